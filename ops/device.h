@@ -37,6 +37,10 @@ struct KernelTable;
 
 enum class DeviceKind { kCpu, kCuda };
 
+// What a thread will enqueue, each with what is before it: waits for fences and
+// kernels; copies of host memory; products, which need memory of their own.
+enum class QueueWork { kFences, kCopies, kProducts };
+
 class Device {
  public:
   // What each allocation is aligned to, and what flat buffers should align
@@ -83,10 +87,10 @@ class Device {
   // many apart; 0 is usual. REQUIRES that nothing of this thread is under way.
   virtual void SetQueuePriority(int priority) {}
 
-  // Takes now what this thread needs of the device to enqueue anything, which
+  // Takes now what this thread needs of the device to enqueue such work, which
   // would else be taken when it first does: that may wait for all that the
   // device has under way, and so for peers. After SetQueuePriority.
-  virtual void PrepareQueue() {}
+  virtual void PrepareQueue(QueueWork work) {}
 
   // Takes now, for the same reason, this much memory for what kernels need
   // while they run, so that all threads' together take no more for it as long

@@ -75,7 +75,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Fence> Record(FenceUse use) override;
   void WaitFor(const Fence& fence) override;
   void SetQueuePriority(int priority) override;
-  void PrepareQueue() override;
+  void PrepareQueue(QueueWork work) override;
   void PrepareScratch(size_t bytes) override;
 
   // The calling thread's own; this device is then the current one, as the

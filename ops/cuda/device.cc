@@ -146,18 +146,17 @@ const KernelTable& CudaDevice::kernels() const { return cuda::kKernels; }
 
 ThreadStream* CudaDevice::Mine() {
   if (!MakeCurrent()) return nullptr;
-  absl::StatusOr<std::unique_ptr<ThreadStream>> made;
   {
     absl::MutexLock lock(&mutex_);
     const auto found = streams_.find(std::this_thread::get_id());
     if (found != streams_.end()) return found->second.get();
-    made = ThreadStream::Create(/*priority=*/0);
-    if (made.ok()) {
-      return (streams_[std::this_thread::get_id()] = *std::move(made)).get();
-    }
   }
-  Check(made.status());
-  return nullptr;
+  // The driver may take its time for this; other threads need not wait.
+  absl::StatusOr<std::unique_ptr<ThreadStream>> made =
+      ThreadStream::Create(/*priority=*/0);
+  if (!Check(made.status())) return nullptr;
+  absl::MutexLock lock(&mutex_);
+  return (streams_[std::this_thread::get_id()] = *std::move(made)).get();
 }
 
 void CudaDevice::SetQueuePriority(int priority) {
@@ -169,9 +168,9 @@ void CudaDevice::SetQueuePriority(int priority) {
   streams_[std::this_thread::get_id()] = *std::move(made);
 }
 
-void CudaDevice::PrepareQueue() {
+void CudaDevice::PrepareQueue(QueueWork work) {
   ThreadStream* const mine = Mine();
-  if (mine != nullptr) Check(mine->Prepare());
+  if (mine != nullptr) Check(mine->Prepare(work));
 }
 
 // What a block gives back the pool keeps, and cuts up for smaller ones.
@@ -227,8 +226,12 @@ void CudaDevice::Free(void* memory) {
 absl::StatusOr<void*> CudaDevice::AllocateHost(size_t bytes) {
   RETURN_IF_ERROR(troupe::ToStatus(cudaSetDevice(ordinal_), "cudaSetDevice"));
   void* memory = nullptr;
-  const cudaError_t code =
-      cudaHostAlloc(&memory, std::max<size_t>(bytes, 1), cudaHostAllocDefault);
+  cudaError_t code = cudaSuccess;
+  // It may wait for all that the GPU does.
+  first_launches_.RunAlone([&](bool) {
+    code = cudaHostAlloc(&memory, std::max<size_t>(bytes, 1),
+                         cudaHostAllocDefault);
+  });
   if (code == cudaSuccess) return memory;
   cudaGetLastError();  // it is told here, and not once more by a later call
   if (code != cudaErrorMemoryAllocation) {

@@ -136,8 +136,10 @@ absl::StatusOr<Blas> ThreadStream::GetBlas() {
   return blas_;
 }
 
-absl::Status ThreadStream::Prepare() {
+absl::Status ThreadStream::Prepare(QueueWork work) {
+  if (work == QueueWork::kFences) return absl::OkStatus();
   RETURN_IF_ERROR(MakeChunks());
+  if (work == QueueWork::kCopies) return absl::OkStatus();
   blas_.prepared = true;
   return GetBlas().status();
 }

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ops/device.h"
 #include "proto/base/gpu_limits.h"
 
 namespace troupe {
@@ -50,8 +51,8 @@ class ThreadStream {
   // Made on the first call.
   absl::StatusOr<Blas> GetBlas();
 
-  // Makes all of it that is not there yet, for a thread that will need it.
-  absl::Status Prepare();
+  // Makes what is not there yet of what such work needs. The stream is.
+  absl::Status Prepare(QueueWork work);
 
  private:
   struct Chunk {

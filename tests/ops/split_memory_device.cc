@@ -235,9 +235,15 @@ void SplitMemoryDevice::SetQueuePriority(int priority) {
   priorities_.insert(priority);
 }
 
-void SplitMemoryDevice::PrepareQueue() {
+void SplitMemoryDevice::PrepareQueue(QueueWork work) {
   Enqueue([] {});
-  ++prepared_;
+  absl::MutexLock lock(&mutex_);
+  prepared_.insert(work);
+}
+
+std::multiset<QueueWork> SplitMemoryDevice::prepared() const {
+  absl::MutexLock lock(&mutex_);
+  return prepared_;
 }
 
 std::multiset<int> SplitMemoryDevice::priorities() const {

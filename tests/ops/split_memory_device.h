@@ -54,8 +54,8 @@ class SplitMemoryDevice final : public Device {
   void AwaitAllQueues();
   // Of threads that called since it started afresh.
   int queues() const;
-  // That were prepared, ever.
-  int prepared() const { return prepared_; }
+  // For what threads were prepared, ever.
+  std::multiset<QueueWork> prepared() const;
   size_t scratch_bytes() const { return scratch_bytes_; }
   // That threads have set, ascending.
   std::multiset<int> priorities() const;
@@ -79,7 +79,7 @@ class SplitMemoryDevice final : public Device {
   std::unique_ptr<Fence> Record(FenceUse use) override;
   void WaitFor(const Fence& fence) override;
   void SetQueuePriority(int priority) override;
-  void PrepareQueue() override;
+  void PrepareQueue(QueueWork work) override;
   void PrepareScratch(size_t bytes) override { scratch_bytes_ += bytes; }
 
  private:
@@ -101,7 +101,7 @@ class SplitMemoryDevice final : public Device {
   std::map<std::thread::id, std::unique_ptr<Queue>> queues_
       ABSL_GUARDED_BY(mutex_);
   std::multiset<int> priorities_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<int> prepared_{0};
+  std::multiset<QueueWork> prepared_ ABSL_GUARDED_BY(mutex_);
   std::atomic<size_t> scratch_bytes_{0};
 };
 

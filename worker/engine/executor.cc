@@ -21,6 +21,18 @@ namespace {
 // device busy, whatever the host does meanwhile.
 constexpr int kIssuedMax = 256;
 
+QueueWork WorkOf(Lane::Kind kind) {
+  switch (kind) {
+    case Lane::COMPUTE:
+      return QueueWork::kProducts;
+    case Lane::TRANSFER:
+    case Lane::IO:
+      return QueueWork::kCopies;
+    default:
+      return QueueWork::kFences;
+  }
+}
+
 }  // namespace
 
 // One run of a program. Lanes may look at it without the lock as long as an
@@ -145,10 +157,9 @@ void Executor::StartLanes(const Program& program) {
 }
 
 void Executor::PrepareLane(int lane) {
-  if (OnDevice(lane)) {
-    device_->SetQueuePriority(table_[lane].priority());
-    device_->PrepareQueue();
-  }
+  if (OnDevice(lane)) device_->SetQueuePriority(table_[lane].priority());
+  // The host's lanes wait for those of the device.
+  if (device_ != nullptr) device_->PrepareQueue(WorkOf(table_[lane].kind()));
   absl::MutexLock lock(&mutex_);
   --starting_;
 }
@@ -164,7 +175,7 @@ absl::Status Executor::Prepare(const std::vector<const Program*>& programs,
         +[](int* starting) { return *starting == 0; }, &starting_));
   }
   if (device_ == nullptr) return absl::OkStatus();
-  device_->PrepareQueue();
+  device_->PrepareQueue(QueueWork::kCopies);
   device_->PrepareScratch(scratch_bytes);
   return device_->Synchronize();
 }

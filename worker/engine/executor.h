@@ -86,9 +86,10 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   // Makes the lanes of these programs, and lets each take what it needs of the
-  // device (Device::PrepareQueue), the caller's thread, too; and the device
-  // this much scratch memory for kernels (Device::PrepareScratch). For the time
-  // before ranks wait for one another. The device's error.
+  // device (Device::PrepareQueue), those of the host and the caller's thread,
+  // too; and the device this much scratch memory for kernels (Device::
+  // PrepareScratch). For the time before ranks wait for one another. The
+  // device's error.
   absl::Status Prepare(const std::vector<const Program*>& programs,
                        int64_t scratch_bytes);
 

@@ -143,7 +143,7 @@ TEST_F(LtProductsTest, TimesKernelsOnceForThreadsThatWerePrepared) {
   LtProducts not_prepared(3, launches, of_gpu);
   ExpectOnes(not_prepared, 512, 512);
   EXPECT_EQ(choices.asked, 0);
-  device_->PrepareQueue();
+  device_->PrepareQueue(QueueWork::kProducts);
   // Two processes, one after the other, and one that finds what it cannot read.
   for (int process = 0; process < 3; ++process) {
     LtProducts products(3, launches, of_gpu);

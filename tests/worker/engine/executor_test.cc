@@ -243,13 +243,20 @@ TEST(Executor, LanesAreThereBeforeTheFirstRun) {
   const RealClock clock;
   SplitMemoryDevice device({.threads = 1});
   Executor executor(clock, AllLanes(), &device);
-  const Program train = Parse("K u0\nF u0 m0 ^0\nR u0 g0 ^1\n");
+  Program train = Parse("K u0\nF u0 m0 ^0\nR u0 g0 ^1\nO u0 ^2\n");
+  train.mutable_instructions(3)->set_lane(LaneNamed("OPTIMIZER"));
   ASSERT_TRUE(executor.Prepare({&train, nullptr, &train}, 1000).ok());
-  EXPECT_EQ(device.prepared(), 3);  // and the caller's
+  // IO, COMPUTE, COLLECTIVE and the host's OPTIMIZER; and the caller.
+  const std::multiset<QueueWork> want = {
+      QueueWork::kCopies, QueueWork::kProducts, QueueWork::kCopies,
+      QueueWork::kFences, QueueWork::kCopies};
+  EXPECT_EQ(device.prepared(), want);
+  EXPECT_EQ(device.queues(), 5);
   EXPECT_EQ(device.scratch_bytes(), 1000u);
   const ProgramRunner runner = {.run = [](int) { return absl::OkStatus(); }};
   ASSERT_TRUE(executor.Run(train, runner, nullptr).ok());
-  EXPECT_EQ(device.prepared(), 3);
+  EXPECT_EQ(device.prepared(), want);
+  EXPECT_EQ(device.queues(), 5);
 }
 
 // On a machine that is busy elsewhere while a run begins, but not in it.
