@@ -97,8 +97,11 @@ class Device {
   // as that is enough. Enqueued; until StartAfresh.
   virtual void PrepareScratch(size_t bytes) {}
 
-  // Waits for all that this thread enqueued. The error of an asynchronous
-  // failure, which no later call mends but StartAfresh.
+  // Waits for all that this thread enqueued, until it has run or never will.
+  // The error of the device, which no later call mends but StartAfresh: nothing
+  // is enqueued any more once it has failed, what was there before runs to its
+  // end, and all who wait for that hear the first error, though it be
+  // another's.
   virtual absl::Status Synchronize() = 0;
 
   // For the moment between two jobs. Gives back what threads took of the device

@@ -28,11 +28,12 @@ class Fence {
   Fence& operator=(const Fence&) = delete;
   virtual ~Fence() = default;
 
-  // Sleeps until all before the fence has run; the error as Synchronize's.
+  // Sleeps until all before the fence has run, or never will; also where the
+  // device has failed meanwhile, for another reason. Then nothing before it
+  // uses memory any more. The error as Synchronize's.
   virtual absl::Status Await() = 0;
 
-  // Whether all before the fence has run, or its device has failed: Await does
-  // not sleep.
+  // Whether Await would not sleep.
   virtual bool HasRun() const = 0;
 
   // From `earlier` to this one, by the device's clock; negative where `earlier`

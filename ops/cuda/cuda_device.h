@@ -81,6 +81,9 @@ class CudaDevice final : public Device {
   // The calling thread's own; this device is then the current one, as the
   // runtime's calls want it. A default one where the device has failed.
   cudaStream_t stream();
+  // What the thread has, whether the device has failed or not: work that was
+  // enqueued before may be under way. Null: none.
+  cudaStream_t made_stream();
   Blas blas();
   cuda::LtProducts& products() { return *products_; }
   // Null: attention is by our own kernels alone.

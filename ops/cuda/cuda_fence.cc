@@ -4,8 +4,9 @@ namespace troupe {
 
 std::unique_ptr<CudaFence> CudaFence::Record(CudaDevice& device, FenceUse use) {
   std::unique_ptr<CudaFence> fence(new CudaFence(device, use));
-  const cudaStream_t stream = device.stream();
-  if (device.failed()) return fence;
+  cudaStream_t stream = device.stream();
+  if (device.failed()) stream = device.made_stream();
+  if (stream == nullptr) return fence;
   const absl::StatusOr<cudaEvent_t> event = device.events().Take(use);
   if (!device.Check(event.status())) return fence;
   fence->event_ = *event;
@@ -18,7 +19,8 @@ CudaFence::~CudaFence() {
 }
 
 absl::Status CudaFence::Await() {
-  if (event_ != nullptr && device_.MakeCurrent()) {
+  if (event_ != nullptr) {
+    cudaSetDevice(device_.ordinal());
     device_.Check(cudaEventSynchronize(event_), "cudaEventSynchronize");
   }
   return device_.status();

@@ -13,12 +13,12 @@ namespace troupe {
 
 class CudaFence final : public Fence {
  public:
-  // In the calling thread's stream. Where the device has failed there is no
-  // event, and the device's error is what Await says.
+  // In the calling thread's stream, also where the device has failed. Where
+  // that thread has none there is no event either, and nothing to wait for.
   static std::unique_ptr<CudaFence> Record(CudaDevice& device, FenceUse use);
   ~CudaFence() override;
 
-  // Null where the device had failed.
+  // May be null where the device had failed.
   cudaEvent_t event() const { return event_; }
 
   absl::Status Await() override;

@@ -187,6 +187,13 @@ cudaStream_t CudaDevice::stream() {
   return mine == nullptr ? nullptr : mine->get();
 }
 
+cudaStream_t CudaDevice::made_stream() {
+  cudaSetDevice(ordinal_);
+  absl::MutexLock lock(&mutex_);
+  const auto found = streams_.find(std::this_thread::get_id());
+  return found == streams_.end() ? nullptr : found->second->get();
+}
+
 Blas CudaDevice::blas() {
   ThreadStream* mine = Mine();
   if (mine == nullptr) return {};
@@ -271,13 +278,11 @@ void CudaDevice::Zero(void* to, size_t bytes) {
 }
 
 absl::Status CudaDevice::Synchronize() {
-  const ThreadStream* mine = Mine();
-  if (mine != nullptr &&
-      Check(cudaStreamSynchronize(mine->get()), "cudaStreamSynchronize")) {
-    return status();
+  const cudaStream_t mine = made_stream();
+  if (mine != nullptr) {
+    Check(cudaStreamSynchronize(mine), "cudaStreamSynchronize");
   }
-  absl::MutexLock lock(&mutex_);
-  return error_;
+  return status();
 }
 
 absl::Status CudaDevice::StartAfresh() {

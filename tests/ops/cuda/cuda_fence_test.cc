@@ -56,6 +56,28 @@ TEST_F(CudaFenceTest, TellsTheTimeOfTheDevice) {
   device_->Free(*memory);
 }
 
+// So that who has waited may give memory back.
+TEST_F(CudaFenceTest, WaitsForWhatIsUnderWayThoughTheDeviceHasFailed) {
+  constexpr size_t kBytes = size_t{256} << 20;
+  const absl::StatusOr<void*> memory = device_->Allocate(kBytes);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  for (const bool failed_before : {false, true}) {
+    for (int i = 0; i < 100; ++i) device_->Zero(*memory, kBytes);
+    const absl::Status broken = absl::InternalError("it broke");
+    if (failed_before) device_->Check(broken);
+    std::unique_ptr<Fence> fence = device_->Record(FenceUse::kOrder);
+    device_->Check(broken);
+    EXPECT_FALSE(fence->HasRun());
+    EXPECT_EQ(fence->Await(), broken);
+    EXPECT_TRUE(fence->HasRun());
+    EXPECT_EQ(cudaStreamQuery(device_->made_stream()), cudaSuccess);
+    EXPECT_EQ(device_->Synchronize(), broken);
+    fence.reset();
+    ASSERT_TRUE(device_->StartAfresh().ok());
+  }
+  device_->Free(*memory);
+}
+
 TEST_F(CudaFenceTest, SaysTheErrorOfADeviceThatHasFailed) {
   device_->Check(absl::InternalError("it broke"));
   const std::unique_ptr<Fence> fence = device_->Record(FenceUse::kOrder);

@@ -1,6 +1,8 @@
 #include "worker/rank/uploads.h"
 
+#include <atomic>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -52,6 +54,35 @@ TEST(Uploads, UseTheirBlocksAgain) {
   device.CopyToHost(got.data(), there, kCount * sizeof(int));
   ASSERT_TRUE(device.Synchronize().ok());
   EXPECT_EQ(got, want);
+  device.Free(there);
+}
+
+// Their memory is not given back while the device may read it.
+TEST(Uploads, AreWaitedForThoughTheDeviceHasFailed) {
+  SplitMemoryDevice device({.threads = 1});
+  std::unique_ptr<Uploads> uploads =
+      Uploads::Create(device, sizeof(int)).value();
+  void* const there = device.Allocate(sizeof(int)).value();
+  absl::Notification at_work, begin;
+  device.Enqueue([&] {
+    at_work.Notify();
+    begin.WaitForNotification();
+  });
+  const int value = 1;
+  ASSERT_TRUE(uploads->Copy(there, &value, sizeof(value)).ok());
+  at_work.WaitForNotification();
+  const absl::Status broken = absl::InternalError("a kernel elsewhere");
+  device.Fail(broken);
+  std::atomic<bool> gone{false};
+  std::thread owner([&] {
+    uploads.reset();
+    gone = true;
+  });
+  for (int i = 0; i < 20000 && !gone; ++i) std::this_thread::yield();
+  EXPECT_FALSE(gone);
+  begin.Notify();
+  owner.join();
+  EXPECT_EQ(device.Synchronize(), broken);
   device.Free(there);
 }
 
