@@ -59,14 +59,13 @@ TEST_P(CausalSoftmaxTest, ForwardAndBackwardInPlace) {
           want_dx[i] = kScale * made[i] * (dy[i] - sum);
         }
       }
-      const TestTensor gradient(
-          device(), {size.matrices, size.rows, size.keys}, dy, dtype);
-      CausalSoftmaxBackward(device(),
-                            {.y = y,
-                             .dy = gradient,
-                             .dx = gradient,
-                             .scale = kScale,
-                             .first_position = size.first_position});
+      const TestTensor gradient(device(), {size.matrices, size.rows, size.keys},
+                                dy, dtype);
+      CausalSoftmaxBackward(device(), {.y = y,
+                                       .dy = gradient,
+                                       .dx = gradient,
+                                       .scale = kScale,
+                                       .first_position = size.first_position});
       // One row of one key has no gradient but for rounding.
       if (count > 1) {
         EXPECT_LT(RelativeError(gradient.Read(), want_dx), ErrorOf(dtype))

@@ -148,7 +148,7 @@ void SplitMemoryDevice::EnqueueAlways(std::function<void()> work) {
     std::unique_ptr<Queue>& mine = queues_[std::this_thread::get_id()];
     if (mine == nullptr) {
       mine = std::make_unique<Queue>(
-          ActorOptions{.name = "split queue", .capacity = 1024},
+          ActorOptions{.name = "split queue", .capacity = kQueuedMax},
           [](std::function<void()> next) { next(); });
     }
     queue = mine.get();

@@ -34,6 +34,9 @@ namespace troupe {
 
 class SplitMemoryDevice final : public Device {
  public:
+  // Calls that a thread's queue has room for; one more waits.
+  static constexpr int kQueuedMax = 1024;
+
   explicit SplitMemoryDevice(const CpuDeviceOptions& options);
   // REQUIRES that all memory has been given back.
   ~SplitMemoryDevice() override;

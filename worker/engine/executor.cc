@@ -229,15 +229,21 @@ absl::Status Executor::Start(const Program& program, ProgramRunner runner,
 }
 
 absl::Status Executor::Follow() {
-  absl::MutexLock lock(&mutex_);
-  CHECK(!runs_.empty()) << "there is no run to follow";
-  RunState& run = *runs_.back();
-  const auto issued = [&run] {
-    return run.not_issued == 0 || !run.status.ok();
-  };
-  mutex_.Await(absl::Condition(&issued));
-  if (!run.status.ok()) return absl::CancelledError("the run before failed");
-  if (run.fences.has_value()) run.fences->Join();
+  RunState* run = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    CHECK(!runs_.empty()) << "there is no run to follow";
+    run = runs_.back().get();
+    const auto issued = [run] {
+      return run->not_issued == 0 || !run->status.ok();
+    };
+    mutex_.Await(absl::Condition(&issued));
+    if (!run->status.ok()) return absl::CancelledError("the run before failed");
+  }
+  // All is issued, so nobody else changes fences; and the run stays until this
+  // thread awaits it. These are calls to a driver, which an abort, that takes
+  // the lock, must not wait for.
+  if (run->fences.has_value()) run->fences->Join();
   return absl::OkStatus();
 }
 

@@ -215,5 +215,28 @@ TEST_F(ExecutorFollow, ManyRunsKeepTheirOrder) {
   EXPECT_EQ(done(), want);
 }
 
+// To follow a run, fences are given to a driver, which may take its time: here
+// its queue is full.
+TEST_F(ExecutorFollow, AnAbortDoesNotWaitForTheDriver) {
+  ASSERT_TRUE(executor_.Start(step_, RunnerOf(1), nullptr).ok());
+  absl::Notification full;
+  device_.Enqueue([&] {
+    full.Notify();
+    go_on_.WaitForNotification();
+  });
+  full.WaitForNotification();
+  for (int i = 0; i < SplitMemoryDevice::kQueuedMax; ++i) {
+    device_.Enqueue([] {});
+  }
+  std::thread other([this] {
+    for (int i = 0; i < 20000; ++i) std::this_thread::yield();
+    executor_.Abort(absl::CancelledError("enough"));
+    go_on_.Notify();
+  });
+  executor_.Follow().IgnoreError();
+  other.join();
+  executor_.Await().status().IgnoreError();
+}
+
 }  // namespace
 }  // namespace troupe
