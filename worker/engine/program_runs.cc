@@ -97,7 +97,13 @@ absl::StatusOr<ProgramRuns::Ended> ProgramRuns::Await() {
     return ended_ns.status();
   }
   if (!run.asked) Ask(run);
-  if (run.read != nullptr) RETURN_IF_ERROR(run.read->Await());
+  const absl::Status read =
+      run.read != nullptr ? run.read->Await() : absl::OkStatus();
+  if (!read.ok()) {
+    // The next one fails, too, or has failed.
+    while (!under_way_.empty()) Await().status().IgnoreError();
+    return read;
+  }
   if (run.timeline != nullptr) NameRanks(*state_.plan, *run.timeline);
   Ended ended = {.ended_ns = *ended_ns};
   std::copy_n(run.host, ended.scalars.size(), ended.scalars.begin());

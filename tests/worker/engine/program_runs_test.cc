@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -95,6 +96,26 @@ TEST(ProgramRuns, StepsThatFollowEachOtherLeaveWhatTheyDoAlone) {
     got.push_back(run.runs->Await().value().scalars);
     EXPECT_EQ(got, want) << on_host;
   }
+}
+
+// The device fails between two steps, when the next one is with it.
+TEST(ProgramRuns, NothingIsUnderWayOnceScalarsCannotBeRead) {
+  Running split(OnSplitMemory());
+  auto& device = static_cast<SplitMemoryDevice&>(split.rank.state().device);
+  const Program& train = split.rank.program();
+  ASSERT_TRUE(split.runs->Start(train, ContextOf(1), nullptr).ok());
+  while (split.executor.Progress().program() == Program::TRAIN) {
+    std::this_thread::yield();
+  }
+  absl::Notification begin;
+  device.Enqueue([&] { begin.WaitForNotification(); });
+  ASSERT_TRUE(split.runs->Start(train, ContextOf(2), nullptr).ok());
+  const absl::Status broken = absl::InternalError("an illegal address");
+  device.Fail(broken);
+  begin.Notify();
+  EXPECT_EQ(split.runs->Await().status(), broken);
+  EXPECT_EQ(split.runs->under_way(), 0);
+  EXPECT_EQ(split.executor.in_progress(), 0);
 }
 
 // As after an error elsewhere.
