@@ -3,6 +3,7 @@
 //
 //   BenchRanks ranks(plan, {.threads = 2});   // before any thread is started
 //   ranks.Step();
+//   const double seconds = ranks.SecondsOf({.count = 10});
 #ifndef TROUPE_TESTS_BENCH_BENCH_RANKS_H_
 #define TROUPE_TESTS_BENCH_BENCH_RANKS_H_
 
@@ -15,6 +16,10 @@
 #include "tests/worker/collective/gloo/shared_store.h"
 
 namespace troupe {
+
+// Kernels are loaded and chosen in the first ones; on a GPU the next ones are
+// the first that overlap.
+inline constexpr int kWarmUpSteps = 3;
 
 struct BenchRanksOptions {
   std::string device = "cpu";
@@ -40,8 +45,19 @@ class BenchRanks {
   // Ends the processes and waits for them.
   ~BenchRanks();
 
-  // One step of all ranks; CHECKs that none fails.
+  // One step of all ranks; CHECKs that none fails. On a GPU the next one is
+  // under way when this returns, and goes on while nobody asks for it: what is
+  // timed from step to step there is SecondsOf.
   void Step();
+
+  // Of the steps of a span together, each of which begins when the device lets
+  // it, as in a job: the ranks are not stopped between two of them, nor between
+  // those that warm up and the first.
+  struct Span {
+    int warm_up = kWarmUpSteps;
+    int count = 1;
+  };
+  double SecondsOf(const Span& span);
 
  private:
   // Of one rank's process.
@@ -50,7 +66,9 @@ class BenchRanks {
     int done = -1;  // a byte says that a step is done, the first: ready
   };
 
-  void AwaitAll();
+  // Of all ranks.
+  void Ask(int steps);
+  void Await(int steps);
 
   SharedStore store_;
   std::vector<pid_t> processes_;

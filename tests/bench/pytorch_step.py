@@ -121,6 +121,11 @@ class Trainer:
         self.model.loss = torch.compile(self.model.loss, dynamic=False)
 
     def step(self, compiled, autocast, batch):
+        """Its loss."""
+        return self.enqueue(compiled, autocast, batch).item()
+
+    def enqueue(self, compiled, autocast, batch):
+        """Its loss, which a GPU may still work on."""
         model = self.compiled if compiled else self.model
         with pytorch_tensor.loss_context(self.tensor):
             with (torch.autocast(self.device.type, torch.bfloat16)
@@ -130,7 +135,7 @@ class Trainer:
         pytorch_tensor.clip_gradients(self.parameters, 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        return pytorch_tensor.whole(loss.detach()).item()
+        return pytorch_tensor.whole(loss.detach())
 
 
 def shard(model, reshard_after_forward):
@@ -244,21 +249,26 @@ def run(arguments, contestant):
 
 
 def gpu_tokens_per_second(arguments, trainer, compiled, batch):
-    """The best of some steps; None where the GPU has too little memory."""
+    """Of some steps together, none of which waits for the one before; None
+    where the GPU has too little memory."""
     vocab = pytorch_models.MODELS[arguments.model]["vocab"]
     tokens = torch.randint(vocab, (2, batch, arguments.seq),
                            device=trainer.device).unbind()
     torch.cuda.reset_peak_memory_stats()
-    times = []
+    autocast = arguments.precision == "bf16"
     try:
-        for _ in range(3 + arguments.steps):  # three to warm up
-            start = time.perf_counter()
-            trainer.step(compiled, arguments.precision == "bf16", tokens)
-            times.append(time.perf_counter() - start)
+        for _ in range(3):  # to warm up
+            trainer.step(compiled, autocast, tokens)
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(arguments.steps):
+            trainer.enqueue(compiled, autocast, tokens)
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
     except torch.cuda.OutOfMemoryError:
         trainer.optimizer.zero_grad()
         return None
-    return batch * arguments.seq / min(times[3:])
+    return batch * arguments.seq * arguments.steps / seconds
 
 
 def say_rate(name, batch, rate):

@@ -12,14 +12,15 @@
 // A step is forward and backward of each micro-batch, the all-reduce of the
 // gradients, their norm, clipping, and AdamW on all parameters. Prints each
 // step, where the last one went (of one worker), and the rate of the best one
-// beside what oneDNN's products reach on as many threads. Of a GPU it prints
-// what was taken of its memory instead of where time went, and cuBLASLt's
-// products. Model FLOPs of a token are 6 N + 12 L C T (proto/plan/model.h);
-// recomputation counts nothing. The last line says how the machine was
-// meanwhile. Ends with 1 where the job does not fit.
+// beside what oneDNN's products reach on as many threads. On a GPU a step
+// begins before the one before has ended: there all are timed together, after
+// three, and it prints what was taken of the GPU's memory instead of where time
+// went, and cuBLASLt's products. Model FLOPs of a token are 6 N + 12 L C T
+// (proto/plan/model.h); recomputation counts nothing. The last line says how
+// the machine was meanwhile. Ends with 1 where the job does not fit.
 //
-// --paced is for versus_pytorch.py: each line of stdin asks for a step, "done"
-// answers.
+// --paced is for versus_pytorch.py, on CPUs: each line of stdin asks for a
+// step, "done" answers.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -69,6 +70,14 @@ double BestStep(int steps, BenchRanks& ranks, MachineSpan& machine) {
   return best;
 }
 
+// Of a GPU's.
+double MeanStep(int steps, BenchRanks& ranks, MachineSpan& machine) {
+  const double seconds = ranks.SecondsOf({.count = steps}) / steps;
+  machine.Probe();
+  std::printf("%d steps: %.3f s each\n", steps, seconds);
+  return seconds;
+}
+
 void Report(const Options& options, const Plan& plan, double seconds) {
   const BenchJobOptions& job = options.job;
   const bool gpu = job.device != "cpu";
@@ -97,6 +106,10 @@ void Report(const Options& options, const Plan& plan, double seconds) {
 int Run(const Options& options) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const BenchJobOptions& job = options.job;
+  if (options.paced && job.device != "cpu") {
+    std::fprintf(stderr, "--paced is for CPUs: a GPU's steps overlap\n");
+    return 1;
+  }
   const std::string tokens =
       absl::StrCat("/tmp/step_bench-", getpid(), ".tokens");
   const absl::StatusOr<Plan> plan = BenchPlan(job, tokens);
@@ -105,7 +118,7 @@ int Run(const Options& options) {
     std::fprintf(stderr, "%s\n", plan.status().ToString().c_str());
     return 1;
   }
-  double best = 0;
+  double seconds = 0;
   MachineSpan machine(job.threads * job.workers);
   {
     BenchRanks ranks(*plan, {.device = job.device,
@@ -116,11 +129,12 @@ int Run(const Options& options) {
       RunPaced(ranks);
       return 0;
     }
-    best = BestStep(options.steps, ranks, machine);
+    seconds = (job.device == "cpu" ? BestStep : MeanStep)(options.steps, ranks,
+                                                          machine);
   }
   // The ranks have ended by now, so that what they used is known.
   const std::string machine_line = machine.Line();
-  Report(options, *plan, best);
+  Report(options, *plan, seconds);
   std::printf("%s\n", machine_line.c_str());
   return 0;
 }
@@ -152,7 +166,7 @@ int main(int argc, char** argv) {
   app.add_option("--micro-batches", options.job.micro_batches,
                  "of a replica in a step");
   app.add_option("--seq", options.job.sequence_length, "tokens of a sequence");
-  app.add_option("--steps", options.steps);
+  app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
   app.add_flag("--paced", options.paced, "a step for each line of stdin");
   CLI11_PARSE(app, argc, argv);
   return troupe::Run(options);
