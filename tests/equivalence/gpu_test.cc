@@ -76,16 +76,23 @@ TEST_P(GpuTest, TrainsAsTheCpuDoes) {
   ExpectSameLosses(Train(Job(), {.new_device = NewGpu}), Train(Job(), {}));
 }
 
-// The next step is with the GPU before this one has ended.
+// The next step is with the GPU before this one has ended; to the bit.
 TEST_P(GpuTest, StepsThatDoNotDrainAreThoseThatDo) {
   JobSpec job = Job();
+  if (job.training().precision() == "fp16") GTEST_SKIP() << "fp16 drains";
   for (const double clipping : {1.0, 0.0}) {
     job.mutable_training()->set_gradient_clipping(clipping);
     const TrainingRun drained = Train(
         job, {.trace_every = 0, .reads_late = false, .new_device = NewGpu});
-    ASSERT_TRUE(drained.status().ok()) << drained.status();
-    ExpectSameLosses(Train(job, {.trace_every = 0, .new_device = NewGpu}),
-                     drained);
+    const TrainingRun run =
+        Train(job, {.trace_every = 0, .new_device = NewGpu});
+    ExpectSameLosses(run, drained);
+    ASSERT_EQ(run.steps[0].size(), drained.steps[0].size());
+    for (size_t i = 0; i < run.steps[0].size(); ++i) {
+      EXPECT_EQ(run.steps[0][i].loss(), drained.steps[0][i].loss()) << i;
+      EXPECT_EQ(run.steps[0][i].grad_norm(), drained.steps[0][i].grad_norm())
+          << i;
+    }
   }
 }
 

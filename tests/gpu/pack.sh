@@ -32,7 +32,6 @@ tests=(
   //tests/worker/collective/nccl:any_build_test
   //tests/worker/collective/nccl:cuda_build_test
   //tests/worker/collective/staged:staged_communicator_test
-  //tests/worker/engine:step_fences_test
   //tests/worker/service:open_device_test
   //tests/equivalence:gpu_test
 )
