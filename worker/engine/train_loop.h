@@ -73,7 +73,7 @@ struct TrainLoopOptions {
   bool checks_data = false;  // that the data's checksum holds
   // Whether the next step is started before this one's scalars are read;
   // absent: where the device is asynchronous. The same on all ranks of a job,
-  // as they stop a step later then. Of a job that scales its loss never: the
+  // as they stop two steps later then. Of a job that scales its loss never: the
   // next step needs the scale.
   absl::optional<bool> reads_late;
   absl::Duration collective_timeout = absl::Minutes(5);

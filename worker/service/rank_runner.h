@@ -32,7 +32,9 @@ struct RankRunnerOptions {
   const RankResources& resources;
   SendToScheduler send;
   std::string address;  // where peers reach this worker
-  // How long a rank that was asked to stop may go on to the end of its step.
+  // How long a rank that was asked to stop, without a checkpoint, may go on to
+  // the step after which all do: the next one, or on a GPU the third. Then it
+  // is aborted, and loses only what nobody asked to keep.
   absl::Duration stop_grace = absl::Seconds(1);
 };
 
