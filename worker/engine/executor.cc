@@ -373,6 +373,7 @@ std::vector<Executor::LaneWork> Executor::EndOne(RunState& run) {
   std::vector<LaneWork> released;
   if (runs_.back().get() == &run) return released;
   RunState& next = *runs_.back();
+  next.log.Begin(run.ended_ns);
   for (const int index : std::exchange(next.held, {})) {
     released.push_back({&next, index});
   }

@@ -44,7 +44,7 @@ LaneProgress LaneLog::OnDevice(const LaneState& state, int64_t now_ns) const {
   LaneProgress progress;
   *progress.mutable_current() = WithoutEdges(instruction);
   progress.set_running(true);
-  int64_t since_ns = times_[front].issue_ns;
+  int64_t since_ns = std::max(times_[front].issue_ns, begin_ns_);
   if (state.finished >= 0) {
     since_ns = std::max(since_ns, times_[state.finished].end_ns);
   }

@@ -4,7 +4,7 @@
 //
 // An instruction that is issued runs when the device comes to it. Nobody tells
 // when that is, so it counts from the end of the last of those that it waited
-// for: the one before it in its lane, and those in its `after`.
+// for: the one before it in its lane, those in its `after`, and the run before.
 //
 // Not thread-safe: the executor's lock guards it.
 #ifndef TROUPE_WORKER_ENGINE_LANE_LOG_H_
@@ -26,7 +26,10 @@ class LaneLog {
   // Borrows both; `queue` is asked what lanes come to next.
   LaneLog(const Program& program, const ReadyQueue& queue);
 
-  // Each of an instruction, in this order; times are of one monotonic clock.
+  // The run before has ended, while instructions of this one are issued. Times
+  // are of one monotonic clock.
+  void Begin(int64_t now_ns) { begin_ns_ = now_ns; }
+  // Each of an instruction, in this order.
   void Start(int instruction, int64_t now_ns);
   void Issue(int instruction, int64_t now_ns);  // on a device's lane only
   void Finish(int instruction, int64_t now_ns);
@@ -56,6 +59,7 @@ class LaneLog {
 
   const Program& program_;
   const ReadyQueue& queue_;
+  int64_t begin_ns_ = 0;      // 0: nothing was before it
   std::vector<Times> times_;  // by instruction
   std::map<int, LaneState> lanes_;
 };

@@ -23,6 +23,7 @@ class LaneLogTest : public testing::Test {
     queue_->Start();
   }
   void At(int tenths) { now_ns_ = (1000 + tenths) * 100'000'000LL; }
+  void EndBefore() { log_->Begin(now_ns_); }
   void Start(int i) { log_->Start(i, now_ns_); }
   void Issue(int i) {
     log_->Issue(i, now_ns_);
@@ -105,6 +106,22 @@ TEST_F(LaneLogTest, ADeviceIsAtTheFirstThatItHasNotDone) {
   EXPECT_EQ(Text(), "O u1 for 0.1 s (F u1 m0)");
   Finish(3);
   EXPECT_EQ(Text(), "");
+}
+
+TEST_F(LaneLogTest, ADeviceBeginsWhenTheRunBeforeHasEnded) {
+  Begin("F u0 m0\nF u1 m0\n");
+  At(0);
+  for (const int i : {0, 1}) {
+    Start(i);
+    Issue(i);
+  }
+  At(5);
+  EndBefore();
+  At(6);
+  EXPECT_EQ(Text(), "F u0 m0 for 0.1 s");
+  Finish(0);
+  At(8);
+  EXPECT_EQ(Text(), "F u1 m0 for 0.2 s (F u0 m0)");
 }
 
 TEST_F(LaneLogTest, AnInstructionThatIsBeingEnqueuedRuns) {
