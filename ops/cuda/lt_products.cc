@@ -284,8 +284,9 @@ absl::StatusOr<LtProducts::Kept> LtProducts::Choose(
   }
   absl::Status status;
   const auto choose = [&]() -> std::string {
-    // Where it waits for peers, or c is read, nothing is timed.
-    if (!alone || shape.accumulate) return TextOf(guesses[0]);
+    // Where it waits for peers, or c is read, nothing is timed, and nothing
+    // kept: another process may find out.
+    if (!alone || shape.accumulate) return "";
     const absl::StatusOr<absl::optional<int>> fastest =
         FastestOf(static_cast<int>(guesses.size()), stream, [&](int guess) {
           // One that fails is one that cannot; what fails for good will again.

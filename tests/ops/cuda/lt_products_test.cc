@@ -128,7 +128,11 @@ class ChoicesInMemory final : public KeptChoices {
       const std::string& key,
       absl::FunctionRef<std::string()> choose) override {
     ++asked;
-    if (kept.count(key) == 0) kept[key] = choose();
+    if (kept.count(key) == 0) {
+      const std::string choice = choose();
+      if (choice.empty()) return absl::nullopt;
+      kept[key] = choice;
+    }
     return kept[key];
   }
 
@@ -155,6 +159,21 @@ TEST_F(LtProductsTest, TimesKernelsOnceForThreadsThatWerePrepared) {
       for (auto& [key, choice] : choices.kept) choice = "not an algorithm";
     }
   }
+}
+
+TEST_F(LtProductsTest, KeepsNoChoiceThatItCouldNotTime) {
+  FirstLaunches launches(/*patience=*/absl::ZeroDuration());
+  ChoicesInMemory choices;
+  device_->PrepareQueue(QueueWork::kProducts);
+  {
+    const FirstLaunches::Operation under_way(launches);
+    LtProducts products(3, launches, {.kept = &choices, .gpu = "a GPU"});
+    ExpectOnes(products, 512, 512);
+    EXPECT_TRUE(choices.kept.empty());
+  }
+  LtProducts products(3, launches, {.kept = &choices, .gpu = "a GPU"});
+  ExpectOnes(products, 512, 512);
+  EXPECT_EQ(choices.kept.size(), choices.asked == 2 ? 1u : 0u);
 }
 
 TEST_F(LtProductsTest, KeepsNoMoreThanItsBound) {
