@@ -1,7 +1,8 @@
 // A GPU trains the model that the CPU trains: in f32 the losses of 20 steps
 // agree to 1e-4, in bf16 and fp16 to what these round. And ranks that share the
 // GPU, whose collectives are staged through the host, train what one rank on it
-// does. Skips where there is no GPU.
+// does: replicas, stages, pieces of units and of what rests. Skips where there
+// is no GPU.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -16,6 +17,7 @@
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/pipeline_job.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/equivalence/tensor_job.h"
 
 namespace troupe {
 namespace {
@@ -139,6 +141,32 @@ TEST_P(GpuTest, PipelinesThatShareItTrainAsOne) {
                                               .new_device = NewGpu}),
                      reference);
   }
+}
+
+// Cuts inside units, and of what rests.
+TEST_P(GpuTest, PiecesThatShareItTrainAsOne) {
+  JobSpec job = TensorJob({.architecture = std::get<0>(GetParam())});
+  job.mutable_training()->set_precision(std::get<1>(GetParam()));
+  const TrainingRun reference = Train(job, {.new_device = NewGpu});
+  for (const JobCut& cut :
+       {JobCut{.tensor = 2}, JobCut{.tensor = 2, .sequence = true},
+        JobCut{.data = 2, .zero = 3}}) {
+    ExpectSameLosses(Train(CutJob(job, cut), {.ranks = cut.ranks(),
+                                              .backend = "shared_memory",
+                                              .trace_every = 0,
+                                              .new_device = NewGpu}),
+                     reference);
+  }
+}
+
+// Its states in page-locked memory, its arithmetic the CPU's.
+TEST_P(GpuTest, AnOptimizerOnTheHostTrainsAsOneOnIt) {
+  JobSpec job = Job();
+  const TrainingRun reference = Train(job, {.new_device = NewGpu});
+  job.mutable_memory()->set_optimizer("host");
+  const TrainingRun run = Train(job, {.new_device = NewGpu});
+  ExpectSameLosses(run, reference);
+  for (const StepRecord& step : run.steps[0]) EXPECT_EQ(step.tiers_size(), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, GpuTest,
