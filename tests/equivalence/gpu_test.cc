@@ -116,6 +116,7 @@ TEST_P(GpuTest, TrainsAsTheCpuDoesWithoutDropout) {
 TEST_P(GpuTest, RanksThatShareItTrainAsOne) {
   JobSpec job = Job();
   const TrainingRun reference = Train(job, {.new_device = NewGpu});
+  job.mutable_training()->set_micro_batch_size(2);
   for (const int ranks : {2, 4}) {
     job.mutable_parallelism()->set_data(ranks);
     for (const char* const backend : {"shared_memory", "gloo"}) {
