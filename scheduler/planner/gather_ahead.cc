@@ -31,10 +31,10 @@ constexpr double kGainSaid = 0.0005;
 constexpr double kGainOfSettings = 0.01;
 // Of what the whole room would gain, enough.
 constexpr double kGainEnough = 0.9;
-constexpr int kTrials = 4;
+constexpr int kTrials = 5;
 // Of a device, what is not taken for shorter steps alone, so that a worker that
 // has a little less can take the place of one that is lost.
-constexpr double kLeave = 0.02;
+constexpr double kLeave = 0.01;
 // Instructions of all ranks' training steps: a plan of more, which takes a
 // minute to predict, is predicted once.
 constexpr int64_t kInstructionsMax = 200'000'000;
@@ -166,7 +166,8 @@ class Search {
     double gain = 0;   // of a step
   };
 
-  // Between what `nearest` takes and all that is of use and that there is.
+  // Between what `nearest` takes, in which some may run farther, too, and all
+  // that is of use and that there is.
   Bytes BytesAt(const Plan& nearest, double share) const {
     Bytes bytes = nearest_;
     for (size_t r = 0; r < rooms_.size(); ++r) {
@@ -174,8 +175,9 @@ class Search {
       const int64_t least = UnshardedBytes(nearest.roles(static_cast<int>(r)));
       const int64_t most =
           std::min({room.used_ahead, room.most, room.one_ahead + room.all});
-      if (room.all == 0 || most <= least) continue;
-      bytes[r] = least + static_cast<int64_t>(share * (most - least));
+      if (room.all == 0 || room.most == 0) continue;
+      const int64_t more = std::max<int64_t>(0, most - least);
+      bytes[r] = least + static_cast<int64_t>(share * more);
     }
     return bytes;
   }
@@ -206,7 +208,7 @@ class Search {
       RETURN_IF_ERROR(TakeFewer(nearest, seconds, *best));
     }
     if (options_.fewest_bytes) {
-      std::string text = GathersText(best->plan);
+      std::string text = Text(best->plan);
       if (best->gain > kGainSaid) {
         absl::StrAppendFormat(
             &text, "; with %s a step would be longer by %.1f %%",
@@ -232,15 +234,16 @@ class Search {
           tried.has_value() && (!best.has_value() || tried->gain >= best->gain);
       if (is_better) best = std::move(tried);
     }
-    return best;
+    if (best.has_value()) return best;
+    return Try(nearest, seconds, 0);
   }
 
   absl::Status TakeFewer(const Plan& nearest, double seconds,
                          Tried& best) const {
     const double enough = kGainEnough * best.gain;
     double least = 0;
-    for (int trial = 0; trial < kTrials; ++trial) {
-      const double share = (least + best.share) / 2;
+    for (int trial = 0; trial < kTrials && best.share > 0; ++trial) {
+      const double share = trial == 0 ? 0 : (least + best.share) / 2;
       ASSIGN_OR_RETURN(absl::optional<Tried> tried,
                        Try(nearest, seconds, share));
       if (tried.has_value() && tried->gain >= enough) {
@@ -256,17 +259,21 @@ class Search {
     return PredictedStepSeconds(plan, options_.workers);
   }
 
-  Plan Said(Plan nearest) const {
-    if (!options_.fewest_bytes) return nearest;
-    std::string text = GathersText(nearest);
+  std::string Text(const Plan& plan) const {
+    std::string text = GathersText(plan);
     // With 0 that is what is asked for.
     const int64_t most = given_ ? rooms_.front().most : 0;
-    const bool exceeds = most > 0 && MostUnsharded(nearest) > most;
-    if (exceeds) {
+    if (most > 0 && MostUnsharded(plan) > most) {
       absl::StrAppend(&text, ", more than memory.unsharded_bytes: ", most,
                       ", for so much is whole while it is used");
     }
-    nearest.mutable_prediction()->set_gathers(std::move(text));
+    return text;
+  }
+
+  Plan Said(Plan nearest) const {
+    if (options_.fewest_bytes) {
+      nearest.mutable_prediction()->set_gathers(Text(nearest));
+    }
     return nearest;
   }
 

@@ -74,6 +74,21 @@ void AddCounts(prometheus::Registry& registry, const Cluster& cluster) {
   }
 }
 
+// Of jobs that have not ended, running or not.
+void AddAttempts(prometheus::Registry& registry, const Cluster& cluster) {
+  auto& attempt = AddGauge(registry, "troupe_job_attempt",
+                           "Which attempt (epoch) to run a job this is");
+  auto& restarts = AddGauge(registry, "troupe_job_restarts",
+                            "How often a job went on after a failure");
+  for (const auto& [id, job] : cluster.jobs().all()) {
+    if (job->ended()) continue;
+    const prometheus::Labels labels = {{"job", absl::StrCat(id.value())},
+                                       {"name", job->status.name()}};
+    attempt.Add(labels).Set(job->status.attempt());
+    restarts.Add(labels).Set(job->status.restarts());
+  }
+}
+
 void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
   auto& step = AddGauge(registry, "troupe_job_step",
                         "Last finished step of a running job");
@@ -180,6 +195,7 @@ void Metrics::CountRpc(absl::string_view rpc, const absl::Status& status) {
 std::string Metrics::Text(const Cluster& cluster, absl::Duration uptime) const {
   prometheus::Registry now;
   AddCounts(now, cluster);
+  AddAttempts(now, cluster);
   AddRunning(now, cluster);
   AddGauge(now, "troupe_uptime_seconds", "Since the scheduler started")
       .Add({})

@@ -25,7 +25,7 @@ class Jobs final : public Command {
       return absl::OkStatus();
     }
     Table table({"ID>", "NAME", "STATE", "STEPS>", "LOSS>", "TOK/S>",
-                 "SUBMITTED", "REASON"});
+                 "RESTARTS>", "SUBMITTED", "REASON"});
     for (const JobStatus& job : list.jobs()) {
       const bool has_step = job.last_step().step() > 0;
       const StepRecord& step = job.last_step();
@@ -33,6 +33,7 @@ class Jobs final : public Command {
                  absl::StrCat(job.steps_done(), "/", job.steps_total()),
                  has_step ? NumberText(step.loss(), 4) : "-",
                  has_step ? CountText(step.tokens_per_second()) : "-",
+                 job.restarts() > 0 ? absl::StrCat(job.restarts()) : "-",
                  DateText(job.submitted_unix_ms()), job.reason()});
     }
     console.out << table.Text();

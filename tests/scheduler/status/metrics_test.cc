@@ -23,8 +23,7 @@ TEST(Metrics, TellsOfTheClusterAndItsJobs) {
         "troupe_workers{state=\"left\"} 0\n",
         "troupe_jobs{state=\"running\"} 1\n",
         "troupe_jobs{state=\"succeeded\"} 1\n", "troupe_ranks_awaited 0\n",
-        "troupe_steps_total 140\n",
-        "# TYPE troupe_step_seconds histogram",
+        "troupe_steps_total 140\n", "# TYPE troupe_step_seconds histogram",
         "troupe_step_seconds_count 140\n",
         "troupe_rpcs_total{code=\"INVALID_ARGUMENT\",rpc=\"SubmitJob\"} 2\n",
         "troupe_rpcs_total{code=\"OK\",rpc=\"SubmitJob\"} 1\n",
@@ -33,7 +32,8 @@ TEST(Metrics, TellsOfTheClusterAndItsJobs) {
         "# TYPE troupe_job_tier_bytes_per_second gauge",
         // 500 MiB of each of four ranks in a quarter of a second.
         "tier=\"nvme\"} 8388608000\n", "troupe_uptime_seconds 90\n",
-        "name=\"demo\"} 120\n",
+        "name=\"demo\"} 120\n", "# TYPE troupe_job_restarts gauge",
+        "troupe_job_attempt{job=",
         "troupe_worker_memory_bytes{worker=\"worker-0\"}"}) {
     EXPECT_TRUE(absl::StrContains(text, line)) << line << "\nin\n" << text;
   }
