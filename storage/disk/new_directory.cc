@@ -25,6 +25,29 @@ std::string ReplacedPath(const std::string& path) {
   return absl::StrCat(path, kReplacedMark);
 }
 
+// The name under which `path` is removed.
+std::string RemovedPath(const std::string& path) {
+  return absl::StrCat(path, kAsideMark, "removed");
+}
+
+// Gives `path` that name, which one of an earlier time may still have. 0, or
+// the errno.
+int TakeName(const std::string& path, absl::Status& status) {
+  const std::string removed = RemovedPath(path);
+  const auto take = [&] {
+    return RenamePath(path, removed) == 0 ? 0 : errno;
+  };
+  const int error = take();
+  if (error != ENOTEMPTY && error != EEXIST) return error;
+  status.Update(RemoveTree(removed));
+  return take();
+}
+
+absl::Status NotTaken(int error, const std::string& path) {
+  return ErrnoStatus(error,
+                     absl::StrCat(path, ": rename to ", RemovedPath(path)));
+}
+
 }  // namespace
 
 std::string PresentPath(const std::string& path) {
@@ -67,30 +90,29 @@ absl::Status NewDirectory::Replace() const {
   return RenameDurably(aside_, path_);
 }
 
-absl::Status NewDirectory::Discard() const { return RemoveTree(aside_); }
+absl::Status NewDirectory::Discard() const {
+  absl::Status status;
+  const int error = TakeName(aside_, status);
+  if (error == ENOENT) return status;
+  status.Update(error == 0 ? RemoveTree(RemovedPath(aside_))
+                           : NotTaken(error, aside_));
+  return status;
+}
 
 absl::Status TakeNames(const std::vector<std::string>& paths,
                        std::vector<std::string>& trees) {
   absl::Status status;
   std::set<std::string> parents;
   for (const std::string& path : paths) {
-    const NewDirectory removed(path, "removed");
-    const auto take = [&removed] {
-      return RenamePath(removed.path(), removed.aside()) == 0 ? 0 : errno;
-    };
-    int error = take();
-    if (error == ENOTEMPTY || error == EEXIST) {  // one of an earlier time
-      status.Update(removed.Discard());
-      error = take();
-    }
+    const std::string name = WithoutSlash(path);
+    const int error = TakeName(name, status);
     if (error == ENOENT) continue;
     if (error != 0) {
-      status.Update(ErrnoStatus(
-          error, absl::StrCat(path, ": rename to ", removed.aside())));
+      status.Update(NotTaken(error, name));
       continue;
     }
-    trees.push_back(removed.aside());
-    parents.insert(ParentDirectory(removed.path()));
+    trees.push_back(RemovedPath(name));
+    parents.insert(ParentDirectory(name));
   }
   for (const std::string& parent : parents) {
     status.Update(SyncDirectory(parent));

@@ -53,7 +53,9 @@ class NewDirectory {
   // means nothing, until it is discarded.
   absl::Status PublishOrReplace() const;
 
-  // Removes the directory aside. OK where there is none.
+  // Removes the directory aside, which loses that name first: where another
+  // publishes it at the same time, one of the two has it whole, and the other
+  // finds none. OK where there is none.
   absl::Status Discard() const;
 
  private:

@@ -1,7 +1,10 @@
 #include "storage/disk/new_directory.h"
 
 #include <filesystem>
+#include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/barrier.h"
 #include "gtest/gtest.h"
 #include "storage/disk/directory.h"
 #include "storage/disk/new_file.h"
@@ -59,6 +62,44 @@ TEST(NewDirectory, TheNameAppearsWithAllThatIsInIt) {
 TEST(NewDirectory, DiscardsWhatIsAside) {
   TempDir dir;
   const NewDirectory made(dir.File("d"), "t");
+  ASSERT_TRUE(made.Make().ok());
+  ASSERT_TRUE(Fill(made.aside(), "x").ok());
+  ASSERT_TRUE(made.Discard().ok());
+  EXPECT_TRUE(fs::is_empty(dir.path()));
+}
+
+// One publishes what another gives up: either of them has it whole.
+TEST(NewDirectory, IsPublishedOrDiscardedWhole) {
+  TempDir dir;
+  const NewDirectory made(dir.File("d"), "t");
+  constexpr int kFiles = 50;
+  for (int round = 0; round < 50; ++round) {
+    fs::create_directory(made.aside());
+    for (int i = 0; i < kFiles; ++i) {
+      WriteText(absl::StrCat(made.aside(), "/", i), "x");
+    }
+    absl::Barrier both(2);
+    std::thread other([&] {
+      both.Block();
+      EXPECT_TRUE(made.Discard().ok());
+    });
+    both.Block();
+    const absl::Status published = RenameDurably(made.aside(), made.path());
+    other.join();
+    EXPECT_EQ(fs::exists(made.path()), published.ok()) << published;
+    if (published.ok()) {
+      const auto files = std::distance(fs::directory_iterator(made.path()), {});
+      ASSERT_EQ(files, kFiles) << round;
+    }
+    fs::remove_all(made.path());
+    EXPECT_TRUE(fs::is_empty(dir.path())) << round;
+  }
+}
+
+TEST(NewDirectory, DiscardsWhereACrashLeftAPart) {
+  TempDir dir;
+  const NewDirectory made(dir.File("d"), "t");
+  ASSERT_TRUE(Fill(made.aside() + ".tmp-removed", "left").ok());
   ASSERT_TRUE(made.Make().ok());
   ASSERT_TRUE(Fill(made.aside(), "x").ok());
   ASSERT_TRUE(made.Discard().ok());
