@@ -81,8 +81,14 @@ absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(
       overwritten.push_back(it->path);
     }
   }
-  return std::unique_ptr<CheckpointFolder>(
-      new CheckpointFolder(std::move(lock), std::move(overwritten)));
+  return std::unique_ptr<CheckpointFolder>(new CheckpointFolder(
+      options.directory, std::move(lock), std::move(overwritten)));
+}
+
+absl::Status CheckpointFolder::CheckHeld() const {
+  if (!lock_.has_value() || !lock_->superseded()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(directory_, ": a later attempt of this job has taken it"));
 }
 
 absl::Status CheckpointFolder::Committed(const std::string& path,

@@ -49,6 +49,10 @@ class CheckpointFolder {
   static absl::StatusOr<std::unique_ptr<CheckpointFolder>> Open(
       const CheckpointFolderOptions& options);
 
+  // FailedPrecondition where a later attempt has taken the directory from this
+  // one: ask before anything there gets or loses its name.
+  absl::Status CheckHeld() const;
+
   // A checkpoint is there. The first one takes the place of all that a run
   // which starts anew overwrites: those lose their names, the newest first, for
   // that is what `latest` would take. What is left of them comes to `trees`,
@@ -57,10 +61,13 @@ class CheckpointFolder {
                          std::vector<std::string>& trees);
 
  private:
-  CheckpointFolder(std::optional<FileLock> lock,
+  CheckpointFolder(const std::string& directory, std::optional<FileLock> lock,
                    std::vector<std::string> overwritten)
-      : lock_(std::move(lock)), overwritten_(std::move(overwritten)) {}
+      : directory_(directory),
+        lock_(std::move(lock)),
+        overwritten_(std::move(overwritten)) {}
 
+  const std::string directory_;
   const std::optional<FileLock> lock_;
   std::vector<std::string> overwritten_;  // paths, newest first
 };

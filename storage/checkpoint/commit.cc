@@ -13,6 +13,7 @@
 #include "storage/checkpoint/manifest_json.h"
 #include "storage/checkpoint/safetensors_writer.h"
 #include "storage/checkpoint/strict_json.h"
+#include "storage/disk/directory.h"
 #include "storage/disk/new_directory.h"
 #include "storage/disk/new_file.h"
 #include "storage/engine/posix_file.h"
@@ -163,7 +164,8 @@ absl::StatusOr<ShardFile> WriteShardFile(IoEngine& engine,
 absl::StatusOr<std::string> CommitCheckpoint(
     const CheckpointAttempt& attempt, Manifest manifest,
     absl::Span<const ShardFile> shard_files,
-    absl::Span<const CarriedFile> carried) {
+    absl::Span<const CarriedFile> carried,
+    const std::function<absl::Status()>& may_publish) {
   CHECK_EQ(manifest.step, attempt.step);
   std::map<std::string, ManifestTensor> tensors;
   manifest.files.clear();
@@ -186,6 +188,11 @@ absl::StatusOr<std::string> CommitCheckpoint(
   RETURN_IF_ERROR(WriteCarriedFiles(aside, carried));
   RETURN_IF_ERROR(ReplaceFile(absl::StrCat(aside, "/", kManifestFile),
                               FormatManifest(manifest)));
+  RETURN_IF_ERROR(SyncTree(aside));
+  // What follows takes no time. Another rank may have given all of it up since:
+  // then what is there now are the carried files and the manifest.
+  RETURN_IF_ERROR(CheckPresent(aside, manifest));
+  if (may_publish != nullptr) RETURN_IF_ERROR(may_publish());
   RETURN_IF_ERROR(directory.PublishOrReplace());
   return directory.path();
 }

@@ -78,11 +78,13 @@ absl::StatusOr<ShardFile> WriteShardFile(IoEngine& engine,
 // `manifest` comes with everything but tensors, files and assets, which are
 // gathered from `shard_files` and `carried`. Returns the final path.
 // InvalidArgument where the shards do not tile or two assets have one name;
-// errors of the disk name the path.
+// errors of the disk name the path. `may_publish` is asked when all is written,
+// just before it gets its name: its error ends the commit.
 absl::StatusOr<std::string> CommitCheckpoint(
     const CheckpointAttempt& attempt, Manifest manifest,
     absl::Span<const ShardFile> shard_files,
-    absl::Span<const CarriedFile> carried = {});
+    absl::Span<const CarriedFile> carried = {},
+    const std::function<absl::Status()>& may_publish = nullptr);
 
 // Removes the temporary directory: what was written so far or, after the
 // commit, what the checkpoint replaced. OK where there is none.

@@ -135,6 +135,11 @@ bool FileLock::IsHeld(const std::string& path) {
   return held;
 }
 
+bool FileLock::superseded() const {
+  struct stat named;
+  return StatPath(path_, &named) == 0 && !IsAt(fd_, path_);
+}
+
 FileLock::~FileLock() {
   if (fd_ < 0) return;
   // While nobody else can have it; unless somebody has taken its name away.

@@ -34,6 +34,9 @@ class FileLock {
   // No where there is no such file, or where it cannot be asked.
   static bool IsHeld(const std::string& path);
 
+  // Whether somebody has taken its name away and locked another file of it.
+  bool superseded() const;
+
   FileLock(FileLock&& other) noexcept
       : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
   FileLock& operator=(FileLock&& other) noexcept {

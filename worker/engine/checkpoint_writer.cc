@@ -72,7 +72,7 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
                     .tokenizer = state_.tokenizer(),
                     .data = state_.DataIdentity(),
                     .created = clock_.Now()},
-                   *descriptions, options_.carried);
+                   *descriptions, options_.carried, options_.folder);
   if (!record.ok()) return GiveUp(attempt, record.status());
   record->set_seconds((clock_.MonotonicNanos() - begin_ns) * 1e-9);
   RETURN_IF_ERROR(listener_.OnCommitted(*record));

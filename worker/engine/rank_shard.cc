@@ -69,7 +69,7 @@ absl::StatusOr<ShardFile> WriteRankShard(
 absl::StatusOr<CheckpointRecord> CommitShards(
     const CheckpointAttempt& attempt, const Plan& plan, const SavedState& saved,
     const std::vector<std::string>& descriptions,
-    const std::vector<CarriedFile>& carried) {
+    const std::vector<CarriedFile>& carried, const CheckpointFolder* folder) {
   std::vector<ShardFile> files;
   int64_t bytes = 0;
   for (const std::string& description : descriptions) {
@@ -90,7 +90,9 @@ absl::StatusOr<CheckpointRecord> CommitShards(
   manifest.created = saved.created;
   ASSIGN_OR_RETURN(
       const std::string path,
-      CommitCheckpoint(attempt, std::move(manifest), files, carried));
+      CommitCheckpoint(attempt, std::move(manifest), files, carried, [folder] {
+        return folder == nullptr ? absl::OkStatus() : folder->CheckHeld();
+      }));
   CheckpointRecord record;
   record.set_step(attempt.step);
   record.set_path(path);
@@ -103,6 +105,7 @@ absl::Status TakeObsolete(const CheckpointAttempt& attempt, int keep,
                           std::vector<std::string>& trees) {
   absl::Status status;
   if (folder != nullptr) {
+    RETURN_IF_ERROR(folder->CheckHeld());
     status = folder->Committed(path, trees);
   }
   // The new checkpoint is whole: that more old ones stay than need to harms

@@ -37,15 +37,17 @@ struct SavedState {
 };
 
 // Commits, once all ranks have written: `descriptions` are FormatShardFile's,
-// of each. The record has no seconds yet. Errors as CommitCheckpoint.
+// of each. The record has no seconds yet. Errors as CommitCheckpoint; and where
+// `folder`, which may be null, is another's by now.
 absl::StatusOr<CheckpointRecord> CommitShards(
     const CheckpointAttempt& attempt, const Plan& plan, const SavedState& saved,
     const std::vector<std::string>& descriptions,
-    const std::vector<CarriedFile>& carried);
+    const std::vector<CarriedFile>& carried, const CheckpointFolder* folder);
 
 // Of the committed checkpoint `path`: what is obsolete by it, which the caller
 // removes (RemoveObsolete, which takes its time). `folder` may be null. The
 // error is that of what was to be overwritten; all else is there all the same.
+// Nothing is, where the folder is another's by now.
 absl::Status TakeObsolete(const CheckpointAttempt& attempt, int keep,
                           const std::string& path, CheckpointFolder* folder,
                           std::vector<std::string>& trees);

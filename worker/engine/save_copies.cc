@@ -106,7 +106,8 @@ absl::StatusOr<CheckpointRecord> CommitCopies(const SaveCopies& request,
                    {request.shards().begin(), request.shards().end()},
                    CollectCarriedFiles({.tokens = job.data().tokens(),
                                         .tokenizer = saved.tokenizer,
-                                        .hf = job.model().hf()})));
+                                        .hf = job.model().hf()}),
+                   folder.get()));
   std::vector<std::string> trees;
   const absl::Status overwritten = TakeObsolete(
       attempt, job.checkpoint().keep(), record.path(), folder.get(), trees);

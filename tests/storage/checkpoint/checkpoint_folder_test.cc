@@ -117,5 +117,24 @@ TEST(CheckpointFolder, ACheckpointThatKeepsItsNameIsNamed) {
   EXPECT_EQ(trees.size(), 2u) << "the others go";
 }
 
+// A stopped process does not notice until it asks.
+TEST(CheckpointFolder, WhoseItIsIsAskedBeforeANameIsGiven) {
+  TempDir dir;
+  const auto first = CheckpointFolder::Open(
+      {.directory = dir.path(), .holder = "job a (job-3-1)"});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE((*first)->CheckHeld().ok());
+  auto second = CheckpointFolder::Open({.directory = dir.path(),
+                                        .holder = "job a (job-3-2)",
+                                        .supersedes = "job a (job-3-"});
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_TRUE((*second)->CheckHeld().ok());
+  EXPECT_TRUE(Fails((*first)->CheckHeld(), kRefused,
+                    {dir.path(), "a later attempt of this job"}));
+  second->reset();
+  fs::remove(dir.File(".lock"));
+  EXPECT_TRUE((*first)->CheckHeld().ok()) << "nobody else has it";
+}
+
 }  // namespace
 }  // namespace troupe

@@ -156,6 +156,26 @@ TEST(Commit, RefusesFilesThatAreNotAsTheirRankSaid) {
   EXPECT_TRUE(AbandonCheckpoint(attempt).ok());
 }
 
+TEST(Commit, IsAskedLastWhetherItMay) {
+  TempDir dir;
+  const CheckpointAttempt attempt = {dir.path(), 50, "a"};
+  ASSERT_TRUE(BeginCheckpoint(attempt).ok());
+  const auto file = WriteSmallShards(attempt, 0, 1);
+  const absl::Status refused =
+      CommitCheckpoint(attempt, SmallManifest(50), {*file}, {}, [&] {
+        EXPECT_TRUE(fs::exists(TemporaryDirectory(attempt) + "/manifest.json"));
+        return absl::FailedPreconditionError("it is another's");
+      }).status();
+  EXPECT_TRUE(Fails(refused, absl::StatusCode::kFailedPrecondition,
+                    {"it is another's"}));
+  EXPECT_TRUE(ListCheckpoints(dir.path())->empty());
+  // Given up at the last moment, it is none, not one without its files.
+  EXPECT_FALSE(CommitCheckpoint(attempt, SmallManifest(50), {*file}, {}, [&] {
+                 return AbandonCheckpoint(attempt);
+               }).ok());
+  EXPECT_TRUE(fs::is_empty(dir.path()));
+}
+
 TEST(Commit, FetchesWhatTheHostCannotRead) {
   TempDir dir;
   std::vector<float> data(2'300'000);  // two pieces and a bit
