@@ -44,20 +44,35 @@ absl::StatusOr<std::optional<FileLock>> LockDirectory(
                    "another directory"));
 }
 
+bool AreSame(const std::string& path, const std::string& other) {
+  struct stat a;
+  struct stat b;
+  return StatPath(path, &a) == 0 && StatPath(other, &b) == 0 &&
+         a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Those of later steps than this one, the newest first; none where it is not
+// there.
+absl::StatusOr<std::vector<std::string>> Beyond(const std::string& checkpoint,
+                                                const std::string& directory) {
+  std::vector<std::string> later;
+  ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
+                   ListCheckpoints(directory));
+  for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
+    if (AreSame(it->path, checkpoint)) return later;
+    later.push_back(it->path);
+  }
+  return std::vector<std::string>();
+}
+
 }  // namespace
 
 bool GoesOnIn(const std::string& directory, const std::string& resume) {
   if (resume.empty() || resume == "latest") return !resume.empty();
-  const auto is_directory = [&](const std::string& folder) {
-    struct stat a;
-    struct stat b;
-    return StatPath(folder, &a) == 0 && StatPath(directory, &b) == 0 &&
-           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-  };
-  if (HoldsCheckpoints(resume)) return is_directory(resume);
+  if (HoldsCheckpoints(resume)) return AreSame(resume, directory);
   // A checkpoint lies where it is, and where a link to it is.
-  return is_directory(absl::StrCat(resume, "/..")) ||
-         is_directory(ParentDirectory(resume));
+  return AreSame(absl::StrCat(resume, "/.."), directory) ||
+         AreSame(ParentDirectory(resume), directory);
 }
 
 absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(
@@ -80,6 +95,9 @@ absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(
     for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
       overwritten.push_back(it->path);
     }
+  } else if (options.overwrite && !options.goes_on_from.empty()) {
+    ASSIGN_OR_RETURN(overwritten,
+                     Beyond(options.goes_on_from, options.directory));
   }
   return std::unique_ptr<CheckpointFolder>(new CheckpointFolder(
       options.directory, std::move(lock), std::move(overwritten)));

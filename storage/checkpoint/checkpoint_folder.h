@@ -27,6 +27,9 @@ struct CheckpointFolderOptions {
   std::string holder;        // "job 3, pid 17 on host7", for others' messages
   bool starts_anew = false;  // goes on from no checkpoint that lies there
   bool overwrite = false;    // what an earlier run left may go
+  // With `overwrite`, of a run that started anew and goes on: its own
+  // checkpoint that it goes on from. What is of later steps may go, too.
+  std::string goes_on_from = "";
   // Of an earlier attempt of the same job, as its holder says of itself: it may
   // still hold the directory (a stopped process), and loses it. Empty: none.
   std::string supersedes = "";
@@ -53,10 +56,10 @@ class CheckpointFolder {
   // one: ask before anything there gets or loses its name.
   absl::Status CheckHeld() const;
 
-  // A checkpoint is there. The first one takes the place of all that a run
-  // which starts anew overwrites: those lose their names, the newest first, for
-  // that is what `latest` would take. What is left of them comes to `trees`,
-  // which the caller removes.
+  // A checkpoint is there, and known to be. The first one takes the place of
+  // all that a run which starts anew overwrites: those lose their names, the
+  // newest first, for that is what `latest` would take. What is left of them
+  // comes to `trees`, which the caller removes.
   absl::Status Committed(const std::string& path,
                          std::vector<std::string>& trees);
 

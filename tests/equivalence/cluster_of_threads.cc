@@ -121,6 +121,7 @@ class Rank final : public RankListener {
              .resume = options.resume,
              .trace_every = options.trace_every,
              .checkpoint_token = "test",
+             .ran_before = options.ran_before,
              .name = absl::StrCat("worker-", rank),
              .checks_data = options.checks_data && rank == 0,
              .reads_late = options.reads_late,

@@ -34,7 +34,8 @@ struct TrainOptions {
   std::function<absl::StatusOr<std::unique_ptr<Communicator>>(
       const CommunicatorSeat& seat)>
       create;
-  std::string resume;  // a checkpoint's directory, or `latest`
+  std::string resume;       // a checkpoint's directory, or `latest`
+  bool ran_before = false;  // as TrainLoopOptions
   // Called with the compiled and checked plan: to break it.
   std::function<void(Plan& plan)> change_plan;
   // The same with what one rank gets of it: a rank that sees other things.

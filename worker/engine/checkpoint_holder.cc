@@ -13,6 +13,12 @@ std::string JobToken(const RankRef& ref) {
   return absl::StrCat("job-", ref.job(), "-");
 }
 
+// Until there is one, all attempts resume what the job says.
+bool ResumesItsOwn(const JobSpec& job, const HolderOptions& options) {
+  return options.ran_before && !options.resume.empty() &&
+         options.resume != job.checkpoint().resume();
+}
+
 CheckpointFolderOptions FolderOptionsOf(const JobSpec& job,
                                         const HolderOptions& options) {
   const CheckpointSpec& checkpoint = job.checkpoint();
@@ -21,11 +27,15 @@ CheckpointFolderOptions FolderOptionsOf(const JobSpec& job,
   // What another attempt began to overwrite is not overwritten before there is
   // a checkpoint of the job's own, from which it would go on.
   const bool anew = !options.ran_before || checkpoint.overwrite();
+  const bool started_anew =
+      ResumesItsOwn(job, options) &&
+      !GoesOnIn(checkpoint.directory(), checkpoint.resume());
   return {
       .directory = checkpoint.directory(),
       .holder = absl::StrCat(name, options.token, "), ", ThisProcessName()),
       .starts_anew = anew && !GoesOnIn(checkpoint.directory(), options.resume),
       .overwrite = checkpoint.overwrite(),
+      .goes_on_from = started_anew ? options.resume : "",
       .supersedes =
           options.ran_before ? absl::StrCat(name, options.job_token) : ""};
 }

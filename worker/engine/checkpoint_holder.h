@@ -24,6 +24,8 @@ struct HolderOptions {
   bool ran_before =
       false;  // an earlier attempt did: who holds it is superseded
 };
+// Whether `resume` is a checkpoint that an earlier attempt of the job wrote.
+bool ResumesItsOwn(const JobSpec& job, const HolderOptions& options);
 CheckpointFolderOptions FolderOptionsOf(const JobSpec& job,
                                         const HolderOptions& options);
 

@@ -33,10 +33,7 @@ absl::Status CheckpointWriter::Write(const Snapshot& snapshot) {
   // The disk does one thing at a time. The others wait for the commit
   // meanwhile, and not in a collective.
   if (state_.rank() == 0) RETURN_IF_ERROR(options_.removal->AwaitIdle());
-  const CheckpointAttempt attempt = {
-      .dir = state_.plan->job().checkpoint().directory(),
-      .step = snapshot.step,
-      .token = options_.token};
+  const CheckpointAttempt attempt = AttemptOf(snapshot.step);
   absl::StatusOr<ShardFile> shard = WriteOwnShard(attempt, snapshot.tensors);
   if (!shard.ok()) return GiveUp(attempt, shard.status());
   shard->data_unchecked = options_.data_unchecked;
@@ -78,20 +75,25 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   RETURN_IF_ERROR(listener_.OnCommitted(*record));
   // Whoever has not heard of it goes on from one that may be removed now.
   RETURN_IF_ERROR(listener_.AwaitCommitted(attempt.step));
-  return RemoveOld(attempt, record->path());
+  return RemoveOld(attempt.step, record->path());
 }
 
-absl::Status CheckpointWriter::RemoveOld(const CheckpointAttempt& attempt,
+CheckpointAttempt CheckpointWriter::AttemptOf(int64_t step) const {
+  return {.dir = state_.plan->job().checkpoint().directory(),
+          .step = step,
+          .token = options_.token};
+}
+
+absl::Status CheckpointWriter::RemoveOld(int64_t step,
                                          const std::string& path) {
   std::vector<std::string> trees;
   const absl::Status status =
-      TakeObsolete(attempt, state_.plan->job().checkpoint().keep(), path,
-                   options_.folder, trees);
-  options_.removal->Start(
-      [&log = disk_.log, step = attempt.step, trees = std::move(trees)] {
-        RemoveObsolete(trees, step, log);
-        return absl::OkStatus();
-      });
+      TakeObsolete(AttemptOf(step), state_.plan->job().checkpoint().keep(),
+                   path, options_.folder, trees);
+  options_.removal->Start([&log = disk_.log, step, trees = std::move(trees)] {
+    RemoveObsolete(trees, step, log);
+    return absl::OkStatus();
+  });
   return status;
 }
 

@@ -59,14 +59,17 @@ class CheckpointWriter {
   // their names.
   absl::Status Write(const Snapshot& snapshot);
 
+  // The last part of it, for the checkpoint of `step` at `path`, which is known
+  // to be committed. On rank 0, where nothing is being removed.
+  absl::Status RemoveOld(int64_t step, const std::string& path);
+
  private:
   absl::StatusOr<ShardFile> WriteOwnShard(
       const CheckpointAttempt& attempt,
       const std::vector<StateTensor>& tensors);
   absl::Status Commit(const CheckpointAttempt& attempt,
                       const Snapshot& snapshot, int64_t begin_ns);
-  absl::Status RemoveOld(const CheckpointAttempt& attempt,
-                         const std::string& path);
+  CheckpointAttempt AttemptOf(int64_t step) const;
 
   const CheckpointWriterOptions options_;
   const RankState& state_;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
@@ -78,8 +77,7 @@ absl::StatusOr<ShardFile> WriteCopy(const CopyToSave& copy,
 }
 
 absl::StatusOr<CheckpointRecord> CommitCopies(const SaveCopies& request,
-                                              const Clock& clock,
-                                              DiskLog& log) {
+                                              const Clock& clock) {
   const Plan& plan = request.commits();
   const JobSpec& job = plan.job();
   const KeptState& state = request.state();
@@ -99,21 +97,12 @@ absl::StatusOr<CheckpointRecord> CommitCopies(const SaveCopies& request,
     saved.tokenizer = data.file().layout().tokenizer;
     saved.data = data.file().identity();
   }
-  const CheckpointAttempt attempt = CopiesAttempt(job, request);
-  ASSIGN_OR_RETURN(
-      CheckpointRecord record,
-      CommitShards(attempt, plan, saved,
-                   {request.shards().begin(), request.shards().end()},
-                   CollectCarriedFiles({.tokens = job.data().tokens(),
-                                        .tokenizer = saved.tokenizer,
-                                        .hf = job.model().hf()}),
-                   folder.get()));
-  std::vector<std::string> trees;
-  const absl::Status overwritten = TakeObsolete(
-      attempt, job.checkpoint().keep(), record.path(), folder.get(), trees);
-  if (!overwritten.ok()) LogWarning(overwritten.message());
-  RemoveObsolete(trees, attempt.step, log);
-  return record;
+  return CommitShards(CopiesAttempt(job, request), plan, saved,
+                      {request.shards().begin(), request.shards().end()},
+                      CollectCarriedFiles({.tokens = job.data().tokens(),
+                                           .tokenizer = saved.tokenizer,
+                                           .hf = job.model().hf()}),
+                      folder.get());
 }
 
 }  // namespace troupe

@@ -30,11 +30,12 @@ absl::StatusOr<ShardFile> WriteCopy(const CopyToSave& copy,
                                     const RankResources& resources,
                                     DiskLog& log);
 
-// Commits what all have written, and removes what is obsolete by it. REQUIRES
-// request.commits: of a rank that reads the job's data, if one is left. An
-// earlier attempt of the job that still holds the directory loses it.
+// Commits what all have written. Older checkpoints stay, for no scheduler may
+// ever hear of this one; the attempt that goes on from it removes them.
+// REQUIRES request.commits: of a rank that reads the job's data, if one is
+// left. An earlier attempt of the job that still holds the directory loses it.
 absl::StatusOr<CheckpointRecord> CommitCopies(const SaveCopies& request,
-                                              const Clock& clock, DiskLog& log);
+                                              const Clock& clock);
 
 }  // namespace troupe
 

@@ -14,7 +14,6 @@
 #include "proto/plan/tier_traffic.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "worker/engine/carried_files.h"
-#include "worker/engine/checkpoint_holder.h"
 #include "worker/engine/recover.h"
 #include "worker/rank/resident_memory.h"
 
@@ -137,6 +136,7 @@ absl::Status TrainLoop::RunSteps() {
                                     .tokenizer = state_->tokenizer(),
                                     .hf = job.model().hf(),
                                     .resumed_from = start.resumed_from});
+    RETURN_IF_ERROR(Annotate(RemoveOld(start), "checkpoint.directory"));
   }
   const int64_t first_step = start.position.step + 1;
   RETURN_IF_ERROR(listener_.OnReady(first_step));
@@ -202,12 +202,26 @@ absl::Status TrainLoop::OpenCheckpointFolder() {
   const JobSpec& job = options_.plan->job();
   const std::string& directory = job.checkpoint().directory();
   if (state_->rank() != 0) return PrepareCheckpointDirectory(directory);
-  ASSIGN_OR_RETURN(folder_, CheckpointFolder::Open(FolderOptionsOf(
-                                job, {.token = options_.checkpoint_token,
-                                      .job_token = options_.job_token,
-                                      .resume = options_.resume,
-                                      .ran_before = options_.ran_before})));
+  ASSIGN_OR_RETURN(folder_,
+                   CheckpointFolder::Open(FolderOptionsOf(job, Holder())));
   return absl::OkStatus();
+}
+
+HolderOptions TrainLoop::Holder() const {
+  return {.token = options_.checkpoint_token,
+          .job_token = options_.job_token,
+          .resume = options_.resume,
+          .ran_before = options_.ran_before};
+}
+
+// Copies may be of a later step than the checkpoint is.
+absl::Status TrainLoop::RemoveOld(const StartingPoint& start) {
+  if (options_.recovery.has_value() ||
+      !ResumesItsOwn(options_.plan->job(), Holder())) {
+    return absl::OkStatus();
+  }
+  return Writer(/*unchecked=*/false)
+      .RemoveOld(start.position.step, start.resumed_from);
 }
 
 absl::Status TrainLoop::Connect() {
@@ -441,16 +455,19 @@ absl::Status TrainLoop::Keep(int64_t step, int64_t samples) {
   return absl::OkStatus();
 }
 
-absl::Status TrainLoop::Write(const Snapshot& snapshot) {
-  const bool unchecked = data_check_ != nullptr && !data_check_->holds();
-  CheckpointWriter writer({.token = options_.checkpoint_token,
+CheckpointWriter TrainLoop::Writer(bool unchecked) {
+  return CheckpointWriter({.token = options_.checkpoint_token,
                            .carried = carried_,
                            .folder = folder_.get(),
                            .removal = removal_.get(),
                            .data_unchecked = unchecked},
                           *state_, RankDisk{resources_.io, disk_},
                           resources_.clock, listener_);
-  RETURN_IF_ERROR(Annotate(writer.Write(snapshot),
+}
+
+absl::Status TrainLoop::Write(const Snapshot& snapshot) {
+  const bool unchecked = data_check_ != nullptr && !data_check_->holds();
+  RETURN_IF_ERROR(Annotate(Writer(unchecked).Write(snapshot),
                            absl::StrCat("checkpoint of step ", snapshot.step)));
   if (unchecked && first_unchecked_ == 0) first_unchecked_ = snapshot.step;
   return absl::OkStatus();

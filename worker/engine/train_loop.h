@@ -43,6 +43,7 @@
 #include "worker/collective/key_value_store.h"
 #include "worker/engine/agreed_stop.h"
 #include "worker/engine/background_writer.h"
+#include "worker/engine/checkpoint_holder.h"
 #include "worker/engine/checkpoint_writer.h"
 #include "worker/engine/data_check.h"
 #include "worker/engine/executor.h"
@@ -151,6 +152,12 @@ class TrainLoop {
   // Sets the state, and meets the others.
   absl::StatusOr<StartingPoint> Begin();
   absl::Status OpenCheckpointFolder();
+  HolderOptions Holder() const;
+  // An attempt goes on from a checkpoint of the job's own only when that is
+  // stored: what is obsolete by it, if the attempt that wrote it was not there
+  // any more to hear that, is removed now.
+  absl::Status RemoveOld(const StartingPoint& start);
+  CheckpointWriter Writer(bool unchecked);
   absl::Status Connect();
   // An instruction has failed, maybe because of an abort.
   void FailedIn(const absl::Status& why);

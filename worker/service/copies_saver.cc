@@ -68,7 +68,7 @@ absl::Status CopiesSaver::Save(CopiesSaved& answer) {
   if (!request_.has_commits()) return absl::OkStatus();
   RETURN_IF_ERROR(CheckJobPaths(request_.commits().job()));
   ASSIGN_OR_RETURN(*answer.mutable_checkpoint(),
-                   CommitCopies(request_, resources_.clock, log_));
+                   CommitCopies(request_, resources_.clock));
   answer.mutable_checkpoint()->set_seconds(
       (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9);
   LogInfo(absl::StrCat("job ", request_.ref().job(), ": checkpoint ",

@@ -136,5 +136,32 @@ TEST(CheckpointFolder, WhoseItIsIsAskedBeforeANameIsGiven) {
   EXPECT_TRUE((*first)->CheckHeld().ok()) << "nobody else has it";
 }
 
+// Its first checkpoint was there, and it died before it could remove the
+// others.
+TEST(CheckpointFolder, WhoGoesOnFromItsOwnOverwritesWhatIsBeyond) {
+  TempDir dir;
+  for (const int64_t step : {10, 20, 30, 40}) {
+    SaveSmall({dir.path(), step, "a"}, 1);
+  }
+  CheckpointFolderOptions options = {.directory = dir.path(),
+                                     .holder = "job 3",
+                                     .overwrite = true,
+                                     .goes_on_from = dir.File("step-00000020")};
+  auto folder = CheckpointFolder::Open(options);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  std::vector<std::string> trees;
+  ASSERT_TRUE((*folder)->Committed(options.goes_on_from, trees).ok());
+  EXPECT_EQ(trees,
+            (std::vector<std::string>{dir.File("step-00000040.tmp-removed"),
+                                      dir.File("step-00000030.tmp-removed")}));
+  folder->reset();
+  trees.clear();
+  options.goes_on_from = dir.File("step-00000030");  // is not there any more
+  folder = CheckpointFolder::Open(options);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  ASSERT_TRUE((*folder)->Committed(options.goes_on_from, trees).ok());
+  EXPECT_TRUE(trees.empty());
+}
+
 }  // namespace
 }  // namespace troupe

@@ -285,6 +285,34 @@ TEST(TrainLoop, AnEarlierRunsCheckpointsAreNotReplacedUnasked) {
       << again.warnings[0];
 }
 
+// Whoever wrote the one that it goes on from may have died before it could.
+TEST(TrainLoop, AnAttemptRemovesWhatIsOlderThanTheJobsOwnThatItGoesOnFrom) {
+  for (const bool ran_before : {true, false}) {
+    JobSpec job = CheckpointedJob("goes_on", false);
+    const std::string& directory = job.checkpoint().directory();
+    job.mutable_training()->set_stop_after(15);
+    job.mutable_checkpoint()->set_keep(0);
+    ASSERT_TRUE(Train(job, {}).status().ok());
+    job.mutable_checkpoint()->set_keep(1);
+    job.mutable_training()->set_stop_after(11);
+    job.mutable_checkpoint()->set_every(100);
+    std::vector<int64_t> steps;
+    const TrainingRun run =
+        Train(job, {.resume = CheckpointPath(directory, 10),
+                    .ran_before = ran_before,
+                    .on_step = [&](int, const StepRecord&,
+                                   const std::vector<TrainLoop*>&) {
+                      const auto all = ListCheckpoints(directory);
+                      for (const CheckpointEntry& there : *all) {
+                        steps.push_back(there.step);
+                      }
+                    }});
+    ASSERT_TRUE(run.status().ok()) << run.status();
+    EXPECT_EQ(steps, (ran_before ? std::vector<int64_t>{10, 15}
+                                 : std::vector<int64_t>{5, 10, 15}));
+  }
+}
+
 TEST(TrainLoop, OneJobAtATimeSavesInADirectoryWhateverItsName) {
   JobSpec job = CheckpointedJob("held", false);
   JobSpec other = job;
