@@ -31,8 +31,9 @@ CopiesSaver::~CopiesSaver() {
 }
 
 void CopiesSaver::GiveUp() const {
-  if (request_.copies().empty()) return;
-  const JobSpec& job = request_.copies(0).plan().job();
+  if (!request_.has_commits() && request_.copies().empty()) return;
+  const JobSpec& job = request_.has_commits() ? request_.commits().job()
+                                              : request_.copies(0).plan().job();
   const absl::Status abandoned =
       AbandonCheckpoint(CopiesAttempt(job, request_));
   if (!abandoned.ok()) LogWarning(abandoned.message());

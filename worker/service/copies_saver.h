@@ -20,8 +20,9 @@ class CopiesSaver {
   // Borrows `kept`, whose rank has ended, and all of the resources.
   CopiesSaver(const SaveCopies& request, const KeptMemory& kept,
               const RankResources& resources, SendToScheduler send);
-  // Cuts it short, waits until it has answered, and gives up what was written:
-  // of what is committed by then nothing is left where it was.
+  // Cuts it short, waits until it has answered, and gives up what was written,
+  // by all: either that is gone, or whoever commits it meanwhile has it whole,
+  // under another name.
   ~CopiesSaver();
 
   // What was written is committed by the next request: it stays. REQUIRES that

@@ -117,14 +117,35 @@ TEST_F(CopiesSaverTest, SaysWhatItHasNotAndLeavesNothing) {
   EXPECT_FALSE(IsBegun());
 }
 
-TEST_F(CopiesSaverTest, ACheckpointOfTooFewIsRefused) {
+TEST_F(CopiesSaverTest, ACheckpointOfTooFewIsRefusedAndLeavesNothing) {
   const auto saver = Start(0, OwnCopy(0));
   SaveCopies commit = KeptRanks::Request();
   *commit.mutable_commits() = ranks_.plan(0);
   commit.add_shards(NextAnswer().shards(0));
+  saver->Keep();
   const auto committer = Start(0, commit);
   EXPECT_NE(NextAnswer().error(), "");
   EXPECT_FALSE(IsThere());
+  EXPECT_FALSE(IsBegun()) << "it is a whole copy, one more for each try";
+}
+
+// As it does for a commit of the same step that nobody heard of.
+TEST_F(CopiesSaverTest, WhatACommitReplacedGoesWithItsSaver) {
+  const std::string there = CheckpointPath(directory_, KeptRanks::kStep);
+  std::filesystem::create_directories(there + "/of-an-earlier-time");
+  SaveCopies commit = KeptRanks::Request();
+  *commit.mutable_commits() = ranks_.plan(0);
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto saver = Start(rank, OwnCopy(rank));
+    commit.add_shards(NextAnswer().shards(0));
+    saver->Keep();
+  }
+  auto committer = Start(0, commit);
+  EXPECT_EQ(NextAnswer().error(), "");
+  EXPECT_TRUE(IsBegun());
+  committer = nullptr;
+  EXPECT_FALSE(IsBegun());
+  EXPECT_TRUE(std::filesystem::exists(there + "/manifest.json"));
 }
 
 }  // namespace
