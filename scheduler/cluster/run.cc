@@ -42,6 +42,11 @@ bool Run::all_let_go() const {
                       [](const RankSeat& seat) { return seat.live(); });
 }
 
+bool Run::SavesCopiesWith(int rank) const {
+  return saves_copies.has_value() &&
+         (!saves_copies->commits || saves_copies->awaited.count(rank) > 0);
+}
+
 int Run::OfAnotherStart(int rank) const {
   const auto differs = [&](const RankSeat& seat) {
     return seat.first_step != 0 && seat.first_step != ranks[rank].first_step;

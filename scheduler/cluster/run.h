@@ -103,8 +103,11 @@ struct Run {
   std::string begins;  // in a sentence
   // All ranks have let go, and the job waits for workers to go on with.
   bool awaits_places = false;
-  absl::optional<CopySaving> saves_copies;          // while it awaits them
-  int copies_asked = 0;                             // so often
+  absl::optional<CopySaving> saves_copies;  // while it awaits them
+  int copies_asked = 0;                     // so often
+  // Of the last requests: they are answered, late or not, with a checkpoint of
+  // this run. Empty: that is known, or there were none.
+  std::string copies_token;
   absl::Time store_asked = absl::InfiniteFuture();  // again, when it failed
   std::vector<RankSeat> ranks;
   Rendezvous rendezvous;
@@ -144,6 +147,8 @@ struct Run {
   // Whether a worker has not come back yet.
   bool awaits() const;
   bool all_let_go() const;
+  // Whether copies cannot be saved without the worker of this rank.
+  bool SavesCopiesWith(int rank) const;
   // A rank that is ready to begin with another step than this one; -1: none.
   int OfAnotherStart(int rank) const;
   // That all ranks have reported. Less than its job has done, where the run

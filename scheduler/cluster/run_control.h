@@ -143,6 +143,8 @@ class RunControl {
                     Actions& actions);
   void SendSaveCopies(Job& job, int rank, SaveCopies request, Actions& actions);
   void CommitCopiesOf(Job& job, Actions& actions);
+  void AddCopies(Job& job, const CopiesSaved& saved, absl::Time now,
+                 Actions& actions);
   // A disk did not take what was to be saved: not again at once.
   static void PauseMoves(Job& job, absl::Time now);
   // Copies are not saved, or not in time.

@@ -155,7 +155,7 @@ void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
   run.saves_copies.emplace();
   // A scheduler before this one may have asked, too, and a worker that it left
   // may be writing still.
-  run.saves_copies->token =
+  run.copies_token = run.saves_copies->token =
       absl::StrCat("job-", job.id.value(), "-", run.attempt, "-",
                    absl::ToUnixMillis(now), "-", ++run.copies_asked);
   run.saves_copies->state = newest.state();
@@ -201,12 +201,16 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
   if (job == nullptr || job->run == nullptr) return;
   Run& run = *job->run;
   const int rank = saved.ref().rank();
-  if (!run.saves_copies.has_value() || rank < 0 ||
+  if (run.copies_token != saved.token() || rank < 0 ||
       rank >= static_cast<int>(run.ranks.size())) {
     return;
   }
+  if (!run.saves_copies.has_value()) {  // nobody waits for it any more
+    if (saved.has_checkpoint()) AddCopies(*job, saved, now, actions);
+    return;
+  }
   const RankSeat& seat = run.ranks[rank];
-  if (seat.worker != from || run.saves_copies->token != saved.token() ||
+  if (seat.worker != from ||
       // Heard again: it has answered that already.
       (saved.error().empty() &&
        saved.has_checkpoint() != run.saves_copies->commits) ||
@@ -219,14 +223,20 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
   }
   CopySaving& saving = *run.saves_copies;
   if (saving.commits) {
-    CheckpointRecord checkpoint = saved.checkpoint();
-    checkpoint.set_attempt(run.attempt);
-    jobs_.AddCheckpoint(*job, checkpoint, now, actions);
+    AddCopies(*job, saved, now, actions);
     return Move(*job, WhyItMoves(run), now, actions);
   }
   saving.shards.insert(saving.shards.end(), saved.shards().begin(),
                        saved.shards().end());
   if (saving.awaited.empty()) CommitCopiesOf(*job, actions);
+}
+
+void RunControl::AddCopies(Job& job, const CopiesSaved& saved, absl::Time now,
+                           Actions& actions) {
+  job.run->copies_token.clear();
+  CheckpointRecord checkpoint = saved.checkpoint();
+  checkpoint.set_attempt(job.run->attempt);
+  jobs_.AddCheckpoint(job, checkpoint, now, actions);
 }
 
 // By one that reads the job's data, if one is left: the checkpoint says what it

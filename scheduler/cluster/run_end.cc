@@ -91,11 +91,12 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
   CHECK(seat != ranks.end()) << "worker " << worker << " in job " << id;
   // What it did to the end needs it no more, unless the others fail; nor does
   // what was saved, unless that are its copies.
-  const bool saves = std::exchange(job->run->saves_copies, {}).has_value();
+  const int rank = static_cast<int>(seat - ranks.begin());
+  const bool saves = job->run->SavesCopiesWith(rank);
+  if (saves) job->run->saves_copies.reset();
   const bool done =
       seat->succeeded || (job->run->moves && !seat->live() && !saves);
   seat->Lose();
-  const int rank = static_cast<int>(seat - ranks.begin());
   if (!done) {
     Fail(*job, Blame::kWorkerLost,
          absl::StrCat(seat->Name(rank), " ", how, " in ", Place(*job), ": ",

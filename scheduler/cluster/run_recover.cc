@@ -140,9 +140,15 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   std::vector<VacantPlace> places;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     RankSeat& seat = run.ranks[r];
-    if (LetLeave(seat)) run.saves_copies.reset();
+    const bool saves = run.SavesCopiesWith(static_cast<int>(r));
+    if (LetLeave(seat) && saves) run.saves_copies.reset();
     if (seat.taken()) continue;
     places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
+  }
+  // What of the copies is not left is about to be in a checkpoint.
+  if (run.saves_copies.has_value() && run.saves_copies->commits &&
+      !NewestCopies(run).has_value()) {
+    return;
   }
   const std::vector<const Worker*> filled =
       FillPlaces(places, plan.prediction(), workers_.Idle());

@@ -1,14 +1,24 @@
 // Jobs with `elastic`, with real daemons: fewer workers than ranks, and more
 // again.
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/cluster/cluster_test_base.h"
 
@@ -16,6 +26,36 @@ namespace troupe {
 namespace {
 
 constexpr int kSteps = 2500;
+
+// Somebody who asks, and asks, who holds the directory of a job's checkpoints:
+// whoever takes hold of it waits for the answer, up to ten seconds.
+class LongQuestion {
+ public:
+  // Once nobody holds the directory, and some have.
+  explicit LongQuestion(const std::string& directory) {
+    const std::string path = directory + "/.lock";
+    while (std::filesystem::exists(path)) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    lock_ = open(path.c_str(), O_RDWR | O_CREAT, 0644);
+    EXPECT_EQ(flock(lock_, LOCK_SH | LOCK_NB), 0);
+    opened_ = inotify_init();
+    EXPECT_GE(inotify_add_watch(opened_, path.c_str(), IN_OPEN), 0);
+  }
+  ~LongQuestion() {
+    close(lock_);
+    close(opened_);
+  }
+  // Until somebody waits.
+  void AwaitAnother() const {
+    pollfd event = {.fd = opened_, .events = POLLIN};
+    EXPECT_EQ(poll(&event, 1, /*milliseconds*/ 30'000), 1);
+  }
+
+ private:
+  int lock_ = -1;
+  int opened_ = -1;
+};
 
 class ElasticTest : public ClusterTestBase {
  protected:
@@ -38,6 +78,16 @@ class ElasticTest : public ClusterTestBase {
   void KillTheOneOfRank(int rank) {
     const std::string victim = Describe(1)["workers"][rank];
     ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+  }
+  void AwaitLost(const std::string& worker) {
+    const auto is_lost = [&] {
+      const auto all =
+          nlohmann::json::parse(Troupe({"workers", "--json"}).out)["workers"];
+      return std::any_of(all.begin(), all.end(), [&](const auto& each) {
+        return each["description"]["name"] == worker && each["state"] == "LOST";
+      });
+    };
+    while (!is_lost()) absl::SleepFor(absl::Milliseconds(10));
   }
   // Each step once, and those of another plan to what f32 sums in another order
   // give.
@@ -87,6 +137,31 @@ TEST_F(ElasticTest, APipelineGoesOnWithFewerStages) {
 }
 
 // Asked to end: nothing runs again, and the job goes on without it.
+// Of the copies of two ranks, which are with each other, nothing is left; but
+// all are written by then.
+TEST_F(ElasticTest, ALossDuringTheCommitOfCopiesCostsNoStep) {
+  Up(4);
+  const std::vector<std::string> plan = {"parallelism.data=4",
+                                         "parallelism.zero=3"};
+  const auto job = Start(plan);
+  const std::string other = Describe(1)["workers"][3];
+  KillTheOneOfRank(1);
+  {
+    const LongQuestion question(dir() + "/saved");
+    question.AwaitAnother();
+    ASSERT_EQ(kill(WorkerPid(other), SIGKILL), 0);
+    AwaitLost(other);
+  }
+  EXPECT_NE(job->WaitForLine("goes on with 2 workers after "), "");
+  const Outcome outcome = job->Wait();
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_FALSE(absl::StrContains(outcome.out, "neither copies nor"))
+      << outcome.out;
+  const Outcome up = Troupe({"up", "--workers", "4", "--threads", kThreads});
+  ASSERT_EQ(up.code, 0) << up.err;
+  ExpectTheQuietRuns(plan);
+}
+
 TEST_F(ElasticTest, AWorkerThatLeavesCostsNoStep) {
   Up(3);
   const std::vector<std::string> plan = {"parallelism.data=3"};

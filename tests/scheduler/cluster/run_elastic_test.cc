@@ -31,6 +31,14 @@ struct Elastic : RecoveryHarness {
   }
   // Nobody comes or goes for long enough.
   void Calm() { Pass(absl::Seconds(3), alive()); }
+  // w2 is lost, and w0 is asked to commit.
+  void CopiesAreWritten() {
+    LoseTheLast({2});
+    Calm();
+    Saved(w[1]);
+    Saved(w[0]);
+    CHECK(Asked(w[0]).back().has_commits());
+  }
   std::vector<WorkerId> alive() const {
     std::vector<WorkerId> ids;
     for (const Worker* worker : cluster.workers().Alive()) {
@@ -163,6 +171,65 @@ TEST(Elastic, OneThatLostAllOfItsWorkersGoesOnWithThoseThatCome) {
   EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
   EXPECT_EQ(h.status(h.id).workers_size(), 1);
   EXPECT_EQ(h.Begun(come).ref().attempt(), 2);
+}
+
+// What it had to do is done.
+TEST(Elastic, AnotherLossDuringTheCommitChangesNothing) {
+  Elastic h;
+  h.CopiesAreWritten();
+  h.Disconnect(h.w[1], "connection closed");
+  h.Calm();
+  EXPECT_EQ(h.Asked(h.w[0]).size(), 2) << "to write, and to commit";
+  h.Saved(h.w[0]);
+  EXPECT_EQ(h.status(h.id).checkpoints_size(), 1);
+  EXPECT_EQ(h.Begun(h.w[0]).resume(), "/c/copies");
+  EXPECT_EQ(h.status(h.id).workers_size(), 1);
+}
+
+// Others could only go on from less.
+TEST(Elastic, WorkersThatComeDuringTheCommitWaitForCopiesThatAreNotLeft) {
+  for (const bool fails : {false, true}) {
+    Elastic h(/*min_workers=*/1, /*zero=*/3);
+    h.Disconnect(h.w[2], "connection closed");
+    for (const int rank : {0, 1}) {
+      WorkerMessage message;
+      RankEnded& ended = *message.mutable_ended();
+      *ended.mutable_ref() = h.Ref(h.id, rank);
+      ended.set_error("told to stop");
+      ended.set_stopped(true);
+      KeptCopy& kept = *ended.add_kept();
+      kept.mutable_state()->set_step(2);
+      kept.set_own(true);
+      kept.set_peer(true);
+      h.Send(h.w[rank], message);
+    }
+    h.Calm();
+    h.Saved(h.w[1]);
+    h.Saved(h.w[0]);
+    ASSERT_TRUE(h.Asked(h.w[0]).back().has_commits());
+    h.Disconnect(h.w[1], "connection closed");
+    const WorkerId fourth = h.Join("w3");
+    const WorkerId fifth = h.Join("w4");
+    EXPECT_EQ(h.Begun(fourth).ref().job(), 0);
+    h.Saved(h.w[0], fails ? "/c: no space" : "");
+    EXPECT_EQ(h.Begun(fourth).resume(), fails ? "" : "/c/copies");
+    EXPECT_EQ(h.Begun(fifth).ref().attempt(), 2);
+  }
+}
+
+TEST(Elastic, ACheckpointThatIsLateIsTheJobsAllTheSame) {
+  Elastic h;
+  h.CopiesAreWritten();
+  h.Pass(absl::Minutes(30) + absl::Seconds(2), h.alive());
+  EXPECT_TRUE(h.Says("could not be saved: not within 30m"));
+  h.Saved(h.w[0]);
+  ASSERT_EQ(h.status(h.id).checkpoints_size(), 1);
+  EXPECT_EQ(h.status(h.id).checkpoints(0).step(), 2);
+  const size_t events = h.job(h.id).events.size();
+  h.Saved(h.w[0]);
+  EXPECT_EQ(h.job(h.id).events.size(), events) << "that is known";
+  h.Pass(absl::Minutes(1), h.alive());
+  EXPECT_EQ(h.Begun(h.w[0]).resume(), "/c/copies");
 }
 
 TEST(Elastic, WaitsForAsManyAsItNeeds) {
