@@ -174,6 +174,11 @@ void Cluster::Stored(JobId id, int32_t attempt, const absl::Status& stored,
       store_asked_ = now;
       runs_.NotStored(*job, WaitsForStore(store_), now, actions);
     }
+  } else if (job != nullptr && job->attempt == attempt &&
+             runs_.AwaitsCopiesStored(*job)) {
+    if (!stored.ok()) store_asked_ = now;
+    runs_.CopiesStored(*job, stored, now, actions);
+    Schedule(now, actions);  // it may have no worker left to set free
   }
   if (again || !stored.ok()) Schedule(now, actions);
 }

@@ -86,6 +86,7 @@ struct CopySaving {
   std::set<int> awaited;  // ranks whose workers have not answered
   std::vector<std::string> shards;
   bool commits = false;  // all are written, and one of them commits
+  bool stores = false;   // it has, and that is to be stored
 };
 
 struct Run {

@@ -75,6 +75,12 @@ class RunControl {
   // An answer to SaveCopies.
   void HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
                          absl::Time now, Actions& actions);
+  // Whether its copies are a checkpoint, and that is not known to be stored.
+  static bool AwaitsCopiesStored(const Job& job);
+  // It is: the job moves. Or not, and it asks again. REQUIRES:
+  // AwaitsCopiesStored.
+  void CopiesStored(Job& job, const absl::Status& stored, absl::Time now,
+                    Actions& actions);
   // The job ran when the scheduler before this one was lost: it has its run
   // again, and waits for its workers. `handed` is what the attempt's ranks got,
   // where that is known: without it a job that recovered is queued.

@@ -9,6 +9,7 @@
 #include "proto/base/one_line.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
 namespace {
@@ -77,7 +78,8 @@ void RunControl::MoveAsItIs(Job& job, const std::string& why, absl::Time now,
   // In a start those that are ready save, if all are.
   if (!run.stopping()) return SaveAndMove(job, why, now, actions);
   run.save_why = why;
-  if (run.awaits_places && !run.saves_copies.has_value()) {
+  if (run.awaits_places &&
+      (!run.saves_copies.has_value() || AwaitsCopiesStored(job))) {
     Narrow(job, now, actions);
   }
 }
@@ -224,7 +226,12 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
   CopySaving& saving = *run.saves_copies;
   if (saving.commits) {
     AddCopies(*job, saved, now, actions);
-    return Move(*job, WhyItMoves(run), now, actions);
+    if (MovesOn(*job)) return Move(*job, WhyItMoves(run), now, actions);
+    // The copies stay until that is on the disk: who is scheduler next may know
+    // of no checkpoint but the one before.
+    saving.stores = true;
+    actions.push_back(AwaitStored{job->id, job->attempt});
+    return;
   }
   saving.shards.insert(saving.shards.end(), saved.shards().begin(),
                        saved.shards().end());
@@ -237,6 +244,21 @@ void RunControl::AddCopies(Job& job, const CopiesSaved& saved, absl::Time now,
   CheckpointRecord checkpoint = saved.checkpoint();
   checkpoint.set_attempt(job.run->attempt);
   jobs_.AddCheckpoint(job, checkpoint, now, actions);
+}
+
+bool RunControl::AwaitsCopiesStored(const Job& job) {
+  return job.run != nullptr && job.run->saves_copies.has_value() &&
+         job.run->saves_copies->stores;
+}
+
+void RunControl::CopiesStored(Job& job, const absl::Status& stored,
+                              absl::Time now, Actions& actions) {
+  CHECK(AwaitsCopiesStored(job)) << "job " << job.id;
+  if (stored.ok() || MovesOn(job)) {
+    return Move(job, WhyItMoves(*job.run), now, actions);
+  }
+  job.run->store_asked = now;
+  jobs_.SetWaitReason(job, WaitsForStore(stored), actions);
 }
 
 // By one that reads the job's data, if one is left: the checkpoint says what it

@@ -323,7 +323,7 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                                  ? std::max(run.stopping_since, run.progress)
                                  : run.stopping_since;
     const absl::Duration waited = now - since;
-    if (run.saves_copies.has_value() &&
+    if (run.saves_copies.has_value() && !run.saves_copies->stores &&
         now - run.saves_copies->since > limits_.save_copies_max) {
       return GiveUpCopies(
           job,

@@ -147,7 +147,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   }
   // What of the copies is not left is about to be in a checkpoint.
   if (run.saves_copies.has_value() && run.saves_copies->commits &&
-      !NewestCopies(run).has_value()) {
+      !run.saves_copies->stores && !NewestCopies(run).has_value()) {
     return;
   }
   const std::vector<const Worker*> filled =

@@ -217,6 +217,36 @@ TEST(Elastic, WorkersThatComeDuringTheCommitWaitForCopiesThatAreNotLeft) {
   }
 }
 
+// Whoever is scheduler next may know of no checkpoint but the one before.
+TEST(Elastic, CopiesStayUntilItIsStoredThatTheyAreACheckpoint) {
+  Elastic h;
+  h.CopiesAreWritten();
+  h.stored_by_hand = true;
+  h.Saved(h.w[0]);
+  EXPECT_EQ(h.status(h.id).checkpoints_size(), 1);
+  const auto answer = [&h](const absl::Status& stored) {
+    const std::vector<AwaitStored> asked = h.All<AwaitStored>();
+    h.ClearActions();
+    for (const AwaitStored& each : asked) {
+      if (each.job == h.id) return h.Stored(each, stored);
+    }
+    ADD_FAILURE() << "the store is not asked";
+  };
+  for (int i = 0; i < 2; ++i) {
+    answer(absl::ResourceExhaustedError("disk full"));
+    EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+    EXPECT_TRUE(absl::StrContains(h.status(h.id).reason(), "disk full"))
+        << h.status(h.id).reason();
+    EXPECT_TRUE(h.Forgotten(h.w[0]).empty());
+    EXPECT_TRUE(h.Forgotten(h.w[1]).empty());
+    h.Pass(absl::Seconds(2), h.alive());
+  }
+  answer(absl::OkStatus());
+  EXPECT_EQ(h.Forgotten(h.w[0]), std::vector<int>{1});
+  EXPECT_EQ(h.Forgotten(h.w[1]), std::vector<int>{1});
+  EXPECT_EQ(h.status(h.id).state(), QUEUED);
+}
+
 TEST(Elastic, ACheckpointThatIsLateIsTheJobsAllTheSame) {
   Elastic h;
   h.CopiesAreWritten();
