@@ -158,7 +158,8 @@ bool ClusterSimulation::AtRest() const {
   int held = 0;
   const auto& jobs = cluster_->jobs().all();
   for (const auto& [id, job] : jobs) {
-    if (ElasticInvariants::CouldNarrow(*job, *cluster_) &&
+    if (ElasticInvariants::CouldNarrow(*job,
+                                       cluster_->workers().idle_count()) &&
         now_ >= job->moves_after) {
       return false;
     }

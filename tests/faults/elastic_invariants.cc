@@ -38,10 +38,21 @@ int ElasticInvariants::LeastRanks(const Job& job) {
   return std::max(AskedAtLeast(job), static_cast<int>(fits));
 }
 
-bool ElasticInvariants::CouldNarrow(const Job& job, const Cluster& cluster) {
+bool ElasticInvariants::CouldNarrow(const Job& job, int idle) {
   return job.spec.has_elastic() && RecoveryInvariants::Missing(job) > 0 &&
-         HeldSeats(*job.run) + cluster.workers().idle_count() >=
-             AskedAtLeast(job);
+         HeldSeats(*job.run) + idle >= AskedAtLeast(job);
+}
+
+int ElasticInvariants::IdleInTheEvent(const Cluster& cluster) const {
+  int idle = 0;
+  for (const auto& [id, worker] : cluster.workers().all()) {
+    if (!worker.alive()) continue;
+    const auto before = busy_with_.find(id);
+    const bool was_busy_so =
+        before != busy_with_.end() && before->second == worker.status.job();
+    idle += worker.idle() || !was_busy_so;
+  }
+  return idle;
 }
 
 void ElasticInvariants::OnAction(const Action& action, const Cluster& cluster) {
@@ -116,7 +127,7 @@ void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
   if (run == nullptr || !run->saves_copies.has_value()) return;
   const bool asked = drains_ || run->moves || !run->cancel_why.empty() ||
                      save.has_commits();  // by who had been asked before
-  EXPECT_TRUE(asked || CouldNarrow(**job, cluster))
+  EXPECT_TRUE(asked || CouldNarrow(**job, IdleInTheEvent(cluster)))
       << "job " << (*job)->id << " gives up its plan for " << run->ranks.size()
       << " ranks, and there are too few workers for any other";
   for (const RankSeat& seat : run->ranks) {
@@ -143,6 +154,10 @@ void ElasticInvariants::OnQueued(JobId job) {
 }
 
 void ElasticInvariants::Check(const Cluster& cluster) {
+  busy_with_.clear();
+  for (const auto& [id, worker] : cluster.workers().all()) {
+    if (worker.status.job() != 0) busy_with_[id] = worker.status.job();
+  }
   waiting_.clear();
   for (const auto& [id, job] : cluster.jobs().all()) {
     if (job->run == nullptr) continue;
@@ -160,7 +175,7 @@ void ElasticInvariants::CheckAtRest(const Cluster& cluster,
   for (const auto& [id, job] : cluster.jobs().all()) {
     // What it keeps could not be saved; that is tried again.
     if (now < job->moves_after) continue;
-    EXPECT_FALSE(CouldNarrow(*job, cluster))
+    EXPECT_FALSE(CouldNarrow(*job, cluster.workers().idle_count()))
         << "job " << id
         << " could go on with fewer ranks: " << job->status.reason();
   }

@@ -55,7 +55,7 @@ class ElasticInvariants {
   static int LeastRanks(const Job& job);
   // Whether it waits for workers, and there are as many as it asks for at
   // least: whether a plan for them fits is seen when it is queued.
-  static bool CouldNarrow(const Job& job, const Cluster& cluster);
+  static bool CouldNarrow(const Job& job, int idle);
 
  private:
   // A job that waits in its places: who has which, by rank.
@@ -64,6 +64,9 @@ class ElasticInvariants {
     std::vector<WorkerId> seats;
   };
 
+  // Workers that were idle at some time of the event: since then another job
+  // may have taken them.
+  int IdleInTheEvent(const Cluster& cluster) const;
   void OnStart(const SendToWorker& send, const Cluster& cluster);
   void OnSaveCopies(const SaveCopies& save, const Cluster& cluster);
   void OnQueued(JobId job);
@@ -74,9 +77,10 @@ class ElasticInvariants {
   const SimulatedAttempts& attempts_;
   const std::map<WorkerId, SimulatedWorker>& workers_;
   bool drains_ = false;
-  std::map<JobId, Waiting> waiting_;  // as they were last seen
-  std::map<JobId, int64_t> left_;     // copies of this step, as it was queued
-  std::map<JobId, int32_t> seen_;     // the last attempt that was handed out
+  std::map<JobId, Waiting> waiting_;       // as they were last seen
+  std::map<WorkerId, int64_t> busy_with_;  // jobs, before the event
+  std::map<JobId, int64_t> left_;  // copies of this step, as it was queued
+  std::map<JobId, int32_t> seen_;  // the last attempt that was handed out
   int narrowed_ = 0;
   int widened_ = 0;
 };
