@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
+#include "scheduler/cluster/placement.h"
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
@@ -125,9 +126,9 @@ void Cluster::Lose(WorkerId id, WorkerStatus::State state,
 absl::StatusOr<Compilation> Cluster::PlanJob(const JobSpec& spec) const {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
   if (workers_.alive_count() < needed) {
-    Compilation narrower =
-        ElasticCompilation(compiler_.Narrower(spec, workers_.alive_count()),
-                           compiler_, workers_.Alive(), /*more_than=*/0);
+    Compilation narrower = ElasticCompilation(
+        compiler_.Narrower(spec, MostOfOneKind(workers_.Alive())), compiler_,
+        workers_.Alive(), /*more_than=*/0);
     if (!narrower.choices.empty()) {
       narrower.spec = narrower.choices.front().spec;
       return narrower;
@@ -135,13 +136,21 @@ absl::StatusOr<Compilation> Cluster::PlanJob(const JobSpec& spec) const {
     return absl::FailedPreconditionError(
         absl::StrCat("the job ", WaitReasons(workers_).For(needed)));
   }
-  return CompilationFor(spec, needed, workers_);
+  return CompilationForAll(spec, needed);
 }
 
 absl::StatusOr<Compilation> Cluster::Consider(const JobSpec& spec) const {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
   RETURN_IF_ERROR(CheckQueue());
-  return CompilationFor(spec, needed, workers_);
+  return CompilationForAll(spec, needed);
+}
+
+Compilation Cluster::CompilationForAll(const JobSpec& spec, int needed) const {
+  Compilation compilation = CompilationFor(spec, needed, workers_);
+  if (!compilation.choices.empty()) {
+    AddNarrower(compiler_, workers_, compilation);
+  }
+  return compilation;
 }
 
 absl::Status Cluster::CheckQueue() const {

@@ -135,6 +135,8 @@ class Cluster {
   };
 
   absl::Status CheckQueue() const;
+  // With the narrower ones, where it has any choices.
+  Compilation CompilationForAll(const JobSpec& spec, int needed) const;
   // Starts what can start, has compiled what could, and tells the others why
   // they wait.
   void Schedule(absl::Time now, Actions& actions, const Offer& offer);
@@ -161,7 +163,7 @@ class Cluster {
   void FindTooSmall(Job& job, int64_t changes, const std::string& why,
                     Actions& actions);
   // Unless that is under way, or would say once more that it does not fit.
-  void AskToCompile(Job& job, Actions& actions);
+  void AskToCompile(Job& job, absl::Time now, Actions& actions);
   void AskToCompile(Job& job, Compilation asked, Actions& actions);
   // Of a queued job with `elastic`: whether it begins with fewer workers than
   // it has ranks.
@@ -170,6 +172,10 @@ class Cluster {
   // no end of another job helps it, and it holds none back.
   bool WaitsForOthersToCome(const Job& job) const;
   static std::string WhyItWaits(const Job& job, WaitReasons& reasons);
+  // No plan of a queued job does for those that were asked about: it waits for
+  // others, and says why, or has failed.
+  void Refuse(Job& job, const Compilation& compilation,
+              const absl::Status& refusal, absl::Time now, Actions& actions);
   // Whether it runs with fewer, and goes on with more where there are some.
   bool MayWiden(const Job& job) const;
   void AskToWiden(absl::Time now, Actions& actions);

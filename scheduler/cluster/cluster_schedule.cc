@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/cluster/cluster.h"
+#include "scheduler/cluster/placement.h"
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
@@ -35,16 +36,36 @@ void Cluster::Compiled(JobId id, const Compilation& compilation,
         absl::StrCat("waits for busy workers, for the idle ones have too ",
                      "little memory: ", outcome.refusal.message()),
         actions);
-  } else if (current && compilation.elastic) {
-    FindTooSmall(
-        *job, compilation.changes,
-        absl::StrCat("waits for more workers: ", outcome.refusal.message()),
-        actions);
   } else if (current) {
-    jobs_.SetState(*job, FAILED, std::string(outcome.refusal.message()), now,
-                   actions);
+    Refuse(*job, compilation, outcome.refusal, now, actions);
   }
   Schedule(now, actions);
+}
+
+void Cluster::Refuse(Job& job, const Compilation& compilation,
+                     const absl::Status& refusal, absl::Time now,
+                     Actions& actions) {
+  // What has run fits somewhere, though not on those that are left.
+  const bool has_run = job.status.started_unix_ms() != 0 &&
+                       absl::IsInvalidArgument(refusal) &&
+                       compiler_.RanksNeeded(job.spec).ok();
+  const bool asks_again = job.spec.has_elastic() && !compilation.elastic &&
+                          !compilation.narrows &&
+                          absl::IsInvalidArgument(refusal);
+  if (!compilation.elastic && !has_run && !asks_again) {
+    return jobs_.SetState(job, FAILED, std::string(refusal.message()), now,
+                          actions);
+  }
+  job.narrower_when_calm = asks_again;
+  const bool all_asked =
+      !compilation.elastic || workers_.idle_count() == workers_.alive_count();
+  if (all_asked && !asks_again) job.fits_nobody_at = compilation.changes;
+  FindTooSmall(
+      job, compilation.changes,
+      absl::StrCat(compilation.elastic ? "waits for more workers: "
+                                       : "waits for workers that it fits on: ",
+                   refusal.message()),
+      actions);
 }
 
 bool Cluster::Awaits(JobId id, const Compilation& asked) const {
@@ -86,7 +107,7 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
       first = job;
       jobs_.SetWaitReason(*job, WaitsForStore(store_), actions);
     } else if (offer.job != id || !Start(*job, *offer.outcome, now, actions)) {
-      AskToCompile(*job, actions);
+      AskToCompile(*job, now, actions);
       if (!WaitsForOthersToCome(*job)) first = job;
     }
   }
@@ -95,8 +116,9 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
 }
 
 bool Cluster::WaitsForOthersToCome(const Job& job) const {
-  return job.ranks_needed > workers_.alive_count() &&
-         job.too_small_at == workers_.changes();
+  return job.too_small_at == workers_.changes() &&
+         (job.ranks_needed > workers_.alive_count() ||
+          job.fits_nobody_at == workers_.changes());
 }
 
 std::string Cluster::WhyItWaits(const Job& job, WaitReasons& reasons) {
@@ -136,9 +158,9 @@ void Cluster::AskToWiden(absl::Time now, Actions& actions) {
       const Worker* const worker = workers_.Find(seat.worker);
       if (worker != nullptr && !worker->leaving) candidates.push_back(worker);
     }
-    const int there = static_cast<int>(candidates.size());
+    const int there = MostOfOneKind(candidates);
     std::vector<JobSpec> ways = compiler_.Narrower(job->spec, there);
-    if (there >= job->ranks_needed) ways = {job->spec};
+    if (there >= job->ranks_needed) ways.insert(ways.begin(), job->spec);
     job->not_wider_at = workers_.changes();
     Compilation asked = ElasticCompilation(
         ways, compiler_, candidates, static_cast<int>(job->run->ranks.size()));
@@ -168,9 +190,10 @@ void Cluster::Widen(Job& job, const Compilation& compilation,
 bool Cluster::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
                     Actions& actions) {
   if (!outcome.fits()) return false;
-  // One for fewer ranks, and others have come.
+  // One for fewer ranks, and others have come since, or may come soon.
   const int ranks = static_cast<int>(outcome.workers.size());
-  if (ranks < job.ranks_needed && workers_.idle_count() >= job.ranks_needed) {
+  if (ranks < job.ranks_needed && workers_.idle_count() >= job.ranks_needed &&
+      (outcome.changes != workers_.changes() || (!job.moved && !IsCalm(now)))) {
     return false;
   }
   std::vector<const Worker*> workers;
@@ -190,18 +213,27 @@ void Cluster::FindTooSmall(Job& job, int64_t changes, const std::string& why,
   jobs_.SetWaitReason(job, why, actions);
 }
 
-void Cluster::AskToCompile(Job& job, Actions& actions) {
+void Cluster::AskToCompile(Job& job, absl::Time now, Actions& actions) {
   if (job.compilation != 0) return;
-  // It may have waited for something else meanwhile.
-  if (job.too_small_at == workers_.changes()) {
+  const bool narrows = job.moved || IsCalm(now);
+  if (job.too_small_at == workers_.changes() &&
+      !(job.narrower_when_calm && narrows)) {
+    awaits_calm_ |= job.narrower_when_calm;
+    // It may have waited for something else meanwhile.
     return jobs_.SetWaitReason(job, job.too_small_why, actions);
   }
+  job.narrower_when_calm = false;
   const int idle = workers_.idle_count();
-  Compilation asked =
-      idle >= job.ranks_needed
-          ? CompilationFor(job.spec, job.ranks_needed, workers_)
-          : ElasticCompilation(compiler_.Narrower(job.spec, idle), compiler_,
-                               workers_.Idle(), /*more_than=*/0);
+  Compilation asked;
+  if (idle < job.ranks_needed) {
+    const std::vector<const Worker*> candidates = workers_.Idle();
+    asked = ElasticCompilation(
+        compiler_.Narrower(job.spec, MostOfOneKind(candidates)), compiler_,
+        candidates, /*more_than=*/0);
+  } else {
+    asked = CompilationFor(job.spec, job.ranks_needed, workers_);
+    if (narrows) AddNarrower(compiler_, workers_, asked);
+  }
   if (asked.choices.empty()) {
     return FindTooSmall(
         job, workers_.changes(),

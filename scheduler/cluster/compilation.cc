@@ -1,6 +1,7 @@
 #include "scheduler/cluster/compilation.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -24,12 +25,14 @@ Choice ChoiceOf(const JobSpec& spec, const std::vector<const Worker*>& placed,
 // So many are compared.
 constexpr int kComparedMax = 4;
 
+// Of the choices that are idle, or not, the quickest of the first few that fit.
 CompileOutcome CompileQuickest(const JobCompiler& compiler,
-                               const Compilation& compilation,
-                               const MayGoOn& may_go_on) {
+                               const std::vector<Choice>& choices, bool idle,
+                               int compared_max, const MayGoOn& may_go_on) {
   CompileOutcome best;
   int compared = 0;
-  for (const Choice& choice : compilation.choices) {
+  for (const Choice& choice : choices) {
+    if (choice.idle != idle) continue;
     if (best.fits() && choice.ids.size() < best.workers.size()) break;
     absl::StatusOr<CompiledJob> compiled =
         compiler.Compile(choice.spec, choice.workers, may_go_on);
@@ -46,10 +49,33 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
       best.workers = choice.ids;
       best.idle = choice.idle;
     }
-    if (++compared == kComparedMax) break;
+    if (++compared == compared_max) break;
   }
   if (best.fits()) best.refusal = absl::OkStatus();
   return best;
+}
+
+CompileOutcome CompileBest(const JobCompiler& compiler,
+                           const Compilation& compilation,
+                           const MayGoOn& may_go_on) {
+  absl::Status refusal;  // the first
+  for (const bool idle : {true, false}) {
+    for (const bool narrower : {false, true}) {
+      const bool compares = narrower || compilation.elastic;
+      CompileOutcome tried = CompileQuickest(
+          compiler, narrower ? compilation.narrower : compilation.choices, idle,
+          compares ? kComparedMax : 1, may_go_on);
+      if (tried.fits()) {
+        if (!idle) tried.refusal = refusal;
+        return tried;
+      }
+      if (!tried.refusal.ok() && !absl::IsInvalidArgument(tried.refusal)) {
+        return tried;  // planning was ended
+      }
+      refusal.Update(tried.refusal);
+    }
+  }
+  return {.refusal = refusal};
 }
 
 CompileOutcome ExplainFirst(const JobCompiler& compiler,
@@ -99,44 +125,55 @@ Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
                                int more_than) {
   Compilation compilation;
   compilation.elastic = true;
+  std::vector<Choice> largest;  // where they are others
   for (const JobSpec& way : ways) {
     const int needed = compiler.RanksNeeded(way).value_or(0);
     if (needed <= more_than) continue;
     for (const auto& alike : OfOneKind(candidates, needed)) {
-      compilation.choices.push_back(
-          ChoiceOf(way, PlaceRanks(alike, needed), /*idle=*/true));
+      const std::vector<const Worker*> placed = PlaceRanks(alike, needed);
+      compilation.choices.push_back(ChoiceOf(way, placed, /*idle=*/true));
+      const std::vector<const Worker*> of_largest =
+          PlaceRanks(LargestOf(alike, needed), needed);
+      if (of_largest == placed) continue;
+      largest.push_back(ChoiceOf(way, of_largest, /*idle=*/true));
     }
   }
+  std::move(largest.begin(), largest.end(),
+            std::back_inserter(compilation.choices));
+  std::stable_sort(compilation.choices.begin(), compilation.choices.end(),
+                   [](const Choice& a, const Choice& b) {
+                     return a.ids.size() > b.ids.size();
+                   });
   return compilation;
+}
+
+void AddNarrower(const JobCompiler& compiler, const WorkerTable& workers,
+                 Compilation& compilation) {
+  const JobSpec& spec = compilation.spec;
+  compilation.narrows = true;
+  if (!spec.has_elastic() || !compiler.RanksNeeded(spec).ok()) return;
+  for (const bool idle : {true, false}) {
+    const std::vector<const Worker*> candidates =
+        idle ? workers.Idle() : workers.Alive();
+    // The same once more.
+    if (!idle && workers.idle_count() == workers.alive_count()) break;
+    Compilation narrower =
+        ElasticCompilation(compiler.Narrower(spec, MostOfOneKind(candidates)),
+                           compiler, candidates, /*more_than=*/0);
+    for (Choice& choice : narrower.choices) {
+      choice.idle = idle;
+      compilation.narrower.push_back(std::move(choice));
+    }
+  }
 }
 
 CompileOutcome CompileFirstFit(const JobCompiler& compiler,
                                const Compilation& compilation,
                                const MayGoOn& may_go_on) {
-  if (compilation.explain)
-    return ExplainFirst(compiler, compilation, may_go_on);
-  if (compilation.elastic) {
-    return CompileQuickest(compiler, compilation, may_go_on);
-  }
-  CompileOutcome outcome;
-  for (const Choice& choice : compilation.choices) {
-    absl::StatusOr<CompiledJob> compiled =
-        compiler.Compile(choice.spec, choice.workers, may_go_on);
-    if (compiled.ok()) {
-      outcome.compiled = *std::move(compiled);
-      outcome.workers = choice.ids;
-      outcome.idle = choice.idle;
-      if (choice.idle == compilation.choices.front().idle) {
-        outcome.refusal = absl::OkStatus();
-      }
-      return outcome;
-    }
-    const bool too_small = absl::IsInvalidArgument(compiled.status());
-    if (!too_small || choice.idle == compilation.choices.front().idle) {
-      outcome.refusal = compiled.status();
-    }
-    if (!too_small) return outcome;
-  }
+  CompileOutcome outcome = compilation.explain
+                               ? ExplainFirst(compiler, compilation, may_go_on)
+                               : CompileBest(compiler, compilation, may_go_on);
+  outcome.changes = compilation.changes;
   return outcome;
 }
 

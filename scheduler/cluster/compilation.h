@@ -30,8 +30,12 @@ struct Compilation {
   int64_t number = 0;  // of a queued job's; 0: for a client who asks
   JobSpec spec;
   std::vector<Choice> choices;  // best first, no two with the same workers
-  int64_t changes = 0;          // WorkerTable::changes() at its making
-  bool explain = false;         // asked for in place of a plan
+  // The same for fewer ranks (AddNarrower): tried on idle workers before busy
+  // ones are looked at, and on those when all else was refused.
+  std::vector<Choice> narrower;
+  bool narrows = false;  // has those, if there are any
+  int64_t changes = 0;   // WorkerTable::changes() at its making
+  bool explain = false;  // asked for in place of a plan
   // For other ranks than the job needs, or for more than it runs on: where none
   // of the choices does, that is no refusal of the job.
   bool elastic = false;
@@ -44,6 +48,7 @@ struct CompileOutcome {
   // Why idle workers will not do, or busy ones where none are idle; OK if they
   // do. Or why planning was ended.
   absl::Status refusal;
+  int64_t changes = 0;  // the compilation's
   // Where that was asked for, and not refused: on the best choice's workers.
   Explanation explanation;
 
@@ -56,17 +61,24 @@ struct CompileOutcome {
 Compilation CompilationFor(const JobSpec& spec, int needed,
                            const WorkerTable& workers);
 
-// For a job with `elastic`, most ranks first: on these workers, as many of them as there can be,
-// each of the ways in turn. What has no more than `more_than` ranks is left
-// out.
+// For a job with `elastic`, most ranks first: on these workers, those that
+// placement prefers and then those with the most memory, each of the ways in
+// turn. What has no more than `more_than` ranks is left out.
 Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
                                const JobCompiler& compiler,
                                const std::vector<const Worker*>& candidates,
                                int more_than);
 
-// Tries the choices in turn: the next where one has too little memory. Of an
-// elastic compilation the first few that fit on as many workers are compared, and
-// the quickest, as predicted, is taken. Or explains, for the first.
+// What `choices` that are refused leave for a job with `elastic`: fewer of the
+// workers that are idle, and of all that are alive. So a worker that is too
+// small, or of another kind, harms no job that has enough others.
+void AddNarrower(const JobCompiler& compiler, const WorkerTable& workers,
+                 Compilation& compilation);
+
+// Tries the choices in turn: the next where one has too little memory. Of those
+// of an elastic compilation, and of the narrower ones, the first few that fit
+// on as many workers are compared, and the quickest, as predicted, is taken. Or
+// explains, for the first.
 CompileOutcome CompileFirstFit(const JobCompiler& compiler,
                                const Compilation& compilation,
                                const MayGoOn& may_go_on = {});

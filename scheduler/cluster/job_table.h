@@ -42,6 +42,11 @@ struct Job {
   // and what it waits for because of that.
   int64_t too_small_at = -1;
   std::string too_small_why;
+  // The same when not one of those that are alive would do, idle or busy.
+  int64_t fits_nobody_at = -1;
+  // With `elastic`: all its ranks were too many for the idle ones; with fewer
+  // it begins when no worker has come or gone for a while.
+  bool narrower_when_calm = false;
   // Running with `elastic` on fewer than it needs: the same when no wider plan
   // was found.
   int64_t not_wider_at = -1;

@@ -46,6 +46,14 @@ std::vector<std::vector<const Worker*>> OfOneKind(
   return kinds;
 }
 
+int MostOfOneKind(const std::vector<const Worker*>& candidates) {
+  size_t most = 0;
+  for (const auto& alike : OfOneKind(candidates, 1)) {
+    most = std::max(most, alike.size());
+  }
+  return static_cast<int>(most);
+}
+
 std::vector<const Worker*> LargestOf(std::vector<const Worker*> candidates,
                                      int count) {
   CHECK_LE(count, static_cast<int>(candidates.size()));

@@ -27,6 +27,9 @@ std::vector<const Worker*> LargestOf(std::vector<const Worker*> candidates,
 std::vector<std::vector<const Worker*>> OfOneKind(
     const std::vector<const Worker*>& candidates, int needed);
 
+// So many of them are of one kind, at most.
+int MostOfOneKind(const std::vector<const Worker*>& candidates);
+
 // Bytes of its DEVICE tier.
 int64_t DeviceBytes(const Worker& worker);
 

@@ -134,6 +134,52 @@ TEST(Compilation, OfElasticWaysTheQuickestOfTheWidestIsTaken) {
       << "more than two ranks";
 }
 
+// Two of the three that are left are large enough, and the third by name is
+// not.
+TEST(Compilation, AWorkerThatIsTooSmallLeavesTheNarrowerOnes) {
+  const FakeCompiler compiler;
+  Workers workers;
+  workers.Add("a-small", 10);
+  const WorkerId b = workers.Add("b");
+  const WorkerId c = workers.Add("c");
+  JobSpec spec = SpecOf(3);
+  spec.mutable_model()->set_hidden_size(500);
+  Compilation asked = CompilationFor(spec, 3, workers.table);
+  AddNarrower(compiler, workers.table, asked);
+  CompileOutcome outcome = CompileFirstFit(compiler, asked);
+  EXPECT_FALSE(outcome.fits()) << "not without `elastic`";
+  spec.mutable_elastic()->set_min_workers(1);
+  asked = CompilationFor(spec, 3, workers.table);
+  AddNarrower(compiler, workers.table, asked);
+  outcome = CompileFirstFit(compiler, asked);
+  ASSERT_TRUE(outcome.fits());
+  EXPECT_EQ(outcome.workers, (std::vector<WorkerId>{b, c}));
+  EXPECT_TRUE(outcome.refusal.ok());
+  // Idle ones before all that are alive, busy or not.
+  const WorkerId d = workers.Add("d");
+  workers.table.Seat(d, JobId(1), 0);
+  asked = CompilationFor(spec, 3, workers.table);
+  AddNarrower(compiler, workers.table, asked);
+  outcome = CompileFirstFit(compiler, asked);
+  EXPECT_TRUE(outcome.idle);
+  EXPECT_EQ(outcome.workers.size(), 2u);
+}
+
+TEST(Compilation, AndSoDoesOneOfAnotherKind) {
+  const FakeCompiler compiler;
+  Workers workers;
+  workers.Add("a");
+  const WorkerId b = workers.AddGpu("b");
+  const WorkerId c = workers.AddGpu("c");
+  JobSpec spec = SpecOf(3);
+  spec.mutable_elastic()->set_min_workers(1);
+  Compilation asked;
+  asked.spec = spec;
+  AddNarrower(compiler, workers.table, asked);
+  const CompileOutcome outcome = CompileFirstFit(compiler, asked);
+  EXPECT_EQ(outcome.workers, (std::vector<WorkerId>{b, c}));
+}
+
 // Planning that was ended has said nothing of the choices that were left.
 TEST(Compilation, SaysWhyItWasEnded) {
   const FakeCompiler compiler;

@@ -23,6 +23,15 @@ struct Harness {
     Compile();
     return *id;
   }
+  // With so much memory; others have 1000 bytes.
+  WorkerId JoinWith(const std::string& name, int64_t bytes) {
+    Register request = RegisterOf(name);
+    request.mutable_worker()->mutable_budgets(0)->set_bytes(bytes);
+    auto id = cluster.RegisterWorker(request, now, actions);
+    CHECK_OK(id.status());
+    Compile();
+    return *id;
+  }
   std::vector<WorkerId> JoinMany(int count) {
     std::vector<WorkerId> ids;
     for (int i = 0; i < count; ++i) ids.push_back(Join(absl::StrCat("w", i)));

@@ -417,6 +417,62 @@ TEST(Elastic, OneThatCannotBeCutForFewerHoldsNobodyBack) {
   EXPECT_EQ(h.status(small).state(), STARTING) << h.status(small).reason();
 }
 
+// As many workers are idle as the job has ranks; but one is too small.
+TEST(Elastic, AWorkerThatIsTooSmallHarmsNoJob) {
+  for (const bool elastic : {true, false}) {
+    RecoveryHarness h;
+    h.JoinWith("w-small", 10);
+    std::vector<WorkerId> w = h.JoinMany(3);
+    JobSpec spec = RecoveringSpec(3);
+    spec.mutable_model()->set_hidden_size(500);
+    if (elastic) spec.mutable_elastic()->set_min_workers(2);
+    const JobId id = h.Submit(spec);
+    h.AllReady(id, w, 1);
+    h.AllStep(id, w, 1);
+    WorkerMessage leaving;
+    *leaving.mutable_leaving()->mutable_ref() = h.Ref(id, 2);
+    h.Send(w[2], leaving);
+    h.Commits(id, w[0], 1);
+    h.EndsKeeping(id, 2, w[2], {1});
+    h.SaysGoodbye(w[2]);
+    h.EndsKeeping(id, 0, w[0], {1});
+    h.EndsKeeping(id, 1, w[1], {1});
+    if (elastic) {
+      EXPECT_EQ(h.status(id).state(), STARTING) << h.status(id).reason();
+      EXPECT_EQ(h.status(id).workers_size(), 2);
+      h.AllReady(id, {w[0], w[1]}, 2);
+      continue;
+    }
+    EXPECT_EQ(h.status(id).state(), QUEUED);
+    EXPECT_EQ(h.status(id).reason(),
+              "waits for workers that it fits on: model.hidden_size: rank 0 "
+              "needs more memory");
+    const JobId other = h.Submit(SpecOf(1));
+    EXPECT_EQ(h.status(other).state(), STARTING) << "it holds nobody back";
+    h.Ended(other, 0, w[0], {.error = "a bad value"});
+    EXPECT_EQ(h.status(id).state(), QUEUED);
+    const WorkerId late = h.Join("w3");
+    EXPECT_EQ(h.status(id).state(), STARTING) << h.status(id).reason();
+    EXPECT_EQ(h.Begun(late).ref().job(), id.value());
+  }
+}
+
+// What has not run begins with fewer when no other has come for a while.
+TEST(Elastic, BeginsWithoutAWorkerThatIsTooSmall) {
+  RecoveryHarness h;
+  h.Join("w0");
+  JobSpec spec = RecoveringSpec(3);
+  spec.mutable_model()->set_hidden_size(500);
+  spec.mutable_elastic()->set_min_workers(2);
+  const JobId id = h.Submit(spec);
+  h.Join("w1");
+  h.JoinWith("w2-small", 10);
+  EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
+  h.Tick(absl::Seconds(3));
+  EXPECT_EQ(h.status(id).state(), STARTING) << h.status(id).reason();
+  EXPECT_EQ(h.status(id).workers_size(), 2);
+}
+
 TEST(Elastic, AWideningThatCannotBeSavedIsNotAskedForAgainAtOnce) {
   Narrowed h;
   h.Join("w2");
