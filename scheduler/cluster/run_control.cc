@@ -32,8 +32,6 @@ const RankRef* RefIn(const WorkerMessage& message) {
       return &message.committed().ref();
     case WorkerMessage::kEnded:
       return &message.ended().ref();
-    case WorkerMessage::kLeaving:
-      return &message.leaving().ref();
     case WorkerMessage::kStoreSet:
       return &message.store_set().ref();
     case WorkerMessage::kStoreGet:
@@ -204,6 +202,9 @@ Job* RunControl::Seated(WorkerId worker, const RankRef& ref) {
 
 void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
                                absl::Time now, Actions& actions) {
+  if (message.has_leaving()) {
+    return Leave(from, message.leaving(), now, actions);
+  }
   const RankRef* ref = RefIn(message);
   Job* job = ref == nullptr ? nullptr : Seated(from, *ref);
   if (job == nullptr) return;
@@ -220,8 +221,6 @@ void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
       return Committed(*job, message.committed(), now, actions);
     case WorkerMessage::kEnded:
       return Ended(*job, message.ended(), now, actions);
-    case WorkerMessage::kLeaving:
-      return Leave(*job, message.leaving(), now, actions);
     case WorkerMessage::kStoreSet:
       return Set(*job, message.store_set(), now, actions);
     case WorkerMessage::kStoreGet:

@@ -139,7 +139,13 @@ class RunControl {
   // Of the run's copies, from which an attempt would go on; nothing: they are
   // not whole. REQUIRES run.handed.
   static absl::optional<Recovery> NewestCopies(const Run& run);
-  bool LetLeave(RankSeat& seat);  // whether it did
+  // Whether the seat's worker was asked to end, and stays until it is let go.
+  bool Leaves(const RankSeat& seat) const;
+  // Whether those who leave would take copies along that no other worker has.
+  bool TakeCopiesAlong(const Job& job) const;
+  void LetLeave(Job& job, Actions& actions);
+  // Newer than the newest checkpoint; nothing: there are none.
+  absl::optional<Recovery> CopiesToSave(const Job& job) const;
   // Whether there are as many workers as it needs at least.
   bool MayNarrow(const Job& job) const;
   // For the plan that it gives up there are too few workers: what copies there
@@ -193,8 +199,12 @@ class RunControl {
                  Actions& actions);
   void Ended(Job& job, const RankEnded& ended, absl::Time now,
              Actions& actions);
-  void Leave(Job& job, const Leaving& leaving, absl::Time now,
+  void Leave(WorkerId from, const Leaving& leaving, absl::Time now,
              Actions& actions);
+  void LeaveRank(Job& job, int rank, const std::string& why, absl::Time now,
+                 Actions& actions);
+  void LeaveKept(Job& job, int rank, const std::string& why, absl::Time now,
+                 Actions& actions);
   void Hear(Job& job, const RankProgress& progress, absl::Time now);
   void HearStep(Job& job, const StepReport& step, absl::Time now);
   void Set(Job& job, const StoreSet& set, absl::Time now, Actions& actions);

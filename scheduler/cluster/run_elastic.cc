@@ -139,16 +139,18 @@ bool RunControl::NarrowWaiting(absl::Time now, Actions& actions) {
   return queued;
 }
 
-void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
-  Run& run = *job.run;
-  const absl::optional<Recovery> newest = NewestCopies(run);
+absl::optional<Recovery> RunControl::CopiesToSave(const Job& job) const {
+  absl::optional<Recovery> newest = NewestCopies(*job.run);
   // Where it began it can begin without any.
-  if (newest.has_value() &&
-      newest->state().step() >
-          std::max<int64_t>(0, NewestCheckpoint(job.status))) {
-    return SaveCopiesOf(job, *newest, now, actions);
-  }
-  Move(job, WhyItMoves(run), now, actions);
+  const int64_t saved = std::max<int64_t>(0, NewestCheckpoint(job.status));
+  if (newest.has_value() && newest->state().step() <= saved) newest.reset();
+  return newest;
+}
+
+void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
+  const absl::optional<Recovery> newest = CopiesToSave(job);
+  if (newest.has_value()) return SaveCopiesOf(job, *newest, now, actions);
+  Move(job, WhyItMoves(*job.run), now, actions);
 }
 
 void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
@@ -281,16 +283,17 @@ void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
   SendSaveCopies(job, by, std::move(request), actions);
 }
 
-// They stay in memory: a worker that comes goes on from them. Only a job that
-// may not wait goes on from less.
+// They stay in memory, but with those who leave: a worker that comes goes on
+// from them. Only a job that may not wait goes on from less.
 void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
                               Actions& actions) {
   job.run->saves_copies.reset();
   const bool moves = job.run->moves || MovesOn(job);
   const std::string next =
-      moves ? ""
-            : absl::StrCat("; tried again in ",
-                           absl::FormatDuration(job.move_pause));
+      moves || !job.plan->job().has_elastic()
+          ? ""
+          : absl::StrCat("; tried again in ",
+                         absl::FormatDuration(job.move_pause));
   jobs_.AddEvent(
       job,
       absl::StrCat("copies of the ranks' states could not be saved: ",
@@ -298,6 +301,7 @@ void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
       now, actions);
   if (moves) return Move(job, WhyItMoves(*job.run), now, actions);
   PauseMoves(job, now);
+  LetLeave(job, actions);
   TakePlaces(job, now, actions);
 }
 

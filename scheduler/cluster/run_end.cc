@@ -147,13 +147,35 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   Stop(job, absl::StrCat(why, ", with a checkpoint"), false, now, actions);
 }
 
-void RunControl::Leave(Job& job, const Leaving& leaving, absl::Time now,
+void RunControl::Leave(WorkerId from, const Leaving& leaving, absl::Time now,
                        Actions& actions) {
-  if (job.run->moves) return;  // goes on without it as it is
-  const int rank = leaving.ref().rank();
+  if (!leaving.has_ref()) return;  // there is nothing to save
   const std::string why =
-      absl::StrCat(job.run->ranks[rank].Name(rank), " was asked to end (",
+      absl::StrCat(" was asked to end (",
                    OneLine(leaving.reason(), limits_.reason_bytes_max), ")");
+  Job* const job = jobs_.Find(JobId(leaving.ref().job()));
+  const int ranks = job == nullptr || job->run == nullptr
+                        ? 0
+                        : static_cast<int>(job->run->ranks.size());
+  // Whatever attempt it had heard of.
+  for (int rank = 0; rank < ranks; ++rank) {
+    const RankSeat& seat = job->run->ranks[rank];
+    if (seat.worker != from || !seat.taken()) continue;
+    return seat.live()
+               ? LeaveRank(*job, rank, seat.Name(rank) + why, now, actions)
+               : LeaveKept(*job, rank, seat.Name(rank) + why, now, actions);
+  }
+  SendToWorker send{from, {}};
+  StopRank& stop = *send.message.mutable_stop();
+  *stop.mutable_ref() = leaving.ref();
+  stop.set_reason("nobody goes on from what it keeps");
+  stop.set_give_up_kept(true);
+  actions.push_back(std::move(send));
+}
+
+void RunControl::LeaveRank(Job& job, int rank, const std::string& why,
+                           absl::Time now, Actions& actions) {
+  if (job.run->moves) return;  // goes on without it as it is
   // Nothing is to be saved: the job has not begun, or goes on without it.
   if (job.status.state() == STARTING || job.status.state() == RECOVERING) {
     Fail(job, Blame::kWorkerLost, absl::StrCat(why, " in ", Place(job)), now,
@@ -163,6 +185,22 @@ void RunControl::Leave(Job& job, const Leaving& leaving, absl::Time now,
   } else {
     SaveAndCancel(job, why, now, actions);
   }
+}
+
+// Its rank has ended. It is answered that it stays as long as what it keeps is
+// needed.
+void RunControl::LeaveKept(Job& job, int rank, const std::string& why,
+                           absl::Time now, Actions& actions) {
+  const RankSeat& seat = job.run->ranks[rank];
+  SendToWorker send{seat.worker, {}};
+  StopRank& stop = *send.message.mutable_stop();
+  *stop.mutable_ref() = RefOf(job, rank);
+  stop.mutable_ref()->set_attempt(seat.kept_by_attempt);
+  stop.set_reason("what it keeps may have to be saved first");
+  stop.set_checkpoint(true);
+  actions.push_back(std::move(send));
+  jobs_.AddEvent(job, why, now, actions);
+  if (job.run->awaits_places) TakePlaces(job, now, actions);
 }
 
 void RunControl::Fail(Job& job, Blame blame, const std::string& said,
@@ -187,7 +225,7 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
   } else if (better && !job.ended()) {
     jobs_.SetState(job, MayRecover(job) ? RECOVERING : STOPPING, cause, now,
                    actions);
-  } else if (better) {
+  } else if (better || (blame == Blame::kWorkerLost && !job.ended())) {
     jobs_.AddEvent(job, cause, now, actions);
   }
 }

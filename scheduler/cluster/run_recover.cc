@@ -138,11 +138,11 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   }
   const Plan& plan = *run.handed->plan;
   std::vector<VacantPlace> places;
+  bool leave = false;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
-    RankSeat& seat = run.ranks[r];
-    const bool saves = run.SavesCopiesWith(static_cast<int>(r));
-    if (LetLeave(seat) && saves) run.saves_copies.reset();
-    if (seat.taken()) continue;
+    const RankSeat& seat = run.ranks[r];
+    leave |= Leaves(seat);
+    if (seat.taken() && !Leaves(seat)) continue;
     places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
   }
   // What of the copies is not left is about to be in a checkpoint.
@@ -153,6 +153,12 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   const std::vector<const Worker*> filled =
       FillPlaces(places, plan.prediction(), workers_.Idle());
   const auto empty = std::count(filled.begin(), filled.end(), nullptr);
+  if (leave && MayMove(job) && CopiesToSave(job).has_value() &&
+      (empty > 0 || TakeCopiesAlong(job))) {
+    if (!run.saves_copies.has_value()) Narrow(job, now, actions);
+    return;
+  }
+  if (leave) LetLeave(job, actions);
   if (empty > 0) {
     if (run.saves_copies.has_value()) return;
     return jobs_.SetWaitReason(
@@ -180,11 +186,33 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
 }
 
 // A worker that was asked to end takes nothing new.
-bool RunControl::LetLeave(RankSeat& seat) {
-  if (!seat.taken() || !workers_.Find(seat.worker)->leaving) return false;
-  workers_.Release(seat.worker);
-  seat.Lose();
-  return true;
+bool RunControl::Leaves(const RankSeat& seat) const {
+  return seat.taken() && workers_.Find(seat.worker)->leaving;
+}
+
+bool RunControl::TakeCopiesAlong(const Job& job) const {
+  KeptByRank stay;
+  for (const RankSeat& seat : job.run->ranks) {
+    stay.push_back(Leaves(seat) ? std::vector<KeptCopy>() : seat.kept);
+  }
+  const absl::optional<Recovery> without =
+      ChooseRecovery(*job.run->handed->plan, stay);
+  const absl::optional<Recovery> newest = NewestCopies(*job.run);
+  return newest.has_value() &&
+         (!without.has_value() ||
+          without->state().step() < newest->state().step());
+}
+
+void RunControl::LetLeave(Job& job, Actions& actions) {
+  for (size_t r = 0; r < job.run->ranks.size(); ++r) {
+    RankSeat& seat = job.run->ranks[r];
+    if (!Leaves(seat)) continue;
+    const bool saves = job.run->SavesCopiesWith(static_cast<int>(r));
+    if (saves) job.run->saves_copies.reset();
+    GiveUpKept(job, seat, static_cast<int>(r), actions);
+    workers_.Release(seat.worker);
+    seat.Lose();
+  }
 }
 
 void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,

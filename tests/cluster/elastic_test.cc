@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -24,8 +25,6 @@
 
 namespace troupe {
 namespace {
-
-constexpr int kSteps = 2500;
 
 // Somebody who asks, and asks, who holds the directory of a job's checkpoints:
 // whoever takes hold of it waits for the answer, up to ten seconds.
@@ -61,14 +60,16 @@ class ElasticTest : public ClusterTestBase {
  protected:
   std::vector<std::string> Settings(std::vector<std::string> more) const {
     more.insert(more.end(),
-                {absl::StrCat("training.steps=", kSteps),
+                {absl::StrCat("training.steps=", steps_),
                  "training.global_batch_size=12", "training.micro_batch_size=1",
                  "optimizer.lr=1e-5"});
     return more;
   }
-  std::unique_ptr<TroupeProgram> Start(std::vector<std::string> more) {
-    more.insert(more.end(), {"elastic.min_workers=1", "recovery.every=1",
+  std::unique_ptr<TroupeProgram> Start(std::vector<std::string> more,
+                                       bool elastic = true) {
+    more.insert(more.end(), {"recovery.every=1",
                              "checkpoint.directory=" + dir() + "/saved"});
+    if (elastic) more.push_back("elastic.min_workers=1");
     std::vector<std::string> command = SubmitCommand(Settings(more));
     command.push_back("--watch");
     auto program = std::make_unique<TroupeProgram>(Command(command));
@@ -89,13 +90,30 @@ class ElasticTest : public ClusterTestBase {
     };
     while (!is_lost()) absl::SleepFor(absl::Milliseconds(10));
   }
+  // Kills one, and returns the step that it was in.
+  int LoseOne(TroupeProgram& job) {
+    KillTheOneOfRank(1);
+    return NumberAfter("was lost in step ",
+                       job.WaitForLine("was lost in step "));
+  }
+  static int NumberAfter(const std::string& words, const std::string& text) {
+    const size_t found = text.find(words);
+    EXPECT_NE(found, std::string::npos) << text;
+    return found == std::string::npos
+               ? -1
+               : std::atoi(text.c_str() + found + words.size());
+  }
+  // It ends by itself, soon.
+  static void AwaitEndOf(pid_t process) {
+    while (kill(process, 0) == 0) absl::SleepFor(absl::Milliseconds(20));
+  }
   // Each step once, and those of another plan to what f32 sums in another order
   // give.
   void ExpectTheQuietRuns(const std::vector<std::string>& more) {
     const nlohmann::json described = Describe(1);
     const std::vector<double> quiet = Losses(Settings(more));
-    ASSERT_EQ(described["steps"].size(), static_cast<size_t>(kSteps));
-    for (int i = 0; i < kSteps; ++i) {
+    ASSERT_EQ(described["steps"].size(), static_cast<size_t>(steps_));
+    for (int i = 0; i < steps_; ++i) {
       const nlohmann::json& step = described["steps"][i];
       ASSERT_EQ(step["step"].get<int>(), i + 1);
       const double loss = step["loss"].get<double>();
@@ -103,6 +121,8 @@ class ElasticTest : public ClusterTestBase {
           << "step " << i + 1;
     }
   }
+
+  int steps_ = 2500;
 };
 
 TEST_F(ElasticTest, GoesOnWithFewerAndWithMoreAgain) {
@@ -136,7 +156,48 @@ TEST_F(ElasticTest, APipelineGoesOnWithFewerStages) {
   ExpectTheQuietRuns(plan);
 }
 
-// Asked to end: nothing runs again, and the job goes on without it.
+// It waits for a worker in a lost one's place, and what is left of its state is
+// in the memory of those that are asked to end: copies are of the step before
+// the one that was lost, or of the one before that.
+TEST_F(ElasticTest, AWorkerThatLeavesWhileTheJobWaitsHasItsCopiesSaved) {
+  Up(3);
+  const std::vector<std::string> plan = {"parallelism.data=3",
+                                         "parallelism.zero=3"};
+  steps_ = 800;
+  const auto job = Start(plan, /*elastic=*/false);
+  const std::string leaving = Describe(1)["workers"][0];
+  const int lost = LoseOne(*job);
+  const pid_t process = WorkerPid(leaving);
+  ASSERT_EQ(kill(process, SIGTERM), 0);
+  const std::string queued = job->WaitForLine("goes on with other workers");
+  EXPECT_GE(NumberAfter("from step ", queued), lost - 2) << queued;
+  AwaitEndOf(process);
+  const Outcome up = Troupe({"up", "--workers", "3", "--threads", kThreads});
+  ASSERT_EQ(up.code, 0) << up.err;
+  EXPECT_NE(job->WaitForLine("goes on with 3 workers after "), "");
+  const Outcome outcome = job->Wait();
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  ExpectTheQuietRuns(plan);
+}
+
+TEST_F(ElasticTest, AClusterThatEndsWhileTheJobWaitsHasItsCopiesSaved) {
+  Up(3);
+  const std::vector<std::string> plan = {"parallelism.data=3",
+                                         "parallelism.zero=3"};
+  steps_ = 800;
+  const auto job = Start(plan, /*elastic=*/false);
+  const int lost = LoseOne(*job);
+  const Outcome down = Troupe({"down"});
+  ASSERT_EQ(down.code, 0) << down.err;
+  Up(3);
+  const Outcome outcome = Watch(1);
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_GE(NumberAfter("goes on with other workers from step ", outcome.out),
+            lost - 2)
+      << outcome.out;
+  ExpectTheQuietRuns(plan);
+}
+
 // Of the copies of two ranks, which are with each other, nothing is left; but
 // all are written by then.
 TEST_F(ElasticTest, ALossDuringTheCommitOfCopiesCostsNoStep) {
@@ -162,6 +223,7 @@ TEST_F(ElasticTest, ALossDuringTheCommitOfCopiesCostsNoStep) {
   ExpectTheQuietRuns(plan);
 }
 
+// Asked to end: nothing runs again, and the job goes on without it.
 TEST_F(ElasticTest, AWorkerThatLeavesCostsNoStep) {
   Up(3);
   const std::vector<std::string> plan = {"parallelism.data=3"};

@@ -146,10 +146,12 @@ absl::Status WorkerDaemon::SendLast(const SendToScheduler& send,
     leaving.mutable_leaving()->set_reason(reason);
     send(std::move(leaving)).IgnoreError();
   }
+  const bool keeps = message.ended().kept_size() > 0;
   const absl::Status sent = send(std::move(message));
   {
     absl::MutexLock lock(&mutex_);
-    savable_.reset();
+    keeps_copies_ = keeps && fresh.ok();
+    if (!keeps_copies_) savable_.reset();
     if (fresh.ok()) return sent;
     device_lost_ = fresh;
   }
@@ -173,6 +175,8 @@ absl::Status WorkerDaemon::Serve(Session& session) {
     held_.outbox->Attach(send);
   } else {
     Replace(nullptr);  // no scheduler counts any more on what it keeps
+    absl::MutexLock lock(&mutex_);
+    savable_.reset();
   }
   absl::Status over;
   while (over.ok()) {
@@ -190,7 +194,7 @@ absl::Status WorkerDaemon::Serve(Session& session) {
   copies_saver_.reset();
   absl::MutexLock lock(&mutex_);
   session_ = nullptr;
-  told_to_stop_ = false;
+  answered_ = false;
   if (stopped_) {
     return absl::CancelledError(
         absl::StrCat("the worker stops: ", stop_reason_));
@@ -218,10 +222,13 @@ void WorkerDaemon::Begin(const Assignment& assignment,
            .fingerprint = assignment.plan().fingerprint(),
            .outbox = std::make_shared<Outbox>()};
   held_.outbox->Attach(send);
-  if (!assignment.plan().job().checkpoint().directory().empty()) {
+  {
     absl::MutexLock lock(&mutex_);
-    savable_ = assignment.ref();
-    told_to_stop_ = false;
+    savable_.reset();
+    if (!assignment.plan().job().checkpoint().directory().empty()) {
+      savable_ = assignment.ref();
+    }
+    keeps_copies_ = answered_ = false;
   }
   const SendToScheduler keep = [this,
                                 outbox = held_.outbox](WorkerMessage message) {
@@ -282,7 +289,11 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
     if (message.stop().give_up_kept()) copies_saver_.reset();
     rank_->OnMessage(message);
     absl::MutexLock lock(&mutex_);
-    told_to_stop_ |= message.has_stop();
+    answered_ |= message.has_stop();
+    if (message.stop().give_up_kept() && savable_.has_value() &&
+        IsSame(message.stop().ref(), *savable_)) {
+      savable_.reset();
+    }
   }
 }
 
@@ -331,6 +342,8 @@ void WorkerDaemon::SaveFirst(const std::string& reason) {
   WorkerMessage message;
   *message.mutable_leaving()->mutable_ref() = *savable_;
   message.mutable_leaving()->set_reason(reason);
+  // What it was told before its rank ended is no answer.
+  if (keeps_copies_) answered_ = false;
   if (!session_->Send(std::move(message)).ok()) return;
   // Without the scheduler that was asked nothing is saved.
   const auto ended = [this,
@@ -338,7 +351,7 @@ void WorkerDaemon::SaveFirst(const std::string& reason) {
     return !savable_.has_value() || session_ == nullptr || sessions_ != asked;
   };
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return ended() || told_to_stop_;
+    return ended() || answered_;
   };
   if (!mutex_.AwaitWithTimeout(absl::Condition(&answered),
                                options_.leaving_answer_max)) {

@@ -63,8 +63,9 @@ class WorkerDaemon {
   absl::Status Run();
 
   // Ends what runs, says goodbye, and makes Run return, within about a second;
-  // but a job that has somewhere to be saved is saved first, which may take as
-  // long as a step and a checkpoint do; not where the scheduler, without whom
+  // but a job that has somewhere to be saved is saved first, be it from the
+  // copies that this worker keeps, which may take as long as a step and a
+  // checkpoint do; not where the scheduler, without whom
   // nothing is saved, does not answer. Thread-safe; may be called before Run.
   void Stop(const std::string& reason);
 
@@ -101,9 +102,10 @@ class WorkerDaemon {
   bool WaitToRetry(absl::Duration wait);
   bool stopped() const;
   // Tells the scheduler that this worker leaves, and waits until its rank has
-  // been saved and has ended; not at all where there is nothing to save, not
-  // past leaving_answer_max where the scheduler has not told the rank to stop,
-  // and not past the end of the session.
+  // been saved and has ended, and what copies it keeps then are given up; not
+  // at all where there is nothing to save, not past leaving_answer_max where
+  // the scheduler has not told the rank to stop, and not past the end of the
+  // session.
   void SaveFirst(const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -125,9 +127,11 @@ class WorkerDaemon {
   absl::Status device_lost_ ABSL_GUARDED_BY(mutex_);
   Session* session_ ABSL_GUARDED_BY(mutex_) = nullptr;  // while one is served
   int64_t sessions_ ABSL_GUARDED_BY(mutex_) = 0;        // so far
-  // The rank that runs here, where its job has checkpoints.
+  // The rank that runs here, or has ended and keeps copies, where its job has
+  // checkpoints.
   absl::optional<RankRef> savable_ ABSL_GUARDED_BY(mutex_);
-  bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;  // that rank
+  bool keeps_copies_ ABSL_GUARDED_BY(mutex_) = false;  // it has ended
+  bool answered_ ABSL_GUARDED_BY(mutex_) = false;      // it was told to stop
 };
 
 }  // namespace troupe

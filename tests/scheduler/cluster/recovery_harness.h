@@ -65,6 +65,13 @@ struct RecoveryHarness : Harness {
     record.set_path(absl::StrCat("/c/step-", step));
     Send(from, message);
   }
+  // It was asked to end, and has heard of this attempt.
+  void Leaves(JobId id, int rank, WorkerId from) {
+    WorkerMessage message;
+    *message.mutable_leaving()->mutable_ref() = Ref(id, rank);
+    message.mutable_leaving()->set_reason("SIGTERM");
+    Send(from, message);
+  }
   void SaysGoodbye(WorkerId from) {
     WorkerMessage message;
     message.mutable_goodbye()->set_reason("SIGTERM");

@@ -121,6 +121,71 @@ TEST(RecoveryWaits, WhoLeavesMeanwhileIsReplaced) {
   EXPECT_EQ(h.status(h.id).reason().substr(0, 24), "waits for 2 idle workers");
 }
 
+// What it keeps is in no other worker's memory.
+TEST(RecoveryWaits, CopiesOfWhoIsAskedToEndAreSavedFirst) {
+  Waiting h;
+  h.Leaves(h.id, 0, h.w[0]);
+  ASSERT_EQ(h.Asked(h.w[0]).size(), 1);
+  EXPECT_EQ(h.Asked(h.w[0])[0].state().step(), 1);
+  EXPECT_EQ(h.job(h.id).events.back().text(),
+            "w0 (rank 0) was asked to end (SIGTERM)");
+  h.Leaves(h.id, 0, h.w[0]);  // and does not wait any longer for that
+  EXPECT_EQ(h.Asked(h.w[0]).size(), 1);
+  h.Saved(h.w[0]);
+  EXPECT_TRUE(h.Forgotten(h.w[0]).empty());
+  h.Saved(h.w[0]);
+  EXPECT_EQ(h.Forgotten(h.w[0]), Attempts{1}) << "and it goes";
+  EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
+  h.SaysGoodbye(h.w[0]);
+  h.Join("w2");
+  const WorkerId last = h.Join("w3");
+  EXPECT_EQ(h.Begun(last).resume(), "/c/copies");
+}
+
+TEST(RecoveryWaits, WhoseCopiesCannotBeSavedGoesAllTheSame) {
+  Waiting h;
+  h.Leaves(h.id, 0, h.w[0]);
+  h.Saved(h.w[0], "/c: no space");
+  EXPECT_EQ(h.Forgotten(h.w[0]), Attempts{1});
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  EXPECT_EQ(h.job(h.id).events.back().text(),
+            "copies of the ranks' states could not be saved: w0 (rank 0): /c: "
+            "no space");
+}
+
+// Others have the same, and there are workers to go on with.
+TEST(RecoveryWaits, WhoIsAskedToEndIsReplacedAtOnceWhereCopiesAreLeft) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(4);
+  const JobId id = h.Recovering({w[0], w[1], w[2]});
+  h.AllStep(id, {w[0], w[1], w[2]}, 1);
+  h.EndsKeeping(id, 0, w[0], {1}, "step 2: a bad value");
+  h.EndsKeeping(id, 1, w[1], {1});
+  h.Leaves(id, 1, w[1]);
+  EXPECT_TRUE(h.Forgotten(w[1]).empty()) << "as long as others may have less";
+  h.EndsKeeping(id, 2, w[2], {1});
+  EXPECT_EQ(h.Forgotten(w[1]), Attempts{1});
+  EXPECT_EQ(h.Begun(w[3]).recovery().state().step(), 1);
+  h.AllReady(id, {w[0], w[3], w[2]}, 2);
+}
+
+// Its job is done, or goes on without it.
+TEST(RecoveryWaits, WhoKeepsWhatNobodyNeedsIsToldSo) {
+  Waiting h;
+  const RankRef ref = h.Ref(h.id, 0);
+  EXPECT_TRUE(h.cluster.Cancel(h.id, h.now, h.actions).ok());
+  h.ClearActions();
+  h.Leaves(h.id, 0, h.w[0]);
+  EXPECT_EQ(h.Forgotten(h.w[0]), Attempts{1});
+}
+
+TEST(RecoveryWaits, EachLossIsAnEvent) {
+  Waiting h;
+  h.Disconnect(h.w[0], "cable pulled");
+  EXPECT_EQ(h.job(h.id).events.back().text(),
+            "w0 (rank 0) was lost in its recovery: cable pulled");
+}
+
 // It has no device any more: its last words come before it goes.
 TEST(RecoveryWaits, WhoIsLeavingTakesNothingNew) {
   RecoveryHarness h;
