@@ -16,9 +16,11 @@ namespace troupe {
 void Cluster::Compiled(JobId id, const Compilation& compilation,
                        const CompileOutcome& outcome, absl::Time now,
                        Actions& actions) {
-  if (!Awaits(id, compilation)) return;  // it was cancelled meanwhile
   Job* job = jobs_.Find(id);
+  if (job == nullptr || job->compilation != compilation.number) return;
+  const bool awaits = Awaits(id, compilation);
   job->compilation = 0;
+  if (!awaits) return;  // it was cancelled meanwhile, or stopped
   // A refusal holds for the workers that it was asked for; for others the
   // question is asked again, unless it took too long.
   const bool current = compilation.changes == workers_.changes() ||

@@ -85,6 +85,7 @@ void RunControl::StoreStart(const Job& job, Actions& actions) {
 
 void RunControl::BeginRun(Job& job, const Plan& outline, absl::Time now) {
   ++job.attempt;
+  job.compilation = 0;  // what was asked of the one before is not used
   job.status.set_attempt(job.attempt);
   jobs_.BeginRun(
       job, std::make_unique<Run>(MeshSize(outline.mesh()), outline, limits_));

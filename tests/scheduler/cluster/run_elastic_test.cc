@@ -339,6 +339,26 @@ TEST(Elastic, EndsAsUsualWhereItsLastStepWasThatOfTheSave) {
   EXPECT_EQ(h.status(h.id).state(), SUCCEEDED) << h.status(h.id).reason();
 }
 
+// Its plan with more ranks comes when the job recovers, or never: planning does
+// not begin for one that recovers.
+TEST(Elastic, IsWidenedAfterARecoveryThatCameFirst) {
+  for (const bool comes : {true, false}) {
+    Narrowed h;
+    h.by_hand = true;
+    h.Join("w2");
+    h.Calm();
+    ASSERT_FALSE(h.All<CompileJob>().empty());
+    const CompileJob asked = h.All<CompileJob>().back();
+    h.EndsKeeping(h.id, 0, h.w[0], {2}, "step 3: a bad value");
+    if (comes) h.Compiled(asked);
+    h.by_hand = false;
+    h.EndsKeeping(h.id, 1, h.w[1], {2});
+    h.AllReady(h.id, {h.w[0], h.w[1]}, 3);
+    h.Calm();
+    EXPECT_TRUE(h.AskedToSave(h.w[0])) << comes;
+  }
+}
+
 TEST(Elastic, MoreWorkersThanItHasRanksChangeNothing) {
   Elastic h;
   h.Join("w3");
