@@ -166,7 +166,7 @@ class RunControl {
   // middle of a start or a recovery. REQUIRES: MayMove.
   void MoveAsItIs(Job& job, const std::string& why, absl::Time now,
                   Actions& actions);
-  // Whether it moves as soon as its ranks have let go, wherever it could go on.
+  // Whether it moves as soon as its ranks have let go, though it could go on.
   bool MovesOn(const Job& job) const;
   // All ranks have let go: the job is queued, for another plan, or cancelled.
   void Move(Job& job, const std::string& why, absl::Time now, Actions& actions);

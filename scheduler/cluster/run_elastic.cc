@@ -85,7 +85,8 @@ void RunControl::MoveAsItIs(Job& job, const std::string& why, absl::Time now,
 }
 
 bool RunControl::MovesOn(const Job& job) const {
-  return (draining_ || !job.run->cancel_why.empty()) && MayMove(job);
+  return (draining_ || job.run->moves || !job.run->cancel_why.empty()) &&
+         MayMove(job);
 }
 
 void RunControl::Move(Job& job, const std::string& why, absl::Time now,
@@ -288,7 +289,7 @@ void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
 void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
                               Actions& actions) {
   job.run->saves_copies.reset();
-  const bool moves = job.run->moves || MovesOn(job);
+  const bool moves = MovesOn(job);
   const std::string next =
       moves || !job.plan->job().has_elastic()
           ? ""

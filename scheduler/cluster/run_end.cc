@@ -123,6 +123,11 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
                                Actions& actions) {
   CHECK(job.run != nullptr);
   if (job.ended()) return;
+  if (job.run->moves && job.run->saves_copies.has_value()) {
+    job.run->cancel_why = why;
+    job.status.set_save_why(why);
+    return jobs_.Save(job, actions);
+  }
   if (job.run->moves) {  // is being saved already
     job.cancelled = true;
     job.run->moves = false;
@@ -281,6 +286,9 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
       job.run->StepOfAll() < LastStep(job.plan->job().training())) {
     // What a start was to go on from may be in copies.
     if (job.run->saves_copies.has_value()) return;
+    DropOlderCopies(job, actions);
+    job.run->awaits_places = true;
+    job.run->let_go = now;
     return Narrow(job, now, actions);
   }
   if (job.status.state() == RECOVERING && !job.cancelled && !job.run->moves) {
@@ -355,20 +363,23 @@ void RunControl::CheckStart(Job& job, absl::Time now, Actions& actions) {
 void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                            std::vector<StuckWorker>& stuck) {
   Run& run = *job.run;
+  if (run.saves_copies.has_value()) {  // all ranks have let go
+    const bool in_time =
+        run.saves_copies->stores ||
+        now - run.saves_copies->since <= limits_.save_copies_max;
+    if (in_time) return;
+    return GiveUpCopies(
+        job,
+        absl::StrCat("not within ",
+                     absl::FormatDuration(limits_.save_copies_max)),
+        now, actions);
+  }
   if (run.stopping()) {
     // One that saves has time as long as it gets on.
     const absl::Time since = run.saving
                                  ? std::max(run.stopping_since, run.progress)
                                  : run.stopping_since;
     const absl::Duration waited = now - since;
-    if (run.saves_copies.has_value() && !run.saves_copies->stores &&
-        now - run.saves_copies->since > limits_.save_copies_max) {
-      return GiveUpCopies(
-          job,
-          absl::StrCat("not within ",
-                       absl::FormatDuration(limits_.save_copies_max)),
-          now, actions);
-    }
     if (!job.ended() && !job.cancelled && waited > limits_.fail_grace &&
         job.status.state() != RECOVERING && !MayBeginAgain(job)) {
       jobs_.SetState(job, FAILED, run.cause, now, actions);

@@ -86,6 +86,42 @@ TEST(RecoveryWaits, IsQueuedSoInItsNextStartToo) {
   EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
 }
 
+// A start is given up for it, and what that was to go on from is saved.
+struct SavedInItsStart : Waiting {
+  SavedInItsStart() {
+    late = Join("w2");
+    cluster.Drain("the scheduler was asked to end", now, actions);
+    EndsKeeping(id, 1, late, {1});
+    EndsKeeping(id, 0, w[0], {1});
+    CHECK_EQ(Asked(w[0]).size(), 1u);
+  }
+  void AllSaved() {
+    Saved(w[0]);
+    Saved(late);
+    Saved(w[0]);
+  }
+  WorkerId late;
+};
+
+TEST(RecoveryWaits, ForADiskThatIsSlowToTakeCopies) {
+  SavedInItsStart h;
+  const std::string saves = h.status(h.id).reason();
+  h.Pass(absl::Minutes(5), {h.w[0], h.late});  // longer than a hang
+  EXPECT_EQ(h.status(h.id).reason(), saves);
+  h.AllSaved();
+  EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
+  EXPECT_EQ(h.status(h.id).checkpoints_size(), 1);
+}
+
+TEST(RecoveryWaits, AndIsCancelledMeanwhile) {
+  SavedInItsStart h;
+  EXPECT_TRUE(h.cluster.SaveAndCancel(h.id, h.now, h.actions).ok());
+  h.AllSaved();
+  EXPECT_EQ(h.status(h.id).state(), CANCELLED);
+  EXPECT_EQ(h.status(h.id).reason(),
+            "cancelled by its user after step 1; saved in /c/copies");
+}
+
 TEST(RecoveryWaits, IsCancelledWhileItsRanksAreStopped) {
   RecoveryHarness h;
   const std::vector<WorkerId> w = h.JoinMany(3);
