@@ -109,6 +109,19 @@ int64_t NewestCheckpoint(const JobStatus& status) {
                                       : status.checkpoints().rbegin()->step();
 }
 
+std::string WhereSaved(const JobStatus& status, bool all_there_was) {
+  const int64_t saved = NewestCheckpoint(status);
+  if (saved < 0) return "; it could not be saved";
+  const std::string& path = status.checkpoints().rbegin()->path();
+  if (saved >= status.steps_done()) return absl::StrCat("; saved in ", path);
+  if (all_there_was) {
+    return absl::StrCat("; the state after step ", saved, " is saved in ",
+                        path);
+  }
+  return absl::StrCat("; it could not be saved; the newest checkpoint is of ",
+                      "step ", saved, ": ", path);
+}
+
 std::string StepName(JobState state, int64_t steps_done,
                      const TrainingSpec& training) {
   if (state == STARTING) return "its start";

@@ -69,6 +69,14 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
     if (job.cancelled) {
       return jobs_.SetState(job, CANCELLED, "while it recovered", now, actions);
     }
+    if (handed == nullptr && !job.status.save_why().empty()) {
+      job.cancelled = true;
+      return jobs_.SetState(
+          job, CANCELLED,
+          absl::StrCat(job.status.save_why(), " after step ",
+                       job.status.steps_done(), WhereSaved(job.status)),
+          now, actions);
+    }
     if (handed == nullptr) {
       return BackToQueue(job,
                          absl::StrCat("the scheduler restarted while the job "

@@ -97,16 +97,15 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
   ReleaseAll(job, actions);
   const int64_t saved = NewestCheckpoint(job.status);
   if (!job.run->cancel_why.empty()) {
+    const absl::optional<CopySaving>& copies = job.run->saves_copies;
+    const bool all_there_was =
+        copies.has_value() && copies->state.step() == saved;
     job.cancelled = true;
-    jobs_.SetState(
-        job, CANCELLED,
-        absl::StrCat(
-            job.run->cancel_why, " after step ", job.status.steps_done(),
-            saved < 0
-                ? "; it could not be saved"
-                : absl::StrCat("; saved in ",
-                               job.status.checkpoints().rbegin()->path())),
-        now, actions);
+    jobs_.SetState(job, CANCELLED,
+                   absl::StrCat(job.run->cancel_why, " after step ",
+                                job.status.steps_done(),
+                                WhereSaved(job.status, all_there_was)),
+                   now, actions);
     jobs_.EndRun(job);
     return;
   }

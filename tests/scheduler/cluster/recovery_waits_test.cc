@@ -122,6 +122,39 @@ TEST(RecoveryWaits, AndIsCancelledMeanwhile) {
             "cancelled by its user after step 1; saved in /c/copies");
 }
 
+TEST(RecoveryWaits, ACancelSaysWhatWasSaved) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(2);
+  const JobId id = h.Recovering(w);
+  h.AllStep(id, w, 1);
+  h.Commits(id, w[0], 1);
+  for (const int64_t step : {2, 3, 4}) h.AllStep(id, w, step);
+  h.Disconnect(w[1], "connection closed");
+  h.EndsKeeping(id, 0, w[0], {3});
+  EXPECT_TRUE(h.cluster.SaveAndCancel(id, h.now, h.actions).ok());
+  h.Saved(w[0]);
+  h.Saved(w[0], "/c: no space");
+  EXPECT_EQ(h.status(id).state(), CANCELLED);
+  EXPECT_EQ(h.status(id).reason(),
+            "cancelled by its user after step 4; it could not be saved; the "
+            "newest checkpoint is of step 1: /c/step-1");
+}
+
+TEST(RecoveryWaits, AlsoWhereCopiesAreOfAnEarlierStep) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(2);
+  const JobId id = h.Recovering(w);
+  for (const int64_t step : {1, 2, 3, 4}) h.AllStep(id, w, step);
+  h.Disconnect(w[1], "connection closed");
+  h.EndsKeeping(id, 0, w[0], {3});
+  EXPECT_TRUE(h.cluster.SaveAndCancel(id, h.now, h.actions).ok());
+  h.Saved(w[0]);
+  h.Saved(w[0]);
+  EXPECT_EQ(h.status(id).reason(),
+            "cancelled by its user after step 4; the state after step 3 is "
+            "saved in /c/copies");
+}
+
 TEST(RecoveryWaits, IsCancelledWhileItsRanksAreStopped) {
   RecoveryHarness h;
   const std::vector<WorkerId> w = h.JoinMany(3);

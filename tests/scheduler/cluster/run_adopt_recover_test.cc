@@ -294,6 +294,20 @@ TEST_F(RunAdoptRecover, CopiesAreSavedUnderANameOfTheirSchedulerAlone) {
   EXPECT_NE(h->Asked(w0)[0].token(), before_.Asked(on_[0])[0].token());
 }
 
+// Its user was promised that.
+TEST_F(RunAdoptRecover, ACancelIsNotForgottenWithTheHandOut) {
+  before_.Disconnect(on_[1], "connection closed");
+  EXPECT_TRUE(
+      before_.cluster.SaveAndCancel(id_, before_.now, before_.actions).ok());
+  std::vector<StoredJob> stored = StoredBy(before_);
+  stored[0].hand_out = nullptr;
+  RecoveryHarness h;
+  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  EXPECT_EQ(h.status(id_).state(), CANCELLED);
+  EXPECT_EQ(h.status(id_).reason(),
+            "cancelled by its user after step 5; it could not be saved");
+}
+
 // Without what the ranks were handed the job is compiled anew.
 TEST_F(RunAdoptRecover, AJobWhoseHandOutIsLostBeginsAnew) {
   before_.Disconnect(on_[1], "connection closed");
