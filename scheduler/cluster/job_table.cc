@@ -208,6 +208,8 @@ void JobTable::AddTrace(Job& job, Timeline measured) {
 
 void JobTable::AddCheckpoint(Job& job, const CheckpointRecord& checkpoint,
                              absl::Time now, Actions& actions) {
+  job.moves_after = absl::InfinitePast();  // its disk takes what is saved
+  job.move_pause = Job::kFirstPause;
   // In the order of their steps: an attempt that goes on from before one saves
   // it again, in its place.
   auto& kept = *job.status.mutable_checkpoints();

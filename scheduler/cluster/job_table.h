@@ -50,10 +50,11 @@ struct Job {
   // Running with `elastic` on fewer than it needs: the same when no wider plan
   // was found.
   int64_t not_wider_at = -1;
-  // Not sooner: it could not be saved to move; and how long after the next
-  // time.
+  // It could not be saved to move: nothing is written for that sooner; and how
+  // long after the next time. Until a checkpoint is there.
+  static constexpr absl::Duration kFirstPause = absl::Minutes(1);
   absl::Time moves_after = absl::InfinitePast();
-  absl::Duration move_pause = absl::Minutes(1);
+  absl::Duration move_pause = kFirstPause;
   // It went on before, and does so at once with as many workers as there are.
   bool moved = false;
   absl::Time stands_since = absl::InfinitePast();  // moved: since when

@@ -134,6 +134,8 @@ class RunControl {
   void AwaitPlacesNow(Job& job, absl::Time now, Actions& actions);
   void GoOnUnmoved(Job& job, absl::Time now, Actions& actions);
   void TakePlaces(Job& job, absl::Time now, Actions& actions);
+  // What a job that waits for a place to be taken does without; or empty.
+  std::string OrGoesOnWith(const Job& job, absl::Time now) const;
   void StartAgain(Job& job, const std::vector<const Worker*>& workers,
                   absl::Time now, Actions& actions);
   // Of the run's copies, from which an attempt would go on; nothing: they are
@@ -157,6 +159,8 @@ class RunControl {
   void CommitCopiesOf(Job& job, Actions& actions);
   void AddCopies(Job& job, const CopiesSaved& saved, absl::Time now,
                  Actions& actions);
+  // Whether copies are not to be saved yet, for that failed not long ago.
+  bool IsPaused(const Job& job, absl::Time now) const;
   // A disk did not take what was to be saved: not again at once.
   static void PauseMoves(Job& job, absl::Time now);
   // Copies are not saved, or not in time.

@@ -127,11 +127,15 @@ bool RunControl::MayNarrow(const Job& job) const {
              job.plan->job().elastic().min_workers();
 }
 
+bool RunControl::IsPaused(const Job& job, absl::Time now) const {
+  return now < job.moves_after && CopiesToSave(job).has_value();
+}
+
 bool RunControl::NarrowWaiting(absl::Time now, Actions& actions) {
   bool queued = false;
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run != nullptr && job->run->awaits_places && MayNarrow(*job) &&
-        now >= job->moves_after) {
+        !IsPaused(*job, now)) {
       Narrow(*job, now, actions);
       queued |= job->status.state() == QUEUED;
     }

@@ -163,16 +163,10 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     if (run.saves_copies.has_value()) return;
     return jobs_.SetWaitReason(
         job,
-        absl::StrCat("waits for ", empty,
-                     empty == 1 ? " idle worker" : " idle workers",
-                     " with room for a rank, to take the place of ",
-                     SeatNames(run, places),
-                     plan.job().has_elastic()
-                         ? absl::StrCat(", or goes on with ",
-                                        plan.job().elastic().min_workers(),
-                                        " workers or more")
-                         : "",
-                     "; ", run.cause),
+        absl::StrCat(
+            "waits for ", empty, empty == 1 ? " idle worker" : " idle workers",
+            " with room for a rank, to take the place of ",
+            SeatNames(run, places), OrGoesOnWith(job, now), "; ", run.cause),
         actions);
   }
   std::vector<const Worker*> workers;
@@ -183,6 +177,20 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     CHECK(workers.back() != nullptr) << "job " << job.id;
   }
   StartAgain(job, workers, now, actions);
+}
+
+std::string RunControl::OrGoesOnWith(const Job& job, absl::Time now) const {
+  if (!job.plan->job().has_elastic()) return "";
+  return absl::StrCat(
+      ", or goes on with ", job.plan->job().elastic().min_workers(),
+      " workers or more",
+      IsPaused(job, now)
+          ? absl::StrCat(
+                " when its copies are saved, which failed and is tried "
+                "again at ",
+                absl::FormatTime("%H:%M:%S UTC", job.moves_after,
+                                 absl::UTCTimeZone()))
+          : "");
 }
 
 // A worker that was asked to end takes nothing new.

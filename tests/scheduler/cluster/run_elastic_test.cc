@@ -437,6 +437,41 @@ TEST(Elastic, OneThatCannotBeCutForFewerHoldsNobodyBack) {
   EXPECT_EQ(h.status(small).state(), STARTING) << h.status(small).reason();
 }
 
+TEST(Elastic, ACheckpointEndsThePause) {
+  Narrowed h;
+  h.Join("w2");
+  h.Calm();
+  h.EndsKeeping(h.id, 0, h.w[0], {2}, "step 3: checkpoint of step 3: full");
+  h.EndsKeeping(h.id, 1, h.w[1], {2});
+  h.AllReady(h.id, {h.w[0], h.w[1]}, 3);
+  h.ClearActions();
+  h.Calm();
+  EXPECT_FALSE(h.AskedToSave(h.w[0]));
+  h.Commits(h.id, h.w[0], 3);
+  h.Tick(absl::Seconds(1));
+  EXPECT_TRUE(h.AskedToSave(h.w[0]));
+}
+
+// Then the job can go on with fewer at once, from its checkpoint.
+TEST(Elastic, APauseHoldsOnlyAsLongAsThereIsSomethingToSave) {
+  Elastic h;
+  h.Commits(h.id, h.w[0], 1);
+  h.LoseTheLast({2});
+  h.Calm();
+  h.Saved(h.w[1], "/c: no space");
+  EXPECT_TRUE(absl::StrContains(
+      h.status(h.id).reason(),
+      "or goes on with 1 workers or more when its copies are saved, which "
+      "failed and is tried again at 13:47:43 UTC; w2 (rank 2) was lost"))
+      << h.status(h.id).reason();
+  h.Disconnect(h.w[0], "connection closed");
+  h.Disconnect(h.w[1], "connection closed");
+  const WorkerId late = h.Join("w3");
+  h.Calm();
+  EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
+  EXPECT_EQ(h.Begun(late).resume(), "/c/step-1");
+}
+
 // As many workers are idle as the job has ranks; but one is too small.
 TEST(Elastic, AWorkerThatIsTooSmallHarmsNoJob) {
   for (const bool elastic : {true, false}) {
