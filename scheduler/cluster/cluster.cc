@@ -9,6 +9,7 @@
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
 #include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/run.h"
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
@@ -207,7 +208,12 @@ absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
   if (job.status.state() == QUEUED) {
     job.cancelled = true;
     job.compilation = 0;
-    jobs_.SetState(job, CANCELLED, "before its start", now, actions);
+    jobs_.SetState(job, CANCELLED,
+                   job.status.started_unix_ms() == 0
+                       ? "before its start"
+                       : absl::StrCat("after step ", job.status.steps_done(),
+                                      NewestSaved(job.status)),
+                   now, actions);
     Schedule(now, actions);
   } else {
     runs_.Cancel(job, now, actions);

@@ -109,17 +109,22 @@ int64_t NewestCheckpoint(const JobStatus& status) {
                                       : status.checkpoints().rbegin()->step();
 }
 
-std::string WhereSaved(const JobStatus& status, bool all_there_was) {
+std::string NewestSaved(const JobStatus& status) {
   const int64_t saved = NewestCheckpoint(status);
-  if (saved < 0) return "; it could not be saved";
+  if (saved < 0) return "";
   const std::string& path = status.checkpoints().rbegin()->path();
   if (saved >= status.steps_done()) return absl::StrCat("; saved in ", path);
+  return absl::StrCat("; the newest checkpoint is of step ", saved, ": ", path);
+}
+
+std::string WhereSaved(const JobStatus& status, bool all_there_was) {
+  const int64_t saved = NewestCheckpoint(status);
+  if (saved >= 0 && saved >= status.steps_done()) return NewestSaved(status);
   if (all_there_was) {
     return absl::StrCat("; the state after step ", saved, " is saved in ",
-                        path);
+                        status.checkpoints().rbegin()->path());
   }
-  return absl::StrCat("; it could not be saved; the newest checkpoint is of ",
-                      "step ", saved, ": ", path);
+  return "; it could not be saved" + NewestSaved(status);
 }
 
 std::string StepName(JobState state, int64_t steps_done,

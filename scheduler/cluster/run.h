@@ -171,9 +171,11 @@ absl::Duration HangMax(const Plan& plan, const Limits& limits);
 // The step of the newest; -1: there is none.
 int64_t NewestCheckpoint(const JobStatus& status);
 
-// Of one that ended before its last step: "; saved in /c/step-17", or that what
-// it did since its newest checkpoint could not be saved. `all_there_was`: the
-// newest one has all that could be.
+// Where what it has done lies: "; saved in /c/step-17", or "; the newest
+// checkpoint is of step 15: /c/step-15", or nothing.
+std::string NewestSaved(const JobStatus& status);
+// The same of one that was to be saved. `all_there_was`: the newest checkpoint
+// has all that could be.
 std::string WhereSaved(const JobStatus& status, bool all_there_was = false);
 
 // Where a job is: "its start", "step 17", or, with all steps done, "its end".

@@ -564,6 +564,27 @@ TEST(Recovery, AJobThatIsQueuedAgainKeepsItsDirectory) {
   EXPECT_EQ(h.status(other).state(), STARTING) << h.status(other).reason();
 }
 
+TEST(Recovery, AJobThatIsCancelledInTheQueueSaysWhatItHasDone) {
+  for (const bool saved : {true, false}) {
+    RecoveryHarness h;
+    const std::vector<WorkerId> w = h.JoinMany(2);
+    const JobId id = h.Recovering({w[0], w[1]});
+    h.AllStep(id, w, 1);
+    h.Commits(id, w[0], 1);
+    h.AllStep(id, w, 2);
+    h.Leaves(id, 1, w[1]);
+    if (saved) h.Commits(id, w[0], 2);
+    h.EndsKeeping(id, 1, w[1], {});
+    h.EndsKeeping(id, 0, w[0], {});
+    ASSERT_EQ(h.status(id).state(), QUEUED);
+    EXPECT_TRUE(h.cluster.Cancel(id, h.now, h.actions).ok());
+    EXPECT_EQ(h.status(id).reason(),
+              saved ? "after step 2; saved in /c/step-2"
+                    : "after step 2; the newest checkpoint is of step 1: "
+                      "/c/step-1");
+  }
+}
+
 // Refused its directory, it is refused again: what lies there is another's.
 TEST(Recovery, AJobThatNeverRanHasNotRunBefore) {
   RecoveryHarness h;
