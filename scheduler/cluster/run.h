@@ -134,15 +134,20 @@ struct Run {
   absl::Time progress;                              // of any rank
   absl::Duration hang_max;  // the longest plausible wait for progress
   absl::Time stopping_since = absl::InfiniteFuture();
-  bool saving = false;     // stopping with a checkpoint
-  std::string save_why;    // "cancelled by its user"
-  bool moves = false;      // saving, to go on with other workers
-  bool not_saved = false;  // it was to move, and a rank could not save
+  bool stopped_before = false;  // under an earlier scheduler, who knows when
+  bool saving = false;          // stopping with a checkpoint
+  std::string save_why;         // "cancelled by its user"
+  bool moves = false;           // saving, to go on with other workers
+  bool not_saved = false;       // it was to move, and a rank could not save
   // It recovers, and is to be cancelled when what copies there are are saved.
   std::string cancel_why;
   Blame blame = Blame::kNone;
   std::string cause;
 
+  // Since when its job stands still: InfinitePast where that is not known.
+  absl::Time stands_since() const {
+    return stopped_before ? absl::InfinitePast() : stopping_since;
+  }
   bool stopping() const { return stopping_since != absl::InfiniteFuture(); }
   bool all_ready() const;
   // Whether a worker has not come back yet.

@@ -179,6 +179,8 @@ class RunControl {
                 Actions& actions);
   void SayRecovered(Job& job, absl::Time now, Actions& actions);
   void SayMoved(Job& job, absl::Time now, Actions& actions);
+  // ", 3 run again", of the steps that it has done; or empty.
+  static std::string RunAgain(const Job& job);
   // Tells the seat's worker to forget what it keeps of the job.
   void GiveUpKept(const Job& job, const RankSeat& seat, int rank,
                   Actions& actions) const;

@@ -92,7 +92,7 @@ bool RunControl::MovesOn(const Job& job) const {
 void RunControl::Move(Job& job, const std::string& why, absl::Time now,
                       Actions& actions) {
   const bool lost = job.run->blame != Blame::kNone;
-  job.stands_since = job.run->stopping_since;
+  job.stands_since = job.run->stands_since();
   CloseSteps(job, *job.run, -1, actions);
   ReleaseAll(job, actions);
   const int64_t saved = NewestCheckpoint(job.status);
@@ -323,8 +323,14 @@ void RunControl::SayMoved(Job& job, absl::Time now, Actions& actions) {
       job,
       absl::StrCat("goes on with ", ranks, ranks == 1 ? " worker" : " workers",
                    " after ", SecondsWords(now - since), ", with step ",
-                   run.ranks[0].first_step),
+                   run.ranks[0].first_step, RunAgain(job)),
       now, actions);
+}
+
+std::string RunControl::RunAgain(const Job& job) {
+  const int64_t again =
+      job.status.steps_done() - job.run->ranks[0].first_step + 1;
+  return again <= 0 ? "" : absl::StrCat(", ", again, " run again");
 }
 
 }  // namespace troupe

@@ -246,7 +246,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   // The one before may have been on its way, too.
   const bool ran =
       before->all_ready() || before->recovers_since == absl::InfinitePast();
-  run.recovers_since = ran ? before->stopping_since : before->recovers_since;
+  run.recovers_since = ran ? before->stands_since() : before->recovers_since;
   run.let_go = before->let_go;
   for (size_t r = 0; r < workers.size(); ++r) {
     run.ranks[r].kept = before->ranks[r].kept;
@@ -302,8 +302,6 @@ void RunControl::CloseSteps(Job& job, Run& run, int64_t resumes_at,
 void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
   const Run& run = *job.run;
   const int64_t begins = run.ranks[0].first_step;
-  const int64_t again =
-      std::max<int64_t>(0, job.status.steps_done() - begins + 1);
   // Since when it stood still only the scheduler before this one may know.
   const std::string times =
       run.recovers_since == absl::InfinitePast()
@@ -316,9 +314,7 @@ void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
                          " for workers to take the places, ",
                          SecondsWords(now - run.started), " to begin)");
   jobs_.AddEvent(
-      job,
-      absl::StrCat(times, ": goes on with step ", begins,
-                   again == 0 ? "" : absl::StrCat(", ", again, " run again")),
+      job, absl::StrCat(times, ": goes on with step ", begins, RunAgain(job)),
       now, actions);
 }
 

@@ -101,6 +101,19 @@ TEST_F(RunAdoptRecover, AJobThatWaitedForAWorkerGoesOnFromCopies) {
   h->AllReady(id_, {w0, w1}, 6);
 }
 
+// How long it stood still only the scheduler before knows.
+TEST_F(RunAdoptRecover, AStopBeforeTheRestartIsNotTimed) {
+  before_.Disconnect(on_[1], "connection closed");
+  const auto h = Restarted(before_);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 5));
+  h->EndsKeeping(id_, 0, w0, {4});
+  h->Pass(absl::Seconds(9), {w0});
+  const WorkerId w2 = h->Join("w2");
+  h->AllReady(id_, {w0, w2}, 5);
+  EXPECT_EQ(h->job(id_).events.back().text(),
+            "recovered: goes on with step 5, 1 run again");
+}
+
 // It was told to stop, and may not have heard that.
 TEST_F(RunAdoptRecover, WhoHadToLetGoIsToldAgain) {
   before_.Disconnect(on_[1], "connection closed");

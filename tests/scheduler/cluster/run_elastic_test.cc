@@ -585,6 +585,15 @@ TEST(Recovery, AJobThatIsCancelledInTheQueueSaysWhatItHasDone) {
   }
 }
 
+TEST(Elastic, SaysWhichStepsRunAgain) {
+  Elastic h;
+  h.Commits(h.id, h.w[0], 1);
+  h.LoseTheLast({});
+  h.Calm();
+  h.AllReady(h.id, {h.w[0], h.w[1]}, 2);
+  EXPECT_TRUE(h.Says("with step 2, 1 run again"));
+}
+
 // Refused its directory, it is refused again: what lies there is another's.
 TEST(Recovery, AJobThatNeverRanHasNotRunBefore) {
   RecoveryHarness h;
