@@ -125,7 +125,13 @@ void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
   const Run* run = (*job)->run.get();
   // A worker was lost in the same event.
   if (run == nullptr || !run->saves_copies.has_value()) return;
-  const bool asked = drains_ || run->moves || !run->cancel_why.empty() ||
+  // Or it does not give it up by itself: one that keeps them was asked to end.
+  const bool leaves = std::any_of(
+      run->ranks.begin(), run->ranks.end(), [&](const RankSeat& seat) {
+        return seat.taken() && cluster.workers().Find(seat.worker)->leaving;
+      });
+  const bool asked = drains_ || leaves || run->moves ||
+                     !run->cancel_why.empty() ||
                      save.has_commits();  // by who had been asked before
   EXPECT_TRUE(asked || CouldNarrow(**job, IdleInTheEvent(cluster)))
       << "job " << (*job)->id << " gives up its plan for " << run->ranks.size()

@@ -21,6 +21,21 @@ void SimulatedWorker::Lose() {
   }
 }
 
+const RankRef* SimulatedWorker::WhatIsSaved() const {
+  if (seat_.has_value()) {
+    return seat_->attempt->Saves() ? &seat_->start.ref() : nullptr;
+  }
+  if (!kept_.has_value()) return nullptr;
+  return attempts_.at(KeyOf(kept_->ref)).Saves() ? &kept_->ref : nullptr;
+}
+
+// Who is about to go, and stays for what it keeps, does as it is told.
+void SimulatedWorker::BeStubborn() {
+  if (leaving_ && !seat_.has_value()) return;
+  stubborn_ = true;
+  Harm();
+}
+
 bool SimulatedWorker::MakesCopies() const {
   const Plan& plan = seat_->start.plan();
   return KeepsCopies(plan.job(), plan.mesh());

@@ -69,11 +69,6 @@ void SimulatedWorker::Hang() {
   Harm();
 }
 
-void SimulatedWorker::BeStubborn() {
-  stubborn_ = true;
-  Harm();
-}
-
 void SimulatedWorker::Die() {
   Harm();
   Lose();
@@ -148,9 +143,10 @@ void SimulatedWorker::Leave(bool in_a_hurry) {
   if (!healthy()) return;
   leaving_ = true;
   Harm();
-  if (!in_a_hurry && seat_.has_value() && seat_->attempt->Saves()) {
+  const RankRef* const waits_for = WhatIsSaved();
+  if (!in_a_hurry && waits_for != nullptr) {
     Leaving& leaving = *Say().mutable_leaving();
-    *leaving.mutable_ref() = seat_->start.ref();
+    *leaving.mutable_ref() = *waits_for;
     leaving.set_reason("SIGTERM");
   } else {
     SayGoodbye();
@@ -185,7 +181,9 @@ void SimulatedWorker::DoOnePiece(absl::Time now) {
   if (!inbox.empty()) {
     const SchedulerMessage message = inbox.front();
     inbox.pop_front();
-    return Obey(message, now);
+    Obey(message, now);
+    if (leaving_ && !left_ && WhatIsSaved() == nullptr) SayGoodbye();
+    return;
   }
   if (text_.has_value()) return WriteText();
   if (!seat_.has_value()) return;
@@ -491,7 +489,7 @@ void SimulatedWorker::End(const Ending& ending) {
   if (ending.missing_rank >= 0) ended.set_missing_rank(ending.missing_rank);
   SayKept(ended);
   seat_.reset();
-  if (leaving_) SayGoodbye();
+  if (leaving_ && WhatIsSaved() == nullptr) SayGoodbye();
 }
 
 }  // namespace troupe

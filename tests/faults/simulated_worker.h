@@ -45,8 +45,8 @@ class SimulatedWorker {
   // nothing that it is told.
   void Hang();
   void BeStubborn();
-  // It was asked to end: its job is saved first where that can be, unless it is
-  // in a hurry; then it says goodbye.
+  // It was asked to end: its job is saved first where that can be, be it from
+  // what this worker keeps, unless it is in a hurry; then it says goodbye.
   void Leave(bool in_a_hurry);
   // Its process is gone, and its rank with it.
   void Die();
@@ -164,6 +164,8 @@ class SimulatedWorker {
   void CheckNothingKept(const std::string& given) const;
   void Fail(const std::string& error);  // by itself
   void End(const Ending& ending);
+  // The rank for which it stays when it was asked to end; null: none.
+  const RankRef* WhatIsSaved() const;
   void SayGoodbye();
   // Says what was put together in this piece of work.
   void SayAll();
