@@ -1,25 +1,77 @@
 #include "scheduler/cluster/compilation.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "scheduler/cluster/placement.h"
 
 namespace troupe {
 namespace {
 
-Choice ChoiceOf(const JobSpec& spec, const std::vector<const Worker*>& placed,
-                bool idle) {
-  Choice choice;
-  choice.spec = spec;
-  choice.idle = idle;
-  for (const Worker* worker : placed) {
-    choice.ids.push_back(worker->id);
-    choice.workers.push_back(worker->status.description());
+// Makes choices of workers whose descriptions are copied once.
+class Choices {
+ public:
+  Choice Of(const JobSpec& spec, const std::vector<const Worker*>& placed,
+            bool idle) {
+    Choice choice;
+    choice.spec = spec;
+    choice.idle = idle;
+    for (const Worker* worker : placed) {
+      choice.ids.push_back(worker->id);
+      auto& description = descriptions_[worker];
+      if (description == nullptr) {
+        description = std::make_shared<const WorkerDescription>(
+            worker->status.description());
+      }
+      choice.workers.push_back(description);
+    }
+    return choice;
   }
-  return choice;
+
+ private:
+  absl::flat_hash_map<const Worker*, std::shared_ptr<const WorkerDescription>>
+      descriptions_;
+};
+
+// Who carries a job out with fewer ranks: those that placement prefers, and
+// those with the most memory where that is more.
+class NarrowerPlaces {
+ public:
+  explicit NarrowerPlaces(const std::vector<const Worker*>& alike)
+      : alike_(alike), by_host_(alike) {
+    for (const Worker* worker : alike) bytes_.push_back(DeviceBytes(*worker));
+    std::sort(bytes_.begin(), bytes_.end(), std::greater<>());
+  }
+  int count() const { return static_cast<int>(alike_.size()); }
+  std::vector<const Worker*> Preferred(int needed) const {
+    return by_host_.Place(needed);
+  }
+  // None: the preferred ones have as much.
+  std::vector<const Worker*> Larger(
+      const std::vector<const Worker*>& preferred) const {
+    const size_t needed = preferred.size();
+    const bool as_large = std::all_of(
+        preferred.begin(), preferred.end(),
+        [&](const Worker* w) { return DeviceBytes(*w) >= bytes_[needed - 1]; });
+    if (as_large) return {};
+    return PlaceRanks(LargestOf(alike_, static_cast<int>(needed)),
+                      static_cast<int>(needed));
+  }
+
+ private:
+  const std::vector<const Worker*> alike_;
+  const WorkersByHost by_host_;
+  std::vector<int64_t> bytes_;  // of each, descending
+};
+
+std::vector<WorkerDescription> DescriptionsOf(const Choice& choice) {
+  std::vector<WorkerDescription> workers;
+  for (const auto& worker : choice.workers) workers.push_back(*worker);
+  return workers;
 }
 
 // So many are compared.
@@ -30,12 +82,13 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
                                const std::vector<Choice>& choices, bool idle,
                                int compared_max, const MayGoOn& may_go_on) {
   CompileOutcome best;
+  size_t ranks = 0;  // of the best
   int compared = 0;
   for (const Choice& choice : choices) {
     if (choice.idle != idle) continue;
-    if (best.fits() && choice.ids.size() < best.workers.size()) break;
+    if (best.fits() && choice.workers.size() < ranks) break;
     absl::StatusOr<CompiledJob> compiled =
-        compiler.Compile(choice.spec, choice.workers, may_go_on);
+        compiler.Compile(choice.spec, DescriptionsOf(choice), may_go_on);
     if (!compiled.ok()) {
       best.refusal = compiled.status();
       if (absl::IsInvalidArgument(compiled.status())) continue;
@@ -47,6 +100,7 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
     if (!best.fits() || seconds(*compiled) < seconds(best.compiled)) {
       best.compiled = *std::move(compiled);
       best.workers = choice.ids;
+      ranks = choice.workers.size();
       best.idle = choice.idle;
     }
     if (++compared == compared_max) break;
@@ -83,7 +137,7 @@ CompileOutcome ExplainFirst(const JobCompiler& compiler,
                             const MayGoOn& may_go_on) {
   CompileOutcome outcome;
   absl::StatusOr<Explanation> explanation = compiler.Explain(
-      compilation.spec, compilation.choices.front().workers, may_go_on);
+      compilation.spec, DescriptionsOf(compilation.choices.front()), may_go_on);
   outcome.refusal = explanation.status();
   if (explanation.ok()) outcome.explanation = *std::move(explanation);
   return outcome;
@@ -96,12 +150,13 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
   Compilation compilation;
   compilation.spec = spec;
   compilation.changes = workers.changes();
+  Choices make;
   std::set<std::vector<const Worker*>> seen;  // each sorted
   const auto add = [&](const std::vector<const Worker*>& placed, bool idle) {
     std::vector<const Worker*> sorted = placed;
     std::sort(sorted.begin(), sorted.end());
     if (!seen.insert(std::move(sorted)).second) return;
-    compilation.choices.push_back(ChoiceOf(spec, placed, idle));
+    compilation.choices.push_back(make.Of(spec, placed, idle));
   };
   for (const bool idle : {true, false}) {
     const std::vector<const Worker*> candidates =
@@ -125,17 +180,22 @@ Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
                                int more_than) {
   Compilation compilation;
   compilation.elastic = true;
-  std::vector<Choice> largest;  // where they are others
+  Choices make;
+  std::vector<NarrowerPlaces> kinds;
+  for (const auto& alike : OfOneKind(candidates, /*needed=*/1)) {
+    kinds.emplace_back(alike);
+  }
+  std::vector<Choice> largest;
   for (const JobSpec& way : ways) {
     const int needed = compiler.RanksNeeded(way).value_or(0);
     if (needed <= more_than) continue;
-    for (const auto& alike : OfOneKind(candidates, needed)) {
-      const std::vector<const Worker*> placed = PlaceRanks(alike, needed);
-      compilation.choices.push_back(ChoiceOf(way, placed, /*idle=*/true));
-      const std::vector<const Worker*> of_largest =
-          PlaceRanks(LargestOf(alike, needed), needed);
-      if (of_largest == placed) continue;
-      largest.push_back(ChoiceOf(way, of_largest, /*idle=*/true));
+    for (const NarrowerPlaces& kind : kinds) {
+      if (kind.count() < needed) continue;
+      const std::vector<const Worker*> placed = kind.Preferred(needed);
+      compilation.choices.push_back(make.Of(way, placed, /*idle=*/true));
+      const std::vector<const Worker*> larger = kind.Larger(placed);
+      if (larger.empty()) continue;
+      largest.push_back(make.Of(way, larger, /*idle=*/true));
     }
   }
   std::move(largest.begin(), largest.end(),

@@ -7,6 +7,7 @@
 #define TROUPE_SCHEDULER_CLUSTER_COMPILATION_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,8 +23,9 @@ namespace troupe {
 struct Choice {
   JobSpec spec;  // the compilation's, or a narrower one
   std::vector<WorkerId> ids;
-  std::vector<WorkerDescription> workers;  // the same ones
-  bool idle = false;                       // all of them are
+  // The same ones; many choices share them.
+  std::vector<std::shared_ptr<const WorkerDescription>> workers;
+  bool idle = false;  // all of them are
 };
 
 struct Compilation {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "proto/base/check.h"
@@ -86,23 +88,31 @@ bool NaturalLess(absl::string_view a, absl::string_view b) {
   return whole_a < whole_b;  // differ in leading zeros only
 }
 
-std::vector<const Worker*> PlaceRanks(std::vector<const Worker*> candidates,
-                                      int count) {
-  CHECK_LE(count, static_cast<int>(candidates.size()));
-  std::map<std::string, std::vector<const Worker*>> by_host;
+WorkersByHost::WorkersByHost(const std::vector<const Worker*>& candidates)
+    : count_(static_cast<int>(candidates.size())) {
+  std::map<std::string, Host> by_host;
   for (const Worker* worker : candidates) {
     by_host[worker->status.description().host()].push_back(worker);
   }
-  std::vector<std::vector<const Worker*>> hosts;
+  by_name_.reserve(by_host.size());
   for (auto& [host, workers] : by_host) {
     std::sort(workers.begin(), workers.end(),
               [](const Worker* a, const Worker* b) {
                 return NaturalLess(a->name(), b->name());
               });
-    hosts.push_back(std::move(workers));
+    by_name_.push_back(std::move(workers));
   }
-  const std::vector<const Worker*>* tightest = nullptr;
-  for (const auto& host : hosts) {
+  by_size_.resize(by_name_.size());
+  std::iota(by_size_.begin(), by_size_.end(), size_t{0});
+  std::stable_sort(by_size_.begin(), by_size_.end(), [&](size_t a, size_t b) {
+    return by_name_[a].size() > by_name_[b].size();
+  });
+}
+
+std::vector<const Worker*> WorkersByHost::Place(int count) const {
+  CHECK_LE(count, count_);
+  const Host* tightest = nullptr;
+  for (const Host& host : by_name_) {
     if (static_cast<int>(host.size()) < count) continue;
     if (tightest == nullptr || host.size() < tightest->size()) tightest = &host;
   }
@@ -111,15 +121,18 @@ std::vector<const Worker*> PlaceRanks(std::vector<const Worker*> candidates,
     placed.assign(tightest->begin(), tightest->begin() + count);
     return placed;
   }
-  std::stable_sort(
-      hosts.begin(), hosts.end(),
-      [](const auto& a, const auto& b) { return a.size() > b.size(); });
-  for (const auto& host : hosts) {
-    for (const Worker* worker : host) {
-      if (static_cast<int>(placed.size()) < count) placed.push_back(worker);
+  for (const size_t host : by_size_) {
+    for (const Worker* worker : by_name_[host]) {
+      if (static_cast<int>(placed.size()) == count) return placed;
+      placed.push_back(worker);
     }
   }
   return placed;
+}
+
+std::vector<const Worker*> PlaceRanks(
+    const std::vector<const Worker*>& candidates, int count) {
+  return WorkersByHost(candidates).Place(count);
 }
 
 }  // namespace troupe

@@ -13,9 +13,23 @@
 
 namespace troupe {
 
-// The workers of ranks 0 .. count - 1. REQUIRES: count <= candidates.size().
-std::vector<const Worker*> PlaceRanks(std::vector<const Worker*> candidates,
-                                      int count);
+// Places some of these workers, again and again.
+class WorkersByHost {
+ public:
+  explicit WorkersByHost(const std::vector<const Worker*>& candidates);
+  // The workers of ranks 0 .. count - 1. REQUIRES: count <= candidates.size().
+  std::vector<const Worker*> Place(int count) const;
+
+ private:
+  using Host = std::vector<const Worker*>;  // by name
+  std::vector<Host> by_name_;
+  std::vector<size_t> by_size_;  // where in it; largest first
+  int count_ = 0;
+};
+
+// The same, once.
+std::vector<const Worker*> PlaceRanks(
+    const std::vector<const Worker*>& candidates, int count);
 
 // The `count` candidates whose devices have the most memory, by id.
 // REQUIRES: count <= candidates.size().

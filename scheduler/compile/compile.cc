@@ -2,6 +2,7 @@
 
 #include <istream>
 #include <iterator>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -25,11 +26,15 @@ absl::optional<CompileOutcome> CompileNarrower(
   const int count = static_cast<int>(workers.size());
   const absl::StatusOr<int> needed = compiler.RanksNeeded(job);
   if (!needed.ok() || count >= *needed) return absl::nullopt;
+  std::vector<std::shared_ptr<const WorkerDescription>> there;
+  for (const WorkerDescription& worker : workers) {
+    there.push_back(std::make_shared<const WorkerDescription>(worker));
+  }
   Compilation compilation;
   compilation.elastic = true;
   for (JobSpec& way : compiler.Narrower(job, count)) {
     Choice& choice = compilation.choices.emplace_back();
-    choice.workers = workers;
+    choice.workers = there;
     choice.workers.resize(compiler.RanksNeeded(way).value_or(count));
     choice.spec = std::move(way);
   }

@@ -22,9 +22,14 @@ struct Extent {
   int ranks() const { return data * pipeline * context * tensor; }
 };
 
-std::vector<int> DivisorsOf(int number) {
+// Whether a way is one costs what resolving a job does, and is asked of so many
+// at most.
+constexpr int kTriedMax = 64;
+
+// Those up to `most`.
+std::vector<int> DivisorsOf(int number, int most) {
   std::vector<int> divisors;
-  for (int d = 1; d <= number; ++d) {
+  for (int d = 1; d <= std::min(number, most); ++d) {
     if (number % d == 0) divisors.push_back(d);
   }
   return divisors;
@@ -33,7 +38,7 @@ std::vector<int> DivisorsOf(int number) {
 // Squares and cubes of ranks are whole, or none.
 std::vector<int> TensorSizes(const ParallelismSpec& parallelism) {
   if (TensorMethodOf(parallelism) == "1d") {
-    return DivisorsOf(parallelism.tensor());
+    return DivisorsOf(parallelism.tensor(), parallelism.tensor());
   }
   return {1, parallelism.tensor()};
 }
@@ -42,13 +47,16 @@ std::vector<int> TensorSizes(const ParallelismSpec& parallelism) {
 std::vector<Extent> ExtentsOf(const JobSpec& resolved, int workers) {
   const ParallelismSpec& full = resolved.parallelism();
   const int least = resolved.elastic().min_workers();
+  // All others would be refused.
+  const std::vector<int> replicas =
+      DivisorsOf(resolved.training().global_batch_size(), workers);
   std::vector<Extent> extents;
   for (const int tensor : TensorSizes(full)) {
-    for (const int context : DivisorsOf(full.context())) {
+    for (const int context : DivisorsOf(full.context(), full.context())) {
       for (int pipeline = 1; pipeline <= full.pipeline(); ++pipeline) {
         const int replica = tensor * context * pipeline;
-        for (int data = workers / replica; data * replica >= least && data > 0;
-             --data) {
+        for (const int data : replicas) {
+          if (data * replica < least || data > workers / replica) continue;
           extents.push_back({.data = data,
                              .pipeline = pipeline,
                              .context = context,
@@ -109,10 +117,12 @@ std::vector<JobSpec> NarrowerWays(const JobSpec& job, int workers) {
   CHECK_OK(resolved.status());
   const int fewer = std::min(workers, RanksNeeded(*resolved) - 1);
   std::vector<JobSpec> ways;
+  int tried = 0;
   for (const Extent& extent : ExtentsOf(*resolved, fewer)) {
     absl::optional<JobSpec> way = Narrowed(job, *resolved, extent);
     if (way.has_value()) ways.push_back(*std::move(way));
     if (static_cast<int>(ways.size()) == kNarrowerMax) break;
+    if (++tried == kTriedMax) break;
   }
   return ways;
 }

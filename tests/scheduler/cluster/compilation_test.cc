@@ -34,7 +34,7 @@ TEST(Compilation, AsksOnceWhereAllChoicesAreTheSame) {
   ASSERT_EQ(c.choices.size(), 1u);
   EXPECT_TRUE(c.choices[0].idle);
   EXPECT_EQ(c.choices[0].ids, (std::vector<WorkerId>{w0, w1}));
-  EXPECT_EQ(c.choices[0].workers[0].name(), "w0");
+  EXPECT_EQ(c.choices[0].workers[0]->name(), "w0");
 }
 
 TEST(Compilation, PrefersIdleOnesThenLargeOnesThenAll) {

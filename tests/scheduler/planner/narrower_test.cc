@@ -119,6 +119,13 @@ TEST(ResolveJob, AnElasticJobRecovers) {
   EXPECT_EQ(resolved.recovery().copies(), 1);
 }
 
+// Of a thousand replicas few numbers divide the batch, and only they are tried.
+TEST(NarrowerWays, AreFoundAmongManyWorkers) {
+  const JobSpec job =
+      Elastic(SyntheticJob({.data = 1000, .micro_batches = 7, .units = 1000}));
+  EXPECT_EQ(RanksNeeded(ResolveJob(NarrowerWays(job, 999).at(0)).value()), 875);
+}
+
 TEST(ResolveJob, UnitsWithoutStateAreNotCopied) {
   JobSpec job = SyntheticJob({.pipeline = 4, .micro_batches = 4});
   job.mutable_recovery();
