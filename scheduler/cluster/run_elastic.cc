@@ -293,8 +293,12 @@ void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
                               Actions& actions) {
   job.run->saves_copies.reset();
   const bool moves = MovesOn(job);
+  const auto& ranks = job.run->ranks;
+  const bool leave =
+      std::any_of(ranks.begin(), ranks.end(),
+                  [this](const RankSeat& seat) { return Leaves(seat); });
   const std::string next =
-      moves || !job.plan->job().has_elastic()
+      moves || leave || !job.plan->job().has_elastic()
           ? ""
           : absl::StrCat("; tried again in ",
                          absl::FormatDuration(job.move_pause));
