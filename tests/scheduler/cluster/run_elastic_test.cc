@@ -544,47 +544,6 @@ TEST(Elastic, AWideningThatCannotBeSavedIsNotAskedForAgainAtOnce) {
   EXPECT_TRUE(h.AskedToSave(h.w[0]));
 }
 
-// It has not ended: what lies there is its own.
-TEST(Recovery, AJobThatIsQueuedAgainKeepsItsDirectory) {
-  RecoveryHarness h;
-  const std::vector<WorkerId> w = h.JoinMany(2);
-  const JobId id = h.Recovering({w[0], w[1]});
-  h.AllStep(id, w, 1);
-  const JobId other = h.Submit(RecoveringSpec(1));
-  WorkerMessage leaving;
-  *leaving.mutable_leaving()->mutable_ref() = h.Ref(id, 1);
-  h.Send(w[1], leaving);
-  h.Commits(id, w[0], 1);
-  h.EndsKeeping(id, 1, w[1], {1});
-  h.EndsKeeping(id, 0, w[0], {1});
-  EXPECT_EQ(h.status(id).state(), QUEUED);
-  EXPECT_EQ(h.status(other).state(), QUEUED) << h.status(other).reason();
-  EXPECT_TRUE(h.cluster.Cancel(id, h.now, h.actions).ok());
-  h.Tick(absl::Seconds(1));
-  EXPECT_EQ(h.status(other).state(), STARTING) << h.status(other).reason();
-}
-
-TEST(Recovery, AJobThatIsCancelledInTheQueueSaysWhatItHasDone) {
-  for (const bool saved : {true, false}) {
-    RecoveryHarness h;
-    const std::vector<WorkerId> w = h.JoinMany(2);
-    const JobId id = h.Recovering({w[0], w[1]});
-    h.AllStep(id, w, 1);
-    h.Commits(id, w[0], 1);
-    h.AllStep(id, w, 2);
-    h.Leaves(id, 1, w[1]);
-    if (saved) h.Commits(id, w[0], 2);
-    h.EndsKeeping(id, 1, w[1], {});
-    h.EndsKeeping(id, 0, w[0], {});
-    ASSERT_EQ(h.status(id).state(), QUEUED);
-    EXPECT_TRUE(h.cluster.Cancel(id, h.now, h.actions).ok());
-    EXPECT_EQ(h.status(id).reason(),
-              saved ? "after step 2; saved in /c/step-2"
-                    : "after step 2; the newest checkpoint is of step 1: "
-                      "/c/step-1");
-  }
-}
-
 TEST(Elastic, SaysWhichStepsRunAgain) {
   Elastic h;
   h.Commits(h.id, h.w[0], 1);
@@ -592,39 +551,6 @@ TEST(Elastic, SaysWhichStepsRunAgain) {
   h.Calm();
   h.AllReady(h.id, {h.w[0], h.w[1]}, 2);
   EXPECT_TRUE(h.Says("with step 2, 1 run again"));
-}
-
-// Refused its directory, it is refused again: what lies there is another's.
-TEST(Recovery, AJobThatNeverRanHasNotRunBefore) {
-  RecoveryHarness h;
-  const std::vector<WorkerId> w = h.JoinMany(2);
-  const JobId id = h.Submit(RecoveringSpec(2));
-  h.EndsKeeping(id, 0, w[0], {}, "checkpoint.directory: an earlier run left 3");
-  h.EndsKeeping(id, 1, w[1], {});
-  EXPECT_EQ(h.Begun(w[0]).ref().attempt(), 2);
-  EXPECT_FALSE(h.Begun(w[0]).ran_before());
-}
-
-// With copies and a checkpoint's place, a worker that leaves costs nothing.
-TEST(Recovery, AJobThatAWorkerLeavesGoesOnWithOthers) {
-  RecoveryHarness h;
-  const std::vector<WorkerId> w = h.JoinMany(3);
-  const JobId id = h.Recovering({w[0], w[1]});
-  h.AllStep(id, {w[0], w[1]}, 1);
-  WorkerMessage leaving;
-  *leaving.mutable_leaving()->mutable_ref() = h.Ref(id, 1);
-  leaving.mutable_leaving()->set_reason("SIGTERM");
-  h.Send(w[1], leaving);
-  EXPECT_EQ(h.status(id).state(), RECOVERING);
-  h.AllStep(id, {w[0], w[1]}, 2);
-  h.Commits(id, w[0], 2);
-  h.EndsKeeping(id, 1, w[1], {1});
-  h.SaysGoodbye(w[1]);
-  EXPECT_FALSE(h.Sent(w[0]).back().stop().peers_gone()) << "it is no loss";
-  h.EndsKeeping(id, 0, w[0], {1});
-  EXPECT_EQ(h.Begun(w[2]).resume(), "/c/step-2");
-  EXPECT_EQ(h.status(id).restarts(), 0);
-  h.AllReady(id, {w[0], w[2]}, 3);
 }
 
 }  // namespace
