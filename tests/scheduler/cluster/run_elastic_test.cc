@@ -6,56 +6,10 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "tests/scheduler/cluster/recovery_harness.h"
+#include "tests/scheduler/cluster/elastic_harness.h"
 
 namespace troupe {
 namespace {
-
-// On w0, w1 and w2, in slices unless said otherwise; every rank keeps its own
-// copy, and that of the rank before it.
-struct Elastic : RecoveryHarness {
-  explicit Elastic(int min_workers = 1, int zero = 0) {
-    w = JoinMany(3);
-    JobSpec spec = RecoveringSpec(3);
-    spec.mutable_elastic()->set_min_workers(min_workers);
-    spec.mutable_parallelism()->set_zero(zero);
-    id = Submit(spec);
-    AllReady(id, w, 1);
-    for (const int64_t step : {1, 2}) AllStep(id, w, step);
-  }
-  // w2 is lost, and the others keep copies of these steps.
-  void LoseTheLast(const std::vector<int64_t>& steps) {
-    Disconnect(w[2], "connection closed");
-    EndsKeeping(id, 0, w[0], steps);
-    EndsKeeping(id, 1, w[1], steps);
-  }
-  // Nobody comes or goes for long enough.
-  void Calm() { Pass(absl::Seconds(3), alive()); }
-  // w2 is lost, and w0 is asked to commit.
-  void CopiesAreWritten() {
-    LoseTheLast({2});
-    Calm();
-    Saved(w[1]);
-    Saved(w[0]);
-    CHECK(Asked(w[0]).back().has_commits());
-  }
-  std::vector<WorkerId> alive() const {
-    std::vector<WorkerId> ids;
-    for (const Worker* worker : cluster.workers().Alive()) {
-      ids.push_back(worker->id);
-    }
-    return ids;
-  }
-  bool Says(const std::string& text) const {
-    const auto& events = job(id).events;
-    return std::any_of(events.begin(), events.end(), [&](const JobEvent& e) {
-      return absl::StrContains(e.text(), text);
-    });
-  }
-
-  std::vector<WorkerId> w;
-  JobId id;
-};
 
 TEST(Elastic, CopiesBecomeACheckpointForFewer) {
   Elastic h;
@@ -280,92 +234,6 @@ TEST(Elastic, IsCancelledWhileCopiesAreSaved) {
   EXPECT_EQ(h.worker(h.w[0]).state(), WorkerStatus::IDLE);
 }
 
-// Runs on w0 and w1 from step 3 on.
-struct Narrowed : Elastic {
-  Narrowed() {
-    Commits(id, w[0], 2);
-    LoseTheLast({2});
-    Calm();
-    AllReady(id, {w[0], w[1]}, 3);
-    ClearActions();
-  }
-  bool AskedToSave(WorkerId worker) const {
-    for (const SchedulerMessage& message : Sent(worker)) {
-      if (message.stop().checkpoint()) return true;
-    }
-    return false;
-  }
-};
-
-TEST(Elastic, IsSavedAndGoesOnWithMore) {
-  Narrowed h;
-  const WorkerId back = h.Join("w2");
-  EXPECT_FALSE(h.AskedToSave(h.w[0])) << "others may come, too";
-  h.Calm();
-  EXPECT_TRUE(h.AskedToSave(h.w[0]));
-  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
-  h.AllStep(h.id, {h.w[0], h.w[1]}, 3);
-  h.Commits(h.id, h.w[0], 3);
-  h.EndsKeeping(h.id, 0, h.w[0], {2});
-  h.EndsKeeping(h.id, 1, h.w[1], {2});
-  EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
-  EXPECT_EQ(h.status(h.id).workers_size(), 3);
-  EXPECT_EQ(h.Begun(back).resume(), "/c/step-3");
-  EXPECT_EQ(h.status(h.id).restarts(), 1) << "that was the loss";
-  h.AllReady(h.id, {h.w[0], h.w[1], back}, 4);
-  EXPECT_TRUE(h.Says("goes on with 3 workers"));
-}
-
-TEST(Elastic, ALossWhileItIsSavedIsALoss) {
-  Narrowed h;
-  const WorkerId back = h.Join("w2");
-  h.Calm();
-  h.Disconnect(h.w[1], "connection closed");
-  EXPECT_TRUE(h.Sent(h.w[0]).back().stop().peers_gone());
-  h.EndsKeeping(h.id, 0, h.w[0], {2});
-  EXPECT_EQ(h.Begun(back).recovery().state().step(), 2)
-      << "it takes the place in the plan for two";
-}
-
-TEST(Elastic, EndsAsUsualWhereItsLastStepWasThatOfTheSave) {
-  Narrowed h;
-  h.Join("w2");
-  h.Calm();
-  for (int64_t step = 3; step <= 10; ++step) {
-    h.AllStep(h.id, {h.w[0], h.w[1]}, step);
-  }
-  h.Ended(h.id, 0, h.w[0], {});
-  h.Ended(h.id, 1, h.w[1], {});
-  EXPECT_EQ(h.status(h.id).state(), SUCCEEDED) << h.status(h.id).reason();
-}
-
-// Its plan with more ranks comes when the job recovers, or never: planning does
-// not begin for one that recovers.
-TEST(Elastic, IsWidenedAfterARecoveryThatCameFirst) {
-  for (const bool comes : {true, false}) {
-    Narrowed h;
-    h.by_hand = true;
-    h.Join("w2");
-    h.Calm();
-    ASSERT_FALSE(h.All<CompileJob>().empty());
-    const CompileJob asked = h.All<CompileJob>().back();
-    h.EndsKeeping(h.id, 0, h.w[0], {2}, "step 3: a bad value");
-    if (comes) h.Compiled(asked);
-    h.by_hand = false;
-    h.EndsKeeping(h.id, 1, h.w[1], {2});
-    h.AllReady(h.id, {h.w[0], h.w[1]}, 3);
-    h.Calm();
-    EXPECT_TRUE(h.AskedToSave(h.w[0])) << comes;
-  }
-}
-
-TEST(Elastic, MoreWorkersThanItHasRanksChangeNothing) {
-  Elastic h;
-  h.Join("w3");
-  h.Calm();
-  EXPECT_EQ(h.status(h.id).state(), RUNNING);
-}
-
 TEST(Elastic, BeginsWithFewerWhereThereAreNoMore) {
   RecoveryHarness h;
   h.Join("w0");
@@ -435,21 +303,6 @@ TEST(Elastic, OneThatCannotBeCutForFewerHoldsNobodyBack) {
             "waits for more workers: the job cannot be cut for 2");
   const JobId small = h.Submit(SpecOf(1));
   EXPECT_EQ(h.status(small).state(), STARTING) << h.status(small).reason();
-}
-
-TEST(Elastic, ACheckpointEndsThePause) {
-  Narrowed h;
-  h.Join("w2");
-  h.Calm();
-  h.EndsKeeping(h.id, 0, h.w[0], {2}, "step 3: checkpoint of step 3: full");
-  h.EndsKeeping(h.id, 1, h.w[1], {2});
-  h.AllReady(h.id, {h.w[0], h.w[1]}, 3);
-  h.ClearActions();
-  h.Calm();
-  EXPECT_FALSE(h.AskedToSave(h.w[0]));
-  h.Commits(h.id, h.w[0], 3);
-  h.Tick(absl::Seconds(1));
-  EXPECT_TRUE(h.AskedToSave(h.w[0]));
 }
 
 // Then the job can go on with fewer at once, from its checkpoint.
@@ -526,22 +379,6 @@ TEST(Elastic, BeginsWithoutAWorkerThatIsTooSmall) {
   h.Tick(absl::Seconds(3));
   EXPECT_EQ(h.status(id).state(), STARTING) << h.status(id).reason();
   EXPECT_EQ(h.status(id).workers_size(), 2);
-}
-
-TEST(Elastic, AWideningThatCannotBeSavedIsNotAskedForAgainAtOnce) {
-  Narrowed h;
-  h.Join("w2");
-  h.Calm();
-  h.EndsKeeping(h.id, 0, h.w[0], {2}, "step 3: checkpoint of step 3: full");
-  h.EndsKeeping(h.id, 1, h.w[1], {2});
-  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
-  h.AllReady(h.id, {h.w[0], h.w[1]}, 3);
-  EXPECT_TRUE(h.Says("could not be saved to move; that is tried again in 1m"));
-  h.ClearActions();
-  h.Pass(absl::Seconds(50), h.alive());
-  EXPECT_FALSE(h.AskedToSave(h.w[0]));
-  h.Pass(absl::Seconds(15), h.alive());
-  EXPECT_TRUE(h.AskedToSave(h.w[0]));
 }
 
 TEST(Elastic, SaysWhichStepsRunAgain) {
