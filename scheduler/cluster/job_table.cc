@@ -102,6 +102,7 @@ void JobTable::BeginRun(Job& job, std::unique_ptr<Run> run) {
   CHECK(job.run == nullptr && SavesInPlaceOf(job) == nullptr)
       << "job " << job.id;
   job.run = std::move(run);
+  job.run->done_before = job.status.steps_done();
   if (!job.saves_in.empty()) savers_[job.saves_in] = job.id;
 }
 

@@ -101,6 +101,7 @@ struct Run {
   absl::Time recovers_since = absl::InfinitePast();
   absl::Time let_go = absl::InfinitePast();  // when all of its ranks had
   int64_t resumes_at = -1;
+  int64_t done_before = 0;  // steps of its job, as it began
   std::string begins;  // in a sentence
   // All ranks have let go, and the job waits for workers to go on with.
   bool awaits_places = false;

@@ -329,11 +329,12 @@ void RunControl::SayMoved(Job& job, absl::Time now, Actions& actions) {
                    " after ", SecondsWords(now - since), ", with step ",
                    run.ranks[0].first_step, RunAgain(job)),
       now, actions);
+  AddStood(job, since, now, actions);
 }
 
 std::string RunControl::RunAgain(const Job& job) {
-  const int64_t again =
-      job.status.steps_done() - job.run->ranks[0].first_step + 1;
+  // Some of this run's may have been reported before all ranks were ready.
+  const int64_t again = job.run->done_before - job.run->ranks[0].first_step + 1;
   return again <= 0 ? "" : absl::StrCat(", ", again, " run again");
 }
 

@@ -316,6 +316,15 @@ void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
   jobs_.AddEvent(
       job, absl::StrCat(times, ": goes on with step ", begins, RunAgain(job)),
       now, actions);
+  AddStood(job, run.recovers_since, now, actions);
+}
+
+void RunControl::AddStood(Job& job, absl::Time since, absl::Time now,
+                          Actions& actions) {
+  if (since == absl::InfinitePast()) return;
+  job.status.set_stood_seconds(job.status.stood_seconds() +
+                               absl::ToDoubleSeconds(now - since));
+  jobs_.Save(job, actions);
 }
 
 void RunControl::GiveUpKept(const Job& job, const RankSeat& seat, int rank,

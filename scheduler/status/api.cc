@@ -77,6 +77,7 @@ JobStatus Brief(const JobStatus& status) {
   brief.set_fingerprint(status.fingerprint());
   brief.set_restarts(status.restarts());
   brief.set_attempt(status.attempt());
+  brief.set_stood_seconds(status.stood_seconds());
   brief.set_predicted_step_seconds(status.predicted_step_seconds());
   return brief;
 }

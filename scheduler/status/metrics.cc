@@ -80,12 +80,15 @@ void AddAttempts(prometheus::Registry& registry, const Cluster& cluster) {
                            "Which attempt (epoch) to run a job this is");
   auto& restarts = AddGauge(registry, "troupe_job_restarts",
                             "How often a job went on after a failure");
+  auto& stood = AddGauge(registry, "troupe_job_stood_seconds",
+                         "How long a job stood still between its attempts");
   for (const auto& [id, job] : cluster.jobs().all()) {
     if (job->ended()) continue;
     const prometheus::Labels labels = {{"job", absl::StrCat(id.value())},
                                        {"name", job->status.name()}};
     attempt.Add(labels).Set(job->status.attempt());
     restarts.Add(labels).Set(job->status.restarts());
+    stood.Add(labels).Set(job->status.stood_seconds());
   }
 }
 

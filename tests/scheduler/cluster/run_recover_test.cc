@@ -50,6 +50,22 @@ TEST(RunRecover, AnIdleWorkerTakesThePlaceOfOneThatIsLost) {
       "take the places, 1.0 s to begin): goes on with step 5, 1 run again");
 }
 
+// So many that the scheduler does not wait for the other's any more.
+TEST(RunRecover, StepsOfARankThatIsHeardFirstDoNotRunAgain) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  const JobId id = h.Recovering({w[0], w[1]});
+  h.AllStep(id, {w[0], w[1]}, 1);
+  h.Disconnect(w[1], "connection closed");
+  h.EndsKeeping(id, 0, w[0], {1});
+  h.Ready(id, 0, w[0], 2);
+  for (int64_t step = 2; step < 100; ++step) h.Step(id, 0, w[0], step);
+  EXPECT_GT(h.status(id).steps_done(), 1);
+  h.Ready(id, 1, w[2], 2);
+  const std::string said = h.job(id).events.back().text();
+  EXPECT_TRUE(absl::EndsWith(said, ": goes on with step 2")) << said;
+}
+
 TEST(RunRecover, StepsAreReportedOnceAndOpenOnesAreClosed) {
   RecoveryHarness h;
   const std::vector<WorkerId> w = h.JoinMany(3);
@@ -146,6 +162,7 @@ TEST(RunRecover, WhatIsLostOnTheWayIsReplacedAgain) {
         "recovered in 3.0 s (2.0 s until all ranks had let go, 0 s for workers "
         "to take the places, 1.0 s to begin): goes on with step 1")
         << "since the first loss";
+    EXPECT_EQ(h.status(id).stood_seconds(), 3);
   }
 }
 
