@@ -52,4 +52,16 @@ done
 # A job waits in the queue until all its workers are there. Submitted again, it
 # goes on from its last checkpoint, of which there is none the first time:
 #   sbatch clients/examples/slurm.sh job.yaml --set checkpoint.resume=latest
-client submit "$job" --watch "${@:2}"
+client submit "$job" --watch "${@:2}" &
+watch=$!
+
+# Where the workers end first they were told to, and the job is saved. One with
+# `recovery` would wait for others, of which none come.
+status=0
+wait -n -p first "$watch" "$workers" || status=$?
+if [[ $first == "$workers" ]]; then
+  sleep 2
+  kill "$watch" 2>/dev/null || true
+  wait "$watch" || status=$?
+fi
+exit "$status"
