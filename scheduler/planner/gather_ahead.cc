@@ -36,8 +36,11 @@ constexpr int kTrials = 5;
 // has a little less can take the place of one that is lost.
 constexpr double kLeave = 0.01;
 // Instructions of all ranks' training steps: a plan of more, which takes a
-// minute to predict, is predicted once.
-constexpr int64_t kInstructionsMax = 200'000'000;
+// minute to predict, is predicted once. Where many plans are compared, a tenth.
+int64_t InstructionsMax(const GatherOptions& options) {
+  constexpr int64_t kMax = 200'000'000;
+  return options.fewest_bytes ? kMax : kMax / 10;
+}
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 4;
 
@@ -71,11 +74,6 @@ int64_t AllUnits(const Role& role) {
   int64_t all = 0;
   for (const auto& [unit, of_unit] : bytes) all += of_unit;
   return all;
-}
-
-bool GathersUnits(const Plan& plan) {
-  return std::any_of(plan.roles().begin(), plan.roles().end(),
-                     [](const Role& role) { return AllUnits(role) > 0; });
 }
 
 int64_t Instructions(const Plan& plan) {
@@ -134,29 +132,25 @@ class Search {
   }
 
   absl::StatusOr<Plan> Run() {
-    for (const Room& room : rooms_) {
-      nearest_.push_back(room.one_ahead_fits() ? absl::nullopt
-                                               : absl::make_optional(0));
+    Plan nearest = Nearest();
+    bool fits = CheckMemory(nearest, options_.workers).ok();
+    if (!fits) {  // what is fetched for them may be what lacks room elsewhere
+      nearest_.assign(rooms_.size(), 0);
+      nearest = WithBytes(programs_, nearest_);
+      fits = CheckMemory(nearest, options_.workers).ok();
     }
-    const bool is_one_ahead =
-        std::all_of(rooms_.begin(), rooms_.end(),
-                    [](const Room& room) { return room.one_ahead_fits(); });
-    Plan nearest = is_one_ahead ? one_ahead_ : WithBytes(programs_, nearest_);
     predicts_ =
-        Instructions(nearest) <= kInstructionsMax &&
+        Instructions(nearest) <= InstructionsMax(options_) &&
         MeshSize(nearest.mesh()) <= static_cast<int>(options_.workers.size());
-    if (!CheckMemory(nearest, options_.workers).ok() ||
-        (!predicts_ && !given_)) {
-      return Said(std::move(nearest));
-    }
+    if (!fits || (!predicts_ && !given_)) return Said(std::move(nearest));
     ASSIGN_OR_RETURN(absl::optional<Plan> farther, Farther(nearest));
     return farther.has_value() ? *std::move(farther) : Said(std::move(nearest));
   }
 
   Plan RunWithAllRoom() {
     for (Room& room : rooms_) room.device = room.used_ahead = kNoLimit;
-    nearest_.assign(rooms_.size(), absl::nullopt);
-    return WithBytes(programs_, BytesAt(one_ahead_, 1));
+    const Plan nearest = Nearest();
+    return WithBytes(programs_, BytesAt(nearest, 1));
   }
 
  private:
@@ -165,6 +159,19 @@ class Search {
     double share = 0;  // of the room
     double gain = 0;   // of a step
   };
+
+  // One step of work ahead, or while units are used where a role may not take
+  // as much.
+  Plan Nearest() {
+    bool is_one_ahead = true;
+    nearest_.clear();
+    for (const Room& room : rooms_) {
+      is_one_ahead &= room.one_ahead_fits();
+      nearest_.push_back(room.one_ahead_fits() ? absl::nullopt
+                                               : absl::make_optional(0));
+    }
+    return is_one_ahead ? one_ahead_ : WithBytes(programs_, nearest_);
+  }
 
   // Between what `nearest` takes, in which some may run farther, too, and all
   // that is of use and that there is.
@@ -200,6 +207,13 @@ class Search {
     ASSIGN_OR_RETURN(absl::optional<Tried> best, Try(nearest, seconds, 1));
     if (!best.has_value()) {
       ASSIGN_OR_RETURN(best, TryInTheRoomThatIsLeft(nearest, seconds));
+    }
+    // With more bytes units may lie worse.
+    for (const double share : {0.5, 0.0}) {
+      if (!best.has_value() || best->gain >= (given_ ? 0 : kGainMin)) break;
+      ASSIGN_OR_RETURN(absl::optional<Tried> less,
+                       Try(nearest, seconds, share));
+      if (less.has_value() && less->gain > best->gain) best = std::move(less);
     }
     if (!best.has_value() || best->gain < (given_ ? 0 : kGainMin)) {
       return absl::nullopt;
@@ -286,16 +300,20 @@ class Search {
   Bytes nearest_;
 };
 
-// The last instruction before a gather that it waits for, itself or by what it
-// has fetched.
-int WaitsFor(const Program& program, int index) {
-  int last = -1;
-  for (const int after : program.instructions(index).after()) {
-    const bool fetches =
-        program.instructions(after).kind() == Instruction::FETCH;
-    last = std::max(last, fetches ? WaitsFor(program, after) : after);
+// By instruction, the last one before it that it waits for, itself or by what
+// it has fetched; -1: none.
+std::vector<int> WaitsFor(const Program& program) {
+  std::vector<int> waits_for;
+  for (const Instruction& instruction : program.instructions()) {
+    int last = -1;
+    for (const int after : instruction.after()) {
+      const bool fetches =
+          program.instructions(after).kind() == Instruction::FETCH;
+      last = std::max(last, fetches ? waits_for[after] : after);
+    }
+    waits_for.push_back(last);
   }
-  return last;
+  return waits_for;
 }
 
 }  // namespace
@@ -316,7 +334,8 @@ Plan GatherFarthest(Draft programs, const GatherOptions& options) {
 
 absl::StatusOr<bool> GathersLackRoom(Draft programs, const Plan& plan,
                                      const GatherOptions& options) {
-  if (!GathersUnits(programs.plan) || Instructions(plan) > kInstructionsMax ||
+  if (!GathersUnits(programs.plan) ||
+      Instructions(plan) > InstructionsMax(options) ||
       !CheckMemory(plan, options.workers).ok()) {
     return false;
   }
@@ -324,6 +343,11 @@ absl::StatusOr<bool> GathersLackRoom(Draft programs, const Plan& plan,
   const Plan farthest = GatherFarthest(std::move(programs), options);
   return PredictedStepSeconds(farthest, options.workers) <
          (1 - kGainOfSettings) * PredictedStepSeconds(plan, options.workers);
+}
+
+bool GathersUnits(const Plan& plan) {
+  return std::any_of(plan.roles().begin(), plan.roles().end(),
+                     [](const Role& role) { return AllUnits(role) > 0; });
 }
 
 std::string GathersText(const Plan& plan) {
@@ -338,13 +362,14 @@ int UnitsAhead(const Plan& plan) {
   for (const Role& role : plan.roles()) {
     const Program* const train = FindProgram(role, Program::TRAIN);
     if (train == nullptr) continue;
+    const std::vector<int> all_wait_for = WaitsFor(*train);
     std::vector<int> gathers;
     int waits_for = -1;  // the gather, or one before it
     for (int i = 0; i < train->instructions_size(); ++i) {
       const Instruction& gather = train->instructions(i);
       if (gather.kind() != Instruction::GATHER_PARAMETERS) continue;
       gathers.push_back(i);
-      waits_for = std::max(waits_for, WaitsFor(*train, i));
+      waits_for = std::max(waits_for, all_wait_for[i]);
       const auto first =
           std::upper_bound(gathers.begin(), gathers.end(), waits_for);
       most = std::max(most, static_cast<int>(gathers.end() - first) - 1);

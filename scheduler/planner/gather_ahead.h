@@ -47,6 +47,9 @@ Plan GatherFarthest(Draft programs, const GatherOptions& options);
 absl::StatusOr<bool> GathersLackRoom(Draft programs, const Plan& plan,
                                      const GatherOptions& options);
 
+// Whether a role has units that are gathered for each use.
+bool GathersUnits(const Plan& plan);
+
 // "up to 3 units ahead of use, in 12.1 MiB"; empty: there are no such gathers.
 std::string GathersText(const Plan& plan);
 

@@ -140,6 +140,9 @@ struct Built {
   std::string closest;
 };
 
+// A step that is shorter by less is not worth other settings.
+constexpr double kGainMin = 0.01;
+
 // `memory: auto`, of a plan that fits.
 absl::StatusOr<Built> BuildWithQuickerMemory(
     const JobSpec& job, Plan plan,
@@ -148,12 +151,13 @@ absl::StatusOr<Built> BuildWithQuickerMemory(
   ASSIGN_OR_RETURN(const bool lacks_room, builder.LacksRoom(plan));
   if (lacks_room) {
     ASSIGN_OR_RETURN(const Remedy remedy, FitMemory(job, plan, workers, build));
-    if (!remedy.changes.empty() && remedy.longer < 0) {
-      const std::string gathers = GathersText(plan);
-      ASSIGN_OR_RETURN(plan, build(remedy.job));
-      plan.mutable_prediction()->set_chosen_memory(absl::StrCat(
-          remedy.Text(), "; without it all fits, with gathers ", gathers));
-      return Built{.plan = std::move(plan), .closest = ""};
+    ASSIGN_OR_RETURN(Plan quicker, build(remedy.job));
+    if (!remedy.changes.empty() && remedy.longer < -kGainMin &&
+        CheckMemory(quicker, workers).ok()) {
+      quicker.mutable_prediction()->set_chosen_memory(
+          absl::StrCat(remedy.Text(), "; without it all fits, with gathers ",
+                       GathersText(plan)));
+      return Built{.plan = std::move(quicker), .closest = ""};
     }
   }
   plan.mutable_prediction()->set_chosen_memory("nothing, as all fits");
@@ -188,13 +192,13 @@ absl::StatusOr<Built> BuildWithChosenMemory(
 absl::StatusOr<Plan> BuildWithChosenRecompute(
     Plan plan, const std::vector<WorkerDescription>& workers,
     const Builder& builder, const BuildPlan& build) {
+  const JobSpec job = plan.job();
   if (!CheckMemory(plan, workers).ok()) {
     ASSIGN_OR_RETURN(const JobSpec fits, FitRecompute(plan, workers, build));
-    return build(fits);
+    ASSIGN_OR_RETURN(plan, build(fits));
   }
   ASSIGN_OR_RETURN(const bool lacks_room, builder.LacksRoom(plan));
   if (!lacks_room) return plan;
-  const JobSpec job = plan.job();
   double least = PredictedStepSeconds(plan, workers);
   for (const auto build_with_room :
        {&Builder::BuildOneAhead, &Builder::BuildFarthest}) {
@@ -274,7 +278,7 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   if (options.must_fit) RETURN_IF_ERROR(CheckBuilt(built, used, build));
   Plan& plan = built.plan;
   const std::string chosen_memory = plan.prediction().chosen_memory();
-  if (options.must_fit && !GathersText(plan).empty()) {
+  if (options.must_fit && GathersUnits(plan)) {
     ASSIGN_OR_RETURN(plan, builder.Build(plan.job(), /*fewest_bytes=*/true));
   }
   const std::string gathers = plan.prediction().gathers();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -186,6 +187,29 @@ TEST(GatherAhead, RoomIsNotTakenTwiceWhereParametersRestOnTheHost) {
     EXPECT_LE(Seconds(plan), 1.02 * seconds) << budget;
     seconds = std::min(seconds, Seconds(plan));
   }
+  EXPECT_LT(seconds, 0.97 * Seconds(when_used));
+}
+
+// From the disk by way of the host, where each has a copy, too.
+TEST(GatherAhead, TheHostHasToHaveRoomAsWell) {
+  JobSpec job = UnevenJob();
+  job.mutable_memory()->set_parameters("nvme");
+  const auto workers = [](int64_t host_bytes) {
+    std::vector<WorkerDescription> with_tiers = WorkersWith(kPlenty);
+    for (WorkerDescription& worker : with_tiers) {
+      for (const auto& [tier, bytes] :
+           {std::make_pair(HOST, host_bytes), std::make_pair(NVME, kPlenty)}) {
+        TierBudget& budget = *worker.add_budgets();
+        budget.set_tier(tier);
+        budget.set_bytes(bytes);
+      }
+    }
+    return with_tiers;
+  };
+  const int64_t least =
+      BytesIn(PlanOf(With(job, 0), workers(kPlenty)).roles(0), HOST);
+  ASSERT_GT(BytesIn(PlanOf(job, workers(kPlenty)).roles(0), HOST), least);
+  EXPECT_LE(BytesIn(PlanOf(job, workers(least)).roles(0), HOST), least);
 }
 
 // With little room for gathers, what is made again makes room.
@@ -202,6 +226,11 @@ TEST(GatherAhead, OtherSettingsMayBeQuickerThanGathersThatWait) {
   recompute.mutable_memory()->mutable_recompute()->set_mode("auto");
   EXPECT_LE(Seconds(PlanOf(recompute, workers)),
             1.005 * Seconds(with_selective));
+  // And where something is made again anyway.
+  const std::vector<WorkerDescription> fewer =
+      WorkersWith(DeviceBytes(PlanWith(0)) - 1);
+  EXPECT_LE(Seconds(PlanOf(recompute, fewer)),
+            1.005 * Seconds(PlanOf(selective, fewer)));
   JobSpec all = job;
   all.mutable_memory()->set_mode("auto");
   const Plan chosen = PlanOf(all, workers);
@@ -256,7 +285,7 @@ TEST(GatherAhead, SaysWhereWhatIsUsedTakesMoreThanIsGiven) {
 }
 
 TEST(GatherAhead, LeavesWhatIsGivenAndWhatIsNotGathered) {
-  EXPECT_EQ(PlanWith(0).job().memory().unsharded_bytes(), 0);
+  EXPECT_TRUE(PlanWith(0).job().memory().has_unsharded_bytes());
   for (const int zero : {0, 1, 2}) {
     JobSpec job = UnevenJob();
     job.mutable_parallelism()->set_zero(zero);
