@@ -141,6 +141,9 @@ class RunControl {
   // Of the run's copies, from which an attempt would go on; nothing: they are
   // not whole. REQUIRES run.handed.
   static absl::optional<Recovery> NewestCopies(const Run& run);
+  // Whether nobody takes a place before its copies are a checkpoint. REQUIRES
+  // saves_copies.
+  static bool AwaitsCommit(const Run& run, bool leave);
   // Whether the seat's worker was asked to end, and stays until it is let go.
   bool Leaves(const RankSeat& seat) const;
   // Whether those who leave would take copies along that no other worker has.

@@ -145,11 +145,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     if (seat.taken() && !Leaves(seat)) continue;
     places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
   }
-  // What of the copies is not left is about to be in a checkpoint.
-  if (run.saves_copies.has_value() && run.saves_copies->commits &&
-      !run.saves_copies->stores && !NewestCopies(run).has_value()) {
-    return;
-  }
+  if (run.saves_copies.has_value() && AwaitsCommit(run, leave)) return;
   const std::vector<const Worker*> filled =
       FillPlaces(places, plan.prediction(), workers_.Idle());
   const auto empty = std::count(filled.begin(), filled.end(), nullptr);
@@ -193,9 +189,19 @@ std::string RunControl::OrGoesOnWith(const Job& job, absl::Time now) const {
           : "");
 }
 
+// What of the copies is not left is about to be in a checkpoint; and who leaves
+// keeps its own until it is stored that they are.
+bool RunControl::AwaitsCommit(const Run& run, bool leave) {
+  const CopySaving& saving = *run.saves_copies;
+  if (saving.stores) return leave;
+  if (!saving.commits) return false;
+  const absl::optional<Recovery> newest = NewestCopies(run);
+  return !newest.has_value() || newest->state().step() < saving.state.step();
+}
+
 // A worker that was asked to end takes nothing new.
 bool RunControl::Leaves(const RankSeat& seat) const {
-  return seat.taken() && workers_.Find(seat.worker)->leaving;
+  return seat.taken() && !seat.awaited() && workers_.Find(seat.worker)->leaving;
 }
 
 bool RunControl::TakeCopiesAlong(const Job& job) const {

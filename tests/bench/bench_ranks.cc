@@ -174,7 +174,7 @@ class Pacer final : public RankListener {
                     .total = record.step_seconds()};
     }
     // Asking the driver may take its time: not in what is timed.
-    if (options_.memory != nullptr && record.step() <= kWarmUpSteps) {
+    if (options_.memory != nullptr && record.step() < kWarmUpSteps) {
       options_.memory->Look();
     }
     options_.look();

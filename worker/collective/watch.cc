@@ -86,6 +86,13 @@ void Watch::Loop() {
       // What begins while all are looked at says so once more.
       soonest_ = absl::InfiniteFuture();
     }
+    // First what may hold up those who would be looked at.
+    Watched::Cause before;
+    {
+      absl::MutexLock lock(&mutex_);
+      before = cause_;
+    }
+    if (before) EndEach(before);
     const absl::Time soonest = LookAtAll();
     idle = soonest == absl::InfiniteFuture();
     Watched::Cause cause;

@@ -53,6 +53,7 @@ void CopiesSaver::Run() {
     answer.set_error(std::string(status.message()));
     GiveUp();
   }
+  said_ = status.ok() && !request_.has_commits();
   // Without a scheduler there is nobody to tell.
   send_(std::move(message)).IgnoreError();
 }

@@ -3,6 +3,7 @@
 #ifndef TROUPE_WORKER_SERVICE_COPIES_SAVER_H_
 #define TROUPE_WORKER_SERVICE_COPIES_SAVER_H_
 
+#include <atomic>
 #include <string>
 #include <thread>
 
@@ -28,6 +29,12 @@ class CopiesSaver {
   // What was written is committed by the next request: it stays. REQUIRES that
   // it has answered.
   void Keep() { gives_up_ = false; }
+  // The session is over in which it was asked. Another worker may be committing
+  // what this one has written and said: that stays for it. Where nobody does,
+  // who next looks after the directory removes it.
+  void KeepWhatIsSaid() {
+    if (said_) gives_up_ = false;
+  }
   const std::string& token() const { return request_.token(); }
 
  private:
@@ -41,6 +48,7 @@ class CopiesSaver {
   const SendToScheduler send_;
   DiskLog log_;
   bool gives_up_ = true;
+  std::atomic<bool> said_{false};  // that its copies are written
   std::thread thread_;
 };
 

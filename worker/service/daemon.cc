@@ -191,6 +191,7 @@ absl::Status WorkerDaemon::Serve(Session& session) {
   // Whoever waited for these is gone with the session.
   generation_.reset();
   job_reader_.reset();
+  if (copies_saver_ != nullptr) copies_saver_->KeepWhatIsSaid();
   copies_saver_.reset();
   absl::MutexLock lock(&mutex_);
   session_ = nullptr;
@@ -286,19 +287,26 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
   } else if (message.has_save_copies()) {
     SaveKeptCopies(message.save_copies(), send);
   } else if (rank_ != nullptr) {
+    {
+      // First: a disk that hangs keeps nobody from leaving.
+      absl::MutexLock lock(&mutex_);
+      answered_ |= message.has_stop();
+      if (message.stop().give_up_kept() && savable_.has_value() &&
+          IsSame(message.stop().ref(), *savable_)) {
+        savable_.reset();
+      }
+    }
     if (message.stop().give_up_kept()) copies_saver_.reset();
     rank_->OnMessage(message);
-    absl::MutexLock lock(&mutex_);
-    answered_ |= message.has_stop();
-    if (message.stop().give_up_kept() && savable_.has_value() &&
-        IsSame(message.stop().ref(), *savable_)) {
-      savable_.reset();
-    }
   }
 }
 
 void WorkerDaemon::SaveKeptCopies(const SaveCopies& request,
                                   const SendToScheduler& send) {
+  {
+    absl::MutexLock lock(&mutex_);
+    answered_ = true;  // to one that leaves with them
+  }
   const bool same =
       copies_saver_ != nullptr && copies_saver_->token() == request.token();
   if (same && request.has_commits()) copies_saver_->Keep();

@@ -44,6 +44,8 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
     }
     if (aborted) End();
     if (ending_.joinable()) ending_.join();
+    absl::MutexLock lock(&mutex_);
+    if (inquest_ != nullptr) inquest_->Over();
   }
 
   uint64_t sent_bytes() const override {
@@ -92,7 +94,7 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
       if (!failed()) Fail(std::move(failure));
     }
     const Failed why = Why();
-    return why.what == What(call)
+    return why.what == What(call) || why.what.empty()
                ? why.status
                : Annotate(why.status, absl::StrCat("behind ", why.what));
   }

@@ -39,4 +39,9 @@ absl::Status Inquest::Verdict() {
   return verdict_;
 }
 
+void Inquest::Over() {
+  absl::call_once(once_, [this] { verdict_ = failure_.status; });
+  meeting_.reset();
+}
+
 }  // namespace troupe

@@ -35,9 +35,13 @@ class Inquest {
   // timeout or some seconds; whoever calls meanwhile waits.
   absl::Status Verdict();
 
+  // Nobody is met any more: where nobody has been, the verdict is the failure.
+  // The meeting may hold whoever keeps this.
+  void Over();
+
  private:
   const Failure failure_;
-  const std::shared_ptr<HostMeeting> meeting_;
+  std::shared_ptr<HostMeeting> meeting_;  // of who asks first, until it is over
   absl::once_flag once_;
   absl::Status verdict_;
 };
