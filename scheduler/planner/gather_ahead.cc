@@ -27,8 +27,6 @@ namespace {
 constexpr double kGainMin = 0.002;
 // Less is nothing in a text.
 constexpr double kGainSaid = 0.0005;
-// And by less than this, not worth other settings.
-constexpr double kGainOfSettings = 0.01;
 // Of what the whole room would gain, enough.
 constexpr double kGainEnough = 0.9;
 constexpr int kTrials = 5;

@@ -20,6 +20,9 @@
 
 namespace troupe {
 
+// A step that is shorter by less is not worth other settings.
+inline constexpr double kGainOfSettings = 0.01;
+
 struct GatherOptions {
   // Where they are fewer than ranks nothing is predicted, and gathers run one
   // step of work ahead, or while units are used.
@@ -41,9 +44,9 @@ Plan GatherOneAhead(Draft programs);
 // room for it or not.
 Plan GatherFarthest(Draft programs, const GatherOptions& options);
 
-// Whether a step would be shorter by 1 % or more if devices had more memory for
-// whole units than they have beside `plan`, which GatherAhead made of this
-// draft. False where it does not fit.
+// Whether a step would be shorter by kGainOfSettings or more if devices had
+// more memory for whole units than they have beside `plan`, which GatherAhead
+// made of this draft. False where it does not fit.
 absl::StatusOr<bool> GathersLackRoom(Draft programs, const Plan& plan,
                                      const GatherOptions& options);
 

@@ -140,9 +140,6 @@ struct Built {
   std::string closest;
 };
 
-// A step that is shorter by less is not worth other settings.
-constexpr double kGainMin = 0.01;
-
 // `memory: auto`, of a plan that fits.
 absl::StatusOr<Built> BuildWithQuickerMemory(
     const JobSpec& job, Plan plan,
@@ -152,7 +149,7 @@ absl::StatusOr<Built> BuildWithQuickerMemory(
   if (lacks_room) {
     ASSIGN_OR_RETURN(const Remedy remedy, FitMemory(job, plan, workers, build));
     ASSIGN_OR_RETURN(Plan quicker, build(remedy.job));
-    if (!remedy.changes.empty() && remedy.longer < -kGainMin &&
+    if (!remedy.changes.empty() && remedy.longer < -kGainOfSettings &&
         CheckMemory(quicker, workers).ok()) {
       quicker.mutable_prediction()->set_chosen_memory(
           absl::StrCat(remedy.Text(), "; without it all fits, with gathers ",

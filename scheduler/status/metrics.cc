@@ -74,6 +74,10 @@ void AddCounts(prometheus::Registry& registry, const Cluster& cluster) {
   }
 }
 
+prometheus::Labels LabelsOf(const Job& job) {
+  return {{"job", absl::StrCat(job.id.value())}, {"name", job.status.name()}};
+}
+
 // Of jobs that have not ended, running or not.
 void AddAttempts(prometheus::Registry& registry, const Cluster& cluster) {
   auto& attempt = AddGauge(registry, "troupe_job_attempt",
@@ -84,8 +88,7 @@ void AddAttempts(prometheus::Registry& registry, const Cluster& cluster) {
                          "How long a job stood still between its attempts");
   for (const auto& [id, job] : cluster.jobs().all()) {
     if (job->ended()) continue;
-    const prometheus::Labels labels = {{"job", absl::StrCat(id.value())},
-                                       {"name", job->status.name()}};
+    const prometheus::Labels labels = LabelsOf(*job);
     attempt.Add(labels).Set(job->status.attempt());
     restarts.Add(labels).Set(job->status.restarts());
     stood.Add(labels).Set(job->status.stood_seconds());
@@ -124,8 +127,7 @@ void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
   for (const auto& [id, job] : cluster.jobs().all()) {
     const StepRecord& last = job->status.last_step();
     if (job->status.state() != RUNNING || last.step() == 0) continue;
-    const prometheus::Labels labels = {{"job", absl::StrCat(id.value())},
-                                       {"name", job->status.name()}};
+    const prometheus::Labels labels = LabelsOf(*job);
     step.Add(labels).Set(static_cast<double>(last.step()));
     loss.Add(labels).Set(last.loss());
     norm.Add(labels).Set(last.grad_norm());
