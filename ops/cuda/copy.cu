@@ -33,7 +33,7 @@ __device__ inline void MoveSome(const From* x, To* y, int64_t count,
     Elements<To, n> to;
 #pragma unroll
     for (int i = 0; i < n; ++i) to.at[i] = Moved<To>(from.at[i]);
-    *reinterpret_cast<Elements<To, n>*>(y) = to;
+    StoreWhole(y, to);
   } else {
     for (int i = 0; i < n && i < count; ++i) y[i] = Moved<To>(x[i]);
   }

@@ -15,6 +15,7 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "ops/activation_type.h"
@@ -69,6 +70,32 @@ struct alignas(n * sizeof(T) < 16 ? n * sizeof(T) : 16) Elements {
   T at[n];
 };
 
+// Writes words to a multiple of their bytes. nvcc would take the store of a
+// struct of elements apart, into one for each.
+__device__ inline void StoreWord(void* to, uint4 word) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to),
+               "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w)
+               : "memory");
+}
+__device__ inline void StoreWord(void* to, uint2 word) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(word.x),
+               "r"(word.y)
+               : "memory");
+}
+
+template <int n, typename T>
+__device__ inline void StoreWhole(T* to, const Elements<T, n>& whole) {
+  constexpr int kBytes = n * sizeof(T);
+  using Word = std::conditional_t<kBytes % 16 == 0, uint4, uint2>;
+  static_assert(kBytes % sizeof(Word) == 0);
+  Word words[kBytes / sizeof(Word)];
+  memcpy(words, &whole, kBytes);
+#pragma unroll
+  for (size_t i = 0; i < kBytes / sizeof(Word); ++i) {
+    StoreWord(reinterpret_cast<Word*>(to) + i, words[i]);
+  }
+}
+
 // Where the elements of this thread begin that has `per_thread` of them, one
 // thread after the other.
 __device__ inline int64_t FlatBegin(int per_thread) {
@@ -97,7 +124,7 @@ __device__ inline void Store(T* to, int64_t count, bool aligned,
     Elements<T, n> whole;
 #pragma unroll
     for (int i = 0; i < n; ++i) whole.at[i] = Rounded<T>(from[i]);
-    *reinterpret_cast<Elements<T, n>*>(to) = whole;
+    StoreWhole(to, whole);
   } else {
 #pragma unroll
     for (int i = 0; i < n; ++i) {

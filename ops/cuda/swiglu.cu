@@ -26,6 +26,11 @@ struct Rows {
   int64_t stride;
 };
 
+// 1 / (1 + e), e at most what kFar leaves: good to two units in the last place.
+__device__ inline float SigmoidOf(float e) {
+  return __fdividef(1.0f, 1.0f + e);
+}
+
 // Held back at the far left; NaN stays.
 __device__ inline float Near(float x) { return x < -kFar ? -kFar : x; }
 
@@ -54,7 +59,7 @@ __global__ void SwiGluKernel(Rows<T> gate, Rows<T> up, Rows<T> y, int64_t n,
 #pragma unroll
   for (int j = 0; j < k; ++j) {
     const float near = Near(x[j]);
-    u[j] *= near / (1.0f + __expf(-near));
+    u[j] *= near * SigmoidOf(__expf(-near));
   }
   Store(y.At(row, i), n - i, aligned, u);
 }
@@ -79,7 +84,7 @@ __global__ void SwiGluBackwardKernel(SwiGluGradients<T> t, int64_t n,
   for (int j = 0; j < k; ++j) {
     const float near = Near(x[j]);
     const float e = __expf(-near);
-    const float s = 1.0f / (1.0f + e);
+    const float s = SigmoidOf(e);
     const float slope = s + (near > kFar ? kFar : near) * (s * (e * s));
     d_up[j] = gradient[j] * (near * s);
     d_gate[j] = gradient[j] * u[j] * slope;
