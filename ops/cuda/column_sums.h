@@ -74,6 +74,7 @@ __global__ void AddPartSumsKernel(const float* part_sums, int64_t parts,
 #pragma unroll
   for (int o = 0; o < outputs; ++o) {
     float sum = 0;
+#pragma unroll 16  // loads that are under way at once; added in order
     for (int64_t part = 0; part < parts; ++part) {
       sum += part_sums[(part * outputs + o) * columns + column];
     }

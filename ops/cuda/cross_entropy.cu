@@ -11,7 +11,10 @@
 namespace troupe::cuda {
 namespace {
 
-constexpr int kThreads = 512;
+// Two blocks fill a multiprocessor: the rows that all of them work on, of
+// 50,000 narrow logits, are then in the L2 cache of 50 MB when they are read
+// again.
+constexpr int kThreads = 768;
 constexpr float kNothing = -INFINITY;
 
 // Of some logits: the largest, and the sum of e^(logit - largest). Two of them

@@ -1,7 +1,7 @@
 // The rows of layer norm (kCentred) and RMS norm: one block a row, which reads
 // the row once, keeps it as f32 in shared memory, and writes it once. A thread
-// meets only elements that it wrote there itself; what the threads share are
-// the sums.
+// meets only elements that it wrote there itself, each in a column of its own,
+// so that no bank waits; what the threads share are the sums.
 #ifndef TROUPE_OPS_CUDA_NORM_ROWS_H_
 #define TROUPE_OPS_CUDA_NORM_ROWS_H_
 
@@ -14,13 +14,18 @@
 
 namespace troupe::cuda {
 
-// Where rows begin: those of a group lie one after another (RowGroups).
+// Where rows begin: those of a group lie one after another (RowGroups). A grid
+// has fewer than 2^31 of them, which 32 bits divide in a fraction of the time.
 struct RowStarts {
   int64_t n;
   int64_t group_rows, group_stride;
 
   __device__ int64_t operator()(int64_t row) const {
-    return row / group_rows * group_stride + row % group_rows * n;
+    if (group_rows == 1) return row * group_stride;
+    const auto rows = static_cast<uint32_t>(group_rows);
+    const uint32_t group = static_cast<uint32_t>(row) / rows;
+    const uint32_t within = static_cast<uint32_t>(row) - group * rows;
+    return group * group_stride + within * n;
   }
 };
 
@@ -43,15 +48,30 @@ struct RawNorm {
   bool aligned;
 };
 
+// Elements of a thread in a row that is kept in shared memory.
+struct Kept {
+  __device__ float& operator[](int j) const { return at[j * blockDim.x]; }
+
+  float* at;
+};
+
 // run(column, count, kept): all columns of a thread, kPack<T> at a time, with
-// their place in shared memory.
+// where they are kept, of a row that begins at `row`.
 template <typename T, typename Run>
 __device__ inline void ForMine(int64_t n, float* row, const Run& run) {
   constexpr int k = kPack<T>;
-  for (int64_t i = int64_t{threadIdx.x} * k; i < n;
-       i += int64_t{blockDim.x} * k) {
-    run(i, n - i, row + i);
+  const int64_t step = int64_t{blockDim.x} * k;
+  int64_t i = int64_t{threadIdx.x} * k;
+  for (float* at = row + threadIdx.x; i < n; i += step, at += step) {
+    run(i, n - i, Kept{at});
   }
+}
+
+// Floats of a row that is kept.
+template <typename T>
+__host__ __device__ inline int64_t KeptFloats(int64_t n, int64_t threads) {
+  const int64_t step = threads * kPack<T>;
+  return (n + step - 1) / step * step;
 }
 
 // residual + dropout(x), rounded as it is stored, or x. Zero past the row's
@@ -83,7 +103,7 @@ __global__ void NormKernel(RawNorm<T> a) {
   float* const row = DynamicShared<float>();
   const int64_t start = a.starts(blockIdx.x);
   float total = 0;
-  ForMine<T>(a.n, row, [&](int64_t i, int64_t count, float* kept) {
+  ForMine<T>(a.n, row, [&](int64_t i, int64_t count, Kept kept) {
     float s[k];
     LoadNormed(a, start + i, count, s);
 #pragma unroll
@@ -97,7 +117,7 @@ __global__ void NormKernel(RawNorm<T> a) {
   if constexpr (kCentred) {
     mean = squares / a.n;
     total = 0;
-    ForMine<T>(a.n, row, [&](int64_t i, int64_t count, const float* kept) {
+    ForMine<T>(a.n, row, [&](int64_t i, int64_t count, Kept kept) {
 #pragma unroll
       for (int j = 0; j < k; ++j) {
         const float d = j < count ? kept[j] - mean : 0;
@@ -107,7 +127,7 @@ __global__ void NormKernel(RawNorm<T> a) {
     squares = BlockSum(total);
   }
   const float rstd = 1.0f / sqrtf(squares / a.n + a.epsilon);
-  ForMine<T>(a.n, row, [&](int64_t i, int64_t count, const float* kept) {
+  ForMine<T>(a.n, row, [&](int64_t i, int64_t count, Kept kept) {
     float gamma[k], beta[k] = {}, y[k];
     Load(a.gamma + i, count, a.aligned, gamma);
     if constexpr (kCentred) Load(a.beta + i, count, a.aligned, beta);
@@ -126,10 +146,11 @@ __global__ void NormKernel(RawNorm<T> a) {
 // One block for each row; the kernel keeps `kept_rows` of them.
 template <typename T>
 LaunchShape NormShape(int64_t rows, int64_t n, int kept_rows) {
-  constexpr int k = kPack<T>;
-  return {.grid = dim3(static_cast<unsigned>(rows)),
-          .block = dim3(ThreadsForRow(n, k)),
-          .shared_bytes = kept_rows * ((n + k - 1) / k * k) * sizeof(float)};
+  const int threads = ThreadsForRow(n, kPack<T>);
+  return {
+      .grid = dim3(static_cast<unsigned>(rows)),
+      .block = dim3(threads),
+      .shared_bytes = kept_rows * KeptFloats<T>(n, threads) * sizeof(float)};
 }
 
 }  // namespace troupe::cuda
