@@ -1,5 +1,7 @@
 #include "ops/matmul.h"
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -53,7 +55,96 @@ bool Multiply(CudaDevice& cuda, const MatMulArgs& args, void* before_gelu) {
   return cuda.Check(done.status()) && *done;
 }
 
+// A dim of a product: of a and c, of b and c, of a and b.
+enum class ProductDim { kM, kN, kK };
+
+int64_t LengthOf(const MatMulArgs& args, ProductDim dim) {
+  if (dim == ProductDim::kM) return args.c.rows();
+  if (dim == ProductDim::kN) return args.c.columns();
+  return args.transpose_a ? args.a.rows() : args.a.columns();
+}
+
+// All leading dims as one.
+Tensor Matrix(const Tensor& t) {
+  return Tensor(t.raw(), t.dtype(), {t.rows(), t.RowStride()})
+      .Slice(1, 0, t.columns());
+}
+
+// What the entries [begin, end) of the dim have part in.
+MatMulArgs PartOf(const MatMulArgs& args, ProductDim dim, int64_t begin,
+                  int64_t end) {
+  MatMulArgs part = args;
+  if (dim != ProductDim::kN) {
+    const bool rows = args.transpose_a == (dim == ProductDim::kK);
+    part.a = Matrix(args.a).Slice(rows ? 0 : 1, begin, end);
+  }
+  if (dim != ProductDim::kM) {
+    const bool rows = args.transpose_b == (dim == ProductDim::kN);
+    part.b = Matrix(args.b).Slice(rows ? 0 : 1, begin, end);
+  }
+  if (dim != ProductDim::kK) {
+    part.c = Matrix(args.c).Slice(dim == ProductDim::kM ? 0 : 1, begin, end);
+  }
+  return part;
+}
+
+// Whether some matrix has the dim's entries side by side.
+bool SideBySide(const MatMulArgs& args, ProductDim dim) {
+  return dim == ProductDim::kN ||
+         (dim == ProductDim::kM ? args.transpose_a
+                                : !args.transpose_a || args.transpose_b);
+}
+
+constexpr int64_t kWhole = 8;  // narrow elements that 16 bytes hold
+
+// Whether the dim is the rows of a matrix of more elements than 32 bits count,
+// as some of cuBLASLt's kernels do.
+bool HasTooManyRows(const MatMulArgs& args, ProductDim dim) {
+  const auto too_many = [](const Tensor& t) {
+    return t.rows() * t.RowStride() > std::numeric_limits<int32_t>::max();
+  };
+  const ProductDim of_a = args.transpose_a ? ProductDim::kK : ProductDim::kM;
+  const ProductDim of_b = args.transpose_b ? ProductDim::kN : ProductDim::kK;
+  return (dim == of_a && too_many(args.a)) ||
+         (dim == of_b && too_many(args.b)) ||
+         (dim == ProductDim::kM && too_many(args.c));
+}
+
+// Of narrow elements cuBLASLt's fast kernels want each dim that lies side by
+// side to be whole multiples of 16 bytes, as a vocabulary of 50,257 is not; the
+// others take six times as long. 0: the dim is as they want it.
+int64_t WholeVectors(const MatMulArgs& args, ProductDim dim) {
+  constexpr int64_t kLeast = 512;  // else a product more is not worth it
+  const int64_t length = LengthOf(args, dim);
+  const int64_t whole = length / kWhole * kWhole;
+  const auto aligned = [](const Tensor& t) {
+    return t.RowStride() % kWhole == 0 &&
+           reinterpret_cast<uintptr_t>(t.raw()) % 16 == 0;
+  };
+  const bool cuts = args.a.dtype() != DType::kF32 && whole != length &&
+                    whole >= kLeast && SideBySide(args, dim) &&
+                    aligned(args.a) && aligned(args.b) && aligned(args.c);
+  return cuts ? whole : 0;
+}
+
+// Where the product is cut in two along the dim; 0: nowhere.
+int64_t CutAt(const MatMulArgs& args, ProductDim dim) {
+  const int64_t half = LengthOf(args, dim) / 2 / kWhole * kWhole;
+  return half > 0 && HasTooManyRows(args, dim) ? half : WholeVectors(args, dim);
+}
+
 void PlainProduct(CudaDevice& cuda, const MatMulArgs& args) {
+  for (const ProductDim dim :
+       {ProductDim::kM, ProductDim::kN, ProductDim::kK}) {
+    const int64_t cut = CutAt(args, dim);
+    if (cut == 0) continue;
+    // The few that are no whole vector first: where c has their sum, it is the
+    // small one that is rounded on the way.
+    PlainProduct(cuda, PartOf(args, dim, cut, LengthOf(args, dim)));
+    MatMulArgs rest = PartOf(args, dim, 0, cut);
+    rest.accumulate |= dim == ProductDim::kK;
+    return PlainProduct(cuda, rest);
+  }
   if (Multiply(cuda, args, nullptr) || cuda.failed()) return;
   cuda.Check(absl::InternalError(
       absl::StrCat("cuBLASLt has no product of ", args.a.ShapeString(), " by ",

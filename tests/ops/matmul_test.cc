@@ -1,5 +1,7 @@
 #include "ops/matmul.h"
 
+#include <algorithm>
+
 #include "tests/ops/devices.h"
 
 namespace troupe {
@@ -265,6 +267,17 @@ TEST_P(MatMulTest, GeluSlope) {
   }
 }
 
+// Rows of `stride`, with something behind each.
+Values Widened(const Values& values, int64_t rows, int64_t columns,
+               int64_t stride) {
+  Values wide(rows * stride, 7.0);
+  for (int64_t i = 0; i < rows; ++i) {
+    std::copy_n(values.begin() + i * columns, columns,
+                wide.begin() + i * stride);
+  }
+  return wide;
+}
+
 // Columns of wider matrices, as a and c and as both transposed.
 TEST_P(MatMulTest, StridedRows) {
   const Sizes s{5, 6, 7};
@@ -296,6 +309,59 @@ TEST_P(MatMulTest, StridedRows) {
                       got.begin() + i * 8 + 7);
       }
       EXPECT_LT(RelativeError(inside, want), ErrorOf(types.out)) << types;
+    }
+  }
+}
+
+// Rows that begin at whole vectors and end within one, of each dim in turn:
+// what a vocabulary of odd size makes of the three products of its layer.
+TEST_P(MatMulTest, DimsThatAreNoWholeVectors) {
+  constexpr int64_t kOdd = 1027, kStride = 1056;
+  for (const Types& types : AllTypes()) {
+    for (const Sizes& s : {Sizes{24, kOdd, 40}, Sizes{24, 40, kOdd},
+                           Sizes{kOdd, 40, 24}, Sizes{kOdd, kOdd, 24}}) {
+      for (const bool accumulate : {false, true}) {
+        const auto stride = [](int64_t columns) {
+          return columns == kOdd ? kStride : columns;
+        };
+        // a as its transpose where m is odd, b where n is.
+        const bool turn_a = s.m == kOdd, turn_b = s.n == kOdd && s.m != kOdd;
+        const Values a = Random(types.in, s.m * s.k);
+        const Values b = Random(types.in, s.k * s.n);
+        const auto wide = [&](const Values& values, int64_t rows,
+                              int64_t columns) {
+          return Widened(values, rows, columns, stride(columns));
+        };
+        const int64_t a_rows = turn_a ? s.k : s.m,
+                      a_columns = turn_a ? s.m : s.k;
+        const int64_t b_rows = turn_b ? s.n : s.k,
+                      b_columns = turn_b ? s.k : s.n;
+        const TestTensor ta(device(), {a_rows, stride(a_columns)},
+                            wide(a, a_rows, a_columns), types.in);
+        const TestTensor tb(device(), {b_rows, stride(b_columns)},
+                            wide(b, b_rows, b_columns), types.in);
+        const TestTensor c(device(), {s.m, stride(s.n)},
+                           Values(s.m * stride(s.n), 3.0), types.out);
+        MatMul(device(), {.a = ta.tensor().Slice(1, 0, a_columns),
+                          .b = tb.tensor().Slice(1, 0, b_columns),
+                          .c = c.tensor().Slice(1, 0, s.n),
+                          .transpose_a = turn_a,
+                          .transpose_b = turn_b,
+                          .accumulate = accumulate});
+        Values want = Product(s, a, turn_a, b, turn_b);
+        if (accumulate) {
+          for (double& value : want) value += 3.0;
+        }
+        const Values got = c.Read();
+        Values inside;
+        for (int64_t i = 0; i < s.m; ++i) {
+          const auto row = got.begin() + i * stride(s.n);
+          inside.insert(inside.end(), row, row + s.n);
+          EXPECT_EQ(std::count(row + s.n, row + stride(s.n), 3.0),
+                    stride(s.n) - s.n);
+        }
+        EXPECT_LT(RelativeError(inside, want), ErrorOf(types.out)) << types;
+      }
     }
   }
 }
