@@ -20,8 +20,9 @@ inline constexpr int kGpuEmbeddingPieceRows = 64;
 
 // What cuDNN's backward of attention may take in one call. It keeps the
 // gradients of all scores, as it gives the same bits each time only so, and a
-// backward that would need more is cut into several calls.
-inline constexpr int64_t kGpuAttentionWorkBytesMax = int64_t{256} << 20;
+// backward that would need more is cut into several calls: at least one for the
+// heads that share their keys. Eight such of 8,192 positions fit.
+inline constexpr int64_t kGpuAttentionWorkBytesMax = int64_t{1152} << 20;
 
 struct GpuAttentionWork {
   int64_t heads = 0;  // of queries, of all samples

@@ -30,18 +30,19 @@ int64_t BytesOf(const Case& c, const AttentionCut& cut) {
                                 .shared_keys = sharing > 1});
 }
 
-// GPT-2 124M with 16 samples: 24 MiB each.
+// GPT-2 124M: 24 MiB a sample.
 TEST(AttentionByCudnn, ABackwardIsCutAlongSamples) {
-  EXPECT_EQ(CutOf(ArgsOf({2, 1024, 12, 12, 64})), (AttentionCut{2, 12}));
-  EXPECT_EQ(CutOf(ArgsOf({16, 1024, 12, 12, 64})), (AttentionCut{8, 12}));
-  EXPECT_EQ(CutOf(ArgsOf({17, 1024, 12, 12, 64})), (AttentionCut{1, 12}));
+  EXPECT_EQ(CutOf(ArgsOf({16, 1024, 12, 12, 64})), (AttentionCut{16, 12}));
+  EXPECT_EQ(CutOf(ArgsOf({96, 1024, 12, 12, 64})), (AttentionCut{32, 12}));
+  EXPECT_EQ(CutOf(ArgsOf({97, 1024, 12, 12, 64})), (AttentionCut{1, 12}));
 }
 
-// A Llama with 32 heads: 8 MiB each at 2,048, 32 at 4,096, 128 at 8,192.
+// A Llama with 32 heads: 32 MiB each at 4,096, 128 at 8,192, 512 at 16,384.
 TEST(AttentionByCudnn, AndWhereASampleIsTooMuchAlongHeadsOfKeys) {
-  EXPECT_EQ(CutOf(ArgsOf({4, 2048, 32, 32, 64})), (AttentionCut{1, 16}));
-  EXPECT_EQ(CutOf(ArgsOf({4, 4096, 32, 8, 128})), (AttentionCut{1, 1}));
-  EXPECT_EQ(CutOf(ArgsOf({1, 8192, 32, 8, 128})), AttentionCut());
+  EXPECT_EQ(CutOf(ArgsOf({4, 4096, 32, 8, 128})), (AttentionCut{1, 8}));
+  EXPECT_EQ(CutOf(ArgsOf({2, 8192, 32, 32, 64})), (AttentionCut{1, 8}));
+  EXPECT_EQ(CutOf(ArgsOf({1, 8192, 32, 8, 128})), (AttentionCut{1, 2}));
+  EXPECT_EQ(CutOf(ArgsOf({1, 16384, 32, 8, 128})), AttentionCut());
 }
 
 TEST(AttentionByCudnn, EachCallStaysBelowTheBound) {
