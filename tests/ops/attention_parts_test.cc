@@ -439,6 +439,8 @@ TEST_P(AttentionPartsTest, KeysThatNobodySees) {
 }
 
 TEST_P(AttentionPartsTest, PositionsThatCannotBe) {
+  // A forked process cannot use a GPU that its parent has opened.
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
   const Case c{1, 8, 8, 1, 1, 4};
   const Inputs in = RandomInputs(c, DType::kF32);
   const Cut one = PlainOrder(c.q_length, 1);
