@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/plan/copies.h"
@@ -24,11 +25,15 @@ bool ShareMemory(const std::vector<WorkerDescription>& workers,
          });
 }
 
+// Whether NCCL would refuse to join them.
 bool ShareAGpu(const std::vector<WorkerDescription>& workers,
                const Ranks& ranks) {
-  std::set<std::string> uuids;
-  for (const int rank : ranks) uuids.insert(workers.at(rank).gpu().uuid());
-  return uuids.size() < ranks.size();
+  std::set<std::pair<std::string, std::string>> gpus;
+  for (const int rank : ranks) {
+    const Gpu& gpu = workers.at(rank).gpu();
+    gpus.emplace(gpu.uuid(), gpu.nccl_host());
+  }
+  return gpus.size() < ranks.size();
 }
 
 // `in_host`: what moves lies in the host's memory.

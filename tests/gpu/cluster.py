@@ -3,10 +3,13 @@ and that a CPU trains: real daemons, the losses of 20 steps.
 
     python3 cluster.py --bin bin --work /tmp/cluster [--device cuda:0]
 
-Starts a scheduler and workers three times over: one worker on the GPU, several on
-it (their collectives go through the host: NCCL cannot join two ranks of one GPU),
-one on the CPU. Each cluster trains the same small GPT-2 on tokens made here. In
-f32 the losses of each step may differ by 1e-4, in bf16 by 2e-2, in fp16 by 2e-3.
+Starts a scheduler and workers four times over: one worker on the GPU, several on
+it (their collectives go through the host: NCCL joins no two ranks of one GPU of a
+host), as many that tell NCCL they are of different hosts and so are joined by it,
+over sockets; one on the CPU. Each cluster trains the same small GPT-2 on tokens
+made here. In f32 the losses of each step may differ by 1e-4, in bf16 by 2e-2, in
+fp16 by 2e-3. Then one of the workers that NCCL joins is killed in a job that
+recovers: the losses must be those of a quiet run, to the bit.
 With --device cpu it checks itself where there is no GPU. Needs nothing but Python.
 """
 
@@ -49,13 +52,14 @@ class Failure(Exception):
 
 
 class Cluster:
-    """A scheduler and workers on one device, ended on exit."""
+    """A scheduler and workers on one device, ended on exit. Where they are apart,
+    NCCL takes each for one of another host."""
 
-    def __init__(self, arguments, name, device, workers, deadline):
+    def __init__(self, arguments, name, device, workers, apart, deadline):
         self.bin, self.deadline = arguments.bin, deadline
         self.folder = os.path.join(arguments.work, name)
-        self.processes = []
-        self.device, self.workers = device, workers
+        self.processes = {}
+        self.device, self.workers, self.apart = device, workers, apart
 
     def __enter__(self):
         os.makedirs(self.folder)
@@ -81,9 +85,10 @@ class Cluster:
         return self
 
     def __exit__(self, *_):
-        for process in reversed(self.processes):
+        processes = list(reversed(self.processes.values()))
+        for process in processes:
             process.terminate()
-        for process in reversed(self.processes):
+        for process in processes:
             try:
                 process.wait(timeout=5)
             except subprocess.TimeoutExpired:
@@ -91,14 +96,17 @@ class Cluster:
                 process.wait()
 
     def start(self, name, program, *flags):
+        environment = dict(os.environ)
+        if self.apart:
+            environment["NCCL_HOSTID"] = name
         with open(os.path.join(self.folder, name + ".log"), "wb") as log:
-            self.processes.append(subprocess.Popen(
+            self.processes[name] = subprocess.Popen(
                 [os.path.join(self.bin, program), *flags], stdout=log,
-                stderr=log))
+                stderr=log, env=environment)
 
     def wait_for(self, what, done):
         while not done():
-            if any(p.poll() is not None for p in self.processes):
+            if any(p.poll() is not None for p in self.processes.values()):
                 raise Failure(f"{what}: a process ended, see {self.folder}")
             if time.monotonic() > self.deadline:
                 raise Failure(f"{what}: no time left, see {self.folder}")
@@ -118,12 +126,40 @@ class Cluster:
                           f"{done.stderr[-300:]}, see {self.folder}")
         return done.stdout
 
-    def losses(self, job, precision):
-        self.ask("submit", job, "--watch", "--set",
-                 f"training.precision={precision}", "--set",
-                 f"parallelism.data={self.workers}")
-        described = json.loads(self.ask("describe", "latest", "--json"))
-        return [step["loss"] for step in described["steps"]]
+    def submit(self, job, ranks, watch, *settings):
+        words = [word for setting in (f"parallelism.data={ranks}", *settings)
+                 for word in ("--set", setting)]
+        self.ask("submit", job, *(["--watch"] if watch else []), *words)
+
+    def describe(self):
+        return json.loads(self.ask("describe", "latest", "--json"))
+
+    def losses(self, job, ranks, *settings):
+        self.submit(job, ranks, True, *settings)
+        return losses_of(self.describe())
+
+    def kill_in(self, job, ranks, *settings):
+        """The job, one of whose workers is killed in its middle."""
+        self.submit(job, ranks, False, *settings)
+        while len(self.describe().get("steps", [])) < STEPS // 2:
+            self.sleep("the job's steps")
+        victim = self.describe()["workers"][ranks // 2]
+        self.processes.pop(victim).kill()
+        while True:
+            described = self.describe()
+            if described["state"] in (
+                    "SUCCEEDED", "FAILED", "CANCELLED"):
+                return described
+            self.sleep("the job's end after a kill")
+
+    def sleep(self, what):
+        if time.monotonic() > self.deadline:
+            raise Failure(f"{what}: no time left, see {self.folder}")
+        time.sleep(0.1)
+
+
+def losses_of(described):
+    return [step["loss"] for step in described["steps"]]
 
 
 def make_job(arguments):
@@ -172,11 +208,52 @@ class Table:
 def train(arguments, job, clusters, deadline):
     """Losses by cluster and precision."""
     losses = {}
-    for name, (device, workers, precisions) in clusters.items():
-        with Cluster(arguments, name, device, workers, deadline) as cluster:
+    for name, (device, ranks, apart, precisions) in clusters.items():
+        with Cluster(arguments, name, device, ranks, apart,
+                     deadline) as cluster:
             for precision in precisions:
-                losses[name, precision] = cluster.losses(job, precision)
+                losses[name, precision] = cluster.losses(
+                    job, ranks, f"training.precision={precision}")
     return losses
+
+
+def recover(arguments, job, deadline, table):
+    """A spare worker takes the place of one that is killed."""
+    ranks = arguments.workers
+    settings = ["recovery.copies=1", "recovery.every=1"]
+    with Cluster(arguments, "recovers", arguments.device, ranks + 1, True,
+                 deadline) as cluster:
+        quiet = cluster.losses(job, ranks, *settings)
+        killed = cluster.kill_in(job, ranks, *settings)
+    state, restarts = killed["state"], killed["restarts"]
+    same = losses_of(killed) == quiet
+    text = (f"{state.lower()}, {restarts} restart, stood "
+            f"{killed['stood_seconds']:.2f} s, losses "
+            f"{'' if same else 'not '}those of a quiet run to the bit")
+    good = (state == "SUCCEEDED" and restarts == 1 and len(quiet) == STEPS and
+            same)
+    table.add(f"1 of {ranks} workers killed, f32",
+              text if good else "FAILED: " + text)
+
+
+def run(arguments, deadline, table):
+    device, ranks = arguments.device, arguments.workers
+    clusters = {"one": (device, 1, False, LARGEST),
+                "several": (device, ranks, False, LARGEST)}
+    if device != "cpu":
+        clusters["by NCCL"] = (device, ranks, True, LARGEST)
+        clusters["cpu"] = ("cpu", 1, False, ["f32"])
+    job = make_job(arguments)
+    losses = train(arguments, job, clusters, deadline)
+    for name, how in (("several", ""), ("by NCCL", " by NCCL")):
+        for precision in LARGEST if name in clusters else []:
+            table.compare(f"{ranks} workers on {device}{how}, {precision}",
+                          precision, losses[name, precision],
+                          losses["one", precision])
+    if device != "cpu":
+        table.compare(f"{device} beside the CPU, f32", "f32",
+                      losses["one", "f32"], losses["cpu", "f32"])
+    recover(arguments, job, deadline, table)
 
 
 def main():
@@ -186,24 +263,11 @@ def main():
     shutil.rmtree(arguments.work, ignore_errors=True)
     os.makedirs(arguments.work)
     table = Table(arguments.rows)
-    device = arguments.device
-    clusters = {"one": (device, 1, LARGEST),
-                "several": (device, arguments.workers, LARGEST)}
-    if device != "cpu":
-        clusters["cpu"] = ("cpu", 1, ["f32"])
     try:
-        losses = train(arguments, make_job(arguments), clusters, deadline)
+        run(arguments, deadline, table)
     except (Failure, OSError, subprocess.SubprocessError, ValueError,
             KeyError) as failure:
         table.add("daemons", f"FAILED: {failure}")
-        return 1
-    for precision in LARGEST:
-        table.compare(f"{arguments.workers} workers on {device}, {precision}",
-                      precision, losses["several", precision],
-                      losses["one", precision])
-    if device != "cpu":
-        table.compare(f"{device} beside the CPU, f32", "f32",
-                      losses["one", "f32"], losses["cpu", "f32"])
     return 1 if table.failed else 0
 
 

@@ -1,5 +1,6 @@
 #include "worker/service/open_device.h"
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -35,6 +36,7 @@ Gpu Describe(const GpuFacts& facts, bool cudnn) {
   gpu.set_head_dim_max_narrow(facts.head_dim_max_narrow);
   gpu.set_driver_version(facts.driver_version);
   gpu.set_nccl_version(NcclVersion());
+  if (const char* host = std::getenv("NCCL_HOSTID")) gpu.set_nccl_host(host);
   if (cudnn) gpu.set_cudnn_version(facts.cudnn_version);
   gpu.set_link(facts.link);
   return gpu;

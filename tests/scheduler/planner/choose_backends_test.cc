@@ -65,12 +65,15 @@ TEST(ChooseBackends, NoDomainIsSharedWithNobody) {
             "shared_memory gloo, gloo shared_memory");
 }
 
-// Of the groups {0, 1} and {2, 3} of workers on these GPUs, all on one host.
-std::string GpuBackends(const std::vector<std::string>& uuids) {
+// Of the groups {0, 1} and {2, 3} of workers on these GPUs, all on one host,
+// which NCCL takes for these; none: for what it is.
+std::string GpuBackends(const std::vector<std::string>& uuids,
+                        const std::vector<std::string>& hosts = {}) {
   std::vector<WorkerDescription> workers(uuids.size());
   for (size_t i = 0; i < uuids.size(); ++i) {
     workers[i].set_memory_domain("a");
     workers[i].mutable_gpu()->set_uuid(uuids[i]);
+    if (!hosts.empty()) workers[i].mutable_gpu()->set_nccl_host(hosts[i]);
   }
   Plan plan = PlanOf(2, 2);
   plan.mutable_groups()->RemoveLast();
@@ -81,6 +84,8 @@ std::string GpuBackends(const std::vector<std::string>& uuids) {
 TEST(ChooseBackends, NcclWhereEachRankHasAGpu) {
   EXPECT_EQ(GpuBackends({"x", "y", "z", "u"}), "nccl");
   EXPECT_EQ(GpuBackends({"x", "x", "y", "z"}), "staged-shared_memory nccl");
+  EXPECT_EQ(GpuBackends({"x", "x", "x", "x"}, {"a", "a", "a", "b"}),
+            "staged-shared_memory nccl");
 }
 
 }  // namespace
