@@ -120,26 +120,25 @@ const CudnnPlan* Plan(CudaDevice& cuda, const CudnnAttentionShape& shape) {
   return cuda.MakeCurrent() ? cuda.cudnn_attention()->Find(shape) : nullptr;
 }
 
-using Cut = AttentionCut;
-
-int64_t WorkBytes(const AttentionBackwardArgs& args, const Cut& cut) {
-  const int64_t sharing = args.heads / args.kv_heads;
-  return GpuAttentionWorkBytes({.heads = cut.samples * cut.kv_heads * sharing,
-                                .q_length = args.q.dim(1),
-                                .kv_length = args.k.dim(1),
-                                .head_dim = HeadDimOf(args),
-                                .shared_keys = sharing > 1});
+GpuAttentionShape WorkOf(const AttentionBackwardArgs& args) {
+  return {.samples = args.q.dim(0),
+          .heads = args.heads,
+          .kv_heads = args.kv_heads,
+          .q_length = args.q.dim(1),
+          .kv_length = args.k.dim(1),
+          .head_dim = HeadDimOf(args)};
 }
 
 // The samples from `sample` on, and of each the heads that read the keys from
 // `kv_head` on.
-AttentionBackwardArgs PartOf(const AttentionBackwardArgs& args, const Cut& cut,
-                             int64_t sample, int64_t kv_head) {
+AttentionBackwardArgs PartOf(const AttentionBackwardArgs& args,
+                             const GpuAttentionShape& call, int64_t sample,
+                             int64_t kv_head) {
   const int64_t head_dim = HeadDimOf(args);
   const int64_t sharing = args.heads / args.kv_heads;
   const auto slice = [&](const Tensor& t, int64_t columns) {
-    return t.Slice(0, sample, sample + cut.samples)
-        .Slice(2, kv_head * columns, (kv_head + cut.kv_heads) * columns);
+    return t.Slice(0, sample, sample + call.samples)
+        .Slice(2, kv_head * columns, (kv_head + call.kv_heads) * columns);
   };
   const auto queries = [&](const Tensor& t) {
     return slice(t, sharing * head_dim);
@@ -155,10 +154,10 @@ AttentionBackwardArgs PartOf(const AttentionBackwardArgs& args, const Cut& cut,
   part.dk = keys(args.dk);
   part.dv = keys(args.dv);
   part.logsumexp =
-      args.logsumexp.Slice(0, sample, sample + cut.samples)
-          .Slice(1, kv_head * sharing, (kv_head + cut.kv_heads) * sharing);
-  part.heads = static_cast<int>(cut.kv_heads * sharing);
-  part.kv_heads = static_cast<int>(cut.kv_heads);
+      args.logsumexp.Slice(0, sample, sample + call.samples)
+          .Slice(1, kv_head * sharing, (kv_head + call.kv_heads) * sharing);
+  part.heads = static_cast<int>(call.heads);
+  part.kv_heads = static_cast<int>(call.kv_heads);
   return part;
 }
 
@@ -195,22 +194,6 @@ bool InTypeOfQueries(const Tensor& q,
 
 }  // namespace
 
-AttentionCut CutOf(const AttentionBackwardArgs& args) {
-  Cut cut = {.samples = args.q.dim(0), .kv_heads = args.kv_heads};
-  const auto lower = [&](int64_t& count) {
-    const int64_t all = count;
-    while (count > 0 && (all % count != 0 ||
-                         WorkBytes(args, cut) > kGpuAttentionWorkBytesMax)) {
-      --count;
-    }
-  };
-  lower(cut.samples);
-  if (cut.samples > 0) return cut;
-  cut.samples = 1;
-  lower(cut.kv_heads);
-  return cut.kv_heads > 0 ? cut : Cut();
-}
-
 bool AttentionByCudnn(CudaDevice& cuda, const AttentionArgs& args) {
   if (cuda.cudnn_attention() == nullptr || !Suits(args)) return false;
   if (args.o_before.defined() || !InTypeOfQueries(args.q, {&args.o})) {
@@ -232,16 +215,16 @@ bool AttentionBackwardByCudnn(CudaDevice& cuda,
       !Aligned({&args.d_o, &args.dq, &args.dk, &args.dv})) {
     return false;
   }
-  const Cut cut = CutOf(args);
-  if (cut.samples == 0) return false;
+  const GpuAttentionShape call = GpuAttentionCall(WorkOf(args));
+  if (call.samples == 0) return false;
   const CudnnPlan* const plan =
-      Plan(cuda, BackwardShapeOf(PartOf(args, cut, 0, 0)));
-  if (plan == nullptr || plan->workspace_bytes > WorkBytes(args, cut)) {
+      Plan(cuda, BackwardShapeOf(PartOf(args, call, 0, 0)));
+  if (plan == nullptr || plan->workspace_bytes > GpuAttentionWorkBytes(call)) {
     return false;
   }
-  for (int64_t sample = 0; sample < args.q.dim(0); sample += cut.samples) {
-    for (int64_t head = 0; head < args.kv_heads; head += cut.kv_heads) {
-      EnqueueBackward(cuda, *plan, PartOf(args, cut, sample, head));
+  for (int64_t sample = 0; sample < args.q.dim(0); sample += call.samples) {
+    for (int64_t head = 0; head < args.kv_heads; head += call.kv_heads) {
+      EnqueueBackward(cuda, *plan, PartOf(args, call, sample, head));
     }
   }
   return true;

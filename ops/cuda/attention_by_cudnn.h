@@ -5,8 +5,6 @@
 #ifndef TROUPE_OPS_CUDA_ATTENTION_BY_CUDNN_H_
 #define TROUPE_OPS_CUDA_ATTENTION_BY_CUDNN_H_
 
-#include <cstdint>
-
 #include "ops/attention.h"
 #include "ops/cuda/cuda_device.h"
 
@@ -15,16 +13,6 @@ namespace troupe::cuda {
 bool AttentionByCudnn(CudaDevice& cuda, const AttentionArgs& args);
 bool AttentionBackwardByCudnn(CudaDevice& cuda,
                               const AttentionBackwardArgs& args);
-
-// Into what equal calls a backward is cut, so that none takes more scratch
-// memory than kGpuAttentionWorkBytesMax: along the samples, and where one is
-// too much along its heads of keys. No calls: it is too much even so.
-struct AttentionCut {
-  int64_t samples = 0, kv_heads = 0;  // of each call
-
-  bool operator==(const AttentionCut&) const = default;
-};
-AttentionCut CutOf(const AttentionBackwardArgs& args);
 
 }  // namespace troupe::cuda
 

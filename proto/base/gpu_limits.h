@@ -24,26 +24,61 @@ inline constexpr int kGpuEmbeddingPieceRows = 64;
 // heads that share their keys. Eight such of 8,192 positions fit.
 inline constexpr int64_t kGpuAttentionWorkBytesMax = int64_t{1152} << 20;
 
-struct GpuAttentionWork {
-  int64_t heads = 0;  // of queries, of all samples
+struct GpuAttentionShape {
+  int64_t samples = 0;
+  int64_t heads = 0;  // of queries
+  int64_t kv_heads = 0;
   int64_t q_length = 0;
   int64_t kv_length = 0;
   int64_t head_dim = 0;
-  bool shared_keys = false;  // several heads have the same keys
+
+  bool operator==(const GpuAttentionShape&) const = default;
 };
 
-// What such a call takes at most: a score's gradient in two bytes, over whole
-// tiles; a number for each row; where heads share their keys, the gradients of
-// k and v by head of the queries.
-constexpr int64_t GpuAttentionWorkBytes(const GpuAttentionWork& work) {
+// What a call of that shape takes at most: a score's gradient in two bytes,
+// over whole tiles; a number for each row; where heads share their keys, the
+// gradients of k and v by head of the queries.
+constexpr int64_t GpuAttentionWorkBytes(const GpuAttentionShape& shape) {
   constexpr int64_t kTile = 128, kNarrow = 2, kF32 = 4, kOther = 4096;
-  const int64_t rows = (work.q_length + kTile - 1) / kTile * kTile;
-  const int64_t columns = (work.kv_length + kTile - 1) / kTile * kTile;
-  const int64_t by_head =
-      work.shared_keys ? 2 * work.kv_length * work.head_dim * kNarrow : 0;
-  return work.heads *
-             (rows * columns * kNarrow + work.q_length * kF32 + by_head) +
+  const int64_t rows = (shape.q_length + kTile - 1) / kTile * kTile;
+  const int64_t columns = (shape.kv_length + kTile - 1) / kTile * kTile;
+  const int64_t by_head = shape.kv_heads < shape.heads
+                              ? 2 * shape.kv_length * shape.head_dim * kNarrow
+                              : 0;
+  return shape.samples * shape.heads *
+             (rows * columns * kNarrow + shape.q_length * kF32 + by_head) +
          kOther;
+}
+
+// One of the equal calls into which a backward is cut, so that none takes more
+// than the bound: along the samples, and where one is too much along its heads
+// of keys, each with all that read it. No samples: it is too much even so.
+constexpr GpuAttentionShape GpuAttentionCall(const GpuAttentionShape& whole) {
+  const int64_t sharing = whole.heads / whole.kv_heads;
+  const auto fits = [&](int64_t samples, int64_t kv_heads) {
+    GpuAttentionShape call = whole;
+    call.samples = samples;
+    call.kv_heads = kv_heads;
+    call.heads = kv_heads * sharing;
+    return GpuAttentionWorkBytes(call) <= kGpuAttentionWorkBytesMax;
+  };
+  int64_t samples = whole.samples, kv_heads = whole.kv_heads;
+  while (samples > 0 &&
+         (whole.samples % samples != 0 || !fits(samples, kv_heads))) {
+    --samples;
+  }
+  if (samples == 0) {
+    samples = 1;
+    while (kv_heads > 0 &&
+           (whole.kv_heads % kv_heads != 0 || !fits(samples, kv_heads))) {
+      --kv_heads;
+    }
+  }
+  GpuAttentionShape call = whole;
+  call.samples = kv_heads > 0 ? samples : 0;
+  call.kv_heads = kv_heads;
+  call.heads = kv_heads * sharing;
+  return call;
 }
 
 // Parts into which the rows of a sum over rows are cut at most, each with

@@ -26,8 +26,8 @@ bool Multiplies(const Plan& plan) {
 
 // Of attention's backward: a number for each row and head by our own kernels.
 // cuDNN's, which are asked in bf16 and fp16 where nothing is dropped out, take
-// more, and in several calls where it would be past a bound. A worker without
-// cuDNN is counted as one with it: plans are the same for all.
+// more, in several calls where one would be past a bound, if any is not. A
+// worker without cuDNN is counted as one with it: plans are the same for all.
 int64_t BytesOfAttention(const OpView& op, const TrainingSpec& training) {
   const TensorSpec& y = op.output("y");
   const AttentionShape shape = *AttentionShapeOf(op);
@@ -36,13 +36,14 @@ int64_t BytesOfAttention(const OpView& op, const TrainingSpec& training) {
       op.op().kind() != Op::ATTENTION || shape.length == 0) {
     return own;
   }
-  const int64_t cudnn =
-      GpuAttentionWorkBytes({.heads = RowsOf(y) / shape.length * shape.heads,
-                             .q_length = shape.length,
-                             .kv_length = shape.length,
-                             .head_dim = shape.head_dim,
-                             .shared_keys = shape.kv_heads < shape.heads});
-  return std::max(own, std::min(cudnn, kGpuAttentionWorkBytesMax));
+  const GpuAttentionShape call =
+      GpuAttentionCall({.samples = RowsOf(y) / shape.length,
+                        .heads = shape.heads,
+                        .kv_heads = shape.kv_heads,
+                        .q_length = shape.length,
+                        .kv_length = shape.length,
+                        .head_dim = shape.head_dim});
+  return call.samples == 0 ? own : std::max(own, GpuAttentionWorkBytes(call));
 }
 
 // What a kernel takes; a biased product only where its sums are not those of

@@ -127,11 +127,12 @@ class CudnnAttentionGraphTest : public testing::TestWithParam<DescribedGpu> {
                            << c.head_dim << ", " << shape.q_length << " by "
                            << shape.kv_length;
     EXPECT_LE(plan->workspace_bytes,
-              GpuAttentionWorkBytes({.heads = kBatch * kHeads,
+              GpuAttentionWorkBytes({.samples = kBatch,
+                                     .heads = kHeads,
+                                     .kv_heads = c.kv_heads,
                                      .q_length = shape.q_length,
                                      .kv_length = shape.kv_length,
-                                     .head_dim = shape.head_dim,
-                                     .shared_keys = c.kv_heads < kHeads}));
+                                     .head_dim = shape.head_dim}));
     if (!c.backward) EXPECT_LE(plan->workspace_bytes, 4096);
   }
 
