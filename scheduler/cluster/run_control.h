@@ -160,8 +160,9 @@ class RunControl {
                     Actions& actions);
   void SendSaveCopies(Job& job, int rank, SaveCopies request, Actions& actions);
   void CommitCopiesOf(Job& job, Actions& actions);
-  void AddCopies(Job& job, const CopiesSaved& saved, absl::Time now,
-                 Actions& actions);
+  // They are a checkpoint, in time or later.
+  void CopiesCommitted(Job& job, const CopiesSaved& saved, absl::Time now,
+                       Actions& actions);
   // Whether copies are not to be saved yet, for that failed not long ago.
   bool IsPaused(const Job& job, absl::Time now) const;
   // A disk did not take what was to be saved: not again at once.

@@ -213,8 +213,9 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
       rank >= static_cast<int>(run.ranks.size())) {
     return;
   }
-  if (!run.saves_copies.has_value()) {  // nobody waits for it any more
-    if (saved.has_checkpoint()) AddCopies(*job, saved, now, actions);
+  if (!run.saves_copies.has_value()) {
+    // It was given up, and is there all the same.
+    if (saved.has_checkpoint()) CopiesCommitted(*job, saved, now, actions);
     return;
   }
   const RankSeat& seat = run.ranks[rank];
@@ -230,26 +231,27 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
         *job, absl::StrCat(seat.Name(rank), ": ", saved.error()), now, actions);
   }
   CopySaving& saving = *run.saves_copies;
-  if (saving.commits) {
-    AddCopies(*job, saved, now, actions);
-    if (MovesOn(*job)) return Move(*job, WhyItMoves(run), now, actions);
-    // The copies stay until that is on the disk: who is scheduler next may know
-    // of no checkpoint but the one before.
-    saving.stores = true;
-    actions.push_back(AwaitStored{job->id, job->attempt});
-    return;
-  }
+  if (saving.commits) return CopiesCommitted(*job, saved, now, actions);
   saving.shards.insert(saving.shards.end(), saved.shards().begin(),
                        saved.shards().end());
   if (saving.awaited.empty()) CommitCopiesOf(*job, actions);
 }
 
-void RunControl::AddCopies(Job& job, const CopiesSaved& saved, absl::Time now,
-                           Actions& actions) {
-  job.run->copies_token.clear();
+void RunControl::CopiesCommitted(Job& job, const CopiesSaved& saved,
+                                 absl::Time now, Actions& actions) {
+  Run& run = *job.run;
+  run.copies_token.clear();
   CheckpointRecord checkpoint = saved.checkpoint();
-  checkpoint.set_attempt(job.run->attempt);
+  checkpoint.set_attempt(run.attempt);
   jobs_.AddCheckpoint(job, checkpoint, now, actions);
+  if (MovesOn(job)) return Move(job, WhyItMoves(run), now, actions);
+  // The copies stay until that is on the disk: who is scheduler next may know
+  // of no checkpoint but the one before.
+  CopySaving stores;
+  stores.state.set_step(checkpoint.step());
+  stores.commits = stores.stores = true;
+  run.saves_copies = std::move(stores);
+  actions.push_back(AwaitStored{job.id, job.attempt});
 }
 
 bool RunControl::AwaitsCopiesStored(const Job& job) {

@@ -216,6 +216,24 @@ TEST(Elastic, ACheckpointThatIsLateIsTheJobsAllTheSame) {
   EXPECT_EQ(h.Begun(h.w[0]).resume(), "/c/copies");
 }
 
+// As of one that is in time.
+TEST(Elastic, CopiesOfALateCheckpointStayUntilItIsStored) {
+  Elastic h;
+  h.CopiesAreWritten();
+  h.Pass(absl::Minutes(30) + absl::Seconds(2), h.alive());
+  h.stored_by_hand = true;
+  h.Saved(h.w[0]);
+  ASSERT_EQ(h.status(h.id).checkpoints_size(), 1);
+  h.Pass(absl::Minutes(2), h.alive());
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  EXPECT_TRUE(h.Forgotten(h.w[0]).empty());
+  EXPECT_TRUE(h.Forgotten(h.w[1]).empty());
+  h.Disconnect(h.w[1], "connection closed");
+  h.Stored({h.id, h.job(h.id).attempt});
+  EXPECT_EQ(h.Forgotten(h.w[0]), std::vector<int>{1});
+  EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
+}
+
 TEST(Elastic, WaitsForAsManyAsItNeeds) {
   Elastic h(/*min_workers=*/3);
   h.LoseTheLast({2});
