@@ -57,7 +57,9 @@ struct Job {
   absl::Duration move_pause = kFirstPause;
   // It went on before, and does so at once with as many workers as there are.
   bool moved = false;
-  absl::Time stands_since = absl::InfinitePast();  // moved: since when
+  // Since when it stands still, until it goes on: InfinitePast where it does
+  // not, and where only the scheduler before this one may know.
+  absl::Time stands_since = absl::InfinitePast();
   std::deque<StepRecord> steps;  // ascending; the newest of them
   StepSeries series;             // of all of them
   int64_t steps_since_thinned = 0;

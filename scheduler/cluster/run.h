@@ -96,13 +96,13 @@ struct Run {
   // Until it is stored that the attempt begins: what the ranks get then.
   std::shared_ptr<const HandOut> hand_out;
   std::shared_ptr<const HandOut> handed;  // the same, then and later
-  // Of one that follows another: since when its job stood still, and after
-  // which step it goes on, -1 where copies do not say that.
-  absl::Time recovers_since = absl::InfinitePast();
-  absl::Time let_go = absl::InfinitePast();  // when all of its ranks had
+  // When all of its ranks had, or those of the one that it follows.
+  absl::Time let_go = absl::InfinitePast();
+  // After which step one that follows another goes on; -1 where copies do not
+  // say that.
   int64_t resumes_at = -1;
   int64_t done_before = 0;  // steps of its job, as it began
-  std::string begins;  // in a sentence
+  std::string begins;       // in a sentence
   // All ranks have let go, and the job waits for workers to go on with.
   bool awaits_places = false;
   absl::optional<CopySaving> saves_copies;  // while it awaits them
@@ -145,10 +145,6 @@ struct Run {
   Blame blame = Blame::kNone;
   std::string cause;
 
-  // Since when its job stands still: InfinitePast where that is not known.
-  absl::Time stands_since() const {
-    return stopped_before ? absl::InfinitePast() : stopping_since;
-  }
   bool stopping() const { return stopping_since != absl::InfiniteFuture(); }
   bool all_ready() const;
   // Whether a worker has not come back yet.

@@ -182,8 +182,9 @@ class RunControl {
   void Withdraw(Job& job, const std::string& why, absl::Time now,
                 Actions& actions);
   void SayRecovered(Job& job, absl::Time now, Actions& actions);
-  // It stood still since then, if that is known.
-  void AddStood(Job& job, absl::Time since, absl::Time now, Actions& actions);
+  // Its run ends, and it is to go on with another one; until that goes on.
+  static void StandStill(Job& job);
+  void GoOn(Job& job, absl::Time now, Actions& actions);
   void SayMoved(Job& job, absl::Time now, Actions& actions);
   // ", 3 run again", of the steps that it has done; or empty.
   static std::string RunAgain(const Job& job);

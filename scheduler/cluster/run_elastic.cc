@@ -92,7 +92,7 @@ bool RunControl::MovesOn(const Job& job) const {
 void RunControl::Move(Job& job, const std::string& why, absl::Time now,
                       Actions& actions) {
   const bool lost = job.run->blame != Blame::kNone;
-  job.stands_since = job.run->stands_since();
+  StandStill(job);
   CloseSteps(job, *job.run, -1, actions);
   ReleaseAll(job, actions);
   const int64_t saved = NewestCheckpoint(job.status);
@@ -322,16 +322,14 @@ void RunControl::PauseMoves(Job& job, absl::Time now) {
 
 void RunControl::SayMoved(Job& job, absl::Time now, Actions& actions) {
   const Run& run = *job.run;
-  const absl::Time since =
-      std::exchange(job.stands_since, absl::InfinitePast());
   const size_t ranks = run.ranks.size();
   jobs_.AddEvent(
       job,
       absl::StrCat("goes on with ", ranks, ranks == 1 ? " worker" : " workers",
-                   " after ", SecondsWords(now - since), ", with step ",
+                   " after ", SecondsWords(now - job.stands_since), ", with step ",
                    run.ranks[0].first_step, RunAgain(job)),
       now, actions);
-  AddStood(job, since, now, actions);
+  GoOn(job, now, actions);
 }
 
 std::string RunControl::RunAgain(const Job& job) {

@@ -231,6 +231,7 @@ void RunControl::LetLeave(Job& job, Actions& actions) {
 
 void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
                             absl::Time now, Actions& actions) {
+  StandStill(job);
   std::unique_ptr<Run> before = jobs_.EndRun(job);
   const Plan& plan = *before->handed->plan;
   absl::optional<Recovery> recovery = NewestCopies(*before);
@@ -249,10 +250,6 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   }
   BeginRun(job, *job.plan, now);
   Run& run = *job.run;
-  // The one before may have been on its way, too.
-  const bool ran =
-      before->all_ready() || before->recovers_since == absl::InfinitePast();
-  run.recovers_since = ran ? before->stands_since() : before->recovers_since;
   run.let_go = before->let_go;
   for (size_t r = 0; r < workers.size(); ++r) {
     run.ranks[r].kept = before->ranks[r].kept;
@@ -308,13 +305,12 @@ void RunControl::CloseSteps(Job& job, Run& run, int64_t resumes_at,
 void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
   const Run& run = *job.run;
   const int64_t begins = run.ranks[0].first_step;
-  // Since when it stood still only the scheduler before this one may know.
+  const absl::Time since = job.stands_since;
   const std::string times =
-      run.recovers_since == absl::InfinitePast()
+      since == absl::InfinitePast()
           ? "recovered"
-          : absl::StrCat("recovered in ",
-                         SecondsWords(now - run.recovers_since), " (",
-                         SecondsWords(run.let_go - run.recovers_since),
+          : absl::StrCat("recovered in ", SecondsWords(now - since), " (",
+                         SecondsWords(run.let_go - since),
                          " until all ranks had let go, ",
                          SecondsWords(run.started - run.let_go),
                          " for workers to take the places, ",
@@ -322,11 +318,19 @@ void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
   jobs_.AddEvent(
       job, absl::StrCat(times, ": goes on with step ", begins, RunAgain(job)),
       now, actions);
-  AddStood(job, run.recovers_since, now, actions);
+  GoOn(job, now, actions);
 }
 
-void RunControl::AddStood(Job& job, absl::Time since, absl::Time now,
-                          Actions& actions) {
+// Since the first run that ended so, where others followed that were not ready.
+void RunControl::StandStill(Job& job) {
+  const Run& run = *job.run;
+  if (job.stands_since != absl::InfinitePast() || run.stopped_before) return;
+  job.stands_since = run.stopping_since;
+}
+
+void RunControl::GoOn(Job& job, absl::Time now, Actions& actions) {
+  const absl::Time since =
+      std::exchange(job.stands_since, absl::InfinitePast());
   if (since == absl::InfinitePast()) return;
   job.status.set_stood_seconds(job.status.stood_seconds() +
                                absl::ToDoubleSeconds(now - since));

@@ -399,6 +399,50 @@ TEST(Elastic, BeginsWithoutAWorkerThatIsTooSmall) {
   EXPECT_EQ(h.status(id).workers_size(), 2);
 }
 
+// In the start that followed the first loss another one is lost.
+TEST(Elastic, StandsStillSinceTheFirstLoss) {
+  Elastic h;
+  h.LoseTheLast({2});
+  h.Tick(absl::Seconds(1));
+  const WorkerId fourth = h.Join("w3");
+  ASSERT_EQ(h.Begun(fourth).ref().attempt(), 2);
+  h.Tick(absl::Seconds(1));
+  h.Disconnect(fourth, "connection closed");
+  h.EndsKeeping(h.id, 0, h.w[0], {2});
+  h.EndsKeeping(h.id, 1, h.w[1], {2});
+  h.Calm();
+  h.Saved(h.w[1]);
+  h.Saved(h.w[0]);
+  h.Saved(h.w[0]);
+  ASSERT_EQ(h.status(h.id).workers_size(), 2) << h.status(h.id).reason();
+  h.AllReady(h.id, {h.w[0], h.w[1]}, 3);
+  EXPECT_TRUE(h.Says("goes on with 2 workers after 5.0 s"));
+  EXPECT_EQ(h.status(h.id).stood_seconds(), 5);
+}
+
+TEST(Elastic, AndSoWhereTheFirstStartIsOneOfAnotherPlan) {
+  Elastic h;
+  h.Commits(h.id, h.w[0], 2);
+  h.LoseTheLast({2});
+  h.Calm();
+  ASSERT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
+  h.Disconnect(h.w[1], "connection closed");
+  h.EndsKeeping(h.id, 0, h.w[0], {});
+  const WorkerId late = h.Join("w3");
+  ASSERT_EQ(h.Begun(late).ref().attempt(), 3);
+  h.Tick(absl::Seconds(1));
+  h.AllReady(h.id, {h.w[0], late}, 3);
+  EXPECT_TRUE(h.Says("recovered in 4.0 s"));
+  EXPECT_EQ(h.status(h.id).stood_seconds(), 4);
+  h.AllStep(h.id, {h.w[0], late}, 3);
+  h.Disconnect(late, "connection closed");
+  h.EndsKeeping(h.id, 0, h.w[0], {3});
+  h.Tick(absl::Seconds(1));
+  const WorkerId last = h.Join("w4");
+  h.AllReady(h.id, {h.w[0], last}, 4);
+  EXPECT_EQ(h.status(h.id).stood_seconds(), 5) << "that was over";
+}
+
 TEST(Elastic, SaysWhichStepsRunAgain) {
   Elastic h;
   h.Commits(h.id, h.w[0], 1);
