@@ -295,15 +295,13 @@ void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
                               Actions& actions) {
   job.run->saves_copies.reset();
   const bool moves = MovesOn(job);
-  const auto& ranks = job.run->ranks;
-  const bool leave =
-      std::any_of(ranks.begin(), ranks.end(),
-                  [this](const RankSeat& seat) { return Leaves(seat); });
+  if (!moves) LetLeave(job, actions);
+  const bool again =
+      !moves && job.plan->job().has_elastic() && CopiesToSave(job).has_value();
   const std::string next =
-      moves || leave || !job.plan->job().has_elastic()
-          ? ""
-          : absl::StrCat("; tried again in ",
-                         absl::FormatDuration(job.move_pause));
+      again ? absl::StrCat("; tried again in ",
+                           absl::FormatDuration(job.move_pause))
+            : "";
   jobs_.AddEvent(
       job,
       absl::StrCat("copies of the ranks' states could not be saved: ",
@@ -311,7 +309,6 @@ void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
       now, actions);
   if (moves) return Move(job, WhyItMoves(*job.run), now, actions);
   PauseMoves(job, now);
-  LetLeave(job, actions);
   TakePlaces(job, now, actions);
 }
 
@@ -326,8 +323,8 @@ void RunControl::SayMoved(Job& job, absl::Time now, Actions& actions) {
   jobs_.AddEvent(
       job,
       absl::StrCat("goes on with ", ranks, ranks == 1 ? " worker" : " workers",
-                   " after ", SecondsWords(now - job.stands_since), ", with step ",
-                   run.ranks[0].first_step, RunAgain(job)),
+                   " after ", SecondsWords(now - job.stands_since),
+                   ", with step ", run.ranks[0].first_step, RunAgain(job)),
       now, actions);
   GoOn(job, now, actions);
 }

@@ -29,6 +29,19 @@ struct Elastic : RecoveryHarness {
     EndsKeeping(id, 0, w[0], steps);
     EndsKeeping(id, 1, w[1], steps);
   }
+  // Keeps a copy of its own state, and one of its peer's.
+  void EndsKeepingPeers(JobId of, int rank, WorkerId from, int64_t step) {
+    WorkerMessage message;
+    RankEnded& ended = *message.mutable_ended();
+    *ended.mutable_ref() = Ref(of, rank);
+    ended.set_error("told to stop");
+    ended.set_stopped(true);
+    KeptCopy& kept = *ended.add_kept();
+    kept.mutable_state()->set_step(step);
+    kept.set_own(true);
+    kept.set_peer(true);
+    Send(from, message);
+  }
   // Nobody comes or goes for long enough.
   void Calm() { Pass(absl::Seconds(3), alive()); }
   // w2 is lost, and w0 is asked to commit.

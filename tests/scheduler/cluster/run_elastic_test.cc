@@ -102,6 +102,24 @@ TEST(Elastic, WaitsForAWorkerWhereCopiesCannotBeSaved) {
   }
 }
 
+// Who stays keeps the same.
+TEST(Elastic, TriesAgainWhereWhoLeavesTakesNoCopiesAlong) {
+  for (const bool sliced : {false, true}) {
+    Elastic h(/*min_workers=*/1, /*zero=*/sliced ? 3 : 0);
+    h.Commits(h.id, h.w[0], 1);
+    h.Disconnect(h.w[2], "connection closed");
+    for (const int rank : {0, 1}) h.EndsKeepingPeers(h.id, rank, h.w[rank], 2);
+    h.Leaves(h.id, 1, h.w[1]);
+    h.Saved(h.w[0], "/c: no space");
+    EXPECT_EQ(h.Forgotten(h.w[1]), std::vector<int>{1});
+    EXPECT_TRUE(h.Says("could not be saved: w0 (rank 0): /c: no space"));
+    EXPECT_EQ(h.Says("/c: no space; tried again in 1m"), !sliced);
+    h.ClearActions();
+    h.Pass(absl::Minutes(1) + absl::Seconds(2), h.alive());
+    EXPECT_EQ(h.Asked(h.w[0]).empty(), sliced) << "of w1's nothing is left";
+  }
+}
+
 TEST(Elastic, AnotherLossWhileCopiesAreSavedAsksAnew) {
   Elastic h;
   h.LoseTheLast({2});
@@ -145,18 +163,7 @@ TEST(Elastic, WorkersThatComeDuringTheCommitWaitForCopiesThatAreNotLeft) {
   for (const bool fails : {false, true}) {
     Elastic h(/*min_workers=*/1, /*zero=*/3);
     h.Disconnect(h.w[2], "connection closed");
-    for (const int rank : {0, 1}) {
-      WorkerMessage message;
-      RankEnded& ended = *message.mutable_ended();
-      *ended.mutable_ref() = h.Ref(h.id, rank);
-      ended.set_error("told to stop");
-      ended.set_stopped(true);
-      KeptCopy& kept = *ended.add_kept();
-      kept.mutable_state()->set_step(2);
-      kept.set_own(true);
-      kept.set_peer(true);
-      h.Send(h.w[rank], message);
-    }
+    for (const int rank : {0, 1}) h.EndsKeepingPeers(h.id, rank, h.w[rank], 2);
     h.Calm();
     h.Saved(h.w[1]);
     h.Saved(h.w[0]);
