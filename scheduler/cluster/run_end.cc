@@ -158,24 +158,26 @@ void RunControl::Leave(WorkerId from, const Leaving& leaving, absl::Time now,
   const std::string why =
       absl::StrCat(" was asked to end (",
                    OneLine(leaving.reason(), limits_.reason_bytes_max), ")");
-  Job* const job = jobs_.Find(JobId(leaving.ref().job()));
-  const int ranks = job == nullptr || job->run == nullptr
-                        ? 0
-                        : static_cast<int>(job->run->ranks.size());
-  // Whatever attempt it had heard of.
-  for (int rank = 0; rank < ranks; ++rank) {
-    const RankSeat& seat = job->run->ranks[rank];
-    if (seat.worker != from || !seat.taken()) continue;
-    return seat.live()
-               ? LeaveRank(*job, rank, seat.Name(rank) + why, now, actions)
-               : LeaveKept(*job, rank, seat.Name(rank) + why, now, actions);
+  // What it has heard of may be an earlier attempt than that in which it has a
+  // place, or one of another job: that has lost it, and ends what it begins.
+  const WorkerStatus& status = workers_.Find(from)->status;
+  Job* const job = jobs_.Find(JobId(status.job()));
+  if (job == nullptr || job->id != JobId(leaving.ref().job())) {
+    SendToWorker send{from, {}};
+    StopRank& stop = *send.message.mutable_stop();
+    *stop.mutable_ref() = leaving.ref();
+    stop.set_reason("nobody goes on from what it keeps");
+    stop.set_give_up_kept(true);
+    actions.push_back(std::move(send));
   }
-  SendToWorker send{from, {}};
-  StopRank& stop = *send.message.mutable_stop();
-  *stop.mutable_ref() = leaving.ref();
-  stop.set_reason("nobody goes on from what it keeps");
-  stop.set_give_up_kept(true);
-  actions.push_back(std::move(send));
+  if (job == nullptr) return;
+  CHECK(job->run != nullptr) << "job " << job->id;
+  const int rank = status.rank();
+  const RankSeat& seat = job->run->ranks[rank];
+  CHECK(seat.worker == from && seat.taken()) << "job " << job->id;
+  return seat.live()
+             ? LeaveRank(*job, rank, seat.Name(rank) + why, now, actions)
+             : LeaveKept(*job, rank, seat.Name(rank) + why, now, actions);
 }
 
 void RunControl::LeaveRank(Job& job, int rank, const std::string& why,

@@ -1,5 +1,6 @@
 // What becomes of a job that lost a worker while it waits: for others, for the
 // store, for its ranks to begin.
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "scheduler/cluster/run_control.h"
 #include "tests/scheduler/cluster/recovery_harness.h"
@@ -246,6 +247,31 @@ TEST(RecoveryWaits, WhoKeepsWhatNobodyNeedsIsToldSo) {
   h.ClearActions();
   h.Leaves(h.id, 0, h.w[0]);
   EXPECT_EQ(h.Forgotten(h.w[0]), Attempts{1});
+}
+
+// It keeps what the one before left, and has not heard of the next.
+TEST(RecoveryWaits, WhoLeavesAJobHasAPlaceInTheNext) {
+  for (const bool stored : {true, false}) {
+    Waiting h;
+    const JobId next = h.Submit(RecoveringSpec(1));
+    h.stored_by_hand = !stored;
+    EXPECT_TRUE(h.cluster.Cancel(h.id, h.now, h.actions).ok());
+    h.Tick(absl::Seconds(1));
+    ASSERT_EQ(h.worker(h.w[0]).job(), next.value());
+    h.ClearActions();
+    h.Leaves(h.id, 0, h.w[0]);
+    EXPECT_EQ(h.status(next).state(), RECOVERING) << h.status(next).reason();
+    EXPECT_TRUE(absl::StrContains(h.status(next).reason(),
+                                  "w0 (rank 0) was asked to end (SIGTERM)"))
+        << h.status(next).reason();
+    std::vector<int64_t> told;  // to stop, of which jobs
+    for (const SchedulerMessage& message : h.Sent(h.w[0])) {
+      if (message.has_stop()) told.push_back(message.stop().ref().job());
+    }
+    std::vector<int64_t> all = {h.id.value()};
+    if (stored) all.push_back(next.value());
+    EXPECT_EQ(told, all);
+  }
 }
 
 TEST(RecoveryWaits, EachLossIsAnEvent) {
