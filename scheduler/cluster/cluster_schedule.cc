@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/worker_refusal.h"
 #include "scheduler/cluster/cluster.h"
 #include "scheduler/cluster/placement.h"
 #include "scheduler/cluster/wait_reason.h"
@@ -47,10 +48,10 @@ void Cluster::Compiled(JobId id, const Compilation& compilation,
 void Cluster::Refuse(Job& job, const Compilation& compilation,
                      const absl::Status& refusal, absl::Time now,
                      Actions& actions) {
-  // What has run fits somewhere, though not on those that are left.
-  const bool has_run = job.status.started_unix_ms() != 0 &&
-                       absl::IsInvalidArgument(refusal) &&
-                       compiler_.RanksNeeded(job.spec).ok();
+  // What has run fits somewhere, though not on those that are left; unless the
+  // refusal, perhaps of a newer build, is of the job itself.
+  const bool has_run =
+      job.status.started_unix_ms() != 0 && IsForWorkers(refusal);
   const bool asks_again = job.spec.has_elastic() && !compilation.elastic &&
                           !compilation.narrows &&
                           absl::IsInvalidArgument(refusal);

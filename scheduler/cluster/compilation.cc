@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "proto/plan/worker_refusal.h"
 #include "scheduler/cluster/placement.h"
 
 namespace troupe {
@@ -90,9 +91,13 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
     absl::StatusOr<CompiledJob> compiled =
         compiler.Compile(choice.spec, DescriptionsOf(choice), may_go_on);
     if (!compiled.ok()) {
-      best.refusal = compiled.status();
-      if (absl::IsInvalidArgument(compiled.status())) continue;
-      return {.refusal = compiled.status()};  // it took too long
+      if (!absl::IsInvalidArgument(compiled.status())) {
+        return {.refusal = compiled.status()};  // it took too long
+      }
+      if (IsForWorkers(compiled.status()) || !IsForWorkers(best.refusal)) {
+        best.refusal = compiled.status();
+      }
+      continue;
     }
     const auto seconds = [](const CompiledJob& job) {
       return job.outline->prediction().step_seconds();
@@ -126,7 +131,12 @@ CompileOutcome CompileBest(const JobCompiler& compiler,
       if (!tried.refusal.ok() && !absl::IsInvalidArgument(tried.refusal)) {
         return tried;  // planning was ended
       }
-      refusal.Update(tried.refusal);
+      // Where other workers would do for fewer ranks, the job may wait for
+      // them.
+      if (refusal.ok() ||
+          (IsForWorkers(tried.refusal) && !IsForWorkers(refusal))) {
+        refusal = tried.refusal;
+      }
     }
   }
   return {.refusal = refusal};

@@ -48,7 +48,8 @@ struct CompileOutcome {
   std::vector<WorkerId> workers;  // of that choice
   bool idle = false;              // they were, at the compilation's making
   // Why idle workers will not do, or busy ones where none are idle; OK if they
-  // do. Or why planning was ended.
+  // do. For the sake of the workers (IsForWorkers) where others would. Or why
+  // planning was ended.
   absl::Status refusal;
   int64_t changes = 0;  // the compilation's
   // Where that was asked for, and not refused: on the best choice's workers.

@@ -44,8 +44,8 @@ class JobCompiler {
                                         int workers) const = 0;
 
   // workers[r] is to carry out rank r. INVALID_ARGUMENT: wrong, or it does not
-  // fit, with the line item and what would make it fit. And what `may_go_on`
-  // says.
+  // fit, with the line item and what would make it fit; whether others would do
+  // says IsForWorkers (proto/plan/worker_refusal.h). And what `may_go_on` says.
   virtual absl::StatusOr<CompiledJob> Compile(
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const = 0;

@@ -11,6 +11,7 @@
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/worker_refusal.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/planner/choose_backends.h"
@@ -264,7 +265,7 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
                               const std::vector<WorkerDescription>& workers,
                               const PlanOptions& options) {
   ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
-  RETURN_IF_ERROR(CheckWorkers(resolved, workers));
+  RETURN_IF_ERROR(ForWorkers(CheckWorkers(resolved, workers)));
   const std::vector<WorkerDescription> used(
       workers.begin(), workers.begin() + RanksNeeded(resolved));
   const Builder builder(used, options.may_go_on);
@@ -272,7 +273,9 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
     return builder.Build(other);
   };
   ASSIGN_OR_RETURN(Built built, BuildForMemory(resolved, used, builder, build));
-  if (options.must_fit) RETURN_IF_ERROR(CheckBuilt(built, used, build));
+  if (options.must_fit) {
+    RETURN_IF_ERROR(ForWorkers(CheckBuilt(built, used, build)));
+  }
   Plan& plan = built.plan;
   const std::string chosen_memory = plan.prediction().chosen_memory();
   if (options.must_fit && GathersUnits(plan)) {

@@ -20,8 +20,8 @@ namespace troupe {
 // workers[r] is to fill rank r; workers past the last rank are ignored.
 //
 // InvalidArgument: the job is wrong, or rank r needs more memory than
-// workers[r] has, or some workers have GPUs and others have not; begins with
-// the path of a field. FailedPrecondition: too few workers. And what
+// workers[r] has, or some workers have GPUs and others have not (IsForWorkers
+// tells these apart); begins with the path of a field. FailedPrecondition: too few workers. And what
 // `may_go_on` says.
 absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
                                  const std::vector<WorkerDescription>& workers,

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/plan/worker_refusal.h"
 #include "proto/protocol_version.h"
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/worker_table.h"
@@ -21,8 +23,10 @@ namespace troupe {
 // same, unless there is ZeRO. Refuses jobs named "wrong", and
 // those that need more memory (hidden_size, in bytes, which the ranks of a job
 // with `elastic` share) than a worker's device has. A step takes 0.1 s, which
-// these share, too, or the model's first forward_us. Of texts it refuses
-// five ranks, and heads, where there are some, that tensor does not divide.
+// these share, too, or the model's first forward_us. It may be told to refuse
+// numbers of ranks, as a newer build does with jobs of an older one. Of texts
+// it refuses five ranks, and heads, where there are some, that tensor does not
+// divide.
 class FakeCompiler final : public JobCompiler {
  public:
   absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override {
@@ -54,6 +58,10 @@ class FakeCompiler final : public JobCompiler {
     if (absl::Status asked = Ask(may_go_on); !asked.ok()) return asked;
     const int ranks = job.parallelism().data();
     CHECK_EQ(ranks, static_cast<int>(workers.size()));
+    if (refused_ranks.count(ranks) > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("parallelism.data: no plan has ", ranks, " ranks"));
+    }
     Plan plan;
     *plan.mutable_lanes() = AllLanes();
     *plan.mutable_job() = job;
@@ -75,8 +83,8 @@ class FakeCompiler final : public JobCompiler {
     for (int rank = 0; rank < ranks; ++rank) {
       for (const TierBudget& budget : workers[rank].budgets()) {
         if (budget.bytes() * shared_by < job.model().hidden_size()) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              "model.hidden_size: rank ", rank, " needs more memory"));
+          return ForWorkers(absl::InvalidArgumentError(absl::StrCat(
+              "model.hidden_size: rank ", rank, " needs more memory")));
         }
       }
       predicted.add_ranks()->set_rank(rank);
@@ -131,6 +139,8 @@ class FakeCompiler final : public JobCompiler {
     plan.mutable_groups(0)->add_carriers()->set_backend(
         absl::StrCat("of ", workers.size(), " from ", workers[0].name()));
   }
+
+  std::set<int> refused_ranks;
 
  private:
   // That all ranks hold, alike or in slices.

@@ -1,6 +1,7 @@
 // Jobs with `elastic`: what becomes of them with fewer workers than ranks, and
 // when others come.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -387,6 +388,42 @@ TEST(Elastic, AWorkerThatIsTooSmallHarmsNoJob) {
     const WorkerId late = h.Join("w3");
     EXPECT_EQ(h.status(id).state(), STARTING) << h.status(id).reason();
     EXPECT_EQ(h.Begun(late).ref().job(), id.value());
+  }
+}
+
+// No worker changes what the planner has against the job itself, but in what
+// fewer ranks may need.
+TEST(Elastic, AJobThatHasRunAndHasNoPlanAnyMoreFails) {
+  struct Case {
+    bool elastic = false;
+    std::set<int> refused_ranks;
+    JobState state;
+    std::string reason;
+  };
+  const std::string no_plan = "parallelism.data: no plan has 3 ranks";
+  const Case cases[] = {
+      {false, {3}, FAILED, no_plan},
+      {true, {2, 3}, FAILED, no_plan},
+      {true,
+       {3},
+       QUEUED,
+       "waits for workers that it fits on: model.hidden_size: rank 0 needs "
+       "more memory"}};
+  for (const Case& c : cases) {
+    RecoveryHarness h;
+    const std::vector<WorkerId> w = h.JoinMany(4);
+    JobSpec spec = RecoveringSpec(3);
+    spec.mutable_model()->set_hidden_size(c.elastic ? 2500 : 0);
+    if (c.elastic) spec.mutable_elastic()->set_min_workers(2);
+    const JobId id = h.Submit(spec);
+    h.AllReady(id, {w[0], w[1], w[2]}, 1);
+    h.AllStep(id, {w[0], w[1], w[2]}, 1);
+    h.compiler.refused_ranks = c.refused_ranks;
+    h.Leaves(id, 2, w[2]);
+    h.Commits(id, w[0], 1);
+    for (const int rank : {0, 1, 2}) h.EndsKeeping(id, rank, w[rank], {1});
+    EXPECT_EQ(h.status(id).state(), c.state) << h.status(id).reason();
+    EXPECT_EQ(h.status(id).reason(), c.reason);
   }
 }
 

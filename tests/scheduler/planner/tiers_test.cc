@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/memory.h"
+#include "proto/plan/worker_refusal.h"
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
@@ -81,9 +82,9 @@ TEST(Tiers, RefusesADiskThatAWorkerLacks) {
   }
   AddBudget(NVME, 1 << 30, workers[0]);
   EXPECT_EQ(CompilePlan(job, workers).status(),
-            absl::InvalidArgumentError(
+            ForWorkers(absl::InvalidArgumentError(
                 "memory.optimizer: worker worker-1 has no nvme tier; start it "
-                "with --nvme DIRECTORY --nvme-size BYTES, or use host"));
+                "with --nvme DIRECTORY --nvme-size BYTES, or use host")));
   AddBudget(NVME, 1 << 30, workers[1]);
   EXPECT_EQ(CompilePlan(job, workers).status(), absl::OkStatus());
 }

@@ -1,6 +1,7 @@
 #include "scheduler/service/plan_compiler.h"
 
 #include "gtest/gtest.h"
+#include "proto/plan/worker_refusal.h"
 
 namespace troupe {
 namespace {
@@ -56,6 +57,33 @@ TEST(PlanCompiler, RefusesWithThePathOfTheField) {
   EXPECT_EQ(status.message().substr(0, 16), "parallelism.data") << status;
   EXPECT_TRUE(absl::IsInvalidArgument(
       compiler.Compile(Spec(), WorkersWith(1000), {}).status()));
+}
+
+TEST(PlanCompiler, SaysWhetherOtherWorkersWouldDo) {
+  const PlanCompiler compiler;
+  const auto refusal = [&](const JobSpec& spec,
+                           const std::vector<WorkerDescription>& workers) {
+    return compiler.Compile(spec, workers, {}).status();
+  };
+  EXPECT_TRUE(IsForWorkers(refusal(Spec(), WorkersWith(1000))));
+  JobSpec automatic = Spec();
+  automatic.mutable_memory()->set_mode("auto");
+  EXPECT_TRUE(IsForWorkers(refusal(automatic, WorkersWith(1000))));
+  std::vector<WorkerDescription> mixed = WorkersWith(1 << 30);
+  mixed[0].mutable_gpu()->set_uuid("gpu");
+  EXPECT_TRUE(IsForWorkers(refusal(Spec(), mixed)));
+  JobSpec on_nvme = Spec();
+  on_nvme.mutable_memory()->set_optimizer("nvme");
+  EXPECT_TRUE(IsForWorkers(refusal(on_nvme, WorkersWith(1 << 30))));
+  // Seen when its units are cut, whoever is to have them.
+  JobSpec odd = Spec();
+  odd.mutable_parallelism()->set_data(1);
+  odd.mutable_parallelism()->set_tensor(2);
+  odd.mutable_model()->set_num_attention_heads(1);
+  ASSERT_TRUE(compiler.RanksNeeded(odd).ok());
+  const absl::Status own = refusal(odd, WorkersWith(1 << 30));
+  EXPECT_TRUE(absl::IsInvalidArgument(own)) << own;
+  EXPECT_FALSE(IsForWorkers(own)) << own;
 }
 
 }  // namespace
