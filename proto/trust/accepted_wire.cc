@@ -7,12 +7,15 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/log.h"
+#include "proto/base/status.h"
 #include "proto/trust/member_files.h"
 #include "proto/trust/openssl.h"
 #include "proto/trust/refused_peers.h"
@@ -100,11 +103,50 @@ class Encrypted final : public AcceptedWire {
   bool was_refused_ = false;  // before its handshake was done
 };
 
+// Another one after every change of the files, by whatever way.
+std::string VersionOf(const MemberFiles& files) {
+  std::string version;
+  for (const std::string& path : {files.certificate, files.key}) {
+    struct stat file = {};
+    stat(path.c_str(), &file);
+    absl::StrAppend(&version, file.st_dev, " ", file.st_ino, " ",
+                    file.st_ctim.tv_sec, " ", file.st_ctim.tv_nsec, "; ");
+  }
+  return version;
+}
+
+absl::StatusOr<OwnedContext> ContextWith(const std::string& certificates) {
+  const MemberFiles files = FilesOfMember(certificates);
+  OwnedContext context(SSL_CTX_new(TLS_server_method()));
+  if (context == nullptr ||
+      SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1 ||
+      SSL_CTX_use_certificate_chain_file(context.get(),
+                                         files.certificate.c_str()) != 1 ||
+      SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(),
+                                  SSL_FILETYPE_PEM) != 1 ||
+      SSL_CTX_check_private_key(context.get()) != 1) {
+    return absl::FailedPreconditionError(
+        OpenSslError(absl::StrCat("the certificate in ", certificates))
+            .message());
+  }
+  // A write is tried again from where its bytes lie then.
+  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  return context;
+}
+
 class OpenSslServer final : public TlsServer {
  public:
-  explicit OpenSslServer(OwnedContext context) : context_(std::move(context)) {}
+  explicit OpenSslServer(const std::string& certificates)
+      : certificates_(certificates) {}
 
-  std::unique_ptr<AcceptedWire> Accept(int socket) const override {
+  std::unique_ptr<AcceptedWire> Accept(int socket) override {
+    if (const absl::Status read = Read(); !read.ok()) {
+      if (said_ != read.message()) {
+        LogWarning(absl::StrCat(read.message(), "; the one before is shown"));
+      }
+      said_ = std::string(read.message());
+    }
     OwnedSsl ssl(SSL_new(context_.get()));
     BIO* const bio = BIO_new_socket(socket, BIO_NOCLOSE);
     SSL_set_bio(ssl.get(), bio, bio);
@@ -112,8 +154,22 @@ class OpenSslServer final : public TlsServer {
     return std::make_unique<Encrypted>(socket, std::move(ssl));
   }
 
+  // The files, where they are not those that it has. Connections keep what they
+  // began with.
+  absl::Status Read() {
+    std::string version = VersionOf(FilesOfMember(certificates_));
+    if (version == version_) return absl::OkStatus();
+    ASSIGN_OR_RETURN(context_, ContextWith(certificates_));
+    version_ = std::move(version);
+    said_.clear();
+    return absl::OkStatus();
+  }
+
  private:
-  const OwnedContext context_;
+  const std::string certificates_;
+  OwnedContext context_;
+  std::string version_;  // of the files, as they were read
+  std::string said_;     // of files that could not be used since
 };
 
 std::string PeerOf(int socket) {
@@ -162,24 +218,9 @@ std::unique_ptr<AcceptedWire> PlainWire(int socket) {
 
 absl::StatusOr<std::unique_ptr<TlsServer>> TlsServer::Create(
     const std::string& certificates) {
-  const MemberFiles files = FilesOfMember(certificates);
-  OwnedContext context(SSL_CTX_new(TLS_server_method()));
-  if (context == nullptr ||
-      SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1 ||
-      SSL_CTX_use_certificate_chain_file(context.get(),
-                                         files.certificate.c_str()) != 1 ||
-      SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(),
-                                  SSL_FILETYPE_PEM) != 1 ||
-      SSL_CTX_check_private_key(context.get()) != 1) {
-    return absl::FailedPreconditionError(
-        OpenSslError(absl::StrCat("the certificate in ", certificates))
-            .message());
-  }
-  // A write is tried again from where its bytes lie then.
-  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  return std::unique_ptr<TlsServer>(
-      std::make_unique<OpenSslServer>(std::move(context)));
+  auto server = std::make_unique<OpenSslServer>(certificates);
+  RETURN_IF_ERROR(server->Read());
+  return std::unique_ptr<TlsServer>(std::move(server));
 }
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -166,6 +167,47 @@ TEST_F(OpenDoorTest, ServesHttpsThere) {
   EXPECT_TRUE(absl::StrContains(log.Await(1, spoke), "refused a peer: 127."));
   EXPECT_EQ(log.Count("refused a peer: "), 1u);
   EXPECT_EQ(client.Get("/healthz")->status, 200) << "others are served";
+}
+
+TEST_F(OpenDoorTest, TakesANewCertificateAsItRuns) {
+  const PeerTrust trust = members_.Member(PeerRole::kScheduler);
+  const MemberFiles files = FilesOfMember(trust.certificates);
+  const MemberFiles others =
+      FilesOfMember(members_.Foreign(PeerRole::kScheduler).certificates);
+  const auto copy = [](const std::string& from, const std::string& to) {
+    std::filesystem::copy_file(
+        from, to, std::filesystem::copy_options::overwrite_existing);
+  };
+  copy(files.certificate, files.certificate + ".before");
+  copy(files.key, files.key + ".before");
+  StatusServer server(made_up_.host, metrics_, Options(trust));
+  CHECK_OK(server.Start("0.0.0.0:0"));
+  // Whether its certificate is of our authority.
+  const auto is_ours = [&](httplib::Client& client) {
+    client.set_ca_cert_path(files.authority.c_str());
+    client.enable_server_certificate_verification(true);
+    return client.Get("/healthz") != nullptr;
+  };
+  const auto ours = [&] {
+    httplib::Client client(Local(server));
+    return is_ours(client);
+  };
+  httplib::Client before(Local(server));
+  before.set_keep_alive(true);
+  EXPECT_TRUE(is_ours(before));
+  const CapturedLog log;
+  copy(others.key, files.key);
+  EXPECT_TRUE(ours()) << "a key without its certificate";
+  EXPECT_TRUE(ours());
+  const std::string of_no_use = "the certificate in ";
+  log.Await(1, of_no_use);
+  EXPECT_EQ(log.Count(of_no_use), 1u);
+  copy(others.certificate, files.certificate);
+  EXPECT_FALSE(ours()) << "the certificate of before";
+  EXPECT_TRUE(before.Get("/healthz")) << "a connection that was there";
+  copy(files.certificate + ".before", files.certificate);
+  copy(files.key + ".before", files.key);
+  EXPECT_TRUE(ours());
 }
 
 TEST_F(OpenDoorTest, WhoDoesNotFinishAHandshakeIsTold) {
