@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
@@ -38,10 +39,10 @@ void CalibrateBriefly() {
        .threads = threads,
        .device = CalibrationDevice()},
       [&] {
-        return Calibrate(*device, clock,
-                         {.compute = {.each = absl::Milliseconds(1),
-                                      .shrink = 16},
-                          .link = {.bytes = 1 << 16, .repeats = 1}});
+        return Calibrate(
+            *device, clock,
+            {.compute = {.each = absl::Milliseconds(1), .shrink = 16},
+             .link = {.bytes = 1 << 16, .repeats = 1}});
       });
   EXPECT_TRUE(calibration.ok()) << calibration.status();
 }
@@ -138,6 +139,19 @@ nlohmann::json ClusterTestBase::Describe(int job) const {
   const Outcome outcome = Troupe({"describe", std::to_string(job), "--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   return nlohmann::json::parse(outcome.out, nullptr, false);
+}
+
+void ClusterTestBase::CancelSomeStepsOn(int job) const {
+  const absl::Time end = absl::Now() + absl::Seconds(60);
+  const int64_t now = Describe(job)["steps_done"];
+  while (Describe(job)["steps_done"] < now + 50 && absl::Now() < end) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(Troupe({"cancel", std::to_string(job)}).code, 0);
+  Watch(job);
+  const nlohmann::json described = Describe(job);
+  EXPECT_EQ(described["state"], "CANCELLED") << described["reason"];
+  EXPECT_GE(described["steps_done"], now + 50);
 }
 
 pid_t ClusterTestBase::WorkerPid(const std::string& name) const {

@@ -38,6 +38,9 @@ class ClusterTestBase : public testing::Test {
   std::vector<double> Losses(const std::vector<std::string>& settings) const;
   // `troupe describe --json`.
   nlohmann::json Describe(int job) const;
+  // Cancels the job when it has done some more steps than now: so it lasts for
+  // as long as a test wants something of it, however quick the machine is.
+  void CancelSomeStepsOn(int job) const;
   // The process of the worker with this name.
   pid_t WorkerPid(const std::string& name) const;
 
