@@ -163,6 +163,8 @@ class RunControl {
   // They are a checkpoint, in time or later.
   void CopiesCommitted(Job& job, const CopiesSaved& saved, absl::Time now,
                        Actions& actions);
+  // It moves when it is stored that its newest checkpoint is there.
+  static void StoreCheckpoint(Job& job, Actions& actions);
   // Whether copies are not to be saved yet, for that failed not long ago.
   bool IsPaused(const Job& job, absl::Time now) const;
   // A disk did not take what was to be saved: not again at once.

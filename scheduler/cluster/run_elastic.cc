@@ -154,7 +154,22 @@ absl::optional<Recovery> RunControl::CopiesToSave(const Job& job) const {
 void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
   const absl::optional<Recovery> newest = CopiesToSave(job);
   if (newest.has_value()) return SaveCopiesOf(job, *newest, now, actions);
+  const bool hurries = draining_ || !job.run->cancel_why.empty();
+  if (!hurries && NewestCheckpoint(job.status) >= 0 &&
+      NewestCopies(*job.run).has_value()) {
+    return StoreCheckpoint(job, actions);
+  }
   Move(job, WhyItMoves(*job.run), now, actions);
+}
+
+// The copies stay until that is on the disk: who is scheduler next may know of
+// no checkpoint but the one before.
+void RunControl::StoreCheckpoint(Job& job, Actions& actions) {
+  CopySaving stores;
+  stores.state.set_step(NewestCheckpoint(job.status));
+  stores.commits = stores.stores = true;
+  job.run->saves_copies = std::move(stores);
+  actions.push_back(AwaitStored{job.id, job.attempt});
 }
 
 void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
@@ -245,13 +260,7 @@ void RunControl::CopiesCommitted(Job& job, const CopiesSaved& saved,
   checkpoint.set_attempt(run.attempt);
   jobs_.AddCheckpoint(job, checkpoint, now, actions);
   if (MovesOn(job)) return Move(job, WhyItMoves(run), now, actions);
-  // The copies stay until that is on the disk: who is scheduler next may know
-  // of no checkpoint but the one before.
-  CopySaving stores;
-  stores.state.set_step(checkpoint.step());
-  stores.commits = stores.stores = true;
-  run.saves_copies = std::move(stores);
-  actions.push_back(AwaitStored{job.id, job.attempt});
+  StoreCheckpoint(job, actions);
 }
 
 bool RunControl::AwaitsCopiesStored(const Job& job) {

@@ -49,6 +49,29 @@ TEST(Recovery, AJobThatIsCancelledInTheQueueSaysWhatItHasDone) {
   }
 }
 
+// Who is scheduler next may know of no checkpoint; but a full disk must not
+// hold a worker that leaves.
+TEST(Recovery, AJobThatMovesKeepsItsCopiesUntilItIsStoredThatItIsSaved) {
+  for (const bool full : {false, true}) {
+    RecoveryHarness h;
+    const std::vector<WorkerId> w = h.JoinMany(2);
+    const JobId id = h.Recovering({w[0], w[1]});
+    h.AllStep(id, w, 1);
+    h.stored_by_hand = true;
+    h.Leaves(id, 1, w[1]);
+    h.Commits(id, w[0], 1);
+    for (const int rank : {1, 0}) h.EndsKeeping(id, rank, w[rank], {1});
+    EXPECT_TRUE(h.Forgotten(w[0]).empty());
+    EXPECT_TRUE(h.Forgotten(w[1]).empty());
+    h.Stored(
+        {id, h.job(id).attempt},
+        full ? absl::ResourceExhaustedError("disk full") : absl::OkStatus());
+    EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
+    EXPECT_EQ(h.Forgotten(w[0]), std::vector<int>{1});
+    EXPECT_EQ(h.Forgotten(w[1]), std::vector<int>{1});
+  }
+}
+
 // Refused its directory, it is refused again: what lies there is another's.
 TEST(Recovery, AJobThatNeverRanHasNotRunBefore) {
   RecoveryHarness h;

@@ -1,54 +1,14 @@
 // Jobs with `elastic`: what becomes of them with fewer workers than ranks, and
 // when others come.
-#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "tests/scheduler/cluster/elastic_harness.h"
 
 namespace troupe {
 namespace {
-
-TEST(Elastic, CopiesBecomeACheckpointForFewer) {
-  Elastic h;
-  h.LoseTheLast({2});
-  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
-  EXPECT_TRUE(h.Asked(h.w[0]).empty()) << "another worker may come";
-  h.Calm();
-  ASSERT_EQ(h.Asked(h.w[0]).size(), 1);
-  const SaveCopies asked = h.Asked(h.w[0])[0];
-  EXPECT_EQ(asked.state().step(), 2);
-  EXPECT_EQ(asked.ref().attempt(), 1);
-  // All hold the same: w0 writes what w2 would have, too.
-  ASSERT_EQ(asked.copies_size(), 2);
-  EXPECT_EQ(asked.copies(0).plan().rank(), 0);
-  EXPECT_EQ(asked.copies(1).plan().rank(), 2);
-  ASSERT_EQ(h.Asked(h.w[1]).size(), 1);
-  EXPECT_EQ(h.Asked(h.w[1])[0].copies_size(), 1);
-  h.Saved(h.w[1]);
-  h.Saved(h.w[0]);
-  ASSERT_EQ(h.Asked(h.w[0]).size(), 2);
-  EXPECT_TRUE(h.Asked(h.w[0])[1].has_commits());
-  EXPECT_EQ(h.Asked(h.w[0])[1].shards_size(), 3);
-  WorkerMessage again;  // what it said of its shards
-  *again.mutable_copies_saved()->mutable_ref() = h.Asked(h.w[0])[0].ref();
-  again.mutable_copies_saved()->set_token(h.Asked(h.w[0])[0].token());
-  h.Send(h.w[0], again);
-  EXPECT_EQ(h.status(h.id).checkpoints_size(), 0);
-  h.Saved(h.w[0]);
-  EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
-  EXPECT_EQ(h.status(h.id).workers_size(), 2);
-  EXPECT_EQ(h.Begun(h.w[1]).resume(), "/c/copies");
-  EXPECT_TRUE(h.Begun(h.w[1]).ran_before());
-  EXPECT_EQ(h.Begun(h.w[1]).plan().job().parallelism().data(), 2);
-  EXPECT_EQ(h.status(h.id).restarts(), 1);
-  h.AllReady(h.id, {h.w[0], h.w[1]}, 3);
-  EXPECT_TRUE(h.Says("goes on with 2 workers after 3"));
-  EXPECT_TRUE(h.Says("with step 3"));
-}
 
 TEST(Elastic, AWorkerThatComesInTimeTakesThePlace) {
   Elastic h;
@@ -56,16 +16,6 @@ TEST(Elastic, AWorkerThatComesInTimeTakesThePlace) {
   const WorkerId late = h.Join("w3");
   EXPECT_EQ(h.Begun(late).recovery().state().step(), 2);
   EXPECT_EQ(h.Begun(late).ref().rank(), 2);
-}
-
-TEST(Elastic, AndSoDoesOneThatComesWhileCopiesAreSaved) {
-  Elastic h;
-  h.LoseTheLast({2});
-  h.Calm();
-  const WorkerId late = h.Join("w3");
-  EXPECT_EQ(h.Begun(late).recovery().state().step(), 2);
-  h.Saved(h.w[0]);  // an answer that nobody waits for
-  h.AllReady(h.id, {h.w[0], h.w[1], late}, 3);
 }
 
 TEST(Elastic, GoesOnFromTheNewestCheckpointWhereNoCopiesAreNewer) {
@@ -76,63 +26,6 @@ TEST(Elastic, GoesOnFromTheNewestCheckpointWhereNoCopiesAreNewer) {
   EXPECT_TRUE(h.Asked(h.w[0]).empty());
   EXPECT_EQ(h.status(h.id).state(), STARTING);
   EXPECT_EQ(h.Begun(h.w[0]).resume(), "/c/step-2");
-}
-
-// They are in memory still.
-TEST(Elastic, WaitsForAWorkerWhereCopiesCannotBeSaved) {
-  for (const bool late : {false, true}) {
-    Elastic h;
-    h.LoseTheLast({2});
-    h.Calm();
-    if (late) {
-      h.Pass(absl::Minutes(30) + absl::Seconds(2), h.alive());
-    } else {
-      h.Saved(h.w[1], "/c: no space");
-    }
-    EXPECT_TRUE(h.Says(
-        late ? "could not be saved: not within 30m; tried again in 1m"
-             : "could not be saved: w1 (rank 1): /c: no space; tried again"));
-    EXPECT_EQ(h.status(h.id).state(), RECOVERING);
-    h.ClearActions();
-    h.Pass(absl::Seconds(40), h.alive());
-    EXPECT_TRUE(h.Asked(h.w[0]).empty());
-    h.Pass(absl::Seconds(30), h.alive());
-    EXPECT_FALSE(h.Asked(h.w[0]).empty());
-    const WorkerId late_one = h.Join("w3");
-    EXPECT_EQ(h.Begun(late_one).recovery().state().step(), 2);
-  }
-}
-
-// Who stays keeps the same.
-TEST(Elastic, TriesAgainWhereWhoLeavesTakesNoCopiesAlong) {
-  for (const bool sliced : {false, true}) {
-    Elastic h(/*min_workers=*/1, /*zero=*/sliced ? 3 : 0);
-    h.Commits(h.id, h.w[0], 1);
-    h.Disconnect(h.w[2], "connection closed");
-    for (const int rank : {0, 1}) h.EndsKeepingPeers(h.id, rank, h.w[rank], 2);
-    h.Leaves(h.id, 1, h.w[1]);
-    h.Saved(h.w[0], "/c: no space");
-    EXPECT_EQ(h.Forgotten(h.w[1]), std::vector<int>{1});
-    EXPECT_TRUE(h.Says("could not be saved: w0 (rank 0): /c: no space"));
-    EXPECT_EQ(h.Says("/c: no space; tried again in 1m"), !sliced);
-    h.ClearActions();
-    h.Pass(absl::Minutes(1) + absl::Seconds(2), h.alive());
-    EXPECT_EQ(h.Asked(h.w[0]).empty(), sliced) << "of w1's nothing is left";
-  }
-}
-
-TEST(Elastic, AnotherLossWhileCopiesAreSavedAsksAnew) {
-  Elastic h;
-  h.LoseTheLast({2});
-  h.Calm();
-  h.Disconnect(h.w[0], "connection closed");
-  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
-  h.Calm();
-  ASSERT_EQ(h.Asked(h.w[1]).size(), 2);
-  EXPECT_EQ(h.Asked(h.w[1])[1].copies_size(), 3) << "of all ranks";
-  h.Saved(h.w[1]);
-  h.Saved(h.w[1]);
-  EXPECT_EQ(h.status(h.id).workers_size(), 1);
 }
 
 TEST(Elastic, OneThatLostAllOfItsWorkersGoesOnWithThoseThatCome) {
@@ -146,118 +39,12 @@ TEST(Elastic, OneThatLostAllOfItsWorkersGoesOnWithThoseThatCome) {
   EXPECT_EQ(h.Begun(come).ref().attempt(), 2);
 }
 
-// What it had to do is done.
-TEST(Elastic, AnotherLossDuringTheCommitChangesNothing) {
-  Elastic h;
-  h.CopiesAreWritten();
-  h.Disconnect(h.w[1], "connection closed");
-  h.Calm();
-  EXPECT_EQ(h.Asked(h.w[0]).size(), 2) << "to write, and to commit";
-  h.Saved(h.w[0]);
-  EXPECT_EQ(h.status(h.id).checkpoints_size(), 1);
-  EXPECT_EQ(h.Begun(h.w[0]).resume(), "/c/copies");
-  EXPECT_EQ(h.status(h.id).workers_size(), 1);
-}
-
-// Others could only go on from less.
-TEST(Elastic, WorkersThatComeDuringTheCommitWaitForCopiesThatAreNotLeft) {
-  for (const bool fails : {false, true}) {
-    Elastic h(/*min_workers=*/1, /*zero=*/3);
-    h.Disconnect(h.w[2], "connection closed");
-    for (const int rank : {0, 1}) h.EndsKeepingPeers(h.id, rank, h.w[rank], 2);
-    h.Calm();
-    h.Saved(h.w[1]);
-    h.Saved(h.w[0]);
-    ASSERT_TRUE(h.Asked(h.w[0]).back().has_commits());
-    h.Disconnect(h.w[1], "connection closed");
-    const WorkerId fourth = h.Join("w3");
-    const WorkerId fifth = h.Join("w4");
-    EXPECT_EQ(h.Begun(fourth).ref().job(), 0);
-    h.Saved(h.w[0], fails ? "/c: no space" : "");
-    EXPECT_EQ(h.Begun(fourth).resume(), fails ? "" : "/c/copies");
-    EXPECT_EQ(h.Begun(fifth).ref().attempt(), 2);
-  }
-}
-
-// Whoever is scheduler next may know of no checkpoint but the one before.
-TEST(Elastic, CopiesStayUntilItIsStoredThatTheyAreACheckpoint) {
-  Elastic h;
-  h.CopiesAreWritten();
-  h.stored_by_hand = true;
-  h.Saved(h.w[0]);
-  EXPECT_EQ(h.status(h.id).checkpoints_size(), 1);
-  const auto answer = [&h](const absl::Status& stored) {
-    const std::vector<AwaitStored> asked = h.All<AwaitStored>();
-    h.ClearActions();
-    for (const AwaitStored& each : asked) {
-      if (each.job == h.id) return h.Stored(each, stored);
-    }
-    ADD_FAILURE() << "the store is not asked";
-  };
-  for (int i = 0; i < 2; ++i) {
-    answer(absl::ResourceExhaustedError("disk full"));
-    EXPECT_EQ(h.status(h.id).state(), RECOVERING);
-    EXPECT_TRUE(absl::StrContains(h.status(h.id).reason(), "disk full"))
-        << h.status(h.id).reason();
-    EXPECT_TRUE(h.Forgotten(h.w[0]).empty());
-    EXPECT_TRUE(h.Forgotten(h.w[1]).empty());
-    h.Pass(absl::Seconds(2), h.alive());
-  }
-  answer(absl::OkStatus());
-  EXPECT_EQ(h.Forgotten(h.w[0]), std::vector<int>{1});
-  EXPECT_EQ(h.Forgotten(h.w[1]), std::vector<int>{1});
-  EXPECT_EQ(h.status(h.id).state(), QUEUED);
-}
-
-TEST(Elastic, ACheckpointThatIsLateIsTheJobsAllTheSame) {
-  Elastic h;
-  h.CopiesAreWritten();
-  h.Pass(absl::Minutes(30) + absl::Seconds(2), h.alive());
-  EXPECT_TRUE(h.Says("could not be saved: not within 30m"));
-  h.Saved(h.w[0]);
-  ASSERT_EQ(h.status(h.id).checkpoints_size(), 1);
-  EXPECT_EQ(h.status(h.id).checkpoints(0).step(), 2);
-  const size_t events = h.job(h.id).events.size();
-  h.Saved(h.w[0]);
-  EXPECT_EQ(h.job(h.id).events.size(), events) << "that is known";
-  h.Pass(absl::Minutes(1), h.alive());
-  EXPECT_EQ(h.Begun(h.w[0]).resume(), "/c/copies");
-}
-
-// As of one that is in time.
-TEST(Elastic, CopiesOfALateCheckpointStayUntilItIsStored) {
-  Elastic h;
-  h.CopiesAreWritten();
-  h.Pass(absl::Minutes(30) + absl::Seconds(2), h.alive());
-  h.stored_by_hand = true;
-  h.Saved(h.w[0]);
-  ASSERT_EQ(h.status(h.id).checkpoints_size(), 1);
-  h.Pass(absl::Minutes(2), h.alive());
-  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
-  EXPECT_TRUE(h.Forgotten(h.w[0]).empty());
-  EXPECT_TRUE(h.Forgotten(h.w[1]).empty());
-  h.Disconnect(h.w[1], "connection closed");
-  h.Stored({h.id, h.job(h.id).attempt});
-  EXPECT_EQ(h.Forgotten(h.w[0]), std::vector<int>{1});
-  EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
-}
-
 TEST(Elastic, WaitsForAsManyAsItNeeds) {
   Elastic h(/*min_workers=*/3);
   h.LoseTheLast({2});
   h.Calm();
   EXPECT_EQ(h.status(h.id).state(), RECOVERING);
   EXPECT_TRUE(h.Asked(h.w[0]).empty());
-}
-
-TEST(Elastic, IsCancelledWhileCopiesAreSaved) {
-  Elastic h;
-  h.LoseTheLast({2});
-  h.Calm();
-  EXPECT_TRUE(h.cluster.Cancel(h.id, h.now, h.actions).ok());
-  EXPECT_EQ(h.status(h.id).state(), CANCELLED);
-  h.Saved(h.w[0]);
-  EXPECT_EQ(h.worker(h.w[0]).state(), WorkerStatus::IDLE);
 }
 
 TEST(Elastic, BeginsWithFewerWhereThereAreNoMore) {
@@ -329,26 +116,6 @@ TEST(Elastic, OneThatCannotBeCutForFewerHoldsNobodyBack) {
             "waits for more workers: the job cannot be cut for 2");
   const JobId small = h.Submit(SpecOf(1));
   EXPECT_EQ(h.status(small).state(), STARTING) << h.status(small).reason();
-}
-
-// Then the job can go on with fewer at once, from its checkpoint.
-TEST(Elastic, APauseHoldsOnlyAsLongAsThereIsSomethingToSave) {
-  Elastic h;
-  h.Commits(h.id, h.w[0], 1);
-  h.LoseTheLast({2});
-  h.Calm();
-  h.Saved(h.w[1], "/c: no space");
-  EXPECT_TRUE(absl::StrContains(
-      h.status(h.id).reason(),
-      "or goes on with 1 workers or more when its copies are saved, which "
-      "failed and is tried again at 13:47:43 UTC; w2 (rank 2) was lost"))
-      << h.status(h.id).reason();
-  h.Disconnect(h.w[0], "connection closed");
-  h.Disconnect(h.w[1], "connection closed");
-  const WorkerId late = h.Join("w3");
-  h.Calm();
-  EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
-  EXPECT_EQ(h.Begun(late).resume(), "/c/step-1");
 }
 
 // As many workers are idle as the job has ranks; but one is too small.
