@@ -23,6 +23,7 @@ Limits MakeLimits() {
   limits.collective_min = absl::Seconds(50);
   // Workers come and go all the time.
   limits.elastic_calm = absl::Seconds(1);
+  limits.save_copies_max = absl::Seconds(20);
   return limits;
 }
 
@@ -39,7 +40,7 @@ ClusterSimulation::ClusterSimulation(uint32_t seed)
       planner_(compiler_),
       invariants_(attempts_, store_, workers_),
       recoveries_(attempts_, workers_),
-      elastics_(compiler_, attempts_, workers_) {
+      elastics_(compiler_, attempts_, store_, workers_) {
   Begin();
 }
 
@@ -99,6 +100,7 @@ void ClusterSimulation::Event() {
     BeQuiet();
   }
   if (OneIn(10)) Repeat();
+  if (OneIn(4)) AnswerLate();
 }
 
 void ClusterSimulation::EventOfWorkers() {
@@ -202,7 +204,7 @@ void ClusterSimulation::Join() {
       RegisterOf(name, absl::StrCat("host", Draw(2))), now_, actions_);
   EXPECT_EQ(id.ok(), !taken && !full) << name << ": " << id.status();
   if (!id.ok()) return;
-  workers_.try_emplace(*id, name, random_, attempts_);
+  workers_.try_emplace(*id, name, random_, attempts_, disk_);
   heard_[*id] = now_;
 }
 
@@ -414,10 +416,12 @@ void ClusterSimulation::Receive(WorkerId id) {
   if (!messages.empty()) heard_[id] = now_;
   for (const WorkerMessage& message : messages) {
     cluster_->HandleMessage(id, message, now_, actions_);
+    Deliver();
     if (message.has_heartbeat() || message.has_goodbye() ||
         message.has_leaving()) {
       continue;
     }
+    if (message.has_copies_saved()) answers_.push_back(message);
     if (past_.size() < kPastMax) past_.emplace_back();
     past_[Draw(static_cast<int>(past_.size()))] = message;
   }
@@ -444,7 +448,9 @@ void ClusterSimulation::Carry(const Action& action) {
       if (!status.ok() && !stored.anyway) return;
       // A commit of which the store may never know.
       if (!status.ok()) {
-        invariants_.Harmed(JobId(stored.send.message.done().ref().job()));
+        const int64_t job = stored.send.message.done().ref().job();
+        invariants_.Harmed(JobId(job));
+        disk_.MayForget(job);
       }
       Carry(stored.send);
     });

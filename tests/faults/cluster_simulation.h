@@ -25,6 +25,7 @@
 #include "tests/faults/elastic_invariants.h"
 #include "tests/faults/recovery_invariants.h"
 #include "tests/faults/simulated_attempt.h"
+#include "tests/faults/simulated_disk.h"
 #include "tests/faults/simulated_planner.h"
 #include "tests/faults/simulated_store.h"
 #include "tests/faults/simulated_worker.h"
@@ -90,6 +91,7 @@ class ClusterSimulation {
   void Generate();
   void StopText();
   void Repeat();
+  void AnswerLate();
   void Drain();
   void StandStill();
   void Restart();
@@ -121,6 +123,7 @@ class ClusterSimulation {
   SimulatedPlanner planner_;
   SimulatedStore store_;
   SimulatedAttempts attempts_;
+  SimulatedDisk disk_;
   SimulatedWorkers workers_;
   std::map<WorkerId, BrokenStream> cuts_;
   std::map<WorkerId, absl::Time> heard_;
@@ -130,6 +133,7 @@ class ClusterSimulation {
   std::vector<JobId> submitted_;
   std::vector<int64_t> texts_;
   std::vector<WorkerMessage> past_;
+  std::vector<WorkerMessage> answers_;  // about copies; of all questions
   ClusterInvariants invariants_;
   RecoveryInvariants recoveries_;
   ElasticInvariants elastics_;

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -124,6 +126,27 @@ void ClusterSimulation::HearOfCuts() {
   }
 }
 
+// While a worker is asked to save copies, what was answered to an earlier
+// question about the same rank comes once more.
+void ClusterSimulation::AnswerLate() {
+  std::vector<std::pair<WorkerId, WorkerMessage>> late;
+  for (const auto& [id, job] : cluster_->jobs().all()) {
+    if (job->run == nullptr || !job->run->saves_copies.has_value()) continue;
+    const CopySaving& saving = *job->run->saves_copies;
+    for (const WorkerMessage& answer : answers_) {
+      const CopiesSaved& saved = answer.copies_saved();
+      const int rank = saved.ref().rank();
+      if (JobId(saved.ref().job()) == id && saved.token() != saving.token &&
+          saving.awaited.count(rank) > 0) {
+        late.emplace_back(job->run->ranks[rank].worker, answer);
+      }
+    }
+  }
+  if (late.empty()) return;
+  const auto& [from, answer] = late[Draw(static_cast<int>(late.size()))];
+  cluster_->HandleMessage(from, answer, now_, actions_);
+}
+
 bool ClusterSimulation::IsNameTaken(const std::string& name) const {
   return std::any_of(
              cuts_.begin(), cuts_.end(),
@@ -154,6 +177,7 @@ void ClusterSimulation::Note(const Action& action) {
 bool ClusterSimulation::AtRest() const {
   for (const auto& [id, worker] : workers_) {
     if (worker.healthy() && !worker.inbox.empty()) return false;
+    if (worker.saves()) return false;
   }
   int held = 0;
   const auto& jobs = cluster_->jobs().all();

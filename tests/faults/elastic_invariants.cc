@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -151,12 +152,32 @@ void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
 // Who has died in the same event is none of the workers any more, and the
 // others have not heard yet that they may give up what they keep.
 void ElasticInvariants::OnQueued(JobId job) {
-  const auto waited = waiting_.find(job);
-  if (waited == waiting_.end()) return;
-  const std::optional<int64_t> newest = RecoveryInvariants::NewestWhole(
-      job, waited->second.seats, workers_, *waited->second.handed->plan);
-  waiting_.erase(waited);
+  const auto found = waiting_.find(job);
+  if (found == waiting_.end()) return;
+  const Waiting waited = std::move(found->second);
+  waiting_.erase(found);
+  const Plan& plan = *waited.handed->plan;
+  const std::optional<int64_t> newest =
+      RecoveryInvariants::NewestWhole(job, waited.seats, workers_, plan);
   if (newest.has_value()) left_[job] = *newest;
+  if (!waited.may_not_wait && !drains_) CheckStored(job, waited);
+}
+
+// Who leaves goes with what it keeps, where the disk does not take that.
+void ElasticInvariants::CheckStored(JobId job, const Waiting& waited) const {
+  std::vector<WorkerId> stay = waited.seats;
+  for (WorkerId& seat : stay) {
+    const auto worker = workers_.find(seat);
+    if (worker != workers_.end() && worker->second.leaves()) seat = WorkerId();
+  }
+  const std::optional<int64_t> kept = RecoveryInvariants::NewestWhole(
+      job, stay, workers_, *waited.handed->plan);
+  const auto stored = store_.jobs().find(job);
+  // Where it began it can begin without any.
+  if (!kept.has_value() || *kept == 0 || stored == store_.jobs().end()) return;
+  EXPECT_GE(NewestCheckpoint(stored->second.status), *kept)
+      << "job " << job << " gives up copies of a step of which the store knows "
+      << "no checkpoint";
 }
 
 void ElasticInvariants::Check(const Cluster& cluster) {
@@ -171,7 +192,9 @@ void ElasticInvariants::Check(const Cluster& cluster) {
     EXPECT_GE(ranks, LeastRanks(*job)) << "job " << id;
     EXPECT_LE(ranks, job->ranks_needed) << "job " << id;
     if (job->status.state() == RECOVERING && job->run->awaits_places) {
-      waiting_[id] = {job->run->handed, SeatsOf(*job->run)};
+      waiting_[id] = {
+          job->run->handed, SeatsOf(*job->run),
+          job->run->moves || !job->run->cancel_why.empty() || job->cancelled};
     }
   }
 }

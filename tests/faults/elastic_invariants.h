@@ -7,7 +7,9 @@
 //   another, and does not go on waiting where there are;
 // - what becomes a checkpoint are the newest copies that are left, and a job
 //   that waited with copies goes on from no earlier step, however many ranks it
-//   has then.
+//   has then;
+// - it keeps them until the store knows of a checkpoint that is as new, unless
+//   it may not wait, or who has them leaves.
 //
 // That a job which was well is saved before it goes on with more is seen by
 // RecoveryInvariants, as for all that move.
@@ -22,6 +24,7 @@
 #include "scheduler/cluster/cluster.h"
 #include "tests/faults/recovery_invariants.h"
 #include "tests/faults/simulated_attempt.h"
+#include "tests/faults/simulated_store.h"
 #include "tests/faults/simulated_worker.h"
 #include "tests/scheduler/cluster/fake_compiler.h"
 
@@ -32,8 +35,12 @@ class ElasticInvariants {
   // Borrows all.
   ElasticInvariants(const FakeCompiler& compiler,
                     const SimulatedAttempts& attempts,
+                    const SimulatedStore& store,
                     const std::map<WorkerId, SimulatedWorker>& workers)
-      : compiler_(compiler), attempts_(attempts), workers_(workers) {}
+      : compiler_(compiler),
+        attempts_(attempts),
+        store_(store),
+        workers_(workers) {}
 
   // Before the action is carried out.
   void OnAction(const Action& action, const Cluster& cluster);
@@ -62,6 +69,7 @@ class ElasticInvariants {
   struct Waiting {
     std::shared_ptr<const HandOut> handed;
     std::vector<WorkerId> seats;
+    bool may_not_wait = false;  // it moves, whatever is saved of it
   };
 
   // Workers that were idle at some time of the event: since then another job
@@ -70,11 +78,13 @@ class ElasticInvariants {
   void OnStart(const SendToWorker& send, const Cluster& cluster);
   void OnSaveCopies(const SaveCopies& save, const Cluster& cluster);
   void OnQueued(JobId job);
+  void CheckStored(JobId job, const Waiting& waited) const;
   // It has lost nothing since that it kept while it waited.
   void CheckGoesOn(const Job& job, int64_t after) const;
 
   const FakeCompiler& compiler_;
   const SimulatedAttempts& attempts_;
+  const SimulatedStore& store_;
   const std::map<WorkerId, SimulatedWorker>& workers_;
   bool drains_ = false;
   std::map<JobId, Waiting> waiting_;       // as they were last seen

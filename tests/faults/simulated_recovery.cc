@@ -144,37 +144,6 @@ bool SimulatedWorker::KeepCopy(absl::Time now) {
   return true;
 }
 
-// At once, and now and then its disk is full.
-void SimulatedWorker::SaveKept(const SaveCopies& request) {
-  CopiesSaved& saved = *outbox.emplace_back().mutable_copies_saved();
-  *saved.mutable_ref() = request.ref();
-  saved.set_token(request.token());
-  if (!kept_.has_value() || request.ref().attempt() != kept_->ref.attempt() ||
-      Draw(8) == 0) {
-    return saved.set_error("nothing is written");
-  }
-  const int64_t step = request.state().step();
-  for (const CopyToSave& copy : request.copies()) {
-    EXPECT_NE(kept_->copies.Find(step, copy.peer()), nullptr)
-        << name_ << " is to save the copy of step " << step << ", and keeps "
-        << KeptText();
-    saved.add_shards(
-        ShardWords(KeyOf(request.ref()), step, copy.plan().rank()));
-  }
-  if (!request.has_commits()) return;
-  const std::set<std::string> shards(request.shards().begin(),
-                                     request.shards().end());
-  SimulatedAttempt& attempt = attempts_.at(KeyOf(kept_->ref));
-  EXPECT_EQ(static_cast<int>(shards.size()), attempt.ranks)
-      << "the copies of step " << step << " are not whole";
-  const std::string path =
-      absl::StrCat("/copies/", request.token(), "/step-", step);
-  EXPECT_TRUE(attempt.from_copies.insert(path).second)
-      << path << " is committed twice";
-  saved.mutable_checkpoint()->set_step(step);
-  saved.mutable_checkpoint()->set_path(path);
-}
-
 std::string SimulatedWorker::KeptText() const {
   std::string text = kept_->ref.ShortDebugString();
   for (const SimulatedCopy& copy : kept_->copies.Whole()) {

@@ -11,8 +11,6 @@ namespace {
 
 constexpr absl::Duration kHeartbeat = absl::Seconds(1);
 constexpr absl::Duration kStopGrace = absl::Seconds(1);
-constexpr int kBytesAPiece = 10;
-
 bool Same(const RankRef& a, const RankRef& b) {
   return KeyOf(a) == KeyOf(b) && a.rank() == b.rank();
 }
@@ -76,6 +74,7 @@ void SimulatedWorker::Die() {
   seat_.reset();
   held_.reset();
   kept_.reset();
+  save_.reset();
   text_.reset();
   inbox.clear();
   outbox.clear();
@@ -84,6 +83,7 @@ void SimulatedWorker::Die() {
 void SimulatedWorker::CutOff() {
   if (held_.has_value()) held_->outbox->Detach();
   connected_ = false;
+  KeepWhatIsSaid();
   text_.reset();
   inbox.clear();
   outbox.clear();
@@ -158,6 +158,7 @@ void SimulatedWorker::SayGoodbye() {
   Lose();
   if (seat_.has_value()) seat_->attempt->gone.insert(rank());
   seat_.reset();
+  KeepWhatIsSaid();
   kept_.reset();
   text_.reset();
   inbox.clear();
@@ -186,7 +187,7 @@ void SimulatedWorker::DoOnePiece(absl::Time now) {
     return;
   }
   if (text_.has_value()) return WriteText();
-  if (!seat_.has_value()) return;
+  if (SaveKept() || !seat_.has_value()) return;
   if (now >= seat_->abort_at) {
     return End({.error = "cancelled", .stopped = true});
   }
@@ -231,6 +232,7 @@ void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
     if (message.stop().forgotten()) {
       held_->outbox->Forget();
       if (seat_.has_value()) End({.error = message.stop().reason()});
+      EndSave();
       kept_.reset();
     } else {
       held_->outbox->OnMessage(message);
@@ -259,7 +261,8 @@ void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
              Same(message.stop().ref(), kept_->ref)) {
     kept_.reset();
   }
-  if (message.has_save_copies()) SaveKept(message.save_copies());
+  if (message.stop().give_up_kept()) EndSave();
+  if (message.has_save_copies()) BeginSave(message.save_copies());
   if (!seat_.has_value()) return;
   const RankRef& ours = seat_->start.ref();
   const AttemptKey key = KeyOf(ours);
@@ -283,6 +286,7 @@ void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
     EXPECT_GT(seat_->attempt->commits[message.done().step()], 0)
         << "told of a checkpoint that nobody committed";
     if (write.has_value() && write->step == message.done().step()) {
+      Prune(write->step);
       write.reset();
     }
   }
@@ -304,6 +308,7 @@ void SimulatedWorker::ObeyStop(const StopRank& stop, absl::Time now) {
 void SimulatedWorker::TakeSeat(const Assignment& start) {
   EXPECT_FALSE(seat_.has_value()) << name_ << " was given a second rank";
   EXPECT_FALSE(text_.has_value()) << name_ << " was given a rank and a text";
+  EndSave();
   seat_ = Seat();
   seat_->start = start;
   held_ = Held{.outbox = std::make_unique<Outbox>()};
@@ -353,6 +358,7 @@ bool SimulatedWorker::BeginRank() {
   Seat& seat = *seat_;
   if (seat.ready) return false;
   if (seat.read < seat.to_read) {
+    if (seat.read == 0) CheckResume();
     seat.read += kBytesAPiece;
   } else if (!seat.introduced) {
     seat.introduced = true;
@@ -370,51 +376,13 @@ bool SimulatedWorker::BeginRank() {
     }
   } else if (seat.unmet.empty() && !Recover()) {
     seat.ready = true;
+    if (ResumesItsOwn()) Prune(seat.step);
     KeepAfter(seat.step);
     RankReady& ready = *Say().mutable_rank_ready();
     *ready.mutable_ref() = seat.start.ref();
     ready.set_first_step(seat.attempt->begins_after + 1);
   }
   return true;
-}
-
-bool SimulatedWorker::WriteShard() {
-  Seat& seat = *seat_;
-  if (!seat.write.has_value() && seat.due.has_value()) {
-    const int pieces = Draw(20) == 0 ? 600 : 1 + Draw(12);
-    seat.write = Write{.step = *seat.due, .bytes_total = pieces * kBytesAPiece};
-    seat.due.reset();
-  }
-  if (!seat.write.has_value()) return false;
-  Write& write = *seat.write;
-  const bool waits = seat.due.has_value() || seat.stops ||
-                     seat.step == seat.attempt->job.training().steps() ||
-                     !seat.attempt->job.checkpoint().background();
-  if (write.bytes < write.bytes_total) {
-    write.bytes += kBytesAPiece;
-    if (Draw(1000) == 0) {
-      Fail("the disk is full");
-      return true;
-    }
-  } else if (!write.told) {
-    write.told = true;
-    seat.attempt->shards[write.step].insert(rank());
-    CheckpointShard& shard = *Say().mutable_shard();
-    *shard.mutable_ref() = seat.start.ref();
-    shard.set_step(write.step);
-    shard.set_bytes(write.bytes_total);
-    shard.set_description(
-        ShardWords(KeyOf(seat.start.ref()), write.step, rank()));
-  } else if (write.may_commit && !write.committed) {
-    write.committed = true;
-    ++seat.attempt->commits[write.step];
-    CheckpointCommitted& committed = *Say().mutable_committed();
-    *committed.mutable_ref() = seat.start.ref();
-    committed.mutable_checkpoint()->set_step(write.step);
-    committed.mutable_checkpoint()->set_path(
-        CheckpointPath(*seat.attempt, KeyOf(seat.start.ref()), write.step));
-  }
-  return waits;
 }
 
 void SimulatedWorker::Step(absl::Time now) {

@@ -2,12 +2,12 @@
 // told, a message or a piece of work at a time. It reads what its rank starts
 // with, meets its peers through the scheduler's store, sums each step with
 // them, writes its shards at once or in the background, commits as rank 0,
-// saves and stops when it is asked to, and writes texts. Where the job recovers
-// it copies its rank's state now and then, keeps the copies after the rank's
-// end, and goes on from them when it is told to. Now and then it fails or its
-// disk is full or slow; it may hang, or be stubborn. When it is cut off from
-// its scheduler it goes on, and what it has to say waits in the outbox of a
-// real worker.
+// saves and stops when it is asked to, prunes the checkpoints that it may, and
+// writes texts. Where the job recovers it copies its rank's state now and then,
+// keeps the copies after the rank's end, saves them, and goes on from them when
+// it is told to. Now and then it fails or its disk is full or slow; it may
+// hang, or be stubborn. When it is cut off from its scheduler it goes on, and
+// what it has to say waits in the outbox of a real worker.
 #ifndef TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 #define TROUPE_TESTS_FAULTS_SIMULATED_WORKER_H_
 
@@ -23,16 +23,20 @@
 #include "proto/worker.pb.h"
 #include "tests/faults/simulated_attempt.h"
 #include "tests/faults/simulated_copies.h"
+#include "tests/faults/simulated_disk.h"
 #include "worker/service/outbox.h"
 
 namespace troupe {
 
 class SimulatedWorker {
  public:
-  // Borrows both.
+  // Borrows all.
   SimulatedWorker(std::string name, std::mt19937& random,
-                  SimulatedAttempts& attempts)
-      : name_(std::move(name)), random_(random), attempts_(attempts) {}
+                  SimulatedAttempts& attempts, SimulatedDisk& disk)
+      : name_(std::move(name)),
+        random_(random),
+        attempts_(attempts),
+        disk_(disk) {}
 
   // One piece of its work.
   void Work(absl::Time now);
@@ -73,6 +77,8 @@ class SimulatedWorker {
   const SimulatedKept* kept() const {
     return kept_.has_value() ? &*kept_ : nullptr;
   }
+  // Whether it writes what it keeps.
+  bool saves() const { return save_.has_value() && !save_->said; }
   // That it writes; 0: none.
   int64_t text() const { return text_.has_value() ? text_->request : 0; }
   // What it is at, for people who look for a fault.
@@ -115,6 +121,13 @@ class SimulatedWorker {
     std::optional<Keep> keep;
     SimulatedCopies copies;
   };
+  // Of what it keeps; as in worker/service/copies_saver.h.
+  struct Save {
+    SaveCopies request;
+    int pieces_left = 0;
+    bool said = false;
+    bool stays = false;
+  };
   struct Text {
     int64_t request = 0;
     int rank = 0;
@@ -134,6 +147,8 @@ class SimulatedWorker {
     bool stopped = false;
   };
 
+  static constexpr int kBytesAPiece = 10;
+
   int Draw(int below) { return static_cast<int>(random_() % below); }
   int rank() const { return seat_->start.ref().rank(); }
   void DoOnePiece(absl::Time now);
@@ -147,13 +162,22 @@ class SimulatedWorker {
   bool BeginRank();
   bool WriteShard();
   bool Recover();
-  // Of a rank that has ended.
-  void SaveKept(const SaveCopies& request);
+  bool SaveKept();  // of a rank that has ended
   bool KeepCopy(absl::Time now);
   void Step(absl::Time now);
   void FinishStep(const SimulatedAttempt::Sum& sum);
   void AwaitPeers(const SimulatedAttempt::Sum& sum, absl::Time now);
   bool OutOfPatience(absl::Time now) const;
+  // As many as a disk takes at a time, or one that is slow for long.
+  int PiecesToWrite();
+  void Prune(int64_t step);
+  bool ResumesItsOwn() const;
+  void CheckResume() const;
+  void BeginSave(const SaveCopies& request);
+  void EndSave();
+  void KeepWhatIsSaid();
+  void AnswerSave(const std::string& error);
+  void FillSaved(CopiesSaved& saved);
   bool MakesCopies() const;
   void KeepAfter(int64_t step);
   void TakeKept();
@@ -175,6 +199,7 @@ class SimulatedWorker {
   const std::string name_;
   std::mt19937& random_;
   SimulatedAttempts& attempts_;
+  SimulatedDisk& disk_;
   bool hangs_ = false;
   bool stubborn_ = false;
   bool leaving_ = false;
@@ -185,6 +210,7 @@ class SimulatedWorker {
   std::optional<Held> held_;
   std::optional<Seat> seat_;
   std::optional<SimulatedKept> kept_;
+  std::optional<Save> save_;
   std::optional<Text> text_;
 };
 
