@@ -12,13 +12,14 @@ namespace troupe::cuda {
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
+constexpr int64_t kThreadsForRowMax = 512;
+
 // How many threads a row of this many elements keeps busy.
 inline int ThreadsForRow(int64_t columns, int per_thread) {
-  constexpr int64_t kThreadsMax = 512;
   const int64_t threads = (columns + per_thread - 1) / per_thread;
   const int64_t warps = (threads + kWarp - 1) / kWarp;
   return static_cast<int>(
-      std::clamp<int64_t>(warps * kWarp, kWarp, kThreadsMax));
+      std::clamp<int64_t>(warps * kWarp, kWarp, kThreadsForRowMax));
 }
 
 // Of all lanes of a warp; the same in each.

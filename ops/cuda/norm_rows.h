@@ -5,6 +5,7 @@
 #ifndef TROUPE_OPS_CUDA_NORM_ROWS_H_
 #define TROUPE_OPS_CUDA_NORM_ROWS_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ops/cuda/block.h"
@@ -143,10 +144,14 @@ __global__ void NormKernel(RawNorm<T> a) {
   }
 }
 
-// One block for each row; the kernel keeps `kept_rows` of them.
+// One block for each row, of which it keeps `kept_rows`: with as many threads
+// as have equally many packs of it each.
 template <typename T>
 LaunchShape NormShape(int64_t rows, int64_t n, int kept_rows) {
-  const int threads = ThreadsForRow(n, kPack<T>);
+  constexpr int k = kPack<T>;
+  const int64_t turns = std::max<int64_t>(
+      1, (n + int64_t{kThreadsForRowMax} * k - 1) / (kThreadsForRowMax * k));
+  const int threads = ThreadsForRow(n, static_cast<int>(turns * k));
   return {
       .grid = dim3(static_cast<unsigned>(rows)),
       .block = dim3(threads),
