@@ -15,10 +15,6 @@ namespace {
 using Ids = CudnnAttentionIds;
 using Strides = CudnnAttentionShape::Strides;
 
-// Its kernels go so far on all generations, in both directions.
-constexpr int64_t kHeadDimMax = 128;
-constexpr int64_t kHeadDimMultiple = 8;
-
 template <typename Args>
 int64_t HeadDimOf(const Args& args) {
   return args.q.dim(2) / args.heads;
@@ -51,7 +47,8 @@ bool Suits(const Args& args) {
   const int64_t q_length = args.q.dim(1), kv_length = args.k.dim(1);
   return args.q.dtype() != DType::kF32 && args.dropout.probability == 0 &&
          args.logsumexp.defined() && args.q.dim(0) > 0 && q_length > 1 &&
-         head_dim % kHeadDimMultiple == 0 && head_dim <= kHeadDimMax &&
+         head_dim % kCudnnHeadDimMultiple == 0 &&
+         head_dim <= kCudnnHeadDimMax &&
          IsWhole(args.part, q_length, kv_length) &&
          Aligned({&args.q, &args.k, &args.v, &args.o});
 }
@@ -127,6 +124,12 @@ GpuAttentionShape WorkOf(const AttentionBackwardArgs& args) {
           .q_length = args.q.dim(1),
           .kv_length = args.k.dim(1),
           .head_dim = HeadDimOf(args)};
+}
+
+// Of the sums of rows, which lie beside cuDNN's workspace.
+int64_t DeltaBytes(const GpuAttentionShape& call) {
+  return call.samples * call.heads * call.q_length *
+         static_cast<int64_t>(sizeof(float));
 }
 
 // The samples from `sample` on, and of each the heads that read the keys from
@@ -219,7 +222,8 @@ bool AttentionBackwardByCudnn(CudaDevice& cuda,
   if (call.samples == 0) return false;
   const CudnnPlan* const plan =
       Plan(cuda, BackwardShapeOf(PartOf(args, call, 0, 0)));
-  if (plan == nullptr || plan->workspace_bytes > GpuAttentionWorkBytes(call)) {
+  if (plan == nullptr ||
+      plan->workspace_bytes + DeltaBytes(call) > GpuAttentionWorkBytes(call)) {
     return false;
   }
   for (int64_t sample = 0; sample < args.q.dim(0); sample += call.samples) {

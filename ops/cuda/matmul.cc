@@ -12,6 +12,7 @@
 #include "ops/cuda/scratch.h"
 #include "ops/gelu.h"
 #include "ops/reduce.h"
+#include "proto/base/gpu_limits.h"
 
 namespace troupe::cuda {
 namespace {
@@ -95,19 +96,21 @@ bool SideBySide(const MatMulArgs& args, ProductDim dim) {
                                 : !args.transpose_a || args.transpose_b);
 }
 
-constexpr int64_t kWhole = 8;  // narrow elements that 16 bytes hold
+constexpr int64_t kWhole = kGpuVectorElements;
 
-// Whether the dim is the rows of a matrix of more elements than 32 bits count,
-// as some of cuBLASLt's kernels do.
+// Whether it has more elements, gaps included, than 32 bits count, as some of
+// cuBLASLt's kernels do.
+bool IsTooLarge(const Tensor& t) {
+  return t.defined() &&
+         t.rows() * t.RowStride() > std::numeric_limits<int32_t>::max();
+}
+
 bool HasTooManyRows(const MatMulArgs& args, ProductDim dim) {
-  const auto too_many = [](const Tensor& t) {
-    return t.rows() * t.RowStride() > std::numeric_limits<int32_t>::max();
-  };
   const ProductDim of_a = args.transpose_a ? ProductDim::kK : ProductDim::kM;
   const ProductDim of_b = args.transpose_b ? ProductDim::kN : ProductDim::kK;
-  return (dim == of_a && too_many(args.a)) ||
-         (dim == of_b && too_many(args.b)) ||
-         (dim == ProductDim::kM && too_many(args.c));
+  return (dim == of_a && IsTooLarge(args.a)) ||
+         (dim == of_b && IsTooLarge(args.b)) ||
+         (dim == ProductDim::kM && IsTooLarge(args.c));
 }
 
 // Of narrow elements cuBLASLt's fast kernels want each dim that lies side by
@@ -118,13 +121,16 @@ int64_t WholeVectors(const MatMulArgs& args, ProductDim dim) {
   const int64_t length = LengthOf(args, dim);
   const int64_t whole = length / kWhole * kWhole;
   const auto aligned = [](const Tensor& t) {
-    return t.RowStride() % kWhole == 0 &&
+    return (t.rows() == 1 || t.RowStride() % kWhole == 0) &&
            reinterpret_cast<uintptr_t>(t.raw()) % 16 == 0;
   };
   const bool cuts = args.a.dtype() != DType::kF32 && whole != length &&
                     whole >= kLeast && SideBySide(args, dim) &&
                     aligned(args.a) && aligned(args.b) && aligned(args.c);
-  return cuts ? whole : 0;
+  // What is added to a narrow c would be rounded twice.
+  const bool rounds =
+      dim == ProductDim::kK && args.accumulate && args.c.dtype() != DType::kF32;
+  return cuts && !rounds ? whole : 0;
 }
 
 // Where the product is cut in two along the dim; 0: nowhere.
@@ -133,17 +139,36 @@ int64_t CutAt(const MatMulArgs& args, ProductDim dim) {
   return half > 0 && HasTooManyRows(args, dim) ? half : WholeVectors(args, dim);
 }
 
+void PlainProduct(CudaDevice& cuda, const MatMulArgs& args);
+
+// A sum over what lies before the cut and what lies behind it: in f32, rounded
+// once, where c is written and not added to.
+void SumOfParts(CudaDevice& cuda, const MatMulArgs& args, int64_t cut) {
+  const bool sums_first = args.c.dtype() != DType::kF32 && !args.accumulate;
+  const Scratch sums(cuda, sums_first ? args.c.elements() * sizeof(float) : 0);
+  MatMulArgs whole = args;
+  if (sums_first) {
+    whole.c = Tensor(sums.as<float>(), DType::kF32,
+                     {args.c.rows(), args.c.columns()});
+  }
+  if (cuda.failed()) return;
+  PlainProduct(cuda, PartOf(whole, ProductDim::kK, 0, cut));
+  MatMulArgs rest =
+      PartOf(whole, ProductDim::kK, cut, LengthOf(args, ProductDim::kK));
+  rest.accumulate = true;
+  PlainProduct(cuda, rest);
+  if (sums_first) cuda::Copy(cuda, {.x = whole.c, .y = Matrix(args.c)});
+}
+
 void PlainProduct(CudaDevice& cuda, const MatMulArgs& args) {
-  for (const ProductDim dim :
-       {ProductDim::kM, ProductDim::kN, ProductDim::kK}) {
+  if (const int64_t cut = CutAt(args, ProductDim::kK); cut > 0) {
+    return SumOfParts(cuda, args, cut);
+  }
+  for (const ProductDim dim : {ProductDim::kM, ProductDim::kN}) {
     const int64_t cut = CutAt(args, dim);
     if (cut == 0) continue;
-    // The few that are no whole vector first: where c has their sum, it is the
-    // small one that is rounded on the way.
-    PlainProduct(cuda, PartOf(args, dim, cut, LengthOf(args, dim)));
-    MatMulArgs rest = PartOf(args, dim, 0, cut);
-    rest.accumulate |= dim == ProductDim::kK;
-    return PlainProduct(cuda, rest);
+    PlainProduct(cuda, PartOf(args, dim, 0, cut));
+    return PlainProduct(cuda, PartOf(args, dim, cut, LengthOf(args, dim)));
   }
   if (Multiply(cuda, args, nullptr) || cuda.failed()) return;
   cuda.Check(absl::InternalError(
@@ -164,10 +189,19 @@ bool FusesGelu(const CudaDevice& cuda, const Tensor& c, const Tensor& beside) {
          c.columns() % 8 == 0 && aligned;
 }
 
+// Whether its matrices are such as need no cut, of which only a plain product
+// is in two.
+bool IsOnePiece(const MatMulArgs& args) {
+  return !IsTooLarge(args.a) && !IsTooLarge(args.b) && !IsTooLarge(args.c) &&
+         !IsTooLarge(args.residual) && !IsTooLarge(args.gelu_input) &&
+         !IsTooLarge(args.pre_activation);
+}
+
 // All in one pass over c, where there is a kernel for it. A GELU's input is
 // always stored, in scratch memory where the caller does not keep it, so that
 // the same kernel computes the same numbers for both.
 bool Fused(CudaDevice& cuda, const MatMulArgs& args) {
+  if (!IsOnePiece(args)) return false;
   if (args.bias.defined() && args.c.dtype() != args.a.dtype()) return false;
   if (args.activation == Activation::kNone) {
     return Multiply(cuda, args, nullptr);
@@ -181,7 +215,7 @@ bool Fused(CudaDevice& cuda, const MatMulArgs& args) {
 }
 
 void ProductBySlope(CudaDevice& cuda, const MatMulArgs& args) {
-  if (FusesGelu(cuda, args.c, args.gelu_input) &&
+  if (IsOnePiece(args) && FusesGelu(cuda, args.c, args.gelu_input) &&
       Multiply(cuda, args, nullptr)) {
     return;
   }
@@ -195,7 +229,7 @@ void ProductBySlope(CudaDevice& cuda, const MatMulArgs& args) {
 // In one, where cuBLASLt has a kernel for it; else the product, then the sum.
 void ProductPlusResidual(CudaDevice& cuda, const MatMulArgs& args) {
   const bool one_type = args.c.dtype() == args.a.dtype();
-  if (one_type && Multiply(cuda, args, nullptr)) return;
+  if (one_type && IsOnePiece(args) && Multiply(cuda, args, nullptr)) return;
   if (cuda.failed()) return;
   MatMulArgs product = args;
   product.residual = Tensor();

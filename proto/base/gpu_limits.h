@@ -14,9 +14,18 @@ inline constexpr int kGpuHeadDimMax = 256;
 // What matrix products have to work in, for each thread that multiplies.
 inline constexpr int64_t kGpuProductWorkspaceBytes = int64_t{32} << 20;
 
+// Elements of bf16 or fp16 in a vector of 16 bytes: what products want dims to
+// be multiples of.
+inline constexpr int kGpuVectorElements = 8;
+
 // Rows that the gradient of a token table adds up at once, one by one; what
 // goes on from there has partial sums of its own in f32.
 inline constexpr int kGpuEmbeddingPieceRows = 64;
+
+// Columns of a head that cuDNN's attention takes, on all generations, in both
+// directions.
+inline constexpr int kCudnnHeadDimMax = 128;
+inline constexpr int kCudnnHeadDimMultiple = 8;
 
 // What cuDNN's backward of attention may take in one call. It keeps the
 // gradients of all scores, as it gives the same bits each time only so, and a
@@ -46,14 +55,20 @@ constexpr int64_t GpuAttentionWorkBytes(const GpuAttentionShape& shape) {
                               ? 2 * shape.kv_length * shape.head_dim * kNarrow
                               : 0;
   return shape.samples * shape.heads *
-             (rows * columns * kNarrow + shape.q_length * kF32 + by_head) +
+             (rows * columns * kNarrow + 2 * shape.q_length * kF32 + by_head) +
          kOther;
 }
 
 // One of the equal calls into which a backward is cut, so that none takes more
 // than the bound: along the samples, and where one is too much along its heads
-// of keys, each with all that read it. No samples: it is too much even so.
+// of keys, each with all that read it. No samples: it is too much even so, or
+// nothing that cuDNN's kernels take.
 constexpr GpuAttentionShape GpuAttentionCall(const GpuAttentionShape& whole) {
+  if (whole.samples == 0 || whole.q_length <= 1 ||
+      whole.head_dim > kCudnnHeadDimMax ||
+      whole.head_dim % kCudnnHeadDimMultiple != 0) {
+    return {};
+  }
   const int64_t sharing = whole.heads / whole.kv_heads;
   const auto fits = [&](int64_t samples, int64_t kv_heads) {
     GpuAttentionShape call = whole;

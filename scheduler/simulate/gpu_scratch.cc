@@ -46,6 +46,15 @@ int64_t BytesOfAttention(const OpView& op, const TrainingSpec& training) {
   return call.samples == 0 ? own : std::max(own, GpuAttentionWorkBytes(call));
 }
 
+// Where the columns of y are no whole vectors, the gradient of x is a sum of
+// two parts, in f32.
+int64_t BytesOfSumsInParts(const OpView& op) {
+  const TensorSpec& x = op.input("x");
+  const bool in_parts =
+      x.dtype() != F32 && ColumnsOf(op.output("y")) % kGpuVectorElements != 0;
+  return in_parts ? ElementsOf(x) * kF32Bytes : 0;
+}
+
 // What a kernel takes; a biased product only where its sums are not those of
 // the type that is multiplied.
 int64_t BytesOfKernel(const OpView& op, const TrainingSpec& training) {
@@ -74,10 +83,12 @@ int64_t BytesOfKernel(const OpView& op, const TrainingSpec& training) {
       return ElementsOf(op.output("y")) * kF32Bytes;
     case Op::LINEAR:
     case Op::PRODUCT: {
-      if (!op.op().linear().bias()) return 0;
       const TensorSpec& y = op.output("y");
       const int64_t product = y.dtype() == F32 ? 0 : ElementsOf(y) * kF32Bytes;
-      return std::max(product, sums_of_rows(ColumnsOf(y)));
+      const int64_t biased = op.op().linear().bias()
+                                 ? std::max(product, sums_of_rows(ColumnsOf(y)))
+                                 : 0;
+      return std::max(biased, BytesOfSumsInParts(op));
     }
     default:
       return 0;
