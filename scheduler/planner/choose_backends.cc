@@ -25,7 +25,8 @@ bool ShareMemory(const std::vector<WorkerDescription>& workers,
          });
 }
 
-// Whether NCCL would refuse to join them.
+// Whether NCCL refuses to join them, as far as workers say: of a host it joins
+// no two ranks of one GPU.
 bool ShareAGpu(const std::vector<WorkerDescription>& workers,
                const Ranks& ranks) {
   std::set<std::pair<std::string, std::string>> gpus;

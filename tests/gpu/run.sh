@@ -4,8 +4,9 @@
 #   troupe-gpu/run.sh [--seconds N] [--out DIR] [--only "tests cluster bench"]
 #
 #   1. the tests of kernels, streams, communicators and whole training runs;
-#   2. a scheduler and several workers that share the GPU, beside one worker on
-#      it, and that beside a CPU: the losses of a job must be the same;
+#   2. a scheduler and several workers that share the GPU, through the host and by
+#      NCCL, beside one worker on it, and that beside a CPU: the losses of a job
+#      must be the same, also where a worker is killed;
 #   3. training steps beside PyTorch's, where `python3` (or PYTHON) has one.
 #
 # Ends with a table in Markdown, which DIR/table.md has too, within N seconds
@@ -102,7 +103,9 @@ if wanted cluster; then
   ours timeout --kill-after=10 "$limit" "$python" "$here/cluster.py" \
     --bin "$here/bin" --work "$out/cluster" --rows "$rows" \
     --seconds $((limit - 10))
-  grep -q '^cluster' "$rows" || row cluster "losses" "FAILED: it was not done"
+  code=$?
+  [ "$code" = 0 ] || grep -q '^cluster.*FAILED' "$rows" ||
+    row cluster "all of it" "FAILED: ended with $code"
 fi
 if wanted bench; then
   XDG_CACHE_HOME=$out/.cache \
