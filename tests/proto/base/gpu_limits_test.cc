@@ -37,8 +37,16 @@ TEST(GpuAttentionCall, OfSomeHeadsWhereASampleIsTooMuch) {
   EXPECT_EQ(GpuAttentionCall(Shape(1, 16384, 32, 8, 128)).samples, 0);
 }
 
+TEST(GpuAttentionCall, IsNoneOfWhatCudnnDoesNotTake) {
+  EXPECT_EQ(GpuAttentionCall(Shape(2, 128, 4, 4, 128)).samples, 2);
+  EXPECT_EQ(GpuAttentionCall(Shape(2, 128, 4, 4, 136)).samples, 0);
+  EXPECT_EQ(GpuAttentionCall(Shape(2, 128, 4, 4, 60)).samples, 0);
+  EXPECT_EQ(GpuAttentionCall(Shape(2, 1, 4, 4, 64)).samples, 0);
+  EXPECT_EQ(GpuAttentionCall(Shape(0, 128, 4, 4, 64)).samples, 0);
+}
+
 TEST(GpuAttentionCall, StaysBelowTheBound) {
-  for (const int64_t length : {1, 100, 1024, 3000, 8192, 16384}) {
+  for (const int64_t length : {2, 100, 1024, 3000, 8192, 16384}) {
     for (const int64_t kv_heads : {1, 2, 6, 12}) {
       const GpuAttentionShape whole = Shape(6, length, 12, kv_heads, 64);
       const GpuAttentionShape call = GpuAttentionCall(whole);

@@ -38,9 +38,9 @@ TEST(CalibrateGpu, IsKeptByTheGpusName) {
       << GpuCalibrationFile("NVIDIA H200");
   Gpu gpu;
   gpu.set_name("NVIDIA H200");
-  EXPECT_EQ(GpuCalibrationDevice(gpu), "cuda NVIDIA H200, no cuDNN, v4");
+  EXPECT_EQ(GpuCalibrationDevice(gpu), "cuda NVIDIA H200, no cuDNN, v5");
   gpu.set_cudnn_version("9.19.0");
-  EXPECT_EQ(GpuCalibrationDevice(gpu), "cuda NVIDIA H200, cuDNN 9.19.0, v4");
+  EXPECT_EQ(GpuCalibrationDevice(gpu), "cuda NVIDIA H200, cuDNN 9.19.0, v5");
 }
 
 }  // namespace
