@@ -27,14 +27,30 @@ constexpr int64_t kColdBytes = 512 << 20;
 // Raise it where other things are measured, or in another way.
 constexpr int kVersion = 5;
 
+// A linear layer: x [rows, in], y [rows, out].
+struct LinearSize {
+  int64_t rows, in, out;
+};
+
+// Behind those of compute_rate.cc, which a GPU is done with in the time of a
+// launch: micro-batches of many tokens, through models narrow and wide and a
+// vocabulary, up to what reaches the peak.
+constexpr LinearSize kLinears[] = {{4096, 2048, 2048}, {16384, 768, 768},
+                                   {16384, 768, 3072}, {16384, 3072, 768},
+                                   {8192, 768, 16384}, {8192, 2048, 2048},
+                                   {8192, 2048, 5632}, {8192, 5632, 2048},
+                                   {8192, 4096, 4096}, {8192, 8192, 8192}};
+
 struct ProductSize {
   int64_t m, n, k;
 };
 
-// Behind those of compute_rate.cc: from what a middle-sized block has to what
-// reaches the peak.
-constexpr ProductSize kProducts[] = {
-    {4096, 2048, 2048}, {8192, 4096, 4096}, {8192, 8192, 8192}};
+ProductSize SizeOf(const LinearSize& linear, ProductForm form) {
+  const auto& [rows, in, out] = linear;
+  if (form == PLAIN) return {.m = rows, .n = out, .k = in};
+  if (form == TRANSPOSED) return {.m = rows, .n = in, .k = out};
+  return {.m = in, .n = out, .k = rows};
+}
 
 // Where the operands lie, one behind the other.
 struct Room {
@@ -101,18 +117,24 @@ MatmulRate MeasureProduct(Device& device, const Clock& clock,
 absl::Status MeasureLargeProducts(Device& device, const Clock& clock,
                                   const ComputeRateOptions& options,
                                   Calibration& calibration) {
+  constexpr ProductForm kForms[] = {PLAIN, TRANSPOSED, GRADIENT};
   size_t bytes = 0;
-  for (const ProductSize& size : kProducts) {
-    const size_t elements = size.m * size.k + size.k * size.n + size.m * size.n;
-    bytes = std::max(bytes, elements * sizeof(float) / options.shrink + 4096);
+  for (const LinearSize& linear : kLinears) {
+    for (const ProductForm form : kForms) {
+      const ProductSize size = SizeOf(linear, form);
+      // A narrow matrix, and as f32 what it is drawn as.
+      const size_t elements =
+          size.m * size.k + size.k * size.n + size.m * size.n * 3 / 2;
+      bytes = std::max(bytes, elements * sizeof(float) / options.shrink + 4096);
+    }
   }
   ASSIGN_OR_RETURN(void* memory, device.Allocate(bytes));
   const Room room = {.begin = static_cast<char*>(memory), .bytes = bytes};
   for (const ElementType type : MeasuredTypes(device)) {
-    for (const ProductSize& size : kProducts) {
-      for (const ProductForm form : {PLAIN, TRANSPOSED, GRADIENT}) {
-        *calibration.add_matmul() =
-            MeasureProduct(device, clock, options, room, size, form, type);
+    for (const LinearSize& linear : kLinears) {
+      for (const ProductForm form : kForms) {
+        *calibration.add_matmul() = MeasureProduct(
+            device, clock, options, room, SizeOf(linear, form), form, type);
       }
     }
   }
