@@ -16,7 +16,7 @@ TEST(CalibrateGpu, AddsProductsThatFillAGpu) {
   const RealClock clock;
   const absl::StatusOr<Calibration> calibration =
       CalibrateGpu(device, clock,
-                   {.compute = {.each = absl::Milliseconds(1), .shrink = 128},
+                   {.compute = {.each = absl::Milliseconds(1), .shrink = 64},
                     .link = {.bytes = 1 << 16, .repeats = 1}});
   ASSERT_TRUE(calibration.ok()) << calibration.status();
   std::map<ElementType, int64_t> largest;
@@ -25,7 +25,7 @@ TEST(CalibrateGpu, AddsProductsThatFillAGpu) {
     int64_t& of_type = largest[rate.dtype()];
     of_type = std::max(of_type, rate.m() * rate.n() * rate.k());
   }
-  constexpr int64_t kLargest = int64_t{64} * 64 * 64;
+  constexpr int64_t kLargest = int64_t{128} * 128 * 128;
   EXPECT_EQ(largest, (std::map<ElementType, int64_t>{
                          {F32, kLargest}, {BF16, kLargest}, {F16, kLargest}}));
   EXPECT_GT(calibration->attention_size(), 0);
