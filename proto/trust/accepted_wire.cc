@@ -14,10 +14,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "proto/trust/member_files.h"
 #include "proto/trust/openssl.h"
+#include "proto/trust/peer_role.h"
 #include "proto/trust/refused_peers.h"
 
 namespace troupe {
@@ -109,8 +111,8 @@ std::string VersionOf(const MemberFiles& files) {
   for (const std::string& path : {files.certificate, files.key}) {
     struct stat file = {};
     stat(path.c_str(), &file);
-    absl::StrAppend(&version, file.st_dev, " ", file.st_ino, " ",
-                    file.st_ctim.tv_sec, " ", file.st_ctim.tv_nsec, "; ");
+    absl::StrAppend(&version, file.st_dev, " ", file.st_ino, " ", file.st_size,
+                    " ", file.st_ctim.tv_sec, " ", file.st_ctim.tv_nsec, "; ");
   }
   return version;
 }
@@ -118,6 +120,11 @@ std::string VersionOf(const MemberFiles& files) {
 absl::StatusOr<OwnedContext> ContextWith(const std::string& certificates) {
   const MemberFiles files = FilesOfMember(certificates);
   OwnedContext context(SSL_CTX_new(TLS_server_method()));
+  // Nobody is asked for the password of a key.
+  if (context != nullptr) {
+    SSL_CTX_set_default_passwd_cb_userdata(context.get(),
+                                           const_cast<char*>(""));
+  }
   if (context == nullptr ||
       SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1 ||
       SSL_CTX_use_certificate_chain_file(context.get(),
@@ -159,6 +166,8 @@ class OpenSslServer final : public TlsServer {
   absl::Status Read() {
     std::string version = VersionOf(FilesOfMember(certificates_));
     if (version == version_) return absl::OkStatus();
+    RETURN_IF_ERROR(
+        CheckMemberFiles(certificates_, PeerRole::kScheduler, absl::Now()));
     ASSIGN_OR_RETURN(context_, ContextWith(certificates_));
     version_ = std::move(version);
     said_.clear();

@@ -57,14 +57,14 @@ class AcceptedWire {
 
 std::unique_ptr<AcceptedWire> PlainWire(int socket);
 
-// TLS 1.3 as a server, with the certificate of a member; clients show none. The
-// handshake is done while the wire is read. Who does not come through it is a
-// line in the log (refused_peers.h). A certificate and key that are exchanged
-// are shown to the next connection; where they do not fit, the log says so, and
-// those before are.
+// TLS 1.3 as a server, with the certificate of a scheduler; clients show none.
+// The handshake is done while the wire is read. Who does not come through it is
+// a line in the log (refused_peers.h). A certificate and key that are exchanged
+// are shown to the next connection; where CheckMemberFiles has something
+// against them, the log says so, and those before are.
 class TlsServer {
  public:
-  // FailedPrecondition, with OpenSSL's words: the files are of no use.
+  // The errors of CheckMemberFiles; FailedPrecondition, with OpenSSL's words.
   static absl::StatusOr<std::unique_ptr<TlsServer>> Create(
       const std::string& certificates);
   virtual ~TlsServer() = default;

@@ -193,6 +193,15 @@ void Cluster::Stored(JobId id, int32_t attempt, const absl::Status& stored,
   if (again || !stored.ok()) Schedule(now, actions);
 }
 
+void Cluster::NotStored(Job& job, absl::Time now, Actions& actions) {
+  if (runs_.AwaitsStore(job)) {
+    runs_.NotStored(job, WaitsForStore(store_), now, actions);
+  } else {
+    runs_.CopiesStored(job, store_, now, actions);
+    Schedule(now, actions);  // it may have no worker left to set free
+  }
+}
+
 void Cluster::AskTheStore(absl::Time now, Actions& actions) {
   if (store_.ok() || store_will_tell_) return;
   if (now - store_asked_ < limits_.store_retry) return;
@@ -291,7 +300,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
   for (const JobId id : runs_.Unstored(now)) {
     store_ = absl::DeadlineExceededError(absl::StrCat(
         "it has not answered for ", absl::FormatDuration(limits_.start_max)));
-    runs_.NotStored(*jobs_.Find(id), WaitsForStore(store_), now, actions);
+    NotStored(*jobs_.Find(id), now, actions);
   }
   for (StuckWorker& stuck : runs_.Tick(now, actions)) {
     lost.push_back(std::move(stuck));

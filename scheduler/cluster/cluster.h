@@ -181,6 +181,8 @@ class Cluster {
   void AskToWiden(absl::Time now, Actions& actions);
   void Widen(Job& job, const Compilation& compilation,
              const CompileOutcome& outcome, absl::Time now, Actions& actions);
+  // The store has not taken, or not in time, what the job waits for.
+  void NotStored(Job& job, absl::Time now, Actions& actions);
   // Asks again, now and then, whether the store can be written.
   void AskTheStore(absl::Time now, Actions& actions);
   void ForgivePause(absl::Time now);

@@ -55,7 +55,10 @@ void Cluster::Refuse(Job& job, const Compilation& compilation,
   const bool asks_again = job.spec.has_elastic() && !compilation.elastic &&
                           !compilation.narrows &&
                           absl::IsInvalidArgument(refusal);
-  if (!compilation.elastic && !has_run && !asks_again) {
+  // Of fewer ranks than it has, and of all of them as well.
+  const bool of_all = absl::IsInvalidArgument(refusal) &&
+                      !IsForWorkers(refusal) && !compilation.imagined.empty();
+  if (of_all || (!compilation.elastic && !has_run && !asks_again)) {
     return jobs_.SetState(job, FAILED, std::string(refusal.message()), now,
                           actions);
   }
@@ -233,6 +236,9 @@ void Cluster::AskToCompile(Job& job, absl::Time now, Actions& actions) {
     asked = ElasticCompilation(
         compiler_.Narrower(job.spec, MostOfOneKind(candidates)), compiler_,
         candidates, /*more_than=*/0);
+    if (job.status.started_unix_ms() != 0) {
+      AddImagined(job.spec, compiler_, candidates, asked);
+    }
   } else {
     asked = CompilationFor(job.spec, job.ranks_needed, workers_);
     if (narrows) AddNarrower(compiler_, workers_, asked);

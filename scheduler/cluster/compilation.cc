@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "proto/plan/worker_refusal.h"
 #include "scheduler/cluster/placement.h"
 
@@ -37,6 +38,22 @@ class Choices {
   absl::flat_hash_map<const Worker*, std::shared_ptr<const WorkerDescription>>
       descriptions_;
 };
+
+// On workers like these, as many as it takes.
+Choice Imagined(const JobSpec& spec, const std::vector<const Worker*>& alike,
+                int needed) {
+  Choice choice;
+  choice.spec = spec;
+  for (int rank = 0; rank < needed; ++rank) {
+    const Worker& like = *alike[rank % alike.size()];
+    auto worker =
+        std::make_shared<WorkerDescription>(like.status.description());
+    worker->set_name(absl::StrCat("like ", like.name(), ", ", rank));
+    if (worker->has_gpu()) worker->mutable_gpu()->set_uuid(worker->name());
+    choice.workers.push_back(std::move(worker));
+  }
+  return choice;
+}
 
 // Who carries a job out with fewer ranks: those that placement prefers, and
 // those with the most memory where that is more.
@@ -92,7 +109,10 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
         compiler.Compile(choice.spec, DescriptionsOf(choice), may_go_on);
     if (!compiled.ok()) {
       if (!absl::IsInvalidArgument(compiled.status())) {
-        return {.refusal = compiled.status()};  // it took too long
+        // It took too long; what is known by then is not forgotten.
+        const bool known = best.fits() || IsForWorkers(best.refusal);
+        if (known && absl::IsDeadlineExceeded(compiled.status())) break;
+        return {.refusal = compiled.status()};
       }
       if (IsForWorkers(compiled.status()) || !IsForWorkers(best.refusal)) {
         best.refusal = compiled.status();
@@ -114,6 +134,27 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
   return best;
 }
 
+bool IsForItself(const absl::Status& refusal) {
+  return absl::IsInvalidArgument(refusal) && !IsForWorkers(refusal);
+}
+
+// Of a job whose choices are refused so: whether more workers would do.
+absl::Status RefusalOfMore(const JobCompiler& compiler,
+                           const Compilation& compilation,
+                           const absl::Status& refusal,
+                           const MayGoOn& may_go_on) {
+  if (compilation.imagined.empty() || !IsForItself(refusal)) return refusal;
+  absl::Status of_all;
+  for (const Choice& choice : compilation.imagined) {
+    const absl::Status refused =
+        compiler.Compile(choice.spec, DescriptionsOf(choice), may_go_on)
+            .status();
+    if (!IsForItself(refused)) return ForWorkers(refusal);
+    if (of_all.ok()) of_all = refused;
+  }
+  return of_all;
+}
+
 CompileOutcome CompileBest(const JobCompiler& compiler,
                            const Compilation& compilation,
                            const MayGoOn& may_go_on) {
@@ -129,7 +170,10 @@ CompileOutcome CompileBest(const JobCompiler& compiler,
         return tried;
       }
       if (!tried.refusal.ok() && !absl::IsInvalidArgument(tried.refusal)) {
-        return tried;  // planning was ended
+        // Planning was ended; that others would do is known all the same.
+        const bool known =
+            IsForWorkers(refusal) && absl::IsDeadlineExceeded(tried.refusal);
+        return {.refusal = known ? refusal : tried.refusal};
       }
       // Where other workers would do for fewer ranks, the job may wait for
       // them.
@@ -139,7 +183,7 @@ CompileOutcome CompileBest(const JobCompiler& compiler,
       }
     }
   }
-  return {.refusal = refusal};
+  return {.refusal = RefusalOfMore(compiler, compilation, refusal, may_go_on)};
 }
 
 CompileOutcome ExplainFirst(const JobCompiler& compiler,
@@ -233,6 +277,21 @@ void AddNarrower(const JobCompiler& compiler, const WorkerTable& workers,
     for (Choice& choice : narrower.choices) {
       choice.idle = idle;
       compilation.narrower.push_back(std::move(choice));
+    }
+  }
+}
+
+void AddImagined(const JobSpec& spec, const JobCompiler& compiler,
+                 const std::vector<const Worker*>& candidates,
+                 Compilation& compilation) {
+  const int all = compiler.RanksNeeded(spec).value_or(0);
+  std::vector<JobSpec> ways = compiler.Narrower(spec, all - 1);
+  ways.insert(ways.begin(), spec);
+  for (const auto& alike : OfOneKind(candidates, /*needed=*/1)) {
+    for (const JobSpec& way : ways) {
+      const int needed = compiler.RanksNeeded(way).value_or(0);
+      if (needed <= static_cast<int>(alike.size())) continue;
+      compilation.imagined.push_back(Imagined(way, alike, needed));
     }
   }
 }

@@ -38,6 +38,8 @@ struct Compilation {
   bool narrows = false;  // has those, if there are any
   int64_t changes = 0;   // WorkerTable::changes() at its making
   bool explain = false;  // asked for in place of a plan
+  // Elastic, where a refusal of the job itself is to end it (AddImagined).
+  std::vector<Choice> imagined;
   // For other ranks than the job needs, or for more than it runs on: where none
   // of the choices does, that is no refusal of the job.
   bool elastic = false;
@@ -76,6 +78,14 @@ Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
 // workers that are idle, and of all that are alive. So a worker that is too
 // small, or of another kind, harms no job that has enough others.
 void AddNarrower(const JobCompiler& compiler, const WorkerTable& workers,
+                 Compilation& compilation);
+
+// For an elastic compilation of a job that has run: for as many ranks as there
+// are not workers for, all of them first, on workers like the candidates. Where
+// the planner has something against the job itself with these, too, as with all
+// choices, no workers that come would change that.
+void AddImagined(const JobSpec& spec, const JobCompiler& compiler,
+                 const std::vector<const Worker*>& candidates,
                  Compilation& compilation);
 
 // Tries the choices in turn: the next where one has too little memory. Of those

@@ -60,6 +60,7 @@ struct Job {
   // Since when it stands still, until it goes on: InfinitePast where it does
   // not, and where only the scheduler before this one may know.
   absl::Time stands_since = absl::InfinitePast();
+  bool stands_longer = false;    // since before this scheduler's time
   std::deque<StepRecord> steps;  // ascending; the newest of them
   StepSeries series;             // of all of them
   int64_t steps_since_thinned = 0;

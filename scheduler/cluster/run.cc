@@ -87,6 +87,7 @@ void Run::Forgive(absl::Duration time, absl::Time now) {
         &stopping_since, &late.said, &late.looked}) {
     forgive(*since);
   }
+  if (saves_copies.has_value()) forgive(saves_copies->since);
   for (RankSeat& seat : ranks) forgive(seat.heard);
   for (RankReport& report : reports) {
     forgive(report.heard);

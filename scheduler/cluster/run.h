@@ -87,6 +87,7 @@ struct CopySaving {
   std::vector<std::string> shards;
   bool commits = false;  // all are written, and one of them commits
   bool stores = false;   // it has, and that is to be stored
+  bool refused = false;  // which the store could not, and is asked again
 };
 
 struct Run {

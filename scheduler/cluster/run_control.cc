@@ -273,10 +273,13 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
     SayRecovered(job, now, actions);
   } else if (job.stands_since != absl::InfinitePast()) {
     SayMoved(job, now, actions);
-  } else if (seat.step > 0 || job.status.steps_done() > 0) {
-    jobs_.AddEvent(
-        job, absl::StrCat("resumed after step ", seat.step, RunAgain(job)), now,
-        actions);
+  } else {
+    if (seat.step > 0 || job.status.steps_done() > 0) {
+      jobs_.AddEvent(
+          job, absl::StrCat("resumed after step ", seat.step, RunAgain(job)),
+          now, actions);
+    }
+    GoOn(job, now, actions);
   }
 }
 

@@ -113,7 +113,8 @@ class RunControl {
   // Time in which no rank could be heard: no job's wait counts it.
   void Forgive(absl::Duration time, absl::Time now);
 
-  // The jobs that have waited for the store for as long as a start may take.
+  // The jobs that have waited for the store for as long as a start may take:
+  // AwaitsStore or AwaitsCopiesStored.
   std::vector<JobId> Unstored(absl::Time now) const;
 
   // Fails jobs that do not start or hang; the workers that do not let go.
@@ -164,7 +165,7 @@ class RunControl {
   void CopiesCommitted(Job& job, const CopiesSaved& saved, absl::Time now,
                        Actions& actions);
   // It moves when it is stored that its newest checkpoint is there.
-  static void StoreCheckpoint(Job& job, Actions& actions);
+  void StoreCheckpoint(Job& job, absl::Time now, Actions& actions);
   // Whether copies are not to be saved yet, for that failed not long ago.
   bool IsPaused(const Job& job, absl::Time now) const;
   // A disk did not take what was to be saved: not again at once.

@@ -157,19 +157,26 @@ void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
   const bool hurries = draining_ || !job.run->cancel_why.empty();
   if (!hurries && NewestCheckpoint(job.status) >= 0 &&
       NewestCopies(*job.run).has_value()) {
-    return StoreCheckpoint(job, actions);
+    return StoreCheckpoint(job, now, actions);
   }
   Move(job, WhyItMoves(*job.run), now, actions);
 }
 
 // The copies stay until that is on the disk: who is scheduler next may know of
 // no checkpoint but the one before.
-void RunControl::StoreCheckpoint(Job& job, Actions& actions) {
+void RunControl::StoreCheckpoint(Job& job, absl::Time now, Actions& actions) {
   CopySaving stores;
+  stores.since = now;
   stores.state.set_step(NewestCheckpoint(job.status));
   stores.commits = stores.stores = true;
   job.run->saves_copies = std::move(stores);
   actions.push_back(AwaitStored{job.id, job.attempt});
+  jobs_.SetWaitReason(
+      job,
+      absl::StrCat("waits until it is stored that the checkpoint of step ",
+                   NewestCheckpoint(job.status), " is there; ",
+                   WhyItMoves(*job.run)),
+      actions);
 }
 
 void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
@@ -228,8 +235,9 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
       rank >= static_cast<int>(run.ranks.size())) {
     return;
   }
-  if (!run.saves_copies.has_value()) {
-    // It was given up, and is there all the same.
+  if (!run.saves_copies.has_value() ||
+      run.saves_copies->token != saved.token()) {
+    // It was given up, and is there all the same; another may be stored now.
     if (saved.has_checkpoint()) CopiesCommitted(*job, saved, now, actions);
     return;
   }
@@ -260,7 +268,7 @@ void RunControl::CopiesCommitted(Job& job, const CopiesSaved& saved,
   checkpoint.set_attempt(run.attempt);
   jobs_.AddCheckpoint(job, checkpoint, now, actions);
   if (MovesOn(job)) return Move(job, WhyItMoves(run), now, actions);
-  StoreCheckpoint(job, actions);
+  StoreCheckpoint(job, now, actions);
 }
 
 bool RunControl::AwaitsCopiesStored(const Job& job) {
@@ -274,8 +282,12 @@ void RunControl::CopiesStored(Job& job, const absl::Status& stored,
   if (stored.ok() || MovesOn(job)) {
     return Move(job, WhyItMoves(*job.run), now, actions);
   }
-  job.run->store_asked = now;
+  // Who leaves has no more to give: the checkpoint is on the workers' disk.
+  job.run->store_asked = job.run->saves_copies->since = now;
+  job.run->saves_copies->refused = true;
+  LetLeave(job, actions);
   jobs_.SetWaitReason(job, WaitsForStore(stored), actions);
+  TakePlaces(job, now, actions);
 }
 
 // By one that reads the job's data, if one is left: the checkpoint says what it

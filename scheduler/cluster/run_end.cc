@@ -221,6 +221,11 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
     }
     return;
   }
+  // Nobody has heard of it, and others may do.
+  if (blame == Blame::kWorkerLost && job.status.state() == STARTING &&
+      AwaitsStore(job) && !MayRecover(job)) {
+    return Withdraw(job, cause, now, actions);
+  }
   const bool better = job.run->Explain(blame, cause);
   const bool moves = std::exchange(job.run->moves, false);
   if (moves) {
@@ -338,9 +343,11 @@ std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
 std::vector<JobId> RunControl::Unstored(absl::Time now) const {
   std::vector<JobId> unstored;
   for (const auto& [id, job] : jobs_.all()) {
-    if (AwaitsStore(*job) && now - job->run->started > limits_.start_max) {
-      unstored.push_back(id);
-    }
+    const bool starts = AwaitsStore(*job);
+    if (!starts && !AwaitsCopiesStored(*job)) continue;
+    const absl::Time since =
+        starts ? job->run->started : job->run->saves_copies->since;
+    if (now - since > limits_.start_max) unstored.push_back(id);
   }
   return unstored;
 }

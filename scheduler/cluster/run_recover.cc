@@ -58,6 +58,7 @@ bool RunControl::MayBeginAgain(const Job& job) const {
 }
 
 void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
+  StandStill(job);
   CloseSteps(job, *job.run, -1, actions);
   job.status.set_restarts(job.status.restarts() + 1);
   BackToQueue(job,
@@ -190,10 +191,10 @@ std::string RunControl::OrGoesOnWith(const Job& job, absl::Time now) const {
 }
 
 // What of the copies is not left is about to be in a checkpoint; and who leaves
-// keeps its own until it is stored that they are.
+// keeps its own until it is stored that they are, or the store cannot.
 bool RunControl::AwaitsCommit(const Run& run, bool leave) {
   const CopySaving& saving = *run.saves_copies;
-  if (saving.stores) return leave;
+  if (saving.stores) return leave && !saving.refused;
   if (!saving.commits) return false;
   const absl::optional<Recovery> newest = NewestCopies(run);
   return !newest.has_value() || newest->state().step() < saving.state.step();
@@ -324,11 +325,13 @@ void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
 // Since the first run that ended so, where others followed that were not ready.
 void RunControl::StandStill(Job& job) {
   const Run& run = *job.run;
-  if (job.stands_since != absl::InfinitePast() || run.stopped_before) return;
-  job.stands_since = run.stopping_since;
+  if (job.stands_since != absl::InfinitePast()) return;
+  job.stands_longer |= run.stopped_before;
+  if (!job.stands_longer) job.stands_since = run.stopping_since;
 }
 
 void RunControl::GoOn(Job& job, absl::Time now, Actions& actions) {
+  job.stands_longer = false;
   const absl::Time since =
       std::exchange(job.stands_since, absl::InfinitePast());
   if (since == absl::InfinitePast()) return;

@@ -468,6 +468,7 @@ void ClusterSimulation::Carry(const Action& action) {
       cluster_->Stored(start.job, start.attempt, stored, now_, actions_);
     });
   }
+      elastics_.Stored(start.job, stored);
 }
 
 void ClusterSimulation::WriteStore(bool fails) {

@@ -64,8 +64,11 @@ void ElasticInvariants::OnAction(const Action& action, const Cluster& cluster) {
     }
   } else if (const auto* job = std::get_if<PersistJob>(&action)) {
     if (job->row->status.state() == QUEUED) {
-      OnQueued(JobId(job->row->status.id()));
+      OnQueued(**cluster.FindJob(JobId(job->row->status.id())));
     }
+  } else if (const auto* ask = std::get_if<AwaitStored>(&action)) {
+    const auto asked = cluster.FindJob(ask->job);
+    if (asked.ok()) asked_[ask->job] = NewestCheckpoint((*asked)->status);
   }
 }
 
@@ -103,16 +106,19 @@ void ElasticInvariants::OnStart(const SendToWorker& send,
   widened_ += ranks > ranks_before;
 }
 
+bool ElasticInvariants::GaveUpCopies(const Job& job) {
+  return std::any_of(
+      job.events.begin(), job.events.end(), [](const JobEvent& event) {
+        return absl::StrContains(event.text(), "could not be saved") &&
+               !absl::StrContains(event.text(), "tried again in ");
+      });
+}
+
 void ElasticInvariants::CheckGoesOn(const Job& job, int64_t after) const {
   const auto left = left_.find(job.id);
-  if (left == left_.end()) return;
+  if (left == left_.end() || GaveUpCopies(job)) return;
   std::string events;
   for (const JobEvent& event : job.events) {
-    // It was not to wait until they can be saved.
-    if (absl::StrContains(event.text(), "could not be saved") &&
-        !absl::StrContains(event.text(), "tried again in ")) {
-      return;
-    }
     absl::StrAppend(&events, "\n", event.unix_ms(), " ", event.text());
   }
   EXPECT_GE(after, left->second)
@@ -151,16 +157,28 @@ void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
 
 // Who has died in the same event is none of the workers any more, and the
 // others have not heard yet that they may give up what they keep.
-void ElasticInvariants::OnQueued(JobId job) {
-  const auto found = waiting_.find(job);
+void ElasticInvariants::OnQueued(const Job& job) {
+  const auto found = waiting_.find(job.id);
   if (found == waiting_.end()) return;
   const Waiting waited = std::move(found->second);
   waiting_.erase(found);
   const Plan& plan = *waited.handed->plan;
   const std::optional<int64_t> newest =
-      RecoveryInvariants::NewestWhole(job, waited.seats, workers_, plan);
-  if (newest.has_value()) left_[job] = *newest;
-  if (!waited.may_not_wait && !drains_) CheckStored(job, waited);
+      RecoveryInvariants::NewestWhole(job.id, waited.seats, workers_, plan);
+  if (newest.has_value()) left_[job.id] = *newest;
+  if (waited.may_not_wait || drains_) return;
+  if (!waited.moves || !GaveUpCopies(job)) CheckStored(job.id, waited);
+}
+
+void ElasticInvariants::Stored(JobId job, const absl::Status& stored) {
+  if (stored.ok()) {
+    const auto asked = asked_.find(job);
+    if (asked != asked_.end()) known_[job] = asked->second;
+    return;
+  }
+  const auto waits = waiting_.find(job);
+  if (waits != waiting_.end())
+    waits->second.may_not_wait |= waits->second.moves;
 }
 
 // Who leaves goes with what it keeps, where the disk does not take that.
@@ -172,12 +190,12 @@ void ElasticInvariants::CheckStored(JobId job, const Waiting& waited) const {
   }
   const std::optional<int64_t> kept = RecoveryInvariants::NewestWhole(
       job, stay, workers_, *waited.handed->plan);
-  const auto stored = store_.jobs().find(job);
   // Where it began it can begin without any.
-  if (!kept.has_value() || *kept == 0 || stored == store_.jobs().end()) return;
-  EXPECT_GE(NewestCheckpoint(stored->second.status), *kept)
-      << "job " << job << " gives up copies of a step of which the store knows "
-      << "no checkpoint";
+  if (!kept.has_value() || *kept == 0) return;
+  const auto known = known_.find(job);
+  EXPECT_GE(known == known_.end() ? -1 : known->second, *kept)
+      << "job " << job << " gives up copies of a step of which the store has "
+      << "not said that it knows a checkpoint";
 }
 
 void ElasticInvariants::Check(const Cluster& cluster) {
@@ -191,10 +209,11 @@ void ElasticInvariants::Check(const Cluster& cluster) {
     const int ranks = static_cast<int>(job->run->ranks.size());
     EXPECT_GE(ranks, LeastRanks(*job)) << "job " << id;
     EXPECT_LE(ranks, job->ranks_needed) << "job " << id;
-    if (job->status.state() == RECOVERING && job->run->awaits_places) {
-      waiting_[id] = {
-          job->run->handed, SeatsOf(*job->run),
-          job->run->moves || !job->run->cancel_why.empty() || job->cancelled};
+    if (job->status.state() == RECOVERING &&
+        (job->run->awaits_places || job->run->moves)) {
+      waiting_[id] = {job->run->handed, SeatsOf(*job->run),
+                      !job->run->cancel_why.empty() || job->cancelled,
+                      job->run->moves};
     }
   }
 }
@@ -215,6 +234,11 @@ void ElasticInvariants::Restarted() {
   drains_ = false;
   waiting_.clear();
   left_.clear();
+  asked_.clear();
+  known_.clear();
+  for (const auto& [id, row] : store_.jobs()) {
+    known_[id] = NewestCheckpoint(row.status);
+  }
 }
 
 }  // namespace troupe

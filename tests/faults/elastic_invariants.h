@@ -8,8 +8,8 @@
 // - what becomes a checkpoint are the newest copies that are left, and a job
 //   that waited with copies goes on from no earlier step, however many ranks it
 //   has then;
-// - it keeps them until the store knows of a checkpoint that is as new, unless
-//   it may not wait, or who has them leaves.
+// - it keeps them until the store has said that it knows of a checkpoint that
+//   is as new, unless it may not wait, or who has them leaves.
 //
 // That a job which was well is saved before it goes on with more is seen by
 // RecoveryInvariants, as for all that move.
@@ -46,6 +46,8 @@ class ElasticInvariants {
   void OnAction(const Action& action, const Cluster& cluster);
   // After every event.
   void Check(const Cluster& cluster);
+  // What AwaitStored is answered, before the cluster hears of it.
+  void Stored(JobId job, const absl::Status& stored);
   // When nothing happens any more.
   void CheckAtRest(const Cluster& cluster, absl::Time now) const;
 
@@ -69,7 +71,8 @@ class ElasticInvariants {
   struct Waiting {
     std::shared_ptr<const HandOut> handed;
     std::vector<WorkerId> seats;
-    bool may_not_wait = false;  // it moves, whatever is saved of it
+    bool may_not_wait = false;  // whatever is saved of it
+    bool moves = false;         // or where something could not be
   };
 
   // Workers that were idle at some time of the event: since then another job
@@ -77,8 +80,10 @@ class ElasticInvariants {
   int IdleInTheEvent(const Cluster& cluster) const;
   void OnStart(const SendToWorker& send, const Cluster& cluster);
   void OnSaveCopies(const SaveCopies& save, const Cluster& cluster);
-  void OnQueued(JobId job);
+  void OnQueued(const Job& job);
   void CheckStored(JobId job, const Waiting& waited) const;
+  // Whether it was not to wait until they can be saved.
+  static bool GaveUpCopies(const Job& job);
   // It has lost nothing since that it kept while it waited.
   void CheckGoesOn(const Job& job, int64_t after) const;
 
@@ -91,6 +96,9 @@ class ElasticInvariants {
   std::map<WorkerId, int64_t> busy_with_;  // jobs, before the event
   std::map<JobId, int64_t> left_;  // copies of this step, as it was queued
   std::map<JobId, int32_t> seen_;  // the last attempt that was handed out
+  // The newest checkpoints: of which the store was asked, and has said so.
+  std::map<JobId, int64_t> asked_;
+  std::map<JobId, int64_t> known_;
   int narrowed_ = 0;
   int widened_ = 0;
 };

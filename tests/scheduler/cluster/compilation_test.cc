@@ -192,5 +192,38 @@ TEST(Compilation, SaysWhyItWasEnded) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(outcome.refusal));
 }
 
+// Where others would do, that is more than that there was no time for more.
+TEST(Compilation, ThatOthersWouldDoIsSaidWherePlanningForFewerIsEnded) {
+  struct Case {
+    absl::Status ended;
+    int plans = 1;  // before that
+    bool refused_itself = false;
+    absl::StatusCode code;
+  };
+  const absl::Status too_long = absl::DeadlineExceededError("too long");
+  const Case cases[] = {
+      {too_long, 1, false, absl::StatusCode::kInvalidArgument},
+      {too_long, 2, false, absl::StatusCode::kInvalidArgument},
+      {too_long, 1, true, absl::StatusCode::kDeadlineExceeded},
+      {absl::CancelledError("nobody waits"), 1, false,
+       absl::StatusCode::kCancelled}};
+  for (const Case& c : cases) {
+    FakeCompiler compiler;
+    Workers workers;
+    for (const char* name : {"a", "b", "c"}) workers.Add(name);
+    JobSpec spec = SpecOf(3);
+    spec.mutable_elastic()->set_min_workers(1);
+    spec.mutable_model()->set_hidden_size(5000);
+    if (c.refused_itself) compiler.refused_ranks = {3};
+    Compilation asked = CompilationFor(spec, 3, workers.table);
+    AddNarrower(compiler, workers.table, asked);
+    int planned = 0;
+    const CompileOutcome outcome = CompileFirstFit(compiler, asked, [&] {
+      return ++planned > c.plans ? c.ended : absl::OkStatus();
+    });
+    EXPECT_EQ(outcome.refusal.code(), c.code) << outcome.refusal;
+  }
+}
+
 }  // namespace
 }  // namespace troupe

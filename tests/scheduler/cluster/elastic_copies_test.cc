@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "scheduler/cluster/run_control.h"
 #include "tests/scheduler/cluster/elastic_harness.h"
 
 namespace troupe {
@@ -168,16 +169,8 @@ TEST(Elastic, CopiesStayUntilItIsStoredThatTheyAreACheckpoint) {
   h.stored_by_hand = true;
   h.Saved(h.w[0]);
   EXPECT_EQ(h.status(h.id).checkpoints_size(), 1);
-  const auto answer = [&h](const absl::Status& stored) {
-    const std::vector<AwaitStored> asked = h.All<AwaitStored>();
-    h.ClearActions();
-    for (const AwaitStored& each : asked) {
-      if (each.job == h.id) return h.Stored(each, stored);
-    }
-    ADD_FAILURE() << "the store is not asked";
-  };
   for (int i = 0; i < 2; ++i) {
-    answer(absl::ResourceExhaustedError("disk full"));
+    h.StoreAnswers(absl::ResourceExhaustedError("disk full"));
     EXPECT_EQ(h.status(h.id).state(), RECOVERING);
     EXPECT_TRUE(absl::StrContains(h.status(h.id).reason(), "disk full"))
         << h.status(h.id).reason();
@@ -185,10 +178,44 @@ TEST(Elastic, CopiesStayUntilItIsStoredThatTheyAreACheckpoint) {
     EXPECT_TRUE(h.Forgotten(h.w[1]).empty());
     h.Pass(absl::Seconds(2), h.alive());
   }
-  answer(absl::OkStatus());
+  h.StoreAnswers(absl::OkStatus());
   EXPECT_EQ(h.Forgotten(h.w[0]), std::vector<int>{1});
   EXPECT_EQ(h.Forgotten(h.w[1]), std::vector<int>{1});
   EXPECT_EQ(h.status(h.id).state(), QUEUED);
+}
+
+// What it keeps is on the workers' disk.
+TEST(Elastic, WhoLeavesDoesNotWaitForAStoreThatIsFull) {
+  for (const bool copies : {true, false}) {
+    for (const bool leaves_first : {true, false}) {
+      Elastic h;
+      if (copies) {
+        h.CopiesAreWritten();
+        h.stored_by_hand = true;
+        h.Saved(h.w[0]);
+      } else {
+        h.Commits(h.id, h.w[0], 2);
+        h.stored_by_hand = true;
+        h.LoseTheLast({2});
+        h.Calm();
+      }
+      if (leaves_first) {
+        h.Leaves(h.id, 1, h.w[1]);
+        EXPECT_TRUE(h.Forgotten(h.w[1]).empty()) << "it may be stored soon";
+      }
+      h.StoreAnswers(absl::ResourceExhaustedError("disk full"));
+      if (!leaves_first) h.Leaves(h.id, 1, h.w[1]);
+      EXPECT_EQ(h.Forgotten(h.w[1]), std::vector<int>{1}) << copies;
+      EXPECT_TRUE(h.Forgotten(h.w[0]).empty()) << "it may stay";
+      EXPECT_TRUE(absl::StrContains(h.status(h.id).reason(), "disk full"))
+          << h.status(h.id).reason();
+      h.SaysGoodbye(h.w[1]);
+      h.Pass(absl::Seconds(2), h.alive());
+      h.StoreAnswers(absl::OkStatus());
+      EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
+      EXPECT_EQ(h.Forgotten(h.w[0]), std::vector<int>{1});
+    }
+  }
 }
 
 TEST(Elastic, ACheckpointThatIsLateIsTheJobsAllTheSame) {
@@ -224,6 +251,30 @@ TEST(Elastic, CopiesOfALateCheckpointStayUntilItIsStored) {
   EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
 }
 
+// It is newer than that of which the store is asked.
+TEST(Elastic, ACheckpointIsTheJobsWhileAnotherIsStored) {
+  Elastic h;
+  h.Commits(h.id, h.w[0], 1);
+  h.Disconnect(h.w[2], "connection closed");
+  h.EndsKeeping(h.id, 0, h.w[0], {1});
+  h.EndsKeeping(h.id, 1, h.w[1], {2});
+  h.Calm();
+  h.Saved(h.w[1]);
+  ASSERT_TRUE(h.Asked(h.w[0]).back().has_commits());
+  h.Pass(absl::Minutes(30) + absl::Seconds(2), h.alive());
+  EXPECT_TRUE(h.Says("could not be saved: not within 30m"));
+  h.stored_by_hand = true;
+  h.Disconnect(h.w[1], "connection closed");
+  h.Calm();
+  ASSERT_TRUE(RunControl::AwaitsCopiesStored(h.job(h.id)));
+  h.Saved(h.w[0]);
+  ASSERT_EQ(h.status(h.id).checkpoints_size(), 2);
+  EXPECT_EQ(h.status(h.id).checkpoints(1).step(), 2);
+  EXPECT_TRUE(RunControl::AwaitsCopiesStored(h.job(h.id)));
+  h.StoreAnswers(absl::OkStatus());
+  EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
+}
+
 TEST(Elastic, IsCancelledWhileCopiesAreSaved) {
   Elastic h;
   h.LoseTheLast({2});
@@ -252,6 +303,31 @@ TEST(Elastic, APauseHoldsOnlyAsLongAsThereIsSomethingToSave) {
   h.Calm();
   EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
   EXPECT_EQ(h.Begun(late).resume(), "/c/step-1");
+}
+
+// As of one that takes nothing, and says so.
+TEST(Elastic, AStoreThatDoesNotAnswerIsNamed) {
+  Elastic h;
+  h.Commits(h.id, h.w[0], 2);
+  h.stored_by_hand = true;
+  h.LoseTheLast({2});
+  h.Calm();
+  EXPECT_EQ(h.status(h.id).reason(),
+            "waits until it is stored that the checkpoint of step 2 is there; "
+            "w2 (rank 2) was lost in step 3: connection closed");
+  h.Leaves(h.id, 1, h.w[1]);
+  h.Pass(Limits().start_max - absl::Seconds(2), h.alive());
+  EXPECT_TRUE(h.Forgotten(h.w[1]).empty());
+  h.Pass(absl::Seconds(4), h.alive());
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  EXPECT_EQ(h.status(h.id).reason(),
+            "waits until the scheduler can write its store again: it has not "
+            "answered for 5m");
+  EXPECT_EQ(h.Forgotten(h.w[1]), std::vector<int>{1});
+  h.SaysGoodbye(h.w[1]);
+  h.Pass(2 * Limits().start_max, h.alive());
+  h.StoreAnswers(absl::OkStatus());
+  EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "gtest/gtest.h"
 #include "tests/scheduler/cluster/recovery_harness.h"
 
 namespace troupe {
@@ -51,6 +52,15 @@ struct Elastic : RecoveryHarness {
     Saved(w[1]);
     Saved(w[0]);
     CHECK(Asked(w[0]).back().has_commits());
+  }
+  // What it was asked about the job. REQUIRES: stored_by_hand.
+  void StoreAnswers(const absl::Status& stored) {
+    const std::vector<AwaitStored> asked = All<AwaitStored>();
+    ClearActions();
+    for (const AwaitStored& each : asked) {
+      if (each.job == id) return Stored(each, stored);
+    }
+    ADD_FAILURE() << "the store is not asked";
   }
   std::vector<WorkerId> alive() const {
     std::vector<WorkerId> ids;

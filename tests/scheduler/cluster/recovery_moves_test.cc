@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "tests/scheduler/cluster/recovery_harness.h"
 
@@ -70,6 +71,27 @@ TEST(Recovery, AJobThatMovesKeepsItsCopiesUntilItIsStoredThatItIsSaved) {
     EXPECT_EQ(h.Forgotten(w[0]), std::vector<int>{1});
     EXPECT_EQ(h.Forgotten(w[1]), std::vector<int>{1});
   }
+}
+
+// What it saves is a checkpoint, whatever becomes of the scheduler's disk.
+TEST(Recovery, AJobThatMovesDoesNotWaitForAStoreThatDoesNotAnswer) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(2);
+  const JobId id = h.Recovering(w);
+  h.AllStep(id, w, 1);
+  h.stored_by_hand = true;
+  h.Leaves(id, 1, w[1]);
+  h.Commits(id, w[0], 1);
+  for (const int rank : {1, 0}) h.EndsKeeping(id, rank, w[rank], {1});
+  EXPECT_TRUE(absl::StrContains(
+      h.status(id).reason(),
+      "waits until it is stored that the checkpoint of step 1 is there; w1 "
+      "(rank 1) was asked to end"))
+      << h.status(id).reason();
+  h.Pass(Limits().start_max + absl::Seconds(2), w);
+  EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
+  EXPECT_EQ(h.Forgotten(w[0]), std::vector<int>{1});
+  EXPECT_EQ(h.Forgotten(w[1]), std::vector<int>{1});
 }
 
 // Refused its directory, it is refused again: what lies there is another's.

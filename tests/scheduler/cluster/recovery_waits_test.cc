@@ -274,6 +274,34 @@ TEST(RecoveryWaits, WhoLeavesAJobHasAPlaceInTheNext) {
   }
 }
 
+// Of a start that is not stored nobody has heard: others may do.
+TEST(RecoveryWaits, AJobWithoutRecoveryIsQueuedAgainInThatPlace) {
+  for (const bool lost : {false, true}) {
+    Waiting h;
+    const JobId next = h.Submit(SpecOf(1));
+    h.stored_by_hand = true;
+    EXPECT_TRUE(h.cluster.Cancel(h.id, h.now, h.actions).ok());
+    h.Tick(absl::Seconds(1));
+    ASSERT_EQ(h.worker(h.w[0]).job(), next.value());
+    if (lost) {
+      h.Disconnect(h.w[0], "connection closed");
+    } else {
+      h.Leaves(h.id, 0, h.w[0]);
+    }
+    EXPECT_EQ(h.status(next).state(), QUEUED) << h.status(next).reason();
+    EXPECT_TRUE(absl::StrContains(
+        h.job(next).events.back().text(),
+        lost ? "w0 (rank 0) was lost in its start: connection closed"
+             : "w0 (rank 0) was asked to end (SIGTERM)"));
+    h.stored_by_hand = false;
+    h.Stored({next, 1});  // nobody waits for that
+    const WorkerId other = h.Join("w2");
+    EXPECT_EQ(h.Begun(other).ref().attempt(), 2);
+    h.Ready(next, 0, other);
+    EXPECT_EQ(h.status(next).state(), RUNNING);
+  }
+}
+
 TEST(RecoveryWaits, EachLossIsAnEvent) {
   Waiting h;
   h.Disconnect(h.w[0], "cable pulled");

@@ -114,6 +114,33 @@ TEST_F(RunAdoptRecover, AStopBeforeTheRestartIsNotTimed) {
             "recovered: goes on with step 5, 1 run again");
 }
 
+// Nor where another is lost before it goes on.
+TEST_F(RunAdoptRecover, NorIsOneThatLosesAnotherBeforeItGoesOn) {
+  before_.Disconnect(on_[1], "connection closed");
+  const auto h = Restarted(before_);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 5));
+  h->EndsKeeping(id_, 0, w0, {5});
+  h->Pass(absl::Seconds(9), {w0});
+  const auto replaced = [&](const std::string& name) {
+    const WorkerId by = h->Join(name);
+    h->Tick(absl::Seconds(1));
+    return by;
+  };
+  const auto lost = [&](WorkerId worker, int64_t step) {
+    h->Disconnect(worker, "connection closed");
+    h->EndsKeeping(id_, 0, w0, {step});
+  };
+  lost(replaced("w2"), 5);
+  const WorkerId w3 = replaced("w3");
+  h->AllReady(id_, {w0, w3}, 6);
+  EXPECT_EQ(h->job(id_).events.back().text(), "recovered: goes on with step 6");
+  EXPECT_EQ(h->status(id_).stood_seconds(), 0);
+  h->AllStep(id_, {w0, w3}, 6);
+  lost(w3, 6);
+  h->AllReady(id_, {w0, replaced("w4")}, 7);
+  EXPECT_EQ(h->status(id_).stood_seconds(), 1) << "that is known";
+}
+
 // It was told to stop, and may not have heard that.
 TEST_F(RunAdoptRecover, WhoHadToLetGoIsToldAgain) {
   before_.Disconnect(on_[1], "connection closed");
@@ -334,6 +361,25 @@ TEST_F(RunAdoptRecover, AJobWhoseHandOutIsLostBeginsAnew) {
                                 "the scheduler restarted while the job "
                                 "recovered"));
   EXPECT_FALSE(ForgottenFor(h, ComeBack(h, "w0", HeldOf(id_, 0))).empty());
+}
+
+// Since it lost a worker that had come back.
+TEST_F(RunAdoptRecover, AndSaysHowLongItStoodStill) {
+  std::vector<StoredJob> stored = StoredBy(before_);
+  stored[0].hand_out = nullptr;
+  RecoveryHarness h;
+  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  const std::vector<WorkerId> back = BothComeBack(h);
+  ASSERT_EQ(h.status(id_).state(), RUNNING);
+  h.Disconnect(back[1], "connection closed");
+  h.EndsKeeping(id_, 0, back[0], {5});
+  ASSERT_EQ(h.status(id_).state(), QUEUED) << h.status(id_).reason();
+  h.Tick(absl::Seconds(1));
+  const WorkerId late = h.Join("w2");
+  h.AllReady(id_, {back[0], late}, 1);
+  EXPECT_EQ(h.job(id_).events.back().text(),
+            "goes on with 2 workers after 1.0 s, with step 1, 5 run again");
+  EXPECT_EQ(h.status(id_).stood_seconds(), 1);
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ TEST(RunControl, WhatIsStoppedBeforeItIsStoredIsNeverHandedOut) {
   h.Stored(start);
   const JobId lost = h.Submit(SpecOf(2));
   h.Disconnect(on[1], "connection closed");
-  EXPECT_EQ(h.status(lost).state(), FAILED);
+  EXPECT_EQ(h.status(lost).state(), QUEUED) << "others may do";
   EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
   EXPECT_EQ(h.Sent(on[0]).size(), 1u);
 }

@@ -194,6 +194,36 @@ TEST(Elastic, AJobThatHasRunAndHasNoPlanAnyMoreFails) {
   }
 }
 
+// Nor where fewer are left than it has ranks.
+TEST(Elastic, AndSoWhereFewerAreLeftThanItHasRanks) {
+  struct Case {
+    std::set<int> refused_ranks;
+    JobState state;
+    std::string reason;
+  };
+  const std::string waits =
+      "waits for more workers: parallelism.data: no plan has 2 ranks";
+  const Case cases[] = {
+      {{2, 3, 4}, FAILED, "parallelism.data: no plan has 4 ranks"},
+      {{2, 3}, QUEUED, waits},
+      {{2, 4}, QUEUED, waits}};
+  for (const Case& c : cases) {
+    RecoveryHarness h;
+    const std::vector<WorkerId> w = h.JoinMany(4);
+    JobSpec spec = RecoveringSpec(4);
+    spec.mutable_elastic()->set_min_workers(2);
+    const JobId id = h.Submit(spec);
+    h.AllReady(id, w, 1);
+    h.AllStep(id, w, 1);
+    h.compiler.refused_ranks = c.refused_ranks;
+    for (const int rank : {2, 3}) h.Leaves(id, rank, w[rank]);
+    h.Commits(id, w[0], 1);
+    for (const int rank : {0, 1, 2, 3}) h.EndsKeeping(id, rank, w[rank], {1});
+    EXPECT_EQ(h.status(id).state(), c.state) << h.status(id).reason();
+    EXPECT_EQ(h.status(id).reason(), c.reason);
+  }
+}
+
 // What has not run begins with fewer when no other has come for a while.
 TEST(Elastic, BeginsWithoutAWorkerThatIsTooSmall) {
   RecoveryHarness h;

@@ -2,10 +2,12 @@
 // on loopback and elsewhere.
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -172,19 +174,21 @@ TEST_F(OpenDoorTest, ServesHttpsThere) {
 TEST_F(OpenDoorTest, TakesANewCertificateAsItRuns) {
   const PeerTrust trust = members_.Member(PeerRole::kScheduler);
   const MemberFiles files = FilesOfMember(trust.certificates);
+  const MadeUpMembers other_cluster("status-door-2");
   const MemberFiles others =
-      FilesOfMember(members_.Foreign(PeerRole::kScheduler).certificates);
+      FilesOfMember(other_cluster.Member(PeerRole::kScheduler).certificates);
   const auto copy = [](const std::string& from, const std::string& to) {
     std::filesystem::copy_file(
         from, to, std::filesystem::copy_options::overwrite_existing);
   };
   copy(files.certificate, files.certificate + ".before");
   copy(files.key, files.key + ".before");
+  copy(files.authority, files.authority + ".before");
   StatusServer server(made_up_.host, metrics_, Options(trust));
   CHECK_OK(server.Start("0.0.0.0:0"));
   // Whether its certificate is of our authority.
   const auto is_ours = [&](httplib::Client& client) {
-    client.set_ca_cert_path(files.authority.c_str());
+    client.set_ca_cert_path((files.authority + ".before").c_str());
     client.enable_server_certificate_verification(true);
     return client.Get("/healthz") != nullptr;
   };
@@ -203,11 +207,44 @@ TEST_F(OpenDoorTest, TakesANewCertificateAsItRuns) {
   log.Await(1, of_no_use);
   EXPECT_EQ(log.Count(of_no_use), 1u);
   copy(others.certificate, files.certificate);
+  EXPECT_TRUE(ours()) << "one of an authority that is not believed";
+  copy(others.authority, files.authority);
   EXPECT_FALSE(ours()) << "the certificate of before";
   EXPECT_TRUE(before.Get("/healthz")) << "a connection that was there";
   copy(files.certificate + ".before", files.certificate);
   copy(files.key + ".before", files.key);
+  copy(files.authority + ".before", files.authority);
   EXPECT_TRUE(ours());
+}
+
+// As at the start.
+TEST_F(OpenDoorTest, TakesNoneAsItRunsWithWhichItWouldNotStart) {
+  const PeerTrust trust = members_.Member(PeerRole::kScheduler);
+  const MemberFiles files = FilesOfMember(trust.certificates);
+  const auto copy = [](const std::string& from, const std::string& to) {
+    std::filesystem::copy_file(
+        from, to, std::filesystem::copy_options::overwrite_existing);
+  };
+  StatusServer server(made_up_.host, metrics_, Options(trust));
+  CHECK_OK(server.Start("0.0.0.0:0"));
+  const CapturedLog log;
+  const auto is_refused_for = [&](const std::string& why) {
+    httplib::Client client(Local(server));
+    client.enable_server_certificate_verification(false);
+    EXPECT_TRUE(client.Get("/healthz")) << why;
+    log.Await(1, why);
+    EXPECT_EQ(log.Count(why), 1u);
+  };
+  for (const auto& [with, why] :
+       {std::pair(members_.Member(PeerRole::kWorker), "is not that of a"),
+        std::pair(members_.Expired(PeerRole::kScheduler), "is valid from")}) {
+    const MemberFiles other = FilesOfMember(with.certificates);
+    copy(other.key, files.key);
+    copy(other.certificate, files.certificate);
+    is_refused_for(why);
+  }
+  chmod(files.key.c_str(), 0644);
+  is_refused_for("everybody");
 }
 
 TEST_F(OpenDoorTest, WhoDoesNotFinishAHandshakeIsTold) {
