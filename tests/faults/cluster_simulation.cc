@@ -421,7 +421,10 @@ void ClusterSimulation::Receive(WorkerId id) {
         message.has_leaving()) {
       continue;
     }
-    if (message.has_copies_saved()) answers_.push_back(message);
+    if (message.has_copies_saved()) {
+      if (answers_.size() == kPastMax) answers_.erase(answers_.begin());
+      answers_.push_back(message);
+    }
     if (past_.size() < kPastMax) past_.emplace_back();
     past_[Draw(static_cast<int>(past_.size()))] = message;
   }
@@ -465,10 +468,10 @@ void ClusterSimulation::Carry(const Action& action) {
   } else if (const auto* start = std::get_if<AwaitStored>(&action)) {
     store_.Flush([this, start = *start](const absl::Status& stored) {
       if (!stored.ok()) invariants_.Harmed(start.job);
+      elastics_.Stored(start.job, stored);
       cluster_->Stored(start.job, start.attempt, stored, now_, actions_);
     });
   }
-      elastics_.Stored(start.job, stored);
 }
 
 void ClusterSimulation::WriteStore(bool fails) {

@@ -133,7 +133,7 @@ class ClusterSimulation {
   std::vector<JobId> submitted_;
   std::vector<int64_t> texts_;
   std::vector<WorkerMessage> past_;
-  std::vector<WorkerMessage> answers_;  // about copies; of all questions
+  std::vector<WorkerMessage> answers_;  // about copies; the newest
   ClusterInvariants invariants_;
   RecoveryInvariants recoveries_;
   ElasticInvariants elastics_;
