@@ -21,8 +21,8 @@ namespace troupe {
 //
 // InvalidArgument: the job is wrong, or rank r needs more memory than
 // workers[r] has, or some workers have GPUs and others have not (IsForWorkers
-// tells these apart); begins with the path of a field. FailedPrecondition: too few workers. And what
-// `may_go_on` says.
+// tells these apart); begins with the path of a field. FailedPrecondition: too
+// few workers. And what `may_go_on` says.
 absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
                                  const std::vector<WorkerDescription>& workers,
                                  const MayGoOn& may_go_on = {});
