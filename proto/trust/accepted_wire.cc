@@ -168,7 +168,13 @@ class OpenSslServer final : public TlsServer {
     if (version == version_) return absl::OkStatus();
     RETURN_IF_ERROR(
         CheckMemberFiles(certificates_, PeerRole::kScheduler, absl::Now()));
-    ASSIGN_OR_RETURN(context_, ContextWith(certificates_));
+    ASSIGN_OR_RETURN(OwnedContext context, ContextWith(certificates_));
+    // What was checked is what was read, or the next connection reads again.
+    if (VersionOf(FilesOfMember(certificates_)) != version) {
+      return absl::UnavailableError(
+          absl::StrCat(certificates_, " changes as it is read"));
+    }
+    context_ = std::move(context);
     version_ = std::move(version);
     said_.clear();
     return absl::OkStatus();

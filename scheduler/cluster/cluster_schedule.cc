@@ -62,12 +62,15 @@ void Cluster::Refuse(Job& job, const Compilation& compilation,
     return jobs_.SetState(job, FAILED, std::string(refusal.message()), now,
                           actions);
   }
+  // What took too long is not asked again for those that have come meanwhile.
+  const int64_t seen = absl::IsDeadlineExceeded(refusal) ? workers_.changes()
+                                                         : compilation.changes;
   job.narrower_when_calm = asks_again;
   const bool all_asked =
       !compilation.elastic || workers_.idle_count() == workers_.alive_count();
-  if (all_asked && !asks_again) job.fits_nobody_at = compilation.changes;
+  if (all_asked && !asks_again) job.fits_nobody_at = seen;
   FindTooSmall(
-      job, compilation.changes,
+      job, seen,
       absl::StrCat(compilation.elastic ? "waits for more workers: "
                                        : "waits for workers that it fits on: ",
                    refusal.message()),

@@ -95,6 +95,19 @@ std::vector<WorkerDescription> DescriptionsOf(const Choice& choice) {
 // So many are compared.
 constexpr int kComparedMax = 4;
 
+// Why planning was ended, with what was known by then: that other workers would
+// do, if that was refused before.
+absl::Status Ended(const absl::Status& why, const absl::Status& refusal) {
+  if (!absl::IsDeadlineExceeded(why) || IsForWorkers(why) ||
+      !IsForWorkers(refusal)) {
+    return why;
+  }
+  absl::Status ended = absl::DeadlineExceededError(
+      absl::StrCat(why.message(), "; before that: ", refusal.message()));
+  ended.SetPayload(kWorkerRefusal, absl::Cord());
+  return ended;
+}
+
 // Of the choices that are idle, or not, the quickest of the first few that fit.
 CompileOutcome CompileQuickest(const JobCompiler& compiler,
                                const std::vector<Choice>& choices, bool idle,
@@ -110,9 +123,8 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
     if (!compiled.ok()) {
       if (!absl::IsInvalidArgument(compiled.status())) {
         // It took too long; what is known by then is not forgotten.
-        const bool known = best.fits() || IsForWorkers(best.refusal);
-        if (known && absl::IsDeadlineExceeded(compiled.status())) break;
-        return {.refusal = compiled.status()};
+        if (best.fits() && absl::IsDeadlineExceeded(compiled.status())) break;
+        return {.refusal = Ended(compiled.status(), best.refusal)};
       }
       if (IsForWorkers(compiled.status()) || !IsForWorkers(best.refusal)) {
         best.refusal = compiled.status();
@@ -149,6 +161,9 @@ absl::Status RefusalOfMore(const JobCompiler& compiler,
     const absl::Status refused =
         compiler.Compile(choice.spec, DescriptionsOf(choice), may_go_on)
             .status();
+    if (!refused.ok() && !absl::IsInvalidArgument(refused)) {
+      return Ended(refused, ForWorkers(refusal));
+    }
     if (!IsForItself(refused)) return ForWorkers(refusal);
     if (of_all.ok()) of_all = refused;
   }
@@ -170,10 +185,7 @@ CompileOutcome CompileBest(const JobCompiler& compiler,
         return tried;
       }
       if (!tried.refusal.ok() && !absl::IsInvalidArgument(tried.refusal)) {
-        // Planning was ended; that others would do is known all the same.
-        const bool known =
-            IsForWorkers(refusal) && absl::IsDeadlineExceeded(tried.refusal);
-        return {.refusal = known ? refusal : tried.refusal};
+        return {.refusal = Ended(tried.refusal, refusal)};
       }
       // Where other workers would do for fewer ranks, the job may wait for
       // them.

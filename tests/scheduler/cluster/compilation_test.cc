@@ -1,6 +1,7 @@
 #include "scheduler/cluster/compilation.h"
 
 #include "gtest/gtest.h"
+#include "proto/plan/worker_refusal.h"
 #include "tests/scheduler/cluster/fake_compiler.h"
 
 namespace troupe {
@@ -198,15 +199,14 @@ TEST(Compilation, ThatOthersWouldDoIsSaidWherePlanningForFewerIsEnded) {
     absl::Status ended;
     int plans = 1;  // before that
     bool refused_itself = false;
-    absl::StatusCode code;
+    bool for_workers = false;
   };
   const absl::Status too_long = absl::DeadlineExceededError("too long");
   const Case cases[] = {
-      {too_long, 1, false, absl::StatusCode::kInvalidArgument},
-      {too_long, 2, false, absl::StatusCode::kInvalidArgument},
-      {too_long, 1, true, absl::StatusCode::kDeadlineExceeded},
-      {absl::CancelledError("nobody waits"), 1, false,
-       absl::StatusCode::kCancelled}};
+      {too_long, 1, false, true},
+      {too_long, 2, false, true},
+      {too_long, 1, true, false},
+      {absl::CancelledError("nobody waits"), 1, false, false}};
   for (const Case& c : cases) {
     FakeCompiler compiler;
     Workers workers;
@@ -221,7 +221,8 @@ TEST(Compilation, ThatOthersWouldDoIsSaidWherePlanningForFewerIsEnded) {
     const CompileOutcome outcome = CompileFirstFit(compiler, asked, [&] {
       return ++planned > c.plans ? c.ended : absl::OkStatus();
     });
-    EXPECT_EQ(outcome.refusal.code(), c.code) << outcome.refusal;
+    EXPECT_EQ(outcome.refusal.code(), c.ended.code()) << outcome.refusal;
+    EXPECT_EQ(IsForWorkers(outcome.refusal), c.for_workers) << outcome.refusal;
   }
 }
 
