@@ -251,6 +251,7 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
                  actions);
   if (run.hand_out != nullptr) {  // nobody has heard of it
     run.hand_out = nullptr;
+    run.unheard = true;
     for (RankSeat& seat : run.ranks) {
       if (seat.live()) seat.state = RankSeat::kHeld;
     }

@@ -90,6 +90,8 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
     return Narrow(job, now, actions);
   }
   if (run.not_saved) return GoOnUnmoved(job, now, actions);
+  // An attempt that never began says nothing of the job.
+  if (run.unheard) return AwaitPlacesNow(job, now, actions);
   const int64_t done = job.status.steps_done();
   if (done > job.failed_at_step) job.failures_in_step = job.losses_in_step = 0;
   job.failed_at_step = done;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "scheduler/cluster/run_control.h"
 #include "tests/scheduler/cluster/recovery_harness.h"
@@ -262,6 +263,24 @@ TEST(RunRecover, LossesAndFailuresAreCountedApart) {
             "w3 (rank 1) was lost in step 1: connection closed; 3 attempts "
             "have lost a worker since the last new step, so that the job is "
             "not started again");
+}
+
+// They say nothing of the job: as where the disk is full, and machines are
+// restarted one after the other.
+TEST(RunRecover, LossesInStartsThatNobodyHasHeardOfAreNotCounted) {
+  Limits limits;
+  limits.losses_in_a_step_max = 3;
+  RecoveryHarness h(limits);
+  const std::vector<WorkerId> w = h.JoinMany(7);
+  const JobId id = h.Recovering({w[0], w[1]});
+  h.stored_by_hand = true;
+  h.Disconnect(w[1], "connection closed");
+  h.EndsKeeping(id, 0, w[0], {0});
+  for (int i = 2; i < 6; ++i) {
+    EXPECT_EQ(h.status(id).workers(1), absl::StrCat("w", i));
+    h.Disconnect(w[i], "connection closed");
+    EXPECT_NE(h.status(id).state(), FAILED) << h.status(id).reason();
+  }
 }
 
 // The first to fail is seldom the one at fault: its peers' collectives fail.
