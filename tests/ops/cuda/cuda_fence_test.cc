@@ -5,20 +5,12 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/ops/cuda/with_gpu.h"
 
 namespace troupe {
 namespace {
 
-class CudaFenceTest : public testing::Test {
- protected:
-  void SetUp() override {
-    absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Create(0);
-    if (!device.ok()) GTEST_SKIP() << "no CUDA device: " << device.status();
-    device_ = *std::move(device);
-  }
-
-  std::unique_ptr<CudaDevice> device_;
-};
+using CudaFenceTest = WithGpu;
 
 // Another thread's copy out, behind much work of this one.
 TEST_F(CudaFenceTest, OrdersTheStreamsOfTwoThreads) {

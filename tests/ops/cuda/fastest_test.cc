@@ -5,20 +5,12 @@
 #include "gtest/gtest.h"
 #include "ops/cuda/cuda_device.h"
 #include "ops/cuda/scratch.h"
+#include "tests/ops/cuda/with_gpu.h"
 
 namespace troupe::cuda {
 namespace {
 
-class FastestTest : public testing::Test {
- protected:
-  void SetUp() override {
-    absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Create(0);
-    if (!device.ok()) GTEST_SKIP() << "no CUDA device: " << device.status();
-    device_ = *std::move(device);
-  }
-
-  std::unique_ptr<CudaDevice> device_;
-};
+using FastestTest = WithGpu;
 
 // Of memory filled once and sixteen times; the way that would be the fastest
 // cannot.

@@ -13,6 +13,7 @@
 #include "ops/matmul.h"
 #include "ops/reduce.h"
 #include "proto/base/bf16.h"
+#include "tests/ops/cuda/with_gpu.h"
 
 namespace troupe {
 namespace {
@@ -21,12 +22,11 @@ constexpr int64_t kRows = 65'536, kVocabulary = 50'257, kStride = 50'272;
 constexpr int64_t kWidth = 8;
 constexpr size_t kBytes = kRows * kStride * sizeof(uint16_t);
 
-class LargeLogits : public testing::Test {
+class LargeLogits : public WithGpu {
  protected:
   void SetUp() override {
-    absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Create(0);
-    if (!device.ok()) GTEST_SKIP() << "no CUDA device: " << device.status();
-    device_ = *std::move(device);
+    WithGpu::SetUp();
+    if (IsSkipped()) return;
     const absl::StatusOr<void*> memory = device_->Allocate(kBytes);
     if (!memory.ok()) GTEST_SKIP() << memory.status();
     memory_ = *memory;
@@ -68,7 +68,6 @@ class LargeLogits : public testing::Test {
     ASSERT_TRUE(device_->Synchronize().ok());
   }
 
-  std::unique_ptr<CudaDevice> device_;
   void* memory_ = nullptr;
   Tensor logits_;
 };

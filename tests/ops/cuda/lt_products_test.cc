@@ -10,6 +10,7 @@
 #include "ops/cuda/cuda_device.h"
 #include "ops/cuda/scratch.h"
 #include "proto/base/bf16.h"
+#include "tests/ops/cuda/with_gpu.h"
 
 namespace troupe::cuda {
 namespace {
@@ -30,14 +31,8 @@ TEST(LtProductMatricesTest, TheLeastAlignedCounts) {
             2u);
 }
 
-class LtProductsTest : public testing::Test {
+class LtProductsTest : public WithGpu {
  protected:
-  void SetUp() override {
-    absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Create(0);
-    if (!device.ok()) GTEST_SKIP() << "no CUDA device: " << device.status();
-    device_ = *std::move(device);
-  }
-
   // Ones by ones: every element of c is k. tests/ops/matmul_test.cc has the
   // rest.
   void ExpectOnes(LtProducts& products, int64_t m, int64_t k) {
@@ -81,8 +76,6 @@ class LtProductsTest : public testing::Test {
     for (const uint16_t bits : got)
       ASSERT_NEAR(FromBF16(bits), want, 1.0 / 256);
   }
-
-  std::unique_ptr<CudaDevice> device_;
 };
 
 // With fusions, which it has for bf16: ones by 1/64, so that each sum is 1.

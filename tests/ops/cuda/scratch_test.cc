@@ -5,20 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ops/cuda/cuda_device.h"
+#include "tests/ops/cuda/with_gpu.h"
 
 namespace troupe {
 namespace {
 
-class ScratchTest : public testing::Test {
- protected:
-  void SetUp() override {
-    absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Create(0);
-    if (!device.ok()) GTEST_SKIP() << "no CUDA device: " << device.status();
-    device_ = *std::move(device);
-  }
-
-  std::unique_ptr<CudaDevice> device_;
-};
+using ScratchTest = WithGpu;
 
 TEST_F(ScratchTest, KeepsBlocksApartAndAligned) {
   const Scratch a(*device_, 1000), b(*device_, 1000);

@@ -13,18 +13,18 @@
 #include "ops/cuda/cuda_device.h"
 #include "ops/gelu.h"
 #include "ops/matmul.h"
+#include "tests/ops/cuda/with_gpu.h"
 
 namespace troupe {
 namespace {
 
 constexpr size_t kBytes = size_t{1} << 20;
 
-class StartAfreshTest : public testing::Test {
+class StartAfreshTest : public WithGpu {
  protected:
   void SetUp() override {
-    absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Create(0);
-    if (!device.ok()) GTEST_SKIP() << "no CUDA device: " << device.status();
-    device_ = *std::move(device);
+    WithGpu::SetUp();
+    if (IsSkipped()) return;
     memory_ = device_->Allocate(kBytes).value();
     device_->Zero(memory_, kBytes);
   }
@@ -44,7 +44,6 @@ class StartAfreshTest : public testing::Test {
     EXPECT_TRUE(done.ok()) << done;
   }
 
-  std::unique_ptr<CudaDevice> device_;
   void* memory_ = nullptr;
 };
 

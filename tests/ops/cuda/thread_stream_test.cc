@@ -6,20 +6,12 @@
 
 #include "gtest/gtest.h"
 #include "ops/cuda/cuda_device.h"
+#include "tests/ops/cuda/with_gpu.h"
 
 namespace troupe {
 namespace {
 
-class ThreadStreamTest : public testing::Test {
- protected:
-  void SetUp() override {
-    absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Create(0);
-    if (!device.ok()) GTEST_SKIP() << "no CUDA device: " << device.status();
-    device_ = *std::move(device);
-  }
-
-  std::unique_ptr<CudaDevice> device_;
-};
+using ThreadStreamTest = WithGpu;
 
 // Of less than a chunk, of exactly one, and of several.
 TEST_F(ThreadStreamTest, CopiesOfPageableMemoryPassThroughChunks) {
