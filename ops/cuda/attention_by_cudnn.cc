@@ -43,12 +43,10 @@ bool IsWhole(const AttentionPart& part, int64_t q_length, int64_t kv_length) {
 // and has another number of keys for each token: plans would be made for each.
 template <typename Args>
 bool Suits(const Args& args) {
-  const int64_t head_dim = HeadDimOf(args);
   const int64_t q_length = args.q.dim(1), kv_length = args.k.dim(1);
   return args.q.dtype() != DType::kF32 && args.dropout.probability == 0 &&
-         args.logsumexp.defined() && args.q.dim(0) > 0 && q_length > 1 &&
-         head_dim % kCudnnHeadDimMultiple == 0 &&
-         head_dim <= kCudnnHeadDimMax &&
+         args.logsumexp.defined() && args.q.dim(0) > 0 &&
+         CudnnTakesHeads(q_length, HeadDimOf(args)) &&
          IsWhole(args.part, q_length, kv_length) &&
          Aligned({&args.q, &args.k, &args.v, &args.o});
 }

@@ -22,10 +22,11 @@ inline constexpr int kGpuVectorElements = 8;
 // goes on from there has partial sums of its own in f32.
 inline constexpr int kGpuEmbeddingPieceRows = 64;
 
-// Columns of a head that cuDNN's attention takes, on all generations, in both
-// directions.
-inline constexpr int kCudnnHeadDimMax = 128;
-inline constexpr int kCudnnHeadDimMultiple = 8;
+// Whether cuDNN's attention takes such heads, on all generations, in both
+// directions; of one query there is too little to do.
+constexpr bool CudnnTakesHeads(int64_t q_length, int64_t head_dim) {
+  return q_length > 1 && head_dim % 8 == 0 && head_dim <= 128;
+}
 
 // What cuDNN's backward of attention may take in one call. It keeps the
 // gradients of all scores, as it gives the same bits each time only so, and a
@@ -45,7 +46,7 @@ struct GpuAttentionShape {
 };
 
 // What a call of that shape takes at most: a score's gradient in two bytes,
-// over whole tiles; a number for each row; where heads share their keys, the
+// over whole tiles; two numbers for each row; where heads share their keys, the
 // gradients of k and v by head of the queries.
 constexpr int64_t GpuAttentionWorkBytes(const GpuAttentionShape& shape) {
   constexpr int64_t kTile = 128, kNarrow = 2, kF32 = 4, kOther = 4096;
@@ -64,36 +65,25 @@ constexpr int64_t GpuAttentionWorkBytes(const GpuAttentionShape& shape) {
 // of keys, each with all that read it. No samples: it is too much even so, or
 // nothing that cuDNN's kernels take.
 constexpr GpuAttentionShape GpuAttentionCall(const GpuAttentionShape& whole) {
-  if (whole.samples == 0 || whole.q_length <= 1 ||
-      whole.head_dim > kCudnnHeadDimMax ||
-      whole.head_dim % kCudnnHeadDimMultiple != 0) {
+  if (whole.samples == 0 || !CudnnTakesHeads(whole.q_length, whole.head_dim)) {
     return {};
   }
-  const int64_t sharing = whole.heads / whole.kv_heads;
-  const auto fits = [&](int64_t samples, int64_t kv_heads) {
-    GpuAttentionShape call = whole;
-    call.samples = samples;
-    call.kv_heads = kv_heads;
-    call.heads = kv_heads * sharing;
-    return GpuAttentionWorkBytes(call) <= kGpuAttentionWorkBytesMax;
-  };
-  int64_t samples = whole.samples, kv_heads = whole.kv_heads;
-  while (samples > 0 &&
-         (whole.samples % samples != 0 || !fits(samples, kv_heads))) {
-    --samples;
-  }
-  if (samples == 0) {
-    samples = 1;
-    while (kv_heads > 0 &&
-           (whole.kv_heads % kv_heads != 0 || !fits(samples, kv_heads))) {
-      --kv_heads;
-    }
-  }
   GpuAttentionShape call = whole;
-  call.samples = kv_heads > 0 ? samples : 0;
-  call.kv_heads = kv_heads;
-  call.heads = kv_heads * sharing;
-  return call;
+  const auto too_much = [&] {
+    return GpuAttentionWorkBytes(call) > kGpuAttentionWorkBytesMax;
+  };
+  while (call.samples > 0 &&
+         (whole.samples % call.samples != 0 || too_much())) {
+    --call.samples;
+  }
+  if (call.samples > 0) return call;
+  call.samples = 1;
+  while (call.kv_heads > 0 &&
+         (whole.kv_heads % call.kv_heads != 0 || too_much())) {
+    --call.kv_heads;
+    call.heads = call.kv_heads * (whole.heads / whole.kv_heads);
+  }
+  return call.kv_heads > 0 ? call : GpuAttentionShape();
 }
 
 // Parts into which the rows of a sum over rows are cut at most, each with
