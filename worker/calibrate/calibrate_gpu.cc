@@ -16,6 +16,7 @@
 #include "worker/calibrate/calibration_file.h"
 #include "worker/calibrate/cold_bench.h"
 #include "worker/calibrate/compute_rate.h"
+#include "worker/calibrate/product_size.h"
 #include "worker/layers/element_dtype.h"
 
 namespace troupe {
@@ -27,11 +28,6 @@ constexpr int64_t kColdBytes = 512 << 20;
 // Raise it where other things are measured, or in another way.
 constexpr int kVersion = 5;
 
-// A linear layer: x [rows, in], y [rows, out].
-struct LinearSize {
-  int64_t rows, in, out;
-};
-
 // Behind those of compute_rate.cc, which a GPU is done with in the time of a
 // launch: micro-batches of many tokens, through models narrow and wide and a
 // vocabulary, up to what reaches the peak.
@@ -40,17 +36,6 @@ constexpr LinearSize kLinears[] = {{4096, 2048, 2048}, {16384, 768, 768},
                                    {8192, 768, 16384}, {8192, 2048, 2048},
                                    {8192, 2048, 5632}, {8192, 5632, 2048},
                                    {8192, 4096, 4096}, {8192, 8192, 8192}};
-
-struct ProductSize {
-  int64_t m, n, k;
-};
-
-ProductSize SizeOf(const LinearSize& linear, ProductForm form) {
-  const auto& [rows, in, out] = linear;
-  if (form == PLAIN) return {.m = rows, .n = out, .k = in};
-  if (form == TRANSPOSED) return {.m = rows, .n = in, .k = out};
-  return {.m = in, .n = out, .k = rows};
-}
 
 // Where the operands lie, one behind the other.
 struct Room {
@@ -117,10 +102,9 @@ MatmulRate MeasureProduct(Device& device, const Clock& clock,
 absl::Status MeasureLargeProducts(Device& device, const Clock& clock,
                                   const ComputeRateOptions& options,
                                   Calibration& calibration) {
-  constexpr ProductForm kForms[] = {PLAIN, TRANSPOSED, GRADIENT};
   size_t bytes = 0;
   for (const LinearSize& linear : kLinears) {
-    for (const ProductForm form : kForms) {
+    for (const ProductForm form : kProductForms) {
       const ProductSize size = SizeOf(linear, form);
       // A narrow matrix, and as f32 what it is drawn as.
       const size_t elements =
@@ -132,7 +116,7 @@ absl::Status MeasureLargeProducts(Device& device, const Clock& clock,
   const Room room = {.begin = static_cast<char*>(memory), .bytes = bytes};
   for (const ElementType type : MeasuredTypes(device)) {
     for (const LinearSize& linear : kLinears) {
-      for (const ProductForm form : kForms) {
+      for (const ProductForm form : kProductForms) {
         *calibration.add_matmul() = MeasureProduct(
             device, clock, options, room, SizeOf(linear, form), form, type);
       }

@@ -12,15 +12,11 @@
 #include "ops/tensor.h"
 #include "proto/base/status.h"
 #include "worker/calibrate/cold_bench.h"
+#include "worker/calibrate/product_size.h"
 #include "worker/layers/element_dtype.h"
 
 namespace troupe {
 namespace {
-
-// A linear layer of a transformer: x [rows, in], y [rows, out].
-struct LinearSize {
-  int64_t rows, in, out;
-};
 
 // Of small and of large models, wide and narrow, and a vocabulary.
 constexpr LinearSize kLinears[] = {
@@ -28,10 +24,6 @@ constexpr LinearSize kLinears[] = {
     {1024, 512, 512},  {1024, 512, 2048}, {1024, 2048, 512}, {256, 768, 3072},
     {256, 3072, 768},  {1024, 768, 768},  {1024, 768, 3072}, {1024, 3072, 768},
     {512, 512, 16384},
-};
-
-struct ProductSize {
-  int64_t m, n, k;
 };
 
 MatmulRate MeasureProduct(ColdBench& bench, ElementType type, ProductForm form,
@@ -166,16 +158,13 @@ double MeasureElementwise(ColdBench& bench, DType dtype, int64_t shrink) {
 
 void MeasureProducts(ColdBench& bench, ElementType type, int64_t shrink,
                      Calibration& calibration) {
-  const auto add = [&](ProductForm form, const ProductSize& size) {
-    *calibration.add_matmul() = MeasureProduct(bench, type, form, size);
-  };
-  for (const LinearSize& size : kLinears) {
-    const int64_t rows = size.rows / shrink;
-    const int64_t in = size.in / shrink;
-    const int64_t out = size.out / shrink;
-    add(PLAIN, {.m = rows, .n = out, .k = in});
-    add(TRANSPOSED, {.m = rows, .n = in, .k = out});
-    add(GRADIENT, {.m = in, .n = out, .k = rows});
+  for (const auto& [rows, in, out] : kLinears) {
+    const LinearSize linear = {
+        .rows = rows / shrink, .in = in / shrink, .out = out / shrink};
+    for (const ProductForm form : kProductForms) {
+      *calibration.add_matmul() =
+          MeasureProduct(bench, type, form, SizeOf(linear, form));
+    }
   }
 }
 
