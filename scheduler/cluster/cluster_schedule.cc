@@ -57,7 +57,7 @@ void Cluster::Refuse(Job& job, const Compilation& compilation,
                           absl::IsInvalidArgument(refusal);
   // Of fewer ranks than it has, and of all of them as well.
   const bool of_all = absl::IsInvalidArgument(refusal) &&
-                      !IsForWorkers(refusal) && !compilation.imagined.empty();
+                      !IsForWorkers(refusal) && !compilation.more_like.empty();
   if (of_all || (!compilation.elastic && !has_run && !asks_again)) {
     return jobs_.SetState(job, FAILED, std::string(refusal.message()), now,
                           actions);
@@ -240,7 +240,7 @@ void Cluster::AskToCompile(Job& job, absl::Time now, Actions& actions) {
         compiler_.Narrower(job.spec, MostOfOneKind(candidates)), compiler_,
         candidates, /*more_than=*/0);
     if (job.status.started_unix_ms() != 0) {
-      AddImagined(job.spec, compiler_, candidates, asked);
+      ImagineMore(job.spec, candidates, asked);
     }
   } else {
     asked = CompilationFor(job.spec, job.ranks_needed, workers_);

@@ -39,20 +39,19 @@ class Choices {
       descriptions_;
 };
 
-// On workers like these, as many as it takes.
-Choice Imagined(const JobSpec& spec, const std::vector<const Worker*>& alike,
-                int needed) {
-  Choice choice;
-  choice.spec = spec;
+using WorkersOfAKind = std::vector<std::shared_ptr<const WorkerDescription>>;
+
+// Workers like these, as many as it takes.
+std::vector<WorkerDescription> Imagined(const WorkersOfAKind& alike,
+                                        int needed) {
+  std::vector<WorkerDescription> workers;
   for (int rank = 0; rank < needed; ++rank) {
-    const Worker& like = *alike[rank % alike.size()];
-    auto worker =
-        std::make_shared<WorkerDescription>(like.status.description());
-    worker->set_name(absl::StrCat("like ", like.name(), ", ", rank));
-    if (worker->has_gpu()) worker->mutable_gpu()->set_uuid(worker->name());
-    choice.workers.push_back(std::move(worker));
+    WorkerDescription& worker =
+        workers.emplace_back(*alike[rank % alike.size()]);
+    worker.set_name(absl::StrCat("like ", worker.name(), ", ", rank));
+    if (worker.has_gpu()) worker.mutable_gpu()->set_uuid(worker.name());
   }
-  return choice;
+  return workers;
 }
 
 // Who carries a job out with fewer ranks: those that placement prefers, and
@@ -155,19 +154,25 @@ absl::Status RefusalOfMore(const JobCompiler& compiler,
                            const Compilation& compilation,
                            const absl::Status& refusal,
                            const MayGoOn& may_go_on) {
-  if (compilation.imagined.empty() || !IsForItself(refusal)) return refusal;
+  if (compilation.more_like.empty() || !IsForItself(refusal)) return refusal;
+  const int all = compiler.RanksNeeded(compilation.spec).value_or(0);
+  std::vector<JobSpec> ways = compiler.Narrower(compilation.spec, all - 1);
+  ways.insert(ways.begin(), compilation.spec);
   absl::Status of_all;
-  for (const Choice& choice : compilation.imagined) {
-    const absl::Status refused =
-        compiler.Compile(choice.spec, DescriptionsOf(choice), may_go_on)
-            .status();
-    if (!refused.ok() && !absl::IsInvalidArgument(refused)) {
-      return Ended(refused, ForWorkers(refusal));
+  for (const WorkersOfAKind& alike : compilation.more_like) {
+    for (const JobSpec& way : ways) {
+      const int needed = compiler.RanksNeeded(way).value_or(0);
+      if (needed <= static_cast<int>(alike.size())) continue;
+      const absl::Status refused =
+          compiler.Compile(way, Imagined(alike, needed), may_go_on).status();
+      if (!refused.ok() && !absl::IsInvalidArgument(refused)) {
+        return Ended(refused, ForWorkers(refusal));
+      }
+      if (!IsForItself(refused)) return ForWorkers(refusal);
+      if (of_all.ok()) of_all = refused;
     }
-    if (!IsForItself(refused)) return ForWorkers(refusal);
-    if (of_all.ok()) of_all = refused;
   }
-  return of_all;
+  return of_all.ok() ? refusal : of_all;
 }
 
 CompileOutcome CompileBest(const JobCompiler& compiler,
@@ -293,18 +298,14 @@ void AddNarrower(const JobCompiler& compiler, const WorkerTable& workers,
   }
 }
 
-void AddImagined(const JobSpec& spec, const JobCompiler& compiler,
+void ImagineMore(const JobSpec& spec,
                  const std::vector<const Worker*>& candidates,
                  Compilation& compilation) {
-  const int all = compiler.RanksNeeded(spec).value_or(0);
-  std::vector<JobSpec> ways = compiler.Narrower(spec, all - 1);
-  ways.insert(ways.begin(), spec);
+  compilation.spec = spec;
+  Choices make;
   for (const auto& alike : OfOneKind(candidates, /*needed=*/1)) {
-    for (const JobSpec& way : ways) {
-      const int needed = compiler.RanksNeeded(way).value_or(0);
-      if (needed <= static_cast<int>(alike.size())) continue;
-      compilation.imagined.push_back(Imagined(way, alike, needed));
-    }
+    compilation.more_like.push_back(
+        make.Of(spec, alike, /*idle=*/true).workers);
   }
 }
 

@@ -38,8 +38,9 @@ struct Compilation {
   bool narrows = false;  // has those, if there are any
   int64_t changes = 0;   // WorkerTable::changes() at its making
   bool explain = false;  // asked for in place of a plan
-  // Elastic, where a refusal of the job itself is to end it (AddImagined).
-  std::vector<Choice> imagined;
+  // Elastic, where a refusal of the job itself is to end it: kinds of workers
+  // of which more are imagined (ImagineMore).
+  std::vector<std::vector<std::shared_ptr<const WorkerDescription>>> more_like;
   // For other ranks than the job needs, or for more than it runs on: where none
   // of the choices does, that is no refusal of the job.
   bool elastic = false;
@@ -80,11 +81,12 @@ Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
 void AddNarrower(const JobCompiler& compiler, const WorkerTable& workers,
                  Compilation& compilation);
 
-// For an elastic compilation of a job that has run: for as many ranks as there
-// are not workers for, all of them first, on workers like the candidates. Where
-// the planner has something against the job itself with these, too, as with all
-// choices, no workers that come would change that.
-void AddImagined(const JobSpec& spec, const JobCompiler& compiler,
+// For an elastic compilation of a job that has run: where all choices are
+// refused, as many ranks as there are no workers for are tried on more workers
+// like the candidates, all that the job needs first. Where the planner has
+// something against the job itself with these, too, no workers that come would
+// change that.
+void ImagineMore(const JobSpec& spec,
                  const std::vector<const Worker*>& candidates,
                  Compilation& compilation);
 
