@@ -117,6 +117,7 @@ class ElasticTest : public ClusterTestBase {
   // does them that nothing happens to.
   void ExpectAQuietRuns() {
     const nlohmann::json described = Describe(1);
+    ASSERT_EQ(described["state"], "CANCELLED") << described["reason"];
     const nlohmann::json& steps = described["steps"];
     ASSERT_EQ(described["steps_done"], steps.size());
     const std::vector<double> quiet = Losses(Settings(

@@ -98,6 +98,7 @@ void ElasticInvariants::OnStart(const SendToWorker& send,
           : SimulatedAttempt::StepOfCheckpoint(begins.resume());
   CheckGoesOn(**job, after);
   left_.erase((*job)->id);
+  said_[(*job)->id] = (*job)->events.size();
   const int ranks_before = attempts_.at({ref.job(), before}).ranks;
   EXPECT_TRUE(ranks == ranks_before || !begins.has_recovery())
       << which << " goes on from copies that " << ranks_before << " had made";
@@ -106,9 +107,12 @@ void ElasticInvariants::OnStart(const SendToWorker& send,
   widened_ += ranks > ranks_before;
 }
 
-bool ElasticInvariants::GaveUpCopies(const Job& job) {
+bool ElasticInvariants::GaveUpCopies(const Job& job) const {
+  const auto said = said_.find(job.id);
+  const size_t before = said == said_.end() ? 0 : said->second;
   return std::any_of(
-      job.events.begin(), job.events.end(), [](const JobEvent& event) {
+      job.events.begin() + std::min(before, job.events.size()),
+      job.events.end(), [](const JobEvent& event) {
         return absl::StrContains(event.text(), "could not be saved") &&
                !absl::StrContains(event.text(), "tried again in ");
       });
@@ -234,6 +238,7 @@ void ElasticInvariants::Restarted() {
   drains_ = false;
   waiting_.clear();
   left_.clear();
+  said_.clear();
   asked_.clear();
   known_.clear();
   for (const auto& [id, row] : store_.jobs()) {

@@ -82,8 +82,8 @@ class ElasticInvariants {
   void OnSaveCopies(const SaveCopies& save, const Cluster& cluster);
   void OnQueued(const Job& job);
   void CheckStored(JobId job, const Waiting& waited) const;
-  // Whether it was not to wait until they can be saved.
-  static bool GaveUpCopies(const Job& job);
+  // Whether it was not to wait until they can be saved, in its last attempt.
+  bool GaveUpCopies(const Job& job) const;
   // It has lost nothing since that it kept while it waited.
   void CheckGoesOn(const Job& job, int64_t after) const;
 
@@ -96,6 +96,7 @@ class ElasticInvariants {
   std::map<WorkerId, int64_t> busy_with_;  // jobs, before the event
   std::map<JobId, int64_t> left_;  // copies of this step, as it was queued
   std::map<JobId, int32_t> seen_;  // the last attempt that was handed out
+  std::map<JobId, size_t> said_;   // events by then
   // The newest checkpoints: of which the store was asked, and has said so.
   std::map<JobId, int64_t> asked_;
   std::map<JobId, int64_t> known_;
