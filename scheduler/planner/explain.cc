@@ -159,7 +159,9 @@ class Explainer {
   };
 
   absl::Status Try(const JobSpec& job, bool is_job) {
-    const absl::StatusOr<Plan> plan = TryPlan(job, workers_, may_go_on_);
+    const absl::StatusOr<Plan> plan =
+        TryPlan(job, workers_, is_job ? GatherRoom::kFewest : GatherRoom::kAll,
+                may_go_on_);
     if (!plan.ok() && !absl::IsInvalidArgument(plan.status())) {
       return plan.status();
     }
@@ -214,7 +216,8 @@ class Explainer {
 
   absl::StatusOr<Remedies> RemediesOf(const JobSpec& job) const {
     const BuildPlan build = [this](const JobSpec& other) {
-      absl::StatusOr<Plan> plan = TryPlan(other, workers_, may_go_on_);
+      absl::StatusOr<Plan> plan =
+          TryPlan(other, workers_, GatherRoom::kAll, may_go_on_);
       return plan.ok() ? WithoutCarriers(*std::move(plan)) : std::move(plan);
     };
     ASSIGN_OR_RETURN(const Plan plan, build(job));

@@ -1,7 +1,7 @@
 // How far ahead of their use gathers of whole units run (ZeRO 3, 3D): what is
-// quickest of what devices have room for and memory.unsharded_bytes allows,
-// each role by itself. Programs are the same, so plans differ in their slots
-// only, and each is a trial of the last passes.
+// quickest of what devices have room for and memory.unsharded_bytes allows, the
+// same share of each role's room. Programs are the same, so plans differ in
+// their slots only, and each is a trial of the last passes.
 //
 // A plan has them run one step of work ahead, or, where a role has no room for
 // that, while units are used. From there they run farther where a step is

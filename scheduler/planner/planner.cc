@@ -54,13 +54,14 @@ class Builder {
           const MayGoOn& may_go_on)
       : workers_(workers), may_go_on_(may_go_on) {}
 
-  // As GatherAhead chooses, with its fewest bytes or without.
-  absl::StatusOr<Plan> Build(const JobSpec& resolved,
-                             bool fewest_bytes = false) const {
-    ASSIGN_OR_RETURN(Draft draft, Programs(resolved));
-    ASSIGN_OR_RETURN(Plan plan,
-                     GatherAhead(std::move(draft), Options(fewest_bytes)));
-    return Checked(std::move(plan));
+  // To be compared with others; and to be shown or run.
+  absl::StatusOr<Plan> Build(const JobSpec& resolved) const {
+    return BuildWith(resolved, Quick());
+  }
+  absl::StatusOr<Plan> BuildToStay(const JobSpec& resolved) const {
+    GatherOptions options = Quick();
+    options.fewest_bytes = true;
+    return BuildWith(resolved, options);
   }
   // With gathers one step of work ahead, or as far as is of use.
   absl::StatusOr<Plan> BuildOneAhead(const JobSpec& resolved) const {
@@ -69,19 +70,23 @@ class Builder {
   }
   absl::StatusOr<Plan> BuildFarthest(const JobSpec& resolved) const {
     ASSIGN_OR_RETURN(Draft draft, Programs(resolved));
-    return Checked(GatherFarthest(std::move(draft), Options(false)));
+    return Checked(GatherFarthest(std::move(draft), Quick()));
   }
   // Of one that Build made.
   absl::StatusOr<bool> LacksRoom(const Plan& plan) const {
     ASSIGN_OR_RETURN(Draft draft, Programs(plan.job()));
-    return GathersLackRoom(std::move(draft), plan, Options(false));
+    return GathersLackRoom(std::move(draft), plan, Quick());
   }
 
  private:
-  GatherOptions Options(bool fewest_bytes) const {
-    return {.workers = workers_,
-            .may_go_on = may_go_on_,
-            .fewest_bytes = fewest_bytes};
+  GatherOptions Quick() const {
+    return {.workers = workers_, .may_go_on = may_go_on_};
+  }
+  absl::StatusOr<Plan> BuildWith(const JobSpec& resolved,
+                                 const GatherOptions& options) const {
+    ASSIGN_OR_RETURN(Draft draft, Programs(resolved));
+    ASSIGN_OR_RETURN(Plan plan, GatherAhead(std::move(draft), options));
+    return Checked(std::move(plan));
   }
   absl::StatusOr<Draft> Programs(const JobSpec& resolved) const {
     RETURN_IF_ERROR(Ask(may_go_on_));
@@ -215,6 +220,11 @@ absl::StatusOr<Plan> BuildWithChosenRecompute(
   return plan;
 }
 
+// Whether plans are compared for it.
+bool ChoosesMemory(const MemorySpec& memory) {
+  return LeavesOpen(memory) || memory.recompute().mode() == kRecomputeAuto;
+}
+
 absl::StatusOr<Built> BuildForMemory(
     JobSpec resolved, const std::vector<WorkerDescription>& workers,
     const Builder& builder, const BuildPlan& build) {
@@ -259,6 +269,7 @@ absl::Status CheckWorkers(const JobSpec& resolved,
 // What CompilePlan and TryPlan have in common.
 struct PlanOptions {
   bool must_fit = true;
+  GatherRoom gather_room = GatherRoom::kFewest;
   const MayGoOn& may_go_on;
 };
 absl::StatusOr<Plan> PlanWith(const JobSpec& job,
@@ -272,14 +283,21 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   const BuildPlan build = [&builder](const JobSpec& other) {
     return builder.Build(other);
   };
-  ASSIGN_OR_RETURN(Built built, BuildForMemory(resolved, used, builder, build));
+  const BuildPlan build_to_stay = [&builder](const JobSpec& other) {
+    return builder.BuildToStay(other);
+  };
+  const bool stays = options.gather_room == GatherRoom::kFewest;
+  const bool chooses = ChoosesMemory(resolved.memory());
+  ASSIGN_OR_RETURN(Built built,
+                   BuildForMemory(resolved, used, builder,
+                                  stays && !chooses ? build_to_stay : build));
   if (options.must_fit) {
     RETURN_IF_ERROR(ForWorkers(CheckBuilt(built, used, build)));
   }
   Plan& plan = built.plan;
   const std::string chosen_memory = plan.prediction().chosen_memory();
-  if (options.must_fit && GathersUnits(plan)) {
-    ASSIGN_OR_RETURN(plan, builder.Build(plan.job(), /*fewest_bytes=*/true));
+  if (stays && chooses && GathersUnits(plan)) {
+    ASSIGN_OR_RETURN(plan, build_to_stay(plan.job()));
   }
   const std::string gathers = plan.prediction().gathers();
   ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
@@ -297,13 +315,15 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
 absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
                                  const std::vector<WorkerDescription>& workers,
                                  const MayGoOn& may_go_on) {
-  return PlanWith(job, workers, {.must_fit = true, .may_go_on = may_go_on});
+  return PlanWith(job, workers, {.may_go_on = may_go_on});
 }
 
 absl::StatusOr<Plan> TryPlan(const JobSpec& job,
                              const std::vector<WorkerDescription>& workers,
-                             const MayGoOn& may_go_on) {
-  return PlanWith(job, workers, {.must_fit = false, .may_go_on = may_go_on});
+                             GatherRoom gather_room, const MayGoOn& may_go_on) {
+  return PlanWith(
+      job, workers,
+      {.must_fit = false, .gather_room = gather_room, .may_go_on = may_go_on});
 }
 
 Plan AssignmentPlan(const Plan& plan, int rank) {

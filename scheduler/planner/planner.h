@@ -27,10 +27,15 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
                                  const std::vector<WorkerDescription>& workers,
                                  const MayGoOn& may_go_on = {});
 
+// How far ahead gathers run (gather_ahead.h): as of a plan that runs, in the
+// fewest bytes; or, in less time, with all the room that makes a step shorter.
+enum class GatherRoom { kFewest, kAll };
+
 // The same of a job that may need more memory than there is: its plan and
 // prediction as if it were there. CheckMemory says whether it is.
 absl::StatusOr<Plan> TryPlan(const JobSpec& job,
                              const std::vector<WorkerDescription>& workers,
+                             GatherRoom gather_room,
                              const MayGoOn& may_go_on = {});
 
 // What goes to the worker of this rank: the plan with its role and its part of

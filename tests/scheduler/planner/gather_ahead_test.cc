@@ -11,6 +11,7 @@
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/roles.h"
+#include "scheduler/planner/explain.h"
 #include "scheduler/planner/planner.h"
 #include "tests/scheduler/example_plan.h"
 
@@ -237,6 +238,25 @@ TEST(GatherAhead, OtherSettingsMayBeQuickerThanGathersThatWait) {
   EXPECT_LE(Seconds(chosen), 1.005 * Seconds(with_selective));
   EXPECT_THAT(chosen.prediction().chosen_memory(),
               HasSubstr("; without it all fits, with gathers up to "));
+}
+
+// In other lines gathers take all the room that makes a step shorter, though
+// less may do.
+TEST(GatherAhead, TheJobsLineOfAnExplanationIsItsPlan) {
+  const std::vector<WorkerDescription> workers = WorkersWith(kPlenty);
+  const auto quick = TryPlan(UnevenJob(), workers, GatherRoom::kAll);
+  ASSERT_TRUE(quick.ok()) << quick.status();
+  const int64_t bytes = DeviceBytes(PlanIn(kPlenty));
+  ASSERT_LT(bytes, DeviceBytes(*quick));
+  const auto explanation = Explain(UnevenJob(), workers);
+  ASSERT_TRUE(explanation.ok()) << explanation.status();
+  int of_job = 0;
+  for (const ExplainedWay& way : explanation->ways()) {
+    if (!way.fields().is_job()) continue;
+    ++of_job;
+    EXPECT_EQ(way.memory_bytes(), bytes);
+  }
+  EXPECT_EQ(of_job, 1);
 }
 
 TEST(GatherAhead, TakesNothingForWhatGainsNothing) {
