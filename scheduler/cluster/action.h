@@ -122,6 +122,7 @@ struct CompileJob {
 struct AwaitStored {
   JobId job;  // 0: of no job; whether the store can be written again
   int32_t attempt = 0;
+  int question = 0;  // of the attempt's, which one; the same asked again
 };
 
 using Action =

@@ -171,21 +171,21 @@ absl::StatusOr<JobId> Cluster::Submit(const JobSpec& spec,
   return id;
 }
 
-void Cluster::Stored(JobId id, int32_t attempt, const absl::Status& stored,
+void Cluster::Stored(const AwaitStored& asked, const absl::Status& stored,
                      absl::Time now, Actions& actions) {
-  if (id == JobId()) store_will_tell_ = false;
+  if (asked.job == JobId()) store_will_tell_ = false;
   const bool again = stored.ok() && !store_.ok();
   store_ = stored;
-  Job* job = jobs_.Find(id);
-  if (job != nullptr && job->attempt == attempt && runs_.AwaitsStore(*job)) {
+  Job* const job = jobs_.Find(asked.job);
+  const bool open = job != nullptr && runs_.IsOpen(*job, asked);
+  if (open && runs_.AwaitsStore(*job)) {
     if (stored.ok()) {
       runs_.HandOut(*job, now, actions);
     } else {
       store_asked_ = now;
       runs_.NotStored(*job, WaitsForStore(store_), now, actions);
     }
-  } else if (job != nullptr && job->attempt == attempt &&
-             runs_.AwaitsCopiesStored(*job)) {
+  } else if (open && runs_.AwaitsCopiesStored(*job)) {
     if (!stored.ok()) store_asked_ = now;
     runs_.CopiesStored(*job, stored, now, actions);
     Schedule(now, actions);  // it may have no worker left to set free

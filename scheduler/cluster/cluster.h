@@ -109,7 +109,7 @@ class Cluster {
   // The answer to an AwaitStored action. A start that cannot be stored is no
   // fault of its job, which goes back to the queue; until the store can be
   // written again, none is started.
-  void Stored(JobId id, int32_t attempt, const absl::Status& stored,
+  void Stored(const AwaitStored& asked, const absl::Status& stored,
               absl::Time now, Actions& actions);
 
   // --- What time does: call it a few times a second ---

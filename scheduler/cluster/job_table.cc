@@ -69,6 +69,9 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
   job->events = std::move(stored.events);
   steps_kept_ += job->steps.size();
   Become(*job, job->status.state());
+  // It ran, and stood still when the scheduler before this one ended.
+  job->stands_longer = job->status.started_unix_ms() != 0 && !job->ended() &&
+                       job->status.state() != RUNNING;
   if (!job->saves_in.empty() && !job->ended() &&
       job->status.started_unix_ms() != 0) {
     savers_.emplace(job->saves_in, id);

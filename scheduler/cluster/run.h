@@ -112,6 +112,7 @@ struct Run {
   // Of the last requests: they are answered, late or not, with a checkpoint of
   // this run. Empty: that is known, or there were none.
   std::string copies_token;
+  int store_question = 0;  // the last one that the store was asked
   absl::Time store_asked = absl::InfiniteFuture();  // again, when it failed
   std::vector<RankSeat> ranks;
   Rendezvous rendezvous;
@@ -137,11 +138,10 @@ struct Run {
   absl::Time progress;                              // of any rank
   absl::Duration hang_max;  // the longest plausible wait for progress
   absl::Time stopping_since = absl::InfiniteFuture();
-  bool stopped_before = false;  // under an earlier scheduler, who knows when
-  bool saving = false;          // stopping with a checkpoint
-  std::string save_why;         // "cancelled by its user"
-  bool moves = false;           // saving, to go on with other workers
-  bool not_saved = false;       // it was to move, and a rank could not save
+  bool saving = false;     // stopping with a checkpoint
+  std::string save_why;    // "cancelled by its user"
+  bool moves = false;      // saving, to go on with other workers
+  bool not_saved = false;  // it was to move, and a rank could not save
   // It recovers, and is to be cancelled when what copies there are are saved.
   std::string cancel_why;
   Blame blame = Blame::kNone;

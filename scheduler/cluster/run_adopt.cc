@@ -139,7 +139,6 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
     run.cancel_why = job.status.save_why();
     if (job.status.attempt_over()) {
       run.stopping_since = now;
-      run.stopped_before = true;
       run.Explain(Blame::kWorkerLost, job.status.reason());
     }
   }

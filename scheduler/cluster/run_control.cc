@@ -76,11 +76,25 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   StoreStart(job, actions);
 }
 
-void RunControl::StoreStart(const Job& job, Actions& actions) {
+void RunControl::StoreStart(Job& job, Actions& actions) {
   if (job.plan->job().has_recovery()) {
     actions.push_back(PersistHandOut{job.id, job.attempt, job.run->handed});
   }
-  actions.push_back(AwaitStored{job.id, job.attempt});
+  AskTheStore(job, actions);
+}
+
+void RunControl::AskTheStore(Job& job, Actions& actions) {
+  ++job.run->store_question;
+  AskTheStoreAgain(job, actions);
+}
+
+void RunControl::AskTheStoreAgain(const Job& job, Actions& actions) {
+  actions.push_back(AwaitStored{job.id, job.attempt, job.run->store_question});
+}
+
+bool RunControl::IsOpen(const Job& job, const AwaitStored& asked) {
+  return job.run != nullptr && job.attempt == asked.attempt &&
+         job.run->store_question == asked.question;
 }
 
 void RunControl::BeginRun(Job& job, const Plan& outline, absl::Time now) {

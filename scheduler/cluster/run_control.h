@@ -48,6 +48,8 @@ class RunControl {
              const std::vector<const Worker*>& workers, absl::Time now,
              Actions& actions);
 
+  // Whether the store was asked this for the run, and nothing since.
+  static bool IsOpen(const Job& job, const AwaitStored& asked);
   // Whether the job's start is not known to be stored yet.
   static bool AwaitsStore(const Job& job);
   // It is stored. REQUIRES: AwaitsStore.
@@ -204,7 +206,10 @@ class RunControl {
   void PrepareHandOut(const Job& job, const CompiledJob& compiled);
   // Asks for it to be stored that the attempt begins, with what the one after
   // it needs where there may be one.
-  static void StoreStart(const Job& job, Actions& actions);
+  static void StoreStart(Job& job, Actions& actions);
+  // An answer to what it was asked before is none to this.
+  static void AskTheStore(Job& job, Actions& actions);
+  static void AskTheStoreAgain(const Job& job, Actions& actions);
   void Ready(Job& job, const RankReady& ready, absl::Time now,
              Actions& actions);
   void Step(Job& job, const StepReport& report, absl::Time now,

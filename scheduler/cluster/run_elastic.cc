@@ -170,7 +170,7 @@ void RunControl::StoreCheckpoint(Job& job, absl::Time now, Actions& actions) {
   stores.state.set_step(NewestCheckpoint(job.status));
   stores.commits = stores.stores = true;
   job.run->saves_copies = std::move(stores);
-  actions.push_back(AwaitStored{job.id, job.attempt});
+  AskTheStore(job, actions);
   jobs_.SetWaitReason(
       job,
       absl::StrCat("waits until it is stored that the checkpoint of step ",

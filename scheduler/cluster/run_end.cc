@@ -126,7 +126,9 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   if (job.run->moves && job.run->saves_copies.has_value()) {
     job.run->cancel_why = why;
     job.status.set_save_why(why);
-    return jobs_.Save(job, actions);
+    jobs_.Save(job, actions);
+    if (AwaitsCopiesStored(job)) Narrow(job, now, actions);
+    return;
   }
   if (job.run->moves) {  // is being saved already
     job.cancelled = true;
@@ -335,7 +337,7 @@ std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
     if (job->run == nullptr) continue;  // that ended it
     if (now - job->run->store_asked > limits_.store_retry) {
       job->run->store_asked = absl::InfiniteFuture();
-      actions.push_back(AwaitStored{id, job->attempt});
+      AskTheStoreAgain(*job, actions);
     }
   }
   return stuck;

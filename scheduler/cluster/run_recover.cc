@@ -326,10 +326,8 @@ void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
 
 // Since the first run that ended so, where others followed that were not ready.
 void RunControl::StandStill(Job& job) {
-  const Run& run = *job.run;
-  if (job.stands_since != absl::InfinitePast()) return;
-  job.stands_longer |= run.stopped_before;
-  if (!job.stands_longer) job.stands_since = run.stopping_since;
+  if (job.stands_since != absl::InfinitePast() || job.stands_longer) return;
+  job.stands_since = job.run->stopping_since;
 }
 
 void RunControl::GoOn(Job& job, absl::Time now, Actions& actions) {

@@ -210,7 +210,7 @@ void WorkerSessions::EndUnregistered() {
 void WorkerSessions::Store(const AwaitStored& start) {
   flush_([this, start](const absl::Status& stored) {
     host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-      cluster.Stored(start.job, start.attempt, stored, now, out);
+      cluster.Stored(start, stored, now, out);
     });
     absl::MutexLock lock(&mutex_);
     --storing_;

@@ -102,8 +102,7 @@ void ClusterOfRunners::Deliver() {
                           CompileFirstFit(compiler_, *asked->compilation), now_,
                           more);
       } else if (const auto* start = std::get_if<AwaitStored>(&*action)) {
-        cluster_.Stored(start->job, start->attempt, absl::OkStatus(), now_,
-                        more);
+        cluster_.Stored(*start, absl::OkStatus(), now_, more);
       }
       if (const auto* stored = std::get_if<SendWhenStored>(&*action)) {
         more.push_back(stored->send);

@@ -469,7 +469,7 @@ void ClusterSimulation::Carry(const Action& action) {
     store_.Flush([this, start = *start](const absl::Status& stored) {
       if (!stored.ok()) invariants_.Harmed(start.job);
       elastics_.Stored(start.job, stored);
-      cluster_->Stored(start.job, start.attempt, stored, now_, actions_);
+      cluster_->Stored(start, stored, now_, actions_);
     });
   }
 }

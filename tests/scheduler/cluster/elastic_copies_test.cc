@@ -67,7 +67,7 @@ TEST(Elastic, CopiesStayUntilItIsStoredThatThereIsANewerCheckpoint) {
   h.Calm();
   EXPECT_EQ(h.status(h.id).state(), RECOVERING);
   EXPECT_TRUE(h.Forgotten(h.w[0]).empty());
-  h.Stored({h.id, h.job(h.id).attempt});
+  h.Stored(h.All<AwaitStored>().back());
   EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
   EXPECT_EQ(h.Forgotten(h.w[0]), std::vector<int>{1});
 }
@@ -184,6 +184,29 @@ TEST(Elastic, CopiesStayUntilItIsStoredThatTheyAreACheckpoint) {
   EXPECT_EQ(h.status(h.id).state(), QUEUED);
 }
 
+// One that is late, about the beginning of the attempt.
+TEST(Elastic, AnotherAnswerOfTheStoreIsNoneAboutTheCopies) {
+  Elastic h;
+  h.stored_by_hand = true;
+  const WorkerId late = h.Join("w3");
+  h.LoseTheLast({2});
+  ASSERT_EQ(h.job(h.id).attempt, 2);
+  const AwaitStored begins = h.All<AwaitStored>().back();
+  h.Disconnect(late, "connection closed");
+  h.Calm();
+  h.Saved(h.w[1]);
+  h.Saved(h.w[0]);
+  h.Saved(h.w[0]);
+  ASSERT_TRUE(RunControl::AwaitsCopiesStored(h.job(h.id)));
+  const AwaitStored copies = h.All<AwaitStored>().back();
+  h.Stored(begins);
+  EXPECT_TRUE(h.Forgotten(h.w[0]).empty());
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+  h.Stored(copies);
+  EXPECT_EQ(h.Forgotten(h.w[0]), std::vector<int>{1});
+  EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
+}
+
 // What it keeps is on the workers' disk.
 TEST(Elastic, WhoLeavesDoesNotWaitForAStoreThatIsFull) {
   for (const bool copies : {true, false}) {
@@ -246,7 +269,7 @@ TEST(Elastic, CopiesOfALateCheckpointStayUntilItIsStored) {
   EXPECT_TRUE(h.Forgotten(h.w[0]).empty());
   EXPECT_TRUE(h.Forgotten(h.w[1]).empty());
   h.Disconnect(h.w[1], "connection closed");
-  h.Stored({h.id, h.job(h.id).attempt});
+  h.Stored(h.All<AwaitStored>().back());
   EXPECT_EQ(h.Forgotten(h.w[0]), std::vector<int>{1});
   EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
 }

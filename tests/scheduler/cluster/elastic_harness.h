@@ -53,14 +53,13 @@ struct Elastic : RecoveryHarness {
     Saved(w[0]);
     CHECK(Asked(w[0]).back().has_commits());
   }
-  // What it was asked about the job. REQUIRES: stored_by_hand.
+  // What it was asked last about the job. REQUIRES: stored_by_hand.
   void StoreAnswers(const absl::Status& stored) {
-    const std::vector<AwaitStored> asked = All<AwaitStored>();
+    std::vector<AwaitStored> asked = All<AwaitStored>();
     ClearActions();
-    for (const AwaitStored& each : asked) {
-      if (each.job == id) return Stored(each, stored);
-    }
-    ADD_FAILURE() << "the store is not asked";
+    while (!asked.empty() && asked.back().job != id) asked.pop_back();
+    ASSERT_FALSE(asked.empty()) << "the store is not asked";
+    Stored(asked.back(), stored);
   }
   std::vector<WorkerId> alive() const {
     std::vector<WorkerId> ids;

@@ -37,7 +37,7 @@ void Harness::Compiled(const CompileJob& asked) {
 }
 
 void Harness::Stored(const AwaitStored& start, const absl::Status& stored) {
-  cluster.Stored(start.job, start.attempt, stored, now, actions);
+  cluster.Stored(start, stored, now, actions);
 }
 
 void Harness::Heartbeat(WorkerId from) {

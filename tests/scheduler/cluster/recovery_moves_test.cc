@@ -65,7 +65,7 @@ TEST(Recovery, AJobThatMovesKeepsItsCopiesUntilItIsStoredThatItIsSaved) {
     EXPECT_TRUE(h.Forgotten(w[0]).empty());
     EXPECT_TRUE(h.Forgotten(w[1]).empty());
     h.Stored(
-        {id, h.job(id).attempt},
+        h.All<AwaitStored>().back(),
         full ? absl::ResourceExhaustedError("disk full") : absl::OkStatus());
     EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
     EXPECT_EQ(h.Forgotten(w[0]), std::vector<int>{1});
@@ -92,6 +92,22 @@ TEST(Recovery, AJobThatMovesDoesNotWaitForAStoreThatDoesNotAnswer) {
   EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
   EXPECT_EQ(h.Forgotten(w[0]), std::vector<int>{1});
   EXPECT_EQ(h.Forgotten(w[1]), std::vector<int>{1});
+}
+
+// What is to be saved is.
+TEST(Recovery, AJobThatMovesIsCancelledWithoutAWordFromTheStore) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(2);
+  const JobId id = h.Recovering(w);
+  h.AllStep(id, w, 1);
+  h.stored_by_hand = true;
+  h.Leaves(id, 1, w[1]);
+  h.Commits(id, w[0], 1);
+  for (const int rank : {1, 0}) h.EndsKeeping(id, rank, w[rank], {1});
+  EXPECT_TRUE(h.cluster.SaveAndCancel(id, h.now, h.actions).ok());
+  EXPECT_EQ(h.status(id).state(), CANCELLED) << h.status(id).reason();
+  EXPECT_EQ(h.status(id).reason(),
+            "cancelled by its user after step 1; saved in /c/step-1");
 }
 
 // Refused its directory, it is refused again: what lies there is another's.

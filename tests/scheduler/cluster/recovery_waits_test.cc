@@ -364,7 +364,7 @@ TEST(RecoveryWaits, ForTheStoreAsLongAsItTakes) {
   EXPECT_EQ(h.status(id).state(), RECOVERING) << "no fault of its own";
   EXPECT_EQ(h.status(id).restarts(), 1);
   h.Pass(absl::Seconds(3), {w[0], w[2]});
-  h.Stored({id, h.job(id).attempt});
+  h.Stored(h.All<AwaitStored>().back());
   EXPECT_EQ(h.status(id).reason(), begins);
   EXPECT_EQ(h.Begun(w[2]).ref().attempt(), 2);
   h.Pass(Limits().start_max - absl::Seconds(1), {w[0], w[2]});
@@ -384,7 +384,7 @@ TEST(RecoveryWaits, AStoreThatDoesNotAnswerIsNamed) {
   EXPECT_EQ(h.status(id).reason(),
             "waits until the scheduler can write its store again: it has not "
             "answered for 5m");
-  h.Stored({id, 2});
+  h.Stored(h.All<AwaitStored>().back());
   h.AllReady(id, {w[0], w[2]}, 1);
 }
 

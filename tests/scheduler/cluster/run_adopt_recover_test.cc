@@ -177,6 +177,8 @@ TEST_F(RunAdoptRecover, AnAttemptOfWhichNobodyHeardIsFollowedByAnother) {
   EXPECT_EQ(h->Begun(w0).recovery().state().step(), 5);
   EXPECT_EQ(h->Begun(w2).ref().attempt(), 3);
   h->AllReady(id_, {w0, w2}, 6);
+  EXPECT_EQ(h->job(id_).events.back().text(), "recovered: goes on with step 6")
+      << "how long it stood still is not known";
 }
 
 // One had heard of it, and the other had not.
@@ -361,6 +363,25 @@ TEST_F(RunAdoptRecover, AJobWhoseHandOutIsLostBeginsAnew) {
                                 "the scheduler restarted while the job "
                                 "recovered"));
   EXPECT_FALSE(ForgottenFor(h, ComeBack(h, "w0", HeldOf(id_, 0))).empty());
+}
+
+TEST_F(RunAdoptRecover, AndIsNotTimedWhereItLosesAnotherInItsStart) {
+  before_.Disconnect(on_[1], "connection closed");
+  before_.EndsKeeping(id_, 0, on_[0], {5});
+  std::vector<StoredJob> stored = StoredBy(before_);
+  stored[0].hand_out = nullptr;
+  RecoveryHarness h;
+  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  const std::vector<WorkerId> w = h.JoinMany(2);
+  ASSERT_EQ(h.status(id_).state(), STARTING) << h.status(id_).reason();
+  h.Disconnect(w[1], "connection closed");
+  h.EndsKeeping(id_, 0, w[0], {});
+  h.Tick(absl::Seconds(1));
+  const WorkerId w2 = h.Join("w2");
+  h.AllReady(id_, {w[0], w2}, 1);
+  EXPECT_EQ(h.job(id_).events.back().text(),
+            "recovered: goes on with step 1, 5 run again");
+  EXPECT_EQ(h.status(id_).stood_seconds(), 0);
 }
 
 // Since it lost a worker that had come back.

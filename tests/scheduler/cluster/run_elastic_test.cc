@@ -84,9 +84,9 @@ TEST(Elastic, SaysWhatItWaitsForAgainAfterAnotherWait) {
   h.Tick(absl::Seconds(3));
   const std::string reason = h.status(id).reason();
   const absl::Status full = absl::ResourceExhaustedError("disk full");
-  h.cluster.Stored(JobId(), 0, full, h.now, h.actions);
+  h.Stored(AwaitStored(), full);
   EXPECT_NE(h.status(id).reason(), reason);
-  h.cluster.Stored(JobId(), 0, absl::OkStatus(), h.now, h.actions);
+  h.Stored(AwaitStored());
   EXPECT_EQ(h.status(id).reason(), reason);
 }
 
