@@ -15,6 +15,8 @@ namespace {
 
 // Ends have a place even where chatter has filled the list.
 constexpr int kEventsReserved = 8;
+// Checkpoints, which the status lists, take no more than this of it.
+constexpr double kEventsOfCheckpoints = 0.5;
 
 // As it is written, without what says nothing: "/c/./" is "/c". Empty: none.
 std::string CheckpointDirectory(const JobSpec& spec) {
@@ -163,12 +165,14 @@ void JobTable::SetWaitReason(Job& job, const std::string& reason,
 void JobTable::AddEvent(Job& job, const std::string& text, absl::Time now,
                         Actions& actions) {
   const int count = static_cast<int>(job.events.size());
-  const int room = limits_.events_per_job_max -
-                   (job.ended() || job.cancelled ? 0 : kEventsReserved);
+  const bool ends = job.ended() || job.cancelled;
+  const int room = limits_.events_per_job_max - (ends ? 0 : kEventsReserved);
   if (count >= room) return;
   JobEvent& event = job.events.emplace_back();
   event.set_unix_ms(absl::ToUnixMillis(now));
-  event.set_text(OneLine(text, limits_.reason_bytes_max));
+  event.set_text(!ends && count + 1 == room
+                     ? "no more is told of this job but its end"
+                     : OneLine(text, limits_.reason_bytes_max));
   actions.push_back(PersistEvent{job.id, count, event});
   actions.push_back(NotifyJob{job.id});
 }
@@ -232,6 +236,9 @@ void JobTable::AddCheckpoint(Job& job, const CheckpointRecord& checkpoint,
   if (asked > 0) keep = std::min(keep, asked);
   while (kept.size() > keep) kept.erase(kept.begin());
   Save(job, actions);
+  const double room = kEventsOfCheckpoints * limits_.events_per_job_max -
+                      static_cast<double>(job.events.size());
+  if (room < 1) return;
   AddEvent(job,
            absl::StrFormat("checkpoint of step %d: %s (%.1f MB in %.2f s)",
                            checkpoint.step(), checkpoint.path(),

@@ -140,6 +140,26 @@ TEST(JobTable, MemoryIsBounded) {
   EXPECT_EQ(table.all().rbegin()->first, JobId(10));
 }
 
+// All of them are in its status as long as they are there.
+TEST(JobTable, CheckpointsLeaveRoomForOtherEvents) {
+  JobTable table({});
+  Actions actions;
+  Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+  for (int n = 1; n <= 2000; ++n) {
+    CheckpointRecord checkpoint;
+    checkpoint.set_step(n);
+    table.AddCheckpoint(job, checkpoint, kNow, actions);
+  }
+  EXPECT_EQ(job.events.size(), 500u);
+  table.SetState(job, RECOVERING, "why", kNow, actions);
+  EXPECT_EQ(job.events.back().text(), "recovering: why");
+  for (int n = 0; n < 600; ++n) table.AddEvent(job, "chatter", kNow, actions);
+  EXPECT_EQ(job.events.back().text(),
+            "no more is told of this job but its end");
+  table.SetState(job, SUCCEEDED, "", kNow, actions);
+  EXPECT_EQ(job.events.back().text(), "succeeded");
+}
+
 TEST(JobTable, KeepsTheCheckpointsThatTheJobKeeps) {
   JobTable table({});
   Actions actions;
