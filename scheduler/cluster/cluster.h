@@ -176,6 +176,8 @@ class Cluster {
   // others, and says why, or has failed.
   void Refuse(Job& job, const Compilation& compilation,
               const absl::Status& refusal, absl::Time now, Actions& actions);
+  // Whether planning would be ended again.
+  bool IsAskedInVain(const Job& job, const absl::Status& refusal) const;
   // Whether it runs with fewer, and goes on with more where there are some.
   bool MayWiden(const Job& job) const;
   void AskToWiden(absl::Time now, Actions& actions);

@@ -27,6 +27,9 @@ void Cluster::Compiled(JobId id, const Compilation& compilation,
   const bool current = compilation.changes == workers_.changes() ||
                        absl::IsDeadlineExceeded(outcome.refusal);
   if (job->status.state() == RUNNING) {
+    if (IsAskedInVain(*job, outcome.refusal)) {
+      job->not_wider_at = workers_.changes();
+    }
     Widen(*job, compilation, outcome, now, actions);
     return Settle(now, actions);
   }
@@ -62,9 +65,8 @@ void Cluster::Refuse(Job& job, const Compilation& compilation,
     return jobs_.SetState(job, FAILED, std::string(refusal.message()), now,
                           actions);
   }
-  // What took too long is not asked again for those that have come meanwhile.
-  const int64_t seen = absl::IsDeadlineExceeded(refusal) ? workers_.changes()
-                                                         : compilation.changes;
+  const int64_t seen =
+      IsAskedInVain(job, refusal) ? workers_.changes() : compilation.changes;
   job.narrower_when_calm = asks_again;
   const bool all_asked =
       !compilation.elastic || workers_.idle_count() == workers_.alive_count();
@@ -75,6 +77,14 @@ void Cluster::Refuse(Job& job, const Compilation& compilation,
                                        : "waits for workers that it fits on: ",
                    refusal.message()),
       actions);
+}
+
+// What took too long is not asked again for those that have come meanwhile,
+// unless they are all that it needs, or others were known to do.
+bool Cluster::IsAskedInVain(const Job& job, const absl::Status& refusal) const {
+  const int held = job.run == nullptr ? 0 : job.run->ranks.size();
+  return absl::IsDeadlineExceeded(refusal) && !IsForWorkers(refusal) &&
+         held + workers_.idle_count() < job.ranks_needed;
 }
 
 bool Cluster::Awaits(JobId id, const Compilation& asked) const {

@@ -36,6 +36,14 @@ void Harness::Compiled(const CompileJob& asked) {
   Compile();
 }
 
+void Harness::EndsTooLate(const CompileJob& asked) {
+  CompileOutcome ended;
+  ended.refusal = absl::DeadlineExceededError("planning took longer than 10m");
+  ended.changes = asked.compilation->changes;
+  cluster.Compiled(asked.job, *asked.compilation, ended, now, actions);
+  Compile();
+}
+
 void Harness::Stored(const AwaitStored& start, const absl::Status& stored) {
   cluster.Stored(start, stored, now, actions);
 }

@@ -48,6 +48,7 @@ struct Harness {
   // no more.
   void Compile();
   void Compiled(const CompileJob& asked);
+  void EndsTooLate(const CompileJob& asked);
   // What the store answers.
   void Stored(const AwaitStored& start,
               const absl::Status& stored = absl::OkStatus());

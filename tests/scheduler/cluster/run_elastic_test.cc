@@ -47,6 +47,29 @@ TEST(Elastic, WaitsForAsManyAsItNeeds) {
   EXPECT_TRUE(h.Asked(h.w[0]).empty());
 }
 
+// It took too long for one; for two that would be no better, and three are all.
+TEST(Elastic, AllThatComeDuringALongPlanningForFewerAreAskedFor) {
+  for (const bool all : {false, true}) {
+    RecoveryHarness h;
+    h.Join("w0");
+    JobSpec spec = RecoveringSpec(3);
+    spec.mutable_elastic()->set_min_workers(1);
+    const JobId id = h.Submit(spec);
+    h.by_hand = true;
+    h.Tick(absl::Seconds(3));
+    const CompileJob asked = h.All<CompileJob>().back();
+    h.Join("w1");
+    if (all) h.Join("w2");
+    h.ClearActions();
+    h.EndsTooLate(asked);
+    const std::vector<CompileJob> again = h.All<CompileJob>();
+    EXPECT_EQ(again.size(), all ? 1u : 0u) << h.status(id).reason();
+    h.by_hand = false;
+    if (all) h.Compiled(again.back());
+    EXPECT_EQ(h.status(id).state(), all ? STARTING : QUEUED);
+  }
+}
+
 TEST(Elastic, BeginsWithFewerWhereThereAreNoMore) {
   RecoveryHarness h;
   h.Join("w0");
