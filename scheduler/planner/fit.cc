@@ -1,6 +1,7 @@
 #include "scheduler/planner/fit.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -14,18 +15,17 @@
 namespace troupe {
 namespace {
 
-// The same ranks with another micro-batch. Without a pipeline, memory does not
-// depend on how many micro-batches a step has once there are two, so two make a
-// short plan.
-JobSpec WithMicroBatch(const JobSpec& job, int micro_batch) {
+// The same ranks with another micro-batch, and in a step as many of them as
+// there are, or at most so many.
+JobSpec WithMicroBatch(
+    const JobSpec& job, int micro_batch,
+    int micro_batches_max = std::numeric_limits<int>::max()) {
   JobSpec smaller = job;
   TrainingSpec& training = *smaller.mutable_training();
   const int replica_batch =
       training.global_batch_size() / job.parallelism().data();
-  const bool pipelined = job.parallelism().pipeline() > 1;
-  const int micro_batches = pipelined
-                                ? replica_batch / micro_batch
-                                : std::min(2, replica_batch / micro_batch);
+  const int micro_batches =
+      std::min(micro_batches_max, replica_batch / micro_batch);
   training.set_micro_batch_size(micro_batch);
   training.set_global_batch_size(micro_batch * micro_batches *
                                  job.parallelism().data());
@@ -50,14 +50,15 @@ std::vector<int> SmallerOnes(const JobSpec& job) {
 
 // The largest smaller micro-batch that fits; 0: none. A larger one needs more
 // memory, so that few plans tell; one that the schedule refuses tells nothing.
-absl::StatusOr<int> LargestThatFits(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers,
-    const BuildPlan& build) {
+absl::StatusOr<int> LargestOfSteps(
+    const JobSpec& job, int micro_batches_max,
+    const std::vector<WorkerDescription>& workers, const BuildPlan& build) {
   std::vector<int> sizes = SmallerOnes(job);
   int fits = 0;
   for (size_t first = 0, end = sizes.size(); first < end;) {
     const size_t middle = first + (end - first) / 2;
-    const absl::StatusOr<Plan> plan = build(WithMicroBatch(job, sizes[middle]));
+    const absl::StatusOr<Plan> plan =
+        build(WithMicroBatch(job, sizes[middle], micro_batches_max));
     if (absl::IsInvalidArgument(plan.status())) {
       sizes.erase(sizes.begin() + middle);
       --end;
@@ -72,6 +73,23 @@ absl::StatusOr<int> LargestThatFits(
     }
   }
   return fits;
+}
+
+// The same of the job's own steps.
+absl::StatusOr<int> LargestThatFits(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build) {
+  constexpr int kAll = std::numeric_limits<int>::max();
+  if (job.parallelism().pipeline() > 1) {
+    return LargestOfSteps(job, kAll, workers, build);
+  }
+  // Without a pipeline, memory seldom depends on how many micro-batches a step
+  // has once there are two, and two make a short plan.
+  ASSIGN_OR_RETURN(const int fits, LargestOfSteps(job, 2, workers, build));
+  if (fits == 0) return 0;
+  ASSIGN_OR_RETURN(const Plan plan, build(WithMicroBatch(job, fits)));
+  if (CheckMemory(plan, workers).ok()) return fits;
+  return LargestOfSteps(job, kAll, workers, build);
 }
 
 // Whether the job fits, on as many workers as it needs: those that there are,
@@ -193,15 +211,20 @@ absl::StatusOr<std::string> MethodThatFits(
 }
 
 // What makes the job fit on the same ranks, and what a step then takes longer,
-// the cheapest first, as advice; empty: nothing does.
+// the cheapest first, as advice; empty: nothing does. All that is enough with
+// one change or two, or the cheapest that is found of more.
 absl::StatusOr<std::string> RemediesThatFit(
     const Plan& plan, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
-  ASSIGN_OR_RETURN(
-      const Remedies remedies,
-      FindRemedies(plan, workers, build,
-                   {.may_change = [](const std::string&) { return true; },
-                    .changes_max = 2}));
+  RemedyOptions options = {
+      .may_change = [](const std::string&) { return true; }, .changes_max = 2};
+  ASSIGN_OR_RETURN(Remedies remedies,
+                   FindRemedies(plan, workers, build, options));
+  if (remedies.fitting.empty()) {
+    options.changes_max = kMemoryFields;
+    ASSIGN_OR_RETURN(remedies, FindRemedies(plan, workers, build, options));
+    if (remedies.fitting.size() > 1) remedies.fitting.resize(1);
+  }
   if (remedies.fitting.empty()) return "";
   std::vector<std::string> texts;
   for (const Remedy& remedy : remedies.fitting) {

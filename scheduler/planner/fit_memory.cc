@@ -14,9 +14,6 @@
 namespace troupe {
 namespace {
 
-// Those of `memory` but the mode, and parallelism.zero.
-constexpr int kFields = 6;
-
 bool RecomputeIsOpen(const MemorySpec& asked) {
   const RecomputeSpec& recompute = asked.recompute();
   if (recompute.has_mode()) return recompute.mode() == kRecomputeAuto;
@@ -86,7 +83,7 @@ absl::StatusOr<Remedy> FitMemory(const JobSpec& asked, const Plan& plan,
                                      [&asked](const std::string& field) {
                                        return IsOpen(asked, field);
                                      },
-                                 .changes_max = kFields,
+                                 .changes_max = kMemoryFields,
                                  .goes_on = true,
                                  .chunks = asked.memory().has_chunk_megabytes()
                                                ? ChunksAsked(asked.memory())

@@ -17,6 +17,9 @@ inline constexpr char kZeroField[] = "parallelism.zero";
 inline constexpr char kChunksField[] = "memory.chunk_megabytes";
 inline constexpr char kCopiesField[] = "recovery.copies";
 
+// Those of `memory` but the mode and chunks, and parallelism.zero.
+inline constexpr int kMemoryFields = 6;
+
 // A field set otherwise: "memory.optimizer", "host".
 struct FieldChange {
   std::string field;

@@ -139,6 +139,23 @@ absl::StatusOr<Plan> BuildAsGiven(JobSpec& resolved,
   return build(resolved);
 }
 
+// The same once more where that was for want of what has been chosen since.
+absl::StatusOr<Plan> WithBackgroundAsGiven(
+    Plan plan, const CheckpointSpec& asked,
+    const std::vector<WorkerDescription>& workers, const BuildPlan& build) {
+  if (asked.has_background() || plan.job().checkpoint().background() ||
+      !CheckMemory(plan, workers).ok()) {
+    return plan;
+  }
+  JobSpec job = plan.job();
+  job.mutable_checkpoint()->set_background(true);
+  ASSIGN_OR_RETURN(Plan other, build(job));
+  if (!CheckMemory(other, workers).ok()) return plan;
+  other.mutable_prediction()->set_chosen_memory(
+      plan.prediction().chosen_memory());
+  return other;
+}
+
 // As near as there is to what fits.
 struct Built {
   Plan plan;
@@ -228,16 +245,22 @@ bool ChoosesMemory(const MemorySpec& memory) {
 absl::StatusOr<Built> BuildForMemory(
     JobSpec resolved, const std::vector<WorkerDescription>& workers,
     const Builder& builder, const BuildPlan& build) {
+  const CheckpointSpec asked = resolved.checkpoint();
+  Built built;
   if (LeavesOpen(resolved.memory())) {
-    return BuildWithChosenMemory(resolved, workers, builder, build);
+    ASSIGN_OR_RETURN(built,
+                     BuildWithChosenMemory(resolved, workers, builder, build));
+  } else {
+    RETURN_IF_ERROR(LimitChunks(workers, resolved));
+    ASSIGN_OR_RETURN(built.plan, BuildAsGiven(resolved, workers, build));
+    if (!ChoosesMemory(resolved.memory())) return built;
+    ASSIGN_OR_RETURN(built.plan,
+                     BuildWithChosenRecompute(std::move(built.plan), workers,
+                                              builder, build));
   }
-  RETURN_IF_ERROR(LimitChunks(workers, resolved));
-  ASSIGN_OR_RETURN(Plan plan, BuildAsGiven(resolved, workers, build));
-  if (resolved.memory().recompute().mode() == kRecomputeAuto) {
-    ASSIGN_OR_RETURN(plan, BuildWithChosenRecompute(std::move(plan), workers,
-                                                    builder, build));
-  }
-  return Built{.plan = std::move(plan), .closest = ""};
+  ASSIGN_OR_RETURN(built.plan, WithBackgroundAsGiven(std::move(built.plan),
+                                                     asked, workers, build));
+  return built;
 }
 
 absl::Status CheckBuilt(const Built& built,

@@ -107,6 +107,28 @@ TEST(FitMemory, LeavesAJobOfWhichNothingIsOpen) {
             plan->prediction().step_seconds());
 }
 
+// As that job would: the device was short, not the host.
+TEST(FitMemory, WritesCheckpointsInTheBackgroundWhereThatFitsThen) {
+  const auto saving = [](JobSpec job) {
+    job.mutable_checkpoint()->set_directory("/c");
+    job.mutable_checkpoint()->set_every(2);
+    return job;
+  };
+  Room room = NeedOf({.recompute = "full"});
+  ASSERT_LT(room.device, NeedOf(Setting()).device);
+  MemorySpec again;
+  again.mutable_recompute()->set_mode("auto");
+  for (const bool has_room : {true, false}) {
+    room.host = has_room ? kPlenty : 0;
+    for (const JobSpec& job : {AutoJob(), Job(again)}) {
+      SCOPED_TRACE(job.memory().ShortDebugString());
+      const absl::StatusOr<Plan> plan = Compile(saving(job), room);
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      EXPECT_EQ(plan->job().checkpoint().background(), has_room);
+    }
+  }
+}
+
 // All settings are compiled, and what it took is beside the quickest of those
 // that fit, whatever the budgets: between what all lies on the device takes and
 // the least that anything takes of it.

@@ -45,8 +45,11 @@ std::vector<WorkerDescription> Poor(int count) {
   return workers;
 }
 
-JobSpec Job(int micro_batch_size) {
+JobSpec Job(int micro_batch_size, const std::string& schedule = "") {
   JobSpec job = ExampleJob({.data = 2});
+  if (!schedule.empty()) {
+    job.mutable_parallelism()->set_pipeline_schedule(schedule);
+  }
   job.mutable_training()->set_global_batch_size(2 * 16);
   job.mutable_training()->set_micro_batch_size(micro_batch_size);
   return job;
@@ -81,6 +84,23 @@ TEST(CheckFit, TheAdviceFits) {
     EXPECT_TRUE(Compile(Job(advised), budget).ok()) << budget;
     EXPECT_FALSE(Compile(Job(2 * advised), budget).ok()) << budget;
   }
+}
+
+// One stage of GPipe has all micro-batches of a step at once.
+TEST(CheckFit, TheAdviceFitsWhereMemoryIsOfAllMicroBatches) {
+  int advices = 0;
+  const int64_t most = Need(Job(16, "gpipe"));
+  for (int64_t budget = most / 4; budget < most; budget += most / 40) {
+    const absl::Status status = Compile(Job(16, "gpipe"), budget);
+    const std::string message(status.message());
+    const size_t at = message.find("there is; use ");
+    if (at == std::string::npos) continue;
+    ++advices;
+    const int advised = std::stoi(message.substr(at + 14));
+    EXPECT_TRUE(Compile(Job(advised, "gpipe"), budget).ok())
+        << budget << ": " << advised;
+  }
+  EXPECT_GT(advices, 0);
 }
 
 // With micro-batches of 1 this step would have a million of them.
@@ -199,10 +219,10 @@ TEST(CheckFit, BlocksOfRanksAreToldWhatFits) {
     job.mutable_parallelism()->set_tensor(tensor);
     job.mutable_parallelism()->set_tensor_method(method);
     const absl::Status status = Compile(job, Need(job) / 8);
-    EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("does not fit with any"),
-                      Not(HasSubstr("sequence_parallel")),
-                      Not(HasSubstr("op "))))
+    EXPECT_THAT(
+        std::string(status.message()),
+        AllOf(HasSubstr("does not fit with any"),
+              Not(HasSubstr("sequence_parallel")), Not(HasSubstr("op "))))
         << method;
   }
 }

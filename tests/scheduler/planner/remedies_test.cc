@@ -15,6 +15,7 @@ namespace troupe {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 absl::StatusOr<Plan> Compile(const JobSpec& job, const Room& room) {
@@ -141,6 +142,22 @@ TEST(Remedies, ARefusalNamesTwoChangesWhereOneIsNotEnough) {
     if (setting.changes() > 1) continue;
     EXPECT_FALSE(Compile(Job(SpecOf(setting)), room).ok());
   }
+}
+
+TEST(Remedies, ARefusalNamesMoreChangesWhereTwoAreNotEnough) {
+  const Room room = NeedOf({.recompute = "full",
+                            .optimizer = "host",
+                            .parameters = "host",
+                            .gradients = "host"});
+  for (const Setting& setting : AllSettings()) {
+    if (setting.changes() > 2) continue;
+    ASSERT_FALSE(Compile(Job(SpecOf(setting)), room).ok());
+  }
+  const std::string refusal(
+      Compile(Job(SpecOf(Setting())), room).status().message());
+  EXPECT_THAT(refusal,
+              ContainsRegex("use memory.* and .* and .*, with which it fits"));
+  EXPECT_TRUE(Compile(AutoJob(), room).ok());
 }
 
 JobSpec RecoveringJob() {
