@@ -97,7 +97,9 @@ struct Run {
   // Until it is stored that the attempt begins: what the ranks get then.
   std::shared_ptr<const HandOut> hand_out;
   std::shared_ptr<const HandOut> handed;  // the same, then and later
-  bool unheard = false;  // it was stopped before that, so no rank began
+  // It was stopped before all ranks had heard of it, so that it has done no
+  // step.
+  bool unheard = false;
   // When all of its ranks had, or those of the one that it follows.
   absl::Time let_go = absl::InfinitePast();
   // After which step one that follows another goes on; -1 where copies do not

@@ -232,6 +232,7 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
     const bool peers_gone = run.blame != Blame::kNone;
     SendStop(job, rank, job.status.reason(), peers_gone, actions);
   } else if (run.ranks[rank].state == RankSeat::kHeld) {
+    run.unheard = true;
     Fail(job, Blame::kMissingPeer,
          absl::StrCat("the scheduler restarted before ",
                       run.ranks[rank].Name(rank), " had heard of attempt ",

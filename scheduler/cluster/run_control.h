@@ -127,6 +127,7 @@ class RunControl {
   void BeginRun(Job& job, const Plan& outline, absl::Time now);
   // Whether the job is to go on after this run, as far as it asks for that.
   bool MayRecover(const Job& job) const;
+  static bool IsOneLossTooMany(const Job& job);
   // The same where a scheduler before this one handed it out.
   bool MayBeginAgain(const Job& job) const;
   void BeginAgain(Job& job, absl::Time now, Actions& actions);
@@ -193,6 +194,9 @@ class RunControl {
   void SayMoved(Job& job, absl::Time now, Actions& actions);
   // ", 3 run again", of the steps that it has done; or empty.
   static std::string RunAgain(const Job& job);
+  static void CountRestart(Job& job);
+  // The cause, and whether it may not go on once more.
+  static std::string WhyFailed(const Job& job);
   // Tells the seat's worker to forget what it keeps of the job.
   void GiveUpKept(const Job& job, const RankSeat& seat, int rank,
                   Actions& actions) const;

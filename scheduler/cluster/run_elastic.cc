@@ -46,10 +46,6 @@ std::vector<Handover> HoldersOf(const Recovery& recovery, int ranks) {
 // copies that are left. The job is queued meanwhile, and planned anew as it
 // starts (cluster.cc).
 
-bool RunControl::MayMove(const Job& job) const {
-  return MayRecover(job) && job.spec.checkpoint().has_directory();
-}
-
 void RunControl::SaveAndMove(Job& job, const std::string& why, absl::Time now,
                              Actions& actions) {
   CHECK(job.run != nullptr && !job.run->stopping()) << "job " << job.id;
@@ -91,7 +87,7 @@ bool RunControl::MovesOn(const Job& job) const {
 
 void RunControl::Move(Job& job, const std::string& why, absl::Time now,
                       Actions& actions) {
-  const bool lost = job.run->blame != Blame::kNone;
+  const bool lost = job.run->blame != Blame::kNone && !job.run->unheard;
   StandStill(job);
   CloseSteps(job, *job.run, -1, actions);
   ReleaseAll(job, actions);
@@ -109,7 +105,7 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
     jobs_.EndRun(job);
     return;
   }
-  if (lost) job.status.set_restarts(job.status.restarts() + 1);
+  if (lost) CountRestart(job);
   BackToQueue(job,
               absl::StrCat("goes on with other workers from ",
                            saved < 0 ? "where it began, for neither copies nor "

@@ -234,6 +234,9 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
     job.run->saving = false;
     job.run->not_saved = blame == Blame::kRank;
   }
+  if (blame == Blame::kWorkerLost && IsOneLossTooMany(job)) {
+    job.status.clear_attempt_over();
+  }
   if (!job.run->stopping() || moves) {
     Stop(job, cause, true, now, actions);
   } else if (better && !job.ended()) {
@@ -294,6 +297,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (job.run == nullptr || !job.run->all_let_go()) return;
   if (job.run->moves && !job.cancelled &&
       job.run->StepOfAll() < LastStep(job.plan->job().training())) {
+    if (job.run->awaits()) return;
     // What a start was to go on from may be in copies.
     if (job.run->saves_copies.has_value()) return;
     DropOlderCopies(job, actions);
@@ -313,7 +317,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
     } else if (MayBeginAgain(job)) {
       return BeginAgain(job, now, actions);
     } else if (job.run->blame != Blame::kNone) {
-      jobs_.SetState(job, FAILED, job.run->cause, now, actions);
+      jobs_.SetState(job, FAILED, WhyFailed(job), now, actions);
     } else {
       jobs_.SetState(job, SUCCEEDED, EarlyEnd(job), now, actions);
     }
@@ -394,7 +398,7 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
     const absl::Duration waited = now - since;
     if (!job.ended() && !job.cancelled && waited > limits_.fail_grace &&
         job.status.state() != RECOVERING && !MayBeginAgain(job)) {
-      jobs_.SetState(job, FAILED, run.cause, now, actions);
+      jobs_.SetState(job, FAILED, WhyFailed(job), now, actions);
     }
     // One that is cancelled finishes its step first, however long that is, but
     // none waits for its peers any more once something is known to be wrong.

@@ -14,10 +14,13 @@
 namespace troupe {
 namespace {
 
-// Whether the job asks for that, and has not had it too often.
+// Whether the job asks for that.
 bool AsksToRecover(const Job& job) {
-  return !job.cancelled && job.plan->job().has_recovery() &&
-         job.status.restarts() < job.plan->job().recovery().restarts();
+  return !job.cancelled && job.plan->job().has_recovery();
+}
+
+bool HasRestartsLeft(const Job& job) {
+  return job.status.restarts() < job.plan->job().recovery().restarts();
 }
 
 std::string SeatNames(const Run& run, const std::vector<VacantPlace>& places) {
@@ -45,8 +48,23 @@ absl::optional<Recovery> RunControl::NewestCopies(const Run& run) {
   return ChooseRecovery(*run.handed->plan, kept);
 }
 
+// One that moves, or of which nobody has heard, costs no restart; nor is it
+// asked again where that is decided.
 bool RunControl::MayRecover(const Job& job) const {
-  return job.run->handed != nullptr && AsksToRecover(job);
+  return job.run->handed != nullptr && AsksToRecover(job) &&
+         (HasRestartsLeft(job) || job.run->moves || AwaitsStore(job) ||
+          job.status.attempt_over());
+}
+
+// It may have been about to go on at no cost.
+bool RunControl::IsOneLossTooMany(const Job& job) {
+  return AsksToRecover(job) && !HasRestartsLeft(job) && !job.run->unheard &&
+         !AwaitsStore(job);
+}
+
+bool RunControl::MayMove(const Job& job) const {
+  return job.run->handed != nullptr && AsksToRecover(job) &&
+         job.spec.checkpoint().has_directory();
 }
 
 // A run that an earlier scheduler began: its programs, which another worker
@@ -54,17 +72,35 @@ bool RunControl::MayRecover(const Job& job) const {
 bool RunControl::MayBeginAgain(const Job& job) const {
   const Run& run = *job.run;
   return run.blame != Blame::kNone && run.handed == nullptr &&
-         run.restored != absl::InfinitePast() && AsksToRecover(job);
+         run.restored != absl::InfinitePast() && AsksToRecover(job) &&
+         HasRestartsLeft(job);
 }
 
 void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
   StandStill(job);
   CloseSteps(job, *job.run, -1, actions);
-  job.status.set_restarts(job.status.restarts() + 1);
+  CountRestart(job);
   BackToQueue(job,
               absl::StrCat("waits to go on ", FromWhere(job.status), "; ",
                            job.run->cause),
               now, actions);
+}
+
+std::string RunControl::WhyFailed(const Job& job) {
+  const int32_t most = job.plan->job().recovery().restarts();
+  if (!job.plan->job().has_recovery() || job.status.restarts() < most) {
+    return job.run->cause;
+  }
+  return absl::StrCat(job.run->cause, "; the job has gone on ", most,
+                      most == 1 ? " time" : " times",
+                      ", as often as its recovery.restarts allows");
+}
+
+// Where none was left, it was decided that it goes on at no such cost; a
+// scheduler since then may not know why.
+void RunControl::CountRestart(Job& job) {
+  if (!HasRestartsLeft(job)) return;
+  job.status.set_restarts(job.status.restarts() + 1);
 }
 
 // Two attempts that failed by themselves without a step between them would be
@@ -139,6 +175,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     if (!run.saves_copies.has_value()) Narrow(job, now, actions);
     return;
   }
+  if (run.awaits()) return;  // who comes back has its place
   const Plan& plan = *run.handed->plan;
   std::vector<VacantPlace> places;
   bool leave = false;
@@ -261,7 +298,8 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   run.resumes_at = recovery.has_value() ? recovery->state().step() : -1;
   CloseSteps(job, *before, run.resumes_at, actions);
   run.steps.StartAfter(job.status.steps_done());
-  job.status.set_restarts(job.status.restarts() + 1);
+  const bool ran = !before->unheard && !before->not_saved;
+  if (ran) CountRestart(job);
   job.status.clear_workers();
   Seat(job, workers, now);
   auto common = std::make_shared<troupe::HandOut>();

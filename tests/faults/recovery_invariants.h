@@ -81,7 +81,7 @@ class RecoveryInvariants {
   std::map<JobId, int64_t> last_steps_;
   std::map<JobId, int32_t> seen_;  // the last attempt that was handed out
   std::map<JobId, int> restarts_;  // when it was seen
-  std::set<JobId> cut_starts_;     // that were in a start at the last restart
+  std::set<JobId> cut_starts_;     // in a start, or moving, at the last restart
   int from_copies_ = 0;
   int from_elsewhere_ = 0;
 };

@@ -15,9 +15,9 @@ namespace troupe {
 // On w0, w1 and w2, in slices unless said otherwise; every rank keeps its own
 // copy, and that of the rank before it.
 struct Elastic : RecoveryHarness {
-  explicit Elastic(int min_workers = 1, int zero = 0) {
+  explicit Elastic(int min_workers = 1, int zero = 0, int restarts = 100) {
     w = JoinMany(3);
-    JobSpec spec = RecoveringSpec(3);
+    JobSpec spec = RecoveringSpec(3, restarts);
     spec.mutable_elastic()->set_min_workers(min_workers);
     spec.mutable_parallelism()->set_zero(zero);
     id = Submit(spec);

@@ -11,7 +11,8 @@ namespace {
 
 // Runs on w0 and w1 from step 3 on.
 struct Narrowed : Elastic {
-  Narrowed() {
+  explicit Narrowed(int restarts = 100)
+      : Elastic(/*min_workers=*/1, /*zero=*/0, restarts) {
     Commits(id, w[0], 2);
     LoseTheLast({2});
     Calm();
@@ -43,6 +44,67 @@ TEST(Elastic, IsSavedAndGoesOnWithMore) {
   EXPECT_EQ(h.status(h.id).restarts(), 1) << "that was the loss";
   h.AllReady(h.id, {h.w[0], h.w[1], back}, 4);
   EXPECT_TRUE(h.Says("goes on with 3 workers"));
+}
+
+// They count losses.
+TEST(Elastic, GoesOnWithMoreThoughItsRestartsAreUsedUp) {
+  Narrowed h(/*restarts=*/1);
+  const WorkerId back = h.Join("w2");
+  h.Calm();
+  ASSERT_TRUE(h.AskedToSave(h.w[0]));
+  h.AllStep(h.id, {h.w[0], h.w[1]}, 3);
+  h.Commits(h.id, h.w[0], 3);
+  h.EndsKeeping(h.id, 0, h.w[0], {2});
+  h.EndsKeeping(h.id, 1, h.w[1], {2});
+  EXPECT_EQ(h.Begun(back).resume(), "/c/step-3");
+  h.AllReady(h.id, {h.w[0], h.w[1], back}, 4);
+  h.Leaves(h.id, 2, back);
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING) << h.status(h.id).reason();
+}
+
+TEST(Elastic, GoesOnAsItIsThoughItsRestartsAreUsedUpWhereItCannotBeSaved) {
+  Narrowed h(/*restarts=*/1);
+  h.Join("w2");
+  h.Calm();
+  h.EndsKeeping(h.id, 0, h.w[0], {2}, "step 3: checkpoint of step 3: full");
+  h.EndsKeeping(h.id, 1, h.w[1], {2});
+  h.AllReady(h.id, {h.w[0], h.w[1]}, 3);
+  EXPECT_EQ(h.status(h.id).restarts(), 1);
+}
+
+TEST(Elastic, ALossWhileItIsSavedIsOneTooManyWhereRestartsAreUsedUp) {
+  Narrowed h(/*restarts=*/1);
+  h.Join("w2");
+  h.Calm();
+  h.Disconnect(h.w[1], "connection closed");
+  h.EndsKeeping(h.id, 0, h.w[0], {2});
+  EXPECT_EQ(h.status(h.id).state(), FAILED);
+  EXPECT_EQ(h.worker(h.w[0]).state(), WorkerStatus::IDLE);
+}
+
+// Four ranks, and one worker at first: with two it is asked for two.
+TEST(Elastic, AWideningThatTakesTooLongToPlanIsAskedForAgainWhenAllAreThere) {
+  RecoveryHarness h;
+  std::vector<WorkerId> w = h.JoinMany(1);
+  JobSpec spec = RecoveringSpec(4);
+  spec.mutable_elastic()->set_min_workers(1);
+  const JobId id = h.Submit(spec);
+  h.Tick(absl::Seconds(3));
+  h.AllReady(id, w, 1);
+  h.by_hand = true;
+  const auto joins = [&] { w.push_back(h.Join(absl::StrCat("w", w.size()))); };
+  const auto asked = [&] {
+    h.Pass(absl::Seconds(3), w);
+    return h.All<CompileJob>();
+  };
+  joins();
+  const CompileJob first = asked().back();
+  joins();
+  h.EndsTooLate(first);
+  h.ClearActions();
+  EXPECT_TRUE(asked().empty()) << "three would do no better";
+  joins();
+  EXPECT_FALSE(asked().empty());
 }
 
 TEST(Elastic, ALossWhileItIsSavedIsALoss) {

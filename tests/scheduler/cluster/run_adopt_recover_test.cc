@@ -179,6 +179,10 @@ TEST_F(RunAdoptRecover, AnAttemptOfWhichNobodyHeardIsFollowedByAnother) {
   h->AllReady(id_, {w0, w2}, 6);
   EXPECT_EQ(h->job(id_).events.back().text(), "recovered: goes on with step 6")
       << "how long it stood still is not known";
+  EXPECT_EQ(h->status(id_).restarts(), 1) << "nor has that attempt done a step";
+  h->EndsKeeping(id_, 1, w2, {5}, "step 6: not finite");
+  h->EndsKeeping(id_, 0, w0, {5});
+  EXPECT_EQ(h->status(id_).state(), RECOVERING) << "its first own failure";
 }
 
 // One had heard of it, and the other had not.
@@ -348,6 +352,23 @@ TEST_F(RunAdoptRecover, ACancelIsNotForgottenWithTheHandOut) {
   EXPECT_EQ(h.status(id_).state(), CANCELLED);
   EXPECT_EQ(h.status(id_).reason(),
             "cancelled by its user after step 5; it could not be saved");
+}
+
+// Its rank has ended, and others are to go on elsewhere: its place is not given
+// away in the time in which it may come back.
+TEST_F(RunAdoptRecover, AJobThatMovesWaitsForWhoMayComeBack) {
+  before_.Ended(id_, 1, on_[1], {});
+  const auto h = Restarted(before_);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 5));
+  h->Leaves(id_, 0, w0);
+  h->EndsKeeping(id_, 0, w0, {5});
+  h->Disconnect(w0, "connection closed");
+  h->Join("w2");
+  EXPECT_EQ(h->status(id_).state(), RECOVERING) << h->status(id_).reason();
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1, 1, 10));
+  h->Ended(id_, 1, w1, {});
+  EXPECT_EQ(h->status(id_).state(), STARTING) << h->status(id_).reason();
+  EXPECT_EQ(h->status(id_).attempt(), 2);
 }
 
 // Without what the ranks were handed the job is compiled anew.

@@ -138,7 +138,8 @@ TEST(RunRecover, WhatIsLostOnTheWayIsReplacedAgain) {
   for (const bool handed_out : {true, false}) {
     RecoveryHarness h;
     const std::vector<WorkerId> w = h.JoinMany(4);
-    const JobId id = h.Recovering({w[0], w[1]});
+    const JobId id = h.Recovering({w[0], w[1]},
+                                  /*restarts=*/handed_out ? 100 : 1);
     h.Disconnect(w[1], "connection closed");
     h.stored_by_hand = !handed_out;
     h.EndsKeeping(id, 0, w[0], {0});
@@ -155,7 +156,7 @@ TEST(RunRecover, WhatIsLostOnTheWayIsReplacedAgain) {
     EXPECT_EQ(h.Begun(w[0]).ref().attempt(), 3);
     EXPECT_EQ(h.Begun(w[3]).ref().attempt(), 3);
     EXPECT_TRUE(h.Begun(w[3]).has_recovery());
-    EXPECT_EQ(h.status(id).restarts(), 2);
+    EXPECT_EQ(h.status(id).restarts(), handed_out ? 2 : 1);
     h.Tick(absl::Seconds(1));
     h.AllReady(id, {w[0], w[3]}, 1);
     EXPECT_EQ(
@@ -207,7 +208,8 @@ TEST(RunRecover, RestartsAreUsedUp) {
   h.EndsKeeping(id, 0, w[0], {1});
   EXPECT_EQ(h.status(id).state(), FAILED);
   EXPECT_EQ(h.status(id).reason(),
-            "w2 (rank 1) was lost in step 2: connection closed");
+            "w2 (rank 1) was lost in step 2: connection closed; the job has "
+            "gone on 1 time, as often as its recovery.restarts allows");
   EXPECT_EQ(h.Forgotten(w[0]), Attempts{2});
   EXPECT_EQ(h.worker(w[0]).state(), WorkerStatus::IDLE);
 }
