@@ -319,7 +319,8 @@ void ClusterInvariants::CheckEnd(const Job& job) {
     const bool last_one =
         interrupted_.count(job.id) > 0 && job.spec.has_recovery() &&
         job.status.restarts() >= job.spec.recovery().restarts();
-    EXPECT_TRUE(WasHarmed(job) || last_one) << which << " without a cause";
+    EXPECT_TRUE(WasHarmed(job) || last_one)
+        << which << " without a cause" << RecoveryInvariants::EventLines(job);
     EXPECT_LE(Failures(reason), 1) << which << ", which is an echo";
   } else {
     EXPECT_GT(asked_to_end_.count(job.id) + may_end_.count(job.id), 0u)

@@ -479,22 +479,4 @@ void ClusterSimulation::WriteStore(bool fails) {
                      : absl::OkStatus());
 }
 
-void ClusterSimulation::Settle() {
-  if (draining_) Restart();
-  room_ = limits_.workers_max;
-  for (int i = 0; i < 40'000; ++i) {
-    if (testing::Test::HasFailure()) return;
-    if (i > 40 && AtRest() && !HelpOneThatWaits()) break;
-    Pass(absl::Milliseconds(250));
-    planner_.FinishOne(random_, *cluster_, now_, actions_);
-    Deliver();
-    WriteStore(false);
-    Deliver();
-    Check();
-  }
-  invariants_.CheckAtRest(*cluster_);
-  recoveries_.CheckAtRest(*cluster_);
-  elastics_.CheckAtRest(*cluster_, now_);
-}
-
 }  // namespace troupe

@@ -121,12 +121,9 @@ bool ElasticInvariants::GaveUpCopies(const Job& job) const {
 void ElasticInvariants::CheckGoesOn(const Job& job, int64_t after) const {
   const auto left = left_.find(job.id);
   if (left == left_.end() || GaveUpCopies(job)) return;
-  std::string events;
-  for (const JobEvent& event : job.events) {
-    absl::StrAppend(&events, "\n", event.unix_ms(), " ", event.text());
-  }
   EXPECT_GE(after, left->second)
-      << "job " << job.id << " had copies of a later step" << events;
+      << "job " << job.id << " had copies of a later step"
+      << RecoveryInvariants::EventLines(job);
 }
 
 void ElasticInvariants::OnSaveCopies(const SaveCopies& save,

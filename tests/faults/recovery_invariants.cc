@@ -21,6 +21,14 @@ int RecoveryInvariants::Missing(const Job& job) {
   return missing;
 }
 
+std::string RecoveryInvariants::EventLines(const Job& job) {
+  std::string lines;
+  for (const JobEvent& event : job.events) {
+    absl::StrAppend(&lines, "\n", event.unix_ms(), " ", event.text());
+  }
+  return lines;
+}
+
 bool RecoveryInvariants::MayMove(const Job& job) {
   return job.run != nullptr && job.run->handed != nullptr && !job.cancelled &&
          AsksToMove(job);
@@ -71,9 +79,7 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
   for (const RankSeat& seat : (*job)->run->ranks) {
     absl::StrAppend(&which, "\n", workers_.at(seat.worker).Doing());
   }
-  for (const JobEvent& event : (*job)->events) {
-    absl::StrAppend(&which, "\n", event.unix_ms(), " ", event.text());
-  }
+  which += EventLines(**job);
   const Plan& plan = *send.hand_out->plan;
   const bool starts = (*job)->status.state() == STARTING;
   if (starts && cut_starts_.erase((*job)->id) == 0) {

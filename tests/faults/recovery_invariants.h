@@ -23,6 +23,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "scheduler/cluster/cluster.h"
@@ -53,6 +54,8 @@ class RecoveryInvariants {
   int from_copies() const { return from_copies_; }
   int from_elsewhere() const { return from_elsewhere_; }
 
+  // All that was told of the job, a line each.
+  static std::string EventLines(const Job& job);
   // How many workers the job waits for; 0: it does not.
   static int Missing(const Job& job);
   // Whether it goes on with others when one of its workers leaves, or under the

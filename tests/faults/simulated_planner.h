@@ -1,5 +1,6 @@
 // Planning as the cluster sees it, in a simulation: what it asks to be compiled
-// is ready some time later, not always in the order of the questions, and
+// is ready some time later, not always in the order of the questions, or, of
+// other numbers of ranks than jobs ask for, ended because it took too long; and
 // clients submit with plans for workers that may be gone or busy by then.
 #ifndef TROUPE_TESTS_FAULTS_SIMULATED_PLANNER_H_
 #define TROUPE_TESTS_FAULTS_SIMULATED_PLANNER_H_
@@ -29,9 +30,13 @@ class SimulatedPlanner {
     const auto it = under_way_.begin() + random() % under_way_.size();
     const CompileJob asked = *it;
     under_way_.erase(it);
-    cluster.Compiled(asked.job, *asked.compilation,
-                     CompileFirstFit(compiler_, *asked.compilation), now,
+    cluster.Compiled(asked.job, *asked.compilation, OutcomeOf(asked), now,
                      actions);
+  }
+  // From now on none is ended. True: some was.
+  bool LeavesOff() {
+    ends_some_ = false;
+    return ended_;
   }
 
   // What a client considered when the last job was submitted; then considers
@@ -50,7 +55,21 @@ class SimulatedPlanner {
   }
 
  private:
+  CompileOutcome OutcomeOf(const CompileJob& asked) {
+    const Compilation& compilation = *asked.compilation;
+    if (!ends_some_ || !compilation.elastic || compilation.number % 8 != 0) {
+      return CompileFirstFit(compiler_, compilation);
+    }
+    ended_ = true;
+    CompileOutcome outcome;
+    outcome.refusal = absl::DeadlineExceededError("planning took too long");
+    outcome.changes = compilation.changes;
+    return outcome;
+  }
+
   const FakeCompiler& compiler_;
+  bool ends_some_ = true;
+  bool ended_ = false;
   std::vector<CompileJob> under_way_;
   CompileOutcome considered_;
 };
