@@ -10,7 +10,9 @@
 namespace troupe {
 namespace {
 
-// So soon a move that is to stop does, though its disk does not answer.
+// So soon a move that is to stop is cancelled. It ends when the disk has
+// answered for what it had begun, however late: until then it has the move's
+// memory.
 constexpr absl::Duration kAskEvery = absl::Milliseconds(100);
 
 }  // namespace

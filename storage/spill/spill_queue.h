@@ -29,7 +29,8 @@ namespace troupe {
 
 struct SpillQueueOptions {
   uint64_t piece_bytes = 1 << 20;  // of a request, a multiple of kIoAlignment
-  // Asked by Now each while; an error, which it returns, cancels the move.
+  // Asked by Now each while; an error, which it returns, cancels the move. What
+  // the disk has begun of it is waited for.
   std::function<absl::Status()> stopped = nullptr;
 };
 
@@ -72,7 +73,8 @@ class SpillQueue {
   void Poll(absl::Duration timeout);
   // Polls until no move is in flight.
   void Drain();
-  // Moves in flight end soon, as Cancelled where they are not done.
+  // Of moves in flight, what the disk has not begun is left out: they end, as
+  // Cancelled where they are not done, when it has answered for the rest.
   void Cancel();
 
  private:

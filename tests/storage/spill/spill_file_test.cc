@@ -3,7 +3,10 @@
 #include <sys/stat.h>
 
 #include <cstring>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -149,31 +152,73 @@ TEST_F(SpillFileTest, QueuesOfTwoThreadsMoveAtOnce) {
   EXPECT_EQ(memcmp(in.data(), later.data(), kBytes / 2), 0);
 }
 
-TEST_F(SpillFileTest, AMoveEndsSoonAfterItIsToldToStop) {
+// A disk that has begun the first two requests when it is told to end, and
+// answers for them long after; what was behind them is given back at once.
+class LateDisk final : public SpillDiskInMemory {
+ public:
+  static constexpr int kBegun = 2;
+  static constexpr int kLate = 5;  // polls
+
+  LateDisk() : SpillDiskInMemory(4) {}
+  bool has_answered() const { return late_ == 0; }
+
+  int in_flight() const override {
+    return SpillDiskInMemory::in_flight() + static_cast<int>(begun_.size());
+  }
+  std::vector<IoCompletion> Poll(absl::Duration timeout) override {
+    if (!cancelled_) return {};
+    if (late_ > 0 && --late_ == 0) {
+      SpillDiskInMemory::Start(std::exchange(begun_, {}));
+    }
+    return SpillDiskInMemory::Poll(timeout);
+  }
+  void Cancel() override {
+    cancelled_ = true;
+    SpillDiskInMemory::Cancel();
+  }
+
+ protected:
+  void Start(absl::Span<const IoRequest> requests) override {
+    for (const IoRequest& request : requests) {
+      if (begun_.size() < kBegun) {
+        begun_.push_back(request);
+      } else {
+        SpillDiskInMemory::Start(absl::MakeConstSpan(&request, 1));
+      }
+    }
+  }
+
+ private:
+  bool cancelled_ = false;
+  int late_ = kLate;
+  std::vector<IoRequest> begun_;
+};
+
+// The disk has the memory of what it has begun: a move ends after that.
+TEST_F(SpillFileTest, AMoveThatIsToStopWaitsForWhatTheDiskHasBegun) {
   Spill spill = MakeSpill(*engine_, Options());
   const SpillMemory data(kBytes, 1);
-  // An engine whose disk answers when it is told to end only.
-  class Stuck final : public SpillDiskInMemory {
-   public:
-    Stuck() : SpillDiskInMemory(4) {}
-    std::vector<IoCompletion> Poll(absl::Duration timeout) override {
-      if (!cancelled_) return {};
-      return SpillDiskInMemory::Poll(timeout);
-    }
-    void Cancel() override {
-      cancelled_ = true;
-      SpillDiskInMemory::Cancel();
-    }
-
-   private:
-    bool cancelled_ = false;
-  };
-  Stuck stuck;
-  const auto queue = SpillQueue::Open(*spill.file, stuck, {.stopped = [] {
-                       return absl::AbortedError("why");
-                     }}).value();
+  LateDisk disk;
+  int asked = 0;
+  const auto queue = SpillQueue::Open(*spill.file, disk,
+                                      {.piece_bytes = kPage,
+                                       .stopped =
+                                           [&] {
+                                             ++asked;
+                                             return absl::AbortedError("why");
+                                           }})
+                         .value();
   EXPECT_EQ(queue->Now(IoKind::kWrite, {0, kBytes}, data.data()),
             absl::AbortedError("why"));
+  EXPECT_EQ(asked, 1);
+  EXPECT_TRUE(disk.has_answered());
+  EXPECT_EQ(queue->in_flight(), 0);
+  // All that was written, of 32 pieces.
+  const std::string& written = disk.Content(spill.path());
+  ASSERT_EQ(written.size(), kSpillHeaderBytes + LateDisk::kBegun * kPage);
+  EXPECT_EQ(memcmp(written.data() + kSpillHeaderBytes, data.data(),
+                   LateDisk::kBegun * kPage),
+            0);
   EXPECT_TRUE(Fails(spill.Read({0, kPage}, data.data()),
                     absl::StatusCode::kFailedPrecondition,
                     {spill.path(), "a write of those at 0 has failed"}));
