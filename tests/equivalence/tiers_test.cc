@@ -23,6 +23,7 @@
 #include "tests/equivalence/tensor_job.h"
 #include "tests/ops/split_memory_device.h"
 #include "tests/storage/engine/failing_engine.h"
+#include "tests/storage/engine/stuck_engine.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -415,15 +416,24 @@ TEST(TiersFaults, TwoClustersShareADirectory) {
   EXPECT_TRUE(std::filesystem::is_empty(nvme.path()));
 }
 
+// In the midst of a move for which the disk does not answer.
 TEST(TiersFaults, AnAbortEndsMovesAndLeavesNothing) {
   const JobSpec job = InTier(TierJob({}), "nvme");
-  const TrainingRun run =
-      Train(job, {.on_step = [&](int rank, const StepRecord& record,
-                                 const std::vector<TrainLoop*>& loops) {
-              if (record.step() == 2)
-                loops[0]->Abort(absl::AbortedError("enough"));
-            }});
+  const auto disk = std::make_shared<StuckDisk>();
+  const TrainingRun run = Train(
+      job, {.new_nvme_io =
+                [&](int rank) { return std::make_unique<StuckEngine>(disk); },
+            .on_step =
+                [&](int rank, const StepRecord& record,
+                    const std::vector<TrainLoop*>& loops) {
+                  if (record.step() != 2) return;
+                  disk->on_silence = [loop = loops[0]] {
+                    loop->Abort(absl::AbortedError("enough"));
+                  };
+                  disk->is_stuck = true;
+                }});
   EXPECT_EQ(run.status(), absl::AbortedError("enough"));
+  EXPECT_GT(disk->cancelled, 0) << "the move ended by itself";
   EXPECT_TRUE(run.files_left.empty());
   EXPECT_EQ(run.bytes_left, 0u);
 }

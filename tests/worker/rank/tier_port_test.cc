@@ -3,12 +3,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "storage/spill/spill_file.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/storage/engine/stuck_engine.h"
 #include "tests/worker/rank/small_rank.h"
 
 namespace troupe {
@@ -26,8 +28,11 @@ class TierPortTest : public testing::Test {
   }
 
   static constexpr int64_t kBytes = 8192;
-  mutable SmallRank rank_{SmallJob(),
-                          {.change = RestIn(NVME, {"optimizer_moments"})}};
+  const std::shared_ptr<StuckDisk> disk_ = std::make_shared<StuckDisk>();
+  mutable SmallRank rank_{
+      SmallJob(),
+      {.change = RestIn(NVME, {"optimizer_moments"}),
+       .new_engine = [this] { return std::make_unique<StuckEngine>(disk_); }}};
   TierPort port_{rank_.state().device, &rank_.state().memory, &rank_.disk()};
 };
 
@@ -67,12 +72,13 @@ TEST_F(TierPortTest, AnotherPortFindsWhatWasFlushed) {
 TEST_F(TierPortTest, AnAbortEndsMoves) {
   char* const block = NewBlock();
   ASSERT_TRUE(port_.Move(Moments(1), TierAddress::InHost(block), 4096).ok());
-  rank_.disk().Abort(absl::AbortedError("a peer is gone"));
-  // A disk that answers at once is as quick as the abort.
-  const absl::Status status =
-      port_.Move(Moments(1), TierAddress::InHost(block), 4096);
-  EXPECT_TRUE(status.ok() || status == absl::AbortedError("a peer is gone"))
-      << status;
+  disk_->on_silence = [this] {
+    rank_.disk().Abort(absl::AbortedError("a peer is gone"));
+  };
+  disk_->is_stuck = true;
+  EXPECT_EQ(port_.Move(Moments(1), TierAddress::InHost(block), 4096),
+            absl::AbortedError("a peer is gone"));
+  EXPECT_EQ(disk_->cancelled, 1);
   HostAllocator().Free(block, kBytes);
 }
 
