@@ -110,19 +110,42 @@ std::string CheckpointAfter(JobSpec job, const std::string& name, int64_t steps,
 // No gradient of fp16 survives it.
 constexpr double kHuge = 0x1p60;
 
+// A cut whose states and gradients rest somewhere. Where both are on the
+// device, a step that is left out zeros the gradients; elsewhere the next step
+// begins them anew.
+struct CutInTiers {
+  JobCut cut;
+  std::string optimizer = "device";
+  std::string gradients = "device";
+
+  int ranks() const { return cut.ranks(); }
+  JobSpec Of(const JobSpec& job) const {
+    JobSpec result = CutJob(job, cut);
+    result.mutable_memory()->set_optimizer(optimizer);
+    result.mutable_memory()->set_gradients(gradients);
+    return result;
+  }
+};
+
 TEST(Overflow, UpdatesNothingOnAnyRank) {
   JobSpec job = Fp16Job();
   job.mutable_training()->set_validate_every(0);
   job.mutable_training()->set_loss_scale(kHuge);
-  const JobCut cuts[] = {{},
-                         {.data = 2},
-                         {.tensor = 2, .pipeline = 2},
-                         {.data = 2, .zero = 1},
-                         {.data = 2, .zero = 3}};
+  const CutInTiers cuts[] = {{},
+                             {{.data = 2}},
+                             {{.tensor = 2, .pipeline = 2}},
+                             {{.data = 2, .zero = 1}},
+                             {{.data = 2, .zero = 3}},
+                             {{}, "host", "device"},
+                             {{}, "device", "host"},
+                             {{.data = 2}, "host", "host"},
+                             {{.data = 2, .zero = 3}, "nvme", "host"}};
   // None of the three steps moves what the first began with.
   std::vector<std::string> saved;
-  for (const JobCut& cut : cuts) {
-    const JobSpec cut_job = CutJob(job, cut);
+  for (const CutInTiers& cut : cuts) {
+    SCOPED_TRACE(absl::StrCat("optimizer on ", cut.optimizer, ", gradients on ",
+                              cut.gradients));
+    const JobSpec cut_job = cut.Of(job);
     for (const int64_t steps : {1, 3}) {
       saved.push_back(CheckpointAfter(
           cut_job, absl::StrCat("overflow_", saved.size()), steps,
@@ -206,11 +229,18 @@ TEST(Overflow, ResumesInTheMiddleOfBackoff) {
       absl::StrCat(testing::TempDir(), "/backoff_1"));
   ASSERT_TRUE(Train(part, {.resume = first}).status().ok());
   const std::string middle = CheckpointPath(part.checkpoint().directory(), 4);
-  const JobCut cuts[] = {
-      {}, {.data = 2, .zero = 2}, {.tensor = 2, .pipeline = 2}};
-  for (const JobCut& cut : cuts) {
+  const CutInTiers cuts[] = {{},
+                             {{.data = 2, .zero = 2}},
+                             {{.tensor = 2, .pipeline = 2}},
+                             {{}, "host", "device"},
+                             {{}, "device", "host"},
+                             {{}, "nvme", "host"},
+                             {{.data = 2, .zero = 2}, "host", "host"}};
+  for (const CutInTiers& cut : cuts) {
+    SCOPED_TRACE(absl::StrCat("optimizer on ", cut.optimizer, ", gradients on ",
+                              cut.gradients));
     const TrainingRun rest =
-        Train(CutJob(job, cut), {.ranks = cut.ranks(), .resume = middle});
+        Train(cut.Of(job), {.ranks = cut.ranks(), .resume = middle});
     ASSERT_TRUE(rest.status().ok()) << rest.status();
     for (const std::vector<StepRecord>& got : rest.steps) {
       ASSERT_EQ(got.size(), 16u);

@@ -137,6 +137,37 @@ TEST(Step, OfFp16LeavesOutWhatOverflowedAndCountsItsUpdates) {
   }
 }
 
+// As in a plan whose gradients move between tiers: there the next step begins
+// them anew.
+void OnlyReadGradients(Plan& plan) {
+  for (Instruction& instruction :
+       *plan.mutable_roles(0)->mutable_programs(0)->mutable_instructions()) {
+    if (instruction.kind() != Instruction::STEP) continue;
+    for (Instruction::Operand& operand : *instruction.mutable_operands()) {
+      if (operand.part() != Instruction::WEIGHT_GRADIENTS) continue;
+      operand.set_access(Instruction::READ);
+    }
+  }
+}
+
+TEST(Step, KeepsGradientsThatItOnlyReads) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_precision("fp16");
+  SmallRank rank(job, {.change = OnlyReadGradients});
+  const float* master = rank.Memory<float>(Buffer::MASTER_WEIGHTS, 3);
+  float* gradient = rank.Memory<float>(Buffer::PARAMETER_GRADIENTS, 3);
+  rank.state().step.learning_rate = 0.125;
+  for (const float value : {1024.0f, INFINITY}) {
+    const float before = master[0];
+    gradient[0] = value;
+    rank.Memory<double>(Buffer::SCALARS)[kSquaredNorm] = value;
+    rank.state().squared_norm.reset();
+    ASSERT_TRUE(rank.Run("O u3").ok());
+    EXPECT_EQ(gradient[0], value);
+    EXPECT_EQ(master[0] == before, std::isinf(value)) << "it was left out";
+  }
+}
+
 // Two versions of every unit's weights, the newest of which a STEP reads.
 void KeepTwoVersions(Plan& plan) {
   Role& rank = *plan.mutable_roles(0);
