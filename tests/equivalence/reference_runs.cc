@@ -56,12 +56,19 @@ double MeanNorm(const TrainingRun& run) {
 constexpr double kSpread = 4;
 constexpr double kSpreadOfNorms = 8;
 
+// What f32 rounds differently where sums are taken in another order. Of norms
+// twice what one rank shows beside itself: a Qwen3 of these sizes that is cut
+// nowhere, with micro-batches of two sequences and of one, is 1.8e-4 apart.
+constexpr double kLosses = 1e-5;
+constexpr double kNorms = 4e-4;
+constexpr double kWeights = 1e-4;
+
 }  // namespace
 
 bool TrainingDifference::IsRounding(const TrainingDifference& from_f32) const {
-  return losses <= std::max(1e-5, kSpread * from_f32.losses) &&
-         norms <= std::max(1e-4, kSpreadOfNorms * from_f32.norms) &&
-         weights <= std::max(1e-4, kSpread * from_f32.weights);
+  return losses <= std::max(kLosses, kSpread * from_f32.losses) &&
+         norms <= std::max(kNorms, kSpreadOfNorms * from_f32.norms) &&
+         weights <= std::max(kWeights, kSpread * from_f32.weights);
 }
 
 absl::StatusOr<TrainingDifference> ReferenceRuns::Compare(
