@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/base/philox.h"
 #include "proto/base/status.h"
+#include "proto/plan.pb.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
@@ -234,7 +235,8 @@ bool IsAsynchronous(const JobSpec& job) {
   return schedule->asynchronous;
 }
 
-// Cut into the stages and replicas of another job only.
+// Cut into the stages and replicas of another job only. A unit's stage says how
+// old its weights are; what is computed again counts where stages are balanced.
 JobSpec OnlyPipeline(const JobSpec& job, const JobSpec& cut) {
   JobSpec result = job;
   ParallelismSpec& parallelism = *result.mutable_parallelism();
@@ -242,6 +244,12 @@ JobSpec OnlyPipeline(const JobSpec& job, const JobSpec& cut) {
   parallelism.set_pipeline(as.pipeline());
   parallelism.set_data(as.data());
   parallelism.set_pipeline_schedule(as.pipeline_schedule());
+  const auto plan = CompileForThreads(cut, RanksNeeded(cut));
+  if (plan.ok()) {
+    for (const Stage& stage : plan->stages()) {
+      parallelism.add_stages(stage.unit_count());
+    }
+  }
   result.mutable_training()->set_micro_batch_size(
       cut.training().micro_batch_size());
   return result;

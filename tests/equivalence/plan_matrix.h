@@ -22,7 +22,7 @@ struct PlanDraw {
   std::string name;
   std::vector<Leg> legs;
   // What they are to train as: the single rank; of a schedule that uses older
-  // weights, the same cut into stages and replicas only.
+  // weights, the same cut into its stages and replicas only.
   JobSpec reference;
 
   // OK, or why the planner refuses one of the legs.
