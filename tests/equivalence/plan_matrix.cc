@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/base/philox.h"
 #include "proto/base/status.h"
+#include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
@@ -57,6 +58,16 @@ JobSpec DrawTraining(Dice& dice) {
   training.set_global_batch_size(dice.OneOf({8, 12}));
   training.set_gradient_clipping(dice.OneOf({0.0, 0.5, 1.0}));
   training.set_validate_every(dice.OneOf({0, 5}));
+  training.set_precision(
+      dice.OneOf<const char*>({"f32", "f32", "fp16", "bf16"}));
+  training.set_gradient_precision(
+      dice.OneOf<const char*>({"f32", "parameters"}));
+  // At the scale that jobs begin with, 65536, a part of a gradient's sum may
+  // leave the range of fp16, and be a step left out, in one order of the sum
+  // and not in another.
+  if (ComputeType(training) == F16 && GradientType(training) == F16) {
+    training.set_loss_scale(1024);
+  }
   job.mutable_checkpoint()->set_directory("of who trains it");
   return job;
 }
@@ -217,10 +228,16 @@ std::string CutText(const JobSpec& cut) {
   return text;
 }
 
+std::string PrecisionText(const TrainingSpec& training) {
+  const ElementType type = ComputeType(training);
+  const bool all = type != F32 && GradientType(training) == type;
+  return absl::StrCat(PrecisionName(type), all ? ", gradients too" : "");
+}
+
 std::string TrainingText(const JobSpec& job) {
   const TrainingSpec& training = job.training();
   return absl::StrCat(
-      job.model().architecture(),
+      PrecisionText(training), ", ", job.model().architecture(),
       job.model().tie_word_embeddings() ? ", tied" : "",
       job.model().has_num_key_value_heads()
           ? absl::StrCat(", ", job.model().num_key_value_heads(), " kv heads")
@@ -255,7 +272,10 @@ JobSpec OnlyPipeline(const JobSpec& job, const JobSpec& cut) {
   return result;
 }
 
-PlanDraw DrawF32(Dice& dice) {
+}  // namespace
+
+PlanDraw DrawPlan(uint64_t seed, int number) {
+  Dice dice(seed, number);
   PlanDraw draw;
   draw.reference = DrawTraining(dice);
   const int64_t steps = draw.reference.training().steps();
@@ -281,8 +301,6 @@ PlanDraw DrawF32(Dice& dice) {
   return draw;
 }
 
-}  // namespace
-
 absl::Status PlanDraw::Refusal() const {
   for (const Leg& leg : legs) {
     RETURN_IF_ERROR(CompileForThreads(leg.job, RanksNeeded(leg.job)).status());
@@ -290,18 +308,8 @@ absl::Status PlanDraw::Refusal() const {
   return absl::OkStatus();
 }
 
-ElementType PlanDraw::type() const { return ComputeType(reference.training()); }
-
-PlanDraw DrawPlan(uint64_t seed, int number) {
-  Dice dice(seed, number);
-  PlanDraw draw = DrawF32(dice);
-  if (dice.Below(4) > 0) return draw;
-  for (Leg& leg : draw.legs) {
-    leg.job.mutable_training()->set_precision("fp16");
-  }
-  draw.reference.mutable_training()->set_precision("fp16");
-  draw.name = absl::StrCat("fp16, ", draw.name);
-  return draw;
+std::string PlanDraw::precision() const {
+  return PrecisionText(reference.training());
 }
 
 }  // namespace troupe

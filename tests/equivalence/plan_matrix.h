@@ -1,9 +1,9 @@
 // Plans drawn at random from all that a plan may be, each with all the rest:
-// architecture, precision, ranks along each axis, schedule, ZeRO,
-// recomputation, tiers of memory, micro-batches, clipping, dropout, and another
-// plan that goes on from a checkpoint of the first. A draw is a pure function
-// of its seed and number. A few of them are tests of every build, as many as
-// one likes a command (plan_matrix_main.cc).
+// architecture, precision and that of gradients, ranks along each axis,
+// schedule, ZeRO, recomputation, tiers of memory, micro-batches, clipping,
+// dropout, and another plan that goes on from a checkpoint of the first. A draw
+// is a pure function of its seed and number. A few of them are tests of every
+// build, as many as one likes a command (plan_matrix_main.cc).
 #ifndef TROUPE_TESTS_EQUIVALENCE_PLAN_MATRIX_H_
 #define TROUPE_TESTS_EQUIVALENCE_PLAN_MATRIX_H_
 
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "tests/equivalence/reference_runs.h"
 
@@ -27,8 +26,9 @@ struct PlanDraw {
 
   // OK, or why the planner refuses one of the legs.
   absl::Status Refusal() const;
-  // In which they compute: f32, and a fourth of them fp16.
-  ElementType type() const;
+  // In which they compute, and keep gradients of parameters: "f32", "bf16",
+  // "fp16", "bf16, gradients too".
+  std::string precision() const;
 };
 
 PlanDraw DrawPlan(uint64_t seed, int number);

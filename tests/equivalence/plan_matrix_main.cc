@@ -23,7 +23,6 @@
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "proto/base/log.h"
-#include "proto/plan/precision.h"
 #include "tests/equivalence/plan_matrix.h"
 
 namespace troupe {
@@ -46,7 +45,7 @@ class Table {
       return Fail(number, draw, difference.status().ToString());
     }
     const auto& [losses, norms, weights] = *difference;
-    TrainingDifference& furthest = furthest_[draw.type()];
+    TrainingDifference& furthest = furthest_[draw.precision()];
     furthest = {.losses = std::max(furthest.losses, losses),
                 .norms = std::max(furthest.norms, norms),
                 .weights = std::max(furthest.weights, weights)};
@@ -75,9 +74,9 @@ class Table {
         "%d draws: %d trained, %d of them over a checkpoint, %d refused, %d "
         "FAILED\n",
         draws_, draws_ - refused - failed_, resumed_, refused, failed_);
-    for (const auto& [type, furthest] : furthest_) {
+    for (const auto& [precision, furthest] : furthest_) {
       std::printf("furthest in %s: loss %.1e, norm %.1e, weights %.1e\n",
-                  PrecisionName(type), furthest.losses, furthest.norms,
+                  precision.c_str(), furthest.losses, furthest.norms,
                   furthest.weights);
     }
     return failed_ == 0 && draws_ > refused;
@@ -105,7 +104,7 @@ class Table {
   const uint64_t seed_;
   ReferenceRuns references_;
   Refusals refusals_;
-  std::map<ElementType, TrainingDifference> furthest_;
+  std::map<std::string, TrainingDifference> furthest_;
   int draws_ = 0;
   int resumed_ = 0;
   int failed_ = 0;

@@ -106,12 +106,14 @@ TrainingDifference ReferenceRuns::FromF32(const JobSpec& reference) {
   if (ComputeType(reference.training()) == F32) return {};
   JobSpec f32 = reference;
   f32.mutable_training()->set_precision("f32");
+  f32.mutable_training()->clear_loss_scale();
   const Reference& of = Of(reference);
   const Reference& exact = Of(f32);
   const double losses = FurthestApart(of.run, exact.run).losses;
   const double norms = NormsApart(of.run, exact.run, MeanNorm(exact.run));
   const double weights = CompareStates(of.checkpoint, exact.checkpoint).weights;
-  // A run may come near by chance.
+  // A run may come near by chance. For bf16, which rounds eight times as far,
+  // this is little: its own distance is the measure.
   constexpr double kRounding = 1.0 / 2048;  // of fp16
   return {.losses = std::max(losses, kRounding / 4),
           .norms = std::max(norms, kRounding * 4),
