@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "proto/base/clock.h"
 #include "proto/base/file_limit.h"
 #include "proto/base/log.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "proto/trust/certificate_end.h"
 #include "proto/trust/cluster_trust.h"
 #include "proto/trust/secret.h"
@@ -123,7 +123,7 @@ struct SchedulerDaemon::Parts {
   GrpcServer grpc;
   StatusServer http;
   const CertificateWatch certificate;
-  absl::Notification stopping;
+  SteadyNotification stopping;
   std::thread ticker;
 };
 

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "clients/cli/view/watch_view.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -59,7 +60,7 @@ class Following {
   // job, again and again, has no more time than one that does not answer.
   absl::StatusOr<std::unique_ptr<Client>> FindAgain(const absl::Status& why) {
     if (heard_) {
-      deadline_ = absl::Now() + options_.patience;
+      deadline_ = SteadyNow() + options_.patience;
       look_after_ = options_.look_after;
       console_.err << "troupe: "
                    << (why.ok() ? "the scheduler ended" : why.message())
@@ -69,7 +70,7 @@ class Following {
     bool looked = !heard_;
     heard_ = false;
     absl::Status last = why;
-    while (!looked || absl::Now() < deadline_) {
+    while (!looked || SteadyNow() < deadline_) {
       if (!Rest()) return absl::CancelledError("interrupted");
       absl::StatusOr<std::unique_ptr<Client>> client = connect_again_();
       if (client.ok()) return client;
@@ -87,10 +88,10 @@ class Following {
 
   // Waits for the next look; false: the user leaves.
   bool Rest() {
-    const absl::Time end = std::min(absl::Now() + look_after_, deadline_);
+    const absl::Time end = std::min(SteadyNow() + look_after_, deadline_);
     look_after_ = std::min(2 * look_after_, options_.look_after_max);
     while (!interrupt_.Arrived()) {
-      const absl::Duration left = end - absl::Now();
+      const absl::Duration left = end - SteadyNow();
       if (left <= absl::ZeroDuration()) return true;
       absl::SleepFor(std::min(left, kInterruptEvery));
     }

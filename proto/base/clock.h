@@ -30,12 +30,17 @@ class ManualClock final : public Clock {
  public:
   explicit ManualClock(absl::Time start = absl::UnixEpoch())
       : nanos_(absl::ToUnixNanos(start)) {}
-  absl::Time Now() const override { return absl::FromUnixNanos(nanos_); }
+  absl::Time Now() const override {
+    return absl::FromUnixNanos(nanos_ + stepped_);
+  }
   int64_t MonotonicNanos() const override { return nanos_; }
   void Advance(absl::Duration by) { nanos_ += absl::ToInt64Nanoseconds(by); }
+  // Wall time jumps, forward or back, and no time passes.
+  void Step(absl::Duration by) { stepped_ += absl::ToInt64Nanoseconds(by); }
 
  private:
   std::atomic<int64_t> nanos_;
+  std::atomic<int64_t> stepped_{0};
 };
 
 }  // namespace troupe

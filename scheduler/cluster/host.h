@@ -65,12 +65,13 @@ class ClusterHost {
                                     Now());
   }
 
- private:
-  // Wall time at the start, continued by a clock that never jumps.
+  // The time of events: wall time at the start, continued by a clock that never
+  // jumps.
   absl::Time Now() const {
     return start_ + absl::Nanoseconds(clock_.MonotonicNanos() - start_nanos_);
   }
 
+ private:
   mutable absl::Mutex mutex_;
   Cluster& cluster_ ABSL_GUARDED_BY(mutex_);
   const Clock& clock_;

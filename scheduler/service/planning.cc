@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/plan/plan_max.h"
 
 namespace troupe {
@@ -37,9 +36,10 @@ void Planning::Compile(Compilation compilation, Asker asker, Done done) {
     } else {
       ++clients_;
       Queue& queue = asker.submits ? submissions_ : plans_;
+      const absl::Time deadline = host_.Now() + asker.patience;
       queue.push_back(
           {std::make_shared<const Compilation>(std::move(compilation)), JobId(),
-           std::move(asker), std::move(done)});
+           std::move(asker), deadline, std::move(done)});
       return;
     }
   }
@@ -51,7 +51,7 @@ void Planning::Carry(const Actions& actions) {
   for (const Action& action : actions) {
     const auto* compile = std::get_if<CompileJob>(&action);
     if (compile == nullptr || stopping_) continue;
-    jobs_.push_back({compile->compilation, compile->job, Asker(), nullptr});
+    jobs_.push_back({.compilation = compile->compilation, .job = compile->job});
   }
 }
 
@@ -96,13 +96,13 @@ void Planning::Loop(bool jobs) {
 
 absl::Status Planning::MayGoOnWith(const Task& task, absl::Time begun) const {
   if (stopping()) return Stopping();
-  const absl::Time now = absl::Now();
+  const absl::Time now = host_.Now();
   if (now - begun > kPlanMax) {
     return absl::DeadlineExceededError(absl::StrCat(
         "planning took longer than ", absl::FormatDuration(kPlanMax),
         "; use fewer micro-batches a step, ranks or stages"));
   }
-  if (now > task.asker.deadline) {
+  if (now > task.deadline) {
     return absl::DeadlineExceededError(
         "the call's time was over before a plan was made");
   }
@@ -117,7 +117,7 @@ absl::Status Planning::MayGoOnWith(const Task& task, absl::Time begun) const {
 }
 
 void Planning::Run(const Task& task) {
-  const MayGoOn may_go_on = [&, begun = absl::Now()] {
+  const MayGoOn may_go_on = [&, begun = host_.Now()] {
     return MayGoOnWith(task, begun);
   };
   CompileOutcome outcome;

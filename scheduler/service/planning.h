@@ -7,7 +7,8 @@
 // Nothing is compiled for nobody: planning ends when its client has given up or
 // has no time left, when its job does not wait for it any more, when it takes
 // longer than kPlanMax, and when the scheduler stops. It asks so between its
-// parts.
+// parts. Time is the host's, which no step of the wall clock touches and no
+// sleep of the machine counts in.
 #ifndef TROUPE_SCHEDULER_SERVICE_PLANNING_H_
 #define TROUPE_SCHEDULER_SERVICE_PLANNING_H_
 
@@ -28,7 +29,7 @@ namespace troupe {
 
 // Somebody who waits for a plan.
 struct Asker {
-  absl::Time deadline = absl::InfiniteFuture();
+  absl::Duration patience = absl::InfiniteDuration();  // from now on
   std::function<bool()> has_given_up;  // thread-safe; empty: never
   bool submits = false;                // comes before those who only ask
 };
@@ -66,7 +67,8 @@ class Planning final : public ActionSink {
     std::shared_ptr<const Compilation> compilation;
     JobId job;  // 0: a client's
     Asker asker;
-    Done done;  // a client's
+    absl::Time deadline = absl::InfiniteFuture();  // the asker's, by the host
+    Done done;                                     // a client's
   };
   using Queue = std::deque<Task>;
 
@@ -75,7 +77,8 @@ class Planning final : public ActionSink {
   // Where one stands whose turn it is; null: nowhere.
   Queue* Due(bool jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run(const Task& task);
-  // Why the task's planning is to end, since it began at `begun`.
+  // Why the task's planning is to end, since it began at `begun` (the host's
+  // Now).
   absl::Status MayGoOnWith(const Task& task, absl::Time begun) const;
   bool stopping() const {
     absl::MutexLock lock(&mutex_);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "proto/base/log.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
@@ -38,7 +39,7 @@ std::string ClientOf(const grpc::CallbackServerContext& context) {
 
 // Until the call is answered.
 Asker AskerOf(grpc::CallbackServerContext* context, bool submits) {
-  return {.deadline = absl::FromChrono(context->deadline()),
+  return {.patience = absl::FromChrono(context->deadline()) - absl::Now(),
           .has_given_up = [context] { return context->IsCancelled(); },
           .submits = submits};
 }

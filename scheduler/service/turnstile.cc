@@ -60,6 +60,7 @@ absl::Status Turnstile::EnterNow(const std::string& client) {
 void Turnstile::Stop() {
   absl::MutexLock lock(&mutex_);
   stopping_ = true;
+  stops_.Say();
 }
 
 void Turnstile::Loop() {
@@ -76,9 +77,11 @@ void Turnstile::Loop() {
       if (!stopping_ && waiting_.begin()->first > now_ns) {
         // One of another client that is due before the first comes late by as
         // much: by the time between two turns at most.
-        mutex_.AwaitWithTimeout(
-            absl::Condition(&stopping_),
-            absl::Nanoseconds(waiting_.begin()->first - now_ns));
+        const auto stops = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+          return stopping_;
+        };
+        stops_.Await(
+            mutex_, absl::Nanoseconds(waiting_.begin()->first - now_ns), stops);
       }
       stopping = stopping_;
       const auto end = stopping ? waiting_.end()

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "proto/base/clock.h"
+#include "proto/base/steady_time.h"
 #include "scheduler/service/request_rate.h"
 
 namespace troupe {
@@ -46,6 +47,7 @@ class Turnstile {
   absl::Mutex mutex_;
   RequestRate rate_ ABSL_GUARDED_BY(mutex_);
   std::multimap<int64_t, Serve> waiting_ ABSL_GUARDED_BY(mutex_);  // when due
+  SteadyCondition stops_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

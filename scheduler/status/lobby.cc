@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/base/check.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -45,7 +45,7 @@ void Lobby::Admit(std::unique_ptr<AcceptedWire> wire) {
   {
     absl::MutexLock lock(&mutex_);
     arrivals_.push_back(
-        {.wire = std::move(wire), .until = absl::Now() + kHeadMax});
+        {.wire = std::move(wire), .until = SteadyNow() + kHeadMax});
   }
   Wake();
 }
@@ -88,19 +88,19 @@ void Lobby::Watch() {
       TakeArrivals();
     }
     std::vector<pollfd> files = {{.fd = wake_, .events = POLLIN}};
-    absl::Time first = absl::Now() + absl::Minutes(1);
+    absl::Time first = SteadyNow() + absl::Minutes(1);
     for (const Guest& guest : guests_) {
       files.push_back(
           {.fd = guest.wire->socket(), .events = guest.wire->events()});
       first = std::min(first, guest.until);
     }
-    const absl::Duration patience = first - absl::Now();
+    const absl::Duration patience = first - SteadyNow();
     poll(files.data(), files.size(),
          static_cast<int>(std::clamp<int64_t>(
              absl::ToInt64Milliseconds(patience) + 1, 0, 60'000)));
     uint64_t woken = 0;
     [[maybe_unused]] const ssize_t count = read(wake_, &woken, sizeof(woken));
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     size_t place = 1;
     for (auto guest = guests_.begin(); guest != guests_.end(); ++place) {
       const bool stays = files[place].revents == 0 ||
@@ -152,7 +152,7 @@ bool Lobby::Send(Guest& guest) {
     return false;
   }
   guest = {.wire = std::move(guest.wire),
-           .until = absl::Now() + kHeadMax,
+           .until = SteadyNow() + kHeadMax,
            .head = std::move(guest.head)};
   if (HasAsked(guest, 0)) return false;
   guest.wire->AwaitRead();
@@ -174,7 +174,7 @@ void Lobby::Serve() {
     }
     HeadAnswer answer = answer_(next.head, next.wire->peer());
     Guest guest = {.wire = std::move(next.wire),
-                   .until = absl::Now() + kAnswerMax,
+                   .until = SteadyNow() + kAnswerMax,
                    .head = std::move(next.rest),
                    .answer = std::move(answer)};
     if (!Send(guest)) continue;

@@ -29,6 +29,7 @@ StoreWriter::~StoreWriter() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
+    urgent_.Say();
   }
   thread_.join();
 }
@@ -51,11 +52,13 @@ void StoreWriter::Add(const Actions& actions) {
     }
   }
   Bound();
+  if (HasUrgent()) urgent_.Say();
 }
 
 void StoreWriter::Flush(Done done) {
   absl::MutexLock lock(&mutex_);
   flushes_.push_back(std::move(done));
+  urgent_.Say();
 }
 
 absl::Status StoreWriter::health() const {
@@ -87,8 +90,10 @@ void StoreWriter::Loop() {
   while (true) {
     {
       absl::MutexLock lock(&mutex_);
-      mutex_.AwaitWithTimeout(absl::Condition(this, &StoreWriter::HasUrgent),
-                              health_.ok() ? kInterval : kRetry);
+      const auto has_urgent = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+        return HasUrgent();
+      };
+      urgent_.Await(mutex_, health_.ok() ? kInterval : kRetry, has_urgent);
       if (stopping_ && pending_.empty() && flushes_.empty()) return;
     }
     WriteOnce();

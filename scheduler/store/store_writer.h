@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "proto/base/steady_time.h"
 #include "scheduler/cluster/action.h"
 #include "scheduler/store/store.h"
 
@@ -60,6 +61,7 @@ class StoreWriter {
 
   Store& store_;
   mutable absl::Mutex mutex_;
+  SteadyCondition urgent_;
   StoreBatch pending_ ABSL_GUARDED_BY(mutex_);
   std::vector<Done> flushes_ ABSL_GUARDED_BY(mutex_);
   absl::Status health_ ABSL_GUARDED_BY(mutex_);

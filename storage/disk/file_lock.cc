@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "storage/disk/errno_status.h"
 #include "storage/disk/path_calls.h"
 
@@ -79,7 +80,7 @@ bool OnlyAsked(int fd) { return Flock(fd, LOCK_SH | LOCK_NB) == 0; }
 absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
                                         absl::string_view holder,
                                         int operation) {
-  const absl::Time deadline = absl::Now() + kAskersMax;
+  const absl::Time deadline = SteadyNow() + kAskersMax;
   while (true) {
     int fd = OpenPath(path, O_RDWR | O_CREAT);
     // Another user's: it says who holds it, and can be locked nevertheless.
@@ -90,7 +91,7 @@ absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
     if (Flock(fd, operation) < 0) {
       // Some file systems lock only what may be written.
       const int error = foreign && errno == EBADF ? EACCES : errno;
-      if (error == EWOULDBLOCK && absl::Now() < deadline && OnlyAsked(fd)) {
+      if (error == EWOULDBLOCK && SteadyNow() < deadline && OnlyAsked(fd)) {
         close(fd);
         absl::SleepFor(absl::Milliseconds(1));
         continue;

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "proto/base/check.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -117,10 +117,10 @@ absl::Status FileStream::SyncWhereDue() {
   if (offset_ - synced_ < sync_bytes_) return absl::OkStatus();
   while (engine_.in_flight() > 0) Collect();
   RETURN_IF_ERROR(error_);
-  const absl::Time begin = absl::Now();
+  const absl::Time begin = SteadyNow();
   error_ = engine_.Sync(file_);
   const absl::Duration took =
-      std::max(absl::Now() - begin, absl::Microseconds(1));
+      std::max(SteadyNow() - begin, absl::Microseconds(1));
   const double in_time = absl::FDivDuration(kSyncTime, took) *
                          static_cast<double>(offset_ - synced_);
   const uint64_t most = std::min(kSyncBytesMax, 2 * sync_bytes_);

@@ -11,9 +11,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "storage/disk/path_calls.h"
 #include "storage/engine/posix_file.h"
 #include "storage/engine/ring_tables.h"
@@ -90,7 +90,7 @@ class IoUringEngine final : public IoEngine {
   }
 
   std::vector<IoCompletion> Poll(absl::Duration timeout) override {
-    const absl::Time deadline = absl::Now() + timeout;
+    const absl::Time deadline = SteadyNow() + timeout;
     std::vector<IoCompletion> done;
     while (true) {
       for (const Result& result : Collect()) Advance(result);
@@ -250,7 +250,7 @@ class IoUringEngine final : public IoEngine {
   // True when it is worth to collect again, false when the deadline passed.
   bool Wait(absl::Time deadline) {
     while (true) {
-      const absl::Duration left = deadline - absl::Now();
+      const absl::Duration left = deadline - SteadyNow();
       if (left <= absl::ZeroDuration()) return false;
       // Entries that the kernel could not take yet are offered again soon.
       const bool queued = io_uring_sq_ready(&ring_) > 0;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -65,7 +66,7 @@ absl::Status Communicator::Run(
     absl::MutexLock lock(&mutex_);
     if (!broken_.ok()) return broken_;
   }
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const Call call = {.operation = operation,
                      .start = start,
                      .deadline = start + options.timeout,
@@ -120,7 +121,7 @@ absl::Status Communicator::PeerError(const Verdict& failure,
                                      const Call& call) const {
   // Enough digits for people: 1.534s, 12ms.
   const absl::Duration waited =
-      absl::Trunc(absl::Now() - call.start, absl::Milliseconds(1));
+      absl::Trunc(SteadyNow() - call.start, absl::Milliseconds(1));
   absl::Status status(
       failure.code,
       absl::StrCat("rank ", group_.ranks[failure.peer], " ", failure.what,

@@ -204,8 +204,8 @@ class Communicator {
   void Abort(const absl::Status& why);
 
  protected:
-  // What a backend's operation gets besides its buffers. `deadline` is of the
-  // wall clock; InfiniteFuture where there is none.
+  // What a backend's operation gets besides its buffers. Times are
+  // SteadyNow()'s; `deadline` is InfiniteFuture where there is none.
   struct Call {
     const char* operation;  // "all-reduce"
     absl::Time start;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "proto/base/check.h"
+#include "proto/base/steady_time.h"
 #include "worker/actor/thread_name.h"
 
 namespace troupe {
@@ -15,6 +15,7 @@ Watch::~Watch() {
   {
     absl::MutexLock lock(&mutex_);
     over_ = true;
+    hurry_.Say();
   }
   thread_.join();
   absl::MutexLock lock(&looking_);
@@ -36,6 +37,7 @@ void Watch::Expect(absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   ++expected_;
   soonest_ = std::min(soonest_, deadline);
+  if (soonest_ < next_) hurry_.Say();
 }
 
 void Watch::EndAll(Watched::Cause cause) {
@@ -44,6 +46,7 @@ void Watch::EndAll(Watched::Cause cause) {
   cause_ = std::move(cause);
   ++expected_;
   soonest_ = absl::InfinitePast();
+  hurry_.Say();
 }
 
 void Watch::EndEach(const Watched::Cause& cause) {
@@ -74,12 +77,12 @@ void Watch::Loop() {
         mutex_.Await(absl::Condition(&work));
       }
       seen = expected_;
-      next_ = std::min(absl::Now() + kEvery, soonest_);
+      next_ = std::min(SteadyNow() + kEvery, soonest_);
       const auto hurry = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
         return over_ || soonest_ < next_;
       };
       // Woken, it waits again until the deadline that has come up.
-      while (mutex_.AwaitWithDeadline(absl::Condition(&hurry), next_)) {
+      while (hurry_.Await(mutex_, next_ - SteadyNow(), hurry)) {
         if (over_) return;
         next_ = soonest_;
       }

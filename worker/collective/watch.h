@@ -27,6 +27,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 
@@ -65,7 +66,7 @@ class Watch {
   // Once this has returned, it is not asked any more.
   void Remove(Watched& watched) ABSL_LOCKS_EXCLUDED(looking_);
 
-  // An operation begins whose deadline this is.
+  // An operation begins whose deadline, by SteadyNow(), this is.
   void Expect(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // What calls it has ended: the others do so at once, and those that are added
@@ -81,6 +82,7 @@ class Watch {
   absl::Mutex looking_;
   std::vector<Watched*> watched_ ABSL_GUARDED_BY(looking_);
   absl::Mutex mutex_;
+  SteadyCondition hurry_;  // a deadline comes before the next look, or the end
   int64_t expected_ ABSL_GUARDED_BY(mutex_) = 0;  // operations so far
   // The deadline that passes first, and when all are looked at next.
   absl::Time soonest_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();

@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -51,7 +51,7 @@ void WriteAll(int fd, const std::string& bytes) {
 std::optional<std::string> ReadAll(int fd, absl::Time deadline) {
   std::string bytes;
   while (true) {
-    const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+    const int64_t left = absl::ToInt64Milliseconds(deadline - SteadyNow());
     pollfd ready = {.fd = fd, .events = POLLIN};
     const int count =
         poll(&ready, 1, static_cast<int>(std::max<int64_t>(left, 0)));
@@ -99,7 +99,7 @@ Finding RunBounded(absl::FunctionRef<Finding()> check, absl::Duration limit) {
     close(ends[0]);
     return CannotStart("fork");
   }
-  const std::optional<std::string> said = ReadAll(ends[0], absl::Now() + limit);
+  const std::optional<std::string> said = ReadAll(ends[0], SteadyNow() + limit);
   close(ends[0]);
   if (!said.has_value()) {
     kill(child, SIGKILL);

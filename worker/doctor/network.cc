@@ -16,8 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -167,7 +167,7 @@ absl::StatusOr<absl::Duration> LoopbackRoundTrip() {
   for (int i = 0; i < kTrips; ++i) {
     const char sent = static_cast<char>('a' + i);
     char there = 0, back = 0;
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     if (send(connection.near.fd(), &sent, 1, MSG_NOSIGNAL) != 1 ||
         recv(connection.far.fd(), &there, 1, 0) != 1 ||
         send(connection.far.fd(), &there, 1, MSG_NOSIGNAL) != 1 ||
@@ -175,7 +175,7 @@ absl::StatusOr<absl::Duration> LoopbackRoundTrip() {
       return SocketError("a byte over 127.0.0.1");
     }
     if (back != sent) return absl::DataLossError("127.0.0.1 changed a byte");
-    least = std::min(least, absl::Now() - start);
+    least = std::min(least, SteadyNow() - start);
   }
   return least;
 }

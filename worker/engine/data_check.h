@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "absl/status/status.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "proto/base/steady_time.h"
 #include "storage/dataset/token_file.h"
 
 namespace troupe {
@@ -42,7 +42,7 @@ class DataCheck {
   const TokenFile& file_;
   std::atomic<bool> give_up_{false};
   absl::Status status_;  // once done_
-  absl::Notification done_;
+  SteadyNotification done_;
   std::thread thread_;  // last: starts when all else is there
 };
 

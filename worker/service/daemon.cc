@@ -15,6 +15,8 @@ namespace troupe {
 namespace {
 
 constexpr absl::Duration kGoodbyeTimeout = absl::Milliseconds(500);
+// How often one that leaves looks whether it may.
+constexpr absl::Duration kLook = absl::Milliseconds(20);
 
 // A refusal that will not change by asking again.
 bool IsRefusal(const absl::Status& status, bool was_registered) {
@@ -63,8 +65,10 @@ bool WorkerDaemon::stopped() const {
 
 bool WorkerDaemon::WaitToRetry(absl::Duration wait) {
   absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(&stopped_), wait);
-  return !stopped_;
+  const auto stopped = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return stopped_;
+  };
+  return !stops_.Await(mutex_, wait, stopped);
 }
 
 absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
@@ -361,8 +365,10 @@ void WorkerDaemon::SaveFirst(const std::string& reason) {
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return ended() || answered_;
   };
-  if (!mutex_.AwaitWithTimeout(absl::Condition(&answered),
-                               options_.leaving_answer_max)) {
+  const absl::Time until = SteadyNow() + options_.leaving_answer_max;
+  while (!stops_.Await(mutex_, kLook, answered) && SteadyNow() < until) {
+  }
+  if (!answered()) {
     LogWarning(absl::StrCat("leaving without a checkpoint: the scheduler at ",
                             options_.scheduler, " has not answered for ",
                             absl::FormatDuration(options_.leaving_answer_max)));
@@ -379,6 +385,7 @@ void WorkerDaemon::Stop(const std::string& reason) {
   SaveFirst(reason);
   stopped_ = true;
   stop_reason_ = reason;
+  stops_.Say();
   if (session_ != nullptr) session_->Close(reason, kGoodbyeTimeout);
 }
 

@@ -21,6 +21,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
+#include "proto/base/steady_time.h"
 #include "proto/cluster.pb.h"
 #include "worker/engine/train_loop.h"
 #include "worker/service/copies_saver.h"
@@ -122,6 +123,7 @@ class WorkerDaemon {
   std::unique_ptr<CopiesSaver> copies_saver_;  // borrows from rank_
 
   mutable absl::Mutex mutex_;
+  SteadyCondition stops_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
   absl::Status device_lost_ ABSL_GUARDED_BY(mutex_);

@@ -18,8 +18,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "proto/base/steady_time.h"
 #include "proto/worker.pb.h"
 #include "worker/collective/join_abort.h"
 #include "worker/engine/rank_listener.h"
@@ -110,7 +110,7 @@ class RankRunner final : private RankListener {
   int64_t committed_ ABSL_GUARDED_BY(mutex_) = -1;   // the last step that is
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
 
-  absl::Notification ended_;
+  SteadyNotification ended_;
   std::thread stopper_;  // aborts a stop that takes too long
   std::thread thread_;
 };

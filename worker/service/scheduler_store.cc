@@ -41,8 +41,7 @@ absl::StatusOr<std::string> SchedulerStore::Get(absl::string_view key,
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return !aborted_.ok() || values_.count(key) > 0;
   };
-  const bool in_time =
-      mutex_.AwaitWithTimeout(absl::Condition(&answered), timeout);
+  const bool in_time = changed_.Await(mutex_, timeout, answered);
   if (!aborted_.ok()) return aborted_;
   if (in_time) return values_.find(key)->second;
   return absl::DeadlineExceededError(
@@ -53,11 +52,13 @@ absl::StatusOr<std::string> SchedulerStore::Get(absl::string_view key,
 void SchedulerStore::OnValue(const StoreValue& value) {
   absl::MutexLock lock(&mutex_);
   values_[value.key()] = value.value();
+  changed_.Say();
 }
 
 void SchedulerStore::Abort(const absl::Status& why) {
   absl::MutexLock lock(&mutex_);
   if (aborted_.ok()) aborted_ = why;
+  changed_.Say();
 }
 
 }  // namespace troupe

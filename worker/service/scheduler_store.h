@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "proto/base/steady_time.h"
 #include "proto/worker.pb.h"
 #include "worker/collective/key_value_store.h"
 
@@ -35,6 +36,7 @@ class SchedulerStore final : public KeyValueStore {
   const RankRef ref_;
   const SendToScheduler send_;
   absl::Mutex mutex_;
+  SteadyCondition changed_;
   std::map<std::string, std::string, std::less<>> values_
       ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);

@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "proto/trust/grpc/credentials.h"
 #include "proto/trust/grpc/why_not_connected.h"
 #include "proto/worker.grpc.pb.h"
@@ -57,6 +58,7 @@ class GrpcSession final : public Session {
       absl::MutexLock lock(&mutex_);
       registered_ = answer.registered();
       is_registered_ = true;
+      work_.Say();
     }
     watch_ = std::thread([this] { WatchLoop(); });
     return absl::OkStatus();
@@ -67,9 +69,9 @@ class GrpcSession final : public Session {
   absl::Status Send(WorkerMessage message) override {
     absl::MutexLock lock(&mutex_);
     const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-      return closing_ || queue_bytes_ < kQueueBytesMax;
+      return HasRoom();
     };
-    if (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), kSilenceMax)) {
+    if (!room_.Await(mutex_, kSilenceMax, has_room)) {
       GiveUp(absl::StrCat("has read nothing for ",
                           absl::FormatDuration(kSilenceMax)));
     }
@@ -95,17 +97,20 @@ class GrpcSession final : public Session {
       goodbye.mutable_goodbye()->set_reason(reason);
       Enqueue(std::move(goodbye));
     }
-    closing_ = true;
+    EndQueue();
     // The writer ends our half of the stream; the scheduler, having read it
     // all, ends the other. To cancel before that could lose the last words.
-    mutex_.AwaitWithTimeout(absl::Condition(&read_to_end_), timeout);
-    broken_ = true;
+    const auto is_read = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return read_to_end_;
+    };
+    over_.Await(mutex_, timeout, is_read);
+    Break();
     context_.TryCancel();
   }
 
   void End() {
     absl::MutexLock lock(&mutex_);
-    closing_ = broken_ = true;
+    Break();
     context_.TryCancel();
   }
 
@@ -113,13 +118,30 @@ class GrpcSession final : public Session {
   void Enqueue(WorkerMessage message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     queue_bytes_ += message.ByteSizeLong();
     queue_.push_back(std::move(message));
+    work_.Say();
+  }
+
+  bool HasRoom() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return closing_ || queue_bytes_ < kQueueBytesMax;
+  }
+
+  void EndQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    closing_ = true;
+    work_.Say();
+    room_.Say();
+  }
+
+  void Break() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    EndQueue();
+    broken_ = true;
+    over_.Say();
   }
 
   // Ends the session, for what the scheduler does or does not.
   void GiveUp(const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     given_up_ = absl::UnavailableError(
         absl::StrCat("the scheduler at ", options_.scheduler, " ", what));
-    closing_ = broken_ = true;
+    Break();
     context_.TryCancel();
   }
 
@@ -128,15 +150,15 @@ class GrpcSession final : public Session {
   absl::Duration Patience(absl::Time opened, absl::Time last_beat) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     if (!is_registered_) {
-      return opened + options_.register_timeout - absl::Now();
+      return opened + options_.register_timeout - SteadyNow();
     }
     return last_beat + absl::Seconds(registered_.heartbeat_seconds()) -
-           absl::Now();
+           SteadyNow();
   }
 
   // The writer: messages as they come, heartbeats between them.
   void WriteLoop() {
-    const absl::Time opened = absl::Now();
+    const absl::Time opened = SteadyNow();
     absl::Time last_beat = opened;
     while (true) {
       WorkerMessage message;
@@ -148,8 +170,7 @@ class GrpcSession final : public Session {
           return !queue_.empty() || closing_ ||
                  is_registered_ != was_registered;
         };
-        mutex_.AwaitWithTimeout(absl::Condition(&has_work),
-                                Patience(opened, last_beat));
+        work_.Await(mutex_, Patience(opened, last_beat), has_work);
         if (broken_) return;
         if (closing_ && queue_.empty()) break;
         const bool late = Patience(opened, last_beat) <= absl::ZeroDuration();
@@ -158,12 +179,14 @@ class GrpcSession final : public Session {
           return;
         }
         if (late) {
-          last_beat = absl::Now();
+          last_beat = SteadyNow();
           beats = true;
         } else if (!queue_.empty()) {
           message = std::move(queue_.front());
           queue_.pop_front();
+          const bool was_full = !HasRoom();
           queue_bytes_ -= message.ByteSizeLong();
+          if (was_full) room_.Say();
         } else {
           continue;
         }
@@ -175,7 +198,7 @@ class GrpcSession final : public Session {
       const bool written = stream_->Write(message);
       if (written) continue;
       absl::MutexLock lock(&mutex_);
-      closing_ = broken_ = true;
+      Break();
       return;
     }
     stream_->WritesDone();
@@ -188,8 +211,10 @@ class GrpcSession final : public Session {
     const RealClock clock;
     PeerSilence silence(context_.peer());
     absl::MutexLock lock(&mutex_);
-    while (!mutex_.AwaitWithTimeout(absl::Condition(&broken_),
-                                    options_.unanswered_max / kLooks)) {
+    const auto is_broken = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return broken_;
+    };
+    while (!over_.Await(mutex_, options_.unanswered_max / kLooks, is_broken)) {
       const absl::Duration silent = silence.Look(clock.MonotonicNanos());
       if (silent < options_.unanswered_max) continue;
       GiveUp(absl::StrCat(
@@ -201,7 +226,8 @@ class GrpcSession final : public Session {
   absl::Status FinishStream() {
     {
       absl::MutexLock lock(&mutex_);
-      closing_ = broken_ = read_to_end_ = true;
+      read_to_end_ = true;
+      Break();
     }
     if (writer_.joinable()) writer_.join();
     SchedulerMessage rest;
@@ -224,6 +250,9 @@ class GrpcSession final : public Session {
   bool finished_ = false;  // the reader's
 
   absl::Mutex mutex_;
+  SteadyCondition work_;  // for the writer
+  SteadyCondition room_;  // in the queue
+  SteadyCondition over_;  // broken, or read to the end
   std::deque<WorkerMessage> queue_ ABSL_GUARDED_BY(mutex_);
   size_t queue_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool read_to_end_ ABSL_GUARDED_BY(mutex_) = false;

@@ -12,6 +12,7 @@
 #include "clients/cpp/cluster_commands.h"
 #include "clients/cpp/find_scheduler.h"
 #include "proto/base/check.h"
+#include "proto/base/steady_time.h"
 #include "proto/trust/cluster_trust.h"
 #include "proto/trust/member_files.h"
 
@@ -39,7 +40,7 @@ class JobsOfMembers {
   // is. No where it does not answer; yes as long as it may come to believe a
   // certificate that was made anew.
   bool AnyFor(const std::vector<ClusterMember>& members) {
-    if (client_ == nullptr && !Connect()) return absl::Now() < known_by_;
+    if (client_ == nullptr && !Connect()) return SteadyNow() < known_by_;
     const absl::StatusOr<ListWorkersResponse> list = client_->Workers();
     if (!list.ok()) return false;
     return std::any_of(
@@ -74,7 +75,8 @@ class JobsOfMembers {
         CheckMemberFiles(trust.certificates, PeerRole::kClient, now).ok()) {
       return;
     }
-    if (EnsureClusterTrust(dir_, now).ok()) known_by_ = now + kReadAgainMax;
+    if (!EnsureClusterTrust(dir_, now).ok()) return;
+    known_by_ = SteadyNow() + kReadAgainMax;
   }
 
   const std::string dir_;

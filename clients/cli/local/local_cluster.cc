@@ -14,6 +14,7 @@
 #include "clients/cpp/client.h"
 #include "clients/cpp/cluster_commands.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "proto/trust/cluster_trust.h"
 #include "storage/disk/file_lock.h"
 
@@ -101,7 +102,7 @@ class Starting {
            const std::function<bool()>& keep_going, FoundMembers before)
       : options_(options),
         keep_going_(keep_going),
-        deadline_(absl::Now() + options.start),
+        deadline_(SteadyNow() + options.start),
         before_(std::move(before)) {
     cluster_.members = before_.running;
   }
@@ -293,7 +294,7 @@ class Starting {
           member.name, " ended while starting; its log ends with",
           LogTail(LogFile(options_.dir, member.name), kTailLines)));
     }
-    if (absl::Now() > deadline_) {
+    if (SteadyNow() > deadline_) {
       return absl::DeadlineExceededError(
           absl::StrCat("waited ", absl::FormatDuration(options_.start), " for ",
                        what, "; the logs are in ", options_.dir, "/logs"));
@@ -350,12 +351,12 @@ absl::StatusOr<FoundMembers> FindMembers(const LocalClusterOptions& options) {
 absl::StatusOr<FileLock> AwaitTurn(const LocalClusterOptions& options,
                                    const std::function<bool()>& keep_going) {
   const std::string path = fs::path(options.dir) / "up.lock";
-  const absl::Time deadline = absl::Now() + options.start;
+  const absl::Time deadline = SteadyNow() + options.start;
   while (true) {
     absl::StatusOr<FileLock> lock = FileLock::Take(path, ThisProcessName());
     if (!absl::IsFailedPrecondition(lock.status())) return lock;
     if (!keep_going()) return absl::CancelledError("interrupted");
-    if (absl::Now() > deadline) {
+    if (SteadyNow() > deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
           "waited ", absl::FormatDuration(options.start), " for ",
           lock.status().message(), ", which starts the cluster in ",

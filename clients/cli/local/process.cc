@@ -19,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 
 extern char** environ;
 
@@ -141,24 +142,24 @@ class Ending {
 
   // Until the grace is over, which begins anew while they are busy.
   void WaitGrace() {
-    absl::Time deadline = absl::Now() + options_.grace;
+    absl::Time deadline = SteadyNow() + options_.grace;
     absl::Time say =
-        absl::Now() + std::min(absl::Seconds(1), options_.say_every);
-    absl::Time ask = absl::Now();
+        SteadyNow() + std::min(absl::Seconds(1), options_.say_every);
+    absl::Time ask = SteadyNow();
     bool is_busy = false;
     DropEnded();
     while (!left_.empty()) {
       if (options_.hurried != nullptr && options_.hurried()) return;
-      if (options_.busy != nullptr && absl::Now() >= ask) {
+      if (options_.busy != nullptr && SteadyNow() >= ask) {
         is_busy = options_.busy(left_);
-        if (is_busy) deadline = absl::Now() + options_.grace;
-        ask = absl::Now() + options_.ask_every;
+        if (is_busy) deadline = SteadyNow() + options_.grace;
+        ask = SteadyNow() + options_.ask_every;
       }
-      if (!is_busy && absl::Now() >= deadline) return;
-      if (options_.waits != nullptr && absl::Now() >= say) {
+      if (!is_busy && SteadyNow() >= deadline) return;
+      if (options_.waits != nullptr && SteadyNow() >= say) {
         options_.waits(
-            left_, is_busy ? absl::InfiniteDuration() : deadline - absl::Now());
-        say = absl::Now() + options_.say_every;
+            left_, is_busy ? absl::InfiniteDuration() : deadline - SteadyNow());
+        say = SteadyNow() + options_.say_every;
       }
       absl::SleepFor(absl::Milliseconds(10));
       DropEnded();
@@ -166,9 +167,9 @@ class Ending {
   }
 
   void WaitAfterKill() {
-    const absl::Time deadline = absl::Now() + options_.after;
+    const absl::Time deadline = SteadyNow() + options_.after;
     DropEnded();
-    while (!left_.empty() && absl::Now() < deadline) {
+    while (!left_.empty() && SteadyNow() < deadline) {
       absl::SleepFor(absl::Milliseconds(10));
       DropEnded();
     }

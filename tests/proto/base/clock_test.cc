@@ -12,6 +12,14 @@ TEST(Clock, ManualStandsStillUntilAdvanced) {
   EXPECT_EQ(clock.Now() - absl::FromUnixSeconds(100), absl::Milliseconds(5));
 }
 
+TEST(Clock, OnlyWallTimeSteps) {
+  ManualClock clock(absl::FromUnixSeconds(100));
+  const int64_t before = clock.MonotonicNanos();
+  clock.Step(-absl::Seconds(60));
+  EXPECT_EQ(clock.Now(), absl::FromUnixSeconds(40));
+  EXPECT_EQ(clock.MonotonicNanos(), before);
+}
+
 TEST(Clock, RealOneNeverGoesBack) {
   const RealClock clock;
   const int64_t first = clock.MonotonicNanos();

@@ -6,6 +6,7 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "proto/plan/plan_max.h"
 #include "tests/scheduler/service/served_cluster.h"
 
 namespace troupe {
@@ -33,7 +34,8 @@ class GatedCompiler final : public JobCompiler {
     ++compiled;
     if (job.name() == "endless") {
       while (true) {
-        if (absl::Status asked = Ask(may_go_on); !asked.ok()) return asked;
+        if (absl::Status over = Ask(may_go_on); !over.ok()) return over;
+        ++asked;
         std::this_thread::yield();
       }
     }
@@ -65,6 +67,7 @@ class GatedCompiler final : public JobCompiler {
   mutable absl::Notification started;
   mutable absl::Notification second_started;  // of "job-2", which is not gated
   mutable std::atomic<int> compiled = 0;
+  mutable std::atomic<int> asked = 0;  // whether it may go on
   absl::Notification open;
 
  private:
@@ -104,7 +107,7 @@ struct Planned {
   }
 
   GatedCompiler compiler;
-  RealClock clock;
+  ManualClock clock;
   Sink sink;
   Cluster cluster{Limits(), compiler};
   ClusterHost host{cluster, clock, sink};
@@ -203,7 +206,7 @@ TEST(Planning, NothingIsCompiledForOneWhoHasGivenUpOrHasNoTimeLeft) {
                        cancelled = o.status();
                        answers.DecrementCount();
                      });
-  p.planning.Compile(p.Ask(), {.deadline = absl::InfinitePast()},
+  p.planning.Compile(p.Ask(), {.patience = -absl::Seconds(1)},
                      [&](const auto& o) {
                        late = o.status();
                        answers.DecrementCount();
@@ -212,6 +215,31 @@ TEST(Planning, NothingIsCompiledForOneWhoHasGivenUpOrHasNoTimeLeft) {
   EXPECT_TRUE(absl::IsCancelled(cancelled)) << cancelled;
   EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
   EXPECT_EQ(p.compiler.compiled, 0);
+}
+
+// By NTP, or as a machine wakes up.
+TEST(Planning, AStepOfTheWallClockEndsNothing) {
+  Planned p;
+  p.Join("w0");
+  absl::Status outcome;
+  absl::Notification answered;
+  p.planning.Compile(p.Ask("endless"), {.patience = kPlanMax},
+                     [&](const auto& o) {
+                       outcome = o.status();
+                       answered.Notify();
+                     });
+  p.compiler.started.WaitForNotification();
+  for (const absl::Duration by : {absl::Hours(2), -absl::Hours(4)}) {
+    p.clock.Step(by);
+    const int before = p.compiler.asked;
+    while (p.compiler.asked < before + 2 && !answered.HasBeenNotified()) {
+      std::this_thread::yield();
+    }
+    EXPECT_FALSE(answered.HasBeenNotified()) << outcome;
+  }
+  p.clock.Advance(kPlanMax + absl::Seconds(1));
+  ASSERT_TRUE(answered.WaitForNotificationWithTimeout(kLong));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(outcome)) << outcome;
 }
 
 TEST(Planning, StopEndsWhatIsBeingPlanned) {

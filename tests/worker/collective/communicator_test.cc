@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -31,7 +32,7 @@ class CountingCommunicator final : public Communicator {
     ++calls;
     if (!blame) return result_;
     return PeerError({absl::StatusCode::kUnavailable, size() - 1, "died"},
-                     {call.operation, absl::Now(), call.deadline});
+                     {call.operation, SteadyNow(), call.deadline});
   }
   absl::Status DoAllReduce(const CommBlocks&, ReduceOp,
                            const Call& c) override {

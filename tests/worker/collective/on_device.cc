@@ -8,6 +8,7 @@
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -55,7 +56,7 @@ class OnDevice final : public Communicator {
  private:
   CommOptions OptionsOf(const Call& call) const {
     return {.name = std::string(call.name),
-            .timeout = call.deadline - absl::Now(),
+            .timeout = call.deadline - SteadyNow(),
             .meet = meet_};
   }
   absl::Status Through(

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -61,8 +61,8 @@ class Operation final : public Watched {
   absl::Time Look() override {
     absl::MutexLock lock(&mutex_);
     ++looks_;
-    if (absl::Now() < deadline_) return deadline_;
-    if (deadline_ != absl::InfiniteFuture()) ended_ = absl::Now();
+    if (SteadyNow() < deadline_) return deadline_;
+    if (deadline_ != absl::InfiniteFuture()) ended_ = SteadyNow();
     deadline_ = absl::InfiniteFuture();
     return deadline_;
   }
@@ -79,15 +79,15 @@ class Operation final : public Watched {
 TEST(Watch, LooksAgainAndAgainWhileSomethingIsUnderWay) {
   Watch watch;
   Operation operation(watch);
-  operation.Begin(absl::Now() + absl::Hours(1));
+  operation.Begin(SteadyNow() + absl::Hours(1));
   operation.AwaitLooks(3);
 }
 
 TEST(Watch, EndsWhatIsLateAndNothingBefore) {
   Watch watch;
   Operation late(watch), in_time(watch);
-  const absl::Time deadline = absl::Now() + absl::Milliseconds(5);
-  in_time.Begin(absl::Now() + absl::Hours(1));
+  const absl::Time deadline = SteadyNow() + absl::Milliseconds(5);
+  in_time.Begin(SteadyNow() + absl::Hours(1));
   late.Begin(deadline);
   EXPECT_GE(late.AwaitEnd(), deadline);
   // And the other one is looked at as before.
@@ -100,7 +100,7 @@ TEST(Watch, WakesForTheNextOperation) {
   Operation operation(watch);
   for (int i = 0; i < 20; ++i) {
     const int looks = operation.looks();
-    operation.Begin(absl::Now());
+    operation.Begin(SteadyNow());
     operation.AwaitLooks(looks + 1);
   }
 }
@@ -114,24 +114,24 @@ TEST(Watch, IsGoneWithNothingUnderWay) {
 TEST(Watch, EndsAllWithOne) {
   Watch watch;
   Operation idle(watch), under_way(watch);
-  under_way.Begin(absl::Now() + absl::Hours(1));
+  under_way.Begin(SteadyNow() + absl::Hours(1));
   const absl::Status why = absl::UnavailableError("rank 3 is gone");
   watch.EndAll([why] { return why; });
   watch.EndAll([] { return absl::InternalError("another"); });
   EXPECT_EQ(idle.AwaitCause(), why);
   EXPECT_EQ(under_way.AwaitCause(), why);
   Operation late(watch);
-  late.Begin(absl::Now() + absl::Hours(1));
+  late.Begin(SteadyNow() + absl::Hours(1));
   EXPECT_EQ(late.AwaitCause(), why);
 }
 
 TEST(Watch, AsksNobodyWhoHasGone) {
   Watch watch;
   Operation stays(watch);
-  stays.Begin(absl::Now() + absl::Hours(1));
+  stays.Begin(SteadyNow() + absl::Hours(1));
   for (int i = 0; i < 50; ++i) {
     Operation goes(watch);
-    goes.Begin(absl::Now() + absl::Milliseconds(i % 3));
+    goes.Begin(SteadyNow() + absl::Milliseconds(i % 3));
   }
   stays.AwaitLooks(stays.looks() + 2);
 }

@@ -10,10 +10,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "ops/fence.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "worker/actor/thread_name.h"
 #include "worker/collective/enqueued/inquest.h"
 #include "worker/collective/enqueued/under_way.h"
@@ -66,7 +66,7 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
     if (call.meet) {
       RETURN_IF_ERROR(meeting_->With(asked.peers,
                                      {.name = std::string(call.name),
-                                      .timeout = call.deadline - absl::Now()}));
+                                      .timeout = call.deadline - SteadyNow()}));
     }
     Inquest::Failure failure = {
         .operation = {.what = What(call),
@@ -79,7 +79,7 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
       absl::MutexLock lock(&mutex_);
       under_way_.Add(std::move(operation));
     }
-    watch_->Expect(absl::Now() + failure.operation.timeout);
+    watch_->Expect(SteadyNow() + failure.operation.timeout);
     failure.status = enqueue();
     std::unique_ptr<Fence> end;
     if (failure.status.ok()) end = device_.Record(FenceUse::kOrder);
@@ -111,7 +111,7 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
       if (aborted_.ok() && !failed()) {
         if (under_way_.empty()) return absl::InfiniteFuture();
         // Whose turn has not come is looked at as often as the watch looks.
-        return std::min(under_way_.due(), absl::Now() + absl::Hours(1));
+        return std::min(under_way_.due(), SteadyNow() + absl::Hours(1));
       }
     }
     End();
@@ -131,7 +131,7 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
   // aborted: then the transport may be about to be.
   void Examine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Notice(transport_->Error());
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     under_way_.Sweep(now);
     if (now < under_way_.due()) return;
     Notice(absl::DeadlineExceededError("it did not end in time"));
@@ -282,7 +282,7 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
 
   absl::Status DoBarrier(const Call& call) override {
     return meeting_->With({}, {.name = std::string(call.name),
-                               .timeout = call.deadline - absl::Now()});
+                               .timeout = call.deadline - SteadyNow()});
   }
 
   absl::Status CopyToSelf(const CommBuffer& from,
@@ -300,7 +300,7 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
       aborted_ = why;
     }
     meeting_->Abort(why);
-    watch_->Expect(absl::Now());
+    watch_->Expect(SteadyNow());
   }
 
   size_t OfOthers(const CommBlocks& blocks) const {

@@ -8,9 +8,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "proto/trust/secret.h"
 
 namespace troupe {
@@ -109,7 +109,7 @@ class Introduction {
   // The first rank's part. A member that does not come is named to the others
   // while they still wait.
   absl::Status HandOut() {
-    const absl::Duration left = deadline_ - absl::Now();
+    const absl::Duration left = deadline_ - SteadyNow();
     const absl::StatusOr<std::vector<Listening>> all =
         Gather(deadline_ - std::min(left / 10, absl::Seconds(5)));
     if (!all.ok()) {
@@ -166,7 +166,7 @@ class Introduction {
   absl::StatusOr<std::string> Get(const std::string& key, int from,
                                   absl::Time deadline) {
     absl::StatusOr<std::string> value =
-        seat_.store->Get(key, deadline - absl::Now());
+        seat_.store->Get(key, deadline - SteadyNow());
     if (value.ok()) return value;
     return Annotate(
         value.status(),

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/base/file_limit.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "worker/collective/gloo/prove_members.h"
 
 namespace troupe {
@@ -36,7 +36,7 @@ absl::Status CheckFileLimit(int connections) {
 
 // Gloo waits five times its timeout for a connection.
 std::chrono::milliseconds ConnectTimeout(absl::Time deadline) {
-  const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now()) / 5;
+  const int64_t left = absl::ToInt64Milliseconds(deadline - SteadyNow()) / 5;
   return std::chrono::milliseconds(std::max<int64_t>(left, 1));
 }
 
@@ -54,7 +54,7 @@ void IgnoreBrokenPipes() {
 absl::StatusOr<std::unique_ptr<GlooMesh>> GlooMesh::Connect(
     const CommunicatorSeat& seat) {
   IgnoreBrokenPipes();
-  const absl::Time deadline = absl::Now() + seat.timeout;
+  const absl::Time deadline = SteadyNow() + seat.timeout;
   const int size = static_cast<int>(seat.group.ranks.size());
   auto mesh = std::make_unique<GlooMesh>(seat.rank, size);
   RETURN_IF_ERROR(CheckFileLimit(size - 1));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -148,8 +149,8 @@ void Notices::Flush(int culprit) {
     }).IgnoreError();
   }
   if (ours_.kind == Notice::kLeft) return;
-  const absl::Time end = absl::Now() + kLinger;
-  for (Poll(); !AllHaveSpoken(culprit) && absl::Now() < end; Poll()) {
+  const absl::Time end = SteadyNow() + kLinger;
+  for (Poll(); !AllHaveSpoken(culprit) && SteadyNow() < end; Poll()) {
     absl::SleepFor(absl::Milliseconds(1));
   }
 }

@@ -10,8 +10,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "proto/trust/refused_peers.h"
 #include "worker/collective/gloo/catch_gloo.h"
 #include "worker/collective/gloo/proof.h"
@@ -43,7 +43,7 @@ class Swap {
   // OK as well where it was interrupted.
   absl::Status Wait(absl::Time deadline) {
     const auto left = [deadline] {
-      const int64_t ms = absl::ToInt64Milliseconds(deadline - absl::Now());
+      const int64_t ms = absl::ToInt64Milliseconds(deadline - SteadyNow());
       return std::chrono::milliseconds(std::max<int64_t>(ms, 1));
     };
     return CatchGloo([&] {
@@ -173,7 +173,7 @@ absl::Status ProveMembers(::gloo::Context& context,
       member->answers.Interrupt();
     }
   });
-  return Prove(members, seat, std::min(deadline, absl::Now() + kProofMax));
+  return Prove(members, seat, std::min(deadline, SteadyNow() + kProofMax));
 }
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -44,7 +45,7 @@ Wires::~Wires() {
 }
 
 absl::Status Wires::Begin(absl::Time deadline, uint64_t slot) {
-  const absl::Duration time = deadline - absl::Now();
+  const absl::Duration time = deadline - SteadyNow();
   const absl::Time soft_deadline = deadline - std::min(kAnswer, time / 4);
   {
     absl::MutexLock lock(&mutex_);
@@ -171,7 +172,7 @@ Verdict Wires::Judge(int peer) {
   {
     absl::MutexLock lock(&mutex_);
     aborted = aborted_;
-    end = std::min(deadline_, absl::Now() + kAnswer);
+    end = std::min(deadline_, SteadyNow() + kAnswer);
   }
   if (!aborted.ok()) {
     notices_->Say(Notice::kAborted, rank_, aborted.message());
@@ -184,7 +185,7 @@ Verdict Wires::Judge(int peer) {
       verdict.has_value() && verdict->code == absl::StatusCode::kUnavailable;
   notices_->Say(lost ? Notice::kLost : Notice::kWaiting,
                 lost ? verdict->peer : peer, "");
-  while (!verdict.has_value() && absl::Now() < end) {
+  while (!verdict.has_value() && SteadyNow() < end) {
     absl::SleepFor(absl::Milliseconds(1));
     notices_->Poll();
     verdict = notices_->Blame(peer);
@@ -230,7 +231,7 @@ void Wires::CloseMesh(int culprit) {
 absl::Time Wires::Look() {
   absl::MutexLock lock(&mutex_);
   if (!active_ || failing_) return absl::InfiniteFuture();
-  bool hopeless = absl::Now() >= soft_deadline_;
+  bool hopeless = SteadyNow() >= soft_deadline_;
   if (!hopeless) {
     notices_->Poll();
     hopeless = notices_->Bad();

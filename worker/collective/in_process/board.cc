@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -67,7 +68,7 @@ Verdict Board::Enter(int rank, Entry entry, absl::Time deadline) {
     const int missing = MissingRank(phase);
     return missing < 0 || left_[missing] || !failure_.ok();
   };
-  mutex_.AwaitWithDeadline(absl::Condition(&settled), deadline);
+  mutex_.AwaitWithTimeout(absl::Condition(&settled), deadline - SteadyNow());
   // All came before the group failed: then all carry on, or none does.
   const int missing = MissingRank(phase);
   if (missing >= 0) {
@@ -105,7 +106,7 @@ Verdict Board::Send(const Route& route, CommBuffer data, absl::Time deadline) {
       return box.mail == Mail::kWanted || left_[route.receiver] ||
              !failure_.ok();
     };
-    mutex_.AwaitWithDeadline(absl::Condition(&settled), deadline);
+    mutex_.AwaitWithTimeout(absl::Condition(&settled), deadline - SteadyNow());
     if (!failure_.ok()) return failure_;
     if (box.mail != Mail::kWanted) {
       return FailLocked(left_[route.receiver] ? Gone(route.receiver)
@@ -152,7 +153,7 @@ Verdict Board::Take(const Route& route, absl::Time deadline) {
     }
     return true;
   };
-  mutex_.AwaitWithDeadline(absl::Condition(&settled), deadline);
+  mutex_.AwaitWithTimeout(absl::Condition(&settled), deadline - SteadyNow());
   if (box.mail == Mail::kWanted) {
     box = {};
     if (!failure_.ok()) return failure_;

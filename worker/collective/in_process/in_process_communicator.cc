@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "worker/collective/in_process/board.h"
 #include "worker/collective/reduce.h"
 
@@ -23,7 +24,7 @@ class InProcessCommunicator final : public Communicator {
   uint64_t sent_bytes() const override { return board_->given_bytes(rank()); }
 
   absl::Status Join(absl::Duration timeout) {
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     return DoBarrier({"join", now, now + timeout});
   }
 

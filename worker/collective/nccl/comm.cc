@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -66,7 +67,7 @@ NcclComm::~NcclComm() {
   }
   if (comm == nullptr) return;
   absl::Status gone = ToStatus(ncclCommFinalize(comm), "ncclCommFinalize");
-  if (gone.ok()) gone = Settle("ncclCommFinalize", absl::Now() + kGoodbye);
+  if (gone.ok()) gone = Settle("ncclCommFinalize", SteadyNow() + kGoodbye);
   if (gone.ok()) {
     ncclCommDestroy(comm);
   } else {
@@ -88,7 +89,7 @@ absl::Status NcclComm::AsyncError() {
 
 absl::Status NcclComm::Settle(absl::string_view call, absl::Time deadline,
                               const JoinAbort* abort) {
-  const absl::Time asleep_from = absl::Now() + kAwake;
+  const absl::Time asleep_from = SteadyNow() + kAwake;
   absl::Duration sleep = kFirstLook;
   while (true) {
     {
@@ -98,7 +99,7 @@ absl::Status NcclComm::Settle(absl::string_view call, absl::Time deadline,
     const ncclResult_t state = State();
     if (state != ncclInProgress) return ToStatus(state, call);
     if (abort != nullptr && !abort->status().ok()) return Aborted();
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     if (now >= deadline) {
       return absl::DeadlineExceededError(
           absl::StrCat(call, " did not end in time"));

@@ -6,8 +6,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "worker/collective/gloo/gloo_communicator.h"
 
 namespace troupe {
@@ -24,7 +24,7 @@ absl::StatusOr<ncclUniqueId> AgreeOnId(const CommunicatorSeat& seat,
     return id;
   }
   ASSIGN_OR_RETURN(const std::string hex,
-                   seat.store->Get(key, deadline - absl::Now()));
+                   seat.store->Get(key, deadline - SteadyNow()));
   const std::string bytes = absl::HexStringToBytes(hex);
   if (bytes.size() != sizeof(id.internal)) {
     return absl::InternalError(absl::StrCat("rank ", seat.group.ranks[0],
@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<NcclComm>> Connect(const CommunicatorSeat& seat,
 }  // namespace
 
 absl::StatusOr<JoinedNccl> JoinNccl(const CommunicatorSeat& seat) {
-  const absl::Time deadline = absl::Now() + seat.timeout;
+  const absl::Time deadline = SteadyNow() + seat.timeout;
   ASSIGN_OR_RETURN(std::unique_ptr<Communicator> host, CreateGloo(seat));
   absl::StatusOr<std::unique_ptr<NcclComm>> comm = Connect(seat, deadline);
   if (!comm.ok()) {

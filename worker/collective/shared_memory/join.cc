@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "worker/collective/shared_memory/memory_domain.h"
 #include "worker/collective/shared_memory/segment_map.h"
 
@@ -29,7 +29,7 @@ std::string Key(const CommunicatorSeat& seat, int rank) {
 absl::StatusOr<std::string> Answer(const CommunicatorSeat& seat, int rank,
                                    absl::Time deadline) {
   absl::StatusOr<std::string> answer =
-      seat.store->Get(Key(seat, rank), deadline - absl::Now());
+      seat.store->Get(Key(seat, rank), deadline - SteadyNow());
   if (answer.ok()) return answer;
   return Annotate(answer.status(), absl::StrCat("rank ", seat.group.ranks[rank],
                                                 " did not come"));
@@ -69,7 +69,7 @@ absl::StatusOr<SharedSegment> OpenAnnounced(const std::string& announcement,
 }  // namespace
 
 absl::StatusOr<SharedSegment> JoinSegment(const CommunicatorSeat& seat) {
-  const absl::Time deadline = absl::Now() + seat.timeout;
+  const absl::Time deadline = SteadyNow() + seat.timeout;
   const int ranks = RanksOf(seat);
   absl::StatusOr<SharedSegment> segment = absl::UnknownError("");
   std::string answer;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 
@@ -125,7 +126,7 @@ Verdict Members::Look(absl::Span<const int> missing, absl::Time deadline,
       return Lost(peer);
     }
   }
-  if (absl::Now() < deadline || came()) return {};
+  if (SteadyNow() < deadline || came()) return {};
   const int last = EndOfChain(missing[0]);
   Say(MemberState::kGaveUp, last == rank_ ? missing[0] : last, "");
   if (last != rank_) {

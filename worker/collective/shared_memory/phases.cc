@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "proto/base/cores.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -72,7 +72,7 @@ absl::Status Phases::Await(SharedCounter& counter, uint32_t seen,
 
 bool Phases::Spin(const SharedCounter& counter, uint32_t seen) {
   if (!spins_) return counter.Get() != seen;
-  const absl::Time end = absl::Now() + spin_;
+  const absl::Time end = SteadyNow() + spin_;
   do {
     for (int i = 0; i < kPausesPerGlance; ++i) {
       if (counter.Get() != seen) {
@@ -81,7 +81,7 @@ bool Phases::Spin(const SharedCounter& counter, uint32_t seen) {
       }
       Pause();
     }
-  } while (absl::Now() < end);
+  } while (SteadyNow() < end);
   spin_ = std::max(spin_ / 2, kSpinMin);
   return false;
 }
@@ -100,7 +100,7 @@ absl::Status Phases::Sleep(SharedCounter& counter, uint32_t seen,
       Verdict verdict = members_.Look(ranks, deadline_, came);
       if (!verdict.ok()) return Fail(std::move(verdict));
     }
-    counter.Sleep(seen, std::min(kLook, deadline_ - absl::Now()));
+    counter.Sleep(seen, std::min(kLook, deadline_ - SteadyNow()));
   }
   state_.waits_for.store(-1);
   return absl::OkStatus();

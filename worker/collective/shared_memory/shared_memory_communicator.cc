@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "worker/collective/shared_memory/all_to_all.h"
 #include "worker/collective/shared_memory/collectives.h"
 #include "worker/collective/shared_memory/copy_choice.h"
@@ -47,7 +47,7 @@ class SharedMemoryCommunicator final : public Communicator {
   }
 
   absl::Status Join(absl::Time deadline) {
-    return DoBarrier({"join", absl::Now(), deadline});
+    return DoBarrier({"join", SteadyNow(), deadline});
   }
 
  private:
@@ -150,7 +150,7 @@ class SharedMemoryCommunicator final : public Communicator {
 
 absl::StatusOr<std::unique_ptr<Communicator>> CreateSharedMemory(
     const CommunicatorSeat& seat) {
-  const absl::Time deadline = absl::Now() + seat.timeout;
+  const absl::Time deadline = SteadyNow() + seat.timeout;
   const std::string group = absl::StrCat("group ", seat.group.name);
   absl::StatusOr<SharedSegment> segment = JoinSegment(seat);
   if (!segment.ok()) return Annotate(segment.status(), group);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -25,7 +26,7 @@ class StagedCommunicator final : public Communicator {
  private:
   static CommOptions OptionsOf(const Call& call) {
     return {.name = std::string(call.name),
-            .timeout = call.deadline - absl::Now()};
+            .timeout = call.deadline - SteadyNow()};
   }
 
   // The host's copy of a buffer, its bytes not yet copied.

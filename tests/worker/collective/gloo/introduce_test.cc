@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "proto/base/steady_time.h"
 #include "proto/trust/secret.h"
 #include "tests/worker/collective/gloo/counting_store.h"
 #include "tests/worker/collective/gloo/socket_address.h"
@@ -46,7 +46,7 @@ struct Meeting {
     const int size = static_cast<int>(outcomes.size());
     const CommunicatorSeat seat = TestSeat(size, rank, &views[rank]);
     outcomes[rank] =
-        Introduce(seat, Own(rank, size, place), absl::Now() + time);
+        Introduce(seat, Own(rank, size, place), SteadyNow() + time);
   }
 
   InMemoryStore store;
@@ -135,7 +135,7 @@ TEST(IntroduceTest, RefusesWhatItCannotRead) {
     CommunicatorSeat seat = TestSeat(2, 0, &store);
     ASSERT_TRUE(store.Set("test-group/gloo/1", nonsense).ok());
     const absl::Status status =
-        Introduce(seat, Own(0, 2, &OnV4), absl::Now() + absl::Minutes(1))
+        Introduce(seat, Own(0, 2, &OnV4), SteadyNow() + absl::Minutes(1))
             .status();
     EXPECT_TRUE(absl::IsInternal(status)) << status;
     EXPECT_TRUE(absl::StrContains(status.message(), "another version"));
@@ -147,7 +147,7 @@ TEST(IntroduceTest, RefusesWhatItCannotRead) {
     ASSERT_TRUE(store.Set("test-group/gloo/ports/1", "abcd").ok());
     const absl::Status status =
         Introduce(TestSeat(2, 1, &store), Own(1, 2, &OnV4),
-                  absl::Now() + absl::Minutes(1))
+                  SteadyNow() + absl::Minutes(1))
             .status();
     EXPECT_TRUE(absl::IsInternal(status)) << status;
   }

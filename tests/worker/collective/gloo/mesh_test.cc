@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "proto/base/steady_time.h"
 #include "tests/worker/collective/gloo/counting_store.h"
 #include "tests/worker/collective/gloo/socket_address.h"
 #include "tests/worker/collective/ranks.h"
@@ -98,7 +99,7 @@ TEST(MeshTest, NamesTheRankThatCannotBeReached) {
     if (index == 1) {
       const ListeningSockets nowhere = {SocketAddress("127.0.0.1", 1), {}};
       EXPECT_TRUE(
-          Introduce(seat, nowhere, absl::Now() + absl::Minutes(1)).ok());
+          Introduce(seat, nowhere, SteadyNow() + absl::Minutes(1)).ok());
       return;
     }
     // The higher address dials.

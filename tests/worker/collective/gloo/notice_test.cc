@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "proto/base/steady_time.h"
 #include "tests/worker/collective/ranks.h"
 
 namespace troupe {
@@ -34,10 +34,10 @@ class Group {
   }
   // Polls rank 0 until `done`: what was sent takes a moment to arrive.
   void PollUntil(const std::function<bool()>& done) {
-    const absl::Time end = absl::Now() + absl::Seconds(10);
+    const absl::Time end = SteadyNow() + absl::Seconds(10);
     do {
       Of(0).Poll();
-    } while (!done() && absl::Now() < end);
+    } while (!done() && SteadyNow() < end);
     EXPECT_TRUE(done());
   }
   // What rank 0, which waits for `peer`, thinks once it knows enough.

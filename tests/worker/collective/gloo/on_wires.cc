@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "proto/base/steady_time.h"
 #include "tests/worker/collective/ranks.h"
 
 namespace troupe {
@@ -20,7 +21,7 @@ void OnWires(int ranks, const std::function<void(Wires&)>& body) {
 
 absl::Status Operation(Wires& wires,
                        const std::function<absl::Status()>& body) {
-  absl::Status status = wires.Begin(absl::Now() + absl::Seconds(100), 1);
+  absl::Status status = wires.Begin(SteadyNow() + absl::Seconds(100), 1);
   if (status.ok()) status = body();
   if (status.ok()) {
     wires.End();

@@ -11,9 +11,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
+#include "proto/base/steady_time.h"
 #include "tests/proto/trust/captured_log.h"
 #include "tests/worker/collective/gloo/socket_address.h"
 #include "tests/worker/collective/ranks.h"
@@ -84,7 +84,7 @@ absl::Status MeetStranger(const std::function<void(int socket)>& stranger,
     // The higher port dials.
     const ListeningSockets nowhere = {SocketAddress("127.0.0.1", 65535), {}};
     const auto introduced =
-        Introduce(seat, nowhere, absl::Now() + absl::Minutes(1));
+        Introduce(seat, nowhere, SteadyNow() + absl::Minutes(1));
     CHECK_OK(introduced.status());
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
     CHECK(connect(socket,
@@ -106,13 +106,13 @@ void ExpectRefused(const absl::Status& status, absl::Time start) {
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "rank 10 cannot be reached"))
       << status;
-  EXPECT_LT(absl::Now() - start, absl::Seconds(8));
+  EXPECT_LT(SteadyNow() - start, absl::Seconds(8));
 }
 
 TEST(ProveMembers, SilenceAndGarbageEndInTime) {
   const std::string garbage(4096, '\xa5');
   for (const std::string& said : {std::string(), garbage}) {
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     const CapturedLog log;
     ExpectRefused(MeetStranger(
                       [&](int socket) {
@@ -128,7 +128,7 @@ TEST(ProveMembers, SilenceAndGarbageEndInTime) {
 
 TEST(ProveMembers, WhoHangsUpIsNamed) {
   const CapturedLog log;
-  ExpectRefused(MeetStranger([](int) {}, absl::Minutes(1)), absl::Now());
+  ExpectRefused(MeetStranger([](int) {}, absl::Minutes(1)), SteadyNow());
   EXPECT_EQ(log.Count("refused a peer"), 0u) << "a member that is gone is none";
 }
 
@@ -145,7 +145,7 @@ TEST(ProveMembers, AnAbortEndsTheWait) {
     }
     const ListeningSockets nowhere = {SocketAddress("127.0.0.1", 65535), {}};
     const auto introduced =
-        Introduce(seat, nowhere, absl::Now() + absl::Minutes(1));
+        Introduce(seat, nowhere, SteadyNow() + absl::Minutes(1));
     CHECK_OK(introduced.status());
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
     CHECK(connect(socket,

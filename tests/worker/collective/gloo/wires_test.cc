@@ -15,6 +15,7 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "tests/worker/collective/gloo/on_wires.h"
 #include "tests/worker/collective/gloo/shared_store.h"
 #include "tests/worker/collective/ranks.h"
@@ -91,7 +92,7 @@ TEST(WiresTest, SlotsKeepOperationsApart) {
   OnWires(2, [](Wires& wires) {
     char byte = 0;
     ASSERT_TRUE(
-        wires.Begin(absl::Now() + absl::Milliseconds(200), 5 + wires.rank())
+        wires.Begin(SteadyNow() + absl::Milliseconds(200), 5 + wires.rank())
             .ok());
     {
       Wire wire = wires.Attach(&byte, 1);

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "proto/base/steady_time.h"
 #include "tests/worker/collective/ranks.h"
 
 namespace troupe {
@@ -34,7 +34,7 @@ TEST(BoardTest, AllSeeTheBuffersOfAll) {
 
 TEST(BoardTest, NamesTheFirstWhoDidNotCome) {
   Board board(3);
-  const Verdict late = board.Enter(0, {"x", {}}, absl::Now());
+  const Verdict late = board.Enter(0, {"x", {}}, SteadyNow());
   EXPECT_EQ(late.code, StatusCode::kDeadlineExceeded);
   EXPECT_EQ(late.peer, 1);
   // The group has failed: whoever comes later hears the same.
@@ -94,7 +94,7 @@ TEST(BoardTest, SenderAndReceiverNameEachOther) {
   std::vector<char> byte(1);
   Board sending(3);
   const Verdict sent =
-      sending.Send({.sender = 0, .receiver = 2}, View(byte), absl::Now());
+      sending.Send({.sender = 0, .receiver = 2}, View(byte), SteadyNow());
   EXPECT_EQ(sent.code, StatusCode::kDeadlineExceeded);
   EXPECT_EQ(sent.peer, 2);
   Board receiving(3);

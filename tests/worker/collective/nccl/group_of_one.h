@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "proto/base/steady_time.h"
 #include "worker/collective/nccl/comm.h"
 
 namespace troupe {
@@ -21,7 +21,7 @@ class GroupOfOne : public testing::Test {
     NcclComm::Place place;
     ASSERT_EQ(ncclGetUniqueId(&place.id), ncclSuccess);
     auto comm =
-        NcclComm::Create(*device_, place, absl::Now() + absl::Seconds(60));
+        NcclComm::Create(*device_, place, SteadyNow() + absl::Seconds(60));
     ASSERT_TRUE(comm.ok()) << comm.status();
     comm_ = *std::move(comm);
   }

@@ -2,8 +2,8 @@
 
 #include <atomic>
 
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "proto/base/steady_time.h"
 #include "tests/worker/collective/shared_memory/on_segment.h"
 
 namespace troupe {
@@ -38,7 +38,7 @@ TEST(Phases, AWaitEndsAtItsDeadline) {
   OnSegment(2, [](Phases& phases) {
     if (phases.rank() == 0) {
       // Rank 1 may have left by now, which says more.
-      ASSERT_TRUE(phases.Begin(absl::Now(), 1).ok());
+      ASSERT_TRUE(phases.Begin(SteadyNow(), 1).ok());
       EXPECT_FALSE(phases.Next().ok());
       EXPECT_EQ(phases.verdict().peer, 1);
     }
