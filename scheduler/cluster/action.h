@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
 #include "proto/base/ids.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
@@ -47,11 +48,11 @@ struct SendToWorker {
 };
 
 // Sent when all rows that came before are on the disk: a worker forgets what it
-// knows to be stored. Where they cannot be written it is not sent, unless
-// somebody waits for it; then what was said may be lost with the scheduler.
+// knows to be stored. Where they cannot be written, and somebody waits, that is
+// told with another message; what was said may be lost with the scheduler then.
 struct SendWhenStored {
   SendToWorker send;
-  bool anyway = false;
+  absl::optional<SchedulerMessage> otherwise;  // nothing: nobody waits
 };
 
 // Ends the worker's connection: it is lost, or it was refused.

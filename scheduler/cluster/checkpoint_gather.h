@@ -22,13 +22,15 @@ class CheckpointGather {
   // Rank 0 has committed this step. False: that is known.
   bool Committed(int64_t step);
   bool IsCommitted(int64_t step) const { return step <= committed_; }
+  // The last step that was committed; -1: none.
+  int64_t committed() const { return committed_; }
 
   static constexpr int kOpenMax = 8;
 
  private:
   const int ranks_;
-  int64_t gathered_ = -1;   // the last step whose shards were all there
-  int64_t committed_ = -1;  // the last step that was committed
+  int64_t gathered_ = -1;  // the last step whose shards were all there
+  int64_t committed_ = -1;
   std::map<int64_t, std::map<int, CheckpointShard>> open_;  // step, rank
 };
 

@@ -372,6 +372,7 @@ void RunControl::SayStored(Job& job, absl::Time now, Actions& actions) {
     *said.mutable_ref() = RefOf(job, rank);
     said.set_step(std::max<int64_t>(0, step));
     said.set_ready(ready);
+    said.set_checkpoint(std::max<int64_t>(0, run.checkpoints.committed()));
     actions.push_back(std::move(stored));
   }
 }
@@ -379,11 +380,14 @@ void RunControl::SayStored(Job& job, absl::Time now, Actions& actions) {
 void RunControl::SayDone(Job& job, int rank, int64_t step, Actions& actions) {
   const RankSeat& seat = job.run->ranks[rank];
   if (!seat.live() || seat.awaited()) return;
-  // A disk that is full for long must not stop the training.
-  SendWhenStored stored{{seat.worker, {}}, /*anyway=*/true};
+  SendWhenStored stored{{seat.worker, {}}};
   CheckpointDone& done = *stored.send.message.mutable_done();
   *done.mutable_ref() = RefOf(job, rank);
   done.set_step(step);
+  // A disk that is full for long must not stop the training. That the commit is
+  // stored later is said with the steps that are (SayStored).
+  stored.otherwise = stored.send.message;
+  stored.otherwise->mutable_done()->set_unstored(true);
   actions.push_back(std::move(stored));
 }
 

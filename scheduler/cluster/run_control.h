@@ -10,7 +10,8 @@
 // there the job goes on. A worker that comes without its rank, or not within
 // Limits::adopt_max, is lost with it. A job that was still in its start has
 // nothing to lose, and begins anew. What a rank reports is acknowledged once it
-// is on the disk (Stored), and heard twice it counts once.
+// is on the disk (Stored), and heard twice it counts once. Of a commit all hear
+// at once, even where the disk is full; what it makes obsolete stays then.
 #ifndef TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 #define TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 
@@ -261,7 +262,7 @@ class RunControl {
   static RankRef RefOf(const Job& job, int rank);
   // The checkpoint from which an attempt begins; empty: none.
   static std::string ResumeOf(const Job& job);
-  // Each once it is stored.
+  // Each once it is stored; SayDone, marked, where it cannot be.
   void SayDone(Job& job, int rank, int64_t step, Actions& actions);
   void SayEnded(Job& job, const RankEnded& ended, Actions& actions);
   static void SayEndStored(const Job& job, int rank, Actions& actions);

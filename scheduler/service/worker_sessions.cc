@@ -221,10 +221,12 @@ void WorkerSessions::Store(std::vector<SendWhenStored> sends) {
   flush_([this, sends = std::move(sends)](const absl::Status& stored) {
     absl::MutexLock lock(&mutex_);
     for (const SendWhenStored& each : sends) {
-      if (!stored.ok() && !each.anyway) continue;
+      if (!stored.ok() && !each.otherwise.has_value()) continue;
       const auto it = sessions_.find(each.send.worker);
       if (it == sessions_.end()) continue;
-      it->second->Enqueue(each.send);
+      SendToWorker send = each.send;
+      if (!stored.ok()) send.message = *each.otherwise;
+      it->second->Enqueue(std::move(send));
       due_.insert(it->second);
     }
     --storing_;

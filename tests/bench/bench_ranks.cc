@@ -192,9 +192,7 @@ class Pacer final : public RankListener {
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override {
     return absl::OkStatus();
   }
-  absl::Status AwaitCommitted(int64_t step) override {
-    return absl::OkStatus();
-  }
+  absl::StatusOr<bool> AwaitCommitted(int64_t step) override { return true; }
 
  private:
   absl::Status Pause() {

@@ -115,7 +115,7 @@ class Silent final : public RankListener {
   absl::Status OnCommitted(const CheckpointRecord&) override {
     return absl::OkStatus();
   }
-  absl::Status AwaitCommitted(int64_t) override { return absl::OkStatus(); }
+  absl::StatusOr<bool> AwaitCommitted(int64_t) override { return true; }
 };
 
 struct Rank {

@@ -230,9 +230,10 @@ class Rank final : public RankListener {
     board_.Commit(checkpoint.step());
     return absl::OkStatus();
   }
-  absl::Status AwaitCommitted(int64_t step) override {
+  absl::StatusOr<bool> AwaitCommitted(int64_t step) override {
     if (options_.on_await) options_.on_await(rank_, step, loops_);
-    return board_.AwaitCommit(step);
+    RETURN_IF_ERROR(board_.AwaitCommit(step));
+    return true;
   }
 
   const int rank_;

@@ -313,6 +313,8 @@ void ClusterInvariants::CheckEnd(const Job& job) {
     adopted_ += interrupted_.count(job.id);
     EXPECT_TRUE(!attempt->Saves() || WasCommitted(job.id, steps))
         << which << " without its last checkpoint";
+    EXPECT_TRUE(!attempt->Saves() || NewestCheckpoint(job.status) == steps)
+        << which << " and does not list its last checkpoint";
   } else if (state == FAILED) {
     // Where it recovers as the scheduler dies, that may be the restart too
     // much.

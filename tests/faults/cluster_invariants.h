@@ -11,7 +11,8 @@
 // - a step is reported once, in order, when all ranks have finished it, and in
 //   the end the store has each of them, however often the scheduler died;
 // - a checkpoint is committed once, when all ranks have written their shards,
-//   and the cluster lists what was committed, no more;
+//   and the cluster lists what was committed, no more; a job that has succeeded
+//   lists its last one, however often the scheduler died and its disk was full;
 // - a job succeeds only when all ranks did, fails only where something went
 //   wrong, and is cancelled only if somebody asked; what was to be saved is,
 //   and a failure's reason is a cause, not the echo of one;

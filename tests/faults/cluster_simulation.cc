@@ -146,7 +146,7 @@ void ClusterSimulation::EventOfScheduler() {
   if (what < 120) {
     planner_.FinishOne(random_, *cluster_, now_, actions_);
   } else if (what < 294) {
-    WriteStore(OneIn(12));
+    WriteStore(IsDiskFull());
   } else if (what < 296) {
     StandStill();
   } else if (what < 298) {
@@ -448,14 +448,10 @@ void ClusterSimulation::Carry(const Action& action) {
     worker->second.inbox.push_back(Completed(*send, compiler_));
   } else if (const auto* stored = std::get_if<SendWhenStored>(&action)) {
     store_.Flush([this, stored = *stored](const absl::Status& status) {
-      if (!status.ok() && !stored.anyway) return;
-      // A commit of which the store may never know.
-      if (!status.ok()) {
-        const int64_t job = stored.send.message.done().ref().job();
-        invariants_.Harmed(JobId(job));
-        disk_.MayForget(job);
-      }
-      Carry(stored.send);
+      if (!status.ok() && !stored.otherwise.has_value()) return;
+      SendToWorker send = stored.send;
+      if (!status.ok()) send.message = *stored.otherwise;
+      Carry(send);
     });
   } else if (const auto* drop = std::get_if<DropWorker>(&action)) {
     cuts_.erase(drop->worker);

@@ -104,6 +104,7 @@ class ClusterSimulation {
   void Carry(const Action& action);
   void Note(const Action& action);
   void WriteStore(bool fails);
+  bool IsDiskFull();
   void Settle();
   bool AtRest() const;
 
@@ -117,6 +118,7 @@ class ClusterSimulation {
   absl::Time ticked_ = now_;
   std::unique_ptr<Cluster> cluster_;
   Actions actions_;
+  absl::Time full_until_ = absl::InfinitePast();  // the store's disk
   bool draining_ = false;
   // For workers: as many as there are machines.
   int room_ = limits_.workers_max;

@@ -51,13 +51,19 @@ bool ClusterSimulation::IsFull() const {
          static_cast<int>(workers_.size()) >= room_;
 }
 
+// The store's: for a moment, or now and then for long.
+bool ClusterSimulation::IsDiskFull() {
+  if (OneIn(200)) full_until_ = now_ + absl::Seconds(Draw(30));
+  return OneIn(12) || now_ < full_until_;
+}
+
 // All that is under way goes on, and nobody comes or goes.
 void ClusterSimulation::BeQuiet() {
   for (int times = Draw(12); times > 0; --times) {
     planner_.FinishOne(random_, *cluster_, now_, actions_);
     Deliver();
     Check();
-    WriteStore(OneIn(12));
+    WriteStore(IsDiskFull());
     Deliver();
     Check();
     Pass(absl::Milliseconds(Draw(300)));

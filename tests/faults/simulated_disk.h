@@ -46,16 +46,10 @@ class SimulatedDisk {
     steps.erase(steps.begin(), oldest);
   }
 
-  // A worker was told of a commit that the store may never know of: whoever is
-  // scheduler next may ask for what is pruned.
-  void MayForget(int64_t job) { may_forget_.insert(job); }
-  bool MayBeForgotten(int64_t job) const { return may_forget_.count(job) > 0; }
-
  private:
   std::map<std::string, std::set<int>> shards_;  // by token
   // By job and step: their paths.
   std::map<int64_t, std::map<int64_t, std::set<std::string>>> checkpoints_;
-  std::set<int64_t> may_forget_;
 };
 
 }  // namespace troupe

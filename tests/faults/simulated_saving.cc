@@ -62,7 +62,7 @@ bool SimulatedWorker::WriteShard() {
   return waits;
 }
 
-// The checkpoints that the job has no use for any more: another one is known,
+// The checkpoints that the job has no use for any more: another one is stored,
 // or it goes on from it.
 void SimulatedWorker::Prune(int64_t step) {
   if (rank() != 0) return;
@@ -81,7 +81,7 @@ bool SimulatedWorker::ResumesItsOwn() const {
 void SimulatedWorker::CheckResume() const {
   const Assignment& start = seat_->start;
   const int64_t job = start.ref().job();
-  if (!ResumesItsOwn() || disk_.MayBeForgotten(job)) return;
+  if (!ResumesItsOwn()) return;
   EXPECT_TRUE(disk_.Has(job, seat_->attempt->begins_after, start.resume()))
       << start.ref().ShortDebugString() << " is to go on from "
       << start.resume() << ", which is not there";

@@ -286,7 +286,7 @@ void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
     EXPECT_GT(seat_->attempt->commits[message.done().step()], 0)
         << "told of a checkpoint that nobody committed";
     if (write.has_value() && write->step == message.done().step()) {
-      Prune(write->step);
+      if (!message.done().unstored()) Prune(write->step);
       write.reset();
     }
   }

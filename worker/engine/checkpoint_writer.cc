@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "worker/engine/rank_shard.h"
@@ -44,7 +45,7 @@ absl::Status CheckpointWriter::Write(const Snapshot& snapshot) {
        .description = FormatShardFile(*shard)});
   // Another rank's commit may be under way.
   if (state_.rank() != 0) {
-    return told.ok() ? listener_.AwaitCommitted(snapshot.step) : told;
+    return told.ok() ? listener_.AwaitCommitted(snapshot.step).status() : told;
   }
   if (!told.ok()) return GiveUp(attempt, told);
   return Commit(attempt, snapshot, begin_ns);
@@ -74,8 +75,12 @@ absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
   record->set_seconds((clock_.MonotonicNanos() - begin_ns) * 1e-9);
   RETURN_IF_ERROR(listener_.OnCommitted(*record));
   // Whoever has not heard of it goes on from one that may be removed now.
-  RETURN_IF_ERROR(listener_.AwaitCommitted(attempt.step));
-  return RemoveOld(attempt.step, record->path());
+  ASSIGN_OR_RETURN(const bool stored, listener_.AwaitCommitted(attempt.step));
+  if (stored) return RemoveOld(attempt.step, record->path());
+  LogWarning(absl::StrCat(record->path(),
+                          ": the scheduler cannot store that it is there: "
+                          "older checkpoints stay"));
+  return Remove(attempt.step, record->path(), /*keep=*/0);
 }
 
 CheckpointAttempt CheckpointWriter::AttemptOf(int64_t step) const {
@@ -86,10 +91,14 @@ CheckpointAttempt CheckpointWriter::AttemptOf(int64_t step) const {
 
 absl::Status CheckpointWriter::RemoveOld(int64_t step,
                                          const std::string& path) {
+  return Remove(step, path, state_.plan->job().checkpoint().keep());
+}
+
+absl::Status CheckpointWriter::Remove(int64_t step, const std::string& path,
+                                      int keep) {
   std::vector<std::string> trees;
   const absl::Status status =
-      TakeObsolete(AttemptOf(step), state_.plan->job().checkpoint().keep(),
-                   path, options_.folder, trees);
+      TakeObsolete(AttemptOf(step), keep, path, options_.folder, trees);
   options_.removal->Start([&log = disk_.log, step, trees = std::move(trees)] {
     RemoveObsolete(trees, step, log);
     return absl::OkStatus();

@@ -54,6 +54,7 @@ class CheckpointWriter {
   // Returns when the checkpoint is committed, and known to be. Until then older
   // ones keep their names, for whoever goes on from them; then they lose those,
   // and are removed while the rank goes on: the next Write waits for that.
+  // Where it is known and not stored, older ones of this job stay until one is.
   // Where its own shard or the commit fails, what was written of the checkpoint
   // is removed. An error, too, where checkpoints that this run overwrites keep
   // their names.
@@ -69,6 +70,8 @@ class CheckpointWriter {
       const std::vector<StateTensor>& tensors);
   absl::Status Commit(const CheckpointAttempt& attempt,
                       const Snapshot& snapshot, int64_t begin_ns);
+  // Of the job's own checkpoints `keep` stay; 0: all.
+  absl::Status Remove(int64_t step, const std::string& path, int keep);
   CheckpointAttempt AttemptOf(int64_t step) const;
 
   const CheckpointWriterOptions options_;

@@ -58,7 +58,9 @@ class RankListener {
   // rank that is done with its shard would else wait in a collective, against
   // its deadline, for one that still writes; and rank 0 would remove what the
   // job goes on from if it is lost now. Must return once the run is aborted.
-  virtual absl::Status AwaitCommitted(int64_t step) = 0;
+  // Whether it is also stored: else whoever goes on from what is may not find
+  // it, and older ones must stay.
+  virtual absl::StatusOr<bool> AwaitCommitted(int64_t step) = 0;
 };
 
 }  // namespace troupe

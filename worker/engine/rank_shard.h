@@ -45,9 +45,10 @@ absl::StatusOr<CheckpointRecord> CommitShards(
     const std::vector<CarriedFile>& carried, const CheckpointFolder* folder);
 
 // Of the committed checkpoint `path`: what is obsolete by it, which the caller
-// removes (RemoveObsolete, which takes its time). `folder` may be null. The
-// error is that of what was to be overwritten; all else is there all the same.
-// Nothing is, where the folder is another's by now.
+// removes (RemoveObsolete, which takes its time). Of the job's own `keep` stay;
+// 0: all. `folder` may be null. The error is that of what was to be
+// overwritten; all else is there all the same. Nothing is, where the folder is
+// another's by now.
 absl::Status TakeObsolete(const CheckpointAttempt& attempt, int keep,
                           const std::string& path, CheckpointFolder* folder,
                           std::vector<std::string>& trees);

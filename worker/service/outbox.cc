@@ -27,10 +27,13 @@ bool IsOfMeeting(const WorkerMessage& message) {
          message.has_store_get();
 }
 
-bool IsOfCheckpoint(const WorkerMessage& message, int64_t step) {
-  return (message.has_shard() && message.shard().step() <= step) ||
-         (message.has_committed() &&
-          message.committed().checkpoint().step() <= step);
+bool IsShard(const WorkerMessage& message, int64_t up_to_step) {
+  return message.has_shard() && message.shard().step() <= up_to_step;
+}
+
+bool IsCommit(const WorkerMessage& message, int64_t up_to_step) {
+  return message.has_committed() &&
+         message.committed().checkpoint().step() <= up_to_step;
 }
 
 }  // namespace
@@ -113,8 +116,11 @@ void Outbox::OnMessage(const SchedulerMessage& message) {
       return kept.has_store_get() && kept.store_get().key() == key;
     });
   } else if (message.has_done()) {
-    const int64_t step = message.done().step();
-    Drop([&](const WorkerMessage& kept) { return IsOfCheckpoint(kept, step); });
+    const CheckpointDone& done = message.done();
+    Drop([&](const WorkerMessage& kept) {
+      return IsShard(kept, done.step()) ||
+             (!done.unstored() && IsCommit(kept, done.step()));
+    });
   } else if (message.has_stored() && message.stored().ended()) {
     done_ = true;
     DropAll();
@@ -122,7 +128,9 @@ void Outbox::OnMessage(const SchedulerMessage& message) {
     const Stored& stored = message.stored();
     Drop([&](const WorkerMessage& kept) {
       return (stored.ready() && IsOfMeeting(kept)) ||
-             (kept.has_step() && kept.step().record().step() <= stored.step());
+             (kept.has_step() &&
+              kept.step().record().step() <= stored.step()) ||
+             IsCommit(kept, stored.checkpoint());
     });
   }
 }
@@ -167,7 +175,7 @@ void Outbox::BoundSaid() {
   Drop([&](const WorkerMessage& kept) {
     if (left == 0 || excess == 0) return false;
     --left;
-    if (!kept.has_step()) return false;
+    if (!kept.has_step() && !kept.has_committed()) return false;
     excess -= std::min(excess, kept.ByteSizeLong());
     return true;
   });

@@ -16,8 +16,10 @@
 //                         who look now, and is said once or not at all
 //   RankReady, StoreSet   until Stored says that all ranks are ready
 //   StoreGet              until its StoreValue comes
-//   CheckpointShard, CheckpointCommitted
-//                         until CheckpointDone
+//   CheckpointShard       until CheckpointDone
+//   CheckpointCommitted   until one that is not `unstored`, or until Stored
+//                         says so: else the next scheduler would not know of
+//                         the checkpoint
 //   RankEnded             until Stored says so; what it keeps only until it is
 //                         told to give that up
 //
@@ -26,8 +28,9 @@
 // While there is no session the rank goes on, up to kWaitingBytesMax: some
 // hundred thousand steps. Then it waits for one, as it waits for a scheduler
 // that does not read. What was said and is not known to be stored has the same
-// bound, but waits for nobody's disk: past it the oldest reports of steps are
-// no longer kept, and are lost if the scheduler dies before it writes them.
+// bound, but waits for nobody's disk: past it the oldest reports of steps and
+// commits are no longer kept, and are lost if the scheduler dies before it
+// writes them.
 #ifndef TROUPE_WORKER_SERVICE_OUTBOX_H_
 #define TROUPE_WORKER_SERVICE_OUTBOX_H_
 

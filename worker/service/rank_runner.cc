@@ -152,7 +152,9 @@ void RankRunner::OnMessage(const SchedulerMessage& message) {
     commits_[message.commit().step()] = std::move(descriptions);
   } else if (message.has_done() && IsOurs(message.done().ref())) {
     absl::MutexLock lock(&mutex_);
-    committed_ = std::max(committed_, message.done().step());
+    const CheckpointDone& done = message.done();
+    committed_ = std::max(committed_, done.step());
+    if (!done.unstored()) stored_ = std::max(stored_, done.step());
   }
 }
 
@@ -273,13 +275,14 @@ absl::StatusOr<std::vector<std::string>> RankRunner::AwaitShards(int64_t step) {
   return shards;
 }
 
-absl::Status RankRunner::AwaitCommitted(int64_t step) {
+absl::StatusOr<bool> RankRunner::AwaitCommitted(int64_t step) {
   absl::MutexLock lock(&mutex_);
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return !aborted_.ok() || committed_ >= step;
   };
   mutex_.Await(absl::Condition(&answered));
-  return committed_ >= step ? absl::OkStatus() : aborted_;
+  if (committed_ < step) return aborted_;
+  return stored_ >= step;
 }
 
 absl::Status RankRunner::OnCommitted(const CheckpointRecord& checkpoint) {

@@ -90,7 +90,7 @@ class RankRunner final : private RankListener {
   absl::Status OnShardWritten(const WrittenShard& shard) override;
   absl::StatusOr<std::vector<std::string>> AwaitShards(int64_t step) override;
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override;
-  absl::Status AwaitCommitted(int64_t step) override;
+  absl::StatusOr<bool> AwaitCommitted(int64_t step) override;
 
   const RankRef ref_;
   const absl::Status paths_;                     // where they lead elsewhere
@@ -108,6 +108,7 @@ class RankRunner final : private RankListener {
   std::map<int64_t, std::vector<std::string>> commits_ ABSL_GUARDED_BY(mutex_);
   int64_t committing_ ABSL_GUARDED_BY(mutex_) = -1;  // the last step so far
   int64_t committed_ ABSL_GUARDED_BY(mutex_) = -1;   // the last step that is
+  int64_t stored_ ABSL_GUARDED_BY(mutex_) = -1;  // and that the scheduler wrote
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
 
   SteadyNotification ended_;

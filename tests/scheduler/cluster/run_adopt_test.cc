@@ -125,7 +125,7 @@ TEST_F(RunAdopt, WhatIsStoredIsAcknowledged) {
   EXPECT_EQ(stored[1].send.worker, on_[1]);
   EXPECT_EQ(stored[1].send.message.stored().step(), 3);
   EXPECT_TRUE(stored[1].send.message.stored().ready());
-  EXPECT_FALSE(stored[1].anyway);
+  EXPECT_FALSE(stored[1].otherwise.has_value());
   before_.ClearActions();
   before_.Tick(absl::Seconds(2));
   EXPECT_TRUE(before_.All<SendWhenStored>().empty()) << "nothing is new";
@@ -252,7 +252,44 @@ TEST_F(RunAdopt, RanksHearOfACommitWhenItIsStoredOrCannotBe) {
   const auto stored = before_.All<SendWhenStored>();
   ASSERT_FALSE(stored.empty());
   EXPECT_TRUE(stored.back().send.message.has_done());
-  EXPECT_TRUE(stored.back().anyway);
+  EXPECT_FALSE(stored.back().send.message.done().unstored());
+  ASSERT_TRUE(stored.back().otherwise.has_value());
+  const CheckpointDone& unstored = stored.back().otherwise->done();
+  EXPECT_TRUE(unstored.unstored());
+  EXPECT_EQ(unstored.step(), 2);
+  EXPECT_EQ(unstored.ref().rank(), 1);
+}
+
+// That says later, with the steps, that what could not be stored is.
+TEST_F(RunAdopt, CommitsAreAcknowledgedWithSteps) {
+  for (int rank : {0, 1}) Shard(before_, id_, rank, on_[rank], 2);
+  Commit(before_, id_, on_[0], 2);
+  for (int rank : {0, 1}) before_.Step(id_, rank, on_[rank], 3);
+  before_.Tick(absl::Seconds(1));
+  ASSERT_TRUE(before_.Sent(on_[0]).back().has_stored());
+  EXPECT_EQ(before_.Sent(on_[0]).back().stored().checkpoint(), 2);
+  // As much is known after a restart.
+  const auto h = Restarted(before_);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 3));
+  ComeBack(*h, "w1", HeldOf(id_, 1, 1, 3));
+  h->Tick(absl::Seconds(1));
+  ASSERT_TRUE(h->Sent(w0).back().has_stored());
+  EXPECT_EQ(h->Sent(w0).back().stored().checkpoint(), 2);
+}
+
+// A scheduler that could store none of them had told so, and died.
+TEST_F(RunAdopt, CommitsThatWereNotStoredAreHeardAgain) {
+  const auto h = Restarted(before_);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 9));
+  for (const int64_t step : {3, 6, 9}) Commit(*h, id_, w0, step);
+  EXPECT_EQ(Dones(*h, w0), 3);
+  EXPECT_EQ(Commits(*h, w0), 0);
+  ASSERT_EQ(h->status(id_).checkpoints_size(), 3);
+  EXPECT_EQ(h->status(id_).checkpoints(2).path(), "/c/step-9");
+  // One that had not heard of the last of them.
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1, 1, 9));
+  Shard(*h, id_, 1, w1, 9);
+  EXPECT_EQ(Dones(*h, w1), 1);
 }
 
 // Of a rank that has ended nothing more is awaited, and a step that the others

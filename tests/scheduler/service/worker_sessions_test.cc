@@ -34,6 +34,30 @@ TEST(WorkerSessions, SaysWhatIsStored) {
   EXPECT_EQ(served.Await(job, FAILED).ended_ranks_size(), 0);
 }
 
+// A disk that is full for long must not stop the training.
+TEST(WorkerSessions, SaysThatACommitCannotBeStored) {
+  ServedCluster served;
+  const auto w0 = served.Join("w0");
+  JobSpec spec = SpecOf(1, 9);
+  spec.mutable_checkpoint()->set_directory("/c");
+  const int64_t job = served.Submit(spec);
+  const Assignment start = w0->TakeRank();
+  served.Await(job, RUNNING);
+  for (const bool full : {true, false}) {
+    if (full) served.durable = absl::ResourceExhaustedError("the disk is full");
+    if (!full) served.durable = absl::OkStatus();
+    const int64_t step = full ? 3 : 6;
+    WorkerMessage message;
+    CheckpointCommitted& committed = *message.mutable_committed();
+    *committed.mutable_ref() = start.ref();
+    committed.mutable_checkpoint()->set_step(step);
+    w0->Write(message);
+    const CheckpointDone done = w0->Read()->done();
+    EXPECT_EQ(done.step(), step);
+    EXPECT_EQ(done.unstored(), full);
+  }
+}
+
 TEST(WorkerSessions, ABrokenStreamIsALostWorker) {
   ServedCluster served;
   const auto w0 = served.Join("w0");

@@ -33,7 +33,7 @@ class OneRank final : public RankListener {
     return absl::OkStatus();
   }
   // What may be gone on from when the job's checkpoint becomes another one.
-  absl::Status AwaitCommitted(int64_t step) override {
+  absl::StatusOr<bool> AwaitCommitted(int64_t step) override {
     EXPECT_TRUE(!committed.empty() && committed.back().step() == step);
     const std::filesystem::path path = committed.back().path();
     there.push_back(0);
@@ -41,11 +41,13 @@ class OneRank final : public RankListener {
          std::filesystem::directory_iterator(path.parent_path())) {
       there.back() += entry.is_directory();
     }
-    return unheard;
+    if (!unheard.ok()) return unheard;
+    return stored;
   }
 
   absl::Status refusal;
   absl::Status unheard;  // of the commit
+  bool stored = true;    // it is
   std::vector<std::string> shards;
   std::vector<CheckpointRecord> committed;
   // At each commit: checkpoints, and what is left of any.
@@ -147,6 +149,36 @@ TEST_F(CheckpointWriterTest, OldOnesStayWhereNobodyHeardOfTheNewOne) {
   for (int step = 1; step <= 2; ++step) ASSERT_TRUE(Write(step).ok());
   listener_.unheard = absl::CancelledError("the scheduler is gone");
   EXPECT_EQ(Write(3), listener_.unheard);
+  EXPECT_EQ(Kept(), (std::vector<int64_t>{1, 2, 3}));
+}
+
+// A scheduler whose disk is full has heard of them, and the next one will not.
+TEST_F(CheckpointWriterTest, OldOnesStayUntilANewOneIsStored) {
+  for (int step = 1; step <= 2; ++step) ASSERT_TRUE(Write(step).ok());
+  listener_.stored = false;
+  for (int step = 3; step <= 6; ++step) ASSERT_TRUE(Write(step).ok());
+  EXPECT_EQ(Kept(), (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(DirectoriesLeft(), 6);
+  listener_.stored = true;
+  ASSERT_TRUE(Write(7).ok());
+  EXPECT_EQ(Kept(), (std::vector<int64_t>{6, 7}));
+  EXPECT_EQ(DirectoriesLeft(), 2);
+}
+
+// The job never goes on from those, and `latest` would.
+TEST_F(CheckpointWriterTest, WhatAnEarlierRunLeftGoesEvenThen) {
+  for (int step = 7; step <= 9; ++step) ASSERT_TRUE(Write(step).ok());
+  auto folder = CheckpointFolder::Open({.directory = directory_,
+                                        .holder = "a test",
+                                        .starts_anew = true,
+                                        .overwrite = true});
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  writer_ = std::make_unique<CheckpointWriter>(
+      CheckpointWriterOptions{
+          .token = "test", .folder = folder->get(), .removal = &removal_},
+      rank_->state(), RankDisk{*io_, disk_}, clock_, listener_);
+  listener_.stored = false;
+  for (int step = 1; step <= 3; ++step) ASSERT_TRUE(Write(step).ok());
   EXPECT_EQ(Kept(), (std::vector<int64_t>{1, 2, 3}));
 }
 

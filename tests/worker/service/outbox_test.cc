@@ -42,6 +42,12 @@ WorkerMessage CommittedOf(int64_t step) {
   message.mutable_committed()->mutable_checkpoint()->set_step(step);
   return message;
 }
+SchedulerMessage DoneOf(int64_t step, bool unstored = false) {
+  SchedulerMessage message;
+  message.mutable_done()->set_step(step);
+  message.mutable_done()->set_unstored(unstored);
+  return message;
+}
 WorkerMessage EndedOf() {
   WorkerMessage message;
   message.mutable_ended()->set_ok(true);
@@ -120,9 +126,7 @@ TEST(Outbox, SaysAgainWhatIsNotKnownToBeStored) {
   EXPECT_EQ(SaidAgain(outbox),
             (W{"set a", "get c", "ready", "step 2", "shard 2", "committed 2",
                "step 3", "shard 4"}));
-  SchedulerMessage done;
-  done.mutable_done()->set_step(2);
-  outbox.OnMessage(done);
+  outbox.OnMessage(DoneOf(2));
   outbox.OnMessage(StoredOf(2, true, false));
   EXPECT_EQ(SaidAgain(outbox), (W{"step 3", "shard 4"}));
   ASSERT_TRUE(outbox.Send(EndedOf()).ok());
@@ -209,6 +213,31 @@ TEST(Outbox, WhatIsGivenUpIsNotSaidToBeKept) {
   EXPECT_EQ(SaidAgain(outbox), W({"ended"}));
 }
 
+// The next scheduler knows only what was stored.
+TEST(Outbox, ACommitIsKeptUntilItIsStored) {
+  Outbox outbox;
+  for (const WorkerMessage& message :
+       {ShardOf(2), CommittedOf(2), ShardOf(4), CommittedOf(4), ShardOf(6)}) {
+    ASSERT_TRUE(outbox.Send(message).ok());
+  }
+  outbox.OnMessage(DoneOf(2, /*unstored=*/true));
+  EXPECT_EQ(SaidAgain(outbox),
+            (W{"committed 2", "shard 4", "committed 4", "shard 6"}));
+  outbox.OnMessage(DoneOf(4, /*unstored=*/true));
+  EXPECT_EQ(SaidAgain(outbox), (W{"committed 2", "committed 4", "shard 6"}));
+  // Stored with the steps that follow; a shard is kept until its Done.
+  SchedulerMessage stored = StoredOf(7, true, false);
+  stored.mutable_stored()->set_checkpoint(2);
+  outbox.OnMessage(stored);
+  EXPECT_EQ(SaidAgain(outbox), (W{"committed 4", "shard 6"}));
+  stored.mutable_stored()->set_checkpoint(6);
+  outbox.OnMessage(stored);
+  EXPECT_EQ(SaidAgain(outbox), W{"shard 6"});
+  ASSERT_TRUE(outbox.Send(CommittedOf(6)).ok());
+  outbox.OnMessage(DoneOf(6));
+  EXPECT_EQ(SaidAgain(outbox), W());
+}
+
 // A scheduler whose disk is full hears all, and training goes on; what it
 // cannot write is not kept for ever.
 TEST(Outbox, ASchedulerThatStoresNothingHoldsNobodyUp) {
@@ -224,6 +253,19 @@ TEST(Outbox, ASchedulerThatStoresNothingHoldsNobodyUp) {
   EXPECT_LT(again.size(), 60u);
   EXPECT_EQ(again.front(), "shard 1");
   EXPECT_EQ(again.back(), "step 500");
+}
+
+TEST(Outbox, CommitsThatAreNeverStoredAreBoundedToo) {
+  Outbox outbox(/*bytes_max=*/200);
+  Heard heard;
+  outbox.Attach(heard.Hear());
+  for (int64_t step = 1; step <= 500; ++step) {
+    ASSERT_TRUE(outbox.Send(CommittedOf(step)).ok());
+    outbox.OnMessage(DoneOf(step, /*unstored=*/true));
+  }
+  const W again = SaidAgain(outbox);
+  EXPECT_LT(again.size(), 60u);
+  EXPECT_EQ(again.back(), "committed 500");
 }
 
 }  // namespace

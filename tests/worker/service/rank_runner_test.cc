@@ -127,6 +127,47 @@ TEST(RankRunner, CommitsWhenTheSchedulerHasAllShards) {
   EXPECT_GT(committed.committed().checkpoint().bytes(), 0);
 }
 
+// What is obsolete by a checkpoint of which the next scheduler may not know.
+TEST(RankRunner, RemovesNothingForACheckpointThatIsNotStored) {
+  for (const bool unstored : {false, true}) {
+    JobSpec job = SmallJob();
+    const std::string directory =
+        absl::StrCat(testing::TempDir(), "/rank_runner_unstored");
+    std::filesystem::remove_all(directory);
+    job.mutable_checkpoint()->set_directory(directory);
+    job.mutable_checkpoint()->set_every(10);
+    job.mutable_checkpoint()->set_keep(1);
+    SmallWorker worker;
+    const Assignment assignment = Assign(job, worker);
+    Outbox outbox;
+    RankRunner runner(assignment, {.resources = worker.resources(),
+                                   .send = outbox.Sender(),
+                                   .address = "127.0.0.1"});
+    for (const int64_t step : {10, 20}) {
+      const WorkerMessage shard = outbox.Await([step](const WorkerMessage& m) {
+        return m.has_shard() && m.shard().step() == step;
+      });
+      SchedulerMessage commit;
+      *commit.mutable_commit()->mutable_ref() = assignment.ref();
+      commit.mutable_commit()->set_step(step);
+      *commit.mutable_commit()->add_shards() = shard.shard();
+      runner.OnMessage(commit);
+      outbox.Await([step](const WorkerMessage& m) {
+        return m.committed().checkpoint().step() == step;
+      });
+      SchedulerMessage done;
+      *done.mutable_done()->mutable_ref() = assignment.ref();
+      done.mutable_done()->set_step(step);
+      done.mutable_done()->set_unstored(unstored && step == 20);
+      runner.OnMessage(done);
+    }
+    const RankEnded ended = outbox.AwaitEnd().ended();
+    EXPECT_TRUE(ended.ok()) << ended.error();
+    EXPECT_EQ(std::filesystem::exists(directory + "/step-00000010"), unstored);
+    EXPECT_TRUE(std::filesystem::exists(directory + "/step-00000020"));
+  }
+}
+
 TEST(RankRunner, StopsWhereverItIs) {
   for (const bool peers_gone : {false, true}) {
     JobSpec job = SmallJob();
