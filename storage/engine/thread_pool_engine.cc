@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "storage/engine/posix_file.h"
 #include "storage/engine/transfer.h"
 
@@ -56,10 +57,10 @@ class ThreadPoolEngine final : public IoEngine {
     if (in_flight_ == 0) return {};
     std::vector<IoCompletion> done;
     absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(
-        absl::Condition(
-            +[](std::vector<IoCompletion>* d) { return !d->empty(); }, &done_),
-        timeout);
+    const auto is_done = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return !done_.empty();
+    };
+    finished_.Await(mutex_, timeout, is_done);
     done.swap(done_);
     in_flight_ -= static_cast<int>(done.size());
     return done;
@@ -74,6 +75,7 @@ class ThreadPoolEngine final : public IoEngine {
       transfer.Advance(-ECANCELED, false);
       done_.push_back({job.request.tag, transfer.status()});
     }
+    finished_.Say();
   }
 
   absl::Status Sync(IoFile file) override { return Find(file).Sync(); }
@@ -127,6 +129,7 @@ class ThreadPoolEngine final : public IoEngine {
               : job->file->WriteAt(r.offset, {r.data, r.bytes});
       absl::MutexLock lock(&mutex_);
       done_.push_back({r.tag, std::move(status)});
+      finished_.Say();
     }
   }
 
@@ -137,6 +140,7 @@ class ThreadPoolEngine final : public IoEngine {
   absl::Mutex mutex_;
   std::deque<Job> queue_ ABSL_GUARDED_BY(mutex_);           // at most depth_
   std::vector<IoCompletion> done_ ABSL_GUARDED_BY(mutex_);  // at most depth_
+  SteadyCondition finished_;                                // done_ has more
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
