@@ -228,11 +228,11 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
   Run& run = *job.run;
   const int rank = held.ref().rank();
   SeatAdopted(job, worker, held, now);
+  run.unheard |= run.ranks[rank].state == RankSeat::kHeld;
   if (run.stopping()) {
     const bool peers_gone = run.blame != Blame::kNone;
     SendStop(job, rank, job.status.reason(), peers_gone, actions);
   } else if (run.ranks[rank].state == RankSeat::kHeld) {
-    run.unheard = true;
     Fail(job, Blame::kMissingPeer,
          absl::StrCat("the scheduler restarted before ",
                       run.ranks[rank].Name(rank), " had heard of attempt ",

@@ -369,6 +369,7 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
   } else {
     seat.state = RankSeat::kEnded;
     GiveUpKept(job, seat, rank, actions);
+    seat.kept.clear();
     workers_.Release(seat.worker);
   }
   SayEnded(job, ended, actions);

@@ -232,17 +232,19 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
   const bool moves = std::exchange(job.run->moves, false);
   if (moves) {
     job.run->saving = false;
-    job.run->not_saved = blame == Blame::kRank;
+    job.run->not_saved = blame == Blame::kRank || blame == Blame::kHang;
   }
-  if (blame == Blame::kWorkerLost && IsOneLossTooMany(job)) {
-    job.status.clear_attempt_over();
-  }
+  const bool lost = blame == Blame::kWorkerLost;
+  const bool too_many = lost && IsOneLossTooMany(job);
+  if (lost) job.run->not_saved = false;
+  if (too_many) job.status.clear_attempt_over();
   if (!job.run->stopping() || moves) {
     Stop(job, cause, true, now, actions);
-  } else if (better && !job.ended()) {
+  } else if ((better || (too_many && job.status.state() == RECOVERING)) &&
+             !job.ended()) {
     jobs_.SetState(job, MayRecover(job) ? RECOVERING : STOPPING, cause, now,
                    actions);
-  } else if (better || (blame == Blame::kWorkerLost && !job.ended())) {
+  } else if (better || (lost && !job.ended())) {
     jobs_.AddEvent(job, cause, now, actions);
   }
 }

@@ -52,8 +52,8 @@ absl::optional<Recovery> RunControl::NewestCopies(const Run& run) {
 // asked again where that is decided.
 bool RunControl::MayRecover(const Job& job) const {
   return job.run->handed != nullptr && AsksToRecover(job) &&
-         (HasRestartsLeft(job) || job.run->moves || AwaitsStore(job) ||
-          job.status.attempt_over());
+         (HasRestartsLeft(job) || job.run->moves || job.run->unheard ||
+          AwaitsStore(job) || job.status.attempt_over());
 }
 
 // It may have been about to go on at no cost.

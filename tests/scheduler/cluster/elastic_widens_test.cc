@@ -173,6 +173,17 @@ TEST(Elastic, AWideningThatCannotBeSavedIsNotAskedForAgainAtOnce) {
   EXPECT_TRUE(h.AskedToSave(h.w[0]));
 }
 
+TEST(Elastic, ALossThatFollowsIsALoss) {
+  Narrowed h;
+  const WorkerId back = h.Join("w2");
+  h.Calm();
+  h.EndsKeeping(h.id, 0, h.w[0], {2}, "step 3: checkpoint of step 3: full");
+  h.Disconnect(h.w[1], "connection closed");
+  EXPECT_EQ(h.Begun(back).recovery().state().step(), 2);
+  EXPECT_EQ(h.status(h.id).restarts(), 2);
+  EXPECT_FALSE(h.Says("could not be saved to move"));
+}
+
 TEST(Elastic, ACheckpointEndsThePause) {
   Narrowed h;
   h.Join("w2");

@@ -354,6 +354,41 @@ TEST_F(RunAdoptRecover, ACancelIsNotForgottenWithTheHandOut) {
             "cancelled by its user after step 5; it could not be saved");
 }
 
+TEST(RunAdoptRecoverUsedUp, AnAttemptOfWhichNobodyHeardCostsNoRestart) {
+  RecoveryHarness before;
+  const std::vector<WorkerId> on = before.JoinMany(2);
+  const JobId id = before.Recovering(on, /*restarts=*/1);
+  before.AllStep(id, on, 1);
+  before.Join("w2");
+  before.Disconnect(on[1], "connection closed");
+  before.stored_by_hand = true;
+  before.EndsKeeping(id, 0, on[0], {1});
+  ASSERT_EQ(before.status(id).attempt(), 2);
+  const auto h = Restarted(before);
+  const WorkerId w0 = ComeBack(*h, "w0", Keeping(HeldOf(id, 0, 1, 1), {1}));
+  const WorkerId w2 = h->Join("w2");
+  EXPECT_EQ(h->status(id).attempt(), 3) << h->status(id).reason();
+  h->AllReady(id, {w0, w2}, 2);
+}
+
+// The job was to be saved, to go on with others.
+TEST(RunAdoptRecoverUsedUp, ALossWhileItMovesIsOneTooMany) {
+  RecoveryHarness before;
+  const std::vector<WorkerId> on = before.JoinMany(2);
+  const JobId id = before.Recovering(on, /*restarts=*/0);
+  before.AllStep(id, on, 1);
+  before.Leaves(id, 1, on[1]);
+  const auto h = Restarted(before);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id, 0, 1, 1));
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id, 1, 1, 1));
+  EXPECT_EQ(h->status(id).state(), RECOVERING);
+  h->Disconnect(w1, "connection closed");
+  EXPECT_EQ(h->status(id).state(), STOPPING);
+  h->EndsKeeping(id, 0, w0, {1});
+  EXPECT_EQ(h->status(id).state(), FAILED);
+  EXPECT_EQ(h->Forgotten(w0), std::vector<int>{1});
+}
+
 // Its rank has ended, and others are to go on elsewhere: its place is not given
 // away in the time in which it may come back.
 TEST_F(RunAdoptRecover, AJobThatMovesWaitsForWhoMayComeBack) {
