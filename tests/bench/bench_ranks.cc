@@ -85,7 +85,7 @@ class GpuMemoryUse {
 };
 
 // What of a rank's memory in a tier is there, by line item. A rank takes a
-// block for each item, ordered by name, as the arena's ledger is.
+// block for each item, which its bytes tell from others.
 class ItemMemory {
  public:
   ItemMemory(TierAllocator& inner, const RankPrediction& prediction, Tier tier)
@@ -97,10 +97,16 @@ class ItemMemory {
     const auto ledger = (*arenas.Find(tier_))->ledger();
     const auto& blocks = allocator_.blocks();
     CHECK_EQ(ledger.size(), blocks.size());
-    size_t next = 0;
+    std::vector<bool> is_found(blocks.size());
     for (const auto& [item, use] : ledger) {
-      CHECK_EQ(use.used, blocks[next].bytes) << item;
-      resident_[item] = ResidentBytes(blocks[next++]);
+      size_t at = 0;
+      while (at < blocks.size() &&
+             (is_found[at] || blocks[at].bytes != use.used)) {
+        ++at;
+      }
+      CHECK_LT(at, blocks.size()) << item;
+      is_found[at] = true;
+      resident_[item] = ResidentBytes(blocks[at]);
     }
   }
 
