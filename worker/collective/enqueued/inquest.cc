@@ -35,12 +35,12 @@ Inquest::Inquest(Failure failure, std::shared_ptr<HostMeeting> meeting)
     : failure_(std::move(failure)), meeting_(std::move(meeting)) {}
 
 absl::Status Inquest::Verdict() {
-  absl::call_once(once_, [this] { verdict_ = Ask(failure_, *meeting_); });
+  std::call_once(once_, [this] { verdict_ = Ask(failure_, *meeting_); });
   return verdict_;
 }
 
 void Inquest::Over() {
-  absl::call_once(once_, [this] { verdict_ = failure_.status; });
+  std::call_once(once_, [this] { verdict_ = failure_.status; });
   meeting_.reset();
 }
 

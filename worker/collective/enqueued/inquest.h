@@ -11,8 +11,8 @@
 #define TROUPE_WORKER_COLLECTIVE_ENQUEUED_INQUEST_H_
 
 #include <memory>
+#include <mutex>
 
-#include "absl/base/call_once.h"
 #include "absl/status/status.h"
 #include "worker/collective/enqueued/meeting.h"
 #include "worker/collective/enqueued/under_way.h"
@@ -42,7 +42,7 @@ class Inquest {
  private:
   const Failure failure_;
   std::shared_ptr<HostMeeting> meeting_;  // of who asks first, until it is over
-  absl::once_flag once_;
+  std::once_flag once_;  // which thread sanitizer knows, of absl's it does not
   absl::Status verdict_;
 };
 
