@@ -15,8 +15,6 @@ namespace {
 
 // Ends have a place even where chatter has filled the list.
 constexpr int kEventsReserved = 8;
-// Checkpoints, which the status lists, take no more than this of it.
-constexpr double kEventsOfCheckpoints = 0.5;
 
 // As it is written, without what says nothing: "/c/./" is "/c". Empty: none.
 std::string CheckpointDirectory(const JobSpec& spec) {
@@ -236,9 +234,9 @@ void JobTable::AddCheckpoint(Job& job, const CheckpointRecord& checkpoint,
   if (asked > 0) keep = std::min(keep, asked);
   while (kept.size() > keep) kept.erase(kept.begin());
   Save(job, actions);
-  const double room = kEventsOfCheckpoints * limits_.events_per_job_max -
-                      static_cast<double>(job.events.size());
-  if (room < 1) return;
+  // The status lists them: half of the events is left to others.
+  const int events = static_cast<int>(job.events.size());
+  if (events >= limits_.events_per_job_max / 2) return;
   AddEvent(job,
            absl::StrFormat("checkpoint of step %d: %s (%.1f MB in %.2f s)",
                            checkpoint.step(), checkpoint.path(),

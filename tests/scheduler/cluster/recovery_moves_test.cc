@@ -9,6 +9,20 @@
 namespace troupe {
 namespace {
 
+// A job of two ranks is saved, for w1 leaves, and the store has not answered.
+struct JobThatIsSaved : RecoveryHarness {
+  JobThatIsSaved() : w(JoinMany(2)), id(Recovering(w)) {
+    AllStep(id, w, 1);
+    stored_by_hand = true;
+    Leaves(id, 1, w[1]);
+    Commits(id, w[0], 1);
+    for (const int rank : {1, 0}) EndsKeeping(id, rank, w[rank], {1});
+  }
+
+  const std::vector<WorkerId> w;
+  const JobId id;
+};
+
 // It has not ended: what lies there is its own.
 TEST(Recovery, AJobThatIsQueuedAgainKeepsItsDirectory) {
   RecoveryHarness h;
@@ -54,59 +68,38 @@ TEST(Recovery, AJobThatIsCancelledInTheQueueSaysWhatItHasDone) {
 // hold a worker that leaves.
 TEST(Recovery, AJobThatMovesKeepsItsCopiesUntilItIsStoredThatItIsSaved) {
   for (const bool full : {false, true}) {
-    RecoveryHarness h;
-    const std::vector<WorkerId> w = h.JoinMany(2);
-    const JobId id = h.Recovering({w[0], w[1]});
-    h.AllStep(id, w, 1);
-    h.stored_by_hand = true;
-    h.Leaves(id, 1, w[1]);
-    h.Commits(id, w[0], 1);
-    for (const int rank : {1, 0}) h.EndsKeeping(id, rank, w[rank], {1});
-    EXPECT_TRUE(h.Forgotten(w[0]).empty());
-    EXPECT_TRUE(h.Forgotten(w[1]).empty());
+    JobThatIsSaved h;
+    EXPECT_TRUE(h.Forgotten(h.w[0]).empty());
+    EXPECT_TRUE(h.Forgotten(h.w[1]).empty());
     h.Stored(
         h.All<AwaitStored>().back(),
         full ? absl::ResourceExhaustedError("disk full") : absl::OkStatus());
-    EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
-    EXPECT_EQ(h.Forgotten(w[0]), std::vector<int>{1});
-    EXPECT_EQ(h.Forgotten(w[1]), std::vector<int>{1});
+    EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
+    EXPECT_EQ(h.Forgotten(h.w[0]), std::vector<int>{1});
+    EXPECT_EQ(h.Forgotten(h.w[1]), std::vector<int>{1});
   }
 }
 
 // What it saves is a checkpoint, whatever becomes of the scheduler's disk.
 TEST(Recovery, AJobThatMovesDoesNotWaitForAStoreThatDoesNotAnswer) {
-  RecoveryHarness h;
-  const std::vector<WorkerId> w = h.JoinMany(2);
-  const JobId id = h.Recovering(w);
-  h.AllStep(id, w, 1);
-  h.stored_by_hand = true;
-  h.Leaves(id, 1, w[1]);
-  h.Commits(id, w[0], 1);
-  for (const int rank : {1, 0}) h.EndsKeeping(id, rank, w[rank], {1});
+  JobThatIsSaved h;
   EXPECT_TRUE(absl::StrContains(
-      h.status(id).reason(),
+      h.status(h.id).reason(),
       "waits until it is stored that the checkpoint of step 1 is there; w1 "
       "(rank 1) was asked to end"))
-      << h.status(id).reason();
-  h.Pass(Limits().start_max + absl::Seconds(2), w);
-  EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
-  EXPECT_EQ(h.Forgotten(w[0]), std::vector<int>{1});
-  EXPECT_EQ(h.Forgotten(w[1]), std::vector<int>{1});
+      << h.status(h.id).reason();
+  h.Pass(Limits().start_max + absl::Seconds(2), h.w);
+  EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
+  EXPECT_EQ(h.Forgotten(h.w[0]), std::vector<int>{1});
+  EXPECT_EQ(h.Forgotten(h.w[1]), std::vector<int>{1});
 }
 
 // What is to be saved is.
 TEST(Recovery, AJobThatMovesIsCancelledWithoutAWordFromTheStore) {
-  RecoveryHarness h;
-  const std::vector<WorkerId> w = h.JoinMany(2);
-  const JobId id = h.Recovering(w);
-  h.AllStep(id, w, 1);
-  h.stored_by_hand = true;
-  h.Leaves(id, 1, w[1]);
-  h.Commits(id, w[0], 1);
-  for (const int rank : {1, 0}) h.EndsKeeping(id, rank, w[rank], {1});
-  EXPECT_TRUE(h.cluster.SaveAndCancel(id, h.now, h.actions).ok());
-  EXPECT_EQ(h.status(id).state(), CANCELLED) << h.status(id).reason();
-  EXPECT_EQ(h.status(id).reason(),
+  JobThatIsSaved h;
+  EXPECT_TRUE(h.cluster.SaveAndCancel(h.id, h.now, h.actions).ok());
+  EXPECT_EQ(h.status(h.id).state(), CANCELLED) << h.status(h.id).reason();
+  EXPECT_EQ(h.status(h.id).reason(),
             "cancelled by its user after step 1; saved in /c/step-1");
 }
 

@@ -41,6 +41,13 @@ class RunAdoptRecover : public testing::Test {
             ComeBack(h, "w1", HeldOf(id_, 1, 1, 5))};
   }
 
+  // Of what ranks were handed the store has nothing.
+  void RestoreWithoutHandOut(RecoveryHarness& h) const {
+    std::vector<StoredJob> stored = StoredBy(before_);
+    stored[0].hand_out = nullptr;
+    h.cluster.Restore(std::move(stored), h.now, h.actions);
+  }
+
   RecoveryHarness before_;
   std::vector<WorkerId> on_;
   JobId id_;
@@ -345,10 +352,8 @@ TEST_F(RunAdoptRecover, ACancelIsNotForgottenWithTheHandOut) {
   before_.Disconnect(on_[1], "connection closed");
   EXPECT_TRUE(
       before_.cluster.SaveAndCancel(id_, before_.now, before_.actions).ok());
-  std::vector<StoredJob> stored = StoredBy(before_);
-  stored[0].hand_out = nullptr;
   RecoveryHarness h;
-  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  RestoreWithoutHandOut(h);
   EXPECT_EQ(h.status(id_).state(), CANCELLED);
   EXPECT_EQ(h.status(id_).reason(),
             "cancelled by its user after step 5; it could not be saved");
@@ -410,10 +415,8 @@ TEST_F(RunAdoptRecover, AJobThatMovesWaitsForWhoMayComeBack) {
 TEST_F(RunAdoptRecover, AJobWhoseHandOutIsLostBeginsAnew) {
   before_.Disconnect(on_[1], "connection closed");
   before_.EndsKeeping(id_, 0, on_[0], {5});
-  std::vector<StoredJob> stored = StoredBy(before_);
-  stored[0].hand_out = nullptr;
   RecoveryHarness h;
-  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  RestoreWithoutHandOut(h);
   EXPECT_EQ(h.status(id_).state(), QUEUED);
   EXPECT_TRUE(absl::StrContains(h.job(id_).events.back().text(),
                                 "the scheduler restarted while the job "
@@ -424,10 +427,8 @@ TEST_F(RunAdoptRecover, AJobWhoseHandOutIsLostBeginsAnew) {
 TEST_F(RunAdoptRecover, AndIsNotTimedWhereItLosesAnotherInItsStart) {
   before_.Disconnect(on_[1], "connection closed");
   before_.EndsKeeping(id_, 0, on_[0], {5});
-  std::vector<StoredJob> stored = StoredBy(before_);
-  stored[0].hand_out = nullptr;
   RecoveryHarness h;
-  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  RestoreWithoutHandOut(h);
   const std::vector<WorkerId> w = h.JoinMany(2);
   ASSERT_EQ(h.status(id_).state(), STARTING) << h.status(id_).reason();
   h.Disconnect(w[1], "connection closed");
@@ -442,10 +443,8 @@ TEST_F(RunAdoptRecover, AndIsNotTimedWhereItLosesAnotherInItsStart) {
 
 // Since it lost a worker that had come back.
 TEST_F(RunAdoptRecover, AndSaysHowLongItStoodStill) {
-  std::vector<StoredJob> stored = StoredBy(before_);
-  stored[0].hand_out = nullptr;
   RecoveryHarness h;
-  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  RestoreWithoutHandOut(h);
   const std::vector<WorkerId> back = BothComeBack(h);
   ASSERT_EQ(h.status(id_).state(), RUNNING);
   h.Disconnect(back[1], "connection closed");
