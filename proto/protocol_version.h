@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-inline constexpr int32_t kProtocolVersion = 15;
+inline constexpr int32_t kProtocolVersion = 16;
 
 }  // namespace troupe
 
