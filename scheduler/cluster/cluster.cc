@@ -217,6 +217,7 @@ absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
   if (job.status.state() == QUEUED) {
     job.cancelled = true;
     job.compilation = 0;
+    jobs_.Enter(job, PhaseEvent::kFinished);
     jobs_.SetState(job, CANCELLED,
                    job.status.started_unix_ms() == 0
                        ? "before its start"

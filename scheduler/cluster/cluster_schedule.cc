@@ -21,6 +21,9 @@ void Cluster::Compiled(JobId id, const Compilation& compilation,
   if (job == nullptr || job->compilation != compilation.number) return;
   const bool awaits = Awaits(id, compilation);
   job->compilation = 0;
+  if (job->status.state() == QUEUED) {
+    jobs_.Enter(*job, PhaseEvent::kPlanAnswered);
+  }
   if (!awaits) return;  // it was cancelled meanwhile, or stopped
   // A refusal holds for the workers that it was asked for; for others the
   // question is asked again, unless it took too long.
@@ -62,6 +65,7 @@ void Cluster::Refuse(Job& job, const Compilation& compilation,
   const bool of_all = absl::IsInvalidArgument(refusal) &&
                       !IsForWorkers(refusal) && !compilation.more_like.empty();
   if (of_all || (!compilation.elastic && !has_run && !asks_again)) {
+    jobs_.Enter(job, PhaseEvent::kFinished);
     return jobs_.SetState(job, FAILED, std::string(refusal.message()), now,
                           actions);
   }
@@ -269,6 +273,7 @@ void Cluster::AskToCompile(Job& job, absl::Time now, Actions& actions) {
 
 void Cluster::AskToCompile(Job& job, Compilation asked, Actions& actions) {
   asked.changes = workers_.changes();
+  if (job.status.state() == QUEUED) jobs_.Enter(job, PhaseEvent::kPlanAsked);
   job.compilation = asked.number = ++last_compilation_;
   actions.push_back(CompileJob{
       job.id, std::make_shared<const Compilation>(std::move(asked))});

@@ -44,6 +44,7 @@ Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
   job->status.set_name(spec.name());
   job->status.set_submitted_unix_ms(absl::ToUnixMillis(now));
   job->status.set_steps_total(spec.training().steps());
+  Enter(*job, PhaseEvent::kSubmitted);
   SetState(*job, QUEUED, "", now, actions);
   return *job;
 }
@@ -68,6 +69,12 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
   job->steps.assign(stored.steps.end() - newest, stored.steps.end());
   job->events = std::move(stored.events);
   steps_kept_ += job->steps.size();
+  job->status.clear_phase();  // one that ran gets it from RunControl::Resume
+  if (job->status.state() == QUEUED) {
+    Enter(*job, PhaseEvent::kRestoredInQueue);
+  } else if (job->ended()) {
+    Enter(*job, PhaseEvent::kRestoredEnded);
+  }
   Become(*job, job->status.state());
   // It ran, and stood still when the scheduler before this one ended.
   job->stands_longer = job->status.started_unix_ms() != 0 && !job->ended() &&
@@ -101,12 +108,14 @@ const Job* JobTable::SavesInPlaceOf(const Job& job) const {
   return Find(it->second);
 }
 
-void JobTable::BeginRun(Job& job, std::unique_ptr<Run> run) {
+void JobTable::BeginRun(Job& job, std::unique_ptr<Run> run, PhaseEvent event,
+                        RunPhase phase) {
   CHECK(job.run == nullptr && SavesInPlaceOf(job) == nullptr)
       << "job " << job.id;
   job.run = std::move(run);
   job.run->done_before = job.status.steps_done();
   if (!job.saves_in.empty()) savers_[job.saves_in] = job.id;
+  Enter(job, event, std::move(phase));
 }
 
 std::unique_ptr<Run> JobTable::EndRun(Job& job) {
@@ -114,6 +123,30 @@ std::unique_ptr<Run> JobTable::EndRun(Job& job) {
   std::unique_ptr<Run> run = std::move(job.run);
   LeaveDirectory(job);
   return run;
+}
+
+JobPhase JobTable::TakeEdge(Job& job, PhaseEvent event) {
+  const JobPhase from = job.status.phase();
+  const int edge = NextPhaseEdge(from, job.status.intent(), event);
+  CHECK_GE(edge, 0) << "job " << job.id << " is " << PhaseName(from)
+                    << ", with the intent to "
+                    << IntentName(job.status.intent()) << ": it cannot be "
+                    << EventName(event);
+  ++edges_taken_[edge];
+  job.status.set_phase(PhaseEdges()[edge].to);
+  return job.status.phase();
+}
+
+void JobTable::Enter(Job& job, PhaseEvent event, RunPhase phase) {
+  CHECK(job.run != nullptr) << "job " << job.id;
+  CHECK_EQ(TakeEdge(job, event), KindOf(phase)) << "job " << job.id;
+  job.run->phase = std::move(phase);
+}
+
+void JobTable::Enter(Job& job, PhaseEvent event) {
+  const JobPhase to = TakeEdge(job, event);
+  CHECK(to == PHASE_QUEUED || to == PHASE_PLANNED || to == PHASE_ENDED)
+      << "job " << job.id << " has no data to be " << PhaseName(to);
 }
 
 // What it has saved is its own until it has ended, though it may be queued.

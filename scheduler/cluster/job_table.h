@@ -19,6 +19,7 @@
 #include "proto/timeline.pb.h"
 #include "scheduler/cluster/action.h"
 #include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/phase.h"
 #include "scheduler/cluster/run.h"
 #include "scheduler/cluster/step_series.h"
 
@@ -90,7 +91,8 @@ struct StoredJob {
 
 class JobTable {
  public:
-  explicit JobTable(const Limits& limits) : limits_(limits) {}
+  explicit JobTable(const Limits& limits)
+      : limits_(limits), edges_taken_(PhaseEdges().size()) {}
 
   // QUEUED, under the next id.
   Job& Add(const JobSpec& spec, int ranks_needed, absl::Time now,
@@ -113,11 +115,20 @@ class JobTable {
   // (storage/checkpoint/checkpoint_folder.h).
   const Job* SavesInPlaceOf(const Job& job) const;
 
-  // The run is the job's, and the directory in which it saves. REQUIRES: it has
-  // none; SavesInPlaceOf it is null.
-  void BeginRun(Job& job, std::unique_ptr<Run> run);
+  // The run is the job's, and the directory in which it saves; it begins in
+  // this phase. REQUIRES: it has none; SavesInPlaceOf it is null.
+  void BeginRun(Job& job, std::unique_ptr<Run> run, PhaseEvent event,
+                RunPhase phase);
   // REQUIRES: it has one, which is the caller's now.
   std::unique_ptr<Run> EndRun(Job& job);
+
+  // The one place where a job's phase changes; the next row that is saved has
+  // it. To a phase of the job's run, or to one of a job without a run.
+  // REQUIRES: phase.h has an edge for that.
+  void Enter(Job& job, PhaseEvent event, RunPhase phase);
+  void Enter(Job& job, PhaseEvent event);
+  // By the number of the edge, how often a job has taken it.
+  const std::vector<int64_t>& edges_taken() const { return edges_taken_; }
 
   // The state, why, and an event that says so.
   void SetState(Job& job, JobState state, const std::string& reason,
@@ -141,6 +152,8 @@ class JobTable {
   static constexpr int kWatchStepsMax = 1000;
 
  private:
+  // Returns the phase to which the edge leads.
+  JobPhase TakeEdge(Job& job, PhaseEvent event);
   // Where the job has nothing more to do with it.
   void LeaveDirectory(const Job& job);
   // The one place where a status gets its state.
@@ -158,6 +171,7 @@ class JobTable {
   std::map<JobId, std::unique_ptr<Job>> jobs_;
   std::set<JobId> queue_;
   std::map<std::string, JobId> savers_;  // by directory
+  std::vector<int64_t> edges_taken_;
 };
 
 }  // namespace troupe

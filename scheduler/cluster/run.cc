@@ -1,6 +1,7 @@
 #include "scheduler/cluster/run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,18 @@ Run::Run(int rank_count, const Plan& plan, const Limits& limits)
       deadline(absl::Seconds(plan.prediction().step_seconds()), limits),
       hang_max(HangMax(plan, limits)) {}
 
+JobPhase KindOf(const RunPhase& phase) {
+  constexpr JobPhase kKinds[] = {
+      PHASE_STORING, PHASE_STARTING,     PHASE_TRAINING,      PHASE_STOPPING,
+      PHASE_LET_GO,  PHASE_AWAIT_PLACES, PHASE_SAVING_COPIES, PHASE_ADOPTING};
+  static_assert(std::size(kKinds) == std::variant_size_v<RunPhase>);
+  return kKinds[phase.index()];
+}
+
+bool Run::stopping() const {
+  return is<phase::Stopping>() || is<phase::LetGo>() || between_attempts();
+}
+
 bool Run::all_ready() const {
   return std::all_of(ranks.begin(), ranks.end(),
                      [](const RankSeat& seat) { return seat.ready(); });
@@ -43,8 +56,10 @@ bool Run::all_let_go() const {
 }
 
 bool Run::SavesCopiesWith(int rank) const {
-  return saves_copies.has_value() &&
-         (!saves_copies->commits || saves_copies->awaited.count(rank) > 0);
+  const phase::SavingCopies* const saving = saving_copies();
+  return saving != nullptr &&
+         (saving->stage < phase::SavingCopies::kCommitting ||
+          saving->awaited.count(rank) > 0);
 }
 
 int Run::OfAnotherStart(int rank) const {
@@ -87,7 +102,7 @@ void Run::Forgive(absl::Duration time, absl::Time now) {
         &stopping_since, &late.said, &late.looked}) {
     forgive(*since);
   }
-  if (saves_copies.has_value()) forgive(saves_copies->since);
+  if (auto* const saving = saving_copies()) forgive(saving->since);
   for (RankSeat& seat : ranks) forgive(seat.heard);
   for (RankReport& report : reports) {
     forgive(report.heard);

@@ -12,12 +12,14 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "proto/base/ids.h"
 #include "proto/plan.pb.h"
+#include "proto/status.pb.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/action.h"
 #include "scheduler/cluster/checkpoint_gather.h"
@@ -78,25 +80,49 @@ struct LateStep {
   absl::Time looked = absl::InfinitePast();
 };
 
+// The phases of a run (phase.h), each with what is there in that phase only.
+namespace phase {
+
+struct Storing {};
+struct Starting {};
+struct Training {};
+struct Stopping {};
+struct LetGo {};
+struct AwaitPlaces {};
+struct Adopting {};
+
 // Copies of states that are being written as a checkpoint (run_elastic.cc).
-struct CopySaving {
+struct SavingCopies {
+  enum Stage {
+    kWriting,
+    kCommitting,  // all are written, and one of them commits
+    kStoring,     // it has, and that is to be stored
+    kRefused,     // which the store could not, and is asked again
+  };
+  Stage stage = kWriting;
   std::string token;  // of its requests
   KeptState state;
   absl::Time since;
   std::set<int> awaited;  // ranks whose workers have not answered
   std::vector<std::string> shards;
-  bool commits = false;  // all are written, and one of them commits
-  bool stores = false;   // it has, and that is to be stored
-  bool refused = false;  // which the store could not, and is asked again
 };
+
+}  // namespace phase
+
+using RunPhase = std::variant<phase::Storing, phase::Starting, phase::Training,
+                              phase::Stopping, phase::LetGo, phase::AwaitPlaces,
+                              phase::SavingCopies, phase::Adopting>;
+
+JobPhase KindOf(const RunPhase& phase);
 
 struct Run {
   Run(int ranks, const Plan& plan, const Limits& limits);
 
   int32_t attempt = 0;
-  // Until it is stored that the attempt begins: what the ranks get then.
-  std::shared_ptr<const HandOut> hand_out;
-  std::shared_ptr<const HandOut> handed;  // the same, then and later
+  RunPhase phase;  // JobTable::Enter changes it
+  // What the ranks get once it is stored that the attempt begins. Null where
+  // the scheduler before this one handed it out, and that is not known here.
+  std::shared_ptr<const HandOut> handed;
   // It was stopped before all ranks had heard of it, so that it has done no
   // step.
   bool unheard = false;
@@ -107,10 +133,7 @@ struct Run {
   int64_t resumes_at = -1;
   int64_t done_before = 0;  // steps of its job, as it began
   std::string begins;       // in a sentence
-  // All ranks have let go, and the job waits for workers to go on with.
-  bool awaits_places = false;
-  absl::optional<CopySaving> saves_copies;  // while it awaits them
-  int copies_asked = 0;                     // so often
+  int copies_asked = 0;     // to be saved, so often
   // Of the last requests: they are answered, late or not, with a checkpoint of
   // this run. Empty: that is known, or there were none.
   std::string copies_token;
@@ -139,7 +162,7 @@ struct Run {
   absl::Time disk_progress = absl::InfinitePast();  // bytes of any rank
   absl::Time progress;                              // of any rank
   absl::Duration hang_max;  // the longest plausible wait for progress
-  absl::Time stopping_since = absl::InfiniteFuture();
+  absl::Time stopping_since = absl::InfiniteFuture();  // if it is
   bool saving = false;     // stopping with a checkpoint
   std::string save_why;    // "cancelled by its user"
   bool moves = false;      // saving, to go on with other workers
@@ -149,7 +172,23 @@ struct Run {
   Blame blame = Blame::kNone;
   std::string cause;
 
-  bool stopping() const { return stopping_since != absl::InfiniteFuture(); }
+  template <typename Phase>
+  bool is() const {
+    return std::holds_alternative<Phase>(phase);
+  }
+  // Null in other phases.
+  phase::SavingCopies* saving_copies() {
+    return std::get_if<phase::SavingCopies>(&phase);
+  }
+  const phase::SavingCopies* saving_copies() const {
+    return std::get_if<phase::SavingCopies>(&phase);
+  }
+  // Its ranks were told to stop; they may have let go since.
+  bool stopping() const;
+  // All of them have, and the job stays in its places until it goes on.
+  bool between_attempts() const {
+    return is<phase::AwaitPlaces>() || is<phase::SavingCopies>();
+  }
   bool all_ready() const;
   // Whether a worker has not come back yet.
   bool awaits() const;

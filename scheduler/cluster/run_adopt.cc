@@ -67,10 +67,12 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
   if (!IsOf(job, handed.get())) handed = nullptr;
   if (job.status.state() == RECOVERING) {
     if (job.cancelled) {
+      jobs_.Enter(job, PhaseEvent::kRestoredEnded);
       return jobs_.SetState(job, CANCELLED, "while it recovered", now, actions);
     }
     if (handed == nullptr && !job.status.save_why().empty()) {
       job.cancelled = true;
+      jobs_.Enter(job, PhaseEvent::kRestoredEnded);
       return jobs_.SetState(
           job, CANCELLED,
           absl::StrCat(job.status.save_why(), " after step ",
@@ -78,7 +80,7 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
           now, actions);
     }
     if (handed == nullptr) {
-      return BackToQueue(job,
+      return BackToQueue(job, PhaseEvent::kRestoredInQueue,
                          absl::StrCat("the scheduler restarted while the job "
                                       "recovered; before it, ",
                                       job.status.reason()),
@@ -88,6 +90,7 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
   const int ranks = job.status.workers_size();
   if (ranks == 0 || job.plan == nullptr ||
       jobs_.SavesInPlaceOf(job) != nullptr) {
+    jobs_.Enter(job, PhaseEvent::kRestoredEnded);
     return jobs_.SetState(
         job, FAILED,
         absl::StrCat("the scheduler restarted, and its record of who ran the "
@@ -95,7 +98,18 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
                      WayOut(job.status)),
         now, actions);
   }
-  jobs_.BeginRun(job, std::make_unique<Run>(ranks, *job.plan, limits_));
+  const bool stops =
+      job.status.state() == STOPPING ||
+      (job.status.state() == RECOVERING && job.status.attempt_over());
+  auto begun = std::make_unique<Run>(ranks, *job.plan, limits_);
+  if (stops) {
+    jobs_.BeginRun(job, std::move(begun), PhaseEvent::kRestoredStopping,
+                   phase::Stopping{});
+    job.run->stopping_since = now;
+  } else {
+    jobs_.BeginRun(job, std::move(begun), PhaseEvent::kRestoredRunning,
+                   phase::Adopting{});
+  }
   Run& run = *job.run;
   run.attempt = job.attempt;
   run.handed = std::move(handed);
@@ -130,17 +144,13 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
   run.steps.Resume(job.status.steps_done(), std::move(ended));
   run.checkpoints.Committed(LastCommitted(job));
   if (job.status.state() == STOPPING) {
-    run.stopping_since = now;
     run.save_why = job.status.save_why();
     run.saving = !run.save_why.empty();
     if (!job.cancelled) run.Explain(Blame::kWorkerLost, job.status.reason());
   } else if (job.status.state() == RECOVERING) {
     run.begins = job.status.reason();
     run.cancel_why = job.status.save_why();
-    if (job.status.attempt_over()) {
-      run.stopping_since = now;
-      run.Explain(Blame::kWorkerLost, job.status.reason());
-    }
+    if (stops) run.Explain(Blame::kWorkerLost, job.status.reason());
   }
   SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
@@ -240,6 +250,7 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
          now, actions);
   }
   if (run.awaits()) return SayAwaited(job, actions);
+  EndAdoption(job);
   int adopted = 0;
   for (const RankSeat& each : run.ranks) adopted += each.taken();
   jobs_.AddEvent(job,
@@ -251,6 +262,15 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
   run.started = run.outside_step = now;
   SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
+}
+
+void RunControl::EndAdoption(Job& job) {
+  if (!job.run->is<phase::Adopting>()) return;  // it was stopped
+  if (job.status.state() == RUNNING) {
+    jobs_.Enter(job, PhaseEvent::kBackInTraining, phase::Training{});
+  } else {
+    jobs_.Enter(job, PhaseEvent::kBackInStart, phase::Starting{});
+  }
 }
 
 // Once all were ready, all had heard of the attempt: what one keeps of an
@@ -328,6 +348,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
                       MayRecover(job) ? "" : WayOut(job.status)),
          now, actions);
   }
+  if (!run.awaits()) EndAdoption(job);
   SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
 }
@@ -352,7 +373,8 @@ void RunControl::BeginAnew(Job& job, const std::string& why, absl::Time now,
     actions.push_back(std::move(send));
     workers_.Release(seat.worker);
   }
-  BackToQueue(job, absl::StrCat("waits again: ", why), now, actions);
+  BackToQueue(job, PhaseEvent::kStartCut, absl::StrCat("waits again: ", why),
+              now, actions);
 }
 
 void RunControl::SayStored(Job& job, absl::Time now, Actions& actions) {

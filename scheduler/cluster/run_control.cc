@@ -64,7 +64,7 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   job.moved = false;
   job.plan = compiled.outline;
   job.predicted = std::make_shared<const Timeline>(compiled.predicted);
-  BeginRun(job, outline, now);
+  BeginRun(job, PhaseEvent::kPlaced, outline, now);
   job.status.set_fingerprint(outline.fingerprint());
   job.status.set_predicted_step_seconds(outline.prediction().step_seconds());
   job.status.set_steps_total(outline.job().training().steps());
@@ -72,7 +72,7 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   Seat(job, workers, now);
   jobs_.SetState(job, STARTING, absl::StrCat("on ", NameList(workers)), now,
                  actions);
-  PrepareHandOut(job, compiled);
+  job.run->handed = MakeHandOut(job, compiled);
   StoreStart(job, actions);
 }
 
@@ -97,12 +97,14 @@ bool RunControl::IsOpen(const Job& job, const AwaitStored& asked) {
          job.run->store_question == asked.question;
 }
 
-void RunControl::BeginRun(Job& job, const Plan& outline, absl::Time now) {
+void RunControl::BeginRun(Job& job, PhaseEvent event, const Plan& outline,
+                          absl::Time now) {
   ++job.attempt;
   job.compilation = 0;  // what was asked of the one before is not used
   job.status.set_attempt(job.attempt);
   jobs_.BeginRun(
-      job, std::make_unique<Run>(MeshSize(outline.mesh()), outline, limits_));
+      job, std::make_unique<Run>(MeshSize(outline.mesh()), outline, limits_),
+      event, phase::Storing{});
   job.run->attempt = job.attempt;
   job.run->started = now;
   job.run->progress = now;
@@ -110,7 +112,7 @@ void RunControl::BeginRun(Job& job, const Plan& outline, absl::Time now) {
 }
 
 bool RunControl::AwaitsStore(const Job& job) {
-  return job.run != nullptr && job.run->hand_out != nullptr;
+  return job.run != nullptr && job.run->is<phase::Storing>();
 }
 
 void RunControl::NotStored(Job& job, const std::string& why, absl::Time now,
@@ -127,11 +129,12 @@ void RunControl::NotStored(Job& job, const std::string& why, absl::Time now,
 void RunControl::Withdraw(Job& job, const std::string& why, absl::Time now,
                           Actions& actions) {
   ReleaseAll(job, actions);
-  BackToQueue(job, why, now, actions);
+  BackToQueue(job, PhaseEvent::kWithdrawn, why, now, actions);
 }
 
-void RunControl::BackToQueue(Job& job, const std::string& why, absl::Time now,
-                             Actions& actions) {
+void RunControl::BackToQueue(Job& job, PhaseEvent event, const std::string& why,
+                             absl::Time now, Actions& actions) {
+  jobs_.Enter(job, event);
   if (job.run != nullptr) jobs_.EndRun(job);
   job.compilation = 0;
   job.plan = nullptr;
@@ -161,7 +164,8 @@ void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
   }
 }
 
-void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
+std::shared_ptr<const troupe::HandOut> RunControl::MakeHandOut(
+    const Job& job, const CompiledJob& compiled) const {
   auto common = std::make_shared<troupe::HandOut>();
   common->plan = compiled.plan;
   common->loads_data = compiled.loads_data;
@@ -175,12 +179,13 @@ void RunControl::PrepareHandOut(const Job& job, const CompiledJob& compiled) {
   assignment.set_collective_seconds_max(
       std::max(absl::ToDoubleSeconds(limits_.collective_min),
                limits_.hang_steps * job.plan->prediction().step_seconds()));
-  job.run->handed = job.run->hand_out = std::move(common);
+  return common;
 }
 
 void RunControl::HandOut(Job& job, absl::Time now, Actions& actions) {
   CHECK(AwaitsStore(job)) << "job " << job.id;
-  const auto common = std::exchange(job.run->hand_out, nullptr);
+  jobs_.Enter(job, PhaseEvent::kStored, phase::Starting{});
+  const auto common = job.run->handed;
   job.run->started = now;
   if (job.status.state() == RECOVERING) {  // and waits for the store no more
     jobs_.SetWaitReason(job, job.run->begins, actions);
@@ -276,6 +281,7 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
   }
   // One that ran before may have done more than it goes on from.
   job.status.set_steps_done(std::max(job.status.steps_done(), seat.step));
+  jobs_.Enter(job, PhaseEvent::kAllReady, phase::Training{});
   jobs_.SetState(job, RUNNING, "", now, actions);
   // The same on all ranks: those of the one that completes them will do.
   const int warnings =

@@ -124,8 +124,10 @@ class RunControl {
   std::vector<StuckWorker> Tick(absl::Time now, Actions& actions);
 
  private:
-  // The next attempt begins. REQUIRES: the job has no run.
-  void BeginRun(Job& job, const Plan& outline, absl::Time now);
+  // The next attempt begins: that is to be stored. REQUIRES: the job has no
+  // run.
+  void BeginRun(Job& job, PhaseEvent event, const Plan& outline,
+                absl::Time now);
   // Whether the job is to go on after this run, as far as it asks for that.
   bool MayRecover(const Job& job) const;
   static bool IsOneLossTooMany(const Job& job);
@@ -134,6 +136,8 @@ class RunControl {
   void BeginAgain(Job& job, absl::Time now, Actions& actions);
   // Why it does not, all the same; empty: it does.
   std::string WhyNotAgain(const Job& job) const;
+  // No worker runs a rank of it any more, or none is to go on.
+  void LetGo(Job& job);
   // All ranks have let go: on as soon as every place has a worker.
   void AwaitPlaces(Job& job, absl::Time now, Actions& actions);
   void AwaitPlacesNow(Job& job, absl::Time now, Actions& actions);
@@ -208,7 +212,8 @@ class RunControl {
   // Fills the run's seats.
   void Seat(Job& job, const std::vector<const Worker*>& workers,
             absl::Time now);
-  void PrepareHandOut(const Job& job, const CompiledJob& compiled);
+  std::shared_ptr<const troupe::HandOut> MakeHandOut(
+      const Job& job, const CompiledJob& compiled) const;
   // Asks for it to be stored that the attempt begins, with what the one after
   // it needs where there may be one.
   static void StoreStart(Job& job, Actions& actions);
@@ -257,6 +262,8 @@ class RunControl {
   void BeginAnew(Job& job, const std::string& why, absl::Time now,
                  Actions& actions);
   void SayAwaited(Job& job, Actions& actions);
+  // No worker is awaited any more.
+  void EndAdoption(Job& job);
   // Tells ranks what is stored of their reports, now and then.
   void SayStored(Job& job, absl::Time now, Actions& actions);
   static RankRef RefOf(const Job& job, int rank);
@@ -267,8 +274,8 @@ class RunControl {
   void SayEnded(Job& job, const RankEnded& ended, Actions& actions);
   static void SayEndStored(const Job& job, int rank, Actions& actions);
   // Takes the run from the job, whose workers are free by then.
-  void BackToQueue(Job& job, const std::string& why, absl::Time now,
-                   Actions& actions);
+  void BackToQueue(Job& job, PhaseEvent event, const std::string& why,
+                   absl::Time now, Actions& actions);
 
   // The job whose run has this worker in this rank, or null.
   Job* Seated(WorkerId worker, const RankRef& ref);

@@ -74,8 +74,7 @@ void RunControl::MoveAsItIs(Job& job, const std::string& why, absl::Time now,
   // In a start those that are ready save, if all are.
   if (!run.stopping()) return SaveAndMove(job, why, now, actions);
   run.save_why = why;
-  if (run.awaits_places &&
-      (!run.saves_copies.has_value() || AwaitsCopiesStored(job))) {
+  if (run.is<phase::AwaitPlaces>() || AwaitsCopiesStored(job)) {
     Narrow(job, now, actions);
   }
 }
@@ -93,10 +92,11 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
   ReleaseAll(job, actions);
   const int64_t saved = NewestCheckpoint(job.status);
   if (!job.run->cancel_why.empty()) {
-    const absl::optional<CopySaving>& copies = job.run->saves_copies;
+    const phase::SavingCopies* const copies = job.run->saving_copies();
     const bool all_there_was =
-        copies.has_value() && copies->state.step() == saved;
+        copies != nullptr && copies->state.step() == saved;
     job.cancelled = true;
+    jobs_.Enter(job, PhaseEvent::kFinished);
     jobs_.SetState(job, CANCELLED,
                    absl::StrCat(job.run->cancel_why, " after step ",
                                 job.status.steps_done(),
@@ -106,7 +106,7 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
     return;
   }
   if (lost) CountRestart(job);
-  BackToQueue(job,
+  BackToQueue(job, PhaseEvent::kMoved,
               absl::StrCat("goes on with other workers from ",
                            saved < 0 ? "where it began, for neither copies nor "
                                        "a checkpoint are left"
@@ -118,7 +118,7 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
 
 bool RunControl::MayNarrow(const Job& job) const {
   const Run& run = *job.run;
-  return job.plan->job().has_elastic() && !run.saves_copies.has_value() &&
+  return job.plan->job().has_elastic() && run.is<phase::AwaitPlaces>() &&
          HeldSeats(run) + workers_.idle_count() >=
              job.plan->job().elastic().min_workers();
 }
@@ -130,8 +130,7 @@ bool RunControl::IsPaused(const Job& job, absl::Time now) const {
 bool RunControl::NarrowWaiting(absl::Time now, Actions& actions) {
   bool queued = false;
   for (const auto& [id, job] : jobs_.all()) {
-    if (job->run != nullptr && job->run->awaits_places && MayNarrow(*job) &&
-        !IsPaused(*job, now)) {
+    if (job->run != nullptr && MayNarrow(*job) && !IsPaused(*job, now)) {
       Narrow(*job, now, actions);
       queued |= job->status.state() == QUEUED;
     }
@@ -161,11 +160,11 @@ void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
 // The copies stay until that is on the disk: who is scheduler next may know of
 // no checkpoint but the one before.
 void RunControl::StoreCheckpoint(Job& job, absl::Time now, Actions& actions) {
-  CopySaving stores;
+  phase::SavingCopies stores;
+  stores.stage = phase::SavingCopies::kStoring;
   stores.since = now;
   stores.state.set_step(NewestCheckpoint(job.status));
-  stores.commits = stores.stores = true;
-  job.run->saves_copies = std::move(stores);
+  jobs_.Enter(job, PhaseEvent::kCopiesCommitted, std::move(stores));
   AskTheStore(job, actions);
   jobs_.SetWaitReason(
       job,
@@ -178,14 +177,15 @@ void RunControl::StoreCheckpoint(Job& job, absl::Time now, Actions& actions) {
 void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
                               Actions& actions) {
   Run& run = *job.run;
-  run.saves_copies.emplace();
+  phase::SavingCopies saving;
   // A scheduler before this one may have asked, too, and a worker that it left
   // may be writing still.
-  run.copies_token = run.saves_copies->token =
+  run.copies_token = saving.token =
       absl::StrCat("job-", job.id.value(), "-", run.attempt, "-",
                    absl::ToUnixMillis(now), "-", ++run.copies_asked);
-  run.saves_copies->state = newest.state();
-  run.saves_copies->since = now;
+  saving.state = newest.state();
+  saving.since = now;
+  jobs_.Enter(job, PhaseEvent::kCopiesAsked, std::move(saving));
   std::map<int, SaveCopies> requests;  // by the rank that holds them
   for (const Handover& holder :
        HoldersOf(newest, static_cast<int>(run.ranks.size()))) {
@@ -207,7 +207,7 @@ void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
 
 void RunControl::SendSaveCopies(Job& job, int rank, SaveCopies request,
                                 Actions& actions) {
-  CopySaving& saving = *job.run->saves_copies;
+  phase::SavingCopies& saving = *job.run->saving_copies();
   const RankSeat& seat = job.run->ranks[rank];
   *request.mutable_ref() = RefOf(job, rank);
   request.mutable_ref()->set_attempt(seat.kept_by_attempt);
@@ -231,8 +231,8 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
       rank >= static_cast<int>(run.ranks.size())) {
     return;
   }
-  if (!run.saves_copies.has_value() ||
-      run.saves_copies->token != saved.token()) {
+  phase::SavingCopies* const saving = run.saving_copies();
+  if (saving == nullptr || saving->token != saved.token()) {
     // It was given up, and is there all the same; another may be stored now.
     if (saved.has_checkpoint()) CopiesCommitted(*job, saved, now, actions);
     return;
@@ -241,19 +241,21 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
   if (seat.worker != from ||
       // Heard again: it has answered that already.
       (saved.error().empty() &&
-       saved.has_checkpoint() != run.saves_copies->commits) ||
-      run.saves_copies->awaited.erase(rank) == 0) {
+       saved.has_checkpoint() !=
+           (saving->stage >= phase::SavingCopies::kCommitting)) ||
+      saving->awaited.erase(rank) == 0) {
     return;
   }
   if (!saved.error().empty()) {
     return GiveUpCopies(
         *job, absl::StrCat(seat.Name(rank), ": ", saved.error()), now, actions);
   }
-  CopySaving& saving = *run.saves_copies;
-  if (saving.commits) return CopiesCommitted(*job, saved, now, actions);
-  saving.shards.insert(saving.shards.end(), saved.shards().begin(),
-                       saved.shards().end());
-  if (saving.awaited.empty()) CommitCopiesOf(*job, actions);
+  if (saving->stage >= phase::SavingCopies::kCommitting) {
+    return CopiesCommitted(*job, saved, now, actions);
+  }
+  saving->shards.insert(saving->shards.end(), saved.shards().begin(),
+                        saved.shards().end());
+  if (saving->awaited.empty()) CommitCopiesOf(*job, actions);
 }
 
 void RunControl::CopiesCommitted(Job& job, const CopiesSaved& saved,
@@ -268,8 +270,9 @@ void RunControl::CopiesCommitted(Job& job, const CopiesSaved& saved,
 }
 
 bool RunControl::AwaitsCopiesStored(const Job& job) {
-  return job.run != nullptr && job.run->saves_copies.has_value() &&
-         job.run->saves_copies->stores;
+  const phase::SavingCopies* const saving =
+      job.run == nullptr ? nullptr : job.run->saving_copies();
+  return saving != nullptr && saving->stage >= phase::SavingCopies::kStoring;
 }
 
 void RunControl::CopiesStored(Job& job, const absl::Status& stored,
@@ -279,8 +282,9 @@ void RunControl::CopiesStored(Job& job, const absl::Status& stored,
     return Move(job, WhyItMoves(*job.run), now, actions);
   }
   // Who leaves has no more to give: the checkpoint is on the workers' disk.
-  job.run->store_asked = job.run->saves_copies->since = now;
-  job.run->saves_copies->refused = true;
+  phase::SavingCopies& saving = *job.run->saving_copies();
+  job.run->store_asked = saving.since = now;
+  saving.stage = phase::SavingCopies::kRefused;
   LetLeave(job, actions);
   jobs_.SetWaitReason(job, WaitsForStore(stored), actions);
   TakePlaces(job, now, actions);
@@ -290,7 +294,8 @@ void RunControl::CopiesStored(Job& job, const absl::Status& stored,
 // was trained on.
 void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
   Run& run = *job.run;
-  run.saves_copies->commits = true;
+  phase::SavingCopies& saving = *run.saving_copies();
+  saving.stage = phase::SavingCopies::kCommitting;
   int by = -1;
   for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
     if (!run.ranks[rank].taken() || run.ranks[rank].kept.empty()) continue;
@@ -300,7 +305,7 @@ void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
   CHECK_GE(by, 0) << "job " << job.id;
   SaveCopies request;
   *request.mutable_commits() = compiler_.PlanOfRank(*run.handed->plan, by);
-  for (std::string& shard : run.saves_copies->shards) {
+  for (std::string& shard : saving.shards) {
     request.add_shards(std::move(shard));
   }
   SendSaveCopies(job, by, std::move(request), actions);
@@ -310,7 +315,7 @@ void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
 // from them. Only a job that may not wait goes on from less.
 void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
                               Actions& actions) {
-  job.run->saves_copies.reset();
+  jobs_.Enter(job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
   const bool moves = MovesOn(job);
   if (!moves) LetLeave(job, actions);
   const bool again =

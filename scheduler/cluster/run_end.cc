@@ -93,7 +93,9 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
   // what was saved, unless that are its copies.
   const int rank = static_cast<int>(seat - ranks.begin());
   const bool saves = job->run->SavesCopiesWith(rank);
-  if (saves) job->run->saves_copies.reset();
+  if (saves) {
+    jobs_.Enter(*job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
+  }
   const bool done =
       seat->succeeded || (job->run->moves && !seat->live() && !saves);
   seat->Lose();
@@ -123,7 +125,7 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
                                Actions& actions) {
   CHECK(job.run != nullptr);
   if (job.ended()) return;
-  if (job.run->moves && job.run->saves_copies.has_value()) {
+  if (job.run->moves && job.run->is<phase::SavingCopies>()) {
     job.run->cancel_why = why;
     job.status.set_save_why(why);
     jobs_.Save(job, actions);
@@ -209,7 +211,7 @@ void RunControl::LeaveKept(Job& job, int rank, const std::string& why,
   stop.set_checkpoint(true);
   actions.push_back(std::move(send));
   jobs_.AddEvent(job, why, now, actions);
-  if (job.run->awaits_places) TakePlaces(job, now, actions);
+  if (job.run->between_attempts()) TakePlaces(job, now, actions);
 }
 
 void RunControl::Fail(Job& job, Blame blame, const std::string& said,
@@ -253,12 +255,15 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
                       absl::Time now, Actions& actions) {
   Run& run = *job.run;
   run.stopping_since = now;
+  const bool unheard = AwaitsStore(job);
+  run.unheard |= unheard;
   job.status.set_attempt_over(MayRecover(job));
+  if (!run.stopping()) {
+    jobs_.Enter(job, PhaseEvent::kStopped, phase::Stopping{});
+  }
   jobs_.SetState(job, MayRecover(job) ? RECOVERING : STOPPING, reason, now,
                  actions);
-  if (run.hand_out != nullptr) {  // nobody has heard of it
-    run.hand_out = nullptr;
-    run.unheard = true;
+  if (unheard) {
     for (RankSeat& seat : run.ranks) {
       if (seat.live()) seat.state = RankSeat::kHeld;
     }
@@ -284,7 +289,6 @@ void RunControl::SendStop(const Job& job, int rank, const std::string& reason,
 
 void RunControl::ReleaseAll(Job& job, Actions& actions) {
   Run& run = *job.run;
-  run.hand_out = nullptr;
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
     RankSeat& seat = run.ranks[rank];
     if (!seat.taken() || seat.awaited()) continue;
@@ -295,29 +299,43 @@ void RunControl::ReleaseAll(Job& job, Actions& actions) {
   }
 }
 
+void RunControl::LetGo(Job& job) {
+  if (job.run->is<phase::LetGo>()) return;
+  jobs_.Enter(job,
+              job.run->between_attempts() ? PhaseEvent::kStopped
+                                          : PhaseEvent::kAllLetGo,
+              phase::LetGo{});
+}
+
 void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (job.run == nullptr || !job.run->all_let_go()) return;
   if (job.run->moves && !job.cancelled &&
       job.run->StepOfAll() < LastStep(job.plan->job().training())) {
     if (job.run->awaits()) return;
     // What a start was to go on from may be in copies.
-    if (job.run->saves_copies.has_value()) return;
+    if (job.run->is<phase::SavingCopies>()) return;
     DropOlderCopies(job, actions);
-    job.run->awaits_places = true;
+    if (!job.run->is<phase::AwaitPlaces>()) {
+      LetGo(job);
+      jobs_.Enter(job, PhaseEvent::kGoesOn, phase::AwaitPlaces{});
+    }
     job.run->let_go = now;
     return Narrow(job, now, actions);
   }
   if (job.status.state() == RECOVERING && !job.cancelled && !job.run->moves) {
     if (job.run->awaits()) return;  // for what they keep
-    return job.run->awaits_places ? TakePlaces(job, now, actions)
-                                  : AwaitPlaces(job, now, actions);
+    return job.run->between_attempts() ? TakePlaces(job, now, actions)
+                                       : AwaitPlaces(job, now, actions);
   }
+  LetGo(job);
   ReleaseAll(job, actions);
+  if (!job.ended() && !job.cancelled && MayBeginAgain(job)) {
+    return BeginAgain(job, now, actions);
+  }
+  jobs_.Enter(job, PhaseEvent::kFinished);
   if (!job.ended()) {
     if (job.cancelled) {
       jobs_.SetState(job, CANCELLED, CancelledWhere(job), now, actions);
-    } else if (MayBeginAgain(job)) {
-      return BeginAgain(job, now, actions);
     } else if (job.run->blame != Blame::kNone) {
       jobs_.SetState(job, FAILED, WhyFailed(job), now, actions);
     } else {
@@ -355,7 +373,7 @@ std::vector<JobId> RunControl::Unstored(absl::Time now) const {
     const bool starts = AwaitsStore(*job);
     if (!starts && !AwaitsCopiesStored(*job)) continue;
     const absl::Time since =
-        starts ? job->run->started : job->run->saves_copies->since;
+        starts ? job->run->started : job->run->saving_copies()->since;
     if (now - since > limits_.start_max) unstored.push_back(id);
   }
   return unstored;
@@ -381,10 +399,9 @@ void RunControl::CheckStart(Job& job, absl::Time now, Actions& actions) {
 void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                            std::vector<StuckWorker>& stuck) {
   Run& run = *job.run;
-  if (run.saves_copies.has_value()) {  // all ranks have let go
-    const bool in_time =
-        run.saves_copies->stores ||
-        now - run.saves_copies->since <= limits_.save_copies_max;
+  if (const auto* const saving = run.saving_copies()) {
+    const bool in_time = saving->stage >= phase::SavingCopies::kStoring ||
+                         now - saving->since <= limits_.save_copies_max;
     if (in_time) return;
     return GiveUpCopies(
         job,

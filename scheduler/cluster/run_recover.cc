@@ -80,7 +80,7 @@ void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
   StandStill(job);
   CloseSteps(job, *job.run, -1, actions);
   CountRestart(job);
-  BackToQueue(job,
+  BackToQueue(job, PhaseEvent::kGoesOnAnew,
               absl::StrCat("waits to go on ", FromWhere(job.status), "; ",
                            job.run->cause),
               now, actions);
@@ -119,9 +119,10 @@ std::string RunControl::WhyNotAgain(const Job& job) const {
 
 void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
+  LetGo(job);
   if (MovesOn(job)) {
     DropOlderCopies(job, actions);
-    run.awaits_places = true;
+    jobs_.Enter(job, PhaseEvent::kGoesOn, phase::AwaitPlaces{});
     run.let_go = now;
     return Narrow(job, now, actions);
   }
@@ -144,7 +145,7 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
 
 void RunControl::AwaitPlacesNow(Job& job, absl::Time now, Actions& actions) {
   DropOlderCopies(job, actions);
-  job.run->awaits_places = true;
+  jobs_.Enter(job, PhaseEvent::kGoesOn, phase::AwaitPlaces{});
   job.run->let_go = now;
   TakePlaces(job, now, actions);
 }
@@ -163,7 +164,7 @@ void RunControl::GoOnUnmoved(Job& job, absl::Time now, Actions& actions) {
 
 void RunControl::RecoverWaiting(absl::Time now, Actions& actions) {
   for (const auto& [id, job] : jobs_.all()) {
-    if (job->run != nullptr && job->run->awaits_places) {
+    if (job->run != nullptr && job->run->between_attempts()) {
       TakePlaces(*job, now, actions);
     }
   }
@@ -172,7 +173,7 @@ void RunControl::RecoverWaiting(absl::Time now, Actions& actions) {
 void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
   if (MovesOn(job)) {
-    if (!run.saves_copies.has_value()) Narrow(job, now, actions);
+    if (run.is<phase::AwaitPlaces>()) Narrow(job, now, actions);
     return;
   }
   if (run.awaits()) return;  // who comes back has its place
@@ -185,18 +186,18 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     if (seat.taken() && !Leaves(seat)) continue;
     places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
   }
-  if (run.saves_copies.has_value() && AwaitsCommit(run, leave)) return;
+  if (run.is<phase::SavingCopies>() && AwaitsCommit(run, leave)) return;
   const std::vector<const Worker*> filled =
       FillPlaces(places, plan.prediction(), workers_.Idle());
   const auto empty = std::count(filled.begin(), filled.end(), nullptr);
   if (leave && MayMove(job) && CopiesToSave(job).has_value() &&
       (empty > 0 || TakeCopiesAlong(job))) {
-    if (!run.saves_copies.has_value()) Narrow(job, now, actions);
+    if (run.is<phase::AwaitPlaces>()) Narrow(job, now, actions);
     return;
   }
   if (leave) LetLeave(job, actions);
   if (empty > 0) {
-    if (run.saves_copies.has_value()) return;
+    if (run.is<phase::SavingCopies>()) return;
     return jobs_.SetWaitReason(
         job,
         absl::StrCat(
@@ -232,9 +233,11 @@ std::string RunControl::OrGoesOnWith(const Job& job, absl::Time now) const {
 // What of the copies is not left is about to be in a checkpoint; and who leaves
 // keeps its own until it is stored that they are, or the store cannot.
 bool RunControl::AwaitsCommit(const Run& run, bool leave) {
-  const CopySaving& saving = *run.saves_copies;
-  if (saving.stores) return leave && !saving.refused;
-  if (!saving.commits) return false;
+  const phase::SavingCopies& saving = *run.saving_copies();
+  if (saving.stage >= phase::SavingCopies::kStoring) {
+    return leave && saving.stage != phase::SavingCopies::kRefused;
+  }
+  if (saving.stage < phase::SavingCopies::kCommitting) return false;
   const absl::optional<Recovery> newest = NewestCopies(run);
   return !newest.has_value() || newest->state().step() < saving.state.step();
 }
@@ -262,7 +265,9 @@ void RunControl::LetLeave(Job& job, Actions& actions) {
     RankSeat& seat = job.run->ranks[r];
     if (!Leaves(seat)) continue;
     const bool saves = job.run->SavesCopiesWith(static_cast<int>(r));
-    if (saves) job.run->saves_copies.reset();
+    if (saves) {
+      jobs_.Enter(job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
+    }
     GiveUpKept(job, seat, static_cast<int>(r), actions);
     workers_.Release(seat.worker);
     seat.Lose();
@@ -288,7 +293,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
       came.push_back(absl::StrCat(workers[r]->name(), " takes rank ", r));
     }
   }
-  BeginRun(job, *job.plan, now);
+  BeginRun(job, PhaseEvent::kPlacesTaken, *job.plan, now);
   Run& run = *job.run;
   run.let_go = before->let_go;
   for (size_t r = 0; r < workers.size(); ++r) {
@@ -325,7 +330,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   } else if (!recovery.has_value()) {
     from = "from where it began, for neither copies nor a checkpoint are left";
   }
-  run.handed = run.hand_out = std::move(common);
+  run.handed = std::move(common);
   run.begins = absl::StrCat(
       "attempt ", job.attempt, " ", from,
       came.empty() ? "" : absl::StrCat("; ", absl::StrJoin(came, ", ")),

@@ -65,7 +65,8 @@ class WorkerTable {
   int idle_count() const { return idle_count_; }
   int alive_count() const { return static_cast<int>(alive_by_name_.size()); }
 
-  // One that was to come back after a restart of the scheduler is gone for good.
+  // One that was to come back after a restart of the scheduler is gone for
+  // good.
   void GiveUpAwaited() { ++changes_; }
 
   // Grows when a worker comes, goes, becomes busy or idle.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -51,6 +52,14 @@ void ClusterSimulation::Run(int events) {
     Check();
   }
   Settle();
+  CountEdges();
+}
+
+void ClusterSimulation::CountEdges() {
+  const std::vector<int64_t>& taken = cluster_->jobs().edges_taken();
+  tally_.edges.resize(taken.size());
+  std::transform(taken.begin(), taken.end(), tally_.edges.begin(),
+                 tally_.edges.begin(), std::plus<>());
 }
 
 void ClusterSimulation::Check() {
@@ -101,6 +110,7 @@ void ClusterSimulation::Event() {
   }
   if (OneIn(10)) Repeat();
   if (OneIn(4)) AnswerLate();
+  CancelOneThatSavesCopies();
 }
 
 void ClusterSimulation::EventOfWorkers() {
@@ -133,7 +143,7 @@ void ClusterSimulation::EventOfClients() {
   if (what < 10) {
     Submit();
   } else if (what < 11) {
-    Cancel();
+    if (!submitted_.empty()) Cancel(AnyJob());
   } else if (what < 14) {
     Generate();
   } else if (what < 15) {
@@ -250,9 +260,7 @@ void ClusterSimulation::Submit() {
   });
 }
 
-void ClusterSimulation::Cancel() {
-  if (submitted_.empty()) return;
-  const JobId id = AnyJob();
+void ClusterSimulation::Cancel(JobId id) {
   const auto found = cluster_->FindJob(id);
   if (!found.ok()) return;  // forgotten, or never stored
   const Job& job = **found;
@@ -367,6 +375,7 @@ void ClusterSimulation::StandStill() {
 // go on and come back; a few die with it, or are just leaving.
 void ClusterSimulation::Restart() {
   ++tally_.restarts;
+  CountEdges();
   const bool by_itself = draining_ && OneIn(2);
   if (by_itself) store_.Write(absl::OkStatus());
   store_.Crash();

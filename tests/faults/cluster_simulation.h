@@ -48,6 +48,7 @@ class ClusterSimulation {
     int adopted = 0;  // jobs that ran on after a restart
     int from_copies = 0, from_elsewhere = 0;  // attempts that recover
     int narrowed = 0, widened = 0;            // attempts on fewer, and on more
+    std::vector<int64_t> edges;  // of the table of phases, how often each
   };
   Tally tally() const;
   // Of all that the cluster did, in its order: the same for the same seed.
@@ -87,7 +88,8 @@ class ClusterSimulation {
   void AskForRecovery(JobSpec& spec);
   void BeQuiet();
   void Submit();
-  void Cancel();
+  void Cancel(JobId id);
+  void CancelOneThatSavesCopies();
   void Generate();
   void StopText();
   void Repeat();
@@ -96,6 +98,7 @@ class ClusterSimulation {
   void StandStill();
   void Restart();
   void Begin();
+  void CountEdges();
 
   // A worker's messages arrive.
   void Receive(WorkerId id);

@@ -137,8 +137,8 @@ void ClusterSimulation::HearOfCuts() {
 void ClusterSimulation::AnswerLate() {
   std::vector<std::pair<WorkerId, WorkerMessage>> late;
   for (const auto& [id, job] : cluster_->jobs().all()) {
-    if (job->run == nullptr || !job->run->saves_copies.has_value()) continue;
-    const CopySaving& saving = *job->run->saves_copies;
+    if (job->run == nullptr || !job->run->is<phase::SavingCopies>()) continue;
+    const phase::SavingCopies& saving = *job->run->saving_copies();
     for (const WorkerMessage& answer : answers_) {
       const CopiesSaved& saved = answer.copies_saved();
       const int rank = saved.ref().rank();
@@ -151,6 +151,14 @@ void ClusterSimulation::AnswerLate() {
   if (late.empty()) return;
   const auto& [from, answer] = late[Draw(static_cast<int>(late.size()))];
   cluster_->HandleMessage(from, answer, now_, actions_);
+}
+
+// They save for moments only: in these a user seldom comes by himself.
+void ClusterSimulation::CancelOneThatSavesCopies() {
+  for (const auto& [id, job] : cluster_->jobs().all()) {
+    if (job->run == nullptr || !job->run->is<phase::SavingCopies>()) continue;
+    if (OneIn(30)) return Cancel(id);
+  }
 }
 
 bool ClusterSimulation::IsNameTaken(const std::string& name) const {

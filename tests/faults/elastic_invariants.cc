@@ -132,7 +132,7 @@ void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
   ASSERT_TRUE(job.ok()) << job.status();
   const Run* run = (*job)->run.get();
   // A worker was lost in the same event.
-  if (run == nullptr || !run->saves_copies.has_value()) return;
+  if (run == nullptr || !run->is<phase::SavingCopies>()) return;
   // Or it does not give it up by itself: one that keeps them was asked to end.
   const bool leaves = std::any_of(
       run->ranks.begin(), run->ranks.end(), [&](const RankSeat& seat) {
@@ -211,7 +211,7 @@ void ElasticInvariants::Check(const Cluster& cluster) {
     EXPECT_GE(ranks, LeastRanks(*job)) << "job " << id;
     EXPECT_LE(ranks, job->ranks_needed) << "job " << id;
     if (job->status.state() == RECOVERING &&
-        (job->run->awaits_places || job->run->moves)) {
+        (job->run->between_attempts() || job->run->moves)) {
       waiting_[id] = {job->run->handed, SeatsOf(*job->run),
                       !job->run->cancel_why.empty() || job->cancelled,
                       job->run->moves};

@@ -15,7 +15,7 @@
 namespace troupe {
 
 int RecoveryInvariants::Missing(const Job& job) {
-  if (job.run == nullptr || !job.run->awaits_places) return 0;
+  if (job.run == nullptr || !job.run->between_attempts()) return 0;
   int missing = 0;
   for (const RankSeat& seat : job.run->ranks) missing += !seat.taken();
   return missing;
@@ -212,7 +212,7 @@ void RecoveryInvariants::Check(const Cluster& cluster) const {
     EXPECT_LE(job->status.restarts(), job->spec.recovery().restarts());
     EXPECT_NE(job->status.reason(), "") << "job " << id;
     const int missing = Missing(*job);
-    if (missing == 0 || job->run->saves_copies.has_value()) continue;
+    if (missing == 0 || job->run->is<phase::SavingCopies>()) continue;
     EXPECT_GT(missing, cluster.workers().idle_count())
         << "job " << id << " could go on";
     EXPECT_TRUE(absl::StrContains(job->status.reason(), "waits for"))

@@ -52,9 +52,9 @@ TEST(JobTable, ADirectoryIsHeldAsLongAsTheRunThatSavesThere) {
   const auto run = [] {
     return std::make_unique<troupe::Run>(1, Plan(), Limits());
   };
-  table.BeginRun(nowhere, run());
+  table.BeginRun(nowhere, run(), PhaseEvent::kPlaced, phase::Storing{});
   EXPECT_EQ(table.SavesInPlaceOf(second), nullptr);
-  table.BeginRun(first, run());
+  table.BeginRun(first, run(), PhaseEvent::kPlaced, phase::Storing{});
   EXPECT_EQ(table.SavesInPlaceOf(second), &first);
   EXPECT_EQ(table.SavesInPlaceOf(nowhere), nullptr);
   table.EndRun(nowhere);
