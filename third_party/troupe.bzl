@@ -2,7 +2,7 @@
 
 troupe_library, troupe_binary, troupe_test are cc_library, cc_binary and
 cc_test with the project's warnings; held_test runs such tests once more on
-fewer instructions; troupe_proto makes a cc_library of one .proto file. What is
+fewer instructions or threads; troupe_proto makes a cc_library of one .proto file. What is
 there for tests only is compiled as tests are.
 """
 
@@ -209,13 +209,14 @@ def troupe_test(
         **kwargs
     )
 
-def held_test(name, test, max_isa, filter = "*", **kwargs):
-    """Runs a test that is built anyway once more, on fewer instructions.
+def held_test(name, test, max_isa = None, env = {}, filter = "*", **kwargs):
+    """Runs a test that is built anyway once more, held to less by its environment.
 
     Args:
       name: of this run.
       test: label of a GoogleTest test.
-      max_isa: what it is held to, as ops/cpu/instruction_set.h says.
+      max_isa: the instructions it is held to, as ops/cpu/instruction_set.h says.
+      env: what else holds it, such as OMP_THREAD_LIMIT.
       filter: of its tests, those that depend on it (--gtest_filter).
       **kwargs: as for every test.
     """
@@ -227,7 +228,7 @@ def held_test(name, test, max_isa, filter = "*", **kwargs):
             "'--gtest_filter=%s'" % filter,
         ],
         data = [test],
-        env = {"TROUPE_MAX_ISA": max_isa},
+        env = dict(env, **({"TROUPE_MAX_ISA": max_isa} if max_isa else {})),
         **kwargs
     )
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ops/cpu/cpu_device.h"
 #include "ops/cpu/instruction_set.h"
 #include "ops/cpu/kernels.h"
@@ -21,6 +23,16 @@ constexpr int64_t kLineElements = 32;  // of bf16 in a cache line, or in two
 // Those of a model's training step, its validation and some lengths of prompts.
 constexpr size_t kBf16ProductsKept = 256;
 
+// Settings of OpenMP under which a region has fewer threads than it asks for.
+std::string OpenMpLimits() {
+  std::vector<std::string> limits;
+  for (const char* const name : {"OMP_THREAD_LIMIT", "OMP_MAX_ACTIVE_LEVELS"}) {
+    const char* const value = std::getenv(name);
+    if (value != nullptr) limits.push_back(absl::StrCat(name, "=", value));
+  }
+  return absl::StrJoin(limits, ", ");
+}
+
 }  // namespace
 
 std::vector<std::string> CpuInstructionSets() {
@@ -33,6 +45,12 @@ std::string CpuInstructionSetLimit() { return InstructionSetLimit(); }
 
 absl::Status CheckCpuInstructionSetLimit() {
   return CheckInstructionSetLimit(InstructionSetLimit());
+}
+
+CpuThreads GrantedCpuThreads(int asked) {
+  const int granted = GrantedThreads(asked);
+  return {.granted = granted,
+          .held_by = granted < asked ? OpenMpLimits() : std::string()};
 }
 
 std::unique_ptr<Device> NewCpuDevice(const CpuDeviceOptions& options) {
@@ -50,9 +68,9 @@ std::unique_ptr<Device> NewCpuDevice(const CpuDeviceOptions& options) {
 }
 
 CpuDevice::CpuDevice(int threads, const InstructionSet& instruction_set)
-    : threads_(threads),
+    : threads_(GrantedThreads(threads)),
       instruction_set_(instruction_set),
-      scratch_(2 * threads + 2),
+      scratch_(2 * threads_ + 2),
       bf16_products_(kBf16ProductsKept) {
   CHECK_GE(threads, 1);
 }

@@ -6,6 +6,8 @@
 //
 // TROUPE_MAX_ISA=avx2 in the environment, or another of the names below, holds
 // the process to a narrower one, oneDNN included.
+//
+// A device has fewer threads than asked for where OpenMP grants fewer.
 #ifndef TROUPE_OPS_CPU_DEVICE_H_
 #define TROUPE_OPS_CPU_DEVICE_H_
 
@@ -26,6 +28,15 @@ struct CpuDeviceOptions {
   // CpuInstructionSets first.
   std::string instruction_set;
 };
+
+// What OpenMP makes of a wish for threads.
+struct CpuThreads {
+  int granted = 1;
+  // The variables of the environment that may be why they are fewer:
+  // "OMP_THREAD_LIMIT=1", several with ", " between; empty: none is known.
+  std::string held_by;
+};
+CpuThreads GrantedCpuThreads(int asked);
 
 std::unique_ptr<Device> NewCpuDevice(const CpuDeviceOptions& options);
 

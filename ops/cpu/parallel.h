@@ -5,6 +5,10 @@
 // for loops over memory. ParallelTasks hands out tasks one by one as threads
 // become free: for few, uneven ones. Either way an element's result depends on
 // its task alone, never on who ran it.
+//
+// `threads` is what is asked for. OpenMP may grant fewer (OMP_THREAD_LIMIT,
+// OMP_MAX_ACTIVE_LEVELS, a region within another), so work is divided within
+// the region, by the threads that are there.
 #ifndef TROUPE_OPS_CPU_PARALLEL_H_
 #define TROUPE_OPS_CPU_PARALLEL_H_
 
@@ -29,8 +33,12 @@ void ParallelRanges(const RangeOptions& options,
 void ParallelTasks(int threads, int64_t count,
                    absl::FunctionRef<void(int64_t)> body);
 
-// While it lives, OpenMP regions that this thread opens (those of oneDNN) have
-// this many threads.
+// How many threads a region that asks for this many gets, 1 or more: tried on a
+// thread of its own. OMP_DYNAMIC takes none away.
+int GrantedThreads(int asked);
+
+// While it lives, OpenMP regions that this thread opens (those of oneDNN) ask
+// for this many threads.
 class OpenMpThreads {
  public:
   explicit OpenMpThreads(int threads);

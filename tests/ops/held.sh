@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
 # Runs a test program in the environment of its target, which holds it to fewer
-# instructions than the machine has: held_test in third_party/troupe.bzl.
+# instructions or threads than the machine has: held_test in third_party/troupe.bzl.
 exec "$@"

@@ -16,6 +16,7 @@ std::vector<Check> AllChecks() {
   return {
       {"instruction set", [](const Subject&) { return CheckInstructionSet(); }},
       {"cores", [](const Subject&) { return CheckCores(); }},
+      {"threads", [](const Subject&) { return CheckThreads(); }},
       {"memory", [](const Subject&) { return CheckMemory(); }},
       {"shared memory", [](const Subject&) { return CheckSharedMemory(); }},
       {"io_uring", [](const Subject&) { return CheckIoUring(); }},

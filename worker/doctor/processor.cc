@@ -49,6 +49,21 @@ Finding JudgeCores(int cores, std::optional<double> quota) {
                                  std::max(1, static_cast<int>(*quota)))};
 }
 
+Finding JudgeThreads(int asked, const CpuThreads& threads) {
+  const auto count = [](int of) {
+    return absl::StrCat(of, of == 1 ? " thread" : " threads");
+  };
+  if (threads.granted >= asked) return {.text = count(threads.granted)};
+  const std::string held_by =
+      threads.held_by.empty() ? "" : absl::StrCat("; ", threads.held_by);
+  return {.state = FindingState::kWarn,
+          .text = absl::StrCat("OpenMP grants ", count(threads.granted), " of ",
+                               asked, held_by),
+          .advice =
+              "unset OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS, and say "
+              "troupe up --threads N"};
+}
+
 Finding CheckInstructionSet() {
   const absl::Status limit = CheckCpuInstructionSetLimit();
   if (!limit.ok()) {
@@ -62,6 +77,11 @@ Finding CheckInstructionSet() {
 
 Finding CheckCores() {
   return JudgeCores(UsableCoreCount(), ReadCgroupLimits("").cores);
+}
+
+Finding CheckThreads() {
+  const int asked = UsableCoreCount();
+  return JudgeThreads(asked, GrantedCpuThreads(asked));
 }
 
 }  // namespace troupe

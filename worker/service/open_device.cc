@@ -9,6 +9,7 @@
 #include "ops/cpu/device.h"
 #include "ops/cuda/device.h"
 #include "ops/cuda/facts.h"
+#include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "worker/calibrate/choices_file.h"
 #include "worker/collective/nccl/nccl_communicator.h"
@@ -76,6 +77,14 @@ absl::StatusOr<OpenedDevice> OpenDevice(WorkerOptions& options) {
   ASSIGN_OR_RETURN(const absl::optional<int> gpu, GpuOrdinal(options.device));
   if (gpu.has_value()) return OpenGpu(*gpu, options);
   RETURN_IF_ERROR(CheckCpuInstructionSetLimit());
+  const CpuThreads threads = GrantedCpuThreads(options.threads);
+  if (threads.granted < options.threads) {
+    LogWarning(absl::StrCat(
+        "--threads: ", options.threads, ", but OpenMP grants ", threads.granted,
+        threads.held_by.empty() ? "" : absl::StrCat(" (", threads.held_by, ")"),
+        ": this worker computes with so many"));
+    options.threads = threads.granted;
+  }
   OpenedDevice opened;
   opened.device = NewCpuDevice({.threads = options.threads});
   opened.device_memory = std::make_unique<HostAllocator>();

@@ -27,8 +27,10 @@ struct OpenedDevice {
   std::unique_ptr<TierAllocator> host_memory;
 };
 
-// REQUIRES resolved options; fills in a GPU's device_memory. InvalidArgument
-// names the flag: no such GPU, a build without CUDA, a budget past its memory.
+// REQUIRES resolved options; fills in a GPU's device_memory, and of a CPU the
+// threads that there are, with a warning where they are fewer than asked for.
+// InvalidArgument names the flag: no such GPU, a build without CUDA, a budget
+// past its memory.
 absl::StatusOr<OpenedDevice> OpenDevice(WorkerOptions& options);
 
 }  // namespace troupe

@@ -1,10 +1,11 @@
 #include "ops/cpu/parallel.h"
 
 #include <atomic>
-#include <mutex>
+#include <cstdlib>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ops/cpu/device.h"
 
 namespace troupe {
 namespace {
@@ -24,6 +25,32 @@ TEST(Parallel, RangesTileExactlyOnce) {
       }
     }
   }
+}
+
+// OpenMP may grant fewer threads than a region asks for, as here within
+// another one, or wherever OMP_THREAD_LIMIT holds this test (BUILD.bazel).
+TEST(Parallel, RangesWithinATaskTileExactlyOnce) {
+  std::vector<std::atomic<int>> seen(100);
+  ParallelTasks(2, 2, [&](int64_t task) {
+    ParallelRanges({.threads = 4, .count = 50},
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       ++seen[task * 50 + i];
+                     }
+                   });
+  });
+  for (auto& times : seen) EXPECT_EQ(times, 1);
+}
+
+TEST(Parallel, KnowsHowManyThreadsARegionGets) {
+  EXPECT_EQ(GrantedThreads(1), 1);
+  const bool held = std::getenv("OMP_THREAD_LIMIT") != nullptr ||
+                    std::getenv("OMP_MAX_ACTIVE_LEVELS") != nullptr;
+  EXPECT_EQ(GrantedThreads(3), held ? 1 : 3);
+  const CpuThreads device = GrantedCpuThreads(3);
+  EXPECT_EQ(device.granted, held ? 1 : 3);
+  EXPECT_EQ(device.held_by.empty(), !held);
+  EXPECT_EQ(NewCpuDevice({.threads = 3})->threads(), device.granted);
 }
 
 TEST(Parallel, TasksRunOnceEach) {

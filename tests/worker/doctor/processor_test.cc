@@ -52,9 +52,20 @@ TEST(Cores, AreFewerWhereAQuotaIs) {
   EXPECT_EQ(quota.advice, "troupe up --workers 1 --threads 2");
 }
 
+TEST(Threads, AreFewerWhereOpenMpIsHeld) {
+  EXPECT_EQ(JudgeThreads(8, {.granted = 8}).text, "8 threads");
+  EXPECT_EQ(JudgeThreads(1, {.granted = 1}).text, "1 thread");
+  const Finding held =
+      JudgeThreads(8, {.granted = 1, .held_by = "OMP_THREAD_LIMIT=1"});
+  EXPECT_EQ(held.state, FindingState::kWarn);
+  EXPECT_EQ(held.text, "OpenMP grants 1 thread of 8; OMP_THREAD_LIMIT=1");
+  EXPECT_FALSE(held.advice.empty());
+}
+
 TEST(Processor, OfThisMachineIsKnown) {
   EXPECT_NE(CheckInstructionSet().text.find(" kernels; "), std::string::npos);
   EXPECT_NE(CheckCores().text.find(" core"), std::string::npos);
+  EXPECT_NE(CheckThreads().text.find(" thread"), std::string::npos);
 }
 
 }  // namespace

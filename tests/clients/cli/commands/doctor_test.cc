@@ -36,9 +36,9 @@ TEST_F(DoctorTest, AsksTheRealWorkerProgram) {
     if (finding["state"] == "fail") ++failures;
   }
   EXPECT_EQ(findings[0]["check"], "instruction set");
-  EXPECT_EQ(findings.size(), 17);
+  EXPECT_EQ(findings.size(), 18);
   EXPECT_EQ(outcome.code, failures == 0 ? 0 : 1);
-  EXPECT_EQ(outcome.err.find(" of 17 checks fail") != std::string::npos,
+  EXPECT_EQ(outcome.err.find(" of 18 checks fail") != std::string::npos,
             failures > 0)
       << outcome.err;
 
