@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "proto/base/status.h"
+#include "storage/checkpoint/check_numbers.h"
 #include "storage/checkpoint/strict_json.h"
 #include "storage/checkpoint/to_f32.h"
 #include "storage/disk/path_calls.h"
@@ -174,6 +175,13 @@ absl::Status HuggingFaceWeights::ReadStored(const Place& place,
          .bytes = buffer.size()},
         buffer.data()));
     RETURN_IF_ERROR(ToF32(dtype, buffer.data(), count, out + done));
+    RETURN_IF_ERROR(
+        CheckNumbers({.path = place.file->path(),
+                      .tensor = place.tensor->name,
+                      .shape = place.tensor->shape,
+                      .first = range.begin + done,
+                      .count = count,
+                      .data = reinterpret_cast<const char*>(out + done)}));
     done += count;
   }
   return absl::OkStatus();

@@ -58,7 +58,8 @@ class HuggingFaceWeights {
                           const std::vector<int64_t>& shape) const;
 
   // Elements [begin, begin + count) of the flattened tensor, as f32: exact from
-  // F32, BF16 and F16. Uses at most kBufferBytes besides `out`.
+  // F32, BF16 and F16. Uses at most kBufferBytes besides `out`. DataLoss names
+  // an element that is NaN or infinite (check_numbers.h).
   absl::Status ReadF32(absl::string_view name, const FlatRange& range,
                        float* out) const;
   static constexpr int64_t kBufferBytes = int64_t{4} << 20;

@@ -14,6 +14,7 @@
 #include "proto/base/crc32c.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/check_file.h"
+#include "storage/checkpoint/check_numbers.h"
 #include "storage/checkpoint/safetensors_reader.h"
 
 namespace troupe {
@@ -157,8 +158,8 @@ uint64_t CheckpointLoad::bytes() const {
 
 // The elements of a box lie in the tensor in runs: those of its last dims that
 // are whole, times its width in the dim before them.
-absl::Status CheckpointLoad::Take(const Shard& shard, uint64_t from,
-                                  absl::string_view bytes) {
+absl::Status CheckpointLoad::Take(const File& file, const Shard& shard,
+                                  uint64_t from, absl::string_view bytes) {
   const std::vector<int64_t>& box = shard.box.shape;
   uint64_t run_bytes = StoredDTypeBytes(shard.tensor->dtype);
   size_t outer = box.size();  // dims before those of a run
@@ -182,6 +183,16 @@ absl::Status CheckpointLoad::Take(const Shard& shard, uint64_t from,
       stride *= shard.shape[dim];
     }
     const absl::string_view piece = bytes.substr(0, run_bytes - within);
+    if (shard.tensor->dtype == StoredDType::kF32) {
+      constexpr uint64_t kBytes = sizeof(float);
+      RETURN_IF_ERROR(CheckNumbers(
+          {.path = file.path,
+           .tensor = shard.tensor->name,
+           .shape = shard.shape,
+           .first = static_cast<int64_t>((offset + within) / kBytes),
+           .count = static_cast<int64_t>(piece.size() / kBytes),
+           .data = piece.data()}));
+    }
     RETURN_IF_ERROR(shard.tensor->take(offset + within, piece));
     bytes.remove_prefix(piece.size());
     from += piece.size();
@@ -312,7 +323,7 @@ class CheckpointLoad::Reading {
     for (; shard != shards.end() && shard->begin < end; ++shard) {
       const uint64_t first = std::max(begin, shard->begin);
       const uint64_t last = std::min(end, shard->end);
-      RETURN_IF_ERROR(Take(*shard, first - shard->begin,
+      RETURN_IF_ERROR(Take(*block.file, *shard, first - shard->begin,
                            bytes.substr(first - begin, last - first)));
     }
     return absl::OkStatus();

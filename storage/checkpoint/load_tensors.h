@@ -59,7 +59,8 @@ class CheckpointLoad {
   uint64_t bytes() const;
 
   // Call once. The engine must be idle. DataLoss names the file and the block
-  // that is not as it was written: what was taken by then is worth nothing.
+  // that is not as it was written, or an element of an f32 tensor that is NaN
+  // or infinite (check_numbers.h): what was taken by then is worth nothing.
   absl::Status Run(IoEngine& engine, const OnBytesMoved& moved);
 
  private:
@@ -91,7 +92,7 @@ class CheckpointLoad {
   static absl::StatusOr<File> FileWith(const std::string& path,
                                        const ManifestFile& listed,
                                        const std::vector<Wanted>& wanted);
-  static absl::Status Take(const Shard& shard, uint64_t from,
+  static absl::Status Take(const File& file, const Shard& shard, uint64_t from,
                            absl::string_view bytes);
 
   std::vector<TensorToLoad> tensors_;

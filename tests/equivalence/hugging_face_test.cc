@@ -1,6 +1,7 @@
 // A model made in transformers and brought here by `model: {hf: DIR}` or an
 // import is the same model: the same loss on the same tokens, the same greedy
 // continuation (tests/oracle/hf/*/expected.json, which transformers computed).
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/equivalence/text_plan_of.h"
+#include "tests/storage/checkpoint/planted_value.h"
 #include "worker/engine/text_generation.h"
 
 namespace troupe {
@@ -108,6 +110,29 @@ TEST(HuggingFace, TheLossIsThatOfTransformers) {
     ASSERT_TRUE(run.status().ok()) << run.status();
     EXPECT_NEAR(run.steps[0][0].loss(), expected.loss, 1e-4);
   }
+}
+
+// Not in step 1, with advice on the learning rate.
+TEST(HuggingFace, AWeightThatIsNoNumberIsNamedBeforeAnyStep) {
+  const Expected original("llama_tiny");
+  const std::string copy = FreshPath("planted");
+  std::filesystem::copy(original.directory, copy);
+  const std::string file = copy + "/model.safetensors";
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  PlantValue(file, {.tensor = "model.norm.weight", .element = 3}, NAN);
+  const TrainingRun run =
+      Train(OneStep(original, *ReadHuggingFaceConfig(copy)), {});
+  EXPECT_EQ(run.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(run.status().message(),
+            "model.hf: " + file +
+                ": tensor model.norm.weight is nan at [3]; the file itself "
+                "holds this, nothing was updated yet: start from other "
+                "weights");
+  EXPECT_TRUE(run.steps[0].empty());
+  EXPECT_EQ(ImportModel({.from = copy, .to = FreshPath("planted_import")})
+                .status()
+                .code(),
+            absl::StatusCode::kDataLoss);
 }
 
 TEST(HuggingFace, ImportedItContinuesAsInTransformers) {

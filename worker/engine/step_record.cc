@@ -1,7 +1,9 @@
 #include "worker/engine/step_record.h"
 
 #include <cmath>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/plan/precision.h"
 
@@ -41,10 +43,10 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   return record;
 }
 
-absl::Status CheckFinite(const StepRecord& record, const LossScale& scale) {
+absl::Status CheckFinite(const StepRecord& record, const StepOutlook& outlook) {
   if (std::isfinite(record.loss())) {
     if (std::isfinite(record.grad_norm())) return absl::OkStatus();
-    if (record.skipped() && scale.MayHelp()) return absl::OkStatus();
+    if (record.skipped() && outlook.scale.MayHelp()) return absl::OkStatus();
     if (record.skipped() && record.loss_scale() > 1) {
       return absl::FailedPreconditionError(absl::StrFormat(
           "training.loss_scale: %g, with which gradients of each of the last "
@@ -53,17 +55,24 @@ absl::Status CheckFinite(const StepRecord& record, const LossScale& scale) {
           record.loss_scale()));
     }
   }
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "training diverged: loss %g, gradient norm %g%s; a lower optimizer.lr, a "
-      "longer lr_scheduler.warmup_steps or training.gradient_clipping may "
-      "help%s",
-      record.loss(), record.grad_norm(),
-      record.loss_scale() > 0
-          ? absl::StrFormat(", loss scale %g", record.loss_scale())
-          : "",
-      record.loss_scale() > 0
-          ? ", or training.precision bf16, whose range is that of f32"
-          : ""));
+  const bool scaled = record.loss_scale() > 0;
+  const std::string values = absl::StrFormat(
+      "loss %g, gradient norm %g%s", record.loss(), record.grad_norm(),
+      scaled ? absl::StrFormat(", loss scale %g", record.loss_scale()) : "");
+  const char* const wider =
+      scaled ? ", or training.precision bf16, whose range is that of f32" : "";
+  if (outlook.is_first) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        values,
+        " with the weights that this run began with; nothing was updated yet, "
+        "so the learning rate is not why: begin with smaller weights",
+        wider));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "training diverged: ", values,
+      "; a lower optimizer.lr, a longer lr_scheduler.warmup_steps or "
+      "training.gradient_clipping may help",
+      wider));
 }
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/clients/hugging_face/round_trip.h"
+#include "tests/storage/checkpoint/planted_value.h"
 
 namespace troupe {
 namespace {
@@ -51,6 +52,22 @@ TEST(HuggingFaceWeights, Gpt2WithAndWithoutThePrefix) {
     ASSERT_TRUE(weights.ok()) << weights.status();
     EXPECT_NE(weights->Find("transformer.wte.weight"), nullptr) << name;
   }
+}
+
+TEST(HuggingFaceWeights, AnElementThatIsNoNumberIsNamed) {
+  const std::string copy = CopyOfFixture("llama_tiny");
+  const std::string file = copy + "/model.safetensors";
+  PlantValue(file, {.tensor = "model.norm.weight", .element = 3}, NAN);
+  const auto weights = HuggingFaceWeights::Open(copy);
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  std::vector<float> values(2);
+  EXPECT_TRUE(weights->ReadF32("model.norm.weight", {0, 2}, values.data()).ok())
+      << "what is read has none";
+  const absl::Status status =
+      weights->ReadF32("model.norm.weight", {2, 2}, values.data());
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(file + ": tensor model.norm.weight is nan at [3]; "));
 }
 
 TEST(HuggingFaceWeights, AMissingShardIsNamed) {

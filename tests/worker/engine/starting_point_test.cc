@@ -1,5 +1,6 @@
 #include "worker/engine/starting_point.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -18,6 +19,7 @@
 #include "storage/engine/make_engine.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/storage/checkpoint/planted_value.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -71,6 +73,32 @@ TEST(StartingPoint, LatestSkipsACheckpointWithAFlippedBit) {
   EXPECT_EQ(run.steps[0][0].step(), 6);
   ASSERT_EQ(run.warnings.size(), 1u);
   EXPECT_TRUE(absl::StrContains(run.warnings[0], shard)) << run.warnings[0];
+}
+
+// Its bytes are as they were written, so that nothing else shows it.
+TEST(StartingPoint, ACheckpointOfNoNumbersIsNamedAndSkipped) {
+  JobSpec job = SavingJob("no_numbers", 10);
+  const std::string& directory = job.checkpoint().directory();
+  job.mutable_checkpoint()->set_every(5);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  const std::string checkpoint = CheckpointPath(directory, 10);
+  const Manifest manifest = *ReadManifest(checkpoint);
+  const ManifestTensor& tensor = manifest.tensors.front();
+  PlantValueInCheckpoint(checkpoint, tensor.shards[0].file,
+                         {.tensor = tensor.shards[0].key}, INFINITY);
+  const std::string named =
+      absl::StrCat("tensor ", tensor.name, " is inf at [");
+
+  EXPECT_TRUE(Fails(Train(job, {.resume = checkpoint}).status(),
+                    absl::StatusCode::kDataLoss,
+                    {checkpoint, named, "nothing was updated yet"}));
+
+  job.mutable_training()->set_stop_after(8);
+  const TrainingRun run = Train(job, {.resume = "latest"});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  EXPECT_EQ(run.steps[0][0].step(), 6);
+  ASSERT_EQ(run.warnings.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(run.warnings[0], named)) << run.warnings[0];
 }
 
 // Whatever its name, the job's own folder is no other run's.

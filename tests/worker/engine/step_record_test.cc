@@ -30,7 +30,7 @@ TEST(StepRecord, TurnsScalarsIntoNumbersForPeople) {
   EXPECT_DOUBLE_EQ(record.mfu(), 0.512);
   EXPECT_EQ(record.samples_consumed(), 24);
   EXPECT_FALSE(record.has_validation_loss());
-  EXPECT_TRUE(CheckFinite(record, LossScale(TrainingSpec())).ok());
+  EXPECT_TRUE(CheckFinite(record, {.scale = LossScale(TrainingSpec())}).ok());
 }
 
 TEST(StepRecord, WithoutAPeakThereIsNoUtilisation) {
@@ -48,8 +48,20 @@ TEST(StepRecord, LossesThatAreNotFiniteAreErrors) {
     const StepRecord record =
         MakeStepRecord(PlanOf8x16Tokens(), {.scalars = scalars, .seconds = 1});
     EXPECT_TRUE(absl::IsFailedPrecondition(
-        CheckFinite(record, LossScale(TrainingSpec()))));
+        CheckFinite(record, {.scale = LossScale(TrainingSpec())})));
   }
+}
+
+TEST(StepRecord, TheFirstStepBlamesNoLearningRate) {
+  const StepRecord record = MakeStepRecord(
+      PlanOf8x16Tokens(), {.scalars = {NAN, 1, NAN, 0}, .seconds = 1});
+  const absl::Status first = CheckFinite(
+      record, {.scale = LossScale(TrainingSpec()), .is_first = true});
+  EXPECT_NE(first.message().find("nothing was updated yet"),
+            absl::string_view::npos)
+      << first;
+  EXPECT_EQ(first.message().find("lower optimizer.lr"), absl::string_view::npos)
+      << first;
 }
 
 // A step that overflows, of a job whose loss is scaled: what is said of it.
@@ -61,7 +73,7 @@ absl::Status Overflows(LossScale& scale, double loss = 1) {
   return CheckFinite(MakeStepRecord(plan, {.scalars = {loss, 1, INFINITY, 0},
                                            .seconds = 1,
                                            .loss_scale = began}),
-                     scale);
+                     {.scale = scale});
 }
 
 TEST(StepRecord, AScaleThatNothingHelpsEndsTheJob) {
