@@ -242,7 +242,7 @@ absl::Status Cluster::SaveAndCancel(JobId id, absl::Time now,
         "can be cancelled without a checkpoint"));
   }
   const bool stops = job.status.state() == STOPPING;
-  if (job.ended() || job.run == nullptr || (stops && !job.run->saving)) {
+  if (job.ended() || job.run == nullptr || (stops && !job.run->saving())) {
     return Cancel(id, now, actions);
   }
   runs_.SaveAndCancel(job, "cancelled by its user", now, actions);

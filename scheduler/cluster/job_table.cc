@@ -23,6 +23,14 @@ std::string CheckpointDirectory(const JobSpec& spec) {
   return path.has_filename() ? path : path.parent_path();
 }
 
+// The job comes from the store, with the phase that it had.
+bool IsRestoring(PhaseEvent event) {
+  return event == PhaseEvent::kRestoredInQueue ||
+         event == PhaseEvent::kRestoredEnded ||
+         event == PhaseEvent::kRestoredRunning ||
+         event == PhaseEvent::kRestoredStopping;
+}
+
 std::string EventText(JobState state, const std::string& reason) {
   const std::string name = absl::AsciiStrToLower(JobState_Name(state));
   return reason.empty() ? name : absl::StrCat(name, ": ", reason);
@@ -69,7 +77,6 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
   job->steps.assign(stored.steps.end() - newest, stored.steps.end());
   job->events = std::move(stored.events);
   steps_kept_ += job->steps.size();
-  job->status.clear_phase();  // one that ran gets it from RunControl::Resume
   if (job->status.state() == QUEUED) {
     Enter(*job, PhaseEvent::kRestoredInQueue);
   } else if (job->ended()) {
@@ -116,6 +123,7 @@ void JobTable::BeginRun(Job& job, std::unique_ptr<Run> run, PhaseEvent event,
   job.run->done_before = job.status.steps_done();
   if (!job.saves_in.empty()) savers_[job.saves_in] = job.id;
   Enter(job, event, std::move(phase));
+  job.status.set_intent(INTENT_RUN);
 }
 
 std::unique_ptr<Run> JobTable::EndRun(Job& job) {
@@ -126,7 +134,8 @@ std::unique_ptr<Run> JobTable::EndRun(Job& job) {
 }
 
 JobPhase JobTable::TakeEdge(Job& job, PhaseEvent event) {
-  const JobPhase from = job.status.phase();
+  const JobPhase from =
+      IsRestoring(event) ? JOB_PHASE_UNSPECIFIED : job.status.phase();
   const int edge = NextPhaseEdge(from, job.status.intent(), event);
   CHECK_GE(edge, 0) << "job " << job.id << " is " << PhaseName(from)
                     << ", with the intent to "
@@ -147,6 +156,13 @@ void JobTable::Enter(Job& job, PhaseEvent event) {
   const JobPhase to = TakeEdge(job, event);
   CHECK(to == PHASE_QUEUED || to == PHASE_PLANNED || to == PHASE_ENDED)
       << "job " << job.id << " has no data to be " << PhaseName(to);
+}
+
+void JobTable::Raise(Job& job, JobIntent intent, const std::string& why) {
+  CHECK(job.run != nullptr) << "job " << job.id;
+  if (intent < job.status.intent()) return;
+  job.status.set_intent(intent);
+  job.run->intent_why = why;
 }
 
 // What it has saved is its own until it has ended, though it may be queued.

@@ -75,6 +75,13 @@ struct Job {
   int failures_in_step = 0;
   int losses_in_step = 0;
 
+  // Its ranks save at the end of their step, for it to go on with other
+  // workers.
+  bool moves() const { return run != nullptr && run->saving() && !cancelled; }
+  // It recovers, and is cancelled when what copies there are are saved.
+  bool ends_once_saved() const {
+    return !cancelled && status.intent() == INTENT_SAVE_CANCEL;
+  }
   bool ended() const { return IsEnded(status.state()); }
   static bool IsEnded(JobState state) {
     return state == SUCCEEDED || state == FAILED || state == CANCELLED;
@@ -127,6 +134,9 @@ class JobTable {
   // REQUIRES: phase.h has an edge for that.
   void Enter(Job& job, PhaseEvent event, RunPhase phase);
   void Enter(Job& job, PhaseEvent event);
+  // What is to become of the job, and why, unless more than that is meant by
+  // now. A new attempt begins with the intent to run. REQUIRES: it has a run.
+  void Raise(Job& job, JobIntent intent, const std::string& why);
   // By the number of the edge, how often a job has taken it.
   const std::vector<int64_t>& edges_taken() const { return edges_taken_; }
 

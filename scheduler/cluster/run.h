@@ -115,6 +115,14 @@ using RunPhase = std::variant<phase::Storing, phase::Starting, phase::Training,
 
 JobPhase KindOf(const RunPhase& phase);
 
+// Whether the ranks save at the end of their step, now that they stop.
+enum class SaveAtStop {
+  kNotAsked,
+  kAsked,
+  kSpoilt,     // they were asked, and a rank was lost or failed since
+  kUnwritten,  // they were, and a rank could not write
+};
+
 struct Run {
   Run(int ranks, const Plan& plan, const Limits& limits);
 
@@ -163,12 +171,8 @@ struct Run {
   absl::Time progress;                              // of any rank
   absl::Duration hang_max;  // the longest plausible wait for progress
   absl::Time stopping_since = absl::InfiniteFuture();  // if it is
-  bool saving = false;     // stopping with a checkpoint
-  std::string save_why;    // "cancelled by its user"
-  bool moves = false;      // saving, to go on with other workers
-  bool not_saved = false;  // it was to move, and a rank could not save
-  // It recovers, and is to be cancelled when what copies there are are saved.
-  std::string cancel_why;
+  SaveAtStop save = SaveAtStop::kNotAsked;
+  std::string intent_why;  // "cancelled by its user"
   Blame blame = Blame::kNone;
   std::string cause;
 
@@ -183,6 +187,7 @@ struct Run {
   const phase::SavingCopies* saving_copies() const {
     return std::get_if<phase::SavingCopies>(&phase);
   }
+  bool saving() const { return save == SaveAtStop::kAsked; }
   // Its ranks were told to stop; they may have let go since.
   bool stopping() const;
   // All of them have, and the job stays in its places until it goes on.

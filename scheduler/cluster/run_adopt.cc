@@ -33,6 +33,36 @@ int64_t LastCommitted(const Job& job) {
   return step;
 }
 
+// Whether the attempt was being stopped, or had been. A build before phases
+// were stored (protocol 16) said so in two other fields.
+bool WasStopping(const JobStatus& status) {
+  switch (status.phase()) {
+    case JOB_PHASE_UNSPECIFIED:
+      return status.state() == STOPPING ||
+             (status.state() == RECOVERING && status.attempt_over());
+    case PHASE_STOPPING:
+    case PHASE_LET_GO:
+    case PHASE_AWAIT_PLACES:
+    case PHASE_SAVING_COPIES:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What was to become of the job. Of one that moved some ranks have heard that
+// they are to stop, and have perhaps saved: it recovers from what they keep.
+JobIntent IntentOf(const Job& job) {
+  const JobStatus& status = job.status;
+  if (status.phase() != JOB_PHASE_UNSPECIFIED) {
+    return status.intent() == INTENT_SAVE_MOVE ? INTENT_RECOVER
+                                               : status.intent();
+  }
+  if (!status.save_why().empty()) return INTENT_SAVE_CANCEL;
+  if (job.cancelled) return INTENT_CANCEL;
+  return WasStopping(status) ? INTENT_RECOVER : INTENT_RUN;
+}
+
 // Whether the ranks of the job's attempt, as it is stored, were handed this.
 bool IsOf(const Job& job, const troupe::HandOut* handed) {
   return handed != nullptr && job.plan != nullptr &&
@@ -98,9 +128,8 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
                      WayOut(job.status)),
         now, actions);
   }
-  const bool stops =
-      job.status.state() == STOPPING ||
-      (job.status.state() == RECOVERING && job.status.attempt_over());
+  const bool stops = WasStopping(job.status);
+  const JobIntent intent = IntentOf(job);
   auto begun = std::make_unique<Run>(ranks, *job.plan, limits_);
   if (stops) {
     jobs_.BeginRun(job, std::move(begun), PhaseEvent::kRestoredStopping,
@@ -143,15 +172,14 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
   }
   run.steps.Resume(job.status.steps_done(), std::move(ended));
   run.checkpoints.Committed(LastCommitted(job));
-  if (job.status.state() == STOPPING) {
-    run.save_why = job.status.save_why();
-    run.saving = !run.save_why.empty();
-    if (!job.cancelled) run.Explain(Blame::kWorkerLost, job.status.reason());
-  } else if (job.status.state() == RECOVERING) {
-    run.begins = job.status.reason();
-    run.cancel_why = job.status.save_why();
-    if (stops) run.Explain(Blame::kWorkerLost, job.status.reason());
+  jobs_.Raise(job, intent, job.status.save_why());
+  if (job.cancelled && intent == INTENT_SAVE_CANCEL) {
+    run.save = SaveAtStop::kAsked;
   }
+  if (stops && !job.cancelled) {
+    run.Explain(Blame::kWorkerLost, job.status.reason());
+  }
+  if (job.status.state() == RECOVERING) run.begins = job.status.reason();
   SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
 }
@@ -342,7 +370,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
     return BeginAnew(job, what, now, actions);
   }
   // One that recovers goes on saying what came first.
-  if (fails && (!job.status.attempt_over() || run.moves)) {
+  if (fails && (!job.status.attempt_over() || job.moves())) {
     Fail(job, Blame::kWorkerLost,
          absl::StrCat(what, " in ", Place(job),
                       MayRecover(job) ? "" : WayOut(job.status)),

@@ -136,6 +136,7 @@ void RunControl::BackToQueue(Job& job, PhaseEvent event, const std::string& why,
                              absl::Time now, Actions& actions) {
   jobs_.Enter(job, event);
   if (job.run != nullptr) jobs_.EndRun(job);
+  job.status.set_intent(INTENT_RUN);
   job.compilation = 0;
   job.plan = nullptr;
   job.predicted = nullptr;

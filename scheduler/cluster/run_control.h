@@ -286,6 +286,9 @@ class RunControl {
             Actions& actions);
   void Stop(Job& job, const std::string& reason, bool peers_gone,
             absl::Time now, Actions& actions);
+  // It goes on after this, if it may, or comes to its end.
+  void SayStopped(Job& job, const std::string& reason, absl::Time now,
+                  Actions& actions);
   void SendStop(const Job& job, int rank, const std::string& reason,
                 bool peers_gone, Actions& actions);
   // Frees the workers of a run of which they have not heard.

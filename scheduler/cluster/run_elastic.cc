@@ -15,7 +15,7 @@ namespace troupe {
 namespace {
 
 const std::string& WhyItMoves(const Run& run) {
-  return run.cause.empty() ? run.save_why : run.cause;
+  return run.cause.empty() ? run.intent_why : run.cause;
 }
 
 int HeldSeats(const Run& run) {
@@ -49,8 +49,8 @@ std::vector<Handover> HoldersOf(const Recovery& recovery, int ranks) {
 void RunControl::SaveAndMove(Job& job, const std::string& why, absl::Time now,
                              Actions& actions) {
   CHECK(job.run != nullptr && !job.run->stopping()) << "job " << job.id;
-  job.run->saving = job.run->moves = true;
-  job.run->save_why = why;
+  job.run->save = SaveAtStop::kAsked;
+  jobs_.Raise(job, INTENT_SAVE_MOVE, why);
   Stop(job, absl::StrCat(why, ": the job is saved, to go on with others"),
        false, now, actions);
 }
@@ -73,15 +73,14 @@ void RunControl::MoveAsItIs(Job& job, const std::string& why, absl::Time now,
   Run& run = *job.run;
   // In a start those that are ready save, if all are.
   if (!run.stopping()) return SaveAndMove(job, why, now, actions);
-  run.save_why = why;
+  jobs_.Raise(job, INTENT_SAVE_MOVE, why);
   if (run.is<phase::AwaitPlaces>() || AwaitsCopiesStored(job)) {
     Narrow(job, now, actions);
   }
 }
 
 bool RunControl::MovesOn(const Job& job) const {
-  return (draining_ || job.run->moves || !job.run->cancel_why.empty()) &&
-         MayMove(job);
+  return (draining_ || job.moves() || job.ends_once_saved()) && MayMove(job);
 }
 
 void RunControl::Move(Job& job, const std::string& why, absl::Time now,
@@ -91,14 +90,14 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
   CloseSteps(job, *job.run, -1, actions);
   ReleaseAll(job, actions);
   const int64_t saved = NewestCheckpoint(job.status);
-  if (!job.run->cancel_why.empty()) {
+  if (job.ends_once_saved()) {
     const phase::SavingCopies* const copies = job.run->saving_copies();
     const bool all_there_was =
         copies != nullptr && copies->state.step() == saved;
     job.cancelled = true;
     jobs_.Enter(job, PhaseEvent::kFinished);
     jobs_.SetState(job, CANCELLED,
-                   absl::StrCat(job.run->cancel_why, " after step ",
+                   absl::StrCat(job.run->intent_why, " after step ",
                                 job.status.steps_done(),
                                 WhereSaved(job.status, all_there_was)),
                    now, actions);
@@ -149,7 +148,7 @@ absl::optional<Recovery> RunControl::CopiesToSave(const Job& job) const {
 void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
   const absl::optional<Recovery> newest = CopiesToSave(job);
   if (newest.has_value()) return SaveCopiesOf(job, *newest, now, actions);
-  const bool hurries = draining_ || !job.run->cancel_why.empty();
+  const bool hurries = draining_ || job.ends_once_saved();
   if (!hurries && NewestCheckpoint(job.status) >= 0 &&
       NewestCopies(*job.run).has_value()) {
     return StoreCheckpoint(job, now, actions);

@@ -23,12 +23,12 @@ std::string EarlyEnd(const Job& job) {
 }
 
 std::string CancelledWhere(const Job& job) {
-  if (!job.run->saving) {
+  if (!job.run->saving()) {
     return absl::StrCat("after step ", job.status.steps_done());
   }
   const int64_t step = job.run->StepOfAll();
   const std::string where =
-      absl::StrCat(job.run->save_why, " after step ", step);
+      absl::StrCat(job.run->intent_why, " after step ", step);
   for (const CheckpointRecord& checkpoint : job.status.checkpoints()) {
     if (checkpoint.step() != step) continue;
     return absl::StrCat(where, "; saved in ", checkpoint.path());
@@ -75,7 +75,7 @@ std::string RunControl::Place(const Job& job) {
   const int64_t done = run.all_ready()
                            ? std::min(run.StepOfAll(), job.status.steps_done())
                            : job.status.steps_done();
-  return StepName(run.moves ? RUNNING : job.status.state(), done,
+  return StepName(job.moves() ? RUNNING : job.status.state(), done,
                   job.plan->job().training());
 }
 
@@ -97,7 +97,7 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
     jobs_.Enter(*job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
   }
   const bool done =
-      seat->succeeded || (job->run->moves && !seat->live() && !saves);
+      seat->succeeded || (job->moves() && !seat->live() && !saves);
   seat->Lose();
   if (!done) {
     Fail(*job, Blame::kWorkerLost,
@@ -111,11 +111,12 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
 void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
   CHECK(job.run != nullptr);
   const bool recovers = job.status.state() == RECOVERING || MayBeginAgain(job);
-  if (job.ended() || (job.run->stopping() && !job.run->saving && !recovers)) {
+  if (job.ended() || (job.run->stopping() && !job.run->saving() && !recovers)) {
     return;
   }
   job.cancelled = true;
-  job.run->saving = job.run->moves = false;
+  job.run->save = SaveAtStop::kNotAsked;
+  jobs_.Raise(job, INTENT_CANCEL, "");
   job.status.clear_save_why();
   Stop(job, "cancelled", false, now, actions);
   FinishIfLetGo(job, now, actions);
@@ -125,17 +126,16 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
                                Actions& actions) {
   CHECK(job.run != nullptr);
   if (job.ended()) return;
-  if (job.run->moves && job.run->is<phase::SavingCopies>()) {
-    job.run->cancel_why = why;
+  if (job.moves() && job.run->is<phase::SavingCopies>()) {
+    jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
     job.status.set_save_why(why);
     jobs_.Save(job, actions);
     if (AwaitsCopiesStored(job)) Narrow(job, now, actions);
     return;
   }
-  if (job.run->moves) {  // is being saved already
+  if (job.moves()) {  // is being saved already
     job.cancelled = true;
-    job.run->moves = false;
-    job.run->save_why = why;
+    jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
     job.status.set_save_why(why);
     return jobs_.SetState(
         job, STOPPING, absl::StrCat(why, ", with a checkpoint"), now, actions);
@@ -143,15 +143,15 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   const bool recovers = job.status.state() == RECOVERING;
   if (job.run->stopping() && !recovers) return;
   if (recovers && MayMove(job)) {
-    job.run->cancel_why = why;
+    jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
     job.status.set_save_why(why);
     jobs_.Save(job, actions);
     return MoveAsItIs(job, why, now, actions);
   }
   if (job.status.state() != RUNNING) return Cancel(job, now, actions);
   job.cancelled = true;
-  job.run->saving = true;
-  job.run->save_why = why;
+  job.run->save = SaveAtStop::kAsked;
+  jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
   job.status.set_save_why(why);
   Stop(job, absl::StrCat(why, ", with a checkpoint"), false, now, actions);
 }
@@ -186,7 +186,7 @@ void RunControl::Leave(WorkerId from, const Leaving& leaving, absl::Time now,
 
 void RunControl::LeaveRank(Job& job, int rank, const std::string& why,
                            absl::Time now, Actions& actions) {
-  if (job.run->moves) return;  // goes on without it as it is
+  if (job.moves()) return;  // goes on without it as it is
   // Nothing is to be saved: the job has not begun, or goes on without it.
   if (job.status.state() == STARTING || job.status.state() == RECOVERING) {
     Fail(job, Blame::kWorkerLost, absl::StrCat(why, " in ", Place(job)), now,
@@ -220,7 +220,7 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
   // What ranks say while they are being stopped for a user is no failure; but
   // without the share of each of them nothing can be saved.
   if (job.cancelled) {
-    if (job.run->Explain(blame, cause) && job.run->saving && !job.ended()) {
+    if (job.run->Explain(blame, cause) && job.run->saving() && !job.ended()) {
       Stop(job, cause, true, now, actions);
     }
     return;
@@ -231,21 +231,22 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
     return Withdraw(job, cause, now, actions);
   }
   const bool better = job.run->Explain(blame, cause);
-  const bool moves = std::exchange(job.run->moves, false);
-  if (moves) {
-    job.run->saving = false;
-    job.run->not_saved = blame == Blame::kRank || blame == Blame::kHang;
-  }
+  const bool moves = job.moves();
   const bool lost = blame == Blame::kWorkerLost;
+  if (moves) {
+    job.run->save = blame == Blame::kRank || blame == Blame::kHang
+                        ? SaveAtStop::kUnwritten
+                        : SaveAtStop::kSpoilt;
+  } else if (lost && job.run->save == SaveAtStop::kUnwritten) {
+    job.run->save = SaveAtStop::kSpoilt;
+  }
   const bool too_many = lost && IsOneLossTooMany(job);
-  if (lost) job.run->not_saved = false;
   if (too_many) job.status.clear_attempt_over();
   if (!job.run->stopping() || moves) {
     Stop(job, cause, true, now, actions);
   } else if ((better || (too_many && job.status.state() == RECOVERING)) &&
              !job.ended()) {
-    jobs_.SetState(job, MayRecover(job) ? RECOVERING : STOPPING, cause, now,
-                   actions);
+    SayStopped(job, cause, now, actions);
   } else if (better || (lost && !job.ended())) {
     jobs_.AddEvent(job, cause, now, actions);
   }
@@ -261,8 +262,7 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
   if (!run.stopping()) {
     jobs_.Enter(job, PhaseEvent::kStopped, phase::Stopping{});
   }
-  jobs_.SetState(job, MayRecover(job) ? RECOVERING : STOPPING, reason, now,
-                 actions);
+  SayStopped(job, reason, now, actions);
   if (unheard) {
     for (RankSeat& seat : run.ranks) {
       if (seat.live()) seat.state = RankSeat::kHeld;
@@ -274,6 +274,15 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
   }
 }
 
+void RunControl::SayStopped(Job& job, const std::string& reason, absl::Time now,
+                            Actions& actions) {
+  const bool recovers = MayRecover(job);
+  if (recovers && job.status.intent() == INTENT_RUN) {
+    jobs_.Raise(job, INTENT_RECOVER, "");
+  }
+  jobs_.SetState(job, recovers ? RECOVERING : STOPPING, reason, now, actions);
+}
+
 void RunControl::SendStop(const Job& job, int rank, const std::string& reason,
                           bool peers_gone, Actions& actions) {
   const RankSeat& seat = job.run->ranks[rank];
@@ -283,7 +292,7 @@ void RunControl::SendStop(const Job& job, int rank, const std::string& reason,
   *stop.mutable_ref() = RefOf(job, rank);
   stop.set_reason(reason);
   stop.set_peers_gone(peers_gone);
-  stop.set_checkpoint(job.run->saving);
+  stop.set_checkpoint(job.run->saving());
   actions.push_back(std::move(send));
 }
 
@@ -309,7 +318,7 @@ void RunControl::LetGo(Job& job) {
 
 void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (job.run == nullptr || !job.run->all_let_go()) return;
-  if (job.run->moves && !job.cancelled &&
+  if (job.moves() &&
       job.run->StepOfAll() < LastStep(job.plan->job().training())) {
     if (job.run->awaits()) return;
     // What a start was to go on from may be in copies.
@@ -322,7 +331,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
     job.run->let_go = now;
     return Narrow(job, now, actions);
   }
-  if (job.status.state() == RECOVERING && !job.cancelled && !job.run->moves) {
+  if (job.status.state() == RECOVERING && !job.cancelled && !job.moves()) {
     if (job.run->awaits()) return;  // for what they keep
     return job.run->between_attempts() ? TakePlaces(job, now, actions)
                                        : AwaitPlaces(job, now, actions);
@@ -411,7 +420,7 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
   }
   if (run.stopping()) {
     // One that saves has time as long as it gets on.
-    const absl::Time since = run.saving
+    const absl::Time since = run.saving()
                                  ? std::max(run.stopping_since, run.progress)
                                  : run.stopping_since;
     const absl::Duration waited = now - since;
@@ -421,14 +430,14 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
     }
     // One that is cancelled finishes its step first, however long that is, but
     // none waits for its peers any more once something is known to be wrong.
-    const bool goes_on = (job.cancelled || run.moves) &&
-                         !(run.saving && run.blame != Blame::kNone);
+    const bool goes_on = (job.cancelled || job.moves()) &&
+                         !(run.saving() && run.blame != Blame::kNone);
     const absl::Duration wait_max =
         goes_on ? std::max(run.hang_max, limits_.stop_max) : limits_.stop_max;
     if (waited <= wait_max) return;
     // Most of them wait for the one that does not get on: they let go when they
     // hear that.
-    if (goes_on && run.saving) return FailForHang(job, now, actions);
+    if (goes_on && run.saving()) return FailForHang(job, now, actions);
     for (const RankSeat& seat : run.ranks) {
       if (!seat.live()) continue;
       stuck.push_back(

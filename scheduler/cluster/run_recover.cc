@@ -52,7 +52,7 @@ absl::optional<Recovery> RunControl::NewestCopies(const Run& run) {
 // asked again where that is decided.
 bool RunControl::MayRecover(const Job& job) const {
   return job.run->handed != nullptr && AsksToRecover(job) &&
-         (HasRestartsLeft(job) || job.run->moves || job.run->unheard ||
+         (HasRestartsLeft(job) || job.moves() || job.run->unheard ||
           AwaitsStore(job) || job.status.attempt_over());
 }
 
@@ -126,7 +126,7 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
     run.let_go = now;
     return Narrow(job, now, actions);
   }
-  if (run.not_saved) return GoOnUnmoved(job, now, actions);
+  if (run.save == SaveAtStop::kUnwritten) return GoOnUnmoved(job, now, actions);
   // An attempt that never began says nothing of the job.
   if (run.unheard) return AwaitPlacesNow(job, now, actions);
   const int64_t done = job.status.steps_done();
@@ -303,7 +303,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   run.resumes_at = recovery.has_value() ? recovery->state().step() : -1;
   CloseSteps(job, *before, run.resumes_at, actions);
   run.steps.StartAfter(job.status.steps_done());
-  const bool ran = !before->unheard && !before->not_saved;
+  const bool ran = !before->unheard && before->save != SaveAtStop::kUnwritten;
   if (ran) CountRestart(job);
   job.status.clear_workers();
   Seat(job, workers, now);

@@ -275,7 +275,7 @@ void ClusterInvariants::CheckState(const Job& job) {
   states_[job.id] = state;
   // Its copies may be saved first.
   const bool ends =
-      state == RECOVERING && job.run != nullptr && !job.run->cancel_why.empty();
+      state == RECOVERING && job.run != nullptr && job.ends_once_saved();
   if (!ends && (state == QUEUED || state == STARTING || state == RUNNING ||
                 state == RECOVERING)) {
     EXPECT_EQ(asked_to_end_.count(job.id), 0u)

@@ -138,8 +138,8 @@ void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
       run->ranks.begin(), run->ranks.end(), [&](const RankSeat& seat) {
         return seat.taken() && cluster.workers().Find(seat.worker)->leaving;
       });
-  const bool asked = drains_ || leaves || run->moves ||
-                     !run->cancel_why.empty() ||
+  const bool asked = drains_ || leaves || (*job)->moves() ||
+                     (*job)->ends_once_saved() ||
                      save.has_commits();  // by who had been asked before
   EXPECT_TRUE(asked || CouldNarrow(**job, IdleInTheEvent(cluster)))
       << "job " << (*job)->id << " gives up its plan for " << run->ranks.size()
@@ -211,10 +211,9 @@ void ElasticInvariants::Check(const Cluster& cluster) {
     EXPECT_GE(ranks, LeastRanks(*job)) << "job " << id;
     EXPECT_LE(ranks, job->ranks_needed) << "job " << id;
     if (job->status.state() == RECOVERING &&
-        (job->run->between_attempts() || job->run->moves)) {
+        (job->run->between_attempts() || job->moves())) {
       waiting_[id] = {job->run->handed, SeatsOf(*job->run),
-                      !job->run->cancel_why.empty() || job->cancelled,
-                      job->run->moves};
+                      job->ends_once_saved() || job->cancelled, job->moves()};
     }
   }
 }
