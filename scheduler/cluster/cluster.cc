@@ -318,7 +318,9 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
   }
   if (IsCalm(now)) {
     // One that has lost all of its workers has none to set free.
-    if (runs_.NarrowWaiting(now, actions)) Schedule(now, actions);
+    bool queued = runs_.NarrowWaiting(now, actions);
+    queued |= runs_.GiveWay(Next(), now, actions);
+    if (queued) Schedule(now, actions);
     AskToWiden(now, actions);
   }
   Settle(now, actions);

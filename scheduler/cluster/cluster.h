@@ -19,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "proto/base/ids.h"
 #include "proto/scheduler.pb.h"
 #include "proto/worker.pb.h"
@@ -168,6 +169,8 @@ class Cluster {
   // Of a queued job with `elastic`: whether it begins with fewer workers than
   // it has ranks.
   bool MayStartNarrow(const Job& job, absl::Time now);
+  // The queued job that would be the next to start, if workers were free.
+  absl::optional<NextInQueue> Next() const;
   // There are too few workers for all of its ranks, and no plan for fewer does:
   // no end of another job helps it, and it holds none back.
   bool WaitsForOthersToCome(const Job& job) const;

@@ -138,6 +138,21 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
   scheduled_at_ = workers_.changes();  // with those that it gave to jobs
 }
 
+absl::optional<NextInQueue> Cluster::Next() const {
+  for (const JobId id : jobs_.queue()) {
+    const Job& job = *jobs_.Find(id);
+    const int least = job.spec.has_elastic()
+                          ? std::max(1, job.spec.elastic().min_workers())
+                          : job.ranks_needed;
+    if (least > workers_.alive_count() || WaitsForOthersToCome(job) ||
+        jobs_.SavesInPlaceOf(job) != nullptr) {
+      continue;
+    }
+    return NextInQueue{.job = id, .ranks = least};
+  }
+  return absl::nullopt;
+}
+
 bool Cluster::WaitsForOthersToCome(const Job& job) const {
   return job.too_small_at == workers_.changes() &&
          (job.ranks_needed > workers_.alive_count() ||

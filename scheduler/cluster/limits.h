@@ -67,6 +67,11 @@ struct Limits {
   // one before.
   absl::Duration save_copies_max = absl::Minutes(30);
 
+  // A job has waited for this long for workers in the places of lost ones
+  // before it gives its own to others (policy/who_gives_way.h): longer than it
+  // takes to start a worker again.
+  absl::Duration give_way_after = absl::Seconds(30);
+
   // Counts.
   int workers_max = 4096;
   int gone_workers_kept = 64;  // lost and left ones, for people to see

@@ -26,6 +26,7 @@
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/job_table.h"
 #include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/policy/who_gives_way.h"
 #include "scheduler/cluster/worker_table.h"
 
 namespace troupe {
@@ -66,6 +67,11 @@ class RunControl {
   // No others are soon to come: those with `elastic` give up the plan that they
   // had for one that needs fewer. True: some job is queued now.
   bool NarrowWaiting(absl::Time now, Actions& actions);
+  // Of jobs that wait for workers which others hold, one is saved, if need be,
+  // and gives its own away. `next` in the queue may be helped, too. True: it is
+  // queued now.
+  bool GiveWay(const absl::optional<NextInQueue>& next, absl::Time now,
+               Actions& actions);
   // The job is saved at the end of its step, and goes on with other workers: it
   // is queued. REQUIRES: MayMove, and it is not being stopped.
   void SaveAndMove(Job& job, const std::string& why, absl::Time now,
@@ -174,6 +180,12 @@ class RunControl {
                        Actions& actions);
   // It moves when it is stored that its newest checkpoint is there.
   void StoreCheckpoint(Job& job, absl::Time now, Actions& actions);
+  // Whether nothing is lost where it gives up its workers while it waits for
+  // others: its copies can be saved, or there is nothing to save.
+  bool LosesNothing(const Job& job, absl::Time now) const;
+  WaitingJob AsWaiting(const Job& job, absl::Time now) const;
+  // Why it will not; or empty.
+  std::string WhyItKeepsItsWorkers(const Job& job) const;
   // Whether copies are not to be saved yet, for that failed not long ago.
   bool IsPaused(const Job& job, absl::Time now) const;
   // A disk did not take what was to be saved: not again at once.

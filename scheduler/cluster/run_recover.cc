@@ -200,10 +200,11 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     if (run.is<phase::SavingCopies>()) return;
     return jobs_.SetWaitReason(
         job,
-        absl::StrCat(
-            "waits for ", empty, empty == 1 ? " idle worker" : " idle workers",
-            " with room for a rank, to take the place of ",
-            SeatNames(run, places), OrGoesOnWith(job, now), "; ", run.cause),
+        absl::StrCat("waits for ", empty,
+                     empty == 1 ? " idle worker" : " idle workers",
+                     " with room for a rank, to take the place of ",
+                     SeatNames(run, places), OrGoesOnWith(job, now),
+                     WhyItKeepsItsWorkers(job), "; ", run.cause),
         actions);
   }
   std::vector<const Worker*> workers;

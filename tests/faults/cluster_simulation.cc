@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "scheduler/cluster/hand_out.h"
@@ -25,6 +26,7 @@ Limits MakeLimits() {
   // Workers come and go all the time.
   limits.elastic_calm = absl::Seconds(1);
   limits.save_copies_max = absl::Seconds(20);
+  limits.give_way_after = absl::Seconds(4);
   return limits;
 }
 
@@ -66,6 +68,7 @@ void ClusterSimulation::Check() {
   invariants_.Check(*cluster_);
   recoveries_.Check(*cluster_);
   elastics_.Check(*cluster_);
+  progress_.Check(*cluster_, now_);
 }
 
 ClusterSimulation::Tally ClusterSimulation::tally() const {
@@ -408,6 +411,7 @@ void ClusterSimulation::Restart() {
   invariants_.Restarted();
   recoveries_.Restarted(store_);
   elastics_.Restarted();
+  progress_.Restarted();
 }
 
 // As the scheduler does, the first time too: from here on time in which it does
@@ -451,6 +455,10 @@ void ClusterSimulation::Carry(const Action& action) {
   recoveries_.OnAction(action, *cluster_);
   elastics_.OnAction(action, *cluster_);
   store_.Add(action);
+  if (const auto* event = std::get_if<PersistEvent>(&action)) {
+    tally_.gave_way +=
+        absl::StartsWith(event->event.text(), "gives its workers to job");
+  }
   if (const auto* send = std::get_if<SendToWorker>(&action)) {
     const auto worker = workers_.find(send->worker);
     if (worker == workers_.end()) return;  // it died in the same event

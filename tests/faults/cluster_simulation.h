@@ -7,7 +7,7 @@
 // connection breaks though both ends live. Many jobs recover from what they
 // lose, and many of these go on with fewer ranks, and with more again. After
 // every event the invariants hold (cluster_invariants.h,
-// recovery_invariants.h, elastic_invariants.h).
+// recovery_invariants.h, elastic_invariants.h, progress_invariants.h).
 //
 //   ClusterSimulation simulation(seed);
 //   simulation.Run(1500);
@@ -23,6 +23,7 @@
 #include "scheduler/cluster/cluster.h"
 #include "tests/faults/cluster_invariants.h"
 #include "tests/faults/elastic_invariants.h"
+#include "tests/faults/progress_invariants.h"
 #include "tests/faults/recovery_invariants.h"
 #include "tests/faults/simulated_attempt.h"
 #include "tests/faults/simulated_disk.h"
@@ -48,6 +49,7 @@ class ClusterSimulation {
     int adopted = 0;  // jobs that ran on after a restart
     int from_copies = 0, from_elsewhere = 0;  // attempts that recover
     int narrowed = 0, widened = 0;            // attempts on fewer, and on more
+    int gave_way = 0;            // jobs that gave their workers to others
     std::vector<int64_t> edges;  // of the table of phases, how often each
   };
   Tally tally() const;
@@ -142,6 +144,7 @@ class ClusterSimulation {
   ClusterInvariants invariants_;
   RecoveryInvariants recoveries_;
   ElasticInvariants elastics_;
+  ProgressInvariants progress_;
   Tally tally_;
   uint64_t trace_ = 0;
 };

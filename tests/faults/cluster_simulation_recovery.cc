@@ -189,6 +189,8 @@ void ClusterSimulation::Note(const Action& action) {
 // workers are missing. One that cannot be saved to go on with fewer tries again
 // minutes later: it need not be waited for.
 bool ClusterSimulation::AtRest() const {
+  // Jobs that wait for each other's workers are helped by nobody.
+  if (ProgressInvariants::IsStuck(*cluster_, now_)) return false;
   for (const auto& [id, worker] : workers_) {
     if (worker.healthy() && !worker.inbox.empty()) return false;
     if (worker.saves()) return false;

@@ -90,6 +90,7 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
     all.from_elsewhere += tally.from_elsewhere;
     all.narrowed += tally.narrowed;
     all.widened += tally.widened;
+    all.gave_way += tally.gave_way;
     narrow_and_widen += tally.narrowed > 0 && tally.widened > 0;
     trace = trace * 31 + simulation.trace();
     all.edges.resize(tally.edges.size());
@@ -106,8 +107,8 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
       " texts, ", all.adopted, " adopted, ", all.from_copies,
       " attempts from copies and ", all.from_elsewhere,
       " others that recover, ", all.narrowed, " on fewer workers and ",
-      all.widened, " on more in ", n, " seeds, both in ", narrow_and_widen,
-      " of them");
+      all.widened, " on more, ", all.gave_way, " gave way in ", n,
+      " seeds, on fewer and on more in ", narrow_and_widen, " of them");
   RecordProperty("tally", what);
   std::cout << what << ", "
             << absl::Trunc(absl::Now() - begin, absl::Seconds(1)) << "; trace "
@@ -128,6 +129,7 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
   EXPECT_GT(all.narrowed, n / 8) << what;
   EXPECT_GT(all.widened, n / 8) << what;
   EXPECT_GT(narrow_and_widen, n / 20) << what;
+  EXPECT_GT(all.gave_way, n / 20) << what;
 }
 
 TEST(ClusterSimulation, ASeedIsOneRun) {

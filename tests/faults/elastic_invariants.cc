@@ -39,6 +39,12 @@ int ElasticInvariants::LeastRanks(const Job& job) {
   return std::max(AskedAtLeast(job), static_cast<int>(fits));
 }
 
+// It said so in the same event.
+bool ElasticInvariants::GivesWay(const Job& job) {
+  return !job.events.empty() && absl::StrContains(job.events.back().text(),
+                                                  "gives its workers to job");
+}
+
 bool ElasticInvariants::CouldNarrow(const Job& job, int idle) {
   return job.spec.has_elastic() && RecoveryInvariants::Missing(job) > 0 &&
          HeldSeats(*job.run) + idle >= AskedAtLeast(job);
@@ -138,7 +144,7 @@ void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
       run->ranks.begin(), run->ranks.end(), [&](const RankSeat& seat) {
         return seat.taken() && cluster.workers().Find(seat.worker)->leaving;
       });
-  const bool asked = drains_ || leaves || (*job)->moves() ||
+  const bool asked = drains_ || leaves || GivesWay(**job) || (*job)->moves() ||
                      (*job)->ends_once_saved() ||
                      save.has_commits();  // by who had been asked before
   EXPECT_TRUE(asked || CouldNarrow(**job, IdleInTheEvent(cluster)))

@@ -67,6 +67,7 @@ class ElasticInvariants {
   static bool CouldNarrow(const Job& job, int idle);
 
  private:
+  static bool GivesWay(const Job& job);
   // A job that waits in its places: who has which, by rank.
   struct Waiting {
     std::shared_ptr<const HandOut> handed;

@@ -1,0 +1,74 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/cluster/policy/who_gives_way.h"
+#include "scheduler/cluster/run_control.h"
+
+namespace troupe {
+
+// The part of RunControl in which a job gives its workers to others: as one
+// that goes on with fewer does, it is saved and queued (run_elastic.cc).
+
+bool RunControl::LosesNothing(const Job& job, absl::Time now) const {
+  return !CopiesToSave(job).has_value() ||
+         (MayMove(job) && !IsPaused(job, now));
+}
+
+std::string RunControl::WhyItKeepsItsWorkers(const Job& job) const {
+  const absl::optional<Recovery> newest = CopiesToSave(job);
+  if (!newest.has_value() || job.spec.checkpoint().has_directory()) return "";
+  return absl::StrCat(
+      "; it keeps its workers meanwhile, for without a checkpoint.directory "
+      "its "
+      "copies of step ",
+      newest->state().step(), " cannot be saved");
+}
+
+WaitingJob RunControl::AsWaiting(const Job& job, absl::Time now) const {
+  const Run& run = *job.run;
+  WaitingJob waits = {
+      .job = job.id,
+      .ranks = static_cast<int>(run.ranks.size()),
+      .prediction = &run.handed->plan->prediction(),
+      .has_waited = now - run.let_go >= limits_.give_way_after,
+      .loses_nothing = LosesNothing(job, now),
+  };
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    const RankSeat& seat = run.ranks[r];
+    if (seat.taken()) {
+      waits.holds.push_back(workers_.Find(seat.worker));
+    } else {
+      waits.vacant.push_back(
+          {.rank = static_cast<int>(r), .lost = seat.machine});
+    }
+  }
+  return waits;
+}
+
+bool RunControl::GiveWay(const absl::optional<NextInQueue>& next,
+                         absl::Time now, Actions& actions) {
+  if (draining_) return false;
+  Contest contest = {.waiting = {},
+                     .next = next,
+                     .idle = workers_.Idle(),
+                     .alive = workers_.alive_count()};
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->run == nullptr || !job->run->between_attempts()) continue;
+    // The workers of one that is being saved will be idle soon.
+    if (job->run->is<phase::SavingCopies>()) return false;
+    if (!job->run->awaits()) contest.waiting.push_back(AsWaiting(*job, now));
+  }
+  const absl::optional<GivesWay> way = WhoGivesWay(contest);
+  if (!way.has_value()) return false;
+  Job& job = *jobs_.Find(way->job);
+  jobs_.AddEvent(
+      job,
+      absl::StrCat("gives its workers to job ", way->to.value(),
+                   ", for it has waited ",
+                   absl::FormatDuration(limits_.give_way_after), " for others"),
+      now, actions);
+  Narrow(job, now, actions);
+  return job.status.state() == QUEUED;
+}
+
+}  // namespace troupe

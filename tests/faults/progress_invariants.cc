@@ -1,0 +1,109 @@
+#include "tests/faults/progress_invariants.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "scheduler/cluster/choose_recovery.h"
+#include "tests/faults/elastic_invariants.h"
+#include "tests/faults/recovery_invariants.h"
+
+namespace troupe {
+namespace {
+
+// With limits as cluster_simulation.cc has them: until a job gives way, saves
+// its copies and is planned anew, while disks are full now and then.
+constexpr absl::Duration kStuckMax = absl::Seconds(90);
+
+int Ranks(const Job& job) { return static_cast<int>(job.run->ranks.size()); }
+
+int Held(const Job& job) {
+  return Ranks(job) - RecoveryInvariants::Missing(job);
+}
+
+bool LosesNothing(const Job& job, absl::Time now) {
+  KeptByRank kept;
+  for (const RankSeat& seat : job.run->ranks) kept.push_back(seat.kept);
+  const auto newest = ChooseRecovery(*job.run->handed->plan, kept);
+  const bool all_saved = !newest.has_value() ||
+                         newest->state().step() <=
+                             std::max<int64_t>(0, NewestCheckpoint(job.status));
+  return all_saved ||
+         (job.spec.checkpoint().has_directory() && now >= job.moves_after);
+}
+
+// The queued job that is to start before all others; null: none could.
+const Job* FirstInQueue(const Cluster& cluster) {
+  for (const JobId id : cluster.jobs().queue()) {
+    const Job& job = *cluster.jobs().Find(id);
+    const int least = job.spec.has_elastic()
+                          ? std::max(1, job.spec.elastic().min_workers())
+                          : job.ranks_needed;
+    if (least <= cluster.workers().alive_count() &&
+        cluster.jobs().SavesInPlaceOf(job) == nullptr) {
+      return &job;
+    }
+  }
+  return nullptr;
+}
+
+bool IsSomethingUnderWay(const Cluster& cluster) {
+  for (const auto& [id, job] : cluster.jobs().all()) {
+    if (job->ended() && job->run == nullptr) continue;
+    const JobPhase phase = job->status.phase();
+    if (phase != PHASE_QUEUED && phase != PHASE_AWAIT_PLACES) return true;
+  }
+  const auto& workers = cluster.workers().all();
+  return std::any_of(workers.begin(), workers.end(), [](const auto& worker) {
+    return worker.second.status.text() != 0;
+  });
+}
+
+}  // namespace
+
+bool ProgressInvariants::IsStuck(const Cluster& cluster, absl::Time now) {
+  if (IsSomethingUnderWay(cluster)) return false;
+  const int idle = cluster.workers().idle_count();
+  std::vector<const Job*> waiting;
+  for (const auto& [id, job] : cluster.jobs().all()) {
+    if (job->run != nullptr) waiting.push_back(job.get());
+  }
+  for (const Job* helped : waiting) {
+    int free = idle;
+    for (const Job* other : waiting) {
+      if (other != helped && LosesNothing(*other, now)) free += Held(*other);
+    }
+    if (RecoveryInvariants::Missing(*helped) <= free) return true;
+  }
+  const Job* const first = FirstInQueue(cluster);
+  // It was asked, and these workers will not do.
+  if (first == nullptr || first->too_small_at == cluster.workers().changes()) {
+    return false;
+  }
+  int free = idle;
+  for (const Job* other : waiting) {
+    const bool holds_back = other->id < first->id &&
+                            Ranks(*other) <= cluster.workers().alive_count();
+    if (!holds_back && LosesNothing(*other, now)) free += Held(*other);
+  }
+  return ElasticInvariants::LeastRanks(*first) <= free;
+}
+
+void ProgressInvariants::Check(const Cluster& cluster, absl::Time now) {
+  if (!IsStuck(cluster, now)) {
+    since_ = absl::InfiniteFuture();
+    return;
+  }
+  since_ = std::min(since_, now);
+  if (now - since_ <= kStuckMax) return;
+  std::string jobs;
+  for (const auto& [id, job] : cluster.jobs().all()) {
+    if (job->ended()) continue;
+    absl::StrAppend(&jobs, "\njob ", id.value(), ": ", job->status.reason());
+  }
+  ADD_FAILURE() << "for " << absl::FormatDuration(now - since_)
+                << " no job has made progress, and some could:" << jobs;
+}
+
+}  // namespace troupe

@@ -1,0 +1,144 @@
+// Jobs that wait for each other's workers (policy/who_gives_way.h).
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/recovery_harness.h"
+
+namespace troupe {
+namespace {
+
+JobSpec SpecIn(const std::string& directory) {
+  JobSpec spec = RecoveringSpec(2);
+  spec.mutable_checkpoint()->set_directory(directory);
+  if (directory.empty()) spec.clear_checkpoint();
+  return spec;
+}
+
+// Two jobs on two of four workers each. One worker of each is lost, and the
+// other keeps copies of step 2.
+struct TwoJobs : RecoveryHarness {
+  TwoJobs(const std::string& directory_a, const std::string& directory_b)
+      : w(JoinMany(4)) {
+    a = Submit(SpecIn(directory_a));
+    AllReady(a, {w[0], w[1]}, 1);
+    b = Submit(SpecIn(directory_b));
+    AllReady(b, {w[2], w[3]}, 1);
+    for (const int64_t step : {1, 2}) {
+      AllStep(a, {w[0], w[1]}, step);
+      AllStep(b, {w[2], w[3]}, step);
+    }
+    Disconnect(w[1], "connection closed");
+    Disconnect(w[3], "connection closed");
+    EndsKeeping(a, 0, w[0], {2});
+    EndsKeeping(b, 0, w[2], {2});
+    CHECK_EQ(status(a).phase(), PHASE_AWAIT_PLACES);
+    CHECK_EQ(status(b).phase(), PHASE_AWAIT_PLACES);
+  }
+  void WaitLongEnough() { Pass(absl::Seconds(35), {w[0], w[2]}); }
+  bool Says(JobId id, const std::string& text) const {
+    const auto& events = job(id).events;
+    return std::any_of(events.begin(), events.end(), [&](const JobEvent& e) {
+      return absl::StrContains(e.text(), text);
+    });
+  }
+
+  std::vector<WorkerId> w;
+  JobId a, b;
+};
+
+TEST(GiveWay, TheYoungerJobIsSavedAndTheOlderOneGoesOn) {
+  TwoJobs h("/a", "/b");
+  h.Pass(absl::Seconds(5), {h.w[0], h.w[2]});
+  EXPECT_TRUE(h.Asked(h.w[2]).empty()) << "their workers may be back soon";
+  h.WaitLongEnough();
+  ASSERT_EQ(h.Asked(h.w[2]).size(), 1) << h.status(h.b).reason();
+  EXPECT_TRUE(h.Asked(h.w[0]).empty());
+  EXPECT_EQ(h.Asked(h.w[2])[0].state().step(), 2);
+  EXPECT_TRUE(h.Says(h.b, "gives its workers to job 1"));
+  h.Saved(h.w[2]);  // its copies
+  h.Saved(h.w[2]);  // the checkpoint
+  EXPECT_EQ(h.status(h.b).state(), QUEUED);
+  EXPECT_EQ(h.Begun(h.w[2]).ref().job(), h.a.value());
+  EXPECT_EQ(h.Begun(h.w[2]).recovery().state().step(), 2);
+  h.AllReady(h.a, {h.w[0], h.w[2]}, 3);
+  // When there are workers again, the other one goes on, too.
+  const WorkerId w4 = h.Join("w4");
+  const WorkerId w5 = h.Join("w5");
+  EXPECT_EQ(h.Begun(w4).ref().job(), h.b.value());
+  EXPECT_EQ(h.Begun(w4).resume(), "/c/copies");
+  h.AllReady(h.b, {w4, w5}, 3);
+}
+
+TEST(GiveWay, AWorkerThatComesInTimeTakesThePlace) {
+  TwoJobs h("/a", "/b");
+  h.WaitLongEnough();
+  ASSERT_EQ(h.Asked(h.w[2]).size(), 1);
+  const WorkerId w4 = h.Join("w4");
+  EXPECT_EQ(h.Begun(w4).ref().job(), h.a.value());
+  const WorkerId w5 = h.Join("w5");
+  EXPECT_EQ(h.Begun(w5).ref().job(), h.b.value());
+  EXPECT_EQ(h.Begun(w5).recovery().state().step(), 2);
+}
+
+TEST(GiveWay, TheOlderOneWhereTheYoungerCannotBeSaved) {
+  TwoJobs h("/a", "");
+  h.WaitLongEnough();
+  EXPECT_TRUE(h.Asked(h.w[2]).empty());
+  ASSERT_EQ(h.Asked(h.w[0]).size(), 1);
+  h.Saved(h.w[0]);
+  h.Saved(h.w[0]);
+  EXPECT_EQ(h.status(h.a).state(), QUEUED);
+  EXPECT_EQ(h.Begun(h.w[0]).ref().job(), h.b.value());
+}
+
+TEST(GiveWay, NeitherWhereBothWouldLoseTheirCopiesAndTheySaySo) {
+  TwoJobs h("", "");
+  h.WaitLongEnough();
+  for (const JobId id : {h.a, h.b}) {
+    EXPECT_EQ(h.status(id).state(), RECOVERING);
+    EXPECT_TRUE(absl::StrContains(
+        h.status(id).reason(),
+        "; it keeps its workers meanwhile, for without a checkpoint.directory "
+        "its copies of step 2 cannot be saved"))
+        << h.status(id).reason();
+  }
+}
+
+TEST(GiveWay, WhereTheDiskDoesNotTakeTheCopiesTheOtherOneIsSaved) {
+  TwoJobs h("/a", "/b");
+  h.WaitLongEnough();
+  ASSERT_EQ(h.Asked(h.w[2]).size(), 1);
+  h.Saved(h.w[2], "/b: no space left on device");
+  EXPECT_EQ(h.status(h.b).phase(), PHASE_AWAIT_PLACES);
+  h.Pass(absl::Seconds(5), {h.w[0], h.w[2]});
+  ASSERT_EQ(h.Asked(h.w[0]).size(), 1) << h.status(h.a).reason();
+  h.Saved(h.w[0]);
+  h.Saved(h.w[0]);
+  EXPECT_EQ(h.Begun(h.w[0]).ref().job(), h.b.value());
+}
+
+TEST(GiveWay, AJobThatTooFewAreLeftForLetsAQueuedOneRun) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  JobSpec spec = RecoveringSpec(3);
+  const JobId large = h.Submit(spec);
+  h.AllReady(large, w, 1);
+  h.AllStep(large, w, 1);
+  h.Disconnect(w[2], "connection closed");
+  for (const int rank : {0, 1}) h.EndsKeeping(large, rank, w[rank], {1});
+  const JobId small = h.Submit(SpecIn("/small"));
+  EXPECT_EQ(h.status(small).state(), QUEUED);
+  h.Pass(absl::Seconds(35), {w[0], w[1]});
+  ASSERT_EQ(h.Asked(w[0]).size(), 1) << h.status(large).reason();
+  h.Saved(w[0]);
+  h.Saved(w[1]);
+  h.Saved(h.Asked(w[0]).back().has_commits() ? w[0] : w[1]);
+  EXPECT_EQ(h.status(large).state(), QUEUED) << h.status(large).reason();
+  EXPECT_EQ(h.status(small).state(), STARTING) << h.status(small).reason();
+}
+
+}  // namespace
+}  // namespace troupe
