@@ -249,7 +249,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
     const int number = GroupNumber(plan.mesh(), group, place.rank);
     ASSIGN_OR_RETURN(
         communicators[g],
-        CreateCommunicator(CarrierOf(group, number).backend(), seat));
+        CreateCommunicator(CarrierOf(group, number), seat));
   }
   return communicators;
 }

@@ -16,6 +16,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
+#include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/planner.h"
 #include "storage/engine/make_engine.h"
 #include "storage/tier/allocator.h"
@@ -116,8 +117,9 @@ class Rank final : public RankListener {
                 ? options.new_io(rank)
                 : MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()),
         resources_{*device_, arenas_, *io_, clock_},
+        plan_(Assigned(plan)),
         loop_(
-            {.plan = Assigned(plan),
+            {.plan = plan_,
              .resume = options.resume,
              .trace_every = options.trace_every,
              .checkpoint_token = "test",
@@ -135,6 +137,7 @@ class Rank final : public RankListener {
   void Run(const std::vector<TrainLoop*>& loops) {
     loops_ = loops;
     status = loop_.Run();
+    if (options_.on_ended) options_.on_ended(rank_, loop_.kept(), *plan_);
     // One that was asked to stop has left its shard before.
     if (status.ok() || loop_.stopped()) return;
     board_.Fail();
@@ -190,10 +193,13 @@ class Rank final : public RankListener {
           .timeout = absl::Seconds(20),
           .device = device_.get(),
           .watch = watch};
-      ASSIGN_OR_RETURN(communicators[g],
-                       options_.create
-                           ? options_.create(seat)
-                           : CreateCommunicator(options_.backend, seat));
+      Group::Carrier carrier =
+          CarrierOf(group, GroupNumber(plan.mesh(), group, rank));
+      const bool creates = options_.create && MovesDeviceMemory(carrier);
+      carrier.set_backend(options_.backend);
+      ASSIGN_OR_RETURN(
+          communicators[g],
+          creates ? options_.create(seat) : CreateCommunicator(carrier, seat));
       connected_.push_back(communicators[g].get());
     }
     return communicators;
@@ -249,6 +255,7 @@ class Rank final : public RankListener {
   const TierArenas arenas_;
   const std::unique_ptr<IoEngine> io_;
   const RankResources resources_;
+  const std::shared_ptr<const Plan> plan_;
   TrainLoop loop_;
   std::vector<TrainLoop*> loops_;
   std::vector<const Communicator*> connected_;  // the loop's, while it runs
@@ -268,6 +275,14 @@ std::vector<WorkerDescription> Workers(int count) {
   return workers;
 }
 
+// As for ranks on GPUs that share one.
+void StageThroughHost(int ranks, Plan& plan) {
+  std::vector<WorkerDescription> workers = Workers(ranks);
+  for (WorkerDescription& worker : workers) worker.mutable_gpu();
+  for (Group& group : *plan.mutable_groups()) group.clear_carriers();
+  ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
+}
+
 }  // namespace
 
 absl::Status TrainingRun::status() const {
@@ -284,6 +299,9 @@ absl::StatusOr<Plan> CompileForThreads(const JobSpec& job, int ranks) {
 TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
   absl::StatusOr<Plan> plan = CompileForThreads(job, options.ranks);
   CHECK(plan.ok()) << plan.status().ToString();
+  if (options.new_device && !options.new_device()->has_host_memory()) {
+    StageThroughHost(options.ranks, *plan);
+  }
   if (options.change_plan) options.change_plan(*plan);
   ShardBoard board(options.ranks);
   InMemoryStore store;

@@ -43,7 +43,8 @@ struct TrainOptions {
   bool checks_data = false;  // rank 0, its checksum
   int64_t trace_every = 1;   // as TrainLoopOptions
   absl::optional<bool> reads_late;
-  // Makes each rank's device; empty: a CPU of one thread.
+  // Makes each rank's device; empty: a CPU of one thread. Where its memory is
+  // not the host's, groups are carried as between GPUs that share one.
   std::function<std::unique_ptr<Device>()> new_device;
   // Makes each rank's disk; empty: a thread pool's.
   std::function<std::unique_ptr<IoEngine>(int rank)> new_io;
@@ -66,6 +67,10 @@ struct TrainOptions {
   std::function<void(int rank, int64_t step,
                      const std::vector<TrainLoop*>& loops)>
       on_await;
+  // Called with what each rank keeps when it has ended, on its thread, and the
+  // plan that it had.
+  std::function<void(int rank, const KeptMemory& kept, const Plan& plan)>
+      on_ended;
 };
 
 // By rank, all of it.

@@ -3,6 +3,7 @@
 // run late (split_memory_device.h), every number is that of the plain CPU, bit
 // for bit. What holds there holds on a GPU but for the arithmetic of its
 // kernels.
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -10,6 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/plan/at_rest.h"
+#include "proto/plan/copies.h"
+#include "proto/plan/find_program.h"
+#include "proto/plan/precision.h"
 #include "storage/checkpoint/tensor_reader.h"
 #include "storage/tier/allocator.h"
 #include "tests/equivalence/cluster_of_threads.h"
@@ -45,7 +50,8 @@ void ExpectSameSteps(const TrainingRun& run, const TrainingRun& reference) {
       EXPECT_EQ(got.samples_consumed(), want.samples_consumed());
     }
   }
-  EXPECT_EQ(run.bytes_left, 0u);
+  // What is kept for a recovery, if anything is.
+  EXPECT_EQ(run.bytes_left, reference.bytes_left);
 }
 
 // Architecture, precision, ranks, backend.
@@ -231,6 +237,57 @@ void ExpectSameTensors(const std::string& a, const std::string& b) {
                     .ok());
     EXPECT_EQ(std::memcmp(want.data(), got.data(), 4 * want.size()), 0)
         << tensor.name;
+  }
+}
+
+// A rank's state in a copy, without the gaps between units.
+std::string StateIn(const char* copy, const Plan& plan, int rank) {
+  const Role& role = plan.roles(0);
+  std::string state;
+  for (const Placement& placement : role.placements()) {
+    state.append(copy + CopyOffsetOfUnit(plan, role, placement.unit()),
+                 RangeAtRest(plan, placement, rank).size() * sizeof(float) *
+                     (1 + OptimizerMoments(plan.job().optimizer())));
+  }
+  return state;
+}
+
+// Copies for a recovery lie in the host's memory: they are made of what is on
+// the device, and go from host to host without it.
+TEST(DeviceMemory, CopiesForARecoveryAreTheSame) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_micro_batch_size(4);
+  job.mutable_parallelism()->set_data(2);
+  job.mutable_parallelism()->set_zero(1);
+  job.mutable_recovery()->set_every("1");
+  // By rank, each of the two copies of its own state and of its peer's.
+  using Copies = std::array<std::vector<std::string>, 2>;
+  const auto train = [&job](Copies& copies, TrainOptions options) {
+    options.ranks = 2;
+    options.on_ended = [&copies](int rank, const KeptMemory& kept,
+                                 const Plan& plan) {
+      ASSERT_TRUE(MirrorsOf(*FindProgram(plan.roles(0), Program::KEEP)));
+      for (const char* own : kept.own) {
+        copies[rank].push_back(StateIn(own, plan, rank));
+      }
+      for (const char* of_peer : kept.of_peer) {
+        copies[rank].push_back(StateIn(of_peer, plan, 1 - rank));
+      }
+    };
+    return Train(job, options);
+  };
+  Copies of_host, of_device;
+  const TrainingRun reference = train(of_host, {});
+  const TrainingRun run =
+      train(of_device, {.trace_every = 0, .new_device = NewSplitDevice});
+  ExpectSameSteps(run, reference);
+  for (const int rank : {0, 1}) {
+    ASSERT_EQ(of_device[rank].size(), 4u);
+    EXPECT_EQ(of_device[rank], of_host[rank]) << "rank " << rank;
+    for (const int copy : {0, 1}) {
+      EXPECT_EQ(of_device[rank][2 + copy], of_device[1 - rank][copy])
+          << "what rank " << rank << " holds is what the other has";
+    }
   }
 }
 

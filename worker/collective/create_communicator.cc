@@ -32,6 +32,13 @@ constexpr Backend kBackends[] = {
     {"nccl", CreateNccl, /*fallback=*/nullptr, /*moves_device_memory=*/true},
 };
 
+const Backend* FindBackend(const std::string& name) {
+  for (const Backend& backend : kBackends) {
+    if (name == backend.name) return &backend;
+  }
+  return nullptr;
+}
+
 absl::Status AbortOf(const CommunicatorSeat& seat) {
   return seat.abort == nullptr ? absl::OkStatus() : seat.abort->status();
 }
@@ -63,20 +70,32 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
   CHECK(seat.store != nullptr && seat.rank >= 0 &&
         seat.rank < static_cast<int>(seat.group.ranks.size()))
       << "seat " << seat.rank << " of group " << seat.group.name;
-  for (const Backend& row : kBackends) {
-    if (backend != row.name) continue;
-    auto communicator = Create(row, seat);
-    if (!absl::IsFailedPrecondition(communicator.status()) ||
-        row.fallback == nullptr) {
-      return communicator;
-    }
-    LogWarning(absl::StrCat(communicator.status().message(), "; it uses ",
-                            row.fallback, " instead"));
-    return CreateCommunicator(row.fallback, seat);
+  const Backend* const found = FindBackend(backend);
+  if (found == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "communicator backend ", backend, " is unknown; there are ",
+        absl::StrJoin(CommunicatorBackends(), ", ")));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("communicator backend ", backend, " is unknown; there are ",
-                   absl::StrJoin(CommunicatorBackends(), ", ")));
+  auto communicator = Create(*found, seat);
+  if (!absl::IsFailedPrecondition(communicator.status()) ||
+      found->fallback == nullptr) {
+    return communicator;
+  }
+  LogWarning(absl::StrCat(communicator.status().message(), "; it uses ",
+                          found->fallback, " instead"));
+  return CreateCommunicator(std::string(found->fallback), seat);
+}
+
+bool MovesDeviceMemory(const Group::Carrier& carrier) {
+  const Backend* const backend = FindBackend(carrier.backend());
+  return carrier.staged() ||
+         (backend != nullptr && backend->moves_device_memory);
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
+    const Group::Carrier& carrier, CommunicatorSeat seat) {
+  if (!MovesDeviceMemory(carrier)) seat.device = nullptr;
+  return CreateCommunicator(carrier.backend(), seat);
 }
 
 }  // namespace troupe

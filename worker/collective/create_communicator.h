@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/plan.pb.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/communicator_seat.h"
 
@@ -27,6 +28,16 @@ std::vector<std::string> CommunicatorBackends();
 // that cannot be bound.
 absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
     const std::string& backend, const CommunicatorSeat& seat);
+
+// Whether what such a carrier moves lies in the memory of the ranks' devices,
+// where those have their own: it is staged, or its backend reaches that. Else
+// it lies in the host's memory, as copies of the ranks' states do.
+bool MovesDeviceMemory(const Group::Carrier& carrier);
+
+// The same as a plan says. REQUIRES the rank's device in the seat, which is
+// left out where the carrier moves the host's memory.
+absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
+    const Group::Carrier& carrier, CommunicatorSeat seat);
 
 }  // namespace troupe
 

@@ -80,7 +80,7 @@ absl::Status TextRanks::JoinGroups() {
     const Group::Carrier& carrier =
         CarrierOf(group, GroupNumber(mesh, group, options_.rank));
     ASSIGN_OR_RETURN(auto communicator,
-                     CreateCommunicator(carrier.backend(), seat));
+                     CreateCommunicator(carrier, seat));
     if (all_ == nullptr) {
       all_ = std::move(communicator);
     } else {

@@ -219,7 +219,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
     const Group::Carrier& carrier =
         CarrierOf(group, GroupNumber(plan.mesh(), group, rank));
     ASSIGN_OR_RETURN(communicators[g],
-                     CreateCommunicator(carrier.backend(), seat));
+                     CreateCommunicator(carrier, seat));
   }
   return communicators;
 }
