@@ -19,6 +19,7 @@
 #include "worker/service/daemon.h"
 #include "worker/service/describe.h"
 #include "worker/service/open_device.h"
+#include "worker/service/own_address.h"
 #include "worker/service/signal_watch.h"
 
 namespace troupe {
@@ -39,6 +40,7 @@ void LogReach(const WorkerOptions& options, const Roots& roots) {
 absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
   ASSIGN_OR_RETURN(WorkerOptions options, ResolveOptions(flags));
   // Before seconds are spent on the device.
+  RETURN_IF_ERROR(CheckOwnAddress(options.address));
   RETURN_IF_ERROR(CheckTrust(options.trust, PeerRole::kWorker,
                              options.scheduler, absl::Now()));
   ASSIGN_OR_RETURN(const std::unique_ptr<Roots> roots,

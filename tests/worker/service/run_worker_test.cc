@@ -86,6 +86,11 @@ TEST(RunWorker, ARefusalIsAFailure) {
 TEST(RunWorker, BadFlagsAreAFailure) {
   EXPECT_EQ(RunWorker({.device = "abacus"}), 1);
   EXPECT_EQ(RunWorker({.log_file = "/proc/no/such/log"}), 1);
+  // Set aside for documents (RFC 5737): no host has it.
+  EXPECT_EQ(RunWorker({.scheduler = "127.0.0.1:1",
+                       .trust = {.insecure = 1},
+                       .address = "192.0.2.7"}),
+            1);
   EXPECT_EQ(RunCalibrate({.worker = {.threads = -1}}), 1);
 }
 
