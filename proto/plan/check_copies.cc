@@ -37,10 +37,10 @@ class Copies {
     }
     if (mirrored_ == (mirrors ? 1 : 0)) return absl::OkStatus();
     return ProgramFault(
-        place_,
-        absl::StrCat("hands its copy on ", mirrored_, " times, and ",
-                     mirrors ? "some rank's state is held by no other"
-                             : "every rank's state is held by another"));
+        place_, absl::StrCat("hands its copy on ", mirrored_, " times, and ",
+                             mirrors ? "some rank's state is held by no other, "
+                                       "or other ranks hand theirs on"
+                                     : "no other rank hands its copy on"));
   }
 
  private:
@@ -120,7 +120,8 @@ class Copies {
 
 absl::Status CheckCopies(const Plan& plan) {
   const bool wanted = KeepsCopies(plan.job(), plan.mesh());
-  const bool mirrors = wanted && NeedsMirrors(plan);
+  // Where it is not needed, it may be wanted for the loss of a host.
+  const bool mirrors = wanted && (NeedsMirrors(plan) || KeepsMirrors(plan));
   for (const Role& role : plan.roles()) {
     const Program* const program = FindProgram(role, Program::KEEP);
     if (wanted != (program != nullptr)) {

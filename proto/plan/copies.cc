@@ -6,6 +6,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
@@ -17,17 +18,16 @@ namespace {
 constexpr int64_t kBytesOfF32 = 4;
 constexpr int64_t kLine = 64;
 
-// The rank so many places further on the axis around which copies go; half of
-// them, and from there the rest.
+// The rank that is reached by half of the way around, or by the rest of it.
 int Around(const Mesh& mesh, int rank, bool back) {
-  for (const Axis& axis : mesh.axes()) {
-    if (axis.size() == 1) continue;
-    const int half = axis.size() / 2;
-    return RankBefore(mesh, axis.name(), rank,
-                      back ? half : axis.size() - half);
-  }
-  CHECK(false) << "a rank alone has no other to hold its copy";
-  return rank;
+  const int ranks = MeshSize(mesh);
+  CHECK_GT(ranks, 1) << "a rank alone has no other to hold its copy";
+  const int pipeline = AxisSize(mesh, "pipeline");
+  const int places = pipeline > 1 ? pipeline : ranks;
+  const int half = places / 2;
+  const int further = back ? places - half : half;
+  return pipeline > 1 ? RankBefore(mesh, "pipeline", rank, pipeline - further)
+                      : (rank + further) % ranks;
 }
 
 }  // namespace
@@ -89,6 +89,14 @@ bool MirrorsOf(const Program& keep) {
                      [](const Instruction& instruction) {
                        return instruction.kind() == Instruction::MIRROR;
                      });
+}
+
+bool KeepsMirrors(const Plan& plan) {
+  return std::any_of(
+      plan.roles().begin(), plan.roles().end(), [](const Role& role) {
+        const Program* const keep = FindProgram(role, Program::KEEP);
+        return keep != nullptr && MirrorsOf(*keep);
+      });
 }
 
 int64_t CopyBytesOfUnit(const Plan& plan, const Placement& placement) {

@@ -1,9 +1,9 @@
 // Copies of the ranks' states in the memory of workers, from which a job goes
 // on when one of them is lost (docs/recovery.md). A rank copies its own state
 // now and then into its host's memory (KEEP), so that all can go back to the
-// end of one step; and where nobody else holds the same, it hands the copy to
-// another rank (MIRROR), far away on the mesh, so that it is seldom on the same
-// host.
+// end of one step; and where nobody else holds the same, or only ranks of its
+// host do (copy_losses.h), it hands the copy to another rank (MIRROR), far away
+// on the mesh, so that it is seldom on the same host.
 #ifndef TROUPE_PROTO_PLAN_COPIES_H_
 #define TROUPE_PROTO_PLAN_COPIES_H_
 
@@ -23,7 +23,10 @@ int CopiesGroup(const Plan& plan);
 bool KeepsCopies(const JobSpec& job, const Mesh& mesh);
 
 // Who holds the rank's copy, and whose it holds beside its own: half the way
-// around the first axis that has several places. REQUIRE several ranks.
+// around the pipeline, whose ranks of one place have one program; without one,
+// half of all ranks away. Neighbours share a host, so that this is another host
+// wherever one has no more than half of all ranks, but for pipelines of an odd
+// number of ranks on two hosts. REQUIRE several ranks.
 int MirrorOf(const Mesh& mesh, int rank);
 int MirroredBy(const Mesh& mesh, int rank);
 
@@ -31,12 +34,14 @@ int MirroredBy(const Mesh& mesh, int rank);
 // the rank's role.
 std::vector<int> RanksAlike(const Plan& plan, int rank);
 
-// Whether some rank's state is held by no other: then all have a MIRROR.
+// Whether some rank's state is held by no other: then all have a MIRROR; else
+// they may have one (copy_losses.h).
 // REQUIRES every role's placements.
 bool NeedsMirrors(const Plan& plan);
 
-// Whether a KEEP program hands its copy on.
+// Whether a KEEP program hands its copy on, and whether the plan's do.
 bool MirrorsOf(const Program& keep);
+bool KeepsMirrors(const Plan& plan);
 
 // Of a STATE_COPY: its bytes for a unit that the role holds, f32 of parameters
 // and moments behind one another, in whole cache lines; where a unit's begin;

@@ -25,16 +25,23 @@ absl::optional<Handover> HandoverTo(const Plan& plan, const KeptByRank& kept,
                                     int64_t step, int rank) {
   Handover handover;
   handover.set_to(rank);
-  for (const int other : RanksAlike(plan, rank)) {
+  const std::vector<int> alike = RanksAlike(plan, rank);
+  for (const int other : alike) {
     if (Find(kept[other], step, /*peer=*/false) == nullptr) continue;
     handover.set_from(other);
     return handover;
   }
-  const int mirror = MirrorOf(plan.mesh(), rank);
-  if (Find(kept[mirror], step, /*peer=*/true) == nullptr) return absl::nullopt;
-  handover.set_from(mirror);
-  handover.set_peer(true);
-  return handover;
+  // Its own mirror, or that of a rank that holds the same.
+  std::vector<int> mirrored = {rank};
+  mirrored.insert(mirrored.end(), alike.begin(), alike.end());
+  for (const int other : mirrored) {
+    const int mirror = MirrorOf(plan.mesh(), other);
+    if (Find(kept[mirror], step, /*peer=*/true) == nullptr) continue;
+    handover.set_from(mirror);
+    handover.set_peer(true);
+    return handover;
+  }
+  return absl::nullopt;
 }
 
 absl::optional<Recovery> RecoveryAt(const Plan& plan, const KeptByRank& kept,

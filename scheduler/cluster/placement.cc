@@ -121,11 +121,21 @@ std::vector<const Worker*> WorkersByHost::Place(int count) const {
     placed.assign(tightest->begin(), tightest->begin() + count);
     return placed;
   }
-  for (const size_t host : by_size_) {
-    for (const Worker* worker : by_name_[host]) {
-      if (static_cast<int>(placed.size()) == count) return placed;
-      placed.push_back(worker);
-    }
+  size_t hosts = 0;
+  for (int room = 0; room < count; ++hosts) {
+    room += static_cast<int>(by_name_[by_size_[hosts]].size());
+  }
+  // As evenly as their sizes allow: the smallest first.
+  std::vector<int> shares(hosts);
+  int left = count;
+  for (size_t i = hosts; i-- > 0;) {
+    shares[i] = std::min(static_cast<int>(by_name_[by_size_[i]].size()),
+                         left / static_cast<int>(i + 1));
+    left -= shares[i];
+  }
+  for (size_t i = 0; i < hosts; ++i) {
+    const Host& host = by_name_[by_size_[i]];
+    placed.insert(placed.end(), host.begin(), host.begin() + shares[i]);
   }
   return placed;
 }

@@ -1,7 +1,10 @@
 // Which workers take a job's ranks. All on one host where one has room enough
 // (the fullest such host, so that large gaps stay whole), otherwise on as few
-// hosts as possible, largest first. Ranks of one host are neighbours and follow
-// the workers' names, worker-2 before worker-10, so that people recognise them.
+// hosts as possible, largest first, and as evenly as these allow: so that the
+// neighbours of a group are on one host, and no host has so many of all ranks
+// that their copies find no place on others (proto/plan/copies.h). Ranks of one
+// host are neighbours and follow the workers' names, worker-2 before worker-10,
+// so that people recognise them.
 #ifndef TROUPE_SCHEDULER_CLUSTER_PLACEMENT_H_
 #define TROUPE_SCHEDULER_CLUSTER_PLACEMENT_H_
 

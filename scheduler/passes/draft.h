@@ -24,6 +24,8 @@ struct Draft {
   ComputeOrder compute_order;
   // The contiguous units of each stage, ascending.
   std::vector<std::vector<int>> stage_units;
+  // Of each rank's worker; none: they are not known.
+  std::vector<std::string> hosts;
   // Where parameters rest in slices, by role: the gathers of whole units run as
   // far ahead of their use as those, and gradients of such, have places within
   // so many bytes; while they are used only, where they never have. nullopt,

@@ -1,6 +1,8 @@
 #include "scheduler/passes/keep_copies.h"
 
+#include "absl/strings/str_cat.h"
 #include "proto/plan/copies.h"
+#include "proto/plan/copy_losses.h"
 #include "scheduler/passes/lanes.h"
 
 namespace troupe {
@@ -8,7 +10,10 @@ namespace troupe {
 void KeepCopies(Draft& draft) {
   Plan& plan = draft.plan;
   if (!KeepsCopies(plan.job(), plan.mesh())) return;
-  const bool mirrors = NeedsMirrors(plan);
+  const bool mirrors = WantsMirrors(plan, draft.hosts);
+  plan.mutable_groups(CopiesGroup(plan))
+      ->set_purpose(absl::StrCat("go on after ",
+                                 LossesOutlived(plan, draft.hosts, mirrors)));
   for (Role& role : *plan.mutable_roles()) {
     Program& program = *role.add_programs();
     program.set_kind(Program::KEEP);

@@ -134,8 +134,7 @@ void AddWorld(Plan& plan, Groups& groups) {
 // Of its own, as what it moves lies in the host's memory.
 void AddCopies(Plan& plan, Groups& groups) {
   if (!KeepsCopies(plan.job(), plan.mesh())) return;
-  groups.Add(kCopiesGroup, AllRanks(plan),
-             "copies of states, for who recovers the job");
+  groups.Add(kCopiesGroup, AllRanks(plan), "go on after the loss of a worker");
 }
 
 }  // namespace

@@ -91,12 +91,22 @@ class Builder {
   absl::StatusOr<Draft> Programs(const JobSpec& resolved) const {
     RETURN_IF_ERROR(Ask(may_go_on_));
     ASSIGN_OR_RETURN(Draft draft, StartDraft(resolved));
+    draft.hosts = HostsOf(draft.plan.mesh());
     for (const Pass& pass : ProgramPasses()) {
       RETURN_IF_ERROR(Ask(may_go_on_));
       pass.run(draft);
     }
     RETURN_IF_ERROR(Ask(may_go_on_));
     return draft;
+  }
+  // Nothing where some worker does not say its own.
+  std::vector<std::string> HostsOf(const Mesh& mesh) const {
+    std::vector<std::string> hosts;
+    for (size_t rank = 0; rank < static_cast<size_t>(MeshSize(mesh)); ++rank) {
+      if (rank >= workers_.size() || workers_[rank].host().empty()) return {};
+      hosts.push_back(workers_[rank].host());
+    }
+    return hosts;
   }
   absl::StatusOr<Plan> Checked(Plan plan) const {
     RETURN_IF_ERROR(Ask(may_go_on_));

@@ -170,10 +170,12 @@ std::optional<int64_t> RecoveryInvariants::NewestWhole(
   };
   const auto whole = [&](int rank, int64_t step) {
     if (has(rank, step, false)) return true;
+    if (ranks > 1 && has(MirrorOf(plan.mesh(), rank), step, true)) return true;
     for (const int other : RanksAlike(plan, rank)) {
       if (has(other, step, false)) return true;
+      if (has(MirrorOf(plan.mesh(), other), step, true)) return true;
     }
-    return ranks > 1 && has(MirrorOf(plan.mesh(), rank), step, true);
+    return false;
   };
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     int left = 0;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "clients/cli/view/format.h"
 #include "clients/job_file/print_job.h"
+#include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/machine_pace.h"
@@ -165,20 +166,25 @@ std::string MovesText(const Prediction& prediction) {
 }
 
 // What copies for a recovery cost.
-std::string CopiesText(const Prediction& prediction) {
+std::string CopiesText(const Plan& plan) {
+  const Prediction& prediction = plan.prediction();
   if (prediction.keep_every() == 0) return "";
+  const int group = CopiesGroup(plan);
   const double share = prediction.keep_seconds() /
                        (static_cast<double>(prediction.keep_every()) *
                         prediction.step_seconds());
-  return absl::StrCat("  copies of states ",
-                      SecondsText(prediction.keep_seconds()), " every ",
-                      prediction.keep_every() == 1
-                          ? "step"
-                          : absl::StrCat(prediction.keep_every(), " steps"),
-                      ", beside the step time (", PercentText(share), ")\n");
+  return absl::StrCat(
+      "  copies of states ", SecondsText(prediction.keep_seconds()), " every ",
+      prediction.keep_every() == 1
+          ? "step"
+          : absl::StrCat(prediction.keep_every(), " steps"),
+      ", beside the step time (", PercentText(share), ")",
+      group < 0 ? "" : absl::StrCat(", to ", plan.groups(group).purpose()),
+      "\n");
 }
 
-std::string PredictionText(const Prediction& prediction) {
+std::string PredictionText(const Plan& plan) {
+  const Prediction& prediction = plan.prediction();
   int64_t sent_max = 0;
   double compute_max = 0;
   double exposed_max = 0;
@@ -201,7 +207,7 @@ std::string PredictionText(const Prediction& prediction) {
       prediction.gathers().empty()
           ? ""
           : absl::StrCat("  gathers          ", prediction.gathers(), "\n"),
-      CopiesText(prediction), MachineText(prediction), "  limited by       ",
+      CopiesText(plan), MachineText(prediction), "  limited by       ",
       prediction.limited_by(), "\n",
       prediction.chosen_memory().empty()
           ? ""
@@ -288,8 +294,7 @@ std::string PlanText(const Plan& plan) {
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",
       "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",
-      PredictionText(plan.prediction()), "\njob, resolved\n",
-      Indented(JobYaml(plan.job())));
+      PredictionText(plan), "\njob, resolved\n", Indented(JobYaml(plan.job())));
 }
 
 std::string ProgramsText(const Plan& plan) {

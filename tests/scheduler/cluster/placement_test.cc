@@ -50,6 +50,26 @@ TEST_F(PlacementTest, SpreadsOverFewHostsOtherwise) {
   EXPECT_EQ(Place(6).size(), 6u);
 }
 
+TEST_F(PlacementTest, HostsThatAreNeededHaveEvenShares) {
+  for (const char* host : {"a", "b", "c"}) {
+    for (int i = 0; i < 6; ++i) Add(absl::StrCat(host, i), host);
+  }
+  EXPECT_EQ(Place(8), (Names{"a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3"}));
+  EXPECT_EQ(Place(9).at(4), "a4") << "the first has what is left over";
+  EXPECT_EQ(Place(9).at(5), "b0");
+  EXPECT_EQ(Place(12).at(6), "b0");
+  EXPECT_EQ(Place(13).at(5), "b0") << "of three hosts, five, four and four";
+  EXPECT_EQ(Place(13).at(9), "c0");
+  EXPECT_EQ(Place(18).size(), 18u);
+}
+
+TEST_F(PlacementTest, ASmallHostHasWhatItCan) {
+  for (int i = 0; i < 6; ++i) Add(absl::StrCat("big", i), "big");
+  for (int i = 0; i < 2; ++i) Add(absl::StrCat("small", i), "small");
+  EXPECT_EQ(Place(7), (Names{"big0", "big1", "big2", "big3", "big4", "small0",
+                             "small1"}));
+}
+
 TEST(NaturalLess, IsAStrictOrder) {
   const Names names = {"",    "a",  "a0",  "a00",  "a1",  "a01",
                        "a10", "a2", "a2b", "a10b", "b",   "1",
