@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "storage/dataset/sentencepiece/model.h"
 #include "storage/dataset/sentencepiece/piece_trie.h"
 
@@ -29,6 +31,17 @@ class Normalizer {
   // each byte, else they become U+FFFD.
   std::string Normalize(absl::string_view text, Part part) const;
 
+  // The two characters, spaces as they stand in pieces, that meet where a text
+  // is cut before byte `at`. Nothing where the parts, normalized one by one,
+  // may differ from the text that is normalized as one, whatever follows: an
+  // entry of the table reaches over the place, a run of spaces does, or more
+  // must be read to know.
+  struct Seam {
+    std::string before;
+    std::string after;
+  };
+  absl::optional<Seam> SeamAt(absl::string_view text, size_t at) const;
+
  private:
   struct Prefix {
     absl::string_view normalized;
@@ -38,11 +51,17 @@ class Normalizer {
       : model_(&model), user_defined_(&user_defined) {}
   Prefix NormalizePrefix(absl::string_view text) const;
   Prefix LookUp(absl::string_view text) const;
+  // Sets longest_. InvalidArgument where the table's array has no end.
+  absl::Status MeasureTable();
+  bool Joins(absl::string_view text, size_t at) const;
+  std::string NormalizeRange(absl::string_view text, size_t begin,
+                             size_t end) const;
 
   const SentencePieceModel* model_;
   const PieceTrie* user_defined_;
   std::vector<uint32_t> units_;     // a double array, as Darts-clone writes it
   absl::string_view replacements_;  // in the model; each ends in a zero byte
+  size_t longest_ = 4;              // bytes that NormalizePrefix may consume
 };
 
 }  // namespace troupe

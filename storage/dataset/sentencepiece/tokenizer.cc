@@ -1,7 +1,9 @@
 #include "storage/dataset/sentencepiece/tokenizer.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -10,6 +12,7 @@
 #include "proto/base/status.h"
 #include "storage/dataset/sentencepiece/normalizer.h"
 #include "storage/dataset/sentencepiece/segmenter.h"
+#include "storage/dataset/utf8.h"
 
 namespace troupe {
 namespace {
@@ -41,6 +44,8 @@ class SentencePieceTokenizer final : public Tokenizer {
  private:
   absl::Status EncodePart(absl::string_view text, Normalizer::Part part,
                           std::vector<int32_t>& ids) const;
+  void LearnSeams(const SentencePiece& piece);
+  bool MayCut(absl::string_view text, size_t at) const;
 
   const SentencePieceModel model_;
   std::string name_;
@@ -48,6 +53,10 @@ class SentencePieceTokenizer final : public Tokenizer {
   PieceTrie user_defined_;
   std::vector<int32_t> byte_ids_;   // by byte, where it has byte_fallback
   std::vector<std::string> texts_;  // by id: what TokenText gives
+  // Characters that are pieces, and pairs of them, of which the second is a
+  // space or a line's end, that stand side by side in a piece.
+  absl::flat_hash_set<std::string> characters_;
+  absl::flat_hash_set<std::string> joined_;
   std::unique_ptr<Normalizer> normalizer_;
   std::unique_ptr<Segmenter> segmenter_;
 };
@@ -64,6 +73,7 @@ absl::Status SentencePieceTokenizer::Initialize(absl::string_view bytes) {
       text = absl::StrReplaceAll(piece.text, {{kSpaceSymbol, " "}});
     }
     texts_.push_back(std::move(text));
+    LearnSeams(piece);
     if (piece.type == PieceType::kUserDefined) {
       user_defined_.Add(piece.text, id);
     }
@@ -106,11 +116,48 @@ absl::Status SentencePieceTokenizer::EncodePart(
   return absl::OkStatus();
 }
 
-// No piece reaches over a line's end, or, where lines are too long, a word's.
+void SentencePieceTokenizer::LearnSeams(const SentencePiece& piece) {
+  if (piece.type != PieceType::kNormal &&
+      piece.type != PieceType::kUserDefined &&
+      piece.type != PieceType::kUnused) {
+    return;
+  }
+  absl::string_view before;
+  for (absl::string_view rest = piece.text; !rest.empty();) {
+    const absl::string_view character =
+        rest.substr(0, std::max<size_t>(1, CharacterBytes(rest)));
+    rest.remove_prefix(character.size());
+    if (before.empty() && rest.empty()) characters_.emplace(character);
+    if (!before.empty() &&
+        (character == kSpaceSymbol || character == " " || character == "\n")) {
+      joined_.insert(absl::StrCat(before, character));
+    }
+    before = character;
+  }
+}
+
+// Whether the ids of both parts are those of the whole.
+bool SentencePieceTokenizer::MayCut(absl::string_view text, size_t at) const {
+  const absl::optional<Normalizer::Seam> seam = normalizer_->SeamAt(text, at);
+  if (!seam.has_value()) return false;
+  const auto& [before, after] = *seam;
+  if (after != kSpaceSymbol && after != " " && after != "\n") return false;
+  if (joined_.contains(absl::StrCat(before, after))) return false;
+  // A run of unknown characters is one token.
+  return model_.byte_fallback || characters_.contains(before) ||
+         characters_.contains(after);
+}
+
+// Lines' ends, or, where lines are too long, words'. Of each the last few are
+// tried, so that a text without any place does not take for ever.
 size_t SentencePieceTokenizer::CutPoint(absl::string_view text) const {
+  constexpr int kTriesMax = 1000;
   for (const char separator : {'\n', ' '}) {
-    for (size_t at = text.size(); at-- > 1;) {
-      if (text[at] == separator && text[at - 1] != separator) return at;
+    int tries = 0;
+    for (size_t at = text.rfind(separator);
+         at != text.npos && at > 0 && ++tries <= kTriesMax;
+         at = text.rfind(separator, at - 1)) {
+      if (MayCut(text, at)) return at;
     }
   }
   return 0;

@@ -61,6 +61,43 @@ TEST(Normalizer, ADamagedTableIsRefusedAndNeverFollowed) {
   wild.back() = '\0';
   model->precompiled_charsmap = wild;
   Normalized(*model, "\xff\xff any text \x01");
+  // Every byte leads back to the first unit.
+  std::string endless(4 + 4 * 256 + 1, '\0');
+  StoreLittleEndian<uint32_t>(4 * 256, endless.data());
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    StoreLittleEndian<uint32_t>(byte << 10 | byte,
+                                endless.data() + 4 + 4 * byte);
+  }
+  model->precompiled_charsmap = endless;
+  EXPECT_TRUE(Fails(Normalizer::Create(*model, none).status(),
+                    absl::StatusCode::kInvalidArgument,
+                    {"precompiled_charsmap is damaged"}));
+}
+
+TEST(Normalizer, SeamsAreWhereNothingReachesOver) {
+  const PieceTrie none;
+  auto model = ParseSentencePieceModel(SmallModel(
+      {{"model_type", "unigram"}, {"normalization_rule_name", "nfkc"}}));
+  ASSERT_TRUE(model.ok());
+  const auto normalizer = Normalizer::Create(*model, none);
+  ASSERT_TRUE(normalizer.ok());
+  const std::string rest = " and more than the longest entry of any table has";
+  const auto seam = [&](const std::string& before, const std::string& after) {
+    return normalizer->SeamAt(before + after + rest, before.size());
+  };
+  ASSERT_TRUE(seam("one", "\n").has_value());
+  EXPECT_EQ(seam("one", "\n")->before, "e");
+  EXPECT_EQ(seam("one", "\n")->after, "\n");
+  // U+2163 is IV.
+  EXPECT_EQ(seam("\xe2\x85\xa3", " ")->before, "V");
+  EXPECT_EQ(seam("\xe2\x85\xa3", " ")->after, kSpaceSymbol);
+  // A letter and its accent.
+  EXPECT_FALSE(seam("e", "\xcc\x81").has_value());
+  // Of a run of spaces one stays.
+  EXPECT_FALSE(seam("one ", " ").has_value());
+  EXPECT_FALSE(seam("one\xe3\x80\x80", " ").has_value());
+  EXPECT_FALSE(normalizer->SeamAt("one\n", 3).has_value()) << "too near";
+  EXPECT_FALSE(seam("", "\n").has_value());
 }
 
 }  // namespace
