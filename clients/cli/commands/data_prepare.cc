@@ -15,6 +15,7 @@
 #include "proto/base/status.h"
 #include "storage/dataset/make_tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
+#include "storage/dataset/text_check.h"
 #include "storage/dataset/text_sample.h"
 #include "storage/dataset/tokenize_file.h"
 
@@ -42,6 +43,8 @@ class DataPrepare final : public Command {
     flags.Switch("--append-eos-per-line", eos_per_line_,
                  "Each line is a document: EOS follows it. Without, the file "
                  "is one text and nothing is inserted");
+    flags.Switch("--any-content", any_content_,
+                 "Take FILE as it is, without looking whether it is text");
     flags.Text("--out!", out_,
                {.value = "FILE", .text = "The token file to write"});
   }
@@ -54,6 +57,7 @@ class DataPrepare final : public Command {
           "trained: --tokenizer sentencepiece, not ",
           tokenizer_));
     }
+    if (!any_content_) RETURN_IF_ERROR(CheckText(file_));
     Interrupt interrupt;
     const absl::StatusOr<std::optional<std::string>> trained =
         Model(interrupt, console);
@@ -133,6 +137,7 @@ class DataPrepare final : public Command {
   int64_t vocab_size_ = 0;  // 0 and "": not given
   std::string model_type_;
   bool eos_per_line_ = false;
+  bool any_content_ = false;
   std::string out_;
 };
 

@@ -91,5 +91,25 @@ TEST_F(DataPrepareTest, TrainsASentencePieceModelAndUsesItAgain) {
   EXPECT_EQ(Content(again + ".model"), Content(out + ".model"));
 }
 
+TEST_F(DataPrepareTest, WantsAText) {
+  const std::string file = File("data.gz", "\x1f\x8b\x08 compressed");
+  const std::string out = file + ".tokens";
+  for (const char* tokenizer : {"bytes", "sentencepiece"}) {
+    const CommandOutcome refused = RunCommand(
+        {"data", "prepare", file, "--out", out, "--tokenizer", tokenizer});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_NE(refused.err.find(file +
+                               ": is compressed (gzip), no text; "
+                               "gunzip -k " +
+                               file),
+              std::string::npos)
+        << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(out));
+  }
+  EXPECT_EQ(
+      RunCommand({"data", "prepare", file, "--any-content", "--out", out}).code,
+      0);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -1,0 +1,185 @@
+#include "storage/dataset/text_check.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "proto/base/status.h"
+#include "storage/dataset/troupe_file.h"
+#include "storage/dataset/utf8.h"
+#include "storage/engine/little_endian.h"
+#include "storage/engine/posix_file.h"
+
+namespace troupe {
+namespace {
+
+constexpr uint64_t kHeadBytes = 512;
+constexpr uint64_t kSampleBytes = 64 << 10;
+constexpr uint64_t kSamples = 16;
+// Of a thousand bytes. A text from the web has a few broken characters, one in
+// another encoding of Western languages some percent.
+constexpr uint64_t kInvalidPermilleMax = 10;
+
+struct FormatRow {
+  size_t offset;
+  absl::string_view magic;
+  absl::string_view what;
+  absl::string_view advice;  // FILE is the path
+};
+
+constexpr absl::string_view kUnpack = "unpack it, and give the text in it";
+constexpr absl::string_view kTable =
+    "write its column of text to a file, with pandas or pyarrow";
+constexpr absl::string_view kNoText = "give a text";
+
+constexpr FormatRow kFormats[] = {
+    {0, "\x1f\x8b", "compressed (gzip)", "gunzip -k FILE"},
+    {0, "\x28\xb5\x2f\xfd", "compressed (zstd)", "zstd -d FILE"},
+    {0,
+     "\xfd"
+     "7zXZ",
+     "compressed (xz)", "xz -dk FILE"},
+    {4, "1AY&SY", "compressed (bzip2)", "bunzip2 -k FILE"},
+    {0, "\x04\x22\x4d\x18", "compressed (lz4)", "lz4 -d FILE"},
+    {0, "PK\x03\x04", "a zip archive (as .docx, .npz and .pt are)", kUnpack},
+    {0, "7z\xbc\xaf\x27\x1c", "a 7z archive", kUnpack},
+    {0, "Rar!\x1a\x07", "a rar archive", kUnpack},
+    {257, "ustar", "a tar archive", "tar -xf FILE"},
+    {0, "PAR1", "a Parquet file", kTable},
+    {0, "ARROW1", "an Arrow file", kTable},
+    {0, "\xff\xff\xff\xff", "an Arrow stream, or other binary data", kTable},
+    {0, "\x89HDF", "an HDF5 file", kNoText},
+    {0, "SQLite format 3", "an SQLite database", "write its text to a file"},
+    {0, "%PDF-", "a PDF", "pdftotext FILE"},
+    {0, "\xd0\xcf\x11\xe0", "a document of an office program",
+     "save it as plain text, in UTF-8"},
+    {0, "{\\rtf", "a document in RTF", "save it as plain text, in UTF-8"},
+    {0, "\x93NUMPY", "a NumPy array", kNoText},
+    {0, "GGUF", "a model's weights (GGUF)", kNoText},
+    {0,
+     "\x7f"
+     "ELF",
+     "a program", kNoText},
+    {0, "\x89PNG", "a picture", kNoText},
+    {0, "\xff\xd8\xff", "a picture", kNoText},
+    {0, kTokenFileMagic, "a token file already", "name it as data.tokens"},
+    {0, "MMIDIDX", "an index of Megatron-LM's tokens",
+     "name it as data.tokens"},
+    {0, "\xff\xfe", "in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > FILE.txt"},
+    {0, "\xfe\xff", "in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > FILE.txt"},
+};
+
+absl::Status Refuse(const std::string& path, absl::string_view what,
+                    absl::string_view advice) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": is ", what, ", no text; ",
+                   absl::StrReplaceAll(advice, {{"FILE", path}})));
+}
+
+// The length of a header in JSON, and its first bytes.
+bool IsSafetensors(absl::string_view head) {
+  constexpr uint64_t kHeaderMax = 100'000'000;
+  if (head.size() < 10) return false;
+  const uint64_t bytes = LoadLittleEndian<uint64_t>(head.data());
+  return bytes >= 2 && bytes <= kHeaderMax &&
+         (head.substr(8, 2) == "{\"" || head.substr(8, 2) == "{}");
+}
+
+absl::Status CheckHead(const std::string& path, absl::string_view head) {
+  if (IsSafetensors(head)) {
+    return Refuse(path, "a model's weights (safetensors)", kNoText);
+  }
+  for (const FormatRow& row : kFormats) {
+    if (head.size() < row.offset ||
+        !absl::StartsWith(head.substr(row.offset), row.magic)) {
+      continue;
+    }
+    return Refuse(path, row.what, row.advice);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckName(const std::string& path) {
+  const std::string name = absl::AsciiStrToLower(path);
+  for (const absl::string_view ending : {".jsonl", ".ndjson", ".json"}) {
+    if (!absl::EndsWith(name, ending)) continue;
+    return Refuse(path, "JSON by its name",
+                  "a model would learn its keys and braces: take out the text, "
+                  "as in  jq -r .text FILE > FILE.txt");
+  }
+  return absl::OkStatus();
+}
+
+struct ByteCounts {
+  uint64_t bytes = 0;
+  uint64_t invalid = 0;  // that are no UTF-8
+};
+
+// A sample may begin and end within a character.
+ByteCounts CountInvalid(absl::string_view sample) {
+  ByteCounts counts = {.bytes = sample.size()};
+  for (int i = 0; i < 3 && !sample.empty() && (sample[0] & 0xC0) == 0x80; ++i) {
+    sample.remove_prefix(1);
+  }
+  sample.remove_suffix(UnfinishedBytes(sample));
+  while (!sample.empty()) {
+    const size_t character = CharacterBytes(sample);
+    counts.invalid += character == 0;
+    sample.remove_prefix(std::max<size_t>(1, character));
+  }
+  return counts;
+}
+
+absl::Status CheckSamples(const std::string& path, const PosixFile& file,
+                          uint64_t bytes) {
+  ByteCounts all;
+  std::string sample;
+  const uint64_t size = std::min(bytes, kSampleBytes);
+  const uint64_t samples =
+      std::min(kSamples, (bytes + kSampleBytes - 1) / kSampleBytes);
+  for (uint64_t i = 0; i < samples; ++i) {
+    const uint64_t at = samples == 1 ? 0 : (bytes - size) * i / (samples - 1);
+    sample.resize(size);
+    RETURN_IF_ERROR(file.ReadAt(at, size, sample.data()));
+    const size_t zero = sample.find('\0');
+    if (zero != sample.npos) {
+      return Refuse(path, absl::StrCat("binary: byte ", at + zero, " is zero"),
+                    "give a text in UTF-8, or --any-content to take it as it "
+                    "is");
+    }
+    const ByteCounts counts = CountInvalid(sample);
+    all.bytes += counts.bytes;
+    all.invalid += counts.invalid;
+  }
+  if (all.invalid * 1000 <= all.bytes * kInvalidPermilleMax) {
+    return absl::OkStatus();
+  }
+  return Refuse(
+      path,
+      absl::StrFormat("not in UTF-8: %.1f %% of its bytes are none",
+                      100.0 * static_cast<double>(all.invalid) /
+                          static_cast<double>(all.bytes)),
+      "if it is a text in another encoding:  iconv -f latin1 -t UTF-8 FILE > "
+      "FILE.txt; --any-content takes it as it is");
+}
+
+}  // namespace
+
+absl::Status CheckText(const std::string& path) {
+  ASSIGN_OR_RETURN(const PosixFile file, PosixFile::Open(path, IoMode::kRead));
+  ASSIGN_OR_RETURN(const uint64_t bytes, file.Size());
+  if (bytes == 0) return absl::OkStatus();
+  std::string head(std::min(bytes, kHeadBytes), '\0');
+  RETURN_IF_ERROR(file.ReadAt(0, head.size(), head.data()));
+  RETURN_IF_ERROR(CheckHead(path, head));
+  RETURN_IF_ERROR(CheckSamples(path, file, bytes));
+  return CheckName(path);
+}
+
+}  // namespace troupe

@@ -1,0 +1,27 @@
+// Whether a file is text: asked before tokens are made of it, since a tokenizer
+// takes any bytes, and a model that learned a compressed file learned nothing.
+#ifndef TROUPE_STORAGE_DATASET_TEXT_CHECK_H_
+#define TROUPE_STORAGE_DATASET_TEXT_CHECK_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace troupe {
+
+// Looks at the file's first bytes and at samples of it, 1 MiB at most, spread
+// evenly. InvalidArgument, with what the file is and how to get its text, for
+//
+//  * compressed and packed files, and formats that are known by their first
+//    bytes: safetensors, Parquet, PDF, token files, ...;
+//  * zero bytes, which no text has, or another encoding than UTF-8: more than 1
+//  %
+//    of the bytes are no UTF-8;
+//  * JSON, by the file's name, since its content is text.
+//
+// An empty file is not refused. Errors of the disk name the path.
+absl::Status CheckText(const std::string& path);
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_DATASET_TEXT_CHECK_H_

@@ -1,0 +1,88 @@
+#include "storage/dataset/text_check.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+class TextCheck : public testing::Test {
+ protected:
+  absl::Status Check(const std::string& content,
+                     const std::string& name = "file") {
+    WriteText(dir_.File(name), content);
+    return CheckText(dir_.File(name));
+  }
+  bool IsRefused(const std::string& content, const char* as,
+                 const char* advice) {
+    return Fails(Check(content), absl::StatusCode::kInvalidArgument,
+                 {dir_.File("file"), as, advice});
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(TextCheck, Texts) {
+  for (const char* text :
+       {"", "a", "One line\n", "\xef\xbb\xbf with a mark",
+        "\xe6\x9d\xb1\xe4\xba\xac\xe3\x81\xae\xe4\xba\xba",
+        "PARIS is no Parquet", "BZh and GGU", "{\"looks\": \"like JSON\"}"}) {
+    EXPECT_TRUE(Check(text).ok()) << Check(text);
+  }
+  // A few characters that are broken.
+  EXPECT_TRUE(Check(std::string(1000, 'a') + "\xff\xe9").ok());
+}
+
+TEST_F(TextCheck, FormatsAreKnownByTheirBytes) {
+  EXPECT_TRUE(IsRefused("\x1f\x8b\x08 ...", "gzip", "gunzip -k"));
+  EXPECT_TRUE(IsRefused("\x28\xb5\x2f\xfd ...", "zstd", "zstd -d"));
+  EXPECT_TRUE(IsRefused("BZh91AY&SY ...", "bzip2", "bunzip2"));
+  EXPECT_TRUE(IsRefused("PK\x03\x04 ...", "zip archive", "unpack it"));
+  EXPECT_TRUE(IsRefused("PAR1 ...", "Parquet", "its column of text"));
+  EXPECT_TRUE(IsRefused("%PDF-1.4", "PDF", "pdftotext"));
+  EXPECT_TRUE(IsRefused("TROUPETK ...", "token file already", "data.tokens"));
+  EXPECT_TRUE(IsRefused(std::string(257, 'n') + "ustar", "tar", "tar -xf"));
+  EXPECT_TRUE(
+      IsRefused("\xff\xfe"
+                "a",
+                "UTF-16", "iconv -f UTF-16"));
+  std::string safetensors(8, '\0');
+  safetensors[0] = 32;
+  EXPECT_TRUE(IsRefused(safetensors + "{\"weight\": ...", "safetensors",
+                        "give a text"));
+}
+
+TEST_F(TextCheck, ZeroBytesAreFoundFarIn) {
+  std::string content(3 << 20, 'x');
+  EXPECT_TRUE(Check(content).ok());
+  content.back() = '\0';
+  EXPECT_TRUE(IsRefused(content, "byte 3145727 is zero", "--any-content"));
+}
+
+TEST_F(TextCheck, OtherEncodingsAreNoUtf8) {
+  std::string latin1;
+  while (latin1.size() < 10'000) latin1 += "M\xe4rchenk\xf6nig ";
+  EXPECT_TRUE(IsRefused(latin1, "not in UTF-8", "iconv -f latin1"));
+  // However it is cut into samples.
+  std::string cyrillic;
+  while (cyrillic.size() < 3 << 20) cyrillic += "\xd0\xbf\xd1\x80\xd0\xb8 ";
+  EXPECT_TRUE(Check(cyrillic).ok());
+}
+
+TEST_F(TextCheck, JsonByItsName) {
+  for (const char* name : {"a.jsonl", "B.JSON", "c.ndjson"}) {
+    EXPECT_TRUE(Fails(Check("{\"text\": \"a\"}\n", name),
+                      absl::StatusCode::kInvalidArgument,
+                      {name, "JSON by its name", "jq -r .text"}));
+  }
+}
+
+TEST_F(TextCheck, AnAbsentFileIsNamed) {
+  EXPECT_TRUE(
+      Fails(CheckText("/no/such"), absl::StatusCode::kNotFound, {"/no/such"}));
+}
+
+}  // namespace
+}  // namespace troupe
