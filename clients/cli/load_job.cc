@@ -1,15 +1,29 @@
 #include "clients/cli/load_job.h"
 
+#include <string>
+
 #include "clients/hugging_face/expand_model.h"
 #include "proto/base/status.h"
 
 namespace troupe {
+namespace {
 
-absl::StatusOr<JobFile> LoadJob(const JobFileOptions& options) {
+HuggingFaceWeightsUse UseOfWeights(JobUse use, const JobSpec& job) {
+  const std::string& resume = job.checkpoint().resume();
+  if (use == JobUse::kPlan || resume == "latest") {
+    return HuggingFaceWeightsUse::kIfThere;
+  }
+  return resume.empty() ? HuggingFaceWeightsUse::kTrained
+                        : HuggingFaceWeightsUse::kUnused;
+}
+
+}  // namespace
+
+absl::StatusOr<JobFile> LoadJob(JobUse use, const JobFileOptions& options) {
   ASSIGN_OR_RETURN(JobFile job, LoadJobFile(options));
   if (!job.spec.has_model()) return job;
-  const absl::Status expanded =
-      ExpandHuggingFaceModel(*job.spec.mutable_model());
+  const absl::Status expanded = ExpandHuggingFaceModel(
+      UseOfWeights(use, job.spec), *job.spec.mutable_model());
   if (!expanded.ok()) return job.Locate(expanded);
   return job;
 }

@@ -8,8 +8,14 @@
 
 namespace troupe {
 
-// The errors of LoadJobFile; those of the directory bear the place of model.hf.
-absl::StatusOr<JobFile> LoadJob(const JobFileOptions& options);
+enum class JobUse {
+  kRun,
+  kPlan,  // weights that the job would begin with need not be there yet
+};
+
+// The errors of LoadJobFile; those of the directory, weights included where the
+// job begins with them, bear the place of model.hf.
+absl::StatusOr<JobFile> LoadJob(JobUse use, const JobFileOptions& options);
 
 }  // namespace troupe
 

@@ -11,6 +11,7 @@
 #include "clients/hugging_face/json_fields.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "storage/checkpoint/strict_json.h"
 #include "storage/engine/posix_file.h"
 
 namespace troupe {
@@ -75,13 +76,9 @@ const HuggingFaceFamily& FamilyOf(const ModelSpec& model) {
 
 absl::StatusOr<ModelSpec> ParseHuggingFaceConfig(absl::string_view text,
                                                  absl::string_view where) {
-  const json config = json::parse(text.begin(), text.end(), nullptr,
-                                  /*allow_exceptions=*/false);
-  if (!config.is_object()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, ": is no JSON object"));
-  }
-  const JsonFields fields(config, std::string(where));
+  const absl::StatusOr<json> config = ParsePythonJsonObject(text);
+  if (!config.ok()) return Annotate(config.status(), where);
+  const JsonFields fields(*config, std::string(where));
   ASSIGN_OR_RETURN(const std::string type, fields.Text("model_type"));
   RETURN_IF_ERROR(RefuseQuantised(fields));
   std::vector<std::string> types;
@@ -97,25 +94,25 @@ absl::StatusOr<ModelSpec> ParseHuggingFaceConfig(absl::string_view text,
 absl::StatusOr<ModelSpec> ReadHuggingFaceConfig(const std::string& directory) {
   const std::string path = absl::StrCat(directory, "/config.json");
   const absl::StatusOr<std::string> text = ReadWholeFile(path, kConfigBytesMax);
-  if (!text.ok()) {
+  if (absl::IsNotFound(text.status())) {
     return absl::NotFoundError(absl::StrCat(
-        path, ": cannot be read; give a Hugging Face model's directory"));
+        text.status().message(), "; give a Hugging Face model's directory"));
   }
+  RETURN_IF_ERROR(text.status());
   ASSIGN_OR_RETURN(ModelSpec model, ParseHuggingFaceConfig(*text, path));
   model.set_hf(directory);
   return model;
 }
 
 std::string FormatHuggingFaceConfig(const HuggingFaceConfigArgs& args) {
-  json config = json::parse(args.base, nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object()) config = json::object();
+  json config = ParsePythonJsonObject(args.base).value_or(json(json::object()));
   const ModelSpec& model = args.model;
   const HuggingFaceFamily& family = FamilyOf(model);
   const SizeKeys& keys = family.keys;
   config["architectures"] = {family.architecture};
   config["model_type"] = family.model_type;
-  config.erase("torch_dtype");  // what dtype was called
   config["dtype"] = args.dtype;
+  config["torch_dtype"] = args.dtype;  // what it was called until 4.56
   config[keys.layers] = model.num_hidden_layers();
   config[keys.hidden] = model.hidden_size();
   config[keys.heads] = model.num_attention_heads();
@@ -130,8 +127,7 @@ std::string FormatHuggingFaceConfig(const HuggingFaceConfigArgs& args) {
     if (!config.contains(key)) config[key] = nullptr;
   }
   family.write(model, config);
-  return absl::StrCat(
-      config.dump(2, ' ', false, json::error_handler_t::replace), "\n");
+  return absl::StrCat(FormatPythonJson(std::move(config)), "\n");
 }
 
 }  // namespace troupe

@@ -6,13 +6,30 @@
 
 #include "absl/strings/str_cat.h"
 #include "clients/hugging_face/config.h"
+#include "clients/hugging_face/open_model.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/base/status.h"
 #include "storage/disk/roots.h"
 
 namespace troupe {
+namespace {
 
-absl::Status ExpandHuggingFaceModel(ModelSpec& model) {
+absl::StatusOr<ModelSpec> Read(HuggingFaceWeightsUse use,
+                               const std::string& directory) {
+  ASSIGN_OR_RETURN(ModelSpec model, ReadHuggingFaceConfig(directory));
+  if (use == HuggingFaceWeightsUse::kUnused) return model;
+  if (use == HuggingFaceWeightsUse::kIfThere) {
+    ASSIGN_OR_RETURN(const bool there, HuggingFaceWeights::AreIn(directory));
+    if (!there) return model;
+  }
+  RETURN_IF_ERROR(OpenHuggingFaceModel(directory).status());
+  return model;
+}
+
+}  // namespace
+
+absl::Status ExpandHuggingFaceModel(HuggingFaceWeightsUse use,
+                                    ModelSpec& model) {
   if (!model.has_hf()) return absl::OkStatus();
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   model.GetReflection()->ListFields(model, &fields);
@@ -23,7 +40,7 @@ absl::Status ExpandHuggingFaceModel(ModelSpec& model) {
                      ": the config.json of model.hf says it; leave it out"));
   }
   RETURN_IF_ERROR(CheckReadableHere("model.hf", model.hf()));
-  absl::StatusOr<ModelSpec> read = ReadHuggingFaceConfig(model.hf());
+  absl::StatusOr<ModelSpec> read = Read(use, model.hf());
   if (!read.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("model.hf: ", read.status().message()));

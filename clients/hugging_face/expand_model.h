@@ -9,10 +9,18 @@
 
 namespace troupe {
 
+// What the job does with the directory's weights.
+enum class HuggingFaceWeightsUse {
+  kTrained,  // they must be there and fit the config
+  kIfThere,  // as long as it is only planned, they need not be there
+  kUnused,   // the job begins with a checkpoint's
+};
+
 // Nothing where the model has no `hf`. InvalidArgument, beginning with the
-// field's path, for another field beside it, or a directory that cannot be
-// read.
-absl::Status ExpandHuggingFaceModel(ModelSpec& model);
+// field's path, for another field beside it, a directory that cannot be read,
+// or weights that OpenHuggingFaceModel refuses.
+absl::Status ExpandHuggingFaceModel(HuggingFaceWeightsUse use,
+                                    ModelSpec& model);
 
 }  // namespace troupe
 

@@ -16,6 +16,9 @@ constexpr SizeKeys kGpt2Keys = {"n_layer", "n_embd", "n_head", "n_positions",
 constexpr SizeKeys kKeys = {"num_hidden_layers", "hidden_size",
                             "num_attention_heads", "max_position_embeddings",
                             "intermediate_size"};
+constexpr RopeKeys kRopeKeys = {};
+constexpr RopeKeys kGptNeoxRopeKeys = {
+    .theta = "rotary_emb_base", .part = "rotary_pct", .part_default = 0.25};
 
 absl::Status ReadGpt2(const JsonFields& config, ModelSpec& model) {
   RETURN_IF_ERROR(
@@ -50,7 +53,7 @@ absl::Status ReadLlamas(const JsonFields& config, bool kv_heads_required,
   }
   ASSIGN_OR_RETURN(const double epsilon, config.NumberOr("rms_norm_eps", 1e-6));
   model.set_rms_norm_eps(epsilon);
-  return ReadRope(config, {}, model);
+  return ReadRope(config, kRopeKeys, model);
 }
 
 void WriteLlamas(const ModelSpec& model, json& config) {
@@ -58,7 +61,7 @@ void WriteLlamas(const ModelSpec& model, json& config) {
   config["rms_norm_eps"] = model.rms_norm_eps();
   config["num_key_value_heads"] = model.num_key_value_heads();
   config["head_dim"] = model.head_dim();
-  WriteRope(model, config);
+  WriteRope(model, kRopeKeys, config);
 }
 
 absl::Status ReadLlama(const JsonFields& config, ModelSpec& model) {
@@ -174,10 +177,7 @@ absl::Status ReadGptNeox(const JsonFields& config, ModelSpec& model) {
   ASSIGN_OR_RETURN(const double epsilon,
                    config.NumberOr("layer_norm_eps", 1e-5));
   model.set_layer_norm_epsilon(epsilon);
-  return ReadRope(
-      config,
-      {.theta = "rotary_emb_base", .part = "rotary_pct", .part_default = 0.25},
-      model);
+  return ReadRope(config, kGptNeoxRopeKeys, model);
 }
 
 void WriteGptNeox(const ModelSpec& model, json& config) {
@@ -185,7 +185,7 @@ void WriteGptNeox(const ModelSpec& model, json& config) {
   config["use_parallel_residual"] = model.use_parallel_residual();
   config["attention_bias"] = model.attention_bias();
   config["layer_norm_eps"] = model.layer_norm_epsilon();
-  WriteRope(model, config);
+  WriteRope(model, kGptNeoxRopeKeys, config);
 }
 
 }  // namespace

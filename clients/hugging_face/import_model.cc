@@ -5,25 +5,21 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "clients/hugging_face/config.h"
+#include "clients/hugging_face/open_model.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
-#include "proto/plan/slices.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/checkpoint_folder.h"
 #include "storage/checkpoint/commit.h"
 #include "storage/checkpoint/hugging_face_files.h"
-#include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/safetensors_writer.h"
 #include "storage/disk/file_lock.h"
 #include "storage/engine/make_engine.h"
@@ -34,47 +30,6 @@ namespace {
 
 constexpr char kShardFile[] = "rank-00000.safetensors";
 constexpr int64_t kElementsAtOnce = int64_t{1} << 20;
-
-std::vector<SafetensorsTensor> TensorsOf(const std::vector<Unit>& units) {
-  std::vector<SafetensorsTensor> tensors;
-  for (const Unit& unit : units) {
-    for (const Parameter& parameter : unit.parameters()) {
-      tensors.push_back({.name = parameter.name(),
-                         .dtype = StoredDType::kF32,
-                         .shape = WholeShape(parameter)});
-    }
-  }
-  return tensors;
-}
-
-// What files carry that is no parameter: masks and tables that the code makes,
-// and the projection where it is the embedding.
-bool IsNoParameter(const std::string& name, bool tied) {
-  return absl::EndsWith(name, ".attn.bias") ||
-         absl::EndsWith(name, ".attn.masked_bias") ||
-         absl::EndsWith(name, ".attention.bias") ||
-         absl::EndsWith(name, ".attention.masked_bias") ||
-         absl::EndsWith(name, ".rotary_emb.inv_freq") ||
-         (tied && (name == "lm_head.weight" || name == "embed_out.weight"));
-}
-
-absl::Status CheckWeights(const HuggingFaceWeights& weights,
-                          const std::vector<SafetensorsTensor>& tensors,
-                          bool tied) {
-  std::set<const SafetensorsTensor*> known;
-  for (const SafetensorsTensor& tensor : tensors) {
-    RETURN_IF_ERROR(weights.CheckShape(tensor.name, tensor.shape));
-    known.insert(weights.Find(tensor.name));
-  }
-  for (const SafetensorsTensor* stored : weights.tensors()) {
-    if (known.count(stored) > 0 || IsNoParameter(stored->name, tied)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        weights.directory(), ": tensor ", stored->name,
-        " belongs to no model that its config.json describes; is it of "
-        "another architecture?"));
-  }
-  return absl::OkStatus();
-}
 
 // Streams every tensor into one shard file.
 absl::StatusOr<ShardFile> WriteWeights(const HuggingFaceWeights& weights,
@@ -128,20 +83,19 @@ absl::StatusOr<std::vector<CarriedFile>> ReadCarried(const std::string& from) {
   return carried;
 }
 
-absl::StatusOr<std::string> Write(const HuggingFaceWeights& weights,
-                                  const std::vector<Unit>& units,
+absl::StatusOr<std::string> Write(const HuggingFaceModel& from,
                                   const CheckpointAttempt& attempt,
-                                  const ImportedModel& imported,
                                   const ImportOptions& options) {
   ASSIGN_OR_RETURN(const std::string directory, BeginCheckpoint(attempt));
-  ASSIGN_OR_RETURN(const ShardFile shard,
-                   WriteWeights(weights, TensorsOf(units), directory, options));
+  ASSIGN_OR_RETURN(
+      const ShardFile shard,
+      WriteWeights(from.weights, from.parameters, directory, options));
   ASSIGN_OR_RETURN(const std::vector<CarriedFile> carried,
                    ReadCarried(options.from));
   Manifest manifest;
   manifest.job_name = "import";
   JobSpec job;  // of which there is only a model
-  *job.mutable_model() = imported.model;
+  *job.mutable_model() = from.model;
   manifest.job = JobJson(job);
   manifest.created = absl::Now();
   return CommitCheckpoint(attempt, std::move(manifest), {shard}, carried);
@@ -150,31 +104,10 @@ absl::StatusOr<std::string> Write(const HuggingFaceWeights& weights,
 }  // namespace
 
 absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
-  ImportedModel imported;
-  ASSIGN_OR_RETURN(imported.model, ReadHuggingFaceConfig(options.from));
-  const absl::Status resolved = ResolveModel(imported.model);
-  if (!resolved.ok()) {
-    return Annotate(resolved, absl::StrCat(options.from, "/config.json"));
-  }
-  ASSIGN_OR_RETURN(
-      const UnitList list,
-      ModelUnits(imported.model, {.sequences = 1, .sequence_length = 1}));
-  const std::vector<Unit>& units = list.units;
-  ASSIGN_OR_RETURN(HuggingFaceWeights weights,
-                   HuggingFaceWeights::Open(options.from));
-  for (const Unit& unit : units) {
-    for (const Parameter& parameter : unit.parameters()) {
-      if (!parameter.has_part_of()) continue;
-      const Parameter::PartOf& part = parameter.part_of();
-      weights.AddPart(parameter.name(), {.tensor = part.name(),
-                                         .parts = part.parts(),
-                                         .index = part.index(),
-                                         .rows = part.rows()});
-    }
-  }
-  RETURN_IF_ERROR(CheckWeights(weights, TensorsOf(units),
-                               imported.model.tie_word_embeddings()));
-  imported.parameters = ParameterCount(units);
+  ASSIGN_OR_RETURN(const HuggingFaceModel from,
+                   OpenHuggingFaceModel(options.from));
+  ImportedModel imported = {.checkpoint = "", .model = from.model};
+  imported.parameters = ParameterCount(from.units);
   imported.bytes = imported.parameters * static_cast<int64_t>(sizeof(float));
   const CheckpointAttempt attempt = {
       .dir = options.to, .step = 0, .token = absl::StrCat("import-", getpid())};
@@ -189,8 +122,7 @@ absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
     return absl::AlreadyExistsError(absl::StrCat(
         there, ": is there already; remove it, or give another directory"));
   }
-  absl::StatusOr<std::string> path =
-      Write(weights, units, attempt, imported, options);
+  absl::StatusOr<std::string> path = Write(from, attempt, options);
   if (!path.ok()) {
     // The space is worth more than the torn file; the first error is the one.
     AbandonCheckpoint(attempt).IgnoreError();

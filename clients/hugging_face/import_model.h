@@ -32,8 +32,7 @@ struct ImportedModel {
 // Streams: whatever the model's size, it holds less than kImportBytesMax.
 // Writes aside and renames, so that a checkpoint is there whole or not at all.
 //
-// InvalidArgument or NotFound, with the file, where config and weights do not
-// fit each other: a tensor missing, of another shape, or one too many.
+// Errors of the directory are those of OpenHuggingFaceModel.
 inline constexpr int64_t kImportBytesMax = int64_t{32} << 20;
 absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options);
 

@@ -39,10 +39,9 @@ absl::StatusOr<int> JsonFields::Int(const char* key) const {
 absl::StatusOr<double> JsonFields::Number(const char* key) const {
   if (!Has(key)) return Error(key, "is missing");
   const json& value = object_->at(key);
-  if (value.is_number() && std::isfinite(value.get<double>())) {
-    return value.get<double>();
-  }
-  return Error(key, "is no number");
+  if (!value.is_number()) return Error(key, "is no number");
+  if (std::isfinite(value.get<double>())) return value.get<double>();
+  return Error(key, "is no finite number");
 }
 
 absl::StatusOr<std::string> JsonFields::Text(const char* key) const {
@@ -58,10 +57,11 @@ absl::StatusOr<std::vector<double>> JsonFields::Numbers(const char* key) const {
   std::vector<double> numbers;
   for (const json& item : value) {
     if (!value.is_array() || !item.is_number()) break;
+    if (!std::isfinite(item.get<double>())) break;
     numbers.push_back(item.get<double>());
   }
   if (value.is_array() && numbers.size() == value.size()) return numbers;
-  return Error(key, "is no list of numbers");
+  return Error(key, "is no list of finite numbers");
 }
 
 absl::StatusOr<std::vector<std::string>> JsonFields::Texts(
@@ -120,9 +120,12 @@ absl::Status JsonFields::ExpectBool(const char* key, bool value) const {
                absl::StrCat(found ? "true" : "false", " is not supported"));
 }
 
+std::string JsonFields::Place(const char* key) const {
+  return absl::StrCat(where_, ": ", key);
+}
+
 absl::Status JsonFields::Error(const char* key, absl::string_view what) const {
-  return absl::InvalidArgumentError(
-      absl::StrCat(where_, ": ", key, ": ", what));
+  return absl::InvalidArgumentError(absl::StrCat(Place(key), ": ", what));
 }
 
 }  // namespace troupe

@@ -42,6 +42,8 @@ class JsonFields {
                       std::initializer_list<absl::string_view> values) const;
   absl::Status ExpectBool(const char* key, bool value) const;
 
+  // "<where>: <key>".
+  std::string Place(const char* key) const;
   // "<where>: <key>: <what>".
   absl::Status Error(const char* key, absl::string_view what) const;
 

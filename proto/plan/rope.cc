@@ -90,6 +90,8 @@ double YarnAttentionFactor(const RopeScaling& scaling) {
   return magnitude(1.0);
 }
 
+}  // namespace
+
 double LongRopeAttentionFactor(const RopeScaling& scaling) {
   if (scaling.has_attention_factor()) return scaling.attention_factor();
   if (scaling.factor() <= 1) return 1;
@@ -97,8 +99,6 @@ double LongRopeAttentionFactor(const RopeScaling& scaling) {
                    std::log(scaling.factor()) /
                        std::log(scaling.original_max_position_embeddings()));
 }
-
-}  // namespace
 
 Rope RopeFrequencies(const ModelSpec& model, int64_t sequence_length) {
   Rope rope = {Frequencies(model.rope_theta(), RotaryColumns(model))};

@@ -51,6 +51,9 @@ int64_t RotaryColumns(const ModelSpec& model);
 // (rope_fields.h) likes.
 Rope RopeFrequencies(const ModelSpec& model, int64_t sequence_length);
 
+// The attention_factor of a longrope that does not give it.
+double LongRopeAttentionFactor(const RopeScaling& scaling);
+
 }  // namespace troupe
 
 #endif  // TROUPE_PROTO_PLAN_ROPE_H_

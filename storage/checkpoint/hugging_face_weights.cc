@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "storage/checkpoint/check_numbers.h"
 #include "storage/checkpoint/strict_json.h"
 #include "storage/checkpoint/to_f32.h"
+#include "storage/disk/errno_status.h"
 #include "storage/disk/path_calls.h"
 #include "storage/engine/posix_file.h"
 
@@ -25,9 +28,13 @@ constexpr absl::string_view kIndexFile = "model.safetensors.index.json";
 constexpr uint64_t kIndexBytesMax = uint64_t{256} << 20;
 constexpr absl::string_view kModelPrefix = "transformer.";
 
-bool Exists(const std::string& path) {
+// Whether it is there. That it cannot be seen, as where a link leads out of the
+// root, is an error and no absence.
+absl::StatusOr<bool> Exists(const std::string& path) {
   struct stat info;
-  return StatPath(path, &info) == 0;
+  if (StatPath(path, &info) == 0) return true;
+  if (errno == ENOENT) return false;
+  return ErrnoStatus(errno, path);
 }
 
 absl::StatusOr<std::string> ReadIndex(const std::string& path) {
@@ -42,8 +49,10 @@ absl::StatusOr<std::string> ReadIndex(const std::string& path) {
   return text;
 }
 
-// "weight_map": {tensor: file}.
-absl::StatusOr<std::set<std::string>> FilesOfIndex(const std::string& path) {
+// Which file has a tensor, as the index says: "weight_map": {tensor: file}.
+using WeightMap = std::map<std::string, std::string>;
+
+absl::StatusOr<WeightMap> ReadWeightMap(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadIndex(path));
   const auto index = ParseJsonObject(text);
   if (!index.ok()) return Annotate(index.status(), path);
@@ -52,24 +61,20 @@ absl::StatusOr<std::set<std::string>> FilesOfIndex(const std::string& path) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": weight_map: is missing, or no object"));
   }
-  std::set<std::string> files;
+  WeightMap files;
   for (const auto& [tensor, file] : map->items()) {
     if (!file.is_string() || absl::StrContains(file.get<std::string>(), "/")) {
       return absl::InvalidArgumentError(absl::StrCat(
           path, ": weight_map: ", tensor, ": is no name of a file beside it"));
     }
-    files.insert(file.get<std::string>());
+    files[tensor] = file.get<std::string>();
   }
   return files;
 }
 
-absl::StatusOr<std::set<std::string>> FilesOf(const std::string& directory) {
-  const std::string index = absl::StrCat(directory, "/", kIndexFile);
-  if (Exists(index)) return FilesOfIndex(index);
-  if (Exists(absl::StrCat(directory, "/", kSingleFile))) {
-    return std::set<std::string>{std::string(kSingleFile)};
-  }
-  const bool pickled = Exists(absl::StrCat(directory, "/pytorch_model.bin"));
+absl::Status NoWeights(const std::string& directory) {
+  ASSIGN_OR_RETURN(const bool pickled,
+                   Exists(absl::StrCat(directory, "/pytorch_model.bin")));
   return absl::NotFoundError(absl::StrCat(
       directory, ": has neither ", kSingleFile, " nor ", kIndexFile,
       pickled ? "; pickled weights are not read: save them with "
@@ -82,11 +87,48 @@ absl::StatusOr<std::set<std::string>> FilesOf(const std::string& directory) {
 HuggingFaceWeights::HuggingFaceWeights(std::string directory)
     : directory_(std::move(directory)) {}
 
+absl::StatusOr<bool> HuggingFaceWeights::AreIn(const std::string& directory) {
+  for (const absl::string_view file : {kSingleFile, kIndexFile}) {
+    ASSIGN_OR_RETURN(const bool there,
+                     Exists(absl::StrCat(directory, "/", file)));
+    if (there) return true;
+  }
+  return false;
+}
+
 absl::StatusOr<HuggingFaceWeights> HuggingFaceWeights::Open(
     const std::string& directory) {
-  ASSIGN_OR_RETURN(const std::set<std::string> files, FilesOf(directory));
+  const std::string index = absl::StrCat(directory, "/", kIndexFile);
+  ASSIGN_OR_RETURN(const bool has_index, Exists(index));
+  ASSIGN_OR_RETURN(const bool has_single,
+                   Exists(absl::StrCat(directory, "/", kSingleFile)));
+  if (!has_index && !has_single) return NoWeights(directory);
+  WeightMap map;
+  if (has_index) {
+    ASSIGN_OR_RETURN(map, ReadWeightMap(index));
+  }
+  std::set<std::string> files;
+  for (const auto& [tensor, file] : map) files.insert(file);
+  if (has_single && files.insert(std::string(kSingleFile)).second &&
+      has_index) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        directory, ": has both ", kSingleFile, " and ", kIndexFile,
+        ", which names other files: two sets of weights. transformers reads ",
+        kSingleFile, "; remove the one that is not meant"));
+  }
   HuggingFaceWeights weights(directory);
   for (const std::string& file : files) RETURN_IF_ERROR(weights.Add(file));
+  for (const auto& [tensor, file] : map) {
+    const Place* place = weights.FindStored(tensor);
+    const std::string path = absl::StrCat(directory, "/", file);
+    if (place != nullptr && place->file->path() == path) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(index, ": weight_map: tensor ", tensor, " is not in ",
+                     file, place == nullptr ? "" : " but in ",
+                     place == nullptr ? "" : place->file->path(),
+                     "; the index and the files are of different models, or "
+                     "of different downloads of one"));
+  }
   return weights;
 }
 
@@ -118,15 +160,36 @@ std::vector<const SafetensorsTensor*> HuggingFaceWeights::tensors() const {
   return tensors;
 }
 
+void HuggingFaceWeights::AddTied(const std::string& table) {
+  tied_.push_back(table);
+}
+
+absl::Span<const absl::string_view> HuggingFaceWeights::ProjectionNames() {
+  static constexpr absl::string_view kNames[] = {"lm_head.weight",
+                                                 "embed_out.weight"};
+  return kNames;
+}
+
+const HuggingFaceWeights::Place* HuggingFaceWeights::FindStored(
+    absl::string_view name) const {
+  const auto found = places_.find(name);
+  return found == places_.end() ? nullptr : &found->second;
+}
+
 const HuggingFaceWeights::Place* HuggingFaceWeights::FindPlace(
     absl::string_view name) const {
   const auto part = parts_.find(name);
   if (part != parts_.end()) name = part->second.tensor;
-  auto found = places_.find(name);
-  if (found == places_.end() && absl::ConsumePrefix(&name, kModelPrefix)) {
-    found = places_.find(name);
+  if (const Place* place = FindStored(name)) return place;
+  const bool tied = std::count(tied_.begin(), tied_.end(), name) > 0;
+  if (absl::ConsumePrefix(&name, kModelPrefix)) {
+    if (const Place* place = FindStored(name)) return place;
   }
-  return found == places_.end() ? nullptr : &found->second;
+  if (!tied) return nullptr;
+  for (const absl::string_view projection : ProjectionNames()) {
+    if (const Place* place = FindStored(projection)) return place;
+  }
+  return nullptr;
 }
 
 const SafetensorsTensor* HuggingFaceWeights::Find(

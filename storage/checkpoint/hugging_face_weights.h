@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "storage/checkpoint/safetensors_reader.h"
 #include "storage/checkpoint/tensor_box.h"
 
@@ -35,13 +36,25 @@ struct PartOfTensor {
 // Move-only; reads are thread-safe.
 class HuggingFaceWeights {
  public:
-  // Opens every file and checks it whole: headers, sizes, and that the index
-  // and the files agree. NotFound where there are no safetensors; DataLoss or
-  // InvalidArgument with the file and what is wrong with it.
+  // Whether the directory has weights that Open would read.
+  static absl::StatusOr<bool> AreIn(const std::string& directory);
+
+  // Opens every file and checks it: headers, sizes, and that the index and the
+  // files agree. NotFound where there are no safetensors. DataLoss or
+  // InvalidArgument, with the file and what is wrong with it: a tensor that two
+  // files have or that is not where the index says, or an index beside a single
+  // file that it does not name (transformers would read the single file).
   static absl::StatusOr<HuggingFaceWeights> Open(const std::string& directory);
 
   // From now on this part of a tensor is found under a name of its own.
   void AddPart(const std::string& name, const PartOfTensor& part);
+
+  // The output projection is this table of tokens. Where the files have it
+  // under the projection's name only, it is found there from now on.
+  void AddTied(const std::string& table);
+  const std::vector<std::string>& tied() const { return tied_; }
+  // What projections are called in the files.
+  static absl::Span<const absl::string_view> ProjectionNames();
 
   const std::string& directory() const { return directory_; }
   // Of all files, in no order.
@@ -71,6 +84,7 @@ class HuggingFaceWeights {
   };
   explicit HuggingFaceWeights(std::string directory);
   absl::Status Add(const std::string& file);
+  const Place* FindStored(absl::string_view name) const;
   const Place* FindPlace(absl::string_view name) const;
   absl::Status ReadStored(const Place& place, const FlatRange& range,
                           float* out) const;
@@ -79,6 +93,7 @@ class HuggingFaceWeights {
   std::vector<std::unique_ptr<SafetensorsReader>> files_;
   absl::flat_hash_map<std::string, Place> places_;
   absl::flat_hash_map<std::string, PartOfTensor> parts_;
+  std::vector<std::string> tied_;
 };
 
 }  // namespace troupe

@@ -1,10 +1,14 @@
 #include "storage/checkpoint/strict_json.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -29,6 +33,64 @@ class DuplicateKeys {
   std::vector<std::set<std::string>> seen_;  // one an open object
   std::string twice_;
 };
+
+// Numbers that Python writes and the library does not read. On their way
+// through it each is a text of the same length, so that the bytes of errors
+// stay the file's, and of characters that no file has alone.
+struct PythonNumber {
+  absl::string_view name;
+  absl::string_view stand_in;  // as JSON
+  absl::string_view text;      // which that is
+  double value;
+};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr PythonNumber kPythonNumbers[] = {
+    {"NaN", "\"\x7f\"", "\x7f", std::numeric_limits<double>::quiet_NaN()},
+    {"Infinity", "\"\\u0001\"", "\x01", kInfinity},
+    {"-Infinity", " \"\\u0002\"", "\x02", -kInfinity},
+};
+
+// Outside of texts only.
+std::string WithStandIns(absl::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  bool in_text = false;
+  while (!text.empty()) {
+    size_t bytes = 1;
+    absl::string_view add = text.substr(0, 1);
+    if (in_text && text[0] == '\\') add = text.substr(0, bytes = 2);
+    if (text[0] == '"') in_text = !in_text;
+    for (const PythonNumber& number : kPythonNumbers) {
+      if (in_text || !absl::StartsWith(text, number.name)) continue;
+      add = number.stand_in;
+      bytes = number.name.size();
+    }
+    out.append(add.data(), add.size());
+    text.remove_prefix(std::min(bytes, text.size()));
+  }
+  return out;
+}
+
+void ToNumbers(json& value) {
+  if (value.is_structured()) {
+    for (json& item : value) ToNumbers(item);
+  }
+  if (!value.is_string()) return;
+  for (const PythonNumber& number : kPythonNumbers) {
+    if (value.get_ref<const std::string&>() != number.text) continue;
+    value = number.value;
+    return;
+  }
+}
+
+void ToStandIns(json& value) {
+  if (value.is_structured()) {
+    for (json& item : value) ToStandIns(item);
+  }
+  if (!value.is_number_float() || std::isfinite(value.get<double>())) return;
+  const double number = value.get<double>();
+  value = kPythonNumbers[std::isnan(number) ? 0 : number > 0 ? 1 : 2].text;
+}
 
 absl::StatusOr<const json*> Field(const json& object, const char* key) {
   if (!object.is_object()) {
@@ -80,6 +142,21 @@ absl::StatusOr<json> ParseJsonObject(absl::string_view text) {
         absl::StrCat("expected an object, found ", parsed.type_name()));
   }
   return parsed;
+}
+
+absl::StatusOr<json> ParsePythonJsonObject(absl::string_view text) {
+  ASSIGN_OR_RETURN(json parsed, ParseJsonObject(WithStandIns(text)));
+  ToNumbers(parsed);
+  return parsed;
+}
+
+std::string FormatPythonJson(json value) {
+  ToStandIns(value);
+  const std::string text =
+      value.dump(2, ' ', false, json::error_handler_t::replace);
+  return absl::StrReplaceAll(text, {{"\"\x7f\"", "NaN"},
+                                    {"\"\\u0001\"", "Infinity"},
+                                    {"\"\\u0002\"", "-Infinity"}});
 }
 
 std::string FormatJson(const json& value) {

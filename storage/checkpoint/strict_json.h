@@ -19,6 +19,12 @@ namespace troupe {
 // byte at which `text` stops being one.
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
 
+// The same of what Python's json module writes, config.json among others: NaN,
+// Infinity and -Infinity are numbers there, and here. What has been parsed so
+// is written so, in lines indented by two spaces.
+absl::StatusOr<nlohmann::json> ParsePythonJsonObject(absl::string_view text);
+std::string FormatPythonJson(nlohmann::json json);
+
 // Compact text on one line; bytes that are not UTF-8 become U+FFFD.
 std::string FormatJson(const nlohmann::json& json);
 

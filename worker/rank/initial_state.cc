@@ -282,6 +282,11 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
   absl::StatusOr<HuggingFaceWeights> weights =
       HuggingFaceWeights::Open(directory);
   if (!weights.ok()) return Annotate(weights.status(), "model.hf");
+  for (const Unit& unit : state.plan->units()) {
+    for (const Unit::Tied& tied : unit.tied()) {
+      weights->AddTied(tied.parameter());
+    }
+  }
   DiskLog::Work work;
   for (const int unit : state.HeldUnits()) {
     for (const Parameter& parameter : state.plan->units(unit).parameters()) {

@@ -71,8 +71,9 @@ class PlanCommand final : public Command {
           "usage: --explain compares plans; --programs and --gantt show one");
     }
     ASSIGN_OR_RETURN(const auto roots, roots_.Install());
-    ASSIGN_OR_RETURN(const JobFile job,
-                     LoadJob({.path = file_, .overrides = overrides_}));
+    ASSIGN_OR_RETURN(
+        const JobFile job,
+        LoadJob(JobUse::kPlan, {.path = file_, .overrides = overrides_}));
     absl::StatusOr<CompileResponse> compiled = Compile(job.spec, console);
     if (!compiled.ok()) return job.Locate(compiled.status());
     if (explain_) {

@@ -31,8 +31,9 @@ class Submit final : public Command {
   absl::Status Run(Console& console) override {
     Interrupt interrupt;
     ASSIGN_OR_RETURN(const auto roots, roots_.Install());
-    ASSIGN_OR_RETURN(const JobFile job,
-                     LoadJob({.path = file_, .overrides = overrides_}));
+    ASSIGN_OR_RETURN(
+        const JobFile job,
+        LoadJob(JobUse::kRun, {.path = file_, .overrides = overrides_}));
     ASSIGN_OR_RETURN(auto client, cluster_.Connect(console));
     const absl::StatusOr<SubmitJobResponse> accepted =
         client->Submit(job.spec, [&] { return !interrupt.Arrived(); });

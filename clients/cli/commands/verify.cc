@@ -71,8 +71,9 @@ class Verify final : public Command {
   absl::Status Run(Console& console) override {
     Interrupt interrupt;
     ASSIGN_OR_RETURN(const auto roots, roots_.Install());
-    ASSIGN_OR_RETURN(const JobFile job,
-                     LoadJob({.path = file_, .overrides = overrides_}));
+    ASSIGN_OR_RETURN(
+        const JobFile job,
+        LoadJob(JobUse::kRun, {.path = file_, .overrides = overrides_}));
     RETURN_IF_ERROR(job.Locate(CheckVerifiable(job.spec)));
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
     RETURN_IF_ERROR(CheckReadableHere("--work", work_));

@@ -1,5 +1,6 @@
 #include "clients/cli/load_job.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,7 @@ std::string File(const std::string& text) {
 TEST(LoadJob, FillsInTheModelOfADirectory) {
   const std::string path = File("name: a\n");
   const auto job = LoadJob(
+      JobUse::kRun,
       {.path = path, .overrides = {"model.hf=tests/oracle/hf/llama_tiny"}});
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->spec.model().architecture(), "llama");
@@ -27,15 +29,34 @@ TEST(LoadJob, FillsInTheModelOfADirectory) {
 }
 
 TEST(LoadJob, AWrongDirectoryIsFoundWhereItWasWritten) {
-  const auto job = LoadJob({.path = File("name: a\nmodel:\n  hf: /nowhere\n")});
+  const auto job = LoadJob(JobUse::kRun,
+                           {.path = File("name: a\nmodel:\n  hf: /nowhere\n")});
   EXPECT_EQ(job.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(job.status().message()),
               HasSubstr("job.yaml:3:7: model.hf: /nowhere/config.json"));
 }
 
+// Weights are asked for where the job begins with them.
+TEST(LoadJob, WeightsAreNeededWhereTheyAreTrained) {
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/no_weights");
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy("tests/oracle/hf/llama_tiny/config.json", folder,
+                        std::filesystem::copy_options::overwrite_existing);
+  const JobFileOptions first = {.path = File("name: a\n"),
+                                .overrides = {"model.hf=" + folder}};
+  EXPECT_THAT(std::string(LoadJob(JobUse::kRun, first).status().message()),
+              HasSubstr("has neither model.safetensors nor"));
+  EXPECT_TRUE(LoadJob(JobUse::kPlan, first).ok());
+  for (const char* resume : {"/checkpoints/step-00000010", "latest"}) {
+    JobFileOptions later = first;
+    later.overrides.push_back(absl::StrCat("checkpoint.resume=", resume));
+    EXPECT_TRUE(LoadJob(JobUse::kRun, later).ok()) << resume;
+  }
+}
+
 TEST(LoadJob, OthersAreAsWritten) {
-  const auto job =
-      LoadJob({.path = File("name: a\nmodel: {hidden_size: 8}\n")});
+  const auto job = LoadJob(
+      JobUse::kRun, {.path = File("name: a\nmodel: {hidden_size: 8}\n")});
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->spec.model().hidden_size(), 8);
 }

@@ -1,11 +1,15 @@
 #include "clients/hugging_face/config.h"
 
+#include <filesystem>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
+#include "storage/disk/roots.h"
+#include "tests/clients/hugging_face/round_trip.h"
 
 namespace troupe {
 namespace {
@@ -71,7 +75,62 @@ TEST(HuggingFaceConfig, KeepsWhatItDoesNotKnow) {
   EXPECT_THAT(written, HasSubstr("\"eos_token_id\": 7"));
   EXPECT_THAT(written, HasSubstr("\"x\": ["));
   EXPECT_THAT(written, HasSubstr("\"dtype\": \"bfloat16\""));
-  EXPECT_THAT(written, ::testing::Not(HasSubstr("torch_dtype")));
+  EXPECT_THAT(written, HasSubstr("\"torch_dtype\": \"bfloat16\""));
+}
+
+// As Python's json module writes and reads it.
+TEST(HuggingFaceConfig, NumbersThatOnlyPythonKnows) {
+  const std::string with_infinity = absl::StrReplaceAll(
+      kLlama, {{"\"hidden_act\"",
+                "\"time_step_limit\": [0.0, Infinity, -Infinity, NaN], "
+                "\"name\": \"an Infinity \\\" NaN\", \"hidden_act\""}});
+  const auto model = ParseHuggingFaceConfig(with_infinity, "c");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const std::string written =
+      FormatHuggingFaceConfig({.model = *ReadFixture("llama_tiny"),
+                               .dtype = "float32",
+                               .base = with_infinity});
+  EXPECT_THAT(absl::StrReplaceAll(written, {{"\n", ""}, {" ", ""}}),
+              HasSubstr("\"time_step_limit\":[0.0,Infinity,-Infinity,NaN]"));
+  EXPECT_THAT(written, HasSubstr("\"an Infinity \\\" NaN\""));
+  EXPECT_EQ(ParseHuggingFaceConfig(
+                absl::StrReplaceAll(kLlama, {{"\"vocab_size\"",
+                                              "\"rope_theta\": Infinity, "
+                                              "\"vocab_size\""}}),
+                "c")
+                .status()
+                .message(),
+            "c: rope_theta: is no finite number");
+}
+
+TEST(HuggingFaceConfig, WhatIsNoJsonIsNamedByItsByte) {
+  EXPECT_EQ(ParseHuggingFaceConfig("{\"a\": Infinite}", "c").status().message(),
+            "c: not JSON at byte 7");
+  EXPECT_EQ(
+      ParseHuggingFaceConfig("{\"a\": NaN, \"a\": 1}", "c").status().message(),
+      "c: \"a\" is there twice");
+}
+
+// A cache's snapshot is links into blobs/ beside it.
+TEST(HuggingFaceConfig, ALinkOutOfTheRootIsTheCause) {
+  const std::string cache = FreshPath("cache");
+  const std::string snapshot = cache + "/snapshots/1";
+  std::filesystem::create_directories(snapshot);
+  for (const char* file : {"config.json", "model.safetensors"}) {
+    std::filesystem::copy(absl::StrCat(HfFixture("llama_tiny"), "/", file),
+                          cache);
+    std::filesystem::create_symlink(absl::StrCat("../../", file),
+                                    absl::StrCat(snapshot, "/", file));
+  }
+  const auto roots = Roots::Install({"hub=" + cache + "/snapshots"});
+  ASSERT_TRUE(roots.ok()) << roots.status();
+  for (const absl::Status& status :
+       {ReadHuggingFaceConfig("hub:1").status(),
+        HuggingFaceWeights::Open("hub:1").status()}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("leads out of its root"));
+  }
 }
 
 // kLlama as another model type, with more keys.
@@ -180,9 +239,10 @@ TEST(HuggingFaceConfig, RefusesOtherNetworks) {
 }
 
 TEST(HuggingFaceConfig, AnAbsentDirectorySaysWhatToGive) {
-  EXPECT_EQ(ReadHuggingFaceConfig("/nowhere").status().message(),
-            "/nowhere/config.json: cannot be read; give a Hugging Face "
-            "model's directory");
+  EXPECT_EQ(
+      ReadHuggingFaceConfig("/nowhere").status().message(),
+      "/nowhere/config.json: open: ENOENT: no such file or directory; give a "
+      "Hugging Face model's directory");
 }
 
 }  // namespace

@@ -1,14 +1,22 @@
 #include "clients/hugging_face/expand_model.h"
 
+#include <filesystem>
+
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/clients/hugging_face/edit_weights.h"
+#include "tests/clients/hugging_face/round_trip.h"
 
 namespace troupe {
 namespace {
 
+using Use = HuggingFaceWeightsUse;
+using ::testing::HasSubstr;
+
 TEST(ExpandHuggingFaceModel, FillsInWhatTheConfigSays) {
   ModelSpec model;
   model.set_hf("tests/oracle/hf/llama_tiny");
-  ASSERT_TRUE(ExpandHuggingFaceModel(model).ok());
+  ASSERT_TRUE(ExpandHuggingFaceModel(Use::kTrained, model).ok());
   EXPECT_EQ(model.architecture(), "llama");
   EXPECT_GT(model.hidden_size(), 0);
   EXPECT_EQ(model.hf(), "tests/oracle/hf/llama_tiny");
@@ -17,7 +25,7 @@ TEST(ExpandHuggingFaceModel, FillsInWhatTheConfigSays) {
 TEST(ExpandHuggingFaceModel, LeavesOthersAlone) {
   ModelSpec model;
   model.set_hidden_size(64);
-  ASSERT_TRUE(ExpandHuggingFaceModel(model).ok());
+  ASSERT_TRUE(ExpandHuggingFaceModel(Use::kTrained, model).ok());
   EXPECT_EQ(model.ByteSizeLong(), 2);
 }
 
@@ -25,7 +33,7 @@ TEST(ExpandHuggingFaceModel, NothingMayStandBesideIt) {
   ModelSpec model;
   model.set_hf("tests/oracle/hf/llama_tiny");
   model.set_vocab_size(300);
-  EXPECT_EQ(ExpandHuggingFaceModel(model).message(),
+  EXPECT_EQ(ExpandHuggingFaceModel(Use::kTrained, model).message(),
             "model.vocab_size: the config.json of model.hf says it; leave it "
             "out");
 }
@@ -33,11 +41,47 @@ TEST(ExpandHuggingFaceModel, NothingMayStandBesideIt) {
 TEST(ExpandHuggingFaceModel, AnAbsentDirectoryIsNamed) {
   ModelSpec model;
   model.set_hf("/nowhere");
-  const absl::Status status = ExpandHuggingFaceModel(model);
+  const absl::Status status = ExpandHuggingFaceModel(Use::kTrained, model);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "model.hf: /nowhere/config.json: cannot be read; give a Hugging "
-            "Face model's directory");
+            "model.hf: /nowhere/config.json: open: ENOENT: no such file or "
+            "directory; give a Hugging Face model's directory");
+}
+
+// As an import does.
+TEST(ExpandHuggingFaceModel, WeightsThatAreLeftOverAreRefused) {
+  const std::string copy = CopyOfFixture("llama_tiny");
+  const std::string weights = copy + "/model.safetensors";
+  RawTensors tensors = ReadRawTensors(weights);
+  const std::string bias = "model.layers.0.self_attn.q_proj.bias";
+  tensors[bias] = tensors["model.norm.weight"];
+  WriteRawTensors(weights, tensors);
+  ModelSpec named;
+  named.set_hf(copy);
+  for (const Use use : {Use::kTrained, Use::kIfThere}) {
+    ModelSpec model = named;
+    const absl::Status status = ExpandHuggingFaceModel(use, model);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("model.hf: " + copy + ": tensor " + bias +
+                          " belongs to no model"));
+  }
+  // A checkpoint's are trained on.
+  ModelSpec model = named;
+  EXPECT_TRUE(ExpandHuggingFaceModel(Use::kUnused, model).ok());
+}
+
+TEST(ExpandHuggingFaceModel, APlanNeedsNoWeights) {
+  const std::string copy = CopyOfFixture("llama_tiny");
+  std::filesystem::remove(copy + "/model.safetensors");
+  ModelSpec named;
+  named.set_hf(copy);
+  ModelSpec model = named;
+  EXPECT_TRUE(ExpandHuggingFaceModel(Use::kIfThere, model).ok());
+  model = named;
+  EXPECT_THAT(
+      std::string(ExpandHuggingFaceModel(Use::kTrained, model).message()),
+      HasSubstr("has neither model.safetensors nor"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "clients/hugging_face/import_model.h"
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -7,12 +8,15 @@
 #include "gmock/gmock.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/tensor_reader.h"
+#include "tests/clients/hugging_face/edit_weights.h"
 #include "tests/clients/hugging_face/round_trip.h"
 
 namespace troupe {
 namespace {
 
 using ::testing::HasSubstr;
+
+constexpr char kWeights[] = "/model.safetensors";
 
 std::string MessageOfImport(const std::string& from) {
   return std::string(
@@ -124,10 +128,6 @@ void Change(const std::string& directory, const std::string& from,
 
 TEST(ImportModel, ConfigAndWeightsMustFit) {
   std::string copy = CopyOfFixture("llama_tiny");
-  Change(copy, "\"tie_word_embeddings\": false",
-         "\"tie_word_embeddings\": true");
-  EXPECT_EQ(MessageOfImport(copy), "");  // the projection is not needed then
-  copy = CopyOfFixture("llama_tiny");
   Change(copy, "\"mlp_bias\": false", "\"mlp_bias\": true");
   EXPECT_THAT(MessageOfImport(copy), HasSubstr("mlp.gate_proj.bias"));
   copy = CopyOfFixture("llama_tiny");
@@ -136,6 +136,53 @@ TEST(ImportModel, ConfigAndWeightsMustFit) {
   copy = CopyOfFixture("llama_tiny");
   Change(copy, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1");
   EXPECT_THAT(MessageOfImport(copy), HasSubstr("belongs to no model"));
+}
+
+// llama_tiny, said to be tied, with a projection that is the token table.
+std::string TiedCopy() {
+  const std::string copy = CopyOfFixture("llama_tiny");
+  Change(copy, "\"tie_word_embeddings\": false",
+         "\"tie_word_embeddings\": true");
+  RawTensors tensors = ReadRawTensors(copy + kWeights);
+  tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"];
+  WriteRawTensors(copy + kWeights, tensors);
+  return copy;
+}
+
+// Transformers 4 drops the projection, transformers 5 keeps it.
+TEST(ImportModel, ATiedProjectionThatIsAnotherIsRefused) {
+  const std::string copy = TiedCopy();
+  EXPECT_EQ(MessageOfImport(copy), "");
+  RawTensors tensors = ReadRawTensors(copy + kWeights);
+  tensors["lm_head.weight"].bytes[4 * 100] ^= 1;
+  WriteRawTensors(copy + kWeights, tensors);
+  const std::string message = MessageOfImport(copy);
+  EXPECT_THAT(message, HasSubstr("tie_word_embeddings"));
+  EXPECT_THAT(message,
+              HasSubstr("tensor lm_head.weight is another than "
+                        "model.embed_tokens.weight, from element 100"));
+  tensors["lm_head.weight"].description["shape"] = {
+      1, tensors["lm_head.weight"].bytes.size() / 4};
+  WriteRawTensors(copy + kWeights, tensors);
+  EXPECT_THAT(MessageOfImport(copy), HasSubstr("is another than"));
+}
+
+TEST(ImportModel, ATiedTableIsFoundUnderTheProjectionsName) {
+  const std::string copy = TiedCopy();
+  RawTensors tensors = ReadRawTensors(copy + kWeights);
+  const std::string table = "model.embed_tokens.weight";
+  const RawTensor was = tensors[table];
+  tensors.erase(table);
+  WriteRawTensors(copy + kWeights, tensors);
+  const auto imported = ImportModel({.from = copy, .to = FreshPath("out")});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const auto checkpoint = TensorReader::Open(imported->checkpoint);
+  std::vector<float> got(was.bytes.size() / sizeof(float));
+  ASSERT_TRUE((*checkpoint)
+                  ->Read(table, StoredDType::kF32,
+                         WholeTensor(was.description["shape"]), got.data())
+                  .ok());
+  EXPECT_EQ(memcmp(got.data(), was.bytes.data(), was.bytes.size()), 0);
 }
 
 TEST(ImportModel, WhatItCannotUseIsNamed) {

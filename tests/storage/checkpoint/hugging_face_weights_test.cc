@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/clients/hugging_face/edit_weights.h"
 #include "tests/clients/hugging_face/round_trip.h"
 #include "tests/storage/checkpoint/planted_value.h"
 
@@ -96,6 +97,55 @@ TEST(HuggingFaceWeights, AnIndexThatIsNoneIsRefused) {
     EXPECT_FALSE(status.ok()) << text;
     EXPECT_THAT(std::string(status.message()), HasSubstr("index.json")) << text;
   }
+}
+
+std::string MessageOf(const std::string& directory) {
+  return std::string(HuggingFaceWeights::Open(directory).status().message());
+}
+
+// Of an earlier save_pretrained, whose shards may be there or not.
+TEST(HuggingFaceWeights, AnIndexBesideASingleFileIsRefused) {
+  const std::string copy = CopyOfFixture("llama_tied_bf16_sharded");
+  std::filesystem::copy(HfFixture("llama_tiny") + "/model.safetensors", copy);
+  for (const bool shards : {true, false}) {
+    EXPECT_THAT(MessageOf(copy), HasSubstr("has both model.safetensors and "
+                                           "model.safetensors.index.json"));
+    if (!shards) break;
+    std::filesystem::remove(copy + "/model-00001-of-00002.safetensors");
+    std::filesystem::remove(copy + "/model-00002-of-00002.safetensors");
+  }
+  // An index of the single file.
+  std::ofstream(copy + "/model.safetensors.index.json")
+      << R"({"weight_map": {"model.norm.weight": "model.safetensors"}})";
+  EXPECT_EQ(MessageOf(copy), "");
+}
+
+TEST(HuggingFaceWeights, ATensorInTwoFilesIsRefused) {
+  const std::string copy = CopyOfFixture("llama_tied_bf16_sharded");
+  const std::string first = copy + "/model-00001-of-00002.safetensors";
+  const std::string second = copy + "/model-00002-of-00002.safetensors";
+  RawTensors tensors = ReadRawTensors(second);
+  const auto twice = *ReadRawTensors(first).begin();
+  tensors.insert(twice);
+  WriteRawTensors(second, tensors);
+  EXPECT_EQ(MessageOf(copy), absl::StrCat(second, ": tensor ", twice.first,
+                                          " is also in ", first));
+}
+
+TEST(HuggingFaceWeights, IndexAndFilesMustAgree) {
+  const std::string copy = CopyOfFixture("llama_tied_bf16_sharded");
+  const std::string first = copy + "/model-00001-of-00002.safetensors";
+  const std::string second = copy + "/model-00002-of-00002.safetensors";
+  RawTensors from = ReadRawTensors(first);
+  RawTensors to = ReadRawTensors(second);
+  const auto moved = *from.begin();
+  from.erase(moved.first);
+  WriteRawTensors(first, from);
+  EXPECT_THAT(MessageOf(copy), HasSubstr("weight_map: tensor " + moved.first +
+                                         " is not in model-00001-of-00002"));
+  to.insert(moved);
+  WriteRawTensors(second, to);
+  EXPECT_THAT(MessageOf(copy), HasSubstr("but in " + second));
 }
 
 TEST(HuggingFaceWeights, PickledWeightsAreExplained) {

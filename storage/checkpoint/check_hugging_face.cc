@@ -1,0 +1,116 @@
+#include "storage/checkpoint/check_hugging_face.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/status.h"
+#include "storage/checkpoint/tensor_box.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kElementsAtOnce = int64_t{1} << 20;
+
+// Masks and tables that the code makes.
+bool IsNoParameter(absl::string_view name) {
+  constexpr absl::string_view kEndings[] = {
+      ".attn.bias", ".attn.masked_bias", ".attention.bias",
+      ".attention.masked_bias", ".rotary_emb.inv_freq"};
+  return std::any_of(
+      std::begin(kEndings), std::end(kEndings),
+      [&](absl::string_view ending) { return absl::EndsWith(name, ending); });
+}
+
+bool IsProjection(absl::string_view name) {
+  const auto names = HuggingFaceWeights::ProjectionNames();
+  return std::count(names.begin(), names.end(), name) > 0;
+}
+
+// The first element in which they differ, or -1. Bits are compared: what is no
+// number equals itself.
+absl::StatusOr<int64_t> FirstDifference(const HuggingFaceWeights& weights,
+                                        const SafetensorsTensor& a,
+                                        const SafetensorsTensor& b) {
+  const int64_t elements = ElementCount(a.shape);
+  std::vector<float> of_a, of_b;
+  for (int64_t at = 0; at < elements; at += kElementsAtOnce) {
+    const int64_t count = std::min(kElementsAtOnce, elements - at);
+    of_a.resize(count);
+    of_b.resize(count);
+    RETURN_IF_ERROR(
+        weights.ReadF32(a.name, {.begin = at, .count = count}, of_a.data()));
+    RETURN_IF_ERROR(
+        weights.ReadF32(b.name, {.begin = at, .count = count}, of_b.data()));
+    if (memcmp(of_a.data(), of_b.data(), count * sizeof(float)) == 0) continue;
+    for (int64_t i = 0; i < count; ++i) {
+      if (memcmp(&of_a[i], &of_b[i], sizeof(float)) != 0) return at + i;
+    }
+  }
+  return -1;
+}
+
+absl::Status CheckTied(const HuggingFaceWeights& weights,
+                       const SafetensorsTensor& table,
+                       const SafetensorsTensor& projection) {
+  const std::string both =
+      absl::StrCat(weights.directory(),
+                   ": config.json ties the output projection to the token "
+                   "table (tie_word_embeddings), but tensor ",
+                   projection.name, " is another than ", table.name);
+  const absl::string_view advice =
+      "; set tie_word_embeddings to false to have a projection of its own, or "
+      "remove the tensor to have the table (transformers 4 uses the table, "
+      "transformers 5 the tensor)";
+  if (projection.shape != table.shape) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        both, ": [", absl::StrJoin(projection.shape, ", "), "] beside [",
+        absl::StrJoin(table.shape, ", "), "]", advice));
+  }
+  ASSIGN_OR_RETURN(const int64_t at,
+                   FirstDifference(weights, table, projection));
+  if (at < 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(both, ", from element ", at, " on", advice));
+}
+
+absl::Status CheckAllTied(const HuggingFaceWeights& weights) {
+  for (const std::string& name : weights.tied()) {
+    const SafetensorsTensor* table = weights.Find(name);
+    for (const SafetensorsTensor* stored : weights.tensors()) {
+      if (stored == table || !IsProjection(stored->name)) continue;
+      RETURN_IF_ERROR(CheckTied(weights, *table, *stored));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckHuggingFaceWeights(
+    const HuggingFaceWeights& weights,
+    const std::vector<SafetensorsTensor>& parameters) {
+  std::set<const SafetensorsTensor*> known;
+  for (const SafetensorsTensor& parameter : parameters) {
+    RETURN_IF_ERROR(weights.CheckShape(parameter.name, parameter.shape));
+    known.insert(weights.Find(parameter.name));
+  }
+  const bool tied = !weights.tied().empty();
+  for (const SafetensorsTensor* stored : weights.tensors()) {
+    if (known.count(stored) > 0 || IsNoParameter(stored->name) ||
+        (tied && IsProjection(stored->name))) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        weights.directory(), ": tensor ", stored->name,
+        " belongs to no model that its config.json describes; is it of "
+        "another architecture?"));
+  }
+  return CheckAllTied(weights);
+}
+
+}  // namespace troupe
