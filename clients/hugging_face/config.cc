@@ -121,6 +121,14 @@ std::string FormatHuggingFaceConfig(const HuggingFaceConfigArgs& args) {
   config["vocab_size"] = model.vocab_size();
   config["initializer_range"] = model.initializer_range();
   config["tie_word_embeddings"] = model.tie_word_embeddings();
+  if (args.ids.has_value()) {
+    const auto set = [&](const char* key, absl::optional<int32_t> id) {
+      config[key] = id.has_value() ? json(*id) : json();
+    };
+    set("bos_token_id", args.ids->bos);
+    set("eos_token_id", args.ids->eos);
+    set("pad_token_id", args.ids->pad);
+  }
   // transformers' own defaults are of the pretrained models' tokenizers, and
   // may lie outside of this vocabulary.
   for (const char* key : {"bos_token_id", "eos_token_id"}) {

@@ -9,10 +9,12 @@
 #ifndef TROUPE_CLIENTS_HUGGING_FACE_CONFIG_H_
 #define TROUPE_CLIENTS_HUGGING_FACE_CONFIG_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "proto/job.pb.h"
 
 namespace troupe {
@@ -25,13 +27,22 @@ absl::StatusOr<ModelSpec> ParseHuggingFaceConfig(absl::string_view json,
 // That of `directory`/config.json, with `hf` set. NotFound where there is none.
 absl::StatusOr<ModelSpec> ReadHuggingFaceConfig(const std::string& directory);
 
+// Ids of tokens that are no text; nothing: the tokenizer has none such.
+struct SpecialTokenIds {
+  absl::optional<int32_t> bos = absl::nullopt;
+  absl::optional<int32_t> eos = absl::nullopt;
+  absl::optional<int32_t> pad = absl::nullopt;
+};
+
 // config.json of a resolved model. Keys that say nothing about the network (ids
 // of special tokens, ...) are taken from `base`, an earlier config.json, where
-// it is not empty. `dtype` is of the weights: "float32", "bfloat16".
+// it is not empty, but for `ids`, where they are given. `dtype` is of the
+// weights: "float32", "bfloat16".
 struct HuggingFaceConfigArgs {
   const ModelSpec& model;
   std::string dtype;
   std::string base;
+  absl::optional<SpecialTokenIds> ids = absl::nullopt;
 };
 std::string FormatHuggingFaceConfig(const HuggingFaceConfigArgs& args);
 

@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "clients/hugging_face/config.h"
+#include "clients/hugging_face/export_tokenizer.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
@@ -156,15 +157,24 @@ class Export {
 
   absl::Status WriteOthers(const ModelSpec& model) {
     std::string base;
+    std::vector<CarriedFile> carried;
     for (const ManifestFile& asset : checkpoint_.manifest().assets) {
-      ASSIGN_OR_RETURN(const std::string bytes,
+      ASSIGN_OR_RETURN(std::string bytes,
                        ReadCarriedFile(options_.checkpoint, asset.name));
       if (asset.name == kHuggingFaceConfig) {
-        base = bytes;
-        continue;
+        base = std::move(bytes);
+      } else {
+        carried.push_back({asset.name, std::move(bytes)});
       }
+    }
+    absl::StatusOr<ExportedTokenizer> tokenizer =
+        ExportTokenizer(checkpoint_.manifest().tokenizer, std::move(carried));
+    if (!tokenizer.ok()) {
+      return Annotate(tokenizer.status(), options_.checkpoint);
+    }
+    for (const CarriedFile& file : tokenizer->files) {
       RETURN_IF_ERROR(
-          ReplaceFile(absl::StrCat(directory_, "/", asset.name), bytes));
+          ReplaceFile(absl::StrCat(directory_, "/", file.name), file.bytes));
     }
     return ReplaceFile(
         absl::StrCat(directory_, "/", kHuggingFaceConfig),
@@ -172,7 +182,8 @@ class Export {
                                  .dtype = options_.dtype == StoredDType::kBF16
                                               ? "bfloat16"
                                               : "float32",
-                                 .base = base}));
+                                 .base = base,
+                                 .ids = tokenizer->ids}));
   }
 
  private:

@@ -1,7 +1,8 @@
 // Makes a Hugging Face directory of a checkpoint, one that transformers'
 // from_pretrained loads: config.json, the weights as safetensors (in several
-// files with an index where they are large), and the generation config and
-// tokenizer files that the checkpoint carries.
+// files with an index where they are large), the tokenizer by which it was
+// trained (export_tokenizer.h), and the generation config that the checkpoint
+// carries.
 #ifndef TROUPE_CLIENTS_HUGGING_FACE_EXPORT_MODEL_H_
 #define TROUPE_CLIENTS_HUGGING_FACE_EXPORT_MODEL_H_
 

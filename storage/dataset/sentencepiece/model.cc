@@ -133,8 +133,14 @@ absl::Status ReadTrainerSpec(absl::string_view message,
       case 44:
         model.unknown_surface = std::string(field.bytes);
         break;
+      case 46:
+        model.bos_piece = std::string(field.bytes);
+        break;
       case 47:
         model.eos_piece = std::string(field.bytes);
+        break;
+      case 48:
+        model.pad_piece = std::string(field.bytes);
         break;
     }
     return absl::OkStatus();

@@ -43,7 +43,11 @@ struct SentencePieceModel {
   SegmentationKind kind = SegmentationKind::kUnigram;
   bool byte_fallback = false;  // unknown characters become bytes, <0x00> ...
   int32_t unknown_id = -1;
+  // What the control pieces are called that have these meanings, where the
+  // model has them.
+  std::string bos_piece = "<s>";
   std::string eos_piece = "</s>";
+  std::string pad_piece = "<pad>";
   std::string unknown_surface = " \xe2\x81\x87 ";
   // Of the normalizer.
   std::string precompiled_charsmap;

@@ -9,6 +9,9 @@
 #include "clients/hugging_face/config.h"
 #include "clients/hugging_face/import_model.h"
 #include "gmock/gmock.h"
+#include "storage/checkpoint/assets.h"
+#include "storage/checkpoint/manifest.h"
+#include "storage/engine/posix_file.h"
 #include "tests/clients/hugging_face/round_trip.h"
 
 namespace troupe {
@@ -50,6 +53,32 @@ TEST(ExportModel, RoundTrip) {
     EXPECT_EQ(model.tie_word_embeddings(), was.tie_word_embeddings());
     EXPECT_EQ(model.sliding_window(), was.sliding_window());
   }
+}
+
+// Of a job that was trained on the tokens of a SentencePiece model.
+TEST(ExportModel, TheTokenizerOfItsTokens) {
+  const std::string checkpoint = Imported("gpt2_tiny");
+  const std::vector<CarriedFile> files = {
+      {"config.json", R"({"eos_token_id": 0, "x": Infinity})"},
+      {"tokenizer.json", "{}"},
+      {"tokenizer.model",
+       *ReadWholeFile(HfFixture("llama_tied_bf16_sharded") + "/tokenizer.model",
+                      1 << 20)}};
+  ASSERT_TRUE(WriteCarriedFiles(checkpoint, files).ok());
+  Manifest manifest = *ReadManifest(checkpoint);
+  manifest.tokenizer = "sentencepiece:0123abcd";
+  manifest.assets = DescribeCarriedFiles(files);
+  std::ofstream(checkpoint + "/manifest.json") << FormatManifest(manifest);
+  const std::string to = FreshPath("tokenizer");
+  const auto exported = ExportModel({.checkpoint = checkpoint, .to = to});
+  ASSERT_TRUE(exported.ok()) << exported.status();
+  const auto text = [&](const char* name) {
+    return *ReadWholeFile(absl::StrCat(to, "/", name), 1 << 20);
+  };
+  EXPECT_THAT(text("config.json"), HasSubstr("\"eos_token_id\": 2"));
+  EXPECT_THAT(text("config.json"), HasSubstr("\"x\": Infinity"));
+  EXPECT_THAT(text("tokenizer.json"), HasSubstr("\"type\": \"BPE\""));
+  EXPECT_THAT(text("tokenizer_config.json"), HasSubstr("\"</s>\""));
 }
 
 TEST(ExportModel, EndedItLeavesNothing) {

@@ -1,0 +1,269 @@
+// What `transformers` makes of these files, tests/oracle/check_tokenizer.py
+// compares; here is which files an export has, and what they say.
+#include "clients/hugging_face/export_tokenizer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/engine/little_endian.h"
+#include "storage/engine/posix_file.h"
+#include "tests/clients/hugging_face/round_trip.h"
+
+namespace troupe {
+namespace {
+
+using nlohmann::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kSentencePiece[] = "sentencepiece:0123abcd";
+
+// A field of a protobuf message: bytes, or a small number.
+std::string Field(int number, const std::string& bytes) {
+  std::string out(1, static_cast<char>((number & 15) << 3 | 2));
+  if (number > 15) {
+    out[0] = static_cast<char>(out[0] | 0x80);
+    out += static_cast<char>(number >> 4);
+  }
+  for (size_t size = bytes.size();; size >>= 7) {
+    out += static_cast<char>((size & 0x7F) | (size > 0x7F ? 0x80 : 0));
+    if (size <= 0x7F) break;
+  }
+  return out + bytes;
+}
+std::string Field(int number, int value) {
+  std::string out = Field(number, "");
+  out[0] = static_cast<char>(out[0] & ~7);
+  out.back() = static_cast<char>(value);
+  return out;
+}
+
+enum Type { kNormal = 1, kUnknown = 2, kControl = 3, kUser = 4, kByte = 6 };
+std::string Piece(const std::string& text, float score, Type type) {
+  char bits[4];
+  uint32_t value;
+  memcpy(&value, &score, sizeof(value));
+  StoreLittleEndian<uint32_t>(value, bits);
+  return Field(1, Field(1, text) + "\x15" + std::string(bits, 4) +
+                      Field(3, static_cast<int>(type)));
+}
+
+// A SentencePiece model, written by hand: the library that makes them cannot be
+// in one process with gRPC's protobuf.
+struct ModelArgs {
+  int kind = 1;  // unigram; 2: bpe
+  bool byte_fallback = true;
+  bool pad = false;
+  std::string more;  // pieces
+  std::string table;
+  bool dummy_prefix = true;
+};
+std::string Model(const ModelArgs& args) {
+  std::string bytes = Piece("<unk>", 0, kUnknown) + Piece("<s>", 0, kControl) +
+                      Piece("</s>", 0, kControl);
+  if (args.pad) bytes += Piece("<pad>", 0, kControl);
+  for (int byte = 0; args.byte_fallback && byte < 256; ++byte) {
+    bytes += Piece(absl::StrFormat("<0x%02X>", byte), 0, kByte);
+  }
+  const char* texts[] = {"\u2581", "a", "b", "ab", "\u2581ab", "s"};
+  float score = -1;
+  for (const char* text : texts) bytes += Piece(text, score--, kNormal);
+  bytes += args.more;
+  bytes += Field(2, Field(3, args.kind) + Field(35, int{args.byte_fallback}));
+  bytes += Field(3, (args.table.empty() ? "" : Field(2, args.table)) +
+                        Field(3, int{args.dummy_prefix}) + Field(4, 0));
+  return bytes;
+}
+
+// Of Llama's kind, by SentencePiece.
+std::string BpeFixture() {
+  return *ReadWholeFile(
+      HfFixture("llama_tied_bf16_sharded") + "/tokenizer.model", 1 << 20);
+}
+
+std::vector<std::string> Names(const ExportedTokenizer& exported) {
+  std::vector<std::string> names;
+  for (const CarriedFile& file : exported.files) names.push_back(file.name);
+  return names;
+}
+
+json Content(const ExportedTokenizer& exported, const std::string& name) {
+  for (const CarriedFile& file : exported.files) {
+    if (file.name == name) return json::parse(file.bytes);
+  }
+  ADD_FAILURE() << name;
+  return {};
+}
+
+ExportedTokenizer Export(const std::string& tokenizer,
+                         std::vector<CarriedFile> carried) {
+  auto exported = ExportTokenizer(tokenizer, std::move(carried));
+  EXPECT_TRUE(exported.ok()) << exported.status();
+  return exported.value_or(ExportedTokenizer());
+}
+
+TEST(ExportTokenizer, AUnigramModel) {
+  const ExportedTokenizer exported =
+      Export(kSentencePiece, {{"tokenizer.model", Model({})}});
+  EXPECT_THAT(Names(exported),
+              UnorderedElementsAre("tokenizer.json", "tokenizer_config.json",
+                                   "tokenizer.model"));
+  ASSERT_TRUE(exported.ids.has_value());
+  EXPECT_EQ(exported.ids->bos, 1);
+  EXPECT_EQ(exported.ids->eos, 2);
+  EXPECT_FALSE(exported.ids->pad.has_value());
+  const json config = Content(exported, "tokenizer_config.json");
+  EXPECT_EQ(config["eos_token"], "</s>");
+  EXPECT_EQ(config["split_special_tokens"], true);
+  EXPECT_FALSE(config.contains("pad_token"));
+  const json file = Content(exported, "tokenizer.json");
+  EXPECT_EQ(file["model"]["type"], "Unigram");
+  EXPECT_EQ(file["model"]["byte_fallback"], true);
+  EXPECT_EQ(file["model"]["unk_id"], 0);
+  EXPECT_EQ(file["added_tokens"].size(), 3u);
+  EXPECT_EQ(file["added_tokens"][2]["content"], "</s>");
+  EXPECT_EQ(file["normalizer"]["normalizers"][0]["type"], "Prepend");
+  // Never chosen: "</s>" in a text is characters.
+  const json& vocabulary = file["model"]["vocab"];
+  double least = 0;
+  for (size_t id = 259; id < vocabulary.size(); ++id) {
+    least = std::min(least, vocabulary[id][1].get<double>());
+  }
+  for (size_t id = 0; id < 259; ++id) {
+    EXPECT_LT(vocabulary[id][1].get<double>(), 6 * least) << id;
+  }
+}
+
+TEST(ExportTokenizer, ABpeModel) {
+  const ExportedTokenizer exported =
+      Export(kSentencePiece,
+             {{"tokenizer.model",
+               Model({.kind = 2, .pad = true, .dummy_prefix = false})}});
+  EXPECT_EQ(exported.ids->pad, 3);
+  const json file = Content(exported, "tokenizer.json");
+  const json& model = file["model"];
+  EXPECT_EQ(model["type"], "BPE");
+  EXPECT_EQ(model["vocab"]["</s>"], 2);
+  EXPECT_EQ(file["normalizer"]["normalizers"][0]["type"], "Replace");
+  EXPECT_TRUE(file["pre_tokenizer"].is_null());
+  ASSERT_FALSE(model["merges"].empty());
+  EXPECT_EQ(model["merges"].dump(), "[[\"a\",\"b\"],[\"\u2581\",\"ab\"]]");
+}
+
+// Both halves of each merge are pieces, and so is what they become.
+TEST(ExportTokenizer, MergesAreOfPieces) {
+  const json file =
+      Content(Export(kSentencePiece, {{"tokenizer.model", BpeFixture()}}),
+              "tokenizer.json");
+  const json& model = file["model"];
+  EXPECT_GT(model["merges"].size(), 20u);
+  for (const json& merge : model["merges"]) {
+    const std::string left = merge[0], right = merge[1];
+    EXPECT_TRUE(model["vocab"].contains(left)) << left;
+    EXPECT_TRUE(model["vocab"].contains(right)) << right;
+    EXPECT_GT(model["vocab"][left + right].get<int>(), 258);
+  }
+}
+
+TEST(ExportTokenizer, TablesAndUserDefinedPieces) {
+  const json unigram = Content(
+      Export(kSentencePiece,
+             {{"tokenizer.model",
+               Model({.byte_fallback = false,
+                      .more = Piece("<", -7, kNormal) + Piece("KEEP", 0, kUser),
+                      .table = "table"})}}),
+      "tokenizer.json");
+  EXPECT_EQ(
+      unigram["normalizer"]["normalizers"][0],
+      json({{"type", "Precompiled"}, {"precompiled_charsmap", "dGFibGU="}}));
+  EXPECT_EQ(unigram["model"]["vocab"].back(), json({"KEEP", -4.1}));
+  // "/" and ">" are unknown to it, so "</s>" is cut there.
+  EXPECT_EQ(unigram["pre_tokenizer"]["pattern"],
+            json({{"Regex",
+                   "(?<=\\<)\\/(?=s\\>)|(?<=\\<)unk\\>|"
+                   "(?<=\\<s)\\>"}}));
+  const json bpe = Content(
+      Export(kSentencePiece, {{"tokenizer.model",
+                               Model({.kind = 2,
+                                      .more = Piece("KEEP", 0, kUser) +
+                                              Piece("KEEP.IT", 0, kUser)})}}),
+      "tokenizer.json");
+  EXPECT_EQ(bpe["pre_tokenizer"]["pattern"],
+            json({{"Regex", "KEEP\\.IT|KEEP"}}));
+  EXPECT_EQ(bpe["model"]["ignore_merges"], true);
+}
+
+// Of the directory where training began, whose tokens these are not.
+TEST(ExportTokenizer, AnothersFilesAreLeftOut) {
+  const std::vector<CarriedFile> carried = {
+      {"tokenizer.model", BpeFixture()},
+      {"tokenizer.json", R"({"model": {"vocab": {"a": 0, "b": 1}}})"},
+      {"vocab.json", "{}"},
+      {"merges.txt", ""},
+      {"tokenizer_config.json", R"({"tokenizer_class": "GPT2Tokenizer"})"},
+      {"generation_config.json", R"({"eos_token_id": 1})"},
+      {"chat_template.jinja", "{{ messages }}"}};
+  for (const char* tokenizer : {kSentencePiece, "bytes"}) {
+    const ExportedTokenizer exported = Export(tokenizer, carried);
+    const std::vector<std::string> names = Names(exported);
+    EXPECT_THAT(names, Contains("chat_template.jinja"));
+    EXPECT_THAT(names, Not(Contains("vocab.json")));
+    EXPECT_THAT(names, Not(Contains("merges.txt")));
+    EXPECT_THAT(names, Not(Contains("generation_config.json")));
+    EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(),
+              names.size());
+    EXPECT_EQ(Content(exported, "tokenizer_config.json")["tokenizer_class"],
+              "PreTrainedTokenizerFast");
+  }
+}
+
+TEST(ExportTokenizer, ItsOwnFilesStay) {
+  std::vector<CarriedFile> carried = {{"tokenizer.model", BpeFixture()}};
+  const json made = Content(Export(kSentencePiece, carried), "tokenizer.json");
+  json published = made;
+  published["post_processor"] = {{"type", "TemplateProcessing"}};
+  carried.push_back({"tokenizer.json", published.dump()});
+  carried.push_back({"tokenizer_config.json", "{}"});
+  const ExportedTokenizer exported = Export(kSentencePiece, carried);
+  EXPECT_FALSE(exported.ids.has_value());
+  EXPECT_EQ(Content(exported, "tokenizer.json"), published);
+  EXPECT_EQ(Content(exported, "tokenizer_config.json"), json::object());
+  // What transformers makes of a model of Llama's, its config says.
+  carried.erase(carried.begin() + 1);
+  EXPECT_THAT(Names(Export(kSentencePiece, carried)),
+              ElementsAre("tokenizer.model", "tokenizer_config.json"));
+  // Tokens of which nothing is known.
+  carried.pop_back();
+  EXPECT_THAT(Names(Export("", carried)), ElementsAre("tokenizer.model"));
+}
+
+TEST(ExportTokenizer, BytesAreTheirOwnIds) {
+  const ExportedTokenizer exported = Export("bytes", {});
+  const json vocabulary = Content(exported, "tokenizer.json")["model"]["vocab"];
+  EXPECT_EQ(vocabulary.size(), 256u);
+  EXPECT_EQ(vocabulary["a"], 'a');
+  EXPECT_EQ(vocabulary["\u0120"], ' ');
+  EXPECT_EQ(vocabulary["\u010a"], '\n');
+  EXPECT_EQ(vocabulary["\u00ff"], 255);
+  EXPECT_EQ(vocabulary["\u0143"], 0xAD);
+  EXPECT_FALSE(exported.ids->eos.has_value());
+}
+
+TEST(ExportTokenizer, AModelThatIsNoneIsRefused) {
+  const auto exported =
+      ExportTokenizer(kSentencePiece, {{"tokenizer.model", "no model"}});
+  EXPECT_EQ(exported.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,125 @@
+"""Imports and exports models, and has them read by several `transformers`.
+
+    python check_exports.py --troupe bazel-bin/clients/cli/troupe \\
+        --pythons ~/torch4/bin/python ~/torch5/bin/python
+
+Makes a small random model of each kind of config (run by the newest
+transformers), brings each through `troupe import` and `troupe export`, and
+compares the loss of what was exported with that of what was made, in each of
+the Python environments. README.md says how to install them.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+IDS = [(7 * i * i + 3 * i + 1) % 97 for i in range(60)]
+
+# Runs in an environment: makes a model, or says the loss of one.
+MAKE = """
+import sys, json, torch, transformers
+name, fields, out = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
+torch.manual_seed(1)
+config = transformers.AutoConfig.for_model(name, **fields)
+model = transformers.AutoModelForCausalLM.from_config(config).float()
+with torch.no_grad():
+    for p in model.parameters():
+        p.copy_(torch.randn_like(p) * (0.35 if p.dim() > 1 else 0.1)
+                + (0 if p.dim() > 1 else 1))
+model.save_pretrained(out)
+"""
+LOSS = """
+import sys, json, torch, transformers
+transformers.logging.set_verbosity_error()
+model = transformers.AutoModelForCausalLM.from_pretrained(
+    sys.argv[1], dtype=torch.float32).eval()
+ids = torch.tensor([json.loads(sys.argv[2])])
+with torch.no_grad():
+    logits = model(ids).logits[0, :-1]
+print(torch.nn.functional.cross_entropy(logits, ids[0, 1:]).item())
+"""
+
+SIZES = dict(vocab_size=97, hidden_size=32, num_hidden_layers=2,
+             num_attention_heads=4, intermediate_size=48,
+             max_position_embeddings=64, bos_token_id=None, eos_token_id=None)
+GROUPED = dict(SIZES, num_key_value_heads=2)
+
+
+def rope(kind, theta=500000.0, **more):
+    return dict(rope_parameters=dict(rope_type=kind, rope_theta=theta, **more))
+
+
+LLAMA3 = rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=32)
+CASES = {
+    "gpt2": ("gpt2", dict(vocab_size=97, n_embd=32, n_layer=2, n_head=4,
+                          n_positions=64, bos_token_id=None,
+                          eos_token_id=None)),
+    "llama_theta": ("llama", dict(GROUPED, **rope("default"))),
+    "llama_linear": ("llama", dict(GROUPED, **rope("linear", factor=2.0))),
+    "llama_dynamic": ("llama", dict(GROUPED, **rope("dynamic", factor=2.0))),
+    "llama_llama3": ("llama", dict(GROUPED, **LLAMA3)),
+    "llama_yarn": ("llama", dict(GROUPED, **rope(
+        "yarn", factor=4.0, original_max_position_embeddings=16,
+        beta_fast=2.0, beta_slow=0.25))),
+    "llama_longrope": ("llama", dict(GROUPED, **rope(
+        "longrope", factor=4.0, short_factor=[1.0, 1.5, 2.0, 3.0],
+        long_factor=[2.0, 3.0, 4.0, 5.0],
+        original_max_position_embeddings=16))),
+    "mistral": ("mistral", dict(GROUPED, sliding_window=None,
+                                **rope("default"))),
+    "qwen2": ("qwen2", dict(GROUPED, **rope("default"))),
+    "qwen3": ("qwen3", dict(GROUPED, head_dim=8, **rope("default"))),
+    "gpt_neox_whole": ("gpt_neox", dict(SIZES, **rope(
+        "default", 5000.0, partial_rotary_factor=1.0))),
+    "gpt_neox_half": ("gpt_neox", dict(SIZES, **rope(
+        "default", 5000.0, partial_rotary_factor=0.5))),
+}
+
+
+def run(*command):
+    """What it prints last; its errors end this."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command[:2])}: {done.stderr[-2000:]}")
+    return (done.stdout.strip().splitlines() or [""])[-1]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Checks exports.")
+    parser.add_argument("--troupe", required=True)
+    parser.add_argument("--pythons", nargs="+", required=True,
+                        help="the last one makes the models")
+    parser.add_argument("--tolerance", type=float, default=1e-5,
+                        help="of the loss, relative")
+    arguments = parser.parse_args()
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for case, (name, fields) in CASES.items():
+            made, checkpoints, exported = (
+                os.path.join(folder, case, part)
+                for part in ("made", "checkpoints", "exported"))
+            os.makedirs(os.path.join(folder, case))
+            newest = arguments.pythons[-1]
+            run(newest, "-c", MAKE, name, json.dumps(fields), made)
+            want = float(run(newest, "-c", LOSS, made, json.dumps(IDS)))
+            run(arguments.troupe, "import", made, "--to", checkpoints)
+            run(arguments.troupe, "export", "--checkpoint",
+                os.path.join(checkpoints, "step-00000000"), "--to", exported)
+            losses = [float(run(python, "-c", LOSS, exported, json.dumps(IDS)))
+                      for python in arguments.pythons]
+            good = all(abs(loss / want - 1) <= arguments.tolerance
+                       for loss in losses)
+            wrong += not good
+            print(f"{case}: {want:.6f}, exported",
+                  " ".join(f"{loss:.6f}" for loss in losses),
+                  "" if good else "WRONG", flush=True)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
