@@ -85,6 +85,7 @@ void Generations::HandOut(Texts::iterator it, const TextPlan& plan,
   message.set_prompt(text.request.prompt());
   *message.mutable_prompt_ids() = text.request.prompt_ids();
   message.set_max_new_tokens(text.request.max_new_tokens());
+  message.set_ignore_eos(text.request.ignore_eos());
   message.set_temperature(text.request.temperature());
   message.set_top_k(text.request.top_k());
   message.set_seed(text.request.seed());

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "storage/dataset/text_stream.h"
 #include "storage/engine/make_engine.h"
 #include "worker/engine/carried_files.h"
+#include "worker/engine/end_of_text.h"
 #include "worker/rank/into_tier.h"
 #include "worker/rank/tier_port.h"
 #include "worker/rank/unit_state.h"
@@ -95,13 +97,22 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(
                    "; give the prompt as token ids: --prompt-ids"));
 }
 
-// Without a tokenizer: ids only.
-absl::Status Draw(Generator& generator, const Tokenizer* tokenizer,
-                  int64_t tokens, const TextSink& sink) {
+struct DrawOptions {
+  const Tokenizer* tokenizer;  // null: ids only
+  int64_t tokens_max;
+  std::set<int32_t> end;  // the first of these is the last token
+};
+
+// All ranks draw the same tokens, so they end after the same one.
+absl::Status Draw(Generator& generator, const DrawOptions& options,
+                  const TextSink& sink) {
+  const Tokenizer* tokenizer = options.tokenizer;
   std::optional<TextStream> stream;
   if (tokenizer != nullptr) stream.emplace(*tokenizer);
-  for (int64_t i = 0; i < tokens; ++i) {
+  bool ended = false;
+  for (int64_t i = 0; i < options.tokens_max && !ended; ++i) {
     ASSIGN_OR_RETURN(const int32_t token, generator.Next());
+    ended = options.end.count(token) > 0;
     TextPiece piece{.text = "", .ids = {token}};
     // A model's vocabulary may be larger than its tokenizer's, to be a
     // multiple of something; such a token stands for no text.
@@ -143,6 +154,15 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
     RETURN_IF_ERROR((*tokenizer)->Encode(request.prompt, prompt));
   }
 
+  std::set<int32_t> end;
+  if (!request.ignore_eos) {
+    absl::StatusOr<std::set<int32_t>> said =
+        EndOfTextTokensOf(request.checkpoint, manifest, request.plan.model(),
+                          tokenizer.ok() ? tokenizer->get() : nullptr);
+    if (!said.ok()) return Annotate(said.status(), context);
+    end = *std::move(said);
+  }
+
   ASSIGN_OR_RETURN(Arena * arena, arenas.Find(DEVICE));
   absl::Status heard;
   absl::StatusOr<Weights> weights =
@@ -161,8 +181,11 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
   sampling.go_on = [&sink] { return sink(TextPiece()); };
   RETURN_IF_ERROR(generator->Start(prompt, sampling));
   const bool says_text = request.rank == 0 && tokenizer.ok();
-  return Draw(*generator, says_text ? tokenizer->get() : nullptr,
-              request.max_new_tokens, sink);
+  return Draw(*generator,
+              {.tokenizer = says_text ? tokenizer->get() : nullptr,
+               .tokens_max = request.max_new_tokens,
+               .end = std::move(end)},
+              sink);
 }
 
 absl::StatusOr<CheckpointOrigin> OriginOf(const std::string& checkpoint) {

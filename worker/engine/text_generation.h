@@ -39,6 +39,9 @@ struct TextRequest {
   std::string prompt;
   std::vector<int32_t> prompt_ids;  // where there are any, in place of `prompt`
   int64_t max_new_tokens = 0;
+  // Goes on past the model's end-of-text tokens (end_of_text.h), with the first
+  // of which a text else ends. It is among the ids.
+  bool ignore_eos = false;
   GenerateOptions sampling;
 };
 
@@ -57,7 +60,8 @@ using TextSink = std::function<absl::Status(const TextPiece& piece)>;
 
 // NotFound, DataLoss: the checkpoint. ResourceExhausted: the model does not fit
 // into the device tier. InvalidArgument: an empty prompt, or one that the
-// model's vocabulary cannot hold. FailedPrecondition: a prompt in text where
+// model's vocabulary cannot hold, or a config.json whose eos_token_id is none.
+// FailedPrecondition: a prompt in text where
 // there is no tokenizer, or another checkpoint than the one that is meant. And
 // those of the peers, who are null where the plan is
 // for one rank.

@@ -106,6 +106,7 @@ absl::Status GenerationRunner::Generate() {
        .prompt_ids = {request_.prompt_ids().begin(),
                       request_.prompt_ids().end()},
        .max_new_tokens = request_.max_new_tokens(),
+       .ignore_eos = request_.ignore_eos(),
        .sampling = {.temperature = request_.temperature(),
                     .top_k = request_.top_k(),
                     .seed = request_.seed()}},

@@ -31,7 +31,10 @@ class Generate final : public Command {
     flags.Switch("--ids", show_ids_,
                  "Write the new tokens' ids in place of their text");
     flags.Integer("--max-new-tokens", max_new_tokens_, {1, INT32_MAX},
-                  {.value = "N", .text = "How much to write [256]"});
+                  {.value = "N", .text = "How much to write at most [256]"});
+    flags.Switch("--ignore-eos", ignore_eos_,
+                 "Go on past the model's end-of-text token, which else ends "
+                 "the text");
     flags.Number("--temperature", temperature_,
                  {.value = "X",
                   .text = "0: always the likeliest; higher: bolder [0.8]"});
@@ -82,6 +85,7 @@ class Generate final : public Command {
     }
     request.set_prompt(prompt_);
     request.set_max_new_tokens(static_cast<int32_t>(max_new_tokens_));
+    request.set_ignore_eos(ignore_eos_);
     request.set_temperature(temperature_);
     request.set_top_k(static_cast<int32_t>(top_k_));
     request.set_seed(seed_);
@@ -125,6 +129,7 @@ class Generate final : public Command {
   std::string prompt_ids_;
   bool show_ids_ = false;
   int64_t max_new_tokens_ = 256;
+  bool ignore_eos_ = false;
   double temperature_ = 0.8;
   int64_t top_k_ = 40;
   int64_t seed_ = 0;

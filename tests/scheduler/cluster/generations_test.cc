@@ -11,6 +11,7 @@ GenerateRequest RequestOf(const std::string& checkpoint) {
   request.set_checkpoint(checkpoint);
   request.set_prompt("In the beginning");
   request.set_max_new_tokens(4);
+  request.set_ignore_eos(true);
   return request;
 }
 
@@ -49,6 +50,7 @@ TEST(Generations, RelaysThePiecesAndFreesTheWorker) {
   const GenerateText text = h.Sent(worker).back().generate();
   EXPECT_EQ(text.checkpoint(), "/c");
   EXPECT_EQ(text.prompt(), "In the beginning");
+  EXPECT_TRUE(text.ignore_eos());
   EXPECT_EQ(text.plan().weight_bytes_size(), 1);
   EXPECT_EQ(h.worker(worker).state(), WorkerStatus::BUSY);
   const auto busy = h.cluster.Generate(RequestOf("/c"), h.now, h.actions);

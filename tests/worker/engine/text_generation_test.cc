@@ -1,5 +1,6 @@
 #include "worker/engine/text_generation.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
 #include "proto/base/status.h"
+#include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/tier/allocator.h"
@@ -115,6 +117,17 @@ class TextGeneration : public testing::Test {
         peers.get());
   }
 
+  // As a checkpoint of an imported model does.
+  void CarryGenerationConfig(const std::string& text) const {
+    const std::vector<CarriedFile> files = {{"generation_config.json", text}};
+    ASSERT_TRUE(WriteCarriedFiles(request_.checkpoint, files).ok());
+    auto manifest = ReadManifest(request_.checkpoint);
+    ASSERT_TRUE(manifest.ok());
+    manifest->assets = DescribeCarriedFiles(files);
+    std::ofstream(request_.checkpoint + "/manifest.json")
+        << FormatManifest(*manifest);
+  }
+
   HostAllocator allocator_;
   const std::unique_ptr<Device> device_ = NewCpuDevice({.threads = 1});
   TextRequest request_;
@@ -209,6 +222,38 @@ TEST_F(TextGeneration, RanksWithAPartEachWriteWhatOneWrites) {
       EXPECT_EQ(ranks[rank].loaded, 1);
     }
   }
+}
+
+// Over several ranks, too.
+TEST_F(TextGeneration, EndsWithTheModelsEndOfText) {
+  std::string whole;
+  ASSERT_TRUE(Continue(request_, whole).ok());
+  const std::vector<int32_t> all = std::exchange(ids_, {});
+  const int32_t end = all[10];
+  const size_t count = std::find(all.begin(), all.end(), end) - all.begin() + 1;
+  ASSERT_LT(count, all.size());
+  const std::vector<int32_t> until_end(all.begin(), all.begin() + count);
+  CarryGenerationConfig(absl::StrCat("{\"eos_token_id\": [60, ", end, "]}"));
+
+  std::string text;
+  ASSERT_TRUE(Continue(request_, text).ok());
+  EXPECT_EQ(ids_, until_end);
+  EXPECT_EQ(text, whole.substr(0, count));
+  for (const Rank& rank : OverRanks({.tensor = 3, .pipeline = 2}, {})) {
+    EXPECT_TRUE(rank.status.ok()) << rank.status;
+    EXPECT_EQ(rank.ids, until_end);
+  }
+
+  ids_.clear();
+  request_.ignore_eos = true;
+  ASSERT_TRUE(Continue(request_, text).ok());
+  EXPECT_EQ(ids_, all);
+
+  CarryGenerationConfig("{\"eos_token_id\": \"no id\"}");
+  EXPECT_TRUE(Continue(request_, text).ok()) << "nobody asks for it";
+  request_.ignore_eos = false;
+  const absl::Status wrong = Continue(request_, text);
+  EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
 }
 
 // Whoever waits for a rank that fails does not wait long.

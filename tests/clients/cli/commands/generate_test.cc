@@ -20,8 +20,11 @@ TEST_F(GenerateTest, WritesThePromptAndWhatFollows) {
   EXPECT_EQ(request.seed(), 7);
   EXPECT_EQ(request.temperature(), 0.5);
   EXPECT_EQ(request.max_new_tokens(), 12);
+  EXPECT_FALSE(request.ignore_eos());
   EXPECT_FALSE(request.has_tensor());
   EXPECT_FALSE(request.has_pipeline());
+  Ask({"generate", "latest", "--prompt", "Once", "--ignore-eos"});
+  EXPECT_TRUE(scheduler_.asked().generated.at(1).ignore_eos());
 }
 
 TEST_F(GenerateTest, TakesACheckpointInsteadOfAJob) {
