@@ -77,6 +77,14 @@ int64_t Run::StepOfAll() const {
   return std::min_element(ranks.begin(), ranks.end(), earlier)->step;
 }
 
+std::vector<KeptCopy> Run::SoundCopies(const RankSeat& seat) const {
+  std::vector<KeptCopy> sound;
+  for (const KeptCopy& copy : seat.kept) {
+    if (copy.state().step() < wrong_since) sound.push_back(copy);
+  }
+  return sound;
+}
+
 int Run::Laggard() const {
   const auto earlier = [](const RankSeat& a, const RankSeat& b) {
     if (a.step != b.step) return a.step < b.step;

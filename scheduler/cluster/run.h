@@ -9,6 +9,7 @@
 #define TROUPE_SCHEDULER_CLUSTER_RUN_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -41,6 +42,8 @@ enum class Blame {
   kWorkerLost,   // a worker is gone
 };
 
+inline constexpr int64_t kNeverWrong = std::numeric_limits<int64_t>::max();
+
 struct RankSeat {
   // kHeld: it has ended, and its worker stays for the next attempt.
   enum State { kStarting, kRunning, kEnded, kLost, kHeld };
@@ -55,6 +58,7 @@ struct RankSeat {
   int32_t kept_by_attempt = 0;  // whose end the worker has said; 0: none
   bool succeeded = false;       // the rank has done all that it had to do
   bool checks_data = false;     // its Assignment says so
+  bool wrong = false;           // it computed wrongly, and is not used again
 
   // The scheduler was started again, and waits for the worker that has it.
   bool awaited() const { return taken() && worker == WorkerId(); }
@@ -150,6 +154,10 @@ struct Run {
   std::vector<RankSeat> ranks;
   Rendezvous rendezvous;
   StepGather steps;
+  // From this step on copies are not gone on from, as ranks differed in it.
+  int64_t wrong_since = kNeverWrong;
+  // Those that computed wrongly, in this attempt or one before it, by name.
+  std::set<std::string> wrong_workers;
   CheckpointGather checkpoints;
   std::vector<RankReport> reports;  // by rank; from heartbeats
   StepDeadline deadline;
@@ -205,6 +213,8 @@ struct Run {
   // That all ranks have reported. Less than its job has done, where the run
   // goes on from before that.
   int64_t StepOfAll() const;
+  // What the seat's worker keeps, as far as it may be gone on from.
+  std::vector<KeptCopy> SoundCopies(const RankSeat& seat) const;
   // Whose last sign of progress is the oldest.
   int Laggard() const;
   // Time in which no rank could be heard: no wait counts it.

@@ -315,6 +315,7 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
     if (const auto pace = PaceOf(*job.run); pace.has_value()) {
       *step.record.mutable_machine() = *pace;
     }
+    CheckAgreement(job, step, now, actions);
     AddGathered(job, std::move(step), actions);
   }
 }
@@ -340,7 +341,10 @@ void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
     return SayDone(job, shard.ref().rank(), shard.step(), actions);
   }
   std::optional<CheckpointCommit> commit = job.run->checkpoints.Add(shard);
-  if (!commit.has_value() || !job.run->ranks[0].live()) return;
+  if (!commit.has_value() || !job.run->ranks[0].live() ||
+      shard.step() >= job.run->wrong_since) {
+    return;
+  }
   *commit->mutable_ref() = RefOf(job, 0);
   SendToWorker send{job.run->ranks[0].worker, {}};
   *send.message.mutable_commit() = *std::move(commit);
@@ -370,8 +374,9 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
   seat.kept = {ended.kept().begin(), ended.kept().end()};
   seat.kept_by_attempt = job.run->attempt;
   seat.succeeded = ended.ok();
-  // It stays for the next attempt, where there may be one.
-  if (MayRecover(job)) {
+  // It stays for the next attempt, where there may be one, unless what it keeps
+  // may be wrong.
+  if (MayRecover(job) && !seat.wrong) {
     seat.state = RankSeat::kHeld;
   } else {
     seat.state = RankSeat::kEnded;

@@ -218,6 +218,11 @@ class RunControl {
   void GiveUpKept(const Job& job, const RankSeat& seat, int rank,
                   Actions& actions) const;
   void AddGathered(Job& job, GatheredStep step, Actions& actions);
+  // Idle workers that have not computed wrongly in the job.
+  std::vector<const Worker*> SoundWorkers(const Run& run) const;
+  // Ranks that do not hold the same of it fail the attempt.
+  void CheckAgreement(Job& job, const GatheredStep& step, absl::Time now,
+                      Actions& actions);
   // Those that the job has behind it where it goes on after `resumes_at`, or,
   // where that is negative, from its newest checkpoint.
   void CloseSteps(Job& job, Run& run, int64_t resumes_at, Actions& actions);

@@ -44,7 +44,7 @@ std::string FromWhere(const JobStatus& status) {
 
 absl::optional<Recovery> RunControl::NewestCopies(const Run& run) {
   KeptByRank kept;
-  for (const RankSeat& seat : run.ranks) kept.push_back(seat.kept);
+  for (const RankSeat& seat : run.ranks) kept.push_back(run.SoundCopies(seat));
   return ChooseRecovery(*run.handed->plan, kept);
 }
 
@@ -188,7 +188,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   }
   if (run.is<phase::SavingCopies>() && AwaitsCommit(run, leave)) return;
   const std::vector<const Worker*> filled =
-      FillPlaces(places, plan.prediction(), workers_.Idle());
+      FillPlaces(places, plan.prediction(), SoundWorkers(run));
   const auto empty = std::count(filled.begin(), filled.end(), nullptr);
   if (leave && MayMove(job) && CopiesToSave(job).has_value() &&
       (empty > 0 || TakeCopiesAlong(job))) {
@@ -243,6 +243,14 @@ bool RunControl::AwaitsCommit(const Run& run, bool leave) {
   return !newest.has_value() || newest->state().step() < saving.state.step();
 }
 
+std::vector<const Worker*> RunControl::SoundWorkers(const Run& run) const {
+  std::vector<const Worker*> sound;
+  for (const Worker* worker : workers_.Idle()) {
+    if (run.wrong_workers.count(worker->name()) == 0) sound.push_back(worker);
+  }
+  return sound;
+}
+
 // A worker that was asked to end takes nothing new.
 bool RunControl::Leaves(const RankSeat& seat) const {
   return seat.taken() && !seat.awaited() && workers_.Find(seat.worker)->leaving;
@@ -251,7 +259,8 @@ bool RunControl::Leaves(const RankSeat& seat) const {
 bool RunControl::TakeCopiesAlong(const Job& job) const {
   KeptByRank stay;
   for (const RankSeat& seat : job.run->ranks) {
-    stay.push_back(Leaves(seat) ? std::vector<KeptCopy>() : seat.kept);
+    stay.push_back(Leaves(seat) ? std::vector<KeptCopy>()
+                                : job.run->SoundCopies(seat));
   }
   const absl::optional<Recovery> without =
       ChooseRecovery(*job.run->handed->plan, stay);
@@ -297,6 +306,8 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   BeginRun(job, PhaseEvent::kPlacesTaken, *job.plan, now);
   Run& run = *job.run;
   run.let_go = before->let_go;
+  run.wrong_since = before->wrong_since;
+  run.wrong_workers = before->wrong_workers;
   for (size_t r = 0; r < workers.size(); ++r) {
     run.ranks[r].kept = before->ranks[r].kept;
     run.ranks[r].kept_by_attempt = before->ranks[r].kept_by_attempt;

@@ -69,7 +69,10 @@ std::vector<GatheredStep> StepGather::CloseThrough(int64_t step) {
 GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   GatheredStep gathered;
   StepRecord& record = gathered.record;
-  record = open.reports.begin()->second.record();  // rank 0 where it reported
+  gathered.difference = CompareScalars(open.reports);
+  record = gathered.difference.has_value()
+               ? open.reports.at(gathered.difference->agreed).record()
+               : open.reports.begin()->second.record();  // rank 0's, if it did
   record.clear_tiers();
   Timeline timeline;
   timeline.set_step(step);

@@ -2,7 +2,8 @@
 // as its slowest rank, waited for a checkpoint as long as the rank that waited
 // longest, and uses the memory of the rank that uses most; between tiers of
 // memory moved what all ranks moved (proto/plan/tier_traffic.h); loss, gradient
-// norm and learning rate are the same on all and taken from rank 0. Tokens/s
+// norm and learning rate are the same on all and taken from rank 0, or, where
+// they are not (compare_scalars.h), from the first of most. Tokens/s
 // and MFU follow from the slowest rank's time. Records come out in the order of
 // their steps, each once, when the last rank has reported it.
 //
@@ -25,6 +26,7 @@
 #include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
 #include "proto/worker.pb.h"
+#include "scheduler/cluster/compare_scalars.h"
 
 namespace troupe {
 
@@ -32,6 +34,7 @@ struct GatheredStep {
   StepRecord record;
   // Of the traced ranks, where all of them traced the step.
   std::optional<Timeline> timeline;
+  std::optional<ScalarDifference> difference;
 };
 
 class StepGather {

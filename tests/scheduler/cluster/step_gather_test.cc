@@ -11,7 +11,8 @@ StepReport ReportOf(int rank, int64_t step, bool traced = false) {
   StepReport report;
   report.mutable_ref()->set_rank(rank);
   report.mutable_record()->set_step(step);
-  report.mutable_record()->set_loss(rank == 0 ? 2.5 : -1);
+  report.mutable_record()->set_loss(2.5);
+  report.mutable_record()->set_learning_rate(rank == 0 ? 0.1 : 0.2);
   report.mutable_record()->set_step_seconds(rank == 1 ? 0.5 : 0.25);
   report.mutable_record()->set_memory_bytes(100 - rank);
   report.mutable_record()->set_checkpoint_stall_seconds(rank);
@@ -42,7 +43,8 @@ TEST(StepGather, OneRecordFromAllRanks) {
   ASSERT_EQ(steps.size(), 1u);
   const StepRecord& record = steps[0].record;
   EXPECT_EQ(record.step(), 1);
-  EXPECT_EQ(record.loss(), 2.5) << "rank 0's";
+  EXPECT_EQ(record.learning_rate(), 0.1) << "rank 0's";
+  EXPECT_FALSE(steps[0].difference.has_value());
   EXPECT_EQ(record.step_seconds(), 0.5) << "the slowest rank's";
   EXPECT_EQ(record.memory_bytes(), 100) << "the largest rank's";
   EXPECT_EQ(record.checkpoint_stall_seconds(), 2) << "the longest";
@@ -59,6 +61,19 @@ TEST(StepGather, OneRecordFromAllRanks) {
     EXPECT_EQ(steps[0].timeline->ranks(rank).rank(), rank);
     EXPECT_EQ(steps[0].timeline->ranks(rank).spans(0).unit(), rank);
   }
+}
+
+TEST(StepGather, WhereRanksDifferTheRecordIsThatOfMost) {
+  StepGather gather(3, PlanOf());
+  StepReport wrong = ReportOf(0, 1);
+  wrong.mutable_record()->set_loss(2.75);
+  gather.Add(wrong);
+  gather.Add(ReportOf(1, 1));
+  const auto steps = gather.Add(ReportOf(2, 1));
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].record.loss(), 2.5);
+  ASSERT_TRUE(steps[0].difference.has_value());
+  EXPECT_EQ(steps[0].difference->wrong, std::vector<int>({0}));
 }
 
 TEST(StepGather, StepsComeOutInOrderOnce) {

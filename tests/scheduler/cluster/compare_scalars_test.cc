@@ -1,0 +1,99 @@
+#include "scheduler/cluster/compare_scalars.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "gtest/gtest.h"
+
+namespace troupe {
+namespace {
+
+using Reports = std::map<int, StepReport>;
+
+Reports Alike(int ranks) {
+  Reports reports;
+  for (int rank = 0; rank < ranks; ++rank) {
+    reports[rank].mutable_record()->set_loss(2.5);
+    reports[rank].mutable_record()->set_grad_norm(1.25);
+    // Of each rank, whatever they are.
+    reports[rank].mutable_record()->set_step_seconds(rank);
+  }
+  return reports;
+}
+
+double WithLastBitFlipped(double value) {
+  uint64_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  bits ^= 1;
+  std::memcpy(&value, &bits, sizeof(bits));
+  return value;
+}
+
+TEST(CompareScalars, AllAgree) {
+  EXPECT_FALSE(CompareScalars({}).has_value());
+  for (const int ranks : {1, 2, 5}) {
+    EXPECT_FALSE(CompareScalars(Alike(ranks)).has_value());
+  }
+}
+
+TEST(CompareScalars, OneBitNamesTheRank) {
+  for (int wrong = 0; wrong < 4; ++wrong) {
+    Reports reports = Alike(4);
+    reports[wrong].mutable_record()->set_grad_norm(WithLastBitFlipped(1.25));
+    const auto difference = CompareScalars(reports);
+    ASSERT_TRUE(difference.has_value());
+    EXPECT_EQ(difference->wrong, std::vector<int>({wrong}));
+    EXPECT_EQ(difference->agreed, wrong == 0 ? 1 : 0);
+    EXPECT_EQ(difference->others, wrong);
+    EXPECT_EQ(difference->what, "gradient norm 1.2500000000000002 where rank " +
+                                    std::to_string(difference->agreed) +
+                                    " has 1.25");
+  }
+}
+
+TEST(CompareScalars, OfTwoNobodyKnowsWhoIsWrong) {
+  Reports reports = Alike(2);
+  reports[1].mutable_record()->set_loss(2);
+  const auto difference = CompareScalars(reports);
+  ASSERT_TRUE(difference.has_value());
+  EXPECT_TRUE(difference->wrong.empty());
+  EXPECT_EQ(difference->agreed, 0);
+  EXPECT_EQ(difference->others, 1);
+  EXPECT_EQ(difference->what, "loss 2 where rank 0 has 2.5");
+}
+
+TEST(CompareScalars, MoreThanHalfOfAllDecide) {
+  Reports half = Alike(4);
+  half[2].mutable_record()->set_loss(2);
+  half[3].mutable_record()->set_loss(2);
+  EXPECT_TRUE(CompareScalars(half)->wrong.empty());
+  // The most of all are not more than half of them.
+  half[3].mutable_record()->set_loss(3);
+  EXPECT_TRUE(CompareScalars(half)->wrong.empty());
+  Reports most = Alike(5);
+  most[1].mutable_record()->set_loss(2);
+  most[4].mutable_record()->set_loss(3);
+  EXPECT_EQ(CompareScalars(most)->wrong, std::vector<int>({1, 4}));
+}
+
+TEST(CompareScalars, NumbersAreTheirBits) {
+  Reports reports = Alike(3);
+  for (auto& [rank, report] : reports) report.mutable_record()->set_loss(NAN);
+  EXPECT_FALSE(CompareScalars(reports).has_value()) << "NaN is NaN";
+  reports[2].mutable_record()->set_loss(-NAN);
+  EXPECT_EQ(CompareScalars(reports)->wrong, std::vector<int>({2}));
+  // A skipped step of fp16.
+  for (auto& [rank, report] : reports) {
+    report.mutable_record()->set_loss(2);
+    report.mutable_record()->set_grad_norm(INFINITY);
+  }
+  EXPECT_FALSE(CompareScalars(reports).has_value());
+  reports[0].mutable_record()->set_loss(0.0);
+  reports[1].mutable_record()->set_loss(-0.0);
+  reports[2].mutable_record()->set_loss(0.0);
+  EXPECT_EQ(CompareScalars(reports)->wrong, std::vector<int>({1}));
+}
+
+}  // namespace
+}  // namespace troupe

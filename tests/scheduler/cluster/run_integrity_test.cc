@@ -1,0 +1,128 @@
+// Ranks that do not hold the same loss and gradient norm: who is blamed, and
+// from where the job goes on.
+#include <cmath>
+#include <map>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/recovery_harness.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct IntegrityHarness : RecoveryHarness {
+  // Each rank reports the step, with the loss that it holds; 2.5 where none is
+  // given.
+  void AllHold(JobId id, const std::vector<WorkerId>& on, int64_t step,
+               const std::map<int, double>& losses = {}) {
+    for (size_t r = 0; r < on.size(); ++r) {
+      const int rank = static_cast<int>(r);
+      WorkerMessage message;
+      *message.mutable_step()->mutable_ref() = Ref(id, rank);
+      StepRecord& record = *message.mutable_step()->mutable_record();
+      record.set_step(step);
+      const auto loss = losses.find(rank);
+      record.set_loss(loss == losses.end() ? 2.5 : loss->second);
+      Send(on[r], message);
+    }
+  }
+};
+
+TEST(RunIntegrity, TheRankThatDiffersIsNamed) {
+  IntegrityHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Running(on);
+  h.AllHold(id, on, 1);
+  EXPECT_EQ(h.status(id).state(), RUNNING);
+  h.AllHold(id, on, 2, {{1, 2.75}});
+  EXPECT_EQ(h.status(id).state(), STOPPING);
+  EXPECT_EQ(h.status(id).last_step().loss(), 2.5) << "what most hold";
+  for (int r = 0; r < 3; ++r) {
+    EXPECT_TRUE(h.Sent(on[r]).back().has_stop());
+    h.Ended(id, r, on[r], {.ok = false, .error = "told to", .stopped = true});
+  }
+  EXPECT_EQ(h.status(id).state(), FAILED);
+  EXPECT_THAT(h.status(id).reason(),
+              HasSubstr("w1 (rank 1) is wrong in step 2: it has loss 2.75 "
+                        "where rank 0 has 2.5; "));
+}
+
+TEST(RunIntegrity, AJobThatRecoversGoesOnWithoutItFromCopiesOfBefore) {
+  IntegrityHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Recovering(on);
+  const WorkerId spare = h.Join("w3");
+  for (int64_t step = 1; step <= 4; ++step) h.AllHold(id, on, step);
+  h.AllHold(id, on, 5, {{2, std::nextafter(2.5, 3)}});
+  EXPECT_EQ(h.status(id).state(), RECOVERING);
+  // They were ahead of what the scheduler had heard.
+  for (int r = 0; r < 3; ++r) h.EndsKeeping(id, r, on[r], {4, 5});
+  EXPECT_EQ(h.Begun(spare).ref().rank(), 2);
+  EXPECT_EQ(h.Begun(spare).recovery().state().step(), 4)
+      << "that of step 5 may be wrong";
+  EXPECT_THAT(h.Forgotten(on[2]), Not(IsEmpty()));
+  EXPECT_EQ(h.worker(on[2]).state(), WorkerStatus::IDLE);
+}
+
+// It is idle by then, and stays so.
+TEST(RunIntegrity, TheWrongWorkerDoesNotTakeItsOwnPlace) {
+  IntegrityHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Recovering(on);
+  for (int64_t step = 1; step <= 2; ++step) h.AllHold(id, on, step);
+  h.AllHold(id, on, 3, {{0, 7}});
+  for (int r = 0; r < 3; ++r) h.EndsKeeping(id, r, on[r], {2, 3});
+  h.Tick(absl::Seconds(1));
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  EXPECT_EQ(h.status(id).attempt(), 1);
+  EXPECT_THAT(h.status(id).reason(), HasSubstr("to take the place of w0"));
+}
+
+TEST(RunIntegrity, WithoutAnyCopyOfBeforeItGoesOnFromTheCheckpoint) {
+  IntegrityHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Recovering(on);
+  const WorkerId spare = h.Join("w3");
+  for (int64_t step = 1; step <= 4; ++step) h.AllHold(id, on, step);
+  h.Commits(id, on[0], 3);
+  h.AllHold(id, on, 5, {{2, 7}});
+  for (int r = 0; r < 3; ++r) h.EndsKeeping(id, r, on[r], {5, 6});
+  EXPECT_FALSE(h.Begun(spare).has_recovery());
+  EXPECT_EQ(h.Begun(spare).resume(), "/c/step-3");
+}
+
+TEST(RunIntegrity, OfTwoBothAreNamedAndBothGoOn) {
+  IntegrityHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Recovering(on);
+  h.AllHold(id, on, 1);
+  h.AllHold(id, on, 2, {{1, 2.25}});
+  EXPECT_EQ(h.status(id).state(), RECOVERING);
+  EXPECT_THAT(h.status(id).reason(),
+              HasSubstr("w1 (rank 1) and w0 (rank 0) differ in step 2: rank 1 "
+                        "has loss 2.25 where rank 0 has 2.5; "));
+  for (int r = 0; r < 2; ++r) h.EndsKeeping(id, r, on[r], {1, 2});
+  for (int r = 0; r < 2; ++r) {
+    EXPECT_EQ(h.Begun(on[r]).ref().attempt(), 2);
+    EXPECT_EQ(h.Begun(on[r]).recovery().state().step(), 1);
+  }
+}
+
+// A step that is skipped (fp16), or, of a loss that is none, the last one.
+TEST(RunIntegrity, BitsAreCompared) {
+  IntegrityHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Running(on);
+  h.AllHold(id, on, 1, {{0, INFINITY}, {1, INFINITY}});
+  h.AllHold(id, on, 2, {{0, NAN}, {1, NAN}});
+  EXPECT_EQ(h.status(id).state(), RUNNING);
+  h.AllHold(id, on, 3, {{0, 0.0}, {1, -0.0}});
+  EXPECT_EQ(h.status(id).state(), STOPPING);
+}
+
+}  // namespace
+}  // namespace troupe
