@@ -31,8 +31,7 @@ bool IsProjection(absl::string_view name) {
   return std::count(names.begin(), names.end(), name) > 0;
 }
 
-// The first element in which they differ, or -1. Bits are compared: what is no
-// number equals itself.
+// The first element in which they differ, by its bits, or -1.
 absl::StatusOr<int64_t> FirstDifference(const HuggingFaceWeights& weights,
                                         const SafetensorsTensor& a,
                                         const SafetensorsTensor& b) {

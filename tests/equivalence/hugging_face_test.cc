@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "clients/hugging_face/config.h"
@@ -14,6 +15,7 @@
 #include "ops/cpu/device.h"
 #include "storage/dataset/token_file_writer.h"
 #include "storage/tier/allocator.h"
+#include "tests/clients/hugging_face/edit_weights.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/equivalence/text_plan_of.h"
@@ -133,6 +135,26 @@ TEST(HuggingFace, AWeightThatIsNoNumberIsNamedBeforeAnyStep) {
                 .status()
                 .code(),
             absl::StatusCode::kDataLoss);
+}
+
+// Every worker that has the table finds it.
+TEST(HuggingFace, ATiedTableMayHaveTheProjectionsName) {
+  const Expected expected("qwen2_tiny");
+  const std::string copy = FreshPath("tied");
+  std::filesystem::copy(expected.directory, copy);
+  const std::string file = copy + "/model.safetensors";
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  RawTensors tensors = ReadRawTensors(file);
+  auto table = tensors.extract("model.embed_tokens.weight");
+  ASSERT_FALSE(table.empty());
+  table.key() = "lm_head.weight";
+  tensors.insert(std::move(table));
+  WriteRawTensors(file, tensors);
+  JobSpec job = OneStep(expected, *ReadHuggingFaceConfig(copy));
+  job.mutable_parallelism()->set_pipeline(2);
+  const TrainingRun run = Train(job, {.ranks = 2});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  EXPECT_NEAR(run.steps[0][0].loss(), expected.loss, 1e-4);
 }
 
 TEST(HuggingFace, ImportedItContinuesAsInTransformers) {
