@@ -211,7 +211,10 @@ void RunControl::HandOut(Job& job, absl::Time now, Actions& actions) {
 
 Job* RunControl::Seated(WorkerId worker, const RankRef& ref) {
   Job* job = jobs_.Find(JobId(ref.job()));
-  if (job == nullptr || job->run == nullptr) return nullptr;
+  // Until it is stored that the attempt begins, nobody has heard of it.
+  if (job == nullptr || job->run == nullptr || AwaitsStore(*job)) {
+    return nullptr;
+  }
   const Run& run = *job->run;
   if (ref.attempt() != run.attempt || ref.rank() < 0 ||
       ref.rank() >= static_cast<int>(run.ranks.size())) {

@@ -79,6 +79,8 @@ JobStatus Brief(const JobStatus& status) {
   brief.set_attempt(status.attempt());
   brief.set_stood_seconds(status.stood_seconds());
   brief.set_predicted_step_seconds(status.predicted_step_seconds());
+  brief.set_phase(status.phase());
+  brief.set_intent(status.intent());
   return brief;
 }
 

@@ -7,6 +7,25 @@
 namespace troupe {
 namespace {
 
+// No worker has heard of the attempt by then, so that it says so in error.
+TEST(RunControl, WhatIsSaidOfAnAttemptThatIsNotStoredIsDropped) {
+  Harness h;
+  h.stored_by_hand = true;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Submit(SpecOf(2));
+  for (int r = 0; r < 2; ++r) {
+    h.Ready(id, r, on[r]);
+    h.Step(id, r, on[r], 1);
+  }
+  EXPECT_EQ(h.status(id).state(), STARTING);
+  EXPECT_EQ(h.status(id).steps_done(), 0);
+  h.stored_by_hand = false;
+  h.answered_actions = 0;
+  h.Compile();
+  for (int r = 0; r < 2; ++r) h.Ready(id, r, on[r]);
+  EXPECT_EQ(h.status(id).state(), RUNNING);
+}
+
 TEST(RunControl, HandsOutAllRanks) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(3);

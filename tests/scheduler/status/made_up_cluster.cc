@@ -172,6 +172,12 @@ JobId MadeUpCluster::Submit(const char* name, int ranks, int64_t steps) {
     const auto id = cluster.Submit(
         spec, CompileFirstFit(compiler_, *compilation), now, out);
     CHECK_OK(id.status());
+    // Its start is stored at once.
+    for (size_t i = 0; i < out.size(); ++i) {
+      const Action action = out[i];  // a copy: an answer adds actions
+      const auto* asked = std::get_if<AwaitStored>(&action);
+      if (asked != nullptr) cluster.Stored(*asked, absl::OkStatus(), now, out);
+    }
     return *id;
   });
 }
