@@ -110,12 +110,19 @@ absl::Status WorkerDaemon::Run() {
       if (stopped()) break;
       LogWarning(absl::StrCat(over.message(), "; connecting to ",
                               options_.scheduler, " again"));
-    } else if (IsRefusal(session.status(), was_registered_)) {
+    } else if (const bool refused =
+                   IsRefusal(session.status(), was_registered_);
+               refused && !holds_rank()) {
       GiveUp(session.status());
       return session.status();
     } else if (told != session.status().message()) {
       told = std::string(session.status().message());
-      LogWarning(absl::StrCat(told, "; trying until it does"));
+      LogWarning(refused
+                     ? absl::StrCat("the scheduler at ", options_.scheduler,
+                                    " refuses this worker: ", told,
+                                    "; the rank here goes on and waits for a "
+                                    "scheduler that takes it")
+                     : absl::StrCat(told, "; trying until it does"));
     }
     if (!WaitToRetry(retry)) break;
     retry = std::min(

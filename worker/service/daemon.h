@@ -6,8 +6,10 @@
 // are all that it holds by then. Texts end with their session, for whoever
 // waited for them is gone with the scheduler.
 //
-// The worker ends when it is told to, when the scheduler refuses it, or when
-// its device is of no use any more.
+// The worker ends when it is told to, when the scheduler refuses it while it
+// holds no rank, or when its device is of no use any more. One that holds a rank
+// treats a scheduler that refuses it as an absent one: it may be another
+// cluster's or of another version, and is no reason to lose what was trained.
 #ifndef TROUPE_WORKER_SERVICE_DAEMON_H_
 #define TROUPE_WORKER_SERVICE_DAEMON_H_
 
@@ -58,9 +60,10 @@ class WorkerDaemon {
                const RankResources& resources);
   ~WorkerDaemon();
 
-  // Serves until Stop: OK. Or until the scheduler refuses this worker:
-  // AlreadyExists, FailedPrecondition. Or until the device does not start
-  // afresh after a rank or a text: that error. Call once.
+  // Serves until Stop: OK. Or until the scheduler refuses this worker, which
+  // holds no rank: AlreadyExists, FailedPrecondition, InvalidArgument,
+  // PermissionDenied. Or until the device does not start afresh after a rank or
+  // a text: that error. Call once.
   absl::Status Run();
 
   // Ends what runs, says goodbye, and makes Run return, within about a second;

@@ -124,6 +124,40 @@ TEST(WorkerDaemon, LastWordsWaitForTheNextScheduler) {
   }
 }
 
+// A scheduler of another version took the port for a while: it is as if there
+// were none.
+TEST(WorkerDaemon, ARefusalEndsNoRank) {
+  for (const absl::Status& refusal :
+       {absl::FailedPreconditionError("another protocol version"),
+        absl::InvalidArgumentError("worker.name: is no name"),
+        absl::PermissionDeniedError("the certificate is of another worker"),
+        absl::AlreadyExistsError("a live worker has the name ada")}) {
+    auto scheduler = std::make_unique<FakeScheduler>();
+    const std::string address = scheduler->address();
+    Running daemon(address);
+    ASSERT_EQ(scheduler->AwaitMessages(1, IsRegister).size(), 1u);
+    JobSpec job = SmallJob();
+    job.mutable_training()->set_steps(1'000'000);
+    const SchedulerMessage start = Start(job, daemon.worker());
+    scheduler->Send("ada", start);
+    ASSERT_GE(scheduler->AwaitMessages(3, IsStep).size(), 3u);
+    scheduler = nullptr;
+
+    scheduler = std::make_unique<FakeScheduler>(
+        FakeScheduler::Options{.address = address, .refusal = refusal});
+    // Each attempt is a message; the second one comes after the first refusal.
+    ASSERT_EQ(scheduler->AwaitMessages(2, IsRegister).size(), 2u) << refusal;
+    scheduler = nullptr;
+
+    scheduler = std::make_unique<FakeScheduler>(
+        FakeScheduler::Options{.address = address});
+    const auto registered = scheduler->AwaitMessages(1, IsRegister);
+    ASSERT_EQ(registered.size(), 1u) << refusal;
+    EXPECT_TRUE(registered[0].register_().has_held()) << refusal;
+    EXPECT_GE(scheduler->AwaitMessages(3, IsStep).size(), 3u) << refusal;
+  }
+}
+
 TEST(WorkerDaemon, ARankThatIsForgottenEndsAndSaysNothing) {
   auto scheduler = std::make_unique<FakeScheduler>();
   const std::string address = scheduler->address();

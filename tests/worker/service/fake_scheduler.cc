@@ -72,6 +72,8 @@ grpc::Status FakeScheduler::Session(grpc::ServerContext* context,
     return {grpc::StatusCode::INVALID_ARGUMENT, "no registration"};
   }
   if (!options_.refusal.ok()) {
+    absl::MutexLock lock(&mutex_);
+    heard_.push_back(message);
     return {static_cast<grpc::StatusCode>(options_.refusal.code()),
             std::string(options_.refusal.message())};
   }
