@@ -49,7 +49,9 @@ int main(int argc, char** argv) {
   std::string log;
   int64_t parent = 0;
   troupe::AddDaemonFlags(app, options);
-  app.add_option("--log", log, "Write the log to this file too");
+  app.add_option("--log", log,
+                 "Write the log to this file too; it is rotated at 64 MiB, and "
+                 "opened anew on SIGHUP");
   app.add_option("--exit-with-parent", parent,
                  "Stop when the process that started this one ends: its id")
       ->type_name("PID");

@@ -26,7 +26,9 @@ int main(int argc, char** argv) {
                  "else; may be given several times")
       ->type_name("NAME=DIR")
       ->allow_extra_args(false);
-  app.add_option("--log", options.log_file, "also append the log to this file");
+  app.add_option("--log", options.log_file,
+                 "also append the log to this file; it is rotated at 64 MiB, "
+                 "and opened anew on SIGHUP");
   app.add_option("--exit-with-parent", options.parent,
                  "stop when the process that started this one ends: its id")
       ->type_name("PID");

@@ -121,10 +121,11 @@ int ExitCode(const absl::Status& status) {
 }  // namespace
 
 int RunWorker(const WorkerOptions& options) {
-  SignalWatch signals;
+  // First, for no thread that is there before it may get its SIGHUP.
   const absl::Status log =
       StartLog({.name = options.name, .file = options.log_file});
   if (!log.ok()) return ExitCode(log);
+  SignalWatch signals;
   if (options.parent != 0 && !EndWithParent(options.parent)) {
     LogInfo(absl::StrCat("stopping: process ", options.parent,
                          ", which started this one, is gone"));

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/base/log.h"
 
 namespace troupe {
 
@@ -56,7 +57,10 @@ void SignalWatch::Watch() {
       absl::MutexLock lock(&mutex_);
       handler = std::exchange(handler_, nullptr);
     }
-    if (!handler) _exit(128 + static_cast<int>(info.ssi_signo));
+    if (!handler) {
+      FlushLog();
+      _exit(128 + static_cast<int>(info.ssi_signo));
+    }
     handler(info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
   }
 }

@@ -235,10 +235,14 @@ class Starting {
       command.insert(command.end(),
                      {"--exit-with-parent", absl::StrCat(getpid())});
     }
+    // It writes its log itself, so that it can rotate it. What goes to its
+    // stdout and stderr besides, as the words of a crash, is there as well.
+    const std::string log = LogFile(options_.dir, name);
+    command.insert(command.end(), {"--log", log});
     // What one that is gone said last stays in its log.
     ASSIGN_OR_RETURN(const ProcessId process,
                      StartDaemon({.command = std::move(command),
-                                  .log_file = LogFile(options_.dir, name),
+                                  .log_file = log,
                                   .append = !is_new}));
     ClusterMember member = {name, process, share};
     if (IsWorker(member)) {
