@@ -1,6 +1,9 @@
-// The version of the conversation between scheduler and workers: of
-// worker.proto and of all that an assignment has. Raise it where the two must
-// be of one build.
+// The versions of the conversation between scheduler and workers: of
+// worker.proto and of all that an assignment has. Raise kProtocolVersion where
+// the two must be of one build, a field that one of them requires of the other
+// among that, and kOldestProtocolVersion where the older version is not
+// understood any more; and record the version that was before
+// (tests/compatibility/README.md).
 #ifndef TROUPE_PROTO_PROTOCOL_VERSION_H_
 #define TROUPE_PROTO_PROTOCOL_VERSION_H_
 
@@ -9,6 +12,10 @@
 namespace troupe {
 
 inline constexpr int32_t kProtocolVersion = 16;
+// That this build can hold a conversation in, and whose stored plans it reads.
+inline constexpr int32_t kOldestProtocolVersion = 16;
+// For people.
+inline constexpr char kBuildName[] = "troupe 0.16";
 
 }  // namespace troupe
 

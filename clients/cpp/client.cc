@@ -1,12 +1,17 @@
 #include "clients/cpp/client.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "clients/cpp/call_context.h"
 #include "clients/cpp/rpc_status.h"
 #include "clients/cpp/rpc_stream.h"
 #include "grpcpp/grpcpp.h"
 #include "proto/base/status.h"
+#include "proto/plan/set_fields.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "proto/trust/grpc/credentials.h"
 #include "proto/trust/grpc/why_not_connected.h"
@@ -19,6 +24,13 @@ constexpr absl::Duration kWatchMax = absl::Hours(1);
 constexpr absl::Duration kGenerateMax = absl::Hours(1);
 // A plan with programs is large.
 constexpr int kMessageBytesMax = 256 << 20;
+
+// So that a scheduler of another build sees what it does not know.
+template <typename Request>
+void NameFields(Request& request) {
+  const std::vector<std::string> fields = SetFields(request.job());
+  request.mutable_fields()->Assign(fields.begin(), fields.end());
+}
 
 }  // namespace
 
@@ -37,7 +49,7 @@ struct Client::Connection {
                                 const Request& request,
                                 absl::Duration deadline) {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+    PrepareCall(context, deadline);
     Response response;
     const grpc::Status status =
         (stub.get()->*method)(&context, request, &response);
@@ -81,6 +93,7 @@ absl::StatusOr<SubmitJobResponse> Client::Submit(const JobSpec& job,
                                                  const KeepGoing& keep_going) {
   SubmitJobRequest request;
   *request.mutable_job() = job;
+  NameFields(request);
   return ReadAnswer<SubmitJobResponse>(
       connection_->address, connection_->options.plan,
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
@@ -90,7 +103,8 @@ absl::StatusOr<SubmitJobResponse> Client::Submit(const JobSpec& job,
       keep_going);
 }
 
-absl::StatusOr<Plan> Client::PlanJob(const PlanJobRequest& request) {
+absl::StatusOr<Plan> Client::PlanJob(PlanJobRequest request) {
+  NameFields(request);
   ASSIGN_OR_RETURN(PlanJobResponse response,
                    connection_->Call(&Scheduler::Stub::PlanJob, request,
                                      connection_->options.plan));
@@ -101,6 +115,7 @@ absl::StatusOr<Explanation> Client::ExplainJob(const JobSpec& job) {
   PlanJobRequest request;
   *request.mutable_job() = job;
   request.set_explain(true);
+  NameFields(request);
   ASSIGN_OR_RETURN(PlanJobResponse response,
                    connection_->Call(&Scheduler::Stub::PlanJob, request,
                                      connection_->options.plan));

@@ -1,5 +1,7 @@
 #include "clients/cpp/rpc_stream.h"
 
+#include "absl/time/clock.h"
+
 namespace troupe {
 
 bool NextCompletion(grpc::CompletionQueue& queue, grpc::ClientContext& context,

@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "clients/cpp/call_context.h"
 #include "clients/cpp/rpc_status.h"
 #include "grpcpp/grpcpp.h"
 
@@ -34,7 +34,7 @@ absl::Status ReadStream(const std::string& address, absl::Duration deadline,
                         const std::function<void(const Response&)>& on_message,
                         const std::function<bool()>& keep_going) {
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  PrepareCall(context, deadline);
   grpc::CompletionQueue queue;
   bool cancelled = false;
   std::unique_ptr<grpc::ClientAsyncReader<Response>> reader =
@@ -64,7 +64,7 @@ absl::StatusOr<Response> ReadAnswer(const std::string& address,
                                     const Prepare& prepare,
                                     const std::function<bool()>& keep_going) {
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  PrepareCall(context, deadline);
   grpc::CompletionQueue queue;
   bool cancelled = false;
   std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> reader =

@@ -6,7 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
-#include "proto/protocol_version.h"
+#include "proto/base/status.h"
+#include "proto/build_version.h"
 
 namespace troupe {
 namespace {
@@ -14,17 +15,23 @@ namespace {
 // Of what a worker says of itself and tables show.
 constexpr size_t kShownBytesMax = 256;
 
+BuildVersion BuildOf(const Register& request) {
+  if (request.has_build()) return request.build();
+  // Before protocol 16 a worker said its version only.
+  BuildVersion build;
+  build.set_protocol(request.protocol_version());
+  build.set_oldest_protocol(request.protocol_version());
+  return build;
+}
+
 }  // namespace
 
 absl::StatusOr<WorkerId> WorkerTable::Add(const Register& request,
                                           absl::Time now) {
-  if (request.protocol_version() != kProtocolVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the worker speaks protocol version ",
-                     request.protocol_version(), " and this scheduler version ",
-                     kProtocolVersion, "; run both from one build"));
-  }
   const std::string& name = request.worker().name();
+  RETURN_IF_ERROR(CheckCanTalk(
+      absl::StrCat("the worker ", OneLine(name, limits_.worker_name_bytes_max)),
+      BuildOf(request)));
   if (name.empty()) {
     return absl::InvalidArgumentError("worker.name: a worker needs a name");
   }

@@ -6,16 +6,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/base/log.h"
-#include "proto/base/one_line.h"
 #include "proto/base/status.h"
+#include "proto/plan/set_fields.h"
 #include "scheduler/cluster/describe.h"
+#include "scheduler/service/caller.h"
 #include "scheduler/service/grpc_status.h"
 #include "scheduler/service/message_limits.h"
 
 namespace troupe {
 namespace {
-
-constexpr size_t kClientBytesMax = 200;
 
 // A stream that ends before it has begun.
 template <typename Message>
@@ -25,16 +24,18 @@ class RefusedStream final : public grpc::ServerWriteReactor<Message> {
   void OnDone() override { delete this; }
 };
 
-// Who asks, for the rate of requests: the host, and the name that its
-// certificate has.
-std::string ClientOf(const grpc::CallbackServerContext& context) {
-  const std::string peer = context.peer();  // "ipv4:10.0.0.1:77"
-  std::string client = peer.substr(0, peer.rfind(':'));
-  for (const grpc::string_ref& name :
-       context.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME)) {
-    absl::StrAppend(&client, " ", absl::string_view(name.data(), name.size()));
-  }
-  return OneLine(client, kClientBytesMax);
+// What is to be known of every call before its turn.
+absl::Status CheckCall(const grpc::CallbackServerContext& context,
+                       const google::protobuf::Message& request) {
+  RETURN_IF_ERROR(CheckCallersBuild(context));
+  return CheckRequestSize(request);
+}
+
+// Of a job that is submitted, or only planned.
+template <typename Request>
+absl::Status CheckJobKnown(const Request& request) {
+  return CheckFieldsKnown(request.job(),
+                          {request.fields().begin(), request.fields().end()});
 }
 
 // Until the call is answered.
@@ -73,10 +74,10 @@ SchedulerService::Reactor* SchedulerService::InTurn(
     const google::protobuf::Message& request,
     std::function<void(Reactor*)> serve) {
   Reactor* const reactor = context->DefaultReactor();
-  const absl::Status size = CheckRequestSize(request);
-  if (!size.ok()) return Answer(reactor, rpc, size);
-  turnstile_.Enter(ClientOf(*context), [=, this, serve = std::move(serve)](
-                                           const absl::Status& turn) {
+  const absl::Status checked = CheckCall(*context, request);
+  if (!checked.ok()) return Answer(reactor, rpc, checked);
+  turnstile_.Enter(NameOfCaller(*context), [=, this, serve = std::move(serve)](
+                                               const absl::Status& turn) {
     if (turn.ok()) {
       serve(reactor);
     } else {
@@ -89,8 +90,8 @@ SchedulerService::Reactor* SchedulerService::InTurn(
 absl::Status SchedulerService::MayStream(
     Context* context, absl::string_view rpc,
     const google::protobuf::Message& request) {
-  absl::Status status = CheckRequestSize(request);
-  if (status.ok()) status = turnstile_.EnterNow(ClientOf(*context));
+  absl::Status status = CheckCall(*context, request);
+  if (status.ok()) status = turnstile_.EnterNow(NameOfCaller(*context));
   told_(rpc, status);
   return status;
 }
@@ -106,6 +107,11 @@ SchedulerService::Reactor* SchedulerService::SubmitJob(
 void SchedulerService::Consider(Context* context, Reactor* reactor,
                                 const SubmitJobRequest* request,
                                 SubmitJobResponse* response) {
+  const absl::Status known = CheckJobKnown(*request);
+  if (!known.ok()) {
+    Answer(reactor, "SubmitJob", known);
+    return;
+  }
   absl::StatusOr<Compilation> compilation =
       host_.Read([&](const Cluster& cluster, absl::Time) {
         return cluster.Consider(request->job());
@@ -167,6 +173,11 @@ SchedulerService::Reactor* SchedulerService::PlanJob(
 void SchedulerService::Consider(Context* context, Reactor* reactor,
                                 const PlanJobRequest* request,
                                 PlanJobResponse* response) {
+  const absl::Status known = CheckJobKnown(*request);
+  if (!known.ok()) {
+    Answer(reactor, "PlanJob", known);
+    return;
+  }
   absl::StatusOr<Compilation> compilation =
       host_.Read([&](const Cluster& cluster, absl::Time) {
         return cluster.PlanJob(request->job());
@@ -223,7 +234,7 @@ grpc::ServerWriteReactor<WatchJobResponse>* SchedulerService::WatchJob(
     Context* context, const WatchJobRequest* request) {
   const absl::Status status = MayStream(context, "WatchJob", *request);
   if (!status.ok()) return new RefusedStream<WatchJobResponse>(status);
-  return watchers_.Watch(ClientOf(*context), *request);
+  return watchers_.Watch(NameOfCaller(*context), *request);
 }
 
 SchedulerService::Reactor* SchedulerService::CancelJob(

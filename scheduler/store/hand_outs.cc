@@ -3,10 +3,13 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "google/protobuf/io/gzip_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/build_version.h"
+#include "proto/protocol_version.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/job_table.h"
 
@@ -49,6 +52,7 @@ absl::Status WriteHandOuts(
     if (job != jobs.end() && NeedsNone(job->second->status.state())) continue;
     const HandOut& handed = *persist.hand_out;
     StoredHandOut rest;
+    *rest.mutable_written_by() = ThisBuild();
     *rest.mutable_assignment() = handed.assignment;
     rest.mutable_loads_data()->Assign(handed.loads_data.begin(),
                                       handed.loads_data.end());
@@ -85,6 +89,15 @@ absl::StatusOr<std::shared_ptr<const HandOut>> ReadHandOut(Database& database,
   if (!ParseCompressed(query.Bytes(0), *plan) ||
       !ParseCompressed(query.Bytes(1), rest)) {
     return absl::InvalidArgumentError("what its ranks were handed is damaged");
+  }
+  // One without a name is of before protocol 16.
+  const BuildVersion& writer = rest.written_by();
+  if (writer.protocol() < kOldestProtocolVersion) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its plan was made by ",
+        rest.has_written_by() ? DescribeBuild(writer) : "an older build",
+        ", whose plans ", kBuildName, " does not carry on; the job goes on ",
+        "from its newest checkpoint"));
   }
   auto handed = std::make_shared<HandOut>();
   handed->plan = std::move(plan);

@@ -22,8 +22,8 @@ absl::Status WriteHandOuts(
     Database& database, const std::map<JobId, PersistHandOut>& hand_outs,
     const std::map<JobId, std::shared_ptr<const JobRow>>& jobs);
 
-// Null: there is none. INVALID_ARGUMENT: it is damaged. DATA_LOSS: a page of
-// the file cannot be read.
+// Null: there is none. INVALID_ARGUMENT: it is damaged, or of a build whose
+// plans this one cannot carry on. DATA_LOSS: a page of the file cannot be read.
 absl::StatusOr<std::shared_ptr<const HandOut>> ReadHandOut(Database& database,
                                                            JobId job,
                                                            int32_t attempt);

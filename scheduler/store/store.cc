@@ -6,12 +6,16 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "proto/base/one_line.h"
 #include "proto/base/status.h"
+#include "proto/protocol_version.h"
 #include "scheduler/store/hand_outs.h"
 #include "scheduler/store/salvage.h"
 
 namespace troupe {
 namespace {
+
+constexpr size_t kBuildBytesMax = 100;
 
 constexpr char kTables[] = R"sql(
 CREATE TABLE IF NOT EXISTS jobs (
@@ -26,6 +30,8 @@ CREATE TABLE IF NOT EXISTS events (
   PRIMARY KEY (job, number)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS hand_outs (
   job INTEGER PRIMARY KEY, attempt INTEGER, plan BLOB, rest BLOB);
+CREATE TABLE IF NOT EXISTS builds (
+  protocol INTEGER PRIMARY KEY, build TEXT, first_unix_ms INTEGER);
 CREATE TABLE IF NOT EXISTS set_aside (
   unix_ms INTEGER, why TEXT,
   id INTEGER, name TEXT, state TEXT, reason TEXT,
@@ -86,14 +92,40 @@ absl::Status Store::CreateTables() {
     version = query.Int(0);
   }
   if (version > kSchemaVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the state was written by a newer scheduler (version ",
-                     version, "; this one reads up to ", kSchemaVersion,
-                     "); use that build, or another --state directory"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        path_, " was written by a newer scheduler (schema version ", version,
+        "; ", kBuildName, " reads up to ", kSchemaVersion,
+        "); start that build, or this one with another --state directory"));
   }
   RETURN_IF_ERROR(database_.Execute(kTables));
+  RETURN_IF_ERROR(SignAsWriter());
   return database_.Execute(
       absl::StrCat("PRAGMA user_version = ", kSchemaVersion));
+}
+
+absl::Status Store::SignAsWriter() {
+  {
+    ASSIGN_OR_RETURN(
+        Statement query,
+        database_.Prepare("SELECT protocol, build FROM builds ORDER BY "
+                          "protocol DESC LIMIT 1"));
+    ASSIGN_OR_RETURN(const bool any, query.Next());
+    if (any && query.Int(0) > kProtocolVersion) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          path_, " was written by a newer scheduler (",
+          OneLine(query.Bytes(1), kBuildBytesMax), ", protocol ", query.Int(0),
+          "; this one is ", kBuildName, ", protocol ", kProtocolVersion,
+          "); start that build, or this one with another --state directory"));
+    }
+  }
+  ASSIGN_OR_RETURN(
+      Statement sign,
+      database_.Prepare(
+          "INSERT OR IGNORE INTO builds VALUES (?, CAST(? AS TEXT), ?)"));
+  sign.Bind(1, int64_t{kProtocolVersion});
+  sign.Bind(2, absl::string_view(kBuildName));
+  sign.Bind(3, absl::ToUnixMillis(absl::Now()));
+  return sign.Run();
 }
 
 absl::StatusOr<LoadedJobs> Store::Load(const Limits& limits) {

@@ -11,6 +11,7 @@
 //           recovers from failures, what its ranks were handed (StoredHandOut);
 //           plan and rest compressed (gzip)
 //   set_aside  unix_ms, why, and the columns of jobs, of damaged ones
+//   builds  protocol, build, first_unix_ms: who has written here
 //
 // It keeps what the scheduler remembers (limits.h) and no more: jobs that are
 // forgotten go, and of a long job's old steps each so-manieth stays. A job
@@ -58,7 +59,8 @@ struct LoadedJobs {
 
 class Store {
  public:
-  // FAILED_PRECONDITION: a newer build wrote the file. PERMISSION_DENIED,
+  // FAILED_PRECONDITION: a newer build wrote the file, which this one would
+  // misread; it says which. What an older one wrote is read. PERMISSION_DENIED,
   // RESOURCE_EXHAUSTED, DATA_LOSS: as they say, with the file's name.
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::string& directory);
@@ -70,13 +72,16 @@ class Store {
 
   absl::Status Write(const StoreBatch& batch);
 
-  static constexpr int kSchemaVersion = 1;
+  // Of the tables. What is in their messages goes by the protocol's version.
+  static constexpr int kSchemaVersion = 2;
   static constexpr int kSetAsideMax = 100;  // the newest
 
  private:
   Store(std::string path, Database database)
       : path_(std::move(path)), database_(std::move(database)) {}
   absl::Status CreateTables();
+  // Refuses what a newer build wrote, and leaves this build's name.
+  absl::Status SignAsWriter();
   // DATA_LOSS where a page of the file cannot be read.
   absl::StatusOr<LoadedJobs> LoadAll(const Limits& limits);
   absl::Status WriteRows(const StoreBatch& batch);

@@ -87,7 +87,7 @@ TEST_F(BadPeerTest, AWorkerOfAnotherVersionIsRefused) {
       Impostor(Scheduler(), 99, Trust()).AwaitRegistration();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()),
-              AllOf(HasSubstr("version 99"), HasSubstr("from one build")));
+              AllOf(HasSubstr("version 99"), HasSubstr("one build on both")));
   EXPECT_THAT(Troupe({"workers"}).out, Not(HasSubstr("impostor")));
   ExpectOneWorkerFree();
 }

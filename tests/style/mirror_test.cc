@@ -13,8 +13,9 @@ namespace {
 
 // Folders of tests/ that stand for themselves.
 bool StandsAlone(const std::string& folder) {
-  for (const char* name : {"bench", "browser", "cluster", "equivalence",
-                           "faults", "fuzz", "golden", "oracle", "style"}) {
+  for (const char* name :
+       {"bench", "browser", "cluster", "compatibility", "equivalence", "faults",
+        "fuzz", "golden", "oracle", "style"}) {
     const std::string path = absl::StrCat("tests/", name);
     if (folder == path || absl::StartsWith(folder, path + "/")) return true;
   }

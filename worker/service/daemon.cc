@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
-#include "proto/protocol_version.h"
+#include "proto/build_version.h"
 #include "worker/rank/resident_memory.h"
 
 namespace troupe {
@@ -75,7 +75,9 @@ absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
   SessionOptions options = {.scheduler = options_.scheduler,
                             .trust = options_.trust,
                             .heartbeat = [this] { return Beat(); }};
-  options.registration.set_protocol_version(kProtocolVersion);
+  *options.registration.mutable_build() = ThisBuild();
+  options.registration.set_protocol_version(
+      options.registration.build().protocol());
   *options.registration.mutable_worker() = options_.description;
   if (options_.machine != nullptr) {
     *options.registration.mutable_worker()->mutable_machine() =

@@ -1,6 +1,8 @@
 #include "clients/cpp/client.h"
 
 #include "gtest/gtest.h"
+#include "proto/build_version.h"
+#include "proto/protocol_version.h"
 #include "tests/clients/cpp/fake_scheduler.h"
 
 namespace troupe {
@@ -53,6 +55,22 @@ TEST(Client, SubmitsAndKeepsTheRefusal) {
   const absl::Status refused = client->Submit(job).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(refused.message(), "parallelism.data: 3 does not divide");
+}
+
+// For a scheduler of another build.
+TEST(Client, SaysItsVersionAndTheFieldsOfAJob) {
+  FakeJobScheduler scheduler;
+  JobSpec job;
+  job.set_name("demo");
+  job.mutable_training()->set_steps(3);
+  ASSERT_TRUE(ConnectTo(scheduler)->Submit(job).ok());
+  EXPECT_EQ(scheduler.asked().fields,
+            (std::vector<std::string>{"name", "training", "training.steps"}));
+  BuildVersion build;
+  ASSERT_TRUE(build.ParseFromString(scheduler.asked().version));
+  EXPECT_EQ(build.protocol(), kProtocolVersion);
+  EXPECT_EQ(build.oldest_protocol(), kOldestProtocolVersion);
+  EXPECT_EQ(build.build(), kBuildName);
 }
 
 TEST(Client, LeavesASubmissionThatIsNotAnswered) {

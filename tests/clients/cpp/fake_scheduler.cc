@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "proto/base/check.h"
+#include "proto/build_version.h"
 #include "proto/scheduler.grpc.pb.h"
 
 namespace troupe {
@@ -65,6 +66,11 @@ class FakeJobScheduler::Service final : public Scheduler::Service {
     {
       absl::MutexLock lock(&mutex_);
       asked_.submitted.push_back(request->job());
+      asked_.fields = {request->fields().begin(), request->fields().end()};
+      for (const auto& [key, value] : context->client_metadata()) {
+        if (key != kBuildVersionKey) continue;
+        asked_.version.assign(value.data(), value.size());
+      }
       response->set_id(asked_.submitted.size());
     }
     if (script_.submit_hangs) {

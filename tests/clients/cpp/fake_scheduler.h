@@ -36,6 +36,8 @@ class FakeJobScheduler {
   // What was asked.
   struct Asked {
     std::vector<JobSpec> submitted;
+    std::vector<std::string> fields;  // of the last one
+    std::string version;              // kBuildVersionKey of the last one
     std::vector<WatchJobRequest> watched;
     std::vector<GenerateRequest> generated;
     std::vector<int64_t> cancelled;

@@ -1,4 +1,9 @@
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "gtest/gtest.h"
+#include "proto/build_version.h"
+#include "proto/protocol_version.h"
 #include "tests/scheduler/service/served_cluster.h"
 
 namespace troupe {
@@ -53,6 +58,63 @@ TEST(SchedulerService, ErrorsKeepCodeAndPath) {
   EXPECT_EQ(served.stub->DescribeJob(Call().get(), describe, &description)
                 .error_code(),
             grpc::StatusCode::NOT_FOUND);
+}
+
+TEST(SchedulerService, AJobWithFieldsThatItDoesNotKnowIsRefusedByName) {
+  ServedCluster served;
+  const auto worker = served.Join("w0");
+  SubmitJobRequest submit;
+  *submit.mutable_job() = SpecOf(1);
+  submit.add_fields("name");
+  submit.add_fields("training.epochs");
+  SubmitJobResponse response;
+  grpc::Status status = served.stub->SubmitJob(Call().get(), submit, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), testing::StartsWith("training.epochs: "));
+  PlanJobRequest plan;
+  *plan.mutable_job() = SpecOf(1);
+  plan.add_fields("novelty");
+  PlanJobResponse planned;
+  status = served.stub->PlanJob(Call().get(), plan, &planned);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), testing::StartsWith("novelty: "));
+  plan.clear_fields();
+  google::protobuf::Message& job = *plan.mutable_job();
+  job.GetReflection()->MutableUnknownFields(&job)->AddVarint(9999, 1);
+  status = served.stub->PlanJob(Call().get(), plan, &planned);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), testing::StartsWith("#9999: "));
+}
+
+TEST(SchedulerService, AClientWithoutAVersionInCommonIsToldSo) {
+  ServedCluster served;
+  BuildVersion build;
+  build.set_build("troupe 9.9");
+  build.set_protocol(kProtocolVersion + 9);
+  for (const int32_t oldest : {kProtocolVersion, kProtocolVersion + 1}) {
+    build.set_oldest_protocol(oldest);
+    const auto context = Call();
+    context->AddMetadata(kBuildVersionKey, build.SerializeAsString());
+    ListJobsResponse jobs;
+    const grpc::Status status = served.stub->ListJobs(context.get(), {}, &jobs);
+    if (oldest == kProtocolVersion) {
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      continue;
+    }
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_EQ(status.error_message(),
+              absl::StrCat(
+                  "the client is troupe 9.9 and speaks protocol versions ",
+                  oldest, " to ", kProtocolVersion + 9, "; this scheduler is ",
+                  kBuildName, " and speaks protocol version ", kProtocolVersion,
+                  "; install one build on both (the latter is older)"));
+  }
+  const auto context = Call();
+  context->AddMetadata(kBuildVersionKey, "garbage");
+  WatchJobResponse news;
+  const auto watch = served.stub->WatchJob(context.get(), {});
+  EXPECT_FALSE(watch->Read(&news));
+  EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 TEST(SchedulerService, PlansAndTimelines) {

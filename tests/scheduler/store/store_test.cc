@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/protocol_version.h"
 
 namespace troupe {
 namespace {
@@ -368,6 +369,31 @@ TEST(Store, RefusesWhatANewerBuildWrote) {
     ASSERT_TRUE(database->Execute("PRAGMA user_version = 99").ok());
   }
   EXPECT_TRUE(absl::IsFailedPrecondition(Store::Open(directory).status()));
+}
+
+// With the same tables, but with messages that this build would misread.
+TEST(Store, RefusesWhatABuildOfANewerProtocolWrote) {
+  const std::string directory = FreshDirectory("store-newer-protocol");
+  const std::string path = directory + "/troupe.db";
+  ASSERT_TRUE(Store::Open(directory).ok());
+  ASSERT_TRUE(Store::Open(directory).ok()) << "its own";
+  {
+    auto database = Database::Open(path);
+    ASSERT_TRUE(database
+                    ->Execute("INSERT INTO builds VALUES "
+                              "(999, 'troupe 9.9', 1700000000000)")
+                    .ok());
+  }
+  const absl::Status refused = Store::Open(directory).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_EQ(
+      refused.message(),
+      absl::StrCat(path,
+                   " was written by a newer scheduler (troupe 9.9, "
+                   "protocol 999; this one is ",
+                   kBuildName, ", protocol ", kProtocolVersion,
+                   "); start that build, or this one with another --state "
+                   "directory"));
 }
 
 }  // namespace

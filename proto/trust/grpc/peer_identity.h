@@ -1,0 +1,24 @@
+// Who is at the other end of a call: what its certificate says.
+#ifndef TROUPE_PROTO_TRUST_GRPC_PEER_IDENTITY_H_
+#define TROUPE_PROTO_TRUST_GRPC_PEER_IDENTITY_H_
+
+#include <string>
+#include <vector>
+
+#include "grpcpp/security/auth_context.h"
+
+namespace troupe {
+
+struct PeerIdentity {
+  // The common name, without the role before it that `troupe cluster
+  // certificate` writes there: "ada". Empty: there is no certificate.
+  std::string name;
+  // The names that a worker may have (worker_names.h); none: any.
+  std::vector<std::string> worker_names;
+};
+
+PeerIdentity IdentityOf(const grpc::AuthContext& context);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_TRUST_GRPC_PEER_IDENTITY_H_

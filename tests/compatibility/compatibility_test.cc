@@ -1,0 +1,141 @@
+// This build's scheduler on the stores of earlier versions, and with what their
+// workers and clients say (README.md).
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/protocol_version.h"
+#include "scheduler/daemon.h"
+#include "tests/scheduler/service/served_cluster.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// Those that are recorded.
+constexpr int kVersions[] = {15};
+
+class CompatibilityTest : public testing::TestWithParam<int> {
+ protected:
+  // On a copy of the version's store.
+  void SetUp() override {
+    state_ = fs::path(testing::TempDir()) /
+             absl::StrCat(
+                 "protocol_", GetParam(), "_",
+                 testing::UnitTest::GetInstance()->current_test_info()->line());
+    fs::remove_all(state_);
+    fs::create_directories(state_);
+    std::ofstream(state_ / "troupe.db") << Recorded("troupe.db");
+    Restart();
+  }
+
+  void Restart() {
+    daemon_.reset();
+    auto started =
+        SchedulerDaemon::Start({.state = state_, .trust = {.insecure = 1}});
+    ASSERT_TRUE(started.ok()) << started.status();
+    daemon_ = *std::move(started);
+    channel_ = grpc::CreateChannel(daemon_->grpc_address(),
+                                   grpc::InsecureChannelCredentials());
+    stub_ = Scheduler::NewStub(channel_);
+  }
+
+  static std::string Recorded(const std::string& file) {
+    std::ostringstream bytes;
+    std::ifstream in(
+        absl::StrCat("tests/compatibility/protocol_", GetParam(), "/", file));
+    EXPECT_TRUE(in.good()) << file;
+    bytes << in.rdbuf();
+    return bytes.str();
+  }
+
+  JobDescription Describe(int64_t job) {
+    DescribeJobRequest request;
+    request.set_id(job);
+    JobDescription description;
+    const grpc::Status status =
+        stub_->DescribeJob(Call().get(), request, &description);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return description;
+  }
+
+  fs::path state_;
+  std::unique_ptr<SchedulerDaemon> daemon_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<Scheduler::Stub> stub_;
+};
+
+TEST_P(CompatibilityTest, ItsJobsAreThereAndGoOn) {
+  for (int start = 0; start < 2; ++start) {  // once read, once written
+    ListJobsResponse jobs;
+    ASSERT_TRUE(stub_->ListJobs(Call().get(), {}, &jobs).ok());
+    ASSERT_EQ(jobs.jobs_size(), 4);
+    const JobDescription succeeded = Describe(1);
+    EXPECT_EQ(succeeded.status().state(), SUCCEEDED);
+    EXPECT_EQ(succeeded.status().steps_done(), 4);
+    EXPECT_EQ(succeeded.status().checkpoints_size(), 2);
+    EXPECT_EQ(succeeded.status().name(), "tiny");
+    EXPECT_EQ(succeeded.steps_size(), 4);
+    EXPECT_EQ(succeeded.events().rbegin()->text(), "succeeded");
+    EXPECT_EQ(Describe(2).status().state(), CANCELLED);
+    // Its ranks are awaited, or it has lost them meanwhile.
+    EXPECT_NE(Describe(3).status().state(), SUCCEEDED);
+    EXPECT_EQ(Describe(3).plan().job().recovery().every(), "5");
+    EXPECT_EQ(Describe(4).status().state(), QUEUED);
+    EXPECT_EQ(Describe(4).status().reason(),
+              "waits for 8 workers; none is registered");
+    Restart();
+  }
+}
+
+TEST_P(CompatibilityTest, ItsClientIsServed) {
+  SubmitJobRequest request;
+  ASSERT_TRUE(request.ParseFromString(Recorded("submit_job.bin")));
+  SubmitJobResponse response;
+  const grpc::Status status =
+      stub_->SubmitJob(Call().get(), request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.id(), 5);
+  EXPECT_EQ(response.status().state(), QUEUED);
+}
+
+TEST_P(CompatibilityTest, ItsWorkerIsTakenOrToldWhyNot) {
+  WorkerMessage message;
+  ASSERT_TRUE(message.ParseFromString(Recorded("register.bin")));
+  const auto stub = Workers::NewStub(channel_);
+  const auto context = Call();
+  const auto session = stub->Session(context.get());
+  session->Write(message);
+  SchedulerMessage answer;
+  const bool is_understood = GetParam() >= kOldestProtocolVersion;
+  ASSERT_EQ(session->Read(&answer), is_understood);
+  if (is_understood) {
+    EXPECT_TRUE(answer.has_registered());
+    context->TryCancel();
+    session->Finish();
+    return;
+  }
+  const grpc::Status refused = session->Finish();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), HasSubstr(absl::StrCat("worker-0 is ")));
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr(absl::StrCat("protocol version ", GetParam(), ";")));
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr(absl::StrCat("protocol version ", kProtocolVersion)));
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr("install one build on both (the former is older)"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, CompatibilityTest,
+                         testing::ValuesIn(kVersions));
+
+}  // namespace
+}  // namespace troupe
