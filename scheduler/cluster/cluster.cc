@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
+#include "scheduler/cluster/client_share.h"
 #include "scheduler/cluster/placement.h"
 #include "scheduler/cluster/run.h"
 #include "scheduler/cluster/wait_reason.h"
@@ -140,9 +141,10 @@ absl::StatusOr<Compilation> Cluster::PlanJob(const JobSpec& spec) const {
   return CompilationForAll(spec, needed);
 }
 
-absl::StatusOr<Compilation> Cluster::Consider(const JobSpec& spec) const {
+absl::StatusOr<Compilation> Cluster::Consider(const JobSpec& spec,
+                                              const std::string& client) const {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
-  RETURN_IF_ERROR(CheckQueue());
+  RETURN_IF_ERROR(CheckQueue(client));
   return CompilationForAll(spec, needed);
 }
 
@@ -154,19 +156,30 @@ Compilation Cluster::CompilationForAll(const JobSpec& spec, int needed) const {
   return compilation;
 }
 
-absl::Status Cluster::CheckQueue() const {
-  if (jobs_.queued() < limits_.jobs_queued_max) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the queue is full: ", limits_.jobs_queued_max,
-                   " jobs wait; submit again when some have started"));
+absl::Status Cluster::CheckQueue(const std::string& client) const {
+  const int places = limits_.jobs_queued_max;
+  if (jobs_.queued() >= places) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the queue is full: ", places,
+                     " jobs wait; submit again when some have started"));
+  }
+  if (client.empty()) return absl::OkStatus();
+  const int mine = jobs_.QueuedOf(client);
+  const int share = ClientShare(places, jobs_.queued() - mine);
+  if (mine < share) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      mine, " jobs of ", client, " wait in the queue, its share: half of the ",
+      "places that other clients leave free, of ", places,
+      "; submit again when some have started, or cancel some"));
 }
 
 absl::StatusOr<JobId> Cluster::Submit(const JobSpec& spec,
                                       const CompileOutcome& considered,
-                                      absl::Time now, Actions& actions) {
+                                      absl::Time now, Actions& actions,
+                                      const std::string& client) {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
-  RETURN_IF_ERROR(CheckQueue());
-  const JobId id = jobs_.Add(spec, needed, now, actions).id;
+  RETURN_IF_ERROR(CheckQueue(client));
+  const JobId id = jobs_.Add(spec, needed, now, actions, client).id;
   Schedule(now, actions, {.job = id, .outcome = &considered});
   return id;
 }
@@ -210,10 +223,18 @@ void Cluster::AskTheStore(absl::Time now, Actions& actions) {
   actions.push_back(AwaitStored{});
 }
 
-absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
+void Cluster::NoteCancel(Job& job, const std::string& client, absl::Time now,
+                         Actions& actions) {
+  if (client.empty() || job.cancelled) return;
+  jobs_.AddEvent(job, absl::StrCat(client, " cancels it"), now, actions);
+}
+
+absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions,
+                             const std::string& client) {
   RETURN_IF_ERROR(FindJob(id).status());
   Job& job = *jobs_.Find(id);
   if (job.ended()) return absl::OkStatus();
+  NoteCancel(job, client, now, actions);
   if (job.status.state() == QUEUED) {
     job.cancelled = true;
     job.compilation = 0;
@@ -232,8 +253,8 @@ absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions) {
   return absl::OkStatus();
 }
 
-absl::Status Cluster::SaveAndCancel(JobId id, absl::Time now,
-                                    Actions& actions) {
+absl::Status Cluster::SaveAndCancel(JobId id, absl::Time now, Actions& actions,
+                                    const std::string& client) {
   RETURN_IF_ERROR(FindJob(id).status());
   Job& job = *jobs_.Find(id);
   if (!job.spec.checkpoint().has_directory()) {
@@ -243,8 +264,9 @@ absl::Status Cluster::SaveAndCancel(JobId id, absl::Time now,
   }
   const bool stops = job.status.state() == STOPPING;
   if (job.ended() || job.run == nullptr || (stops && !job.run->saving())) {
-    return Cancel(id, now, actions);
+    return Cancel(id, now, actions, client);
   }
+  NoteCancel(job, client, now, actions);
   runs_.SaveAndCancel(job, "cancelled by its user", now, actions);
   Settle(now, actions);
   return absl::OkStatus();

@@ -66,13 +66,19 @@ class Cluster {
   // Submission has two halves, since what cannot fit is refused at once: what
   // to compile first (no choices: too few workers to tell), and then, unless
   // it was refused, the submission with the outcome.
-  absl::StatusOr<Compilation> Consider(const JobSpec& spec) const;
+  // `client` is the caller's name, for its share of the queue and for the
+  // job's record; empty: nobody in particular.
+  absl::StatusOr<Compilation> Consider(const JobSpec& spec,
+                                       const std::string& client = "") const;
   absl::StatusOr<JobId> Submit(const JobSpec& spec,
                                const CompileOutcome& considered, absl::Time now,
-                               Actions& actions);
-  absl::Status Cancel(JobId id, absl::Time now, Actions& actions);
+                               Actions& actions,
+                               const std::string& client = "");
+  absl::Status Cancel(JobId id, absl::Time now, Actions& actions,
+                      const std::string& client = "");
   // The same, with a checkpoint first where the job runs.
-  absl::Status SaveAndCancel(JobId id, absl::Time now, Actions& actions);
+  absl::Status SaveAndCancel(JobId id, absl::Time now, Actions& actions,
+                             const std::string& client = "");
   // The number under which GenerateReply actions will come.
   absl::StatusOr<int64_t> Generate(const GenerateRequest& request,
                                    absl::Time now, Actions& actions);
@@ -135,7 +141,10 @@ class Cluster {
     const CompileOutcome* outcome = nullptr;
   };
 
-  absl::Status CheckQueue() const;
+  absl::Status CheckQueue(const std::string& client) const;
+  // An event of the job that says who asked for its end.
+  void NoteCancel(Job& job, const std::string& client, absl::Time now,
+                  Actions& actions);
   // With the narrower ones, where it has any choices.
   Compilation CompilationForAll(const JobSpec& spec, int needed) const;
   // Starts what can start, has compiled what could, and tells the others why
@@ -149,7 +158,9 @@ class Cluster {
   // changes the queue schedules by itself.
   void Settle(absl::Time now, Actions& actions) {
     const bool calms = awaits_calm_ && IsCalm(now);
-    if (calms || workers_.changes() != scheduled_at_) Schedule(now, actions);
+    if (calms || now >= overtaken_at_ || workers_.changes() != scheduled_at_) {
+      Schedule(now, actions);
+    }
   }
   // No worker has come or gone for a while.
   bool IsCalm(absl::Time now) const {
@@ -163,6 +174,9 @@ class Cluster {
   // The idle workers, as they were then, will not do.
   void FindTooSmall(Job& job, int64_t changes, const std::string& why,
                     Actions& actions);
+  // Whether its planning takes so long that those behind it may start first;
+  // where it does not yet, notes when it will.
+  bool IsOvertaken(const Job& job, absl::Time now);
   // Unless that is under way, or would say once more that it does not fit.
   void AskToCompile(Job& job, absl::Time now, Actions& actions);
   void AskToCompile(Job& job, Compilation asked, Actions& actions);
@@ -203,6 +217,8 @@ class Cluster {
   absl::Time moved_at_ = absl::InfinitePast();  // a worker came or went
   // A queued job begins with those that there are once none has for a while.
   bool awaits_calm_ = false;
+  // When the first job of the queue holds nobody back any more.
+  absl::Time overtaken_at_ = absl::InfiniteFuture();
   bool queue_waits_ = false;  // some job is to start before all others
   bool draining_ = false;
   absl::Status store_;            // not OK: it cannot be written, and why

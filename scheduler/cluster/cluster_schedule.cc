@@ -37,6 +37,9 @@ void Cluster::Compiled(JobId id, const Compilation& compilation,
     return Settle(now, actions);
   }
   if (outcome.fits() && outcome.idle) {
+    // If others have its workers by now it is planned once more, and holds them
+    // back meanwhile: a stream of them would keep it waiting for ever.
+    job->may_be_overtaken = false;
     return Schedule(now, actions, {.job = id, .outcome = &outcome});
   }
   if (current && outcome.fits()) {
@@ -100,6 +103,8 @@ bool Cluster::Awaits(JobId id, const Compilation& asked) const {
 void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
   runs_.RecoverWaiting(now, actions);
   awaits_calm_ = false;
+  overtaken_at_ = absl::InfiniteFuture();
+  bool overtaken = false;         // some job is
   const Job* first = nullptr;     // the job that holds back those behind it
   WaitReasons reasons(workers_);  // nobody starts once one waits for idle ones
   const std::vector<JobId> queue(jobs_.queue().begin(), jobs_.queue().end());
@@ -131,10 +136,14 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
       jobs_.SetWaitReason(*job, WaitsForStore(store_), actions);
     } else if (offer.job != id || !Start(*job, *offer.outcome, now, actions)) {
       AskToCompile(*job, now, actions);
-      if (!WaitsForOthersToCome(*job)) first = job;
+      if (IsOvertaken(*job, now)) {
+        overtaken = true;
+      } else if (!WaitsForOthersToCome(*job)) {
+        first = job;
+      }
     }
   }
-  queue_waits_ = first != nullptr;
+  queue_waits_ = first != nullptr || overtaken;
   scheduled_at_ = workers_.changes();  // with those that it gave to jobs
 }
 
@@ -151,6 +160,13 @@ absl::optional<NextInQueue> Cluster::Next() const {
     return NextInQueue{.job = id, .ranks = least};
   }
   return absl::nullopt;
+}
+
+bool Cluster::IsOvertaken(const Job& job, absl::Time now) {
+  if (job.compilation == 0 || !job.may_be_overtaken) return false;
+  const absl::Time at = job.compilation_asked_at + limits_.planning_patience;
+  if (now < at) overtaken_at_ = std::min(overtaken_at_, at);
+  return now >= at;
 }
 
 bool Cluster::WaitsForOthersToCome(const Job& job) const {
@@ -240,6 +256,7 @@ bool Cluster::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
     if (workers.back() == nullptr || !workers.back()->idle()) return false;
   }
   job.compilation = 0;
+  job.may_be_overtaken = true;
   runs_.Start(job, outcome.compiled, workers, now, actions);
   return true;
 }
@@ -283,6 +300,7 @@ void Cluster::AskToCompile(Job& job, absl::Time now, Actions& actions) {
         actions);
   }
   jobs_.SetWaitReason(job, "is being planned", actions);
+  job.compilation_asked_at = now;
   AskToCompile(job, std::move(asked), actions);
 }
 

@@ -39,7 +39,7 @@ std::string EventText(JobState state, const std::string& reason) {
 }  // namespace
 
 Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
-                   Actions& actions) {
+                   Actions& actions, const std::string& client) {
   Forget(actions);
   const JobId id(next_id_++);
   auto& job = jobs_[id];
@@ -50,11 +50,21 @@ Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
   job->ranks_needed = ranks_needed;
   job->status.set_id(id.value());
   job->status.set_name(spec.name());
+  job->status.set_submitted_by(client);
   job->status.set_submitted_unix_ms(absl::ToUnixMillis(now));
   job->status.set_steps_total(spec.training().steps());
   Enter(*job, PhaseEvent::kSubmitted);
   SetState(*job, QUEUED, "", now, actions);
+  if (!client.empty()) {
+    AddEvent(*job, absl::StrCat("submitted by ", client), now, actions);
+  }
   return *job;
+}
+
+int JobTable::QueuedOf(const std::string& client) const {
+  return static_cast<int>(std::count_if(
+      queue_.begin(), queue_.end(),
+      [&](JobId id) { return Find(id)->status.submitted_by() == client; }));
 }
 
 void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {

@@ -39,6 +39,10 @@ struct Job {
   // Queued, or to run on more workers: the number of the compilation that is
   // under way, or 0.
   int64_t compilation = 0;
+  absl::Time compilation_asked_at;  // of the last one of a queued job
+  // While that takes long, those behind it may start first; but not in a second
+  // one, for want of the workers that the first one was for.
+  bool may_be_overtaken = true;
   // Queued: WorkerTable::changes() when the idle workers were found too small,
   // and what it waits for because of that.
   int64_t too_small_at = -1;
@@ -101,9 +105,9 @@ class JobTable {
   explicit JobTable(const Limits& limits)
       : limits_(limits), edges_taken_(PhaseEdges().size()) {}
 
-  // QUEUED, under the next id.
+  // QUEUED, under the next id. `client`: who submitted it; empty: nobody knows.
   Job& Add(const JobSpec& spec, int ranks_needed, absl::Time now,
-           Actions& actions);
+           Actions& actions, const std::string& client = "");
 
   // What was there before the scheduler started. A job that ran then has no run
   // yet: RunControl::Resume.
@@ -115,6 +119,8 @@ class JobTable {
   // Those that are QUEUED, in the order of their submission.
   const std::set<JobId>& queue() const { return queue_; }
   int queued() const { return static_cast<int>(queue_.size()); }
+  // Of those, the ones that this client submitted.
+  int QueuedOf(const std::string& client) const;
   // Another job that holds the directory in which this one would save, from its
   // start to its end, queued or not: two that
   // wrote and pruned there would destroy each other's checkpoints. Null: none.

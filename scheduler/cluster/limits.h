@@ -38,6 +38,9 @@ struct Limits {
   double late_steps = 4;
   absl::Duration late_look_every = absl::Seconds(1);
   absl::Duration late_say_every = absl::Seconds(5);
+  // The first job of the queue holds back those behind it while it is being
+  // planned, but no longer than this: then they may start before it, once.
+  absl::Duration planning_patience = absl::Seconds(2);
   // Between two questions whether the store can be written again.
   absl::Duration store_retry = absl::Seconds(1);
   // A failed job is declared so once its ranks have let go, and after this
@@ -75,7 +78,7 @@ struct Limits {
   // Counts.
   int workers_max = 4096;
   int gone_workers_kept = 64;  // lost and left ones, for people to see
-  int jobs_queued_max = 1000;
+  int jobs_queued_max = 1000;  // one client has a share (client_share.h)
   int ended_jobs_kept = 1000;  // older ones are forgotten, in the store too
   // Of a job, the newest; of older ones the store keeps some, and people see
   // the curves of all (step_series.h).

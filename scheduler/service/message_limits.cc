@@ -13,11 +13,13 @@ constexpr size_t kKiB = size_t{1} << 10;
 constexpr size_t kMiB = size_t{1} << 20;
 
 absl::Status Check(const google::protobuf::Message& message,
-                   absl::string_view what, size_t bytes_max) {
+                   absl::string_view what, size_t bytes_max,
+                   absl::string_view advice = "") {
   const size_t bytes = message.ByteSizeLong();
   if (bytes <= bytes_max) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      what, " has ", bytes, " bytes, and at most ", bytes_max, " are taken"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(what, " has ", bytes, " bytes, and at most ", bytes_max,
+                   " are taken", advice));
 }
 
 size_t WorkerBytesMax(WorkerMessage::MessageCase kind) {
@@ -43,8 +45,11 @@ absl::Status CheckRequestSize(const google::protobuf::Message& request) {
   size_t bytes_max = 64 * kKiB;
   if (type == SubmitJobRequest::descriptor() ||
       type == PlanJobRequest::descriptor()) {
-    bytes_max = kMiB;
-  } else if (type == GenerateRequest::descriptor()) {
+    return Check(request, "the job", kJobBytesMax,
+                 "; it says what is trained and how, and names files for all "
+                 "else");
+  }
+  if (type == GenerateRequest::descriptor()) {
     bytes_max = 4 * kMiB;
   }
   return Check(request, type->name(), bytes_max);

@@ -4,14 +4,21 @@
 #ifndef TROUPE_SCHEDULER_SERVICE_MESSAGE_LIMITS_H_
 #define TROUPE_SCHEDULER_SERVICE_MESSAGE_LIMITS_H_
 
+#include <cstddef>
+
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 #include "proto/worker.pb.h"
 
 namespace troupe {
 
-// Of a client. ResourceExhausted, with its size and what it may have: 1 MiB for
-// a job, 4 MiB for a text to go on from, 64 KiB for every other.
+// Of a job with the names of its fields. It says what is trained, with what and
+// how; those that people write have 2 KiB. The scheduler keeps a thousand in
+// its queue and as many that have ended.
+inline constexpr size_t kJobBytesMax = size_t{64} << 10;
+
+// Of a client. ResourceExhausted, with its size and what it may have: 4 MiB for
+// a text to go on from, kJobBytesMax for a job, 64 KiB for every other.
 absl::Status CheckRequestSize(const google::protobuf::Message& request);
 
 // Of a worker: 2 MiB to register and for a key of the rendezvous, 64 MiB for a

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/plan/plan_max.h"
+#include "scheduler/cluster/client_share.h"
 
 namespace troupe {
 namespace {
@@ -16,7 +17,9 @@ absl::Status Stopping() {
 
 Planning::Planning(ClusterHost& host, const JobCompiler& compiler)
     : host_(host), compiler_(compiler) {
-  threads_.emplace_back([this] { Loop(true); });
+  for (int i = 0; i < kJobThreads; ++i) {
+    threads_.emplace_back([this] { Loop(true); });
+  }
   for (int i = 0; i < kQuestionThreads; ++i) {
     threads_.emplace_back([this] { Loop(false); });
   }
@@ -24,22 +27,43 @@ Planning::Planning(ClusterHost& host, const JobCompiler& compiler)
 
 Planning::~Planning() { Stop(); }
 
+absl::Status Planning::CheckShare(const Queue& queue,
+                                  const Asker& asker) const {
+  const char* const what = asker.submits ? "submissions" : "plans";
+  if (queue.all >= kClientsMax) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(kClientsMax, " ", what,
+                     " are being planned already, as many as may be; try "
+                     "again soon"));
+  }
+  if (asker.client.empty()) return absl::OkStatus();
+  const auto found = queue.of_client.find(asker.client);
+  const int mine = found == queue.of_client.end() ? 0 : found->second;
+  if (mine < ClientShare(kClientsMax, queue.all - mine)) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      mine, " ", what, " of ", asker.client, " are not answered yet, its ",
+      "share: half of the places that other clients leave free, of ",
+      kClientsMax, "; wait for answers before asking again"));
+}
+
+void Planning::Add(Queue& queue, Task task) {
+  ++queue.all;
+  ++queue.of_client[task.asker.client];
+  queue.waiting.push_back(std::move(task));
+}
+
 void Planning::Compile(Compilation compilation, Asker asker, Done done) {
   absl::Status refused;
   {
     absl::MutexLock lock(&mutex_);
-    if (stopping_) {
-      refused = Stopping();
-    } else if (clients_ >= kClientsMax) {
-      refused = absl::ResourceExhaustedError(absl::StrCat(
-          kClientsMax, " jobs are being planned already; try again soon"));
-    } else {
-      ++clients_;
-      Queue& queue = asker.submits ? submissions_ : plans_;
+    Queue& queue = asker.submits ? submissions_ : plans_;
+    refused = stopping_ ? Stopping() : CheckShare(queue, asker);
+    if (refused.ok()) {
       const absl::Time deadline = host_.Now() + asker.patience;
-      queue.push_back(
-          {std::make_shared<const Compilation>(std::move(compilation)), JobId(),
-           std::move(asker), deadline, std::move(done)});
+      Add(queue, {std::make_shared<const Compilation>(std::move(compilation)),
+                  JobId(), std::move(asker), deadline, std::move(done)});
       return;
     }
   }
@@ -51,7 +75,7 @@ void Planning::Carry(const Actions& actions) {
   for (const Action& action : actions) {
     const auto* compile = std::get_if<CompileJob>(&action);
     if (compile == nullptr || stopping_) continue;
-    jobs_.push_back({.compilation = compile->compilation, .job = compile->job});
+    Add(jobs_, {.compilation = compile->compilation, .job = compile->job});
   }
 }
 
@@ -63,34 +87,66 @@ void Planning::Stop() {
   for (std::thread& thread : std::exchange(threads_, {})) thread.join();
 }
 
+absl::optional<size_t> Planning::Next(const Queue& queue) const {
+  if (stopping_) {  // all that wait are answered, at no cost
+    return queue.waiting.empty() ? absl::nullopt
+                                 : absl::make_optional<size_t>(0);
+  }
+  if (queue.begun >= queue.begun_max) return absl::nullopt;
+  for (size_t i = 0; i < queue.waiting.size(); ++i) {
+    const std::string& client = queue.waiting[i].asker.client;
+    const auto begun = queue.begun_of_client.find(client);
+    if (client.empty() || begun == queue.begun_of_client.end() ||
+        begun->second < kOfClientAtOnce) {
+      return i;
+    }
+  }
+  return absl::nullopt;
+}
+
 Planning::Queue* Planning::Due(bool jobs) {
-  if (jobs) return jobs_.empty() ? nullptr : &jobs_;
-  if (!submissions_.empty()) return &submissions_;
-  const bool may_begin = stopping_ || plans_begun_ < kQuestionThreads - 1;
-  return plans_.empty() || !may_begin ? nullptr : &plans_;
+  if (jobs) return Next(jobs_).has_value() ? &jobs_ : nullptr;
+  for (Queue* queue : {&submissions_, &plans_}) {
+    if (Next(*queue).has_value()) return queue;
+  }
+  return nullptr;
+}
+
+Planning::Task Planning::Begin(Queue& queue) {
+  const auto next = queue.waiting.begin() + *Next(queue);
+  Task task = std::move(*next);
+  queue.waiting.erase(next);
+  ++queue.begun;
+  ++queue.begun_of_client[task.asker.client];
+  return task;
+}
+
+void Planning::End(Queue& queue, const std::string& client) {
+  --queue.all;
+  --queue.begun;
+  for (auto* count : {&queue.of_client, &queue.begun_of_client}) {
+    const auto it = count->find(client);
+    if (--it->second == 0) count->erase(it);
+  }
 }
 
 void Planning::Loop(bool jobs) {
   while (true) {
     Task task;
-    bool is_plan = false;
+    Queue* queue = nullptr;
     {
       absl::MutexLock lock(&mutex_);
       const auto is_due = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return stopping_ || Due(jobs) != nullptr;
       };
       mutex_.Await(absl::Condition(&is_due));
-      Queue* const queue = Due(jobs);
+      queue = Due(jobs);
       if (queue == nullptr) return;
-      task = std::move(queue->front());
-      queue->pop_front();
-      is_plan = queue == &plans_;
-      plans_begun_ += is_plan;
+      task = Begin(*queue);
     }
     Run(task);
     absl::MutexLock lock(&mutex_);
-    clients_ -= !jobs;
-    plans_begun_ -= is_plan;
+    End(*queue, task.asker.client);
   }
 }
 

@@ -1,8 +1,12 @@
 // Compiles jobs beside the cluster: queued jobs whose turn has come
-// (CompileJob), one after another on one thread, and what clients ask for
-// before they get an answer on a few others. So a job that could start waits
-// for no question, a quick question not for a slow one, and no submission for
-// those who only ask; heartbeats, reports and other RPCs go on meanwhile.
+// (CompileJob) on a few threads, and what clients ask for before they get an
+// answer on a few others, two of which only submissions have. So a job that
+// could start waits for no question, nor for another job that takes long, and
+// no submission for those who only ask; heartbeats, reports and other RPCs go
+// on meanwhile. A client has a share of the questions that may wait
+// (client_share.h), and of those that wait the first is taken whose client has
+// not its most under way already: a slow question keeps no other client's
+// waiting.
 //
 // Nothing is compiled for nobody: planning ends when its client has given up or
 // has no time left, when its job does not wait for it any more, when it takes
@@ -14,7 +18,9 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,6 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "scheduler/cluster/compilation.h"
 #include "scheduler/cluster/host.h"
 
@@ -32,11 +39,13 @@ struct Asker {
   absl::Duration patience = absl::InfiniteDuration();  // from now on
   std::function<bool()> has_given_up;  // thread-safe; empty: never
   bool submits = false;                // comes before those who only ask
+  std::string client;                  // its name; empty: has no share to keep
 };
 
 class Planning final : public ActionSink {
  public:
-  // With the outcome, or why there is none: RESOURCE_EXHAUSTED, too many wait;
+  // With the outcome, or why there is none: RESOURCE_EXHAUSTED, too many wait,
+  // of all clients or of this one;
   // UNAVAILABLE, the scheduler stops; DEADLINE_EXCEEDED; CANCELLED, the asker
   // has given up.
   using Done = std::function<void(absl::StatusOr<CompileOutcome>)>;
@@ -57,10 +66,17 @@ class Planning final : public ActionSink {
   // nothing is compiled.
   void Stop();
 
-  // Questions at once. How long one waits for its turn, its deadline says.
+  // Questions that are not answered yet, of each kind: submissions do not count
+  // with those who only ask. How long one waits for its turn, its deadline
+  // says.
   static constexpr int kClientsMax = 64;
-  // For questions; one of them is for submissions only.
-  static constexpr int kQuestionThreads = 4;
+  // For questions, and how many of them those who only ask may have.
+  static constexpr int kQuestionThreads = 6;
+  static constexpr int kPlanThreads = 4;
+  // Of one client, of each kind, under way at once.
+  static constexpr int kOfClientAtOnce = 2;
+  // For queued jobs.
+  static constexpr int kJobThreads = 4;
 
  private:
   struct Task {
@@ -70,12 +86,30 @@ class Planning final : public ActionSink {
     absl::Time deadline = absl::InfiniteFuture();  // the asker's, by the host
     Done done;                                     // a client's
   };
-  using Queue = std::deque<Task>;
+  // Of one kind, and those of its tasks that are not ended.
+  struct Queue {
+    std::deque<Task> waiting;
+    std::map<std::string, int> of_client;  // waiting or under way
+    std::map<std::string, int> begun_of_client;
+    int all = 0;
+    int begun = 0;
+    int begun_max = 0;
+  };
 
+  // Why the client may not have one more of this kind.
+  absl::Status CheckShare(const Queue& queue, const Asker& asker) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Add(Queue& queue, Task task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The next task of this kind that may begin now; nothing: there is none.
+  absl::optional<size_t> Next(const Queue& queue) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes tasks of queued jobs, or of clients.
   void Loop(bool jobs);
   // Where one stands whose turn it is; null: nowhere.
   Queue* Due(bool jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Task Begin(Queue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End(Queue& queue, const std::string& client)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run(const Task& task);
   // Why the task's planning is to end, since it began at `begun` (the host's
   // Now).
@@ -88,11 +122,9 @@ class Planning final : public ActionSink {
   ClusterHost& host_;
   const JobCompiler& compiler_;
   mutable absl::Mutex mutex_;  // after the host's, where both are held
-  Queue jobs_ ABSL_GUARDED_BY(mutex_);
-  Queue submissions_ ABSL_GUARDED_BY(mutex_);
-  Queue plans_ ABSL_GUARDED_BY(mutex_);
-  int clients_ ABSL_GUARDED_BY(mutex_) = 0;      // not answered yet
-  int plans_begun_ ABSL_GUARDED_BY(mutex_) = 0;  // not ended yet
+  Queue jobs_ ABSL_GUARDED_BY(mutex_) = {.begun_max = kJobThreads};
+  Queue submissions_ ABSL_GUARDED_BY(mutex_) = {.begun_max = kQuestionThreads};
+  Queue plans_ ABSL_GUARDED_BY(mutex_) = {.begun_max = kPlanThreads};
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;  // they start when all else is there
 };

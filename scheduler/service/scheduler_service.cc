@@ -42,7 +42,8 @@ absl::Status CheckJobKnown(const Request& request) {
 Asker AskerOf(grpc::CallbackServerContext* context, bool submits) {
   return {.patience = absl::FromChrono(context->deadline()) - absl::Now(),
           .has_given_up = [context] { return context->IsCancelled(); },
-          .submits = submits};
+          .submits = submits,
+          .client = NameOfCaller(*context)};
 }
 
 }  // namespace
@@ -114,21 +115,23 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
   }
   absl::StatusOr<Compilation> compilation =
       host_.Read([&](const Cluster& cluster, absl::Time) {
-        return cluster.Consider(request->job());
+        return cluster.Consider(request->job(), NameOfCaller(*context));
       });
   if (!compilation.ok()) {
     Answer(reactor, "SubmitJob", compilation.status());
   } else if (compilation->choices.empty()) {
-    Submit(reactor, request->job(), CompileOutcome(), response);
+    Submit(context, reactor, request->job(), CompileOutcome(), response);
   } else {
     planning_.Compile(*std::move(compilation), AskerOf(context, true),
                       [=, this](const auto& considered) {
-                        Submit(reactor, request->job(), considered, response);
+                        Submit(context, reactor, request->job(), considered,
+                               response);
                       });
   }
 }
 
-void SchedulerService::Submit(Reactor* reactor, const JobSpec& job,
+void SchedulerService::Submit(Context* context, Reactor* reactor,
+                              const JobSpec& job,
                               const absl::StatusOr<CompileOutcome>& considered,
                               SubmitJobResponse* response) {
   absl::Status refusal = considered.status();
@@ -137,9 +140,10 @@ void SchedulerService::Submit(Reactor* reactor, const JobSpec& job,
     Answer(reactor, "SubmitJob", refusal);
     return;
   }
+  const std::string client = NameOfCaller(*context);
   const absl::StatusOr<JobId> id =
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-        auto submitted = cluster.Submit(job, *considered, now, out);
+        auto submitted = cluster.Submit(job, *considered, now, out, client);
         if (submitted.ok()) {
           response->set_id(submitted->value());
           *response->mutable_status() = (*cluster.FindJob(*submitted))->status;
@@ -150,7 +154,8 @@ void SchedulerService::Submit(Reactor* reactor, const JobSpec& job,
     Answer(reactor, "SubmitJob", id.status());
     return;
   }
-  LogInfo(absl::StrCat("job ", id->value(), " (", job.name(), ") submitted"));
+  LogInfo(absl::StrCat("job ", id->value(), " (", job.name(), ") submitted by ",
+                       client));
   flush_([this, reactor, id = *id](const absl::Status& durable) {
     if (!durable.ok()) {
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
@@ -241,12 +246,14 @@ SchedulerService::Reactor* SchedulerService::CancelJob(
     Context* context, const CancelJobRequest* request,
     CancelJobResponse* response) {
   return InTurn(context, "CancelJob", *request, [=, this](Reactor* reactor) {
+    const std::string client = NameOfCaller(*context);
     const absl::Status cancelled =
         host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
           const JobId id(request->id());
-          absl::Status status = request->checkpoint()
-                                    ? cluster.SaveAndCancel(id, now, out)
-                                    : cluster.Cancel(id, now, out);
+          absl::Status status =
+              request->checkpoint()
+                  ? cluster.SaveAndCancel(id, now, out, client)
+                  : cluster.Cancel(id, now, out, client);
           if (status.ok()) {
             *response->mutable_status() = (*cluster.FindJob(id))->status;
           }
@@ -256,6 +263,7 @@ SchedulerService::Reactor* SchedulerService::CancelJob(
       Answer(reactor, "CancelJob", cancelled);
       return;
     }
+    LogInfo(absl::StrCat("job ", request->id(), " cancelled by ", client));
     flush_([this, reactor](const absl::Status& durable) {
       Answer(reactor, "CancelJob",
              Annotate(durable, "cancelled, but that cannot be stored"));

@@ -81,7 +81,7 @@ class SchedulerService final : public Scheduler::CallbackService {
   void Consider(Context* context, Reactor* reactor,
                 const PlanJobRequest* request, PlanJobResponse* response);
   // The second half of SubmitJob, with what came of the first.
-  void Submit(Reactor* reactor, const JobSpec& job,
+  void Submit(Context* context, Reactor* reactor, const JobSpec& job,
               const absl::StatusOr<CompileOutcome>& considered,
               SubmitJobResponse* response);
 

@@ -24,7 +24,11 @@ void PrintStatus(const JobStatus& status, std::ostream& out) {
       << (status.reason().empty() ? "" : ": ") << status.reason() << "\n"
       << "  steps      " << status.steps_done() << "/" << status.steps_total()
       << "\n"
-      << "  submitted  " << DateText(status.submitted_unix_ms()) << "\n"
+      << "  submitted  " << DateText(status.submitted_unix_ms())
+      << (status.submitted_by().empty()
+              ? ""
+              : absl::StrCat(" by ", status.submitted_by()))
+      << "\n"
       << "  started    " << DateText(status.started_unix_ms()) << "\n"
       << "  finished   " << DateText(status.finished_unix_ms()) << "\n"
       << "  workers    " << absl::StrJoin(status.workers(), ", ") << "\n";

@@ -195,6 +195,65 @@ TEST(Cluster, TheQueueIsBounded) {
   EXPECT_TRUE(absl::IsResourceExhausted(h.TrySubmit(SpecOf(1)).status()));
 }
 
+// One that asks for all that it can get leaves places for others.
+TEST(Cluster, AClientHasAShareOfTheQueue) {
+  Harness h({.jobs_queued_max = 8});
+  const auto submit = [&](const std::string& client) {
+    return h.cluster.Submit(SpecOf(1), {}, h.now, h.actions, client).status();
+  };
+  const auto submit_all = [&](const std::string& client) {
+    int taken = 0;
+    while (submit(client).ok()) ++taken;
+    return taken;
+  };
+  EXPECT_EQ(submit_all("ada"), 4);
+  EXPECT_EQ(submit("ada").message(),
+            "4 jobs of ada wait in the queue, its share: half of the places "
+            "that other clients leave free, of 8; submit again when some have "
+            "started, or cancel some");
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(h.cluster.Consider(SpecOf(1), "ada").status()));
+  EXPECT_EQ(submit_all("bob"), 2);
+  EXPECT_EQ(submit_all("eve"), 1);
+  EXPECT_EQ(submit_all("zoe"), 1);
+  EXPECT_EQ(submit("tom").message(),
+            "the queue is full: 8 jobs wait; submit again when some have "
+            "started");
+  // Who has fewer now may have others again.
+  ASSERT_TRUE(h.cluster.Cancel(JobId(1), h.now, h.actions, "ada").ok());
+  EXPECT_TRUE(submit("ada").ok() || submit("tom").ok());
+  EXPECT_EQ(h.status(JobId(1)).submitted_by(), "ada");
+  EXPECT_EQ(h.job(JobId(1)).events[1].text(), "submitted by ada");
+  EXPECT_EQ(h.job(JobId(1)).events[2].text(), "ada cancels it");
+}
+
+// What takes long to plan keeps the workers from nobody: those behind it start.
+TEST(Cluster, OneSlowPlanDelaysNoOtherJobsStart) {
+  Harness h({.planning_patience = absl::Seconds(2)});
+  h.by_hand = true;
+  h.JoinMany(2);
+  const auto submit = [&](int ranks) {
+    return *h.cluster.Submit(SpecOf(ranks), {}, h.now, h.actions);
+  };
+  const JobId slow = submit(2);
+  const CompileJob asked = h.All<CompileJob>().back();
+  const JobId quick = submit(1);
+  EXPECT_EQ(h.status(quick).reason(), "waits behind job 1");
+  h.Tick(absl::Seconds(1));
+  EXPECT_EQ(h.status(quick).reason(), "waits behind job 1");
+  h.Tick(absl::Seconds(1));
+  EXPECT_EQ(h.status(quick).reason(), "is being planned");
+  h.Compiled(h.All<CompileJob>().back());
+  EXPECT_EQ(h.status(quick).state(), STARTING);
+  // Its workers are busy now. It is overtaken once: from here on it is the
+  // first.
+  h.Compiled(asked);
+  EXPECT_EQ(h.status(slow).state(), QUEUED);
+  const JobId next = submit(1);
+  h.Tick(absl::Seconds(10));
+  EXPECT_EQ(h.status(next).reason(), "waits behind job 1");
+}
+
 TEST(Cluster, CancelsWhatWaits) {
   Harness h;
   const JobId first = h.Submit(SpecOf(1));

@@ -33,7 +33,8 @@ TEST(JobWatchers, SeesEveryStepOnceAndTheEnd) {
   EXPECT_TRUE(watch->Finish().ok());
   EXPECT_EQ(next, 101);
   EXPECT_EQ(news.status().state(), SUCCEEDED);
-  EXPECT_EQ(events, 4);  // queued, starting, running, succeeded
+  // Queued, submitted by, starting, running, succeeded.
+  EXPECT_EQ(events, 5);
   EXPECT_EQ(derived, 1);
   EXPECT_EQ(meshes, 1);
 }

@@ -13,14 +13,14 @@ constexpr size_t kMiB = size_t{1} << 20;
 
 TEST(MessageLimits, EachKindHasItsOwn) {
   SubmitJobRequest job;
-  job.mutable_job()->set_name(std::string(kMiB - 100, 'x'));
+  job.mutable_job()->set_name(std::string(kJobBytesMax - 100, 'x'));
   EXPECT_TRUE(CheckRequestSize(job).ok());
-  job.mutable_job()->set_name(std::string(kMiB, 'x'));
+  job.mutable_job()->set_name(std::string(kJobBytesMax, 'x'));
   const absl::Status large = CheckRequestSize(job);
   EXPECT_TRUE(absl::IsResourceExhausted(large));
-  EXPECT_EQ(
-      large.message(),
-      "SubmitJobRequest has 1048584 bytes, and at most 1048576 are taken");
+  EXPECT_EQ(large.message(),
+            "the job has 65544 bytes, and at most 65536 are taken; it says "
+            "what is trained and how, and names files for all else");
   GenerateRequest text;
   text.set_prompt(std::string(2 * kMiB, 'x'));
   EXPECT_TRUE(CheckRequestSize(text).ok());

@@ -196,6 +196,58 @@ TEST(Planning, ASubmissionWaitsForNobodyWhoOnlyAsks) {
   p.planning.Stop();
 }
 
+// Each kind has places of its own, and each client a share of them.
+TEST(Planning, OneClientLeavesPlacesForOthersAndPlansForSubmissions) {
+  Planned p;
+  p.Join("w0");
+  p.Join("w1");
+  absl::Status last;
+  const auto ask = [&](const std::string& client, bool submits) {
+    last = absl::OkStatus();
+    p.planning.Compile(p.Ask("endless"), {.submits = submits, .client = client},
+                       [&](const auto& outcome) {
+                         // The others are told when planning stops.
+                         if (absl::IsResourceExhausted(outcome.status())) {
+                           last = outcome.status();
+                         }
+                       });
+    return last.ok();
+  };
+  int taken = 0;
+  while (ask("ada", false)) ++taken;
+  EXPECT_EQ(taken, Planning::kClientsMax / 2);
+  EXPECT_EQ(last.message(),
+            "32 plans of ada are not answered yet, its share: half of the "
+            "places that other clients leave free, of 64; wait for answers "
+            "before asking again");
+  EXPECT_TRUE(ask("bob", false));
+  EXPECT_TRUE(ask("ada", true)) << "a submission is none of them";
+  // Of another client, both are answered at once.
+  for (const bool submits : {false, true}) {
+    absl::Notification answered;
+    p.planning.Compile(p.Ask("job-2"), {.submits = submits, .client = "eve"},
+                       [&](const auto&) { answered.Notify(); });
+    EXPECT_TRUE(answered.WaitForNotificationWithTimeout(kLong)) << submits;
+  }
+  p.planning.Stop();
+}
+
+TEST(Planning, ASlowJobKeepsNoOtherFromItsPlan) {
+  Planned p;
+  JobSpec endless = SpecOf(1);
+  endless.set_name("endless");
+  p.Join("w0");
+  p.Submit(endless);
+  p.compiler.started.WaitForNotification();
+  p.Submit(SpecOf(1));
+  p.clock.Advance(Limits().planning_patience);
+  p.host.Apply(
+      [](Cluster& c, absl::Time now, Actions& out) { c.Tick(now, out); });
+  p.compiler.open.Notify();
+  EXPECT_TRUE(p.sink.job_starts.WaitForNotificationWithTimeout(kLong));
+  p.planning.Stop();
+}
+
 TEST(Planning, NothingIsCompiledForOneWhoHasGivenUpOrHasNoTimeLeft) {
   Planned p;
   p.Join("w0");
