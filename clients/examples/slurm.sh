@@ -26,9 +26,11 @@ mkdir -p "$keys" "$runs"
 trap 'kill "${workers:-}" "${scheduler:-}" 2>/dev/null; wait; rm -rf "$keys" "$state"' EXIT
 
 head=$(hostname -I | awk '{print $1}')   # on the network of the nodes
-for role in scheduler worker client; do
+for role in scheduler client; do
   "$bin/troupe" cluster certificate "$head" --role "$role" --dir "$keys" --out "$keys/$role"
 done
+# One for the workers of all nodes, whatever their names.
+"$bin/troupe" cluster certificate "$head" --role worker --name '*' --dir "$keys" --out "$keys/worker"
 
 "$bin/troupe-scheduler" --state "$state" --listen "$head:4321" \
   --certificates "$keys/scheduler" --log "$runs/scheduler-$SLURM_JOB_ID.log" &

@@ -31,6 +31,8 @@ struct CertificateSubject {
   PeerRole role = PeerRole::kClient;
   // Names and IP addresses; the first is the common name.
   std::vector<std::string> hosts;
+  // That a worker may register under (worker_names.h); none: any.
+  std::vector<std::string> worker_names;
   absl::Time from;
   absl::Duration valid = kMemberValid;
 
@@ -41,13 +43,17 @@ struct CertificateSubject {
 absl::StatusOr<KeyAndCertificate> MakeAuthority(absl::Time now);
 
 // Valid from an hour before `from`, and never for longer than its authority.
-// InvalidArgument: a host is neither a name nor an address, or the authority's
-// PEM is none.
+// InvalidArgument: a host is neither a name nor an address, a worker's name is
+// none (CheckWorkerNames), or the authority's PEM is none.
 absl::StatusOr<KeyAndCertificate> IssueCertificate(
     const KeyAndCertificate& authority, const CertificateSubject& subject);
 
 // The end of its time. InvalidArgument: no PEM of a certificate.
 absl::StatusOr<absl::Time> ValidUntil(absl::string_view certificate);
+
+// CertificateSubject.worker_names. InvalidArgument: no PEM of a certificate.
+absl::StatusOr<std::vector<std::string>> WorkerNamesIn(
+    absl::string_view certificate);
 
 // What a peer will find wrong with it, said before one is asked.
 // FailedPrecondition: the key is not the certificate's, `authority` did not

@@ -3,13 +3,17 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/trust/certificate.h"
 #include "proto/trust/openssl.h"
+#include "proto/trust/worker_names.h"
 
 namespace troupe {
 namespace {
@@ -72,7 +76,9 @@ absl::StatusOr<OwnedStore> StoreOf(absl::string_view authorities) {
   return store;
 }
 
-bool HasRole(X509* certificate, PeerRole role) {
+// The URIs among its subject's alternative names.
+std::vector<std::string> UrisOf(X509* certificate) {
+  std::vector<std::string> uris;
   const OwnedNames names(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
@@ -80,12 +86,18 @@ bool HasRole(X509* certificate, PeerRole role) {
     const auto* value = static_cast<const ASN1_STRING*>(
         GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names.get(), i), &kind));
     if (kind != GEN_URI) continue;
-    const absl::string_view uri(
+    uris.emplace_back(
         reinterpret_cast<const char*>(ASN1_STRING_get0_data(value)),
         ASN1_STRING_length(value));
-    if (RoleOfUri(uri) == role) return true;
   }
-  return false;
+  return uris;
+}
+
+bool HasRole(X509* certificate, PeerRole role) {
+  const std::vector<std::string> uris = UrisOf(certificate);
+  return std::any_of(uris.begin(), uris.end(), [&](const std::string& uri) {
+    return RoleOfUri(uri) == role;
+  });
 }
 
 absl::Status CheckTime(const X509* certificate, absl::Time now) {
@@ -119,6 +131,18 @@ absl::StatusOr<absl::Time> ValidUntil(absl::string_view certificate) {
   ASSIGN_OR_RETURN(const OwnedCertificate x,
                    ReadCertificate(certificate, "this"));
   return ToTime(X509_get0_notAfter(x.get()));
+}
+
+absl::StatusOr<std::vector<std::string>> WorkerNamesIn(
+    absl::string_view certificate) {
+  ASSIGN_OR_RETURN(const OwnedCertificate x,
+                   ReadCertificate(certificate, "this"));
+  std::vector<std::string> all;
+  for (const std::string& uri : UrisOf(x.get())) {
+    const absl::optional<std::string> names = WorkerNamesOfUri(uri);
+    if (names.has_value()) all.push_back(*names);
+  }
+  return all;
 }
 
 absl::Status CheckCertificate(const KeyAndCertificate& member,

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "proto/trust/certificate.h"
 #include "proto/trust/member_files.h"
 #include "proto/trust/private_file.h"
+#include "proto/trust/worker_names.h"
 #include "storage/disk/file_lock.h"
 
 namespace troupe {
@@ -49,12 +51,41 @@ absl::StatusOr<KeyAndCertificate> EnsureAuthority(const std::string& dir,
   return authority;
 }
 
+// Of the workers of one host.
+std::vector<std::string> NamesOfHost(const std::string& host) {
+  return {host, absl::StrCat(host, "-*")};
+}
+
+// Of this host's workers: those that `troupe up` starts, and others.
+std::vector<std::string> LocalWorkerNames(PeerRole role) {
+  if (role != PeerRole::kWorker) return {};
+  std::vector<std::string> names = {"worker-*"};
+  const std::string host = HostName();
+  if (CheckWorkerNames(host).ok()) {
+    for (std::string& of_host : NamesOfHost(host)) {
+      names.push_back(std::move(of_host));
+    }
+  }
+  return names;
+}
+
+// Whether the certificate of a worker says which names it may have; those of
+// builds before protocol 16 do not.
+bool IsNamed(const std::string& directory, PeerRole role) {
+  if (role != PeerRole::kWorker) return true;
+  const auto certificate = ReadSmallFile(FilesOfMember(directory).certificate);
+  if (!certificate.ok()) return false;
+  const auto names = WorkerNamesIn(*certificate);
+  return names.ok() && !names->empty();
+}
+
 // Whether it can be used for some time yet, with others of this authority.
 bool IsGood(const std::string& directory, PeerRole role,
             const KeyAndCertificate& authority, absl::Time now) {
   const absl::StatusOr<std::string> known =
       ReadSmallFile(FilesOfMember(directory).authority);
   return known.ok() && absl::StrContains(*known, authority.certificate) &&
+         IsNamed(directory, role) &&
          CheckMemberFiles(directory, role, now).ok() &&
          CheckMemberFiles(directory, role, now + kRenewBefore).ok();
 }
@@ -67,7 +98,10 @@ absl::Status EnsureMember(const std::string& dir, PeerRole role,
                                           "::1"};
   ASSIGN_OR_RETURN(
       const KeyAndCertificate member,
-      IssueCertificate(authority, {.role = role, .hosts = hosts, .from = now}));
+      IssueCertificate(authority, {.role = role,
+                                   .hosts = hosts,
+                                   .worker_names = LocalWorkerNames(role),
+                                   .from = now}));
   return WriteMemberFiles(directory, member, authority.certificate);
 }
 
@@ -114,10 +148,29 @@ absl::Status CheckIsForMember(const std::string& directory) {
                    "certificate; name a folder that is not there"));
 }
 
+absl::StatusOr<std::vector<std::string>> NamesFor(
+    const MemberRequest& request) {
+  if (request.role != PeerRole::kWorker) {
+    if (request.worker_names.empty()) return request.worker_names;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "names of workers are for a worker's certificate, not for that of a ",
+        RoleName(request.role)));
+  }
+  if (!request.worker_names.empty() || request.hosts.empty()) {
+    return request.worker_names;
+  }
+  const std::string& host = request.hosts[0];
+  if (!absl::StrContains(host, ':')) return NamesOfHost(host);
+  return absl::InvalidArgumentError(
+      absl::StrCat("no worker can be named after ", host,
+                   "; say with --name which names ", "its workers may have"));
+}
+
 }  // namespace
 
 absl::Status IssueMember(const std::string& dir, const MemberRequest& request,
                          absl::Time now) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesFor(request));
   RETURN_IF_ERROR(CheckIsForMember(request.out));
   ASSIGN_OR_RETURN(const FileLock turn, TakeTurn(dir));
   ASSIGN_OR_RETURN(const KeyAndCertificate authority,
@@ -125,6 +178,7 @@ absl::Status IssueMember(const std::string& dir, const MemberRequest& request,
   ASSIGN_OR_RETURN(const KeyAndCertificate member,
                    IssueCertificate(authority, {.role = request.role,
                                                 .hosts = request.hosts,
+                                                .worker_names = names,
                                                 .from = now}));
   return WriteMemberFiles(request.out, member, authority.certificate);
 }

@@ -3,7 +3,11 @@
 //
 //   DIR/trust/authority/certificate.pem, key.pem   who has the key has the
 //                                                   cluster
-//   DIR/trust/scheduler/, worker/, client/          member_files.h
+//   DIR/trust/scheduler/, worker/, client/          member_files.h; the
+//                                                   worker's is for the names
+//                                                   that `troupe up` gives,
+//                                                   "worker-3", and those that
+//                                                   begin with the host's
 //   DIR/trust/page.token                            of the scheduler's page
 //
 // Made where it is missing, renewed where little of its time is left, and
@@ -36,12 +40,16 @@ absl::Status EnsureClusterTrust(const std::string& dir, absl::Time now);
 struct MemberRequest {
   PeerRole role = PeerRole::kWorker;
   std::vector<std::string> hosts;  // where it runs: names, addresses
+  // That a worker may register under, as CheckWorkerNames has them; none: the
+  // first of `hosts`, and all names that begin with it and '-'. For workers
+  // only.
+  std::vector<std::string> worker_names;
   std::string out;                 // the directory that is made
 };
 
 // One for another host, from DIR's authority, which is made where it is
 // missing. Where `out` is there, its files are replaced. InvalidArgument: a
-// host is none.
+// host is none, or a name is none that a worker may have.
 absl::Status IssueMember(const std::string& dir, const MemberRequest& request,
                          absl::Time now);
 

@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/trust/certificate.h"
 #include "proto/trust/openssl.h"
+#include "proto/trust/worker_names.h"
 
 namespace troupe {
 namespace {
@@ -44,7 +45,7 @@ ASN1_STRING* Ia5(const std::string& text) {
   return value;
 }
 
-// The role's URI, then the hosts.
+// The role's URI, the hosts, then the URIs of a worker's names.
 absl::StatusOr<OwnedNames> AlternativeNames(const CertificateSubject& subject) {
   OwnedNames names(GENERAL_NAMES_new());
   RETURN_IF_ERROR(AddName(names.get(), GEN_URI, Ia5(RoleUri(subject.role))));
@@ -58,6 +59,10 @@ absl::StatusOr<OwnedNames> AlternativeNames(const CertificateSubject& subject) {
       return absl::InvalidArgumentError(absl::StrCat(
           "\"", host, "\" is neither a host's name nor an IP address"));
     }
+  }
+  for (const std::string& worker : subject.worker_names) {
+    RETURN_IF_ERROR(CheckWorkerNames(worker));
+    RETURN_IF_ERROR(AddName(names.get(), GEN_URI, Ia5(WorkerNamesUri(worker))));
   }
   return names;
 }

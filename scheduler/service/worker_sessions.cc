@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/one_line.h"
+#include "proto/trust/grpc/peer_identity.h"
+#include "proto/trust/worker_names.h"
 #include "scheduler/cluster/hand_out.h"
 #include "scheduler/service/grpc_status.h"
 #include "scheduler/service/message_limits.h"
@@ -22,6 +24,7 @@ class WorkerSession final
       : QueuedStream(context, WorkerSessions::kQueueMax),
         table_(table),
         peer_(context->peer()),
+        identity_(IdentityOf(*context->auth_context())),
         registers_by_ns_(registers_by_ns) {}
 
   int64_t registers_by_ns() const { return registers_by_ns_; }
@@ -71,25 +74,35 @@ class WorkerSession final
       return Close(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
                                 "the first message must be a Register"));
     }
-    const absl::Status status =
-        table_.host_
-            .Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-              auto id = cluster.RegisterWorker(message.register_(), now, out);
-              if (id.ok()) {
-                id_ = *id;
-                table_.Attach(id_, self_);  // before the actions are carried
-              }
-              return id;
-            })
-            .status();
     const std::string& name = message.register_().worker().name();
+    absl::Status status = CheckMayBeNamed(name, identity_.worker_names);
+    if (status.ok()) status = Register(message.register_());
     if (status.ok()) {
       LogInfo(absl::StrCat(name, " registered from ", peer_));
+      if (!identity_.name.empty() && identity_.worker_names.empty()) {
+        LogWarning(absl::StrCat(
+            "the certificate of ", name, " (", identity_.name,
+            ") says no worker's name and allows any; make one that does with ",
+            "troupe cluster certificate"));
+      }
     } else {
       LogWarning(absl::StrCat("refused ", OneLine(name, 100), " from ", peer_,
                               ": ", status.message()));
       Close(ToGrpc(status));
     }
+  }
+
+  absl::Status Register(const troupe::Register& registration) {
+    return table_.host_
+        .Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+          auto id = cluster.RegisterWorker(registration, now, out);
+          if (id.ok()) {
+            id_ = *id;
+            table_.Attach(id_, self_);  // before the actions are carried
+          }
+          return id;
+        })
+        .status();
   }
 
   void Disconnected() {
@@ -101,6 +114,7 @@ class WorkerSession final
 
   WorkerSessions& table_;
   const std::string peer_;
+  const PeerIdentity identity_;
   const int64_t registers_by_ns_;
   WorkerId id_;  // set by the first message; reads are one after another
   WorkerMessage incoming_;

@@ -31,7 +31,7 @@ Impostor::Impostor(const std::string& scheduler, int protocol_version,
   registration.set_protocol_version(protocol_version);
   registration.set_address("127.0.0.1");
   WorkerDescription& worker = *registration.mutable_worker();
-  worker.set_name("impostor");
+  worker.set_name("worker-impostor");
   worker.set_device("cpu");
   worker.set_threads(1);
   worker.set_host_cores(1);
@@ -74,7 +74,7 @@ void Impostor::TalkNonsense() {
   session_->stream->Write(question);
   session_->stream->Write(WorkerMessage());
   WorkerMessage hello;
-  hello.mutable_register_()->mutable_worker()->set_name("impostor");
+  hello.mutable_register_()->mutable_worker()->set_name("worker-impostor");
   session_->stream->Write(hello);
 }
 

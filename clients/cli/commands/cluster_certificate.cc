@@ -22,6 +22,10 @@ class ClusterCertificate final : public Command {
                         "Names and addresses of the host it is for");
     flags.Choice("--role", role_, {"worker", "client", "scheduler"},
                  "What its holder is to the others [worker]");
+    flags.Texts("--name", names_,
+                {.value = "NAME",
+                 .text = "A name that a worker with it may have, NAME-* for "
+                         "all that begin so [HOST, HOST-*]"});
     flags.Text("--dir", dir_,
                {.value = "DIR",
                 .text = "The cluster's folder; made where there is none "
@@ -42,8 +46,10 @@ class ClusterCertificate final : public Command {
     const absl::Time now = absl::Now();
     // The scheduler's and the clients' here, too, should it be the first time.
     RETURN_IF_ERROR(EnsureClusterTrust(dir_, now));
-    RETURN_IF_ERROR(
-        IssueMember(dir_, {.role = role, .hosts = hosts_, .out = out_}, now));
+    RETURN_IF_ERROR(IssueMember(
+        dir_,
+        {.role = role, .hosts = hosts_, .worker_names = names_, .out = out_},
+        now));
     console.out << "made " << out_ << ", by which a " << role_ << " on "
                 << absl::StrJoin(hosts_, ", ") << " is known for a year\n"
                 << "copy it there, where only that user may read it, and give "
@@ -53,6 +59,7 @@ class ClusterCertificate final : public Command {
 
  private:
   std::vector<std::string> hosts_;
+  std::vector<std::string> names_;
   std::string role_ = "worker";
   std::string dir_;
   std::string out_;

@@ -105,6 +105,50 @@ TEST_F(ClusterTrustTest, ThreeFilesAreRenewedAtOnce) {
   EXPECT_GT(renewed, 0);
 }
 
+// Those of workers say which names their holders may register under.
+TEST_F(ClusterTrustTest, WorkersCertificatesNameTheirWorkers) {
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
+  const auto names_in = [](const std::string& directory) {
+    return WorkerNamesIn(
+               ReadSmallFile(FilesOfMember(directory).certificate).value())
+        .value();
+  };
+  const std::string worker = MemberDirectory(dir_, PeerRole::kWorker);
+  EXPECT_EQ(names_in(worker)[0], "worker-*");
+  EXPECT_TRUE(names_in(MemberDirectory(dir_, PeerRole::kClient)).empty());
+
+  MemberRequest request = {.hosts = {"gpu-7", "10.0.0.7"}, .out = dir_ + "/7"};
+  ASSERT_TRUE(IssueMember(dir_, request, now_).ok());
+  EXPECT_EQ(names_in(request.out),
+            (std::vector<std::string>{"gpu-7", "gpu-7-*"}));
+  request.worker_names = {"ada", "bob-*"};
+  ASSERT_TRUE(IssueMember(dir_, request, now_).ok());
+  EXPECT_EQ(names_in(request.out), request.worker_names);
+  request.worker_names = {"a b"};
+  EXPECT_TRUE(absl::IsInvalidArgument(IssueMember(dir_, request, now_)));
+  request = {.hosts = {"::1"}, .out = dir_ + "/7"};
+  EXPECT_TRUE(absl::IsInvalidArgument(IssueMember(dir_, request, now_)));
+  request = {.role = PeerRole::kClient,
+             .hosts = {"ada"},
+             .worker_names = {"ada"},
+             .out = dir_ + "/7"};
+  EXPECT_TRUE(absl::IsInvalidArgument(IssueMember(dir_, request, now_)));
+
+  // One of an older build, which says none, is made anew.
+  const KeyAndCertificate authority = {
+      .key = ReadSmallFile(dir_ + "/trust/authority/key.pem").value(),
+      .certificate =
+          ReadSmallFile(dir_ + "/trust/authority/certificate.pem").value()};
+  const KeyAndCertificate unnamed =
+      IssueCertificate(
+          authority,
+          {.role = PeerRole::kWorker, .hosts = {"localhost"}, .from = now_})
+          .value();
+  ASSERT_TRUE(WriteMemberFiles(worker, unnamed, authority.certificate).ok());
+  ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());
+  EXPECT_EQ(names_in(worker)[0], "worker-*");
+}
+
 TEST_F(ClusterTrustTest, IssuesForOtherHosts) {
   const std::string out = dir_ + "/for-ada";
   ASSERT_TRUE(

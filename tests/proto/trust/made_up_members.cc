@@ -22,6 +22,15 @@ PeerTrust MadeUpMembers::Member(PeerRole role) const {
                {.role = role, .hosts = {"127.0.0.1"}, .from = absl::Now()});
 }
 
+PeerTrust MadeUpMembers::WorkerNamed(
+    const std::vector<std::string>& names) const {
+  return Write("named-worker", authority_,
+               {.role = PeerRole::kWorker,
+                .hosts = {"127.0.0.1"},
+                .worker_names = names,
+                .from = absl::Now()});
+}
+
 PeerTrust MadeUpMembers::Expired(PeerRole role) const {
   return Write(absl::StrCat("expired-", RoleName(role)), authority_,
                {.role = role,

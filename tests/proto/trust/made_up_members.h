@@ -18,6 +18,8 @@ class MadeUpMembers {
   explicit MadeUpMembers(const std::string& name);
 
   PeerTrust Member(PeerRole role) const;
+  // Of a worker that may register under these names only.
+  PeerTrust WorkerNamed(const std::vector<std::string>& names) const;
   // Whose time is over.
   PeerTrust Expired(PeerRole role) const;
   // Whose time is over in so long.

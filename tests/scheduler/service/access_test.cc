@@ -158,6 +158,49 @@ TEST_F(AccessTest, AClientsCertificateRegistersNoWorker) {
             1u);
 }
 
+// Whoever has one host's certificate cannot pass for another one's worker.
+TEST_F(AccessTest, AWorkerHasANameOfItsCertificates) {
+  const auto channel = ChannelWith(
+      ChannelCredentials(members_.WorkerNamed({"gpu-7", "gpu-7-*"}),
+                         PeerRole::kWorker, served_.server.address())
+          .value());
+  for (const char* name : {"gpu-8", "gpu-70", "gpu"}) {
+    FakeWorker impostor(channel, name);
+    EXPECT_FALSE(impostor.Read().has_value()) << name;
+    const grpc::Status refused = impostor.Finish();
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_TRUE(absl::StartsWith(
+        refused.error_message(),
+        "the worker's certificate is for the name gpu-7, gpu-7-*, not for "))
+        << refused.error_message();
+  }
+  for (const char* name : {"gpu-7", "gpu-7-0"}) {
+    FakeWorker worker(channel, name);
+    EXPECT_TRUE(worker.Read()->has_registered()) << name;
+  }
+}
+
+TEST_F(AccessTest, WhoSubmitsAndCancelsIsRecorded) {
+  const auto stub = Scheduler::NewStub(ChannelOf(PeerRole::kClient));
+  SubmitJobRequest submit;
+  *submit.mutable_job() = SpecOf(1);
+  SubmitJobResponse submitted;
+  ASSERT_TRUE(stub->SubmitJob(troupe::Call().get(), submit, &submitted).ok());
+  EXPECT_EQ(submitted.status().submitted_by(), "127.0.0.1")
+      << "the name in the certificate";
+  CancelJobRequest cancel;
+  cancel.set_id(submitted.id());
+  CancelJobResponse cancelled;
+  ASSERT_TRUE(stub->CancelJob(troupe::Call().get(), cancel, &cancelled).ok());
+  DescribeJobRequest describe;
+  describe.set_id(submitted.id());
+  JobDescription job;
+  ASSERT_TRUE(stub->DescribeJob(troupe::Call().get(), describe, &job).ok());
+  ASSERT_EQ(job.events_size(), 4);
+  EXPECT_EQ(job.events(1).text(), "submitted by 127.0.0.1");
+  EXPECT_EQ(job.events(2).text(), "127.0.0.1 cancels it");
+}
+
 // In the time that the server itself gives them.
 TEST_F(AccessTest, HalfAHandshakeEnds) {
   const std::string& address = served_.server.address();
