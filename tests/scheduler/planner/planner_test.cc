@@ -7,7 +7,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
 #include "proto/plan/check_program.h"
+#include "proto/plan/copies.h"
 #include "proto/plan/mesh.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/simulate/simulate.h"
@@ -196,6 +198,38 @@ TEST(RanksNeeded, OfJobsAsWritten) {
     wrong.mutable_parallelism()->set_ulysses_size(size);
     EXPECT_EQ(RanksNeeded(wrong), 4);
   }
+}
+
+// Replicas that are neighbours, of a pipeline on so many hosts.
+Plan CopiesOnHosts(const std::vector<std::string>& hosts) {
+  JobSpec job = ExampleJob({.data = 2});
+  job.mutable_parallelism()->set_pipeline(2);
+  job.mutable_recovery();
+  std::vector<WorkerDescription> workers = ExampleWorkers(4);
+  for (size_t i = 0; i < workers.size(); ++i) {
+    workers[i].set_host(hosts[i]);
+    workers[i].clear_budgets();
+  }
+  const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
+  CHECK_OK(plan.status());
+  return *plan;
+}
+
+TEST(Planner, CopiesAreMirroredWhereAHostHoldsAllOfAState) {
+  const auto purpose = [](const Plan& plan) {
+    return plan.groups(CopiesGroup(plan)).purpose();
+  };
+  const Plan one = CopiesOnHosts({"a", "a", "a", "a"});
+  EXPECT_FALSE(KeepsMirrors(one));
+  EXPECT_EQ(purpose(one),
+            "go on after the loss of any one worker, but not of their only "
+            "host");
+  const Plan apart = CopiesOnHosts({"a", "b", "a", "b"});
+  EXPECT_FALSE(KeepsMirrors(apart));
+  EXPECT_EQ(purpose(apart), "go on after the loss of any one worker or host");
+  const Plan together = CopiesOnHosts({"a", "a", "b", "b"});
+  EXPECT_TRUE(KeepsMirrors(together));
+  EXPECT_EQ(purpose(together), purpose(apart));
 }
 
 TEST(AssignmentPlan, HasWhatConcernsItsRankAndAllElse) {

@@ -18,10 +18,10 @@ TEST(OwnAddress, LoopbackIsOne) {
 
 // Set aside for documents (RFC 5737), so that no host has it.
 TEST(OwnAddress, AnothersIsRefusedWithThoseThatThereAre) {
-  const absl::Status status = CheckOwnAddress("192.0.2.7");
+  const absl::Status status = CheckOwnAddress("198.51.100.7");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("--address: 192.0.2.7 is no address of this host"));
+              HasSubstr("--address: 198.51.100.7 is no address of this host"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("127.0.0.1 ("));
 }
 

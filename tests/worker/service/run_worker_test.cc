@@ -89,7 +89,7 @@ TEST(RunWorker, BadFlagsAreAFailure) {
   // Set aside for documents (RFC 5737): no host has it.
   EXPECT_EQ(RunWorker({.scheduler = "127.0.0.1:1",
                        .trust = {.insecure = 1},
-                       .address = "192.0.2.7"}),
+                       .address = "198.51.100.7"}),
             1);
   EXPECT_EQ(RunCalibrate({.worker = {.threads = -1}}), 1);
 }
