@@ -9,16 +9,6 @@
 
 namespace troupe {
 
-void RankSeat::Lose() {
-  state = kLost;
-  kept.clear();
-  kept_by_attempt = 0;
-}
-
-std::string RankSeat::Name(int rank) const {
-  return absl::StrCat(worker_name, " (rank ", rank, ")");
-}
-
 Run::Run(int rank_count, const Plan& plan, const Limits& limits)
     : ranks(rank_count),
       rendezvous(limits),
@@ -40,41 +30,11 @@ bool Run::stopping() const {
   return is<phase::Stopping>() || is<phase::LetGo>() || between_attempts();
 }
 
-bool Run::all_ready() const {
-  return std::all_of(ranks.begin(), ranks.end(),
-                     [](const RankSeat& seat) { return seat.ready(); });
-}
-
-bool Run::awaits() const {
-  return std::any_of(ranks.begin(), ranks.end(),
-                     [](const RankSeat& seat) { return seat.awaited(); });
-}
-
-bool Run::all_let_go() const {
-  return std::none_of(ranks.begin(), ranks.end(),
-                      [](const RankSeat& seat) { return seat.live(); });
-}
-
 bool Run::SavesCopiesWith(int rank) const {
   const phase::SavingCopies* const saving = saving_copies();
   return saving != nullptr &&
          (saving->stage < phase::SavingCopies::kCommitting ||
           saving->awaited.count(rank) > 0);
-}
-
-int Run::OfAnotherStart(int rank) const {
-  const auto differs = [&](const RankSeat& seat) {
-    return seat.first_step != 0 && seat.first_step != ranks[rank].first_step;
-  };
-  const auto other = std::find_if(ranks.begin(), ranks.end(), differs);
-  return other == ranks.end() ? -1 : static_cast<int>(other - ranks.begin());
-}
-
-int64_t Run::StepOfAll() const {
-  const auto earlier = [](const RankSeat& a, const RankSeat& b) {
-    return a.step < b.step;
-  };
-  return std::min_element(ranks.begin(), ranks.end(), earlier)->step;
 }
 
 std::vector<KeptCopy> Run::SoundCopies(const RankSeat& seat) const {
@@ -83,15 +43,6 @@ std::vector<KeptCopy> Run::SoundCopies(const RankSeat& seat) const {
     if (copy.state().step() < wrong_since) sound.push_back(copy);
   }
   return sound;
-}
-
-int Run::Laggard() const {
-  const auto earlier = [](const RankSeat& a, const RankSeat& b) {
-    if (a.step != b.step) return a.step < b.step;
-    return a.heard < b.heard;
-  };
-  return static_cast<int>(
-      std::min_element(ranks.begin(), ranks.end(), earlier) - ranks.begin());
 }
 
 bool Run::Explain(Blame blame_now, std::string cause_now) {

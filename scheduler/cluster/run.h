@@ -25,6 +25,7 @@
 #include "scheduler/cluster/action.h"
 #include "scheduler/cluster/checkpoint_gather.h"
 #include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/rank_seats.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/rendezvous.h"
 #include "scheduler/cluster/step_deadline.h"
@@ -43,37 +44,6 @@ enum class Blame {
 };
 
 inline constexpr int64_t kNeverWrong = std::numeric_limits<int64_t>::max();
-
-struct RankSeat {
-  // kHeld: it has ended, and its worker stays for the next attempt.
-  enum State { kStarting, kRunning, kEnded, kLost, kHeld };
-  WorkerId worker;
-  std::string worker_name;
-  WorkerDescription machine;  // the worker's
-  State state = kStarting;
-  int64_t first_step = 0;       // 0: it is not ready yet
-  int64_t step = 0;             // last reported
-  absl::Time heard;             // when it last made progress
-  std::vector<KeptCopy> kept;   // by its worker, now that it has ended
-  int32_t kept_by_attempt = 0;  // whose end the worker has said; 0: none
-  bool succeeded = false;       // the rank has done all that it had to do
-  bool checks_data = false;     // its Assignment says so
-  bool wrong = false;           // it computed wrongly, and is not used again
-
-  // The scheduler was started again, and waits for the worker that has it.
-  bool awaited() const { return taken() && worker == WorkerId(); }
-
-  // Has been running, and may have ended since.
-  bool ready() const { return first_step > 0; }
-
-  bool live() const { return state == kStarting || state == kRunning; }
-  // Whether the worker is here for this rank.
-  bool taken() const { return live() || state == kHeld; }
-  // The worker is gone from it, with all that it kept.
-  void Lose();
-  // "worker-2 (rank 2)"
-  std::string Name(int rank) const;
-};
 
 // A step that was said to be late, until it goes on.
 struct LateStep {
@@ -151,7 +121,7 @@ struct Run {
   std::string copies_token;
   int store_question = 0;  // the last one that the store was asked
   absl::Time store_asked = absl::InfiniteFuture();  // again, when it failed
-  std::vector<RankSeat> ranks;
+  RankSeats ranks;
   Rendezvous rendezvous;
   StepGather steps;
   // From this step on copies are not gone on from, as ranks differed in it.
@@ -202,21 +172,10 @@ struct Run {
   bool between_attempts() const {
     return is<phase::AwaitPlaces>() || is<phase::SavingCopies>();
   }
-  bool all_ready() const;
-  // Whether a worker has not come back yet.
-  bool awaits() const;
-  bool all_let_go() const;
   // Whether copies cannot be saved without the worker of this rank.
   bool SavesCopiesWith(int rank) const;
-  // A rank that is ready to begin with another step than this one; -1: none.
-  int OfAnotherStart(int rank) const;
-  // That all ranks have reported. Less than its job has done, where the run
-  // goes on from before that.
-  int64_t StepOfAll() const;
   // What the seat's worker keeps, as far as it may be gone on from.
   std::vector<KeptCopy> SoundCopies(const RankSeat& seat) const;
-  // Whose last sign of progress is the oldest.
-  int Laggard() const;
   // Time in which no rank could be heard: no wait counts it.
   void Forgive(absl::Duration time, absl::Time now);
   // Whether this cause explains better than the one that is there; then it is

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/check.h"
+#include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/hand_out.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
@@ -218,13 +219,7 @@ void RunControl::CameBack(const Worker& worker, const HeldRank& held,
       return Adopt(*jobs_.Find(JobId(held.ref().job())), worker, held, now,
                    actions);
     }
-    SendToWorker send{worker.id, {}};
-    StopRank& stop = *send.message.mutable_stop();
-    *stop.mutable_ref() = held.ref();
-    stop.set_reason(why_not);
-    stop.set_peers_gone(true);
-    stop.set_forgotten(true);
-    actions.push_back(std::move(send));
+    SendForget(worker.id, held.ref(), why_not, actions);
   }
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run == nullptr) continue;
@@ -277,7 +272,7 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
                       run.attempt),
          now, actions);
   }
-  if (run.awaits()) return SayAwaited(job, actions);
+  if (run.ranks.awaits()) return SayAwaited(job, actions);
   EndAdoption(job);
   int adopted = 0;
   for (const RankSeat& each : run.ranks) adopted += each.taken();
@@ -312,7 +307,7 @@ void RunControl::DropOlderCopies(Job& job, Actions& actions) const {
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     RankSeat& seat = run.ranks[r];
     if (seat.kept_by_attempt >= run.attempt) continue;
-    GiveUpKept(job, seat, static_cast<int>(r), actions);
+    SendGiveUpKept(job, static_cast<int>(r), actions);
     seat.kept.clear();
   }
 }
@@ -376,7 +371,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
                       MayRecover(job) ? "" : WayOut(job.status)),
          now, actions);
   }
-  if (!run.awaits()) EndAdoption(job);
+  if (!run.ranks.awaits()) EndAdoption(job);
   SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
 }
@@ -392,13 +387,8 @@ void RunControl::BeginAnew(Job& job, const std::string& why, absl::Time now,
   for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
     RankSeat& seat = run.ranks[rank];
     if (!seat.taken() || seat.awaited()) continue;
-    SendToWorker send{seat.worker, {}};
-    StopRank& stop = *send.message.mutable_stop();
-    *stop.mutable_ref() = RefOf(job, rank);
-    stop.set_reason(absl::StrCat("the job begins anew: ", why));
-    stop.set_peers_gone(true);
-    stop.set_forgotten(true);
-    actions.push_back(std::move(send));
+    SendForget(seat.worker, RefOf(job, rank),
+               absl::StrCat("the job begins anew: ", why), actions);
     workers_.Release(seat.worker);
   }
   BackToQueue(job, PhaseEvent::kStartCut, absl::StrCat("waits again: ", why),
@@ -414,31 +404,13 @@ void RunControl::SayStored(Job& job, absl::Time now, Actions& actions) {
   run.stored_said = now;
   run.stored_step = std::max(step, run.stored_step);
   run.stored_ready |= ready;
+  Stored stored;
+  stored.set_step(std::max<int64_t>(0, step));
+  stored.set_ready(ready);
+  stored.set_checkpoint(std::max<int64_t>(0, run.checkpoints.committed()));
   for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
-    const RankSeat& seat = run.ranks[rank];
-    if (!seat.live() || seat.awaited()) continue;
-    SendWhenStored stored{{seat.worker, {}}};
-    Stored& said = *stored.send.message.mutable_stored();
-    *said.mutable_ref() = RefOf(job, rank);
-    said.set_step(std::max<int64_t>(0, step));
-    said.set_ready(ready);
-    said.set_checkpoint(std::max<int64_t>(0, run.checkpoints.committed()));
-    actions.push_back(std::move(stored));
+    SendStored(job, rank, stored, actions);
   }
-}
-
-void RunControl::SayDone(Job& job, int rank, int64_t step, Actions& actions) {
-  const RankSeat& seat = job.run->ranks[rank];
-  if (!seat.live() || seat.awaited()) return;
-  SendWhenStored stored{{seat.worker, {}}};
-  CheckpointDone& done = *stored.send.message.mutable_done();
-  *done.mutable_ref() = RefOf(job, rank);
-  done.set_step(step);
-  // A disk that is full for long must not stop the training. That the commit is
-  // stored later is said with the steps that are (SayStored).
-  stored.otherwise = stored.send.message;
-  stored.otherwise->mutable_done()->set_unstored(true);
-  actions.push_back(std::move(stored));
 }
 
 // What a worker says of a rank that stays for the next attempt it says again to
@@ -457,18 +429,7 @@ void RunControl::SayEnded(Job& job, const RankEnded& ended, Actions& actions) {
     record.set_step(ended.step());
     jobs_.Save(job, actions);
   }
-  if (!stays) SayEndStored(job, rank, actions);
-}
-
-void RunControl::SayEndStored(const Job& job, int rank, Actions& actions) {
-  const RankSeat& seat = job.run->ranks[rank];
-  if (seat.kept_by_attempt == 0) return;
-  SendWhenStored stored{{seat.worker, {}}};
-  Stored& said = *stored.send.message.mutable_stored();
-  *said.mutable_ref() = RefOf(job, rank);
-  said.mutable_ref()->set_attempt(seat.kept_by_attempt);
-  said.set_ended(true);
-  actions.push_back(std::move(stored));
+  if (!stays) SendEndStored(job, rank, actions);
 }
 
 }  // namespace troupe

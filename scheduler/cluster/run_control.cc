@@ -11,6 +11,7 @@
 #include "proto/plan/last_step.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/mesh.h"
+#include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/hand_out.h"
 #include "scheduler/cluster/step_gather.h"
 #include "scheduler/cluster/wait_reason.h"
@@ -42,14 +43,6 @@ const RankRef* RefIn(const WorkerMessage& message) {
 }
 
 }  // namespace
-
-RankRef RunControl::RefOf(const Job& job, int rank) {
-  RankRef ref;
-  ref.set_job(job.id.value());
-  ref.set_attempt(job.run->attempt);
-  ref.set_rank(rank);
-  return ref;
-}
 
 std::string RunControl::ResumeOf(const Job& job) {
   const auto& checkpoints = job.status.checkpoints();
@@ -85,11 +78,7 @@ void RunControl::StoreStart(Job& job, Actions& actions) {
 
 void RunControl::AskTheStore(Job& job, Actions& actions) {
   ++job.run->store_question;
-  AskTheStoreAgain(job, actions);
-}
-
-void RunControl::AskTheStoreAgain(const Job& job, Actions& actions) {
-  actions.push_back(AwaitStored{job.id, job.attempt, job.run->store_question});
+  AwaitTheStore(job, actions);
 }
 
 bool RunControl::IsOpen(const Job& job, const AwaitStored& asked) {
@@ -268,7 +257,7 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
   seat.step = seat.first_step - 1;
   const int rank = ready.ref().rank();
   Progress(job, rank, now);
-  const int other = job.run->OfAnotherStart(rank);
+  const int other = job.run->ranks.OfAnotherStart(rank);
   if (other >= 0 && !job.run->stopping()) {
     const RankSeat& of_other = job.run->ranks[other];
     return Fail(job, Blame::kRank,
@@ -279,7 +268,7 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
   }
   // Others may have had so little to do that they have ended.
   const bool recovers = job.status.state() == RECOVERING;
-  if (!job.run->all_ready() || job.run->stopping() ||
+  if (!job.run->ranks.all_ready() || job.run->stopping() ||
       (job.status.state() != STARTING && !recovers)) {
     return;
   }
@@ -341,7 +330,7 @@ void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
                        Actions& actions) {
   Progress(job, shard.ref().rank(), now);
   if (job.run->checkpoints.IsCommitted(shard.step())) {
-    return SayDone(job, shard.ref().rank(), shard.step(), actions);
+    return SendDone(job, shard.ref().rank(), shard.step(), actions);
   }
   std::optional<CheckpointCommit> commit = job.run->checkpoints.Add(shard);
   if (!commit.has_value() || !job.run->ranks[0].live() ||
@@ -358,7 +347,7 @@ void RunControl::Committed(Job& job, const CheckpointCommitted& committed,
                            absl::Time now, Actions& actions) {
   const int64_t step = committed.checkpoint().step();
   if (!job.run->checkpoints.Committed(step)) {
-    return SayDone(job, committed.ref().rank(), step, actions);
+    return SendDone(job, committed.ref().rank(), step, actions);
   }
   Progress(job, committed.ref().rank(), now);
   CheckpointRecord checkpoint = committed.checkpoint();
@@ -366,7 +355,7 @@ void RunControl::Committed(Job& job, const CheckpointCommitted& committed,
   // First, for rank 0 removes older ones when it is told.
   jobs_.AddCheckpoint(job, checkpoint, now, actions);
   const int ranks = static_cast<int>(job.run->ranks.size());
-  for (int rank = 0; rank < ranks; ++rank) SayDone(job, rank, step, actions);
+  for (int rank = 0; rank < ranks; ++rank) SendDone(job, rank, step, actions);
 }
 
 void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
@@ -383,7 +372,7 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
     seat.state = RankSeat::kHeld;
   } else {
     seat.state = RankSeat::kEnded;
-    GiveUpKept(job, seat, rank, actions);
+    SendGiveUpKept(job, rank, actions);
     seat.kept.clear();
     workers_.Release(seat.worker);
   }
@@ -431,13 +420,7 @@ void RunControl::Set(Job& job, const StoreSet& set, absl::Time now,
                 actions);
   }
   for (const int rank : *waited) {
-    if (!job.run->ranks[rank].live()) continue;
-    SendToWorker send{job.run->ranks[rank].worker, {}};
-    StoreValue& value = *send.message.mutable_store_value();
-    *value.mutable_ref() = RefOf(job, rank);
-    value.set_key(set.key());
-    value.set_value(set.value());
-    actions.push_back(std::move(send));
+    SendValue(job, rank, set.key(), set.value(), actions);
   }
 }
 
@@ -449,13 +432,7 @@ void RunControl::Get(Job& job, const StoreGet& get, absl::Time now,
     return Fail(job, Blame::kRank, std::string(found.status().message()), now,
                 actions);
   }
-  if (*found == nullptr) return;
-  SendToWorker send{job.run->ranks[rank].worker, {}};
-  StoreValue& value = *send.message.mutable_store_value();
-  *value.mutable_ref() = get.ref();
-  value.set_key(get.key());
-  value.set_value(**found);
-  actions.push_back(std::move(send));
+  if (*found != nullptr) SendValue(job, rank, get.key(), **found, actions);
 }
 
 }  // namespace troupe

@@ -214,9 +214,6 @@ class RunControl {
   static void CountRestart(Job& job);
   // The cause, and whether it may not go on once more.
   static std::string WhyFailed(const Job& job);
-  // Tells the seat's worker to forget what it keeps of the job.
-  void GiveUpKept(const Job& job, const RankSeat& seat, int rank,
-                  Actions& actions) const;
   void AddGathered(Job& job, GatheredStep step, Actions& actions);
   // Idle workers that have not computed wrongly in the job.
   std::vector<const Worker*> SoundWorkers(const Run& run) const;
@@ -236,7 +233,6 @@ class RunControl {
   static void StoreStart(Job& job, Actions& actions);
   // An answer to what it was asked before is none to this.
   static void AskTheStore(Job& job, Actions& actions);
-  static void AskTheStoreAgain(const Job& job, Actions& actions);
   void Ready(Job& job, const RankReady& ready, absl::Time now,
              Actions& actions);
   void Step(Job& job, const StepReport& report, absl::Time now,
@@ -283,13 +279,9 @@ class RunControl {
   void EndAdoption(Job& job);
   // Tells ranks what is stored of their reports, now and then.
   void SayStored(Job& job, absl::Time now, Actions& actions);
-  static RankRef RefOf(const Job& job, int rank);
   // The checkpoint from which an attempt begins; empty: none.
   static std::string ResumeOf(const Job& job);
-  // Each once it is stored; SayDone, marked, where it cannot be.
-  void SayDone(Job& job, int rank, int64_t step, Actions& actions);
   void SayEnded(Job& job, const RankEnded& ended, Actions& actions);
-  static void SayEndStored(const Job& job, int rank, Actions& actions);
   // Takes the run from the job, whose workers are free by then.
   void BackToQueue(Job& job, PhaseEvent event, const std::string& why,
                    absl::Time now, Actions& actions);
@@ -306,8 +298,6 @@ class RunControl {
   // It goes on after this, if it may, or comes to its end.
   void SayStopped(Job& job, const std::string& reason, absl::Time now,
                   Actions& actions);
-  void SendStop(const Job& job, int rank, const std::string& reason,
-                bool peers_gone, Actions& actions);
   // Frees the workers of a run of which they have not heard.
   void ReleaseAll(Job& job, Actions& actions);
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
+#include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/wait_reason.h"
@@ -16,12 +17,6 @@ namespace {
 
 const std::string& WhyItMoves(const Run& run) {
   return run.cause.empty() ? run.intent_why : run.cause;
-}
-
-int HeldSeats(const Run& run) {
-  return static_cast<int>(
-      std::count_if(run.ranks.begin(), run.ranks.end(),
-                    [](const RankSeat& seat) { return seat.taken(); }));
 }
 
 // Who has the copy of each rank's state: itself, unless it is handed over.
@@ -118,7 +113,7 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
 bool RunControl::MayNarrow(const Job& job) const {
   const Run& run = *job.run;
   return job.plan->job().has_elastic() && run.is<phase::AwaitPlaces>() &&
-         HeldSeats(run) + workers_.idle_count() >=
+         run.ranks.taken() + workers_.idle_count() >=
              job.plan->job().elastic().min_workers();
 }
 

@@ -7,6 +7,7 @@
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
 #include "proto/plan/last_step.h"
+#include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
 
@@ -26,7 +27,7 @@ std::string CancelledWhere(const Job& job) {
   if (!job.run->saving()) {
     return absl::StrCat("after step ", job.status.steps_done());
   }
-  const int64_t step = job.run->StepOfAll();
+  const int64_t step = job.run->ranks.StepOfAll();
   const std::string where =
       absl::StrCat(job.run->intent_why, " after step ", step);
   for (const CheckpointRecord& checkpoint : job.status.checkpoints()) {
@@ -57,7 +58,7 @@ std::string LastHeard(const Run& run, absl::Time now) {
     return EndWords(slowest, report,
                     {.state = RankView::kBetween, .age = now - report.heard});
   }
-  const int rank = run.Laggard();
+  const int rank = run.ranks.Laggard();
   const RankSeat& seat = run.ranks[rank];
   return absl::StrCat(
       seat.Name(rank), " is last: it reported step ", seat.step, " ",
@@ -72,9 +73,9 @@ std::string LastHeard(const Run& run, absl::Time now) {
 std::string RunControl::Place(const Job& job) {
   const Run& run = *job.run;
   // Some run again what another attempt has done; and one that moves trains.
-  const int64_t done = run.all_ready()
-                           ? std::min(run.StepOfAll(), job.status.steps_done())
-                           : job.status.steps_done();
+  const int64_t done = run.ranks.all_ready() ? std::min(run.ranks.StepOfAll(),
+                                                        job.status.steps_done())
+                                             : job.status.steps_done();
   return StepName(job.moves() ? RUNNING : job.status.state(), done,
                   job.plan->job().training());
 }
@@ -167,12 +168,8 @@ void RunControl::Leave(WorkerId from, const Leaving& leaving, absl::Time now,
   const WorkerStatus& status = workers_.Find(from)->status;
   Job* const job = jobs_.Find(JobId(status.job()));
   if (job == nullptr || job->id != JobId(leaving.ref().job())) {
-    SendToWorker send{from, {}};
-    StopRank& stop = *send.message.mutable_stop();
-    *stop.mutable_ref() = leaving.ref();
-    stop.set_reason("nobody goes on from what it keeps");
-    stop.set_give_up_kept(true);
-    actions.push_back(std::move(send));
+    SendGiveUpKept(from, leaving.ref(), "nobody goes on from what it keeps",
+                   actions);
   }
   if (job == nullptr) return;
   CHECK(job->run != nullptr) << "job " << job->id;
@@ -202,14 +199,7 @@ void RunControl::LeaveRank(Job& job, int rank, const std::string& why,
 // needed.
 void RunControl::LeaveKept(Job& job, int rank, const std::string& why,
                            absl::Time now, Actions& actions) {
-  const RankSeat& seat = job.run->ranks[rank];
-  SendToWorker send{seat.worker, {}};
-  StopRank& stop = *send.message.mutable_stop();
-  *stop.mutable_ref() = RefOf(job, rank);
-  stop.mutable_ref()->set_attempt(seat.kept_by_attempt);
-  stop.set_reason("what it keeps may have to be saved first");
-  stop.set_checkpoint(true);
-  actions.push_back(std::move(send));
+  SendStay(job, rank, actions);
   jobs_.AddEvent(job, why, now, actions);
   if (job.run->between_attempts()) TakePlaces(job, now, actions);
 }
@@ -283,26 +273,13 @@ void RunControl::SayStopped(Job& job, const std::string& reason, absl::Time now,
   jobs_.SetState(job, recovers ? RECOVERING : STOPPING, reason, now, actions);
 }
 
-void RunControl::SendStop(const Job& job, int rank, const std::string& reason,
-                          bool peers_gone, Actions& actions) {
-  const RankSeat& seat = job.run->ranks[rank];
-  if (!seat.live() || seat.awaited()) return;
-  SendToWorker send{seat.worker, {}};
-  StopRank& stop = *send.message.mutable_stop();
-  *stop.mutable_ref() = RefOf(job, rank);
-  stop.set_reason(reason);
-  stop.set_peers_gone(peers_gone);
-  stop.set_checkpoint(job.run->saving());
-  actions.push_back(std::move(send));
-}
-
 void RunControl::ReleaseAll(Job& job, Actions& actions) {
   Run& run = *job.run;
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
     RankSeat& seat = run.ranks[rank];
     if (!seat.taken() || seat.awaited()) continue;
-    GiveUpKept(job, seat, static_cast<int>(rank), actions);
-    SayEndStored(job, static_cast<int>(rank), actions);
+    SendGiveUpKept(job, static_cast<int>(rank), actions);
+    SendEndStored(job, static_cast<int>(rank), actions);
     seat.state = RankSeat::kEnded;
     workers_.Release(seat.worker);
   }
@@ -317,10 +294,10 @@ void RunControl::LetGo(Job& job) {
 }
 
 void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
-  if (job.run == nullptr || !job.run->all_let_go()) return;
+  if (job.run == nullptr || !job.run->ranks.all_let_go()) return;
   if (job.moves() &&
-      job.run->StepOfAll() < LastStep(job.plan->job().training())) {
-    if (job.run->awaits()) return;
+      job.run->ranks.StepOfAll() < LastStep(job.plan->job().training())) {
+    if (job.run->ranks.awaits()) return;
     // What a start was to go on from may be in copies.
     if (job.run->is<phase::SavingCopies>()) return;
     DropOlderCopies(job, actions);
@@ -332,7 +309,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
     return Narrow(job, now, actions);
   }
   if (job.status.state() == RECOVERING && !job.cancelled && !job.moves()) {
-    if (job.run->awaits()) return;  // for what they keep
+    if (job.run->ranks.awaits()) return;  // for what they keep
     return job.run->between_attempts() ? TakePlaces(job, now, actions)
                                        : AwaitPlaces(job, now, actions);
   }
@@ -370,7 +347,7 @@ std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
     if (job->run == nullptr) continue;  // that ended it
     if (now - job->run->store_asked > limits_.store_retry) {
       job->run->store_asked = absl::InfiniteFuture();
-      AskTheStoreAgain(*job, actions);
+      AwaitTheStore(*job, actions);
     }
   }
   return stuck;
@@ -447,7 +424,7 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
     }
     return;
   }
-  if (run.awaits()) return;
+  if (run.ranks.awaits()) return;
   if (job.status.state() == STARTING || job.status.state() == RECOVERING) {
     return CheckStart(job, now, actions);
   }

@@ -56,7 +56,8 @@ bool RunControl::GiveWay(const absl::optional<NextInQueue>& next,
     if (job->run == nullptr || !job->run->between_attempts()) continue;
     // The workers of one that is being saved will be idle soon.
     if (job->run->is<phase::SavingCopies>()) return false;
-    if (!job->run->awaits()) contest.waiting.push_back(AsWaiting(*job, now));
+    if (!job->run->ranks.awaits())
+      contest.waiting.push_back(AsWaiting(*job, now));
   }
   const absl::optional<GivesWay> way = WhoGivesWay(contest);
   if (!way.has_value()) return false;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/check.h"
 #include "scheduler/cluster/choose_recovery.h"
+#include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/wait_reason.h"
@@ -176,7 +177,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     if (run.is<phase::AwaitPlaces>()) Narrow(job, now, actions);
     return;
   }
-  if (run.awaits()) return;  // who comes back has its place
+  if (run.ranks.awaits()) return;  // who comes back has its place
   const Plan& plan = *run.handed->plan;
   std::vector<VacantPlace> places;
   bool leave = false;
@@ -278,7 +279,7 @@ void RunControl::LetLeave(Job& job, Actions& actions) {
     if (saves) {
       jobs_.Enter(job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
     }
-    GiveUpKept(job, seat, static_cast<int>(r), actions);
+    SendGiveUpKept(job, static_cast<int>(r), actions);
     workers_.Release(seat.worker);
     seat.Lose();
   }
@@ -393,19 +394,6 @@ void RunControl::GoOn(Job& job, absl::Time now, Actions& actions) {
   job.status.set_stood_seconds(job.status.stood_seconds() +
                                absl::ToDoubleSeconds(now - since));
   jobs_.Save(job, actions);
-}
-
-void RunControl::GiveUpKept(const Job& job, const RankSeat& seat, int rank,
-                            Actions& actions) const {
-  if (seat.kept.empty()) return;
-  SendToWorker send{seat.worker, {}};
-  StopRank& stop = *send.message.mutable_stop();
-  stop.mutable_ref()->set_job(job.id.value());
-  stop.mutable_ref()->set_attempt(seat.kept_by_attempt);
-  stop.mutable_ref()->set_rank(rank);
-  stop.set_reason("the job does not go on");
-  stop.set_give_up_kept(true);
-  actions.push_back(std::move(send));
 }
 
 }  // namespace troupe

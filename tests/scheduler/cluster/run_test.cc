@@ -20,22 +20,22 @@ TEST(Run, TheLaggardIsTheOneLeastFar) {
     run.ranks[r].step = 5;
     run.ranks[r].heard = absl::FromUnixSeconds(100 - r);
   }
-  EXPECT_EQ(run.Laggard(), 2) << "of equals the one longest silent";
+  EXPECT_EQ(run.ranks.Laggard(), 2) << "of equals the one longest silent";
   run.ranks[1].step = 4;
-  EXPECT_EQ(run.Laggard(), 1);
+  EXPECT_EQ(run.ranks.Laggard(), 1);
 }
 
 TEST(Run, LetsGoWhenNoRankIsLive) {
   struct Run run(2, Plan(), {});
-  EXPECT_FALSE(run.all_let_go());
-  EXPECT_FALSE(run.all_ready());
+  EXPECT_FALSE(run.ranks.all_let_go());
+  EXPECT_FALSE(run.ranks.all_ready());
   run.ranks[0].state = run.ranks[1].state = RankSeat::kRunning;
   run.ranks[0].first_step = run.ranks[1].first_step = 1;
-  EXPECT_TRUE(run.all_ready());
+  EXPECT_TRUE(run.ranks.all_ready());
   run.ranks[0].state = RankSeat::kEnded;
-  EXPECT_FALSE(run.all_let_go());
+  EXPECT_FALSE(run.ranks.all_let_go());
   run.ranks[1].state = RankSeat::kLost;
-  EXPECT_TRUE(run.all_let_go());
+  EXPECT_TRUE(run.ranks.all_let_go());
 }
 
 TEST(HangMax, FollowsThePrediction) {
