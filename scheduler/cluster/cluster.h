@@ -3,12 +3,10 @@
 // changes the state and appends what is to be done (action.h), so that a whole
 // cluster runs in a seeded simulation, and on the network alike.
 //
-// The queue is served in the order of submission. The first job that the
-// registered workers could carry, but not the idle ones, holds those behind it
-// back, so that it is not starved; a job that needs more workers than are
-// registered holds nobody back. When a job's turn comes it is compiled, beside
-// the cluster (compilation.h), and starts when the outcome is there, unless its
-// workers are no longer idle: then it is compiled for others.
+// The queue is served in the order of submission (policy/queue_turn.h). When a
+// job's turn comes it is compiled, beside the cluster (compilation.h), and
+// starts when the outcome is there, unless its workers are no longer idle: then
+// it is compiled for others.
 //
 // One caller at a time (host.h). Time never goes backwards.
 #ifndef TROUPE_SCHEDULER_CLUSTER_CLUSTER_H_
@@ -29,6 +27,8 @@
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/job_table.h"
 #include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/policy/queue_turn.h"
+#include "scheduler/cluster/policy/who_gives_way.h"
 #include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/wait_reason.h"
 #include "scheduler/cluster/worker_table.h"
@@ -188,7 +188,10 @@ class Cluster {
   // There are too few workers for all of its ranks, and no plan for fewer does:
   // no end of another job helps it, and it holds none back.
   bool WaitsForOthersToCome(const Job& job) const;
-  static std::string WhyItWaits(const Job& job, WaitReasons& reasons);
+  QueueTurn TurnFor(const Job& job, bool held_back, absl::Time now);
+  // Of a job whose turn has not come; `first` holds it back, if some job does.
+  std::string WhyItWaits(const Job& job, QueueTurn turn, const Job* first,
+                         WaitReasons& reasons) const;
   // No plan of a queued job does for those that were asked about: it waits for
   // others, and says why, or has failed.
   void Refuse(Job& job, const Compilation& compilation,

@@ -110,30 +110,11 @@ void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
   const std::vector<JobId> queue(jobs_.queue().begin(), jobs_.queue().end());
   for (const JobId id : queue) {
     Job* const job = jobs_.Find(id);
-    if (draining_) {
-      jobs_.SetWaitReason(*job,
-                          "waits for the next scheduler, for this one "
-                          "was asked to end",
+    const QueueTurn turn = TurnFor(*job, first != nullptr, now);
+    if (turn != QueueTurn::kIsNext) {
+      if (HoldsBack(turn)) first = job;
+      jobs_.SetWaitReason(*job, WhyItWaits(*job, turn, first, reasons),
                           actions);
-    } else if (job->ranks_needed > workers_.alive_count() &&
-               !MayStartNarrow(*job, now)) {
-      jobs_.SetWaitReason(*job, WhyItWaits(*job, reasons), actions);
-    } else if (first != nullptr) {
-      jobs_.SetWaitReason(
-          *job, absl::StrCat("waits behind job ", first->id.value()), actions);
-    } else if (const Job* other = jobs_.SavesInPlaceOf(*job)) {
-      jobs_.SetWaitReason(
-          *job,
-          absl::StrCat("waits for the end of job ", other->id.value(),
-                       ", whose checkpoint.directory is the same"),
-          actions);
-    } else if (workers_.idle_count() < job->ranks_needed &&
-               !MayStartNarrow(*job, now)) {
-      first = job;
-      jobs_.SetWaitReason(*job, WhyItWaits(*job, reasons), actions);
-    } else if (!store_.ok()) {
-      first = job;
-      jobs_.SetWaitReason(*job, WaitsForStore(store_), actions);
     } else if (offer.job != id || !Start(*job, *offer.outcome, now, actions)) {
       AskToCompile(*job, now, actions);
       if (IsOvertaken(*job, now)) {
@@ -175,7 +156,38 @@ bool Cluster::WaitsForOthersToCome(const Job& job) const {
           job.fits_nobody_at == workers_.changes());
 }
 
-std::string Cluster::WhyItWaits(const Job& job, WaitReasons& reasons) {
+QueueTurn Cluster::TurnFor(const Job& job, bool held_back, absl::Time now) {
+  const int alive = workers_.alive_count();
+  const bool shares_directory = jobs_.SavesInPlaceOf(job) != nullptr;
+  const bool may_be_next =
+      job.ranks_needed > alive || (!held_back && !shares_directory);
+  return TurnOf({.ranks = job.ranks_needed,
+                 .may_start_narrow =
+                     !draining_ && may_be_next && MayStartNarrow(job, now),
+                 .shares_directory = shares_directory},
+                {.draining = draining_,
+                 .held_back = held_back,
+                 .alive = alive,
+                 .idle = workers_.idle_count(),
+                 .store_is_full = !store_.ok()});
+}
+
+std::string Cluster::WhyItWaits(const Job& job, QueueTurn turn,
+                                const Job* first, WaitReasons& reasons) const {
+  switch (turn) {
+    case QueueTurn::kForTheNext:
+      return "waits for the next scheduler, for this one was asked to end";
+    case QueueTurn::kIsBehind:
+      return absl::StrCat("waits behind job ", first->id.value());
+    case QueueTurn::kSharesDirectory:
+      return absl::StrCat("waits for the end of job ",
+                          jobs_.SavesInPlaceOf(job)->id.value(),
+                          ", whose checkpoint.directory is the same");
+    case QueueTurn::kNeedsStore:
+      return WaitsForStore(store_);
+    default:
+      break;  // it waits for workers
+  }
   const std::string reason = reasons.For(job.ranks_needed);
   const int least = std::max(1, job.spec.elastic().min_workers());
   if (!job.spec.has_elastic() || least == job.ranks_needed) return reason;

@@ -26,6 +26,7 @@
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/job_table.h"
 #include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/policy/may_recover.h"
 #include "scheduler/cluster/policy/who_gives_way.h"
 #include "scheduler/cluster/worker_table.h"
 
@@ -135,10 +136,10 @@ class RunControl {
   void BeginRun(Job& job, PhaseEvent event, const Plan& outline,
                 absl::Time now);
   // Whether the job is to go on after this run, as far as it asks for that.
-  bool MayRecover(const Job& job) const;
-  static bool IsOneLossTooMany(const Job& job);
+  static bool MayRecover(const Job& job);
+  static AttemptEnd EndOf(const Job& job);
   // The same where a scheduler before this one handed it out.
-  bool MayBeginAgain(const Job& job) const;
+  static bool MayBeginAgain(const Job& job);
   void BeginAgain(Job& job, absl::Time now, Actions& actions);
   // Why it does not, all the same; empty: it does.
   std::string WhyNotAgain(const Job& job) const;

@@ -330,7 +330,7 @@ void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
 
 void RunControl::PauseMoves(Job& job, absl::Time now) {
   job.moves_after = now + job.move_pause;
-  job.move_pause = std::min(2 * job.move_pause, absl::Hours(1));
+  job.move_pause = NextPause(job.move_pause);
 }
 
 void RunControl::SayMoved(Job& job, absl::Time now, Actions& actions) {

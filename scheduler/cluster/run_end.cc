@@ -230,7 +230,7 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
   } else if (lost && job.run->save == SaveAtStop::kUnwritten) {
     job.run->save = SaveAtStop::kSpoilt;
   }
-  const bool too_many = lost && IsOneLossTooMany(job);
+  const bool too_many = lost && IsOneLossTooMany(EndOf(job));
   if (too_many) job.status.clear_attempt_over();
   if (!job.run->stopping() || moves) {
     Stop(job, cause, true, now, actions);

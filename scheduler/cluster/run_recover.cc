@@ -20,10 +20,6 @@ bool AsksToRecover(const Job& job) {
   return !job.cancelled && job.plan->job().has_recovery();
 }
 
-bool HasRestartsLeft(const Job& job) {
-  return job.status.restarts() < job.plan->job().recovery().restarts();
-}
-
 std::string SeatNames(const Run& run, const std::vector<VacantPlace>& places) {
   std::vector<std::string> names;
   for (const VacantPlace& place : places) {
@@ -49,18 +45,18 @@ absl::optional<Recovery> RunControl::NewestCopies(const Run& run) {
   return ChooseRecovery(*run.handed->plan, kept);
 }
 
-// One that moves, or of which nobody has heard, costs no restart; nor is it
-// asked again where that is decided.
-bool RunControl::MayRecover(const Job& job) const {
-  return job.run->handed != nullptr && AsksToRecover(job) &&
-         (HasRestartsLeft(job) || job.moves() || job.run->unheard ||
-          AwaitsStore(job) || job.status.attempt_over());
+AttemptEnd RunControl::EndOf(const Job& job) {
+  return {.asks = AsksToRecover(job),
+          .is_known = job.run->handed != nullptr,
+          .restarts = job.status.restarts(),
+          .restarts_max = job.plan->job().recovery().restarts(),
+          .moves = job.moves(),
+          .unheard = job.run->unheard || AwaitsStore(job),
+          .decided = job.status.attempt_over()};
 }
 
-// It may have been about to go on at no cost.
-bool RunControl::IsOneLossTooMany(const Job& job) {
-  return AsksToRecover(job) && !HasRestartsLeft(job) && !job.run->unheard &&
-         !AwaitsStore(job);
+bool RunControl::MayRecover(const Job& job) {
+  return troupe::MayRecover(EndOf(job));
 }
 
 bool RunControl::MayMove(const Job& job) const {
@@ -70,11 +66,10 @@ bool RunControl::MayMove(const Job& job) const {
 
 // A run that an earlier scheduler began: its programs, which another worker
 // would need, are not here. So the job is compiled anew.
-bool RunControl::MayBeginAgain(const Job& job) const {
+bool RunControl::MayBeginAgain(const Job& job) {
   const Run& run = *job.run;
-  return run.blame != Blame::kNone && run.handed == nullptr &&
-         run.restored != absl::InfinitePast() && AsksToRecover(job) &&
-         HasRestartsLeft(job);
+  return run.blame != Blame::kNone && run.restored != absl::InfinitePast() &&
+         troupe::MayBeginAgain(EndOf(job));
 }
 
 void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
@@ -100,22 +95,23 @@ std::string RunControl::WhyFailed(const Job& job) {
 // Where none was left, it was decided that it goes on at no such cost; a
 // scheduler since then may not know why.
 void RunControl::CountRestart(Job& job) {
-  if (!HasRestartsLeft(job)) return;
+  if (!HasRestartsLeft(EndOf(job))) return;
   job.status.set_restarts(job.status.restarts() + 1);
 }
 
-// Two attempts that failed by themselves without a step between them would be
-// followed by others like them. Lost workers are another matter, but for a step
-// that kills them.
 std::string RunControl::WhyNotAgain(const Job& job) const {
   const bool lost = job.run->blame == Blame::kWorkerLost;
-  const int times = lost ? job.losses_in_step : job.failures_in_step;
-  const int most =
-      lost ? limits_.losses_in_a_step_max : limits_.failures_in_a_step_max;
-  if (times < most) return "";
-  return absl::StrCat(
-      "; ", times, " attempts have ", lost ? "lost a worker" : "failed",
-      " since the last new step, so that the job is not ", "started again");
+  const FruitlessAttempts attempts = {.lost = lost,
+                                      .losses = job.losses_in_step,
+                                      .failures = job.failures_in_step};
+  if (!IsGivenUp(attempts, {.losses = limits_.losses_in_a_step_max,
+                            .failures = limits_.failures_in_a_step_max})) {
+    return "";
+  }
+  return absl::StrCat("; ", lost ? attempts.losses : attempts.failures,
+                      " attempts have ", lost ? "lost a worker" : "failed",
+                      " since the last new step, so that the job is not ",
+                      "started again");
 }
 
 void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
