@@ -30,6 +30,7 @@ WaitingJob RunControl::AsWaiting(const Job& job, absl::Time now) const {
       .job = job.id,
       .ranks = static_cast<int>(run.ranks.size()),
       .prediction = &run.handed->plan->prediction(),
+      .avoids = run.wrong_workers,
       .has_waited = now - run.let_go >= limits_.give_way_after,
       .loses_nothing = LosesNothing(job, now),
   };

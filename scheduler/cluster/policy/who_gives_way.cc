@@ -1,6 +1,7 @@
 #include "scheduler/cluster/policy/who_gives_way.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -14,9 +15,13 @@ bool StandsBefore(const WaitingJob& job, const Contest& contest) {
   return job.job < contest.next->job && job.ranks <= contest.alive;
 }
 
-bool Suffices(const WaitingJob& job, const std::vector<const Worker*>& free) {
+bool Suffices(const WaitingJob& job, std::vector<const Worker*> free) {
+  const auto avoided = [&](const Worker* worker) {
+    return job.avoids.count(worker->name()) > 0;
+  };
+  free.erase(std::remove_if(free.begin(), free.end(), avoided), free.end());
   const std::vector<const Worker*> filled =
-      FillPlaces(job.vacant, *job.prediction, free);
+      FillPlaces(job.vacant, *job.prediction, std::move(free));
   return std::none_of(filled.begin(), filled.end(),
                       [](const Worker* worker) { return worker == nullptr; });
 }

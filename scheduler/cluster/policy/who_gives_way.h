@@ -19,6 +19,8 @@
 #ifndef TROUPE_SCHEDULER_CLUSTER_POLICY_WHO_GIVES_WAY_H_
 #define TROUPE_SCHEDULER_CLUSTER_POLICY_WHO_GIVES_WAY_H_
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/types/optional.h"
@@ -36,6 +38,7 @@ struct WaitingJob {
   std::vector<VacantPlace> vacant;
   const Prediction* prediction = nullptr;  // of its plan
   std::vector<const Worker*> holds;        // in its other places
+  std::set<std::string> avoids;            // workers that it does not take
   bool has_waited = false;                 // for long enough
   bool loses_nothing = false;              // by giving way
 };

@@ -465,22 +465,5 @@ TEST(RunAdoptStart, JobsInTheQueueAndInCompilationStayThere) {
   EXPECT_EQ(h->status(behind).state(), QUEUED);
 }
 
-// A rank that had so little to do that it ended before the others were ready.
-TEST(RunAdoptStart, AStartWhoseRanksHaveAllEndedIsOver) {
-  Harness before;
-  const std::vector<WorkerId> on = before.JoinMany(2);
-  const JobId id = before.Submit(SpecOf(2));
-  before.Ready(id, 0, on[0]);
-  before.Ended(id, 0, on[0], {});
-  EXPECT_EQ(before.status(id).phase(), PHASE_STARTING);
-  const auto h = Restarted(before);
-  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id, 1));
-  EXPECT_EQ(h->status(id).phase(), PHASE_STARTING);
-  h->Ready(id, 1, w1);
-  h->Ended(id, 1, w1, {});
-  EXPECT_EQ(h->status(id).phase(), PHASE_ENDED);
-  EXPECT_EQ(h->status(id).state(), SUCCEEDED) << h->status(id).reason();
-}
-
 }  // namespace
 }  // namespace troupe

@@ -91,6 +91,13 @@ TEST_F(WhoGivesWayTest, AWorkerThatDoesNotFitHelpsNobody) {
   EXPECT_EQ(Way(), "1 to 2") << "the younger one's has no GPU";
 }
 
+TEST_F(WhoGivesWayTest, AWorkerThatTheJobAvoidsHelpsItNotEither) {
+  Waits(1, 2, 1);
+  Waits(2, 2, 1);
+  contest_.waiting[0].avoids.insert(contest_.waiting[1].holds[0]->name());
+  EXPECT_EQ(Way(), "1 to 2");
+}
+
 TEST_F(WhoGivesWayTest, AJobForWhichTooFewAreLeftGivesWayToTheQueue) {
   Waits(1, 4, 2);
   contest_.next = {.job = JobId(2), .ranks = 2};
