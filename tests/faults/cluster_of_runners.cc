@@ -30,10 +30,10 @@ std::vector<TierBudget> Budgets() {
 }  // namespace
 
 struct ClusterOfRunners::Worker {
-  explicit Worker(std::function<void(uint64_t)> wrote)
+  Worker(Turns& turns, std::function<void(uint64_t)> wrote)
       : device(NewCpuDevice({.threads = 1})),
         arenas(Budgets(), allocator),
-        disk(std::move(wrote)),
+        disk(turns, std::move(wrote)),
         resources{*device, arenas, disk, clock} {}
 
   const RealClock clock;
@@ -49,7 +49,7 @@ struct ClusterOfRunners::Worker {
 ClusterOfRunners::ClusterOfRunners(const Options& options)
     : options_(options), cluster_(options.limits, compiler_) {
   for (int i = 0; i < options.workers; ++i) {
-    workers_.push_back(std::make_unique<Worker>([this](uint64_t bytes) {
+    workers_.push_back(std::make_unique<Worker>(turns_, [this](uint64_t bytes) {
       Pass(absl::Seconds(bytes / options_.bytes_per_second));
     }));
     Register request;
@@ -157,7 +157,6 @@ void ClusterOfRunners::Heartbeats() {
 }
 
 void ClusterOfRunners::Pass(absl::Duration time) {
-  absl::MutexLock lock(&passing_);
   while (time > absl::ZeroDuration()) {
     const absl::Duration piece = std::min(time, kTick);
     time -= piece;

@@ -1,7 +1,8 @@
 // A job on workers with slow disks, without sockets: the scheduler's state
 // machine, and the rank runners of the workers on threads of their own. Time is
 // what the disks take: it passes while they write, at so many bytes a second,
-// and with it come heartbeats and ticks. Steps take none.
+// and with it come heartbeats and ticks. Steps take none. It passes by turns
+// (turns.h), so that no deadline ends because the machine is busy.
 //
 //   ClusterOfRunners cluster({.workers = 2, .bytes_per_second = 1e6});
 //   const JobStatus status = cluster.Run(job);
@@ -19,6 +20,7 @@
 #include "absl/time/time.h"
 #include "scheduler/cluster/cluster.h"
 #include "scheduler/service/plan_compiler.h"
+#include "tests/faults/turns.h"
 #include "worker/service/rank_runner.h"
 
 namespace troupe {
@@ -54,15 +56,16 @@ class ClusterOfRunners {
   // Carries out what the cluster asked for, in order.
   void Deliver() ABSL_LOCKS_EXCLUDED(delivery_, mutex_);
   void Tell(WorkerId worker, const SchedulerMessage& message);
-  void Pass(absl::Duration time) ABSL_LOCKS_EXCLUDED(passing_);
+  // By the thread whose turn it is.
+  void Pass(absl::Duration time);
   void Heartbeats();
 
   const Options options_;
   const PlanCompiler compiler_;
+  Turns turns_;
   std::vector<std::unique_ptr<Worker>> workers_;  // worker i has id i + 1
 
-  absl::Mutex passing_;  // one disk's time at a time
-  absl::Duration since_second_ ABSL_GUARDED_BY(passing_);
+  absl::Duration since_second_;  // of the thread whose turn it is
   absl::Mutex delivery_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable absl::Mutex mutex_;
   Cluster cluster_ ABSL_GUARDED_BY(mutex_);
