@@ -18,14 +18,55 @@ constexpr double kGiB = 1 << 30;
 
 // Files count what causal attention computes, calibrations its masked half too.
 constexpr double kMaskedToo = 2;
-// Of the best product, where the file has no attention: FlashAttention-2 reaches
-// 50 to 73 % of an A100's peak (arXiv 2307.08691, abstract), products 87 %.
+// Of the best product, where the file has no attention: FlashAttention-2
+// reaches 50 to 73 % of an A100's peak (arXiv 2307.08691, abstract), products
+// 87 %.
 constexpr double kAttentionForward = 0.65;
 constexpr double kAttentionBackward = 0.57;
 
 // Elementwise passes of such devices are bound by memory, not by what they
 // evaluate: so many a second take no time.
 constexpr double kElementwiseOps = 1e18;
+
+bool HasProduct(const DeviceSpec& device, ElementType type) {
+  return std::any_of(device.matmul().begin(), device.matmul().end(),
+                     [&](const ProductSpec& product) {
+                       return product.dtype() == PrecisionName(type);
+                     });
+}
+
+// The type in which a device computes as fast: tensor cores multiply bf16 and
+// fp16 at one rate, and processors multiply fp16 in f32.
+ElementType TwinOf(const DeviceSpec& device, ElementType type) {
+  if (device.kind() == "cpu") return type == F16 ? F32 : type;
+  return type == BF16 ? F16 : type == F16 ? BF16 : type;
+}
+
+// The rates that the file leaves out because they are those of another type.
+template <typename Rates>
+void AddTwins(const DeviceSpec& device, Rates& rates) {
+  const Rates given = rates;
+  for (const ElementType type : {BF16, F16}) {
+    const auto is_of = [](ElementType wanted) {
+      return [name = PrecisionName(wanted)](const auto& rate) {
+        return rate.dtype() == name;
+      };
+    };
+    if (std::any_of(given.begin(), given.end(), is_of(type))) continue;
+    const ElementType twin = TwinOf(device, type);
+    for (const auto& rate : given) {
+      if (is_of(twin)(rate))
+        (*rates.Add() = rate).set_dtype(PrecisionName(type));
+    }
+  }
+}
+
+DeviceSpec WithTwins(DeviceSpec device) {
+  const DeviceSpec given = device;
+  AddTwins(given, *device.mutable_matmul());
+  AddTwins(given, *device.mutable_attention());
+  return device;
+}
 
 // Lengths and widths are kept by the rate, so one of them is as good as any.
 void AddAttention(const DeviceSpec& device, Calibration& calibration) {
@@ -106,7 +147,7 @@ void AddBudget(Tier tier, const TierSpec& size, WorkerDescription& worker) {
 
 // What all workers of a node have in common.
 WorkerDescription WorkerOf(const NodeSpec& node, const LinksSpec& links) {
-  const DeviceSpec& device = node.device();
+  const DeviceSpec device = WithTwins(node.device());
   WorkerDescription worker;
   worker.set_threads(1);
   AddBudget(DEVICE, device.memory().device(), worker);
@@ -134,10 +175,17 @@ void Place(const std::string& host, int place, const NodeSpec& node,
   gpu.set_memory_bytes(worker.budgets(0).bytes());
 }
 
+// Which products tell how fast a device computes in a precision: those in it,
+// or in the one of equal rate.
 absl::Status CheckPrecision(const NodeSpec& node, const std::string& path,
                             const std::string& precision) {
-  for (const ProductSpec& product : node.device().matmul()) {
-    if (product.dtype() == precision) return absl::OkStatus();
+  if (PrecisionName(PrecisionOf(precision)) != precision) {
+    return absl::OkStatus();  // there is no such one, as the planner will say
+  }
+  const DeviceSpec& device = node.device();
+  const ElementType type = PrecisionOf(precision);
+  if (HasProduct(device, type) || HasProduct(device, TwinOf(device, type))) {
+    return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       path, ".device.matmul: no product in ", precision,

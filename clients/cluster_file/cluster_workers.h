@@ -21,7 +21,9 @@ struct WorkersWanted {
 // named "node-<n>/<place>". REQUIRES a cluster that LoadClusterSpec returned.
 //
 // FailedPrecondition where there are fewer, InvalidArgument where a device that
-// is wanted has no product in the job's precision.
+// is wanted has no product in the job's precision, nor in one of equal rate:
+// GPUs multiply bf16 and fp16 at one rate, processors multiply fp16 in f32. A
+// precision that does not exist is the planner's to refuse.
 absl::StatusOr<std::vector<WorkerDescription>> ClusterWorkers(
     const ClusterSpec& cluster, const WorkersWanted& wanted);
 

@@ -1,12 +1,17 @@
 #include "clients/cluster_file/cluster_workers.h"
 
+#include <map>
+
 #include "absl/strings/str_replace.h"
 #include "clients/cluster_file/cluster_file.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/compile/compile.h"
 
 namespace troupe {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr char kCluster[] =
     "nodes:\n"
@@ -54,7 +59,7 @@ TEST(ClusterWorkers, FillTheNodesInOrder) {
 TEST(ClusterWorkers, DescribeThemselvesInTheUnitsOfWorkers) {
   const WorkerDescription worker = Workers(1)->at(0);
   const Calibration& rates = worker.calibration();
-  ASSERT_EQ(rates.matmul_size(), 1);
+  ASSERT_EQ(rates.matmul_size(), 2);  // fp16's is bf16's
   EXPECT_EQ(rates.matmul(0).dtype(), BF16);
   EXPECT_EQ(rates.matmul(0).k(), 10);
   EXPECT_EQ(rates.matmul(0).flops_per_second(), 250e12);
@@ -78,11 +83,11 @@ TEST(ClusterWorkers, DescribeThemselvesInTheUnitsOfWorkers) {
 TEST(ClusterWorkers, AttentionIsGivenOrFollowsFromProducts) {
   const std::vector<WorkerDescription> workers = Workers(5).value();
   const auto& given = workers[4].calibration().attention();
-  ASSERT_EQ(given.size(), 1);
+  ASSERT_EQ(given.size(), 1);  // of a processor, which has no fp16
   EXPECT_EQ(given[0].forward_flops_per_second(), 1e12);
   EXPECT_EQ(given[0].backward_flops_per_second(), 0.5e12);
   const auto& derived = workers[0].calibration().attention();
-  ASSERT_EQ(derived.size(), 1);  // of the one dtype that has products
+  ASSERT_EQ(derived.size(), 2);  // of the dtypes that have products
   EXPECT_EQ(derived[0].dtype(), BF16);
   EXPECT_GT(derived[0].forward_flops_per_second(), 200e12);
   EXPECT_LT(derived[0].backward_flops_per_second(),
@@ -98,9 +103,44 @@ TEST(ClusterWorkers, ComputeInFp16AsTheFileSays) {
   for (const int worker : {0, 4}) {
     const Calibration& rates = workers[worker].calibration();
     EXPECT_EQ(rates.matmul(0).dtype(), F16);
-    ASSERT_EQ(rates.attention_size(), 1);
-    EXPECT_EQ(rates.attention(0).dtype(), F16);
+    EXPECT_EQ(rates.attention(0).dtype(), worker == 0 ? BF16 : F16);
   }
+}
+
+// Tensor cores multiply bf16 and fp16 at one rate, so that a file needs one of
+// them; processors multiply fp16 in f32.
+TEST(ClusterWorkers, OneNarrowTypeTellsOfTheOther) {
+  for (const char* const given : {"bf16", "fp16"}) {
+    const std::string text = absl::StrReplaceAll(kCluster, {{"bf16", given}});
+    const ClusterSpec cluster =
+        ParseClusterSpec({.name = "c.yaml", .text = text}).value();
+    for (const char* const precision : {"bf16", "fp16"}) {
+      const auto workers =
+          ClusterWorkers(cluster, {.count = 4, .precision = precision});
+      ASSERT_TRUE(workers.ok()) << workers.status();
+      const Calibration& rates = workers->front().calibration();
+      std::map<ElementType, double> products;
+      for (const MatmulRate& rate : rates.matmul()) {
+        products[rate.dtype()] = rate.flops_per_second();
+      }
+      EXPECT_EQ(products[BF16], 250e12);
+      EXPECT_EQ(products[F16], 250e12);
+      std::map<ElementType, double> attention;
+      for (const AttentionRate& rate : rates.attention()) {
+        attention[rate.dtype()] = rate.forward_flops_per_second();
+      }
+      EXPECT_GT(attention[F16], 0);
+      EXPECT_EQ(attention[BF16], attention[F16]);
+    }
+  }
+  EXPECT_THAT(std::string(Workers(5, "fp16").status().message()),
+              HasSubstr("nodes[1].device.matmul: no product in fp16"));
+  const std::string in_f32 =
+      absl::StrReplaceAll(kCluster, {{"bf16, m: 8, n: 8", "f32, m: 8, n: 8"}});
+  EXPECT_TRUE(ClusterWorkers(
+                  ParseClusterSpec({.name = "c.yaml", .text = in_f32}).value(),
+                  {.count = 5, .precision = "fp16"})
+                  .ok());
 }
 
 TEST(ClusterWorkers, SayWhenThereAreTooFew) {
@@ -118,7 +158,7 @@ TEST(ClusterWorkers, NeedARateForTheJobsPrecision) {
 }
 
 // GPT-2 1.5B as 8 stages by 4 replicas on an example.
-Plan PlanOn(const ClusterSpec& cluster) {
+Plan PlanOn(const ClusterSpec& cluster, const std::string& precision = "bf16") {
   CompileRequest request;
   JobSpec& job = *request.mutable_job();
   job.set_name("hardware");
@@ -131,19 +171,19 @@ Plan PlanOn(const ClusterSpec& cluster) {
   model.set_max_position_embeddings(1024);
   job.mutable_data()->set_tokens("/a.tokens");
   job.mutable_training()->set_steps(10);
-  job.mutable_training()->set_precision("bf16");
+  job.mutable_training()->set_precision(precision);
   job.mutable_training()->set_micro_batch_size(4);
   job.mutable_training()->set_global_batch_size(256);
   job.mutable_optimizer()->set_lr(1e-4);
   job.mutable_parallelism()->set_pipeline(8);
   job.mutable_parallelism()->set_data(4);
   const auto workers =
-      ClusterWorkers(cluster, {.count = 32, .precision = "bf16"});
+      ClusterWorkers(cluster, {.count = 32, .precision = precision});
   EXPECT_TRUE(workers.ok()) << workers.status();
   for (const WorkerDescription& worker : *workers) {
     *request.add_workers() = worker;
   }
-  const CompileResponse response = Compile(request);
+  const CompileResponse response = Compile(request, {});
   EXPECT_EQ(response.error(), "");
   return response.plan();
 }
@@ -166,6 +206,8 @@ TEST(ClusterWorkers, ArePlannedForLikeAnyOther) {
   EXPECT_LT(prediction.bubble_of_total(), 7.0 / 23 + 0.15);
   EXPECT_LT(PlanOn(h100).prediction().step_seconds(),
             0.6 * prediction.step_seconds());
+  EXPECT_NEAR(PlanOn(a100, "fp16").prediction().step_seconds(),
+              prediction.step_seconds(), 0.01 * prediction.step_seconds());
   for (const RankPrediction& rank : prediction.ranks()) {
     EXPECT_GT(rank.peak_bytes(), int64_t{1} << 30);
     EXPECT_EQ(rank.budgets(0).bytes(), int64_t{80} << 30);
