@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
@@ -26,17 +27,22 @@ absl::Status CheckDealing(const Plan& plan, const Role& role) {
   for (const Placement& placement : role.placements()) {
     if (!placement.has_dealt()) continue;
     const int group = placement.dealt();
-    for (const int member : MembersOf(plan.mesh(), plan.groups(group), rank)) {
-      const Placement* const there =
-          FindPlacement(RoleOf(plan, member), placement.unit());
-      if (there != nullptr && there->has_dealt() && there->dealt() == group) {
-        continue;
-      }
-      return absl::FailedPreconditionError(
-          absl::StrCat("role ", RoleText(role), ": unit ", placement.unit(),
-                       " is dealt over group ", plan.groups(group).name(),
-                       ", but not by rank ", member, ", which is in it"));
+    const Box members = BoxOf(plan.mesh(), plan.groups(group), rank);
+    int other = -1;  // the first that does not
+    for (const Role& of : plan.roles()) {
+      const int member =
+          members.empty() ? -1 : FirstRankIn(plan.mesh(), of, members);
+      const Placement* const there = FindPlacement(of, placement.unit());
+      const bool deals =
+          there != nullptr && there->has_dealt() && there->dealt() == group;
+      if (member < 0 || deals) continue;
+      other = other < 0 ? member : std::min(other, member);
     }
+    if (other < 0) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("role ", RoleText(role), ": unit ", placement.unit(),
+                     " is dealt over group ", plan.groups(group).name(),
+                     ", but not by rank ", other, ", which is in it"));
   }
   return absl::OkStatus();
 }
@@ -285,16 +291,19 @@ class AtRestCheck {
     return absl::OkStatus();
   }
 
-  absl::Status CheckGroup(const Instruction& instruction) const {
+  absl::Status CheckGroup(const Instruction& instruction) {
     const Placement* const dealt = Dealt(instruction.unit());
     if (dealt == nullptr)
       return ProgramFault(place_, instruction, "its unit is not dealt");
     const Group& with = plan_.groups(instruction.group());
     const Group& over = plan_.groups(dealt->dealt());
-    if (MembersOf(plan_.mesh(), with, place_.rank) ==
-        MembersOf(plan_.mesh(), over, place_.rank)) {
-      return absl::OkStatus();
+    const auto [same, is_new] =
+        same_ranks_.try_emplace({instruction.group(), dealt->dealt()});
+    if (is_new) {
+      same->second = BoxOf(plan_.mesh(), with, place_.rank) ==
+                     BoxOf(plan_.mesh(), over, place_.rank);
     }
+    if (same->second) return absl::OkStatus();
     return ProgramFault(
         place_, instruction,
         absl::StrCat("group ", with.name(), " has other ranks than ",
@@ -322,6 +331,8 @@ class AtRestCheck {
   const std::vector<int> values_;  // by buffer
   std::set<int> whole_;            // of parameters: gathered
   std::map<int, bool> added_;      // of gradients: whether they are scattered
+  // By two groups: whether the rank is with the same ranks in them.
+  std::map<std::pair<int, int>, bool> same_ranks_;
   std::set<int> used_;  // units whose gradients were summed or stepped
 };
 

@@ -277,12 +277,12 @@ class ShapeCheck {
     const Group& group = plan_.groups(instruction.group());
     const bool there =
         Within(instruction.peer(), AxisSize(plan_.mesh(), "pipeline"));
-    const std::vector<int> ranks = MembersOf(plan_.mesh(), group, place_.rank);
     const int peer =
         there ? PeerRank(plan_.mesh(), place_.rank, instruction.peer())
               : place_.rank;
     if (peer == place_.rank ||
-        std::count(ranks.begin(), ranks.end(), peer) == 0) {
+        GroupNumber(plan_.mesh(), group, peer) !=
+            GroupNumber(plan_.mesh(), group, place_.rank)) {
       return ProgramFault(
           place_, instruction,
           absl::StrCat("place ", instruction.peer(),

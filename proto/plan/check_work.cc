@@ -37,12 +37,16 @@ struct Home {
 std::vector<Home> HomesOf(const Plan& plan) {
   std::vector<Home> homes(plan.units_size());
   for (int i = 0; i < plan.roles_size(); ++i) {
-    for (const Placement& placement : plan.roles(i).placements()) {
+    const Role& role = plan.roles(i);
+    const int first =
+        CoordinateOn(plan.mesh(), "pipeline", FirstRankOf(plan.mesh(), role));
+    const int end = NamesPlaceOn(role, "pipeline")
+                        ? first + 1
+                        : AxisSize(plan.mesh(), "pipeline");
+    for (const Placement& placement : role.placements()) {
       Home& home = homes[placement.unit()];
       home.roles.push_back(i);
-      for (const int rank : RanksOf(plan.mesh(), plan.roles(i))) {
-        home.places.insert(CoordinateOn(plan.mesh(), "pipeline", rank));
-      }
+      for (int p = first; p < end; ++p) home.places.insert(p);
     }
   }
   return homes;
@@ -50,9 +54,9 @@ std::vector<Home> HomesOf(const Plan& plan) {
 
 // Those that have the same of a part of a unit as the rank, itself too; `sums`:
 // or a summand of it. Before it is dealt.
-std::vector<int> Alike(const Plan& plan, const Home& home,
-                       const Unit::Part& part, int rank, bool sums) {
-  std::vector<int> alike = {0};
+Box Alike(const Plan& plan, const Home& home, const Unit::Part& part, int rank,
+          bool sums) {
+  Box alike;
   const std::vector<int> places = Coordinates(plan.mesh(), rank);
   for (int i = 0; i < plan.mesh().axes_size(); ++i) {
     const Axis& axis = plan.mesh().axes(i);
@@ -61,44 +65,107 @@ std::vector<int> Alike(const Plan& plan, const Home& home,
       if (share.axis() != axis.name() || share.copies() < 1) continue;
       if (!sums || share.summed()) copies = share.copies();
     }
-    std::vector<int> longer;
-    for (const int other : alike) {
-      for (int p = 0; p < axis.size(); ++p) {
-        const bool has = axis.name() == "pipeline"
-                             ? home.places.count(p) > 0
-                             : p / copies == places[i] / copies;
-        if (has) longer.push_back(other * axis.size() + p);
-      }
+    std::vector<int>& on_axis = alike.emplace_back();
+    if (axis.name() == "pipeline") {
+      on_axis.assign(home.places.begin(), home.places.end());
+      continue;
     }
-    alike = std::move(longer);
+    const int first = places[i] / copies * copies;
+    const int end = std::min(axis.size(), first + copies);
+    for (int p = first; p < end; ++p) on_axis.push_back(p);
   }
   return alike;
 }
 
-// Of those, who have the same slice. Nothing: the unit is dealt over others,
-// too, or over some of their slices.
-absl::optional<std::vector<int>> AlikeAtRest(const Plan& plan,
-                                             const Placement& placement,
-                                             const std::vector<int>& alike,
-                                             int rank) {
+// Of those, who have the same slice: along each axis, as which of its places
+// each is in its group says so. Nothing: the unit is dealt over others, too, or
+// over some of their slices.
+absl::optional<Box> AlikeAtRest(const Plan& plan, const Placement& placement,
+                                const Box& alike, int rank) {
   if (!placement.has_dealt()) return alike;
   const Group& group = plan.groups(placement.dealt());
-  const int slice = PieceOf(plan.mesh(), group, rank).index;
-  std::vector<int> same;
-  for (const int other : alike) {
-    const std::vector<int> members = MembersOf(plan.mesh(), group, other);
-    if (members.empty() || !std::includes(alike.begin(), alike.end(),
-                                          members.begin(), members.end())) {
-      return absl::nullopt;
+  const std::vector<int> places = Coordinates(plan.mesh(), rank);
+  Box same;
+  for (int i = 0; i < plan.mesh().axes_size(); ++i) {
+    const AxisGroups on = GroupsAlong(plan.mesh(), group, i);
+    std::vector<int> there(on.groups, 0);  // of each group on the axis
+    std::vector<int>& same_slice = same.emplace_back();
+    for (const int p : alike[i]) {
+      if (on.number[p] < 0) return absl::nullopt;
+      ++there[on.number[p]];
+      if (on.index[p] == on.index[places[i]]) same_slice.push_back(p);
     }
-    if (members[slice] == other) same.push_back(other);
+    for (const int count : there) {
+      if (count != 0 && count != on.ranks) return absl::nullopt;
+    }
   }
   return same;
+}
+
+std::string RanksText(const Mesh& mesh, const Box& box) {
+  constexpr size_t kShown = 16;
+  std::vector<int> ranks = RanksIn(mesh, box);
+  const size_t more = ranks.size() - std::min(ranks.size(), kShown);
+  ranks.resize(ranks.size() - more);
+  return absl::StrCat(absl::StrJoin(ranks, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
+// With whom a role's ranks sum, or share, a part of a unit.
+struct Company {
+  int unit = 0;
+  int part = 0;
+  bool sums = false;
+  absl::optional<int> group;  // none: each with itself
+};
+
+absl::Status CheckCompany(const Plan& plan, const Home& home, int rank,
+                          const Placement& placement, const Company& company) {
+  const Mesh& mesh = plan.mesh();
+  const Unit::Part& part = plan.units(company.unit).parts(company.part);
+  const Box alike = Alike(plan, home, part, rank, company.sums);
+  const absl::optional<Box> wanted = AlikeAtRest(plan, placement, alike, rank);
+  const auto what = [&] {
+    return absl::StrCat("part ", company.part, " of unit ", company.unit,
+                        " is on ranks ",
+                        RanksText(mesh, wanted.value_or(alike)));
+  };
+  if (!wanted.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        what(), " but dealt over group ", plan.groups(placement.dealt()).name(),
+        ", which has others"));
+  }
+  Box said;
+  for (const int place : Coordinates(mesh, rank)) said.push_back({place});
+  if (company.group.has_value()) {
+    said = BoxOf(mesh, plan.groups(*company.group), rank);
+  }
+  if (said == *wanted) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(what(), " but rank ", rank,
+                   company.sums ? " sums its gradients over ranks "
+                                : " shares it with ranks ",
+                   RanksText(mesh, said)));
+}
+
+// All that the answer follows from: of units that are alike it is one question.
+std::string QuestionOf(const Plan& plan, const Home& home, int rank,
+                       const Placement& placement, const Company& company) {
+  std::string shares;
+  for (const Unit::Part::Share& share :
+       plan.units(company.unit).parts(company.part).shares()) {
+    absl::StrAppend(&shares, share.axis(), " ", share.copies(), " ",
+                    share.summed(), ",");
+  }
+  return absl::StrCat(rank, "/", placement.has_dealt() ? placement.dealt() : -1,
+                      "/", company.group.value_or(-1), "/", company.sums, "/",
+                      absl::StrJoin(home.places, ","), "/", shares);
 }
 
 // A role says of each part of its units with whom its ranks sum and share it:
 // with those that have summands of the same, and the same.
 absl::Status CheckHomes(const Plan& plan, const std::vector<Home>& homes) {
+  std::set<std::string> answered;
   for (int u = 0; u < plan.units_size(); ++u) {
     if (homes[u].roles.empty()) {
       return absl::FailedPreconditionError(absl::StrCat(
@@ -109,30 +176,19 @@ absl::Status CheckHomes(const Plan& plan, const std::vector<Home>& homes) {
       const Placement& placement = *FindPlacement(plan.roles(role), u);
       for (int p = 0; p < placement.parts_size(); ++p) {
         const Placement::Part& with = placement.parts(p);
-        const auto check = [&](bool sums, bool given, int group) {
-          const std::vector<int> alike =
-              Alike(plan, homes[u], plan.units(u).parts(p), rank, sums);
-          const absl::optional<std::vector<int>> at_rest =
-              AlikeAtRest(plan, placement, alike, rank);
-          if (!at_rest.has_value()) {
-            return absl::FailedPreconditionError(absl::StrCat(
-                "part ", p, " of unit ", u, " is on ranks ",
-                absl::StrJoin(alike, ", "), " but dealt over group ",
-                plan.groups(placement.dealt()).name(), ", which has others"));
-          }
-          const std::vector<int>& wanted = *at_rest;
-          std::vector<int> said = {rank};
-          if (given) said = MembersOf(plan.mesh(), plan.groups(group), rank);
-          if (said == wanted) return absl::OkStatus();
-          return absl::FailedPreconditionError(
-              absl::StrCat("part ", p, " of unit ", u, " is on ranks ",
-                           absl::StrJoin(wanted, ", "), " but rank ", rank,
-                           sums ? " sums its gradients over ranks "
-                                : " shares it with ranks ",
-                           absl::StrJoin(said, ", ")));
-        };
-        RETURN_IF_ERROR(check(true, with.has_summed(), with.summed()));
-        RETURN_IF_ERROR(check(false, with.has_shared(), with.shared()));
+        Company sums = {.unit = u, .part = p, .sums = true};
+        if (with.has_summed()) sums.group = with.summed();
+        Company shares = {.unit = u, .part = p};
+        if (with.has_shared()) shares.group = with.shared();
+        for (const Company& company : {sums, shares}) {
+          const bool is_new =
+              answered
+                  .insert(QuestionOf(plan, homes[u], rank, placement, company))
+                  .second;
+          if (!is_new) continue;
+          RETURN_IF_ERROR(
+              CheckCompany(plan, homes[u], rank, placement, company));
+        }
       }
     }
   }

@@ -42,17 +42,29 @@ int NumberOn(const Group::Span* span, int place) {
   return spanned ? 0 : -1;
 }
 
+// Which of the places of its group a place of an axis is. REQUIRES that it is
+// in one.
+int IndexOn(const Group::Span* span, int place) {
+  if (span == nullptr) return 0;
+  if (span->block() > 0) return place % span->block();
+  if (span->stride() > 0) return place / span->stride();
+  const auto& places = span->places();
+  if (places.empty()) return place;
+  return static_cast<int>(
+      std::lower_bound(places.begin(), places.end(), place) - places.begin());
+}
+
 // The places on an axis that are in a group with this one.
 std::vector<int> PlacesWith(const Group::Span* span, int place, int size) {
   if (span == nullptr) return {place};
   if (!span->places().empty()) {
     return {span->places().begin(), span->places().end()};
   }
-  std::vector<int> places;
-  const int number = NumberOn(span, place);
-  for (int other = 0; other < size; ++other) {
-    if (NumberOn(span, other) == number) places.push_back(other);
-  }
+  const int count = RanksOn(span, size);
+  const int step = std::max(span->stride(), 1);
+  const int first = place - IndexOn(span, place) * step;
+  std::vector<int> places(count);
+  for (int i = 0; i < count; ++i) places[i] = first + i * step;
   return places;
 }
 
@@ -144,31 +156,80 @@ int GroupNumber(const Mesh& mesh, const Group& group, int rank) {
   return number;
 }
 
-std::vector<int> MembersOf(const Mesh& mesh, const Group& group, int rank) {
-  if (GroupNumber(mesh, group, rank) < 0) return {};
-  const std::vector<int> places = Coordinates(mesh, rank);
-  std::vector<int> members = {0};
+std::vector<int> GroupNumbers(const Mesh& mesh, const Group& group) {
+  std::vector<int> numbers = {0};
   for (int i = 0; i < mesh.axes_size(); ++i) {
-    const int size = mesh.axes(i).size();
+    const AxisGroups cut = GroupsAlong(mesh, group, i);
     std::vector<int> longer;
-    for (const int member : members) {
-      for (const int place :
-           PlacesWith(SpanOn(group, mesh.axes(i).name()), places[i], size)) {
-        longer.push_back(member * size + place);
+    longer.reserve(numbers.size() * cut.number.size());
+    for (const int number : numbers) {
+      for (const int on : cut.number) {
+        longer.push_back(number < 0 || on < 0 ? -1 : number * cut.groups + on);
       }
     }
-    members = std::move(longer);
+    numbers = std::move(longer);
   }
-  return members;
+  return numbers;
+}
+
+std::vector<int> MembersOf(const Mesh& mesh, const Group& group, int rank) {
+  return RanksIn(mesh, BoxOf(mesh, group, rank));
+}
+
+Box BoxOf(const Mesh& mesh, const Group& group, int rank) {
+  if (GroupNumber(mesh, group, rank) < 0) return {};
+  const std::vector<int> places = Coordinates(mesh, rank);
+  Box box;
+  for (int i = 0; i < mesh.axes_size(); ++i) {
+    const Axis& axis = mesh.axes(i);
+    box.push_back(
+        PlacesWith(SpanOn(group, axis.name()), places[i], axis.size()));
+  }
+  return box;
+}
+
+std::vector<int> RanksIn(const Mesh& mesh, const Box& box) {
+  if (box.empty() && mesh.axes_size() > 0) return {};
+  std::vector<int> ranks = {0};
+  for (int i = 0; i < mesh.axes_size(); ++i) {
+    std::vector<int> longer;
+    longer.reserve(ranks.size() * box[i].size());
+    for (const int rank : ranks) {
+      for (const int place : box[i]) {
+        longer.push_back(rank * mesh.axes(i).size() + place);
+      }
+    }
+    ranks = std::move(longer);
+  }
+  return ranks;
+}
+
+AxisGroups GroupsAlong(const Mesh& mesh, const Group& group, int axis) {
+  const int size = mesh.axes(axis).size();
+  const Group::Span* const span = SpanOn(group, mesh.axes(axis).name());
+  AxisGroups cut = {.number = std::vector<int>(size),
+                    .index = std::vector<int>(size),
+                    .groups = GroupsOn(span, size),
+                    .ranks = RanksOn(span, size)};
+  for (int place = 0; place < size; ++place) {
+    cut.number[place] = NumberOn(span, place);
+    cut.index[place] = IndexOn(span, place);
+  }
+  return cut;
 }
 
 Piece PieceOf(const Mesh& mesh, const Group& group, int rank) {
-  const std::vector<int> members = MembersOf(mesh, group, rank);
-  const auto at = std::find(members.begin(), members.end(), rank);
-  CHECK(at != members.end())
+  CHECK_GE(GroupNumber(mesh, group, rank), 0)
       << "rank " << rank << " is in no group " << group.name();
-  return {.index = static_cast<int>(at - members.begin()),
-          .count = static_cast<int>(members.size())};
+  const std::vector<int> places = Coordinates(mesh, rank);
+  Piece piece = {.index = 0, .count = 1};
+  for (int i = 0; i < mesh.axes_size(); ++i) {
+    const Group::Span* const span = SpanOn(group, mesh.axes(i).name());
+    const int ranks = RanksOn(span, mesh.axes(i).size());
+    piece.index = piece.index * ranks + IndexOn(span, places[i]);
+    piece.count *= ranks;
+  }
+  return piece;
 }
 
 const Group::Carrier& CarrierOf(const Group& group, int number) {

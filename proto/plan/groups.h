@@ -29,12 +29,32 @@ int GroupCount(const Mesh& mesh, const Group& group);
 
 // Which of them the rank is in; -1: none, its place is not among those spanned.
 int GroupNumber(const Mesh& mesh, const Group& group, int rank);
+// Of every rank, in time for each of them.
+std::vector<int> GroupNumbers(const Mesh& mesh, const Group& group);
 
 // Those that are in it with the rank, itself too, ascending; empty: none is.
 std::vector<int> MembersOf(const Mesh& mesh, const Group& group, int rank);
 
 // Which of them it is, and how many they are. REQUIRES that it is in one.
 Piece PieceOf(const Mesh& mesh, const Group& group, int rank);
+
+// Ranks that are at one of these places on each axis of the mesh: places by
+// axis, ascending. The members of a group are such a box, whose size is a sum
+// where their number is a product. Empty: no ranks.
+using Box = std::vector<std::vector<int>>;
+Box BoxOf(const Mesh& mesh, const Group& group, int rank);
+// The ranks themselves, ascending.
+std::vector<int> RanksIn(const Mesh& mesh, const Box& box);
+
+// How the groups cut one axis of the mesh, by index: which of those on it each
+// place is in (-1: none), and as which of its places.
+struct AxisGroups {
+  std::vector<int> number;  // by place
+  std::vector<int> index;   // by place
+  int groups = 1;
+  int ranks = 1;  // of each
+};
+AxisGroups GroupsAlong(const Mesh& mesh, const Group& group, int axis);
 
 // What carries the one of that number; the default where none is chosen yet.
 const Group::Carrier& CarrierOf(const Group& group, int number);

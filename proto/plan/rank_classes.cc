@@ -39,13 +39,12 @@ class Refinement {
         }
       }
     }
-    numbers_.resize(plan.groups_size());
+    for (const Group& group : plan.groups()) {
+      numbers_.push_back(GroupNumbers(plan.mesh(), group));
+    }
+    roles_ = RoleIndices(plan);
     Numbering numbering;
     for (int r = 0; r < ranks_; ++r) {
-      roles_.push_back(RoleIndexOf(plan, r));
-      for (int g = 0; g < plan.groups_size(); ++g) {
-        numbers_[g].push_back(GroupNumber(plan.mesh(), plan.groups(g), r));
-      }
       std::vector<int> look = {roles_[r]};
       if (!traits.ranks.empty()) look.push_back(traits.ranks[r]);
       class_of_.push_back(numbering.Of(look));
@@ -144,12 +143,20 @@ RankClasses::RankClasses(const Plan& plan, const RankTraits& traits)
     }
   }
   for (int g = 0; g < plan.groups_size(); ++g) {
+    const std::vector<int> numbers = GroupNumbers(plan.mesh(), plan.groups(g));
+    std::map<int, std::set<int>> members;  // by number, of groups with a first
     for (const int first : first_ranks_) {
-      std::set<int> members;
-      for (const int member : MembersOf(plan.mesh(), plan.groups(g), first)) {
-        members.insert(FirstLike(member));
-      }
-      members_[{first, g}] = {members.begin(), members.end()};
+      if (numbers[first] >= 0) members[numbers[first]];
+    }
+    for (int r = 0; r < ranks; ++r) {
+      const auto of = members.find(numbers[r]);
+      if (of != members.end()) of->second.insert(FirstLike(r));
+    }
+    for (const int first : first_ranks_) {
+      std::vector<int>& of_first = members_[{first, g}];
+      const auto of = members.find(numbers[first]);
+      if (of == members.end()) continue;
+      of_first.assign(of->second.begin(), of->second.end());
     }
   }
 }

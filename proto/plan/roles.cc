@@ -28,6 +28,14 @@ bool IsAt(const Mesh& mesh, const Role& role, const std::vector<int>& places) {
   return true;
 }
 
+int64_t RankCount(const Mesh& mesh, const Role& role) {
+  int64_t ranks = 1;
+  for (const Axis& axis : mesh.axes()) {
+    if (PlaceOn(role, axis.name()) == nullptr) ranks *= axis.size();
+  }
+  return ranks;
+}
+
 absl::Status CheckPlaces(const Mesh& mesh, const Role& role) {
   std::set<std::string> named;
   for (const Role::Place& at : role.at()) {
@@ -47,15 +55,16 @@ absl::Status CheckPlaces(const Mesh& mesh, const Role& role) {
 }  // namespace
 
 absl::Status CheckRoles(const Plan& plan) {
-  int ranks = 0;
+  int64_t ranks = 0;
   for (const Role& role : plan.roles()) {
     RETURN_IF_ERROR(CheckPlaces(plan.mesh(), role));
-    ranks += static_cast<int>(RanksOf(plan.mesh(), role).size());
+    ranks += RankCount(plan.mesh(), role);
   }
-  for (int r = 0; r < MeshSize(plan.mesh()); ++r) {
-    if (RoleIndexOf(plan, r) >= 0) continue;
+  const std::vector<int> roles = RoleIndices(plan);
+  const auto none = std::find(roles.begin(), roles.end(), -1);
+  if (none != roles.end()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("rank ", r, " has no role"));
+        absl::StrCat("rank ", none - roles.begin(), " has no role"));
   }
   if (ranks == MeshSize(plan.mesh())) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -69,6 +78,16 @@ int RoleIndexOf(const Plan& plan, int rank) {
     if (IsAt(plan.mesh(), plan.roles(i), places)) return i;
   }
   return -1;
+}
+
+std::vector<int> RoleIndices(const Plan& plan) {
+  std::vector<int> roles(MeshSize(plan.mesh()), -1);
+  for (int i = 0; i < plan.roles_size(); ++i) {
+    for (const int rank : RanksOf(plan.mesh(), plan.roles(i))) {
+      if (roles[rank] < 0) roles[rank] = i;
+    }
+  }
+  return roles;
 }
 
 const Role& RoleOf(const Plan& plan, int rank) {
@@ -100,6 +119,22 @@ std::vector<int> RanksOf(const Mesh& mesh, const Role& role) {
     ranks = std::move(longer);
   }
   return ranks;
+}
+
+int FirstRankIn(const Mesh& mesh, const Role& role, const Box& box) {
+  int rank = 0;
+  for (int i = 0; i < mesh.axes_size(); ++i) {
+    const Role::Place* const at = PlaceOn(role, mesh.axes(i).name());
+    const std::vector<int>& places = box[i];
+    const bool is_in =
+        at == nullptr
+            ? !places.empty()
+            : std::binary_search(places.begin(), places.end(), at->place());
+    if (!is_in) return -1;
+    rank = rank * mesh.axes(i).size() +
+           (at == nullptr ? places.front() : at->place());
+  }
+  return rank;
 }
 
 bool AreIn(const Mesh& mesh, const Role& role, const Group& group) {

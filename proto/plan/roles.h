@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/groups.h"
 
 namespace troupe {
 
@@ -17,14 +18,19 @@ namespace troupe {
 // rank that has no role or several.
 absl::Status CheckRoles(const Plan& plan);
 
-// Index into plan.roles; -1: none.
+// Index into plan.roles; -1: none. And that of every rank, in time for each of
+// them.
 int RoleIndexOf(const Plan& plan, int rank);
+std::vector<int> RoleIndices(const Plan& plan);
 // REQUIRES CheckRoles, or that it is the rank of an Assignment.
 const Role& RoleOf(const Plan& plan, int rank);
 
 // The first of its ranks: faults name it. And all of them, ascending.
 int FirstRankOf(const Mesh& mesh, const Role& role);
 std::vector<int> RanksOf(const Mesh& mesh, const Role& role);
+
+// The first of its ranks in the box (groups.h); -1: none is.
+int FirstRankIn(const Mesh& mesh, const Role& role, const Box& box);
 
 // Whether each of its ranks is in a group of these. REQUIRES CheckGroup.
 bool AreIn(const Mesh& mesh, const Role& role, const Group& group);

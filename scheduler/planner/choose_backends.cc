@@ -61,9 +61,9 @@ void ChooseBackends(const std::vector<WorkerDescription>& workers,
                     const Mesh& mesh, Groups& groups) {
   for (Group& group : groups) {
     std::vector<Ranks> members(GroupCount(mesh, group));
-    for (int r = 0; r < MeshSize(mesh); ++r) {
-      const int number = GroupNumber(mesh, group, r);
-      if (number >= 0) members[number].push_back(r);
+    const std::vector<int> numbers = GroupNumbers(mesh, group);
+    for (size_t r = 0; r < numbers.size(); ++r) {
+      if (numbers[r] >= 0) members[numbers[r]].push_back(static_cast<int>(r));
     }
     bool alike = true;
     for (const Ranks& ranks : members) {

@@ -150,5 +150,68 @@ TEST(CheckWork, NamesTheFault) {
   }
 }
 
+int GroupNamed(const Plan& plan, const std::string& name) {
+  for (int g = 0; g < plan.groups_size(); ++g) {
+    if (plan.groups(g).name() == name) return g;
+  }
+  ADD_FAILURE() << "no group " << name;
+  return 0;
+}
+
+// Slices over two neighbours of four replicas: each second one has the same.
+TEST(CheckWork, KnowsWhoHasTheSameSlice) {
+  JobSpec job = Job();
+  job.mutable_parallelism()->set_data(4);
+  job.mutable_training()->set_global_batch_size(16);
+  job.mutable_parallelism()->set_zero(3);
+  job.mutable_parallelism()->set_zero_size(2);
+  const Plan plan = ExamplePlan(job);
+  EXPECT_TRUE(CheckWork(plan).ok());
+  Plan summed = plan;
+  summed.mutable_roles(0)->mutable_placements(1)->mutable_parts(0)->set_summed(
+      GroupNamed(plan, "data by 2"));
+  EXPECT_THAT(std::string(CheckWork(summed).message()),
+              HasSubstr("part 0 of unit 1 is on ranks 0, 2 but rank 0 sums its "
+                        "gradients over ranks 0, 1"));
+  Plan shared = plan;
+  shared.mutable_roles(0)
+      ->mutable_placements(2)
+      ->mutable_parts(0)
+      ->clear_shared();
+  EXPECT_THAT(std::string(CheckWork(shared).message()),
+              HasSubstr("part 0 of unit 2 is on ranks 0, 2 but rank 0 shares "
+                        "it with ranks 0"));
+}
+
+// Ranks that have other parts of a unit have no slices of this one.
+TEST(CheckWork, RefusesSlicesOverThoseWhoHaveSomethingElse) {
+  JobSpec job = Job();
+  job.mutable_parallelism()->set_tensor(2);
+  job.mutable_parallelism()->set_zero(1);
+  Plan plan = ExamplePlan(job);
+  EXPECT_TRUE(CheckWork(plan).ok());
+  plan.mutable_roles(0)->mutable_placements(1)->set_dealt(
+      GroupNamed(plan, "tensor-exchanges"));
+  EXPECT_THAT(std::string(CheckWork(plan).message()),
+              HasSubstr("but dealt over group tensor-exchanges, which has "
+                        "others"));
+}
+
+// A role says the same of thousands of ranks: it is asked once, and a fault
+// lists some of them.
+TEST(CheckWork, AcceptsThousandsOfSlices) {
+  JobSpec job = Job();
+  job.mutable_parallelism()->set_data(4096);
+  job.mutable_training()->set_global_batch_size(2 * 4096);
+  job.mutable_parallelism()->set_zero(3);
+  Plan plan = ExamplePlan(job);
+  EXPECT_TRUE(CheckWork(plan).ok());
+  plan.mutable_roles(0)->mutable_placements(0)->clear_dealt();
+  EXPECT_THAT(std::string(CheckWork(plan).message()),
+              HasSubstr("part 0 of unit 0 is on ranks 0, 1, 2, 3, 4, 5, 6, 7, "
+                        "8, 9, 10, 11, 12, 13, 14, 15 and 4080 more but rank 0 "
+                        "sums its gradients over ranks 0"));
+}
+
 }  // namespace
 }  // namespace troupe

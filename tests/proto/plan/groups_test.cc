@@ -155,5 +155,43 @@ TEST(PeerRank, IsElsewhereOnThePipelineOnly) {
   EXPECT_EQ(PeerRank(mesh, 6, 0), 2);
 }
 
+// Of every rank, what is said of one: by its members, one after the other.
+TEST(Groups, AreBoxesOfTheMesh) {
+  const Mesh mesh = MeshOf({{"pipeline", 4}, {"data", 6}, {"tensor", 2}});
+  const std::vector<Group> groups = {
+      GroupOf({}),
+      GroupOf({{"data"}}),
+      GroupOf({{"pipeline"}, {"tensor"}}),
+      GroupOf({{.axis = "data", .block = 3}}),
+      GroupOf({{.axis = "data", .stride = 2}, {"tensor"}}),
+      GroupOf({{.axis = "pipeline", .places = {0, 3}}, {"data"}}),
+  };
+  for (const Group& group : groups) {
+    const std::vector<int> numbers = GroupNumbers(mesh, group);
+    ASSERT_EQ(static_cast<int>(numbers.size()), MeshSize(mesh));
+    for (int rank = 0; rank < MeshSize(mesh); ++rank) {
+      EXPECT_EQ(numbers[rank], GroupNumber(mesh, group, rank));
+      std::vector<int> members;
+      for (int other = 0; other < MeshSize(mesh); ++other) {
+        const int number = GroupNumber(mesh, group, other);
+        if (number >= 0 && number == numbers[rank]) members.push_back(other);
+      }
+      EXPECT_EQ(MembersOf(mesh, group, rank), members);
+      EXPECT_EQ(RanksIn(mesh, BoxOf(mesh, group, rank)), members);
+      if (members.empty()) continue;
+      const Piece piece = PieceOf(mesh, group, rank);
+      EXPECT_EQ(piece.count, static_cast<int>(members.size()));
+      EXPECT_EQ(members[piece.index], rank);
+      for (int i = 0; i < mesh.axes_size(); ++i) {
+        const AxisGroups on = GroupsAlong(mesh, group, i);
+        const int place = Coordinates(mesh, rank)[i];
+        EXPECT_EQ(BoxOf(mesh, group, rank)[i][on.index[place]], place);
+        EXPECT_EQ(static_cast<int>(BoxOf(mesh, group, rank)[i].size()),
+                  on.ranks);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace troupe
