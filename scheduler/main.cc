@@ -57,8 +57,15 @@ int main(int argc, char** argv) {
       ->type_name("PID");
   CLI::App* compile = app.add_subcommand(
       "compile", "Plan one job: CompileRequest on stdin, CompileResponse out");
+  troupe::CompileOptions of_plan;
+  compile->add_flag("--programs", of_plan.programs,
+                    "Answer with every role's programs");
+  compile->add_flag("--timeline", of_plan.timeline,
+                    "Answer with the timeline of the predicted step");
   CLI11_PARSE(app, argc, argv);
-  if (compile->parsed()) return troupe::CompileMain(std::cin, std::cout);
+  if (compile->parsed()) {
+    return troupe::CompileMain(of_plan, std::cin, std::cout);
+  }
   if (options.state.empty()) {
     std::cerr << "troupe-scheduler: give a directory with --state DIR\n";
     return 2;

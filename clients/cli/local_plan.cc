@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cli/local/process.h"
 #include "proto/base/status.h"
+#include "proto/plan/ranks_needed.h"
 
 namespace troupe {
 namespace {
@@ -35,11 +36,15 @@ absl::StatusOr<WorkerDescription> DescribeThisMachine(
 }  // namespace
 
 absl::StatusOr<CompileResponse> PlanForWorkers(const CompileRequest& request,
+                                               const PlanParts& parts,
                                                const ProgramSearch& search) {
   ASSIGN_OR_RETURN(const std::string program,
                    FindProgram("troupe-scheduler", search));
+  std::vector<std::string> command = {program, "compile"};
+  if (parts.programs) command.emplace_back("--programs");
+  if (parts.timeline) command.emplace_back("--timeline");
   ASSIGN_OR_RETURN(const std::string output,
-                   RunFilter({.command = {program, "compile"},
+                   RunFilter({.command = std::move(command),
                               .input = request.SerializeAsString()}));
   CompileResponse response;
   if (!response.ParseFromString(output)) {
@@ -55,6 +60,7 @@ absl::StatusOr<CompileResponse> PlanForWorkers(const CompileRequest& request,
 absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
                                             const LocalPlanOptions& options) {
   // Before the worker is asked, who may have to measure.
+  RETURN_IF_ERROR(CheckSizes(job.parallelism()));
   RETURN_IF_ERROR(FindProgram("troupe-scheduler", options.search).status());
   ASSIGN_OR_RETURN(const WorkerDescription worker,
                    DescribeThisMachine(options));
@@ -65,7 +71,7 @@ absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
     *request.add_workers() = worker;
     request.mutable_workers(i)->set_name(absl::StrCat("worker-", i));
   }
-  return PlanForWorkers(request, options.search);
+  return PlanForWorkers(request, options.parts, options.search);
 }
 
 }  // namespace troupe

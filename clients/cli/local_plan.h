@@ -14,12 +14,19 @@
 
 namespace troupe {
 
+// What a plan is wanted with: each makes the answer many times as large.
+struct PlanParts {
+  bool programs = false;
+  bool timeline = false;
+};
+
 struct LocalPlanOptions {
   int workers = 1;
   WorkerShare share;        // of each worker; what is not said is an even one
   std::string calibration;  // a file; empty: the user's cache
   ProgramSearch search;
   bool explain = false;  // in place of the plan
+  PlanParts parts;
 };
 
 // InvalidArgument where the job is refused (JobFile::Locate finds the place),
@@ -29,6 +36,7 @@ absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
 
 // The same for workers that somebody has described: worker i is to fill rank i.
 absl::StatusOr<CompileResponse> PlanForWorkers(const CompileRequest& request,
+                                               const PlanParts& parts,
                                                const ProgramSearch& search);
 
 }  // namespace troupe

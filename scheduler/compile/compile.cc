@@ -11,9 +11,7 @@
 #include "absl/types/optional.h"
 #include "scheduler/cluster/compilation.h"
 #include "scheduler/planner/explain.h"
-#include "scheduler/planner/planner.h"
 #include "scheduler/service/plan_compiler.h"
-#include "scheduler/simulate/simulate.h"
 
 namespace troupe {
 namespace {
@@ -42,12 +40,23 @@ absl::optional<CompileOutcome> CompileNarrower(
   return CompileFirstFit(compiler, compilation);
 }
 
+// As a cluster of these workers would, which may be fewer.
+absl::StatusOr<CompiledJob> CompileForAll(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers) {
+  absl::optional<CompileOutcome> narrower = CompileNarrower(job, workers);
+  if (!narrower.has_value()) return PlanCompiler().Compile(job, workers, {});
+  if (!narrower->fits()) return narrower->refusal;
+  return std::move(narrower->compiled);
+}
+
 }  // namespace
 
-CompileResponse Compile(const CompileRequest& request) {
+CompileResponse Compile(CompileRequest request, const CompileOptions& options) {
   CompileResponse response;
-  const std::vector<WorkerDescription> workers(request.workers().begin(),
-                                               request.workers().end());
+  const std::vector<WorkerDescription> workers(
+      std::make_move_iterator(request.mutable_workers()->begin()),
+      std::make_move_iterator(request.mutable_workers()->end()));
+  request.clear_workers();
   if (request.explain()) {
     absl::StatusOr<Explanation> explanation = Explain(request.job(), workers);
     if (explanation.ok()) {
@@ -57,31 +66,25 @@ CompileResponse Compile(const CompileRequest& request) {
     }
     return response;
   }
-  const absl::optional<CompileOutcome> narrower =
-      CompileNarrower(request.job(), workers);
-  if (narrower.has_value() && narrower->fits()) {
-    *response.mutable_predicted() = narrower->compiled.predicted;
-    *response.mutable_plan() = *narrower->compiled.plan;
+  absl::StatusOr<CompiledJob> compiled = CompileForAll(request.job(), workers);
+  if (!compiled.ok()) {
+    response.set_error(std::string(compiled.status().message()));
     return response;
   }
-  absl::StatusOr<Plan> plan = narrower.has_value()
-                                  ? narrower->refusal
-                                  : CompilePlan(request.job(), workers);
-  if (!plan.ok()) {
-    response.set_error(std::string(plan.status().message()));
-    return response;
+  *response.mutable_plan() =
+      options.programs ? *compiled->plan : *compiled->outline;
+  if (options.timeline) {
+    *response.mutable_predicted() = std::move(compiled->predicted);
   }
-  *response.mutable_predicted() = PredictTimeline(*plan, workers);
-  *response.mutable_plan() = *std::move(plan);
   return response;
 }
 
-int CompileMain(std::istream& in, std::ostream& out) {
-  const std::string bytes((std::istreambuf_iterator<char>(in)),
-                          std::istreambuf_iterator<char>());
+int CompileMain(const CompileOptions& options, std::istream& in,
+                std::ostream& out) {
   CompileRequest request;
-  if (!request.ParseFromString(bytes)) return 1;
-  out << Compile(request).SerializeAsString() << std::flush;
+  if (!request.ParseFromIstream(&in)) return 1;
+  Compile(std::move(request), options).SerializeToOstream(&out);
+  out.flush();
   return out.good() ? 0 : 1;
 }
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -20,24 +19,17 @@
 #include "clients/gantt/chart.h"
 #include "clients/gantt/svg.h"
 #include "proto/base/status.h"
+#include "proto/plan/plan_limits.h"
 #include "proto/plan/ranks_needed.h"
 
 namespace troupe {
 namespace {
 
-constexpr int kWorkersMax = 1 << 14;
-
-// Of the job, as far as workers are described for it: past that the planner
-// says that there are too few.
-int WorkersFor(const JobSpec& job) {
-  return std::min(RanksNeeded(job), kWorkersMax);
-}
-
 class PlanCommand final : public Command {
  public:
   void Declare(Flags& flags) override {
     flags.Required("FILE", file_, "The job file (YAML)");
-    flags.Integer("--workers", workers_, {1, kWorkersMax},
+    flags.Integer("--workers", workers_, {1, kRanksMax},
                   {.value = "N",
                    .text = "Plan for so many workers like this machine "
                            "[as many as the job has ranks]"});
@@ -91,7 +83,6 @@ class PlanCommand final : public Command {
           WriteFile({.path = gantt_, .content = ChartSvg({chart})}));
     }
     if (json_) {
-      if (!programs_) plan.clear_roles();
       console.out << MessageJsonText(plan);
       return absl::OkStatus();
     }
@@ -107,12 +98,13 @@ class PlanCommand final : public Command {
     if (cluster_.is_given()) return PlanInCluster(job, console);
     ASSIGN_OR_RETURN(const WorkerShare share, share_.Share());
     return PlanLocally(
-        job,
-        {.workers = workers_ > 0 ? static_cast<int>(workers_) : WorkersFor(job),
-         .share = share,
-         .calibration = calibration_,
-         .search = ThisProgram(),
-         .explain = explain_});
+        job, {.workers =
+                  workers_ > 0 ? static_cast<int>(workers_) : RanksNeeded(job),
+              .share = share,
+              .calibration = calibration_,
+              .search = ThisProgram(),
+              .explain = explain_,
+              .parts = Parts()});
   }
 
   // For what a cluster file describes.
@@ -123,17 +115,24 @@ class PlanCommand final : public Command {
           "usage: --cluster FILE says what the workers are; leave --workers, "
           "what each gets, --calibration, --dir and --scheduler out");
     }
+    RETURN_IF_ERROR(CheckSizes(job.parallelism()));
     ASSIGN_OR_RETURN(const ClusterSpec cluster, LoadClusterSpec(hardware_));
-    const bool bf16 = job.training().precision() == "bf16";
-    const absl::StatusOr<std::vector<WorkerDescription>> workers =
-        ClusterWorkers(cluster, {.count = WorkersFor(job),
-                                 .precision = bf16 ? "bf16" : "f32"});
+    const std::string& precision = job.training().precision();
+    absl::StatusOr<std::vector<WorkerDescription>> workers = ClusterWorkers(
+        cluster, {.count = RanksNeeded(job),
+                  .precision = precision.empty() ? "f32" : precision});
     if (!workers.ok()) return Annotate(workers.status(), hardware_);
     CompileRequest request;
     *request.mutable_job() = job;
-    request.mutable_workers()->Add(workers->begin(), workers->end());
+    for (WorkerDescription& worker : *workers) {
+      *request.add_workers() = std::move(worker);
+    }
     request.set_explain(explain_);
-    return PlanForWorkers(request, ThisProgram());
+    return PlanForWorkers(request, Parts(), ThisProgram());
+  }
+
+  PlanParts Parts() const {
+    return {.programs = programs_, .timeline = !gantt_.empty()};
   }
 
   // For the workers of a running cluster. It predicts, but sends no timeline.

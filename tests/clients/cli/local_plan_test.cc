@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "absl/strings/match.h"
@@ -24,7 +25,9 @@ class LocalPlanTest : public testing::Test {
     worker.set_threads(3);
     Write("worker.out", worker.SerializeAsString());
     Script("troupe-worker", "echo \"$@\" > worker.args; cat worker.out");
-    Script("troupe-scheduler", "cat > scheduler.in; cat scheduler.out");
+    Script("troupe-scheduler",
+           "echo \"$@\" > scheduler.args; cat > scheduler.in; "
+           "cat scheduler.out");
     CompileResponse response;
     response.mutable_plan()->set_fingerprint("abc");
     Write("scheduler.out", response.SerializeAsString());
@@ -70,11 +73,24 @@ TEST_F(LocalPlanTest, AsksTheWorkerThenThePlanner) {
   EXPECT_EQ(request.workers(1).name(), "worker-1");
   EXPECT_EQ(request.workers(1).threads(), 3);
   EXPECT_FALSE(request.explain());
+  EXPECT_EQ(Read("scheduler.args"), "compile\n");
   LocalPlanOptions options = Options();
   options.explain = true;
+  options.parts = {.programs = true, .timeline = true};
   ASSERT_TRUE(PlanLocally(job_, options).ok());
   ASSERT_TRUE(request.ParseFromString(Read("scheduler.in")));
   EXPECT_TRUE(request.explain());
+  EXPECT_EQ(Read("scheduler.args"), "compile --programs --timeline\n");
+}
+
+// No worker is described for a number of ranks that nobody plans.
+TEST_F(LocalPlanTest, RefusesSizesBeforeAnybodyIsAsked) {
+  job_.mutable_parallelism()->set_tensor(std::numeric_limits<int>::max());
+  EXPECT_EQ(PlanLocally(job_, Options()).status(),
+            absl::InvalidArgumentError(
+                "parallelism.tensor: 2147483647 is out of range; use 1 to "
+                "1024"));
+  EXPECT_FALSE(fs::exists(dir_ / "worker.args"));
 }
 
 TEST_F(LocalPlanTest, PlansForWorkersThatAreDescribed) {
@@ -83,7 +99,7 @@ TEST_F(LocalPlanTest, PlansForWorkersThatAreDescribed) {
   asked.mutable_workers(2)->set_name("node-0/2");
   fs::remove(dir_ / "troupe-worker");  // is not asked
   const CompileResponse response =
-      PlanForWorkers(asked, Options().search).value();
+      PlanForWorkers(asked, {}, Options().search).value();
   EXPECT_EQ(response.plan().fingerprint(), "abc");
   CompileRequest request;
   ASSERT_TRUE(request.ParseFromString(Read("scheduler.in")));
