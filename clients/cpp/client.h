@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "proto/plan/plan_max.h"
+#include "proto/plan/plan_limits.h"
 #include "proto/scheduler.pb.h"
 #include "proto/trust/peer_trust.h"
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/check.h"
+#include "proto/plan/plan_limits.h"
 
 namespace troupe {
 

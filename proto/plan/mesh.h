@@ -13,8 +13,8 @@
 
 namespace troupe {
 
-// InvalidArgument: a size below 1, a name twice, more than kRanksMax ranks.
-inline constexpr int kRanksMax = 1 << 20;
+// InvalidArgument: a size below 1, a name twice, more than kRanksMax ranks
+// (plan_limits.h).
 absl::Status CheckMesh(const Mesh& mesh);
 
 int MeshSize(const Mesh& mesh);

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
 #include "proto/plan/axes.h"
-#include "proto/plan/mesh.h"
+#include "proto/plan/fields.h"
+#include "proto/plan/plan_limits.h"
 
 namespace troupe {
 
@@ -15,6 +19,41 @@ int RanksNeeded(const JobSpec& job) {
     ranks = std::min<int64_t>(ranks, kRanksMax);
   }
   return static_cast<int>(ranks);
+}
+
+absl::Status CheckSizes(const ParallelismSpec& parallelism) {
+  struct Size {
+    const char* path;
+    bool given = false;
+    int64_t value = 1;
+    int64_t max = 1;
+  };
+  const Size sizes[] = {{"parallelism.data", parallelism.has_data(),
+                         parallelism.data(), kDataMax},
+                        {"parallelism.tensor", parallelism.has_tensor(),
+                         parallelism.tensor(), kTensorMax},
+                        {"parallelism.context", parallelism.has_context(),
+                         parallelism.context(), kContextMax},
+                        {"parallelism.pipeline", parallelism.has_pipeline(),
+                         parallelism.pipeline(), kPipelineMax}};
+  const Size* largest = &sizes[0];
+  int64_t ranks = 1;
+  for (const Size& size : sizes) {
+    if (!size.given) continue;
+    RETURN_IF_ERROR(
+        CheckInteger(size.path, size.value, {.min = 1, .max = size.max}));
+    ranks *= size.value;
+    if (size.value > largest->value) largest = &size;
+  }
+  if (ranks <= kRanksMax) return absl::OkStatus();
+  std::string product = absl::StrCat(largest->value);
+  for (const Size& size : sizes) {
+    if (&size == largest || size.value <= 1) continue;
+    absl::StrAppend(&product, " x ", size.path, " ", size.value);
+  }
+  return FieldError(largest->path,
+                    absl::StrCat(product, " = ", ranks, " ranks; at most ",
+                                 kRanksMax, " are planned: use smaller sizes"));
 }
 
 }  // namespace troupe

@@ -1,13 +1,21 @@
-// How many ranks a job wants.
+// How many ranks a job wants, and whether that is a number that can be planned.
 #ifndef TROUPE_PROTO_PLAN_RANKS_NEEDED_H_
 #define TROUPE_PROTO_PLAN_RANKS_NEEDED_H_
 
+#include "absl/status/status.h"
 #include "proto/job.pb.h"
 
 namespace troupe {
 
-// The product of its sizes, 1 to kRanksMax (mesh.h); needs no resolved job.
+// The product of its sizes, 1 to kRanksMax (plan_limits.h); needs no resolved
+// job.
 int RanksNeeded(const JobSpec& job);
+
+// InvalidArgument, beginning with the field's path: a size that is below 1 or
+// past its limit, or more than kRanksMax ranks in all. Sizes that are not given
+// are 1. Takes no time, so that clients may ask before they describe a worker
+// for each rank.
+absl::Status CheckSizes(const ParallelismSpec& parallelism);
 
 }  // namespace troupe
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "proto/plan/plan_limits.h"
 
 namespace troupe {
 
@@ -76,7 +77,7 @@ struct Limits {
   absl::Duration give_way_after = absl::Seconds(30);
 
   // Counts.
-  int workers_max = 4096;
+  int workers_max = kWorkersMax;
   int gone_workers_kept = 64;  // lost and left ones, for people to see
   int jobs_queued_max = 1000;  // one client has a share (client_share.h)
   int ended_jobs_kept = 1000;  // older ones are forgotten, in the store too

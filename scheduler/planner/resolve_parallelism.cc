@@ -10,15 +10,14 @@
 #include "proto/base/status.h"
 #include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/plan_limits.h"
+#include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
 
 namespace troupe {
 namespace {
 
 constexpr double kBucketMegabytesMax = 1 << 20;
-constexpr int kVirtualStagesMax = 64;
-constexpr int kTensorMax = 1024;
-constexpr int kContextMax = 1024;
 constexpr int64_t kUnshardedBytesMax = int64_t{1} << 50;
 
 absl::StatusOr<Pipeline> ScheduleOf(const ParallelismSpec& parallelism) {
@@ -41,8 +40,6 @@ absl::Status ResolvePipeline(ParallelismSpec& parallelism) {
     parallelism.set_virtual_stages(schedule.default_virtual_stages);
   }
   if (!parallelism.has_vertical_sync()) parallelism.set_vertical_sync(false);
-  RETURN_IF_ERROR(CheckInteger("parallelism.pipeline", parallelism.pipeline(),
-                               {.min = 1, .max = kPipelineMax}));
   RETURN_IF_ERROR(CheckInteger("parallelism.virtual_stages",
                                parallelism.virtual_stages(),
                                {.min = 1, .max = kVirtualStagesMax}));
@@ -154,8 +151,6 @@ absl::Status ResolveTensor(ParallelismSpec& parallelism) {
   if (!parallelism.has_sequence_parallel()) {
     parallelism.set_sequence_parallel(false);
   }
-  RETURN_IF_ERROR(CheckInteger("parallelism.tensor", parallelism.tensor(),
-                               {.min = 1, .max = kTensorMax}));
   RETURN_IF_ERROR(CheckTensorMethod(parallelism));
   RETURN_IF_ERROR(ResolveTensorDepth(parallelism));
   if (!parallelism.sequence_parallel() || parallelism.tensor() > 1) {
@@ -198,8 +193,6 @@ absl::Status CheckUlyssesSize(const ParallelismSpec& parallelism) {
 
 absl::Status ResolveContext(ParallelismSpec& parallelism) {
   if (!parallelism.has_context()) parallelism.set_context(1);
-  RETURN_IF_ERROR(CheckInteger("parallelism.context", parallelism.context(),
-                               {.min = 1, .max = kContextMax}));
   if (parallelism.context() == 1) {
     if (parallelism.has_ulysses_size()) {
       return FieldError("parallelism.ulysses_size",
@@ -346,8 +339,7 @@ absl::Status ResolveParallelism(const MemorySpec& memory,
                                 ParallelismSpec& parallelism) {
   if (!parallelism.has_data()) parallelism.set_data(1);
   if (!parallelism.has_bucket_megabytes()) parallelism.set_bucket_megabytes(25);
-  RETURN_IF_ERROR(CheckInteger("parallelism.data", parallelism.data(),
-                               {.min = 1, .max = kDataParallelMax}));
+  RETURN_IF_ERROR(CheckSizes(parallelism));
   RETURN_IF_ERROR(CheckNumber(
       "parallelism.bucket_megabytes", parallelism.bucket_megabytes(),
       {.min = 0, .max = kBucketMegabytesMax, .min_open = true}));

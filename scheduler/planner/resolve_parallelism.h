@@ -8,9 +8,6 @@
 
 namespace troupe {
 
-inline constexpr int kDataParallelMax = 1024;
-inline constexpr int kPipelineMax = 1024;
-
 // Fills in the defaults of job.parallelism and checks each field. What a
 // schedule thinks of the pipeline's shape is asked later, when the
 // micro-batches are known. Where `memory` has mode `auto` and nothing is said

@@ -10,6 +10,7 @@
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
 #include "proto/plan/model_fields.h"
+#include "proto/plan/plan_limits.h"
 #include "proto/plan/precision.h"
 #include "scheduler/pipelines/pipelines.h"
 
@@ -21,9 +22,6 @@ constexpr double kBetas[] = {0.9, 0.95};
 constexpr double kEps = 1e-8;
 constexpr int kBatchMax = 1 << 20;
 constexpr int64_t kMicroBatchTokensMax = int64_t{1} << 27;
-// Of one unit on one micro-batch, over the ranks of one pipeline: the length of
-// a plan, whose other pipelines have the same roles.
-constexpr int64_t kPassesMax = int64_t{1} << 18;
 constexpr double kLargeFactor = 1e4;
 
 absl::Status CheckRecipe(const TrainingSpec& training) {
@@ -157,6 +155,7 @@ absl::Status CheckBatches(const JobSpec& job) {
   return absl::OkStatus();
 }
 
+// Before anything is laid out; what each pass consists of, plan_size.h counts.
 absl::Status CheckPlanLength(const JobSpec& job) {
   const TrainingSpec& training = job.training();
   const int64_t units = UnitCount(job.model());

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/plan/plan_max.h"
+#include "proto/plan/plan_limits.h"
 #include "scheduler/cluster/client_share.h"
 
 namespace troupe {

@@ -6,7 +6,7 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
-#include "proto/plan/plan_max.h"
+#include "proto/plan/plan_limits.h"
 #include "tests/scheduler/service/served_cluster.h"
 
 namespace troupe {
