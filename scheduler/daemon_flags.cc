@@ -19,4 +19,14 @@ void AddDaemonFlags(CLI::App& app, SchedulerDaemonOptions& options) {
                "No certificates, no TLS; on loopback only, unless given twice");
 }
 
+const CLI::App* AddCompileCommand(CLI::App& app, CompileOptions& options) {
+  CLI::App* const compile = app.add_subcommand(
+      "compile", "Plan one job: CompileRequest on stdin, CompileResponse out");
+  compile->add_flag("--programs", options.programs,
+                    "Answer with every role's programs");
+  compile->add_flag("--timeline", options.timeline,
+                    "Answer with the timeline of the predicted step");
+  return compile;
+}
+
 }  // namespace troupe

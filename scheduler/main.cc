@@ -55,13 +55,8 @@ int main(int argc, char** argv) {
   app.add_option("--exit-with-parent", parent,
                  "Stop when the process that started this one ends: its id")
       ->type_name("PID");
-  CLI::App* compile = app.add_subcommand(
-      "compile", "Plan one job: CompileRequest on stdin, CompileResponse out");
   troupe::CompileOptions of_plan;
-  compile->add_flag("--programs", of_plan.programs,
-                    "Answer with every role's programs");
-  compile->add_flag("--timeline", of_plan.timeline,
-                    "Answer with the timeline of the predicted step");
+  const CLI::App* compile = troupe::AddCompileCommand(app, of_plan);
   CLI11_PARSE(app, argc, argv);
   if (compile->parsed()) {
     return troupe::CompileMain(of_plan, std::cin, std::cout);

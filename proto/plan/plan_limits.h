@@ -27,8 +27,8 @@ inline constexpr int kWorkersMax = 1 << 14;
 // Passes of one unit over one micro-batch in a step, over the ranks of one
 // pipeline.
 inline constexpr int64_t kPassesMax = int64_t{1} << 18;
-// Instructions of a plan's programs, over all roles. Planning needs about
-// 2 KB for each at its peak (docs/performance.md).
+// Instructions of a plan's programs, over all roles. Planning needs up to 1.5 KB
+// for each at its peak (docs/performance.md).
 inline constexpr int64_t kInstructionsMax = int64_t{1} << 20;
 // The same of each of many plans that are compared; of longer ones shorter
 // steps tell (scheduler/planner/short_steps.h).
@@ -37,6 +37,9 @@ inline constexpr int64_t kComparedInstructionsMax = kInstructionsMax / 16;
 // Instructions that are simulated at a time, over all ranks that differ; about
 // 100 bytes each.
 inline constexpr int64_t kSimulatedInstructionsMax = int64_t{1} << 24;
+
+// Spans of a predicted timeline, over all of its ranks: about 100 bytes each.
+inline constexpr int64_t kTimelineSpansMax = int64_t{1} << 20;
 
 // How long the scheduler plans one job before it gives up: who waits for a plan
 // waits longer, or never hears why there is none.

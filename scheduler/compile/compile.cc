@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "proto/base/status.h"
 #include "scheduler/cluster/compilation.h"
 #include "scheduler/planner/explain.h"
+#include "scheduler/planner/planner.h"
 #include "scheduler/service/plan_compiler.h"
 
 namespace troupe {
@@ -41,12 +43,20 @@ absl::optional<CompileOutcome> CompileNarrower(
 }
 
 // As a cluster of these workers would, which may be fewer.
-absl::StatusOr<CompiledJob> CompileForAll(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers) {
+absl::StatusOr<PlanAndStep> PlanForAll(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const CompileOptions& options) {
+  PlanAndStep planned;
   absl::optional<CompileOutcome> narrower = CompileNarrower(job, workers);
-  if (!narrower.has_value()) return PlanCompiler().Compile(job, workers, {});
-  if (!narrower->fits()) return narrower->refusal;
-  return std::move(narrower->compiled);
+  if (narrower.has_value()) {
+    if (!narrower->fits()) return narrower->refusal;
+    planned.plan = *narrower->compiled.plan;
+    planned.step = std::move(narrower->compiled.predicted);
+    return planned;
+  }
+  if (options.timeline) return CompilePlanAndStep(job, workers);
+  ASSIGN_OR_RETURN(planned.plan, CompilePlan(job, workers));
+  return planned;
 }
 
 }  // namespace
@@ -66,16 +76,16 @@ CompileResponse Compile(CompileRequest request, const CompileOptions& options) {
     }
     return response;
   }
-  absl::StatusOr<CompiledJob> compiled = CompileForAll(request.job(), workers);
-  if (!compiled.ok()) {
-    response.set_error(std::string(compiled.status().message()));
+  absl::StatusOr<PlanAndStep> planned =
+      PlanForAll(request.job(), workers, options);
+  if (!planned.ok()) {
+    response.set_error(std::string(planned.status().message()));
     return response;
   }
-  *response.mutable_plan() =
-      options.programs ? *compiled->plan : *compiled->outline;
-  if (options.timeline) {
-    *response.mutable_predicted() = std::move(compiled->predicted);
-  }
+  *response.mutable_plan() = std::move(planned->plan);
+  if (!options.programs) response.mutable_plan()->clear_roles();
+  if (options.timeline)
+    *response.mutable_predicted() = std::move(planned->step);
   return response;
 }
 

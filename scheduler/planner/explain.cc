@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
+#include "absl/types/optional.h"
 #include "proto/base/status.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/planner/advise.h"
@@ -13,6 +14,7 @@
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/short_steps.h"
 #include "scheduler/planner/ways.h"
 #include "scheduler/simulate/simulate.h"
 
@@ -103,12 +105,27 @@ Links LinksOf(const std::vector<WorkerDescription>& workers) {
           .between_hosts = hosts.size() > 1};
 }
 
-void SetFasterLinks(const Plan& plan,
+// A way's plan; where its own is too long to be compared, those of two shorter
+// steps, and what both say of its own.
+struct PlannedWay {
+  Plan plan;
+  JobSpec job;  // that the plan is of
+  absl::optional<ShortSteps> short_steps;
+  Plan fewer;  // with them: the shorter one
+  Prediction prediction;
+};
+
+void SetFasterLinks(const PlannedWay& planned,
                     const std::vector<WorkerDescription>& workers,
                     ExplainedWay& way) {
-  const auto seconds = [&](const LinkGain& gain) {
+  const auto of_plan = [&](const Plan& plan, const LinkGain& gain) {
     return static_cast<double>(PredictStep(plan, workers, gain).period_ns) *
            kNs;
+  };
+  const auto seconds = [&](const LinkGain& gain) {
+    const double with_more = of_plan(planned.plan, gain);
+    if (!planned.short_steps.has_value()) return with_more;
+    return planned.short_steps->At(of_plan(planned.fewer, gain), with_more);
   };
   const Links links = LinksOf(workers);
   if (links.within_hosts) {
@@ -128,10 +145,11 @@ Plan WithoutCarriers(Plan plan) {
 class Explainer {
  public:
   Explainer(const JobSpec& resolved, std::vector<WorkerDescription> workers,
-            const MayGoOn& may_go_on)
+            const MayGoOn& may_go_on, int64_t instructions_max)
       : resolved_(resolved),
         workers_(std::move(workers)),
-        may_go_on_(may_go_on) {}
+        may_go_on_(may_go_on),
+        instructions_max_(instructions_max) {}
 
   absl::StatusOr<Explanation> Run(const std::vector<JobSpec>& ways) {
     for (const JobSpec& way : ways) {
@@ -158,34 +176,57 @@ class Explainer {
     JobSpec job;
   };
 
-  absl::Status Try(const JobSpec& job, bool is_job) {
-    const absl::StatusOr<Plan> plan =
-        TryPlan(job, workers_, is_job ? GatherRoom::kFewest : GatherRoom::kAll,
-                may_go_on_);
-    if (!plan.ok() && !absl::IsInvalidArgument(plan.status())) {
-      return plan.status();
+  absl::StatusOr<PlannedWay> PlanWay(const JobSpec& job, bool is_job) const {
+    PlannedWay planned = {.job = job};
+    if (!is_job) {
+      ASSIGN_OR_RETURN(planned.short_steps,
+                       ShortStepsOf(job, instructions_max_));
     }
-    WayFields fields = FieldsOfWay(plan.ok() ? plan->job()
-                                   : is_job  ? resolved_
-                                             : job,
+    if (planned.short_steps.has_value()) {
+      planned.job = planned.short_steps->more;
+      ASSIGN_OR_RETURN(planned.fewer,
+                       TryPlan(planned.short_steps->fewer, workers_,
+                               GatherRoom::kAll, may_go_on_));
+    }
+    ASSIGN_OR_RETURN(
+        planned.plan,
+        TryPlan(planned.job, workers_,
+                is_job ? GatherRoom::kFewest : GatherRoom::kAll, may_go_on_));
+    planned.prediction = planned.plan.prediction();
+    if (planned.short_steps.has_value()) {
+      planned.prediction =
+          PredictionAt(*planned.short_steps, planned.fewer.prediction(),
+                       std::move(planned.prediction));
+    }
+    return planned;
+  }
+
+  absl::Status Try(const JobSpec& job, bool is_job) {
+    const absl::StatusOr<PlannedWay> planned = PlanWay(job, is_job);
+    if (!planned.ok() && !absl::IsInvalidArgument(planned.status())) {
+      return planned.status();
+    }
+    WayFields fields = FieldsOfWay(planned.ok() ? planned->plan.job()
+                                   : is_job     ? resolved_
+                                                : job,
                                    resolved_);
     fields.set_is_job(is_job);
-    if (!plan.ok()) {
-      if (is_job) refusal_of_job_ = plan.status();
+    if (!planned.ok()) {
+      if (is_job) refusal_of_job_ = planned.status();
       RefusedWay& refused = *explanation_.add_refused();
       *refused.mutable_fields() = std::move(fields);
-      refused.set_reason(std::string(plan.status().message()));
+      refused.set_reason(std::string(planned.status().message()));
       return absl::OkStatus();
     }
     Tried& tried = tried_.emplace_back();
-    tried.job = job;
+    tried.job = planned->job;
     *tried.way.mutable_fields() = std::move(fields);
-    tried.way.set_fits(CheckMemory(*plan, workers_).ok());
-    SetMemory(plan->prediction(), tried.way);
-    SetChosenMemory(plan->prediction(), tried.way);
-    SetTimes(plan->prediction(), tried.way);
+    tried.way.set_fits(CheckMemory(planned->plan, workers_).ok());
+    SetMemory(planned->prediction, tried.way);
+    SetChosenMemory(planned->prediction, tried.way);
+    SetTimes(planned->prediction, tried.way);
     RETURN_IF_ERROR(Ask(may_go_on_));
-    SetFasterLinks(*plan, workers_, tried.way);
+    SetFasterLinks(*planned, workers_, tried.way);
     return absl::OkStatus();
   }
 
@@ -203,13 +244,19 @@ class Explainer {
         way.set_advice(LackText(way));
         continue;
       }
-      ASSIGN_OR_RETURN(const Remedies remedies, RemediesOf(tried_[i].job));
+      const absl::StatusOr<Remedies> remedies = RemediesOf(tried_[i].job);
+      // The job itself may be too long to be compared with others.
+      if (absl::IsInvalidArgument(remedies.status())) {
+        way.set_advice(LackText(way));
+        continue;
+      }
+      if (!remedies.ok()) return remedies.status();
       way.set_advice(
-          remedies.fitting.empty()
+          remedies->fitting.empty()
               ? NoRemedyText(way)
               : RemedyText(explanation_, static_cast<int>(i),
-                           {.change = remedies.fitting.front().Text(),
-                            .longer = remedies.fitting.front().longer}));
+                           {.change = remedies->fitting.front().Text(),
+                            .longer = remedies->fitting.front().longer}));
     }
     return absl::OkStatus();
   }
@@ -233,6 +280,7 @@ class Explainer {
   const JobSpec& resolved_;
   const std::vector<WorkerDescription> workers_;
   const MayGoOn& may_go_on_;
+  const int64_t instructions_max_;
   absl::Status refusal_of_job_;
   std::vector<Tried> tried_;
   Explanation explanation_;
@@ -242,13 +290,14 @@ class Explainer {
 
 absl::StatusOr<Explanation> Explain(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
-    const MayGoOn& may_go_on) {
+    const MayGoOn& may_go_on, int64_t instructions_max) {
   ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
   const size_t ranks = RanksNeeded(resolved);
   // Too few are refused with the first way.
   std::vector<WorkerDescription> used(
       workers.begin(), workers.begin() + std::min(ranks, workers.size()));
-  return Explainer(resolved, std::move(used), may_go_on).Run(WaysToShare(job));
+  return Explainer(resolved, std::move(used), may_go_on, instructions_max)
+      .Run(WaysToShare(job));
 }
 
 }  // namespace troupe

@@ -1,11 +1,14 @@
 // `troupe plan --explain`: which way of sharing its ranks suits a job on these
 // workers, and why. Each way (ways.h) is planned and predicted as any job is,
 // and predicted once more with links of twice the bandwidth, so what is said of
-// links is what a step would take. Of those that lack memory, the quickest few
-// are asked what would make them fit (remedies.h).
+// links is what a step would take. One plan is in memory at a time, and each is
+// bounded: of a way whose own is longer, two shorter steps tell
+// (short_steps.h). Of those that lack memory, the quickest few are asked what
+// would make them fit (remedies.h).
 #ifndef TROUPE_SCHEDULER_PLANNER_EXPLAIN_H_
 #define TROUPE_SCHEDULER_PLANNER_EXPLAIN_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,6 +16,7 @@
 #include "proto/cluster.pb.h"
 #include "proto/explanation.pb.h"
 #include "proto/job.pb.h"
+#include "proto/plan/plan_limits.h"
 
 namespace troupe {
 
@@ -23,10 +27,12 @@ inline constexpr int kRemediedMax = 4;
 
 // workers[r] is to fill rank r. InvalidArgument: the job is wrong on any
 // workers, or no way can be planned, for the reason why the job as it is
-// cannot. FailedPrecondition: too few workers. And what `may_go_on` says.
+// cannot. FailedPrecondition: too few workers. And what `may_go_on` says. Plans
+// of more than `instructions_max` are told from shorter ones.
 absl::StatusOr<Explanation> Explain(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
-    const MayGoOn& may_go_on = {});
+    const MayGoOn& may_go_on = {},
+    int64_t instructions_max = kComparedInstructionsMax);
 
 }  // namespace troupe
 

@@ -87,8 +87,12 @@ absl::StatusOr<int> LargestThatFits(
   // has once there are two, and two make a short plan.
   ASSIGN_OR_RETURN(const int fits, LargestOfSteps(job, 2, workers, build));
   if (fits == 0) return 0;
-  ASSIGN_OR_RETURN(const Plan plan, build(WithMicroBatch(job, fits)));
-  if (CheckMemory(plan, workers).ok()) return fits;
+  const absl::StatusOr<Plan> plan = build(WithMicroBatch(job, fits));
+  // Of a whole step it may be too long.
+  if (!plan.ok() && !absl::IsInvalidArgument(plan.status())) {
+    return plan.status();
+  }
+  if (plan.ok() && CheckMemory(*plan, workers).ok()) return fits;
   return LargestOfSteps(job, kAll, workers, build);
 }
 

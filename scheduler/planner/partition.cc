@@ -187,21 +187,24 @@ class EvenRanks {
 
 }  // namespace
 
+absl::Status CheckStageCount(const ParallelismSpec& parallelism, int stages,
+                             int units) {
+  if (stages <= units) return absl::OkStatus();
+  return FieldError(
+      "parallelism.pipeline",
+      absl::StrCat(parallelism.pipeline(), " with parallelism.virtual_stages ",
+                   parallelism.virtual_stages(), " makes ", stages,
+                   " stages, and the model has ", units,
+                   " units, embedding and head included; use at most ", units,
+                   " stages"));
+}
+
 absl::StatusOr<std::vector<std::vector<int>>> PartitionUnits(
     const std::vector<Unit>& units, const StageLayout& layout,
     const ParallelismSpec& parallelism) {
   const int stages = static_cast<int>(layout.holders.size());
   const int unit_count = static_cast<int>(units.size());
-  if (stages > unit_count) {
-    return FieldError(
-        "parallelism.pipeline",
-        absl::StrCat(parallelism.pipeline(),
-                     " with parallelism.virtual_stages ",
-                     parallelism.virtual_stages(), " makes ", stages,
-                     " stages, and the model has ", unit_count,
-                     " units, embedding and head included; use at most ",
-                     unit_count, " stages"));
-  }
+  RETURN_IF_ERROR(CheckStageCount(parallelism, stages, unit_count));
   Counts counts;
   if (parallelism.stages().empty()) {
     const std::vector<double> sums = CostsBefore(units);

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
@@ -32,6 +33,11 @@ struct StageLayout {
 absl::StatusOr<std::vector<std::vector<int>>> PartitionUnits(
     const std::vector<Unit>& units, const StageLayout& layout,
     const ParallelismSpec& parallelism);
+
+// The first of these refusals, for who has no units yet: a schedule of many
+// more stages than there are units is never built.
+absl::Status CheckStageCount(const ParallelismSpec& parallelism, int stages,
+                             int units);
 
 }  // namespace troupe
 

@@ -10,6 +10,7 @@
 #include "proto/plan/axes.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/plan_limits.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/worker_refusal.h"
 #include "scheduler/passes/passes.h"
@@ -19,6 +20,7 @@
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/fit_recompute.h"
 #include "scheduler/planner/gather_ahead.h"
+#include "scheduler/planner/plan_size.h"
 #include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/start_draft.h"
@@ -49,10 +51,12 @@ std::string SizesText(const ParallelismSpec& parallelism) {
 // comparison with budgets and the fingerprint.
 class Builder {
  public:
-  // Borrows both.
+  // Borrows both. Refuses plans of more instructions.
   Builder(const std::vector<WorkerDescription>& workers,
-          const MayGoOn& may_go_on)
-      : workers_(workers), may_go_on_(may_go_on) {}
+          const MayGoOn& may_go_on, int64_t instructions_max)
+      : workers_(workers),
+        may_go_on_(may_go_on),
+        instructions_max_(instructions_max) {}
 
   // To be compared with others; and to be shown or run.
   absl::StatusOr<Plan> Build(const JobSpec& resolved) const {
@@ -91,6 +95,7 @@ class Builder {
   absl::StatusOr<Draft> Programs(const JobSpec& resolved) const {
     RETURN_IF_ERROR(Ask(may_go_on_));
     ASSIGN_OR_RETURN(Draft draft, StartDraft(resolved));
+    RETURN_IF_ERROR(CheckPlanSize(draft, instructions_max_));
     draft.hosts = HostsOf(draft.plan.mesh());
     for (const Pass& pass : ProgramPasses()) {
       RETURN_IF_ERROR(Ask(may_go_on_));
@@ -116,6 +121,7 @@ class Builder {
 
   const std::vector<WorkerDescription>& workers_;
   const MayGoOn& may_go_on_;
+  const int64_t instructions_max_;
 };
 
 // Chunks fill devices as far as the smallest one goes, or less where the job
@@ -283,8 +289,8 @@ absl::Status CheckBuilt(const Built& built,
                          built.closest));
 }
 
-absl::Status CheckWorkers(const JobSpec& resolved,
-                          const std::vector<WorkerDescription>& workers) {
+absl::Status CheckEnough(const JobSpec& resolved,
+                         const std::vector<WorkerDescription>& workers) {
   const int ranks = RanksNeeded(resolved);
   if (static_cast<int>(workers.size()) < ranks) {
     return absl::FailedPreconditionError(
@@ -292,8 +298,11 @@ absl::Status CheckWorkers(const JobSpec& resolved,
                      " workers, there are ", workers.size(),
                      "; start more workers or use a smaller size"));
   }
-  const std::vector<WorkerDescription> used(workers.begin(),
-                                            workers.begin() + ranks);
+  return absl::OkStatus();
+}
+
+absl::Status CheckUsed(const JobSpec& resolved,
+                       const std::vector<WorkerDescription>& used) {
   RETURN_IF_ERROR(CheckDevices(used));
   RETURN_IF_ERROR(CheckHeads(resolved, used));
   return CheckNvme(resolved, used);
@@ -303,16 +312,25 @@ absl::Status CheckWorkers(const JobSpec& resolved,
 struct PlanOptions {
   bool must_fit = true;
   GatherRoom gather_room = GatherRoom::kFewest;
+  int64_t instructions_max = kInstructionsMax;
   const MayGoOn& may_go_on;
+  Timeline* timeline = nullptr;  // of the predicted step, where it is wanted
 };
 absl::StatusOr<Plan> PlanWith(const JobSpec& job,
                               const std::vector<WorkerDescription>& workers,
                               const PlanOptions& options) {
   ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
-  RETURN_IF_ERROR(ForWorkers(CheckWorkers(resolved, workers)));
-  const std::vector<WorkerDescription> used(
-      workers.begin(), workers.begin() + RanksNeeded(resolved));
-  const Builder builder(used, options.may_go_on);
+  RETURN_IF_ERROR(ForWorkers(CheckEnough(resolved, workers)));
+  // Most often as many as there are ranks: then nothing is copied.
+  const size_t ranks = RanksNeeded(resolved);
+  std::vector<WorkerDescription> first;
+  if (workers.size() > ranks) {
+    first.assign(workers.begin(), workers.begin() + ranks);
+  }
+  const std::vector<WorkerDescription>& used =
+      workers.size() > ranks ? first : workers;
+  RETURN_IF_ERROR(ForWorkers(CheckUsed(resolved, used)));
+  const Builder builder(used, options.may_go_on, options.instructions_max);
   const BuildPlan build = [&builder](const JobSpec& other) {
     return builder.Build(other);
   };
@@ -336,7 +354,7 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
   plan.set_fingerprint(PlanFingerprint(plan));
   RETURN_IF_ERROR(Ask(options.may_go_on));
-  Prediction prediction = Predict(plan, used);
+  Prediction prediction = Predict(plan, used, options.timeline);
   prediction.set_chosen_memory(chosen_memory);
   prediction.set_gathers(gathers);
   *plan.mutable_prediction() = std::move(prediction);
@@ -351,12 +369,26 @@ absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
   return PlanWith(job, workers, {.may_go_on = may_go_on});
 }
 
+absl::StatusOr<PlanAndStep> CompilePlanAndStep(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const MayGoOn& may_go_on) {
+  PlanAndStep result;
+  ASSIGN_OR_RETURN(result.plan, PlanWith(job, workers,
+                                         {.may_go_on = may_go_on,
+                                          .timeline = &result.step}));
+  return result;
+}
+
 absl::StatusOr<Plan> TryPlan(const JobSpec& job,
                              const std::vector<WorkerDescription>& workers,
                              GatherRoom gather_room, const MayGoOn& may_go_on) {
-  return PlanWith(
-      job, workers,
-      {.must_fit = false, .gather_room = gather_room, .may_go_on = may_go_on});
+  const bool compared = gather_room == GatherRoom::kAll;
+  return PlanWith(job, workers,
+                  {.must_fit = false,
+                   .gather_room = gather_room,
+                   .instructions_max =
+                       compared ? kComparedInstructionsMax : kInstructionsMax,
+                   .may_go_on = may_go_on});
 }
 
 Plan AssignmentPlan(const Plan& plan, int rank) {

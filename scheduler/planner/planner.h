@@ -14,21 +14,34 @@
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/plan/ranks_needed.h"
+#include "proto/timeline.pb.h"
 
 namespace troupe {
 
-// workers[r] is to fill rank r; workers past the last rank are ignored.
+// workers[r] is to fill rank r; workers past the last rank are ignored. What
+// planning takes is bounded before anything is built (plan_size.h).
 //
-// InvalidArgument: the job is wrong, or rank r needs more memory than
-// workers[r] has, or some workers have GPUs and others have not (IsForWorkers
-// tells these apart); begins with the path of a field. FailedPrecondition: too
-// few workers. And what `may_go_on` says.
+// InvalidArgument: the job is wrong or its plan too long, or rank r needs more
+// memory than workers[r] has, or some workers have GPUs and others have not
+// (IsForWorkers tells these apart); begins with the path of a field.
+// FailedPrecondition: too few workers. And what `may_go_on` says.
 absl::StatusOr<Plan> CompilePlan(const JobSpec& job,
                                  const std::vector<WorkerDescription>& workers,
                                  const MayGoOn& may_go_on = {});
 
+// The same with the timeline of the predicted step, of the ranks that are
+// traced (proto/plan/traced_ranks.h).
+struct PlanAndStep {
+  Plan plan;
+  Timeline step;
+};
+absl::StatusOr<PlanAndStep> CompilePlanAndStep(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const MayGoOn& may_go_on = {});
+
 // How far ahead gathers run (gather_ahead.h): as of a plan that runs, in the
-// fewest bytes; or, in less time, with all the room that makes a step shorter.
+// fewest bytes; or, in less time, with all the room that makes a step shorter,
+// for a plan that is one of many to be compared, and is bounded as such.
 enum class GatherRoom { kFewest, kAll };
 
 // The same of a job that may need more memory than there is: its plan and

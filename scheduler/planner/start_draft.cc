@@ -96,6 +96,9 @@ PipelineShape ShapeOf(const Plan& plan) {
 
 absl::Status OrderSteps(Draft& draft) {
   Plan& plan = draft.plan;
+  RETURN_IF_ERROR(CheckStageCount(plan.job().parallelism(),
+                                  ShapeOf(plan).stages(),
+                                  UnitCount(plan.job().model())));
   ASSIGN_OR_RETURN(const Pipeline pipeline,
                    FindPipeline(plan.job().parallelism().pipeline_schedule()));
   ASSIGN_OR_RETURN(draft.compute_order, pipeline.order(ShapeOf(plan)));

@@ -10,7 +10,6 @@
 #include "scheduler/planner/plan_text.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
-#include "scheduler/simulate/simulate.h"
 
 namespace troupe {
 
@@ -27,10 +26,9 @@ std::vector<JobSpec> PlanCompiler::Narrower(const JobSpec& job,
 absl::StatusOr<CompiledJob> PlanCompiler::Compile(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const MayGoOn& may_go_on) const {
-  ASSIGN_OR_RETURN(Plan plan, CompilePlan(job, workers, may_go_on));
-  RETURN_IF_ERROR(Ask(may_go_on));
-  Timeline predicted = PredictTimeline(plan, workers);
-  return MakeCompiledJob(std::move(plan), std::move(predicted));
+  ASSIGN_OR_RETURN(PlanAndStep planned,
+                   CompilePlanAndStep(job, workers, may_go_on));
+  return MakeCompiledJob(std::move(planned.plan), std::move(planned.step));
 }
 
 absl::StatusOr<Explanation> PlanCompiler::Explain(

@@ -1,11 +1,11 @@
 #include "scheduler/simulate/cost_model.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/buffer_kind.h"
@@ -32,6 +32,7 @@ constexpr double kBytesOfF32 = 4;
 constexpr double kAttentionCountedInFull = 2;
 
 struct HostLoad {
+  int index = 0;  // among hosts, as they come
   int ranks = 0;
   int cores = 0;  // 0: the workers did not say
 };
@@ -56,12 +57,14 @@ CostModel::CostModel(const Plan& plan,
     : plan_(plan), passes_(plan), gain_(gain) {
   const int ranks = MeshSize(plan.mesh());
   CHECK_GE(workers.size(), static_cast<size_t>(ranks));
-  const std::vector<WorkerDescription> used(workers.begin(),
-                                            workers.begin() + ranks);
+  const absl::Span<const WorkerDescription> used =
+      absl::MakeConstSpan(workers).first(ranks);
   seats_ = SeatsOf(used, LanesOnCores(plan));
   std::map<std::string, HostLoad> hosts;
   for (const WorkerDescription& worker : used) {
-    HostLoad& host = hosts[worker.host()];
+    const int index = static_cast<int>(hosts.size());
+    HostLoad& host = hosts.try_emplace(worker.host(), HostLoad{.index = index})
+                         .first->second;
     host.ranks += 1;
     host.cores = std::max(host.cores, worker.host_cores());
   }
@@ -72,8 +75,7 @@ CostModel::CostModel(const Plan& plan,
   for (int r = 0; r < ranks; ++r) {
     const WorkerDescription& worker = used[r];
     const Calibration& measured = used[stand_ins[r]].calibration();
-    const auto host = hosts.find(worker.host());
-    const HostLoad& load = host->second;
+    const HostLoad& load = hosts.at(worker.host());
     // Links were measured between two ranks; more share the cores that copy.
     const int copying = std::max(2, load.cores);
     const bool crowded = load.cores > 0 && load.ranks > copying;
@@ -91,15 +93,15 @@ CostModel::CostModel(const Plan& plan,
     }
     machine_of_.push_back(found->second);
     peak_ += PeakOf(r, worker);
-    host_of_.push_back(static_cast<int>(std::distance(hosts.begin(), host)));
+    host_of_.push_back(load.index);
   }
   for (const Group& group : plan.groups()) {
     std::vector<std::vector<int>>& members =
         members_.emplace_back(GroupCount(plan.mesh(), group));
-    std::vector<int>& numbers = numbers_.emplace_back();
+    const std::vector<int>& numbers =
+        numbers_.emplace_back(GroupNumbers(plan.mesh(), group));
     for (int r = 0; r < ranks; ++r) {
-      numbers.push_back(GroupNumber(plan.mesh(), group, r));
-      if (numbers.back() >= 0) members[numbers.back()].push_back(r);
+      if (numbers[r] >= 0) members[numbers[r]].push_back(r);
     }
     std::vector<LinkRate>& links = links_.emplace_back();
     for (size_t n = 0; n < members.size(); ++n) {
@@ -143,13 +145,14 @@ RankTraits CostModel::Traits() const {
   RankTraits traits;
   const int ranks = static_cast<int>(machine_of_.size());
   const int stages = AxisSize(plan_.mesh(), "pipeline");
+  const int pipelines = PipelineCount(plan_.mesh());
   // Of each rank its machine, which places of its pipeline are on its host, and
   // the cores that it shares.
   std::map<std::vector<int>, int> looks;
   for (int r = 0; r < ranks; ++r) {
     std::vector<int> look = {machine_of_[r]};
     for (int p = 0; p < stages; ++p) {
-      const int peer = PeerRank(plan_.mesh(), r, p);
+      const int peer = p * pipelines + r % pipelines;  // PeerRank
       if (host_of_[peer] == host_of_[r]) look.push_back(p);
     }
     const int processor = seats_.ranks[r].processor;

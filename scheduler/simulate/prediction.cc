@@ -267,9 +267,11 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
 }  // namespace
 
 Prediction Predict(const Plan& plan,
-                   const std::vector<WorkerDescription>& workers) {
+                   const std::vector<WorkerDescription>& workers,
+                   Timeline* timeline) {
   const CostModel costs(plan, workers);
-  const SteadyStep step = PredictStep(plan, workers);
+  const SteadyStep step = PredictStep(plan, workers, costs);
+  if (timeline != nullptr) *timeline = StepTimeline(plan, step);
   Prediction prediction;
   std::vector<RankPrediction> alike;
   std::vector<Usage> usages_alike;
@@ -300,7 +302,8 @@ Prediction Predict(const Plan& plan,
         plan.derived().model_flops_per_token() /
         prediction.peak_flops_per_second());
   }
-  if (const int64_t keep_ns = PredictKeepNs(plan, workers); keep_ns > 0) {
+  if (const int64_t keep_ns = PredictKeepNs(plan, workers, costs);
+      keep_ns > 0) {
     prediction.set_keep_seconds(static_cast<double>(keep_ns) * kNs);
     prediction.set_keep_every(KeepEvery(plan.job().recovery(), prediction));
   }
@@ -310,8 +313,13 @@ Prediction Predict(const Plan& plan,
   if (const auto pace = PaceOf(machines); pace.has_value()) {
     *prediction.mutable_machine() = *pace;
   }
-  prediction.set_limited_by(LimitedBy(plan, costs, prediction, usages) +
-                            Remarks(plan, costs, workers));
+  prediction.set_limited_by(
+      LimitedBy(plan, costs, prediction, usages) +
+      Remarks(plan, costs, workers) +
+      (step.one_for_each_role
+           ? "; so many machines differ that one of each stage was taken for "
+             "all of it"
+           : ""));
   return prediction;
 }
 

@@ -10,6 +10,7 @@
 
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/timeline.pb.h"
 
 namespace troupe {
 
@@ -18,9 +19,11 @@ namespace troupe {
 // time. Measured: of small jobs of 1 to 4 ranks it was 5 to 8 MiB.
 inline constexpr int64_t kRankBytes = 6 << 20;
 
-// REQUIRES CheckPrograms(plan), and a worker for each rank.
+// REQUIRES CheckPrograms(plan), and a worker for each rank. `timeline`, where
+// it is not null, gets the step that was simulated (StepTimeline).
 Prediction Predict(const Plan& plan,
-                   const std::vector<WorkerDescription>& workers);
+                   const std::vector<WorkerDescription>& workers,
+                   Timeline* timeline = nullptr);
 
 }  // namespace troupe
 

@@ -58,7 +58,7 @@ double Seats::FairShare(int rank) const {
   return std::min(1.0, crowded.cores / crowded.wanted);
 }
 
-Seats SeatsOf(const std::vector<WorkerDescription>& workers, int lanes) {
+Seats SeatsOf(absl::Span<const WorkerDescription> workers, int lanes) {
   std::map<Place, Demand> demands;
   for (const WorkerDescription& worker : workers) {
     Demand& demand = demands[PlaceOf(worker)];

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "absl/types/span.h"
 #include "proto/cluster.pb.h"
 #include "proto/plan/rank_classes.h"
 
@@ -35,7 +36,7 @@ struct Seats {
 // workers[r] fills rank r. Only processors that are wanted more than there is
 // of them are listed; a host that did not say how many cores it has is none.
 // `lanes`: that compute at once on the cores of a worker without a GPU.
-Seats SeatsOf(const std::vector<WorkerDescription>& workers, int lanes = 1);
+Seats SeatsOf(absl::Span<const WorkerDescription> workers, int lanes = 1);
 
 }  // namespace troupe
 

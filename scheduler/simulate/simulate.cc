@@ -89,6 +89,17 @@ InstructionEffort Plain(const InstructionTime& time) {
   };
 }
 
+// Of the training steps of one rank of each class.
+int64_t SimulatedInstructions(const Plan& plan, const RankClasses& classes) {
+  int64_t instructions = 0;
+  for (const int rank : classes.first_ranks()) {
+    const Program* const train =
+        FindProgram(RoleOf(plan, rank), Program::TRAIN);
+    if (train != nullptr) instructions += train->instructions_size();
+  }
+  return instructions;
+}
+
 int64_t Nanoseconds(double seconds) {
   return static_cast<int64_t>(std::llround(seconds * 1e9));
 }
@@ -136,17 +147,30 @@ InstructionEffort EffortOf(const Plan& plan,
 
 SteadyStep PredictStep(const Plan& plan,
                        const std::vector<WorkerDescription>& workers,
-                       const LinkGain& gain) {
-  const CostModel costs(plan, workers, gain);
+                       const CostModel& costs, int64_t instructions_max) {
+  const auto run = [&](const RankClasses& classes) {
+    return RunUntilSteady(plan, classes, EffortOf(plan, workers, costs),
+                          costs.seats().Of(classes));
+  };
   const RankClasses classes(plan, costs.Traits());
-  return RunUntilSteady(plan, classes, EffortOf(plan, workers, costs),
-                        costs.seats().Of(classes));
+  if (SimulatedInstructions(plan, classes) <= instructions_max) {
+    return run(classes);
+  }
+  SteadyStep step = run(RankClasses(plan));
+  step.one_for_each_role = true;
+  return step;
+}
+
+SteadyStep PredictStep(const Plan& plan,
+                       const std::vector<WorkerDescription>& workers,
+                       const LinkGain& gain) {
+  return PredictStep(plan, workers, CostModel(plan, workers, gain));
 }
 
 int64_t PredictKeepNs(const Plan& plan,
-                      const std::vector<WorkerDescription>& workers) {
+                      const std::vector<WorkerDescription>& workers,
+                      const CostModel& costs) {
   if (!KeepsCopies(plan.job(), plan.mesh())) return 0;
-  const CostModel costs(plan, workers);
   const RankClasses classes(plan, costs.Traits());
   const ProgramsRun run =
       RunPrograms(plan, classes, EffortOf(plan, workers, costs),
@@ -170,16 +194,18 @@ RankTimeline TimelineOf(const Plan& plan, int rank, const RankTimes& times,
   return timeline;
 }
 
-Timeline PredictTimeline(const Plan& plan,
-                         const std::vector<WorkerDescription>& workers) {
-  const SteadyStep step = PredictStep(plan, workers);
+Timeline StepTimeline(const Plan& plan, const SteadyStep& step,
+                      int64_t spans_max) {
   Timeline timeline;
   timeline.set_predicted(true);
   *timeline.mutable_lanes() = plan.lanes();
   const int ranks = static_cast<int>(step.like.size());
   for (int r = 0; r < ranks; ++r) {
     if (!IsTraced(r, ranks)) continue;
-    *timeline.add_ranks() = TimelineOf(plan, r, step.ranks[step.like[r]]);
+    const RankTimes& times = step.ranks[step.like[r]];
+    spans_max -= static_cast<int64_t>(times.instructions.size());
+    if (spans_max < 0 && timeline.ranks_size() > 0) break;
+    *timeline.add_ranks() = TimelineOf(plan, r, times);
   }
   return timeline;
 }

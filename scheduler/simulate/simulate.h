@@ -13,11 +13,14 @@
 
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/plan_limits.h"
 #include "proto/timeline.pb.h"
 #include "scheduler/simulate/links.h"
 #include "scheduler/simulate/run_programs.h"
 
 namespace troupe {
+
+class CostModel;
 
 // How long an instruction of a rank takes, once it runs: for a collective, once
 // every member has reached it.
@@ -39,10 +42,18 @@ struct SteadyStep {
   // time, the first.
   std::vector<RankTimes> ranks;
   std::vector<int> like;  // by rank: which of `ranks` it is like
+  // So many ranks differ that the first of each role was taken for all of it.
+  bool one_for_each_role = false;
 };
 SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time);
 
-// The same on these workers (workers[r] fills rank r).
+// The same on these workers (workers[r] fills rank r), whose costs are these;
+// or with links that are so much faster. However many machines differ, no more
+// than `instructions_max` are simulated, unless the roles alone have more.
+SteadyStep PredictStep(const Plan& plan,
+                       const std::vector<WorkerDescription>& workers,
+                       const CostModel& costs,
+                       int64_t instructions_max = kSimulatedInstructionsMax);
 SteadyStep PredictStep(const Plan& plan,
                        const std::vector<WorkerDescription>& workers,
                        const LinkGain& gain = {});
@@ -50,17 +61,19 @@ SteadyStep PredictStep(const Plan& plan,
 // How long all ranks take to copy their state for who recovers the job; 0: they
 // do not.
 int64_t PredictKeepNs(const Plan& plan,
-                      const std::vector<WorkerDescription>& workers);
+                      const std::vector<WorkerDescription>& workers,
+                      const CostModel& costs);
 
 // What a rank does in its TRAIN program, which others like it (`times`) may
 // have been simulated for.
 RankTimeline TimelineOf(const Plan& plan, int rank, const RankTimes& times,
                         Program::Kind kind = Program::TRAIN);
 
-// The step as a timeline, of the ranks that are traced
-// (proto/plan/traced_ranks.h).
-Timeline PredictTimeline(const Plan& plan,
-                         const std::vector<WorkerDescription>& workers);
+// A step as a timeline, of the ranks that are traced
+// (proto/plan/traced_ranks.h): the first of them that have so many spans in
+// all, one at least.
+Timeline StepTimeline(const Plan& plan, const SteadyStep& step,
+                      int64_t spans_max = kTimelineSpansMax);
 
 }  // namespace troupe
 

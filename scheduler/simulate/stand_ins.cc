@@ -26,14 +26,16 @@ double BestProductRate(const Calibration& calibration, ElementType type) {
   return best;
 }
 
-std::vector<int> StandIns(const std::vector<WorkerDescription>& workers,
+std::vector<int> StandIns(absl::Span<const WorkerDescription> workers,
                           ElementType type) {
   std::set<std::string> calibrations;
   std::map<Kind, int> slowest;
   std::vector<int> own;
   for (int i = 0; i < static_cast<int>(workers.size()); ++i) {
     own.push_back(i);
-    calibrations.insert(workers[i].calibration().SerializeAsString());
+    if (calibrations.size() <= kCalibrationsMax) {
+      calibrations.insert(workers[i].calibration().SerializeAsString());
+    }
     int& of_kind = slowest.try_emplace(KindOf(workers[i]), i).first->second;
     if (BestProductRate(workers[i].calibration(), type) <
         BestProductRate(workers[of_kind].calibration(), type)) {

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "absl/types/span.h"
 #include "proto/cluster.pb.h"
 
 namespace troupe {
@@ -17,7 +18,7 @@ inline constexpr int kCalibrationsMax = 64;
 
 // By worker: the index of the one that stands for it, most often its own. What
 // is slowest is so at products of this type.
-std::vector<int> StandIns(const std::vector<WorkerDescription>& workers,
+std::vector<int> StandIns(absl::Span<const WorkerDescription> workers,
                           ElementType type);
 
 // The best of all products of the type; 0: none was measured.

@@ -228,7 +228,7 @@ TEST(Generations, RefusesNonsense) {
   EXPECT_EQ(code([](auto& r) { r.set_temperature(std::nan("")); }), invalid);
   EXPECT_EQ(code([](auto& r) { r.set_top_k(-1); }), invalid);
   EXPECT_EQ(code([](auto& r) { r.set_tensor(0); }), invalid);
-  EXPECT_EQ(code([](auto& r) { r.set_pipeline(5000); }), invalid);
+  EXPECT_EQ(code([](auto& r) { r.set_pipeline((1 << 14) + 1); }), invalid);
   EXPECT_EQ(code([](auto& r) { r.set_prompt(std::string(2 << 20, 'x')); }),
             invalid);
   EXPECT_EQ(code([](auto& r) { r.clear_checkpoint(); }), invalid);

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/planner/planner.h"
+#include "scheduler/planner/short_steps.h"
 #include "tests/scheduler/example_job.h"
 
 namespace troupe {
@@ -209,6 +210,55 @@ TEST(Explain, EndsWhenItMayNotGoOn) {
                       })
                   .status(),
               absl::CancelledError("gone"));
+  }
+}
+
+// What two shorter steps say of a long one is what its own plan says.
+TEST(Explain, TellsLongStepsFromShortOnes) {
+  JobSpec job = ExampleJob({.micro_batches = 300});
+  job.mutable_parallelism()->set_tensor(2);
+  job.mutable_parallelism()->set_sequence_parallel(true);
+  const std::vector<WorkerDescription> workers = Apart(4, 1e6);
+  for (const int pipeline : {1, 2}) {
+    job.mutable_parallelism()->set_pipeline(pipeline);
+    const Plan whole = TryPlan(job, workers, GatherRoom::kAll).value();
+    const auto steps = ShortStepsOf(job, 4000).value();
+    ASSERT_TRUE(steps.has_value());
+    EXPECT_LT(steps->more_count, 100);
+    EXPECT_EQ(steps->count, 300);
+    const Prediction told = PredictionAt(
+        *steps, TryPlan(steps->fewer, workers, GatherRoom::kAll)->prediction(),
+        TryPlan(steps->more, workers, GatherRoom::kAll)->prediction());
+    const Prediction& own = whole.prediction();
+    EXPECT_NEAR(told.step_seconds() / own.step_seconds(), 1, 1e-3);
+    EXPECT_NEAR(told.tokens_per_second() / own.tokens_per_second(), 1, 1e-3);
+    for (int r = 0; r < own.ranks_size(); ++r) {
+      EXPECT_EQ(told.ranks(r).bytes_sent_per_step(),
+                own.ranks(r).bytes_sent_per_step());
+      EXPECT_NEAR(
+          told.ranks(r).compute_seconds() / own.ranks(r).compute_seconds(), 1,
+          1e-3);
+      EXPECT_EQ(told.ranks(r).peak_bytes(), own.ranks(r).peak_bytes());
+    }
+  }
+  EXPECT_FALSE(ShortStepsOf(job, 1'000'000).value().has_value());
+  EXPECT_FALSE(ShortStepsOf(job, 10).value().has_value());
+}
+
+// Ways that exchange so often that their plans would be too long are compared
+// all the same.
+TEST(Explain, ComparesLongWaysToo) {
+  const JobSpec job = ExampleJob({.data = 2, .micro_batches = 100});
+  const Explanation explanation =
+      Explain(job, ExampleWorkers(2), {}, /*instructions_max=*/600).value();
+  EXPECT_EQ(explanation.ways_size(), 8);
+  EXPECT_EQ(explanation.refused_size(), 0);
+  const Explanation whole = Explain(job, ExampleWorkers(2)).value();
+  for (const ExplainedWay& way : explanation.ways()) {
+    const ExplainedWay& own = *Find(whole, TextOf(way));
+    EXPECT_NEAR(way.step_seconds() / own.step_seconds(), 1, 1e-3);
+    EXPECT_NEAR(way.tokens_per_second() / own.tokens_per_second(), 1, 1e-3);
+    EXPECT_EQ(way.memory_bytes(), own.memory_bytes());
   }
 }
 

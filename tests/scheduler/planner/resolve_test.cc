@@ -135,7 +135,7 @@ TEST(ResolveJob, RefusesWithThePathAndTheWayOut) {
        "data.validation_fraction: 1.5 is out of range; use a number from 0 "
        "and below 1"},
       {[](JobSpec& j) { j.mutable_parallelism()->set_data(0); },
-       "parallelism.data: 0 is out of range; use 1 to 1024"},
+       "parallelism.data: 0 is out of range; use 1 to 131072"},
       {[](JobSpec& j) { j.mutable_parallelism()->set_bucket_megabytes(0); },
        "parallelism.bucket_megabytes: 0 is out of range"},
       {[](JobSpec& j) { j.mutable_training()->clear_steps(); },

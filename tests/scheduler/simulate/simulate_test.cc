@@ -104,10 +104,11 @@ TEST(SimulateSteps, APipelinesRanksBeginAStepWhenTheyCan) {
   EXPECT_EQ(step.ranks[1].instructions[0].start, 10);
 }
 
-TEST(PredictTimeline, LastsAsLongAsTheCostModelSays) {
+TEST(StepTimeline, LastsAsLongAsTheCostModelSays) {
   const Plan plan = ExamplePlan(ExampleJob({.micro_batches = 2}));
   const CostModel costs(plan, ExampleWorkers(1));
-  const Timeline timeline = PredictTimeline(plan, ExampleWorkers(1));
+  const Timeline timeline =
+      StepTimeline(plan, PredictStep(plan, ExampleWorkers(1)));
   const Program& train = plan.roles(0).programs(0);
   ASSERT_EQ(timeline.ranks(0).spans_size(), train.instructions_size());
   for (int i = 0; i < train.instructions_size(); ++i) {
@@ -121,15 +122,44 @@ TEST(PredictTimeline, LastsAsLongAsTheCostModelSays) {
 }
 
 // Of many ranks those that are traced when they run.
-TEST(PredictTimeline, IsOfTheTracedRanks) {
+TEST(StepTimeline, IsOfTheTracedRanks) {
   const Plan plan = ExamplePlan(ExampleJob({.data = 150}));
-  const Timeline timeline = PredictTimeline(plan, ExampleWorkers(150));
+  const Timeline timeline =
+      StepTimeline(plan, PredictStep(plan, ExampleWorkers(150)));
   ASSERT_EQ(timeline.ranks_size(), kTracedRanksMax);
   EXPECT_EQ(timeline.ranks(0).rank(), 0);
   for (const RankTimeline& rank : timeline.ranks()) {
     EXPECT_TRUE(IsTraced(rank.rank(), 150)) << rank.rank();
     EXPECT_EQ(rank.spans_size(), plan.roles(0).programs(0).instructions_size());
   }
+}
+
+// Ranks that differ are simulated one by one, as far as that is bounded.
+TEST(PredictStep, OfTooManyMachinesOneStandsForItsRole) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 4}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(4);
+  for (int r = 0; r < 4; ++r) {
+    workers[r].set_host(absl::StrCat("host", r));
+    workers[r].mutable_calibration()->set_instruction_overhead_us(1 + r);
+  }
+  const CostModel costs(plan, workers);
+  const SteadyStep each = PredictStep(plan, workers, costs);
+  EXPECT_EQ(each.ranks.size(), 4u);
+  EXPECT_FALSE(each.one_for_each_role);
+  const SteadyStep bounded = PredictStep(plan, workers, costs, 1);
+  EXPECT_EQ(bounded.ranks.size(), 1u);
+  EXPECT_TRUE(bounded.one_for_each_role);
+  EXPECT_EQ(bounded.like, std::vector<int>({0, 0, 0, 0}));
+  EXPECT_NEAR(static_cast<double>(bounded.period_ns) / each.period_ns, 1, 0.1);
+}
+
+TEST(StepTimeline, IsBounded) {
+  const Plan plan = ExamplePlan(ExampleJob({.data = 4}));
+  const SteadyStep step = PredictStep(plan, ExampleWorkers(4));
+  const int spans = plan.roles(0).programs(0).instructions_size();
+  EXPECT_EQ(StepTimeline(plan, step).ranks_size(), 4);
+  EXPECT_EQ(StepTimeline(plan, step, 3 * spans).ranks_size(), 3);
+  EXPECT_EQ(StepTimeline(plan, step, 0).ranks_size(), 1);
 }
 
 // Where ranks share cores, only those that compute do.

@@ -236,7 +236,7 @@ TEST(Tiers, WhatEachRankWaitsForThemIsPredicted) {
   std::vector<WorkerDescription> workers = Workers(2);
   const Plan plan = ExamplePlan(Job("nvme", /*data=*/2));
   const Prediction prediction = Predict(plan, workers);
-  const Timeline timeline = PredictTimeline(plan, workers);
+  const Timeline timeline = StepTimeline(plan, PredictStep(plan, workers));
   ASSERT_EQ(timeline.ranks_size(), 2);
   for (int rank = 0; rank < 2; ++rank) {
     const auto expected = TrafficOf(*FindProgram(plan.roles(0), Program::TRAIN),
