@@ -40,7 +40,7 @@ std::string DifferenceOf(const Scalars& one, const Scalars& other,
 }  // namespace
 
 std::optional<ScalarDifference> CompareScalars(
-    const std::map<int, StepReport>& reports) {
+    const std::map<int, StepReport>& reports, int ranks) {
   std::map<Bits, std::vector<int>> alike;
   for (const auto& [rank, report] : reports) {
     alike[BitsOf(HeldBy(report))].push_back(rank);
@@ -55,17 +55,16 @@ std::optional<ScalarDifference> CompareScalars(
       std::max_element(alike.begin(), alike.end(), fewer)->second;
   ScalarDifference difference = {.agreed = most[0]};
   std::vector<int> others;
-  for (const auto& [held, ranks] : alike) {
-    if (ranks[0] != most[0]) {
-      others.insert(others.end(), ranks.begin(), ranks.end());
-    }
+  for (const auto& [held, by] : alike) {
+    if (by[0] != most[0]) others.insert(others.end(), by.begin(), by.end());
   }
   std::sort(others.begin(), others.end());
   difference.others = others[0];
   difference.what =
       DifferenceOf(HeldBy(reports.at(others[0])),
                    HeldBy(reports.at(difference.agreed)), difference.agreed);
-  if (2 * most.size() > reports.size()) difference.wrong = std::move(others);
+  if (2 * most.size() > static_cast<size_t>(ranks))
+    difference.wrong = std::move(others);
   return difference;
 }
 

@@ -28,9 +28,10 @@ struct ScalarDifference {
   std::string what;  // "loss 2.5 where rank 0 has 2.4"; of `others`
 };
 
-// Compares by bits, so that NaN is NaN. Nothing: all that reported agree.
+// Compares by bits, so that NaN is NaN. Some of the `ranks` may not have
+// reported. Nothing: all that did agree.
 std::optional<ScalarDifference> CompareScalars(
-    const std::map<int, StepReport>& reports);
+    const std::map<int, StepReport>& reports, int ranks);
 
 }  // namespace troupe
 

@@ -38,11 +38,17 @@ bool Run::SavesCopiesWith(int rank) const {
 }
 
 std::vector<KeptCopy> Run::SoundCopies(const RankSeat& seat) const {
+  const int64_t end =
+      seat.ready() ? wrong_since : std::min(wrong_since, wrong_before);
   std::vector<KeptCopy> sound;
   for (const KeptCopy& copy : seat.kept) {
-    if (copy.state().step() < wrong_since) sound.push_back(copy);
+    if (copy.state().step() < end) sound.push_back(copy);
   }
   return sound;
+}
+
+int64_t Run::WrongBeforeNext() const {
+  return ranks.all_ready() ? wrong_since : std::min(wrong_since, wrong_before);
 }
 
 bool Run::Explain(Blame blame_now, std::string cause_now) {

@@ -124,8 +124,13 @@ struct Run {
   RankSeats ranks;
   Rendezvous rendezvous;
   StepGather steps;
-  // From this step on copies are not gone on from, as ranks differed in it.
+  // Ranks of this attempt differed in this step: what they keep or write of it
+  // and of later ones is not gone on from.
   int64_t wrong_since = kNeverWrong;
+  // The same of the attempts before it. A rank that is ready has dropped what
+  // it kept of them after the step that it goes on from
+  // (worker/engine/recover).
+  int64_t wrong_before = kNeverWrong;
   // Those that computed wrongly, in this attempt or one before it, by name.
   std::set<std::string> wrong_workers;
   CheckpointGather checkpoints;
@@ -176,6 +181,8 @@ struct Run {
   bool SavesCopiesWith(int rank) const;
   // What the seat's worker keeps, as far as it may be gone on from.
   std::vector<KeptCopy> SoundCopies(const RankSeat& seat) const;
+  // The wrong_before of the attempt that follows.
+  int64_t WrongBeforeNext() const;
   // Time in which no rank could be heard: no wait counts it.
   void Forgive(absl::Duration time, absl::Time now);
   // Whether this cause explains better than the one that is there; then it is

@@ -221,6 +221,13 @@ class RunControl {
   // Ranks that do not hold the same of it fail the attempt.
   void CheckAgreement(Job& job, const GatheredStep& step, absl::Time now,
                       Actions& actions);
+  // All ranks have let go, and these are all the reports that there will be:
+  // those of steps which some rank never reported are compared, too.
+  void CheckOpenSteps(Job& job, absl::Time now, Actions& actions);
+  // What comes of the step is not used, nor are the workers that are known to
+  // be wrong. Returns who differs, and in what.
+  std::string Distrust(Job& job, int64_t in_step,
+                       const ScalarDifference& difference, Actions& actions);
   // Those that the job has behind it where it goes on after `resumes_at`, or,
   // where that is negative, from its newest checkpoint.
   void CloseSteps(Job& job, Run& run, int64_t resumes_at, Actions& actions);

@@ -295,6 +295,7 @@ void RunControl::LetGo(Job& job) {
 
 void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (job.run == nullptr || !job.run->ranks.all_let_go()) return;
+  CheckOpenSteps(job, now, actions);
   if (job.moves() &&
       job.run->ranks.StepOfAll() < LastStep(job.plan->job().training())) {
     if (job.run->ranks.awaits()) return;

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/one_line.h"
 #include "scheduler/cluster/compare_scalars.h"
+#include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/run_control.h"
 
 namespace troupe {
@@ -20,38 +23,54 @@ constexpr const char* kWhyWrong =
 
 void RunControl::CheckAgreement(Job& job, const GatheredStep& step,
                                 absl::Time now, Actions& actions) {
+  if (!step.difference.has_value()) return;
+  const std::string said =
+      Distrust(job, step.record.step(), *step.difference, actions);
+  Fail(job, Blame::kRank, said, now, actions);
+}
+
+// The attempt has failed for another reason before all had reported the step.
+// That is said, too, and where there is no better reason it is this one.
+void RunControl::CheckOpenSteps(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
-  const int64_t in_step = step.record.step();
-  if (!step.difference.has_value()) {
-    // Each rank keeps two copies: by then both are of steps that agreed.
-    const int64_t twice =
-        2 * std::max<int64_t>(1, job.plan->prediction().keep_every());
-    if (run.wrong_since <= in_step - twice) run.wrong_since = kNeverWrong;
-    return;
-  }
-  const ScalarDifference& difference = *step.difference;
+  const std::optional<OpenDifference> open = run.steps.FirstDifference();
+  if (!open.has_value() || open->step >= run.wrong_since) return;
+  const std::string said =
+      OneLine(Distrust(job, open->step, open->difference, actions),
+              limits_.reason_bytes_max);
+  run.Explain(Blame::kRank, said);
+  jobs_.AddEvent(job, said, now, actions);
+}
+
+std::string RunControl::Distrust(Job& job, int64_t in_step,
+                                 const ScalarDifference& difference,
+                                 Actions& actions) {
+  Run& run = *job.run;
   // What comes of it is no better: copies of earlier steps are.
   run.wrong_since = std::min(run.wrong_since, in_step);
   const std::string other =
       run.ranks[difference.others].Name(difference.others);
-  const std::string agreed =
-      run.ranks[difference.agreed].Name(difference.agreed);
   if (difference.wrong.empty()) {
-    return Fail(job, Blame::kRank,
-                absl::StrCat(other, " and ", agreed, " differ in step ",
-                             in_step, ": rank ", difference.others, " has ",
-                             difference.what, kWhyWrong, "both hosts"),
-                now, actions);
+    const std::string agreed =
+        run.ranks[difference.agreed].Name(difference.agreed);
+    return absl::StrCat(other, " and ", agreed, " differ in step ", in_step,
+                        ": rank ", difference.others, " has ", difference.what,
+                        kWhyWrong, "both hosts");
   }
   for (const int rank : difference.wrong) {
     RankSeat& seat = run.ranks[rank];
     seat.wrong = true;
     run.wrong_workers.insert(seat.worker_name);
+    // It has ended before this was known, and was to stay.
+    if (seat.state == RankSeat::kHeld && !seat.awaited()) {
+      SendGiveUpKept(job, rank, actions);
+      workers_.Release(seat.worker);
+      seat.state = RankSeat::kEnded;
+      seat.kept.clear();
+    }
   }
-  Fail(job, Blame::kRank,
-       absl::StrCat(other, " is wrong in step ", in_step, ": it has ",
-                    difference.what, kWhyWrong, "its host"),
-       now, actions);
+  return absl::StrCat(other, " is wrong in step ", in_step, ": it has ",
+                      difference.what, kWhyWrong, "its host");
 }
 
 }  // namespace troupe

@@ -303,7 +303,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   BeginRun(job, PhaseEvent::kPlacesTaken, *job.plan, now);
   Run& run = *job.run;
   run.let_go = before->let_go;
-  run.wrong_since = before->wrong_since;
+  run.wrong_before = before->WrongBeforeNext();
   run.wrong_workers = before->wrong_workers;
   for (size_t r = 0; r < workers.size(); ++r) {
     run.ranks[r].kept = before->ranks[r].kept;

@@ -66,10 +66,19 @@ std::vector<GatheredStep> StepGather::CloseThrough(int64_t step) {
   return done;
 }
 
+std::optional<OpenDifference> StepGather::FirstDifference() const {
+  for (const auto& [step, open] : open_) {
+    std::optional<ScalarDifference> difference =
+        CompareScalars(open.reports, ranks_);
+    if (difference.has_value()) return {{step, *std::move(difference)}};
+  }
+  return std::nullopt;
+}
+
 GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   GatheredStep gathered;
   StepRecord& record = gathered.record;
-  gathered.difference = CompareScalars(open.reports);
+  gathered.difference = CompareScalars(open.reports, ranks_);
   record = gathered.difference.has_value()
                ? open.reports.at(gathered.difference->agreed).record()
                : open.reports.begin()->second.record();  // rank 0's, if it did

@@ -37,6 +37,11 @@ struct GatheredStep {
   std::optional<ScalarDifference> difference;
 };
 
+struct OpenDifference {
+  int64_t step = 0;
+  ScalarDifference difference;
+};
+
 class StepGather {
  public:
   // `plan` gives the lanes, the tokens of a step and the peak rate; it is not
@@ -49,6 +54,8 @@ class StepGather {
   std::vector<GatheredStep> Add(const StepReport& report);
   // The open steps up to this one, as they are.
   std::vector<GatheredStep> CloseThrough(int64_t step);
+  // Of the open steps, the first in which ranks have reported what differs.
+  std::optional<OpenDifference> FirstDifference() const;
   // Drops what comes of steps up to this one.
   void StartAfter(int64_t step) { last_ = step; }
 

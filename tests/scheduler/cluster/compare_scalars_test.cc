@@ -11,6 +11,11 @@ namespace {
 
 using Reports = std::map<int, StepReport>;
 
+// Of as many ranks as there are reports.
+std::optional<ScalarDifference> Compare(const Reports& reports) {
+  return CompareScalars(reports, static_cast<int>(reports.size()));
+}
+
 Reports Alike(int ranks) {
   Reports reports;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -31,9 +36,9 @@ double WithLastBitFlipped(double value) {
 }
 
 TEST(CompareScalars, AllAgree) {
-  EXPECT_FALSE(CompareScalars({}).has_value());
+  EXPECT_FALSE(Compare({}).has_value());
   for (const int ranks : {1, 2, 5}) {
-    EXPECT_FALSE(CompareScalars(Alike(ranks)).has_value());
+    EXPECT_FALSE(Compare(Alike(ranks)).has_value());
   }
 }
 
@@ -41,7 +46,7 @@ TEST(CompareScalars, OneBitNamesTheRank) {
   for (int wrong = 0; wrong < 4; ++wrong) {
     Reports reports = Alike(4);
     reports[wrong].mutable_record()->set_grad_norm(WithLastBitFlipped(1.25));
-    const auto difference = CompareScalars(reports);
+    const auto difference = Compare(reports);
     ASSERT_TRUE(difference.has_value());
     EXPECT_EQ(difference->wrong, std::vector<int>({wrong}));
     EXPECT_EQ(difference->agreed, wrong == 0 ? 1 : 0);
@@ -55,7 +60,7 @@ TEST(CompareScalars, OneBitNamesTheRank) {
 TEST(CompareScalars, OfTwoNobodyKnowsWhoIsWrong) {
   Reports reports = Alike(2);
   reports[1].mutable_record()->set_loss(2);
-  const auto difference = CompareScalars(reports);
+  const auto difference = Compare(reports);
   ASSERT_TRUE(difference.has_value());
   EXPECT_TRUE(difference->wrong.empty());
   EXPECT_EQ(difference->agreed, 0);
@@ -67,32 +72,41 @@ TEST(CompareScalars, MoreThanHalfOfAllDecide) {
   Reports half = Alike(4);
   half[2].mutable_record()->set_loss(2);
   half[3].mutable_record()->set_loss(2);
-  EXPECT_TRUE(CompareScalars(half)->wrong.empty());
+  EXPECT_TRUE(Compare(half)->wrong.empty());
   // The most of all are not more than half of them.
   half[3].mutable_record()->set_loss(3);
-  EXPECT_TRUE(CompareScalars(half)->wrong.empty());
+  EXPECT_TRUE(Compare(half)->wrong.empty());
   Reports most = Alike(5);
   most[1].mutable_record()->set_loss(2);
   most[4].mutable_record()->set_loss(3);
-  EXPECT_EQ(CompareScalars(most)->wrong, std::vector<int>({1, 4}));
+  EXPECT_EQ(Compare(most)->wrong, std::vector<int>({1, 4}));
+}
+
+// Some have not reported: two are not more than half of four.
+TEST(CompareScalars, WhoDidNotReportMayAgreeWithEither) {
+  Reports reports = Alike(3);
+  reports[1].mutable_record()->set_loss(2);
+  EXPECT_EQ(CompareScalars(reports, 3)->wrong, std::vector<int>({1}));
+  ASSERT_TRUE(CompareScalars(reports, 4).has_value());
+  EXPECT_TRUE(CompareScalars(reports, 4)->wrong.empty());
 }
 
 TEST(CompareScalars, NumbersAreTheirBits) {
   Reports reports = Alike(3);
   for (auto& [rank, report] : reports) report.mutable_record()->set_loss(NAN);
-  EXPECT_FALSE(CompareScalars(reports).has_value()) << "NaN is NaN";
+  EXPECT_FALSE(Compare(reports).has_value()) << "NaN is NaN";
   reports[2].mutable_record()->set_loss(-NAN);
-  EXPECT_EQ(CompareScalars(reports)->wrong, std::vector<int>({2}));
+  EXPECT_EQ(Compare(reports)->wrong, std::vector<int>({2}));
   // A skipped step of fp16.
   for (auto& [rank, report] : reports) {
     report.mutable_record()->set_loss(2);
     report.mutable_record()->set_grad_norm(INFINITY);
   }
-  EXPECT_FALSE(CompareScalars(reports).has_value());
+  EXPECT_FALSE(Compare(reports).has_value());
   reports[0].mutable_record()->set_loss(0.0);
   reports[1].mutable_record()->set_loss(-0.0);
   reports[2].mutable_record()->set_loss(0.0);
-  EXPECT_EQ(CompareScalars(reports)->wrong, std::vector<int>({1}));
+  EXPECT_EQ(Compare(reports)->wrong, std::vector<int>({1}));
 }
 
 }  // namespace

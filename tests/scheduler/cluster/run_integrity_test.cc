@@ -2,6 +2,8 @@
 // from where the job goes on.
 #include <cmath>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -10,6 +12,7 @@
 namespace troupe {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -21,14 +24,44 @@ struct IntegrityHarness : RecoveryHarness {
                const std::map<int, double>& losses = {}) {
     for (size_t r = 0; r < on.size(); ++r) {
       const int rank = static_cast<int>(r);
-      WorkerMessage message;
-      *message.mutable_step()->mutable_ref() = Ref(id, rank);
-      StepRecord& record = *message.mutable_step()->mutable_record();
-      record.set_step(step);
       const auto loss = losses.find(rank);
-      record.set_loss(loss == losses.end() ? 2.5 : loss->second);
-      Send(on[r], message);
+      Holds(id, rank, on[r], step, loss == losses.end() ? 2.5 : loss->second);
     }
+  }
+  void Holds(JobId id, int rank, WorkerId from, int64_t step, double loss) {
+    WorkerMessage message;
+    *message.mutable_step()->mutable_ref() = Ref(id, rank);
+    StepRecord& record = *message.mutable_step()->mutable_record();
+    record.set_step(step);
+    record.set_loss(loss);
+    Send(from, message);
+  }
+  void WritesShard(JobId id, int rank, WorkerId from, int64_t step) {
+    WorkerMessage message;
+    *message.mutable_shard()->mutable_ref() = Ref(id, rank);
+    message.mutable_shard()->set_step(step);
+    Send(from, message);
+  }
+  // Whether rank 0's worker was told to commit the checkpoint of this step.
+  bool ToldToCommit(WorkerId rank_0, int64_t step) const {
+    for (const SchedulerMessage& message : Sent(rank_0)) {
+      if (message.has_commit() && message.commit().step() == step) return true;
+    }
+    return false;
+  }
+  // A job of three ranks whose rank 2 was wrong in step 3, and that goes on
+  // after step 2; `on` are the workers of its second attempt, w3 among them,
+  // which have not begun.
+  JobId AfterAWrongStep(std::vector<WorkerId>& on) {
+    on = JoinMany(3);
+    const JobId id = Recovering(on);
+    const WorkerId spare = Join("w3");
+    for (int64_t step = 1; step <= 2; ++step) AllHold(id, on, step);
+    AllHold(id, on, 3, {{2, 7}});
+    for (int r = 0; r < 3; ++r) EndsKeeping(id, r, on[r], {2, 3});
+    on[2] = spare;
+    CHECK_EQ(Begun(spare).recovery().state().step(), 2);
+    return id;
   }
 };
 
@@ -93,6 +126,79 @@ TEST(RunIntegrity, WithoutAnyCopyOfBeforeItGoesOnFromTheCheckpoint) {
   for (int r = 0; r < 3; ++r) h.EndsKeeping(id, r, on[r], {5, 6});
   EXPECT_FALSE(h.Begun(spare).has_recovery());
   EXPECT_EQ(h.Begun(spare).resume(), "/c/step-3");
+}
+
+// What runs again is right, and as good as what ran before.
+TEST(RunIntegrity, CheckpointsOfStepsThatRunAgainAreCommitted) {
+  IntegrityHarness h;
+  std::vector<WorkerId> on;
+  const JobId id = h.AfterAWrongStep(on);
+  h.AllReady(id, on, 3);
+  h.AllHold(id, on, 3);
+  for (int r = 0; r < 3; ++r) h.WritesShard(id, r, on[r], 3);
+  EXPECT_TRUE(h.ToldToCommit(on[0], 3));
+}
+
+TEST(RunIntegrity, CopiesOfStepsThatRunAgainAreGoneOnFrom) {
+  IntegrityHarness h;
+  std::vector<WorkerId> on;
+  const JobId id = h.AfterAWrongStep(on);
+  h.AllReady(id, on, 3);
+  for (int64_t step = 3; step <= 4; ++step) h.AllHold(id, on, step);
+  h.EndsKeeping(id, 0, on[0], {3, 4}, "no power");
+  for (int r = 1; r < 3; ++r) h.EndsKeeping(id, r, on[r], {3, 4});
+  EXPECT_EQ(h.Begun(on[0]).ref().attempt(), 3);
+  EXPECT_EQ(h.Begun(on[0]).recovery().state().step(), 4);
+}
+
+// Its workers have not dropped what they keep of the wrong step.
+TEST(RunIntegrity, OfAnAttemptThatNeverBeganTheWrongStepIsNotUsed) {
+  IntegrityHarness h;
+  std::vector<WorkerId> on;
+  const JobId id = h.AfterAWrongStep(on);
+  const WorkerId spare = h.Join("w4");
+  h.Disconnect(on[2], "no power");
+  for (int r = 0; r < 2; ++r) h.EndsKeeping(id, r, on[r], {2, 3});
+  EXPECT_EQ(h.Begun(spare).ref().attempt(), 3);
+  EXPECT_EQ(h.Begun(spare).recovery().state().step(), 2);
+}
+
+// Rank 4 fails before it has reported the step, of which three of five agree.
+TEST(RunIntegrity, AStepThatNotAllReportedIsCompared) {
+  IntegrityHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(5);
+  const JobId id = h.Recovering(on);
+  const WorkerId spare = h.Join("w5");
+  for (int64_t step = 1; step <= 4; ++step) h.AllHold(id, on, step);
+  for (int r = 0; r < 4; ++r) h.Holds(id, r, on[r], 5, r == 1 ? 7 : 2.5);
+  EXPECT_EQ(h.status(id).state(), RUNNING);
+  h.EndsKeeping(id, 4, on[4], {3, 4}, "no power");
+  for (int r = 0; r < 4; ++r) h.EndsKeeping(id, r, on[r], {4, 5});
+  EXPECT_EQ(h.Begun(spare).ref().rank(), 1);
+  EXPECT_EQ(h.Begun(spare).recovery().state().step(), 4);
+  EXPECT_THAT(h.Forgotten(on[1]), Not(IsEmpty()));
+  EXPECT_EQ(h.worker(on[1]).state(), WorkerStatus::IDLE);
+  std::vector<std::string> said;
+  for (const JobEvent& event : h.job(id).events) said.push_back(event.text());
+  EXPECT_THAT(said, Contains(HasSubstr("w1 (rank 1) is wrong in step 5: it has "
+                                       "loss 7 where rank 0 has 2.5; ")));
+}
+
+TEST(RunIntegrity, OneThatHasEndedGivesUpWhatItKept) {
+  IntegrityHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Recovering(on);
+  const WorkerId spare = h.Join("w3");
+  for (int64_t step = 1; step <= 2; ++step) h.AllHold(id, on, step);
+  h.Holds(id, 1, on[1], 3, 7);
+  h.EndsKeeping(id, 1, on[1], {2, 3}, "no power");
+  EXPECT_NE(h.worker(on[1]).state(), WorkerStatus::IDLE);
+  for (const int r : {0, 2}) h.Holds(id, r, on[r], 3, 2.5);
+  EXPECT_EQ(h.worker(on[1]).state(), WorkerStatus::IDLE);
+  EXPECT_THAT(h.Forgotten(on[1]), Not(IsEmpty()));
+  for (const int r : {0, 2}) h.EndsKeeping(id, r, on[r], {2, 3});
+  EXPECT_EQ(h.Begun(spare).ref().rank(), 1);
+  EXPECT_EQ(h.Begun(spare).recovery().state().step(), 2);
 }
 
 TEST(RunIntegrity, OfTwoBothAreNamedAndBothGoOn) {
