@@ -9,12 +9,11 @@ namespace troupe {
 namespace {
 
 HuggingFaceWeightsUse UseOfWeights(JobUse use, const JobSpec& job) {
-  const std::string& resume = job.checkpoint().resume();
-  if (use == JobUse::kPlan || resume == "latest") {
-    return HuggingFaceWeightsUse::kIfThere;
-  }
-  return resume.empty() ? HuggingFaceWeightsUse::kTrained
-                        : HuggingFaceWeightsUse::kUnused;
+  // With `latest`, rank 0 finds out whether there is a checkpoint. Where there
+  // is none, the workers check the weights.
+  if (!job.checkpoint().resume().empty()) return HuggingFaceWeightsUse::kUnused;
+  return use == JobUse::kPlan ? HuggingFaceWeightsUse::kIfThere
+                              : HuggingFaceWeightsUse::kTrained;
 }
 
 }  // namespace

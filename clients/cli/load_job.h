@@ -10,11 +10,13 @@ namespace troupe {
 
 enum class JobUse {
   kRun,
-  kPlan,  // weights that the job would begin with need not be there yet
+  kPlan,  // weights may be absent; where present, only headers are read
 };
 
-// The errors of LoadJobFile; those of the directory, weights included where the
-// job begins with them, bear the place of model.hf.
+// The errors of LoadJobFile; those of the directory bear the place of model.hf.
+// Weights are checked where the job surely begins with them: not where it
+// resumes. With `checkpoint.resume: latest`, where no checkpoint is found, the
+// workers check them.
 absl::StatusOr<JobFile> LoadJob(JobUse use, const JobFileOptions& options);
 
 }  // namespace troupe

@@ -22,7 +22,10 @@ absl::StatusOr<ModelSpec> Read(HuggingFaceWeightsUse use,
     ASSIGN_OR_RETURN(const bool there, HuggingFaceWeights::AreIn(directory));
     if (!there) return model;
   }
-  RETURN_IF_ERROR(OpenHuggingFaceModel(directory).status());
+  const HuggingFaceCheck check = use == HuggingFaceWeightsUse::kTrained
+                                     ? HuggingFaceCheck::kTables
+                                     : HuggingFaceCheck::kHeaders;
+  RETURN_IF_ERROR(OpenHuggingFaceModel(directory, check).status());
   return model;
 }
 

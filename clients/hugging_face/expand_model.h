@@ -12,8 +12,8 @@ namespace troupe {
 // What the job does with the directory's weights.
 enum class HuggingFaceWeightsUse {
   kTrained,  // they must be there and fit the config
-  kIfThere,  // as long as it is only planned, they need not be there
-  kUnused,   // the job begins with a checkpoint's
+  kIfThere,  // a plan: they may be absent; only their headers are read
+  kUnused,   // the job begins with a checkpoint's, or the worker decides
 };
 
 // Nothing where the model has no `hf`. InvalidArgument, beginning with the

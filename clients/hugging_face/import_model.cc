@@ -104,8 +104,9 @@ absl::StatusOr<std::string> Write(const HuggingFaceModel& from,
 }  // namespace
 
 absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
-  ASSIGN_OR_RETURN(const HuggingFaceModel from,
-                   OpenHuggingFaceModel(options.from));
+  ASSIGN_OR_RETURN(
+      const HuggingFaceModel from,
+      OpenHuggingFaceModel(options.from, HuggingFaceCheck::kTables));
   ImportedModel imported = {.checkpoint = "", .model = from.model};
   imported.parameters = ParameterCount(from.units);
   imported.bytes = imported.parameters * static_cast<int64_t>(sizeof(float));

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 #include "proto/unit.pb.h"
+#include "storage/checkpoint/check_hugging_face.h"
 #include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/safetensors.h"
 
@@ -23,12 +24,12 @@ struct HuggingFaceModel {
   HuggingFaceWeights weights;
 };
 
-// Reads config and headers (storage/checkpoint/check_hugging_face.h says when
-// more). NotFound where there are no weights; InvalidArgument or DataLoss, with
-// the file, where config and weights do not fit each other: a tensor missing,
-// of another shape, twice, or one too many.
+// Reads config and headers, with kTables also tied tables. NotFound where there
+// are no weights; InvalidArgument or DataLoss, with the file, where config and
+// weights do not fit each other: a tensor missing, of another shape, twice, or
+// one too many.
 absl::StatusOr<HuggingFaceModel> OpenHuggingFaceModel(
-    const std::string& directory);
+    const std::string& directory, HuggingFaceCheck check);
 
 }  // namespace troupe
 

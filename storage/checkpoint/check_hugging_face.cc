@@ -60,7 +60,7 @@ absl::Status CheckTied(const HuggingFaceWeights& weights,
       absl::StrCat(weights.directory(),
                    ": config.json ties the output projection to the token "
                    "table (tie_word_embeddings), but tensor ",
-                   projection.name, " is another than ", table.name);
+                   projection.name, " differs from ", table.name);
   const absl::string_view advice =
       "; set tie_word_embeddings to false to have a projection of its own, or "
       "remove the tensor to have the table (transformers 4 uses the table, "
@@ -88,13 +88,11 @@ absl::Status CheckAllTied(const HuggingFaceWeights& weights) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status CheckHuggingFaceWeights(
-    const HuggingFaceWeights& weights,
-    const std::vector<SafetensorsTensor>& parameters) {
+// Every parameter is there in its shape, and nothing else is.
+absl::Status CheckHeaders(const HuggingFaceWeights& weights,
+                          const std::vector<HuggingFaceParameter>& parameters) {
   std::set<const SafetensorsTensor*> known;
-  for (const SafetensorsTensor& parameter : parameters) {
+  for (const HuggingFaceParameter& parameter : parameters) {
     RETURN_IF_ERROR(weights.CheckShape(parameter.name, parameter.shape));
     known.insert(weights.Find(parameter.name));
   }
@@ -109,7 +107,27 @@ absl::Status CheckHuggingFaceWeights(
         " belongs to no model that its config.json describes; is it of "
         "another architecture?"));
   }
-  return CheckAllTied(weights);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<HuggingFaceWeights> OpenHuggingFaceWeights(
+    const std::string& directory, const HuggingFaceContents& contents,
+    HuggingFaceCheck check) {
+  ASSIGN_OR_RETURN(HuggingFaceWeights weights,
+                   HuggingFaceWeights::Open(directory));
+  for (const std::string& table : contents.tied) weights.AddTied(table);
+  for (const HuggingFaceParameter& parameter : contents.parameters) {
+    if (parameter.part.has_value()) {
+      weights.AddPart(parameter.name, *parameter.part);
+    }
+  }
+  RETURN_IF_ERROR(CheckHeaders(weights, contents.parameters));
+  if (check == HuggingFaceCheck::kTables) {
+    RETURN_IF_ERROR(CheckAllTied(weights));
+  }
+  return weights;
 }
 
 }  // namespace troupe

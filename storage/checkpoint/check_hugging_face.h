@@ -1,27 +1,47 @@
 // Whether the weights of a Hugging Face directory are those of the model that
-// its config.json describes: what `troupe import` and `model: {hf: DIR}` both
-// ask before anything is made of them.
+// its config.json describes. `troupe import`, `troupe submit` and every rank
+// that begins with `model: {hf: DIR}` open them here, so what one of them
+// refuses the others refuse.
 #ifndef TROUPE_STORAGE_CHECKPOINT_CHECK_HUGGING_FACE_H_
 #define TROUPE_STORAGE_CHECKPOINT_CHECK_HUGGING_FACE_H_
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "storage/checkpoint/hugging_face_weights.h"
-#include "storage/checkpoint/safetensors.h"
 
 namespace troupe {
 
-// `parameters`: names and shapes of all of the model's, parts as their own
-// (HuggingFaceWeights::AddPart). Reads headers only, but for a projection that
-// stands beside the token table to which it is tied: both are compared.
-//
-// NotFound or InvalidArgument, with the file and both facts, for a parameter
-// that is missing or of another shape, a tensor that no parameter is, and a
-// projection that is another than its table.
-absl::Status CheckHuggingFaceWeights(
-    const HuggingFaceWeights& weights,
-    const std::vector<SafetensorsTensor>& parameters);
+struct HuggingFaceParameter {
+  std::string name;
+  std::vector<int64_t> shape;  // of the whole parameter
+  // Set where the files keep it within a tensor of another name.
+  absl::optional<PartOfTensor> part;
+};
+
+// What the directory must hold.
+struct HuggingFaceContents {
+  std::vector<HuggingFaceParameter> parameters;  // all of the model's
+  std::vector<std::string> tied;  // token tables that are the projection, too
+};
+
+enum class HuggingFaceCheck {
+  kHeaders,  // names and shapes; reads no weights
+  // Also compares, element by element, a projection that is stored beside the
+  // token table to which it is tied.
+  kTables,
+};
+
+// Opens the weights so that each parameter is found under its name. The errors
+// of HuggingFaceWeights::Open; NotFound or InvalidArgument, with the file and
+// both facts, for a parameter that is missing or of another shape, a tensor
+// that belongs to no parameter, and a projection that differs from its table.
+absl::StatusOr<HuggingFaceWeights> OpenHuggingFaceWeights(
+    const std::string& directory, const HuggingFaceContents& contents,
+    HuggingFaceCheck check);
 
 }  // namespace troupe
 

@@ -137,6 +137,49 @@ TEST(HuggingFace, AWeightThatIsNoNumberIsNamedBeforeAnyStep) {
             absl::StatusCode::kDataLoss);
 }
 
+// A client other than the CLI may have checked nothing, and the directory at a
+// worker's root may differ from the client's.
+TEST(HuggingFace, WeightsOfAnotherModelAreRefusedByWorkers) {
+  const Expected original("llama_tiny");
+  const std::string copy = FreshPath("left_over");
+  std::filesystem::copy(original.directory, copy);
+  const std::string file = copy + "/model.safetensors";
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  RawTensors tensors = ReadRawTensors(file);
+  const std::string bias = "model.layers.0.self_attn.q_proj.bias";
+  tensors[bias] = tensors.at("model.norm.weight");
+  WriteRawTensors(file, tensors);
+  JobSpec job = OneStep(original, *ReadHuggingFaceConfig(copy));
+  job.mutable_parallelism()->set_pipeline(2);
+  const TrainingRun run = Train(job, {.ranks = 2});
+  EXPECT_EQ(run.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(run.status().message(),
+            "model.hf: " + copy + ": tensor " + bias +
+                " belongs to no model that its config.json describes; is it "
+                "of another architecture?");
+  EXPECT_TRUE(run.steps[0].empty());
+}
+
+TEST(HuggingFace, ATiedTableThatDiffersIsRefusedByWorkers) {
+  const Expected original("qwen2_tiny");
+  const std::string copy = FreshPath("differing");
+  std::filesystem::copy(original.directory, copy);
+  const std::string file = copy + "/model.safetensors";
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  RawTensors tensors = ReadRawTensors(file);
+  RawTensor projection = tensors.at("model.embed_tokens.weight");
+  projection.bytes[0] ^= 1;
+  tensors["lm_head.weight"] = projection;
+  WriteRawTensors(file, tensors);
+  const TrainingRun run =
+      Train(OneStep(original, *ReadHuggingFaceConfig(copy)), {});
+  EXPECT_EQ(run.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(run.status().message().find(
+                "tensor lm_head.weight differs from model.embed_tokens.weight"),
+            std::string::npos)
+      << run.status();
+}
+
 // Every worker that has the table finds it.
 TEST(HuggingFace, ATiedTableMayHaveTheProjectionsName) {
   const Expected expected("qwen2_tiny");

@@ -13,8 +13,9 @@
 #include "proto/plan/job_differences.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/slices.h"
+#include "storage/checkpoint/check_hugging_face.h"
 #include "storage/checkpoint/checkpoint_dir.h"
-#include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/load_tensors.h"
 #include "storage/checkpoint/manifest.h"
 #include "worker/model/initialize.h"
@@ -264,6 +265,28 @@ absl::Status SpreadAllWeights(RankState& state, TierPort& port) {
   return port.Flush();
 }
 
+// What a Hugging Face directory of the plan's model holds.
+HuggingFaceContents ContentsOf(const Plan& plan) {
+  HuggingFaceContents contents;
+  for (const Unit& unit : plan.units()) {
+    for (const Parameter& parameter : unit.parameters()) {
+      HuggingFaceParameter& wanted = contents.parameters.emplace_back();
+      wanted.name = parameter.name();
+      wanted.shape = WholeShape(parameter);
+      if (!parameter.has_part_of()) continue;
+      const Parameter::PartOf& part = parameter.part_of();
+      wanted.part = PartOfTensor{.tensor = part.name(),
+                                 .parts = part.parts(),
+                                 .index = part.index(),
+                                 .rows = part.rows()};
+    }
+    for (const Unit::Tied& tied : unit.tied()) {
+      contents.tied.push_back(tied.parameter());
+    }
+  }
+  return contents;
+}
+
 }  // namespace
 
 absl::Status InitializeFromSeed(RankState& state) {
@@ -279,24 +302,14 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
                                        const RankDisk& disk, RankState& state) {
   TierPort port = NewPort(state);
   RETURN_IF_ERROR(ZeroState(state, port));
+  // Every rank reads the headers anyway; one comparison of tables will do.
+  const HuggingFaceCheck check = state.rank() == 0 ? HuggingFaceCheck::kTables
+                                                   : HuggingFaceCheck::kHeaders;
   absl::StatusOr<HuggingFaceWeights> weights =
-      HuggingFaceWeights::Open(directory);
+      OpenHuggingFaceWeights(directory, ContentsOf(*state.plan), check);
   if (!weights.ok()) return Annotate(weights.status(), "model.hf");
-  for (const Unit& unit : state.plan->units()) {
-    for (const Unit::Tied& tied : unit.tied()) {
-      weights->AddTied(tied.parameter());
-    }
-  }
   DiskLog::Work work;
   for (const int unit : state.HeldUnits()) {
-    for (const Parameter& parameter : state.plan->units(unit).parameters()) {
-      if (!parameter.has_part_of()) continue;
-      const Parameter::PartOf& part = parameter.part_of();
-      weights->AddPart(parameter.name(), {.tensor = part.name(),
-                                          .parts = part.parts(),
-                                          .index = part.index(),
-                                          .rows = part.rows()});
-    }
     work.bytes +=
         state.AtRest(unit).size() * static_cast<int64_t>(sizeof(float));
   }
@@ -308,15 +321,12 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
     for (const StateTensor& tensor :
          UnitStateTensors(state.plan->job().optimizer(),
                           state.plan->units(unit), memory, state.place())) {
-      absl::Status read = weights->CheckShape(tensor.name, tensor.shape);
-      if (read.ok()) {
-        read = FillInPieces(
-            port, tensor, [&](int64_t begin, int64_t count, float* host) {
-              RETURN_IF_ERROR(moved(count * sizeof(float)));
-              return weights->ReadF32(tensor.name,
-                                      {.begin = begin, .count = count}, host);
-            });
-      }
+      const absl::Status read = FillInPieces(
+          port, tensor, [&](int64_t begin, int64_t count, float* host) {
+            RETURN_IF_ERROR(moved(count * sizeof(float)));
+            return weights->ReadF32(tensor.name,
+                                    {.begin = begin, .count = count}, host);
+          });
       RETURN_IF_ERROR(Annotate(read, "model.hf"));
     }
   }

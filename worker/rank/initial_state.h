@@ -32,8 +32,10 @@ struct TrainingPosition {
 absl::Status InitializeFromSeed(RankState& state);
 
 // Reads the weights of a Hugging Face directory; moments and gradients zero.
-// Errors begin with "model.hf" and say as HuggingFaceWeights does what is
-// missing or does not fit.
+// Checks first that the directory holds the plan's model and nothing else: the
+// client may have seen another directory, or none. Rank 0 also compares tied
+// tables. Errors begin with "model.hf" (storage/checkpoint/check_hugging_face.h
+// says which).
 absl::Status InitializeFromHuggingFace(const std::string& directory,
                                        const RankDisk& disk, RankState& state);
 

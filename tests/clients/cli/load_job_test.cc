@@ -54,6 +54,21 @@ TEST(LoadJob, WeightsAreNeededWhereTheyAreTrained) {
   }
 }
 
+// A job that is submitted again goes on from its checkpoint. What has become of
+// the weights meanwhile must not stop it; without a checkpoint, workers check.
+TEST(LoadJob, WeightsAreNotReadWhereTheJobMayResume) {
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/damaged");
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy("tests/oracle/hf/llama_tiny/config.json", folder,
+                        std::filesystem::copy_options::overwrite_existing);
+  std::ofstream(folder + "/model.safetensors") << "damaged";
+  JobFileOptions job = {.path = File("name: a\n"),
+                        .overrides = {"model.hf=" + folder}};
+  EXPECT_FALSE(LoadJob(JobUse::kRun, job).ok());
+  job.overrides.push_back("checkpoint.resume=latest");
+  EXPECT_TRUE(LoadJob(JobUse::kRun, job).ok());
+}
+
 TEST(LoadJob, OthersAreAsWritten) {
   const auto job = LoadJob(
       JobUse::kRun, {.path = File("name: a\nmodel: {hidden_size: 8}\n")});

@@ -71,6 +71,25 @@ TEST(ExpandHuggingFaceModel, WeightsThatAreLeftOverAreRefused) {
   EXPECT_TRUE(ExpandHuggingFaceModel(Use::kUnused, model).ok());
 }
 
+// For a plan only headers are read: tied tables of real models have gigabytes.
+TEST(ExpandHuggingFaceModel, OnlyARunComparesTiedTables) {
+  const std::string copy = CopyOfFixture("qwen2_tiny");
+  const std::string weights = copy + "/model.safetensors";
+  RawTensors tensors = ReadRawTensors(weights);
+  RawTensor projection = tensors.at("model.embed_tokens.weight");
+  projection.bytes[0] ^= 1;
+  tensors["lm_head.weight"] = projection;
+  WriteRawTensors(weights, tensors);
+  ModelSpec named;
+  named.set_hf(copy);
+  ModelSpec model = named;
+  EXPECT_TRUE(ExpandHuggingFaceModel(Use::kIfThere, model).ok());
+  model = named;
+  EXPECT_THAT(
+      std::string(ExpandHuggingFaceModel(Use::kTrained, model).message()),
+      HasSubstr("tensor lm_head.weight differs from model.embed_tokens"));
+}
+
 TEST(ExpandHuggingFaceModel, APlanNeedsNoWeights) {
   const std::string copy = CopyOfFixture("llama_tiny");
   std::filesystem::remove(copy + "/model.safetensors");
