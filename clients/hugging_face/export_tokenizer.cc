@@ -5,11 +5,12 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clients/hugging_face/sentencepiece_json.h"
 #include "proto/base/status.h"
 #include "storage/dataset/sentencepiece/model.h"
+#include "storage/dataset/sentencepiece/tokenizer.h"
+#include "storage/dataset/tokenizer_files.h"
 
 namespace troupe {
 namespace {
@@ -28,47 +29,10 @@ const CarriedFile* Find(const std::vector<CarriedFile>& files,
   return found == files.end() ? nullptr : &*found;
 }
 
-// Files that say how text becomes ids, or which ids are special.
-bool IsOfATokenizer(const CarriedFile& file) {
-  constexpr absl::string_view kNames[] = {kModel,
-                                          kTokenizer,
-                                          kConfig,
-                                          "vocab.json",
-                                          "merges.txt",
-                                          "special_tokens_map.json",
-                                          "added_tokens.json",
-                                          "generation_config.json"};
-  return std::count(std::begin(kNames), std::end(kNames), file.name) > 0;
-}
-
-// Whether a tokenizer.json has the pieces of the model under their ids.
-bool HasPieces(const CarriedFile& tokenizer, const SentencePieceModel& model) {
-  const json file = json::parse(tokenizer.bytes, nullptr,
-                                /*allow_exceptions=*/false);
-  const json::json_pointer place("/model/vocab");
-  if (!file.is_object() || !file.contains(place)) return false;
-  const json& vocabulary = file.at(place);
-  if (vocabulary.size() != model.pieces.size()) return false;
-  for (size_t id = 0; id < model.pieces.size(); ++id) {
-    const std::string& text = model.pieces[id].text;
-    if (vocabulary.is_array()) {
-      const json& entry = vocabulary[id];
-      if (!entry.is_array() || entry.empty() || entry[0] != text) return false;
-    } else if (vocabulary.value(text, json()) != id) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool HasTokenizerOf(const std::vector<CarriedFile>& carried,
-                    const SentencePieceModel& model) {
-  if (const CarriedFile* tokenizer = Find(carried, kTokenizer)) {
-    return HasPieces(*tokenizer, model);
-  }
-  // A config beside a model alone says how transformers reads the model.
-  return Find(carried, kConfig) != nullptr &&
-         Find(carried, "vocab.json") == nullptr;
+std::string ContentOf(const std::vector<CarriedFile>& files,
+                      absl::string_view name) {
+  const CarriedFile* file = Find(files, name);
+  return file == nullptr ? "" : file->bytes;
 }
 
 absl::optional<int32_t> ControlId(const SentencePieceModel& model,
@@ -160,7 +124,7 @@ ExportedTokenizer OfBytes() {
 // With the carried files that are of no tokenizer.
 void AddOthers(std::vector<CarriedFile> carried, ExportedTokenizer& exported) {
   for (CarriedFile& file : carried) {
-    if (!IsOfATokenizer(file)) exported.files.push_back(std::move(file));
+    if (!IsTokenizerFile(file.name)) exported.files.push_back(std::move(file));
   }
 }
 
@@ -168,23 +132,23 @@ void AddOthers(std::vector<CarriedFile> carried, ExportedTokenizer& exported) {
 
 absl::StatusOr<ExportedTokenizer> ExportTokenizer(
     absl::string_view tokenizer, std::vector<CarriedFile> carried) {
+  const std::string bytes = ContentOf(carried, kModel);
+  if (BelongToTokens({.model = bytes,
+                      .tokenizer = ContentOf(carried, kTokenizer),
+                      .config = ContentOf(carried, kConfig)},
+                     {.tokenizer = std::string(tokenizer), .model = bytes})) {
+    return ExportedTokenizer{.files = std::move(carried), .ids = absl::nullopt};
+  }
+  ExportedTokenizer exported = {.files = {}, .ids = SpecialTokenIds()};
   if (tokenizer == "bytes") {
-    ExportedTokenizer exported = OfBytes();
-    AddOthers(std::move(carried), exported);
-    return exported;
+    exported = OfBytes();
+  } else if (SentencePieceTokenizerName(bytes) == tokenizer) {
+    const absl::StatusOr<SentencePieceModel> model =
+        ParseSentencePieceModel(bytes);
+    if (!model.ok()) return Annotate(model.status(), kModel);
+    exported = OfSentencePiece(*model);
+    exported.files.push_back({kModel, bytes});
   }
-  const CarriedFile* file = Find(carried, kModel);
-  if (!absl::StartsWith(tokenizer, "sentencepiece:") || file == nullptr) {
-    return ExportedTokenizer{.files = std::move(carried), .ids = absl::nullopt};
-  }
-  const absl::StatusOr<SentencePieceModel> model =
-      ParseSentencePieceModel(file->bytes);
-  if (!model.ok()) return Annotate(model.status(), kModel);
-  if (HasTokenizerOf(carried, *model)) {
-    return ExportedTokenizer{.files = std::move(carried), .ids = absl::nullopt};
-  }
-  ExportedTokenizer exported = OfSentencePiece(*model);
-  exported.files.push_back(*file);
   AddOthers(std::move(carried), exported);
   return exported;
 }

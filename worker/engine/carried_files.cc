@@ -1,7 +1,9 @@
 #include "worker/engine/carried_files.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -9,16 +11,18 @@
 #include "storage/checkpoint/hugging_face_files.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/dataset/make_tokenizer.h"
+#include "storage/dataset/sentencepiece/tokenizer.h"
+#include "storage/dataset/tokenizer_files.h"
 
 namespace troupe {
 namespace {
 
 class Collection {
  public:
-  bool Has(absl::string_view name) const {
-    return std::any_of(
-        files_.begin(), files_.end(),
-        [&](const CarriedFile& file) { return file.name == name; });
+  bool Has(absl::string_view name) const { return Find(name) != nullptr; }
+  std::string ContentOf(absl::string_view name) const {
+    const CarriedFile* file = Find(name);
+    return file == nullptr ? "" : file->bytes;
   }
 
   // Leaves out what is not there.
@@ -34,6 +38,13 @@ class Collection {
   std::vector<CarriedFile> Take() { return std::move(files_); }
 
  private:
+  const CarriedFile* Find(absl::string_view name) const {
+    const auto found = std::find_if(
+        files_.begin(), files_.end(),
+        [&](const CarriedFile& file) { return file.name == name; });
+    return found == files_.end() ? nullptr : &*found;
+  }
+
   std::vector<CarriedFile> files_;
 };
 
@@ -56,26 +67,55 @@ void AddOfTokens(const CarriedFilesOptions& options, Collection& collection) {
   collection.Add(path, LoadCarriedFile(kTokenizerModelAsset, path));
 }
 
-void AddOfDirectory(const std::string& directory, Collection& collection) {
+// A directory or checkpoint whose files go along with the model.
+using Source = std::vector<std::pair<std::string, std::string>>;  // name, path
+
+Source OfDirectory(const std::string& directory) {
+  Source source;
   for (const char* name : kHuggingFaceFiles) {
-    const std::string path = absl::StrCat(directory, "/", name);
-    if (!collection.Has(name)) {
-      collection.Add(path, LoadCarriedFile(name, path));
-    }
+    source.emplace_back(name, absl::StrCat(directory, "/", name));
   }
+  return source;
 }
 
-void AddOfCheckpoint(const std::string& checkpoint, Collection& collection) {
+Source OfCheckpoint(const std::string& checkpoint) {
+  Source source;
   const absl::StatusOr<Manifest> manifest = ReadManifest(checkpoint);
   if (!manifest.ok()) {
     LogWarning(absl::StrCat("checkpoints will not carry what ", checkpoint,
                             " carries: ", manifest.status().message()));
-    return;
+    return source;
   }
   for (const ManifestFile& asset : manifest->assets) {
-    const std::string path = AssetPath(checkpoint, asset.name);
-    if (!collection.Has(asset.name)) {
-      collection.Add(path, LoadCarriedFile(asset.name, path));
+    source.emplace_back(asset.name, AssetPath(checkpoint, asset.name));
+  }
+  return source;
+}
+
+// All of them, but tokenizer files only where they belong to the tokens.
+void AddOf(const Source& source, const std::string& tokenizer,
+           Collection& collection) {
+  TokenizerFiles files;
+  std::vector<std::pair<std::string, absl::StatusOr<CarriedFile>>> loaded;
+  for (const auto& [name, path] : source) {
+    absl::StatusOr<CarriedFile> file = LoadCarriedFile(name, path);
+    if (file.ok()) {
+      if (name == kTokenizerModelAsset) files.model = file->bytes;
+      if (name == "tokenizer.json") files.tokenizer = file->bytes;
+      if (name == "tokenizer_config.json") files.config = file->bytes;
+    }
+    loaded.emplace_back(path, std::move(file));
+  }
+  const bool belong = BelongToTokens(
+      files, {.tokenizer = tokenizer,
+              .model = collection.ContentOf(kTokenizerModelAsset)});
+  for (size_t i = 0; i < source.size(); ++i) {
+    const std::string& name = source[i].first;
+    const bool is_model = name == kTokenizerModelAsset &&
+                          SentencePieceTokenizerName(files.model) == tokenizer;
+    if (IsTokenizerFile(name) && !belong && !is_model) continue;
+    if (!collection.Has(name)) {
+      collection.Add(loaded[i].first, std::move(loaded[i].second));
     }
   }
 }
@@ -86,9 +126,11 @@ std::vector<CarriedFile> CollectCarriedFiles(
     const CarriedFilesOptions& options) {
   Collection collection;
   if (!options.tokens.empty()) AddOfTokens(options, collection);
-  if (!options.hf.empty()) AddOfDirectory(options.hf, collection);
+  if (!options.hf.empty()) {
+    AddOf(OfDirectory(options.hf), options.tokenizer, collection);
+  }
   if (!options.resumed_from.empty()) {
-    AddOfCheckpoint(options.resumed_from, collection);
+    AddOf(OfCheckpoint(options.resumed_from), options.tokenizer, collection);
   }
   return collection.Take();
 }

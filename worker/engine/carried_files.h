@@ -6,6 +6,9 @@
 //      the tokens were made (docs/formats.md), unless they were made without;
 //   2. the config, tokenizer and chat template of the directory `model.hf`;
 //   3. what the checkpoint carries from which the job resumed.
+//
+// Tokenizer files of 2 and 3 are left out where they do not belong to the
+// tokens (storage/dataset/tokenizer_files.h).
 #ifndef TROUPE_WORKER_ENGINE_CARRIED_FILES_H_
 #define TROUPE_WORKER_ENGINE_CARRIED_FILES_H_
 

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
@@ -10,6 +9,7 @@
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/hugging_face_files.h"
 #include "storage/checkpoint/strict_json.h"
+#include "storage/dataset/tokenizer_files.h"
 
 namespace troupe {
 namespace {
@@ -114,14 +114,25 @@ absl::StatusOr<std::set<int32_t>> EndOfTextTokens(
 absl::StatusOr<std::set<int32_t>> EndOfTextTokensOf(
     const std::string& checkpoint, const Manifest& manifest,
     const ModelSpec& model, const Tokenizer* tokenizer) {
-  ASSIGN_OR_RETURN(std::string generation_config,
-                   Carried(checkpoint, manifest, kGenerationConfig));
-  ASSIGN_OR_RETURN(std::string config,
-                   Carried(checkpoint, manifest, kHuggingFaceConfig));
-  return EndOfTextTokens({.generation_config = std::move(generation_config),
-                          .config = std::move(config),
-                          .model = model,
-                          .tokenizer = tokenizer});
+  const auto carried = [&](absl::string_view name) {
+    return Carried(checkpoint, manifest, name);
+  };
+  TokenizerFiles files;
+  ASSIGN_OR_RETURN(files.model, carried("tokenizer.model"));
+  ASSIGN_OR_RETURN(files.tokenizer, carried("tokenizer.json"));
+  ASSIGN_OR_RETURN(files.config, carried("tokenizer_config.json"));
+  EndOfTextSources sources = {.generation_config = "",
+                              .config = "",
+                              .model = model,
+                              .tokenizer = tokenizer};
+  if (BelongToTokens(files,
+                     {.tokenizer = manifest.tokenizer, .model = files.model})) {
+    ASSIGN_OR_RETURN(sources.generation_config, carried(kGenerationConfig));
+    ASSIGN_OR_RETURN(sources.config, carried(kHuggingFaceConfig));
+  } else if (tokenizer == nullptr) {
+    return std::set<int32_t>();  // of a tokenizer that cannot be asked
+  }
+  return EndOfTextTokens(sources);
 }
 
 }  // namespace troupe

@@ -26,9 +26,8 @@ struct EndOfTextSources {
 
 // All of these, as far as they are in the model's vocabulary:
 //
-//  * eos_token_id, a number or a list, of generation_config.json; where that
-//  does
-//    not have it, of config.json; where that does not have the key either, what
+//  * eos_token_id, a number or a list, of generation_config.json; where it is
+//    absent there, of config.json; where it is absent there, too, what
 //    transformers takes for its model_type;
 //  * the tokenizer's own;
 //  * where none of them is there to ask: 50256 of a gpt2 with GPT-2's
@@ -39,7 +38,9 @@ struct EndOfTextSources {
 absl::StatusOr<std::set<int32_t>> EndOfTextTokens(
     const EndOfTextSources& sources);
 
-// Of a checkpoint. Errors as above, or of the disk.
+// Of a checkpoint. Its configs do not count where the tokenizer files that it
+// carries do not belong to the tokens on which it was trained
+// (storage/dataset/tokenizer_files.h). Errors as above, or of the disk.
 absl::StatusOr<std::set<int32_t>> EndOfTextTokensOf(
     const std::string& checkpoint, const Manifest& manifest,
     const ModelSpec& model, const Tokenizer* tokenizer);

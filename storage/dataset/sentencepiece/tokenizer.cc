@@ -62,7 +62,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 };
 
 absl::Status SentencePieceTokenizer::Initialize(absl::string_view bytes) {
-  name_ = absl::StrFormat("sentencepiece:%08x", Crc32c(bytes));
+  name_ = SentencePieceTokenizerName(bytes);
   for (size_t i = 0; i < model_.pieces.size(); ++i) {
     const SentencePiece& piece = model_.pieces[i];
     const int32_t id = static_cast<int32_t>(i);
@@ -196,6 +196,10 @@ absl::StatusOr<std::string> SentencePieceTokenizer::Decode(
 }
 
 }  // namespace
+
+std::string SentencePieceTokenizerName(absl::string_view model) {
+  return absl::StrFormat("sentencepiece:%08x", Crc32c(model));
+}
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeSentencePieceTokenizer(
     absl::string_view bytes) {

@@ -11,12 +11,16 @@
 #define TROUPE_STORAGE_DATASET_SENTENCEPIECE_TOKENIZER_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "storage/dataset/tokenizer.h"
 
 namespace troupe {
+
+// The name of the tokenizer that has this model, even if it is damaged.
+std::string SentencePieceTokenizerName(absl::string_view model);
 
 // `model`: the bytes of a tokenizer.model. InvalidArgument where they are none.
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeSentencePieceTokenizer(

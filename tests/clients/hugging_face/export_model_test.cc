@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/manifest.h"
+#include "storage/dataset/sentencepiece/tokenizer.h"
 #include "storage/engine/posix_file.h"
 #include "tests/clients/hugging_face/round_trip.h"
 
@@ -66,7 +67,7 @@ TEST(ExportModel, TheTokenizerOfItsTokens) {
                       1 << 20)}};
   ASSERT_TRUE(WriteCarriedFiles(checkpoint, files).ok());
   Manifest manifest = *ReadManifest(checkpoint);
-  manifest.tokenizer = "sentencepiece:0123abcd";
+  manifest.tokenizer = SentencePieceTokenizerName(files.back().bytes);
   manifest.assets = DescribeCarriedFiles(files);
   std::ofstream(checkpoint + "/manifest.json") << FormatManifest(manifest);
   const std::string to = FreshPath("tokenizer");

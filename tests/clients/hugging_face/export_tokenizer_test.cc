@@ -3,19 +3,17 @@
 #include "clients/hugging_face/export_tokenizer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "storage/engine/little_endian.h"
+#include "storage/dataset/sentencepiece/tokenizer.h"
 #include "storage/engine/posix_file.h"
 #include "tests/clients/hugging_face/round_trip.h"
+#include "tests/storage/dataset/sentencepiece/written_model.h"
 
 namespace troupe {
 namespace {
@@ -25,65 +23,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
-
-constexpr char kSentencePiece[] = "sentencepiece:0123abcd";
-
-// A field of a protobuf message: bytes, or a small number.
-std::string Field(int number, const std::string& bytes) {
-  std::string out(1, static_cast<char>((number & 15) << 3 | 2));
-  if (number > 15) {
-    out[0] = static_cast<char>(out[0] | 0x80);
-    out += static_cast<char>(number >> 4);
-  }
-  for (size_t size = bytes.size();; size >>= 7) {
-    out += static_cast<char>((size & 0x7F) | (size > 0x7F ? 0x80 : 0));
-    if (size <= 0x7F) break;
-  }
-  return out + bytes;
-}
-std::string Field(int number, int value) {
-  std::string out = Field(number, "");
-  out[0] = static_cast<char>(out[0] & ~7);
-  out.back() = static_cast<char>(value);
-  return out;
-}
-
-enum Type { kNormal = 1, kUnknown = 2, kControl = 3, kUser = 4, kByte = 6 };
-std::string Piece(const std::string& text, float score, Type type) {
-  char bits[4];
-  uint32_t value;
-  memcpy(&value, &score, sizeof(value));
-  StoreLittleEndian<uint32_t>(value, bits);
-  return Field(1, Field(1, text) + "\x15" + std::string(bits, 4) +
-                      Field(3, static_cast<int>(type)));
-}
-
-// A SentencePiece model, written by hand: the library that makes them cannot be
-// in one process with gRPC's protobuf.
-struct ModelArgs {
-  int kind = 1;  // unigram; 2: bpe
-  bool byte_fallback = true;
-  bool pad = false;
-  std::string more;  // pieces
-  std::string table;
-  bool dummy_prefix = true;
-};
-std::string Model(const ModelArgs& args) {
-  std::string bytes = Piece("<unk>", 0, kUnknown) + Piece("<s>", 0, kControl) +
-                      Piece("</s>", 0, kControl);
-  if (args.pad) bytes += Piece("<pad>", 0, kControl);
-  for (int byte = 0; args.byte_fallback && byte < 256; ++byte) {
-    bytes += Piece(absl::StrFormat("<0x%02X>", byte), 0, kByte);
-  }
-  const char* texts[] = {"\u2581", "a", "b", "ab", "\u2581ab", "s"};
-  float score = -1;
-  for (const char* text : texts) bytes += Piece(text, score--, kNormal);
-  bytes += args.more;
-  bytes += Field(2, Field(3, args.kind) + Field(35, int{args.byte_fallback}));
-  bytes += Field(3, (args.table.empty() ? "" : Field(2, args.table)) +
-                        Field(3, int{args.dummy_prefix}) + Field(4, 0));
-  return bytes;
-}
 
 // Of Llama's kind, by SentencePiece.
 std::string BpeFixture() {
@@ -112,9 +51,20 @@ ExportedTokenizer Export(const std::string& tokenizer,
   return exported.value_or(ExportedTokenizer());
 }
 
+// Tokens that the carried tokenizer.model made.
+ExportedTokenizer ExportOfModel(std::vector<CarriedFile> carried) {
+  for (const CarriedFile& file : carried) {
+    if (file.name != "tokenizer.model") continue;
+    const std::string name = SentencePieceTokenizerName(file.bytes);
+    return Export(name, std::move(carried));
+  }
+  ADD_FAILURE() << "no tokenizer.model";
+  return {};
+}
+
 TEST(ExportTokenizer, AUnigramModel) {
   const ExportedTokenizer exported =
-      Export(kSentencePiece, {{"tokenizer.model", Model({})}});
+      ExportOfModel({{"tokenizer.model", WrittenModel({})}});
   EXPECT_THAT(Names(exported),
               UnorderedElementsAre("tokenizer.json", "tokenizer_config.json",
                                    "tokenizer.model"));
@@ -145,10 +95,9 @@ TEST(ExportTokenizer, AUnigramModel) {
 }
 
 TEST(ExportTokenizer, ABpeModel) {
-  const ExportedTokenizer exported =
-      Export(kSentencePiece,
-             {{"tokenizer.model",
-               Model({.kind = 2, .pad = true, .dummy_prefix = false})}});
+  const ExportedTokenizer exported = ExportOfModel(
+      {{"tokenizer.model",
+        WrittenModel({.kind = 2, .pad = true, .dummy_prefix = false})}});
   EXPECT_EQ(exported.ids->pad, 3);
   const json file = Content(exported, "tokenizer.json");
   const json& model = file["model"];
@@ -162,9 +111,8 @@ TEST(ExportTokenizer, ABpeModel) {
 
 // Both halves of each merge are pieces, and so is what they become.
 TEST(ExportTokenizer, MergesAreOfPieces) {
-  const json file =
-      Content(Export(kSentencePiece, {{"tokenizer.model", BpeFixture()}}),
-              "tokenizer.json");
+  const json file = Content(ExportOfModel({{"tokenizer.model", BpeFixture()}}),
+                            "tokenizer.json");
   const json& model = file["model"];
   EXPECT_GT(model["merges"].size(), 20u);
   for (const json& merge : model["merges"]) {
@@ -177,11 +125,13 @@ TEST(ExportTokenizer, MergesAreOfPieces) {
 
 TEST(ExportTokenizer, TablesAndUserDefinedPieces) {
   const json unigram = Content(
-      Export(kSentencePiece,
-             {{"tokenizer.model",
-               Model({.byte_fallback = false,
-                      .more = Piece("<", -7, kNormal) + Piece("KEEP", 0, kUser),
-                      .table = "table"})}}),
+      ExportOfModel(
+          {{"tokenizer.model",
+            WrittenModel(
+                {.byte_fallback = false,
+                 .more = WrittenPiece("<", -7, PieceType::kNormal) +
+                         WrittenPiece("KEEP", 0, PieceType::kUserDefined),
+                 .table = "table"})}}),
       "tokenizer.json");
   EXPECT_EQ(
       unigram["normalizer"]["normalizers"][0],
@@ -193,10 +143,13 @@ TEST(ExportTokenizer, TablesAndUserDefinedPieces) {
                    "(?<=\\<)\\/(?=s\\>)|(?<=\\<)unk\\>|"
                    "(?<=\\<s)\\>"}}));
   const json bpe = Content(
-      Export(kSentencePiece, {{"tokenizer.model",
-                               Model({.kind = 2,
-                                      .more = Piece("KEEP", 0, kUser) +
-                                              Piece("KEEP.IT", 0, kUser)})}}),
+      ExportOfModel(
+          {{"tokenizer.model",
+            WrittenModel(
+                {.kind = 2,
+                 .more =
+                     WrittenPiece("KEEP", 0, PieceType::kUserDefined) +
+                     WrittenPiece("KEEP.IT", 0, PieceType::kUserDefined)})}}),
       "tokenizer.json");
   EXPECT_EQ(bpe["pre_tokenizer"]["pattern"],
             json({{"Regex", "KEEP\\.IT|KEEP"}}));
@@ -213,7 +166,8 @@ TEST(ExportTokenizer, AnothersFilesAreLeftOut) {
       {"tokenizer_config.json", R"({"tokenizer_class": "GPT2Tokenizer"})"},
       {"generation_config.json", R"({"eos_token_id": 1})"},
       {"chat_template.jinja", "{{ messages }}"}};
-  for (const char* tokenizer : {kSentencePiece, "bytes"}) {
+  for (const std::string& tokenizer :
+       {SentencePieceTokenizerName(BpeFixture()), std::string("bytes")}) {
     const ExportedTokenizer exported = Export(tokenizer, carried);
     const std::vector<std::string> names = Names(exported);
     EXPECT_THAT(names, Contains("chat_template.jinja"));
@@ -227,20 +181,40 @@ TEST(ExportTokenizer, AnothersFilesAreLeftOut) {
   }
 }
 
+// Not only its name: neither says anything about these tokens.
+TEST(ExportTokenizer, AnothersConfigAloneIsReplaced) {
+  for (const char* config : {R"({"tokenizer_class": "GPT2Tokenizer"})",
+                             R"({"tokenizer_class": "LlamaTokenizer",
+            "added_tokens_decoder": {"2": {"content": "<|end|>"}}})"}) {
+    const ExportedTokenizer exported = ExportOfModel(
+        {{"tokenizer.model", BpeFixture()},
+         {"tokenizer_config.json", config},
+         {"generation_config.json", R"({"eos_token_id": 50256})"}});
+    EXPECT_THAT(Names(exported),
+                UnorderedElementsAre("tokenizer.json", "tokenizer_config.json",
+                                     "tokenizer.model"));
+    EXPECT_EQ(exported.ids->eos, 2);
+    EXPECT_EQ(Content(exported, "tokenizer_config.json")["tokenizer_class"],
+              "PreTrainedTokenizerFast");
+  }
+}
+
 TEST(ExportTokenizer, ItsOwnFilesStay) {
   std::vector<CarriedFile> carried = {{"tokenizer.model", BpeFixture()}};
-  const json made = Content(Export(kSentencePiece, carried), "tokenizer.json");
+  const json made = Content(ExportOfModel(carried), "tokenizer.json");
   json published = made;
   published["post_processor"] = {{"type", "TemplateProcessing"}};
   carried.push_back({"tokenizer.json", published.dump()});
   carried.push_back({"tokenizer_config.json", "{}"});
-  const ExportedTokenizer exported = Export(kSentencePiece, carried);
+  const ExportedTokenizer exported = ExportOfModel(carried);
   EXPECT_FALSE(exported.ids.has_value());
   EXPECT_EQ(Content(exported, "tokenizer.json"), published);
   EXPECT_EQ(Content(exported, "tokenizer_config.json"), json::object());
   // What transformers makes of a model of Llama's, its config says.
   carried.erase(carried.begin() + 1);
-  EXPECT_THAT(Names(Export(kSentencePiece, carried)),
+  carried[1].bytes = R"({"tokenizer_class": "LlamaTokenizer",
+                         "added_tokens_decoder": {"2": {"content": "</s>"}}})";
+  EXPECT_THAT(Names(ExportOfModel(carried)),
               ElementsAre("tokenizer.model", "tokenizer_config.json"));
   // Tokens of which nothing is known.
   carried.pop_back();
@@ -260,8 +234,8 @@ TEST(ExportTokenizer, BytesAreTheirOwnIds) {
 }
 
 TEST(ExportTokenizer, AModelThatIsNoneIsRefused) {
-  const auto exported =
-      ExportTokenizer(kSentencePiece, {{"tokenizer.model", "no model"}});
+  const auto exported = ExportTokenizer(SentencePieceTokenizerName("no model"),
+                                        {{"tokenizer.model", "no model"}});
   EXPECT_EQ(exported.status().code(), absl::StatusCode::kInvalidArgument);
 }
 

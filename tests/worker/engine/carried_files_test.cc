@@ -4,7 +4,9 @@
 #include <map>
 
 #include "gtest/gtest.h"
+#include "storage/dataset/sentencepiece/tokenizer.h"
 #include "tests/storage/checkpoint/small_checkpoint.h"
+#include "tests/storage/dataset/sentencepiece/written_model.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -68,6 +70,34 @@ TEST_F(CarriedFilesTest, AModelThatDidNotMakeTheTokensIsLeftOut) {
   EXPECT_TRUE(Collect({.tokens = tokens_, .tokenizer = "bytes"}).empty());
   EXPECT_TRUE(Collect({.tokens = tokens_, .resumed_from = "/no/such"})
                   .count("tokenizer.model"));
+}
+
+// Llama's directory, but tokens of another model: its ids mean other pieces.
+TEST_F(CarriedFilesTest, ADirectorysTokenizerOfOtherTokensIsLeftOut) {
+  const std::string model = WrittenModel({.kind = 2});
+  const std::string tokenizer = SentencePieceTokenizerName(model);
+  WriteText(tokens_ + ".model", model);
+  WriteText(hf_ + "/config.json", "config");
+  WriteText(hf_ + "/generation_config.json", R"({"eos_token_id": 0})");
+  const std::string config = R"({"tokenizer_class": "LlamaTokenizer"})";
+  WriteText(hf_ + "/tokenizer_config.json", config);
+  WriteText(hf_ + "/tokenizer.model", WrittenModel({.kind = 2, .pad = true}));
+  const CarriedFilesOptions options = {
+      .tokens = tokens_, .tokenizer = tokenizer, .hf = hf_};
+  const Contents others = {{"config.json", "config"},
+                           {"tokenizer.model", model}};
+  EXPECT_EQ(Collect(options), others);
+  std::filesystem::remove(hf_ + "/tokenizer.model");
+  EXPECT_EQ(Collect(options), others);
+  // Its own.
+  WriteText(hf_ + "/tokenizer.model", model);
+  Contents own = others;
+  own["tokenizer_config.json"] = config;
+  own["generation_config.json"] = R"({"eos_token_id": 0})";
+  EXPECT_EQ(Collect(options), own);
+  // The only copy of the tokens' model.
+  std::filesystem::remove(tokens_ + ".model");
+  EXPECT_EQ(Collect(options), own);
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/dataset/bytes_tokenizer.h"
+#include "storage/dataset/sentencepiece/tokenizer.h"
+#include "tests/storage/checkpoint/small_checkpoint.h"
+#include "tests/storage/dataset/sentencepiece/written_model.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -80,6 +83,43 @@ TEST_F(EndOfText, WhatIsNoIdIsNamed) {
   EXPECT_TRUE(Fails(EndOfTextTokens({.config = "{", .model = model_}).status(),
                     absl::StatusCode::kInvalidArgument,
                     {"config.json: not JSON at byte 2"}));
+}
+
+// Pythia, say, ends texts at id 0, which is <unk> of the tokens' pieces.
+TEST_F(EndOfText, AnothersConfigsDoNotCount) {
+  const std::string pieces = WrittenModel({.kind = 2});
+  const auto tokenizer = MakeSentencePieceTokenizer(pieces);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const auto ends = [&](const std::string& name, const Tokenizer* known,
+                        std::vector<CarriedFile> carried) {
+    carried.push_back({"tokenizer.model", pieces});
+    carried.push_back({"config.json", R"({"eos_token_id": 0})"});
+    carried.push_back({"generation_config.json", R"({"eos_token_id": 5})"});
+    const TempDir dir;
+    Manifest manifest = SmallManifest(50);
+    manifest.tokenizer = name;
+    const CheckpointAttempt attempt = {dir.path(), 50, "a"};
+    EXPECT_TRUE(BeginCheckpoint(attempt).ok());
+    const auto shards = WriteSmallShards(attempt, 0, 1);
+    const auto checkpoint =
+        CommitCheckpoint(attempt, manifest, {*shards}, carried);
+    EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const auto tokens = EndOfTextTokensOf(
+        *checkpoint, *ReadManifest(*checkpoint), model_, known);
+    EXPECT_TRUE(tokens.ok()) << tokens.status();
+    return tokens.value_or(std::set<int32_t>());
+  };
+  const std::string name = (*tokenizer)->name();
+  EXPECT_THAT(ends(name, tokenizer->get(), {}), ElementsAre(2));
+  EXPECT_THAT(ends(name, tokenizer->get(),
+                   {{"tokenizer.json", R"({"model": {"vocab": {"a": 0}}})"}}),
+              ElementsAre(2));
+  EXPECT_THAT(ends("bytes", MakeBytesTokenizer().get(), {}), IsEmpty());
+  // Where they belong to the tokens, or nothing is known of these.
+  const CarriedFile config = {"tokenizer_config.json",
+                              R"({"tokenizer_class": "LlamaTokenizer"})"};
+  EXPECT_THAT(ends(name, tokenizer->get(), {config}), ElementsAre(2, 5));
+  EXPECT_THAT(ends("", nullptr, {}), ElementsAre(5));
 }
 
 }  // namespace

@@ -123,6 +123,7 @@ class TextGeneration : public testing::Test {
     ASSERT_TRUE(WriteCarriedFiles(request_.checkpoint, files).ok());
     auto manifest = ReadManifest(request_.checkpoint);
     ASSERT_TRUE(manifest.ok());
+    manifest->tokenizer.clear();
     manifest->assets = DescribeCarriedFiles(files);
     std::ofstream(request_.checkpoint + "/manifest.json")
         << FormatManifest(*manifest);
@@ -224,10 +225,13 @@ TEST_F(TextGeneration, RanksWithAPartEachWriteWhatOneWrites) {
   }
 }
 
-// Over several ranks, too.
+// Over several ranks, too. The tokens' tokenizer is not known, so the config
+// that the model came with says what ends a text.
 TEST_F(TextGeneration, EndsWithTheModelsEndOfText) {
-  std::string whole;
-  ASSERT_TRUE(Continue(request_, whole).ok());
+  request_.prompt = "";
+  request_.prompt_ids = {'0', '1', '2', '3'};
+  std::string text;
+  ASSERT_TRUE(Continue(request_, text).ok());
   const std::vector<int32_t> all = std::exchange(ids_, {});
   const int32_t end = all[10];
   const size_t count = std::find(all.begin(), all.end(), end) - all.begin() + 1;
@@ -235,10 +239,8 @@ TEST_F(TextGeneration, EndsWithTheModelsEndOfText) {
   const std::vector<int32_t> until_end(all.begin(), all.begin() + count);
   CarryGenerationConfig(absl::StrCat("{\"eos_token_id\": [60, ", end, "]}"));
 
-  std::string text;
   ASSERT_TRUE(Continue(request_, text).ok());
   EXPECT_EQ(ids_, until_end);
-  EXPECT_EQ(text, whole.substr(0, count));
   for (const Rank& rank : OverRanks({.tensor = 3, .pipeline = 2}, {})) {
     EXPECT_TRUE(rank.status.ok()) << rank.status;
     EXPECT_EQ(rank.ids, until_end);
