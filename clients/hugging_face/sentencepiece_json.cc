@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -11,6 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "storage/dataset/sentencepiece/piece_trie.h"
+#include "storage/dataset/sentencepiece/segmenter.h"
 #include "storage/dataset/utf8.h"
 
 namespace troupe {
@@ -210,6 +215,55 @@ std::vector<std::string> UserDefined(const SentencePieceModel& model) {
   return texts;
 }
 
+// With ignore_merges, a stretch of text that spells a key of the vocabulary is
+// its id at once: right for a piece that the user defined, wrong for "</s>"
+// beside it. Such a stretch is cut at the first place where the model itself
+// cuts it. No merge reaches over that place, so the ids are the model's.
+std::vector<std::string> SpellingsToCut(const SentencePieceModel& model) {
+  PieceTrie user_defined;
+  for (size_t id = 0; id < model.pieces.size(); ++id) {
+    if (model.pieces[id].type != PieceType::kUserDefined) continue;
+    user_defined.Add(model.pieces[id].text, static_cast<int32_t>(id));
+  }
+  const std::unique_ptr<Segmenter> segmenter =
+      MakeBpeSegmenter(model, user_defined);
+  std::map<std::string, std::vector<std::string>> ends;  // by beginning
+  for (const SentencePiece& piece : model.pieces) {
+    const absl::string_view text = piece.text;
+    size_t cut = 0;
+    int32_t before = -1;
+    for (const TextSegment& segment : segmenter->Cut(text)) {
+      const bool is_run = before == model.unknown_id && segment.id == before &&
+                          !model.byte_fallback;
+      if (before >= 0 && !is_run) {
+        cut = segment.text.data() - text.data();
+        break;
+      }
+      before = segment.id;
+    }
+    if (cut == 0) continue;
+    ends[Quoted(text.substr(0, cut))].push_back(Quoted(text.substr(cut)));
+  }
+  std::vector<std::string> patterns;
+  for (const auto& [beginning, rest] : ends) {
+    patterns.push_back(absl::StrCat(
+        "\\A", beginning, "(?=(?:", absl::StrJoin(rest, "|"), ")\\z)"));
+  }
+  return patterns;
+}
+
+json PreTokenizerJson(const SentencePieceModel& model) {
+  if (model.kind == SegmentationKind::kUnigram) {
+    return IsolatedJson(UnknownsToIsolate(model));
+  }
+  const std::vector<std::string> user_defined = UserDefined(model);
+  if (user_defined.empty()) return nullptr;
+  json list = json::array({IsolatedJson(user_defined)});
+  const std::vector<std::string> cut = SpellingsToCut(model);
+  if (!cut.empty()) list.push_back(IsolatedJson(cut));
+  return Sequence("pretokenizers", std::move(list));
+}
+
 json BpeJson(const SentencePieceModel& model) {
   json vocabulary = json::object();
   for (size_t id = 0; id < model.pieces.size(); ++id) {
@@ -222,7 +276,7 @@ json BpeJson(const SentencePieceModel& model) {
           {"end_of_word_suffix", nullptr},
           {"fuse_unk", true},
           {"byte_fallback", model.byte_fallback},
-          // One that the user defined is cut out and is then itself.
+          // One that the user defined is isolated and is then itself.
           {"ignore_merges", !UserDefined(model).empty()},
           {"vocab", std::move(vocabulary)},
           {"merges", MergesJson(model)}};
@@ -252,8 +306,7 @@ json SentencePieceJson(const SentencePieceModel& model) {
           {"padding", nullptr},
           {"added_tokens", std::move(added)},
           {"normalizer", NormalizerJson(model)},
-          {"pre_tokenizer", IsolatedJson(unigram ? UnknownsToIsolate(model)
-                                                 : UserDefined(model))},
+          {"pre_tokenizer", PreTokenizerJson(model)},
           {"post_processor", nullptr},
           {"decoder", DecoderJson(model)},
           {"model", unigram ? UnigramJson(model) : BpeJson(model)}};

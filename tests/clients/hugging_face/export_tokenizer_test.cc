@@ -151,7 +151,7 @@ TEST(ExportTokenizer, TablesAndUserDefinedPieces) {
                      WrittenPiece("KEEP", 0, PieceType::kUserDefined) +
                      WrittenPiece("KEEP.IT", 0, PieceType::kUserDefined)})}}),
       "tokenizer.json");
-  EXPECT_EQ(bpe["pre_tokenizer"]["pattern"],
+  EXPECT_EQ(bpe["pre_tokenizer"]["pretokenizers"][0]["pattern"],
             json({{"Regex", "KEEP\\.IT|KEEP"}}));
   EXPECT_EQ(bpe["model"]["ignore_merges"], true);
 }
