@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -20,6 +22,8 @@ namespace troupe {
 namespace {
 
 constexpr uint64_t kHeadBytes = 512;
+constexpr uint64_t kLinesBytes = 256 << 10;  // searched for JSON lines
+constexpr int kJsonLinesMax = 8;             // as many are looked at
 constexpr uint64_t kSampleBytes = 64 << 10;
 constexpr uint64_t kSamples = 16;
 // Of a thousand bytes. A text from the web has a few broken characters, one in
@@ -78,7 +82,7 @@ constexpr FormatRow kFormats[] = {
 absl::Status Refuse(const std::string& path, absl::string_view what,
                     absl::string_view advice) {
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": is ", what, ", no text; ",
+      absl::StrCat(path, ": is ", what, ", not text; ",
                    absl::StrReplaceAll(advice, {{"FILE", path}})));
 }
 
@@ -105,15 +109,43 @@ absl::Status CheckHead(const std::string& path, absl::string_view head) {
   return absl::OkStatus();
 }
 
+constexpr absl::string_view kTakeOutText =
+    "a model would learn its keys and braces: take out the text, as in  "
+    "jq -r .text FILE > FILE.txt";
+
 absl::Status CheckName(const std::string& path) {
   const std::string name = absl::AsciiStrToLower(path);
   for (const absl::string_view ending : {".jsonl", ".ndjson", ".json"}) {
     if (!absl::EndsWith(name, ending)) continue;
-    return Refuse(path, "JSON by its name",
-                  "a model would learn its keys and braces: take out the text, "
-                  "as in  jq -r .text FILE > FILE.txt");
+    return Refuse(path, absl::StrCat("named as JSON (", ending, ")"),
+                  kTakeOutText);
   }
   return absl::OkStatus();
+}
+
+bool IsJsonObject(absl::string_view line) {
+  line = absl::StripAsciiWhitespace(line);
+  return absl::StartsWith(line, "{") &&
+         nlohmann::json::accept(line.begin(), line.end());
+}
+
+// JSON lines are text by their bytes. `begin`: of the file, `whole` or not.
+absl::Status CheckLines(const std::string& path, absl::string_view begin,
+                        bool whole) {
+  int lines = 0;
+  while (!begin.empty() && lines < kJsonLinesMax) {
+    const size_t end = begin.find('\n');
+    if (end == begin.npos && !whole) break;  // cut off
+    const absl::string_view line = begin.substr(0, end);
+    begin.remove_prefix(std::min(begin.size(), line.size() + 1));
+    if (absl::StripAsciiWhitespace(line).empty()) continue;
+    if (!IsJsonObject(line)) return absl::OkStatus();
+    ++lines;
+  }
+  if (lines == 0) return absl::OkStatus();
+  return Refuse(
+      path, "JSON lines (its first lines are JSON objects)",
+      absl::StrCat(kTakeOutText, "; --any-content takes it as it is"));
 }
 
 struct ByteCounts {
@@ -162,7 +194,7 @@ absl::Status CheckSamples(const std::string& path, const PosixFile& file,
   }
   return Refuse(
       path,
-      absl::StrFormat("not in UTF-8: %.1f %% of its bytes are none",
+      absl::StrFormat("not in UTF-8: %.1f %% of its bytes are not valid in it",
                       100.0 * static_cast<double>(all.invalid) /
                           static_cast<double>(all.bytes)),
       "if it is a text in another encoding:  iconv -f latin1 -t UTF-8 FILE > "
@@ -179,7 +211,10 @@ absl::Status CheckText(const std::string& path) {
   RETURN_IF_ERROR(file.ReadAt(0, head.size(), head.data()));
   RETURN_IF_ERROR(CheckHead(path, head));
   RETURN_IF_ERROR(CheckSamples(path, file, bytes));
-  return CheckName(path);
+  RETURN_IF_ERROR(CheckName(path));
+  std::string begin(std::min(bytes, kLinesBytes), '\0');
+  RETURN_IF_ERROR(file.ReadAt(0, begin.size(), begin.data()));
+  return CheckLines(path, begin, begin.size() == bytes);
 }
 
 }  // namespace troupe

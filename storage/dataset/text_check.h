@@ -14,10 +14,9 @@ namespace troupe {
 //
 //  * compressed and packed files, and formats that are known by their first
 //    bytes: safetensors, Parquet, PDF, token files, ...;
-//  * zero bytes, which no text has, or another encoding than UTF-8: more than 1
-//  %
-//    of the bytes are no UTF-8;
-//  * JSON, by the file's name, since its content is text.
+//  * zero bytes, which no text has, or another encoding than UTF-8: more than
+//    1 % of the bytes are not valid UTF-8;
+//  * JSON: by the file's name, or where its first lines are JSON objects.
 //
 // An empty file is not refused. Errors of the disk name the path.
 absl::Status CheckText(const std::string& path);

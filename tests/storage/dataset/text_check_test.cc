@@ -28,7 +28,8 @@ TEST_F(TextCheck, Texts) {
   for (const char* text :
        {"", "a", "One line\n", "\xef\xbb\xbf with a mark",
         "\xe6\x9d\xb1\xe4\xba\xac\xe3\x81\xae\xe4\xba\xba",
-        "PARIS is no Parquet", "BZh and GGU", "{\"looks\": \"like JSON\"}"}) {
+        "PARIS is no Parquet", "BZh and GGU", "{looks: like JSON}\n",
+        "{\"a\": 1}\nis how JSON begins\n", "[1, 2]\n3\n"}) {
     EXPECT_TRUE(Check(text).ok()) << Check(text);
   }
   // A few characters that are broken.
@@ -75,8 +76,20 @@ TEST_F(TextCheck, JsonByItsName) {
   for (const char* name : {"a.jsonl", "B.JSON", "c.ndjson"}) {
     EXPECT_TRUE(Fails(Check("{\"text\": \"a\"}\n", name),
                       absl::StatusCode::kInvalidArgument,
-                      {name, "JSON by its name", "jq -r .text"}));
+                      {name, "named as JSON", "jq -r .text"}));
   }
+}
+
+TEST_F(TextCheck, JsonLinesByTheirContent) {
+  const std::string line = "{\"text\": \"One story.\", \"id\": 7}";
+  for (const std::string& content :
+       {line, line + "\n", line + "\r\n\n" + line + "\n",
+        line + "\n{\"text\": \"" + std::string(1 << 20, 'x')}) {
+    EXPECT_TRUE(
+        IsRefused(content, "first lines are JSON objects", "jq -r .text"));
+  }
+  // As far as whole lines are looked at.
+  EXPECT_TRUE(Check("{\"text\": \"" + std::string(1 << 20, 'x')).ok());
 }
 
 TEST_F(TextCheck, AnAbsentFileIsNamed) {

@@ -99,7 +99,7 @@ TEST_F(DataPrepareTest, WantsAText) {
         {"data", "prepare", file, "--out", out, "--tokenizer", tokenizer});
     EXPECT_EQ(refused.code, 1);
     EXPECT_NE(refused.err.find(file +
-                               ": is compressed (gzip), no text; "
+                               ": is compressed (gzip), not text; "
                                "gunzip -k " +
                                file),
               std::string::npos)
