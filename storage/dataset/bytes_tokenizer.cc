@@ -22,7 +22,9 @@ class BytesTokenizer final : public Tokenizer {
                            std::vector<int32_t>& ids) const override {
     return Encode(text, ids);
   }
-  size_t CutPoint(absl::string_view text) const override { return text.size(); }
+  size_t CutPoint(absl::string_view text, size_t& searched) const override {
+    return text.size();
+  }
 
   absl::StatusOr<std::string> TokenText(int32_t id) const override {
     if (id >= 0 && id <= 255) return std::string(1, static_cast<char>(id));

@@ -28,11 +28,7 @@ class Encoding {
   absl::Status Add(absl::string_view text) {
     waiting_.append(text.data(), text.size());
     const size_t bytes = Complete();
-    if (bytes == 0 && waiting_.size() > kUncutBytesMax) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(options_.text_path, ": ", waiting_.size(),
-                       " bytes without a line's or a word's end; is it text?"));
-    }
+    if (bytes == 0 && waiting_.size() > kUncutBytesMax) return Uncut();
     return Encode(bytes);
   }
 
@@ -40,10 +36,28 @@ class Encoding {
 
  private:
   // How much of what waits may be encoded now.
-  size_t Complete() const {
-    if (!options_.eos_per_line) return tokenizer_.CutPoint(waiting_);
+  size_t Complete() {
+    if (!options_.eos_per_line) {
+      return tokenizer_.CutPoint(waiting_, searched_);
+    }
     const size_t end = waiting_.rfind('\n');
     return end == std::string::npos ? 0 : end + 1;
+  }
+
+  absl::Status Uncut() const {
+    if (options_.eos_per_line) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options_.text_path, ": a line has more than ", kUncutBytesMax,
+          " bytes, all of which would be one document; break it into shorter "
+          "lines, or do without --append-eos-per-line"));
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.text_path, ": ", kUncutBytesMax,
+        " bytes without a place to cut the text: they have no space and no "
+        "line's end, or the pieces of tokenizer ",
+        tokenizer_.name(),
+        " reach over each of them; break the text into lines, or use another "
+        "tokenizer"));
   }
 
   absl::Status Encode(size_t bytes) {
@@ -56,6 +70,7 @@ class Encoding {
     RETURN_IF_ERROR(Annotate(encoded, options_.text_path));
     begun_ = true;
     waiting_.erase(0, bytes);
+    searched_ = 0;
     return writer_.Append(ids_);
   }
 
@@ -75,6 +90,7 @@ class Encoding {
   const TokenizeFileOptions& options_;
   TokenFileWriter& writer_;
   std::string waiting_;
+  size_t searched_ = 0;  // bytes of it that have no place to cut
   std::vector<int32_t> ids_;
   bool begun_ = false;
 };

@@ -35,8 +35,11 @@ class Tokenizer {
   virtual absl::Status EncodeLater(absl::string_view text,
                                    std::vector<int32_t>& ids) const = 0;
   // How many bytes of `text`, the beginning of something longer, may be a part;
-  // 0: more must be read to find out.
-  virtual size_t CutPoint(absl::string_view text) const = 0;
+  // 0: more must be read to find out. Places before byte `searched` are not
+  // tried again. Where there is none, `searched` becomes how far that is known
+  // whatever follows, so that a text which grows is searched once: begin with
+  // 0, and again after each cut.
+  virtual size_t CutPoint(absl::string_view text, size_t& searched) const = 0;
 
   // The bytes for which a token stands within a text; empty for one that stands
   // for none (BOS, EOS). They may be a part of a character only.

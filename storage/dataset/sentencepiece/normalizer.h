@@ -42,6 +42,10 @@ class Normalizer {
   };
   absl::optional<Seam> SeamAt(absl::string_view text, size_t at) const;
 
+  // Bytes that are normalized together at most. Where SeamAt finds nothing at a
+  // place that this many bytes follow, more text changes nothing.
+  size_t LongestEntry() const { return longest_; }
+
  private:
   struct Prefix {
     absl::string_view normalized;

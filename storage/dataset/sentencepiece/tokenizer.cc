@@ -36,7 +36,7 @@ class SentencePieceTokenizer final : public Tokenizer {
                            std::vector<int32_t>& ids) const override {
     return EncodePart(text, Normalizer::Part::kLater, ids);
   }
-  size_t CutPoint(absl::string_view text) const override;
+  size_t CutPoint(absl::string_view text, size_t& searched) const override;
   absl::StatusOr<std::string> TokenText(int32_t id) const override;
   absl::StatusOr<std::string> Decode(
       absl::Span<const int32_t> ids) const override;
@@ -148,18 +148,18 @@ bool SentencePieceTokenizer::MayCut(absl::string_view text, size_t at) const {
          characters_.contains(after);
 }
 
-// Lines' ends, or, where lines are too long, words'. Of each the last few are
-// tried, so that a text without any place does not take for ever.
-size_t SentencePieceTokenizer::CutPoint(absl::string_view text) const {
-  constexpr int kTriesMax = 1000;
+// The last line's end, or, where none will do, the last space.
+size_t SentencePieceTokenizer::CutPoint(absl::string_view text,
+                                        size_t& searched) const {
+  const size_t first = std::max<size_t>(1, searched);
   for (const char separator : {'\n', ' '}) {
-    int tries = 0;
-    for (size_t at = text.rfind(separator);
-         at != text.npos && at > 0 && ++tries <= kTriesMax;
-         at = text.rfind(separator, at - 1)) {
-      if (MayCut(text, at)) return at;
+    for (size_t at = text.size(); at-- > first;) {
+      if (text[at] == separator && MayCut(text, at)) return at;
     }
   }
+  const size_t looks_ahead = normalizer_->LongestEntry() - 1;
+  searched =
+      std::max(searched, text.size() - std::min(text.size(), looks_ahead));
   return 0;
 }
 

@@ -100,6 +100,26 @@ TEST(TokenizeFile, TokensWithoutAModelLeaveAnothersAlone) {
   EXPECT_EQ(*ReadTokenizerModel(path), model);
 }
 
+// Not "is it text?": what to do about it.
+TEST(TokenizeFile, ATextThatCannotBeCutIsRefused) {
+  TempDir dir;
+  WriteText(dir.File("text"), std::string((64 << 20) + (1 << 19), 'x'));
+  const std::string model = SmallModel(LikeLlama("unigram"));
+  const auto tokenizer = MakeSentencePieceTokenizer(model);
+  const auto tokenize = [&](bool eos_per_line) {
+    return TokenizeFile(**tokenizer, {.text_path = dir.File("text"),
+                                      .path = dir.File("t"),
+                                      .eos_per_line = eos_per_line})
+        .status();
+  };
+  EXPECT_TRUE(Fails(tokenize(false), absl::StatusCode::kInvalidArgument,
+                    {dir.File("text"), "without a place to cut",
+                     (*tokenizer)->name(), "break the text into lines"}));
+  EXPECT_TRUE(Fails(tokenize(true), absl::StatusCode::kInvalidArgument,
+                    {dir.File("text"), "a line has more than",
+                     "do without --append-eos-per-line"}));
+}
+
 TEST(TokenizeFile, EndedItLeavesNothing) {
   TempDir dir;
   WriteText(dir.File("text"), std::string(3'000'000, 'x'));

@@ -78,11 +78,13 @@ std::vector<int32_t> EncodeInParts(const Tokenizer& tokenizer,
                                    int& cuts) {
   std::vector<int32_t> ids;
   std::string waiting;
+  size_t searched = 0;
   bool begun = false;
   for (size_t at = 0; at < whole.size(); at += chunk) {
     waiting += whole.substr(at, chunk);
     const bool last = at + chunk >= whole.size();
-    const size_t cut = last ? waiting.size() : tokenizer.CutPoint(waiting);
+    const size_t cut =
+        last ? waiting.size() : tokenizer.CutPoint(waiting, searched);
     if (cut == 0) continue;
     const std::string part = waiting.substr(0, cut);
     EXPECT_TRUE(
@@ -91,6 +93,7 @@ std::vector<int32_t> EncodeInParts(const Tokenizer& tokenizer,
     cuts += !last;
     begun = true;
     waiting.erase(0, cut);
+    searched = 0;
   }
   return ids;
 }
@@ -145,6 +148,26 @@ INSTANTIATE_TEST_SUITE_P(
         With(LikeLlama("bpe"), {{"split_by_whitespace", "false"}}),
         With(LikeLlama("unigram"), {{"user_defined_symbols", "\n\n,s\n"}}),
         With(LikeLlama("unigram"), {{"add_dummy_prefix", "false"}})));
+
+// Pieces may reach over thousands of line ends in turn.
+TEST(SentencePieceTokenizer, AFarPlaceToCutIsFound) {
+  const auto tokenizer = MakeSentencePieceTokenizer(SmallModel(
+      With(LikeLlama("unigram"), {{"user_defined_symbols", "s\n"}})));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  std::string uncut = "fox";
+  for (int i = 0; i < 5000; ++i) uncut += "s\n";
+  size_t searched = 0;
+  EXPECT_EQ((*tokenizer)->CutPoint("fox\n" + uncut, searched), 3);
+  EXPECT_EQ(searched, 0);
+  EXPECT_EQ((*tokenizer)->CutPoint(uncut, searched), 0);
+  // Of what was searched only the end is searched again.
+  EXPECT_GT(searched, uncut.size() - 100);
+  EXPECT_LT(searched, uncut.size());
+  const size_t before = searched;
+  EXPECT_EQ((*tokenizer)->CutPoint(uncut + "fox\nfox fox", searched),
+            uncut.size() + 3);
+  EXPECT_EQ(searched, before);
+}
 
 class AnyText : public testing::TestWithParam<const char*> {};
 
