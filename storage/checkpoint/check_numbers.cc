@@ -48,8 +48,9 @@ absl::Status CheckNumbers(const NumbersRead& numbers) {
     float value;
     std::memcpy(&value, data + i * sizeof(float), sizeof(value));
     return absl::DataLossError(absl::StrFormat(
-        "%s: tensor %s is %f at [%s]; the file itself holds this, nothing was "
-        "updated yet: start from other weights",
+        "%s: tensor %s is %f at [%s]; the file holds this, and this run has "
+        "changed nothing yet: start from other weights or an earlier "
+        "checkpoint",
         numbers.path, numbers.tensor, value,
         IndexText(numbers.first + begin + i, numbers.shape)));
   }

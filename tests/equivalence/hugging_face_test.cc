@@ -127,9 +127,9 @@ TEST(HuggingFace, AWeightThatIsNoNumberIsNamedBeforeAnyStep) {
   EXPECT_EQ(run.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(run.status().message(),
             "model.hf: " + file +
-                ": tensor model.norm.weight is nan at [3]; the file itself "
-                "holds this, nothing was updated yet: start from other "
-                "weights");
+                ": tensor model.norm.weight is nan at [3]; the file "
+                "holds this, and this run has changed nothing yet: start from "
+                "other weights or an earlier checkpoint");
   EXPECT_TRUE(run.steps[0].empty());
   EXPECT_EQ(ImportModel({.from = copy, .to = FreshPath("planted_import")})
                 .status()

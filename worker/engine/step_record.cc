@@ -43,10 +43,10 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   return record;
 }
 
-absl::Status CheckFinite(const StepRecord& record, const StepOutlook& outlook) {
+absl::Status CheckFinite(const StepRecord& record, const LossScale& scale) {
   if (std::isfinite(record.loss())) {
     if (std::isfinite(record.grad_norm())) return absl::OkStatus();
-    if (record.skipped() && outlook.scale.MayHelp()) return absl::OkStatus();
+    if (record.skipped() && scale.MayHelp()) return absl::OkStatus();
     if (record.skipped() && record.loss_scale() > 1) {
       return absl::FailedPreconditionError(absl::StrFormat(
           "training.loss_scale: %g, with which gradients of each of the last "
@@ -61,10 +61,10 @@ absl::Status CheckFinite(const StepRecord& record, const StepOutlook& outlook) {
       scaled ? absl::StrFormat(", loss scale %g", record.loss_scale()) : "");
   const char* const wider =
       scaled ? ", or training.precision bf16, whose range is that of f32" : "";
-  if (outlook.is_first) {
+  if (record.step() == 1) {
     return absl::FailedPreconditionError(absl::StrCat(
         values,
-        " with the weights that this run began with; nothing was updated yet, "
+        " with the weights that training began with; nothing was updated yet, "
         "so the learning rate is not why: begin with smaller weights",
         wider));
   }

@@ -32,13 +32,9 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step);
 
 // FailedPrecondition where loss or gradient norm is not finite: nothing that
 // would follow is worth its electricity. A norm that is not may be the scale of
-// the loss, as it is behind the step. `is_first`: of this run, so that its loss
-// is that of the weights which the run began with.
-struct StepOutlook {
-  const LossScale& scale;
-  bool is_first = false;
-};
-absl::Status CheckFinite(const StepRecord& record, const StepOutlook& outlook);
+// the loss, as it is behind the step. In step 1 of the training, whichever
+// attempt runs it, the weights are those that it began with.
+absl::Status CheckFinite(const StepRecord& record, const LossScale& scale);
 
 }  // namespace troupe
 

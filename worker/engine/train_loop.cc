@@ -400,9 +400,7 @@ absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
   if (report->validation_loss.has_value()) {
     record.set_validation_loss(*report->validation_loss);
   }
-  absl::Status finite = CheckFinite(
-      record,
-      {.scale = state_->loss_scale, .is_first = step == state_->first_step});
+  absl::Status finite = CheckFinite(record, state_->loss_scale);
   if (programs_.report_lag > 0) {
     finite = Annotate(finite, absl::StrCat("of step ", step));
   }

@@ -82,7 +82,7 @@ absl::StatusOr<OpenedDevice> OpenDevice(WorkerOptions& options) {
     LogWarning(absl::StrCat(
         "--threads: ", options.threads, ", but OpenMP grants ", threads.granted,
         threads.held_by.empty() ? "" : absl::StrCat(" (", threads.held_by, ")"),
-        ": this worker computes with so many"));
+        ": this worker computes with ", threads.granted));
     options.threads = threads.granted;
   }
   OpenedDevice opened;

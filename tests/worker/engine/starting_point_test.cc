@@ -91,7 +91,7 @@ TEST(StartingPoint, ACheckpointOfNoNumbersIsNamedAndSkipped) {
 
   EXPECT_TRUE(Fails(Train(job, {.resume = checkpoint}).status(),
                     absl::StatusCode::kDataLoss,
-                    {checkpoint, named, "nothing was updated yet"}));
+                    {checkpoint, named, "this run has changed nothing yet"}));
 
   job.mutable_training()->set_stop_after(8);
   const TrainingRun run = Train(job, {.resume = "latest"});
