@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/trust/loopback.h"
 
 namespace troupe {
 namespace {
@@ -50,6 +51,34 @@ bool CanListenAt(const addrinfo& place) {
 
 using Places = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
+// `error`: of getaddrinfo.
+Places LookUp(const std::string& name, int& error) {
+  addrinfo hints = {};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  error = getaddrinfo(name.c_str(), nullptr, &hints, &found);
+  return Places(error == 0 ? found : nullptr, freeaddrinfo);
+}
+
+// The first of them where it can listen; null: there is none.
+const sockaddr* OwnAmong(const addrinfo* places) {
+  for (; places != nullptr; places = places->ai_next) {
+    if (!IsEveryAddress(*places->ai_addr) && CanListenAt(*places)) {
+      return places->ai_addr;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string> AddressesForOtherHosts() {
+  std::vector<std::string> addresses;
+  for (const std::string& own : OwnAddresses()) {
+    if (!IsLoopback(own.substr(0, own.find(' ')))) addresses.push_back(own);
+  }
+  return addresses;
+}
+
 }  // namespace
 
 std::vector<std::string> OwnAddresses() {
@@ -67,23 +96,17 @@ std::vector<std::string> OwnAddresses() {
 }
 
 absl::Status CheckOwnAddress(const std::string& address) {
-  addrinfo hints = {};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(address.c_str(), nullptr, &hints, &found);
-  const Places places(found, freeaddrinfo);
+  int error = 0;
+  const Places places = LookUp(address, error);
   if (error == EAI_AGAIN) {
     return absl::UnavailableError(
         absl::StrCat("--address: ", address, " could not be looked up: ",
                      gai_strerror(error), "; give an address in its place"));
   }
+  if (OwnAmong(places.get()) != nullptr) return absl::OkStatus();
   std::vector<std::string> tried;
-  for (const addrinfo* place = found; place != nullptr;
+  for (const addrinfo* place = places.get(); place != nullptr;
        place = place->ai_next) {
-    if (!IsEveryAddress(*place->ai_addr) && CanListenAt(*place)) {
-      return absl::OkStatus();
-    }
     tried.push_back(TextOf(*place->ai_addr));
   }
   const std::string what =
@@ -95,6 +118,29 @@ absl::Status CheckOwnAddress(const std::string& address) {
   return absl::InvalidArgumentError(absl::StrCat(
       "--address: ", address, what, ", so that no peer could reach this ",
       "worker; it has ", absl::StrJoin(OwnAddresses(), ", ")));
+}
+
+absl::Status CheckReachableFromOtherHosts(const std::string& address,
+                                          const std::string& scheduler) {
+  int error = 0;
+  const Places places = LookUp(address, error);
+  const sockaddr* const own = OwnAmong(places.get());
+  if (own == nullptr || !IsLoopback(TextOf(*own))) return absl::OkStatus();
+  const Places of_scheduler = LookUp(HostOf(scheduler), error);
+  if (error != 0 || OwnAmong(of_scheduler.get()) != nullptr) {
+    return absl::OkStatus();
+  }
+  const std::string text = TextOf(*own);
+  const std::vector<std::string> others = AddressesForOtherHosts();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--address: ", address, address == text ? "" : absl::StrCat(" is ", text),
+      address == text ? " is reached from this host only"
+                      : ", which is reached from this host only",
+      ", and the scheduler at ", scheduler,
+      " is on another, so that peers there could not reach this worker; give "
+      "--address one that they reach",
+      others.empty() ? ", when this host has one"
+                     : absl::StrCat(": ", absl::StrJoin(others, ", "))));
 }
 
 }  // namespace troupe

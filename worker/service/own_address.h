@@ -17,6 +17,13 @@ namespace troupe {
 // host has; Unavailable: the name could not be looked up now.
 absl::Status CheckOwnAddress(const std::string& address);
 
+// Whether workers of other hosts can reach one at `address`, where its cluster
+// may have such: where the scheduler, HOST:PORT, is not on this host. Ok, too,
+// where either name could not be looked up. InvalidArgument: the address is one
+// of loopback; it says which others this host has. REQUIRES: CheckOwnAddress.
+absl::Status CheckReachableFromOtherHosts(const std::string& address,
+                                          const std::string& scheduler);
+
 // "127.0.0.1 (lo)", "10.0.0.7 (eth0)", in the order of the interfaces, those of
 // one link (fe80::) left out.
 std::vector<std::string> OwnAddresses();

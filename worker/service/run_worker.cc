@@ -41,6 +41,8 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
   ASSIGN_OR_RETURN(WorkerOptions options, ResolveOptions(flags));
   // Before seconds are spent on the device.
   RETURN_IF_ERROR(CheckOwnAddress(options.address));
+  RETURN_IF_ERROR(
+      CheckReachableFromOtherHosts(options.address, options.scheduler));
   RETURN_IF_ERROR(CheckTrust(options.trust, PeerRole::kWorker,
                              options.scheduler, absl::Now()));
   ASSIGN_OR_RETURN(const std::unique_ptr<Roots> roots,

@@ -91,6 +91,10 @@ TEST(RunWorker, BadFlagsAreAFailure) {
                        .trust = {.insecure = 1},
                        .address = "198.51.100.7"}),
             1);
+  EXPECT_EQ(RunWorker({.scheduler = "198.51.100.7:1",
+                       .trust = {.insecure = 2},
+                       .address = "127.0.0.1"}),
+            1);
   EXPECT_EQ(RunCalibrate({.worker = {.threads = -1}}), 1);
 }
 
