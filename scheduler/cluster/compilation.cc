@@ -64,19 +64,20 @@ class NarrowerPlaces {
     std::sort(bytes_.begin(), bytes_.end(), std::greater<>());
   }
   int count() const { return static_cast<int>(alike_.size()); }
-  std::vector<const Worker*> Preferred(int needed) const {
-    return by_host_.Place(needed);
+  std::vector<const Worker*> Preferred(int needed,
+                                       const RanksTogether& together) const {
+    return by_host_.Place(needed, together);
   }
   // None: the preferred ones have as much.
-  std::vector<const Worker*> Larger(
-      const std::vector<const Worker*>& preferred) const {
+  std::vector<const Worker*> Larger(const std::vector<const Worker*>& preferred,
+                                    const RanksTogether& together) const {
     const size_t needed = preferred.size();
     const bool as_large = std::all_of(
         preferred.begin(), preferred.end(),
         [&](const Worker* w) { return DeviceBytes(*w) >= bytes_[needed - 1]; });
     if (as_large) return {};
     return PlaceRanks(LargestOf(alike_, static_cast<int>(needed)),
-                      static_cast<int>(needed));
+                      static_cast<int>(needed), together);
   }
 
  private:
@@ -221,6 +222,7 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
   Compilation compilation;
   compilation.spec = spec;
   compilation.changes = workers.changes();
+  const RanksTogether together = RanksTogetherOf(spec);
   Choices make;
   std::set<std::vector<const Worker*>> seen;  // each sorted
   const auto add = [&](const std::vector<const Worker*>& placed, bool idle) {
@@ -238,8 +240,8 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
     // Neither is enough: the planner says so.
     if (kinds.empty()) kinds.push_back(candidates);
     for (const auto& alike : kinds) {
-      add(PlaceRanks(alike, needed), idle);
-      add(PlaceRanks(LargestOf(alike, needed), needed), idle);
+      add(PlaceRanks(alike, needed, together), idle);
+      add(PlaceRanks(LargestOf(alike, needed), needed, together), idle);
     }
   }
   return compilation;
@@ -260,11 +262,13 @@ Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
   for (const JobSpec& way : ways) {
     const int needed = compiler.RanksNeeded(way).value_or(0);
     if (needed <= more_than) continue;
+    const RanksTogether together = RanksTogetherOf(way);
     for (const NarrowerPlaces& kind : kinds) {
       if (kind.count() < needed) continue;
-      const std::vector<const Worker*> placed = kind.Preferred(needed);
+      const std::vector<const Worker*> placed =
+          kind.Preferred(needed, together);
       compilation.choices.push_back(make.Of(way, placed, /*idle=*/true));
-      const std::vector<const Worker*> larger = kind.Larger(placed);
+      const std::vector<const Worker*> larger = kind.Larger(placed, together);
       if (larger.empty()) continue;
       largest.push_back(make.Of(way, larger, /*idle=*/true));
     }

@@ -7,7 +7,10 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "proto/base/check.h"
+#include "proto/plan/axes.h"
+#include "proto/plan/mesh.h"
 
 namespace troupe {
 namespace {
@@ -109,7 +112,35 @@ WorkersByHost::WorkersByHost(const std::vector<const Worker*>& candidates)
   });
 }
 
-std::vector<const Worker*> WorkersByHost::Place(int count) const {
+std::vector<int> WorkersByHost::SharesOf(int count, int group,
+                                         bool even) const {
+  if (count % group != 0) return {};
+  const auto room = [&](size_t host) {
+    return static_cast<int>(by_name_[by_size_[host]].size()) / group;
+  };
+  const int groups = count / group;
+  size_t hosts = 0;
+  for (int fit = 0; fit < groups; ++hosts) {
+    if (hosts == by_size_.size()) return {};
+    fit += room(hosts);
+  }
+  std::vector<int> shares(hosts);
+  int left = groups;
+  const auto take = [&](size_t host, int most) {
+    shares[host] = std::min(room(host), most);
+    left -= shares[host];
+  };
+  if (even) {  // the smallest first
+    for (size_t i = hosts; i-- > 0;) take(i, left / static_cast<int>(i + 1));
+  } else {
+    for (size_t i = 0; i < hosts; ++i) take(i, left);
+  }
+  for (int& share : shares) share *= group;
+  return shares;
+}
+
+std::vector<const Worker*> WorkersByHost::Place(
+    int count, const RanksTogether& together) const {
   CHECK_LE(count, count_);
   const Host* tightest = nullptr;
   for (const Host& host : by_name_) {
@@ -121,19 +152,13 @@ std::vector<const Worker*> WorkersByHost::Place(int count) const {
     placed.assign(tightest->begin(), tightest->begin() + count);
     return placed;
   }
-  size_t hosts = 0;
-  for (int room = 0; room < count; ++hosts) {
-    room += static_cast<int>(by_name_[by_size_[hosts]].size());
+  std::vector<int> shares;
+  for (const int group : together.groups) {
+    if (!shares.empty()) break;
+    shares = SharesOf(count, group, together.keeps_copies);
   }
-  // As evenly as their sizes allow: the smallest first.
-  std::vector<int> shares(hosts);
-  int left = count;
-  for (size_t i = hosts; i-- > 0;) {
-    shares[i] = std::min(static_cast<int>(by_name_[by_size_[i]].size()),
-                         left / static_cast<int>(i + 1));
-    left -= shares[i];
-  }
-  for (size_t i = 0; i < hosts; ++i) {
+  if (shares.empty()) shares = SharesOf(count, 1, together.keeps_copies);
+  for (size_t i = 0; i < shares.size(); ++i) {
     const Host& host = by_name_[by_size_[i]];
     placed.insert(placed.end(), host.begin(), host.begin() + shares[i]);
   }
@@ -141,8 +166,33 @@ std::vector<const Worker*> WorkersByHost::Place(int count) const {
 }
 
 std::vector<const Worker*> PlaceRanks(
-    const std::vector<const Worker*>& candidates, int count) {
-  return WorkersByHost(candidates).Place(count);
+    const std::vector<const Worker*>& candidates, int count,
+    const RanksTogether& together) {
+  return WorkersByHost(candidates).Place(count, together);
+}
+
+RanksTogether RanksTogetherOf(const JobSpec& job) {
+  const ParallelismSpec& parallelism = job.parallelism();
+  const bool ulysses = parallelism.context_method().empty() ||
+                       parallelism.context_method() == "ulysses";
+  RanksTogether together;
+  int group = 1;
+  const std::vector<Axis> axes = AxesOf(parallelism);
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    const bool talks = absl::StartsWith(axis->name(), "tensor") ||
+                       axis->name() == "ulysses" ||
+                       (axis->name() == "context" && ulysses);
+    if (!talks) break;
+    if (axis->size() <= 1) continue;
+    // No host has so many.
+    if (axis->size() > kRanksMax / group) break;
+    group *= axis->size();
+    together.groups.insert(together.groups.begin(), group);
+  }
+  const RecoverySpec& recovery = job.recovery();
+  together.keeps_copies = (job.has_recovery() || job.has_elastic()) &&
+                          (!recovery.has_copies() || recovery.copies() > 0);
+  return together;
 }
 
 }  // namespace troupe

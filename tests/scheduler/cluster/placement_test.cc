@@ -17,12 +17,31 @@ class PlacementTest : public testing::Test {
   void Add(const std::string& name, const std::string& host) {
     ASSERT_TRUE(table_.Add(RegisterOf(name, host), absl::UnixEpoch()).ok());
   }
-  Names Place(int count) {
+  Names Place(int count, const RanksTogether& together = {}) {
     Names names;
-    for (const Worker* worker : PlaceRanks(table_.Idle(), count)) {
+    for (const Worker* worker : PlaceRanks(table_.Idle(), count, together)) {
       names.push_back(worker->name());
     }
     return names;
+  }
+  // How many each host has, of the ranks in order.
+  std::vector<int> Shares(int count, const RanksTogether& together) {
+    std::vector<int> shares;
+    std::string last;
+    for (const Worker* worker : PlaceRanks(table_.Idle(), count, together)) {
+      const std::string& host = worker->status.description().host();
+      if (host != last) shares.push_back(0);
+      last = host;
+      ++shares.back();
+    }
+    return shares;
+  }
+  void AddHosts(const std::vector<int>& sizes) {
+    for (size_t h = 0; h < sizes.size(); ++h) {
+      for (int i = 0; i < sizes[h]; ++i) {
+        Add(absl::StrCat("h", h, "-", i), absl::StrCat("h", h));
+      }
+    }
   }
   WorkerTable table_{Limits{}};
 };
@@ -50,24 +69,90 @@ TEST_F(PlacementTest, SpreadsOverFewHostsOtherwise) {
   EXPECT_EQ(Place(6).size(), 6u);
 }
 
-TEST_F(PlacementTest, HostsThatAreNeededHaveEvenShares) {
+TEST_F(PlacementTest, HostsHaveEvenSharesWhereTheJobKeepsCopies) {
   for (const char* host : {"a", "b", "c"}) {
     for (int i = 0; i < 6; ++i) Add(absl::StrCat(host, i), host);
   }
-  EXPECT_EQ(Place(8), (Names{"a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3"}));
-  EXPECT_EQ(Place(9).at(4), "a4") << "the first has what is left over";
-  EXPECT_EQ(Place(9).at(5), "b0");
-  EXPECT_EQ(Place(12).at(6), "b0");
-  EXPECT_EQ(Place(13).at(5), "b0") << "of three hosts, five, four and four";
-  EXPECT_EQ(Place(13).at(9), "c0");
-  EXPECT_EQ(Place(18).size(), 18u);
+  EXPECT_EQ(Place(8, {.keeps_copies = true}),
+            (Names{"a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3"}));
+  EXPECT_EQ(Place(9, {.keeps_copies = true}).at(4), "a4")
+      << "the first has what is left over";
+  EXPECT_EQ(Place(9, {.keeps_copies = true}).at(5), "b0");
+  EXPECT_EQ(Place(12, {.keeps_copies = true}).at(6), "b0");
+  EXPECT_EQ(Place(13, {.keeps_copies = true}).at(5), "b0")
+      << "of three hosts, five, four and four";
+  EXPECT_EQ(Place(13, {.keeps_copies = true}).at(9), "c0");
+  EXPECT_EQ(Place(18, {.keeps_copies = true}).size(), 18u);
 }
 
 TEST_F(PlacementTest, ASmallHostHasWhatItCan) {
   for (int i = 0; i < 6; ++i) Add(absl::StrCat("big", i), "big");
   for (int i = 0; i < 2; ++i) Add(absl::StrCat("small", i), "small");
-  EXPECT_EQ(Place(7), (Names{"big0", "big1", "big2", "big3", "big4", "small0",
-                             "small1"}));
+  EXPECT_EQ(
+      Place(7, {.keeps_copies = true}),
+      (Names{"big0", "big1", "big2", "big3", "big4", "small0", "small1"}));
+}
+
+TEST_F(PlacementTest, OtherJobsFillTheLargestFirst) {
+  AddHosts({8, 8});
+  EXPECT_EQ(Shares(12, {}), (std::vector<int>{8, 4}));
+}
+
+// All-reduces within each layer do not cross the network.
+TEST_F(PlacementTest, NoGroupIsCut) {
+  AddHosts({8, 8});
+  EXPECT_EQ(Shares(12, {.groups = {4}}), (std::vector<int>{8, 4}));
+  EXPECT_EQ(Shares(12, {.groups = {4}, .keeps_copies = true}),
+            (std::vector<int>{8, 4}));
+  EXPECT_EQ(Shares(12, {.groups = {2}, .keeps_copies = true}),
+            (std::vector<int>{6, 6}));
+  EXPECT_EQ(Shares(16, {.groups = {8}}), (std::vector<int>{8, 8}));
+}
+
+TEST_F(PlacementTest, AGroupIsWorthAHostMore) {
+  AddHosts({6, 6, 6, 3});
+  EXPECT_EQ(Shares(12, {.groups = {4}}), (std::vector<int>{4, 4, 4}));
+  EXPECT_EQ(Shares(12, {.groups = {3}}), (std::vector<int>{6, 6}));
+}
+
+TEST_F(PlacementTest, WhereTheLargestGroupHasNoRoomTheNextHas) {
+  AddHosts({6, 6, 6});
+  EXPECT_EQ(Shares(16, {.groups = {8, 2}}), (std::vector<int>{6, 6, 4}));
+  EXPECT_EQ(Shares(16, {.groups = {8, 4}}), (std::vector<int>{6, 6, 4}))
+      << "there is no such place";
+  EXPECT_EQ(Shares(10, {.groups = {4}}), (std::vector<int>{6, 4}));
+}
+
+TEST(RanksTogether, AreTheInnermostAxes) {
+  JobSpec job;
+  EXPECT_TRUE(RanksTogetherOf(job).groups.empty());
+  EXPECT_FALSE(RanksTogetherOf(job).keeps_copies);
+  ParallelismSpec& parallelism = *job.mutable_parallelism();
+  parallelism.set_pipeline(2);
+  parallelism.set_data(3);
+  EXPECT_TRUE(RanksTogetherOf(job).groups.empty());
+  parallelism.set_tensor(4);
+  EXPECT_EQ(RanksTogetherOf(job).groups, (std::vector<int>{4}));
+  parallelism.set_context(2);
+  EXPECT_EQ(RanksTogetherOf(job).groups, (std::vector<int>{8, 4}));
+  parallelism.set_context_method("ring");
+  EXPECT_EQ(RanksTogetherOf(job).groups, (std::vector<int>{4}));
+  parallelism.set_context_method("usp");
+  parallelism.set_context(6);
+  parallelism.set_ulysses_size(2);
+  parallelism.set_tensor_method("2d");
+  EXPECT_EQ(RanksTogetherOf(job).groups, (std::vector<int>{8, 4, 2}));
+}
+
+TEST(RanksTogether, KeepCopiesUnlessTheJobSaysNone) {
+  JobSpec job;
+  job.mutable_recovery();
+  EXPECT_TRUE(RanksTogetherOf(job).keeps_copies);
+  job.mutable_recovery()->set_copies(0);
+  EXPECT_FALSE(RanksTogetherOf(job).keeps_copies);
+  job.clear_recovery();
+  job.mutable_elastic();
+  EXPECT_TRUE(RanksTogetherOf(job).keeps_copies);
 }
 
 TEST(NaturalLess, IsAStrictOrder) {
