@@ -4,9 +4,9 @@
 #include <cmath>
 #include <memory>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/optimizer_states.h"
 #include "storage/checkpoint/tensor_reader.h"
 
 namespace troupe {
@@ -114,15 +114,16 @@ absl::Status CheckTensors(const TensorReader& these, const std::string& path,
 // How the gradient of `parameter` follows from the optimizer's state; no tensor
 // where it keeps none.
 Blend GradientOf(const std::string& parameter, const OptimizerSpec& optimizer) {
+  const auto states = OptimizerStates(optimizer);
+  if (states.empty()) return {};
+  Blend blend = {.tensor = StateTensorName(states.front(), parameter)};
   if (optimizer.name() == "adamw") {
-    const double beta1 = optimizer.betas(0);
-    return {.tensor = absl::StrCat("optimizer.exp_avg.", parameter),
-            .decay = beta1,
-            .scale = 1 / (1 - beta1)};
+    blend.decay = optimizer.betas(0);
+    blend.scale = 1 / (1 - blend.decay);
+  } else {
+    blend.decay = optimizer.momentum();
   }
-  if (optimizer.momentum() == 0) return {};
-  return {.tensor = absl::StrCat("optimizer.momentum.", parameter),
-          .decay = optimizer.momentum()};
+  return blend;
 }
 
 }  // namespace
@@ -147,7 +148,7 @@ absl::StatusOr<std::vector<TensorDistance>> CompareCheckpoints(
   Squares all_weights;
   Squares all_gradients;
   for (const ManifestTensor& tensor : reference.after().manifest().tensors) {
-    if (absl::StartsWith(tensor.name, "optimizer.")) continue;
+    if (IsStateTensor(tensor.name)) continue;
     distances.push_back({.name = tensor.name});
     const int64_t elements = ElementCount(tensor.shape);
     ASSIGN_OR_RETURN(weights.emplace_back(), Measure({.tensor = tensor.name},

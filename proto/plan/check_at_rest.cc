@@ -13,6 +13,7 @@
 #include "proto/plan/at_rest.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/resting_buffers.h"

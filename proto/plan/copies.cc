@@ -9,7 +9,7 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
-#include "proto/plan/precision.h"
+#include "proto/plan/optimizer_states.h"
 #include "proto/plan/roles.h"
 
 namespace troupe {

@@ -48,12 +48,6 @@ inline bool UpdatesNeedNorm(const TrainingSpec& training) {
   return training.gradient_clipping() > 0 || ScalesLoss(training);
 }
 
-// Numbers that the optimizer keeps for each parameter, all f32.
-inline int OptimizerMoments(const OptimizerSpec& optimizer) {
-  if (optimizer.name() == "adamw") return 2;
-  return optimizer.name() == "sgd" && optimizer.momentum() > 0 ? 1 : 0;
-}
-
 // Whether parameters and activations may be of this type.
 inline bool IsComputeType(ElementType type) {
   return type == F32 || type == BF16 || type == F16;

@@ -6,6 +6,7 @@
 #include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/loaded_batch.h"
+#include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "scheduler/layouts/zero.h"

@@ -16,6 +16,7 @@
 #include "proto/plan/loaded_batch.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ops/op_view.h"
+#include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "scheduler/simulate/gpu_link.h"

@@ -14,7 +14,7 @@
 #include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
-#include "proto/plan/precision.h"
+#include "proto/plan/optimizer_states.h"
 #include "storage/checkpoint/tensor_reader.h"
 #include "storage/tier/allocator.h"
 #include "tests/equivalence/cluster_of_threads.h"

@@ -1,7 +1,7 @@
 #include "worker/instructions/copy_state.h"
 
 #include "proto/base/status.h"
-#include "proto/plan/precision.h"
+#include "proto/plan/optimizer_states.h"
 
 namespace troupe {
 namespace {

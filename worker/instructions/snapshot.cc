@@ -5,7 +5,7 @@
 
 #include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
-#include "proto/plan/precision.h"
+#include "proto/plan/optimizer_states.h"
 #include "worker/instructions/copy_state.h"
 
 namespace troupe {

@@ -9,6 +9,7 @@
 #include "ops/tensor.h"
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/optimizer_states.h"
 
 namespace troupe {
 namespace {
@@ -53,8 +54,8 @@ Optimizer::Optimizer(const OptimizerSpec& spec)
 }
 
 int64_t Optimizer::StateBytes(int64_t flat_elements) const {
-  const int64_t copies = adamw_ ? 2 : spec_.momentum() != 0 ? 1 : 0;
-  return copies * flat_elements * static_cast<int64_t>(sizeof(float));
+  return OptimizerMoments(spec_) * flat_elements *
+         static_cast<int64_t>(sizeof(float));
 }
 
 void Optimizer::Step(Device& device, const Unit& unit,
@@ -83,7 +84,7 @@ void Optimizer::Step(Device& device, const Unit& unit,
                    .gradient_scale = static_cast<float>(step.gradient_scale),
                    .zero_gradients = step.zero_gradients});
   } else {
-    const bool momentum = spec_.momentum() != 0;
+    const bool momentum = OptimizerMoments(spec_) > 0;
     Sgd(device,
         {.weights = weights,
          .gradients = gradients,

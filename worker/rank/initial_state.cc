@@ -5,14 +5,13 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/job_differences.h"
 #include "proto/plan/job_json.h"
-#include "proto/plan/precision.h"
+#include "proto/plan/optimizer_states.h"
 #include "proto/plan/slices.h"
 #include "storage/checkpoint/check_hugging_face.h"
 #include "storage/checkpoint/checkpoint_dir.h"
@@ -114,8 +113,7 @@ absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
              state.MemoryOfUnit(unit), state.place())) {
       const bool stored = Has(manifest, tensor.name);
       // An imported model has no moments yet: they are zero, as before step 1.
-      if (manifest.step == 0 && !stored &&
-          absl::StartsWith(tensor.name, "optimizer.")) {
+      if (manifest.step == 0 && !stored && IsStateTensor(tensor.name)) {
         continue;
       }
       if (!stored) {
@@ -157,7 +155,7 @@ absl::Status CheckSameModel(const Manifest& manifest, const JobSpec& saved,
     }
   }
   for (const ManifestTensor& tensor : manifest.tensors) {
-    if (absl::StartsWith(tensor.name, "optimizer.")) continue;
+    if (IsStateTensor(tensor.name)) continue;
     if (names.count(tensor.name) > 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("it is of another model: it has ", tensor.name,

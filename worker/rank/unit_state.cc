@@ -4,17 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/optimizer_states.h"
 
 namespace troupe {
 namespace {
-
-// The parts of OPTIMIZER_STATE in their order.
-std::vector<std::string> StatePrefixes(const OptimizerSpec& optimizer) {
-  if (optimizer.name() == "adamw") {
-    return {"optimizer.exp_avg.", "optimizer.exp_avg_sq."};
-  }
-  return {"optimizer.momentum."};
-}
 
 // What the rank has of one flat buffer: `wanted` of it, of which `held` is in
 // memory.
@@ -84,8 +77,8 @@ std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
   AddTensors("", unit, place, part, memory.parameters, tensors);
   if (!memory.optimizer_state) return tensors;
   TierAddress flat = memory.optimizer_state;
-  for (const std::string& prefix : StatePrefixes(optimizer)) {
-    AddTensors(prefix, unit, place, part, flat, tensors);
+  for (const absl::string_view state : OptimizerStates(optimizer)) {
+    AddTensors(StateTensorName(state, ""), unit, place, part, flat, tensors);
     flat = flat + part.held.size() * static_cast<int64_t>(sizeof(float));
   }
   return tensors;

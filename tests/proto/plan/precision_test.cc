@@ -17,15 +17,5 @@ TEST(Precision, Bf16ComputesWithHalfAndKeepsMasters) {
   EXPECT_EQ(BytesOfElement(ComputeType(training)), 4);
 }
 
-TEST(Precision, MomentsAreThoseOfTheOptimizer) {
-  OptimizerSpec optimizer;
-  optimizer.set_name("adamw");
-  EXPECT_EQ(OptimizerMoments(optimizer), 2);
-  optimizer.set_name("sgd");
-  EXPECT_EQ(OptimizerMoments(optimizer), 0);
-  optimizer.set_momentum(0.9);
-  EXPECT_EQ(OptimizerMoments(optimizer), 1);
-}
-
 }  // namespace
 }  // namespace troupe

@@ -1,16 +1,28 @@
 #include "tests/worker/engine/kept_ranks.h"
 
 #include "proto/base/check.h"
+#include "proto/plan/optimizer_states.h"
 #include "storage/engine/make_engine.h"
 #include "tests/equivalence/small_job.h"
 #include "worker/engine/recover.h"
 
 namespace troupe {
 
-KeptRanks::KeptRanks(const std::string& directory, int zero)
-    : io_(MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()) {
+namespace {
+
+JobSpec SmallJobWith(int zero) {
   JobSpec job = SmallJob();
   job.mutable_parallelism()->set_zero(zero);
+  return job;
+}
+
+}  // namespace
+
+KeptRanks::KeptRanks(const std::string& directory, int zero)
+    : KeptRanks(directory, SmallJobWith(zero)) {}
+
+KeptRanks::KeptRanks(const std::string& directory, JobSpec job)
+    : io_(MakeIoEngine({.kind = "thread_pool", .depth = 4}).value()) {
   job.mutable_checkpoint()->set_directory(directory);
   job.mutable_checkpoint()->set_keep(1);
   job.mutable_recovery();
@@ -54,11 +66,12 @@ float KeptRanks::Moment(int unit, int moment, int64_t element) {
 
 void KeptRanks::Train(SmallRank& rank) {
   RankState& state = rank.state();
+  const int count = OptimizerMoments(state.plan->job().optimizer());
   for (const int unit : state.HeldUnits()) {
     auto* moments = reinterpret_cast<float*>(
         state.MemoryOfUnit(unit).optimizer_state.memory());
     const Range rests = state.AtRest(unit);
-    for (int m = 0; m < kMoments; ++m) {
+    for (int m = 0; m < count; ++m) {
       for (int64_t e = rests.begin; e < rests.end; ++e) {
         moments[m * rests.size() + e - rests.begin] = Moment(unit, m, e);
       }

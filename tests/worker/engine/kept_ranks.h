@@ -26,9 +26,12 @@ class KeptRanks {
   // Of the small job with this ZeRO, whose checkpoints, one of them, are in the
   // directory.
   KeptRanks(const std::string& directory, int zero);
+  // Of any job whose checkpoints are in the directory.
+  KeptRanks(const std::string& directory, JobSpec job);
 
   RankResources Resources(int rank);
   KeptMemory& kept(int rank) { return kept_[rank]; }
+  SmallRank& rank(int rank) { return *ranks_[rank]; }
   const Plan& plan(int rank) const { return *ranks_[rank]->state().plan; }
   IoEngine& io() { return *io_; }
   const Clock& clock() const { return clock_; }
@@ -42,7 +45,7 @@ class KeptRanks {
   // Of the rank that has the unit, as the copies have it: it tells its place in
   // the model.
   static float Moment(int unit, int moment, int64_t element);
-  static constexpr int kMoments = 2;
+  static constexpr int kMoments = 2;  // of the small job
 
  private:
   static void Train(SmallRank& rank);

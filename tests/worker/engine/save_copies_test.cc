@@ -2,17 +2,23 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
 #include "proto/plan/model.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/worker/engine/kept_ranks.h"
 #include "tests/worker/rank/small_rank.h"
+#include "worker/engine/rank_shard.h"
 #include "worker/engine/recover.h"
 #include "worker/rank/initial_state.h"
 
@@ -142,6 +148,100 @@ TEST_P(SaveCopiesTest, SaysThatItHasNoCopyOfTheStep) {
   const auto written = Write(0, 0, false, kStep + 1);
   EXPECT_EQ(written.status().message(),
             "the copy of the state of rank 0 after step 7 is not in memory");
+}
+
+// The files and the manifest of a checkpoint, but for the time in it.
+std::map<std::string, std::string> ContentOf(const std::string& checkpoint) {
+  std::map<std::string, std::string> content;
+  for (const auto& entry : std::filesystem::directory_iterator(checkpoint)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    content[entry.path().filename()] = {std::istreambuf_iterator<char>(file),
+                                        {}};
+  }
+  absl::StatusOr<Manifest> manifest = ReadManifest(checkpoint);
+  EXPECT_TRUE(manifest.ok()) << manifest.status();
+  if (!manifest.ok()) return content;
+  manifest->created = absl::UnixEpoch();
+  content[std::string(kManifestFile)] = FormatManifest(*manifest);
+  return content;
+}
+
+// As the ranks themselves save at the end of the step.
+std::string SaveAsUsual(KeptRanks& ranks) {
+  const SaveCopies request = KeptRanks::Request();
+  const JobSpec& job = ranks.plan(0).job();
+  const CheckpointAttempt attempt = {
+      .dir = job.checkpoint().directory(), .step = kStep, .token = "usual"};
+  std::vector<std::string> shards;
+  for (int r = 0; r < 2; ++r) {
+    ranks.rank(r).Choose(Program::CHECKPOINT);
+    CHECK_OK(ranks.rank(r).RunAll("K"));
+    RankState& state = ranks.rank(r).state();
+    TierPort port(state.device, &state.memory, &state.disk);
+    const auto file = WriteRankShard(attempt, r, state.snapshot, port,
+                                     RankDisk{ranks.io(), ranks.disk()});
+    CHECK(file.ok()) << file.status();
+    shards.push_back(FormatShardFile(*file));
+  }
+  const RankState& state = ranks.rank(0).state();
+  const auto record =
+      CommitShards(attempt, ranks.plan(0),
+                   {.run_id = request.run_id(),
+                    .samples_consumed = request.state().samples_consumed(),
+                    .tokenizer = state.tokenizer(),
+                    .data = state.DataIdentity()},
+                   shards, {}, nullptr);
+  CHECK(record.ok()) << record.status();
+  return record->path();
+}
+
+std::string SaveFromCopies(KeptRanks& ranks) {
+  SaveCopies request = KeptRanks::Request();
+  *request.mutable_commits() = ranks.plan(0);
+  for (int r = 0; r < 2; ++r) {
+    const auto file =
+        WriteCopy(ranks.CopyOf(r, /*peer=*/false),
+                  CopiesAttempt(ranks.plan(r).job(), request), ranks.kept(r),
+                  ranks.Resources(r), ranks.disk());
+    CHECK(file.ok()) << file.status();
+    request.add_shards(FormatShardFile(*file));
+  }
+  const auto record = CommitCopies(request, ranks.clock());
+  CHECK(record.ok()) << record.status();
+  return record->path();
+}
+
+// Every state that an optimizer has, and none that it has not.
+TEST(SaveCopies, SavesToTheBitWhatTheRanksThemselvesSave) {
+  const std::string directory = testing::TempDir() + "/save_copies_alike";
+  for (const char* optimizer : {"adamw", "sgd with momentum", "sgd"}) {
+    for (const char* precision : {"f32", "bf16", "fp16"}) {
+      for (const int zero : {0, 1, 2, 3}) {
+        SCOPED_TRACE(absl::StrCat(optimizer, ", ", precision, ", zero ", zero));
+        std::filesystem::remove_all(directory);
+        JobSpec job = SmallJob();
+        if (optimizer != std::string("adamw")) {
+          OptimizerSpec& sgd = *job.mutable_optimizer();
+          sgd.Clear();
+          sgd.set_name("sgd");
+          sgd.set_lr(0.01);
+          if (optimizer != std::string("sgd")) sgd.set_momentum(0.9);
+        }
+        job.mutable_training()->set_precision(precision);
+        job.mutable_parallelism()->set_zero(zero);
+        KeptRanks ranks(directory, job);
+        const std::string usual = SaveAsUsual(ranks);
+        const auto want = ContentOf(usual);
+        std::filesystem::remove_all(usual);
+        const auto have = ContentOf(SaveFromCopies(ranks));
+        ASSERT_EQ(have.size(), want.size());
+        for (const auto& [name, bytes] : want) {
+          EXPECT_TRUE(have.count(name) > 0 && have.at(name) == bytes) << name;
+        }
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Zero, SaveCopiesTest, testing::Values(0, 3));

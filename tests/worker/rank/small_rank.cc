@@ -76,11 +76,16 @@ SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
   CHECK(state.ok()) << state.status().ToString();
   state_ = *std::move(state);
   CHECK_OK(InitializeFromSeed(*state_));
+  Choose(options.program);
+}
+
+void SmallRank::Choose(Program::Kind kind) {
+  program_ = nullptr;
   for (const Program& program : state_->role().programs()) {
-    if (program.kind() == options.program) program_ = &program;
+    if (program.kind() == kind) program_ = &program;
   }
-  CHECK(program_ != nullptr);
-  state_->step.training = options.program == Program::TRAIN;
+  CHECK(program_ != nullptr) << "no program " << Program::Kind_Name(kind);
+  state_->step.training = kind == Program::TRAIN;
 }
 
 TierArenas::Sources SmallRank::Sources(const SmallRankOptions& options) {

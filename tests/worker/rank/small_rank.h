@@ -52,6 +52,9 @@ class SmallRank {
   const TempDir& nvme() const { return nvme_; }
   const Program& program() const { return *program_; }
 
+  // What Run and RunAll look in from here on. REQUIRES that the plan has it.
+  void Choose(Program::Kind kind);
+
   // Carries out the instruction of the program that reads so: "F u1 m0".
   absl::Status Run(const std::string& text);
   // All whose text begins so, in order: "F", "F u1".

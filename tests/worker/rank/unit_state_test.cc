@@ -73,12 +73,16 @@ TEST(UnitState, SgdHasMomentumOrNothing) {
   sgd.set_name("sgd");
   std::vector<float> flat(32);
   char* data = reinterpret_cast<char*>(flat.data());
+  const UnitFlatBuffers memory = {.parameters = data, .optimizer_state = data};
+  EXPECT_EQ(UnitStateTensors(sgd, UnitOfTwo(), memory).size(), 2u);
+  sgd.set_momentum(0.9);
+  const std::vector<StateTensor> tensors =
+      UnitStateTensors(sgd, UnitOfTwo(), memory);
+  ASSERT_EQ(tensors.size(), 4u);
+  EXPECT_EQ(tensors[2].name, "optimizer.momentum.weight");
+  // Where the rank has none in memory.
   EXPECT_EQ(UnitStateTensors(sgd, UnitOfTwo(), {.parameters = data}).size(),
             2u);
-  EXPECT_EQ(UnitStateTensors(sgd, UnitOfTwo(),
-                             {.parameters = data, .optimizer_state = data})[2]
-                .name,
-            "optimizer.momentum.weight");
 }
 
 }  // namespace
