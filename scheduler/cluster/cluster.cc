@@ -15,11 +15,12 @@
 
 namespace troupe {
 
-Cluster::Cluster(const Limits& limits, const JobCompiler& compiler)
+Cluster::Cluster(const Limits& limits, const JobCompiler& compiler,
+                 NewId new_run_id)
     : limits_(limits),
       compiler_(compiler),
       workers_(limits),
-      jobs_(limits),
+      jobs_(limits, std::move(new_run_id)),
       runs_(limits, compiler, workers_, jobs_),
       generations_(limits, compiler, workers_) {}
 

@@ -37,8 +37,9 @@ namespace troupe {
 
 class Cluster {
  public:
-  // Borrows the compiler.
-  Cluster(const Limits& limits, const JobCompiler& compiler);
+  // Borrows the compiler. `new_run_id`: job_table.h.
+  Cluster(const Limits& limits, const JobCompiler& compiler,
+          NewId new_run_id = RandomId);
 
   // Before all other events: the jobs that the store remembers, by id. Those
   // that ran wait for their workers to come back (run_control.h, Resume).

@@ -51,6 +51,7 @@ Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
   job->status.set_id(id.value());
   job->status.set_name(spec.name());
   job->status.set_submitted_by(client);
+  job->status.set_run_id(new_run_id_());
   job->status.set_submitted_unix_ms(absl::ToUnixMillis(now));
   job->status.set_steps_total(spec.training().steps());
   Enter(*job, PhaseEvent::kSubmitted);
@@ -104,6 +105,10 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
   if (!job->steps.empty()) {
     *job->status.mutable_last_step() = job->steps.back();
     job->status.set_steps_done(job->steps.back().step());
+  }
+  if (job->status.run_id().empty() && !job->ended()) {
+    job->status.set_run_id(new_run_id_());  // an older scheduler gave it none
+    Save(*job, actions);
   }
   Forget(actions);
 }
@@ -292,6 +297,9 @@ void JobTable::AddCheckpoint(Job& job, const CheckpointRecord& checkpoint,
   const int asked = spec.checkpoint().keep();
   if (asked > 0) keep = std::min(keep, asked);
   while (kept.size() > keep) kept.erase(kept.begin());
+  job.status.clear_unsaved();
+  job.status.clear_unsaved_step();
+  job.status.clear_unsaved_since_unix_ms();
   Save(job, actions);
   // The status lists them: half of the events is left to others.
   const int events = static_cast<int>(job.events.size());

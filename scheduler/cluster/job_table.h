@@ -14,6 +14,7 @@
 
 #include "absl/time/time.h"
 #include "proto/base/ids.h"
+#include "proto/base/random_id.h"
 #include "proto/scheduler.pb.h"
 #include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
@@ -102,8 +103,11 @@ struct StoredJob {
 
 class JobTable {
  public:
-  explicit JobTable(const Limits& limits)
-      : limits_(limits), edges_taken_(PhaseEdges().size()) {}
+  // `new_run_id` gives each submission its JobStatus.run_id.
+  explicit JobTable(const Limits& limits, NewId new_run_id = RandomId)
+      : limits_(limits),
+        new_run_id_(std::move(new_run_id)),
+        edges_taken_(PhaseEdges().size()) {}
 
   // QUEUED, under the next id. `client`: who submitted it; empty: nobody knows.
   Job& Add(const JobSpec& spec, int ranks_needed, absl::Time now,
@@ -182,6 +186,7 @@ class JobTable {
   ThinSteps Thinned(const Job& job, int64_t before) const;
 
   const Limits limits_;
+  const NewId new_run_id_;
   int64_t next_id_ = 1;
   int64_t steps_kept_ = 0;
   std::map<JobId, std::unique_ptr<Job>> jobs_;

@@ -174,9 +174,9 @@ void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
   phase::SavingCopies saving;
   // A scheduler before this one may have asked, too, and a worker that it left
   // may be writing still.
-  run.copies_token = saving.token =
-      absl::StrCat("job-", job.id.value(), "-", run.attempt, "-",
-                   absl::ToUnixMillis(now), "-", ++run.copies_asked);
+  run.copies_token = saving.token = absl::StrCat(
+      "job-", job.id.value(), "-", job.status.run_id(), "-", run.attempt, "-",
+      absl::ToUnixMillis(now), "-", ++run.copies_asked);
   saving.state = newest.state();
   saving.since = now;
   jobs_.Enter(job, PhaseEvent::kCopiesAsked, std::move(saving));
@@ -207,6 +207,7 @@ void RunControl::SendSaveCopies(Job& job, int rank, SaveCopies request,
   request.mutable_ref()->set_attempt(seat.kept_by_attempt);
   *request.mutable_state() = saving.state;
   request.set_token(saving.token);
+  request.set_run_id(job.status.run_id());
   request.set_resume(ResumeOf(job));
   request.set_ran_before(job.status.started_unix_ms() != 0);
   saving.awaited.insert(rank);

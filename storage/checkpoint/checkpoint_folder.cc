@@ -28,8 +28,8 @@ absl::StatusOr<std::optional<FileLock>> LockDirectory(
     LogWarning(absl::StrCat(options.directory, ": taken from ",
                             lock.status().message(),
                             ", an earlier attempt of this job"));
-    UnlinkPath(path);  // its lock is on a file without a name from here on
-    lock = FileLock::Take(path, options.holder);
+    const absl::Status taken = FileLock::Supersede(path, options.supersedes);
+    lock = taken.ok() ? FileLock::Take(path, options.holder) : taken;
   }
   if (lock.ok()) return *std::move(lock);
   if (absl::IsUnimplemented(lock.status())) {

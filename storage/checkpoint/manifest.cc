@@ -89,6 +89,10 @@ absl::StatusOr<Manifest> ParseFields(const json& root) {
   }
   Manifest manifest;
   ASSIGN_OR_RETURN(manifest.job_name, StringField(root, "job_name"));
+  // Those of earlier versions, and of imported models, have none.
+  if (root.contains("run_id")) {
+    ASSIGN_OR_RETURN(manifest.run_id, StringField(root, "run_id"));
+  }
   ASSIGN_OR_RETURN(const uint64_t step, CountField(root, "step"));
   manifest.step = static_cast<int64_t>(step);
   ASSIGN_OR_RETURN(manifest.samples_consumed,
@@ -164,6 +168,9 @@ std::string FormatManifest(const Manifest& unsorted) {
   std::string out = absl::StrCat(
       "{\n\"format_version\": ", kManifestVersion,
       ",\n\"job_name\": ", text(manifest.job_name),
+      manifest.run_id.empty()
+          ? ""
+          : absl::StrCat(",\n\"run_id\": ", text(manifest.run_id)),
       ",\n\"step\": ", manifest.step,
       ",\n\"samples_consumed\": ", manifest.samples_consumed,
       ",\n\"seed\": ", manifest.seed,

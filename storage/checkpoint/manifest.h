@@ -23,6 +23,7 @@ inline constexpr absl::string_view kManifestFile = "manifest.json";
 
 struct Manifest {
   std::string job_name;
+  std::string run_id;  // JobStatus.run_id of the job; empty: of no job
   int64_t step = 0;               // steps completed
   uint64_t samples_consumed = 0;  // the data cursor: the next sample's number
   uint64_t seed = 0;

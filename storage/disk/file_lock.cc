@@ -1,6 +1,7 @@
 #include "storage/disk/file_lock.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cerrno>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -120,6 +122,31 @@ absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
 absl::StatusOr<FileLock> FileLock::Take(const std::string& path,
                                         absl::string_view holder) {
   return Lock(path, holder, LOCK_EX | LOCK_NB);
+}
+
+absl::Status FileLock::Supersede(const std::string& path,
+                                 absl::string_view whose) {
+  const int fd = OpenPath(path, O_RDONLY);
+  if (fd < 0) return absl::OkStatus();  // it has let go
+  absl::Status status;
+  const std::string holder = HolderOf(fd);
+  // The holder may end at any time, and another one may take the name: what is
+  // taken away is looked at again, and given back where it is not the same.
+  const std::string aside = absl::StrCat(path, ".superseded-", getpid());
+  if (!absl::StrContains(holder, whose)) {
+    status = absl::FailedPreconditionError(holder);
+  } else if (RenamePath(path, aside) != 0) {
+    if (errno != ENOENT) {
+      status = ErrnoStatus(errno, absl::StrCat(path, ": rename to ", aside));
+    }
+  } else if (IsAt(fd, aside)) {
+    UnlinkPath(aside);
+  } else {
+    RenamePath(aside, path, RENAME_NOREPLACE);
+    status = absl::FailedPreconditionError("another process");
+  }
+  close(fd);
+  return status;
 }
 
 absl::StatusOr<FileLock> FileLock::Await(const std::string& path,

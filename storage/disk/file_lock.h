@@ -26,6 +26,12 @@ class FileLock {
   static absl::StatusOr<FileLock> Take(const std::string& path,
                                        absl::string_view holder);
 
+  // Takes its name away from a holder whose line has `whose` in it: that one
+  // is superseded, and the next one may Take it. FailedPrecondition, with the
+  // holder's line, where another holds it, also if that one came just now.
+  static absl::Status Supersede(const std::string& path,
+                                absl::string_view whose);
+
   // Waits for it as long as another has it.
   static absl::StatusOr<FileLock> Await(const std::string& path,
                                         absl::string_view holder);

@@ -5,12 +5,12 @@
 
 namespace troupe {
 
-std::string AttemptToken(const RankRef& ref) {
-  return absl::StrCat(JobToken(ref), ref.attempt());
+std::string AttemptToken(const RankRef& ref, const std::string& run_id) {
+  return absl::StrCat(JobToken(ref, run_id), ref.attempt());
 }
 
-std::string JobToken(const RankRef& ref) {
-  return absl::StrCat("job-", ref.job(), "-");
+std::string JobToken(const RankRef& ref, const std::string& run_id) {
+  return absl::StrCat("job-", ref.job(), "-", run_id, "-");
 }
 
 // Until there is one, all attempts resume what the job says.
@@ -22,7 +22,7 @@ bool ResumesItsOwn(const JobSpec& job, const HolderOptions& options) {
 CheckpointFolderOptions FolderOptionsOf(const JobSpec& job,
                                         const HolderOptions& options) {
   const CheckpointSpec& checkpoint = job.checkpoint();
-  // "job gpt2 (job-7-2), pid 17 on host7"
+  // "job gpt2 (job-7-3f2a9c1e5b7d8046-2), pid 17 on host7"
   const std::string name = absl::StrCat("job ", job.name(), " (");
   // What another attempt began to overwrite is not overwritten before there is
   // a checkpoint of the job's own, from which it would go on.

@@ -11,10 +11,12 @@
 
 namespace troupe {
 
-// "job-7-2", unique to this start of the job, and how those of all its attempts
-// begin: "job-7-".
-std::string AttemptToken(const RankRef& ref);
-std::string JobToken(const RankRef& ref);
+// "job-7-3f2a9c1e5b7d8046-2", unique to this start of the job, and how those of
+// all its attempts begin: "job-7-3f2a9c1e5b7d8046-". Numbers alone do not tell
+// jobs of two clusters apart, which may meet in one directory: `run_id` is
+// JobStatus.run_id.
+std::string AttemptToken(const RankRef& ref, const std::string& run_id);
+std::string JobToken(const RankRef& ref, const std::string& run_id);
 
 // How the job takes hold of its directory.
 struct HolderOptions {

@@ -79,6 +79,7 @@ absl::StatusOr<CheckpointRecord> CommitShards(
   }
   Manifest manifest;
   manifest.job_name = plan.job().name();
+  manifest.run_id = saved.run_id;
   manifest.step = attempt.step;
   manifest.samples_consumed = saved.samples_consumed;
   manifest.loss_scale = saved.loss_scale;

@@ -29,6 +29,7 @@ absl::StatusOr<ShardFile> WriteRankShard(
 
 // Where training stood, and on what.
 struct SavedState {
+  std::string run_id;            // JobStatus.run_id
   int64_t samples_consumed = 0;  // the data position
   ManifestLossScale loss_scale = {};
   std::string tokenizer;  // RankState::tokenizer, DataIdentity

@@ -81,13 +81,15 @@ absl::StatusOr<CheckpointRecord> CommitCopies(const SaveCopies& request,
   const Plan& plan = request.commits();
   const JobSpec& job = plan.job();
   const KeptState& state = request.state();
-  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointFolder> folder,
-                   CheckpointFolder::Open(FolderOptionsOf(
-                       job, {.token = request.token(),
-                             .job_token = JobToken(request.ref()),
-                             .resume = request.resume(),
-                             .ran_before = request.ran_before()})));
-  SavedState saved = {.samples_consumed = state.samples_consumed(),
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<CheckpointFolder> folder,
+      CheckpointFolder::Open(FolderOptionsOf(
+          job, {.token = request.token(),
+                .job_token = JobToken(request.ref(), request.run_id()),
+                .resume = request.resume(),
+                .ran_before = request.ran_before()})));
+  SavedState saved = {.run_id = request.run_id(),
+                      .samples_consumed = state.samples_consumed(),
                       .loss_scale = {.scale = state.loss_scale(),
                                      .good_steps = state.good_steps(),
                                      .skipped_steps = state.skipped_steps()},

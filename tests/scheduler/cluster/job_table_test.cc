@@ -276,5 +276,31 @@ TEST(JobTable, TheStoreIsToldWhatIsForgotten) {
   EXPECT_EQ(forgotten, (std::vector<JobId>{JobId(1), JobId(2)}));
 }
 
+// Those of several schedulers have the same numbers.
+TEST(JobTable, EverySubmissionIsARunOfItsOwn) {
+  Actions actions;
+  JobTable table{Limits()};
+  JobTable other{Limits()};
+  const Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+  const Job& same = other.Add(SpecOf(1), 1, kNow, actions);
+  EXPECT_EQ(job.id, same.id);
+  EXPECT_EQ(job.status.run_id().size(), 16u);
+  EXPECT_NE(job.status.run_id(), same.status.run_id());
+}
+
+TEST(JobTable, AJobOfAnOlderSchedulerGetsARunIdWhenItIsLoaded) {
+  Actions actions;
+  JobTable table(Limits(), [] { return "new"; });
+  StoredJob before = StoredOf(3, RUNNING);
+  before.row.status.set_run_id("before");
+  table.Restore(std::move(before), 1, actions);
+  EXPECT_EQ(table.Find(JobId(3))->status.run_id(), "before");
+  actions.clear();
+  table.Restore(StoredOf(4, QUEUED), 1, actions);
+  EXPECT_EQ(table.Find(JobId(4))->status.run_id(), "new");
+  ASSERT_FALSE(actions.empty());
+  EXPECT_EQ(std::get<PersistJob>(actions[0]).row->status.run_id(), "new");
+}
+
 }  // namespace
 }  // namespace troupe

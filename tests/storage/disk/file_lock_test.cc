@@ -35,6 +35,23 @@ TEST(FileLock, SaysWhoHoldsIt) {
   EXPECT_TRUE(FileLock::Take(path, "job 5").ok());
 }
 
+TEST(FileLock, OnlyTheHolderThatIsMeantIsSuperseded) {
+  TempDir dir;
+  const std::string path = dir.File("lock");
+  EXPECT_TRUE(FileLock::Supersede(path, "job 3").ok()) << "nobody holds it";
+  const absl::StatusOr<FileLock> first = FileLock::Take(path, "job 3, pid 17");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(Fails(FileLock::Supersede(path, "job 4"),
+                    absl::StatusCode::kFailedPrecondition, {"job 3, pid 17"}));
+  EXPECT_FALSE(FileLock::Take(path, "job 4").ok());
+  EXPECT_FALSE(first->superseded());
+  EXPECT_TRUE(FileLock::Supersede(path, "job 3").ok());
+  const absl::StatusOr<FileLock> second = FileLock::Take(path, "job 3, pid 18");
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_TRUE(first->superseded());
+  EXPECT_FALSE(second->superseded());
+}
+
 // In a folder that several users write, it is another's.
 TEST(FileLock, OneOfAnotherUserNamesItsHolderOrGivesWay) {
   TempDir dir(kEverybodysDirectory);

@@ -1,5 +1,5 @@
-// A disk of the machine's that fails once it has done so many requests: what a
-// rank meets in the midst of a step.
+// A disk of the machine's that fails once it has done so many requests, or as
+// long as it is told to: what a rank meets in the midst of a step.
 #ifndef TROUPE_TESTS_STORAGE_ENGINE_FAILING_ENGINE_H_
 #define TROUPE_TESTS_STORAGE_ENGINE_FAILING_ENGINE_H_
 
@@ -20,8 +20,10 @@ namespace troupe {
 // Shared by the engines of one disk.
 struct DiskFailure {
   IoKind kind = IoKind::kWrite;
-  int error = 0;              // errno
-  std::atomic<int> left{-1};  // so many succeed; below 0: all
+  int error = 0;  // errno
+  std::atomic<int> left{
+      -1};  // so many succeed, then one fails; below 0: all do
+  std::atomic<bool> lasts{false};  // all fail
 };
 
 class FailingEngine final : public WrappedEngine {
@@ -41,8 +43,10 @@ class FailingEngine final : public WrappedEngine {
  protected:
   void Start(absl::Span<const IoRequest> requests) override {
     for (const IoRequest& request : requests) {
-      if (request.kind != failure_->kind || failure_->left < 0) continue;
-      if (failure_->left.fetch_sub(1) == 0) failing_.insert(request.tag);
+      if (request.kind != failure_->kind) continue;
+      const bool is_next =
+          failure_->left >= 0 && failure_->left.fetch_sub(1) == 0;
+      if (is_next || failure_->lasts) failing_.insert(request.tag);
     }
     WrappedEngine::Start(requests);
   }

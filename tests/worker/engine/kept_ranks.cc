@@ -48,7 +48,8 @@ SaveCopies KeptRanks::Request(int64_t step) {
   request.mutable_ref()->set_attempt(2);
   request.mutable_state()->set_step(step);
   request.mutable_state()->set_samples_consumed(kSamples);
-  request.set_token("job-3-2-1");
+  request.set_run_id("3f2a9c1e5b7d8046");
+  request.set_token("job-3-3f2a9c1e5b7d8046-2-1");
   request.set_ran_before(true);
   return request;
 }
