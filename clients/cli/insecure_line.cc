@@ -1,12 +1,14 @@
 #include "clients/cli/insecure_line.h"
 
+#include "clients/cli/view/format.h"
+
 namespace troupe {
 
 std::string InsecureLine(const Console& console) {
-  const std::string text =
+  return RedText(
       "INSECURE     no certificates, no TLS: whoever reaches the scheduler may "
-      "do everything";
-  return console.terminal ? "\033[1;31m" + text + "\033[0m" : text;
+      "do everything",
+      console.terminal);
 }
 
 }  // namespace troupe

@@ -29,6 +29,8 @@ const RankRef* RefIn(const WorkerMessage& message) {
       return &message.step().ref();
     case WorkerMessage::kShard:
       return &message.shard().ref();
+    case WorkerMessage::kUnwritten:
+      return &message.unwritten().ref();
     case WorkerMessage::kCommitted:
       return &message.committed().ref();
     case WorkerMessage::kEnded:
@@ -191,6 +193,7 @@ void RunControl::HandOut(Job& job, absl::Time now, Actions& actions) {
     SendToWorker send{job.run->ranks[rank].worker, {}, common};
     Assignment& start = *send.message.mutable_start();
     *start.mutable_ref() = RefOf(job, rank);
+    start.set_run_id(job.status.run_id());
     if (IsTraced(rank, ranks)) start.set_trace_every(limits_.trace_every);
     job.run->ranks[rank].checks_data = checks[rank];
     start.set_checks_data(checks[rank]);
@@ -230,6 +233,8 @@ void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
       return Step(*job, message.step(), now, actions);
     case WorkerMessage::kShard:
       return Shard(*job, message.shard(), now, actions);
+    case WorkerMessage::kUnwritten:
+      return Unwritten(*job, message.unwritten(), now, actions);
     case WorkerMessage::kCommitted:
       return Committed(*job, message.committed(), now, actions);
     case WorkerMessage::kEnded:
@@ -324,23 +329,6 @@ absl::optional<MachinePace> RunControl::PaceOf(const Run& run) const {
     if (worker != nullptr) machines.push_back(&worker->status.description());
   }
   return troupe::PaceOf(machines);
-}
-
-void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
-                       Actions& actions) {
-  Progress(job, shard.ref().rank(), now);
-  if (job.run->checkpoints.IsCommitted(shard.step())) {
-    return SendDone(job, shard.ref().rank(), shard.step(), actions);
-  }
-  std::optional<CheckpointCommit> commit = job.run->checkpoints.Add(shard);
-  if (!commit.has_value() || !job.run->ranks[0].live() ||
-      shard.step() >= job.run->wrong_since) {
-    return;
-  }
-  *commit->mutable_ref() = RefOf(job, 0);
-  SendToWorker send{job.run->ranks[0].worker, {}};
-  *send.message.mutable_commit() = *std::move(commit);
-  actions.push_back(std::move(send));
 }
 
 void RunControl::Committed(Job& job, const CheckpointCommitted& committed,

@@ -247,6 +247,16 @@ class RunControl {
             Actions& actions);
   void Shard(Job& job, const CheckpointShard& shard, absl::Time now,
              Actions& actions);
+  void Unwritten(Job& job, const CheckpointUnwritten& unwritten, absl::Time now,
+                 Actions& actions);
+  // What follows from the answer of that rank.
+  void Gathered(Job& job, const RankRef& from, GatheredCheckpoint gathered,
+                absl::Time now, Actions& actions);
+  // All ranks have stopped writing it, and hear that.
+  void GiveUpCheckpoint(Job& job,
+                        const std::vector<CheckpointUnwritten>& unwritten,
+                        absl::Time now, Actions& actions);
+  void SayGivenUp(const Job& job, int rank, Actions& actions);
   void Committed(Job& job, const CheckpointCommitted& committed, absl::Time now,
                  Actions& actions);
   void Ended(Job& job, const RankEnded& ended, absl::Time now,

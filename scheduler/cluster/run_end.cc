@@ -23,9 +23,17 @@ std::string EarlyEnd(const Job& job) {
                       " as asked");
 }
 
+// What was only in the ranks' memory, and is lost with them; or empty.
+std::string WhatIsUnsaved(const JobStatus& status) {
+  if (status.unsaved().empty()) return "";
+  return absl::StrCat("; the checkpoint of step ", status.unsaved_step(),
+                      " could not be written: ", status.unsaved());
+}
+
 std::string CancelledWhere(const Job& job) {
   if (!job.run->saving()) {
-    return absl::StrCat("after step ", job.status.steps_done());
+    return absl::StrCat("after step ", job.status.steps_done(),
+                        WhatIsUnsaved(job.status));
   }
   const int64_t step = job.run->ranks.StepOfAll();
   const std::string where =

@@ -86,9 +86,13 @@ void AddAttempts(prometheus::Registry& registry, const Cluster& cluster) {
                             "How often a job went on after a failure");
   auto& stood = AddGauge(registry, "troupe_job_stood_seconds",
                          "How long a job stood still between its attempts");
+  auto& unsaved = AddGauge(registry, "troupe_job_unsaved",
+                           "1: the newest checkpoint that was due could not be "
+                           "written, and is tried again");
   for (const auto& [id, job] : cluster.jobs().all()) {
     if (job->ended()) continue;
     const prometheus::Labels labels = LabelsOf(*job);
+    unsaved.Add(labels).Set(job->status.unsaved().empty() ? 0 : 1);
     attempt.Add(labels).Set(job->status.attempt());
     restarts.Add(labels).Set(job->status.restarts());
     stood.Add(labels).Set(job->status.stood_seconds());

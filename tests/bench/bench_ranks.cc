@@ -192,13 +192,19 @@ class Pacer final : public RankListener {
   absl::Status OnShardWritten(const WrittenShard& shard) override {
     return absl::OkStatus();
   }
-  absl::StatusOr<std::vector<std::string>> AwaitShards(int64_t step) override {
-    return std::vector<std::string>();
+  absl::Status OnUnwritten(int64_t step, const std::string& error) override {
+    return absl::OkStatus();
+  }
+  absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
+      int64_t step) override {
+    return absl::nullopt;
   }
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override {
     return absl::OkStatus();
   }
-  absl::StatusOr<bool> AwaitCommitted(int64_t step) override { return true; }
+  absl::StatusOr<CheckpointEnd> AwaitEnd(int64_t step) override {
+    return CheckpointEnd();
+  }
 
  private:
   absl::Status Pause() {

@@ -109,13 +109,19 @@ class Silent final : public RankListener {
   absl::Status OnShardWritten(const WrittenShard&) override {
     return absl::OkStatus();
   }
-  absl::StatusOr<std::vector<std::string>> AwaitShards(int64_t) override {
-    return std::vector<std::string>();
+  absl::Status OnUnwritten(int64_t, const std::string&) override {
+    return absl::OkStatus();
+  }
+  absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
+      int64_t) override {
+    return absl::nullopt;
   }
   absl::Status OnCommitted(const CheckpointRecord&) override {
     return absl::OkStatus();
   }
-  absl::StatusOr<bool> AwaitCommitted(int64_t) override { return true; }
+  absl::StatusOr<CheckpointEnd> AwaitEnd(int64_t) override {
+    return CheckpointEnd();
+  }
 };
 
 struct Rank {

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <thread>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
@@ -20,6 +17,7 @@
 #include "scheduler/planner/planner.h"
 #include "storage/engine/make_engine.h"
 #include "storage/tier/allocator.h"
+#include "tests/equivalence/shard_board.h"
 #include "tests/storage/temp_dir.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/collective/key_value_store.h"
@@ -54,50 +52,6 @@ class PoisonedAllocator final : public TierAllocator {
   HostAllocator host_;
 };
 
-// Where ranks leave their shards for rank 0.
-class ShardBoard {
- public:
-  explicit ShardBoard(int ranks) : ranks_(ranks) {}
-
-  void Add(const WrittenShard& shard) {
-    absl::MutexLock lock(&mutex_);
-    shards_[shard.step].push_back(shard.description);
-  }
-  absl::StatusOr<std::vector<std::string>> Await(int64_t step) {
-    absl::MutexLock lock(&mutex_);
-    const auto all = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return failed_ || shards_[step].size() == ranks_;
-    };
-    mutex_.Await(absl::Condition(&all));
-    if (shards_[step].size() == ranks_) return shards_[step];
-    return absl::CancelledError("another rank failed");
-  }
-  void Commit(int64_t step) {
-    absl::MutexLock lock(&mutex_);
-    committed_ = step;
-  }
-  absl::Status AwaitCommit(int64_t step) {
-    absl::MutexLock lock(&mutex_);
-    const auto told = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return failed_ || committed_ >= step;
-    };
-    mutex_.Await(absl::Condition(&told));
-    if (committed_ >= step) return absl::OkStatus();
-    return absl::CancelledError("another rank failed");
-  }
-  void Fail() {
-    absl::MutexLock lock(&mutex_);
-    failed_ = true;
-  }
-
- private:
-  const size_t ranks_;
-  absl::Mutex mutex_;
-  std::map<int64_t, std::vector<std::string>> shards_ ABSL_GUARDED_BY(mutex_);
-  int64_t committed_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool failed_ ABSL_GUARDED_BY(mutex_) = false;
-};
-
 // What one rank has, and what it reports.
 class Rank final : public RankListener {
  public:
@@ -127,7 +81,8 @@ class Rank final : public RankListener {
              .name = absl::StrCat("worker-", rank),
              .checks_data = options.checks_data && rank == 0,
              .reads_late = options.reads_late,
-             .collective_timeout = absl::Seconds(20)},
+             .collective_timeout = absl::Seconds(20),
+             .save_pauses = options.save_pauses},
             resources_, store,
             [this, &store](const Plan& plan, int rank) {
               return Connect(plan, rank, store);
@@ -225,10 +180,16 @@ class Rank final : public RankListener {
     if (options_.on_shard) {
       RETURN_IF_ERROR(options_.on_shard(rank_, shard, loops_));
     }
-    board_.Add(shard);
+    board_.Add(rank_, shard);
     return absl::OkStatus();
   }
-  absl::StatusOr<std::vector<std::string>> AwaitShards(int64_t step) override {
+  absl::Status OnUnwritten(int64_t step, const std::string& error) override {
+    if (options_.on_unwritten) options_.on_unwritten(rank_, step, error);
+    board_.AddUnwritten(rank_, step, error);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
+      int64_t step) override {
     return board_.Await(step);
   }
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override {
@@ -236,10 +197,9 @@ class Rank final : public RankListener {
     board_.Commit(checkpoint.step());
     return absl::OkStatus();
   }
-  absl::StatusOr<bool> AwaitCommitted(int64_t step) override {
+  absl::StatusOr<CheckpointEnd> AwaitEnd(int64_t step) override {
     if (options_.on_await) options_.on_await(rank_, step, loops_);
-    RETURN_IF_ERROR(board_.AwaitCommit(step));
-    return true;
+    return board_.AwaitEnd(rank_, step);
   }
 
   const int rank_;

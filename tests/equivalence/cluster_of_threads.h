@@ -62,6 +62,13 @@ struct TrainOptions {
   std::function<absl::Status(int rank, const WrittenShard& shard,
                              const std::vector<TrainLoop*>& loops)>
       on_shard;
+  // Called when a rank could not write its part of a checkpoint, or rank 0 not
+  // commit it, on the thread that tried.
+  std::function<void(int rank, int64_t step, const std::string& error)>
+      on_unwritten;
+  // Until what could not be written is tried again; none in most tests.
+  SavePauses save_pauses = {.first = absl::Milliseconds(1),
+                            .max = absl::Milliseconds(1)};
   // Called when a rank begins to wait for the commit of another, on the thread
   // that does.
   std::function<void(int rank, int64_t step,

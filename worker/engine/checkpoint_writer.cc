@@ -11,11 +11,9 @@
 namespace troupe {
 namespace {
 
-// Gives the space back; the job ends in any case.
-absl::Status GiveUp(const CheckpointAttempt& attempt, const absl::Status& why) {
+void Abandon(const CheckpointAttempt& attempt) {
   const absl::Status abandoned = AbandonCheckpoint(attempt);
   if (!abandoned.ok()) LogWarning(abandoned.message());
-  return why;
 }
 
 }  // namespace
@@ -29,26 +27,55 @@ CheckpointWriter::CheckpointWriter(const CheckpointWriterOptions& options,
       clock_(clock),
       listener_(listener) {}
 
-absl::Status CheckpointWriter::Write(const Snapshot& snapshot) {
+absl::StatusOr<CheckpointEnd> CheckpointWriter::Write(
+    const Snapshot& snapshot) {
   const int64_t begin_ns = clock_.MonotonicNanos();
   // The disk does one thing at a time. The others wait for the commit
   // meanwhile, and not in a collective.
   if (state_.rank() == 0) RETURN_IF_ERROR(options_.removal->AwaitIdle());
   const CheckpointAttempt attempt = AttemptOf(snapshot.step);
   absl::StatusOr<ShardFile> shard = WriteOwnShard(attempt, snapshot.tensors);
-  if (!shard.ok()) return GiveUp(attempt, shard.status());
+  if (!shard.ok()) return Unwritten(attempt, shard.status());
   shard->data_unchecked = options_.data_unchecked;
   const absl::Status told = listener_.OnShardWritten(
       {.step = snapshot.step,
        .file = shard->file.name,
        .bytes = static_cast<int64_t>(shard->file.bytes),
        .description = FormatShardFile(*shard)});
+  if (!told.ok()) return OrGiveUp<CheckpointEnd>(attempt, told);
   // Another rank's commit may be under way.
-  if (state_.rank() != 0) {
-    return told.ok() ? listener_.AwaitCommitted(snapshot.step).status() : told;
-  }
-  if (!told.ok()) return GiveUp(attempt, told);
+  if (state_.rank() != 0) return listener_.AwaitEnd(snapshot.step);
   return Commit(attempt, snapshot, begin_ns);
+}
+
+absl::StatusOr<CheckpointEnd> CheckpointWriter::Unwritten(
+    const CheckpointAttempt& attempt, const absl::Status& why) {
+  // Neither gets better by itself: another has the directory, or it is our own
+  // mistake.
+  const bool superseded =
+      options_.folder != nullptr && !options_.folder->CheckHeld().ok();
+  if (superseded || absl::IsInvalidArgument(why)) {
+    return OrGiveUp<CheckpointEnd>(attempt, why);
+  }
+  const absl::Status told =
+      listener_.OnUnwritten(attempt.step, std::string(why.message()));
+  if (!told.ok()) return OrGiveUp<CheckpointEnd>(attempt, told);
+  return OrGiveUp(attempt, listener_.AwaitEnd(attempt.step));
+}
+
+template <typename T>
+absl::StatusOr<T> CheckpointWriter::OrGiveUp(const CheckpointAttempt& attempt,
+                                             absl::StatusOr<T> result) {
+  if (!result.ok() && state_.rank() == 0) Abandon(attempt);
+  return result;
+}
+
+void CheckpointWriter::Discard(int64_t step) {
+  if (state_.rank() != 0) return;
+  options_.removal->Start([attempt = AttemptOf(step)] {
+    Abandon(attempt);
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
@@ -57,30 +84,37 @@ absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
   return WriteRankShard(attempt, state_.rank(), tensors, port, disk_);
 }
 
-absl::Status CheckpointWriter::Commit(const CheckpointAttempt& attempt,
-                                      const Snapshot& snapshot,
-                                      int64_t begin_ns) {
-  const absl::StatusOr<std::vector<std::string>> descriptions =
-      listener_.AwaitShards(attempt.step);
-  if (!descriptions.ok()) return GiveUp(attempt, descriptions.status());
+absl::StatusOr<CheckpointEnd> CheckpointWriter::Commit(
+    const CheckpointAttempt& attempt, const Snapshot& snapshot,
+    int64_t begin_ns) {
+  ASSIGN_OR_RETURN(const auto descriptions,
+                   OrGiveUp(attempt, listener_.AwaitShards(attempt.step)));
+  if (!descriptions.has_value()) {
+    return OrGiveUp(attempt, listener_.AwaitEnd(attempt.step));
+  }
   absl::StatusOr<CheckpointRecord> record =
       CommitShards(attempt, *state_.plan,
-                   {.samples_consumed = snapshot.samples_consumed,
+                   {.run_id = options_.run_id,
+                    .samples_consumed = snapshot.samples_consumed,
                     .loss_scale = snapshot.loss_scale,
                     .tokenizer = state_.tokenizer(),
                     .data = state_.DataIdentity(),
                     .created = clock_.Now()},
                    *descriptions, options_.carried, options_.folder);
-  if (!record.ok()) return GiveUp(attempt, record.status());
+  if (!record.ok()) return Unwritten(attempt, record.status());
   record->set_seconds((clock_.MonotonicNanos() - begin_ns) * 1e-9);
   RETURN_IF_ERROR(listener_.OnCommitted(*record));
   // Whoever has not heard of it goes on from one that may be removed now.
-  ASSIGN_OR_RETURN(const bool stored, listener_.AwaitCommitted(attempt.step));
-  if (stored) return RemoveOld(attempt.step, record->path());
+  ASSIGN_OR_RETURN(const CheckpointEnd end, listener_.AwaitEnd(attempt.step));
+  if (end.stored) {
+    RETURN_IF_ERROR(RemoveOld(attempt.step, record->path()));
+    return end;
+  }
   LogWarning(absl::StrCat(record->path(),
                           ": the scheduler cannot store that it is there: "
                           "older checkpoints stay"));
-  return Remove(attempt.step, record->path(), /*keep=*/0);
+  RETURN_IF_ERROR(Remove(attempt.step, record->path(), /*keep=*/0));
+  return end;
 }
 
 CheckpointAttempt CheckpointWriter::AttemptOf(int64_t step) const {

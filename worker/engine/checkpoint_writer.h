@@ -1,7 +1,9 @@
 // One rank's side of writing checkpoints: its own shard file, and on rank 0 the
 // commit, once all ranks have written theirs (storage/checkpoint/commit.h says
-// what makes a checkpoint whole). Errors name the path and what the disk said;
-// checkpoints that were there before stay as they are.
+// what makes a checkpoint whole). What the disk does not take is no error: the
+// ranks hear why, and when all have stopped writing
+// (scheduler/cluster/checkpoint_gather.h); checkpoint_saver.h tries again.
+// Checkpoints that were there before stay as they are.
 #ifndef TROUPE_WORKER_ENGINE_CHECKPOINT_WRITER_H_
 #define TROUPE_WORKER_ENGINE_CHECKPOINT_WRITER_H_
 
@@ -25,6 +27,7 @@ struct CheckpointWriterOptions {
   // The same on all ranks and unique to this start of the job: letters, digits
   // and '-'.
   std::string token;
+  std::string run_id;                  // JobStatus.run_id
   std::vector<CarriedFile> carried;    // rank 0's go into each checkpoint
   CheckpointFolder* folder = nullptr;  // rank 0's; told of each that is there
   // Rank 0's, and must be there: by it what is obsolete is removed, beside the
@@ -51,14 +54,20 @@ class CheckpointWriter {
                    const RankState& state, const RankDisk& disk,
                    const Clock& clock, RankListener& listener);
 
-  // Returns when the checkpoint is committed, and known to be. Until then older
-  // ones keep their names, for whoever goes on from them; then they lose those,
-  // and are removed while the rank goes on: the next Write waits for that.
-  // Where it is known and not stored, older ones of this job stay until one is.
-  // Where its own shard or the commit fails, what was written of the checkpoint
-  // is removed. An error, too, where checkpoints that this run overwrites keep
-  // their names.
-  absl::Status Write(const Snapshot& snapshot);
+  // Returns when the checkpoint is committed, and known to be, or given up.
+  // Until then older ones keep their names, for whoever goes on from them; then
+  // they lose those, and are removed while the rank goes on: the next Write
+  // waits for that. Where it is known and not stored, older ones of this job
+  // stay until one is. What was written of one that is given up stays, to be
+  // written again or discarded. An error where the run is aborted, or the
+  // directory another's by now, or the shards of the ranks do not make up the
+  // tensors; too, where checkpoints that this run overwrites keep their names.
+  absl::StatusOr<CheckpointEnd> Write(const Snapshot& snapshot);
+
+  // Rank 0, others do nothing: removes, while the rank goes on, what was
+  // written of a checkpoint that was given up, under a step that is not tried
+  // again. REQUIRES that Write was the last call.
+  void Discard(int64_t step);
 
   // The last part of it, for the checkpoint of `step` at `path`, which is known
   // to be committed. On rank 0, where nothing is being removed.
@@ -68,8 +77,16 @@ class CheckpointWriter {
   absl::StatusOr<ShardFile> WriteOwnShard(
       const CheckpointAttempt& attempt,
       const std::vector<StateTensor>& tensors);
-  absl::Status Commit(const CheckpointAttempt& attempt,
-                      const Snapshot& snapshot, int64_t begin_ns);
+  absl::StatusOr<CheckpointEnd> Commit(const CheckpointAttempt& attempt,
+                                       const Snapshot& snapshot,
+                                       int64_t begin_ns);
+  // The disk did not take it: says so, and waits until all ranks have stopped.
+  absl::StatusOr<CheckpointEnd> Unwritten(const CheckpointAttempt& attempt,
+                                          const absl::Status& why);
+  // Of rank 0: gives the space back where the run ends.
+  template <typename T>
+  absl::StatusOr<T> OrGiveUp(const CheckpointAttempt& attempt,
+                             absl::StatusOr<T> result);
   // Of the job's own checkpoints `keep` stay; 0: all.
   absl::Status Remove(int64_t step, const std::string& path, int keep);
   CheckpointAttempt AttemptOf(int64_t step) const;

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
 
@@ -21,6 +22,16 @@ struct WrittenShard {
   std::string file;
   int64_t bytes = 0;
   std::string description;
+};
+
+// What became of a checkpoint.
+struct CheckpointEnd {
+  // It is there, and the scheduler has that on its disk: else whoever goes on
+  // from what is may not find it, and older ones must stay.
+  bool stored = false;
+  // Not empty: it could not be written, and why. All ranks have stopped writing
+  // it.
+  std::string given_up;
 };
 
 // Called by the train loop's thread; OnShardWritten and what follows it by the
@@ -45,22 +56,25 @@ class RankListener {
                               const RankTimeline* timeline) = 0;
 
   virtual absl::Status OnShardWritten(const WrittenShard& shard) = 0;
+  // In its place: it could not be written, nor, on rank 0, the checkpoint be
+  // committed.
+  virtual absl::Status OnUnwritten(int64_t step, const std::string& error) = 0;
 
   // Rank 0: waits until every rank has written its shard of this step, and
-  // gives back their descriptions. Must return once the run is aborted.
-  virtual absl::StatusOr<std::vector<std::string>> AwaitShards(
+  // gives back their descriptions; nothing where some could not: AwaitEnd says
+  // that. Must return once the run is aborted.
+  virtual absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
       int64_t step) = 0;
 
   // Rank 0: the checkpoint is there, and so is what it makes obsolete.
   virtual absl::Status OnCommitted(const CheckpointRecord& checkpoint) = 0;
 
-  // All ranks, rank 0 too: waits until it is known that rank 0 has said so. A
-  // rank that is done with its shard would else wait in a collective, against
-  // its deadline, for one that still writes; and rank 0 would remove what the
-  // job goes on from if it is lost now. Must return once the run is aborted.
-  // Whether it is also stored: else whoever goes on from what is may not find
-  // it, and older ones must stay.
-  virtual absl::StatusOr<bool> AwaitCommitted(int64_t step) = 0;
+  // All ranks, rank 0 too: waits until it is known that rank 0 has said so, or
+  // that the checkpoint is given up. A rank that is done with its shard would
+  // else wait in a collective, against its deadline, for one that still writes;
+  // and rank 0 would remove what the job goes on from if it is lost now. Must
+  // return once the run is aborted.
+  virtual absl::StatusOr<CheckpointEnd> AwaitEnd(int64_t step) = 0;
 };
 
 }  // namespace troupe

@@ -56,12 +56,14 @@ absl::Status TrainLoop::Run() {
   // What is under way after an error ends as it can: other ranks may need it.
   runs_.reset();
   under_way_.clear();
-  const absl::Status written = EndWriter();
-  // Whoever asked to stop may count on what was to be saved.
+  const absl::Status written = EndSaver();
+  // Whoever asked to stop may count on what was to be saved, unless they asked
+  // once more, to stop without it.
   if (status.ok() || (absl::IsCancelled(status) && !written.ok())) {
     status = written;
     if (!written.ok()) stopped_ = false;
   }
+  if (absl::IsCancelled(status) && gives_up_.HasBeenNotified()) stopped_ = true;
   {
     // From here on nobody may abort the communicators.
     absl::MutexLock lock(&mutex_);
@@ -70,7 +72,7 @@ absl::Status TrainLoop::Run() {
     if (!status.ok() && !aborted_.ok() && !failed_first_) status = aborted_;
   }
   if (state_ != nullptr) kept_ = state_->TakeKept();
-  kept_.data_unchecked = data_check_ != nullptr && !data_check_->holds();
+  kept_.data_unchecked = DataUnchecked();
   data_check_.reset();
   folder_.reset();
   state_.reset();
@@ -84,9 +86,24 @@ void TrainLoop::Abort(const absl::Status& why) {
     if (!aborted_.ok()) return;
     aborted_ = why;
   }
+  GiveUpSaving();
   executor_.Abort(why);
   disk_.Abort(why);
   AbortCommunicators(why);
+}
+
+void TrainLoop::RequestStop() {
+  stop_requested_ = true;
+  GiveUpSaving();
+}
+
+void TrainLoop::RequestSaveAndStop() {
+  save_requested_ = true;
+  stop_requested_ = true;
+}
+
+void TrainLoop::GiveUpSaving() {
+  absl::call_once(give_up_once_, [this] { gives_up_.Notify(); });
 }
 
 void TrainLoop::FailedIn(const absl::Status& why) {
@@ -120,10 +137,9 @@ absl::Status TrainLoop::RunSteps() {
                                               }));
   if (programs_.checkpoint != nullptr) {
     RETURN_IF_ERROR(Annotate(OpenCheckpointFolder(), "checkpoint.directory"));
-    if (state_->rank() == 0) removal_ = std::make_unique<BackgroundWriter>();
-    if (options_.plan->job().checkpoint().background()) {
-      background_ = std::make_unique<BackgroundWriter>();
-    }
+    saver_ = std::make_unique<CheckpointSaver>(SaverOptions(), *state_,
+                                               RankDisk{resources_.io, disk_},
+                                               resources_.clock, listener_);
   }
   if (options_.checks_data && state_->data.has_value()) {
     data_check_ = std::make_unique<DataCheck>(state_->data->file());
@@ -132,10 +148,11 @@ absl::Status TrainLoop::RunSteps() {
   steps_done_ = start.position.step;
   const JobSpec& job = options_.plan->job();
   if (programs_.checkpoint != nullptr && state_->rank() == 0) {
-    carried_ = CollectCarriedFiles({.tokens = job.data().tokens(),
-                                    .tokenizer = state_->tokenizer(),
-                                    .hf = job.model().hf(),
-                                    .resumed_from = start.resumed_from});
+    saver_->SetCarried(
+        CollectCarriedFiles({.tokens = job.data().tokens(),
+                             .tokenizer = state_->tokenizer(),
+                             .hf = job.model().hf(),
+                             .resumed_from = start.resumed_from}));
     RETURN_IF_ERROR(Annotate(RemoveOld(start), "checkpoint.directory"));
   }
   const int64_t first_step = start.position.step + 1;
@@ -147,11 +164,14 @@ absl::Status TrainLoop::RunSteps() {
     RETURN_IF_ERROR(Keep(start.position.step, samples_before));
   }
   for (int64_t step = first_step; step <= last_step_; ++step) {
-    const StepContext context = {.step = step,
-                                 .samples_before = samples_before,
-                                 .learning_rate = LearningRate(job, step),
-                                 .stop = stop_requested_,
-                                 .save = save_requested_};
+    const bool stop = stop_requested_;
+    const StepContext context = {
+        .step = step,
+        .samples_before = samples_before,
+        .learning_rate = LearningRate(job, step),
+        .stop = stop,
+        .save = stop ? save_requested_.load()
+                     : saver_ != nullptr && saver_->TakeDue()};
     if (resources_.between_steps != nullptr) resources_.between_steps();
     if (step == first_step) RETURN_IF_ERROR(FillPipeline(context));
     const bool follows = !under_way_.empty();
@@ -220,8 +240,7 @@ absl::Status TrainLoop::RemoveOld(const StartingPoint& start) {
       !ResumesItsOwn(options_.plan->job(), Holder())) {
     return absl::OkStatus();
   }
-  return Writer(/*unchecked=*/false)
-      .RemoveOld(start.position.step, start.resumed_from);
+  return saver_->RemoveOld(start.position.step, start.resumed_from);
 }
 
 absl::Status TrainLoop::Connect() {
@@ -254,7 +273,7 @@ absl::Status TrainLoop::FillPipeline(const StepContext& first) {
 }
 
 absl::Status TrainLoop::StartStep(const StepContext& context) {
-  if (background_ != nullptr) RETURN_IF_ERROR(background_->status());
+  if (saver_ != nullptr) RETURN_IF_ERROR(saver_->status());
   if (data_check_ != nullptr)
     RETURN_IF_ERROR(DataStatus(data_check_->status()));
   StepUnderWay step = {.report = {.finished = {.context = context},
@@ -326,7 +345,8 @@ absl::Status TrainLoop::EndStep(const StepContext& context) {
                         IsDue(step, job.training().validate_every());
   const bool checkpoint =
       programs_.checkpoint != nullptr &&
-      (stop ? stop_.save() : IsDue(step, job.checkpoint().every()));
+      (stop ? stop_.save()
+            : IsDue(step, job.checkpoint().every()) || stop_.SavesAfter(step));
   const bool all_known =
       validate || checkpoint || stop || step == last_step_ || KeepsAfter(step);
   if (!report.has_value()) {
@@ -335,7 +355,9 @@ absl::Status TrainLoop::EndStep(const StepContext& context) {
   }
   RETURN_IF_ERROR(CloseStep(*std::move(report),
                             {.all_known = all_known, .validate = validate}));
-  if (checkpoint) RETURN_IF_ERROR(WriteCheckpoint(context));
+  if (checkpoint) {
+    RETURN_IF_ERROR(SaveCheckpoint(context, stop || step == last_step_));
+  }
   if (!stop) return absl::OkStatus();
   if (data_check_ != nullptr) {
     RETURN_IF_ERROR(DataStatus(data_check_->AwaitEnd(absl::ZeroDuration())));
@@ -416,10 +438,10 @@ absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
   return runs_->Run(program, context, nullptr);
 }
 
-absl::Status TrainLoop::WriteCheckpoint(const StepContext& context) {
+absl::Status TrainLoop::SaveCheckpoint(const StepContext& context, bool last) {
   const int64_t begin_ns = resources_.clock.MonotonicNanos();
   // There is one copy: what is in it must be written before it is replaced.
-  if (background_ != nullptr) RETURN_IF_ERROR(background_->AwaitIdle());
+  RETURN_IF_ERROR(saver_->AwaitFree());
   RETURN_IF_ERROR(RunProgram(*programs_.checkpoint, context).status());
   Snapshot snapshot = {
       .step = context.step,
@@ -427,12 +449,7 @@ absl::Status TrainLoop::WriteCheckpoint(const StepContext& context) {
                           options_.plan->job().training().global_batch_size(),
       .loss_scale = state_->loss_scale.state(),
       .tensors = std::move(state_->snapshot)};
-  if (background_ != nullptr) {
-    background_->Start(
-        [this, snapshot = std::move(snapshot)] { return Write(snapshot); });
-  } else {
-    RETURN_IF_ERROR(Write(snapshot));
-  }
+  RETURN_IF_ERROR(saver_->Save(std::move(snapshot), last));
   checkpoint_stall_seconds_ =
       (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
   return absl::OkStatus();
@@ -455,39 +472,31 @@ absl::Status TrainLoop::Keep(int64_t step, int64_t samples) {
   return absl::OkStatus();
 }
 
-CheckpointWriter TrainLoop::Writer(bool unchecked) {
-  return CheckpointWriter({.token = options_.checkpoint_token,
-                           .carried = carried_,
-                           .folder = folder_.get(),
-                           .removal = removal_.get(),
-                           .data_unchecked = unchecked},
-                          *state_, RankDisk{resources_.io, disk_},
-                          resources_.clock, listener_);
-}
-
-absl::Status TrainLoop::Write(const Snapshot& snapshot) {
-  const bool unchecked = data_check_ != nullptr && !data_check_->holds();
-  RETURN_IF_ERROR(Annotate(Writer(unchecked).Write(snapshot),
-                           absl::StrCat("checkpoint of step ", snapshot.step)));
-  if (unchecked && first_unchecked_ == 0) first_unchecked_ = snapshot.step;
-  return absl::OkStatus();
+CheckpointSaverOptions TrainLoop::SaverOptions() {
+  return {.token = options_.checkpoint_token,
+          .run_id = options_.run_id,
+          .background = options_.plan->job().checkpoint().background(),
+          .folder = folder_.get(),
+          .pauses = options_.save_pauses,
+          .data_unchecked = [this] { return DataUnchecked(); },
+          .gives_up = gives_up_};
 }
 
 absl::Status TrainLoop::DataStatus(const absl::Status& status) const {
-  if (status.ok() || first_unchecked_ == 0) return status;
+  const int64_t first = saver_ == nullptr ? 0 : saver_->first_unchecked();
+  if (status.ok() || first == 0) return status;
   return absl::Status(
       status.code(),
       absl::StrCat(status.message(), "; this run's checkpoints, from step ",
-                   first_unchecked_.load(),
+                   first,
                    " on, were trained on them: go on from an earlier one"));
 }
 
-absl::Status TrainLoop::EndWriter() {
-  absl::Status written;
-  if (background_ != nullptr) written = background_->AwaitIdle();
-  background_.reset();
-  removal_.reset();  // waits for what is being removed
-  return written;
+absl::Status TrainLoop::EndSaver() {
+  const absl::Status saved =
+      saver_ == nullptr ? absl::OkStatus() : saver_->AwaitFree();
+  saver_.reset();  // waits for what is being removed
+  return saved;
 }
 
 }  // namespace troupe

@@ -26,10 +26,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/call_once.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "ops/device.h"
@@ -42,9 +44,8 @@
 #include "worker/collective/communicator.h"
 #include "worker/collective/key_value_store.h"
 #include "worker/engine/agreed_stop.h"
-#include "worker/engine/background_writer.h"
 #include "worker/engine/checkpoint_holder.h"
-#include "worker/engine/checkpoint_writer.h"
+#include "worker/engine/checkpoint_saver.h"
 #include "worker/engine/data_check.h"
 #include "worker/engine/executor.h"
 #include "worker/engine/pending_reports.h"
@@ -70,6 +71,7 @@ struct TrainLoopOptions {
   // and whoever holds that place by a token that begins so is not alive to it.
   bool ran_before = false;
   std::string job_token;
+  std::string run_id;        // JobStatus.run_id
   std::string name;          // of this worker, for messages
   bool checks_data = false;  // that the data's checksum holds
   // Whether the next step is started before this one's scalars are read;
@@ -78,6 +80,7 @@ struct TrainLoopOptions {
   // next step needs the scale.
   absl::optional<bool> reads_late;
   absl::Duration collective_timeout = absl::Minutes(5);
+  SavePauses save_pauses;
 };
 
 // What the worker lends to a job; all outlive it.
@@ -123,13 +126,12 @@ class TrainLoop {
 
   // Makes all ranks end together after the next step that begins, or as many
   // further as its scalars are read late, with Cancelled, though only one of
-  // them be asked. From any thread.
-  void RequestStop() { stop_requested_ = true; }
-  // The same, after a checkpoint of the last step where the job has any.
-  void RequestSaveAndStop() {
-    save_requested_ = true;
-    stop_requested_ = true;
-  }
+  // them be asked. A last checkpoint that cannot be written, and is tried
+  // again, is given up. From any thread.
+  void RequestStop();
+  // The same, after a checkpoint of the last step where the job has any: as
+  // soon as that can be written.
+  void RequestSaveAndStop();
 
   bool stopped() const { return stopped_; }    // as a rank was asked to
   void EndThreads() { executor_.EndLanes(); }  // of its lanes, after Run
@@ -157,7 +159,7 @@ class TrainLoop {
   // stored: what is obsolete by it, if the attempt that wrote it was not there
   // any more to hear that, is removed now.
   absl::Status RemoveOld(const StartingPoint& start);
-  CheckpointWriter Writer(bool unchecked);
+  CheckpointSaverOptions SaverOptions();
   absl::Status Connect();
   // An instruction has failed, maybe because of an abort.
   void FailedIn(const absl::Status& why);
@@ -183,14 +185,17 @@ class TrainLoop {
   absl::Status Report(int64_t step, const Scalars& scalars);
   absl::StatusOr<Scalars> RunProgram(const Program& program,
                                      StepContext context);
-  absl::Status WriteCheckpoint(const StepContext& context);
+  absl::Status SaveCheckpoint(const StepContext& context, bool last);
   bool KeepsAfter(int64_t step) const;
   // Copies the state, as it is after so many steps and samples.
   absl::Status Keep(int64_t step, int64_t samples);
-  absl::Status Write(const Snapshot& snapshot);
+  bool DataUnchecked() const {
+    return data_check_ != nullptr && !data_check_->holds();
+  }
   // What the check of the data says, with what was saved before it did.
   absl::Status DataStatus(const absl::Status& status) const;
-  absl::Status EndWriter();
+  absl::Status EndSaver();
+  void GiveUpSaving();
   bool IsDue(int64_t step, int64_t every) const;
 
   const TrainLoopOptions options_;
@@ -209,16 +214,13 @@ class TrainLoop {
   std::unique_ptr<ProgramRuns> runs_;         // on state_
   std::unique_ptr<CheckpointFolder> folder_;  // of rank 0; or null
   std::unique_ptr<DataCheck> data_check_;     // reads state_'s data; or null
-  std::vector<CarriedFile> carried_;  // by the job's checkpoints; of rank 0
-  std::unique_ptr<BackgroundWriter> removal_;     // of rank 0; or null
-  std::unique_ptr<BackgroundWriter> background_;  // reads state_; or null
-  double checkpoint_stall_seconds_ = 0;           // since the last step
-  // Of the checkpoints that were written before it was known that the data
-  // holds the first one's step; 0: there is none.
-  std::atomic<int64_t> first_unchecked_{0};
-  std::deque<StepUnderWay> under_way_;  // the oldest first, two at most
-  int64_t ended_ns_ = 0;                // the last step that was awaited
-  int64_t summed_through_ = 0;          // the last step summed over the ranks
+  std::unique_ptr<CheckpointSaver> saver_;    // reads state_; or null
+  absl::once_flag give_up_once_;
+  absl::Notification gives_up_;
+  double checkpoint_stall_seconds_ = 0;  // since the last step
+  std::deque<StepUnderWay> under_way_;   // the oldest first, two at most
+  int64_t ended_ns_ = 0;                 // the last step that was awaited
+  int64_t summed_through_ = 0;           // the last step summed over the ranks
   PendingReports pending_;
   std::atomic<int64_t> steps_done_{0};
   std::atomic<bool> stopped_{false};

@@ -12,6 +12,7 @@ bool IsKept(const WorkerMessage& message) {
     case WorkerMessage::kRankReady:
     case WorkerMessage::kStep:
     case WorkerMessage::kShard:
+    case WorkerMessage::kUnwritten:
     case WorkerMessage::kCommitted:
     case WorkerMessage::kEnded:
     case WorkerMessage::kStoreSet:
@@ -28,7 +29,8 @@ bool IsOfMeeting(const WorkerMessage& message) {
 }
 
 bool IsShard(const WorkerMessage& message, int64_t up_to_step) {
-  return message.has_shard() && message.shard().step() <= up_to_step;
+  return (message.has_shard() && message.shard().step() <= up_to_step) ||
+         (message.has_unwritten() && message.unwritten().step() <= up_to_step);
 }
 
 bool IsCommit(const WorkerMessage& message, int64_t up_to_step) {
@@ -117,9 +119,10 @@ void Outbox::OnMessage(const SchedulerMessage& message) {
     });
   } else if (message.has_done()) {
     const CheckpointDone& done = message.done();
+    const bool stored = !done.unstored() && done.given_up().empty();
     Drop([&](const WorkerMessage& kept) {
       return IsShard(kept, done.step()) ||
-             (!done.unstored() && IsCommit(kept, done.step()));
+             (stored && IsCommit(kept, done.step()));
     });
   } else if (message.has_stored() && message.stored().ended()) {
     done_ = true;

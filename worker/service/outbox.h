@@ -16,7 +16,8 @@
 //                         who look now, and is said once or not at all
 //   RankReady, StoreSet   until Stored says that all ranks are ready
 //   StoreGet              until its StoreValue comes
-//   CheckpointShard       until CheckpointDone
+//   CheckpointShard, CheckpointUnwritten
+//                         until CheckpointDone
 //   CheckpointCommitted   until one that is not `unstored`, or until Stored
 //                         says so: else the next scheduler would not know of
 //                         the checkpoint

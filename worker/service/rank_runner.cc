@@ -37,9 +37,10 @@ TrainLoopOptions LoopOptions(const Assignment& assignment) {
                       ? absl::make_optional(assignment.recovery())
                       : absl::nullopt,
       .trace_every = assignment.trace_every(),
-      .checkpoint_token = AttemptToken(assignment.ref()),
+      .checkpoint_token = AttemptToken(assignment.ref(), assignment.run_id()),
       .ran_before = assignment.ran_before(),
-      .job_token = JobToken(assignment.ref()),
+      .job_token = JobToken(assignment.ref(), assignment.run_id()),
+      .run_id = assignment.run_id(),
       .name = NameOf(assignment),
       .checks_data = assignment.checks_data(),
       .collective_timeout = absl::Seconds(assignment.collective_seconds_max())};
@@ -153,6 +154,12 @@ void RankRunner::OnMessage(const SchedulerMessage& message) {
   } else if (message.has_done() && IsOurs(message.done().ref())) {
     absl::MutexLock lock(&mutex_);
     const CheckpointDone& done = message.done();
+    if (!done.given_up().empty()) {
+      given_up_[done.step()] = done.given_up();
+      commits_.erase(done.step());
+      committing_ = std::min(committing_, done.step() - 1);  // may come again
+      return;
+    }
     committed_ = std::max(committed_, done.step());
     if (!done.unstored()) stored_ = std::max(stored_, done.step());
   }
@@ -260,29 +267,44 @@ absl::Status RankRunner::OnShardWritten(const WrittenShard& shard) {
   return options_.send(std::move(message));
 }
 
+absl::Status RankRunner::OnUnwritten(int64_t step, const std::string& error) {
+  WorkerMessage message;
+  CheckpointUnwritten& unwritten = *message.mutable_unwritten();
+  *unwritten.mutable_ref() = ref_;
+  unwritten.set_step(step);
+  unwritten.set_error(error);
+  return options_.send(std::move(message));
+}
+
 // As long as the disks of the others get on; the scheduler, who hears whether
 // they do, ends the wait where they do not.
-absl::StatusOr<std::vector<std::string>> RankRunner::AwaitShards(int64_t step) {
+absl::StatusOr<absl::optional<std::vector<std::string>>>
+RankRunner::AwaitShards(int64_t step) {
   absl::MutexLock lock(&mutex_);
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return !aborted_.ok() || commits_.count(step) > 0;
+    return !aborted_.ok() || commits_.count(step) + given_up_.count(step) > 0;
   };
   mutex_.Await(absl::Condition(&answered));
   if (!aborted_.ok()) return aborted_;
+  if (given_up_.count(step) > 0) return absl::nullopt;
   std::vector<std::string> shards = std::move(commits_[step]);
   commits_.erase(step);
   committing_ = step;
   return shards;
 }
 
-absl::StatusOr<bool> RankRunner::AwaitCommitted(int64_t step) {
+absl::StatusOr<CheckpointEnd> RankRunner::AwaitEnd(int64_t step) {
   absl::MutexLock lock(&mutex_);
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return !aborted_.ok() || committed_ >= step;
+    return !aborted_.ok() || committed_ >= step || given_up_.count(step) > 0;
   };
   mutex_.Await(absl::Condition(&answered));
-  if (committed_ < step) return aborted_;
-  return stored_ >= step;
+  if (committed_ >= step) return CheckpointEnd{.stored = stored_ >= step};
+  const auto given_up = given_up_.find(step);
+  if (given_up == given_up_.end()) return aborted_;
+  CheckpointEnd end = {.given_up = std::move(given_up->second)};
+  given_up_.erase(given_up);
+  return end;
 }
 
 absl::Status RankRunner::OnCommitted(const CheckpointRecord& checkpoint) {

@@ -88,9 +88,11 @@ class RankRunner final : private RankListener {
   absl::Status OnStep(const StepRecord& record,
                       const RankTimeline* timeline) override;
   absl::Status OnShardWritten(const WrittenShard& shard) override;
-  absl::StatusOr<std::vector<std::string>> AwaitShards(int64_t step) override;
+  absl::Status OnUnwritten(int64_t step, const std::string& error) override;
+  absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
+      int64_t step) override;
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override;
-  absl::StatusOr<bool> AwaitCommitted(int64_t step) override;
+  absl::StatusOr<CheckpointEnd> AwaitEnd(int64_t step) override;
 
   const RankRef ref_;
   const absl::Status paths_;                     // where they lead elsewhere
@@ -109,6 +111,8 @@ class RankRunner final : private RankListener {
   int64_t committing_ ABSL_GUARDED_BY(mutex_) = -1;  // the last step so far
   int64_t committed_ ABSL_GUARDED_BY(mutex_) = -1;   // the last step that is
   int64_t stored_ ABSL_GUARDED_BY(mutex_) = -1;  // and that the scheduler wrote
+  // Steps whose checkpoint is given up, and why; until AwaitEnd says so.
+  std::map<int64_t, std::string> given_up_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
 
   SteadyNotification ended_;

@@ -10,6 +10,7 @@
 #include "clients/cli/view/message_json.h"
 #include "clients/cli/view/plan_view.h"
 #include "clients/cli/view/step_line.h"
+#include "clients/cli/view/unsaved_text.h"
 #include "proto/base/status.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/memory.h"
@@ -18,10 +19,14 @@
 namespace troupe {
 namespace {
 
-void PrintStatus(const JobStatus& status, std::ostream& out) {
+void PrintStatus(const JobStatus& status, bool terminal, std::ostream& out) {
   out << "job " << status.id() << "  " << status.name() << "\n"
       << "  state      " << JobState_Name(status.state())
       << (status.reason().empty() ? "" : ": ") << status.reason() << "\n"
+      << (status.unsaved().empty()
+              ? ""
+              : RedText(absl::StrCat("  ", UnsavedText(status)), terminal) +
+                    "\n")
       << "  steps      " << status.steps_done() << "/" << status.steps_total()
       << "\n"
       << "  submitted  " << DateText(status.submitted_unix_ms())
@@ -65,8 +70,8 @@ void PrintWaits(const JobDescription& job, std::ostream& out) {
   }
 }
 
-void Print(const JobDescription& job, std::ostream& out) {
-  PrintStatus(job.status(), out);
+void Print(const JobDescription& job, bool terminal, std::ostream& out) {
+  PrintStatus(job.status(), terminal, out);
   PrintWaits(job, out);
   if (job.steps_size() > 0) {
     const StepProgress progress{.steps_total = job.status().steps_total()};
@@ -97,7 +102,7 @@ class Describe final : public Command {
     if (json_) {
       console.out << DescriptionJson(job);
     } else {
-      Print(job, console.out);
+      Print(job, console.terminal, console.out);
     }
     return absl::OkStatus();
   }

@@ -5,6 +5,7 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/view/format.h"
 #include "clients/cli/view/message_json.h"
+#include "clients/cli/view/unsaved_text.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -37,6 +38,13 @@ class Jobs final : public Command {
                  DateText(job.submitted_unix_ms()), job.reason()});
     }
     console.out << table.Text();
+    for (const JobStatus& job : list.jobs()) {
+      if (job.unsaved().empty()) continue;
+      console.out << RedText(absl::StrCat("job ", job.id(), " (", job.name(),
+                                          ") ", UnsavedText(job)),
+                             console.terminal)
+                  << "\n";
+    }
     return absl::OkStatus();
   }
 

@@ -116,6 +116,11 @@ int TextWidth(absl::string_view text) {
   });
 }
 
+std::string RedText(absl::string_view text, bool terminal) {
+  return terminal ? absl::StrCat("\033[1;31m", text, "\033[0m")
+                  : std::string(text);
+}
+
 Table::Table(std::vector<std::string> columns) {
   for (std::string& column : columns) {
     const bool right = !column.empty() && column.back() == '>';

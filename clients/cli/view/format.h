@@ -23,6 +23,9 @@ std::string DateText(int64_t unix_ms);
 // {0, 1, 2, 5} is "0-2,5". REQUIRES ascending numbers.
 std::string RangesText(const std::vector<int>& numbers);
 
+// In red where it goes to a terminal.
+std::string RedText(absl::string_view text, bool terminal);
+
 // A table with aligned columns, two spaces apart. A column whose name ends in
 // '>' (not shown) is aligned to the right.
 class Table {

@@ -3,6 +3,7 @@
 #include <ostream>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cli/view/format.h"
 #include "proto/plan/mesh.h"
@@ -45,7 +46,10 @@ void WatchView::EndProgress() {
 }
 
 void WatchView::ShowEvent(const JobEvent& event) {
-  Line(absl::StrCat(TimeText(event.unix_ms()), "  ", event.text()));
+  const bool is_unsaved = !status_.unsaved().empty() &&
+                          absl::EndsWith(event.text(), status_.unsaved());
+  Line(absl::StrCat(TimeText(event.unix_ms()), "  ",
+                    RedText(event.text(), options_.terminal && is_unsaved)));
 }
 
 void WatchView::Line(const std::string& text) {

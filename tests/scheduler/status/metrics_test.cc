@@ -33,6 +33,7 @@ TEST(Metrics, TellsOfTheClusterAndItsJobs) {
         // 500 MiB of each of four ranks in a quarter of a second.
         "tier=\"nvme\"} 8388608000\n", "troupe_uptime_seconds 90\n",
         "name=\"demo\"} 120\n", "# TYPE troupe_job_restarts gauge",
+        "# TYPE troupe_job_unsaved gauge",
         "# TYPE troupe_job_stood_seconds gauge", "troupe_job_attempt{job=",
         "troupe_worker_memory_bytes{worker=\"worker-0\"}"}) {
     EXPECT_TRUE(absl::StrContains(text, line)) << line << "\nin\n" << text;

@@ -24,8 +24,14 @@ class OneRank final : public RankListener {
     shards = {shard.description};
     return absl::OkStatus();
   }
-  absl::StatusOr<std::vector<std::string>> AwaitShards(int64_t) override {
+  absl::Status OnUnwritten(int64_t, const std::string& error) override {
+    unwritten.push_back(error);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
+      int64_t) override {
     if (!refusal.ok()) return refusal;
+    if (!unwritten.empty()) return absl::nullopt;
     return shards;
   }
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override {
@@ -33,7 +39,8 @@ class OneRank final : public RankListener {
     return absl::OkStatus();
   }
   // What may be gone on from when the job's checkpoint becomes another one.
-  absl::StatusOr<bool> AwaitCommitted(int64_t step) override {
+  absl::StatusOr<CheckpointEnd> AwaitEnd(int64_t step) override {
+    if (!unwritten.empty()) return CheckpointEnd{.given_up = unwritten.back()};
     EXPECT_TRUE(!committed.empty() && committed.back().step() == step);
     const std::filesystem::path path = committed.back().path();
     there.push_back(0);
@@ -42,10 +49,11 @@ class OneRank final : public RankListener {
       there.back() += entry.is_directory();
     }
     if (!unheard.ok()) return unheard;
-    return stored;
+    return CheckpointEnd{.stored = stored};
   }
 
   absl::Status refusal;
+  std::vector<std::string> unwritten;
   absl::Status unheard;  // of the commit
   bool stored = true;    // it is
   std::vector<std::string> shards;
@@ -98,7 +106,7 @@ class CheckpointWriterTest : public testing::Test {
   absl::Status Write(int64_t step) {
     rank_->state().snapshot.clear();
     const absl::Status collected = rank_->RunAll("K");
-    return collected.ok() ? writer_->Write(Taken(step)) : collected;
+    return collected.ok() ? writer_->Write(Taken(step)).status() : collected;
   }
 
   const std::string directory_;

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -88,32 +87,6 @@ JobSpec CheckpointedJob(const std::string& name, bool background) {
   job.mutable_checkpoint()->set_every(5);
   job.mutable_checkpoint()->set_background(background);
   return job;
-}
-
-TEST(TrainLoop, ADiskErrorFailsTheJobAndLeavesOlderCheckpoints) {
-  for (const bool background : {false, true}) {
-    const JobSpec job = CheckpointedJob("disk_error", background);
-    const std::string& directory = job.checkpoint().directory();
-    const TrainingRun run = Train(
-        job, {.on_step = [&](int, const StepRecord& record,
-                             const std::vector<TrainLoop*>&) {
-          if (record.step() != 10) return;
-          // The temporary directory of the next checkpoint cannot be made.
-          std::ofstream(CheckpointPath(directory, 10) + ".tmp-test") << "taken";
-        }});
-    ASSERT_FALSE(run.status().ok());
-    for (const char* part : {"checkpoint of step 10", "step-00000010.tmp-"}) {
-      EXPECT_TRUE(absl::StrContains(run.status().message(), part))
-          << run.status();
-    }
-    // In the background: where it is noticed, and before the next checkpoint.
-    EXPECT_GE(run.steps[0].size(), 10u);
-    EXPECT_LE(run.steps[0].size(), background ? 15u : 10u);
-    const auto newest = FindNewestComplete(directory, CheckDepth::kChecksums);
-    ASSERT_TRUE(newest.ok()) << newest.status();
-    EXPECT_EQ(newest->step, 5);
-    EXPECT_EQ(run.bytes_left, 0u);
-  }
 }
 
 TEST(TrainLoop, TrainsOnWhileACheckpointIsWrittenButNotIntoTheNext) {

@@ -54,6 +54,13 @@ TEST_F(DescribeTest, ShowsWaitsForTiersBesideThosePredicted) {
       << shown;
 }
 
+TEST_F(DescribeTest, SaysThatItIsNotSaved) {
+  EXPECT_EQ(Ask({"describe", "1"}).out.find("UNSAVED"), std::string::npos);
+  scheduler_.jobs[0].mutable_status()->set_unsaved("w1 (rank 1): ENOSPC");
+  EXPECT_NE(Ask({"describe", "1"}).out.find("UNSAVED since"),
+            std::string::npos);
+}
+
 TEST_F(DescribeTest, PrintsJson) {
   const auto json = nlohmann::json::parse(Ask({"describe", "1", "--json"}).out);
   EXPECT_EQ(json["state"], "SUCCEEDED");

@@ -20,5 +20,15 @@ TEST_F(JobsTest, ListsThem) {
             std::string::npos);
 }
 
+TEST_F(JobsTest, SaysWhichAreNotSaved) {
+  JobStatus& status = *scheduler_.jobs[1].mutable_status();
+  status.set_unsaved("w1 (rank 1): /c: write: ENOSPC");
+  status.set_unsaved_step(3000);
+  EXPECT_NE(Ask({"jobs"}).out.find(
+                "job 2 (demo) UNSAVED since -: the checkpoint of step 3000 "
+                "could not be written: w1 (rank 1): /c: write: ENOSPC\n"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -122,6 +122,21 @@ TEST(WatchView, RedrawsOneLineOnATerminal) {
       << text;
 }
 
+TEST(WatchView, SaysInRedWhatIsNotSaved) {
+  std::ostringstream out;
+  {
+    WatchView view(out, {.terminal = true, .width = 60});
+    view.Show(Update(
+        "status { id: 3 state: RUNNING unsaved: 'ENOSPC' } "
+        "events { unix_ms: 0 text: 'the checkpoint could not be written: "
+        "ENOSPC' }"));
+  }
+  EXPECT_NE(out.str().find("-  \x1b[1;31mthe checkpoint could not be written: "
+                           "ENOSPC\x1b[0m\n"),
+            std::string::npos)
+      << out.str();
+}
+
 TEST(WatchView, SaysHowItEnded) {
   std::ostringstream out;
   const auto end = [&](const std::string& status) {

@@ -1,0 +1,106 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "proto/base/one_line.h"
+#include "scheduler/cluster/run_control.h"
+
+namespace troupe {
+namespace {
+
+std::string AlsoOthers(size_t others) {
+  if (others == 0) return "";
+  return absl::StrCat(" (and ", others,
+                      others == 1 ? " other rank)" : " other ranks)");
+}
+
+}  // namespace
+
+// The part of RunControl that handles checkpoints which could not be written: a
+// full disk costs no training. The ranks go on, and try again after a while; at
+// the end of the job, and where it is saved to stop, they keep the state and
+// try until it is written or somebody cancels.
+
+void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
+                       Actions& actions) {
+  Progress(job, shard.ref().rank(), now);
+  if (job.run->checkpoints.IsCommitted(shard.step())) {
+    return SayDone(job, shard.ref().rank(), shard.step(), actions);
+  }
+  Gathered(job, shard.ref(), job.run->checkpoints.Add(shard), now, actions);
+}
+
+void RunControl::Unwritten(Job& job, const CheckpointUnwritten& unwritten,
+                           absl::Time now, Actions& actions) {
+  Progress(job, unwritten.ref().rank(), now);
+  if (job.run->checkpoints.IsCommitted(unwritten.step())) {
+    return SayDone(job, unwritten.ref().rank(), unwritten.step(), actions);
+  }
+  Gathered(job, unwritten.ref(), job.run->checkpoints.Add(unwritten), now,
+           actions);
+}
+
+void RunControl::Gathered(Job& job, const RankRef& from,
+                          GatheredCheckpoint gathered, absl::Time now,
+                          Actions& actions) {
+  if (gathered.given_up_before) SayGivenUp(job, from.rank(), actions);
+  if (!gathered.unwritten.empty()) {
+    return GiveUpCheckpoint(job, gathered.unwritten, now, actions);
+  }
+  if (!gathered.commit.has_value() || !job.run->ranks[0].live() ||
+      gathered.commit->step() >= job.run->wrong_since) {
+    return;
+  }
+  *gathered.commit->mutable_ref() = RefOf(job, 0);
+  SendToWorker send{job.run->ranks[0].worker, {}};
+  *send.message.mutable_commit() = *std::move(gathered.commit);
+  actions.push_back(std::move(send));
+}
+
+void RunControl::GiveUpCheckpoint(
+    Job& job, const std::vector<CheckpointUnwritten>& unwritten, absl::Time now,
+    Actions& actions) {
+  const CheckpointUnwritten& first = unwritten.front();
+  const int rank = first.ref().rank();
+  const std::string name = job.run->ranks[rank].Name(rank);
+  // It need not wait for the disk: it goes on as it was, from its copies.
+  if (job.run->moves) {
+    return Fail(
+        job, Blame::kRank,
+        absl::StrCat(name, " failed in ", Place(job), ": ", first.error()), now,
+        actions);
+  }
+  const bool is_first = job.status.unsaved().empty();
+  if (is_first) job.status.set_unsaved_since_unix_ms(absl::ToUnixMillis(now));
+  job.status.set_unsaved(OneLine(
+      absl::StrCat(name, ": ", first.error(), AlsoOthers(unwritten.size() - 1)),
+      limits_.reason_bytes_max));
+  job.status.set_unsaved_step(first.step());
+  // Before the ranks hear of it: whoever is scheduler next says it again.
+  jobs_.Save(job, actions);
+  if (is_first) {
+    jobs_.AddEvent(job,
+                   absl::StrCat("the checkpoint of step ", first.step(),
+                                " could not be written, and is tried again: ",
+                                job.status.unsaved()),
+                   now, actions);
+  }
+  const int ranks = static_cast<int>(job.run->ranks.size());
+  for (int r = 0; r < ranks; ++r) SayGivenUp(job, r, actions);
+}
+
+void RunControl::SayGivenUp(const Job& job, int rank, Actions& actions) {
+  const RankSeat& seat = job.run->ranks[rank];
+  if (!seat.live() || seat.awaited()) return;
+  SendWhenStored stored{{seat.worker, {}}};
+  CheckpointDone& done = *stored.send.message.mutable_done();
+  *done.mutable_ref() = RefOf(job, rank);
+  done.set_step(job.status.unsaved_step());
+  done.set_given_up(job.status.unsaved());
+  stored.otherwise = stored.send.message;
+  actions.push_back(std::move(stored));
+}
+
+}  // namespace troupe
