@@ -10,6 +10,7 @@ GatheredCheckpoint CheckpointGather::Add(const CheckpointShard& shard) {
   const int rank = shard.ref().rank();
   if (step <= gathered_) return {};
   if (IsOfBefore(step, rank)) return {.given_up_before = true};
+  open_[step].Forget(rank);
   open_[step].shards[rank] = shard;
   return Gathered(step);
 }
@@ -22,13 +23,18 @@ GatheredCheckpoint CheckpointGather::Add(const CheckpointUnwritten& unwritten) {
   // All shards were there, and rank 0 could not commit them.
   if (step == gathered_ && rank == 0) return GiveUp(step, {unwritten});
   if (step <= gathered_) return {};
-  std::vector<CheckpointUnwritten>& others = open_[step].unwritten;
-  const bool heard = std::any_of(others.begin(), others.end(),
+  open_[step].Forget(rank);
+  open_[step].unwritten.push_back(unwritten);
+  return Gathered(step);
+}
+
+void CheckpointGather::Open::Forget(int rank) {
+  shards.erase(rank);
+  unwritten.erase(std::remove_if(unwritten.begin(), unwritten.end(),
                                  [rank](const CheckpointUnwritten& other) {
                                    return other.ref().rank() == rank;
-                                 });
-  if (!heard) others.push_back(unwritten);
-  return Gathered(step);
+                                 }),
+                  unwritten.end());
 }
 
 GatheredCheckpoint CheckpointGather::Gathered(int64_t step) {
@@ -62,7 +68,7 @@ void CheckpointGather::GaveUpBefore(int64_t step) {
 }
 
 bool CheckpointGather::IsOfBefore(int64_t step, int rank) {
-  return step <= given_up_before_ && unheard_.erase(rank) > 0;
+  return step == given_up_before_ && unheard_.erase(rank) > 0;
 }
 
 bool CheckpointGather::Committed(int64_t step) {

@@ -49,7 +49,10 @@ class CheckpointGather {
   static constexpr int kOpenMax = 8;
 
  private:
+  // A rank has one answer, its last.
   struct Open {
+    void Forget(int rank);
+
     std::map<int, CheckpointShard> shards;       // by rank
     std::vector<CheckpointUnwritten> unwritten;  // the first heard first
   };

@@ -256,7 +256,6 @@ class RunControl {
   void GiveUpCheckpoint(Job& job,
                         const std::vector<CheckpointUnwritten>& unwritten,
                         absl::Time now, Actions& actions);
-  void SayGivenUp(const Job& job, int rank, Actions& actions);
   void Committed(Job& job, const CheckpointCommitted& committed, absl::Time now,
                  Actions& actions);
   void Ended(Job& job, const RankEnded& ended, absl::Time now,

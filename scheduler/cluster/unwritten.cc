@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "proto/base/one_line.h"
+#include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/run_control.h"
 
 namespace troupe {
@@ -27,7 +28,7 @@ void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
                        Actions& actions) {
   Progress(job, shard.ref().rank(), now);
   if (job.run->checkpoints.IsCommitted(shard.step())) {
-    return SayDone(job, shard.ref().rank(), shard.step(), actions);
+    return SendDone(job, shard.ref().rank(), shard.step(), actions);
   }
   Gathered(job, shard.ref(), job.run->checkpoints.Add(shard), now, actions);
 }
@@ -36,7 +37,7 @@ void RunControl::Unwritten(Job& job, const CheckpointUnwritten& unwritten,
                            absl::Time now, Actions& actions) {
   Progress(job, unwritten.ref().rank(), now);
   if (job.run->checkpoints.IsCommitted(unwritten.step())) {
-    return SayDone(job, unwritten.ref().rank(), unwritten.step(), actions);
+    return SendDone(job, unwritten.ref().rank(), unwritten.step(), actions);
   }
   Gathered(job, unwritten.ref(), job.run->checkpoints.Add(unwritten), now,
            actions);
@@ -45,7 +46,7 @@ void RunControl::Unwritten(Job& job, const CheckpointUnwritten& unwritten,
 void RunControl::Gathered(Job& job, const RankRef& from,
                           GatheredCheckpoint gathered, absl::Time now,
                           Actions& actions) {
-  if (gathered.given_up_before) SayGivenUp(job, from.rank(), actions);
+  if (gathered.given_up_before) SendGivenUp(job, from.rank(), actions);
   if (!gathered.unwritten.empty()) {
     return GiveUpCheckpoint(job, gathered.unwritten, now, actions);
   }
@@ -65,8 +66,9 @@ void RunControl::GiveUpCheckpoint(
   const CheckpointUnwritten& first = unwritten.front();
   const int rank = first.ref().rank();
   const std::string name = job.run->ranks[rank].Name(rank);
-  // It need not wait for the disk: it goes on as it was, from its copies.
-  if (job.run->moves) {
+  // One that was to move need not wait for the disk: it goes on as it was, from
+  // its copies.
+  if (job.moves() && job.plan->job().recovery().copies() > 0) {
     return Fail(
         job, Blame::kRank,
         absl::StrCat(name, " failed in ", Place(job), ": ", first.error()), now,
@@ -88,19 +90,7 @@ void RunControl::GiveUpCheckpoint(
                    now, actions);
   }
   const int ranks = static_cast<int>(job.run->ranks.size());
-  for (int r = 0; r < ranks; ++r) SayGivenUp(job, r, actions);
-}
-
-void RunControl::SayGivenUp(const Job& job, int rank, Actions& actions) {
-  const RankSeat& seat = job.run->ranks[rank];
-  if (!seat.live() || seat.awaited()) return;
-  SendWhenStored stored{{seat.worker, {}}};
-  CheckpointDone& done = *stored.send.message.mutable_done();
-  *done.mutable_ref() = RefOf(job, rank);
-  done.set_step(job.status.unsaved_step());
-  done.set_given_up(job.status.unsaved());
-  stored.otherwise = stored.send.message;
-  actions.push_back(std::move(stored));
+  for (int r = 0; r < ranks; ++r) SendGivenUp(job, r, actions);
 }
 
 }  // namespace troupe

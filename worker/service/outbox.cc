@@ -33,6 +33,12 @@ bool IsShard(const WorkerMessage& message, int64_t up_to_step) {
          (message.has_unwritten() && message.unwritten().step() <= up_to_step);
 }
 
+// What a rank says of its part of the checkpoint of that step.
+bool IsAnswer(const WorkerMessage& message, int64_t step) {
+  return (message.has_shard() && message.shard().step() == step) ||
+         (message.has_unwritten() && message.unwritten().step() == step);
+}
+
 bool IsCommit(const WorkerMessage& message, int64_t up_to_step) {
   return message.has_committed() &&
          message.committed().checkpoint().step() <= up_to_step;
@@ -50,6 +56,12 @@ absl::Status Outbox::Send(WorkerMessage message) {
   }
   if (send_ == nullptr && message.has_step()) {
     message.mutable_step()->clear_timeline();
+  }
+  // Of one checkpoint a rank has one answer, its last.
+  if (message.has_shard() || message.has_unwritten()) {
+    const int64_t step = message.has_shard() ? message.shard().step()
+                                             : message.unwritten().step();
+    Drop([&](const WorkerMessage& kept) { return IsAnswer(kept, step); });
   }
   Entry& entry = entries_.emplace_back();
   entry.bytes = message.ByteSizeLong();

@@ -17,7 +17,7 @@
 //   RankReady, StoreSet   until Stored says that all ranks are ready
 //   StoreGet              until its StoreValue comes
 //   CheckpointShard, CheckpointUnwritten
-//                         until CheckpointDone
+//                         until CheckpointDone; of a step only the last of them
 //   CheckpointCommitted   until one that is not `unstored`, or until Stored
 //                         says so: else the next scheduler would not know of
 //                         the checkpoint
