@@ -90,6 +90,8 @@ absl::StatusOr<std::string> Write(const HuggingFaceModel& from,
   ASSIGN_OR_RETURN(
       const ShardFile shard,
       WriteWeights(from.weights, from.parameters, directory, options));
+  ASSIGN_OR_RETURN(const ShardReceipt receipt,
+                   WriteDescription(directory, shard));
   ASSIGN_OR_RETURN(const std::vector<CarriedFile> carried,
                    ReadCarried(options.from));
   Manifest manifest;
@@ -98,7 +100,7 @@ absl::StatusOr<std::string> Write(const HuggingFaceModel& from,
   *job.mutable_model() = from.model;
   manifest.job = JobJson(job);
   manifest.created = absl::Now();
-  return CommitCheckpoint(attempt, std::move(manifest), {shard}, carried);
+  return CommitCheckpoint(attempt, std::move(manifest), {receipt}, carried);
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ struct SavingCopies {
   KeptState state;
   absl::Time since;
   std::set<int> awaited;  // ranks whose workers have not answered
-  std::vector<std::string> shards;
+  std::vector<ShardRecord> shards;
 };
 
 }  // namespace phase

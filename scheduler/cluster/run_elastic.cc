@@ -248,8 +248,8 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
   if (saving->stage >= phase::SavingCopies::kCommitting) {
     return CopiesCommitted(*job, saved, now, actions);
   }
-  saving->shards.insert(saving->shards.end(), saved.shards().begin(),
-                        saved.shards().end());
+  saving->shards.insert(saving->shards.end(), saved.shard_records().begin(),
+                        saved.shard_records().end());
   if (saving->awaited.empty()) CommitCopiesOf(*job, actions);
 }
 
@@ -300,8 +300,8 @@ void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
   CHECK_GE(by, 0) << "job " << job.id;
   SaveCopies request;
   *request.mutable_commits() = compiler_.PlanOfRank(*run.handed->plan, by);
-  for (std::string& shard : saving.shards) {
-    request.add_shards(std::move(shard));
+  for (ShardRecord& shard : saving.shards) {
+    *request.add_shard_records() = std::move(shard);
   }
   SendSaveCopies(job, by, std::move(request), actions);
 }

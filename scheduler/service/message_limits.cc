@@ -27,9 +27,7 @@ size_t WorkerBytesMax(WorkerMessage::MessageCase kind) {
     case WorkerMessage::kRegister:
     case WorkerMessage::kStoreSet:
       return 2 * kMiB;
-    case WorkerMessage::kShard:
     case WorkerMessage::kCheckpointJob:
-    case WorkerMessage::kCopiesSaved:
       return 64 * kMiB;
     case WorkerMessage::kStep:
       return 16 * kMiB;

@@ -87,6 +87,23 @@ absl::StatusOr<std::vector<DirEntry>> ReadDir(const std::string& dir) {
   return entries;
 }
 
+absl::StatusOr<Manifest> CheckPart(const std::string& path, CheckDepth depth,
+                                   ManifestPart part) {
+  absl::StatusOr<Manifest> manifest = ReadManifest(path, part);
+  if (absl::IsNotFound(manifest.status())) {
+    return absl::DataLossError(
+        absl::StrCat(path, "/", kManifestFile, ": is missing"));
+  }
+  RETURN_IF_ERROR(manifest.status());
+  for (const ManifestFile& file : manifest->files) {
+    RETURN_IF_ERROR(CheckFile(absl::StrCat(path, "/", file.name), file, depth));
+  }
+  for (const ManifestFile& asset : manifest->assets) {
+    RETURN_IF_ERROR(CheckFile(AssetPath(path, asset.name), asset, depth));
+  }
+  return manifest;
+}
+
 }  // namespace
 
 std::string CheckpointPath(const std::string& dir, int64_t step) {
@@ -156,19 +173,7 @@ absl::StatusOr<Manifest> ReadCheckpoint(const std::string& path) {
 
 absl::StatusOr<Manifest> CheckCheckpoint(const std::string& path,
                                          CheckDepth depth) {
-  absl::StatusOr<Manifest> manifest = ReadManifest(path);
-  if (absl::IsNotFound(manifest.status())) {
-    return absl::DataLossError(
-        absl::StrCat(path, "/", kManifestFile, ": is missing"));
-  }
-  RETURN_IF_ERROR(manifest.status());
-  for (const ManifestFile& file : manifest->files) {
-    RETURN_IF_ERROR(CheckFile(absl::StrCat(path, "/", file.name), file, depth));
-  }
-  for (const ManifestFile& asset : manifest->assets) {
-    RETURN_IF_ERROR(CheckFile(AssetPath(path, asset.name), asset, depth));
-  }
-  return manifest;
+  return CheckPart(path, depth, ManifestPart::kAll);
 }
 
 absl::StatusOr<NewestCheckpoint> FindNewestComplete(
@@ -214,7 +219,9 @@ absl::Status PruneCheckpoints(const PruneOptions& options,
     if (it->name.temporary) continue;
     if (whole == options.keep) {
       old.push_back(it->path);
-    } else if (CheckCheckpoint(it->path, CheckDepth::kSizes).ok()) {
+    } else if (CheckPart(it->path, CheckDepth::kSizes,
+                         ManifestPart::kWithoutTensors)
+                   .ok()) {
       ++whole;
     }
   }

@@ -1,6 +1,7 @@
 #include "storage/checkpoint/commit.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <utility>
 
@@ -10,20 +11,20 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
-#include "storage/checkpoint/manifest_json.h"
+#include "storage/checkpoint/manifest_writer.h"
+#include "storage/checkpoint/merge_shards.h"
 #include "storage/checkpoint/safetensors_writer.h"
-#include "storage/checkpoint/strict_json.h"
 #include "storage/disk/directory.h"
+#include "storage/disk/errno_status.h"
 #include "storage/disk/new_directory.h"
 #include "storage/disk/new_file.h"
+#include "storage/disk/path_calls.h"
 #include "storage/engine/posix_file.h"
 
 namespace troupe {
 namespace {
 
 constexpr uint64_t kFetchBytes = uint64_t{4} << 20;
-
-using nlohmann::json;
 
 NewDirectory DirectoryOf(const CheckpointAttempt& attempt) {
   CHECK(!attempt.token.empty());
@@ -86,15 +87,16 @@ absl::StatusOr<FileSummary> WriteShards(IoEngine& engine,
   return writer->Finish();
 }
 
-// Adds a tensor of one shard file to those of the others.
-absl::Status Gather(const ManifestTensor& piece,
-                    std::map<std::string, ManifestTensor>& tensors) {
+// Adds a piece of a tensor to the others in its file.
+absl::Status AddPiece(const ManifestTensor& piece,
+                      std::map<std::string, ManifestTensor>& tensors) {
   const auto [it, is_new] = tensors.emplace(piece.name, piece);
   if (is_new) return absl::OkStatus();
   ManifestTensor& whole = it->second;
   if (whole.dtype != piece.dtype || whole.shape != piece.shape) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "tensor ", piece.name, ": ranks disagree about its dtype or shape"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor ", piece.name,
+                     ": its pieces disagree about its dtype or shape"));
   }
   whole.shards.insert(whole.shards.end(), piece.shards.begin(),
                       piece.shards.end());
@@ -102,15 +104,48 @@ absl::Status Gather(const ManifestTensor& piece,
 }
 
 // What was promised must lie there before it gets its name.
-absl::Status CheckPresent(const std::string& dir, const Manifest& manifest) {
-  for (const ManifestFile& want : manifest.files) {
-    const std::string path = absl::StrCat(dir, "/", want.name);
+absl::Status CheckPresent(const std::string& dir,
+                          absl::Span<const ShardReceipt> receipts) {
+  for (const ShardReceipt& want : receipts) {
+    const std::string path = absl::StrCat(dir, "/", want.file);
     ASSIGN_OR_RETURN(const PosixFile file,
                      PosixFile::Open(path, IoMode::kRead));
     ASSIGN_OR_RETURN(const uint64_t bytes, file.Size());
     if (bytes != want.bytes) {
       return absl::DataLossError(absl::StrCat(
           path, ": has ", bytes, " bytes, its rank wrote ", want.bytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The manifest of the shards that lie in `dir`, and then without their
+// descriptions.
+absl::Status WriteManifest(const std::string& dir, Manifest manifest,
+                           absl::Span<const ShardReceipt> receipts) {
+  ASSIGN_OR_RETURN(ShardMerge shards, ShardMerge::Open(dir, receipts));
+  manifest.data_unchecked |= shards.data_unchecked();
+  RETURN_IF_ERROR(Annotate(CheckFileNames(shards.files()), dir));
+  ASSIGN_OR_RETURN(NewFile file,
+                   NewFile::Create(absl::StrCat(dir, "/", kManifestFile)));
+  uint64_t bytes = 0;
+  ManifestWriter writer([&file, &bytes](absl::string_view text) {
+    RETURN_IF_ERROR(file.WriteAt(bytes, text));
+    bytes += text.size();
+    return absl::OkStatus();
+  });
+  RETURN_IF_ERROR(writer.Begin(manifest));
+  while (true) {
+    ASSIGN_OR_RETURN(absl::optional<ManifestTensor> tensor, shards.Next());
+    if (!tensor.has_value()) break;
+    RETURN_IF_ERROR(writer.Add(*std::move(tensor)));
+  }
+  RETURN_IF_ERROR(writer.End(shards.files(), manifest.assets));
+  RETURN_IF_ERROR(file.Commit());
+  for (const ShardReceipt& receipt : receipts) {
+    const std::string path = absl::StrCat(dir, "/", receipt.description);
+    if (UnlinkPath(path) != 0) {
+      return ErrnoStatus(errno, absl::StrCat(path, ": remove"));
     }
   }
   return absl::OkStatus();
@@ -128,70 +163,57 @@ std::string TemporaryDirectory(const CheckpointAttempt& attempt) {
   return DirectoryOf(attempt).aside();
 }
 
-absl::StatusOr<ShardFile> WriteShardFile(IoEngine& engine,
-                                         const CheckpointAttempt& attempt,
-                                         int rank,
-                                         absl::Span<const ShardToWrite> shards,
-                                         const OnBytesMoved& moved) {
+absl::StatusOr<ShardReceipt> WriteShardFile(
+    IoEngine& engine, const CheckpointAttempt& attempt,
+    const ShardWriter& writer, absl::Span<const ShardToWrite> shards,
+    const OnBytesMoved& moved) {
   for (const ShardToWrite& shard : shards) {
     RETURN_IF_ERROR(Annotate(CheckInside(shard.box, shard.shape), shard.name));
   }
-  ShardFile written;
-  written.file.name = absl::StrFormat("rank-%05d.safetensors", rank);
-  const std::string path =
-      absl::StrCat(DirectoryOf(attempt).aside(), "/", written.file.name);
+  ShardFile written = {.data_unchecked = writer.data_unchecked};
+  written.file.name = absl::StrFormat("rank-%05d.safetensors", writer.rank);
+  const std::string directory = DirectoryOf(attempt).aside();
   const std::vector<std::string> keys = ShardKeys(shards);
-  ASSIGN_OR_RETURN(const FileSummary summary,
-                   WriteShards(engine, path, shards, keys, moved));
+  ASSIGN_OR_RETURN(
+      const FileSummary summary,
+      WriteShards(engine, absl::StrCat(directory, "/", written.file.name),
+                  shards, keys, moved));
   written.file.bytes = summary.bytes;
   written.file.crc32c = summary.crc32c;
   written.file.blocks = summary.blocks;
   std::map<std::string, ManifestTensor> tensors;
   for (size_t i = 0; i < shards.size(); ++i) {
     const ShardToWrite& shard = shards[i];
-    RETURN_IF_ERROR(Gather({shard.name,
-                            shard.dtype,
-                            shard.shape,
-                            {{written.file.name, keys[i], shard.box}}},
-                           tensors));
+    RETURN_IF_ERROR(AddPiece({shard.name,
+                              shard.dtype,
+                              shard.shape,
+                              {{written.file.name, keys[i], shard.box}}},
+                             tensors));
   }
   for (auto& [name, tensor] : tensors) {
     written.tensors.push_back(std::move(tensor));
   }
-  return written;
+  return WriteDescription(directory, written);
 }
 
 absl::StatusOr<std::string> CommitCheckpoint(
     const CheckpointAttempt& attempt, Manifest manifest,
-    absl::Span<const ShardFile> shard_files,
+    absl::Span<const ShardReceipt> receipts,
     absl::Span<const CarriedFile> carried,
     const std::function<absl::Status()>& may_publish) {
   CHECK_EQ(manifest.step, attempt.step);
-  std::map<std::string, ManifestTensor> tensors;
-  manifest.files.clear();
-  manifest.tensors.clear();
-  manifest.assets = DescribeCarriedFiles(carried);
-  for (const ShardFile& shard_file : shard_files) {
-    manifest.files.push_back(shard_file.file);
-    manifest.data_unchecked |= shard_file.data_unchecked;
-    for (const ManifestTensor& piece : shard_file.tensors) {
-      RETURN_IF_ERROR(Gather(piece, tensors));
-    }
-  }
-  for (auto& [name, tensor] : tensors) {
-    manifest.tensors.push_back(std::move(tensor));
-  }
   const NewDirectory directory = DirectoryOf(attempt);
   const std::string& aside = directory.aside();
-  RETURN_IF_ERROR(Annotate(CheckManifest(manifest), aside));
-  RETURN_IF_ERROR(CheckPresent(aside, manifest));
+  manifest.assets = DescribeCarriedFiles(carried);
+  RETURN_IF_ERROR(Annotate(CheckFileNames(manifest.assets),
+                           absl::StrCat(aside, ": assets")));
+  RETURN_IF_ERROR(CheckPresent(aside, receipts));
   RETURN_IF_ERROR(WriteCarriedFiles(aside, carried));
-  RETURN_IF_ERROR(ReplaceFile(absl::StrCat(aside, "/", kManifestFile),
-                              FormatManifest(manifest)));
+  RETURN_IF_ERROR(WriteManifest(aside, std::move(manifest), receipts));
   RETURN_IF_ERROR(SyncTree(aside));
   // What follows takes no time. Another rank may have given all of it up since:
   // then what is there now are the carried files and the manifest.
-  RETURN_IF_ERROR(CheckPresent(aside, manifest));
+  RETURN_IF_ERROR(CheckPresent(aside, receipts));
   if (may_publish != nullptr) RETURN_IF_ERROR(may_publish());
   RETURN_IF_ERROR(directory.PublishOrReplace());
   return directory.path();
@@ -199,33 +221,6 @@ absl::StatusOr<std::string> CommitCheckpoint(
 
 absl::Status AbandonCheckpoint(const CheckpointAttempt& attempt) {
   return DirectoryOf(attempt).Discard();
-}
-
-std::string FormatShardFile(const ShardFile& file) {
-  json tensors = json::array();
-  for (const ManifestTensor& tensor : file.tensors) {
-    tensors.push_back(TensorToJson(tensor));
-  }
-  return FormatJson({{"file", FileToJson(file.file)},
-                     {"tensors", std::move(tensors)},
-                     {"data_unchecked", file.data_unchecked}});
-}
-
-absl::StatusOr<ShardFile> ParseShardFile(absl::string_view text) {
-  ASSIGN_OR_RETURN(const json root, ParseJsonObject(text));
-  ShardFile parsed;
-  const auto file = root.find("file");
-  if (file == root.end()) {
-    return absl::InvalidArgumentError("\"file\" is missing");
-  }
-  ASSIGN_OR_RETURN(parsed.file, FileFromJson(*file));
-  ASSIGN_OR_RETURN(parsed.data_unchecked, FlagField(root, "data_unchecked"));
-  ASSIGN_OR_RETURN(const json* const tensors, ArrayField(root, "tensors"));
-  for (const json& entry : *tensors) {
-    ASSIGN_OR_RETURN(ManifestTensor tensor, TensorFromJson(entry));
-    parsed.tensors.push_back(std::move(tensor));
-  }
-  return parsed;
 }
 
 }  // namespace troupe

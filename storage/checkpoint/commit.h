@@ -3,11 +3,13 @@
 //
 //   1. Every rank:  BeginCheckpoint -> the temporary directory (the first one
 //      to come makes it; all pass the same token, unique to this attempt).
-//   2. Every rank:  WriteShardFile -> its file, fsynced, and a ShardFile that
-//      describes it. FormatShardFile makes it text for a message.
-//   3. One rank, when it has all ShardFiles:  CommitCheckpoint checks that they
-//      tile every tensor, writes the assets (assets.h) and the manifest, and
-//      gives the directory its final name (storage/disk/new_directory.h).
+//   2. Every rank:  WriteShardFile -> its file and, beside it, the description
+//      of what is in it (shard_description.h), both fsynced, and a receipt that
+//      names them, short enough for a message.
+//   3. One rank, when it has all receipts:  CommitCheckpoint checks that the
+//      shards tile every tensor, writes the assets (assets.h) and the manifest,
+//      and gives the directory its final name (storage/disk/new_directory.h).
+//      Its memory does not grow with the number of tensors (merge_shards.h).
 //
 // A crash before the rename leaves a temporary directory, which
 // PruneCheckpoints finds; after it the checkpoint is durable. Where a
@@ -28,6 +30,7 @@
 #include "absl/types/span.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/manifest.h"
+#include "storage/checkpoint/shard_description.h"
 #include "storage/engine/engine.h"
 
 namespace troupe {
@@ -52,11 +55,9 @@ struct ShardToWrite {
   std::function<absl::Status(uint64_t offset, absl::Span<char> bytes)> fetch;
 };
 
-// What one rank wrote.
-struct ShardFile {
-  ManifestFile file;
-  std::vector<ManifestTensor>
-      tensors;                  // each with the shards of this file only
+// Who writes a shard file.
+struct ShardWriter {
+  int rank = 0;
   bool data_unchecked = false;  // of the manifest: for its rank's host
 };
 
@@ -66,33 +67,29 @@ absl::StatusOr<std::string> BeginCheckpoint(const CheckpointAttempt& attempt);
 // Its path.
 std::string TemporaryDirectory(const CheckpointAttempt& attempt);
 
-// Writes <temporary directory>/rank-00003.safetensors. The engine must be idle.
-// On an error, of the disk or of `moved`, the file is left torn: give up the
-// attempt (AbandonCheckpoint).
-absl::StatusOr<ShardFile> WriteShardFile(IoEngine& engine,
-                                         const CheckpointAttempt& attempt,
-                                         int rank,
-                                         absl::Span<const ShardToWrite> shards,
-                                         const OnBytesMoved& moved = nullptr);
+// Writes <temporary directory>/rank-00003.safetensors and its description. The
+// engine must be idle. On an error, of the disk or of `moved`, the files are
+// left torn: write them again, or give up the attempt (AbandonCheckpoint).
+absl::StatusOr<ShardReceipt> WriteShardFile(
+    IoEngine& engine, const CheckpointAttempt& attempt,
+    const ShardWriter& writer, absl::Span<const ShardToWrite> shards,
+    const OnBytesMoved& moved = nullptr);
 
 // `manifest` comes with everything but tensors, files and assets, which are
-// gathered from `shard_files` and `carried`. Returns the final path.
+// gathered from the shards and `carried`. Returns the final path.
 // InvalidArgument where the shards do not tile or two assets have one name;
 // errors of the disk name the path. `may_publish` is asked when all is written,
-// just before it gets its name: its error ends the commit.
+// just before it gets its name: its error ends the commit. After any error the
+// shards have to be written again.
 absl::StatusOr<std::string> CommitCheckpoint(
     const CheckpointAttempt& attempt, Manifest manifest,
-    absl::Span<const ShardFile> shard_files,
+    absl::Span<const ShardReceipt> receipts,
     absl::Span<const CarriedFile> carried = {},
     const std::function<absl::Status()>& may_publish = nullptr);
 
 // Removes the temporary directory: what was written so far or, after the
 // commit, what the checkpoint replaced. OK where there is none.
 absl::Status AbandonCheckpoint(const CheckpointAttempt& attempt);
-
-// As JSON text, for a message between ranks.
-std::string FormatShardFile(const ShardFile& file);
-absl::StatusOr<ShardFile> ParseShardFile(absl::string_view json);
 
 }  // namespace troupe
 

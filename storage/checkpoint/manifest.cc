@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/base/check.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/manifest_json.h"
+#include "storage/checkpoint/manifest_writer.h"
 #include "storage/checkpoint/strict_json.h"
 #include "storage/engine/posix_file.h"
 
@@ -23,33 +24,6 @@ using nlohmann::json;
 constexpr uint64_t kManifestBytesMax = uint64_t{1} << 30;
 // Of steps and samples: what is added to them stays within an int64.
 constexpr uint64_t kCountMax = uint64_t{1} << 62;
-// Opens the last line; the checksum in it covers all bytes before it.
-constexpr absl::string_view kChecksumLine = "\"manifest_crc32c\":";
-
-template <typename T>
-std::string JoinLines(const std::vector<T>& items, json (*to_json)(const T&)) {
-  return absl::StrJoin(items, ",\n", [&](std::string* out, const T& item) {
-    absl::StrAppend(out, "  ", FormatJson(to_json(item)));
-  });
-}
-
-Manifest Sorted(Manifest manifest) {
-  const auto by_name = [](const auto& a, const auto& b) {
-    return a.name < b.name;
-  };
-  std::sort(manifest.tensors.begin(), manifest.tensors.end(), by_name);
-  std::sort(manifest.files.begin(), manifest.files.end(), by_name);
-  std::sort(manifest.assets.begin(), manifest.assets.end(), by_name);
-  for (ManifestTensor& tensor : manifest.tensors) {
-    std::sort(tensor.shards.begin(), tensor.shards.end(),
-              [](const ManifestShard& a, const ManifestShard& b) {
-                return std::tie(a.box.start, a.file, a.key) <
-                       std::tie(b.box.start, b.file, b.key);
-              });
-  }
-  return manifest;
-}
-
 absl::Status CheckSelfChecksum(absl::string_view text) {
   const size_t at = text.rfind(kChecksumLine);
   if (at == absl::string_view::npos) {
@@ -123,10 +97,10 @@ absl::StatusOr<Manifest> ParseFields(const json& root) {
                        &error)) {
     return absl::InvalidArgumentError(absl::StrCat("\"created\": ", error));
   }
+  // All of them were taken that were objects.
   ASSIGN_OR_RETURN(const json* const tensors, ArrayField(root, "tensors"));
   for (const json& entry : *tensors) {
-    ASSIGN_OR_RETURN(ManifestTensor tensor, TensorFromJson(entry));
-    manifest.tensors.push_back(std::move(tensor));
+    RETURN_IF_ERROR(TensorFromJson(entry).status());
   }
   ASSIGN_OR_RETURN(manifest.files, ParseFiles(root, "files"));
   // Those of earlier versions have none.
@@ -136,16 +110,60 @@ absl::StatusOr<Manifest> ParseFields(const json& root) {
   return manifest;
 }
 
-absl::StatusOr<Manifest> Parse(absl::string_view text) {
+absl::StatusOr<Manifest> Parse(absl::string_view text, ManifestPart part) {
   RETURN_IF_ERROR(CheckSelfChecksum(text));
-  ASSIGN_OR_RETURN(const json root, ParseJsonObject(text));
+  std::vector<ManifestTensor> tensors;
+  ASSIGN_OR_RETURN(
+      const json root,
+      ParseJsonObject(text,
+                      [&](absl::string_view key,
+                          const json& entry) -> absl::StatusOr<bool> {
+                        if (key != "tensors") return false;
+                        if (part == ManifestPart::kWithoutTensors) return true;
+                        ASSIGN_OR_RETURN(ManifestTensor tensor,
+                                         TensorFromJson(entry));
+                        tensors.push_back(std::move(tensor));
+                        return true;
+                      }));
   ASSIGN_OR_RETURN(Manifest manifest, ParseFields(root));
+  manifest.tensors = std::move(tensors);
   RETURN_IF_ERROR(CheckManifest(manifest));
   return manifest;
 }
 
-absl::Status CheckFiles(const std::vector<ManifestFile>& files,
-                        std::set<std::string>& names) {
+}  // namespace
+
+std::string FormatManifest(const Manifest& manifest) {
+  std::string text;
+  ManifestWriter writer([&text](absl::string_view piece) {
+    absl::StrAppend(&text, piece);
+    return absl::OkStatus();
+  });
+  CHECK_OK(writer.Begin(manifest));
+  std::vector<const ManifestTensor*> tensors;
+  for (const ManifestTensor& tensor : manifest.tensors) {
+    tensors.push_back(&tensor);
+  }
+  std::sort(tensors.begin(), tensors.end(),
+            [](const ManifestTensor* a, const ManifestTensor* b) {
+              return a->name < b->name;
+            });
+  for (const ManifestTensor* tensor : tensors) CHECK_OK(writer.Add(*tensor));
+  CHECK_OK(writer.End(manifest.files, manifest.assets));
+  return text;
+}
+
+absl::StatusOr<Manifest> ParseManifest(absl::string_view text,
+                                       absl::string_view where,
+                                       ManifestPart part) {
+  absl::StatusOr<Manifest> manifest = Parse(text, part);
+  if (manifest.ok()) return manifest;
+  return absl::DataLossError(
+      absl::StrCat(where, ": ", manifest.status().message()));
+}
+
+absl::Status CheckFileNames(const std::vector<ManifestFile>& files) {
+  std::set<std::string> names;
   for (const ManifestFile& file : files) {
     if (file.name.empty() || file.name[0] == '.' ||
         absl::StrContains(file.name, '/')) {
@@ -160,75 +178,40 @@ absl::Status CheckFiles(const std::vector<ManifestFile>& files,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-std::string FormatManifest(const Manifest& unsorted) {
-  const Manifest manifest = Sorted(unsorted);
-  const auto text = [](const std::string& s) { return FormatJson(json(s)); };
-  std::string out = absl::StrCat(
-      "{\n\"format_version\": ", kManifestVersion,
-      ",\n\"job_name\": ", text(manifest.job_name),
-      manifest.run_id.empty()
-          ? ""
-          : absl::StrCat(",\n\"run_id\": ", text(manifest.run_id)),
-      ",\n\"step\": ", manifest.step,
-      ",\n\"samples_consumed\": ", manifest.samples_consumed,
-      ",\n\"seed\": ", manifest.seed,
-      ",\n\"plan_fingerprint\": ", text(manifest.plan_fingerprint),
-      ",\n\"job\": ", text(manifest.job),
-      ",\n\"tokenizer\": ", text(manifest.tokenizer),
-      ",\n\"data\": ", text(manifest.data),
-      manifest.data_unchecked ? ",\n\"data_unchecked\": true" : "",
-      manifest.loss_scale.scale > 0
-          ? absl::StrCat(",\n\"loss_scale\": ",
-                         FormatJson(LossScaleToJson(manifest.loss_scale)))
-          : "",
-      ",\n\"created\": \"",
-      absl::FormatTime(absl::RFC3339_full, manifest.created,
-                       absl::UTCTimeZone()),
-      "\",\n\"tensors\": [\n", JoinLines(manifest.tensors, &TensorToJson),
-      "\n],\n\"files\": [\n", JoinLines(manifest.files, &FileToJson),
-      "\n],\n\"assets\": [\n", JoinLines(manifest.assets, &FileToJson),
-      "\n],\n");
-  const std::string crc = FormatCrc(Crc32c(out));
-  absl::StrAppend(&out, kChecksumLine, " \"", crc, "\"\n}\n");
-  return out;
-}
-
-absl::StatusOr<Manifest> ParseManifest(absl::string_view text,
-                                       absl::string_view where) {
-  absl::StatusOr<Manifest> manifest = Parse(text);
-  if (manifest.ok()) return manifest;
-  return absl::DataLossError(
-      absl::StrCat(where, ": ", manifest.status().message()));
+absl::Status CheckTensor(const ManifestTensor& tensor,
+                         const std::set<std::string>& files) {
+  const std::string where = absl::StrCat("tensor ", tensor.name);
+  RETURN_IF_ERROR(Annotate(CheckShape(tensor.shape), where));
+  std::vector<TensorBox> boxes;
+  for (const ManifestShard& shard : tensor.shards) {
+    if (files.count(shard.file) == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, ": file ", shard.file, " is not among the files"));
+    }
+    boxes.push_back(shard.box);
+  }
+  return Annotate(CheckTiling(boxes, tensor.shape), where);
 }
 
 absl::Status CheckManifest(const Manifest& manifest) {
+  RETURN_IF_ERROR(CheckFileNames(manifest.files));
+  RETURN_IF_ERROR(Annotate(CheckFileNames(manifest.assets), "assets"));
   std::set<std::string> files;
-  RETURN_IF_ERROR(CheckFiles(manifest.files, files));
-  std::set<std::string> assets;
-  RETURN_IF_ERROR(Annotate(CheckFiles(manifest.assets, assets), "assets"));
-  std::set<std::string> tensors;
-  std::set<std::pair<std::string, std::string>> keys;
+  for (const ManifestFile& file : manifest.files) files.insert(file.name);
+  std::set<absl::string_view> tensors;
+  std::set<std::pair<absl::string_view, absl::string_view>> keys;
   for (const ManifestTensor& tensor : manifest.tensors) {
-    const std::string where = absl::StrCat("tensor ", tensor.name);
     if (!tensors.insert(tensor.name).second) {
-      return absl::InvalidArgumentError(absl::StrCat(where, " is there twice"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", tensor.name, " is there twice"));
     }
-    RETURN_IF_ERROR(Annotate(CheckShape(tensor.shape), where));
-    std::vector<TensorBox> boxes;
+    RETURN_IF_ERROR(CheckTensor(tensor, files));
     for (const ManifestShard& shard : tensor.shards) {
-      if (files.count(shard.file) == 0) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            where, ": file ", shard.file, " is not among the files"));
-      }
-      if (!keys.insert({shard.file, shard.key}).second) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            where, ": ", shard.key, " of ", shard.file, " is used twice"));
-      }
-      boxes.push_back(shard.box);
+      if (keys.insert({shard.file, shard.key}).second) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", tensor.name, ": ", shard.key, " of ",
+                       shard.file, " is used twice"));
     }
-    RETURN_IF_ERROR(Annotate(CheckTiling(boxes, tensor.shape), where));
   }
   return absl::OkStatus();
 }
@@ -239,11 +222,12 @@ std::string MadeText(const Manifest& manifest) {
                       absl::FormatTime(manifest.created, absl::UTCTimeZone()));
 }
 
-absl::StatusOr<Manifest> ReadManifest(const std::string& directory) {
+absl::StatusOr<Manifest> ReadManifest(const std::string& directory,
+                                      ManifestPart part) {
   const std::string path = absl::StrCat(directory, "/", kManifestFile);
   ASSIGN_OR_RETURN(const std::string text,
                    ReadWholeFile(path, kManifestBytesMax));
-  return ParseManifest(text, path);
+  return ParseManifest(text, path, part);
 }
 
 }  // namespace troupe

@@ -119,20 +119,39 @@ absl::Status WrongType(const char* key, absl::string_view wanted,
 }  // namespace
 
 absl::StatusOr<json> ParseJsonObject(absl::string_view text) {
+  return ParseJsonObject(text,
+                         [](absl::string_view, const json&) { return false; });
+}
+
+absl::StatusOr<json> ParseJsonObject(absl::string_view text, TakeElement take) {
+  constexpr int kFieldDepth = 1;
   DuplicateKeys keys;
+  std::string field;  // of the outermost object, that is being parsed
+  absl::Status taken;
   json parsed;
   try {
-    parsed = json::parse(text.begin(), text.end(),
-                         [&keys](int, json::parse_event_t event, json& value) {
-                           keys.See(event, value);
-                           return true;
-                         });
+    parsed = json::parse(
+        text.begin(), text.end(),
+        [&](int depth, json::parse_event_t event, json& value) {
+          keys.See(event, value);
+          if (event == json::parse_event_t::key && depth == kFieldDepth) {
+            field = value.get<std::string>();
+          }
+          if (event != json::parse_event_t::object_end ||
+              depth != kFieldDepth + 1 || !taken.ok()) {
+            return true;
+          }
+          const absl::StatusOr<bool> takes = take(field, value);
+          taken = takes.status();
+          return !takes.value_or(false);
+        });
   } catch (const json::parse_error& error) {
     return absl::InvalidArgumentError(
         absl::StrCat("not JSON at byte ", error.byte));
   } catch (const json::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("not JSON: ", error.what()));
   }
+  RETURN_IF_ERROR(taken);
   if (!keys.twice().empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", keys.twice(), "\" is there twice"));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -24,6 +25,15 @@ absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
 // is written so, in lines indented by two spaces.
 absl::StatusOr<nlohmann::json> ParsePythonJsonObject(absl::string_view text);
 std::string FormatPythonJson(nlohmann::json json);
+
+// The same of a long text: each object in an array that is a field of the
+// outermost object goes to `take`, with the field's key, as soon as it is
+// parsed. Where that says that it took it, it is not kept. An error of `take`
+// is that of the whole; it is not called again.
+using TakeElement = absl::FunctionRef<absl::StatusOr<bool>(
+    absl::string_view key, const nlohmann::json& element)>;
+absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text,
+                                               TakeElement take);
 
 // Compact text on one line; bytes that are not UTF-8 become U+FFFD.
 std::string FormatJson(const nlohmann::json& json);

@@ -195,7 +195,7 @@ class Pacer final : public RankListener {
   absl::Status OnUnwritten(int64_t step, const std::string& error) override {
     return absl::OkStatus();
   }
-  absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
+  absl::StatusOr<absl::optional<std::vector<ShardRecord>>> AwaitShards(
       int64_t step) override {
     return absl::nullopt;
   }

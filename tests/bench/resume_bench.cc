@@ -112,7 +112,7 @@ class Silent final : public RankListener {
   absl::Status OnUnwritten(int64_t, const std::string&) override {
     return absl::OkStatus();
   }
-  absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
+  absl::StatusOr<absl::optional<std::vector<ShardRecord>>> AwaitShards(
       int64_t) override {
     return absl::nullopt;
   }
@@ -173,7 +173,7 @@ void Save(const JobSpec& job) {
   const CheckpointAttempt attempt = {
       .dir = job.checkpoint().directory(), .step = 5, .token = "bench"};
   CHECK_OK(BeginCheckpoint(attempt).status());
-  const auto shard = WriteShardFile(*rank.io, attempt, 0, shards);
+  const auto shard = WriteShardFile(*rank.io, attempt, {.rank = 0}, shards);
   CHECK_OK(shard.status());
   Manifest manifest;
   manifest.step = 5;

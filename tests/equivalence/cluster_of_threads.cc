@@ -188,7 +188,7 @@ class Rank final : public RankListener {
     board_.AddUnwritten(rank_, step, error);
     return absl::OkStatus();
   }
-  absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
+  absl::StatusOr<absl::optional<std::vector<ShardRecord>>> AwaitShards(
       int64_t step) override {
     return board_.Await(step);
   }

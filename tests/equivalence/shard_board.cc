@@ -13,7 +13,7 @@ void ShardBoard::Add(int rank, const WrittenShard& shard) {
   CheckpointShard message;
   message.mutable_ref()->set_rank(rank);
   message.set_step(shard.step);
-  message.set_description(shard.description);
+  *message.mutable_shard() = shard.record;
   absl::MutexLock lock(&mutex_);
   Answer(shard.step, gather_.Add(message));
 }
@@ -30,9 +30,9 @@ void ShardBoard::AddUnwritten(int rank, int64_t step,
 
 void ShardBoard::Answer(int64_t step, GatheredCheckpoint gathered) {
   if (gathered.commit.has_value()) {
-    std::vector<std::string>& shards = shards_[step];
+    std::vector<ShardRecord>& shards = shards_[step];
     for (const CheckpointShard& shard : gathered.commit->shards()) {
-      shards.push_back(shard.description());
+      shards.push_back(shard.shard());
     }
   }
   if (gathered.unwritten.empty()) return;
@@ -41,7 +41,7 @@ void ShardBoard::Answer(int64_t step, GatheredCheckpoint gathered) {
   }
 }
 
-absl::StatusOr<absl::optional<std::vector<std::string>>> ShardBoard::Await(
+absl::StatusOr<absl::optional<std::vector<ShardRecord>>> ShardBoard::Await(
     int64_t step) {
   absl::MutexLock lock(&mutex_);
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -50,7 +50,7 @@ absl::StatusOr<absl::optional<std::vector<std::string>>> ShardBoard::Await(
   mutex_.Await(absl::Condition(&answered));
   const auto shards = shards_.find(step);
   if (shards != shards_.end()) {
-    absl::optional<std::vector<std::string>> all = std::move(shards->second);
+    absl::optional<std::vector<ShardRecord>> all = std::move(shards->second);
     shards_.erase(shards);
     return all;
   }

@@ -27,7 +27,7 @@ class ShardBoard {
   void Add(int rank, const WrittenShard& shard);
   void AddUnwritten(int rank, int64_t step, const std::string& error);
   // Of rank 0: the shards of all; nothing where it is given up.
-  absl::StatusOr<absl::optional<std::vector<std::string>>> Await(int64_t step);
+  absl::StatusOr<absl::optional<std::vector<ShardRecord>>> Await(int64_t step);
   void Commit(int64_t step);
   absl::StatusOr<CheckpointEnd> AwaitEnd(int rank, int64_t step);
   // Ends all waits.
@@ -42,7 +42,7 @@ class ShardBoard {
   const int ranks_;
   absl::Mutex mutex_;
   CheckpointGather gather_ ABSL_GUARDED_BY(mutex_);
-  std::map<int64_t, std::vector<std::string>> shards_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, std::vector<ShardRecord>> shards_ ABSL_GUARDED_BY(mutex_);
   std::map<RankAndStep, std::string> given_up_ ABSL_GUARDED_BY(mutex_);
   bool failed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -126,7 +126,7 @@ void ClusterInvariants::OnCommit(const SendToWorker& send,
   SimulatedAttempt& attempt = attempts_[key];
   EXPECT_EQ(commit.shards_size(), attempt.ranks) << which << " is not whole";
   for (int rank = 0; rank < commit.shards_size(); ++rank) {
-    EXPECT_EQ(commit.shards(rank).description(), ShardWords(key, step, rank))
+    EXPECT_EQ(commit.shards(rank).shard().file(), ShardWords(key, step, rank))
         << "in " << which;
     EXPECT_EQ(attempt.shards[step].count(rank), 1u)
         << "of " << which << " rank " << rank << " has written nothing";

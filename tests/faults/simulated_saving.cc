@@ -45,8 +45,8 @@ bool SimulatedWorker::WriteShard() {
     CheckpointShard& shard = *Say().mutable_shard();
     *shard.mutable_ref() = seat.start.ref();
     shard.set_step(write.step);
-    shard.set_bytes(write.bytes_total);
-    shard.set_description(
+    shard.mutable_shard()->set_bytes(write.bytes_total);
+    shard.mutable_shard()->set_file(
         ShardWords(KeyOf(seat.start.ref()), write.step, rank()));
   } else if (write.may_commit && !write.committed) {
     write.committed = true;
@@ -143,12 +143,14 @@ void SimulatedWorker::FillSaved(CopiesSaved& saved) {
         << name_ << " is to save the copy of step " << step << ", and keeps "
         << KeptText();
     disk_.Write(token, copy.plan().rank());
-    saved.add_shards(CopyWords(token, copy.plan().rank()));
+    saved.add_shard_records()->set_file(CopyWords(token, copy.plan().rank()));
   }
   if (!request.has_commits()) return;
   SimulatedAttempt& attempt = attempts_.at(KeyOf(kept_->ref));
-  const std::set<std::string> said(request.shards().begin(),
-                                   request.shards().end());
+  std::set<std::string> said;
+  for (const ShardRecord& shard : request.shard_records()) {
+    said.insert(shard.file());
+  }
   std::set<std::string> all;
   for (int rank = 0; rank < attempt.ranks; ++rank) {
     all.insert(CopyWords(token, rank));

@@ -34,14 +34,11 @@ absl::StatusOr<CheckpointEnd> CheckpointWriter::Write(
   // meanwhile, and not in a collective.
   if (state_.rank() == 0) RETURN_IF_ERROR(options_.removal->AwaitIdle());
   const CheckpointAttempt attempt = AttemptOf(snapshot.step);
-  absl::StatusOr<ShardFile> shard = WriteOwnShard(attempt, snapshot.tensors);
+  const absl::StatusOr<ShardRecord> shard =
+      WriteOwnShard(attempt, snapshot.tensors);
   if (!shard.ok()) return Unwritten(attempt, shard.status());
-  shard->data_unchecked = options_.data_unchecked;
-  const absl::Status told = listener_.OnShardWritten(
-      {.step = snapshot.step,
-       .file = shard->file.name,
-       .bytes = static_cast<int64_t>(shard->file.bytes),
-       .description = FormatShardFile(*shard)});
+  const absl::Status told =
+      listener_.OnShardWritten({.step = snapshot.step, .record = *shard});
   if (!told.ok()) return OrGiveUp<CheckpointEnd>(attempt, told);
   // Another rank's commit may be under way.
   if (state_.rank() != 0) return listener_.AwaitEnd(snapshot.step);
@@ -78,18 +75,21 @@ void CheckpointWriter::Discard(int64_t step) {
   });
 }
 
-absl::StatusOr<ShardFile> CheckpointWriter::WriteOwnShard(
+absl::StatusOr<ShardRecord> CheckpointWriter::WriteOwnShard(
     const CheckpointAttempt& attempt, const std::vector<StateTensor>& tensors) {
   TierPort port(state_.device, &state_.memory, &state_.disk);
-  return WriteRankShard(attempt, state_.rank(), tensors, port, disk_);
+  return WriteRankShard(
+      attempt,
+      {.rank = state_.rank(), .data_unchecked = options_.data_unchecked},
+      tensors, port, disk_);
 }
 
 absl::StatusOr<CheckpointEnd> CheckpointWriter::Commit(
     const CheckpointAttempt& attempt, const Snapshot& snapshot,
     int64_t begin_ns) {
-  ASSIGN_OR_RETURN(const auto descriptions,
+  ASSIGN_OR_RETURN(const auto shards,
                    OrGiveUp(attempt, listener_.AwaitShards(attempt.step)));
-  if (!descriptions.has_value()) {
+  if (!shards.has_value()) {
     return OrGiveUp(attempt, listener_.AwaitEnd(attempt.step));
   }
   absl::StatusOr<CheckpointRecord> record =
@@ -100,7 +100,7 @@ absl::StatusOr<CheckpointEnd> CheckpointWriter::Commit(
                     .tokenizer = state_.tokenizer(),
                     .data = state_.DataIdentity(),
                     .created = clock_.Now()},
-                   *descriptions, options_.carried, options_.folder);
+                   *shards, options_.carried, options_.folder);
   if (!record.ok()) return Unwritten(attempt, record.status());
   record->set_seconds((clock_.MonotonicNanos() - begin_ns) * 1e-9);
   RETURN_IF_ERROR(listener_.OnCommitted(*record));

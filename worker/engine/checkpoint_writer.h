@@ -74,7 +74,7 @@ class CheckpointWriter {
   absl::Status RemoveOld(int64_t step, const std::string& path);
 
  private:
-  absl::StatusOr<ShardFile> WriteOwnShard(
+  absl::StatusOr<ShardRecord> WriteOwnShard(
       const CheckpointAttempt& attempt,
       const std::vector<StateTensor>& tensors);
   absl::StatusOr<CheckpointEnd> Commit(const CheckpointAttempt& attempt,

@@ -12,16 +12,14 @@
 #include "absl/types/optional.h"
 #include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
+#include "proto/worker.pb.h"
 
 namespace troupe {
 
-// This rank's part of a checkpoint, on disk. `description` is what the
-// committing rank needs to know of it.
+// This rank's part of a checkpoint, on disk.
 struct WrittenShard {
   int64_t step = 0;
-  std::string file;
-  int64_t bytes = 0;
-  std::string description;
+  ShardRecord record;
 };
 
 // What became of a checkpoint.
@@ -61,9 +59,9 @@ class RankListener {
   virtual absl::Status OnUnwritten(int64_t step, const std::string& error) = 0;
 
   // Rank 0: waits until every rank has written its shard of this step, and
-  // gives back their descriptions; nothing where some could not: AwaitEnd says
-  // that. Must return once the run is aborted.
-  virtual absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
+  // gives back their records; nothing where some could not: AwaitEnd says that.
+  // Must return once the run is aborted.
+  virtual absl::StatusOr<absl::optional<std::vector<ShardRecord>>> AwaitShards(
       int64_t step) = 0;
 
   // Rank 0: the checkpoint is there, and so is what it makes obsolete.

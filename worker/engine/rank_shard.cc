@@ -38,8 +38,8 @@ absl::Status Fetch(TierPort& port, const StateTensor& tensor,
 
 }  // namespace
 
-absl::StatusOr<ShardFile> WriteRankShard(
-    const CheckpointAttempt& attempt, int rank,
+absl::StatusOr<ShardRecord> WriteRankShard(
+    const CheckpointAttempt& attempt, const ShardWriter& writer,
     const std::vector<StateTensor>& tensors, TierPort& port,
     const RankDisk& disk) {
   RETURN_IF_ERROR(BeginCheckpoint(attempt).status());
@@ -63,19 +63,33 @@ absl::StatusOr<ShardFile> WriteRankShard(
     }
   }
   const DiskLog::Entry entry(disk.log, work);
-  return WriteShardFile(disk.io, attempt, rank, shards, entry.moved());
+  ASSIGN_OR_RETURN(
+      const ShardReceipt receipt,
+      WriteShardFile(disk.io, attempt, writer, shards, entry.moved()));
+  ShardRecord record;
+  record.set_file(receipt.file);
+  record.set_bytes(static_cast<int64_t>(receipt.bytes));
+  record.set_description_file(receipt.description);
+  record.set_description_bytes(static_cast<int64_t>(receipt.description_bytes));
+  record.set_description_crc32c(receipt.description_crc32c);
+  return record;
 }
 
 absl::StatusOr<CheckpointRecord> CommitShards(
     const CheckpointAttempt& attempt, const Plan& plan, const SavedState& saved,
-    const std::vector<std::string>& descriptions,
+    const std::vector<ShardRecord>& shards,
     const std::vector<CarriedFile>& carried, const CheckpointFolder* folder) {
-  std::vector<ShardFile> files;
+  std::vector<ShardReceipt> receipts;
   int64_t bytes = 0;
-  for (const std::string& description : descriptions) {
-    ASSIGN_OR_RETURN(ShardFile file, ParseShardFile(description));
-    bytes += file.file.bytes;
-    files.push_back(std::move(file));
+  for (const ShardRecord& shard : shards) {
+    bytes += shard.bytes();
+    receipts.push_back(
+        {.file = shard.file(),
+         .bytes = static_cast<uint64_t>(shard.bytes()),
+         .description = shard.description_file(),
+         .description_bytes =
+             static_cast<uint64_t>(shard.description_bytes()),
+         .description_crc32c = shard.description_crc32c()});
   }
   Manifest manifest;
   manifest.job_name = plan.job().name();
@@ -91,7 +105,7 @@ absl::StatusOr<CheckpointRecord> CommitShards(
   manifest.created = saved.created;
   ASSIGN_OR_RETURN(
       const std::string path,
-      CommitCheckpoint(attempt, std::move(manifest), files, carried, [folder] {
+      CommitCheckpoint(attempt, std::move(manifest), receipts, carried, [folder] {
         return folder == nullptr ? absl::OkStatus() : folder->CheckHeld();
       }));
   CheckpointRecord record;

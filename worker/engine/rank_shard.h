@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "proto/plan.pb.h"
 #include "proto/status.pb.h"
+#include "proto/worker.pb.h"
 #include "storage/checkpoint/checkpoint_folder.h"
 #include "storage/checkpoint/commit.h"
 #include "worker/rank/disk_log.h"
@@ -20,10 +21,10 @@
 
 namespace troupe {
 
-// Writes what `rank` saves, wherever `port` finds it. Where it fails, what was
-// written is left: give up the attempt. Errors are the disk's.
-absl::StatusOr<ShardFile> WriteRankShard(
-    const CheckpointAttempt& attempt, int rank,
+// Writes what a rank saves, wherever `port` finds it. Where it fails, what was
+// written is left. Errors are the disk's.
+absl::StatusOr<ShardRecord> WriteRankShard(
+    const CheckpointAttempt& attempt, const ShardWriter& writer,
     const std::vector<StateTensor>& tensors, TierPort& port,
     const RankDisk& disk);
 
@@ -37,12 +38,11 @@ struct SavedState {
   absl::Time created;
 };
 
-// Commits, once all ranks have written: `descriptions` are FormatShardFile's,
-// of each. The record has no seconds yet. Errors as CommitCheckpoint; and where
-// `folder`, which may be null, is another's by now.
+// Commits, once all ranks have written. The record has no seconds yet. Errors as
+// CommitCheckpoint; and where `folder`, which may be null, is another's by now.
 absl::StatusOr<CheckpointRecord> CommitShards(
     const CheckpointAttempt& attempt, const Plan& plan, const SavedState& saved,
-    const std::vector<std::string>& descriptions,
+    const std::vector<ShardRecord>& shards,
     const std::vector<CarriedFile>& carried, const CheckpointFolder* folder);
 
 // Of the committed checkpoint `path`: what is obsolete by it, which the caller

@@ -53,7 +53,7 @@ CheckpointAttempt CopiesAttempt(const JobSpec& job, const SaveCopies& request) {
           .token = absl::StrCat(request.token(), "-copies")};
 }
 
-absl::StatusOr<ShardFile> WriteCopy(const CopyToSave& copy,
+absl::StatusOr<ShardRecord> WriteCopy(const CopyToSave& copy,
                                     const CheckpointAttempt& attempt,
                                     const KeptMemory& kept,
                                     const RankResources& resources,
@@ -69,11 +69,11 @@ absl::StatusOr<ShardFile> WriteCopy(const CopyToSave& copy,
   }
   char* const memory = (copy.peer() ? kept.of_peer : kept.own).at(index);
   TierPort port(resources.device);
-  ASSIGN_OR_RETURN(ShardFile file,
-                   WriteRankShard(attempt, plan.rank(), TensorsOf(plan, memory),
-                                  port, RankDisk{resources.io, log}));
-  file.data_unchecked = copy.data_unchecked() || kept.data_unchecked;
-  return file;
+  return WriteRankShard(
+      attempt,
+      {.rank = static_cast<int>(plan.rank()),
+       .data_unchecked = copy.data_unchecked() || kept.data_unchecked},
+      TensorsOf(plan, memory), port, RankDisk{resources.io, log});
 }
 
 absl::StatusOr<CheckpointRecord> CommitCopies(const SaveCopies& request,
@@ -100,7 +100,8 @@ absl::StatusOr<CheckpointRecord> CommitCopies(const SaveCopies& request,
     saved.data = data.file().identity();
   }
   return CommitShards(CopiesAttempt(job, request), plan, saved,
-                      {request.shards().begin(), request.shards().end()},
+                      {request.shard_records().begin(),
+                       request.shard_records().end()},
                       CollectCarriedFiles({.tokens = job.data().tokens(),
                                            .tokenizer = saved.tokenizer,
                                            .hf = job.model().hf()}),

@@ -24,7 +24,7 @@ CheckpointAttempt CopiesAttempt(const JobSpec& job, const SaveCopies& request);
 
 // Writes the state of the rank whose `plan` this is (as in an Assignment) from
 // a copy of it. FailedPrecondition: it is not among those `kept`.
-absl::StatusOr<ShardFile> WriteCopy(const CopyToSave& copy,
+absl::StatusOr<ShardRecord> WriteCopy(const CopyToSave& copy,
                                     const CheckpointAttempt& attempt,
                                     const KeptMemory& kept,
                                     const RankResources& resources,

@@ -92,20 +92,6 @@ void TrainLoop::Abort(const absl::Status& why) {
   AbortCommunicators(why);
 }
 
-void TrainLoop::RequestStop() {
-  stop_requested_ = true;
-  GiveUpSaving();
-}
-
-void TrainLoop::RequestSaveAndStop() {
-  save_requested_ = true;
-  stop_requested_ = true;
-}
-
-void TrainLoop::GiveUpSaving() {
-  absl::call_once(give_up_once_, [this] { gives_up_.Notify(); });
-}
-
 void TrainLoop::FailedIn(const absl::Status& why) {
   {
     absl::MutexLock lock(&mutex_);

@@ -128,10 +128,16 @@ class TrainLoop {
   // further as its scalars are read late, with Cancelled, though only one of
   // them be asked. A last checkpoint that cannot be written, and is tried
   // again, is given up. From any thread.
-  void RequestStop();
+  void RequestStop() {
+    stop_requested_ = true;
+    GiveUpSaving();
+  }
   // The same, after a checkpoint of the last step where the job has any: as
   // soon as that can be written.
-  void RequestSaveAndStop();
+  void RequestSaveAndStop() {
+    save_requested_ = true;
+    stop_requested_ = true;
+  }
 
   bool stopped() const { return stopped_; }    // as a rank was asked to
   void EndThreads() { executor_.EndLanes(); }  // of its lanes, after Run
@@ -195,7 +201,9 @@ class TrainLoop {
   // What the check of the data says, with what was saved before it did.
   absl::Status DataStatus(const absl::Status& status) const;
   absl::Status EndSaver();
-  void GiveUpSaving();
+  void GiveUpSaving() {
+    absl::call_once(give_up_once_, [this] { gives_up_.Notify(); });
+  }
   bool IsDue(int64_t step, int64_t every) const;
 
   const TrainLoopOptions options_;

@@ -62,10 +62,9 @@ absl::Status CopiesSaver::Save(CopiesSaved& answer) {
   const int64_t begin_ns = resources_.clock.MonotonicNanos();
   for (const CopyToSave& copy : request_.copies()) {
     RETURN_IF_ERROR(CheckJobPaths(copy.plan().job()));
-    ASSIGN_OR_RETURN(const ShardFile file,
+    ASSIGN_OR_RETURN(*answer.add_shard_records(),
                      WriteCopy(copy, CopiesAttempt(copy.plan().job(), request_),
                                kept_, resources_, log_));
-    answer.add_shards(FormatShardFile(file));
   }
   if (!request_.has_commits()) return absl::OkStatus();
   RETURN_IF_ERROR(CheckJobPaths(request_.commits().job()));

@@ -29,7 +29,8 @@ std::string NameOf(const Assignment& assignment) {
                                                : absl::StrCat("rank ", rank);
 }
 
-TrainLoopOptions LoopOptions(const Assignment& assignment) {
+TrainLoopOptions LoopOptions(const Assignment& assignment,
+                             const RankRunnerOptions& options) {
   return {
       .plan = std::make_shared<const Plan>(assignment.plan()),
       .resume = assignment.resume(),
@@ -43,7 +44,8 @@ TrainLoopOptions LoopOptions(const Assignment& assignment) {
       .run_id = assignment.run_id(),
       .name = NameOf(assignment),
       .checks_data = assignment.checks_data(),
-      .collective_timeout = absl::Seconds(assignment.collective_seconds_max())};
+      .collective_timeout = absl::Seconds(assignment.collective_seconds_max()),
+      .save_pauses = options.save_pauses};
 }
 
 }  // namespace
@@ -57,7 +59,7 @@ RankRunner::RankRunner(const Assignment& assignment,
       options_(options),
       store_(ref_, options_.send),
       loop_(
-          LoopOptions(assignment), options_.resources, store_,
+          LoopOptions(assignment, options), options_.resources, store_,
           [this](const Plan& plan, int rank) { return Connect(plan, rank); },
           *this, std::move(kept)),
       hands_over_(assignment.recovery().handovers_size() > 0) {
@@ -143,14 +145,14 @@ void RankRunner::OnMessage(const SchedulerMessage& message) {
   } else if (message.has_store_value() && IsOurs(message.store_value().ref())) {
     store_.OnValue(message.store_value());
   } else if (message.has_commit() && IsOurs(message.commit().ref())) {
-    std::vector<std::string> descriptions;
+    std::vector<ShardRecord> shards;
     for (const CheckpointShard& shard : message.commit().shards()) {
-      descriptions.push_back(shard.description());
+      shards.push_back(shard.shard());
     }
     absl::MutexLock lock(&mutex_);
     // A scheduler that was started again asks again.
     if (message.commit().step() <= committing_) return;
-    commits_[message.commit().step()] = std::move(descriptions);
+    commits_[message.commit().step()] = std::move(shards);
   } else if (message.has_done() && IsOurs(message.done().ref())) {
     absl::MutexLock lock(&mutex_);
     const CheckpointDone& done = message.done();
@@ -261,9 +263,7 @@ absl::Status RankRunner::OnShardWritten(const WrittenShard& shard) {
   CheckpointShard& report = *message.mutable_shard();
   *report.mutable_ref() = ref_;
   report.set_step(shard.step);
-  report.set_file(shard.file);
-  report.set_bytes(shard.bytes);
-  report.set_description(shard.description);
+  *report.mutable_shard() = shard.record;
   return options_.send(std::move(message));
 }
 
@@ -278,7 +278,7 @@ absl::Status RankRunner::OnUnwritten(int64_t step, const std::string& error) {
 
 // As long as the disks of the others get on; the scheduler, who hears whether
 // they do, ends the wait where they do not.
-absl::StatusOr<absl::optional<std::vector<std::string>>>
+absl::StatusOr<absl::optional<std::vector<ShardRecord>>>
 RankRunner::AwaitShards(int64_t step) {
   absl::MutexLock lock(&mutex_);
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -287,7 +287,7 @@ RankRunner::AwaitShards(int64_t step) {
   mutex_.Await(absl::Condition(&answered));
   if (!aborted_.ok()) return aborted_;
   if (given_up_.count(step) > 0) return absl::nullopt;
-  std::vector<std::string> shards = std::move(commits_[step]);
+  std::vector<ShardRecord> shards = std::move(commits_[step]);
   commits_.erase(step);
   committing_ = step;
   return shards;

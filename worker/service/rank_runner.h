@@ -36,6 +36,7 @@ struct RankRunnerOptions {
   // the step after which all do: the next one, or on a GPU the third. Then it
   // is aborted, and loses only what nobody asked to keep.
   absl::Duration stop_grace = absl::Seconds(1);
+  SavePauses save_pauses;  // worker/engine/checkpoint_saver.h
 };
 
 // OnMessage, Abort and Progress from any thread. The loop calls from two: its
@@ -89,7 +90,7 @@ class RankRunner final : private RankListener {
                       const RankTimeline* timeline) override;
   absl::Status OnShardWritten(const WrittenShard& shard) override;
   absl::Status OnUnwritten(int64_t step, const std::string& error) override;
-  absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
+  absl::StatusOr<absl::optional<std::vector<ShardRecord>>> AwaitShards(
       int64_t step) override;
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override;
   absl::StatusOr<CheckpointEnd> AwaitEnd(int64_t step) override;
@@ -106,8 +107,8 @@ class RankRunner final : private RankListener {
   std::vector<std::string> warnings_;  // the train loop's thread
 
   absl::Mutex mutex_;
-  // Descriptions of all shards, by step.
-  std::map<int64_t, std::vector<std::string>> commits_ ABSL_GUARDED_BY(mutex_);
+  // Records of all shards, by step.
+  std::map<int64_t, std::vector<ShardRecord>> commits_ ABSL_GUARDED_BY(mutex_);
   int64_t committing_ ABSL_GUARDED_BY(mutex_) = -1;  // the last step so far
   int64_t committed_ ABSL_GUARDED_BY(mutex_) = -1;   // the last step that is
   int64_t stored_ ABSL_GUARDED_BY(mutex_) = -1;  // and that the scheduler wrote

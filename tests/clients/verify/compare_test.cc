@@ -41,7 +41,7 @@ std::string Save(const std::string& name, int64_t step, const State& state) {
   add("optimizer.exp_avg.a", state.moment_a);
   add("optimizer.exp_avg.b", state.moment_b);
   const auto io = MakeIoEngine();
-  const auto shard = WriteShardFile(**io, attempt, 0, shards);
+  const auto shard = WriteShardFile(**io, attempt, {.rank = 0}, shards);
   EXPECT_TRUE(shard.ok()) << shard.status();
   Manifest manifest;
   manifest.step = step;

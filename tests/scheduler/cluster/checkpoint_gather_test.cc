@@ -10,7 +10,7 @@ CheckpointShard ShardOf(int rank, int64_t step) {
   CheckpointShard shard;
   shard.mutable_ref()->set_rank(rank);
   shard.set_step(step);
-  shard.set_file(absl::StrCat("shard-", rank));
+  shard.mutable_shard()->set_file(absl::StrCat("shard-", rank));
   return shard;
 }
 
@@ -26,7 +26,8 @@ TEST(CheckpointGather, CommitsWhenAllShardsAreThere) {
   EXPECT_EQ(commit->step(), 50);
   ASSERT_EQ(commit->shards_size(), 3);
   for (int rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(commit->shards(rank).file(), absl::StrCat("shard-", rank));
+    EXPECT_EQ(commit->shards(rank).shard().file(),
+              absl::StrCat("shard-", rank));
   }
 }
 
@@ -71,6 +72,13 @@ TEST(CheckpointGather, GivesUpWhenAllHaveAnswered) {
   EXPECT_FALSE(gathered.commit.has_value());
   ASSERT_EQ(gathered.unwritten.size(), 2u);
   EXPECT_EQ(gathered.unwritten[0].error(), "ENOSPC") << "the first is heard";
+}
+
+TEST(CheckpointGather, ARankHasOneAnswer) {
+  CheckpointGather gather(2);
+  gather.Add(FailureOf(0, 50, "ENOSPC"));
+  EXPECT_TRUE(gather.Add(ShardOf(0, 50)).unwritten.empty());
+  EXPECT_TRUE(gather.Add(ShardOf(1, 50)).commit.has_value());
 }
 
 TEST(CheckpointGather, WhatWasGivenUpIsTriedAgain) {

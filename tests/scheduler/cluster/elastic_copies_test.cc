@@ -31,7 +31,7 @@ TEST(Elastic, CopiesBecomeACheckpointForFewer) {
   h.Saved(h.w[0]);
   ASSERT_EQ(h.Asked(h.w[0]).size(), 2);
   EXPECT_TRUE(h.Asked(h.w[0])[1].has_commits());
-  EXPECT_EQ(h.Asked(h.w[0])[1].shards_size(), 3);
+  EXPECT_EQ(h.Asked(h.w[0])[1].shard_records_size(), 3);
   WorkerMessage again;  // what it said of its shards
   *again.mutable_copies_saved()->mutable_ref() = h.Asked(h.w[0])[0].ref();
   again.mutable_copies_saved()->set_token(h.Asked(h.w[0])[0].token());

@@ -107,7 +107,7 @@ struct RecoveryHarness : Harness {
       saved.mutable_checkpoint()->set_path("/c/copies");
     }
     for (int i = 0; error.empty() && i < asked.copies_size(); ++i) {
-      saved.add_shards("shard");
+      saved.add_shard_records()->set_file("shard");
     }
     Send(worker, message);
   }

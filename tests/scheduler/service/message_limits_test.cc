@@ -28,7 +28,7 @@ TEST(MessageLimits, EachKindHasItsOwn) {
   EXPECT_FALSE(CheckRequestSize(text).ok());
 
   WorkerMessage message;
-  message.mutable_shard()->set_description(std::string(20 * kMiB, 'x'));
+  message.mutable_checkpoint_job()->set_error(std::string(20 * kMiB, 'x'));
   EXPECT_TRUE(CheckWorkerMessageSize(message).ok());
   message.mutable_ended()->set_error(std::string(2 * kMiB, 'x'));
   EXPECT_EQ(CheckWorkerMessageSize(message).message().substr(0, 14),

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -38,6 +39,8 @@ TEST(Commit, TheNameAppearsOnlyWithTheCommit) {
   ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();
   EXPECT_EQ(manifest->samples_consumed, 1600u);
   EXPECT_EQ(manifest->tensors.size(), 3u);
+  // Written piece by piece, it is the same text.
+  EXPECT_EQ(ReadText(*path + "/manifest.json"), FormatManifest(*manifest));
   const std::string shard = ReadText(*path + "/rank-00000.safetensors");
   EXPECT_EQ(manifest->files[0].crc32c, Crc32c(shard));
 }
@@ -61,7 +64,7 @@ void SaveTiny(const CheckpointAttempt& attempt, float value) {
   ASSERT_TRUE(engine.ok()) << engine.status();
   ASSERT_TRUE(BeginCheckpoint(attempt).ok());
   const auto shard =
-      WriteShardFile(**engine, attempt, 0,
+      WriteShardFile(**engine, attempt, {.rank = 0},
                      {{"w", StoredDType::kF32, {1}, WholeTensor({1}), &value}});
   ASSERT_TRUE(shard.ok()) << shard.status();
   Manifest manifest = SmallManifest(attempt.step);
@@ -112,6 +115,20 @@ TEST(Commit, SurvivesAPowerLoss) {
   }
 }
 
+// What the description says.
+ShardFile Described(const std::string& directory, const ShardReceipt& receipt) {
+  auto reader = DescriptionReader::Open(directory, receipt);
+  CHECK_OK(reader.status());
+  ShardFile shard = {.data_unchecked = reader->data_unchecked()};
+  shard.file = reader->TakeFile();
+  while (true) {
+    const auto tensor = reader->Next();
+    CHECK_OK(tensor.status());
+    if (!tensor->has_value()) return shard;
+    shard.tensors.push_back(**tensor);
+  }
+}
+
 TEST(Commit, RefusesShardsThatDoNotTile) {
   TempDir dir;
   const CheckpointAttempt attempt = {dir.path(), 50, "a"};
@@ -122,11 +139,17 @@ TEST(Commit, RefusesShardsThatDoNotTile) {
   EXPECT_TRUE(
       Fails(CommitCheckpoint(attempt, SmallManifest(50), {*first}).status(),
             kInvalid, {"step-00000050.tmp-a", "tensor ", "hold"}));
-  ShardFile other = *second;
+  const std::string directory = TemporaryDirectory(attempt);
+  ShardFile other = Described(directory, *second);
   other.tensors.back().shape.push_back(1);
+  const auto false_receipt = WriteDescription(directory, other);
+  ASSERT_TRUE(false_receipt.ok()) << false_receipt.status();
   EXPECT_TRUE(Fails(
-      CommitCheckpoint(attempt, SmallManifest(50), {*first, other}).status(),
+      CommitCheckpoint(attempt, SmallManifest(50), {*first, *false_receipt})
+          .status(),
       kInvalid, {other.tensors.back().name, "ranks disagree"}));
+  ASSERT_EQ(WriteSmallShards(attempt, 1, 2)->description_crc32c,
+            second->description_crc32c);
   EXPECT_TRUE(Fails(
       CommitCheckpoint(attempt, SmallManifest(50), {*first, *second, *second})
           .status(),
@@ -170,6 +193,7 @@ TEST(Commit, IsAskedLastWhetherItMay) {
                     {"it is another's"}));
   EXPECT_TRUE(ListCheckpoints(dir.path())->empty());
   // Given up at the last moment, it is none, not one without its files.
+  ASSERT_TRUE(WriteSmallShards(attempt, 0, 1).ok());
   EXPECT_FALSE(CommitCheckpoint(attempt, SmallManifest(50), {*file}, {}, [&] {
                  return AbandonCheckpoint(attempt);
                }).ok());
@@ -187,7 +211,8 @@ TEST(Commit, FetchesWhatTheHostCannotRead) {
                         data.data()};
   InMemoryEngine engine(4, {});
   const CheckpointAttempt attempt = {dir.path(), 50, "a"};
-  const auto whole = WriteShardFile(engine, attempt, 0, {shard});
+  const std::string directory = *BeginCheckpoint(attempt);
+  const auto whole = WriteShardFile(engine, attempt, {.rank = 0}, {shard});
   ASSERT_TRUE(whole.ok()) << whole.status();
   shard.data = nullptr;
   shard.fetch = [&](uint64_t offset, absl::Span<char> bytes) {
@@ -195,15 +220,17 @@ TEST(Commit, FetchesWhatTheHostCannotRead) {
                 bytes.size());
     return absl::OkStatus();
   };
-  const auto fetched = WriteShardFile(engine, attempt, 1, {shard});
+  const auto fetched = WriteShardFile(engine, attempt, {.rank = 1}, {shard});
   ASSERT_TRUE(fetched.ok()) << fetched.status();
-  EXPECT_EQ(fetched->file.bytes, whole->file.bytes);
-  EXPECT_EQ(fetched->file.crc32c, whole->file.crc32c);
+  EXPECT_EQ(fetched->bytes, whole->bytes);
+  EXPECT_EQ(Described(directory, *fetched).file.crc32c,
+            Described(directory, *whole).file.crc32c);
   shard.fetch = [](uint64_t, absl::Span<char>) {
     return absl::UnavailableError("the device is gone");
   };
-  EXPECT_TRUE(Fails(WriteShardFile(engine, attempt, 2, {shard}).status(),
-                    absl::StatusCode::kUnavailable, {"w: the device is gone"}));
+  EXPECT_TRUE(
+      Fails(WriteShardFile(engine, attempt, {.rank = 2}, {shard}).status(),
+            absl::StatusCode::kUnavailable, {"w: the device is gone"}));
 }
 
 TEST(Commit, WritingToAFullDiskFailsAndNamesTheFile) {
@@ -214,12 +241,14 @@ TEST(Commit, WritingToAFullDiskFailsAndNamesTheFile) {
   const ShardToWrite shard = {
       "w", StoredDType::kF32, {10'000}, WholeTensor({10'000}), data.data()};
   InMemoryEngine full(4, {.disk_bytes = 20'000});
-  EXPECT_TRUE(Fails(WriteShardFile(full, attempt, 3, {shard}).status(),
-                    absl::StatusCode::kResourceExhausted,
-                    {"tmp-a/rank-00003.safetensors", "ENOSPC"}));
+  EXPECT_TRUE(
+      Fails(WriteShardFile(full, attempt, {.rank = 3}, {shard}).status(),
+            absl::StatusCode::kResourceExhausted,
+            {"tmp-a/rank-00003.safetensors", "ENOSPC"}));
   InMemoryEngine broken(4, {.sync_error = EIO});
-  EXPECT_TRUE(Fails(WriteShardFile(broken, attempt, 3, {shard}).status(),
-                    absl::StatusCode::kUnavailable, {"fsync"}));
+  EXPECT_TRUE(
+      Fails(WriteShardFile(broken, attempt, {.rank = 3}, {shard}).status(),
+            absl::StatusCode::kUnavailable, {"fsync"}));
   EXPECT_TRUE(ListCheckpoints(dir.path())->empty());
 }
 
@@ -228,19 +257,23 @@ TEST(Commit, ABoxOutsideItsTensorIsRefused) {
   const float value = 0;
   InMemoryEngine engine(4);
   EXPECT_TRUE(
-      Fails(WriteShardFile(engine, {dir.path(), 1, "a"}, 0,
+      Fails(WriteShardFile(engine, {dir.path(), 1, "a"}, {.rank = 0},
                            {{"w", StoredDType::kF32, {4}, {{4}, {1}}, &value}})
                 .status(),
             absl::StatusCode::kInvalidArgument, {"w: box", "is not inside"}));
 }
 
-TEST(Commit, DescriptionsAreReadWithoutTrust) {
-  EXPECT_FALSE(ParseShardFile("").ok());
-  EXPECT_TRUE(Fails(ParseShardFile("{}").status(),
-                    absl::StatusCode::kInvalidArgument, {"\"file\""}));
-  EXPECT_FALSE(
-      ParseShardFile(R"({"file": {"name": "a", "bytes": 1}, "tensors": []})")
-          .ok());
+// They are no part of a checkpoint, and its files are those of its manifest.
+TEST(Commit, LeavesNoDescriptions) {
+  TempDir dir;
+  const std::string path = SaveSmall({dir.path(), 50, "a"}, 2);
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    names.insert(entry.path().filename());
+  }
+  EXPECT_EQ(names,
+            (std::set<std::string>{"manifest.json", "rank-00000.safetensors",
+                                   "rank-00001.safetensors"}));
 }
 
 }  // namespace

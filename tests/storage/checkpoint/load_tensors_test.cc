@@ -121,7 +121,7 @@ class LargeCheckpoint : public testing::Test {
   LargeCheckpoint() {
     const CheckpointAttempt attempt = {dir_.path(), 1, "a"};
     CHECK_OK(BeginCheckpoint(attempt).status());
-    std::vector<ShardFile> files;
+    std::vector<ShardReceipt> receipts;
     for (int rank = 0; rank < 2; ++rank) {
       std::vector<Values> data;
       std::vector<ShardToWrite> shards;
@@ -136,9 +136,10 @@ class LargeCheckpoint : public testing::Test {
         shards.push_back({tensor.name, StoredDType::kI32, tensor.shape, box,
                           data.back().data()});
       }
-      files.push_back(WriteShardFile(*Engine(), attempt, rank, shards).value());
+      receipts.push_back(
+          WriteShardFile(*Engine(), attempt, {.rank = rank}, shards).value());
     }
-    path_ = CommitCheckpoint(attempt, SmallManifest(1), files).value();
+    path_ = CommitCheckpoint(attempt, SmallManifest(1), receipts).value();
   }
 
   static std::vector<SmallTensor> Tensors() {

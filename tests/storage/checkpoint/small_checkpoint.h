@@ -56,7 +56,7 @@ inline std::vector<TensorBox> EvenBoxes(const SmallTensor& tensor, int rank,
 }
 
 // One rank's part, through a real engine.
-inline absl::StatusOr<ShardFile> WriteSmallShards(
+inline absl::StatusOr<ShardReceipt> WriteSmallShards(
     const CheckpointAttempt& attempt, int rank, int ranks) {
   std::vector<std::vector<int32_t>> values;
   std::vector<ShardToWrite> shards;
@@ -69,7 +69,7 @@ inline absl::StatusOr<ShardFile> WriteSmallShards(
   }
   absl::StatusOr<std::unique_ptr<IoEngine>> engine = MakeIoEngine();
   CHECK_OK(engine.status());
-  return WriteShardFile(**engine, attempt, rank, shards);
+  return WriteShardFile(**engine, attempt, {.rank = rank}, shards);
 }
 
 inline Manifest SmallManifest(int64_t step) {
@@ -84,17 +84,15 @@ inline Manifest SmallManifest(int64_t step) {
 // All ranks and the commit; returns the path.
 inline std::string SaveSmall(const CheckpointAttempt& attempt, int ranks) {
   CHECK_OK(BeginCheckpoint(attempt).status());
-  std::vector<ShardFile> files;
+  std::vector<ShardReceipt> receipts;
   for (int rank = 0; rank < ranks; ++rank) {
-    absl::StatusOr<ShardFile> file = WriteSmallShards(attempt, rank, ranks);
-    CHECK_OK(file.status());
-    // As it travels between ranks.
-    absl::StatusOr<ShardFile> parsed = ParseShardFile(FormatShardFile(*file));
-    CHECK_OK(parsed.status());
-    files.push_back(*std::move(parsed));
+    absl::StatusOr<ShardReceipt> receipt =
+        WriteSmallShards(attempt, rank, ranks);
+    CHECK_OK(receipt.status());
+    receipts.push_back(*std::move(receipt));
   }
   absl::StatusOr<std::string> path =
-      CommitCheckpoint(attempt, SmallManifest(attempt.step), files);
+      CommitCheckpoint(attempt, SmallManifest(attempt.step), receipts);
   CHECK_OK(path.status());
   return *path;
 }

@@ -1,5 +1,9 @@
 #include "storage/checkpoint/strict_json.h"
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/storage/temp_dir.h"
 
@@ -49,6 +53,29 @@ TEST(StrictJson, FieldsHaveTheirTypes) {
 
 TEST(StrictJson, FormattingNeverThrows) {
   EXPECT_EQ(FormatJson(nlohmann::json("a\xff")), "\"a\xef\xbf\xbd\"");
+}
+
+TEST(StrictJson, ElementsOfArraysAreTakenOneByOne) {
+  const std::string text =
+      R"({"a": [{"n": 1}, 2, {"n": {"n": 3}}], "o": {"p": 4}, "b": [{"n": 5}]})";
+  std::vector<std::string> taken;
+  const auto rest = ParseJsonObject(
+      text,
+      [&](absl::string_view key,
+          const nlohmann::json& element) -> absl::StatusOr<bool> {
+        taken.push_back(absl::StrCat(key, " ", element.dump()));
+        return key == "a";
+      });
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_EQ(taken, (std::vector<std::string>{
+                       R"(a {"n":1})", R"(a {"n":{"n":3}})", R"(b {"n":5})"}));
+  EXPECT_EQ(rest->dump(), R"({"a":[2],"b":[{"n":5}],"o":{"p":4}})");
+  const auto refused = ParseJsonObject(
+      text,
+      [](absl::string_view, const nlohmann::json&) -> absl::StatusOr<bool> {
+        return absl::DataLossError("bad element");
+      });
+  EXPECT_EQ(refused.status(), absl::DataLossError("bad element"));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST(TensorReader, LargeRowsAreReadInPieces) {
   std::iota(data.begin(), data.end(), 0);
   const auto engine = MakeIoEngine();
   const auto file = WriteShardFile(
-      **engine, attempt, 0,
+      **engine, attempt, {.rank = 0},
       {{"big", StoredDType::kI32, shape, WholeTensor(shape), data.data()}});
   ASSERT_TRUE(file.ok()) << file.status().ToString();
   const auto reader =

@@ -21,14 +21,14 @@ class OneRank final : public RankListener {
     return absl::OkStatus();
   }
   absl::Status OnShardWritten(const WrittenShard& shard) override {
-    shards = {shard.description};
+    shards = {shard.record};
     return absl::OkStatus();
   }
   absl::Status OnUnwritten(int64_t, const std::string& error) override {
     unwritten.push_back(error);
     return absl::OkStatus();
   }
-  absl::StatusOr<absl::optional<std::vector<std::string>>> AwaitShards(
+  absl::StatusOr<absl::optional<std::vector<ShardRecord>>> AwaitShards(
       int64_t) override {
     if (!refusal.ok()) return refusal;
     if (!unwritten.empty()) return absl::nullopt;
@@ -56,7 +56,7 @@ class OneRank final : public RankListener {
   std::vector<std::string> unwritten;
   absl::Status unheard;  // of the commit
   bool stored = true;    // it is
-  std::vector<std::string> shards;
+  std::vector<ShardRecord> shards;
   std::vector<CheckpointRecord> committed;
   // At each commit: checkpoints, and what is left of any.
   std::vector<int> there;

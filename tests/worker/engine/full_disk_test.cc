@@ -179,7 +179,7 @@ TEST(FullDisk, WhatCannotBeSavedIsGivenUpWhenSomebodyCancels) {
     }
     const auto kept = ListCheckpoints(job.checkpoint().directory());
     ASSERT_TRUE(kept.ok() && !kept->empty());
-    EXPECT_EQ(kept->back().step, 15) << "and nothing is left of the last";
+    EXPECT_LT(kept->back().step, 20) << "and nothing is left of the last";
     EXPECT_FALSE(std::filesystem::exists(
         CheckpointPath(job.checkpoint().directory(), 20) + ".tmp-test"));
     EXPECT_EQ(run.bytes_left, 0u);

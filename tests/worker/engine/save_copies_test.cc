@@ -34,20 +34,18 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
   }
 
   // The state of rank `of`, by the worker of rank `by`.
-  absl::StatusOr<std::string> Write(int by, int of, bool peer,
+  absl::StatusOr<ShardRecord> Write(int by, int of, bool peer,
                                     int64_t step = kStep) {
-    absl::StatusOr<ShardFile> file = WriteCopy(
+    return WriteCopy(
         ranks_.CopyOf(of, peer),
         CopiesAttempt(ranks_.plan(of).job(), KeptRanks::Request(step)),
         ranks_.kept(by), ranks_.Resources(by), ranks_.disk());
-    if (!file.ok()) return file.status();
-    return FormatShardFile(*file);
   }
   absl::StatusOr<CheckpointRecord> Commit(
-      const std::vector<std::string>& shards) {
+      const std::vector<ShardRecord>& shards) {
     SaveCopies request = KeptRanks::Request();
     *request.mutable_commits() = ranks_.plan(0);
-    request.mutable_shards()->Assign(shards.begin(), shards.end());
+    request.mutable_shard_records()->Assign(shards.begin(), shards.end());
     return CommitCopies(request, ranks_.clock());
   }
   // That a rank alone, which resumes, has what the two had.
@@ -173,16 +171,16 @@ std::string SaveAsUsual(KeptRanks& ranks) {
   const JobSpec& job = ranks.plan(0).job();
   const CheckpointAttempt attempt = {
       .dir = job.checkpoint().directory(), .step = kStep, .token = "usual"};
-  std::vector<std::string> shards;
+  std::vector<ShardRecord> shards;
   for (int r = 0; r < 2; ++r) {
     ranks.rank(r).Choose(Program::CHECKPOINT);
     CHECK_OK(ranks.rank(r).RunAll("K"));
     RankState& state = ranks.rank(r).state();
     TierPort port(state.device, &state.memory, &state.disk);
-    const auto file = WriteRankShard(attempt, r, state.snapshot, port,
+    const auto file = WriteRankShard(attempt, {.rank = r}, state.snapshot, port,
                                      RankDisk{ranks.io(), ranks.disk()});
     CHECK(file.ok()) << file.status();
-    shards.push_back(FormatShardFile(*file));
+    shards.push_back(*file);
   }
   const RankState& state = ranks.rank(0).state();
   const auto record =
@@ -205,7 +203,7 @@ std::string SaveFromCopies(KeptRanks& ranks) {
                   CopiesAttempt(ranks.plan(r).job(), request), ranks.kept(r),
                   ranks.Resources(r), ranks.disk());
     CHECK(file.ok()) << file.status();
-    request.add_shards(FormatShardFile(*file));
+    *request.add_shard_records() = *file;
   }
   const auto record = CommitCopies(request, ranks.clock());
   CHECK(record.ok()) << record.status();

@@ -73,8 +73,8 @@ TEST_F(CopiesSaverTest, AllWriteAndOneCommits) {
     EXPECT_EQ(answer.token(), commit.token());
     EXPECT_EQ(answer.ref().rank(), rank);
     EXPECT_FALSE(answer.has_checkpoint());
-    ASSERT_EQ(answer.shards_size(), 1);
-    commit.add_shards(answer.shards(0));
+    ASSERT_EQ(answer.shard_records_size(), 1);
+    *commit.add_shard_records() = answer.shard_records(0);
     saver->Keep();
   }
   EXPECT_TRUE(IsBegun());
@@ -99,9 +99,9 @@ TEST_F(CopiesSaverTest, WhatIsCommittedIsNot) {
   SaveCopies commit = KeptRanks::Request();
   *commit.mutable_commits() = ranks_.plan(0);
   auto first = Start(0, OwnCopy(0));
-  commit.add_shards(NextAnswer().shards(0));
+  *commit.add_shard_records() = NextAnswer().shard_records(0);
   const auto second = Start(1, OwnCopy(1));
-  commit.add_shards(NextAnswer().shards(0));
+  *commit.add_shard_records() = NextAnswer().shard_records(0);
   const auto committer = Start(0, commit);
   EXPECT_EQ(NextAnswer().error(), "");
   first = nullptr;  // was never told to keep it: it is not its own any more
@@ -113,7 +113,7 @@ TEST_F(CopiesSaverTest, SaysWhatItHasNotAndLeavesNothing) {
   const CopiesSaved answer = NextAnswer();
   EXPECT_EQ(answer.error(),
             "the copy of the state of rank 0 after step 7 is not in memory");
-  EXPECT_EQ(answer.shards_size(), 0);
+  EXPECT_EQ(answer.shard_records_size(), 0);
   EXPECT_FALSE(IsBegun());
 }
 
@@ -121,7 +121,7 @@ TEST_F(CopiesSaverTest, ACheckpointOfTooFewIsRefusedAndLeavesNothing) {
   const auto saver = Start(0, OwnCopy(0));
   SaveCopies commit = KeptRanks::Request();
   *commit.mutable_commits() = ranks_.plan(0);
-  commit.add_shards(NextAnswer().shards(0));
+  *commit.add_shard_records() = NextAnswer().shard_records(0);
   saver->Keep();
   const auto committer = Start(0, commit);
   EXPECT_NE(NextAnswer().error(), "");
@@ -137,7 +137,7 @@ TEST_F(CopiesSaverTest, WhatACommitReplacedGoesWithItsSaver) {
   *commit.mutable_commits() = ranks_.plan(0);
   for (int rank = 0; rank < 2; ++rank) {
     const auto saver = Start(rank, OwnCopy(rank));
-    commit.add_shards(NextAnswer().shards(0));
+    *commit.add_shard_records() = NextAnswer().shard_records(0);
     saver->Keep();
   }
   auto committer = Start(0, commit);

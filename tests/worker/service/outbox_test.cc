@@ -37,6 +37,11 @@ WorkerMessage ShardOf(int64_t step) {
   message.mutable_shard()->set_step(step);
   return message;
 }
+WorkerMessage UnwrittenOf(int64_t step) {
+  WorkerMessage message;
+  message.mutable_unwritten()->set_step(step);
+  return message;
+}
 WorkerMessage CommittedOf(int64_t step) {
   WorkerMessage message;
   message.mutable_committed()->mutable_checkpoint()->set_step(step);
@@ -71,6 +76,8 @@ std::string Words(const WorkerMessage& message) {
   if (message.has_rank_ready()) return "ready";
   if (message.has_shard())
     return absl::StrCat("shard ", message.shard().step());
+  if (message.has_unwritten())
+    return absl::StrCat("unwritten ", message.unwritten().step());
   if (message.has_committed()) {
     return absl::StrCat("committed ", message.committed().checkpoint().step());
   }
@@ -211,6 +218,21 @@ TEST(Outbox, WhatIsGivenUpIsNotSaidToBeKept) {
   message.mutable_stop()->set_give_up_kept(true);
   outbox.OnMessage(message);
   EXPECT_EQ(SaidAgain(outbox), W({"ended"}));
+}
+
+// The next scheduler waits for it, and knows nothing of an earlier commit.
+TEST(Outbox, WhatCouldNotBeWrittenIsKeptUntilItIsGivenUp) {
+  Outbox outbox;
+  for (const WorkerMessage& message :
+       {CommittedOf(2), ShardOf(4), UnwrittenOf(4)}) {
+    ASSERT_TRUE(outbox.Send(message).ok());
+  }
+  // Rank 0 could write its shard, and not commit.
+  EXPECT_EQ(SaidAgain(outbox), (W{"committed 2", "unwritten 4"}));
+  SchedulerMessage given_up = DoneOf(4);
+  given_up.mutable_done()->set_given_up("ENOSPC");
+  outbox.OnMessage(given_up);
+  EXPECT_EQ(SaidAgain(outbox), W{"committed 2"});
 }
 
 // The next scheduler knows only what was stored.

@@ -1,11 +1,16 @@
 #include "worker/service/rank_runner.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/worker/service/small_worker.h"
+#include "worker/engine/checkpoint_holder.h"
 
 namespace troupe {
 namespace {
@@ -34,6 +39,13 @@ class Outbox {
     };
     EXPECT_TRUE(
         mutex_.AwaitWithTimeout(absl::Condition(&there), absl::Seconds(20)));
+    return found;
+  }
+  // The same, and the next call does not find it again.
+  WorkerMessage Take(std::function<bool(const WorkerMessage&)> wanted) {
+    const WorkerMessage found = Await(wanted);
+    absl::MutexLock lock(&mutex_);
+    sent_.erase(std::find_if(sent_.begin(), sent_.end(), wanted));
     return found;
   }
   WorkerMessage AwaitEnd() {
@@ -101,7 +113,7 @@ TEST(RankRunner, CommitsWhenTheSchedulerHasAllShards) {
   const WorkerMessage shard =
       outbox.Await([](const WorkerMessage& m) { return m.has_shard(); });
   EXPECT_EQ(shard.shard().step(), 20);
-  EXPECT_EQ(shard.shard().file(), "rank-00000.safetensors");
+  EXPECT_EQ(shard.shard().shard().file(), "rank-00000.safetensors");
 
   // One of an earlier attempt is dropped.
   SchedulerMessage commit;
@@ -125,6 +137,56 @@ TEST(RankRunner, CommitsWhenTheSchedulerHasAllShards) {
   EXPECT_EQ(committed.committed().checkpoint().path(),
             directory + "/step-00000020");
   EXPECT_GT(committed.committed().checkpoint().bytes(), 0);
+}
+
+// Another rank's disk was full; then the directory of all is in the way.
+TEST(RankRunner, WhatIsGivenUpIsWrittenAgain) {
+  JobSpec job = SmallJob();
+  const std::string directory =
+      absl::StrCat(testing::TempDir(), "/rank_runner_again");
+  std::filesystem::remove_all(directory);
+  job.mutable_checkpoint()->set_directory(directory);
+  SmallWorker worker;
+  const Assignment assignment = Assign(job, worker);
+  Outbox outbox;
+  RankRunner runner(assignment, {.resources = worker.resources(),
+                                 .send = outbox.Sender(),
+                                 .address = "127.0.0.1",
+                                 .save_pauses = {absl::ZeroDuration(),
+                                                 absl::ZeroDuration()}});
+  const auto is_answer = [](const WorkerMessage& m) {
+    return m.has_shard() || m.has_unwritten();
+  };
+  const std::string aside = CheckpointPath(directory, 20) + ".tmp-" +
+                            AttemptToken(assignment.ref(), "");
+  EXPECT_TRUE(outbox.Take(is_answer).has_shard());
+  std::filesystem::remove_all(aside);
+  std::ofstream(aside) << "in the way";
+  SchedulerMessage given_up;
+  *given_up.mutable_done()->mutable_ref() = assignment.ref();
+  given_up.mutable_done()->set_step(20);
+  given_up.mutable_done()->set_given_up("rank 1: ENOSPC");
+  runner.OnMessage(given_up);
+  const WorkerMessage unwritten = outbox.Take(is_answer);
+  ASSERT_TRUE(unwritten.has_unwritten());
+  EXPECT_EQ(unwritten.unwritten().step(), 20);
+  EXPECT_THAT(unwritten.unwritten().error(), testing::HasSubstr(aside));
+  std::filesystem::remove_all(aside);
+  runner.OnMessage(given_up);
+  const WorkerMessage shard = outbox.Take(is_answer);
+  ASSERT_TRUE(shard.has_shard());
+  SchedulerMessage commit;
+  *commit.mutable_commit()->mutable_ref() = assignment.ref();
+  commit.mutable_commit()->set_step(20);
+  *commit.mutable_commit()->add_shards() = shard.shard();
+  runner.OnMessage(commit);
+  outbox.Await([](const WorkerMessage& m) { return m.has_committed(); });
+  SchedulerMessage done;
+  *done.mutable_done()->mutable_ref() = assignment.ref();
+  done.mutable_done()->set_step(20);
+  runner.OnMessage(done);
+  const RankEnded ended = outbox.AwaitEnd().ended();
+  EXPECT_TRUE(ended.ok()) << ended.error();
 }
 
 // What is obsolete by a checkpoint of which the next scheduler may not know.
