@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -22,11 +23,14 @@ int OpenToAppend(const char* path) {
   return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
+bool AreSame(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 bool IsSameFile(int a, int b) {
   struct stat one = {};
   struct stat other = {};
-  return fstat(a, &one) == 0 && fstat(b, &other) == 0 &&
-         one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+  return fstat(a, &one) == 0 && fstat(b, &other) == 0 && AreSame(one, other);
 }
 
 }  // namespace
@@ -88,14 +92,28 @@ bool LogFile::Reopen() const {
 }
 
 void LogFile::Rotate() const {
+  if (!IsAtItsPath()) {
+    // It was moved already, and no new one could be opened then.
+    Reopen();
+    return;
+  }
   const auto older = [this](int number) {
     return absl::StrCat(options_.path, ".", number);
   };
-  for (int number = options_.older_max; number > 1; --number) {
+  // Out of the way first: one that cannot be renamed grows on, and the older
+  // ones stay.
+  if (std::rename(options_.path.c_str(), older(0).c_str()) != 0) return;
+  for (int number = std::max(options_.older_max, 1); number > 0; --number) {
     std::rename(older(number - 1).c_str(), older(number).c_str());
   }
-  // One that cannot be renamed grows on.
-  if (std::rename(options_.path.c_str(), older(1).c_str()) == 0) Reopen();
+  Reopen();
+}
+
+bool LogFile::IsAtItsPath() const {
+  struct stat open = {};
+  struct stat named = {};
+  return fstat(file_, &open) == 0 && stat(options_.path.c_str(), &named) == 0 &&
+         AreSame(open, named);
 }
 
 void LogFile::ReopenOnHangup() {

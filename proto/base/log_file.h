@@ -54,7 +54,12 @@ class LogFile {
   // Opens the path, and puts what it finds in the place of what was open.
   // Async-signal-safe. False: it cannot be opened, and nothing has changed.
   bool Reopen() const;
+  // Moves the older files on only if this one moves, too; then opens a new one.
+  // Where that fails, lines go on to the moved one, and the next line that
+  // finds it full tries to open a new one again.
   void Rotate() const;
+  // Whether the path names the file that is open.
+  bool IsAtItsPath() const;
 
   const LogFileOptions options_;
   const int file_;  // this number is the file's, whichever is behind it
