@@ -227,7 +227,7 @@ void Cluster::AskTheStore(absl::Time now, Actions& actions) {
 void Cluster::NoteCancel(Job& job, const std::string& client, absl::Time now,
                          Actions& actions) {
   if (client.empty() || job.cancelled) return;
-  jobs_.AddEvent(job, absl::StrCat(client, " cancels it"), now, actions);
+  jobs_.AddEvent(job, absl::StrCat("cancelled by ", client), now, actions);
 }
 
 absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions,

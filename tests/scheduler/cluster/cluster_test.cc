@@ -224,7 +224,7 @@ TEST(Cluster, AClientHasAShareOfTheQueue) {
   EXPECT_TRUE(submit("ada").ok() || submit("tom").ok());
   EXPECT_EQ(h.status(JobId(1)).submitted_by(), "ada");
   EXPECT_EQ(h.job(JobId(1)).events[1].text(), "submitted by ada");
-  EXPECT_EQ(h.job(JobId(1)).events[2].text(), "ada cancels it");
+  EXPECT_EQ(h.job(JobId(1)).events[2].text(), "cancelled by ada");
 }
 
 // What takes long to plan keeps the workers from nobody: those behind it start.

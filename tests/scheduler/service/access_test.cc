@@ -198,7 +198,7 @@ TEST_F(AccessTest, WhoSubmitsAndCancelsIsRecorded) {
   ASSERT_TRUE(stub->DescribeJob(troupe::Call().get(), describe, &job).ok());
   ASSERT_EQ(job.events_size(), 4);
   EXPECT_EQ(job.events(1).text(), "submitted by 127.0.0.1");
-  EXPECT_EQ(job.events(2).text(), "127.0.0.1 cancels it");
+  EXPECT_EQ(job.events(2).text(), "cancelled by 127.0.0.1");
 }
 
 // In the time that the server itself gives them.
