@@ -115,6 +115,7 @@ struct GenerateReply {
 struct CompileJob {
   JobId job;
   std::shared_ptr<const Compilation> compilation;
+  std::string client;  // who submitted it; empty: nobody knows
 };
 
 // Brought back with Cluster::Stored when all rows that came before are on the

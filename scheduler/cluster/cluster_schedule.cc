@@ -320,8 +320,9 @@ void Cluster::AskToCompile(Job& job, Compilation asked, Actions& actions) {
   asked.changes = workers_.changes();
   if (job.status.state() == QUEUED) jobs_.Enter(job, PhaseEvent::kPlanAsked);
   job.compilation = asked.number = ++last_compilation_;
-  actions.push_back(CompileJob{
-      job.id, std::make_shared<const Compilation>(std::move(asked))});
+  actions.push_back(
+      CompileJob{job.id, std::make_shared<const Compilation>(std::move(asked)),
+                 job.status.submitted_by()});
 }
 
 }  // namespace troupe

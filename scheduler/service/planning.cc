@@ -75,7 +75,9 @@ void Planning::Carry(const Actions& actions) {
   for (const Action& action : actions) {
     const auto* compile = std::get_if<CompileJob>(&action);
     if (compile == nullptr || stopping_) continue;
-    Add(jobs_, {.compilation = compile->compilation, .job = compile->job});
+    Add(jobs_, {.compilation = compile->compilation,
+                .job = compile->job,
+                .asker = {.client = compile->client}});
   }
 }
 

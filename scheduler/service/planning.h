@@ -1,12 +1,11 @@
 // Compiles jobs beside the cluster: queued jobs whose turn has come
 // (CompileJob) on a few threads, and what clients ask for before they get an
 // answer on a few others, two of which only submissions have. So a job that
-// could start waits for no question, nor for another job that takes long, and
-// no submission for those who only ask; heartbeats, reports and other RPCs go
-// on meanwhile. A client has a share of the questions that may wait
-// (client_share.h), and of those that wait the first is taken whose client has
-// not its most under way already: a slow question keeps no other client's
-// waiting.
+// could start waits for no question, and submissions do not wait for plan
+// requests; heartbeats, reports and other RPCs go on meanwhile. A client has a
+// share of the questions that may wait (client_share.h). Of those that wait, as
+// of the queued jobs, the first is taken whose client has not its most under
+// way already: what one client waits for long keeps no other client waiting.
 //
 // Nothing is compiled for nobody: planning ends when its client has given up or
 // has no time left, when its job does not wait for it any more, when it takes
@@ -73,7 +72,8 @@ class Planning final : public ActionSink {
   // For questions, and how many of them those who only ask may have.
   static constexpr int kQuestionThreads = 6;
   static constexpr int kPlanThreads = 4;
-  // Of one client, of each kind, under way at once.
+  // Of one client, of each kind, under way at once; queued jobs count with whom
+  // they were submitted by.
   static constexpr int kOfClientAtOnce = 2;
   // For queued jobs.
   static constexpr int kJobThreads = 4;

@@ -100,9 +100,9 @@ struct Planned {
     return *host.Read(
         [&](const Cluster& c, absl::Time) { return c.Consider(spec); });
   }
-  JobId Submit(const JobSpec& spec) {
+  JobId Submit(const JobSpec& spec, const std::string& client = "") {
     return host.Apply([&](Cluster& c, absl::Time now, Actions& out) {
-      return *c.Submit(spec, {}, now, out);
+      return *c.Submit(spec, {}, now, out, client);
     });
   }
 
@@ -245,6 +245,27 @@ TEST(Planning, ASlowJobKeepsNoOtherFromItsPlan) {
       [](Cluster& c, absl::Time now, Actions& out) { c.Tick(now, out); });
   p.compiler.open.Notify();
   EXPECT_TRUE(p.sink.job_starts.WaitForNotificationWithTimeout(kLong));
+  p.planning.Stop();
+}
+
+// However many of them: they do not take all threads.
+TEST(Planning, SlowJobsOfOneClientKeepNoOtherClientsJobFromItsPlan) {
+  Planned p;
+  JobSpec endless = SpecOf(1);
+  endless.set_name("endless");
+  for (int i = 0; i < Planning::kJobThreads; ++i) p.Submit(endless, "ada");
+  p.Submit(SpecOf(1), "bob");
+  p.Join("w0");
+  const auto tick = [](Cluster& c, absl::Time now, Actions& out) {
+    c.Tick(now, out);
+  };
+  for (int i = 0; i < Planning::kJobThreads; ++i) {
+    p.clock.Advance(Limits().planning_patience);
+    p.host.Apply(tick);
+  }
+  p.compiler.open.Notify();
+  EXPECT_TRUE(p.sink.job_starts.WaitForNotificationWithTimeout(kLong));
+  EXPECT_LE(p.compiler.compiled, Planning::kOfClientAtOnce + 1);
   p.planning.Stop();
 }
 
