@@ -279,7 +279,9 @@ INSTANTIATE_TEST_SUITE_P(
         With(LikeLlama("bpe"), {{"user_defined_symbols", "KEEP,zq"},
                                 {"add_dummy_prefix", "false"}}),
         With(LikeLlama("unigram"), {{"add_dummy_prefix", "false"}}),
-        // Spaces squeezed; unknown characters.
+        // All that "</s>" consists of is pieces.
+        With(LikeLlama("unigram"), {{"required_chars", "</>"}}),
+        // Spaces squeezed.
         TrainingArguments{{"model_type", "bpe"},
                           {"byte_fallback", "true"},
                           {"normalization_rule_name", "identity"}}));
