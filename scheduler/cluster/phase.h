@@ -32,7 +32,7 @@ namespace troupe {
 enum class PhaseEvent {
   kSubmitted,
   kRestoredInQueue,   // the scheduler before this one left it queued,
-  kRestoredEnded,     // or ended, or with a record that is not whole,
+  kRestoredEnded,     // or ended, or with an incomplete record,
   kRestoredRunning,   // or in an attempt that goes on,
   kRestoredStopping,  // or in one that was being stopped
   kPlanAsked,         // its turn has come
@@ -49,7 +49,7 @@ enum class PhaseEvent {
   kGoesOn,            // with the workers that are left, and others
   kGoesOnAnew,        // planned anew, for what its ranks were handed is lost
   kPlacesTaken,       // every place has a worker: the next attempt
-  kCopiesAsked,       // those who keep copies are asked to save them
+  kCopiesAsked,       // the workers that keep copies are asked to save them
   kCopiesCommitted,   // they are a checkpoint; that is being stored
   kCopiesGivenUp,     // they could not be saved, or who kept them is lost
   kMoved,             // to the queue, to go on with other workers

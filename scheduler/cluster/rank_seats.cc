@@ -37,6 +37,13 @@ int RankSeats::taken() const {
                     [](const RankSeat& seat) { return seat.taken(); }));
 }
 
+int64_t RankSeats::FirstStep() const {
+  const auto ready =
+      std::find_if(seats_.begin(), seats_.end(),
+                   [](const RankSeat& seat) { return seat.ready(); });
+  return ready == seats_.end() ? 0 : ready->first_step;
+}
+
 int RankSeats::OfAnotherStart(int rank) const {
   const auto differs = [&](const RankSeat& seat) {
     return seat.first_step != 0 && seat.first_step != seats_[rank].first_step;

@@ -63,6 +63,8 @@ class RankSeats {
   bool all_let_go() const;
   // Those whose worker is here for the rank.
   int taken() const;
+  // With which those that are ready begin; 0: none is.
+  int64_t FirstStep() const;
   // A rank that is ready to begin with another step than this one; -1: none.
   int OfAnotherStart(int rank) const;
   // That all ranks have reported. Less than the job has done, where the run

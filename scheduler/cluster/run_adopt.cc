@@ -167,7 +167,7 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
     if (each.rank() < 0 || each.rank() >= ranks) continue;
     RankSeat& seat = run.ranks[each.rank()];
     seat.state = MayRecover(job) ? RankSeat::kHeld : RankSeat::kEnded;
-    seat.succeeded = job.status.state() == RUNNING;
+    seat.succeeded = !stops;
     seat.step = each.step();
     ended[each.rank()] = each.step();
   }
@@ -276,7 +276,7 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
          now, actions);
   }
   if (run.ranks.awaits()) return SayAwaited(job, actions);
-  EndAdoption(job);
+  EndAdoption(job, now, actions);
   int adopted = 0;
   for (const RankSeat& each : run.ranks) adopted += each.taken();
   jobs_.AddEvent(job,
@@ -290,12 +290,13 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
   FinishIfLetGo(job, now, actions);
 }
 
-void RunControl::EndAdoption(Job& job) {
+void RunControl::EndAdoption(Job& job, absl::Time now, Actions& actions) {
   if (!job.run->is<phase::Adopting>()) return;  // it was stopped
   if (job.status.state() == RUNNING) {
     jobs_.Enter(job, PhaseEvent::kBackInTraining, phase::Training{});
   } else {
     jobs_.Enter(job, PhaseEvent::kBackInStart, phase::Starting{});
+    TrainIfAllReady(job, RankReady(), now, actions);
   }
 }
 
@@ -374,7 +375,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
                       MayRecover(job) ? "" : WayOut(job.status)),
          now, actions);
   }
-  if (!run.ranks.awaits()) EndAdoption(job);
+  if (!run.ranks.awaits()) EndAdoption(job, now, actions);
   SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
 }

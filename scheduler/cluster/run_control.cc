@@ -271,31 +271,43 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
                              " with step ", of_other.first_step),
                 now, actions);
   }
-  // Others may have had so little to do that they have ended.
-  const bool recovers = job.status.state() == RECOVERING;
-  if (!job.run->ranks.all_ready() || job.run->stopping() ||
-      (job.status.state() != STARTING && !recovers)) {
-    return;
+  TrainIfAllReady(job, ready, now, actions);
+}
+
+void RunControl::TrainIfAllReady(Job& job, const RankReady& last,
+                                 absl::Time now, Actions& actions) {
+  Run& run = *job.run;
+  if (!run.is<phase::Starting>()) return;
+  const int64_t first_step = run.ranks.FirstStep();
+  // Others may have had so little to do that they have ended. Of one that the
+  // scheduler before this one heard of, only that is known.
+  for (RankSeat& seat : run.ranks) {
+    if (seat.succeeded && !seat.taken() && !seat.ready()) {
+      seat.first_step = first_step;
+    }
   }
+  if (!run.ranks.all_ready()) return;
+  const bool recovers = job.status.state() == RECOVERING;
   // One that ran before may have done more than it goes on from.
-  job.status.set_steps_done(std::max(job.status.steps_done(), seat.step));
+  const int64_t done = first_step - 1;
+  job.status.set_steps_done(std::max(job.status.steps_done(), done));
   jobs_.Enter(job, PhaseEvent::kAllReady, phase::Training{});
   jobs_.SetState(job, RUNNING, "", now, actions);
   // The same on all ranks: those of the one that completes them will do.
   const int warnings =
-      std::min(ready.warnings_size(), limits_.warnings_per_rank_max);
+      std::min(last.warnings_size(), limits_.warnings_per_rank_max);
   for (int i = 0; i < warnings; ++i) {
-    jobs_.AddEvent(job, ready.warnings(i), now, actions);
+    jobs_.AddEvent(job, last.warnings(i), now, actions);
   }
   if (recovers) {
     SayRecovered(job, now, actions);
   } else if (job.stands_since != absl::InfinitePast()) {
     SayMoved(job, now, actions);
   } else {
-    if (seat.step > 0 || job.status.steps_done() > 0) {
-      jobs_.AddEvent(
-          job, absl::StrCat("resumed after step ", seat.step, RunAgain(job)),
-          now, actions);
+    if (job.status.steps_done() > 0) {
+      jobs_.AddEvent(job,
+                     absl::StrCat("resumed after step ", done, RunAgain(job)),
+                     now, actions);
     }
     GoOn(job, now, actions);
   }

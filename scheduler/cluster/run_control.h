@@ -243,6 +243,9 @@ class RunControl {
   static void AskTheStore(Job& job, Actions& actions);
   void Ready(Job& job, const RankReady& ready, absl::Time now,
              Actions& actions);
+  // The last rank is ready, and said this.
+  void TrainIfAllReady(Job& job, const RankReady& last, absl::Time now,
+                       Actions& actions);
   void Step(Job& job, const StepReport& report, absl::Time now,
             Actions& actions);
   void Shard(Job& job, const CheckpointShard& shard, absl::Time now,
@@ -293,7 +296,7 @@ class RunControl {
                  Actions& actions);
   void SayAwaited(Job& job, Actions& actions);
   // No worker is awaited any more.
-  void EndAdoption(Job& job);
+  void EndAdoption(Job& job, absl::Time now, Actions& actions);
   // Tells ranks what is stored of their reports, now and then.
   void SayStored(Job& job, absl::Time now, Actions& actions);
   // The checkpoint from which an attempt begins; empty: none.

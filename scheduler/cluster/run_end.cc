@@ -113,6 +113,8 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
          absl::StrCat(seat->Name(rank), " ", how, " in ", Place(*job), ": ",
                       reason, WaitersFor(*job, rank, now)),
          now, actions);
+  } else if (seat->succeeded) {
+    TrainIfAllReady(*job, RankReady(), now, actions);
   }
   FinishIfLetGo(*job, now, actions);
 }
@@ -317,7 +319,10 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
     job.run->let_go = now;
     return Narrow(job, now, actions);
   }
-  if (job.status.state() == RECOVERING && !job.cancelled && !job.moves()) {
+  // One that was not stopped has done all that it had to do.
+  const bool stopped = job.status.intent() >= INTENT_RECOVER;
+  if (job.status.state() == RECOVERING && stopped && !job.cancelled &&
+      !job.moves()) {
     if (job.run->ranks.awaits()) return;  // for what they keep
     return job.run->between_attempts() ? TakePlaces(job, now, actions)
                                        : AwaitPlaces(job, now, actions);

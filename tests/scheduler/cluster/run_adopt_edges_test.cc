@@ -47,7 +47,7 @@ TEST(RunAdoptEdges, AJobWhoseRanksHaveAllEndedHasSucceeded) {
 }
 
 // A rank that had so little to do that it ended before the others were ready.
-TEST(RunAdoptEdges, AStartWhoseRanksHaveAllEndedIsOver) {
+TEST(RunAdoptEdges, AStartInWhichARankHasEndedIsOneLikeAnyOther) {
   Harness before;
   const std::vector<WorkerId> on = before.JoinMany(2);
   const JobId id = before.Submit(SpecOf(2));
@@ -58,8 +58,9 @@ TEST(RunAdoptEdges, AStartWhoseRanksHaveAllEndedIsOver) {
   const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id, 1));
   EXPECT_EQ(h->status(id).phase(), PHASE_STARTING);
   h->Ready(id, 1, w1);
+  EXPECT_EQ(h->status(id).state(), RUNNING) << h->status(id).reason();
   h->Ended(id, 1, w1, {});
-  EXPECT_TRUE(Took(*h, PHASE_STARTING, PhaseEvent::kAllLetGo));
+  EXPECT_TRUE(Took(*h, PHASE_TRAINING, PhaseEvent::kAllLetGo));
   EXPECT_EQ(h->status(id).phase(), PHASE_ENDED);
   EXPECT_EQ(h->status(id).state(), SUCCEEDED) << h->status(id).reason();
 }
