@@ -119,6 +119,7 @@ struct Run {
   // Of the last requests: they are answered, late or not, with a checkpoint of
   // this run. Empty: that is known, or there were none.
   std::string copies_token;
+  int64_t copies_step = 0;  // of what those requests ask for
   int store_question = 0;  // the last one that the store was asked
   absl::Time store_asked = absl::InfiniteFuture();  // again, when it failed
   RankSeats ranks;

@@ -142,7 +142,12 @@ absl::optional<Recovery> RunControl::CopiesToSave(const Job& job) const {
 
 void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
   const absl::optional<Recovery> newest = CopiesToSave(job);
-  if (newest.has_value()) return SaveCopiesOf(job, *newest, now, actions);
+  if (newest.has_value()) {
+    if (job.run->is<phase::SavingCopies>()) {  // of an older step
+      jobs_.Enter(job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
+    }
+    return SaveCopiesOf(job, *newest, now, actions);
+  }
   const bool hurries = draining_ || job.ends_once_saved();
   if (!hurries && NewestCheckpoint(job.status) >= 0 &&
       NewestCopies(*job.run).has_value()) {
@@ -178,6 +183,7 @@ void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
       "job-", job.id.value(), "-", job.status.run_id(), "-", run.attempt, "-",
       absl::ToUnixMillis(now), "-", ++run.copies_asked);
   saving.state = newest.state();
+  run.copies_step = newest.state().step();
   saving.since = now;
   jobs_.Enter(job, PhaseEvent::kCopiesAsked, std::move(saving));
   std::map<int, SaveCopies> requests;  // by the rank that holds them
@@ -226,10 +232,13 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
       rank >= static_cast<int>(run.ranks.size())) {
     return;
   }
+  const bool other_step =
+      saved.has_checkpoint() && saved.checkpoint().step() != run.copies_step;
   phase::SavingCopies* const saving = run.saving_copies();
   if (saving == nullptr || saving->token != saved.token()) {
     // It was given up, and is there all the same; another may be stored now.
-    if (saved.has_checkpoint()) CopiesCommitted(*job, saved, now, actions);
+    if (saved.has_checkpoint() && !other_step)
+      CopiesCommitted(*job, saved, now, actions);
     return;
   }
   const RankSeat& seat = run.ranks[rank];
@@ -244,6 +253,14 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
   if (!saved.error().empty()) {
     return GiveUpCopies(
         *job, absl::StrCat(seat.Name(rank), ": ", saved.error()), now, actions);
+  }
+  if (other_step) {
+    return GiveUpCopies(
+        *job,
+        absl::StrCat(seat.Name(rank), " committed step ",
+                     saved.checkpoint().step(), " where it was asked for step ",
+                     run.copies_step),
+        now, actions);
   }
   if (saving->stage >= phase::SavingCopies::kCommitting) {
     return CopiesCommitted(*job, saved, now, actions);

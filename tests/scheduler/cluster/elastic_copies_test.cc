@@ -353,5 +353,31 @@ TEST(Elastic, AStoreThatDoesNotAnswerIsNamed) {
   EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
 }
 
+// What it says of its checkpoint does not decide what the scheduler believes.
+TEST(Elastic, ACheckpointOfAnotherStepThanAskedIsNotTheJobs) {
+  for (const int64_t step : {1, 99}) {
+    for (const bool late : {false, true}) {
+      Elastic h;
+      h.CopiesAreWritten();
+      if (late) h.Pass(absl::Minutes(30) + absl::Seconds(2), h.alive());
+      const SaveCopies asked = h.Asked(h.w[0]).back();
+      WorkerMessage message;
+      CopiesSaved& saved = *message.mutable_copies_saved();
+      *saved.mutable_ref() = asked.ref();
+      saved.set_token(asked.token());
+      saved.mutable_checkpoint()->set_step(step);
+      saved.mutable_checkpoint()->set_path("/c/other");
+      h.Send(h.w[0], message);
+      EXPECT_EQ(h.status(h.id).checkpoints_size(), 0);
+      EXPECT_EQ(h.status(h.id).state(), RECOVERING);
+      EXPECT_EQ(h.Says(absl::StrCat("w0 (rank 0) committed step ", step,
+                                    " where it was asked for step 2")),
+                !late);
+      h.cluster.Drain("asked to end", h.now, h.actions);
+      EXPECT_FALSE(h.status(h.id).ShortDebugString().empty());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace troupe
