@@ -286,6 +286,7 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
                               job.status.steps_done()),
                  now, actions);
   run.started = run.outside_step = now;
+  StopAsMeant(job, now, actions);
   SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
 }
@@ -298,6 +299,12 @@ void RunControl::EndAdoption(Job& job, absl::Time now, Actions& actions) {
     jobs_.Enter(job, PhaseEvent::kBackInStart, phase::Starting{});
     TrainIfAllReady(job, RankReady(), now, actions);
   }
+}
+
+// A build before this one may have stored the intent without the stop.
+void RunControl::StopAsMeant(Job& job, absl::Time now, Actions& actions) {
+  if (job.run->stopping() || job.status.intent() != INTENT_SAVE_CANCEL) return;
+  SaveAndCancel(job, job.status.save_why(), now, actions);
 }
 
 // Once all were ready, all had heard of the attempt: what one keeps of an
@@ -375,7 +382,10 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
                       MayRecover(job) ? "" : WayOut(job.status)),
          now, actions);
   }
-  if (!run.ranks.awaits()) EndAdoption(job, now, actions);
+  if (!run.ranks.awaits()) {
+    EndAdoption(job, now, actions);
+    StopAsMeant(job, now, actions);
+  }
   SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
 }

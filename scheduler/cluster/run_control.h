@@ -297,6 +297,8 @@ class RunControl {
   void SayAwaited(Job& job, Actions& actions);
   // No worker is awaited any more.
   void EndAdoption(Job& job, absl::Time now, Actions& actions);
+  // The job was to be cancelled, and is not being stopped: it is now.
+  void StopAsMeant(Job& job, absl::Time now, Actions& actions);
   // Tells ranks what is stored of their reports, now and then.
   void SayStored(Job& job, absl::Time now, Actions& actions);
   // The checkpoint from which an attempt begins; empty: none.

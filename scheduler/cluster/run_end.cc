@@ -156,7 +156,9 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   if (recovers && MayMove(job)) {
     jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
     job.status.set_save_why(why);
-    jobs_.Save(job, actions);
+    // One that is not being stopped yet is stored when it is: whoever is
+    // scheduler next acts on the phase.
+    if (job.run->stopping()) jobs_.Save(job, actions);
     return MoveAsItIs(job, why, now, actions);
   }
   if (job.status.state() != RUNNING) return Cancel(job, now, actions);
