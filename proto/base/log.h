@@ -8,10 +8,10 @@
 // Once the log is started nobody waits for it: a line goes into a queue, and a
 // thread of its own writes it, one for stderr and one for the file, so that a
 // pipe that nobody reads or a disk that hangs delays neither a caller nor the
-// other one. Of a full queue the oldest lines are dropped; when lines can be
-// written again, one says how many were. Lines that are queued at the end of
-// the process, or when a CHECK fails, are written first, for which there is a
-// second.
+// other one. When the queue is full, the oldest lines are dropped; when lines
+// can be written again, one says how many were. Lines that are queued at the
+// end of the process, or when a CHECK fails, are written first, for which there
+// is a second.
 #ifndef TROUPE_PROTO_BASE_LOG_H_
 #define TROUPE_PROTO_BASE_LOG_H_
 
