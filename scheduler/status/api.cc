@@ -78,6 +78,7 @@ JobStatus Brief(const JobStatus& status) {
   brief.set_restarts(status.restarts());
   brief.set_attempt(status.attempt());
   brief.set_stood_seconds(status.stood_seconds());
+  brief.set_run_id(status.run_id());
   brief.set_unsaved(status.unsaved());
   brief.set_unsaved_step(status.unsaved_step());
   brief.set_unsaved_since_unix_ms(status.unsaved_since_unix_ms());
