@@ -186,6 +186,14 @@ class Cluster {
   bool MayStartNarrow(const Job& job, absl::Time now);
   // The queued job that would be the next to start, if workers were free.
   absl::optional<NextInQueue> Next() const;
+  // Workers of one kind, GPU or CPU, whichever are more: those of a job are of
+  // one kind.
+  struct OneKind {
+    int64_t changes = -1;  // WorkerTable::changes() when they were counted
+    int alive = 0;
+    int idle = 0;
+  };
+  const OneKind& OfOneKindAtMost() const;
   // There are too few workers for all of its ranks, and no plan for fewer does:
   // no end of another job helps it, and it holds none back.
   bool WaitsForOthersToCome(const Job& job) const;
@@ -233,6 +241,7 @@ class Cluster {
   JobTable jobs_;
   RunControl runs_;
   Generations generations_;
+  mutable OneKind one_kind_;
 };
 
 }  // namespace troupe

@@ -134,13 +134,25 @@ absl::optional<NextInQueue> Cluster::Next() const {
     const int least = job.spec.has_elastic()
                           ? std::max(1, job.spec.elastic().min_workers())
                           : job.ranks_needed;
-    if (least > workers_.alive_count() || WaitsForOthersToCome(job) ||
+    if (least > OfOneKindAtMost().alive || WaitsForOthersToCome(job) ||
         jobs_.SavesInPlaceOf(job) != nullptr) {
       continue;
     }
-    return NextInQueue{.job = id, .ranks = least};
+    return NextInQueue{
+        .job = id,
+        .ranks = least,
+        .idle_too_small = job.too_small_at == workers_.changes()};
   }
   return absl::nullopt;
+}
+
+const Cluster::OneKind& Cluster::OfOneKindAtMost() const {
+  if (one_kind_.changes != workers_.changes()) {
+    one_kind_ = {.changes = workers_.changes(),
+                 .alive = MostOfOneKind(workers_.Alive()),
+                 .idle = MostOfOneKind(workers_.Idle())};
+  }
+  return one_kind_;
 }
 
 bool Cluster::IsOvertaken(const Job& job, absl::Time now) {
@@ -152,12 +164,12 @@ bool Cluster::IsOvertaken(const Job& job, absl::Time now) {
 
 bool Cluster::WaitsForOthersToCome(const Job& job) const {
   return job.too_small_at == workers_.changes() &&
-         (job.ranks_needed > workers_.alive_count() ||
+         (job.ranks_needed > OfOneKindAtMost().alive ||
           job.fits_nobody_at == workers_.changes());
 }
 
 QueueTurn Cluster::TurnFor(const Job& job, bool held_back, absl::Time now) {
-  const int alive = workers_.alive_count();
+  const int alive = OfOneKindAtMost().alive;
   const bool shares_directory = jobs_.SavesInPlaceOf(job) != nullptr;
   const bool may_be_next =
       job.ranks_needed > alive || (!held_back && !shares_directory);
@@ -168,7 +180,7 @@ QueueTurn Cluster::TurnFor(const Job& job, bool held_back, absl::Time now) {
                 {.draining = draining_,
                  .held_back = held_back,
                  .alive = alive,
-                 .idle = workers_.idle_count(),
+                 .idle = OfOneKindAtMost().idle,
                  .store_is_full = !store_.ok()});
 }
 
@@ -195,7 +207,7 @@ std::string Cluster::WhyItWaits(const Job& job, QueueTurn turn,
 }
 
 bool Cluster::MayStartNarrow(const Job& job, absl::Time now) {
-  const int idle = workers_.idle_count();
+  const int idle = OfOneKindAtMost().idle;
   if (!job.spec.has_elastic() || idle >= job.ranks_needed ||
       idle < std::max(1, job.spec.elastic().min_workers())) {
     return false;
@@ -258,7 +270,7 @@ bool Cluster::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
   if (!outcome.fits()) return false;
   // One for fewer ranks, and others have come since, or may come soon.
   const int ranks = static_cast<int>(outcome.workers.size());
-  if (ranks < job.ranks_needed && workers_.idle_count() >= job.ranks_needed &&
+  if (ranks < job.ranks_needed && OfOneKindAtMost().idle >= job.ranks_needed &&
       (outcome.changes != workers_.changes() || (!job.moved && !IsCalm(now)))) {
     return false;
   }
@@ -290,7 +302,7 @@ void Cluster::AskToCompile(Job& job, absl::Time now, Actions& actions) {
     return jobs_.SetWaitReason(job, job.too_small_why, actions);
   }
   job.narrower_when_calm = false;
-  const int idle = workers_.idle_count();
+  const int idle = OfOneKindAtMost().idle;
   Compilation asked;
   if (idle < job.ranks_needed) {
     const std::vector<const Worker*> candidates = workers_.Idle();

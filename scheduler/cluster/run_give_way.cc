@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/cluster/policy/who_gives_way.h"
@@ -28,7 +29,6 @@ WaitingJob RunControl::AsWaiting(const Job& job, absl::Time now) const {
   const Run& run = *job.run;
   WaitingJob waits = {
       .job = job.id,
-      .ranks = static_cast<int>(run.ranks.size()),
       .prediction = &run.handed->plan->prediction(),
       .avoids = run.wrong_workers,
       .has_waited = now - run.let_go >= limits_.give_way_after,
@@ -36,11 +36,11 @@ WaitingJob RunControl::AsWaiting(const Job& job, absl::Time now) const {
   };
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     const RankSeat& seat = run.ranks[r];
+    waits.places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
     if (seat.taken()) {
       waits.holds.push_back(workers_.Find(seat.worker));
     } else {
-      waits.vacant.push_back(
-          {.rank = static_cast<int>(r), .lost = seat.machine});
+      waits.vacant.push_back(waits.places.back());
     }
   }
   return waits;
@@ -52,13 +52,17 @@ bool RunControl::GiveWay(const absl::optional<NextInQueue>& next,
   Contest contest = {.waiting = {},
                      .next = next,
                      .idle = workers_.Idle(),
-                     .alive = workers_.alive_count()};
+                     .alive = workers_.Alive()};
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run == nullptr || !job->run->between_attempts()) continue;
-    // The workers of one that is being saved will be idle soon.
-    if (job->run->is<phase::SavingCopies>()) return false;
-    if (!job->run->ranks.awaits())
-      contest.waiting.push_back(AsWaiting(*job, now));
+    if (job->run->ranks.awaits()) continue;
+    WaitingJob waits = AsWaiting(*job, now);
+    if (job->run->is<phase::SavingCopies>()) {  // it gives its workers away
+      contest.idle.insert(contest.idle.end(), waits.holds.begin(),
+                          waits.holds.end());
+    } else {
+      contest.waiting.push_back(std::move(waits));
+    }
   }
   const absl::optional<GivesWay> way = WhoGivesWay(contest);
   if (!way.has_value()) return false;

@@ -78,9 +78,14 @@ std::string WhoIsIdle(const WorkerTable& workers) {
 std::string WaitReasons::For(int needed) {
   const std::string reason = absl::StrCat("waits for ", Workers(needed), "; ");
   if (workers_.alive_count() == 0) return reason + "none is registered";
-  if (workers_.alive_count() < needed) {
+  if (of_one_kind_ < 0) of_one_kind_ = MostOfOneKind(workers_.Alive());
+  if (of_one_kind_ < needed) {
     if (registered_.empty()) registered_ = WhoIsRegistered(workers_);
-    return absl::StrCat(reason, "only ", registered_);
+    if (workers_.alive_count() < needed) {
+      return absl::StrCat(reason, "only ", registered_);
+    }
+    return absl::StrCat(reason, "at most ", of_one_kind_,
+                        " are of one kind, GPU or CPU; ", registered_);
   }
   if (occupied_.empty()) occupied_ = WhoIsIdle(workers_);
   return reason + occupied_;

@@ -25,6 +25,7 @@ class WaitReasons {
 
  private:
   const WorkerTable& workers_;
+  int of_one_kind_ = -1;    // workers, GPU or CPU, at most; -1: not counted
   std::string registered_;  // "5 are registered: ..."; empty: not asked yet
   std::string occupied_;    // "3 are idle: ...; 1 is busy with job 7"
 };

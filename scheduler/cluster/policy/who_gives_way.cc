@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "scheduler/cluster/placement.h"
+
 namespace troupe {
 namespace {
 
@@ -10,20 +12,25 @@ bool MayGiveWay(const WaitingJob& job) {
   return job.has_waited && job.loses_nothing && !job.holds.empty();
 }
 
-// As a queued job it would be served first, and hold the other one back.
-bool StandsBefore(const WaitingJob& job, const Contest& contest) {
-  return job.job < contest.next->job && job.ranks <= contest.alive;
-}
-
-bool Suffices(const WaitingJob& job, std::vector<const Worker*> free) {
+bool Fill(const WaitingJob& job, const std::vector<VacantPlace>& places,
+          std::vector<const Worker*> free) {
   const auto avoided = [&](const Worker* worker) {
     return job.avoids.count(worker->name()) > 0;
   };
   free.erase(std::remove_if(free.begin(), free.end(), avoided), free.end());
   const std::vector<const Worker*> filled =
-      FillPlaces(job.vacant, *job.prediction, std::move(free));
+      FillPlaces(places, *job.prediction, std::move(free));
   return std::none_of(filled.begin(), filled.end(),
                       [](const Worker* worker) { return worker == nullptr; });
+}
+
+bool Suffices(const WaitingJob& job, std::vector<const Worker*> free) {
+  return Fill(job, job.vacant, std::move(free));
+}
+
+// As a queued job it would be served first, and hold the other one back.
+bool StandsBefore(const WaitingJob& job, const Contest& contest) {
+  return job.job < contest.next->job && Fill(job, job.places, contest.alive);
 }
 
 // Idle workers, and those of all who may give way, but for this job.
@@ -35,6 +42,24 @@ std::vector<const Worker*> FreeAtMost(const Contest& contest,
     if (gives(job)) free.insert(free.end(), job.holds.begin(), job.holds.end());
   }
   return free;
+}
+
+int CountOfKind(const std::vector<const Worker*>& workers, bool gpu) {
+  return static_cast<int>(std::count_if(
+      workers.begin(), workers.end(), [gpu](const Worker* worker) {
+        return worker->status.description().has_gpu() == gpu;
+      }));
+}
+
+// With GPUs or without: of these there are enough, and more free than idle.
+absl::optional<bool> KindThatHelps(const NextInQueue& next,
+                                   const std::vector<const Worker*>& idle,
+                                   const std::vector<const Worker*>& free) {
+  for (const bool gpu : {true, false}) {
+    const int at_most = CountOfKind(free, gpu);
+    if (at_most >= next.ranks && at_most > CountOfKind(idle, gpu)) return gpu;
+  }
+  return absl::nullopt;
 }
 
 template <typename Gives>
@@ -53,22 +78,27 @@ absl::optional<GivesWay> WhoGivesWay(const Contest& contest) {
     const auto gives = [&](const WaitingJob& other) {
       return other.job != helped.job && MayGiveWay(other);
     };
-    if (!helped.has_waited || !Suffices(helped, FreeAtMost(contest, gives))) {
+    if (!helped.has_waited || Suffices(helped, contest.idle) ||
+        !Suffices(helped, FreeAtMost(contest, gives))) {
       continue;
     }
     if (const auto way = Youngest(contest, helped.job, gives)) return way;
   }
+  if (!contest.next.has_value()) return absl::nullopt;
+  const NextInQueue& next = *contest.next;
   // For one that idle workers are enough for, others will not make it start.
-  if (!contest.next.has_value() ||
-      static_cast<int>(contest.idle.size()) >= contest.next->ranks) {
+  if (!next.idle_too_small && MostOfOneKind(contest.idle) >= next.ranks) {
     return absl::nullopt;
   }
   const auto gives = [&](const WaitingJob& job) {
     return MayGiveWay(job) && !StandsBefore(job, contest);
   };
-  const std::vector<const Worker*> free = FreeAtMost(contest, gives);
-  if (static_cast<int>(free.size()) < contest.next->ranks) return absl::nullopt;
-  return Youngest(contest, contest.next->job, gives);
+  const absl::optional<bool> gpu =
+      KindThatHelps(next, contest.idle, FreeAtMost(contest, gives));
+  if (!gpu.has_value()) return absl::nullopt;
+  return Youngest(contest, next.job, [&](const WaitingJob& job) {
+    return gives(job) && CountOfKind(job.holds, *gpu) > 0;
+  });
 }
 
 }  // namespace troupe

@@ -10,10 +10,12 @@
 //   gives way first. A job gives way to a queued one only if no waiting job can
 //   be helped, and only if it would not stand before that one in the queue and
 //   hold it back.
+//   It would not where the living workers that it can use are too few for it.
 // - Only a job gives way that has waited for long enough (a worker that is
 //   started again is soon back), and that loses nothing by it.
 // - Nobody gives way for nothing: all who may, together with the idle workers,
-//   must be enough.
+//   must be enough, of one kind for a queued job. Where the idle ones and those
+//   that are soon idle suffice, nobody gives way.
 //
 // One job at a time: the next is asked for when this one's workers are free.
 #ifndef TROUPE_SCHEDULER_CLUSTER_POLICY_WHO_GIVES_WAY_H_
@@ -33,9 +35,9 @@ namespace troupe {
 
 // A job that waits for workers in its vacant places.
 struct WaitingJob {
-  JobId job;  // a lower number is older
-  int ranks = 0;
-  std::vector<VacantPlace> vacant;
+  JobId job;                        // a lower number is older
+  std::vector<VacantPlace> places;  // all: `lost` is the machine in it so far
+  std::vector<VacantPlace> vacant;  // of those
   const Prediction* prediction = nullptr;  // of its plan
   std::vector<const Worker*> holds;        // in its other places
   std::set<std::string> avoids;            // workers that it does not take
@@ -47,13 +49,14 @@ struct WaitingJob {
 struct NextInQueue {
   JobId job;
   int ranks = 0;
+  bool idle_too_small = false;  // it found no plan for the idle workers
 };
 
 struct Contest {
   std::vector<WaitingJob> waiting;  // by age, the oldest first
   absl::optional<NextInQueue> next;
-  std::vector<const Worker*> idle;
-  int alive = 0;  // workers, idle or not
+  std::vector<const Worker*> idle;   // or soon: their job is being saved
+  std::vector<const Worker*> alive;  // idle or not
 };
 
 struct GivesWay {

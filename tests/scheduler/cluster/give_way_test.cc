@@ -140,5 +140,58 @@ TEST(GiveWay, AJobThatTooFewAreLeftForLetsAQueuedOneRun) {
   EXPECT_EQ(h.status(small).state(), STARTING) << h.status(small).reason();
 }
 
+WorkerId JoinWithGpu(Harness& h, const std::string& name) {
+  Register request = RegisterOf(name);
+  request.mutable_worker()->mutable_gpu()->set_name("gpu");
+  auto id = h.cluster.RegisterWorker(request, h.now, h.actions);
+  CHECK_OK(id.status());
+  h.Compile();
+  return *id;
+}
+
+// There are four workers: two are of another kind, and too small for both.
+TEST(GiveWay, AJobThatTooFewOfItsKindAreLeftForLetsAQueuedOneRun) {
+  RecoveryHarness h;
+  std::vector<WorkerId> w;
+  for (const char* name : {"g0", "g1", "g2"}) w.push_back(JoinWithGpu(h, name));
+  const JobId large = h.Submit(RecoveringSpec(3));
+  h.AllReady(large, w, 1);
+  h.AllStep(large, w, 1);
+  const WorkerId c0 = h.JoinWith("c0", 100);
+  const WorkerId c1 = h.JoinWith("c1", 100);
+  h.Disconnect(w[2], "connection closed");
+  for (const int rank : {0, 1}) h.EndsKeeping(large, rank, w[rank], {1});
+  JobSpec spec = SpecIn("/small");
+  spec.mutable_model()->set_hidden_size(500);
+  const JobId small = h.Submit(spec);
+  EXPECT_EQ(h.status(small).state(), QUEUED);
+  h.Pass(absl::Seconds(35), {w[0], w[1], c0, c1});
+  ASSERT_EQ(h.Asked(w[0]).size(), 1) << h.status(large).reason();
+  h.Saved(w[0]);
+  h.Saved(w[1]);
+  h.Saved(h.Asked(w[0]).back().has_commits() ? w[0] : w[1]);
+  EXPECT_EQ(h.status(small).state(), STARTING) << h.status(small).reason();
+  EXPECT_EQ(h.status(large).state(), QUEUED);
+  EXPECT_EQ(h.status(large).reason(),
+            "waits for 3 workers; at most 2 are of one kind, GPU or CPU; 4 are "
+            "registered: c0, c1, g0, g1");
+}
+
+// Its workers are soon idle, and no use to the other two.
+TEST(GiveWay, AJobThatIsBeingSavedDoesNotHoldOthersUp) {
+  TwoJobs h("/a", "/b");
+  const std::vector<WorkerId> g = {JoinWithGpu(h, "g0"), JoinWithGpu(h, "g1")};
+  JobSpec spec = SpecIn("/saved");
+  spec.mutable_elastic()->set_min_workers(1);
+  const JobId saved = h.Submit(spec);
+  h.AllReady(saved, g, 1);
+  h.AllStep(saved, g, 1);
+  h.Disconnect(g[1], "connection closed");
+  h.EndsKeeping(saved, 0, g[0], {1});
+  h.Pass(absl::Seconds(35), {h.w[0], h.w[2], g[0]});
+  EXPECT_EQ(h.status(saved).phase(), PHASE_SAVING_COPIES);
+  EXPECT_EQ(h.Asked(h.w[2]).size(), 1) << h.status(h.b).reason();
+}
+
 }  // namespace
 }  // namespace troupe

@@ -12,23 +12,26 @@ namespace {
 // Jobs in the order of their numbers, and workers of one kind.
 class WhoGivesWayTest : public testing::Test {
  protected:
-  const Worker* NewWorker() {
+  const Worker* NewWorker(bool gpu = false) {
     Worker& worker = workers_.emplace_back();
+    if (gpu) worker.status.mutable_description()->mutable_gpu();
     worker.status.mutable_description()->set_name(
         absl::StrCat("w", workers_.size()));
-    ++contest_.alive;
+    contest_.alive.push_back(&worker);
     return &worker;
   }
   // Of so many ranks, as many of which are vacant.
-  WaitingJob& Waits(int number, int ranks, int vacant) {
+  WaitingJob& Waits(int number, int ranks, int vacant, bool gpu = false) {
     WaitingJob& job = contest_.waiting.emplace_back();
     job.job = JobId(number);
-    job.ranks = ranks;
     job.prediction = &prediction_;
-    for (int rank = 0; rank < vacant; ++rank) {
-      job.vacant.push_back({.rank = rank, .lost = {}});
+    for (int rank = 0; rank < ranks; ++rank) {
+      VacantPlace& place = job.places.emplace_back();
+      place.rank = rank;
+      if (gpu) place.lost.mutable_gpu();
+      if (rank < vacant) job.vacant.push_back(place);
     }
-    for (int i = vacant; i < ranks; ++i) job.holds.push_back(NewWorker());
+    for (int i = vacant; i < ranks; ++i) job.holds.push_back(NewWorker(gpu));
     job.has_waited = job.loses_nothing = true;
     return job;
   }
@@ -114,6 +117,41 @@ TEST_F(WhoGivesWayTest, NotToAJobThatItWouldHoldBackInTheQueue) {
   EXPECT_EQ(Way(), "nobody");
   contest_.next->job = JobId(0);
   EXPECT_EQ(Way(), "1 to 0");
+}
+
+// Of four living workers it could use two: in the queue it holds nobody back.
+TEST_F(WhoGivesWayTest, WorkersOfAnotherKindAreNotLeftForTheJob) {
+  Waits(1, 3, 1, /*gpu=*/true);
+  for (int i = 0; i < 2; ++i) contest_.idle.push_back(NewWorker());
+  contest_.next = {.job = JobId(2), .ranks = 2, .idle_too_small = true};
+  EXPECT_EQ(Way(), "1 to 2");
+  contest_.next->ranks = 3;
+  EXPECT_EQ(Way(), "nobody") << "workers of two kinds do not work together";
+}
+
+TEST_F(WhoGivesWayTest, NorAreThoseWithTooLittleMemory) {
+  Waits(1, 3, 1);
+  for (int rank = 0; rank < 3; ++rank) {
+    MemoryItem& item = *prediction_.add_ranks()->add_memory();
+    item.set_tier(DEVICE);
+    item.set_bytes(500);
+  }
+  NewWorker();
+  contest_.next = {.job = JobId(2), .ranks = 2};
+  EXPECT_EQ(Way(), "nobody") << "it has three workers as soon as one is idle";
+  TierBudget& budget =
+      *workers_.back().status.mutable_description()->add_budgets();
+  budget.set_tier(DEVICE);
+  budget.set_bytes(100);
+  EXPECT_EQ(Way(), "1 to 2");
+}
+
+// Its job is being saved, for the first one to take its workers.
+TEST_F(WhoGivesWayTest, NobodyForOneThatSoonHasWorkers) {
+  Waits(1, 2, 1);
+  Waits(2, 2, 1);
+  contest_.idle.push_back(NewWorker());
+  EXPECT_EQ(Way(), "nobody");
 }
 
 }  // namespace
