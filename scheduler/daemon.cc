@@ -150,6 +150,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
           options, std::move(lock), std::move(store), std::move(token))));
   Parts& parts = *daemon->parts_;
   parts.host.Apply([&](Cluster& cluster, absl::Time now, Actions& actions) {
+    cluster.RestoreWorkers(std::move(loaded.workers));
     cluster.Restore(std::move(loaded.jobs), now, actions);
   });
   RETURN_IF_ERROR(parts.grpc.Start(options.listen));

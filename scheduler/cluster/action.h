@@ -20,6 +20,7 @@
 #include "proto/status.pb.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/compilation.h"
+#include "scheduler/cluster/worker_records.h"
 
 namespace troupe {
 
@@ -72,6 +73,11 @@ struct PersistHandOut {
   JobId job;
   int32_t attempt = 0;
   std::shared_ptr<const HandOut> hand_out;
+};
+
+// What is remembered of a worker, by its name; an empty record is none.
+struct PersistWorker {
+  WorkerRecord record;
 };
 
 struct PersistStep {
@@ -127,10 +133,10 @@ struct AwaitStored {
   int question = 0;  // of the attempt's, which one; the same asked again
 };
 
-using Action =
-    std::variant<SendToWorker, SendWhenStored, DropWorker, PersistJob,
-                 PersistHandOut, PersistStep, PersistEvent, ForgetJob,
-                 ThinSteps, NotifyJob, GenerateReply, CompileJob, AwaitStored>;
+using Action = std::variant<SendToWorker, SendWhenStored, DropWorker,
+                            PersistJob, PersistHandOut, PersistWorker,
+                            PersistStep, PersistEvent, ForgetJob, ThinSteps,
+                            NotifyJob, GenerateReply, CompileJob, AwaitStored>;
 using Actions = std::vector<Action>;
 
 }  // namespace troupe

@@ -84,8 +84,9 @@ class Seating {
         idle_(idle),
         filled_(places.size()) {}
 
-  void TakeFree(size_t place, bool same_host) {
-    for (const Worker* worker : idle_) {
+  void TakeFree(size_t place, bool same_host,
+                const std::vector<const Worker*>& workers) {
+    for (const Worker* worker : workers) {
       if (filled_[place] != nullptr) return;
       const bool at_hand = !same_host || worker->status.description().host() ==
                                              places_[place].lost.host();
@@ -152,14 +153,23 @@ absl::optional<Recovery> ChooseRecovery(const Plan& plan,
 
 std::vector<const Worker*> FillPlaces(const std::vector<VacantPlace>& places,
                                       const Prediction& prediction,
-                                      std::vector<const Worker*> idle) {
+                                      std::vector<const Worker*> idle,
+                                      const FailedStarts& failed) {
   std::sort(idle.begin(), idle.end(), [](const Worker* a, const Worker* b) {
     return NaturalLess(a->name(), b->name());
   });
+  std::vector<const Worker*> trusted;
+  for (const Worker* worker : Without(idle, failed)) {
+    if (worker->doubt == 0) trusted.push_back(worker);
+  }
   Seating seating(places, prediction, idle);
   // Those who find one on the old host come first.
-  for (const bool same_host : {true, false}) {
-    for (size_t p = 0; p < places.size(); ++p) seating.TakeFree(p, same_host);
+  for (const auto* workers : {&trusted, &idle}) {
+    for (const bool same_host : {true, false}) {
+      for (size_t p = 0; p < places.size(); ++p) {
+        seating.TakeFree(p, same_host, *workers);
+      }
+    }
   }
   for (size_t p = 0; p < places.size(); ++p) {
     if (!seating.Take(p)) break;  // so not all places have one

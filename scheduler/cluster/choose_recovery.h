@@ -9,6 +9,7 @@
 #include "absl/types/optional.h"
 #include "proto/plan.pb.h"
 #include "proto/worker.pb.h"
+#include "scheduler/cluster/worker_preference.h"
 #include "scheduler/cluster/worker_table.h"
 
 namespace troupe {
@@ -25,14 +26,16 @@ absl::optional<Recovery> ChooseRecovery(const Plan& plan,
 // Of idle workers one for each of the places, in their order: of the same kind
 // of device, with memory for what the rank needs, on the host of the worker
 // that was there if one is. If there is a way to fill all of them, all are;
-// null where there is none.
+// null where there is none. Those where the job's start has failed, or of whom
+// there is doubt, come after all others.
 struct VacantPlace {
   int rank = 0;
   WorkerDescription lost;  // who was there
 };
 std::vector<const Worker*> FillPlaces(const std::vector<VacantPlace>& places,
                                       const Prediction& prediction,
-                                      std::vector<const Worker*> idle);
+                                      std::vector<const Worker*> idle,
+                                      const FailedStarts& failed = {});
 
 }  // namespace troupe
 

@@ -110,11 +110,11 @@ std::string Takes(const ParallelismSpec& cut) {
 absl::Status CheckThereAreAsMany(const std::string& why,
                                  const ParallelismSpec& cut,
                                  const WorkerTable& workers) {
-  if (int64_t{cut.tensor()} * cut.pipeline() <= workers.alive_count()) {
+  if (int64_t{cut.tensor()} * cut.pipeline() <= workers.in_service_count()) {
     return absl::OkStatus();
   }
   return absl::UnavailableError(absl::StrCat(
-      why, Takes(cut), ", and the cluster has ", workers.alive_count(),
+      why, Takes(cut), ", and the cluster has ", workers.in_service_count(),
       "; add workers, or cut the model otherwise: ", kCutItSo));
 }
 
@@ -123,7 +123,7 @@ absl::Status TooFew(const std::string& why, const ParallelismSpec& cut,
   const int64_t bytes = LargestPart(plan);
   return absl::UnavailableError(absl::StrCat(
       why, Takes(cut), ", with ", ReadableBytes(bytes), " of memory each, and ",
-      workers.Idle().size(), " of ", workers.alive_count(), " are idle, ",
+      workers.Idle().size(), " of ", workers.in_service_count(), " are idle, ",
       WithMemory(bytes, workers).size(),
       " of these with that much; try again when a job has ended, add workers, "
       "or cut the model otherwise: ",

@@ -128,10 +128,11 @@ void Cluster::Lose(WorkerId id, WorkerStatus::State state,
 
 absl::StatusOr<Compilation> Cluster::PlanJob(const JobSpec& spec) const {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
-  if (workers_.alive_count() < needed) {
-    Compilation narrower = ElasticCompilation(
-        compiler_.Narrower(spec, MostOfOneKind(workers_.Alive())), compiler_,
-        workers_.Alive(), /*more_than=*/0);
+  const std::vector<const Worker*> in_service = workers_.InService();
+  if (static_cast<int>(in_service.size()) < needed) {
+    Compilation narrower =
+        ElasticCompilation(compiler_.Narrower(spec, MostOfOneKind(in_service)),
+                           compiler_, in_service, /*more_than=*/0);
     if (!narrower.choices.empty()) {
       narrower.spec = narrower.choices.front().spec;
       return narrower;
@@ -271,6 +272,15 @@ absl::Status Cluster::SaveAndCancel(JobId id, absl::Time now, Actions& actions,
   runs_.SaveAndCancel(job, "cancelled by its user", now, actions);
   Settle(now, actions);
   return absl::OkStatus();
+}
+
+absl::StatusOr<WorkerStatus> Cluster::CordonWorker(
+    const CordonWorkerRequest& request, absl::Time now, Actions& actions) {
+  absl::StatusOr<WorkerStatus> worker =
+      request.cordon() ? workers_.Cordon(request.name(), request.why())
+                       : workers_.Uncordon(request.name());
+  Settle(now, actions);
+  return worker;
 }
 
 absl::StatusOr<std::string> Cluster::CheckpointOf(

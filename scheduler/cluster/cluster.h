@@ -41,6 +41,10 @@ class Cluster {
   Cluster(const Limits& limits, const JobCompiler& compiler,
           NewId new_run_id = RandomId);
 
+  // What the store remembers of workers. Before Restore.
+  void RestoreWorkers(std::vector<WorkerRecord> records) {
+    workers_.RestoreRecords(std::move(records));
+  }
   // Before all other events: the jobs that the store remembers, by id. Those
   // that ran wait for their workers to come back (run_control.h, Resume).
   void Restore(std::vector<StoredJob> jobs, absl::Time now, Actions& actions);
@@ -80,6 +84,9 @@ class Cluster {
   // The same, with a checkpoint first where the job runs.
   absl::Status SaveAndCancel(JobId id, absl::Time now, Actions& actions,
                              const std::string& client = "");
+  // The worker's status, as it is then.
+  absl::StatusOr<WorkerStatus> CordonWorker(const CordonWorkerRequest& request,
+                                            absl::Time now, Actions& actions);
   // The number under which GenerateReply actions will come.
   absl::StatusOr<int64_t> Generate(const GenerateRequest& request,
                                    absl::Time now, Actions& actions);
@@ -157,7 +164,11 @@ class Cluster {
   // The end of every event: schedules where workers came, went, became busy or
   // idle in it. So no event needs to know which of its ends free workers. What
   // changes the queue schedules by itself.
+  // And what changed of the workers' records is stored.
   void Settle(absl::Time now, Actions& actions) {
+    for (WorkerRecord& record : workers_.TakeChangedRecords()) {
+      actions.push_back(PersistWorker{std::move(record)});
+    }
     const bool calms = awaits_calm_ && IsCalm(now);
     if (calms || now >= overtaken_at_ || workers_.changes() != scheduled_at_) {
       Schedule(now, actions);
@@ -201,6 +212,14 @@ class Cluster {
   // Of a job whose turn has not come; `first` holds it back, if some job does.
   std::string WhyItWaits(const Job& job, QueueTurn turn, const Job* first,
                          WaitReasons& reasons) const;
+  // Where its start failed, as long as there are enough others.
+  FailedStarts AvoidedBy(const Job& job) const;
+  // The workers that may carry it out: without those.
+  std::vector<const Worker*> IdleFor(const Job& job) const {
+    return Without(workers_.Idle(), AvoidedBy(job));
+  }
+  int IdleCountFor(const Job& job) const;
+  int InServiceCountFor(const Job& job) const;
   // No plan of a queued job does for those that were asked about: it waits for
   // others, and says why, or has failed.
   void Refuse(Job& job, const Compilation& compilation,

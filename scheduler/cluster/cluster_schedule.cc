@@ -68,15 +68,18 @@ void Cluster::Refuse(Job& job, const Compilation& compilation,
   const bool of_all = absl::IsInvalidArgument(refusal) &&
                       !IsForWorkers(refusal) && !compilation.more_like.empty();
   if (of_all || (!compilation.elastic && !has_run && !asks_again)) {
+    std::string why(refusal.message());
+    for (const auto& [worker, cause] : job.failed_on) {
+      absl::StrAppend(&why, "; on ", worker, " its start failed: ", cause);
+    }
     jobs_.Enter(job, PhaseEvent::kFinished);
-    return jobs_.SetState(job, FAILED, std::string(refusal.message()), now,
-                          actions);
+    return jobs_.SetState(job, FAILED, why, now, actions);
   }
   const int64_t seen =
       IsAskedInVain(job, refusal) ? workers_.changes() : compilation.changes;
   job.narrower_when_calm = asks_again;
-  const bool all_asked =
-      !compilation.elastic || workers_.idle_count() == workers_.alive_count();
+  const bool all_asked = !compilation.elastic ||
+                         workers_.idle_count() == workers_.in_service_count();
   if (all_asked && !asks_again) job.fits_nobody_at = seen;
   FindTooSmall(
       job, seen,
@@ -134,7 +137,7 @@ absl::optional<NextInQueue> Cluster::Next() const {
     const int least = job.spec.has_elastic()
                           ? std::max(1, job.spec.elastic().min_workers())
                           : job.ranks_needed;
-    if (least > OfOneKindAtMost().alive || WaitsForOthersToCome(job) ||
+    if (least > InServiceCountFor(job) || WaitsForOthersToCome(job) ||
         jobs_.SavesInPlaceOf(job) != nullptr) {
       continue;
     }
@@ -149,7 +152,7 @@ absl::optional<NextInQueue> Cluster::Next() const {
 const Cluster::OneKind& Cluster::OfOneKindAtMost() const {
   if (one_kind_.changes != workers_.changes()) {
     one_kind_ = {.changes = workers_.changes(),
-                 .alive = MostOfOneKind(workers_.Alive()),
+                 .alive = MostOfOneKind(workers_.InService()),
                  .idle = MostOfOneKind(workers_.Idle())};
   }
   return one_kind_;
@@ -164,12 +167,30 @@ bool Cluster::IsOvertaken(const Job& job, absl::Time now) {
 
 bool Cluster::WaitsForOthersToCome(const Job& job) const {
   return job.too_small_at == workers_.changes() &&
-         (job.ranks_needed > OfOneKindAtMost().alive ||
+         (job.ranks_needed > InServiceCountFor(job) ||
           job.fits_nobody_at == workers_.changes());
 }
 
+int Cluster::IdleCountFor(const Job& job) const {
+  return job.failed_on.empty() ? OfOneKindAtMost().idle
+                               : MostOfOneKind(IdleFor(job));
+}
+
+int Cluster::InServiceCountFor(const Job& job) const {
+  return job.failed_on.empty()
+             ? OfOneKindAtMost().alive
+             : MostOfOneKind(Without(workers_.InService(), AvoidedBy(job)));
+}
+
+FailedStarts Cluster::AvoidedBy(const Job& job) const {
+  if (job.failed_on.empty()) return {};
+  const size_t others = Without(workers_.InService(), job.failed_on).size();
+  return static_cast<int>(others) >= job.least_ranks() ? job.failed_on
+                                                       : FailedStarts();
+}
+
 QueueTurn Cluster::TurnFor(const Job& job, bool held_back, absl::Time now) {
-  const int alive = OfOneKindAtMost().alive;
+  const int alive = InServiceCountFor(job);
   const bool shares_directory = jobs_.SavesInPlaceOf(job) != nullptr;
   const bool may_be_next =
       job.ranks_needed > alive || (!held_back && !shares_directory);
@@ -180,7 +201,7 @@ QueueTurn Cluster::TurnFor(const Job& job, bool held_back, absl::Time now) {
                 {.draining = draining_,
                  .held_back = held_back,
                  .alive = alive,
-                 .idle = OfOneKindAtMost().idle,
+                 .idle = IdleCountFor(job),
                  .store_is_full = !store_.ok()});
 }
 
@@ -200,14 +221,17 @@ std::string Cluster::WhyItWaits(const Job& job, QueueTurn turn,
     default:
       break;  // it waits for workers
   }
-  const std::string reason = reasons.For(job.ranks_needed);
+  std::string reason = reasons.For(job.ranks_needed);
+  for (const auto& [worker, why] : job.failed_on) {
+    absl::StrAppend(&reason, "; on ", worker, " its start failed: ", why);
+  }
   const int least = std::max(1, job.spec.elastic().min_workers());
   if (!job.spec.has_elastic() || least == job.ranks_needed) return reason;
   return absl::StrCat(reason, "; ", least, " will do");
 }
 
 bool Cluster::MayStartNarrow(const Job& job, absl::Time now) {
-  const int idle = OfOneKindAtMost().idle;
+  const int idle = IdleCountFor(job);
   if (!job.spec.has_elastic() || idle >= job.ranks_needed ||
       idle < std::max(1, job.spec.elastic().min_workers())) {
     return false;
@@ -231,7 +255,7 @@ void Cluster::AskToWiden(absl::Time now, Actions& actions) {
         job->not_wider_at == workers_.changes()) {
       continue;
     }
-    std::vector<const Worker*> candidates = workers_.Idle();
+    std::vector<const Worker*> candidates = IdleFor(*job);
     for (const RankSeat& seat : job->run->ranks) {
       const Worker* const worker = workers_.Find(seat.worker);
       if (worker != nullptr && !worker->leaving) candidates.push_back(worker);
@@ -270,14 +294,14 @@ bool Cluster::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
   if (!outcome.fits()) return false;
   // One for fewer ranks, and others have come since, or may come soon.
   const int ranks = static_cast<int>(outcome.workers.size());
-  if (ranks < job.ranks_needed && OfOneKindAtMost().idle >= job.ranks_needed &&
+  if (ranks < job.ranks_needed && IdleCountFor(job) >= job.ranks_needed &&
       (outcome.changes != workers_.changes() || (!job.moved && !IsCalm(now)))) {
     return false;
   }
   std::vector<const Worker*> workers;
   for (const WorkerId id : outcome.workers) {
     workers.push_back(workers_.Find(id));
-    if (workers.back() == nullptr || !workers.back()->idle()) return false;
+    if (workers.back() == nullptr || !workers.back()->available()) return false;
   }
   job.compilation = 0;
   job.may_be_overtaken = true;
@@ -302,10 +326,10 @@ void Cluster::AskToCompile(Job& job, absl::Time now, Actions& actions) {
     return jobs_.SetWaitReason(job, job.too_small_why, actions);
   }
   job.narrower_when_calm = false;
-  const int idle = OfOneKindAtMost().idle;
+  const std::vector<const Worker*> candidates = IdleFor(job);
+  const int idle = MostOfOneKind(candidates);
   Compilation asked;
   if (idle < job.ranks_needed) {
-    const std::vector<const Worker*> candidates = workers_.Idle();
     asked = ElasticCompilation(
         compiler_.Narrower(job.spec, MostOfOneKind(candidates)), compiler_,
         candidates, /*more_than=*/0);
@@ -313,8 +337,9 @@ void Cluster::AskToCompile(Job& job, absl::Time now, Actions& actions) {
       ImagineMore(job.spec, candidates, asked);
     }
   } else {
-    asked = CompilationFor(job.spec, job.ranks_needed, workers_);
-    if (narrows) AddNarrower(compiler_, workers_, asked);
+    const FailedStarts avoided = AvoidedBy(job);
+    asked = CompilationFor(job.spec, job.ranks_needed, workers_, avoided);
+    if (narrows) AddNarrower(compiler_, workers_, asked, avoided);
   }
   if (asked.choices.empty()) {
     return FindTooSmall(

@@ -218,7 +218,8 @@ CompileOutcome ExplainFirst(const JobCompiler& compiler,
 }  // namespace
 
 Compilation CompilationFor(const JobSpec& spec, int needed,
-                           const WorkerTable& workers) {
+                           const WorkerTable& workers,
+                           const FailedStarts& failed) {
   Compilation compilation;
   compilation.spec = spec;
   compilation.changes = workers.changes();
@@ -233,14 +234,16 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
   };
   for (const bool idle : {true, false}) {
     const std::vector<const Worker*> candidates =
-        idle ? workers.Idle() : workers.Alive();
+        Without(idle ? workers.Idle() : workers.InService(), failed);
     if (static_cast<int>(candidates.size()) < needed) continue;
     std::vector<std::vector<const Worker*>> kinds =
         OfOneKind(candidates, needed);
     // Neither is enough: the planner says so.
     if (kinds.empty()) kinds.push_back(candidates);
     for (const auto& alike : kinds) {
-      add(PlaceRanks(alike, needed, together), idle);
+      const std::vector<const Worker*> trusted = LeastDoubted(alike, needed);
+      add(PlaceRanks(trusted, needed, together), idle);
+      add(PlaceRanks(LargestOf(trusted, needed), needed, together), idle);
       add(PlaceRanks(LargestOf(alike, needed), needed, together), idle);
     }
   }
@@ -283,15 +286,15 @@ Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
 }
 
 void AddNarrower(const JobCompiler& compiler, const WorkerTable& workers,
-                 Compilation& compilation) {
+                 Compilation& compilation, const FailedStarts& failed) {
   const JobSpec& spec = compilation.spec;
   compilation.narrows = true;
   if (!spec.has_elastic() || !compiler.RanksNeeded(spec).ok()) return;
   for (const bool idle : {true, false}) {
     const std::vector<const Worker*> candidates =
-        idle ? workers.Idle() : workers.Alive();
+        Without(idle ? workers.Idle() : workers.InService(), failed);
     // The same once more.
-    if (!idle && workers.idle_count() == workers.alive_count()) break;
+    if (!idle && workers.idle_count() == workers.in_service_count()) break;
     Compilation narrower =
         ElasticCompilation(compiler.Narrower(spec, MostOfOneKind(candidates)),
                            compiler, candidates, /*more_than=*/0);

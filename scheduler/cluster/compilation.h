@@ -15,6 +15,7 @@
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "scheduler/cluster/job_compiler.h"
+#include "scheduler/cluster/worker_preference.h"
 #include "scheduler/cluster/worker_table.h"
 
 namespace troupe {
@@ -64,8 +65,11 @@ struct CompileOutcome {
 // The idle workers that placement prefers, the idle ones with the most memory,
 // and then the same of all that are alive; where some have GPUs, those first,
 // and never both kinds unless neither is enough. None where there are too few.
+// Those of whom there is the least doubt are tried before others, and those
+// where the job's start has failed not at all.
 Compilation CompilationFor(const JobSpec& spec, int needed,
-                           const WorkerTable& workers);
+                           const WorkerTable& workers,
+                           const FailedStarts& failed = {});
 
 // For a job with `elastic`, most ranks first: on these workers, those that
 // placement prefers and then those with the most memory, each of the ways in
@@ -79,7 +83,7 @@ Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
 // workers that are idle, and of all that are alive. So a worker that is too
 // small, or of another kind, harms no job that has enough others.
 void AddNarrower(const JobCompiler& compiler, const WorkerTable& workers,
-                 Compilation& compilation);
+                 Compilation& compilation, const FailedStarts& failed = {});
 
 // For an elastic compilation of a job that has run: where all choices are
 // refused, as many ranks as there are no workers for are tried on more workers

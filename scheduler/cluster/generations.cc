@@ -45,12 +45,14 @@ absl::StatusOr<int64_t> Generations::Start(const GenerateRequest& request,
   }
   const std::vector<const Worker*> idle = workers_.Idle();
   if (idle.empty()) {
-    const size_t alive = workers_.Alive().size();
+    const int alive = workers_.in_service_count();
     return absl::UnavailableError(
-        alive == 0 ? "the cluster has no worker; start one"
-                   : absl::StrCat("no worker is idle, all ", alive,
-                                  " are busy; try again when a job has ended, "
-                                  "or add a worker"));
+        workers_.alive_count() == 0 ? "the cluster has no worker; start one"
+        : alive == 0
+            ? "all workers are set aside; troupe workers says why"
+            : absl::StrCat("no worker is idle, all ", alive,
+                           " are busy; try again when a job has ended, "
+                           "or add a worker"));
   }
   const auto it = texts_.emplace(next_request_++, limits_).first;
   Text& text = it->second;

@@ -5,6 +5,7 @@
 #ifndef TROUPE_SCHEDULER_CLUSTER_JOB_TABLE_H_
 #define TROUPE_SCHEDULER_CLUSTER_JOB_TABLE_H_
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "scheduler/cluster/phase.h"
 #include "scheduler/cluster/run.h"
 #include "scheduler/cluster/step_series.h"
+#include "scheduler/cluster/worker_preference.h"
 
 namespace troupe {
 
@@ -79,6 +81,10 @@ struct Job {
   int64_t failed_at_step = -1;
   int failures_in_step = 0;
   int losses_in_step = 0;
+  // Where starts failed for a cause of the worker's, since all ranks were last
+  // ready: it is not begun there again. And how many.
+  FailedStarts failed_on;
+  int failed_starts = 0;
 
   // Its ranks save at the end of their step, for it to go on with other
   // workers.
@@ -86,6 +92,11 @@ struct Job {
   // It recovers, and is cancelled when what copies there are are saved.
   bool ends_once_saved() const {
     return !cancelled && status.intent() == INTENT_SAVE_CANCEL;
+  }
+  // That it begins with, at least.
+  int least_ranks() const {
+    return spec.has_elastic() ? std::max(1, spec.elastic().min_workers())
+                              : ranks_needed;
   }
   bool ended() const { return IsEnded(status.state()); }
   static bool IsEnded(JobState state) {

@@ -53,6 +53,14 @@ struct Limits {
   // without a new step: by themselves, or with the loss of a worker.
   int failures_in_a_step_max = 2;
   int losses_in_a_step_max = 10;
+  // A worker on which so many jobs failed, and not elsewhere, is set aside.
+  int local_failures_max = 3;
+  // But a rank that has run for so long has done well, however it ends then:
+  // hosts are taken away and processes killed now and then.
+  absl::Duration does_well_after = absl::Minutes(10);
+  // A job whose start failed for a cause of its workers is begun so often in
+  // all, each time without those.
+  int starts_max = 3;
   // Between two pieces of a generated text; a worker that does not let go of
   // one that was stopped is lost after stop_max.
   absl::Duration generate_max = absl::Minutes(2);

@@ -47,7 +47,8 @@ enum class PhaseEvent {
   kStopped,           // by a failure, a move, or a user
   kAllLetGo,          // the last rank has ended, or its worker is lost
   kGoesOn,            // with the workers that are left, and others
-  kGoesOnAnew,        // planned anew, for what its ranks were handed is lost
+  kGoesOnAnew,        // planned anew: what its ranks were handed is lost, or
+                      // its start failed for a cause of its workers
   kPlacesTaken,       // every place has a worker: the next attempt
   kCopiesAsked,       // the workers that keep copies are asked to save them
   kCopiesCommitted,   // they are a checkpoint; that is being stored

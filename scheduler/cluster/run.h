@@ -40,8 +40,11 @@ enum class Blame {
   kMissingPeer,  // a rank waited in vain for another
   kHang,         // no rank reported progress
   kRank,         // a rank failed by itself
+  kMachine,      // and the cause lies in its worker, not in the job
   kWorkerLost,   // a worker is gone
 };
+// Whether other workers may well do.
+inline bool IsOfWorker(Blame blame) { return blame >= Blame::kMachine; }
 
 inline constexpr int64_t kNeverWrong = std::numeric_limits<int64_t>::max();
 
@@ -178,6 +181,8 @@ struct Run {
   bool between_attempts() const {
     return is<phase::AwaitPlaces>() || is<phase::SavingCopies>();
   }
+  // Goes on from another one, whose workers may keep copies.
+  bool follows() const { return let_go != absl::InfinitePast(); }
   // Whether copies cannot be saved without the worker of this rank.
   bool SavesCopiesWith(int rank) const;
   // What the seat's worker keeps, as far as it may be gone on from.

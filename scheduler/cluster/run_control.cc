@@ -293,6 +293,7 @@ void RunControl::TrainIfAllReady(Job& job, const RankReady& last,
   job.status.set_steps_done(std::max(job.status.steps_done(), done));
   jobs_.Enter(job, PhaseEvent::kAllReady, phase::Training{});
   jobs_.SetState(job, RUNNING, "", now, actions);
+  SettleBlame(job, now, actions);
   // The same on all ranks: those of the one that completes them will do.
   const int warnings =
       std::min(last.warnings_size(), limits_.warnings_per_rank_max);
@@ -366,9 +367,13 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
   seat.kept = {ended.kept().begin(), ended.kept().end()};
   seat.kept_by_attempt = job.run->attempt;
   seat.succeeded = ended.ok();
-  // It stays for the next attempt, where there may be one, unless what it keeps
-  // may be wrong.
-  if (MayRecover(job) && !seat.wrong) {
+  const bool of_machine =
+      !ended.ok() && !ended.stopped() && ended.local_cause();
+  if (of_machine) BlameWorker(job, seat, ended.error(), now, actions);
+  if (!of_machine && seat.ready()) workers_.DidWell(seat.worker_name);
+  // It stays for the next attempt, where there may be one that needs it, unless
+  // what it keeps may be wrong.
+  if (MayRecover(job) && !seat.wrong && !(of_machine && seat.kept.empty())) {
     seat.state = RankSeat::kHeld;
   } else {
     seat.state = RankSeat::kEnded;
@@ -389,8 +394,9 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
          absl::StrCat(seat.Name(rank), " was stopped: ", ended.error()), now,
          actions);
   } else if (!ended.ok() && !ended.stopped()) {
-    const Blame blame =
-        ended.has_missing_rank() ? Blame::kMissingPeer : Blame::kRank;
+    const Blame blame = ended.has_missing_rank() ? Blame::kMissingPeer
+                        : of_machine             ? Blame::kMachine
+                                                 : Blame::kRank;
     // A rank that was running says the step itself.
     const bool says_step = absl::StartsWith(ended.error(), "step ");
     Fail(job, blame,

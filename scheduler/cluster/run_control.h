@@ -323,6 +323,21 @@ class RunControl {
   // Frees the workers of a run of which they have not heard.
   void ReleaseAll(Job& job, Actions& actions);
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);
+  // A rank failed there for a cause of its worker's (run_elsewhere.cc).
+  void BlameWorker(Job& job, const RankSeat& seat, const std::string& why,
+                   absl::Time now, Actions& actions);
+  // All ranks are ready: where its start failed before, the fault was not its
+  // own.
+  void SettleBlame(Job& job, absl::Time now, Actions& actions);
+  void CountLocalFailure(Job& job, const std::string& worker,
+                         const std::string& why, absl::Time now,
+                         Actions& actions);
+  // Whether its start, which failed for a cause of its workers, is tried again
+  // on others.
+  bool MayStartElsewhere(const Job& job) const;
+  void StartElsewhere(Job& job, absl::Time now, Actions& actions);
+  // "; its start failed on w0, too", or nothing.
+  static std::string OtherStarts(const Job& job);
   void CheckStart(Job& job, absl::Time now, Actions& actions);
   void FailForHang(Job& job, absl::Time now, Actions& actions);
   void CheckTime(Job& job, absl::Time now, Actions& actions,

@@ -109,6 +109,7 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
       seat->succeeded || (job->moves() && !seat->live() && !saves);
   seat->Lose();
   if (!done) {
+    if (how != "left") BlameWorker(*job, *seat, reason, now, actions);
     Fail(*job, Blame::kWorkerLost,
          absl::StrCat(seat->Name(rank), " ", how, " in ", Place(*job), ": ",
                       reason, WaitersFor(*job, rank, now)),
@@ -321,6 +322,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
     job.run->let_go = now;
     return Narrow(job, now, actions);
   }
+  if (MayStartElsewhere(job)) return StartElsewhere(job, now, actions);
   // One that was not stopped has done all that it had to do.
   const bool stopped = job.status.intent() >= INTENT_RECOVER;
   if (job.status.state() == RECOVERING && stopped && !job.cancelled &&
@@ -418,7 +420,8 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                                  : run.stopping_since;
     const absl::Duration waited = now - since;
     if (!job.ended() && !job.cancelled && waited > limits_.fail_grace &&
-        job.status.state() != RECOVERING && !MayBeginAgain(job)) {
+        job.status.state() != RECOVERING && !MayBeginAgain(job) &&
+        !MayStartElsewhere(job)) {
       jobs_.SetState(job, FAILED, WhyFailed(job), now, actions);
     }
     // One that is cancelled finishes its step first, however long that is, but

@@ -52,7 +52,7 @@ bool RunControl::GiveWay(const absl::optional<NextInQueue>& next,
   Contest contest = {.waiting = {},
                      .next = next,
                      .idle = workers_.Idle(),
-                     .alive = workers_.Alive()};
+                     .alive = workers_.InService()};
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run == nullptr || !job->run->between_attempts()) continue;
     if (job->run->ranks.awaits()) continue;

@@ -84,10 +84,11 @@ void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
 
 std::string RunControl::WhyFailed(const Job& job) {
   const int32_t most = job.plan->job().recovery().restarts();
+  const std::string cause = absl::StrCat(job.run->cause, OtherStarts(job));
   if (!job.plan->job().has_recovery() || job.status.restarts() < most) {
-    return job.run->cause;
+    return cause;
   }
-  return absl::StrCat(job.run->cause, "; the job has gone on ", most,
+  return absl::StrCat(cause, "; the job has gone on ", most,
                       most == 1 ? " time" : " times",
                       ", as often as its recovery.restarts allows");
 }
@@ -185,7 +186,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   }
   if (run.is<phase::SavingCopies>() && AwaitsCommit(run, leave)) return;
   const std::vector<const Worker*> filled =
-      FillPlaces(places, plan.prediction(), SoundWorkers(run));
+      FillPlaces(places, plan.prediction(), SoundWorkers(run), job.failed_on);
   const auto empty = std::count(filled.begin(), filled.end(), nullptr);
   if (leave && MayMove(job) && CopiesToSave(job).has_value() &&
       (empty > 0 || TakeCopiesAlong(job))) {

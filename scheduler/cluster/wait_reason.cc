@@ -46,10 +46,24 @@ std::string NameList(const std::vector<const Worker*>& workers) {
 
 namespace {
 
+// "; 1 is set aside: worker-3", or nothing.
+std::string WhoIsSetAside(const WorkerTable& workers) {
+  std::vector<const Worker*> aside;
+  for (const Worker* worker : workers.Alive()) {
+    if (!worker->in_service()) aside.push_back(worker);
+  }
+  if (aside.empty()) return "";
+  return absl::StrCat("; ", aside.size(), Are(aside.size()),
+                      "set aside: ", NameList(aside));
+}
+
 std::string WhoIsRegistered(const WorkerTable& workers) {
-  const int64_t count = workers.alive_count();
+  const int64_t count = workers.in_service_count();
+  const std::string aside = WhoIsSetAside(workers);
+  if (count == 0) return absl::StrCat("none is in service", aside);
   return absl::StrCat(count, Are(count),
-                      "registered: ", NameList(workers.Alive()));
+                      aside.empty() ? "registered: " : "in service: ",
+                      NameList(workers.InService()), aside);
 }
 
 std::string WhoIsIdle(const WorkerTable& workers) {
@@ -59,7 +73,7 @@ std::string WhoIsIdle(const WorkerTable& workers) {
                                                  "idle: ", NameList(idle));
   std::map<int64_t, int> busy;  // by job; 0: texts
   int64_t first = 0;            // of the texts
-  for (const Worker* worker : workers.Alive()) {
+  for (const Worker* worker : workers.InService()) {
     if (worker->idle()) continue;
     ++busy[worker->status.job()];
     if (first == 0) first = worker->status.text();
@@ -70,7 +84,7 @@ std::string WhoIsIdle(const WorkerTable& workers) {
                     : count == 1 ? absl::StrCat("text ", first)
                                  : "texts");
   }
-  return text;
+  return text + WhoIsSetAside(workers);
 }
 
 }  // namespace
@@ -78,12 +92,12 @@ std::string WhoIsIdle(const WorkerTable& workers) {
 std::string WaitReasons::For(int needed) {
   const std::string reason = absl::StrCat("waits for ", Workers(needed), "; ");
   if (workers_.alive_count() == 0) return reason + "none is registered";
-  if (of_one_kind_ < 0) of_one_kind_ = MostOfOneKind(workers_.Alive());
+  if (of_one_kind_ < 0) of_one_kind_ = MostOfOneKind(workers_.InService());
   if (of_one_kind_ < needed) {
     if (registered_.empty()) registered_ = WhoIsRegistered(workers_);
-    if (workers_.alive_count() < needed) {
-      return absl::StrCat(reason, "only ", registered_);
-    }
+    const int64_t count = workers_.in_service_count();
+    if (count == 0) return reason + registered_;
+    if (count < needed) return absl::StrCat(reason, "only ", registered_);
     return absl::StrCat(reason, "at most ", of_one_kind_,
                         " are of one kind, GPU or CPU; ", registered_);
   }

@@ -3,6 +3,8 @@
 //   waits for 4 workers; 3 are idle: worker-0, worker-1, worker-2; 1 is busy
 //   with job 7
 //   waits for 4 workers; only 2 are registered: worker-0, worker-1
+//   waits for 2 workers; only 1 is in service: worker-0; 1 is set aside:
+//   worker-1
 #ifndef TROUPE_SCHEDULER_CLUSTER_WAIT_REASON_H_
 #define TROUPE_SCHEDULER_CLUSTER_WAIT_REASON_H_
 

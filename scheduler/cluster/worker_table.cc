@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
@@ -69,11 +70,107 @@ absl::StatusOr<WorkerId> WorkerTable::Add(const Register& request,
   worker.status.set_registered_unix_ms(absl::ToUnixMillis(now));
   worker.status.set_last_heard_unix_ms(absl::ToUnixMillis(now));
   worker.status.set_pid(request.pid());
+  worker.unfit =
+      OneLine(absl::StrJoin(request.unfit(), "; "), limits_.reason_bytes_max);
   alive_by_name_[name] = id;
   ++idle_count_;
+  ++in_service_count_;
   ++changes_;
+  ShowRecord(worker);
   ForgetNamesake(name);
   return id;
+}
+
+void WorkerTable::Count(const Worker& worker, int sign) {
+  idle_count_ += sign * worker.available();
+  in_service_count_ += sign * worker.in_service();
+}
+
+void WorkerTable::ShowRecord(Worker& worker) {
+  const WorkerRecord& record = records_.Of(worker.name());
+  WorkerStatus& status = worker.status;
+  worker.doubt = record.doubt();
+  status.set_cordoned(record.cordoned);
+  status.set_local_failures(static_cast<int>(record.failures.size()));
+  std::string why = record.WhySetAside();
+  if (why.empty() && !worker.unfit.empty()) {
+    why = absl::StrCat("its machine is not fit: ", worker.unfit);
+  }
+  if (status.set_aside() == why) return;
+  Count(worker, -1);
+  status.set_set_aside(std::move(why));
+  Count(worker, +1);
+  ++changes_;
+}
+
+void WorkerTable::ShowRecord(const std::string& name) {
+  for (auto& [id, worker] : workers_) {
+    if (worker.name() == name) ShowRecord(worker);
+  }
+}
+
+absl::Status WorkerTable::CheckKnown(const std::string& name) const {
+  if (!records_.Of(name).empty()) return absl::OkStatus();
+  for (const auto& [id, worker] : workers_) {
+    if (worker.name() == name) return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "no worker has the name ", OneLine(name, limits_.worker_name_bytes_max)));
+}
+
+WorkerStatus WorkerTable::StatusOf(const std::string& name) const {
+  for (const auto& [id, worker] : workers_) {
+    if (worker.name() == name) return worker.status;
+  }
+  WorkerStatus status;
+  status.mutable_description()->set_name(name);
+  status.set_cordoned(records_.Of(name).cordoned);
+  status.set_set_aside(records_.Of(name).WhySetAside());
+  return status;
+}
+
+absl::StatusOr<WorkerStatus> WorkerTable::Cordon(const std::string& name,
+                                                 const std::string& why) {
+  if (absl::Status known = CheckKnown(name); !known.ok()) return known;
+  records_.Cordon(name, OneLine(why, limits_.reason_bytes_max));
+  ShowRecord(name);
+  return StatusOf(name);
+}
+
+absl::StatusOr<WorkerStatus> WorkerTable::Uncordon(const std::string& name) {
+  if (absl::Status known = CheckKnown(name); !known.ok()) return known;
+  records_.Uncordon(name);
+  ShowRecord(name);
+  return StatusOf(name);
+}
+
+void WorkerTable::Doubt(const std::string& name) {
+  if (!CheckKnown(name).ok()) return;
+  records_.Doubt(name);
+  ShowRecord(name);
+}
+
+bool WorkerTable::AddLocalFailure(const std::string& name, JobId job,
+                                  const std::string& why) {
+  if (!CheckKnown(name).ok() || !records_.AddFailure(name, job, why)) {
+    return false;
+  }
+  const WorkerRecord& record = records_.Of(name);
+  const bool sets_aside =
+      !record.set_aside &&
+      IsToBeSetAside({.failures = static_cast<int>(record.failures.size()),
+                      .in_service = in_service_count_,
+                      .alive = alive_count()},
+                     limits_.local_failures_max);
+  if (sets_aside) records_.SetAside(name);
+  ShowRecord(name);
+  return sets_aside;
+}
+
+void WorkerTable::DidWell(const std::string& name) {
+  if (records_.Of(name).doubt() == 0) return;
+  records_.ForgetFailures(name);
+  ShowRecord(name);
 }
 
 void WorkerTable::ForgetNamesake(const std::string& name) {
@@ -97,9 +194,10 @@ const Worker* WorkerTable::Find(WorkerId id) const {
 void WorkerTable::Seat(WorkerId id, JobId job, int32_t rank) {
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->idle()) << "worker " << id;
-  --idle_count_;
   ++changes_;
+  Count(*worker, -1);
   worker->status.set_state(WorkerStatus::BUSY);
+  Count(*worker, +1);
   worker->status.set_job(job.value());
   worker->status.set_rank(rank);
 }
@@ -107,9 +205,10 @@ void WorkerTable::Seat(WorkerId id, JobId job, int32_t rank) {
 void WorkerTable::SeatText(WorkerId id, int64_t text) {
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->idle()) << "worker " << id;
-  --idle_count_;
   ++changes_;
+  Count(*worker, -1);
   worker->status.set_state(WorkerStatus::BUSY);
+  Count(*worker, +1);
   worker->status.set_text(text);
   worker->status.set_reason(absl::StrCat("writes text ", text));
 }
@@ -119,8 +218,9 @@ void WorkerTable::Release(WorkerId id) {
   CHECK(worker != nullptr && worker->alive() && !worker->idle())
       << "worker " << id;
   ++changes_;
+  Count(*worker, -1);
   worker->status.set_state(WorkerStatus::IDLE);
-  idle_count_ += worker->idle();
+  Count(*worker, +1);
   worker->status.clear_job();
   worker->status.clear_rank();
   worker->status.clear_text();
@@ -130,8 +230,9 @@ void WorkerTable::Release(WorkerId id) {
 void WorkerTable::Leave(WorkerId id) {
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->alive()) << "worker " << id;
-  idle_count_ -= worker->idle();
+  Count(*worker, -1);
   worker->leaving = true;
+  Count(*worker, +1);
 }
 
 void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,
@@ -139,8 +240,8 @@ void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->alive()) << "worker " << id;
   alive_by_name_.erase(worker->name());
-  idle_count_ -= worker->idle();
   ++changes_;
+  Count(*worker, -1);
   worker->status.set_state(state);
   worker->status.clear_job();
   worker->status.clear_rank();
@@ -166,9 +267,17 @@ void WorkerTable::ForgetOld() {
 std::vector<const Worker*> WorkerTable::Idle() const {
   std::vector<const Worker*> idle;
   for (const auto& [id, worker] : workers_) {
-    if (worker.idle()) idle.push_back(&worker);
+    if (worker.available()) idle.push_back(&worker);
   }
   return idle;
+}
+
+std::vector<const Worker*> WorkerTable::InService() const {
+  std::vector<const Worker*> in_service;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.in_service()) in_service.push_back(&worker);
+  }
+  return in_service;
 }
 
 std::vector<const Worker*> WorkerTable::Alive() const {

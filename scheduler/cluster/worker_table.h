@@ -3,6 +3,10 @@
 // until its lease ends or its connection breaks (LOST) or it says goodbye
 // (LEFT). Workers that are gone stay listed for people to see, the newest few
 // of them; they never come back, since a worker that reconnects gets a new id.
+//
+// A worker that is set aside (cordoned, failed on by several jobs, unfit by its
+// own account) stays a member and keeps the rank that it has, but is given
+// nothing new: it is not in service.
 #ifndef TROUPE_SCHEDULER_CLUSTER_WORKER_TABLE_H_
 #define TROUPE_SCHEDULER_CLUSTER_WORKER_TABLE_H_
 
@@ -17,6 +21,7 @@
 #include "proto/status.pb.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/worker_records.h"
 
 namespace troupe {
 
@@ -25,6 +30,8 @@ struct Worker {
   WorkerStatus status;  // what people see; kept up to date
   absl::Time heard;
   bool leaving = false;  // takes nothing new
+  std::string unfit;     // why it says itself that it can run no rank
+  int doubt = 0;         // WorkerRecord::doubt
 
   const std::string& name() const { return status.description().name(); }
   bool alive() const {
@@ -32,11 +39,20 @@ struct Worker {
            status.state() == WorkerStatus::BUSY;
   }
   bool idle() const { return status.state() == WorkerStatus::IDLE && !leaving; }
+  // May have something, now or later.
+  bool in_service() const { return alive() && status.set_aside().empty(); }
+  // May be given something now.
+  bool available() const { return idle() && in_service(); }
 };
 
 class WorkerTable {
  public:
   explicit WorkerTable(const Limits& limits) : limits_(limits) {}
+
+  // What was remembered of workers. Before the first Add.
+  void RestoreRecords(std::vector<WorkerRecord> records) {
+    records_.Restore(std::move(records));
+  }
 
   // ALREADY_EXISTS: a live worker has the name. FAILED_PRECONDITION: another
   // protocol version. INVALID_ARGUMENT: no name, or texts that no worker has.
@@ -59,17 +75,39 @@ class WorkerTable {
   // LOST or LEFT. REQUIRES: alive.
   void Remove(WorkerId id, WorkerStatus::State state, std::string reason);
 
+  // A person takes the worker of this name out of service, or puts it back.
+  // Where none has the name now, the status says the name only. NOT_FOUND: no
+  // worker has it or had it, and nothing is remembered of it.
+  absl::StatusOr<WorkerStatus> Cordon(const std::string& name,
+                                      const std::string& why);
+  absl::StatusOr<WorkerStatus> Uncordon(const std::string& name);
+  // Its last rank failed for a cause of its own, as it seems: others come
+  // first. Nothing happens where no worker has the name.
+  void Doubt(const std::string& name);
+  // The job failed there, and not elsewhere. True: that sets it aside.
+  bool AddLocalFailure(const std::string& name, JobId job,
+                       const std::string& why);
+  // A rank of it has done well.
+  void DidWell(const std::string& name);
+  // What is to be stored.
+  std::vector<WorkerRecord> TakeChangedRecords() {
+    return records_.TakeChanged();
+  }
+
   // By id, ascending. Pointers are valid until the next Add or Remove.
-  std::vector<const Worker*> Idle() const;
+  std::vector<const Worker*> Idle() const;  // available ones
+  std::vector<const Worker*> InService() const;
   std::vector<const Worker*> Alive() const;
   int idle_count() const { return idle_count_; }
+  int in_service_count() const { return in_service_count_; }
   int alive_count() const { return static_cast<int>(alive_by_name_.size()); }
 
   // One that was to come back after a restart of the scheduler is gone for
   // good.
   void GiveUpAwaited() { ++changes_; }
 
-  // Grows when a worker comes, goes, becomes busy or idle.
+  // Grows when a worker comes, goes, becomes busy or idle, is set aside or put
+  // back.
   int64_t changes() const { return changes_; }
 
   const std::map<WorkerId, Worker>& all() const { return workers_; }
@@ -81,6 +119,14 @@ class WorkerTable {
   std::vector<WorkerId> Expired(absl::Time now) const;
 
  private:
+  // Takes it out of the counts, or adds it: before and after its status
+  // changes.
+  void Count(const Worker& worker, int sign);
+  // What is remembered of the name, in its worker's status.
+  void ShowRecord(Worker& worker);
+  void ShowRecord(const std::string& name);
+  absl::Status CheckKnown(const std::string& name) const;
+  WorkerStatus StatusOf(const std::string& name) const;
   // The new one takes the place of a gone one of its name.
   void ForgetNamesake(const std::string& name);
   void ForgetOld();
@@ -89,7 +135,9 @@ class WorkerTable {
   int64_t next_id_ = 1;
   int64_t changes_ = 0;
   int idle_count_ = 0;
+  int in_service_count_ = 0;
   std::map<WorkerId, Worker> workers_;
+  WorkerRecords records_;
   absl::flat_hash_map<std::string, WorkerId> alive_by_name_;
 };
 

@@ -11,6 +11,7 @@
 #include "proto/protocol_version.h"
 #include "scheduler/store/hand_outs.h"
 #include "scheduler/store/salvage.h"
+#include "scheduler/store/worker_rows.h"
 
 namespace troupe {
 namespace {
@@ -32,6 +33,9 @@ CREATE TABLE IF NOT EXISTS hand_outs (
   job INTEGER PRIMARY KEY, attempt INTEGER, plan BLOB, rest BLOB);
 CREATE TABLE IF NOT EXISTS builds (
   protocol INTEGER PRIMARY KEY, build TEXT, first_unix_ms INTEGER);
+CREATE TABLE IF NOT EXISTS workers (
+  name TEXT PRIMARY KEY, cordoned INTEGER, why TEXT, set_aside INTEGER,
+  failures TEXT);
 CREATE TABLE IF NOT EXISTS set_aside (
   unix_ms INTEGER, why TEXT,
   id INTEGER, name TEXT, state TEXT, reason TEXT,
@@ -182,6 +186,7 @@ absl::StatusOr<LoadedJobs> Store::LoadAll(const Limits& limits) {
     RETURN_IF_ERROR(LoadHandOut(job, loaded));
   }
   std::reverse(loaded.jobs.begin(), loaded.jobs.end());
+  ASSIGN_OR_RETURN(loaded.workers, ReadWorkers(database_));
   return loaded;
 }
 
@@ -300,6 +305,7 @@ absl::Status Store::WriteRows(const StoreBatch& batch) {
     RETURN_IF_ERROR(job.Run());
   }
   RETURN_IF_ERROR(WriteHandOuts(database_, batch.hand_outs, batch.jobs));
+  RETURN_IF_ERROR(WriteWorkers(database_, batch.workers));
   ASSIGN_OR_RETURN(
       Statement step,
       database_.Prepare(

@@ -10,6 +10,8 @@
 //   hand_outs  job, attempt, plan (with programs), rest: of a job that runs and
 //           recovers from failures, what its ranks were handed (StoredHandOut);
 //           plan and rest compressed (gzip)
+//   workers  name, cordoned, why, set_aside, failures (job, reason; a line
+//           each): what is remembered of workers (worker_records.h)
 //   set_aside  unix_ms, why, and the columns of jobs, of damaged ones
 //   builds  protocol, build, first_unix_ms: who has written here
 //
@@ -41,19 +43,22 @@ namespace troupe {
 struct StoreBatch {
   std::map<JobId, std::shared_ptr<const JobRow>> jobs;
   std::map<JobId, PersistHandOut> hand_outs;
+  std::map<std::string, WorkerRecord> workers;
   std::vector<PersistStep> steps;
   std::vector<PersistEvent> events;
   // After the rows above.
   std::vector<ThinSteps> thinned;
   std::vector<JobId> forgotten;
   bool empty() const {
-    return jobs.empty() && hand_outs.empty() && steps.empty() &&
-           events.empty() && thinned.empty() && forgotten.empty();
+    return jobs.empty() && hand_outs.empty() && workers.empty() &&
+           steps.empty() && events.empty() && thinned.empty() &&
+           forgotten.empty();
   }
 };
 
 struct LoadedJobs {
   std::vector<StoredJob> jobs;          // by id
+  std::vector<WorkerRecord> workers;    // by name
   std::vector<std::string> complaints;  // what was damaged, a line each
 };
 

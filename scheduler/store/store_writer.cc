@@ -41,6 +41,8 @@ void StoreWriter::Add(const Actions& actions) {
       pending_.jobs[JobId(job->row->status.id())] = job->row;
     } else if (const auto* handed = std::get_if<PersistHandOut>(&action)) {
       pending_.hand_outs[handed->job] = *handed;
+    } else if (const auto* worker = std::get_if<PersistWorker>(&action)) {
+      pending_.workers[worker->record.name] = worker->record;
     } else if (const auto* step = std::get_if<PersistStep>(&action)) {
       pending_.steps.push_back(*step);
     } else if (const auto* event = std::get_if<PersistEvent>(&action)) {
@@ -79,6 +81,7 @@ void StoreWriter::Bound() {
 void StoreWriter::PutBack(StoreBatch batch) {
   pending_.jobs.merge(batch.jobs);  // newer rows of a job win
   pending_.hand_outs.merge(batch.hand_outs);
+  pending_.workers.merge(batch.workers);
   Prepend(batch.steps, pending_.steps);
   Prepend(batch.events, pending_.events);
   Prepend(batch.thinned, pending_.thinned);

@@ -168,9 +168,10 @@ void ClusterInvariants::Check(const Cluster& cluster) {
 }
 
 void ClusterInvariants::CheckWorkers(const Cluster& cluster) {
-  int idle = 0, alive = 0;
+  int idle = 0, in_service = 0, alive = 0;
   for (const auto& [id, worker] : cluster.workers().all()) {
-    idle += worker.idle();
+    idle += worker.available();
+    in_service += worker.in_service();
     alive += worker.alive();
     if (worker.status.state() != WorkerStatus::BUSY) {
       EXPECT_EQ(worker.status.job(), 0);
@@ -181,7 +182,9 @@ void ClusterInvariants::CheckWorkers(const Cluster& cluster) {
     }
   }
   EXPECT_EQ(cluster.workers().idle_count(), idle);
+  EXPECT_EQ(cluster.workers().in_service_count(), in_service);
   EXPECT_EQ(cluster.workers().alive_count(), alive);
+  EXPECT_GE(2 * in_service, alive) << "too many are set aside";
   std::set<std::pair<AttemptKey, int>> ranks;
   for (const auto& [id, worker] : workers_) {
     const Worker* known = cluster.workers().Find(id);
@@ -267,9 +270,15 @@ void ClusterInvariants::CheckState(const Job& job) {
       RecoveryInvariants::AsksToMove(job) &&
       ((state == QUEUED && job.moved) ||
        (state == STARTING && job.stands_since != absl::InfinitePast()));
+  // Its start failed for a cause of its workers, and is tried on others.
+  const bool elsewhere =
+      job.failed_starts > 0 && (state == QUEUED || state == STARTING) &&
+      (states_[job.id] == STARTING || states_[job.id] == STOPPING);
+  EXPECT_LT(job.failed_starts, Limits().starts_max) << "job " << job.id;
   const bool again = state == RECOVERING || states_[job.id] == RECOVERING;
   const bool forward =
-      job.ended() || withdrawn || again || moved || state >= states_[job.id];
+      job.ended() || withdrawn || again || moved || elsewhere ||
+      state >= states_[job.id];
   EXPECT_TRUE(forward) << "job " << job.id << " goes back to "
                        << JobState_Name(state);
   states_[job.id] = state;
@@ -390,7 +399,8 @@ void ClusterInvariants::CheckAtRest(const Cluster& cluster) {
     // Behind one that waits for workers which are held.
     if (held > 0 && absl::StrContains(reason, "waits behind job")) continue;
     if (RecoveryInvariants::WaitsForDirectory(*job, cluster)) continue;
-    EXPECT_GT(ElasticInvariants::LeastRanks(*job), free)
+    const int elsewhere = static_cast<int>(job->failed_on.size());
+    EXPECT_GT(ElasticInvariants::LeastRanks(*job), free - elsewhere)
         << "job " << id << " waits for nothing: " << reason;
     EXPECT_TRUE(absl::StrContains(reason, "worker"))
         << "job " << id << " " << reason;

@@ -87,6 +87,7 @@ class ClusterSimulation {
   bool IsFull() const;
   // False: none waits, or there is no room.
   bool HelpOneThatWaits();
+  void PutBackThoseSetAside();
   void AskForRecovery(JobSpec& spec);
   void BeQuiet();
   void Submit();

@@ -217,7 +217,8 @@ bool ClusterSimulation::AtRest() const {
                   (RecoveryInvariants::WaitsForDirectory(*job.second,
                                                          *cluster_) ||
                    job.second->ended() ||
-                   ElasticInvariants::LeastRanks(*job.second) > free ||
+                   ElasticInvariants::LeastRanks(*job.second) >
+                       free - static_cast<int>(job.second->failed_on.size()) ||
                    (held > 0 && absl::StrContains(job.second->status.reason(),
                                                   "waits behind job")));
          });
@@ -243,6 +244,19 @@ bool ClusterSimulation::HelpOneThatWaits() {
   return false;
 }
 
+// As a person does in the end.
+void ClusterSimulation::PutBackThoseSetAside() {
+  std::vector<std::string> aside;
+  for (const auto& [id, worker] : cluster_->workers().all()) {
+    if (!worker.status.set_aside().empty()) aside.push_back(worker.name());
+  }
+  for (const std::string& name : aside) {
+    CordonWorkerRequest request;
+    request.set_name(name);
+    EXPECT_TRUE(cluster_->CordonWorker(request, now_, actions_).ok());
+  }
+}
+
 void ClusterSimulation::Settle() {
   if (draining_) Restart();
   room_ = limits_.workers_max;
@@ -251,6 +265,7 @@ void ClusterSimulation::Settle() {
   Deliver();
   for (int i = 0; i < 40'000; ++i) {
     if (testing::Test::HasFailure()) return;
+    PutBackThoseSetAside();
     if (i > 40 && AtRest() && !HelpOneThatWaits()) break;
     Pass(absl::Milliseconds(250));
     planner_.FinishOne(random_, *cluster_, now_, actions_);

@@ -57,7 +57,7 @@ int ElasticInvariants::IdleInTheEvent(const Cluster& cluster) const {
     const auto before = busy_with_.find(id);
     const bool was_busy_so =
         before != busy_with_.end() && before->second == worker.status.job();
-    idle += worker.idle() || !was_busy_so;
+    idle += worker.in_service() && (worker.idle() || !was_busy_so);
   }
   return idle;
 }

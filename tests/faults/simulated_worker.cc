@@ -454,6 +454,10 @@ void SimulatedWorker::End(const Ending& ending) {
   ended.set_error(ending.error);
   ended.set_step(seat_->step);
   ended.set_stopped(ending.stopped);
+  // Of the ranks that fail by themselves, those of some workers.
+  ended.set_local_cause(!ending.ok && !ending.stopped &&
+                        ending.missing_rank < 0 &&
+                        seat_->start.ref().rank() % 2 == 0);
   if (ending.missing_rank >= 0) ended.set_missing_rank(ending.missing_rank);
   SayKept(ended);
   seat_.reset();

@@ -78,6 +78,7 @@ void Harness::Ended(JobId id, int rank, WorkerId from, const End& end) {
   ended->set_error(end.error);
   ended->set_step(end.step);
   ended->set_stopped(end.stopped);
+  ended->set_local_cause(end.of_machine);
   if (end.missing_rank >= 0) ended->set_missing_rank(end.missing_rank);
   Send(from, message);
 }

@@ -104,7 +104,8 @@ struct Harness {
     std::string error;
     int missing_rank = -1;
     int64_t step = 10;
-    bool stopped = false;  // as it was told to
+    bool stopped = false;     // as it was told to
+    bool of_machine = false;  // the cause lies in the worker
   };
   void Ended(JobId id, int rank, WorkerId from, const End& end);
   // Ranks 0.. on these workers, in order, all ready.

@@ -87,6 +87,38 @@ int64_t Count(const std::string& directory, const std::string& table) {
   return query->Int(0);
 }
 
+TEST(Store, RemembersWorkersByTheirNames) {
+  const std::string directory = FreshDirectory("store_workers");
+  StoreBatch batch;
+  batch.workers["w0"] = {
+      .name = "w0", .cordoned = true, .cordoned_why = "its fan"};
+  batch.workers["w1"] = {
+      .name = "w1",
+      .failures = {{JobId(3), "ENOSPC: full"}, {JobId(7), ""}},
+      .set_aside = true};
+  ASSERT_TRUE((*Store::Open(directory))->Write(batch).ok());
+  {
+    auto store = Store::Open(directory);
+    const auto loaded = (*store)->Load({});
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    ASSERT_EQ(loaded->workers.size(), 2u);
+    EXPECT_EQ(loaded->workers[0].WhySetAside(), "cordoned: its fan");
+    const WorkerRecord& failed = loaded->workers[1];
+    EXPECT_EQ(failed.name, "w1");
+    EXPECT_TRUE(failed.set_aside);
+    ASSERT_EQ(failed.failures.size(), 2u);
+    EXPECT_EQ(failed.failures[0].job, JobId(3));
+    EXPECT_EQ(failed.failures[0].why, "ENOSPC: full");
+    EXPECT_EQ(failed.failures[1].why, "");
+    StoreBatch back;
+    back.workers["w0"] = {.name = "w0"};
+    ASSERT_TRUE((*store)->Write(back).ok());
+  }
+  const auto loaded = (*Store::Open(directory))->Load({});
+  ASSERT_EQ(loaded->workers.size(), 1u);
+  EXPECT_EQ(loaded->workers[0].name, "w1");
+}
+
 TEST(Store, LoadsTheNewestWithinTheLimitsAndForgetsTheOthers) {
   const std::string directory = FreshDirectory("store-limits");
   auto store = Store::Open(directory);

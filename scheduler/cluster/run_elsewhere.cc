@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/one_line.h"
+#include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/wait_reason.h"
+#include "scheduler/cluster/worker_preference.h"
+
+namespace troupe {
+namespace {
+
+bool HasSeat(const Run& run, const std::string& worker) {
+  return std::any_of(
+      run.ranks.begin(), run.ranks.end(),
+      [&worker](const RankSeat& seat) { return seat.worker_name == worker; });
+}
+
+// Whether the attempt is past its start, as far as that is known of one that
+// was there before this scheduler.
+bool HasTrained(const Run& run) {
+  return run.ranks.all_ready() || run.restored != absl::InfinitePast();
+}
+
+}  // namespace
+
+// The part of RunControl that keeps one bad worker from failing every job that
+// it gets: whose fault a failure was, and the start on other workers.
+
+void RunControl::BlameWorker(Job& job, const RankSeat& seat,
+                             const std::string& why, absl::Time now,
+                             Actions& actions) {
+  if (job.cancelled || job.ended()) return;
+  if (seat.ready() && now - job.run->started >= limits_.does_well_after) {
+    return workers_.DidWell(seat.worker_name);
+  }
+  workers_.Doubt(seat.worker_name);
+  const std::string line = OneLine(why, limits_.reason_bytes_max);
+  // It trained there before that: the job itself is well.
+  if (HasTrained(*job.run)) {
+    return CountLocalFailure(job, seat.worker_name, line, now, actions);
+  }
+  job.failed_on[seat.worker_name] = line;
+}
+
+void RunControl::SettleBlame(Job& job, absl::Time now, Actions& actions) {
+  job.failed_starts = 0;
+  for (const auto& [worker, why] : std::exchange(job.failed_on, {})) {
+    if (HasSeat(*job.run, worker)) continue;
+    CountLocalFailure(job, worker, why, now, actions);
+  }
+}
+
+void RunControl::CountLocalFailure(Job& job, const std::string& worker,
+                                   const std::string& why, absl::Time now,
+                                   Actions& actions) {
+  if (!workers_.AddLocalFailure(worker, job.id, why)) return;
+  jobs_.AddEvent(job,
+                 absl::StrCat(worker,
+                              " is set aside: several jobs failed on "
+                              "it, and not elsewhere"),
+                 now, actions);
+}
+
+// One that recovers keeps its plan, and only the place of the worker is filled
+// again.
+bool RunControl::MayStartElsewhere(const Job& job) const {
+  const Run& run = *job.run;
+  if (job.cancelled || job.ended() || MayRecover(job) || HasTrained(run) ||
+      run.follows() || run.ranks.awaits() || run.handed == nullptr ||
+      !IsOfWorker(run.blame) || job.failed_starts + 1 >= limits_.starts_max) {
+    return false;
+  }
+  const bool blamed = std::any_of(
+      run.ranks.begin(), run.ranks.end(), [&job](const RankSeat& seat) {
+        return job.failed_on.count(seat.worker_name) > 0;
+      });
+  const auto others = Without(workers_.InService(), job.failed_on);
+  return blamed && static_cast<int>(others.size()) >= job.least_ranks();
+}
+
+std::string RunControl::OtherStarts(const Job& job) {
+  std::vector<std::string> others;
+  for (const auto& [worker, why] : job.failed_on) {
+    if (!HasSeat(*job.run, worker)) others.push_back(worker);
+  }
+  if (others.empty()) return "";
+  return absl::StrCat("; its start failed on ", NameList(std::move(others)),
+                      ", too");
+}
+
+void RunControl::StartElsewhere(Job& job, absl::Time now, Actions& actions) {
+  ++job.failed_starts;
+  const std::string cause = job.run->cause;
+  LetGo(job);
+  ReleaseAll(job, actions);
+  BackToQueue(job, PhaseEvent::kGoesOnAnew,
+              absl::StrCat("is tried on other workers; ", cause), now, actions);
+}
+
+}  // namespace troupe

@@ -1,0 +1,40 @@
+#include "scheduler/cluster/worker_preference.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+template <typename Drops>
+std::vector<const Worker*> Keep(std::vector<const Worker*> workers,
+                                const Drops& drops) {
+  workers.erase(std::remove_if(workers.begin(), workers.end(), drops),
+                workers.end());
+  return workers;
+}
+
+}  // namespace
+
+std::vector<const Worker*> Without(std::vector<const Worker*> candidates,
+                                   const FailedStarts& failed) {
+  if (failed.empty()) return candidates;
+  return Keep(std::move(candidates), [&](const Worker* worker) {
+    return failed.count(worker->name()) > 0;
+  });
+}
+
+std::vector<const Worker*> LeastDoubted(std::vector<const Worker*> candidates,
+                                        int needed) {
+  if (needed <= 0 || static_cast<int>(candidates.size()) <= needed) {
+    return candidates;
+  }
+  std::vector<int> doubts;
+  for (const Worker* worker : candidates) doubts.push_back(worker->doubt);
+  std::nth_element(doubts.begin(), doubts.begin() + needed - 1, doubts.end());
+  const int most = doubts[needed - 1];
+  return Keep(std::move(candidates),
+              [most](const Worker* worker) { return worker->doubt > most; });
+}
+
+}  // namespace troupe

@@ -1,0 +1,29 @@
+// Which of the workers that could carry out a job should be asked first. Pure
+// functions; where on the hosts its ranks go is placement's matter.
+#ifndef TROUPE_SCHEDULER_CLUSTER_WORKER_PREFERENCE_H_
+#define TROUPE_SCHEDULER_CLUSTER_WORKER_PREFERENCE_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "scheduler/cluster/worker_table.h"
+
+namespace troupe {
+
+// The workers, by name, where a job's start failed for a cause of theirs, and
+// why: it is tried on others.
+using FailedStarts = std::map<std::string, std::string>;
+
+// The candidates without those, in their order.
+std::vector<const Worker*> Without(std::vector<const Worker*> candidates,
+                                   const FailedStarts& failed);
+
+// Those of whom there is the least doubt: as few of the doubted ones are left
+// in as still make `needed` candidates. All, where there are fewer than that.
+std::vector<const Worker*> LeastDoubted(std::vector<const Worker*> candidates,
+                                        int needed);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_WORKER_PREFERENCE_H_

@@ -1,0 +1,75 @@
+#include "scheduler/cluster/worker_preference.h"
+
+#include "gtest/gtest.h"
+#include "tests/scheduler/cluster/harness.h"
+
+namespace troupe {
+namespace {
+
+std::string NamesOf(const std::vector<const Worker*>& workers) {
+  std::string names;
+  for (const Worker* worker : workers) absl::StrAppend(&names, worker->name());
+  return names;
+}
+
+TEST(WorkerPreference, DoubtedOnesAreLeftOutWhereThereAreEnoughOthers) {
+  WorkerTable table({});
+  const absl::Time now = absl::FromUnixSeconds(1);
+  for (const char* name : {"a", "b", "c", "d"}) {
+    ASSERT_TRUE(table.Add(RegisterOf(name), now).ok());
+  }
+  table.Doubt("b");
+  table.AddLocalFailure("a", JobId(1), "its disk is full");
+  table.AddLocalFailure("a", JobId(2), "its disk is full");
+  EXPECT_EQ(NamesOf(LeastDoubted(table.Idle(), 1)), "cd");
+  EXPECT_EQ(NamesOf(LeastDoubted(table.Idle(), 2)), "cd");
+  EXPECT_EQ(NamesOf(LeastDoubted(table.Idle(), 3)), "bcd");
+  EXPECT_EQ(NamesOf(LeastDoubted(table.Idle(), 4)), "abcd");
+  EXPECT_EQ(NamesOf(LeastDoubted(table.Idle(), 9)), "abcd");
+  EXPECT_EQ(NamesOf(LeastDoubted(table.Idle(), 0)), "abcd");
+  EXPECT_EQ(NamesOf(Without(table.Idle(), {{"c", "x"}, {"e", "y"}})), "abd");
+  table.DidWell("b");
+  EXPECT_EQ(NamesOf(LeastDoubted(table.Idle(), 3)), "bcd");
+}
+
+TEST(WorkerPreference, NeverMoreThanHalfOfTheWorkersAreSetAside) {
+  for (int alive = 1; alive <= 9; ++alive) {
+    WorkerTable table({.local_failures_max = 2});
+    const absl::Time now = absl::FromUnixSeconds(1);
+    for (int w = 0; w < alive; ++w) {
+      ASSERT_TRUE(table.Add(RegisterOf(absl::StrCat("w", w)), now).ok());
+    }
+    for (int w = 0; w < alive; ++w) {
+      const std::string name = absl::StrCat("w", w);
+      EXPECT_FALSE(table.AddLocalFailure(name, JobId(1), "x"));
+      EXPECT_FALSE(table.AddLocalFailure(name, JobId(1), "once a job"));
+      EXPECT_EQ(table.AddLocalFailure(name, JobId(2), "x"), w < alive / 2);
+    }
+    EXPECT_EQ(table.in_service_count(), alive - alive / 2);
+    EXPECT_EQ(table.idle_count(), alive - alive / 2);
+    EXPECT_EQ(table.alive_count(), alive);
+  }
+}
+
+TEST(WorkerRecords, TellOnlyWhatIsToBeStored) {
+  WorkerRecords records;
+  records.Doubt("a");
+  EXPECT_TRUE(records.TakeChanged().empty());
+  EXPECT_TRUE(records.AddFailure("a", JobId(3), "ENOSPC"));
+  ASSERT_EQ(records.TakeChanged().size(), 1u);
+  records.ForgetFailures("a");
+  std::vector<WorkerRecord> changed = records.TakeChanged();
+  ASSERT_EQ(changed.size(), 1u);
+  EXPECT_TRUE(changed[0].empty());
+  EXPECT_EQ(changed[0].name, "a");
+  records.Cordon("b", "its fan is broken");
+  records.ForgetFailures("b");
+  changed = records.TakeChanged();
+  ASSERT_EQ(changed.size(), 1u);
+  EXPECT_EQ(changed[0].WhySetAside(), "cordoned: its fan is broken");
+  for (int job = 0; job < 100; ++job) records.AddFailure("c", JobId(job), "x");
+  EXPECT_EQ(records.Of("c").failures.size(), WorkerRecords::kFailuresMax);
+}
+
+}  // namespace
+}  // namespace troupe
