@@ -30,15 +30,19 @@ struct Entry {
 };
 
 // The subcommand's place in the tree: "data prepare" is `prepare` under `data`.
+// A group that is a command of its own, listed before, needs no subcommand.
 CLI::App* AddSubcommand(CLI::App& root, const CommandRow& row) {
   const std::vector<std::string> words = absl::StrSplit(row.name, ' ');
   CLI::App* parent = &root;
   if (words.size() == 2) {
     const auto groups = root.get_subcommands(
         [&](CLI::App* app) { return app->get_name() == words[0]; });
-    parent = groups.empty() ? root.add_subcommand(words[0], row.summary)
-                            : groups.front();
-    parent->require_subcommand(1);
+    if (groups.empty()) {
+      parent = root.add_subcommand(words[0], row.summary);
+      parent->require_subcommand(1);
+    } else {
+      parent = groups.front();
+    }
   }
   return parent->add_subcommand(words.back(), row.summary);
 }
@@ -118,7 +122,9 @@ int RunParsed(const std::vector<std::string>& arguments, Console& console) {
                        console);
   }
   for (const Entry& entry : entries) {
-    if (!entry.app->parsed()) continue;
+    const bool chosen =
+        entry.app->parsed() && entry.app->get_subcommands().empty();
+    if (!chosen) continue;
     return Report(entry.command->Run(console), ChosenCommand(root), console);
   }
   return ReportUsage("which command?", "", console);

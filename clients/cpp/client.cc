@@ -201,6 +201,14 @@ absl::Status Client::Generate(
       " and was ended; ask ", "for fewer tokens (max_new_tokens)"));
 }
 
+absl::StatusOr<WorkerStatus> Client::CordonWorker(
+    const CordonWorkerRequest& request) {
+  ASSIGN_OR_RETURN(CordonWorkerResponse response,
+                   connection_->Call(&Scheduler::Stub::CordonWorker, request,
+                                     connection_->options.call));
+  return std::move(*response.mutable_worker());
+}
+
 absl::StatusOr<std::string> Client::CancelText(int64_t text) {
   CancelTextRequest request;
   request.set_text(text);

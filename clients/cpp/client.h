@@ -66,6 +66,8 @@ class Client {
   // With `checkpoint`: after the step in progress, which is saved.
   absl::StatusOr<JobStatus> Cancel(int64_t id, bool checkpoint = false);
   absl::StatusOr<ListWorkersResponse> Workers();
+  // The worker, as it is then.
+  absl::StatusOr<WorkerStatus> CordonWorker(const CordonWorkerRequest& request);
   struct TimelineOptions {
     int64_t id = 0;
     int64_t step = 0;  // 0: the last traced one

@@ -293,6 +293,26 @@ SchedulerService::Reactor* SchedulerService::ListWorkers(
   });
 }
 
+SchedulerService::Reactor* SchedulerService::CordonWorker(
+    Context* context, const CordonWorkerRequest* request,
+    CordonWorkerResponse* response) {
+  return InTurn(context, "CordonWorker", *request, [=, this](Reactor* reactor) {
+    absl::StatusOr<WorkerStatus> worker =
+        host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
+          return cluster.CordonWorker(*request, now, out);
+        });
+    if (!worker.ok()) {
+      Answer(reactor, "CordonWorker", worker.status());
+      return;
+    }
+    *response->mutable_worker() = *std::move(worker);
+    flush_([this, reactor](const absl::Status& durable) {
+      Answer(reactor, "CordonWorker",
+             Annotate(durable, "done, but that cannot be stored"));
+    });
+  });
+}
+
 grpc::ServerWriteReactor<GenerateResponse>* SchedulerService::Generate(
     Context* context, const GenerateRequest* request) {
   const absl::Status status = MayStream(context, "Generate", *request);

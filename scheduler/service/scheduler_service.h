@@ -56,6 +56,8 @@ class SchedulerService final : public Scheduler::CallbackService {
                        GetTimelineResponse* response) override;
   Reactor* ListWorkers(Context* context, const ListWorkersRequest* request,
                        ListWorkersResponse* response) override;
+  Reactor* CordonWorker(Context* context, const CordonWorkerRequest* request,
+                        CordonWorkerResponse* response) override;
   grpc::ServerWriteReactor<GenerateResponse>* Generate(
       Context* context, const GenerateRequest* request) override;
   Reactor* CancelText(Context* context, const CancelTextRequest* request,

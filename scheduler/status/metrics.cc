@@ -40,9 +40,11 @@ void AddCounts(prometheus::Registry& registry, const Cluster& cluster) {
   }
   auto& memory = AddGauge(registry, "troupe_worker_memory_bytes",
                           "Resident memory of a worker's process");
+  int set_aside = 0;
   for (const auto& [id, worker] : cluster.workers().all()) {
     ++by_state[worker.status.state()];
     if (!worker.alive()) continue;
+    set_aside += !worker.in_service();
     memory.Add({{"worker", worker.name()}})
         .Set(static_cast<double>(worker.status.memory_bytes()));
   }
@@ -52,6 +54,11 @@ void AddCounts(prometheus::Registry& registry, const Cluster& cluster) {
             {{"state", absl::AsciiStrToLower(WorkerStatus::State_Name(state))}})
         .Set(count);
   }
+  AddGauge(registry, "troupe_workers_set_aside",
+           "Workers that get no rank: cordoned, unfit, or failed on by several "
+           "jobs")
+      .Add({})
+      .Set(set_aside);
   auto& jobs = AddGauge(registry, "troupe_jobs", "Jobs, by their state");
   std::map<JobState, int> jobs_by_state;
   for (int state = JobState_MIN + 1; state <= JobState_MAX; ++state) {

@@ -87,6 +87,13 @@ void OnRequest(Harness& h, int kind, const std::string& bytes) {
         DescribeJob(h.cluster, JobId(request.id()), {}, description)
             .IgnoreError();
       });
+    case 7:
+      return Parse<CordonWorkerRequest>(bytes, [&](auto& request) {
+        h.cluster.CordonWorker(request, h.now, h.actions)
+            .status()
+            .IgnoreError();
+        h.Compile();
+      });
     default:
       return h.Tick(absl::Milliseconds(100 * (bytes.size() + 1)));
   }
@@ -119,7 +126,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (kind % 2 == 0) {
       troupe::OnWorkerMessage(h, workers[who % workers.size()], bytes);
     } else {
-      troupe::OnRequest(h, who % 8, bytes);
+      troupe::OnRequest(h, who % 9, bytes);
     }
     h.ClearActions();
   }

@@ -1,4 +1,4 @@
-// One maker for each file of this folder; command_table.cc lists them all.
+// The makers of this folder's commands; command_table.cc lists them all.
 #ifndef TROUPE_CLIENTS_CLI_COMMANDS_COMMANDS_H_
 #define TROUPE_CLIENTS_CLI_COMMANDS_COMMANDS_H_
 
@@ -10,6 +10,7 @@ namespace troupe {
 
 std::unique_ptr<Command> MakeCancel();
 std::unique_ptr<Command> MakeClusterCertificate();
+std::unique_ptr<Command> MakeCordon();
 std::unique_ptr<Command> MakeDataInspect();
 std::unique_ptr<Command> MakeDataPrepare();
 std::unique_ptr<Command> MakeDescribe();
@@ -23,6 +24,7 @@ std::unique_ptr<Command> MakeLogs();
 std::unique_ptr<Command> MakePlan();
 std::unique_ptr<Command> MakeSubmit();
 std::unique_ptr<Command> MakeTrace();
+std::unique_ptr<Command> MakeUncordon();
 std::unique_ptr<Command> MakeUp();
 std::unique_ptr<Command> MakeVerify();
 std::unique_ptr<Command> MakeWatch();

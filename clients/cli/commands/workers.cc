@@ -23,6 +23,18 @@ std::string DeviceText(const WorkerDescription& worker) {
   return absl::StrCat(worker.device(), " ", worker.gpu().name());
 }
 
+// IDLE, BUSY; "IDLE, aside" where it gets no rank.
+std::string StateText(const WorkerStatus& worker) {
+  return absl::StrCat(WorkerStatus_State_Name(worker.state()),
+                      worker.set_aside().empty() ? "" : ", aside");
+}
+
+// What it does, and why it gets nothing.
+std::string ReasonText(const WorkerStatus& worker) {
+  const bool both = !worker.reason().empty() && !worker.set_aside().empty();
+  return absl::StrCat(worker.reason(), both ? "; " : "", worker.set_aside());
+}
+
 class Workers final : public Command {
  public:
   void Declare(Flags& flags) override {
@@ -38,18 +50,18 @@ class Workers final : public Command {
       return absl::OkStatus();
     }
     Table table({"ID>", "NAME", "STATE", "JOB>", "RANK>", "DEVICE", "THREADS>",
-                 "MEMORY>", "BUDGET>", "PID>", "HEARD", "REASON"});
+                 "MEMORY>", "BUDGET>", "PID>", "FAILED>", "HEARD", "REASON"});
     for (const WorkerStatus& worker : list.workers()) {
       const bool busy = worker.job() > 0;
       table.Add({absl::StrCat(worker.id()), worker.description().name(),
-                 WorkerStatus_State_Name(worker.state()),
-                 busy ? absl::StrCat(worker.job()) : "-",
+                 StateText(worker), busy ? absl::StrCat(worker.job()) : "-",
                  busy ? absl::StrCat(worker.rank()) : "-",
                  DeviceText(worker.description()),
                  absl::StrCat(worker.description().threads()),
                  BytesText(worker.memory_bytes()),
                  DeviceBudget(worker.description()), absl::StrCat(worker.pid()),
-                 TimeText(worker.last_heard_unix_ms()), worker.reason()});
+                 absl::StrCat(worker.local_failures()),
+                 TimeText(worker.last_heard_unix_ms()), ReasonText(worker)});
     }
     console.out << table.Text();
     return absl::OkStatus();

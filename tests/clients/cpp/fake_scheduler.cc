@@ -167,6 +167,17 @@ class FakeJobScheduler::Service final : public Scheduler::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status CordonWorker(Context*, const CordonWorkerRequest* request,
+                            CordonWorkerResponse* response) override {
+    absl::MutexLock lock(&mutex_);
+    asked_.cordons.push_back(*request);
+    WorkerStatus& worker = *response->mutable_worker();
+    worker.mutable_description()->set_name(request->name());
+    worker.set_cordoned(request->cordon());
+    if (request->cordon()) worker.set_set_aside("cordoned: " + request->why());
+    return grpc::Status::OK;
+  }
+
   grpc::Status CancelText(Context*, const CancelTextRequest* request,
                           CancelTextResponse* response) override {
     absl::MutexLock lock(&mutex_);

@@ -42,6 +42,7 @@ class FakeJobScheduler {
     std::vector<GenerateRequest> generated;
     std::vector<int64_t> cancelled;
     std::vector<int64_t> cancelled_texts;
+    std::vector<CordonWorkerRequest> cordons;
     std::vector<int64_t> traced;  // steps
   };
   Asked asked() const;

@@ -117,6 +117,25 @@ TEST(SchedulerService, AClientWithoutAVersionInCommonIsToldSo) {
   EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+TEST(SchedulerService, CordonsWorkers) {
+  ServedCluster served;
+  const auto worker = served.Join("w0");
+  CordonWorkerRequest request;
+  CordonWorkerResponse response;
+  request.set_name("w7");
+  EXPECT_EQ(
+      served.stub->CordonWorker(Call().get(), request, &response).error_code(),
+      grpc::StatusCode::NOT_FOUND);
+  request.set_name("w0");
+  request.set_cordon(true);
+  ASSERT_TRUE(served.stub->CordonWorker(Call().get(), request, &response).ok());
+  EXPECT_TRUE(response.worker().cordoned());
+  EXPECT_EQ(response.worker().set_aside(), "cordoned");
+  ListWorkersResponse workers;
+  ASSERT_TRUE(served.stub->ListWorkers(Call().get(), {}, &workers).ok());
+  EXPECT_EQ(workers.workers(0).set_aside(), "cordoned");
+}
+
 TEST(SchedulerService, PlansAndTimelines) {
   ServedCluster served;
   const auto worker = served.Join("w0");

@@ -30,13 +30,37 @@ TEST_F(WorkersTest, ListsThem) {
   };
   EXPECT_EQ(Ask({"workers"}).out,
             "ID  NAME      STATE  JOB  RANK  DEVICE  THREADS  MEMORY   BUDGET  "
-            "PID  HEARD  REASON\n"
+            "PID  FAILED  HEARD  REASON\n"
             " 1  worker-0  BUSY     7     0  cpu           2     0 B  1.0 GiB  "
-            " 42  -\n"
+            " 42       0  -\n"
             " 2  worker-1  BUSY     -     -  cpu           0     0 B        -  "
-            "  0  -      writes text 5\n");
+            "  0       0  -      writes text 5\n");
   EXPECT_NE(Ask({"workers", "--json"}).out.find("\"state\": \"BUSY\""),
             std::string::npos);
+}
+
+TEST_F(WorkersTest, SaysWhyAWorkerIsSetAside) {
+  scheduler_.workers = [] {
+    WorkerStatus worker;
+    worker.set_state(WorkerStatus::IDLE);
+    worker.set_set_aside("jobs 1, 2, 3 failed on it, and not elsewhere");
+    worker.set_local_failures(3);
+    return std::vector<WorkerStatus>{worker};
+  };
+  const std::string out = Ask({"workers"}).out;
+  EXPECT_NE(out.find(" IDLE, aside "), std::string::npos) << out;
+  EXPECT_NE(out.find(" 3  -      jobs 1, 2, 3 failed on it, and not elsewhere"),
+            std::string::npos)
+      << out;
+}
+
+TEST_F(WorkersTest, CordonsAndUncordons) {
+  EXPECT_EQ(Ask({"workers", "cordon", "worker-1", "--why", "its fan"}).out,
+            "worker-1 gets no more ranks, until troupe workers uncordon "
+            "worker-1\n");
+  EXPECT_EQ(Ask({"workers", "uncordon", "worker-1"}).out,
+            "worker-1 is in service\n");
+  EXPECT_EQ(Ask({"workers", "cordon"}).code, 2);
 }
 
 }  // namespace
