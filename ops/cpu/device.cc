@@ -11,6 +11,7 @@
 #include "ops/cpu/cpu_device.h"
 #include "ops/cpu/instruction_set.h"
 #include "ops/cpu/kernels.h"
+#include "proto/base/local_cause.h"
 
 namespace troupe {
 namespace {
@@ -86,8 +87,8 @@ absl::StatusOr<void*> CpuDevice::Allocate(size_t bytes) {
   void* memory =
       ::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow);
   if (memory == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for ", bytes, " bytes on the cpu"));
+    return OfThisMachine(absl::ResourceExhaustedError(
+        absl::StrCat("no memory for ", bytes, " bytes on the cpu")));
   }
   return memory;
 }

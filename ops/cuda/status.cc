@@ -1,6 +1,7 @@
 #include "ops/cuda/status.h"
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/local_cause.h"
 
 namespace troupe {
 
@@ -10,15 +11,15 @@ absl::Status ToStatus(cudaError_t code, absl::string_view call) {
                                         " (", cudaGetErrorName(code), ")");
   switch (code) {
     case cudaErrorMemoryAllocation:
-      return absl::ResourceExhaustedError(what);
+      return OfThisMachine(absl::ResourceExhaustedError(what));
     case cudaErrorNoDevice:
     case cudaErrorInvalidDevice:
     case cudaErrorInsufficientDriver:
     case cudaErrorSystemDriverMismatch:
     case cudaErrorNoKernelImageForDevice:
-      return absl::FailedPreconditionError(what);
+      return OfThisMachine(absl::FailedPreconditionError(what));
     default:
-      return absl::InternalError(what);
+      return OfThisMachine(absl::InternalError(what));
   }
 }
 
@@ -42,11 +43,11 @@ absl::Status AllocationStatus(cudaError_t code, absl::string_view call,
       cudaMemGetInfo(&free, &total) != cudaSuccess) {
     return ToStatus(code, call);
   }
-  return absl::ResourceExhaustedError(absl::StrCat(
+  return OfThisMachine(absl::ResourceExhaustedError(absl::StrCat(
       call, ": no memory for ", bytes, " bytes on cuda:", ordinal, ": ", free,
       " of ", total,
       " bytes are free; lower the worker's --device-memory or the job's "
-      "training.micro_batch_size, or end what else uses the GPU"));
+      "training.micro_batch_size, or end what else uses the GPU")));
 }
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/local_cause.h"
 
 namespace troupe {
 namespace {
@@ -71,14 +72,14 @@ absl::Status ErrnoStatus(int error, absl::string_view what) {
   CHECK_GT(error, 0);
   for (const ErrnoRow& row : kTable) {
     if (row.error == error) {
-      return absl::Status(row.code,
-                          absl::StrCat(what, ": ", row.name, ": ", row.text));
+      return OfThisMachine(absl::Status(
+          row.code, absl::StrCat(what, ": ", row.name, ": ", row.text)));
     }
   }
   const char* name = strerrorname_np(error);
-  return absl::InternalError(absl::StrCat(
+  return OfThisMachine(absl::InternalError(absl::StrCat(
       what, ": ", name == nullptr ? absl::StrCat("errno ", error) : name, ": ",
-      strerrordesc_np(error) == nullptr ? "unknown" : strerrordesc_np(error)));
+      strerrordesc_np(error) == nullptr ? "unknown" : strerrordesc_np(error))));
 }
 
 }  // namespace troupe

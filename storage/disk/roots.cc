@@ -89,11 +89,13 @@ Roots::~Roots() {
   for (const Root& root : roots_) close(root.fd);
 }
 
-std::string Roots::Names() const {
-  return absl::StrJoin(roots_, ", ", [](std::string* out, const Root& root) {
-    absl::StrAppend(out, root.name);
-  });
+std::vector<std::string> Roots::NameList() const {
+  std::vector<std::string> names;
+  for (const Root& root : roots_) names.push_back(root.name);
+  return names;
 }
+
+std::string Roots::Names() const { return absl::StrJoin(NameList(), ", "); }
 
 absl::string_view RootName(absl::string_view path) {
   const size_t colon = path.find(':');

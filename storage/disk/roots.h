@@ -44,6 +44,7 @@ class Roots {
 
   // "data, runs".
   std::string Names() const;
+  std::vector<std::string> NameList() const;
 
  private:
   friend struct PathBelowRoot;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/base/local_cause.h"
 #include "proto/base/status.h"
 #include "storage/disk/errno_status.h"
 #include "storage/engine/posix_file.h"
@@ -32,10 +33,10 @@ absl::Status CheckRoom(const std::string& directory, uint64_t bytes) {
     return ErrnoStatus(error.value(), absl::StrCat(directory, ": statvfs"));
   }
   if (space.available >= bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
+  return OfThisMachine(absl::ResourceExhaustedError(absl::StrCat(
       directory, ": ", GiB(bytes), " are wanted, ", GiB(space.available),
       " are free; lower the tier's budget, free space or choose another "
-      "directory"));
+      "directory")));
 }
 
 // A file under a new name, locked, with the header in it.

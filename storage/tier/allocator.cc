@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/local_cause.h"
 
 namespace troupe {
 
@@ -12,10 +13,10 @@ absl::StatusOr<void*> HostAllocator::Allocate(size_t bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
-    return absl::ResourceExhaustedError(
+    return OfThisMachine(absl::ResourceExhaustedError(
         absl::StrCat("the host has no ", bytes,
                      " bytes of address space or memory left; lower the "
-                     "tier's budget below what the machine has"));
+                     "tier's budget below what the machine has")));
   }
   // Fewer page faults and TLB misses, where the system is willing.
   madvise(data, bytes, MADV_HUGEPAGE);

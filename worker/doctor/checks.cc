@@ -36,4 +36,13 @@ std::vector<Check> AllChecks() {
   };
 }
 
+std::vector<Check> FastChecks() {
+  using Subject = CheckSubject;
+  return {
+      {"roots", [](const Subject& s) { return CheckRoots(s.roots); }},
+      {"nvme tier",
+       [](const Subject& s) { return CheckNvmeWritable(s.nvme_dir); }},
+  };
+}
+
 }  // namespace troupe

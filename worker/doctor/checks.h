@@ -13,9 +13,10 @@ namespace troupe {
 
 // Of whom the checks ask.
 struct CheckSubject {
-  int port = 0;                 // to listen on; 0: any
-  std::string state_dir = ".";  // of a cluster
-  std::string nvme_dir;         // of an nvme tier; empty: there is none
+  int port = 0;                    // to listen on; 0: any
+  std::string state_dir = ".";     // of a cluster
+  std::string nvme_dir;            // of an nvme tier; empty: there is none
+  std::vector<std::string> roots;  // names of those that are installed
 };
 
 struct Check {
@@ -25,6 +26,11 @@ struct Check {
 
 // All, in the order of the report.
 std::vector<Check> AllChecks();
+
+// Those of what may change while a worker runs and keeps every rank from
+// running there, in milliseconds. A device that fails says so by itself when a
+// rank begins.
+std::vector<Check> FastChecks();
 
 }  // namespace troupe
 

@@ -1,7 +1,9 @@
 #include "worker/doctor/storage.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -10,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
+#include "storage/disk/errno_status.h"
+#include "storage/disk/path_calls.h"
 #include "storage/engine/make_engine.h"
 
 namespace troupe {
@@ -133,6 +137,32 @@ Finding JudgeNvme(const std::string& dir, absl::string_view engine,
   return {.state = FindingState::kFail,
           .text = std::string(trial.status().message()),
           .advice = "try another: troupe doctor --nvme DIR"};
+}
+
+Finding CheckNvmeWritable(const std::string& dir) {
+  if (dir.empty()) return {.state = FindingState::kNone};
+  const auto engine = MakeIoEngine({.log = false});
+  absl::Status trial = engine.status();
+  if (engine.ok()) {
+    trial = WriteAndReadBack(**engine,
+                             absl::StrCat(dir, "/troupe-fitness-", getpid()));
+  }
+  if (trial.ok()) return {};
+  return {.state = FindingState::kFail, .text = std::string(trial.message())};
+}
+
+Finding CheckRoots(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const std::string path = absl::StrCat(name, ":.");
+    const int root = OpenPath(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) {
+      const absl::Status why =
+          ErrnoStatus(errno, absl::StrCat("--root ", name));
+      return {.state = FindingState::kFail, .text = std::string(why.message())};
+    }
+    close(root);
+  }
+  return {};
 }
 
 Finding CheckNvme(const std::string& dir) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,6 +22,11 @@ Finding CheckIoUring();
 Finding CheckStateFolder(const std::string& dir);
 // Makes a file of 64 MiB there and measures it. Leaves nothing behind.
 Finding CheckNvme(const std::string& dir);
+
+// The same with 1 MiB, not measured.
+Finding CheckNvmeWritable(const std::string& dir);
+// Of roots that are installed: their directories can be opened.
+Finding CheckRoots(const std::vector<std::string>& names);
 
 // `probe`: what starting the engine said.
 Finding JudgeIoUring(const absl::Status& probe);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -85,6 +86,14 @@ absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
   }
   options.registration.set_pid(getpid());
   options.registration.set_address(options_.address);
+  registers_unfit_ = false;
+  if (options_.unfit != nullptr) {
+    for (const std::string& why : options_.unfit()) {
+      if (!registers_unfit_) LogWarning(absl::StrCat("gets no rank: ", why));
+      registers_unfit_ = true;
+      options.registration.add_unfit(why);
+    }
+  }
   if (holds_rank()) {
     HeldRank& held = *options.registration.mutable_held();
     *held.mutable_ref() = held_.ref;
@@ -191,6 +200,11 @@ absl::Status WorkerDaemon::Serve(Session& session) {
     absl::MutexLock lock(&mutex_);
     savable_.reset();
   }
+  SteadyNotification ends;
+  std::thread fitness;
+  if (registers_unfit_) {
+    fitness = std::thread([&] { EndWhenFit(session, ends); });
+  }
   absl::Status over;
   while (over.ok()) {
     absl::StatusOr<SchedulerMessage> message = session.Receive();
@@ -200,6 +214,8 @@ absl::Status WorkerDaemon::Serve(Session& session) {
       over = message.status();
     }
   }
+  ends.Notify();
+  if (fitness.joinable()) fitness.join();
   if (held_.outbox != nullptr) held_.outbox->Detach();
   // Whoever waited for these is gone with the session.
   generation_.reset();
@@ -216,6 +232,20 @@ absl::Status WorkerDaemon::Serve(Session& session) {
   return Annotate(over, holds_rank()
                             ? "the scheduler is gone, and the rank here goes on"
                             : "the scheduler is gone");
+}
+
+void WorkerDaemon::EndWhenFit(Session& session,
+                              SteadyNotification& over) const {
+  while (!over.WaitForNotificationWithTimeout(options_.look_again)) {
+    {
+      // A scheduler that was started again may have given it back its rank.
+      absl::MutexLock lock(&rank_mutex_);
+      if (rank_ != nullptr && !rank_->ended()) continue;
+    }
+    if (!options_.unfit().empty()) continue;
+    LogInfo("this machine is fit again: the worker registers anew");
+    return session.Close("its machine is fit again", kGoodbyeTimeout);
+  }
 }
 
 void WorkerDaemon::Begin(const Assignment& assignment,
@@ -254,8 +284,10 @@ void WorkerDaemon::Begin(const Assignment& assignment,
   };
   Replace(std::make_unique<RankRunner>(
       assignment,
-      RankRunnerOptions{
-          .resources = resources_, .send = keep, .address = options_.address},
+      RankRunnerOptions{.resources = resources_,
+                        .send = keep,
+                        .address = options_.address,
+                        .unfit = options_.unfit},
       std::move(kept)));
 }
 

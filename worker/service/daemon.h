@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -42,6 +43,12 @@ struct WorkerDaemonOptions {
   std::string address;            // where peers reach this worker
   // How it finds its machine, for each heartbeat; null: it does not say.
   std::function<MachineReading()> machine = nullptr;
+  // What keeps ranks from running on this machine (doctor/fitness.h): said when
+  // it registers, and asked before a rank begins. Null: nothing.
+  std::function<std::vector<std::string>()> unfit = nullptr;
+  // Between two looks of one that has registered as unfit, which gets no rank:
+  // once it is fit it registers anew.
+  absl::Duration look_again = absl::Seconds(10);
   // Between two attempts to connect; doubles up to the second, and while a rank
   // is held only up to the third: a scheduler that is back waits for it.
   absl::Duration retry_first = absl::Milliseconds(100);
@@ -82,6 +89,9 @@ class WorkerDaemon {
   };
 
   absl::StatusOr<std::unique_ptr<Session>> Connect();
+  // Ends the session of one that has registered as unfit when it is fit again.
+  void EndWhenFit(Session& session, SteadyNotification& over) const
+      ABSL_LOCKS_EXCLUDED(rank_mutex_);
   // Serves one session to its end; says why it ended.
   absl::Status Serve(Session& session);
   // For the last words of a rank or a text, which has let go of the device by
@@ -116,7 +126,8 @@ class WorkerDaemon {
   const WorkerDaemonOptions options_;
   const RankResources resources_;
   bool was_registered_ = false;
-  Held held_;  // the reader's
+  bool registers_unfit_ = false;  // in the session that is open
+  Held held_;                     // the reader's
   // Written by the reader, which alone may use it without the lock; null: idle.
   // Nothing else is locked meanwhile.
   mutable absl::Mutex rank_mutex_;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/local_cause.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
@@ -79,7 +81,8 @@ void RankRunner::Run() {
   absl::Status status;
   {
     const KeptFreeMemory kept;
-    status = paths_.ok() ? loop_.Run() : paths_;
+    status = MayBegin();
+    if (status.ok()) status = loop_.Run();
   }
   loop_.EndThreads();
   ReleaseFreeMemory();
@@ -95,6 +98,15 @@ void RankRunner::Run() {
   ended_.Notify();
 }
 
+absl::Status RankRunner::MayBegin() const {
+  if (!paths_.ok()) return OfThisMachine(paths_);
+  if (options_.unfit == nullptr) return absl::OkStatus();
+  const std::vector<std::string> unfit = options_.unfit();
+  if (unfit.empty()) return absl::OkStatus();
+  return OfThisMachine(absl::FailedPreconditionError(absl::StrCat(
+      "this machine is not fit to run a rank: ", absl::StrJoin(unfit, "; "))));
+}
+
 void RankRunner::SendEnded(const absl::Status& status) {
   WorkerMessage message;
   RankEnded& ended = *message.mutable_ended();
@@ -103,6 +115,7 @@ void RankRunner::SendEnded(const absl::Status& status) {
   ended.set_step(loop_.steps_done());
   ended.set_stopped(loop_.stopped() || WasTold(status));
   if (!status.ok()) ended.set_error(std::string(status.message()));
+  ended.set_local_cause(IsOfThisMachine(status));
   const absl::optional<int> missing = MissingRank(status);
   if (missing.has_value()) ended.set_missing_rank(*missing);
   for (KeptCopy& kept : loop_.kept().copies.Whole()) {

@@ -10,6 +10,7 @@
 #define TROUPE_WORKER_SERVICE_RANK_RUNNER_H_
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,9 @@ struct RankRunnerOptions {
   const RankResources& resources;
   SendToScheduler send;
   std::string address;  // where peers reach this worker
+  // What keeps a rank from running on this machine (doctor/fitness.h); asked by
+  // the rank's thread before it begins. Null: nothing.
+  std::function<std::vector<std::string>()> unfit = nullptr;
   // How long a rank that was asked to stop, without a checkpoint, may go on to
   // the step after which all do: the next one, or on a GPU the third. Then it
   // is aborted, and loses only what nobody asked to keep.
@@ -76,6 +80,8 @@ class RankRunner final : private RankListener {
 
  private:
   void Run();
+  // Whether it may begin here: its paths and the machine.
+  absl::Status MayBegin() const;
   void Stop(const StopRank& stop);
   absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
       const Plan& plan, int rank);

@@ -16,6 +16,7 @@
 #include "storage/disk/roots.h"
 #include "storage/engine/make_engine.h"
 #include "worker/calibrate/machine_watch.h"
+#include "worker/doctor/fitness.h"
 #include "worker/service/daemon.h"
 #include "worker/service/describe.h"
 #include "worker/service/open_device.h"
@@ -68,13 +69,15 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
        .host = *opened.host_memory,
        .nvme = {.directory = options.nvme, .cluster = options.scheduler}});
   ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
+  Fitness fitness({.nvme_dir = options.nvme, .roots = roots->NameList()});
   MachineWatch watch(SensorsOf(clock, opened.gpu.has_value()));
   WorkerDaemon daemon(
       {.scheduler = options.scheduler,
        .trust = options.trust,
        .description = description,
        .address = options.address,
-       .machine = [&watch] { return watch.Read(); }},
+       .machine = [&watch] { return watch.Read(); },
+       .unfit = [&fitness] { return fitness.Look(); }},
       {device, arenas, *io, clock, [&watch] { watch.Probe(); }});
   signals.OnSignal([&daemon](const std::string& name) {
     LogInfo(absl::StrCat("stopping: ", name));

@@ -26,6 +26,32 @@ TEST(WorkerDaemon, RunsOneJobAfterAnother) {
   EXPECT_EQ(daemon.times_between_steps(), 60);
 }
 
+TEST(WorkerDaemon, OneThatIsUnfitSaysSoAndRegistersAnewWhenItIsFit) {
+  FakeScheduler scheduler;
+  std::atomic<bool> fit{false};
+  Running daemon(scheduler.address(), [&fit]() -> std::vector<std::string> {
+    if (fit) return {};
+    return {"nvme tier: EROFS"};
+  });
+  auto registered = scheduler.AwaitMessages(1, IsRegister);
+  ASSERT_EQ(registered.size(), 1u);
+  ASSERT_EQ(registered[0].register_().unfit_size(), 1);
+  EXPECT_EQ(registered[0].register_().unfit(0), "nvme tier: EROFS");
+
+  // It is given a rank all the same, and answers that another may do it.
+  scheduler.Send("ada", Start(SmallJob(), daemon.worker()));
+  const auto ended = scheduler.AwaitMessages(1, IsEnded);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_FALSE(ended[0].ended().ok());
+  EXPECT_TRUE(ended[0].ended().local_cause());
+  EXPECT_EQ(ended[0].ended().error(),
+            "this machine is not fit to run a rank: nvme tier: EROFS");
+  fit = true;
+  registered = scheduler.AwaitMessages(2, IsRegister);
+  ASSERT_EQ(registered.size(), 2u);
+  EXPECT_EQ(registered[1].register_().unfit_size(), 0);
+}
+
 TEST(WorkerDaemon, SaysHowItFindsItsMachine) {
   FakeScheduler scheduler;
   Running daemon(scheduler.address());

@@ -98,6 +98,24 @@ TEST(RankRunner, ReportsFromReadyToEnd) {
   EXPECT_EQ(traced.step().record().step(), 10);
 }
 
+// Another one may have what is not here.
+TEST(RankRunner, SaysWhetherTheCauseLiesInItsMachine) {
+  JobSpec elsewhere = SmallJob();
+  elsewhere.mutable_data()->set_tokens("/not/here.tokens");
+  JobSpec unwritable = SmallJob();
+  unwritable.mutable_checkpoint()->set_directory("/proc/checkpoints");
+  for (const JobSpec& job : {elsewhere, unwritable}) {
+    SmallWorker worker;
+    Outbox outbox;
+    RankRunner runner(Assign(job, worker), {.resources = worker.resources(),
+                                            .send = outbox.Sender(),
+                                            .address = "127.0.0.1"});
+    const RankEnded ended = outbox.AwaitEnd().ended();
+    EXPECT_FALSE(ended.ok());
+    EXPECT_TRUE(ended.local_cause()) << ended.error();
+  }
+}
+
 TEST(RankRunner, CommitsWhenTheSchedulerHasAllShards) {
   JobSpec job = SmallJob();
   const std::string directory =

@@ -30,14 +30,21 @@ class Running {
  public:
   explicit Running(const std::string& scheduler)
       : Running(scheduler, NewCpuDevice({.threads = 1})) {}
+  Running(const std::string& scheduler,
+          std::function<std::vector<std::string>()> unfit)
+      : Running(scheduler, NewCpuDevice({.threads = 1}), absl::Minutes(1),
+                std::move(unfit)) {}
   Running(const std::string& scheduler, std::unique_ptr<Device> device,
-          absl::Duration leaving_answer_max = absl::Minutes(1))
+          absl::Duration leaving_answer_max = absl::Minutes(1),
+          std::function<std::vector<std::string>()> unfit = nullptr)
       : worker_(std::move(device)),
         daemon_({.scheduler = scheduler,
                  .trust = {.insecure = 1},
                  .description = worker_.Description(),
                  .address = "127.0.0.1",
                  .machine = [] { return SomeReading(); },
+                 .unfit = std::move(unfit),
+                 .look_again = absl::Milliseconds(5),
                  .retry_first = absl::Milliseconds(5),
                  .retry_max = absl::Milliseconds(20),
                  .leaving_answer_max = leaving_answer_max},

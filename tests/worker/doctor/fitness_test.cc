@@ -1,0 +1,67 @@
+#include "worker/doctor/fitness.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "storage/disk/roots.h"
+
+namespace troupe {
+namespace {
+
+TEST(Fitness, SaysWhichChecksFailAndNothingOfTheOthers) {
+  const auto finds = [](FindingState state) {
+    return [state](const CheckSubject& subject) {
+      return Finding{.state = state, .text = subject.nvme_dir + " is odd"};
+    };
+  };
+  Fitness fitness({.nvme_dir = "/s"}, {{"ok", finds(FindingState::kOk)},
+                                       {"warn", finds(FindingState::kWarn)},
+                                       {"disk", finds(FindingState::kFail)},
+                                       {"none", finds(FindingState::kNone)}});
+  for (int look = 0; look < 3; ++look) {
+    EXPECT_EQ(fitness.Look(), std::vector<std::string>{"disk: /s is odd"});
+  }
+}
+
+TEST(Fitness, ADiskThatHangsIsUnfitUntilItAnswers) {
+  auto hangs = std::make_shared<absl::Notification>();
+  auto looks = std::make_shared<std::atomic<int>>(0);
+  Fitness fitness({},
+                  {{"disk",
+                    [=](const CheckSubject&) {
+                      if (++*looks == 1) hangs->WaitForNotification();
+                      return Finding();
+                    }}},
+                  absl::Milliseconds(5));
+  for (int look = 0; look < 3; ++look) {
+    EXPECT_EQ(fitness.Look(),
+              std::vector<std::string>{"disk: no answer within 5ms"});
+  }
+  EXPECT_EQ(*looks, 1) << "no second thread hangs with it";
+  hangs->Notify();
+  while (!fitness.Look().empty()) {
+  }
+}
+
+TEST(FastChecks, TryWhatMayChangeWhileAWorkerRuns) {
+  const std::string dir = absl::StrCat(testing::TempDir(), "/fitness");
+  std::filesystem::create_directories(dir);
+  const auto roots = Roots::Install({absl::StrCat("data=", dir)});
+  ASSERT_TRUE(roots.ok()) << roots.status();
+  EXPECT_TRUE(Fitness({.nvme_dir = dir, .roots = {"data"}}).Look().empty());
+  EXPECT_TRUE(std::filesystem::is_empty(dir)) << "something is left";
+  EXPECT_TRUE(Fitness({}).Look().empty());
+  const auto unfit =
+      Fitness({.nvme_dir = dir + "/gone", .roots = {"data"}}).Look();
+  ASSERT_EQ(unfit.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(unfit[0], "nvme tier: ")) << unfit[0];
+  EXPECT_TRUE(absl::StrContains(unfit[0], "ENOENT")) << unfit[0];
+}
+
+}  // namespace
+}  // namespace troupe
