@@ -18,9 +18,9 @@ bool HasSeat(const Run& run, const std::string& worker) {
       [&worker](const RankSeat& seat) { return seat.worker_name == worker; });
 }
 
-// Whether the attempt is past its start, as far as that is known of one that
-// was there before this scheduler.
-bool HasTrained(const Run& run) {
+// Whether the attempt is past its start. One that was there before this
+// scheduler may be.
+bool MayHaveTrained(const Run& run) {
   return run.ranks.all_ready() || run.restored != absl::InfinitePast();
 }
 
@@ -39,7 +39,7 @@ void RunControl::BlameWorker(Job& job, const RankSeat& seat,
   workers_.Doubt(seat.worker_name);
   const std::string line = OneLine(why, limits_.reason_bytes_max);
   // It trained there before that: the job itself is well.
-  if (HasTrained(*job.run)) {
+  if (job.run->ranks.all_ready()) {
     return CountLocalFailure(job, seat.worker_name, line, now, actions);
   }
   job.failed_on[seat.worker_name] = line;
@@ -68,7 +68,7 @@ void RunControl::CountLocalFailure(Job& job, const std::string& worker,
 // again.
 bool RunControl::MayStartElsewhere(const Job& job) const {
   const Run& run = *job.run;
-  if (job.cancelled || job.ended() || MayRecover(job) || HasTrained(run) ||
+  if (job.cancelled || job.ended() || MayRecover(job) || MayHaveTrained(run) ||
       run.follows() || run.ranks.awaits() || run.handed == nullptr ||
       !IsOfWorker(run.blame) || job.failed_starts + 1 >= limits_.starts_max) {
     return false;

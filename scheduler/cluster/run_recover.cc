@@ -101,7 +101,7 @@ void RunControl::CountRestart(Job& job) {
 }
 
 std::string RunControl::WhyNotAgain(const Job& job) const {
-  const bool lost = job.run->blame == Blame::kWorkerLost;
+  const bool lost = IsOfWorker(job.run->blame);
   const FruitlessAttempts attempts = {.lost = lost,
                                       .losses = job.losses_in_step,
                                       .failures = job.failures_in_step};
@@ -130,8 +130,7 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
   const int64_t done = job.status.steps_done();
   if (done > job.failed_at_step) job.failures_in_step = job.losses_in_step = 0;
   job.failed_at_step = done;
-  ++(run.blame == Blame::kWorkerLost ? job.losses_in_step
-                                     : job.failures_in_step);
+  ++(IsOfWorker(run.blame) ? job.losses_in_step : job.failures_in_step);
   const std::string why_not = WhyNotAgain(job);
   if (!why_not.empty()) {
     run.cause += why_not;

@@ -40,15 +40,17 @@ struct RecoveryHarness : Harness {
       Step(id, static_cast<int>(r), on[r], step);
     }
   }
-  // As it was told to, or of itself, with an error; and keeps these steps.
+  // As it was told to, or of itself, with an error, whose cause may lie in its
+  // machine; and keeps these steps.
   void EndsKeeping(JobId id, int rank, WorkerId from,
                    const std::vector<int64_t>& steps,
-                   const std::string& error = "") {
+                   const std::string& error = "", bool of_machine = false) {
     WorkerMessage message;
     RankEnded& ended = *message.mutable_ended();
     *ended.mutable_ref() = Ref(id, rank);
     ended.set_error(error.empty() ? "told to stop" : error);
     ended.set_stopped(error.empty());
+    ended.set_local_cause(of_machine);
     for (const int64_t step : steps) {
       KeptCopy& kept = *ended.add_kept();
       kept.mutable_state()->set_step(step);

@@ -1,7 +1,7 @@
 // One bad worker, and the jobs that it gets.
 #include "gtest/gtest.h"
 #include "scheduler/cluster/run_control.h"
-#include "tests/scheduler/cluster/harness.h"
+#include "tests/scheduler/cluster/recovery_harness.h"
 
 namespace troupe {
 namespace {
@@ -205,6 +205,27 @@ TEST(RunElsewhere, AJobThatRecoversTakesAnotherWorkerInPlaceOfTheBadOne) {
   EXPECT_EQ(h.worker(on[2]).job(), id.value());
   EXPECT_EQ(h.worker(on[2]).rank(), 0);
   EXPECT_EQ(h.worker(on[0]).local_failures(), 1);
+}
+
+// In the same place it would fail again, and two failures in one step end a
+// job. Others hold what it keeps, which is given up.
+TEST(RunElsewhere, AWorkerWhoseMachineFailsLosesItsPlaceThoughItKeepsCopies) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> workers = h.JoinMany(5);
+  std::vector<WorkerId> on = {workers[0], workers[1]};
+  const JobId id = h.Recovering(on);
+  h.AllStep(id, on, 1);
+  for (int bad = 0; bad < 3; ++bad) {
+    h.EndsKeeping(id, 0, on[0], {1}, "EIO", /*of_machine=*/true);
+    h.EndsKeeping(id, 1, on[1], {1});
+    ASSERT_EQ(h.status(id).state(), RECOVERING) << h.status(id).reason();
+    EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+    EXPECT_FALSE(h.Forgotten(on[0]).empty());
+    on[0] = workers[2 + bad];
+    ASSERT_EQ(h.worker(on[0]).job(), id.value()) << bad;
+    EXPECT_EQ(h.worker(on[0]).rank(), 0);
+    h.AllReady(id, on, 2);
+  }
 }
 
 TEST(Cordon, ACordonedWorkerGetsNoRankAndKeepsTheOneThatItHas) {
