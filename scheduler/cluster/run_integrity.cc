@@ -18,8 +18,9 @@ constexpr const char* kWhyWrong =
 }  // namespace
 
 // The part of RunControl that acts where ranks do not hold the same
-// (compare_scalars.h): the attempt fails, and the job goes on without the
-// worker that is known to be wrong.
+// (compare_scalars.h): the attempt fails, and the worker that is known to be
+// wrong is cordoned: it gets no rank of this job or another, until a person
+// says otherwise.
 
 void RunControl::CheckAgreement(Job& job, const GatheredStep& step,
                                 absl::Time now, Actions& actions) {
@@ -61,6 +62,13 @@ std::string RunControl::Distrust(Job& job, int64_t in_step,
     RankSeat& seat = run.ranks[rank];
     seat.wrong = true;
     run.wrong_workers.insert(seat.worker_name);
+    // NotFound: it is gone by now, and nothing is kept of it.
+    workers_
+        .Cordon(seat.worker_name,
+                absl::StrCat("it computed wrongly in step ", in_step,
+                             " of job ", job.id.value()))
+        .status()
+        .IgnoreError();
     // It has ended before this was known, and was to stay.
     if (seat.state == RankSeat::kHeld && !seat.awaited()) {
       SendGiveUpKept(job, rank, actions);

@@ -101,6 +101,23 @@ TEST(RunIntegrity, AJobThatRecoversGoesOnWithoutItFromCopiesOfBefore) {
   EXPECT_EQ(h.worker(on[2]).state(), WorkerStatus::IDLE);
 }
 
+TEST(RunIntegrity, TheWrongWorkerGetsNoRankOfAnotherJob) {
+  IntegrityHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Running(on);
+  h.AllHold(id, on, 1, {{1, 2.75}});
+  for (int r = 0; r < 3; ++r) {
+    h.Ended(id, r, on[r], {.ok = false, .error = "told to", .stopped = true});
+  }
+  EXPECT_THAT(h.worker(on[1]).set_aside(),
+              HasSubstr("it computed wrongly in step 1 of job 1"));
+  EXPECT_TRUE(h.worker(on[0]).set_aside().empty());
+  const JobId next = h.Submit(SpecOf(2));
+  EXPECT_EQ(h.status(next).state(), STARTING);
+  EXPECT_EQ(h.status(next).workers(0), "w0");
+  EXPECT_EQ(h.status(next).workers(1), "w2");
+}
+
 // It is idle by then, and stays so.
 TEST(RunIntegrity, TheWrongWorkerDoesNotTakeItsOwnPlace) {
   IntegrityHarness h;
