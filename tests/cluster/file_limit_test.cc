@@ -40,11 +40,11 @@ class FileLimitsTest : public testing::Test {
 
 TEST_F(FileLimitsTest, DaemonsTakeAsManyAsTheyMay) {
   TroupeProgram scheduler(
-      Limited("ulimit -Sn 200; ulimit -Hn 5000",
+      Limited("ulimit -Sn 200; ulimit -Hn 18000",
               absl::StrCat(kScheduler, " --insecure --state ", State("many"))));
   EXPECT_NE(scheduler.WaitForLine("grpc "), "");
   EXPECT_THAT(LimitsOf(scheduler.pid()),
-              ContainsRegex("Max open files +5000 +5000 "));
+              ContainsRegex("Max open files +18000 +18000 "));
   scheduler.Signal(SIGTERM);
   EXPECT_THAT(scheduler.Wait().out, Not(HasSubstr("workers can join")));
   // It says what device it has before it looks for its scheduler.
