@@ -23,11 +23,13 @@
 #include "absl/types/optional.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/action.h"
+#include "scheduler/cluster/choose_recovery.h"
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/job_table.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/policy/may_recover.h"
 #include "scheduler/cluster/policy/who_gives_way.h"
+#include "scheduler/cluster/worker_preference.h"
 #include "scheduler/cluster/worker_table.h"
 
 namespace troupe {
@@ -152,6 +154,13 @@ class RunControl {
   void TakePlaces(Job& job, absl::Time now, Actions& actions);
   // What a job that waits for a place to be taken does without; or empty.
   std::string OrGoesOnWith(const Job& job, absl::Time now) const;
+  // Workers on which the job's start failed and which take none of these
+  // places, since other workers in service can; empty where the others are not
+  // enough. REQUIRES run.handed.
+  FailedStarts AvoidedInPlaces(const Job& job,
+                               const std::vector<VacantPlace>& places) const;
+  // "; it does not take worker-3, where its start failed: ..."; or empty.
+  static std::string WhatItAvoids(const FailedStarts& avoided);
   void StartAgain(Job& job, const std::vector<const Worker*>& workers,
                   absl::Time now, Actions& actions);
   // Of the run's copies, from which an attempt would go on; nothing: they are

@@ -91,6 +91,32 @@ std::string RunControl::OtherStarts(const Job& job) {
                       ", too");
 }
 
+// Workers that are busy count as well: they will be free one day, where a start
+// on the bad one fails at once.
+FailedStarts RunControl::AvoidedInPlaces(
+    const Job& job, const std::vector<VacantPlace>& places) const {
+  if (job.failed_on.empty()) return {};
+  std::vector<const Worker*> others;
+  for (const Worker* worker : Without(workers_.InService(), job.failed_on)) {
+    const bool has_seat = worker->status.job() == job.id.value();
+    const bool wrong = job.run->wrong_workers.count(worker->name()) > 0;
+    if (!has_seat && !wrong && !worker->leaving) others.push_back(worker);
+  }
+  const std::vector<const Worker*> filled = FillPlaces(
+      places, job.run->handed->plan->prediction(), others, job.failed_on);
+  const bool enough = std::count(filled.begin(), filled.end(), nullptr) == 0;
+  return enough ? job.failed_on : FailedStarts();
+}
+
+std::string RunControl::WhatItAvoids(const FailedStarts& avoided) {
+  std::string text;
+  for (const auto& [worker, why] : avoided) {
+    absl::StrAppend(&text, "; it does not take ", worker,
+                    ", where its start failed: ", why);
+  }
+  return text;
+}
+
 void RunControl::StartElsewhere(Job& job, absl::Time now, Actions& actions) {
   ++job.failed_starts;
   const std::string cause = job.run->cause;

@@ -184,8 +184,10 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
   }
   if (run.is<phase::SavingCopies>() && AwaitsCommit(run, leave)) return;
+  const FailedStarts avoided = AvoidedInPlaces(job, places);
   const std::vector<const Worker*> filled =
-      FillPlaces(places, plan.prediction(), SoundWorkers(run), job.failed_on);
+      FillPlaces(places, plan.prediction(), Without(SoundWorkers(run), avoided),
+                 job.failed_on);
   const auto empty = std::count(filled.begin(), filled.end(), nullptr);
   if (leave && MayMove(job) && CopiesToSave(job).has_value() &&
       (empty > 0 || TakeCopiesAlong(job))) {
@@ -197,11 +199,11 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     if (run.is<phase::SavingCopies>()) return;
     return jobs_.SetWaitReason(
         job,
-        absl::StrCat("waits for ", empty,
-                     empty == 1 ? " idle worker" : " idle workers",
-                     " with room for a rank, to take the place of ",
-                     SeatNames(run, places), OrGoesOnWith(job, now),
-                     WhyItKeepsItsWorkers(job), "; ", run.cause),
+        absl::StrCat(
+            "waits for ", empty, empty == 1 ? " idle worker" : " idle workers",
+            " with room for a rank, to take the place of ",
+            SeatNames(run, places), OrGoesOnWith(job, now),
+            WhyItKeepsItsWorkers(job), WhatItAvoids(avoided), "; ", run.cause),
         actions);
   }
   std::vector<const Worker*> workers;

@@ -1,4 +1,5 @@
 // One bad worker, and the jobs that it gets.
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "scheduler/cluster/run_control.h"
 #include "tests/scheduler/cluster/recovery_harness.h"
@@ -205,6 +206,56 @@ TEST(RunElsewhere, AJobThatRecoversTakesAnotherWorkerInPlaceOfTheBadOne) {
   EXPECT_EQ(h.worker(on[2]).job(), id.value());
   EXPECT_EQ(h.worker(on[2]).rank(), 0);
   EXPECT_EQ(h.worker(on[0]).local_failures(), 1);
+}
+
+// The good worker is busy, and the bad one idle: each attempt on it would fail
+// at once, and ten of these end a job.
+TEST(RunElsewhere, AJobThatRecoversWaitsForABusyWorkerRatherThanForTheBadOne) {
+  Harness h;
+  std::vector<WorkerId> on = h.JoinMany(2);
+  JobSpec spec = SpecOf(2);
+  spec.mutable_recovery()->set_restarts(50);
+  const JobId id = h.Submit(spec);
+  for (int r = 0; r < 2; ++r) h.Ready(id, r, on[r]);
+  const WorkerId busy = h.Join("busy");
+  const JobId other = h.Submit(SpecOf(1));
+  h.Ready(other, 0, busy);
+  ASSERT_EQ(h.worker(busy).job(), other.value());
+  // Its disk is bad from now on: it is lost, comes back, and fails its start.
+  h.Disconnect(on[0], "connection closed");
+  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+  on[0] = h.Join("w0");
+  ASSERT_EQ(h.worker(on[0]).job(), id.value()) << h.status(id).reason();
+  h.Ended(id, 0, on[0], {.ok = false, .error = "EIO", .of_machine = true});
+  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+  EXPECT_EQ(h.status(id).state(), RECOVERING);
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  EXPECT_TRUE(
+      absl::StrContains(h.status(id).reason(),
+                        "; it does not take w0, where its start failed: EIO"))
+      << h.status(id).reason();
+  h.Step(other, 0, busy, 10);
+  h.Ended(other, 0, busy, {});
+  EXPECT_EQ(h.worker(busy).job(), id.value()) << h.status(id).reason();
+  EXPECT_EQ(h.worker(busy).rank(), 0);
+}
+
+// Nobody else could ever take the place, so that it is tried again there.
+TEST(RunElsewhere, AJobThatRecoversTakesTheBadWorkerWhereThereIsNoOther) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  JobSpec spec = SpecOf(2);
+  spec.mutable_recovery()->set_restarts(50);
+  const JobId id = h.Submit(spec);
+  for (int r = 0; r < 2; ++r) h.Ready(id, r, on[r]);
+  h.Step(id, 0, on[0], 1);
+  h.Step(id, 1, on[1], 1);
+  h.Ended(id, 0, on[0], {.ok = false, .error = "EIO", .of_machine = true});
+  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+  ASSERT_EQ(h.worker(on[0]).job(), id.value()) << h.status(id).reason();
+  h.Ended(id, 0, on[0], {.ok = false, .error = "EIO", .of_machine = true});
+  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+  EXPECT_EQ(h.worker(on[0]).job(), id.value()) << h.status(id).reason();
 }
 
 // In the same place it would fail again, and two failures in one step end a
