@@ -344,6 +344,9 @@ class RunControl {
   // Whether its start, which failed for a cause of its workers, is tried again
   // on others.
   bool MayStartElsewhere(const Job& job) const;
+  // Whether the job starts once more when its ranks have let go, though it does
+  // not recover: it can still be cancelled.
+  bool StartsOnceMore(const Job& job) const;
   void StartElsewhere(Job& job, absl::Time now, Actions& actions);
   // "; its start failed on w0, too", or nothing.
   static std::string OtherStarts(const Job& job);

@@ -120,9 +120,13 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
   FinishIfLetGo(*job, now, actions);
 }
 
+bool RunControl::StartsOnceMore(const Job& job) const {
+  return MayBeginAgain(job) || MayStartElsewhere(job);
+}
+
 void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
   CHECK(job.run != nullptr);
-  const bool recovers = job.status.state() == RECOVERING || MayBeginAgain(job);
+  const bool recovers = job.status.state() == RECOVERING || StartsOnceMore(job);
   if (job.ended() || (job.run->stopping() && !job.run->saving() && !recovers)) {
     return;
   }
@@ -153,6 +157,7 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
         job, STOPPING, absl::StrCat(why, ", with a checkpoint"), now, actions);
   }
   const bool recovers = job.status.state() == RECOVERING;
+  if (StartsOnceMore(job)) return Cancel(job, now, actions);
   if (job.run->stopping() && !recovers) return;
   if (recovers && MayMove(job)) {
     jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
@@ -420,8 +425,7 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                                  : run.stopping_since;
     const absl::Duration waited = now - since;
     if (!job.ended() && !job.cancelled && waited > limits_.fail_grace &&
-        job.status.state() != RECOVERING && !MayBeginAgain(job) &&
-        !MayStartElsewhere(job)) {
+        job.status.state() != RECOVERING && !StartsOnceMore(job)) {
       jobs_.SetState(job, FAILED, WhyFailed(job), now, actions);
     }
     // One that is cancelled finishes its step first, however long that is, but

@@ -45,6 +45,25 @@ TEST(RunElsewhere, AJobThatFailsInItsStartForItsWorkersSakeStartsOnAnother) {
   EXPECT_EQ(h.worker(on[1]).local_failures(), 0);
 }
 
+// Its start has failed on one worker, and the other has not let go yet.
+TEST(RunElsewhere, AJobThatIsToStartElsewhereCanBeCancelled) {
+  for (const bool saves : {false, true}) {
+    Harness h;
+    const std::vector<WorkerId> on = h.JoinMany(4);
+    JobSpec spec = SpecOf(2);
+    spec.mutable_checkpoint()->set_directory("/c");
+    const JobId id = h.Submit(spec);
+    h.Ended(id, 0, on[0],
+            {.ok = false, .error = kNoPath, .step = 0, .of_machine = true});
+    ASSERT_EQ(h.status(id).state(), STOPPING) << h.status(id).reason();
+    ASSERT_TRUE((saves ? h.cluster.SaveAndCancel(id, h.now, h.actions)
+                       : h.cluster.Cancel(id, h.now, h.actions))
+                    .ok());
+    h.Ended(id, 1, on[1], {.ok = false, .stopped = true});
+    EXPECT_EQ(h.status(id).state(), CANCELLED) << h.status(id).reason();
+  }
+}
+
 TEST(RunElsewhere, OneBadWorkerFailsNoJobOfAQueue) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(2);
