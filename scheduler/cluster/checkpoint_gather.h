@@ -1,15 +1,20 @@
-// Waits until every rank has answered for one checkpoint: that it has written
-// its shard, or that it could not (CheckpointUnwritten). When all have, nobody
-// writes there any more: the checkpoint is committed, or given up. One that is
-// given up may be tried again under the same step. A checkpoint for which some
-// rank never answers is forgotten when later ones take its place. Steps ascend:
-// what is heard again of one that is past changes nothing.
+// Waits until every rank has answered for one write of a checkpoint: that its
+// shard is there, or that it could not be written (CheckpointUnwritten). When
+// all have, nobody writes there any more: the checkpoint is committed, or given
+// up. A step that is given up may be written again, so answers are told apart
+// by the number of the write, which is the same on all ranks and ascends.
+//
+// A scheduler that was restarted hears again what ranks have answered last, and
+// knows nothing of what the one before gave up. Two things tell it: all answers
+// for a write come again, or some rank has answered for a later write. The
+// second means that the write before has ended, and rank 0 says what it has
+// committed before it answers for the next one.
 #ifndef TROUPE_SCHEDULER_CLUSTER_CHECKPOINT_GATHER_H_
 #define TROUPE_SCHEDULER_CLUSTER_CHECKPOINT_GATHER_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "proto/worker.pb.h"
@@ -24,8 +29,14 @@ struct GatheredCheckpoint {
   // The checkpoint is given up, for these could not write: the first that said
   // so first, for its error may be the cause of the others.
   std::vector<CheckpointUnwritten> unwritten;
-  // This rank has not heard that the step was given up.
-  bool given_up_before = false;
+  // These ranks have not heard that the write for which they answered last has
+  // been given up: each rank's last answer.
+  struct Unheard {
+    int rank = 0;
+    int64_t step = 0;
+    int64_t write = 0;
+  };
+  std::vector<Unheard> unheard;
 };
 
 class CheckpointGather {
@@ -36,39 +47,37 @@ class CheckpointGather {
   // From rank 0 also when its commit has failed.
   GatheredCheckpoint Add(const CheckpointUnwritten& unwritten);
 
-  // A scheduler before this one has given this step up, and not all ranks need
-  // have heard of that: the first answer of each is for what is past.
-  void GaveUpBefore(int64_t step);
-
   // Rank 0 has committed this step. False: that is known.
   bool Committed(int64_t step);
   bool IsCommitted(int64_t step) const { return step <= committed_; }
   // The last step that was committed; -1: none.
   int64_t committed() const { return committed_; }
 
-  static constexpr int kOpenMax = 8;
-
  private:
-  // A rank has one answer, its last.
+  // A rank has one answer, its last, whichever write it is for.
   struct Open {
     void Forget(int rank);
 
+    int64_t step = 0;
     std::map<int, CheckpointShard> shards;       // by rank
     std::vector<CheckpointUnwritten> unwritten;  // the first heard first
   };
 
-  // Whether the rank answers for what was given up before.
-  bool IsOfBefore(int64_t step, int rank);
-  GatheredCheckpoint Gathered(int64_t step);
-  GatheredCheckpoint GiveUp(int64_t step,
+  template <typename Answer>
+  Open& OpenFor(const Answer& answer);
+  GatheredCheckpoint Gathered(int64_t write);
+  GatheredCheckpoint GiveUp(int64_t write,
                             std::vector<CheckpointUnwritten> unwritten);
+  // Adds who waits for the end of a write that others have seen.
+  void TakeUnheard(GatheredCheckpoint& gathered);
 
   const int ranks_;
-  int64_t gathered_ = -1;  // the last step whose shards were all there
-  int64_t committed_ = -1;
-  std::map<int64_t, Open> open_;  // by step
-  int64_t given_up_before_ = -1;
-  std::set<int> unheard_;  // ranks that may not have heard of that
+  int64_t gathered_ = 0;    // the last write whose shards were all there
+  int64_t given_up_ = 0;    // the last write that was given up
+  int64_t committed_ = -1;  // the last step
+  int64_t newest_ = 0;      // the last write for which any rank has answered,
+  int64_t of_rank_0_ = 0;   // and rank 0
+  std::map<int64_t, Open> open_;  // by write
 };
 
 }  // namespace troupe

@@ -103,16 +103,17 @@ void SendDone(const Job& job, int rank, int64_t step, Actions& actions) {
   actions.push_back(std::move(stored));
 }
 
-void SendGivenUp(const Job& job, int rank, Actions& actions) {
-  const RankSeat& seat = job.run->ranks[rank];
+void SendGivenUp(const Job& job, int rank, const GivenUpCheckpoint& given_up,
+                 Actions& actions) {
+  const RankSeat& seat = SeatOf(job, rank);
   if (!seat.live() || seat.awaited()) return;
-  SendWhenStored stored{{seat.worker, {}}};
-  CheckpointDone& done = *stored.send.message.mutable_done();
+  SendToWorker send{seat.worker, {}};
+  CheckpointDone& done = *send.message.mutable_done();
   *done.mutable_ref() = RefOf(job, rank);
-  done.set_step(job.status.unsaved_step());
-  done.set_given_up(job.status.unsaved());
-  stored.otherwise = stored.send.message;
-  actions.push_back(std::move(stored));
+  done.set_step(given_up.step);
+  done.set_write(given_up.write);
+  done.set_given_up(given_up.why);
+  actions.push_back(std::move(send));
 }
 
 void SendStored(const Job& job, int rank, Stored stored, Actions& actions) {

@@ -42,9 +42,15 @@ void SendValue(const Job& job, int rank, const std::string& key,
 // The checkpoint of this step is committed: once that is stored, and marked,
 // where it cannot be.
 void SendDone(const Job& job, int rank, int64_t step, Actions& actions);
-// The checkpoint that the job's status calls unsaved is given up: once that is
-// stored, or cannot be.
-void SendGivenUp(const Job& job, int rank, Actions& actions);
+// This write of the checkpoint is given up. At once: if the scheduler dies, the
+// next one learns it from the ranks (checkpoint_gather.h).
+struct GivenUpCheckpoint {
+  int64_t step = 0;
+  int64_t write = 0;  // worker.proto, CheckpointShard
+  std::string why;
+};
+void SendGivenUp(const Job& job, int rank, const GivenUpCheckpoint& given_up,
+                 Actions& actions);
 // What it need not say again: once it is stored.
 void SendStored(const Job& job, int rank, Stored stored, Actions& actions);
 void SendEndStored(const Job& job, int rank, Actions& actions);

@@ -173,9 +173,6 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
   }
   run.steps.Resume(job.status.steps_done(), std::move(ended));
   run.checkpoints.Committed(LastCommitted(job));
-  if (!job.status.unsaved().empty()) {
-    run.checkpoints.GaveUpBefore(job.status.unsaved_step());
-  }
   jobs_.Raise(job, intent, job.status.save_why());
   if (job.cancelled && intent == INTENT_SAVE_CANCEL) {
     run.save = SaveAtStop::kAsked;

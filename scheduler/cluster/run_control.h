@@ -261,9 +261,9 @@ class RunControl {
              Actions& actions);
   void Unwritten(Job& job, const CheckpointUnwritten& unwritten, absl::Time now,
                  Actions& actions);
-  // What follows from the answer of that rank.
-  void Gathered(Job& job, const RankRef& from, GatheredCheckpoint gathered,
-                absl::Time now, Actions& actions);
+  // What follows from an answer.
+  void Gathered(Job& job, GatheredCheckpoint gathered, absl::Time now,
+                Actions& actions);
   // All ranks have stopped writing it, and hear that.
   void GiveUpCheckpoint(Job& job,
                         const std::vector<CheckpointUnwritten>& unwritten,

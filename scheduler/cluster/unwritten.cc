@@ -11,6 +11,11 @@
 namespace troupe {
 namespace {
 
+// In place of a reason that could not be stored.
+constexpr char kSaidBefore[] =
+    "a rank could not write its part, and the scheduler that heard why has "
+    "been restarted since";
+
 std::string AlsoOthers(size_t others) {
   if (others == 0) return "";
   return absl::StrCat(" (and ", others,
@@ -27,26 +32,31 @@ std::string AlsoOthers(size_t others) {
 void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
                        Actions& actions) {
   Progress(job, shard.ref().rank(), now);
-  if (job.run->checkpoints.IsCommitted(shard.step())) {
+  if (job.run->checkpoints.committed() == shard.step()) {
     return SendDone(job, shard.ref().rank(), shard.step(), actions);
   }
-  Gathered(job, shard.ref(), job.run->checkpoints.Add(shard), now, actions);
+  Gathered(job, job.run->checkpoints.Add(shard), now, actions);
 }
 
 void RunControl::Unwritten(Job& job, const CheckpointUnwritten& unwritten,
                            absl::Time now, Actions& actions) {
   Progress(job, unwritten.ref().rank(), now);
-  if (job.run->checkpoints.IsCommitted(unwritten.step())) {
+  if (job.run->checkpoints.committed() == unwritten.step()) {
     return SendDone(job, unwritten.ref().rank(), unwritten.step(), actions);
   }
-  Gathered(job, unwritten.ref(), job.run->checkpoints.Add(unwritten), now,
-           actions);
+  Gathered(job, job.run->checkpoints.Add(unwritten), now, actions);
 }
 
-void RunControl::Gathered(Job& job, const RankRef& from,
-                          GatheredCheckpoint gathered, absl::Time now,
+void RunControl::Gathered(Job& job, GatheredCheckpoint gathered, absl::Time now,
                           Actions& actions) {
-  if (gathered.given_up_before) SendGivenUp(job, from.rank(), actions);
+  for (const GatheredCheckpoint::Unheard& unheard : gathered.unheard) {
+    SendGivenUp(job, unheard.rank,
+                {.step = unheard.step,
+                 .write = unheard.write,
+                 .why = job.status.unsaved().empty() ? kSaidBefore
+                                                     : job.status.unsaved()},
+                actions);
+  }
   if (!gathered.unwritten.empty()) {
     return GiveUpCheckpoint(job, gathered.unwritten, now, actions);
   }
@@ -80,7 +90,6 @@ void RunControl::GiveUpCheckpoint(
       absl::StrCat(name, ": ", first.error(), AlsoOthers(unwritten.size() - 1)),
       limits_.reason_bytes_max));
   job.status.set_unsaved_step(first.step());
-  // Before the ranks hear of it: whoever is scheduler next says it again.
   jobs_.Save(job, actions);
   if (is_first) {
     jobs_.AddEvent(job,
@@ -90,7 +99,10 @@ void RunControl::GiveUpCheckpoint(
                    now, actions);
   }
   const int ranks = static_cast<int>(job.run->ranks.size());
-  for (int r = 0; r < ranks; ++r) SendGivenUp(job, r, actions);
+  const GivenUpCheckpoint given_up = {.step = first.step(),
+                                      .write = first.write(),
+                                      .why = job.status.unsaved()};
+  for (int r = 0; r < ranks; ++r) SendGivenUp(job, r, given_up, actions);
 }
 
 }  // namespace troupe

@@ -195,6 +195,7 @@ void GatherAll(const std::vector<ShardRecord>& records) {
     CheckpointShard shard;
     shard.mutable_ref()->set_rank(rank);
     shard.set_step(50);
+    shard.set_write(1);
     *shard.mutable_shard() = records[rank];
     CheckpointShard heard;
     CHECK(heard.ParseFromString(shard.SerializeAsString()));

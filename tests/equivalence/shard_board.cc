@@ -15,6 +15,7 @@ void ShardBoard::Add(int rank, const WrittenShard& shard) {
   message.set_step(shard.step);
   *message.mutable_shard() = shard.record;
   absl::MutexLock lock(&mutex_);
+  message.set_write(writes_[rank] + 1);
   Answer(shard.step, gather_.Add(message));
 }
 
@@ -25,6 +26,7 @@ void ShardBoard::AddUnwritten(int rank, int64_t step,
   message.set_step(step);
   message.set_error(error);
   absl::MutexLock lock(&mutex_);
+  message.set_write(writes_[rank] + 1);
   Answer(step, gather_.Add(message));
 }
 
@@ -70,6 +72,7 @@ absl::StatusOr<CheckpointEnd> ShardBoard::AwaitEnd(int rank, int64_t step) {
            given_up_.count({rank, step}) > 0;
   };
   mutex_.Await(absl::Condition(&told));
+  ++writes_[rank];
   if (gather_.IsCommitted(step)) return CheckpointEnd{.stored = true};
   const auto given_up = given_up_.find({rank, step});
   if (given_up == given_up_.end()) return OtherFailed();

@@ -42,6 +42,7 @@ class ShardBoard {
   const int ranks_;
   absl::Mutex mutex_;
   CheckpointGather gather_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, int64_t> writes_ ABSL_GUARDED_BY(mutex_);  // ended, by rank
   std::map<int64_t, std::vector<ShardRecord>> shards_ ABSL_GUARDED_BY(mutex_);
   std::map<RankAndStep, std::string> given_up_ ABSL_GUARDED_BY(mutex_);
   bool failed_ ABSL_GUARDED_BY(mutex_) = false;

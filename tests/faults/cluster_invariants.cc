@@ -120,7 +120,7 @@ void ClusterInvariants::OnCommit(const SendToWorker& send,
   const int64_t step = commit.step();
   const std::string which =
       absl::StrCat("the checkpoint of step ", step, " of job ", key.first);
-  EXPECT_TRUE(commits_asked_.insert({key, step}).second)
+  EXPECT_TRUE(commits_asked_.insert({key, commit.write()}).second)
       << which << " is committed twice";
   EXPECT_EQ(commit.ref().rank(), 0);
   SimulatedAttempt& attempt = attempts_[key];
@@ -128,7 +128,7 @@ void ClusterInvariants::OnCommit(const SendToWorker& send,
   for (int rank = 0; rank < commit.shards_size(); ++rank) {
     EXPECT_EQ(commit.shards(rank).shard().file(), ShardWords(key, step, rank))
         << "in " << which;
-    EXPECT_EQ(attempt.shards[step].count(rank), 1u)
+    EXPECT_EQ(attempt.shards[commit.write()].count(rank), 1u)
         << "of " << which << " rank " << rank << " has written nothing";
   }
   const auto job = cluster.FindJob(JobId(commit.ref().job()));
@@ -276,9 +276,8 @@ void ClusterInvariants::CheckState(const Job& job) {
       (states_[job.id] == STARTING || states_[job.id] == STOPPING);
   EXPECT_LT(job.failed_starts, Limits().starts_max) << "job " << job.id;
   const bool again = state == RECOVERING || states_[job.id] == RECOVERING;
-  const bool forward =
-      job.ended() || withdrawn || again || moved || elsewhere ||
-      state >= states_[job.id];
+  const bool forward = job.ended() || withdrawn || again || moved ||
+                       elsewhere || state >= states_[job.id];
   EXPECT_TRUE(forward) << "job " << job.id << " goes back to "
                        << JobState_Name(state);
   states_[job.id] = state;
@@ -289,7 +288,8 @@ void ClusterInvariants::CheckState(const Job& job) {
                 state == RECOVERING)) {
     EXPECT_EQ(asked_to_end_.count(job.id), 0u)
         << "job " << job.id << " was asked to end and goes on, "
-        << JobState_Name(state) << ": " << job.status.reason();
+        << JobState_Name(state) << ": " << job.status.reason()
+        << RecoveryInvariants::EventLines(job);
   }
   const auto end = ended_.find(job.id);
   if (end == ended_.end()) {
@@ -340,7 +340,9 @@ void ClusterInvariants::CheckEnd(const Job& job) {
   if (to_be_saved_.count(job.id) > 0 && attempt != nullptr && !WasHarmed(job)) {
     const int64_t step =
         std::max(attempt->begins_after, attempt->FinishedByAll());
-    EXPECT_TRUE(WasCommitted(job.id, step)) << which << " and was to be saved";
+    EXPECT_TRUE(WasCommitted(job.id, step))
+        << which << " and was to be saved"
+        << RecoveryInvariants::EventLines(job);
     EXPECT_TRUE(state == SUCCEEDED || absl::StrContains(reason, "; saved in "))
         << which;
   }

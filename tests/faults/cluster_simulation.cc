@@ -83,6 +83,8 @@ ClusterSimulation::Tally ClusterSimulation::tally() const {
   tally.widened = elastics_.widened();
   for (const auto& [key, attempt] : attempts_) {
     for (const auto& [step, times] : attempt.commits) tally.commits += times;
+    tally.given_up += attempt.writes_given_up;
+    tally.written_later += attempt.written_later;
   }
   return tally;
 }
@@ -125,6 +127,7 @@ void ClusterSimulation::EventOfWorkers() {
   }
   if (what < 42) return OneIn(2) ? Kill() : Cut();
   if (what == 119) return CutOff();
+  if (what >= 112) return FillDisks();
   const auto worker = Any();
   if (worker == workers_.end()) return;
   if (what < 46) Harm(worker->first);
@@ -352,7 +355,10 @@ void ClusterSimulation::Drain() {
   for (const auto& [id, job] : cluster_->jobs().all()) {
     if (job->run == nullptr || job->ended()) continue;
     const bool recovers = job->status.state() == RECOVERING;
-    if (job->run->stopping() && !recovers) continue;
+    if (job->run->stopping() && !recovers) {
+      invariants_.MayEnd(id);  // it could start once more, elsewhere
+      continue;
+    }
     const bool saves = job->status.state() == RUNNING;
     if (RecoveryInvariants::MayMove(*job)) continue;
     invariants_.AskedToSave(id,
@@ -485,11 +491,6 @@ void ClusterSimulation::Carry(const Action& action) {
       cluster_->Stored(start, stored, now_, actions_);
     });
   }
-}
-
-void ClusterSimulation::WriteStore(bool fails) {
-  store_.Write(fails ? absl::ResourceExhaustedError("disk full")
-                     : absl::OkStatus());
 }
 
 }  // namespace troupe

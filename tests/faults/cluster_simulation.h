@@ -50,6 +50,9 @@ class ClusterSimulation {
     int from_copies = 0, from_elsewhere = 0;  // attempts that recover
     int narrowed = 0, widened = 0;            // attempts on fewer, and on more
     int gave_way = 0;            // jobs that gave their workers to others
+    int disks_full = 0;          // events
+    int given_up = 0;            // times that a rank heard that of a checkpoint
+    int written_later = 0;       // checkpoints
     std::vector<int64_t> edges;  // of the table of phases, how often each
   };
   Tally tally() const;
@@ -78,6 +81,7 @@ class ClusterSimulation {
   void Harm(WorkerId id);
   void Join();
   void Kill();
+  void FillDisks();
   void CutOff();
   void ComeBack();
   void Cut();

@@ -57,6 +57,21 @@ bool ClusterSimulation::IsDiskFull() {
   return OneIn(12) || now_ < full_until_;
 }
 
+void ClusterSimulation::WriteStore(bool fails) {
+  store_.Write(fails ? absl::ResourceExhaustedError("disk full")
+                     : absl::OkStatus());
+}
+
+// Those of checkpoints: of one worker, or one that all share.
+void ClusterSimulation::FillDisks() {
+  const auto only = OneIn(3) ? workers_.end() : Any();
+  const absl::Time until = now_ + absl::Seconds(1 + Draw(15));
+  ++tally_.disks_full;
+  for (auto it = workers_.begin(); it != workers_.end(); ++it) {
+    if (only == workers_.end() || it == only) it->second.FillDisk(until);
+  }
+}
+
 // All that is under way goes on, and nobody comes or goes.
 void ClusterSimulation::BeQuiet() {
   for (int times = Draw(12); times > 0; --times) {

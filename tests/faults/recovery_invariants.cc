@@ -91,10 +91,12 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
         std::any_of(events.begin(), events.end(), [](const JobEvent& event) {
           return absl::StrContains(event.text(), "could not be saved");
         });
-    bool failed = false;  // which costs no restart where none is left
+    // Which costs no restart where none is left, or where no rank had begun.
+    bool failed = false;
     for (auto event = events.rbegin();
          event != events.rend() && event->text() != "running"; ++event) {
-      failed |= absl::StrContains(event->text(), " failed in ");
+      failed |= absl::StrContains(event->text(), " failed in ") ||
+                absl::StrContains(event->text(), " was lost in its ");
     }
     if (ran && !lost && !full && !failed)
       EXPECT_GE(SimulatedAttempt::StepOfCheckpoint(begins.resume()),

@@ -36,8 +36,11 @@ struct SimulatedAttempt {
   bool given_up = false;  // workers were told to forget what it left
   std::map<int64_t, Sum> sums;
   std::map<int, int64_t> finished;          // by rank: its last step
-  std::map<int64_t, std::set<int>> shards;  // on the disk; by step: ranks
+  std::map<int64_t, std::set<int>> shards;  // on the disk; by write: ranks
+  std::map<int, int64_t> writes;            // by rank: how many have ended
   std::map<int64_t, int> commits;           // by step: how often
+  int writes_given_up = 0;                  // on all ranks
+  int written_later = 0;                    // commits of what was given up
   std::set<std::string> from_copies;  // checkpoints that its copies became
   std::set<int> ended_ok;
   // Something happened to a rank of it that a healthy job does not meet.

@@ -21,45 +21,120 @@ int SimulatedWorker::PiecesToWrite() {
   return Draw(20) == 0 ? 600 : 1 + Draw(12);
 }
 
-bool SimulatedWorker::WriteShard() {
+bool SimulatedWorker::WriteShard(absl::Time now) {
   Seat& seat = *seat_;
-  if (!seat.write.has_value() && seat.due.has_value()) {
-    seat.write =
-        Write{.step = *seat.due, .bytes_total = PiecesToWrite() * kBytesAPiece};
+  if (!seat.write.has_value() && seat.due.has_value() && now >= seat.retry_at) {
+    seat.write = Write{.step = *seat.due,
+                       .number = seat.attempt->writes[rank()] + 1,
+                       .bytes_total = PiecesToWrite() * kBytesAPiece};
     seat.due.reset();
   }
-  if (!seat.write.has_value()) return false;
+  // Between two writes of the last checkpoint.
+  if (!seat.write.has_value()) return seat.due.has_value();
   Write& write = *seat.write;
   const bool waits = seat.due.has_value() || seat.stops ||
                      seat.step == seat.attempt->job.training().steps() ||
                      !seat.attempt->job.checkpoint().background();
-  if (write.bytes < write.bytes_total) {
+  const bool full = now < disk_full_until_;
+  if (!write.told && full) {
+    SayUnwritten();
+  } else if (write.bytes < write.bytes_total) {
     write.bytes += kBytesAPiece;
     if (Draw(1000) == 0) {
-      Fail("the disk is full");
+      Fail("the GPU is dead");
       return true;
     }
   } else if (!write.told) {
     write.told = true;
-    seat.attempt->shards[write.step].insert(rank());
+    seat.attempt->shards[write.number].insert(rank());
     CheckpointShard& shard = *Say().mutable_shard();
     *shard.mutable_ref() = seat.start.ref();
     shard.set_step(write.step);
+    shard.set_write(write.number);
     shard.mutable_shard()->set_bytes(write.bytes_total);
     shard.mutable_shard()->set_file(
         ShardWords(KeyOf(seat.start.ref()), write.step, rank()));
-  } else if (write.may_commit && !write.committed) {
+  } else if (write.may_commit && !write.committed && !write.unwritten && full) {
+    SayUnwritten();
+  } else if (write.may_commit && !write.committed && !write.unwritten) {
     write.committed = true;
-    ++seat.attempt->commits[write.step];
-    CheckpointCommitted& committed = *Say().mutable_committed();
-    *committed.mutable_ref() = seat.start.ref();
-    committed.mutable_checkpoint()->set_step(write.step);
-    const std::string path =
-        CheckpointPath(*seat.attempt, KeyOf(seat.start.ref()), write.step);
-    committed.mutable_checkpoint()->set_path(path);
-    disk_.Add(seat.start.ref().job(), write.step, path);
+    Commit();
   }
   return waits;
+}
+
+void SimulatedWorker::Commit() {
+  Seat& seat = *seat_;
+  const Write& write = *seat.write;
+  const AttemptKey key = KeyOf(seat.start.ref());
+  for (int rank = 0; rank < seat.attempt->ranks; ++rank) {
+    EXPECT_EQ(seat.attempt->shards[write.number].count(rank), 1u)
+        << "rank 0 commits what rank " << rank << " has not written";
+    EXPECT_EQ(seat.attempt->writes[rank], write.number - 1)
+        << "rank " << rank << " has gone on, and would write into what is "
+        << "committed here";
+  }
+  seat.attempt->written_later += seat.attempt->writes_given_up > 0;
+  ++seat.attempt->commits[write.step];
+  CheckpointCommitted& committed = *Say().mutable_committed();
+  *committed.mutable_ref() = seat.start.ref();
+  committed.mutable_checkpoint()->set_step(write.step);
+  const std::string path = CheckpointPath(*seat.attempt, key, write.step);
+  committed.mutable_checkpoint()->set_path(path);
+  disk_.Add(seat.start.ref().job(), write.step, path);
+}
+
+void SimulatedWorker::SayUnwritten() {
+  Seat& seat = *seat_;
+  seat.write->told = seat.write->unwritten = true;
+  // One that is to move goes on from its copies, if it may once more.
+  if (seat.save && seat.attempt->job.has_recovery()) {
+    seat.attempt->harmed = true;
+  }
+  CheckpointUnwritten& unwritten = *Say().mutable_unwritten();
+  *unwritten.mutable_ref() = seat.start.ref();
+  unwritten.set_step(seat.write->step);
+  unwritten.set_write(seat.write->number);
+  unwritten.set_error("ENOSPC");
+}
+
+void SimulatedWorker::ObeyCommit(const CheckpointCommit& commit) {
+  std::optional<Write>& write = seat_->write;
+  EXPECT_TRUE(write.has_value() && write->told &&
+              write->step == commit.step() && write->number == commit.write())
+      << name_ << " is to commit what it has not written";
+  if (write.has_value()) write->may_commit = true;
+}
+
+void SimulatedWorker::ObeyDone(const CheckpointDone& done, absl::Time now) {
+  if (!done.given_up().empty()) return GiveUpWrite(done, now);
+  std::optional<Write>& write = seat_->write;
+  EXPECT_GT(seat_->attempt->commits[done.step()], 0)
+      << "told of a checkpoint that nobody committed: "
+      << done.ShortDebugString();
+  if (!write.has_value() || write->step != done.step()) return;
+  if (!done.unstored()) Prune(write->step);
+  write.reset();
+  ++seat_->attempt->writes[rank()];
+}
+
+// Those of the last step, and of a stop, are written until they are there.
+void SimulatedWorker::GiveUpWrite(const CheckpointDone& done, absl::Time now) {
+  Seat& seat = *seat_;
+  if (!seat.write.has_value() || seat.write->number != done.write()) return;
+  EXPECT_TRUE(seat.write->told)
+      << "a checkpoint is given up, and rank " << rank() << " still writes it";
+  EXPECT_FALSE(seat.write->committed) << "what is committed is given up";
+  EXPECT_EQ(seat.write->step, done.step());
+  ++seat.attempt->writes[rank()];
+  ++seat.attempt->writes_given_up;
+  // An earlier one need not be there if this one is.
+  const bool last = done.step() == seat.attempt->job.training().steps() ||
+                    (seat.stops && done.step() == seat.step);
+  seat.write.reset();
+  if (!last) return;
+  seat.due = done.step();
+  seat.retry_at = now + absl::Seconds(1);
 }
 
 // The checkpoints that the job has no use for any more: another one is stored,

@@ -191,7 +191,7 @@ void SimulatedWorker::DoOnePiece(absl::Time now) {
   if (now >= seat_->abort_at) {
     return End({.error = "cancelled", .stopped = true});
   }
-  if (BeginRank() || WriteShard() || KeepCopy(now)) return;
+  if (BeginRank() || WriteShard(now) || KeepCopy(now)) return;
   Step(now);
 }
 
@@ -266,7 +266,6 @@ void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
   if (!seat_.has_value()) return;
   const RankRef& ours = seat_->start.ref();
   const AttemptKey key = KeyOf(ours);
-  auto& write = seat_->write;
   if (message.has_stop() && Same(message.stop().ref(), ours)) {
     ObeyStop(message.stop(), now);
   } else if (message.has_store_value() &&
@@ -278,17 +277,9 @@ void SimulatedWorker::Obey(const SchedulerMessage& message, absl::Time now) {
     }
     seat_->unmet.erase(value.key());
   } else if (message.has_commit() && Same(message.commit().ref(), ours)) {
-    EXPECT_TRUE(write.has_value() && write->told &&
-                write->step == message.commit().step())
-        << name_ << " is to commit what it has not written";
-    if (write.has_value()) write->may_commit = true;
+    ObeyCommit(message.commit());
   } else if (message.has_done() && Same(message.done().ref(), ours)) {
-    EXPECT_GT(seat_->attempt->commits[message.done().step()], 0)
-        << "told of a checkpoint that nobody committed";
-    if (write.has_value() && write->step == message.done().step()) {
-      if (!message.done().unstored()) Prune(write->step);
-      write.reset();
-    }
+    ObeyDone(message.done(), now);
   }
 }
 

@@ -52,6 +52,8 @@ class SimulatedWorker {
   // It was asked to end: its job is saved first where that can be, be it from
   // what this worker keeps, unless it is in a hurry; then it says goodbye.
   void Leave(bool in_a_hurry);
+  // It takes no checkpoint until then.
+  void FillDisk(absl::Time until) { disk_full_until_ = until; }
   // Its process is gone, and its rank with it.
   void Die();
   // Its connection is gone, and what was on its way.
@@ -90,9 +92,11 @@ class SimulatedWorker {
  private:
   struct Write {
     int64_t step = 0;
+    int64_t number = 0;  // worker.proto, CheckpointShard
     int64_t bytes = 0;
     int64_t bytes_total = 0;
-    bool told = false;        // the scheduler has been told of the shard
+    bool told = false;        // the scheduler has been told of the shard,
+    bool unwritten = false;   // or that there is none, or no checkpoint
     bool may_commit = false;  // rank 0: all shards are there
     bool committed = false;   // rank 0: the scheduler has been told so
   };
@@ -115,6 +119,7 @@ class SimulatedWorker {
     bool stops = false;          // all ranks do, after this step
     std::optional<int64_t> due;  // a checkpoint of this step
     std::optional<Write> write;
+    absl::Time retry_at = absl::InfinitePast();
     // Where the job recovers.
     bool recovered = false;
     int32_t made_by = 0;  // the attempt that came to `step`; 0: where it began
@@ -160,7 +165,7 @@ class SimulatedWorker {
   void WriteText();
   // Each returns whether that was this piece of work.
   bool BeginRank();
-  bool WriteShard();
+  bool WriteShard(absl::Time now);
   bool Recover();
   bool SaveKept();  // of a rank that has ended
   bool KeepCopy(absl::Time now);
@@ -171,6 +176,12 @@ class SimulatedWorker {
   // As many as a disk takes at a time, or one that is slow for long.
   int PiecesToWrite();
   void Prune(int64_t step);
+  // Its disk is full, and the checkpoint may be written again.
+  void SayUnwritten();
+  void Commit();
+  void ObeyCommit(const CheckpointCommit& commit);
+  void ObeyDone(const CheckpointDone& done, absl::Time now);
+  void GiveUpWrite(const CheckpointDone& done, absl::Time now);
   bool ResumesItsOwn() const;
   void CheckResume() const;
   void BeginSave(const SaveCopies& request);
@@ -204,6 +215,7 @@ class SimulatedWorker {
   bool stubborn_ = false;
   bool leaving_ = false;
   bool left_ = false;
+  absl::Time disk_full_until_ = absl::InfinitePast();
   absl::Time beat_ = absl::InfinitePast();
   std::deque<WorkerMessage> saying_;
   bool connected_ = true;

@@ -28,15 +28,14 @@ bool IsOfMeeting(const WorkerMessage& message) {
          message.has_store_get();
 }
 
-bool IsShard(const WorkerMessage& message, int64_t up_to_step) {
-  return (message.has_shard() && message.shard().step() <= up_to_step) ||
-         (message.has_unwritten() && message.unwritten().step() <= up_to_step);
+// What a rank says of its part of a checkpoint.
+bool IsAnswer(const WorkerMessage& message) {
+  return message.has_shard() || message.has_unwritten();
 }
 
-// What a rank says of its part of the checkpoint of that step.
-bool IsAnswer(const WorkerMessage& message, int64_t step) {
-  return (message.has_shard() && message.shard().step() == step) ||
-         (message.has_unwritten() && message.unwritten().step() == step);
+bool IsAnswerFor(const WorkerMessage& message, int64_t up_to_step) {
+  return (message.has_shard() && message.shard().step() <= up_to_step) ||
+         (message.has_unwritten() && message.unwritten().step() <= up_to_step);
 }
 
 bool IsCommit(const WorkerMessage& message, int64_t up_to_step) {
@@ -57,12 +56,8 @@ absl::Status Outbox::Send(WorkerMessage message) {
   if (send_ == nullptr && message.has_step()) {
     message.mutable_step()->clear_timeline();
   }
-  // Of one checkpoint a rank has one answer, its last.
-  if (message.has_shard() || message.has_unwritten()) {
-    const int64_t step = message.has_shard() ? message.shard().step()
-                                             : message.unwritten().step();
-    Drop([&](const WorkerMessage& kept) { return IsAnswer(kept, step); });
-  }
+  // A rank has one answer, its last; a commit takes its place, too.
+  if (IsAnswer(message) || message.has_committed()) Drop(IsAnswer);
   Entry& entry = entries_.emplace_back();
   entry.bytes = message.ByteSizeLong();
   entry.message = std::move(message);
@@ -131,10 +126,11 @@ void Outbox::OnMessage(const SchedulerMessage& message) {
     });
   } else if (message.has_done()) {
     const CheckpointDone& done = message.done();
-    const bool stored = !done.unstored() && done.given_up().empty();
+    // By the answers to one that is given up the next scheduler sees that.
+    if (!done.given_up().empty()) return;
     Drop([&](const WorkerMessage& kept) {
-      return IsShard(kept, done.step()) ||
-             (stored && IsCommit(kept, done.step()));
+      return IsAnswerFor(kept, done.step()) ||
+             (!done.unstored() && IsCommit(kept, done.step()));
     });
   } else if (message.has_stored() && message.stored().ended()) {
     done_ = true;

@@ -17,7 +17,9 @@
 //   RankReady, StoreSet   until Stored says that all ranks are ready
 //   StoreGet              until its StoreValue comes
 //   CheckpointShard, CheckpointUnwritten
-//                         until CheckpointDone; of a step only the last of them
+//                         only the last of them, until the checkpoint is
+//                         committed: from the answers to one that was given up
+//                         the next scheduler learns that it was
 //   CheckpointCommitted   until one that is not `unstored`, or until Stored
 //                         says so: else the next scheduler would not know of
 //                         the checkpoint

@@ -158,26 +158,32 @@ void RankRunner::OnMessage(const SchedulerMessage& message) {
   } else if (message.has_store_value() && IsOurs(message.store_value().ref())) {
     store_.OnValue(message.store_value());
   } else if (message.has_commit() && IsOurs(message.commit().ref())) {
-    std::vector<ShardRecord> shards;
-    for (const CheckpointShard& shard : message.commit().shards()) {
-      shards.push_back(shard.shard());
-    }
-    absl::MutexLock lock(&mutex_);
-    // A scheduler that was started again asks again.
-    if (message.commit().step() <= committing_) return;
-    commits_[message.commit().step()] = std::move(shards);
+    OnCommit(message.commit());
   } else if (message.has_done() && IsOurs(message.done().ref())) {
-    absl::MutexLock lock(&mutex_);
-    const CheckpointDone& done = message.done();
-    if (!done.given_up().empty()) {
-      given_up_[done.step()] = done.given_up();
-      commits_.erase(done.step());
-      committing_ = std::min(committing_, done.step() - 1);  // may come again
-      return;
-    }
-    committed_ = std::max(committed_, done.step());
-    if (!done.unstored()) stored_ = std::max(stored_, done.step());
+    OnDone(message.done());
   }
+}
+
+void RankRunner::OnCommit(const CheckpointCommit& commit) {
+  absl::MutexLock lock(&mutex_);
+  // A scheduler that was started again asks again.
+  if (commit.write() != write_.number || write_.asked_to_commit) return;
+  write_.asked_to_commit = true;
+  write_.shards.emplace();
+  for (const CheckpointShard& shard : commit.shards()) {
+    write_.shards->push_back(shard.shard());
+  }
+}
+
+void RankRunner::OnDone(const CheckpointDone& done) {
+  absl::MutexLock lock(&mutex_);
+  if (!done.given_up().empty()) {
+    // One that has ended here may be said again for others.
+    if (done.write() == write_.number) write_.given_up = done.given_up();
+    return;
+  }
+  committed_ = std::max(committed_, done.step());
+  if (!done.unstored()) stored_ = std::max(stored_, done.step());
 }
 
 void RankRunner::Stop(const StopRank& stop) {
@@ -240,8 +246,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
         .watch = watch};
     const Group::Carrier& carrier =
         CarrierOf(group, GroupNumber(plan.mesh(), group, rank));
-    ASSIGN_OR_RETURN(communicators[g],
-                     CreateCommunicator(carrier, seat));
+    ASSIGN_OR_RETURN(communicators[g], CreateCommunicator(carrier, seat));
   }
   return communicators;
 }
@@ -276,6 +281,7 @@ absl::Status RankRunner::OnShardWritten(const WrittenShard& shard) {
   CheckpointShard& report = *message.mutable_shard();
   *report.mutable_ref() = ref_;
   report.set_step(shard.step);
+  report.set_write(WriteNumber());
   *report.mutable_shard() = shard.record;
   return options_.send(std::move(message));
 }
@@ -285,8 +291,14 @@ absl::Status RankRunner::OnUnwritten(int64_t step, const std::string& error) {
   CheckpointUnwritten& unwritten = *message.mutable_unwritten();
   *unwritten.mutable_ref() = ref_;
   unwritten.set_step(step);
+  unwritten.set_write(WriteNumber());
   unwritten.set_error(error);
   return options_.send(std::move(message));
+}
+
+int64_t RankRunner::WriteNumber() const {
+  absl::MutexLock lock(&mutex_);
+  return write_.number;
 }
 
 // As long as the disks of the others get on; the scheduler, who hears whether
@@ -295,28 +307,31 @@ absl::StatusOr<absl::optional<std::vector<ShardRecord>>>
 RankRunner::AwaitShards(int64_t step) {
   absl::MutexLock lock(&mutex_);
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return !aborted_.ok() || commits_.count(step) + given_up_.count(step) > 0;
+    return !aborted_.ok() || write_.shards.has_value() ||
+           write_.given_up.has_value();
   };
   mutex_.Await(absl::Condition(&answered));
   if (!aborted_.ok()) return aborted_;
-  if (given_up_.count(step) > 0) return absl::nullopt;
-  std::vector<ShardRecord> shards = std::move(commits_[step]);
-  commits_.erase(step);
-  committing_ = step;
-  return shards;
+  if (write_.given_up.has_value()) return absl::nullopt;
+  return std::exchange(write_.shards, absl::nullopt);
 }
 
+// All ranks hear of the end of each write: so they number the next one alike.
 absl::StatusOr<CheckpointEnd> RankRunner::AwaitEnd(int64_t step) {
   absl::MutexLock lock(&mutex_);
   const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return !aborted_.ok() || committed_ >= step || given_up_.count(step) > 0;
+    return !aborted_.ok() || committed_ >= step || write_.given_up.has_value();
   };
   mutex_.Await(absl::Condition(&answered));
-  if (committed_ >= step) return CheckpointEnd{.stored = stored_ >= step};
-  const auto given_up = given_up_.find(step);
-  if (given_up == given_up_.end()) return aborted_;
-  CheckpointEnd end = {.given_up = std::move(given_up->second)};
-  given_up_.erase(given_up);
+  const bool committed = committed_ >= step;
+  if (!committed && !write_.given_up.has_value()) return aborted_;
+  CheckpointEnd end;
+  if (committed) {
+    end.stored = stored_ >= step;
+  } else {
+    end.given_up = *std::move(write_.given_up);
+  }
+  write_ = {.number = write_.number + 1};
   return end;
 }
 

@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -100,6 +99,9 @@ class RankRunner final : private RankListener {
       int64_t step) override;
   absl::Status OnCommitted(const CheckpointRecord& checkpoint) override;
   absl::StatusOr<CheckpointEnd> AwaitEnd(int64_t step) override;
+  int64_t WriteNumber() const;
+  void OnCommit(const CheckpointCommit& commit);
+  void OnDone(const CheckpointDone& done);
 
   const RankRef ref_;
   const absl::Status paths_;                     // where they lead elsewhere
@@ -112,14 +114,18 @@ class RankRunner final : private RankListener {
   std::atomic<int64_t> first_step_{0};
   std::vector<std::string> warnings_;  // the train loop's thread
 
-  absl::Mutex mutex_;
-  // Records of all shards, by step.
-  std::map<int64_t, std::vector<ShardRecord>> commits_ ABSL_GUARDED_BY(mutex_);
-  int64_t committing_ ABSL_GUARDED_BY(mutex_) = -1;  // the last step so far
-  int64_t committed_ ABSL_GUARDED_BY(mutex_) = -1;   // the last step that is
+  mutable absl::Mutex mutex_;
+  // The write of a checkpoint that is under way, or the next one.
+  struct CheckpointWrite {
+    int64_t number = 1;
+    // Of rank 0, when all shards are there: their records, until it takes them.
+    bool asked_to_commit = false;
+    absl::optional<std::vector<ShardRecord>> shards;
+    absl::optional<std::string> given_up;  // why
+  };
+  CheckpointWrite write_ ABSL_GUARDED_BY(mutex_);
+  int64_t committed_ ABSL_GUARDED_BY(mutex_) = -1;  // the last step that is
   int64_t stored_ ABSL_GUARDED_BY(mutex_) = -1;  // and that the scheduler wrote
-  // Steps whose checkpoint is given up, and why; until AwaitEnd says so.
-  std::map<int64_t, std::string> given_up_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
 
   SteadyNotification ended_;

@@ -1,15 +1,20 @@
 #include "scheduler/cluster/checkpoint_gather.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace troupe {
 namespace {
 
-CheckpointShard ShardOf(int rank, int64_t step) {
+// Each step is written once where nothing else is said: `write` is its number.
+CheckpointShard ShardOf(int rank, int64_t step, int64_t write = 0) {
   CheckpointShard shard;
   shard.mutable_ref()->set_rank(rank);
   shard.set_step(step);
+  shard.set_write(write == 0 ? step : write);
   shard.mutable_shard()->set_file(absl::StrCat("shard-", rank));
   return shard;
 }
@@ -19,7 +24,7 @@ TEST(CheckpointGather, CommitsWhenAllShardsAreThere) {
   EXPECT_FALSE(gather.Add(ShardOf(2, 50)).commit.has_value());
   EXPECT_FALSE(gather.Add(ShardOf(0, 50)).commit.has_value());
   EXPECT_FALSE(gather.Add(ShardOf(0, 50)).commit.has_value()) << "counted once";
-  EXPECT_FALSE(gather.Add(ShardOf(1, 60)).commit.has_value())
+  EXPECT_FALSE(gather.Add(ShardOf(1, 40)).commit.has_value())
       << "another checkpoint";
   const auto commit = gather.Add(ShardOf(1, 50)).commit;
   ASSERT_TRUE(commit.has_value());
@@ -43,21 +48,12 @@ TEST(CheckpointGather, WhatIsHeardAgainIsPast) {
   EXPECT_TRUE(gather.Committed(60));
 }
 
-TEST(CheckpointGather, GivesUpTheOldestOfMany) {
-  CheckpointGather gather(2);
-  for (int step = 1; step <= CheckpointGather::kOpenMax + 1; ++step) {
-    gather.Add(ShardOf(0, step));
-  }
-  EXPECT_FALSE(gather.Add(ShardOf(1, 1)).commit.has_value());
-  EXPECT_TRUE(
-      gather.Add(ShardOf(1, CheckpointGather::kOpenMax)).commit.has_value());
-}
-
-CheckpointUnwritten FailureOf(int rank, int64_t step,
-                              const std::string& error) {
+CheckpointUnwritten FailureOf(int rank, int64_t step, const std::string& error,
+                              int64_t write = 0) {
   CheckpointUnwritten unwritten;
   unwritten.mutable_ref()->set_rank(rank);
   unwritten.set_step(step);
+  unwritten.set_write(write == 0 ? step : write);
   unwritten.set_error(error);
   return unwritten;
 }
@@ -79,34 +75,65 @@ TEST(CheckpointGather, ARankHasOneAnswer) {
   gather.Add(FailureOf(0, 50, "ENOSPC"));
   EXPECT_TRUE(gather.Add(ShardOf(0, 50)).unwritten.empty());
   EXPECT_TRUE(gather.Add(ShardOf(1, 50)).commit.has_value());
+  // Whichever write it is for: it has gone on since.
+  CheckpointGather other(2);
+  other.Add(ShardOf(1, 50));
+  other.Add(ShardOf(1, 60));
+  EXPECT_TRUE(other.Add(ShardOf(0, 50)).unwritten.empty());
+  EXPECT_TRUE(other.Add(ShardOf(0, 60)).commit.has_value());
 }
 
 TEST(CheckpointGather, WhatWasGivenUpIsTriedAgain) {
   CheckpointGather gather(2);
-  gather.Add(ShardOf(0, 50));
-  EXPECT_EQ(gather.Add(FailureOf(1, 50, "ENOSPC")).unwritten.size(), 1u);
-  EXPECT_FALSE(gather.Add(ShardOf(1, 50)).commit.has_value());
-  EXPECT_TRUE(gather.Add(ShardOf(0, 50)).commit.has_value());
+  gather.Add(ShardOf(0, 50, 1));
+  EXPECT_EQ(gather.Add(FailureOf(1, 50, "ENOSPC", 1)).unwritten.size(), 1u);
+  EXPECT_FALSE(gather.Add(ShardOf(1, 50, 2)).commit.has_value());
+  EXPECT_TRUE(gather.Add(ShardOf(0, 50, 2)).commit.has_value());
   // Rank 0 could not commit.
-  EXPECT_EQ(gather.Add(FailureOf(0, 50, "ENOSPC")).unwritten.size(), 1u);
-  EXPECT_FALSE(gather.Add(ShardOf(1, 50)).commit.has_value());
-  EXPECT_TRUE(gather.Add(ShardOf(0, 50)).commit.has_value());
+  EXPECT_EQ(gather.Add(FailureOf(0, 50, "ENOSPC", 2)).unwritten.size(), 1u);
+  EXPECT_FALSE(gather.Add(ShardOf(1, 50, 3)).commit.has_value());
+  EXPECT_TRUE(gather.Add(ShardOf(0, 50, 3)).commit.has_value());
   EXPECT_TRUE(gather.Committed(50));
-  EXPECT_TRUE(gather.Add(FailureOf(0, 50, "EIO")).unwritten.empty());
+  EXPECT_TRUE(gather.Add(FailureOf(0, 50, "EIO", 3)).unwritten.empty());
 }
 
-// Rank 0 has heard it, and writes again; rank 1 has not.
-TEST(CheckpointGather, SaysAgainWhatASchedulerBeforeGaveUp) {
+std::vector<int> RanksOf(const GatheredCheckpoint& gathered) {
+  std::vector<int> ranks;
+  for (const auto& unheard : gathered.unheard) ranks.push_back(unheard.rank);
+  return ranks;
+}
+
+// The answers of two writes of one step are not put together.
+TEST(CheckpointGather, AnAnswerCountsForItsOwnWrite) {
   CheckpointGather gather(2);
-  gather.GaveUpBefore(50);
-  EXPECT_TRUE(gather.Add(ShardOf(1, 50)).given_up_before);
-  EXPECT_TRUE(gather.Add(ShardOf(0, 50)).given_up_before);
-  EXPECT_FALSE(gather.Add(ShardOf(1, 50)).commit.has_value());
-  EXPECT_TRUE(gather.Add(ShardOf(0, 50)).commit.has_value());
-  // A later step is another one.
-  CheckpointGather other(1);
-  other.GaveUpBefore(50);
-  EXPECT_TRUE(other.Add(ShardOf(0, 60)).commit.has_value());
+  EXPECT_FALSE(gather.Add(ShardOf(1, 50, 1)).commit.has_value());
+  EXPECT_FALSE(gather.Add(ShardOf(0, 50, 2)).commit.has_value());
+  EXPECT_FALSE(gather.Add(ShardOf(1, 50, 1)).commit.has_value());
+  EXPECT_TRUE(gather.Add(ShardOf(1, 50, 2)).commit.has_value());
+}
+
+// The scheduler before this one gave write 1 up. Rank 2 has heard it, and has
+// written again; ranks 0 and 1 say what they said before.
+TEST(CheckpointGather, SeesFromTheRanksWhatASchedulerBeforeGaveUp) {
+  CheckpointGather gather(3);
+  EXPECT_TRUE(gather.Add(ShardOf(1, 50, 1)).unheard.empty());
+  EXPECT_TRUE(gather.Add(ShardOf(2, 50, 2)).unheard.empty())
+      << "rank 0 has not said whether it has committed";
+  EXPECT_EQ(RanksOf(gather.Add(ShardOf(0, 50, 1))), (std::vector<int>{0, 1}));
+  // What they say once more is answered once more, and no answer.
+  EXPECT_EQ(RanksOf(gather.Add(ShardOf(1, 50, 1))), std::vector<int>{1});
+  EXPECT_TRUE(gather.Add(ShardOf(0, 50, 2)).unheard.empty());
+  EXPECT_TRUE(gather.Add(ShardOf(1, 50, 2)).commit.has_value());
+}
+
+// Rank 0 says its commit, which could not be stored, before its next answer.
+TEST(CheckpointGather, WhatWasCommittedBeforeIsNotGivenUp) {
+  CheckpointGather gather(3);
+  gather.Add(ShardOf(1, 50, 1));
+  gather.Add(ShardOf(2, 60, 2));
+  EXPECT_TRUE(gather.Committed(50));
+  EXPECT_TRUE(gather.Add(ShardOf(0, 60, 2)).unheard.empty());
+  EXPECT_TRUE(gather.Add(ShardOf(1, 60, 2)).commit.has_value());
 }
 
 }  // namespace

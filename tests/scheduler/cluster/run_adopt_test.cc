@@ -16,6 +16,7 @@ void Shard(Harness& h, JobId id, int rank, WorkerId from, int64_t step) {
   WorkerMessage message;
   *message.mutable_shard()->mutable_ref() = h.Ref(id, rank);
   message.mutable_shard()->set_step(step);
+  message.mutable_shard()->set_write(step);
   h.Send(from, message);
 }
 

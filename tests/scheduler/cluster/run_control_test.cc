@@ -332,6 +332,7 @@ TEST(RunControl, CheckpointsAreCommittedByRankZero) {
     WorkerMessage shard;
     *shard.mutable_shard()->mutable_ref() = h.Ref(id, rank);
     shard.mutable_shard()->set_step(5);
+    shard.mutable_shard()->set_write(1);
     h.Send(on[rank], shard);
   }
   ASSERT_EQ(h.Sent(on[0]).size(), 1u);

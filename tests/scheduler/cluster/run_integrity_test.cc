@@ -40,6 +40,7 @@ struct IntegrityHarness : RecoveryHarness {
     WorkerMessage message;
     *message.mutable_shard()->mutable_ref() = Ref(id, rank);
     message.mutable_shard()->set_step(step);
+    message.mutable_shard()->set_write(step);
     Send(from, message);
   }
   // Whether rank 0's worker was told to commit the checkpoint of this step.

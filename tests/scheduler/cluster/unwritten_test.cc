@@ -15,18 +15,21 @@ using testing::HasSubstr;
 
 constexpr char kFull[] = "/c/step-5.tmp-x/rank-00001: write: ENOSPC";
 
-WorkerMessage WrittenBy(const Harness& h, JobId id, int rank, int64_t step) {
+WorkerMessage WrittenBy(const Harness& h, JobId id, int rank, int64_t step,
+                        int64_t write) {
   WorkerMessage message;
   *message.mutable_shard()->mutable_ref() = h.Ref(id, rank);
   message.mutable_shard()->set_step(step);
+  message.mutable_shard()->set_write(write);
   return message;
 }
 
 WorkerMessage UnwrittenBy(const Harness& h, JobId id, int rank, int64_t step,
-                          const std::string& error) {
+                          int64_t write, const std::string& error) {
   WorkerMessage message;
   *message.mutable_unwritten()->mutable_ref() = h.Ref(id, rank);
   message.mutable_unwritten()->set_step(step);
+  message.mutable_unwritten()->set_write(write);
   message.mutable_unwritten()->set_error(error);
   return message;
 }
@@ -41,11 +44,9 @@ WorkerMessage CommittedBy(const Harness& h, JobId id, int64_t step) {
 }
 
 // What the worker was told to be given up since the last call; empty: nothing.
-std::string GivenUp(Harness& h, WorkerId to) {
-  for (const auto& stored : h.All<SendWhenStored>()) {
-    if (stored.send.worker == to && stored.send.message.has_done()) {
-      return stored.send.message.done().given_up();
-    }
+std::string GivenUp(const Harness& h, WorkerId to) {
+  for (const SchedulerMessage& message : h.Sent(to)) {
+    if (message.has_done()) return message.done().given_up();
   }
   return "";
 }
@@ -62,10 +63,18 @@ class UnwrittenTest : public testing::Test {
   std::string LastEvent() const { return h_.job(id_).events.back().text(); }
   // Both ranks answer for a step that rank 1 could not write.
   void GiveUp(int64_t step) {
-    h_.Send(on_[1], UnwrittenBy(h_, id_, 1, step, kFull));
-    h_.Send(on_[0], WrittenBy(h_, id_, 0, step));
+    ++write_;
+    h_.Send(on_[1], UnwrittenBy(h_, id_, 1, step, write_, kFull));
+    h_.Send(on_[0], WrittenBy(h_, id_, 0, step, write_));
+  }
+  void Write(int64_t step) {
+    ++write_;
+    for (const int rank : {1, 0}) {
+      h_.Send(on_[rank], WrittenBy(h_, id_, rank, step, write_));
+    }
   }
 
+  int64_t write_ = 0;
   Harness h_;
   const std::vector<WorkerId> on_ = h_.JoinMany(2);
   const JobId id_ = h_.Running(on_);
@@ -73,9 +82,9 @@ class UnwrittenTest : public testing::Test {
 
 TEST_F(UnwrittenTest, CostsNoRestart) {
   h_.ClearActions();
-  h_.Send(on_[1], UnwrittenBy(h_, id_, 1, 5, kFull));
+  h_.Send(on_[1], UnwrittenBy(h_, id_, 1, 5, 1, kFull));
   EXPECT_EQ(GivenUp(h_, on_[1]), "") << "rank 0 still writes";
-  h_.Send(on_[0], WrittenBy(h_, id_, 0, 5));
+  h_.Send(on_[0], WrittenBy(h_, id_, 0, 5, 1));
   for (const WorkerId worker : on_) {
     EXPECT_THAT(GivenUp(h_, worker), HasSubstr(kFull));
     EXPECT_FALSE(Asked(h_, worker));
@@ -98,9 +107,7 @@ TEST_F(UnwrittenTest, SaysSoUntilOneIsWritten) {
   EXPECT_EQ(h_.job(id_).events.size(), events) << "the status says the rest";
   EXPECT_EQ(h_.status(id_).unsaved_step(), 6);
   EXPECT_EQ(h_.status(id_).unsaved_since_unix_ms(), since);
-  for (const int rank : {0, 1}) {
-    h_.Send(on_[rank], WrittenBy(h_, id_, rank, 7));
-  }
+  Write(7);
   h_.Send(on_[0], CommittedBy(h_, id_, 7));
   EXPECT_EQ(h_.status(id_).unsaved(), "");
   EXPECT_EQ(h_.status(id_).unsaved_since_unix_ms(), 0);
@@ -109,13 +116,11 @@ TEST_F(UnwrittenTest, SaysSoUntilOneIsWritten) {
 TEST_F(UnwrittenTest, TheSameStepIsTriedAgain) {
   GiveUp(10);
   h_.ClearActions();
-  h_.Send(on_[1], WrittenBy(h_, id_, 1, 10));
-  h_.Send(on_[0], WrittenBy(h_, id_, 0, 10));
+  Write(10);
   EXPECT_TRUE(Asked(h_, on_[0]));
-  h_.Send(on_[0], UnwrittenBy(h_, id_, 0, 10, "manifest.json: ENOSPC"));
+  h_.Send(on_[0], UnwrittenBy(h_, id_, 0, 10, write_, "manifest.json: ENOSPC"));
   EXPECT_THAT(GivenUp(h_, on_[1]), HasSubstr("manifest.json"));
-  h_.Send(on_[1], WrittenBy(h_, id_, 1, 10));
-  h_.Send(on_[0], WrittenBy(h_, id_, 0, 10));
+  Write(10);
   h_.Send(on_[0], CommittedBy(h_, id_, 10));
   EXPECT_EQ(h_.status(id_).checkpoints_size(), 1);
   EXPECT_EQ(h_.status(id_).state(), RUNNING);
@@ -137,10 +142,10 @@ TEST_F(UnwrittenTest, NoJobIsLostAtItsEnd) {
   EXPECT_THAT(h_.status(id_).reason(), HasSubstr(kFull));
 }
 
-// Rank 0 has heard it before the scheduler died, and trains on.
+// Nothing of it is stored, and rank 1 has not heard it. Rank 0 has, and trains
+// on; it says again what it answered.
 TEST_F(UnwrittenTest, ASchedulerThatReturnsSaysItAgain) {
   for (const int rank : {0, 1}) h_.Step(id_, rank, on_[rank], 5);
-  GiveUp(5);
   const auto after = Restarted(h_);
   std::vector<WorkerId> on;
   for (const int rank : {0, 1}) {
@@ -149,9 +154,28 @@ TEST_F(UnwrittenTest, ASchedulerThatReturnsSaysItAgain) {
   }
   EXPECT_EQ(after->status(id_).state(), RUNNING);
   after->ClearActions();
-  after->Send(on[1], UnwrittenBy(*after, id_, 1, 5, kFull));
+  after->Send(on[1], UnwrittenBy(*after, id_, 1, 5, 1, kFull));
+  EXPECT_EQ(GivenUp(*after, on[1]), "");
+  after->Send(on[0], WrittenBy(*after, id_, 0, 5, 1));
   EXPECT_THAT(GivenUp(*after, on[1]), HasSubstr(kFull));
+}
+
+// Rank 0 has come to the next checkpoint.
+TEST_F(UnwrittenTest, ARankThatHasGoneOnTellsTheNextScheduler) {
+  for (const int rank : {0, 1}) h_.Step(id_, rank, on_[rank], 6);
+  const auto after = Restarted(h_);
+  std::vector<WorkerId> on;
+  for (const int rank : {0, 1}) {
+    on.push_back(
+        ComeBack(*after, absl::StrCat("w", rank), HeldOf(id_, rank, 1, 6)));
+  }
+  after->ClearActions();
+  after->Send(on[0], WrittenBy(*after, id_, 0, 6, 2));
+  after->Send(on[1], WrittenBy(*after, id_, 1, 5, 1));
+  EXPECT_THAT(GivenUp(*after, on[1]), HasSubstr("a rank could not write"));
   EXPECT_EQ(GivenUp(*after, on[0]), "");
+  after->Send(on[1], WrittenBy(*after, id_, 1, 6, 2));
+  EXPECT_TRUE(Asked(*after, on[0]));
 }
 
 }  // namespace

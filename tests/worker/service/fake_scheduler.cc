@@ -139,6 +139,7 @@ void FakeScheduler::React(Stream& stream, const WorkerMessage& message) {
     CheckpointCommit& commit = *answer.mutable_commit();
     *commit.mutable_ref() = message.shard().ref();
     commit.set_step(message.shard().step());
+    commit.set_write(message.shard().write());
     *commit.add_shards() = message.shard();
     stream.Write(answer);
   } else if (message.has_committed()) {

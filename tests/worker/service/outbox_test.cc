@@ -130,9 +130,8 @@ TEST(Outbox, SaysAgainWhatIsNotKnownToBeStored) {
   value.mutable_store_value()->set_key("b");
   outbox.OnMessage(value);
   outbox.OnMessage(StoredOf(1, false, false));
-  EXPECT_EQ(SaidAgain(outbox),
-            (W{"set a", "get c", "ready", "step 2", "shard 2", "committed 2",
-               "step 3", "shard 4"}));
+  EXPECT_EQ(SaidAgain(outbox), (W{"set a", "get c", "ready", "step 2",
+                                  "committed 2", "step 3", "shard 4"}));
   outbox.OnMessage(DoneOf(2));
   outbox.OnMessage(StoredOf(2, true, false));
   EXPECT_EQ(SaidAgain(outbox), (W{"step 3", "shard 4"}));
@@ -220,8 +219,9 @@ TEST(Outbox, WhatIsGivenUpIsNotSaidToBeKept) {
   EXPECT_EQ(SaidAgain(outbox), W({"ended"}));
 }
 
-// The next scheduler waits for it, and knows nothing of an earlier commit.
-TEST(Outbox, WhatCouldNotBeWrittenIsKeptUntilItIsGivenUp) {
+// The next scheduler knows nothing of what was given up, nor of an earlier
+// commit.
+TEST(Outbox, TheLastAnswerIsKeptUntilACheckpointIsCommitted) {
   Outbox outbox;
   for (const WorkerMessage& message :
        {CommittedOf(2), ShardOf(4), UnwrittenOf(4)}) {
@@ -232,7 +232,11 @@ TEST(Outbox, WhatCouldNotBeWrittenIsKeptUntilItIsGivenUp) {
   SchedulerMessage given_up = DoneOf(4);
   given_up.mutable_done()->set_given_up("ENOSPC");
   outbox.OnMessage(given_up);
-  EXPECT_EQ(SaidAgain(outbox), W{"committed 2"});
+  EXPECT_EQ(SaidAgain(outbox), (W{"committed 2", "unwritten 4"}));
+  ASSERT_TRUE(outbox.Send(ShardOf(6)).ok());
+  EXPECT_EQ(SaidAgain(outbox), (W{"committed 2", "shard 6"}));
+  outbox.OnMessage(DoneOf(6));
+  EXPECT_EQ(SaidAgain(outbox), W());
 }
 
 // The next scheduler knows only what was stored.
@@ -243,8 +247,7 @@ TEST(Outbox, ACommitIsKeptUntilItIsStored) {
     ASSERT_TRUE(outbox.Send(message).ok());
   }
   outbox.OnMessage(DoneOf(2, /*unstored=*/true));
-  EXPECT_EQ(SaidAgain(outbox),
-            (W{"committed 2", "shard 4", "committed 4", "shard 6"}));
+  EXPECT_EQ(SaidAgain(outbox), (W{"committed 2", "committed 4", "shard 6"}));
   outbox.OnMessage(DoneOf(4, /*unstored=*/true));
   EXPECT_EQ(SaidAgain(outbox), (W{"committed 2", "committed 4", "shard 6"}));
   // Stored with the steps that follow; a shard is kept until its Done.

@@ -138,6 +138,7 @@ TEST(RankRunner, CommitsWhenTheSchedulerHasAllShards) {
   *commit.mutable_commit()->mutable_ref() = assignment.ref();
   commit.mutable_commit()->mutable_ref()->set_attempt(1);
   commit.mutable_commit()->set_step(20);
+  commit.mutable_commit()->set_write(1);
   runner.OnMessage(commit);
   commit.mutable_commit()->mutable_ref()->set_attempt(2);
   *commit.mutable_commit()->add_shards() = shard.shard();
@@ -184,18 +185,24 @@ TEST(RankRunner, WhatIsGivenUpIsWrittenAgain) {
   *given_up.mutable_done()->mutable_ref() = assignment.ref();
   given_up.mutable_done()->set_step(20);
   given_up.mutable_done()->set_given_up("rank 1: ENOSPC");
+  given_up.mutable_done()->set_write(1);
   runner.OnMessage(given_up);
   const WorkerMessage unwritten = outbox.Take(is_answer);
   ASSERT_TRUE(unwritten.has_unwritten());
   EXPECT_EQ(unwritten.unwritten().step(), 20);
   EXPECT_THAT(unwritten.unwritten().error(), testing::HasSubstr(aside));
+  EXPECT_EQ(unwritten.unwritten().write(), 2);
   std::filesystem::remove_all(aside);
+  runner.OnMessage(given_up);  // of the write before: said again for others
+  given_up.mutable_done()->set_write(2);
   runner.OnMessage(given_up);
   const WorkerMessage shard = outbox.Take(is_answer);
   ASSERT_TRUE(shard.has_shard());
+  EXPECT_EQ(shard.shard().write(), 3);
   SchedulerMessage commit;
   *commit.mutable_commit()->mutable_ref() = assignment.ref();
   commit.mutable_commit()->set_step(20);
+  commit.mutable_commit()->set_write(3);
   *commit.mutable_commit()->add_shards() = shard.shard();
   runner.OnMessage(commit);
   outbox.Await([](const WorkerMessage& m) { return m.has_committed(); });
@@ -230,6 +237,7 @@ TEST(RankRunner, RemovesNothingForACheckpointThatIsNotStored) {
       SchedulerMessage commit;
       *commit.mutable_commit()->mutable_ref() = assignment.ref();
       commit.mutable_commit()->set_step(step);
+      commit.mutable_commit()->set_write(shard.shard().write());
       *commit.mutable_commit()->add_shards() = shard.shard();
       runner.OnMessage(commit);
       outbox.Await([step](const WorkerMessage& m) {
