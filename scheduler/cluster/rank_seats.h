@@ -29,6 +29,7 @@ struct RankSeat {
   bool succeeded = false;       // the rank has done all that it had to do
   bool checks_data = false;     // its Assignment says so
   bool wrong = false;           // it computed wrongly, and is not used again
+  bool machine_fails = false;   // it ended for a cause that is its machine's
 
   // The scheduler was started again, and waits for the worker that has it.
   bool awaited() const { return taken() && worker == WorkerId(); }

@@ -372,9 +372,10 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
   if (of_machine) BlameWorker(job, seat, ended.error(), now, actions);
   if (!of_machine && seat.ready()) workers_.DidWell(seat.worker_name);
   // It stays for the next attempt, where there may be one that needs it, unless
-  // what it keeps may be wrong, or its machine fails: there the rank would fail
-  // again, and others have copies of its state.
-  if (MayRecover(job) && !seat.wrong && !of_machine) {
+  // what it keeps may be wrong. Whether a machine that fails is needed is known
+  // when all have said what they keep.
+  seat.machine_fails = of_machine;
+  if (MayRecover(job) && !seat.wrong) {
     seat.state = RankSeat::kHeld;
   } else {
     seat.state = RankSeat::kEnded;

@@ -15,6 +15,7 @@
 #ifndef TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 #define TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -173,6 +174,12 @@ class RunControl {
   bool Leaves(const RankSeat& seat) const;
   // Whether those who leave would take copies along that no other worker has.
   bool TakeCopiesAlong(const Job& job) const;
+  // Whether an attempt would begin with an earlier step if it could not use
+  // what these seats keep. REQUIRES run.handed.
+  static bool LosesSteps(
+      const Job& job, const std::function<bool(const RankSeat&)>& without_seat);
+  // Frees the workers whose machine failed, unless others lack what they keep.
+  void LeaveBadMachines(Job& job, Actions& actions);
   void LetLeave(Job& job, Actions& actions);
   // Newer than the newest checkpoint; nothing: there are none.
   absl::optional<Recovery> CopiesToSave(const Job& job) const;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/one_line.h"
+#include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/wait_reason.h"
 #include "scheduler/cluster/worker_preference.h"
@@ -89,6 +90,23 @@ std::string RunControl::OtherStarts(const Job& job) {
   if (others.empty()) return "";
   return absl::StrCat("; its start failed on ", NameList(std::move(others)),
                       ", too");
+}
+
+// There the rank would fail again, and others have copies of its state. Where
+// they have not, one more attempt is made there before steps are lost.
+void RunControl::LeaveBadMachines(Job& job, Actions& actions) {
+  for (RankSeat& seat : job.run->ranks) {
+    if (!seat.machine_fails || seat.state != RankSeat::kHeld) continue;
+    const auto is_this = [&seat](const RankSeat& other) {
+      return &other == &seat;
+    };
+    if (job.losses_in_step <= 1 && LosesSteps(job, is_this)) continue;
+    const int rank = static_cast<int>(&seat - &job.run->ranks[0]);
+    SendGiveUpKept(job, rank, actions);
+    seat.kept.clear();
+    seat.state = RankSeat::kEnded;
+    workers_.Release(seat.worker);
+  }
 }
 
 // Workers that are busy count as well: they will be free one day, where a start

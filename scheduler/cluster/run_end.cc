@@ -319,6 +319,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
     if (job.run->ranks.awaits()) return;
     // What a start was to go on from may be in copies.
     if (job.run->is<phase::SavingCopies>()) return;
+    LeaveBadMachines(job, actions);
     DropOlderCopies(job, actions);
     if (!job.run->is<phase::AwaitPlaces>()) {
       LetGo(job);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -119,6 +120,7 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
   LetGo(job);
   if (MovesOn(job)) {
+    LeaveBadMachines(job, actions);
     DropOlderCopies(job, actions);
     jobs_.Enter(job, PhaseEvent::kGoesOn, phase::AwaitPlaces{});
     run.let_go = now;
@@ -141,6 +143,7 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
 }
 
 void RunControl::AwaitPlacesNow(Job& job, absl::Time now, Actions& actions) {
+  LeaveBadMachines(job, actions);
   DropOlderCopies(job, actions);
   jobs_.Enter(job, PhaseEvent::kGoesOn, phase::AwaitPlaces{});
   job.run->let_go = now;
@@ -256,17 +259,24 @@ bool RunControl::Leaves(const RankSeat& seat) const {
 }
 
 bool RunControl::TakeCopiesAlong(const Job& job) const {
+  return LosesSteps(job, [this](const RankSeat& seat) { return Leaves(seat); });
+}
+
+bool RunControl::LosesSteps(
+    const Job& job, const std::function<bool(const RankSeat&)>& without_seat) {
   KeptByRank stay;
   for (const RankSeat& seat : job.run->ranks) {
-    stay.push_back(Leaves(seat) ? std::vector<KeptCopy>()
-                                : job.run->SoundCopies(seat));
+    stay.push_back(without_seat(seat) ? std::vector<KeptCopy>()
+                                      : job.run->SoundCopies(seat));
   }
+  const absl::optional<Recovery> newest = NewestCopies(*job.run);
+  if (!newest.has_value()) return false;
   const absl::optional<Recovery> without =
       ChooseRecovery(*job.run->handed->plan, stay);
-  const absl::optional<Recovery> newest = NewestCopies(*job.run);
-  return newest.has_value() &&
-         (!without.has_value() ||
-          without->state().step() < newest->state().step());
+  const int64_t left =
+      std::max(NewestCheckpoint(job.status),
+               without.has_value() ? without->state().step() : -1);
+  return left < newest->state().step();
 }
 
 void RunControl::LetLeave(Job& job, Actions& actions) {
