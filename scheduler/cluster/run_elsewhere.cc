@@ -19,10 +19,12 @@ bool HasSeat(const Run& run, const std::string& worker) {
       [&worker](const RankSeat& seat) { return seat.worker_name == worker; });
 }
 
-// Whether the attempt is past its start. One that was there before this
-// scheduler may be.
-bool MayHaveTrained(const Run& run) {
-  return run.ranks.all_ready() || run.restored != absl::InfinitePast();
+// Whether the attempt is past its start. One that an earlier scheduler began
+// may be, if that has stored that it ever was.
+bool MayHaveTrained(const Job& job) {
+  const Run& run = *job.run;
+  return run.ranks.all_ready() || (run.restored != absl::InfinitePast() &&
+                                   job.status.started_unix_ms() != 0);
 }
 
 }  // namespace
@@ -69,9 +71,9 @@ void RunControl::CountLocalFailure(Job& job, const std::string& worker,
 // again.
 bool RunControl::MayStartElsewhere(const Job& job) const {
   const Run& run = *job.run;
-  if (job.cancelled || job.ended() || MayRecover(job) || MayHaveTrained(run) ||
-      run.follows() || run.ranks.awaits() || run.handed == nullptr ||
-      !IsOfWorker(run.blame) || job.failed_starts + 1 >= limits_.starts_max) {
+  if (job.cancelled || job.ended() || MayRecover(job) || MayHaveTrained(job) ||
+      run.follows() || run.ranks.awaits() || !IsOfWorker(run.blame) ||
+      job.failed_starts + 1 >= limits_.starts_max) {
     return false;
   }
   const bool blamed = std::any_of(

@@ -3,6 +3,7 @@
 #include "gtest/gtest.h"
 #include "scheduler/cluster/run_control.h"
 #include "tests/scheduler/cluster/recovery_harness.h"
+#include "tests/scheduler/cluster/restart_harness.h"
 
 namespace troupe {
 namespace {
@@ -154,6 +155,19 @@ TEST(RunElsewhere, WhereNoOthersAreLeftTheJobGoesBackThere) {
   EXPECT_EQ(OnOf(h, first), on[1]);
   Succeeds(h, first);
   EXPECT_EQ(OnOf(h, second), on[1]);
+}
+
+TEST(RunElsewhere, ASchedulerThatReturnsInTheStartTriesElsewhereToo) {
+  RecoveryHarness before;
+  before.JoinMany(1);
+  const JobId id = before.Submit(SpecOf(1));
+  ASSERT_EQ(before.status(id).state(), STARTING);
+  const auto h = Restarted(before);
+  const WorkerId good = h->Join("good");
+  const WorkerId bad = ComeBack(*h, "w0", HeldOf(id, 0, 0, 0, 1));
+  h->Ended(id, 0, bad, {.ok = false, .error = kNoPath, .of_machine = true});
+  EXPECT_EQ(h->status(id).state(), STARTING) << h->status(id).reason();
+  EXPECT_EQ(OnOf(*h, id), good);
 }
 
 TEST(RunElsewhere, ALossInTheStartIsTriedElsewhereToo) {
