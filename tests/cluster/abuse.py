@@ -31,7 +31,7 @@ import tempfile
 import threading
 import time
 
-from abuse_promises import Promises
+from abuse_promises import REST_SECONDS, Promises
 
 WORKERS = 8  # the last one may not read what jobs name
 BAD = f"w{WORKERS - 1}"
@@ -359,7 +359,8 @@ class Abuse:
             if job is None:
                 self.submit(name)
                 continue
-            self.promises.look(name, job, BAD)
+            self.promises.look(name, job, BAD,
+                               lambda job=job: self.ask("describe", str(job["id"])))
             if job["state"] in ("SUCCEEDED", "FAILED", "CANCELLED"):
                 self.promises.ended(name, self.ask("describe", str(job["id"])) or {},
                                     SHORT_STEPS if name == "short" else None)
@@ -392,16 +393,16 @@ class Abuse:
         """All is left alone, and each job must get on; then all are saved."""
         self.say("left alone")
         self.promises.begin_rest()
-        self.run_for(60, [])
+        self.run_for(REST_SECONDS, [])
         for name, number in self.ids.items():
-            self.promises.rested(name)
+            self.promises.rested(name, self.ask("describe", str(number)))
             saved = ["--checkpoint"] if name in SAVED_IN else []
             self.run("cancel", str(number), *saved)
         until = time.monotonic() + 60
         for name, number in self.ids.items():
             while True:
                 job = self.ask("describe", str(number)) or {}
-                state = job.get("status", {}).get("state")
+                state = job.get("state")
                 if state in ("SUCCEEDED", "FAILED", "CANCELLED") or time.monotonic() > until:
                     break
                 self.look_after_daemons()

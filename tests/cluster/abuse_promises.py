@@ -6,6 +6,7 @@ import re
 import time
 
 STUCK_SECONDS = 120  # twice what a job without progress is given (hang_min)
+REST_SECONDS = 60   # for which all is left alone at the end
 
 # A failure must say one of these, and more than that.
 CAUSES = [
@@ -17,6 +18,21 @@ CAUSES = [
 ]
 NO_CAUSE = re.compile(r"^$|unknown error|internal error", re.IGNORECASE)
 RECOVERS = ("pair", "full-disk", "elastic", "recovers")
+
+
+def waits_for_busy_workers(job):
+    return job["state"] == "QUEUED" and "busy with" in job.get("reason", "")
+
+
+def seconds_run_again(description):
+    """How long the steps take that the newest attempt runs again: a job that lost its
+    only copies begins anew, and shows no new step until it is where it was."""
+    again = 0
+    for event in (description or {}).get("events", []):
+        found = re.search(r"(\d+) run again", event.get("text", ""))
+        again = int(found.group(1)) if found else again
+    step_seconds = ((description or {}).get("last_step") or {}).get("step_seconds", 0)
+    return 3 * again * max(step_seconds, 0.01)
 
 
 class Promises:
@@ -32,6 +48,7 @@ class Promises:
         self.counts = collections.Counter()
         self.breaks = []
         self.moved = {}    # name: (what was seen to change, since when)
+        self.waits = {}    # name: whether it is queued while workers are busy
         self.newest = {}   # job: step of its newest checkpoint that was seen
         self.silent_since = None
         self.rest = {}
@@ -59,12 +76,16 @@ class Promises:
             self.silent_since = now
             self.broken("the scheduler answers", "not for 30 s")
 
-    def look(self, name, job, bad):
+    def look(self, name, job, bad, describe):
+        """At a job's row; `describe` asks for its description."""
         now = time.monotonic()
         seen = (job["id"], job["state"], int(job.get("steps_done", 0)), job.get("attempt"))
         if self.moved.get(name, (None,))[0] != seen:
             self.moved[name] = (seen, now)
         stood = now - self.moved[name][1]
+        self.waits[name] = waits_for_busy_workers(job)
+        if stood >= STUCK_SECONDS:
+            stood = 0 if self.waits[name] else stood - seconds_run_again(describe())
         self.hold("no job is stuck", stood < STUCK_SECONDS,
                   f"{name} (job {job['id']}): {job['state']} after step "
                   f"{job.get('steps_done', 0)} for {stood:.0f} s: {job.get('reason', '')}")
@@ -86,18 +107,17 @@ class Promises:
 
     def ended(self, name, description, steps):
         """Of a job that has ended: its curve, and where its attempts began."""
-        status = description.get("status", {})
-        number = status.get("id")
+        number = description.get("id")
         done = [int(step["step"]) for step in description.get("steps", [])]
         whole = done == list(range(done[0], done[0] + len(done))) if done else True
         self.hold("each step is in the curve once", whole,
                   f"{name} (job {number}): {len(done)} steps from {done[:1]} to {done[-1:]}")
-        if steps is not None and status.get("state") == "SUCCEEDED":
+        if steps is not None and description.get("state") == "SUCCEEDED":
             self.hold("a short job has all of its steps", len(done) == steps,
                       f"job {number} has {len(done)} of {steps}")
         begins = [int(step) for event in description.get("events", [])
                   for step in re.findall(r"goes on with step (\d+)", event.get("text", ""))]
-        newest = [int(c.get("step", 0)) for c in status.get("checkpoints", [])]
+        newest = [int(c.get("step", 0)) for c in description.get("checkpoints", [])]
         lost = self.newest.get(number, 0) > max(newest, default=0)
         self.hold("no checkpoint is lost", not lost,
                   f"{name} (job {number}): the newest was of step "
@@ -106,7 +126,7 @@ class Promises:
 
     def second_cluster(self, jobs, holder):
         """Its job must not have saved while the other one held the directory."""
-        state = (holder or {}).get("status", {}).get("state")
+        state = (holder or {}).get("state")
         if state not in ("RUNNING", "RECOVERING") or not jobs:
             return
         job = jobs[0]
@@ -122,13 +142,14 @@ class Promises:
     def begin_rest(self):
         self.rest = {name: seen for name, (seen, _) in self.moved.items()}
 
-    def rested(self, name):
+    def rested(self, name, description):
         before, now = self.rest.get(name), self.moved.get(name, (None,))[0]
-        self.hold("each job gets on when left alone", before != now,
+        excused = self.waits.get(name) or seconds_run_again(description) > REST_SECONDS
+        self.hold("each job gets on when left alone", before != now or excused,
                   f"{name}: {now} before and after")
 
     def last_seen(self, name, description, saves):
-        status = description.get("status", {})
+        status = description
         self.ended(name, description, None)
         if saves:
             newest = max((int(c.get("step", 0)) for c in status.get("checkpoints", [])),
