@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "proto/base/log.h"
 #include "proto/cluster.pb.h"
 #include "tests/worker/service/fake_scheduler.h"
 #include "worker/calibrate/calibration_file.h"
@@ -65,6 +66,7 @@ TEST(RunWorker, EndsWhereItsParentIsGone) {
       RunWorker(
           {.scheduler = "127.0.0.1:1", .log_file = log, .parent = 99999999}),
       0);
+  FlushLog();  // a thread of its own writes it
   std::stringstream said;
   said << std::ifstream(log).rdbuf();
   EXPECT_NE(said.str().find("process 99999999, which started this one, is "
