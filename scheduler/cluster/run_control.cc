@@ -378,10 +378,7 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
   if (MayRecover(job) && !seat.wrong) {
     seat.state = RankSeat::kHeld;
   } else {
-    seat.state = RankSeat::kEnded;
-    SendGiveUpKept(job, rank, actions);
-    seat.kept.clear();
-    workers_.Release(seat.worker);
+    Free(job, rank, actions);
   }
   SayEnded(job, ended, actions);
   if (StartWasCut(job, ended)) {

@@ -180,6 +180,9 @@ class RunControl {
       const Job& job, const std::function<bool(const RankSeat&)>& without_seat);
   // Frees the workers whose machine failed, unless others lack what they keep.
   void LeaveBadMachines(Job& job, Actions& actions);
+  // The rank has ended, and its worker is not needed for the job any more, nor
+  // is what it keeps.
+  void Free(Job& job, int rank, Actions& actions);
   void LetLeave(Job& job, Actions& actions);
   // Newer than the newest checkpoint; nothing: there are none.
   absl::optional<Recovery> CopiesToSave(const Job& job) const;
@@ -232,8 +235,9 @@ class RunControl {
   // The cause, and whether it may not go on once more.
   static std::string WhyFailed(const Job& job);
   void AddGathered(Job& job, GatheredStep step, Actions& actions);
-  // Idle workers that have not computed wrongly in the job.
-  std::vector<const Worker*> SoundWorkers(const Run& run) const;
+  // Those of them that have not computed wrongly in the job.
+  static std::vector<const Worker*> SoundOf(
+      const std::vector<const Worker*>& workers, const Run& run);
   // Ranks that do not hold the same of it fail the attempt.
   void CheckAgreement(Job& job, const GatheredStep& step, absl::Time now,
                       Actions& actions);

@@ -97,18 +97,23 @@ std::string RunControl::OtherStarts(const Job& job) {
 // There the rank would fail again, and others have copies of its state. Where
 // they have not, one more attempt is made there before steps are lost.
 void RunControl::LeaveBadMachines(Job& job, Actions& actions) {
-  for (RankSeat& seat : job.run->ranks) {
+  for (size_t r = 0; r < job.run->ranks.size(); ++r) {
+    const RankSeat& seat = job.run->ranks[r];
     if (!seat.machine_fails || seat.state != RankSeat::kHeld) continue;
     const auto is_this = [&seat](const RankSeat& other) {
       return &other == &seat;
     };
     if (job.losses_in_step <= 1 && LosesSteps(job, is_this)) continue;
-    const int rank = static_cast<int>(&seat - &job.run->ranks[0]);
-    SendGiveUpKept(job, rank, actions);
-    seat.kept.clear();
-    seat.state = RankSeat::kEnded;
-    workers_.Release(seat.worker);
+    Free(job, static_cast<int>(r), actions);
   }
+}
+
+void RunControl::Free(Job& job, int rank, Actions& actions) {
+  RankSeat& seat = job.run->ranks[rank];
+  SendGiveUpKept(job, rank, actions);
+  seat.kept.clear();
+  seat.state = RankSeat::kEnded;
+  workers_.Release(seat.worker);
 }
 
 // Workers that are busy count as well: they will be free one day, where a start
@@ -117,10 +122,10 @@ FailedStarts RunControl::AvoidedInPlaces(
     const Job& job, const std::vector<VacantPlace>& places) const {
   if (job.failed_on.empty()) return {};
   std::vector<const Worker*> others;
-  for (const Worker* worker : Without(workers_.InService(), job.failed_on)) {
+  for (const Worker* worker :
+       Without(SoundOf(workers_.InService(), *job.run), job.failed_on)) {
     const bool has_seat = worker->status.job() == job.id.value();
-    const bool wrong = job.run->wrong_workers.count(worker->name()) > 0;
-    if (!has_seat && !wrong && !worker->leaving) others.push_back(worker);
+    if (!has_seat && !worker->leaving) others.push_back(worker);
   }
   const std::vector<const Worker*> filled = FillPlaces(
       places, job.run->handed->plan->prediction(), others, job.failed_on);

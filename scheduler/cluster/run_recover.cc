@@ -119,13 +119,7 @@ std::string RunControl::WhyNotAgain(const Job& job) const {
 void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
   LetGo(job);
-  if (MovesOn(job)) {
-    LeaveBadMachines(job, actions);
-    DropOlderCopies(job, actions);
-    jobs_.Enter(job, PhaseEvent::kGoesOn, phase::AwaitPlaces{});
-    run.let_go = now;
-    return Narrow(job, now, actions);
-  }
+  if (MovesOn(job)) return AwaitPlacesNow(job, now, actions);
   if (run.save == SaveAtStop::kUnwritten) return GoOnUnmoved(job, now, actions);
   // An attempt that never began says nothing of the job.
   if (run.unheard) return AwaitPlacesNow(job, now, actions);
@@ -188,9 +182,9 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   }
   if (run.is<phase::SavingCopies>() && AwaitsCommit(run, leave)) return;
   const FailedStarts avoided = AvoidedInPlaces(job, places);
-  const std::vector<const Worker*> filled =
-      FillPlaces(places, plan.prediction(), Without(SoundWorkers(run), avoided),
-                 job.failed_on);
+  const std::vector<const Worker*> filled = FillPlaces(
+      places, plan.prediction(),
+      Without(SoundOf(workers_.Idle(), run), avoided), job.failed_on);
   const auto empty = std::count(filled.begin(), filled.end(), nullptr);
   if (leave && MayMove(job) && CopiesToSave(job).has_value() &&
       (empty > 0 || TakeCopiesAlong(job))) {
@@ -245,9 +239,10 @@ bool RunControl::AwaitsCommit(const Run& run, bool leave) {
   return !newest.has_value() || newest->state().step() < saving.state.step();
 }
 
-std::vector<const Worker*> RunControl::SoundWorkers(const Run& run) const {
+std::vector<const Worker*> RunControl::SoundOf(
+    const std::vector<const Worker*>& workers, const Run& run) {
   std::vector<const Worker*> sound;
-  for (const Worker* worker : workers_.Idle()) {
+  for (const Worker* worker : workers) {
     if (run.wrong_workers.count(worker->name()) == 0) sound.push_back(worker);
   }
   return sound;

@@ -24,6 +24,13 @@ void FailsThere(Harness& h, JobId id, bool of_machine = true) {
           {.ok = false, .error = kNoPath, .step = 0, .of_machine = of_machine});
 }
 
+// That of rank 0, so that rank 1 is stopped.
+void MachineFails(Harness& h, JobId id, const std::vector<WorkerId>& on) {
+  h.Ended(id, 0, on[0],
+          {.ok = false, .error = "EIO", .step = 1, .of_machine = true});
+  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+}
+
 void Succeeds(Harness& h, JobId id) {
   const WorkerId on = OnOf(h, id);
   h.Ready(id, 0, on);
@@ -223,17 +230,11 @@ TEST(RunElsewhere, ALossAfterALongRunSaysNothingOfTheWorker) {
 }
 
 TEST(RunElsewhere, AJobThatRecoversTakesAnotherWorkerInPlaceOfTheBadOne) {
-  Harness h;
+  RecoveryHarness h;
   const std::vector<WorkerId> on = h.JoinMany(3);
-  JobSpec spec = SpecOf(2);
-  spec.mutable_recovery()->set_restarts(5);
-  const JobId id = h.Submit(spec);
-  for (int r = 0; r < 2; ++r) h.Ready(id, r, on[r]);
-  h.Step(id, 0, on[0], 1);
-  h.Step(id, 1, on[1], 1);
-  h.Ended(id, 0, on[0],
-          {.ok = false, .error = "EIO", .step = 1, .of_machine = true});
-  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+  const JobId id = h.Recovering({on[0], on[1]});
+  h.AllStep(id, {on[0], on[1]}, 1);
+  MachineFails(h, id, on);
   EXPECT_EQ(h.status(id).state(), RECOVERING) << h.status(id).reason();
   EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
   EXPECT_EQ(h.worker(on[2]).job(), id.value());
@@ -244,12 +245,9 @@ TEST(RunElsewhere, AJobThatRecoversTakesAnotherWorkerInPlaceOfTheBadOne) {
 // The good worker is busy, and the bad one idle: each attempt on it would fail
 // at once, and ten of these end a job.
 TEST(RunElsewhere, AJobThatRecoversWaitsForABusyWorkerRatherThanForTheBadOne) {
-  Harness h;
+  RecoveryHarness h;
   std::vector<WorkerId> on = h.JoinMany(2);
-  JobSpec spec = SpecOf(2);
-  spec.mutable_recovery()->set_restarts(50);
-  const JobId id = h.Submit(spec);
-  for (int r = 0; r < 2; ++r) h.Ready(id, r, on[r]);
+  const JobId id = h.Recovering(on);
   const WorkerId busy = h.Join("busy");
   const JobId other = h.Submit(SpecOf(1));
   h.Ready(other, 0, busy);
@@ -259,8 +257,7 @@ TEST(RunElsewhere, AJobThatRecoversWaitsForABusyWorkerRatherThanForTheBadOne) {
   h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
   on[0] = h.Join("w0");
   ASSERT_EQ(h.worker(on[0]).job(), id.value()) << h.status(id).reason();
-  h.Ended(id, 0, on[0], {.ok = false, .error = "EIO", .of_machine = true});
-  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+  MachineFails(h, id, on);
   EXPECT_EQ(h.status(id).state(), RECOVERING);
   EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
   EXPECT_TRUE(
@@ -275,19 +272,13 @@ TEST(RunElsewhere, AJobThatRecoversWaitsForABusyWorkerRatherThanForTheBadOne) {
 
 // Nobody else could ever take the place, so that it is tried again there.
 TEST(RunElsewhere, AJobThatRecoversTakesTheBadWorkerWhereThereIsNoOther) {
-  Harness h;
+  RecoveryHarness h;
   const std::vector<WorkerId> on = h.JoinMany(2);
-  JobSpec spec = SpecOf(2);
-  spec.mutable_recovery()->set_restarts(50);
-  const JobId id = h.Submit(spec);
-  for (int r = 0; r < 2; ++r) h.Ready(id, r, on[r]);
-  h.Step(id, 0, on[0], 1);
-  h.Step(id, 1, on[1], 1);
-  h.Ended(id, 0, on[0], {.ok = false, .error = "EIO", .of_machine = true});
-  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+  const JobId id = h.Recovering(on);
+  h.AllStep(id, on, 1);
+  MachineFails(h, id, on);
   ASSERT_EQ(h.worker(on[0]).job(), id.value()) << h.status(id).reason();
-  h.Ended(id, 0, on[0], {.ok = false, .error = "EIO", .of_machine = true});
-  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+  MachineFails(h, id, on);
   EXPECT_EQ(h.worker(on[0]).job(), id.value()) << h.status(id).reason();
 }
 
