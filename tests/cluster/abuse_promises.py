@@ -27,11 +27,13 @@ def waits_for_busy_workers(job):
 def seconds_run_again(description):
     """How long the steps take that the newest attempt runs again: a job that lost its
     only copies begins anew, and shows no new step until it is where it was."""
+    if not description:
+        return 0
     again = 0
-    for event in (description or {}).get("events", []):
+    for event in description.get("events", []):
         found = re.search(r"(\d+) run again", event.get("text", ""))
         again = int(found.group(1)) if found else again
-    step_seconds = ((description or {}).get("last_step") or {}).get("step_seconds", 0)
+    step_seconds = (description.get("last_step") or {}).get("step_seconds", 0)
     return 3 * again * max(step_seconds, 0.01)
 
 
@@ -148,20 +150,19 @@ class Promises:
         self.hold("each job gets on when left alone", before != now or excused,
                   f"{name}: {now} before and after")
 
-    def last_seen(self, name, description, saves):
-        status = description
-        self.ended(name, description, None)
+    def last_seen(self, name, job, saves):
+        self.ended(name, job, None)
         if saves:
-            newest = max((int(c.get("step", 0)) for c in status.get("checkpoints", [])),
+            newest = max((int(c.get("step", 0)) for c in job.get("checkpoints", [])),
                          default=0)
             self.hold("a job that is cancelled is saved",
-                      status.get("state") == "CANCELLED" and
-                      newest == int(status.get("steps_done", -1)),
-                      f"{name}: {status.get('state')}, step {status.get('steps_done')}, "
-                      f"saved {newest}: {status.get('reason')}")
-        self.say("", f"{name} (job {status.get('id')}): {status.get('state')} "
-                     f"after step {status.get('steps_done', 0)}, "
-                     f"{status.get('restarts', 0)} restarts; {status.get('reason', '')[:120]}")
+                      job.get("state") == "CANCELLED" and
+                      newest == int(job.get("steps_done", -1)),
+                      f"{name}: {job.get('state')}, step {job.get('steps_done')}, "
+                      f"saved {newest}: {job.get('reason')}")
+        self.say("", f"{name} (job {job.get('id')}): {job.get('state')} "
+                     f"after step {job.get('steps_done', 0)}, "
+                     f"{job.get('restarts', 0)} restarts; {job.get('reason', '')[:120]}")
 
     def report(self):
         """The table of promises; whether all were kept."""
