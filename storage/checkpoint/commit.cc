@@ -34,6 +34,10 @@ NewDirectory DirectoryOf(const CheckpointAttempt& attempt) {
   return NewDirectory(CheckpointPath(attempt.dir, attempt.step), attempt.token);
 }
 
+std::string ShardFileName(int rank) {
+  return absl::StrFormat("rank-%05d.safetensors", rank);
+}
+
 // The names of the shards in their file: the tensor's, with the box where the
 // file holds several pieces of it.
 std::vector<std::string> ShardKeys(absl::Span<const ShardToWrite> shards) {
@@ -171,7 +175,7 @@ absl::StatusOr<ShardReceipt> WriteShardFile(
     RETURN_IF_ERROR(Annotate(CheckInside(shard.box, shard.shape), shard.name));
   }
   ShardFile written = {.data_unchecked = writer.data_unchecked};
-  written.file.name = absl::StrFormat("rank-%05d.safetensors", writer.rank);
+  written.file.name = ShardFileName(writer.rank);
   const std::string directory = DirectoryOf(attempt).aside();
   const std::vector<std::string> keys = ShardKeys(shards);
   ASSIGN_OR_RETURN(
@@ -221,6 +225,23 @@ absl::StatusOr<std::string> CommitCheckpoint(
 
 absl::Status AbandonCheckpoint(const CheckpointAttempt& attempt) {
   return DirectoryOf(attempt).Discard();
+}
+
+absl::Status AbandonShard(const CheckpointAttempt& attempt, int rank) {
+  const std::string directory = DirectoryOf(attempt).aside();
+  const std::string file = ShardFileName(rank);
+  absl::Status status;
+  for (const std::string& name : {file, DescriptionName(file)}) {
+    const std::string path = absl::StrCat(directory, "/", name);
+    if (UnlinkPath(path) != 0 && errno != ENOENT) {
+      status.Update(ErrnoStatus(errno, absl::StrCat(path, ": remove")));
+    }
+  }
+  if (RmdirPath(directory) != 0 && errno != ENOENT && errno != ENOTEMPTY &&
+      errno != EEXIST) {
+    status.Update(ErrnoStatus(errno, absl::StrCat(directory, ": remove")));
+  }
+  return status;
 }
 
 }  // namespace troupe

@@ -91,6 +91,11 @@ absl::StatusOr<std::string> CommitCheckpoint(
 // commit, what the checkpoint replaced. OK where there is none.
 absl::Status AbandonCheckpoint(const CheckpointAttempt& attempt);
 
+// Removes what this rank has written of its shard, and the temporary directory
+// if nothing else is in it: one that another rank has given up, and this one
+// made again, does not stay. OK where there is none.
+absl::Status AbandonShard(const CheckpointAttempt& attempt, int rank);
+
 }  // namespace troupe
 
 #endif  // TROUPE_STORAGE_CHECKPOINT_COMMIT_H_

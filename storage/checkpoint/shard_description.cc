@@ -20,11 +20,6 @@ using nlohmann::json;
 
 constexpr size_t kWriteBytes = size_t{1} << 20;
 
-// "rank-00003.safetensors" is described in "rank-00003.shard.jsonl".
-std::string DescriptionName(absl::string_view file) {
-  return absl::StrCat(absl::StripSuffix(file, ".safetensors"), ".shard.jsonl");
-}
-
 // Lines that are written as they come.
 class LineFile {
  public:
@@ -56,6 +51,10 @@ class LineFile {
 };
 
 }  // namespace
+
+std::string DescriptionName(absl::string_view file) {
+  return absl::StrCat(absl::StripSuffix(file, ".safetensors"), ".shard.jsonl");
+}
 
 absl::StatusOr<ShardReceipt> WriteDescription(const std::string& directory,
                                               const ShardFile& shard) {

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "storage/checkpoint/manifest_entries.h"
 
@@ -41,6 +42,9 @@ struct ShardFile {
   // Its rank did not know yet that the checksum of the data holds.
   bool data_unchecked = false;
 };
+
+// "rank-00003.safetensors" is described in "rank-00003.shard.jsonl".
+std::string DescriptionName(absl::string_view file);
 
 // Writes the description into `directory`, durably. Errors are the disk's.
 absl::StatusOr<ShardReceipt> WriteDescription(const std::string& directory,

@@ -16,6 +16,12 @@ void Abandon(const CheckpointAttempt& attempt) {
   if (!abandoned.ok()) LogWarning(abandoned.message());
 }
 
+// Rank 0 may have removed the directory before this rank began to write.
+void AbandonOwn(const CheckpointAttempt& attempt, int rank) {
+  const absl::Status abandoned = AbandonShard(attempt, rank);
+  if (!abandoned.ok()) LogWarning(abandoned.message());
+}
+
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(const CheckpointWriterOptions& options,
@@ -63,7 +69,12 @@ absl::StatusOr<CheckpointEnd> CheckpointWriter::Unwritten(
 template <typename T>
 absl::StatusOr<T> CheckpointWriter::OrGiveUp(const CheckpointAttempt& attempt,
                                              absl::StatusOr<T> result) {
-  if (!result.ok() && state_.rank() == 0) Abandon(attempt);
+  if (result.ok()) return result;
+  if (state_.rank() == 0) {
+    Abandon(attempt);
+  } else {
+    AbandonOwn(attempt, state_.rank());
+  }
   return result;
 }
 

@@ -83,7 +83,7 @@ class CheckpointWriter {
   // The disk did not take it: says so, and waits until all ranks have stopped.
   absl::StatusOr<CheckpointEnd> Unwritten(const CheckpointAttempt& attempt,
                                           const absl::Status& why);
-  // Of rank 0: gives the space back where the run ends.
+  // Gives the space back where the run ends: rank 0 that of all, others theirs.
   template <typename T>
   absl::StatusOr<T> OrGiveUp(const CheckpointAttempt& attempt,
                              absl::StatusOr<T> result);

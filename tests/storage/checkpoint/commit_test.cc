@@ -179,6 +179,24 @@ TEST(Commit, RefusesFilesThatAreNotAsTheirRankSaid) {
   EXPECT_TRUE(AbandonCheckpoint(attempt).ok());
 }
 
+TEST(Commit, ARankTakesBackItsShardAlone) {
+  TempDir dir;
+  const CheckpointAttempt attempt = {dir.path(), 50, "a"};
+  const std::string path = *BeginCheckpoint(attempt);
+  for (const int rank : {0, 1}) {
+    ASSERT_TRUE(WriteSmallShards(attempt, rank, 2).ok());
+  }
+  EXPECT_TRUE(AbandonShard(attempt, 1).ok());
+  for (const auto& entry : fs::directory_iterator(path)) {
+    EXPECT_EQ(entry.path().filename().string().find("rank-00000"), 0u)
+        << entry.path();
+  }
+  EXPECT_TRUE(fs::exists(path + "/rank-00000.safetensors"));
+  EXPECT_TRUE(AbandonShard(attempt, 0).ok());
+  EXPECT_FALSE(fs::exists(path)) << "the last one takes the directory";
+  EXPECT_TRUE(AbandonShard(attempt, 0).ok());
+}
+
 TEST(Commit, IsAskedLastWhetherItMay) {
   TempDir dir;
   const CheckpointAttempt attempt = {dir.path(), 50, "a"};
