@@ -19,6 +19,7 @@
 #include "storage/disk/new_directory.h"
 #include "storage/disk/new_file.h"
 #include "storage/disk/path_calls.h"
+#include "storage/disk/storage_error.h"
 #include "storage/engine/posix_file.h"
 
 namespace troupe {
@@ -64,7 +65,8 @@ absl::Status AppendShard(const ShardToWrite& shard,
   for (uint64_t offset = 0; offset < bytes; offset += piece.size()) {
     const absl::Span<char> part = absl::MakeSpan(piece).first(
         std::min<uint64_t>(piece.size(), bytes - offset));
-    RETURN_IF_ERROR(Annotate(shard.fetch(offset, part), tensor.name));
+    RETURN_IF_ERROR(
+        Annotate(NotOfStorage(shard.fetch(offset, part)), tensor.name));
     RETURN_IF_ERROR(writer.Append(tensor.name, {part.data(), part.size()}));
   }
   return absl::OkStatus();
@@ -116,8 +118,8 @@ absl::Status CheckPresent(const std::string& dir,
                      PosixFile::Open(path, IoMode::kRead));
     ASSIGN_OR_RETURN(const uint64_t bytes, file.Size());
     if (bytes != want.bytes) {
-      return absl::DataLossError(absl::StrCat(
-          path, ": has ", bytes, " bytes, its rank wrote ", want.bytes));
+      return OfStorage(absl::DataLossError(absl::StrCat(
+          path, ": has ", bytes, " bytes, its rank wrote ", want.bytes)));
     }
   }
   return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "storage/checkpoint/manifest_json.h"
 #include "storage/checkpoint/strict_json.h"
 #include "storage/disk/new_file.h"
+#include "storage/disk/storage_error.h"
 #include "storage/engine/posix_file.h"
 
 namespace troupe {
@@ -163,7 +164,8 @@ absl::Status DescriptionReader::Fill() {
 }
 
 absl::Status DescriptionReader::Damaged(const absl::Status& why) const {
-  return absl::DataLossError(absl::StrCat(path_, ": ", why.message()));
+  return OfStorage(
+      absl::DataLossError(absl::StrCat(path_, ": ", why.message())));
 }
 
 }  // namespace troupe

@@ -2,10 +2,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/local_cause.h"
+#include "storage/disk/storage_error.h"
 
 namespace troupe {
 namespace {
@@ -66,18 +68,22 @@ constexpr ErrnoRow kTable[] = {
      "the network file system does not answer"},
 };
 
+absl::Status Marked(absl::Status status) {
+  return OfStorage(OfThisMachine(std::move(status)));
+}
+
 }  // namespace
 
 absl::Status ErrnoStatus(int error, absl::string_view what) {
   CHECK_GT(error, 0);
   for (const ErrnoRow& row : kTable) {
     if (row.error == error) {
-      return OfThisMachine(absl::Status(
+      return Marked(absl::Status(
           row.code, absl::StrCat(what, ": ", row.name, ": ", row.text)));
     }
   }
   const char* name = strerrorname_np(error);
-  return OfThisMachine(absl::InternalError(absl::StrCat(
+  return Marked(absl::InternalError(absl::StrCat(
       what, ": ", name == nullptr ? absl::StrCat("errno ", error) : name, ": ",
       strerrordesc_np(error) == nullptr ? "unknown" : strerrordesc_np(error))));
 }

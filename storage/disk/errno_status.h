@@ -10,7 +10,8 @@ namespace troupe {
 
 // "<what>: ENOSPC: the file system is full; free space or choose another
 // directory". `what` names the operation, the file and the offset. The cause
-// lies in this machine (proto/base/local_cause.h). Requires error > 0.
+// lies in this machine (proto/base/local_cause.h), in its storage
+// (storage_error.h). Requires error > 0.
 absl::Status ErrnoStatus(int error, absl::string_view what);
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "storage/disk/errno_status.h"
+#include "storage/disk/storage_error.h"
 
 namespace troupe {
 namespace {
@@ -41,12 +42,12 @@ FileTransfer::Next FileTransfer::Judge(int64_t result, bool direct) {
   if (result == 0) {
     if (bytes() == 0) return Next::kDone;
     if (request_.kind == IoKind::kRead) {
-      return Fail(absl::OutOfRangeError(
+      return Fail(OfStorage(absl::OutOfRangeError(
           absl::StrCat(What(), ": the file ends ", bytes(),
-                       " bytes before what was asked for")));
+                       " bytes before what was asked for"))));
     }
-    return Fail(absl::DataLossError(
-        absl::StrCat(What(), ": the file system wrote nothing")));
+    return Fail(OfStorage(absl::DataLossError(
+        absl::StrCat(What(), ": the file system wrote nothing"))));
   }
   switch (const int error = static_cast<int>(-result)) {
     case EINTR:   // a signal came first

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "storage/disk/storage_error.h"
 #include "worker/engine/rank_shard.h"
 #include "worker/rank/tier_port.h"
 
@@ -53,11 +54,11 @@ absl::StatusOr<CheckpointEnd> CheckpointWriter::Write(
 
 absl::StatusOr<CheckpointEnd> CheckpointWriter::Unwritten(
     const CheckpointAttempt& attempt, const absl::Status& why) {
-  // Neither gets better by itself: another has the directory, or it is our own
-  // mistake.
+  // None of these gets better by itself: another has the directory, a device or
+  // a value is broken, or it is our own mistake.
   const bool superseded =
       options_.folder != nullptr && !options_.folder->CheckHeld().ok();
-  if (superseded || absl::IsInvalidArgument(why)) {
+  if (superseded || !IsOfStorage(why) || absl::IsInvalidArgument(why)) {
     return OrGiveUp<CheckpointEnd>(attempt, why);
   }
   const absl::Status told =

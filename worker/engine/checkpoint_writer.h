@@ -61,7 +61,8 @@ class CheckpointWriter {
   // stay until one is. What was written of one that is given up stays, to be
   // written again or discarded. An error where the run is aborted, or the
   // directory another's by now, or the shards of the ranks do not make up the
-  // tensors; too, where checkpoints that this run overwrites keep their names.
+  // tensors, or anything else than the storage failed (storage_error.h); too,
+  // where checkpoints that this run overwrites keep their names.
   absl::StatusOr<CheckpointEnd> Write(const Snapshot& snapshot);
 
   // Rank 0, others do nothing: removes, while the rank goes on, what was

@@ -22,7 +22,7 @@
 namespace troupe {
 
 // Writes what a rank saves, wherever `port` finds it. Where it fails, what was
-// written is left. Errors are the disk's.
+// written is left. What the disk says is marked (storage/disk/storage_error.h).
 absl::StatusOr<ShardRecord> WriteRankShard(
     const CheckpointAttempt& attempt, const ShardWriter& writer,
     const std::vector<StateTensor>& tensors, TierPort& port,

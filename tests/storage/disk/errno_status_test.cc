@@ -3,6 +3,8 @@
 #include <cerrno>
 
 #include "gtest/gtest.h"
+#include "proto/base/status.h"
+#include "storage/disk/storage_error.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -16,6 +18,18 @@ TEST(ErrnoStatus, NamesTheErrnoAndTheWayOut) {
                     {"EIO", "kernel's log"}));
   EXPECT_TRUE(Fails(ErrnoStatus(ENOENT, "/a"), absl::StatusCode::kNotFound,
                     {"no such file"}));
+}
+
+TEST(ErrnoStatus, IsOfTheStorageAndMayBeWantOfRoom) {
+  EXPECT_TRUE(IsNoRoom(ErrnoStatus(ENOSPC, "/a")));
+  EXPECT_TRUE(IsNoRoom(Annotate(ErrnoStatus(EDQUOT, "/a"), "job 3")));
+  for (const int error : {EIO, EROFS, 9999}) {
+    EXPECT_TRUE(IsOfStorage(ErrnoStatus(error, "/a"))) << error;
+    EXPECT_FALSE(IsNoRoom(ErrnoStatus(error, "/a"))) << error;
+  }
+  EXPECT_FALSE(IsNoRoom(absl::ResourceExhaustedError("cuda:0: out of memory")));
+  EXPECT_FALSE(IsOfStorage(NotOfStorage(ErrnoStatus(EIO, "/a"))));
+  EXPECT_FALSE(IsOfStorage(absl::OkStatus()));
 }
 
 TEST(ErrnoStatus, UnknownOnesKeepTheirName) {

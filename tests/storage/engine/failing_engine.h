@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "storage/disk/errno_status.h"
 #include "storage/engine/engine.h"
@@ -20,7 +21,8 @@ namespace troupe {
 // Shared by the engines of one disk.
 struct DiskFailure {
   IoKind kind = IoKind::kWrite;
-  int error = 0;  // errno
+  int error = 0;            // errno
+  absl::Status other = {};  // in its place: of something else than a disk
   std::atomic<int> left{
       -1};  // so many succeed, then one fails; below 0: all do
   std::atomic<bool> lasts{false};  // all fail
@@ -35,7 +37,9 @@ class FailingEngine final : public WrappedEngine {
     std::vector<IoCompletion> done = WrappedEngine::Poll(timeout);
     for (IoCompletion& completion : done) {
       if (failing_.erase(completion.tag) == 0) continue;
-      completion.status = ErrnoStatus(failure_->error, "the test's disk");
+      completion.status = failure_->other.ok()
+                              ? ErrnoStatus(failure_->error, "the test's disk")
+                              : failure_->other;
     }
     return done;
   }

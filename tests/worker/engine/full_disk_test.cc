@@ -82,7 +82,7 @@ TEST(FullDisk, ADiskThatIsFullForAMomentCostsNoTraining) {
     }
     // Not only when the next one would be due.
     const std::vector<int64_t> saved = StepsOf(run.checkpoints);
-    ASSERT_GE(saved.size(), 4u);
+    ASSERT_GE(saved.size(), background ? 3u : 4u);
     EXPECT_GT(saved[0], 5);
     if (!background) {
       EXPECT_LT(saved[0], 10);
@@ -152,6 +152,31 @@ TEST(FullDisk, TheLastStateStaysInMemoryUntilItIsSaved) {
                         CheckDepth::kChecksums)
             .status();
     EXPECT_TRUE(whole.ok()) << whole;
+  }
+}
+
+// It would fail again, until somebody cancels.
+TEST(FullDisk, WhatIsNotOfTheDiskFailsTheRun) {
+  for (const bool background : {false, true}) {
+    JobSpec job = CheckpointedJob("broken_device", background);
+    job.mutable_checkpoint()->set_every(0);  // only the last one
+    const auto failure = std::make_shared<DiskFailure>();
+    failure->other = absl::InternalError("cudaMemcpyAsync: the GPU is gone");
+    failure->lasts = true;
+    const TrainingRun run =
+        Train(job, {.new_io = [failure](int) -> std::unique_ptr<IoEngine> {
+                      return std::make_unique<FailingEngine>(failure);
+                    },
+                    .on_unwritten =
+                        [&](int, int64_t step, const std::string& error) {
+                          ADD_FAILURE() << step << " is tried again: " << error;
+                          failure->lasts = false;
+                        }});
+    EXPECT_TRUE(absl::EndsWith(
+        run.status().message(),
+        "checkpoint of step 20: cudaMemcpyAsync: the GPU is gone"))
+        << run.status();
+    EXPECT_EQ(run.bytes_left, 0u);
   }
 }
 
