@@ -28,8 +28,7 @@ absl::StatusOr<std::optional<FileLock>> LockDirectory(
     LogWarning(absl::StrCat(options.directory, ": taken from ",
                             lock.status().message(),
                             ", an earlier attempt of this job"));
-    const absl::Status taken = FileLock::Supersede(path, options.supersedes);
-    lock = taken.ok() ? FileLock::Take(path, options.holder) : taken;
+    lock = FileLock::TakeFrom(path, options.holder, options.supersedes);
   }
   if (lock.ok()) return *std::move(lock);
   if (absl::IsUnimplemented(lock.status())) {

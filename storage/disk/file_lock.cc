@@ -23,13 +23,15 @@ namespace troupe {
 namespace {
 
 constexpr size_t kHolderBytesMax = 512;
+// A holder whose line is not known.
+constexpr char kSomebody[] = "another process";
 // Who only asks lets go at once, unless it was stopped meanwhile.
 constexpr absl::Duration kAskersMax = absl::Seconds(10);
 
 std::string HolderOf(int fd) {
   char text[kHolderBytesMax];
   const ssize_t count = pread(fd, text, sizeof(text), 0);
-  if (count <= 0) return "another process";
+  if (count <= 0) return kSomebody;
   const absl::string_view all(text, count);
   return std::string(absl::StripAsciiWhitespace(all.substr(0, all.find('\n'))));
 }
@@ -52,13 +54,16 @@ bool IsAt(int fd, const std::string& path) {
          open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
+// Over what a crash left there: that needs no room on a full disk, and whoever
+// reads meanwhile reads a whole line.
 absl::Status WriteHolder(int fd, const std::string& path,
                          absl::string_view holder) {
   errno = 0;
   const std::string line =
       absl::StrCat(holder.substr(0, kHolderBytesMax - 1), "\n");
-  if (ftruncate(fd, 0) == 0 && pwrite(fd, line.data(), line.size(), 0) ==
-                                   static_cast<ssize_t>(line.size())) {
+  const auto bytes = static_cast<ssize_t>(line.size());
+  if (pwrite(fd, line.data(), line.size(), 0) == bytes &&
+      ftruncate(fd, bytes) == 0) {
     return absl::OkStatus();
   }
   return ErrnoStatus(errno == 0 ? ENOSPC : errno,
@@ -71,6 +76,48 @@ int Flock(int fd, int operation) {
     result = flock(fd, operation);
   } while (result < 0 && errno == EINTR);
   return result;
+}
+
+// Whether the file system does not do what rename or link was asked for.
+bool IsNotDone(int error) {
+  return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP ||
+         error == EPERM;
+}
+
+// Renames where `to` is free: EEXIST where it is not. A file system that has no
+// such rename (NFS) gives the file a second name, which is refused just so. One
+// that has no second names either (FAT) is looked at first: whoever takes the
+// name between the look and the rename loses it, and is superseded.
+int RenameToFreeName(const std::string& from, const std::string& to) {
+  if (RenamePath(from, to, RENAME_NOREPLACE) == 0) return 0;
+  if (!IsNotDone(errno)) return -1;
+  if (LinkPath(from, to) == 0) return UnlinkPath(from);
+  if (!IsNotDone(errno)) return -1;
+  struct stat named;
+  if (LstatPath(to, &named) == 0) {
+    errno = EEXIST;
+    return -1;
+  }
+  return RenamePath(from, to);
+}
+
+// Takes the name `path` away from the open file `fd`, or OK where it has none
+// any more. Whoever has it may end at any time, and another one may take it:
+// what is taken away is looked at again, and given back where it is not the
+// same.
+absl::Status TakeNameFrom(int fd, const std::string& path) {
+  const std::string aside = absl::StrCat(path, ".superseded-", getpid());
+  if (RenamePath(path, aside) != 0) {
+    if (errno == ENOENT) return absl::OkStatus();
+    return ErrnoStatus(errno, absl::StrCat(path, ": rename to ", aside));
+  }
+  if (IsAt(fd, aside)) {
+    UnlinkPath(aside);
+    return absl::OkStatus();
+  }
+  // Where somebody took the name by now, the other one finds itself superseded.
+  if (RenameToFreeName(aside, path) != 0) UnlinkPath(aside);
+  return absl::FailedPreconditionError(kSomebody);
 }
 
 // Whether whoever has it shares it; a holder does not. Then we do too, until
@@ -124,29 +171,31 @@ absl::StatusOr<FileLock> FileLock::Take(const std::string& path,
   return Lock(path, holder, LOCK_EX | LOCK_NB);
 }
 
-absl::Status FileLock::Supersede(const std::string& path,
-                                 absl::string_view whose) {
-  const int fd = OpenPath(path, O_RDONLY);
-  if (fd < 0) return absl::OkStatus();  // it has let go
-  absl::Status status;
-  const std::string holder = HolderOf(fd);
-  // The holder may end at any time, and another one may take the name: what is
-  // taken away is looked at again, and given back where it is not the same.
-  const std::string aside = absl::StrCat(path, ".superseded-", getpid());
-  if (!absl::StrContains(holder, whose)) {
-    status = absl::FailedPreconditionError(holder);
-  } else if (RenamePath(path, aside) != 0) {
-    if (errno != ENOENT) {
-      status = ErrnoStatus(errno, absl::StrCat(path, ": rename to ", aside));
-    }
-  } else if (IsAt(fd, aside)) {
-    UnlinkPath(aside);
-  } else {
-    RenamePath(aside, path, RENAME_NOREPLACE);
-    status = absl::FailedPreconditionError("another process");
+absl::StatusOr<FileLock> FileLock::TakeFrom(const std::string& path,
+                                            absl::string_view holder,
+                                            absl::string_view whose) {
+  const int held = OpenPath(path, O_RDONLY);
+  if (held < 0) return Take(path, holder);  // it has let go
+  const std::string by = HolderOf(held);
+  absl::StatusOr<FileLock> lock = absl::FailedPreconditionError(by);
+  if (absl::StrContains(by, whose)) lock = Replace(held, path, holder);
+  close(held);
+  return lock;
+}
+
+absl::StatusOr<FileLock> FileLock::Replace(int held, const std::string& path,
+                                           absl::string_view holder) {
+  // Ours is whole before the other one loses its name: where there is no room
+  // for it, that one stays.
+  const std::string next = absl::StrCat(path, ".next-", getpid());
+  ASSIGN_OR_RETURN(FileLock lock, Take(next, holder));
+  RETURN_IF_ERROR(TakeNameFrom(held, path));
+  if (RenameToFreeName(next, path) != 0) {
+    if (errno == EEXIST) return absl::FailedPreconditionError(kSomebody);
+    return ErrnoStatus(errno, absl::StrCat(next, ": rename to ", path));
   }
-  close(fd);
-  return status;
+  lock.path_ = path;
+  return lock;
 }
 
 absl::StatusOr<FileLock> FileLock::Await(const std::string& path,

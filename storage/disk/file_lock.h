@@ -26,11 +26,14 @@ class FileLock {
   static absl::StatusOr<FileLock> Take(const std::string& path,
                                        absl::string_view holder);
 
-  // Takes its name away from a holder whose line has `whose` in it: that one
-  // is superseded, and the next one may Take it. FailedPrecondition, with the
-  // holder's line, where another holds it, also if that one came just now.
-  static absl::Status Supersede(const std::string& path,
-                                absl::string_view whose);
+  // Takes it from a holder whose line has `whose` in it: that one is superseded
+  // then. Where nobody holds it, as Take. FailedPrecondition, with the holder's
+  // line, where another holds it, also if that one came just now: it keeps the
+  // lock. So does whoever has it where our line cannot be written (a full
+  // disk).
+  static absl::StatusOr<FileLock> TakeFrom(const std::string& path,
+                                           absl::string_view holder,
+                                           absl::string_view whose);
 
   // Waits for it as long as another has it.
   static absl::StatusOr<FileLock> Await(const std::string& path,
@@ -56,6 +59,8 @@ class FileLock {
   FileLock(const std::string& path, int fd) : path_(path), fd_(fd) {}
   static absl::StatusOr<FileLock> Lock(const std::string& path,
                                        absl::string_view holder, int operation);
+  static absl::StatusOr<FileLock> Replace(int held, const std::string& path,
+                                          absl::string_view holder);
 
   std::string path_;
   int fd_ = -1;

@@ -137,6 +137,14 @@ int RenamePath(const std::string& from, const std::string& to,
                    new_name.name.c_str(), flags);
 }
 
+int LinkPath(const std::string& from, const std::string& to) {
+  const Entry file = EntryOf(from);
+  if (file.at == -1) return -1;
+  const Entry other = EntryOf(to);
+  if (other.at == -1) return -1;
+  return linkat(file.at, file.name.c_str(), other.at, other.name.c_str(), 0);
+}
+
 int ReadlinkPath(const std::string& path, std::string& target) {
   const Entry entry = EntryOf(path);
   if (entry.at == -1) return -1;

@@ -34,6 +34,9 @@ int RmdirPath(const std::string& path);
 int RenamePath(const std::string& from, const std::string& to,
                unsigned int flags = 0);
 
+// link(2): `to` is another name of the file `from`.
+int LinkPath(const std::string& from, const std::string& to);
+
 // Where a symbolic link leads, as it says.
 int ReadlinkPath(const std::string& path, std::string& target);
 

@@ -9,6 +9,8 @@
 #include "proto/base/crc32c.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/disk/directory.h"
+#include "storage/disk/errno_status.h"
+#include "storage/disk/storage_error.h"
 #include "storage/engine/in_memory_engine.h"
 #include "storage/engine/make_engine.h"
 #include "tests/storage/checkpoint/small_checkpoint.h"
@@ -92,7 +94,7 @@ TEST(Commit, SurvivesAPowerLoss) {
     TempDir dir;
     const std::string root = fs::canonical(dir.path());
     if (each.before >= 0) SaveTiny({root + "/new/dir", each.before, "a"}, 1);
-    DiskRecording recording(root, {.refuse_exchange = each.refuse_exchange});
+    DiskRecording recording(root, {.refuse_rename_flags = each.refuse_exchange});
     SaveTiny({root + "/new/dir", 50, "b"}, 2);
     std::vector<std::string> trees;
     ASSERT_TRUE(PruneCheckpoints(
@@ -243,12 +245,15 @@ TEST(Commit, FetchesWhatTheHostCannotRead) {
   EXPECT_EQ(fetched->bytes, whole->bytes);
   EXPECT_EQ(Described(directory, *fetched).file.crc32c,
             Described(directory, *whole).file.crc32c);
+  // An nvme tier, say: to write it again to where checkpoints go is of no use.
   shard.fetch = [](uint64_t, absl::Span<char>) {
-    return absl::UnavailableError("the device is gone");
+    return ErrnoStatus(EIO, "/nvme/spill: read");
   };
-  EXPECT_TRUE(
-      Fails(WriteShardFile(engine, attempt, {.rank = 2}, {shard}).status(),
-            absl::StatusCode::kUnavailable, {"w: the device is gone"}));
+  const absl::Status gone =
+      WriteShardFile(engine, attempt, {.rank = 2}, {shard}).status();
+  EXPECT_TRUE(Fails(gone, absl::StatusCode::kUnavailable,
+                    {"w: /nvme/spill: read: EIO"}));
+  EXPECT_FALSE(IsOfStorage(gone));
 }
 
 TEST(Commit, WritingToAFullDiskFailsAndNamesTheFile) {

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/storage/disk/as_nobody.h"
 #include "tests/storage/disk/is_awaited.h"
+#include "tests/storage/disk/power_loss.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -35,21 +36,98 @@ TEST(FileLock, SaysWhoHoldsIt) {
   EXPECT_TRUE(FileLock::Take(path, "job 5").ok());
 }
 
+// All file systems can do one of these.
+const RecordingOptions kFileSystems[] = {
+    {},
+    {.refuse_rename_flags = true},
+    {.refuse_rename_flags = true, .refuse_links = true}};
+
+std::vector<std::string> NamesIn(const TempDir& dir) {
+  std::vector<std::string> names;
+  for (const auto& each : std::filesystem::directory_iterator(dir.path())) {
+    names.push_back(each.path().filename());
+  }
+  return names;
+}
+
 TEST(FileLock, OnlyTheHolderThatIsMeantIsSuperseded) {
+  for (const RecordingOptions& file_system : kFileSystems) {
+    TempDir dir;
+    const std::string path = dir.File("lock");
+    const DiskRecording recording(dir.path(), file_system);
+    EXPECT_TRUE(FileLock::TakeFrom(path, "job 3", "job 3").ok())
+        << "nobody holds it";
+    const absl::StatusOr<FileLock> first =
+        FileLock::Take(path, "job 3, pid 17");
+    ASSERT_TRUE(first.ok()) << first.status();
+    EXPECT_TRUE(Fails(FileLock::TakeFrom(path, "job 4", "job 4").status(),
+                      absl::StatusCode::kFailedPrecondition,
+                      {"job 3, pid 17"}));
+    EXPECT_FALSE(first->superseded());
+    const absl::StatusOr<FileLock> second =
+        FileLock::TakeFrom(path, "job 3, pid 18", "job 3");
+    ASSERT_TRUE(second.ok()) << second.status();
+    EXPECT_TRUE(first->superseded());
+    EXPECT_FALSE(second->superseded());
+    EXPECT_TRUE(Fails(FileLock::Take(path, "job 4").status(),
+                      absl::StatusCode::kFailedPrecondition,
+                      {"job 3, pid 18"}));
+    EXPECT_EQ(NamesIn(dir), std::vector<std::string>{"lock"});
+  }
+}
+
+// The holder ends, and another one comes, after it was looked at.
+TEST(FileLock, WhoCameJustNowIsNotSuperseded) {
+  for (RecordingOptions file_system : kFileSystems) {
+    TempDir dir;
+    const std::string path = dir.File("lock");
+    std::optional<FileLock> first = *FileLock::Take(path, "job 3, pid 17");
+    std::optional<FileLock> other;
+    file_system.before_rename = [&] {
+      first.reset();
+      other = *FileLock::Take(path, "job 9");
+    };
+    const DiskRecording recording(dir.path(), file_system);
+    EXPECT_TRUE(
+        Fails(FileLock::TakeFrom(path, "job 3, pid 18", "job 3").status(),
+              absl::StatusCode::kFailedPrecondition, {"another process"}));
+    ASSERT_TRUE(other.has_value());
+    EXPECT_FALSE(other->superseded());
+    EXPECT_TRUE(Fails(FileLock::Take(path, "job 4").status(),
+                      absl::StatusCode::kFailedPrecondition, {"job 9"}));
+    EXPECT_EQ(NamesIn(dir), std::vector<std::string>{"lock"});
+  }
+}
+
+TEST(FileLock, OnAFullDiskTheHolderKeepsIt) {
   TempDir dir;
   const std::string path = dir.File("lock");
-  EXPECT_TRUE(FileLock::Supersede(path, "job 3").ok()) << "nobody holds it";
   const absl::StatusOr<FileLock> first = FileLock::Take(path, "job 3, pid 17");
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_TRUE(Fails(FileLock::Supersede(path, "job 4"),
-                    absl::StatusCode::kFailedPrecondition, {"job 3, pid 17"}));
-  EXPECT_FALSE(FileLock::Take(path, "job 4").ok());
-  EXPECT_FALSE(first->superseded());
-  EXPECT_TRUE(FileLock::Supersede(path, "job 3").ok());
-  const absl::StatusOr<FileLock> second = FileLock::Take(path, "job 3, pid 18");
-  ASSERT_TRUE(second.ok()) << second.status();
+  const std::string left = dir.File("left");
+  WriteText(left, "job 3, pid 17, of whom a crash has left this\n");
+  {
+    const FullDisk full(dir.path());
+    EXPECT_TRUE(
+        Fails(FileLock::TakeFrom(path, "job 3, pid 18", "job 3").status(),
+              absl::StatusCode::kResourceExhausted, {"ENOSPC"}));
+    EXPECT_FALSE(first->superseded());
+    EXPECT_TRUE(Fails(FileLock::Take(path, "job 4").status(),
+                      absl::StatusCode::kFailedPrecondition,
+                      {"job 3, pid 17"}));
+    EXPECT_TRUE(Fails(FileLock::Take(dir.File("new"), "job 4").status(),
+                      absl::StatusCode::kResourceExhausted, {"ENOSPC"}));
+    EXPECT_EQ(NamesIn(dir).size(), 2u) << "no lock without a holder stays";
+    // What is there is written over.
+    const absl::StatusOr<FileLock> over = FileLock::Take(left, "job 4");
+    ASSERT_TRUE(over.ok()) << over.status();
+    EXPECT_EQ(FileLock::Take(left, "job 5").status(),
+              absl::FailedPreconditionError("job 4"));
+  }
+  const absl::StatusOr<FileLock> second =
+      FileLock::TakeFrom(path, "job 3, pid 18", "job 3");
+  EXPECT_TRUE(second.ok()) << second.status();
   EXPECT_TRUE(first->superseded());
-  EXPECT_FALSE(second->superseded());
 }
 
 // In a folder that several users write, it is another's.

@@ -110,7 +110,7 @@ TEST(NewDirectory, TakesThePlaceOfAnother) {
   for (const bool refuse : {false, true}) {
     TempDir dir;
     const std::string root = fs::canonical(dir.path());
-    DiskRecording recording(root, {.refuse_exchange = refuse});
+    DiskRecording recording(root, {.refuse_rename_flags = refuse});
     ASSERT_TRUE(Publish(root + "/d", "old").ok());
     const absl::Status published = Publish(root + "/d", "new");
     ASSERT_TRUE(published.ok()) << published;
@@ -131,7 +131,7 @@ TEST(NewDirectory, SurvivesAPowerLoss) {
       if (there) {
         ASSERT_TRUE(Publish(root + path, "old").ok());
       }
-      DiskRecording recording(root, {.refuse_exchange = refuse});
+      DiskRecording recording(root, {.refuse_rename_flags = refuse});
       const absl::Status published = Publish(root + path, "new");
       ASSERT_TRUE(published.ok()) << published;
       const int outcomes =
@@ -156,7 +156,7 @@ TEST(NewDirectory, GoesOnFromHalfAReplacement) {
   const std::string root = fs::canonical(dir.path());
   ASSERT_TRUE(Publish(root + "/d.replaced", "old").ok());
   EXPECT_EQ(PresentPath(root + "/d"), root + "/d.replaced");
-  DiskRecording recording(root, {.refuse_exchange = true});
+  DiskRecording recording(root, {.refuse_rename_flags = true});
   ASSERT_TRUE(Publish(root + "/d", "new").ok());
   EXPECT_EQ(PresentPath(root + "/d/"), root + "/d");
   EXPECT_FALSE(fs::exists(root + "/d.replaced"));

@@ -120,9 +120,13 @@ std::vector<std::vector<bool>> Choices(int count) {
 
 }  // namespace
 
+FullDisk::FullDisk(const std::string& root) { TheRecorder().Fill(root); }
+
+FullDisk::~FullDisk() { TheRecorder().Fill(""); }
+
 DiskRecording::DiskRecording(const std::string& root, RecordingOptions options)
     : root_(root) {
-  TheRecorder().Start(root, options.refuse_exchange);
+  TheRecorder().Start(root, options);
 }
 
 DiskRecording::~DiskRecording() {
@@ -144,7 +148,7 @@ int DiskRecording::EachOutcome(
   {
     // What is there now must be what the changes lead to.
     Recorder real;
-    real.Start(root_, false);
+    real.Start(root_, {});
     EXPECT_EQ(TextOf(real.before(), kRootObject, ""),
               TextOf(done, kRootObject, ""))
         << "something went past the recording";

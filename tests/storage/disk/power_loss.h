@@ -29,8 +29,23 @@ struct CrashOutcome {
 };
 
 struct RecordingOptions {
-  // renameat2 cannot exchange two names, as on some file systems.
-  bool refuse_exchange = false;
+  // renameat2 takes no flags: it cannot exchange two names, nor see that the
+  // new one is free, as on NFS.
+  bool refuse_rename_flags = false;
+  // A file has one name only, as on FAT.
+  bool refuse_links = false;
+  // Called once, before the first name changes.
+  std::function<void()> before_rename = nullptr;
+};
+
+// A disk that is full while this lives: no file below `root`, old or new, may
+// grow by a call of this process. Needs no recording. One at a time.
+class FullDisk {
+ public:
+  explicit FullDisk(const std::string& root);
+  ~FullDisk();
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
 };
 
 class DiskRecording {

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -20,10 +21,10 @@ namespace troupe {
 namespace fs = std::filesystem;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-void Recorder::Start(const std::string& root, bool refuse_exchange) {
+void Recorder::Start(const std::string& root, const RecordingOptions& options) {
   const Lock lock(mutex_);
-  root_ = root;
-  refuse_exchange_ = refuse_exchange;
+  root_ = fs::path(root).lexically_normal();
+  options_ = options;
   ids_.clear();
   before_.clear();
   changes_.clear();
@@ -38,6 +39,21 @@ void Recorder::Stop() {
 
 bool Recorder::Watches(const std::string& path) const {
   return !root_.empty() && absl::StartsWith(path, root_ + "/");
+}
+
+void Recorder::Fill(const std::string& root) {
+  const Lock lock(mutex_);
+  full_ = root.empty() ? "" : fs::canonical(root).string();
+}
+
+bool Recorder::IsFull(int fd, off_t end) const {
+  if (full_.empty()) return false;
+  std::error_code error;
+  const std::string path =
+      fs::read_symlink(absl::StrCat("/proc/self/fd/", fd), error);
+  struct stat info;
+  return absl::StartsWith(path, full_ + "/") && fstat(fd, &info) == 0 &&
+         end > info.st_size;
 }
 
 int Recorder::IdAt(const std::string& path) const {
@@ -152,6 +168,10 @@ ssize_t WriteAt(int fd, const void* data, size_t count, off_t offset) {
   static auto* const real =
       Real<ssize_t(int, const void*, size_t, off_t)>("pwrite");
   const Lock lock(TheRecorder().mutex());
+  if (TheRecorder().IsFull(fd, offset + static_cast<off_t>(count))) {
+    errno = ENOSPC;
+    return -1;
+  }
   return Wrote(fd, data, real(fd, data, count, offset), offset);
 }
 
@@ -181,7 +201,10 @@ int RenameAt(int from_at, const char* from, int to_at, const char* to,
   const std::string source = Absolute(from_at, from);
   const std::string target = Absolute(to_at, to);
   const bool watched = recorder.Watches(source) || recorder.Watches(target);
-  if (watched && recorder.refuse_exchange() && flags != 0) {
+  if (watched && recorder.options().before_rename != nullptr) {
+    std::exchange(recorder.options().before_rename, nullptr)();
+  }
+  if (watched && recorder.options().refuse_rename_flags && flags != 0) {
     errno = EINVAL;
     return -1;
   }
@@ -197,6 +220,27 @@ int RenameAt(int from_at, const char* from, int to_at, const char* to,
                 .names = {{NameOf(source), left}, {NameOf(target), moved}},
                 .text = absl::StrCat(left != 0 ? "exchange " : "rename ",
                                      source, " and ", NameOf(target))});
+  return result;
+}
+
+int LinkAt(int from_at, const char* from, int to_at, const char* to,
+           int flags) {
+  static auto* const real =
+      Real<int(int, const char*, int, const char*, int)>("linkat");
+  Recorder& recorder = TheRecorder();
+  const Lock lock(recorder.mutex());
+  const std::string target = Absolute(to_at, to);
+  const bool watched = recorder.Watches(target);
+  if (watched && recorder.options().refuse_links) {
+    errno = EPERM;
+    return -1;
+  }
+  const int result = real(from_at, from, to_at, to, flags);
+  if (result != 0 || !watched) return result;
+  recorder.Add({.kind = Change::kName,
+                .object = ParentOf(target),
+                .names = {{NameOf(target), recorder.IdAt(target)}},
+                .text = absl::StrCat("link ", target)});
   return result;
 }
 
@@ -273,6 +317,10 @@ int rename(const char* from, const char* to) noexcept {
 int renameat2(int from_at, const char* from, int to_at, const char* to,
               unsigned flags) noexcept {
   return troupe::RenameAt(from_at, from, to_at, to, flags);
+}
+int linkat(int from_at, const char* from, int to_at, const char* to,
+           int flags) noexcept {
+  return troupe::LinkAt(from_at, from, to_at, to, flags);
 }
 int unlink(const char* path) noexcept {
   return troupe::UnlinkAt(AT_FDCWD, path, 0);

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/storage/disk/power_loss.h"
+
 namespace troupe {
 
 // One call that was made.
@@ -40,11 +42,15 @@ inline constexpr int kRootObject = 1;
 class Recorder {
  public:
   // The root itself is object kRootObject.
-  void Start(const std::string& root, bool refuse_exchange);
+  void Start(const std::string& root, const RecordingOptions& options);
   void Stop();
+  // Until it is called with an empty name: nothing below `root` may grow.
+  void Fill(const std::string& root);
 
   bool Watches(const std::string& path) const;
-  bool refuse_exchange() const { return refuse_exchange_; }
+  RecordingOptions& options() { return options_; }
+  // Whether a write up to there finds the disk full.
+  bool IsFull(int fd, off_t end) const;
   // What was there at the start, and each object since as it was made: empty.
   const DiskObjects& before() const { return before_; }
   const std::vector<Change>& changes() const { return changes_; }
@@ -61,7 +67,8 @@ class Recorder {
 
   std::recursive_mutex mutex_;
   std::string root_;
-  bool refuse_exchange_ = false;
+  RecordingOptions options_;
+  std::string full_;
   std::map<ino_t, int> ids_;
   int next_ = kRootObject;
   DiskObjects before_;
