@@ -104,6 +104,19 @@ absl::StatusOr<Manifest> CheckPart(const std::string& path, CheckDepth depth,
   return manifest;
 }
 
+// Closes the file: some file systems (NFS) say only then that they are full.
+absl::Status WriteProbe(int fd, const std::string& dir) {
+  constexpr char kProbe[4096] = {};
+  errno = 0;
+  const bool written =
+      pwrite(fd, kProbe, sizeof(kProbe), 0) == ssize_t{sizeof(kProbe)};
+  const int error = written ? 0 : errno != 0 ? errno : ENOSPC;
+  const bool closed = close(fd) == 0;
+  if (written && closed) return absl::OkStatus();
+  return ErrnoStatus(written ? errno : error,
+                     absl::StrCat(dir, ": write a file in it"));
+}
+
 }  // namespace
 
 std::string CheckpointPath(const std::string& dir, int64_t step) {
@@ -131,11 +144,11 @@ absl::Status PrepareCheckpointDirectory(const std::string& dir) {
   if (fd < 0) {
     return ErrnoStatus(errno, absl::StrCat(dir, ": make a file in it"));
   }
-  close(fd);
+  absl::Status status = WriteProbe(fd, dir);
   if (UnlinkPath(probe) != 0) {
-    return ErrnoStatus(errno, absl::StrCat(probe, ": remove"));
+    status.Update(ErrnoStatus(errno, absl::StrCat(probe, ": remove")));
   }
-  return absl::OkStatus();
+  return status;
 }
 
 absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(

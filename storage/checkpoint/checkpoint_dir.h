@@ -43,9 +43,9 @@ absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(
 // meant by whoever resumes from it.
 bool HoldsCheckpoints(const std::string& path);
 
-// Makes the directory where it is missing and proves that files can be made in
-// it: better known before the first step than at the first checkpoint. Errors
-// name the path and say what to do.
+// Makes the directory where it is missing and proves that files can be made and
+// written in it: better known before the first step than at the first
+// checkpoint. Errors name the path and say what to do.
 absl::Status PrepareCheckpointDirectory(const std::string& dir);
 
 // ReadManifest for whoever was told that a checkpoint is at `path`. NotFound

@@ -12,6 +12,7 @@
 #include "storage/disk/directory.h"
 #include "storage/disk/new_directory.h"
 #include "storage/disk/path_calls.h"
+#include "storage/disk/storage_error.h"
 
 namespace troupe {
 namespace {
@@ -25,7 +26,7 @@ absl::StatusOr<std::optional<FileLock>> LockDirectory(
   if (absl::IsFailedPrecondition(lock.status()) &&
       !options.supersedes.empty() &&
       absl::StrContains(lock.status().message(), options.supersedes)) {
-    LogWarning(absl::StrCat(options.directory, ": taken from ",
+    LogWarning(absl::StrCat(options.directory, ": is taken from ",
                             lock.status().message(),
                             ", an earlier attempt of this job"));
     lock = FileLock::TakeFrom(path, options.holder, options.supersedes);
@@ -76,36 +77,59 @@ bool GoesOnIn(const std::string& directory, const std::string& resume) {
 
 absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(
     const CheckpointFolderOptions& options) {
-  RETURN_IF_ERROR(PrepareCheckpointDirectory(options.directory));
-  ASSIGN_OR_RETURN(std::optional<FileLock> lock, LockDirectory(options));
-  std::vector<std::string> overwritten;
-  if (options.starts_anew) {
-    ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
-                     ListCheckpoints(options.directory));
-    if (!entries.empty() && !options.overwrite) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          options.directory, ": an earlier run left ", entries.size(),
-          entries.size() == 1 ? " checkpoint there, " : " checkpoints there, ",
-          entries.back().path,
-          " the last, which this one would replace and prune; go on from it "
-          "(checkpoint.resume: latest), give another directory, or say that "
-          "they may go (checkpoint.overwrite: true)"));
-    }
-    for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
-      overwritten.push_back(it->path);
-    }
-  } else if (options.overwrite && !options.goes_on_from.empty()) {
-    ASSIGN_OR_RETURN(overwritten,
-                     Beyond(options.goes_on_from, options.directory));
+  auto folder =
+      std::unique_ptr<CheckpointFolder>(new CheckpointFolder(options));
+  folder->held_ = folder->TakeHold();
+  if (options.outlasts_full_disk && IsNoRoom(folder->held_)) return folder;
+  RETURN_IF_ERROR(folder->held_);
+  return folder;
+}
+
+absl::Status CheckpointFolder::Hold() {
+  if (!held_.ok()) held_ = TakeHold();
+  return held_;
+}
+
+absl::Status CheckpointFolder::TakeHold() {
+  RETURN_IF_ERROR(PrepareCheckpointDirectory(options_.directory));
+  if (!lock_.has_value()) {
+    ASSIGN_OR_RETURN(lock_, LockDirectory(options_));
   }
-  return std::unique_ptr<CheckpointFolder>(new CheckpointFolder(
-      options.directory, std::move(lock), std::move(overwritten)));
+  ASSIGN_OR_RETURN(overwritten_, Overwritten());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> CheckpointFolder::Overwritten() const {
+  if (!options_.starts_anew) {
+    if (!options_.overwrite || options_.goes_on_from.empty()) {
+      return std::vector<std::string>();
+    }
+    return Beyond(options_.goes_on_from, options_.directory);
+  }
+  ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
+                   ListCheckpoints(options_.directory));
+  if (!entries.empty() && !options_.overwrite) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options_.directory, ": an earlier run left ", entries.size(),
+        entries.size() == 1 ? " checkpoint there, " : " checkpoints there, ",
+        entries.back().path,
+        " the last, which this one would replace and prune; go on from it "
+        "(checkpoint.resume: latest), give another directory, or say that "
+        "they may go (checkpoint.overwrite: true)"));
+  }
+  std::vector<std::string> overwritten;
+  for (auto it = entries.rbegin(); it != entries.rend(); ++it) {
+    overwritten.push_back(it->path);
+  }
+  return overwritten;
 }
 
 absl::Status CheckpointFolder::CheckHeld() const {
-  if (!lock_.has_value() || !lock_->superseded()) return absl::OkStatus();
+  RETURN_IF_ERROR(held_);
+  if (!superseded()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(directory_, ": a later attempt of this job has taken it"));
+      absl::StrCat(options_.directory,
+                   ": a later attempt of this job has taken it"));
 }
 
 absl::Status CheckpointFolder::Committed(const std::string& path,

@@ -33,6 +33,10 @@ struct CheckpointFolderOptions {
   // Of an earlier attempt of the same job, as its holder says of itself: it may
   // still hold the directory (a stopped process), and loses it. Empty: none.
   std::string supersedes = "";
+  // A run that goes on: one that has something to lose. It does so where there
+  // is no room for the lock, as it would if the disk were full a step later,
+  // and holds the directory before it writes there.
+  bool outlasts_full_disk = false;
 };
 
 // Whether a run goes on in `directory`, where its checkpoints go. `resume` is
@@ -52,9 +56,17 @@ class CheckpointFolder {
   static absl::StatusOr<std::unique_ptr<CheckpointFolder>> Open(
       const CheckpointFolderOptions& options);
 
+  // Holds the directory where Open found no room for that. Before anything is
+  // written there; the errors are Open's. OK where it is held already.
+  absl::Status Hold();
+  // Why it is not held yet; OK: it is.
+  const absl::Status& held() const { return held_; }
+
   // FailedPrecondition where a later attempt has taken the directory from this
-  // one: ask before anything there gets or loses its name.
+  // one: ask before anything there gets or loses its name. And where it is not
+  // held yet: its error.
   absl::Status CheckHeld() const;
+  bool superseded() const { return lock_.has_value() && lock_->superseded(); }
 
   // A checkpoint is there, and known to be. The first one takes the place of
   // all that a run which starts anew overwrites: those lose their names, the
@@ -64,14 +76,14 @@ class CheckpointFolder {
                          std::vector<std::string>& trees);
 
  private:
-  CheckpointFolder(const std::string& directory, std::optional<FileLock> lock,
-                   std::vector<std::string> overwritten)
-      : directory_(directory),
-        lock_(std::move(lock)),
-        overwritten_(std::move(overwritten)) {}
+  explicit CheckpointFolder(const CheckpointFolderOptions& options)
+      : options_(options) {}
+  absl::Status TakeHold();
+  absl::StatusOr<std::vector<std::string>> Overwritten() const;
 
-  const std::string directory_;
-  const std::optional<FileLock> lock_;
+  const CheckpointFolderOptions options_;
+  absl::Status held_;
+  std::optional<FileLock> lock_;  // none also where the file system has none
   std::vector<std::string> overwritten_;  // paths, newest first
 };
 

@@ -1,7 +1,10 @@
 #include "worker/engine/checkpoint_holder.h"
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/disk/file_lock.h"
+#include "storage/disk/storage_error.h"
 
 namespace troupe {
 
@@ -38,6 +41,31 @@ CheckpointFolderOptions FolderOptionsOf(const JobSpec& job,
       .goes_on_from = started_anew ? options.resume : "",
       .supersedes =
           options.ran_before ? absl::StrCat(name, options.job_token) : ""};
+}
+
+absl::StatusOr<std::unique_ptr<CheckpointFolder>> OpenCheckpointFolder(
+    const JobSpec& job, const HolderOptions& options, int rank,
+    RankListener& listener) {
+  constexpr char kField[] = "checkpoint.directory";
+  std::unique_ptr<CheckpointFolder> folder;
+  absl::Status held;
+  if (rank == 0) {
+    CheckpointFolderOptions of_job = FolderOptionsOf(job, options);
+    of_job.outlasts_full_disk = options.ran_before;
+    absl::StatusOr<std::unique_ptr<CheckpointFolder>> opened =
+        CheckpointFolder::Open(of_job);
+    if (!opened.ok()) return Annotate(opened.status(), kField);
+    folder = *std::move(opened);
+    held = folder->held();
+  } else {
+    held = PrepareCheckpointDirectory(job.checkpoint().directory());
+  }
+  if (held.ok()) return folder;
+  if (!options.ran_before || !IsNoRoom(held)) return Annotate(held, kField);
+  RETURN_IF_ERROR(listener.OnWarning(absl::StrCat(
+      "goes on without checkpoints until there is room for them: ", kField,
+      ": ", held.message())));
+  return folder;
 }
 
 }  // namespace troupe

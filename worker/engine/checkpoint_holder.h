@@ -3,11 +3,14 @@
 #ifndef TROUPE_WORKER_ENGINE_CHECKPOINT_HOLDER_H_
 #define TROUPE_WORKER_ENGINE_CHECKPOINT_HOLDER_H_
 
+#include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 #include "proto/worker.pb.h"
 #include "storage/checkpoint/checkpoint_folder.h"
+#include "worker/engine/rank_listener.h"
 
 namespace troupe {
 
@@ -30,6 +33,16 @@ struct HolderOptions {
 bool ResumesItsOwn(const JobSpec& job, const HolderOptions& options);
 CheckpointFolderOptions FolderOptionsOf(const JobSpec& job,
                                         const HolderOptions& options);
+
+// At the start of an attempt: proves that this rank can write where checkpoints
+// go. One rank commits and prunes, so rank 0 holds the directory; others get
+// null. A job that ran before goes on where there is no room for checkpoints,
+// as it does where the disk is full a step later: then the folder is not held
+// yet, and the listener is warned. The errors begin with
+// "checkpoint.directory".
+absl::StatusOr<std::unique_ptr<CheckpointFolder>> OpenCheckpointFolder(
+    const JobSpec& job, const HolderOptions& options, int rank,
+    RankListener& listener);
 
 }  // namespace troupe
 

@@ -41,6 +41,10 @@ absl::StatusOr<CheckpointEnd> CheckpointWriter::Write(
   // meanwhile, and not in a collective.
   if (state_.rank() == 0) RETURN_IF_ERROR(options_.removal->AwaitIdle());
   const CheckpointAttempt attempt = AttemptOf(snapshot.step);
+  if (options_.folder != nullptr) {
+    const absl::Status held = options_.folder->Hold();
+    if (!held.ok()) return Unwritten(attempt, held);
+  }
   const absl::StatusOr<ShardRecord> shard =
       WriteOwnShard(attempt, snapshot.tensors);
   if (!shard.ok()) return Unwritten(attempt, shard.status());
@@ -57,7 +61,7 @@ absl::StatusOr<CheckpointEnd> CheckpointWriter::Unwritten(
   // None of these gets better by itself: another has the directory, a device or
   // a value is broken, or it is our own mistake.
   const bool superseded =
-      options_.folder != nullptr && !options_.folder->CheckHeld().ok();
+      options_.folder != nullptr && options_.folder->superseded();
   if (superseded || !IsOfStorage(why) || absl::IsInvalidArgument(why)) {
     return OrGiveUp<CheckpointEnd>(attempt, why);
   }

@@ -12,7 +12,6 @@
 #include "proto/plan/memory.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/tier_traffic.h"
-#include "storage/checkpoint/checkpoint_dir.h"
 #include "worker/engine/carried_files.h"
 #include "worker/engine/recover.h"
 #include "worker/rank/resident_memory.h"
@@ -122,7 +121,9 @@ absl::Status TrainLoop::RunSteps() {
                                                 FailedIn(why);
                                               }));
   if (programs_.checkpoint != nullptr) {
-    RETURN_IF_ERROR(Annotate(OpenCheckpointFolder(), "checkpoint.directory"));
+    ASSIGN_OR_RETURN(folder_,
+                     OpenCheckpointFolder(options_.plan->job(), Holder(),
+                                          state_->rank(), listener_));
     saver_ = std::make_unique<CheckpointSaver>(SaverOptions(), *state_,
                                                RankDisk{resources_.io, disk_},
                                                resources_.clock, listener_);
@@ -203,16 +204,6 @@ absl::StatusOr<StartingPoint> TrainLoop::Begin() {
   return start;
 }
 
-// One rank commits and prunes, so one holds the directory.
-absl::Status TrainLoop::OpenCheckpointFolder() {
-  const JobSpec& job = options_.plan->job();
-  const std::string& directory = job.checkpoint().directory();
-  if (state_->rank() != 0) return PrepareCheckpointDirectory(directory);
-  ASSIGN_OR_RETURN(folder_,
-                   CheckpointFolder::Open(FolderOptionsOf(job, Holder())));
-  return absl::OkStatus();
-}
-
 HolderOptions TrainLoop::Holder() const {
   return {.token = options_.checkpoint_token,
           .job_token = options_.job_token,
@@ -220,9 +211,10 @@ HolderOptions TrainLoop::Holder() const {
           .ran_before = options_.ran_before};
 }
 
-// Copies may be of a later step than the checkpoint is.
+// Copies may be of a later step than the checkpoint is. Where the directory is
+// not held yet, the first checkpoint that is written removes the same.
 absl::Status TrainLoop::RemoveOld(const StartingPoint& start) {
-  if (options_.recovery.has_value() ||
+  if (options_.recovery.has_value() || !folder_->held().ok() ||
       !ResumesItsOwn(options_.plan->job(), Holder())) {
     return absl::OkStatus();
   }

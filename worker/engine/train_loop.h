@@ -159,7 +159,6 @@ class TrainLoop {
   absl::Status RunSteps();
   // Sets the state, and meets the others.
   absl::StatusOr<StartingPoint> Begin();
-  absl::Status OpenCheckpointFolder();
   HolderOptions Holder() const;
   // An attempt goes on from a checkpoint of the job's own only when that is
   // stored: what is obsolete by it, if the attempt that wrote it was not there

@@ -1,10 +1,12 @@
 #include "storage/checkpoint/checkpoint_folder.h"
 
 #include <filesystem>
+#include <optional>
 
 #include "gtest/gtest.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/storage/checkpoint/small_checkpoint.h"
+#include "tests/storage/disk/power_loss.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -29,6 +31,38 @@ TEST(CheckpointFolder, OneHolderWhateverNameLeadsThere) {
   first->reset();
   EXPECT_TRUE(
       CheckpointFolder::Open({.directory = path, .holder = "job 4"}).ok());
+}
+
+TEST(CheckpointFolder, OneThatGoesOnOnAFullDiskIsHeldWhenThereIsRoom) {
+  TempDir dir;
+  const std::string path = dir.File("c");
+  const CheckpointFolderOptions goes_on = {
+      .directory = path, .holder = "job 3", .outlasts_full_disk = true};
+  std::optional<FullDisk> full(dir.path());
+  EXPECT_TRUE(Fails(
+      CheckpointFolder::Open({.directory = path, .holder = "job 3"}).status(),
+      absl::StatusCode::kResourceExhausted, {path, "ENOSPC"}));
+  const auto folder = CheckpointFolder::Open(goes_on);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  for (const absl::Status& status :
+       {(*folder)->held(), (*folder)->Hold(), (*folder)->CheckHeld()}) {
+    EXPECT_TRUE(
+        Fails(status, absl::StatusCode::kResourceExhausted, {path, "ENOSPC"}));
+  }
+  EXPECT_TRUE(fs::is_empty(path)) << "no lock without a holder, and no probe";
+  full.reset();
+  {
+    const auto other =
+        CheckpointFolder::Open({.directory = path, .holder = "job 4"});
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_TRUE(Fails((*folder)->Hold(), kRefused, {"job 4 writes"}));
+  }
+  EXPECT_TRUE((*folder)->Hold().ok());
+  EXPECT_TRUE((*folder)->CheckHeld().ok());
+  EXPECT_TRUE(Fails(
+      CheckpointFolder::Open({.directory = path, .holder = "job 4"}).status(),
+      kRefused, {"job 3 writes"}));
+  EXPECT_TRUE((*folder)->Hold().ok()) << "it is held already";
 }
 
 TEST(CheckpointFolder, ARunThatStartsAnewTakesNobodysPlaceUnasked) {
