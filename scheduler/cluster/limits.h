@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "proto/come_back.h"
 #include "proto/plan/plan_limits.h"
 
 namespace troupe {
@@ -19,10 +20,11 @@ struct Limits {
   // time in which the scheduler did not run: no wait counts it.
   absl::Duration tick_max = absl::Seconds(1);
   // After its own start the scheduler waits this long for the workers of jobs
-  // that ran: they notice at once that the one before is gone, and one that
-  // holds a rank tries to connect twice a second, each time for a second
-  // (worker/service/daemon.h). A lease more is for a machine that is busy.
-  absl::Duration adopt_max = absl::Seconds(8);
+  // that ran: they notice at once that the one before is gone, and come back
+  // within ComeBackMax. A lease more is for a machine that is busy: 12.5 s.
+  // What the scheduler takes to load and to listen does not count, but for
+  // tick_max.
+  absl::Duration adopt_max = ComeBackMax() + lease;
   // Between two messages that say what is stored of what a rank has reported.
   absl::Duration stored_every = absl::Seconds(1);
   // From the assignment, or the last bytes that a rank has read, until every

@@ -86,14 +86,7 @@ absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
   }
   options.registration.set_pid(getpid());
   options.registration.set_address(options_.address);
-  registers_unfit_ = false;
-  if (options_.unfit != nullptr) {
-    for (const std::string& why : options_.unfit()) {
-      if (!registers_unfit_) LogWarning(absl::StrCat("gets no rank: ", why));
-      registers_unfit_ = true;
-      options.registration.add_unfit(why);
-    }
-  }
+  registered_as_ = AddUnfit(options.registration);
   if (holds_rank()) {
     HeldRank& held = *options.registration.mutable_held();
     *held.mutable_ref() = held_.ref;
@@ -106,6 +99,18 @@ absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
     }
   }
   return Session::Open(options);
+}
+
+WorkerDaemon::RegisteredAs WorkerDaemon::AddUnfit(
+    Register& registration) const {
+  if (options_.unfit == nullptr) return RegisteredAs::kFit;
+  if (holds_rank()) return RegisteredAs::kUnknown;
+  for (const std::string& why : options_.unfit()) {
+    LogWarning(absl::StrCat("gets no rank: ", why));
+    registration.add_unfit(why);
+  }
+  return registration.unfit().empty() ? RegisteredAs::kFit
+                                      : RegisteredAs::kUnfit;
 }
 
 absl::Status WorkerDaemon::Run() {
@@ -200,16 +205,18 @@ absl::Status WorkerDaemon::Serve(Session& session) {
     absl::MutexLock lock(&mutex_);
     savable_.reset();
   }
+  busy_ = holds_rank();
   SteadyNotification ends;
   std::thread fitness;
-  if (registers_unfit_) {
-    fitness = std::thread([&] { EndWhenFit(session, ends); });
+  if (registered_as_ != RegisteredAs::kFit) {
+    fitness = std::thread([&] { LookAgain(session, ends); });
   }
   absl::Status over;
   while (over.ok()) {
     absl::StatusOr<SchedulerMessage> message = session.Receive();
     if (message.ok()) {
       Handle(*message, send);
+      busy_ = holds_rank() || generation_ != nullptr;
     } else {
       over = message.status();
     }
@@ -234,17 +241,18 @@ absl::Status WorkerDaemon::Serve(Session& session) {
                             : "the scheduler is gone");
 }
 
-void WorkerDaemon::EndWhenFit(Session& session,
-                              SteadyNotification& over) const {
+void WorkerDaemon::LookAgain(Session& session, SteadyNotification& over) const {
+  const bool was_unfit = registered_as_ == RegisteredAs::kUnfit;
   while (!over.WaitForNotificationWithTimeout(options_.look_again)) {
-    {
-      // A scheduler that was started again may have given it back its rank.
-      absl::MutexLock lock(&rank_mutex_);
-      if (rank_ != nullptr && !rank_->ended()) continue;
-    }
-    if (!options_.unfit().empty()) continue;
-    LogInfo("this machine is fit again: the worker registers anew");
-    return session.Close("its machine is fit again", kGoodbyeTimeout);
+    if (busy_) continue;
+    const bool is_unfit = !options_.unfit().empty();
+    // A rank that it was given meanwhile looks by itself.
+    if (busy_ || (was_unfit && is_unfit)) continue;
+    if (!was_unfit && !is_unfit) return;
+    const std::string why = is_unfit ? "its machine is not fit to run a rank"
+                                     : "its machine is fit again";
+    LogInfo(absl::StrCat("the worker registers anew: ", why));
+    return session.Close(why, kGoodbyeTimeout);
   }
 }
 

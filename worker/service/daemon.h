@@ -7,12 +7,13 @@
 // waited for them is gone with the scheduler.
 //
 // The worker ends when it is told to, when the scheduler refuses it while it
-// holds no rank, or when its device is of no use any more. One that holds a rank
-// treats a scheduler that refuses it as an absent one: it may be another
+// holds no rank, or when its device is of no use any more. One that holds a
+// rank treats a scheduler that refuses it as an absent one: it may be another
 // cluster's or of another version, and is no reason to lose what was trained.
 #ifndef TROUPE_WORKER_SERVICE_DAEMON_H_
 #define TROUPE_WORKER_SERVICE_DAEMON_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,6 +27,7 @@
 #include "absl/types/optional.h"
 #include "proto/base/steady_time.h"
 #include "proto/cluster.pb.h"
+#include "proto/come_back.h"
 #include "worker/engine/train_loop.h"
 #include "worker/service/copies_saver.h"
 #include "worker/service/generation_runner.h"
@@ -44,16 +46,18 @@ struct WorkerDaemonOptions {
   // How it finds its machine, for each heartbeat; null: it does not say.
   std::function<MachineReading()> machine = nullptr;
   // What keeps ranks from running on this machine (doctor/fitness.h): said when
-  // it registers, and asked before a rank begins. Null: nothing.
+  // it registers, and asked before a rank begins. One that holds a rank does
+  // not ask when it registers, for that may take seconds in which it is awaited
+  // (proto/come_back.h), but when it is free again. Null: nothing.
   std::function<std::vector<std::string>()> unfit = nullptr;
-  // Between two looks of one that has registered as unfit, which gets no rank:
-  // once it is fit it registers anew.
+  // Between two looks of one that has registered as unfit, which gets no rank,
+  // or without a look: it registers anew where it finds something else.
   absl::Duration look_again = absl::Seconds(10);
   // Between two attempts to connect; doubles up to the second, and while a rank
   // is held only up to the third: a scheduler that is back waits for it.
   absl::Duration retry_first = absl::Milliseconds(100);
   absl::Duration retry_max = absl::Seconds(5);
-  absl::Duration retry_held_max = absl::Milliseconds(500);
+  absl::Duration retry_held_max = kRetryHeldMax;
   // How long the scheduler has to say what becomes of a rank that is to be
   // saved before this worker leaves: a part of the 30 s that Kubernetes gives a
   // process to end.
@@ -89,9 +93,12 @@ class WorkerDaemon {
   };
 
   absl::StatusOr<std::unique_ptr<Session>> Connect();
-  // Ends the session of one that has registered as unfit when it is fit again.
-  void EndWhenFit(Session& session, SteadyNotification& over) const
-      ABSL_LOCKS_EXCLUDED(rank_mutex_);
+  // What the machine is, as it was said in the session that is open.
+  enum class RegisteredAs { kFit, kUnfit, kUnknown };
+  RegisteredAs AddUnfit(Register& registration) const;
+  // Ends the session when that is found to be otherwise, or known at last to be
+  // unfit, while the worker is free.
+  void LookAgain(Session& session, SteadyNotification& over) const;
   // Serves one session to its end; says why it ended.
   absl::Status Serve(Session& session);
   // For the last words of a rank or a text, which has let go of the device by
@@ -126,8 +133,11 @@ class WorkerDaemon {
   const WorkerDaemonOptions options_;
   const RankResources resources_;
   bool was_registered_ = false;
-  bool registers_unfit_ = false;  // in the session that is open
-  Held held_;                     // the reader's
+  RegisteredAs registered_as_ = RegisteredAs::kFit;
+  Held held_;  // the reader's
+  // Whether it holds a rank, or has begun a text in this session; written by
+  // the reader.
+  std::atomic<bool> busy_{false};
   // Written by the reader, which alone may use it without the lock; null: idle.
   // Nothing else is locked meanwhile.
   mutable absl::Mutex rank_mutex_;

@@ -27,6 +27,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "proto/come_back.h"
 #include "proto/trust/peer_trust.h"
 #include "proto/worker.pb.h"
 
@@ -39,8 +40,8 @@ struct SessionOptions {
   // What a heartbeat says; asked by a thread of the session, which every
   // message waits for. Must not call the session.
   std::function<Heartbeat()> heartbeat;
-  absl::Duration connect_timeout = absl::Seconds(1);
-  absl::Duration register_timeout = absl::Seconds(5);
+  absl::Duration connect_timeout = kConnectMax;
+  absl::Duration register_timeout = kRegisterMax;
   // For how long the scheduler's machine may acknowledge nothing. Within it the
   // kernel sends what is lost eight times, last after 51 s.
   absl::Duration unanswered_max = absl::Minutes(1);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "proto/base/check.h"
+#include "scheduler/cluster/limits.h"
 #include "tests/scheduler/cluster/harness.h"
 
 namespace troupe {
@@ -41,6 +42,11 @@ std::unique_ptr<AnyHarness> Restarted(const AnyHarness& before) {
   after->cluster.Restore(StoredBy(before), after->now, after->actions);
   after->Compile();
   return after;
+}
+
+// When who has not come back is lost.
+inline absl::Duration AfterAdoptMax() {
+  return Limits().adopt_max + absl::Seconds(1);
 }
 
 inline HeldRank HeldOf(JobId id, int rank, int64_t first_step = 1,

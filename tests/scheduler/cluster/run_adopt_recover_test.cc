@@ -114,7 +114,7 @@ TEST_F(RunAdoptRecover, AStopBeforeTheRestartIsNotTimed) {
   const auto h = Restarted(before_);
   const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 5));
   h->EndsKeeping(id_, 0, w0, {4});
-  h->Pass(absl::Seconds(9), {w0});
+  h->Pass(AfterAdoptMax(), {w0});
   const WorkerId w2 = h->Join("w2");
   h->AllReady(id_, {w0, w2}, 5);
   EXPECT_EQ(h->job(id_).events.back().text(),
@@ -127,7 +127,7 @@ TEST_F(RunAdoptRecover, NorIsOneThatLosesAnotherBeforeItGoesOn) {
   const auto h = Restarted(before_);
   const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 5));
   h->EndsKeeping(id_, 0, w0, {5});
-  h->Pass(absl::Seconds(9), {w0});
+  h->Pass(AfterAdoptMax(), {w0});
   const auto replaced = [&](const std::string& name) {
     const WorkerId by = h->Join(name);
     h->Tick(absl::Seconds(1));
@@ -158,7 +158,7 @@ TEST_F(RunAdoptRecover, WhoHadToLetGoIsToldAgain) {
   h->EndsKeeping(id_, 0, w0, {5});
   const WorkerId w2 = h->Join("w2");
   EXPECT_EQ(h->worker(w2).state(), WorkerStatus::IDLE) << "w1 may come back";
-  h->Pass(absl::Seconds(9), {w0, w2});
+  h->Pass(AfterAdoptMax(), {w0, w2});
   EXPECT_EQ(h->Begun(w2).recovery().state().step(), 5);
   EXPECT_TRUE(absl::StrContains(h->status(id_).reason(),
                                 "before it, w1 (rank 1) was lost in step 6"))
@@ -269,7 +269,7 @@ TEST_F(RunAdoptRecover, WhoHasDoneAllNeedNotComeBack) {
   before_.Ended(id_, 0, on_[0], {});
   const auto h = Restarted(before_);
   const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1, 1, 5));
-  h->Pass(absl::Seconds(9), {w1});
+  h->Pass(AfterAdoptMax(), {w1});
   EXPECT_EQ(h->status(id_).state(), RUNNING);
   EXPECT_EQ(h->status(id_).reason(), "");
   h->Ended(id_, 1, w1, {});

@@ -49,7 +49,7 @@ TEST(RunAdoptAtItsEnd, WhoEndedInAStartNeedNotComeBack) {
   const WorkerId w1 = ComeBack(*h, "w1", HeldOf(a.id, 1, 0, 0, 2));
   h->Ready(a.id, 1, w1, 11);
   EXPECT_EQ(h->status(a.id).state(), RECOVERING) << "w0 may come back";
-  h->Pass(absl::Seconds(9), {w1});
+  h->Pass(AfterAdoptMax(), {w1});
   EXPECT_EQ(h->status(a.id).state(), RUNNING) << h->status(a.id).reason();
   h->Ended(a.id, 1, w1, {});
   EXPECT_EQ(h->status(a.id).state(), SUCCEEDED) << h->status(a.id).reason();

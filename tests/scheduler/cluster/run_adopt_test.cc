@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/come_back.h"
 #include "scheduler/cluster/run_control.h"
 #include "tests/scheduler/cluster/restart_harness.h"
 
@@ -149,13 +150,27 @@ TEST_F(RunAdopt, AWorkerThatComesWithoutItsRankHasLostIt) {
   EXPECT_EQ(h->status(id_).state(), FAILED);
 }
 
+// Nor does the wait begin before the scheduler can be reached: it may load its
+// store for long.
+TEST_F(RunAdopt, AWorkerHasTheTimeThatOneOfItsAttemptsMayTake) {
+  const auto h = Restarted(before_);
+  h->Tick(absl::Minutes(1));
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1));
+  h->Pass(kConnectMax + kRetryHeldMax + kConnectMax + kRegisterMax, {w1});
+  EXPECT_EQ(h->status(id_).state(), RUNNING);
+  EXPECT_EQ(h->status(id_).reason(), "the scheduler restarted; waits for w0");
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0));
+  EXPECT_EQ(ForgottenFor(*h, w0), "");
+  EXPECT_EQ(h->status(id_).reason(), "");
+}
+
 TEST_F(RunAdopt, WhoDoesNotComeInTimeIsLost) {
   const auto h = Restarted(before_);
   const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1));
-  h->Pass(absl::Seconds(9), {w1});
+  h->Pass(AfterAdoptMax(), {w1});
   EXPECT_EQ(h->status(id_).state(), STOPPING);
   EXPECT_TRUE(absl::StrContains(h->status(id_).reason(),
-                                "w0 (rank 0) did not come back within 8s"))
+                                "w0 (rank 0) did not come back within 12.5s"))
       << h->status(id_).reason();
   // It was only late: there is no place for it any more.
   const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0));
@@ -196,7 +211,7 @@ TEST_F(RunAdopt, WhenAllAreLostTheNextJobHasItsTurn) {
   const WorkerId other = h->Join("w7");
   EXPECT_TRUE(absl::StrContains(h->status(next).reason(),
                                 "whose checkpoint.directory is the same"));
-  h->Pass(absl::Seconds(9), {other});
+  h->Pass(AfterAdoptMax(), {other});
   EXPECT_EQ(h->status(id_).state(), FAILED);
   EXPECT_EQ(h->status(next).state(), STARTING);
 }
@@ -442,7 +457,7 @@ TEST(RunAdoptStart, AStartThatNobodyComesBackForWaitsAgain) {
   before.JoinMany(2);
   const JobId id = before.Submit(SpecOf(2));
   const auto h = Restarted(before);
-  h->Pass(absl::Seconds(9), {});
+  h->Pass(AfterAdoptMax(), {});
   EXPECT_EQ(h->status(id).state(), QUEUED);
   EXPECT_EQ(h->status(id).reason(), "waits for 2 workers; none is registered");
   EXPECT_TRUE(absl::StrContains(h->job(id).events.back().text(),

@@ -1,4 +1,5 @@
 // A worker whose scheduler goes away, and comes back or does not.
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,15 +36,6 @@ TEST(WorkerDaemon, StopDoesNotWaitForASchedulerThatIsGone) {
 }
 
 bool IsReady(const WorkerMessage& m) { return m.has_rank_ready(); }
-
-SchedulerMessage StoredOf(const RankRef& ref, int64_t step, bool ended) {
-  SchedulerMessage message;
-  *message.mutable_stored()->mutable_ref() = ref;
-  message.mutable_stored()->set_step(step);
-  message.mutable_stored()->set_ready(true);
-  message.mutable_stored()->set_ended(ended);
-  return message;
-}
 
 // Of all steps that two schedulers heard; each may have heard some.
 std::map<int64_t, double> LossesOf(const std::vector<WorkerMessage>& before,
@@ -96,6 +88,48 @@ TEST(WorkerDaemon, ARankOutlivesItsScheduler) {
   EXPECT_EQ(after.front().step().record().step(), 3) << "the first not stored";
   EXPECT_EQ(after.size(), static_cast<size_t>(kSteps - 2));
   EXPECT_EQ(LossesOf(before, after).size(), static_cast<size_t>(kSteps));
+}
+
+// A look at a slow disk takes longer than the next scheduler waits for the
+// rank. It comes when the worker is free.
+TEST(WorkerDaemon, ARankThatComesBackIsNotKeptByALookAtTheMachine) {
+  auto scheduler = std::make_unique<FakeScheduler>();
+  const std::string address = scheduler->address();
+  std::atomic<int> looks{0};
+  std::atomic<bool> fit{true};
+  Running daemon(address, [&]() -> std::vector<std::string> {
+    ++looks;
+    if (fit) return {};
+    return {"nvme tier: EROFS"};
+  });
+  ASSERT_EQ(scheduler->AwaitMessages(1, IsRegister).size(), 1u);
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(1'000'000);
+  const SchedulerMessage start = Start(job, daemon.worker());
+  scheduler->Send("ada", start);
+  ASSERT_GE(scheduler->AwaitMessages(3, IsStep).size(), 3u);
+  EXPECT_EQ(looks, 2) << "as it registered, and as the rank began";
+  fit = false;
+  scheduler = nullptr;
+
+  scheduler = std::make_unique<FakeScheduler>(
+      FakeScheduler::Options{.address = address});
+  auto registered = scheduler->AwaitMessages(1, IsRegister);
+  ASSERT_EQ(registered.size(), 1u);
+  EXPECT_EQ(registered[0].register_().held().ref().job(), 5);
+  EXPECT_EQ(registered[0].register_().unfit_size(), 0);
+  SchedulerMessage stop;
+  *stop.mutable_stop()->mutable_ref() = start.start().ref();
+  scheduler->Send("ada", stop);
+  const auto ended = scheduler->AwaitMessages(1, IsEnded);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(looks, 2) << "while it holds the rank's last words";
+  scheduler->Send("ada",
+                  StoredOf(start.start().ref(), ended[0].ended().step(), true));
+  registered = scheduler->AwaitMessages(2, IsRegister);
+  ASSERT_EQ(registered.size(), 2u);
+  ASSERT_EQ(registered[1].register_().unfit_size(), 1);
+  EXPECT_EQ(registered[1].register_().unfit(0), "nvme tier: EROFS");
 }
 
 // Its last words wait until a scheduler has them, and no longer.

@@ -39,7 +39,8 @@ TEST(WorkerDaemon, OneThatIsUnfitSaysSoAndRegistersAnewWhenItIsFit) {
   EXPECT_EQ(registered[0].register_().unfit(0), "nvme tier: EROFS");
 
   // It is given a rank all the same, and answers that another may do it.
-  scheduler.Send("ada", Start(SmallJob(), daemon.worker()));
+  const SchedulerMessage start = Start(SmallJob(), daemon.worker());
+  scheduler.Send("ada", start);
   const auto ended = scheduler.AwaitMessages(1, IsEnded);
   ASSERT_EQ(ended.size(), 1u);
   EXPECT_FALSE(ended[0].ended().ok());
@@ -47,6 +48,7 @@ TEST(WorkerDaemon, OneThatIsUnfitSaysSoAndRegistersAnewWhenItIsFit) {
   EXPECT_EQ(ended[0].ended().error(),
             "this machine is not fit to run a rank: nvme tier: EROFS");
   fit = true;
+  scheduler.Send("ada", StoredOf(start.start().ref(), 0, true));
   registered = scheduler.AwaitMessages(2, IsRegister);
   ASSERT_EQ(registered.size(), 2u);
   EXPECT_EQ(registered[1].register_().unfit_size(), 0);

@@ -83,6 +83,16 @@ inline SchedulerMessage Start(const JobSpec& job, const SmallWorker& worker) {
   return message;
 }
 
+// What a scheduler says when it has stored what the rank said, up to this step.
+inline SchedulerMessage StoredOf(const RankRef& ref, int64_t step, bool ended) {
+  SchedulerMessage message;
+  *message.mutable_stored()->mutable_ref() = ref;
+  message.mutable_stored()->set_step(step);
+  message.mutable_stored()->set_ready(true);
+  message.mutable_stored()->set_ended(ended);
+  return message;
+}
+
 }  // namespace troupe
 
 #endif  // TROUPE_TESTS_WORKER_SERVICE_RUNNING_DAEMON_H_
