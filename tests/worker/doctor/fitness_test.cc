@@ -1,14 +1,20 @@
 #include "worker/doctor/fitness.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "storage/disk/roots.h"
+#include "worker/doctor/bounded.h"
 
 namespace troupe {
 namespace {
@@ -61,6 +67,42 @@ TEST(FastChecks, TryWhatMayChangeWhileAWorkerRuns) {
   ASSERT_EQ(unfit.size(), 1u);
   EXPECT_TRUE(absl::StrContains(unfit[0], "nvme tier: ")) << unfit[0];
   EXPECT_TRUE(absl::StrContains(unfit[0], "ENOENT")) << unfit[0];
+}
+
+// Mounts a disk of 512 KiB there, for this process and its children; false: it
+// may not.
+bool MountSmallDisk(const std::string& dir) {
+  const auto uid = geteuid();
+  const auto gid = getegid();
+  if (unshare(uid == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0) {
+    return false;
+  }
+  if (uid != 0) {
+    std::ofstream("/proc/self/setgroups") << "deny";
+    std::ofstream("/proc/self/uid_map") << "0 " << uid << " 1";
+    std::ofstream("/proc/self/gid_map") << "0 " << gid << " 1";
+  }
+  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("none", dir.c_str(), "tmpfs", 0, "size=512k") == 0;
+}
+
+TEST(FastChecks, FindAnNvmeTierUnfitThatIsFull) {
+  const std::string dir = absl::StrCat(testing::TempDir(), "/full");
+  std::filesystem::create_directories(dir);
+  const Finding found = RunBounded(
+      [&dir]() -> Finding {
+        if (!MountSmallDisk(dir)) return {.state = FindingState::kNone};
+        return {.state = FindingState::kFail,
+                .text = absl::StrJoin(Fitness({.nvme_dir = dir}).Look(), "; ")};
+      },
+      absl::Minutes(1));
+  if (found.state == FindingState::kNone) {
+    GTEST_SKIP() << "this machine lets no test mount a disk";
+  }
+  EXPECT_TRUE(absl::StartsWith(found.text, "nvme tier: ")) << found.text;
+  for (const absl::string_view part : {"/full/", "ENOSPC", "free space"}) {
+    EXPECT_TRUE(absl::StrContains(found.text, part)) << found.text;
+  }
 }
 
 }  // namespace
