@@ -75,13 +75,8 @@ std::string Overflow(const std::vector<MemoryItem>& needs, Tier tier,
                       absl::StrJoin(items, ", "));
 }
 
-absl::Status CheckRankBudgets(int rank, std::vector<MemoryItem> needs,
-                              const WorkerDescription& worker,
-                              const std::vector<MemoryItem>& beside_on_gpus) {
-  if (worker.budgets().empty()) return absl::OkStatus();
-  if (worker.has_gpu()) {
-    needs.insert(needs.end(), beside_on_gpus.begin(), beside_on_gpus.end());
-  }
+absl::Status CheckRankBudgets(int rank, const std::vector<MemoryItem>& needs,
+                              const WorkerDescription& worker) {
   std::map<Tier, int64_t> budgets;
   for (const TierBudget& budget : worker.budgets()) {
     budgets[budget.tier()] += budget.bytes();
@@ -112,7 +107,7 @@ absl::Status CheckPrograms(const Plan& plan) {
 
 absl::Status CheckBudgets(const Plan& plan,
                           const std::vector<WorkerDescription>& workers,
-                          const std::vector<MemoryItem>& beside_on_gpus) {
+                          const MemoryBeside& beside_on_gpus) {
   const int ranks = MeshSize(plan.mesh());
   if (static_cast<int>(workers.size()) < ranks) {
     return absl::InvalidArgumentError(absl::StrCat("the plan has ", ranks,
@@ -128,13 +123,22 @@ absl::Status CheckBudgets(const Plan& plan,
 
 std::vector<absl::Status> CheckBudgetsOfRanks(
     const Plan& plan, const std::vector<WorkerDescription>& workers,
-    const std::vector<MemoryItem>& beside_on_gpus) {
+    const MemoryBeside& beside_on_gpus) {
   std::vector<absl::Status> statuses(MeshSize(plan.mesh()));
   for (const Role& role : plan.roles()) {
     const std::vector<MemoryItem> items = MemoryItems(role);
     for (const int rank : RanksOf(plan.mesh(), role)) {
-      statuses[rank] =
-          CheckRankBudgets(rank, items, workers.at(rank), beside_on_gpus);
+      const WorkerDescription& worker = workers.at(rank);
+      if (worker.budgets().empty()) continue;
+      if (!worker.has_gpu() || beside_on_gpus == nullptr) {
+        statuses[rank] = CheckRankBudgets(rank, items, worker);
+        continue;
+      }
+      std::vector<MemoryItem> needs = items;
+      for (MemoryItem& item : beside_on_gpus(role, rank)) {
+        needs.push_back(std::move(item));
+      }
+      statuses[rank] = CheckRankBudgets(rank, needs, worker);
     }
   }
   return statuses;

@@ -12,6 +12,7 @@
 #ifndef TROUPE_PROTO_PLAN_CHECK_PROGRAM_H_
 #define TROUPE_PROTO_PLAN_CHECK_PROGRAM_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,14 +28,17 @@ absl::Status CheckPrograms(const Plan& plan);
 // InvalidArgument: rank r's tier needs more than `workers[r]` has; the message
 // has every line item and what would make it fit. A worker that states no
 // budget at all is not checked; one that states some has nothing in the other
-// tiers. `beside_on_gpus` is what a rank on a GPU needs beside its slots.
+// tiers. `beside_on_gpus` is what a rank on a GPU needs beside its slots; null:
+// nothing.
+using MemoryBeside =
+    std::function<std::vector<MemoryItem>(const Role& role, int rank)>;
 absl::Status CheckBudgets(const Plan& plan,
                           const std::vector<WorkerDescription>& workers,
-                          const std::vector<MemoryItem>& beside_on_gpus = {});
+                          const MemoryBeside& beside_on_gpus = nullptr);
 // The same of each rank by itself.
 std::vector<absl::Status> CheckBudgetsOfRanks(
     const Plan& plan, const std::vector<WorkerDescription>& workers,
-    const std::vector<MemoryItem>& beside_on_gpus = {});
+    const MemoryBeside& beside_on_gpus = nullptr);
 
 // One row a role, by its first rank, as in faults, one column an instruction of
 // the lane, in text form.

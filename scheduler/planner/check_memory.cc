@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "proto/plan/check_program.h"
+#include "proto/plan/group_staging.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
+#include "scheduler/planner/choose_backends.h"
 #include "scheduler/simulate/gpu_scratch.h"
 
 namespace troupe {
@@ -32,16 +35,55 @@ void TakeLeast(const absl::optional<int64_t>& bytes,
   least = std::min(least.value_or(*bytes), *bytes);
 }
 
+// What ranks on GPUs need beside their slots.
+class BesideSlots {
+ public:
+  // Borrows the plan, which need not have carriers yet.
+  BesideSlots(const Plan& plan, const std::vector<WorkerDescription>& workers)
+      : scratch_(GpuScratchItems(plan)),
+        groups_(GroupsOn(plan, workers)),
+        staging_(plan, groups_) {}
+
+  MemoryBeside OnGpus() {
+    return [this](const Role& role, int rank) {
+      std::vector<MemoryItem> items = scratch_;
+      const int64_t staged = staging_.BytesOf(role, rank);
+      if (staged > 0) items.push_back(GroupStagingItem(staged));
+      return items;
+    };
+  }
+
+ private:
+  // With carriers, where any may be staged.
+  static Groups GroupsOn(const Plan& plan,
+                         const std::vector<WorkerDescription>& workers) {
+    if (static_cast<int>(workers.size()) < MeshSize(plan.mesh()) ||
+        !AnyShareAGpu(workers)) {
+      return {};
+    }
+    Groups groups = plan.groups();
+    for (Group& group : groups) group.clear_carriers();
+    ChooseBackends(workers, plan.mesh(), groups);
+    return groups;
+  }
+
+  const std::vector<MemoryItem> scratch_;
+  const Groups groups_;
+  GroupStaging staging_;
+};
+
 }  // namespace
 
 absl::Status CheckMemory(const Plan& plan,
                          const std::vector<WorkerDescription>& workers) {
-  return CheckBudgets(plan, workers, GpuScratchItems(plan));
+  BesideSlots beside(plan, workers);
+  return CheckBudgets(plan, workers, beside.OnGpus());
 }
 
 std::vector<absl::Status> CheckMemoryOfRanks(
     const Plan& plan, const std::vector<WorkerDescription>& workers) {
-  return CheckBudgetsOfRanks(plan, workers, GpuScratchItems(plan));
+  BesideSlots beside(plan, workers);
+  return CheckBudgetsOfRanks(plan, workers, beside.OnGpus());
 }
 
 absl::optional<int64_t> LeastOfDevice(

@@ -15,7 +15,8 @@
 namespace troupe {
 
 // Whether all that the plan's ranks need is there: their slots, and on GPUs
-// their kernels' scratch. Errors as CheckBudgets'.
+// their kernels' scratch, and what groups of ranks that share one are staged
+// through. Errors as CheckBudgets'.
 absl::Status CheckMemory(const Plan& plan,
                          const std::vector<WorkerDescription>& workers);
 // By rank.

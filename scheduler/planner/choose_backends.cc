@@ -57,6 +57,14 @@ bool SameCarrier(const Group::Carrier& a, const Group::Carrier& b) {
 
 }  // namespace
 
+bool AnyShareAGpu(const std::vector<WorkerDescription>& workers) {
+  Ranks on_gpus;
+  for (size_t rank = 0; rank < workers.size(); ++rank) {
+    if (workers[rank].has_gpu()) on_gpus.push_back(static_cast<int>(rank));
+  }
+  return ShareAGpu(workers, on_gpus);
+}
+
 void ChooseBackends(const std::vector<WorkerDescription>& workers,
                     const Mesh& mesh, Groups& groups) {
   for (Group& group : groups) {

@@ -21,6 +21,9 @@ namespace troupe {
 
 using Groups = google::protobuf::RepeatedPtrField<Group>;
 
+// Whether any of these workers are on one GPU, so that a group may be staged.
+bool AnyShareAGpu(const std::vector<WorkerDescription>& workers);
+
 // Sets the carriers of every group of a mesh, "shared_memory", "gloo" or
 // "nccl", and whether they are staged. workers[r] is to fill rank r. REQUIRES
 // CheckDevices, and groups without carriers.

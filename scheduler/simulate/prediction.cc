@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "proto/plan/bf16_gain.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/group_staging.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/machine_pace.h"
@@ -282,10 +283,14 @@ Prediction Predict(const Plan& plan,
         PredictRank(plan, workers[times.rank], times, usages_alike.back()));
   }
   std::vector<Usage> usages;
+  GroupStaging staging(plan, plan.groups());
   for (size_t r = 0; r < step.like.size(); ++r) {
     usages.push_back(usages_alike[step.like[r]]);
     RankPrediction& rank = *prediction.add_ranks() = alike[step.like[r]];
     rank.set_rank(static_cast<int>(r));
+    const int64_t staged =
+        staging.BytesOf(RoleOf(plan, rank.rank()), rank.rank());
+    if (staged > 0) *rank.add_memory() = GroupStagingItem(staged);
     *rank.mutable_budgets() = workers[r].budgets();
     // Of hardware that nobody has started a worker on, it is not known.
     if (workers[r].process_bytes() == 0) continue;

@@ -11,6 +11,7 @@
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/group_staging.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
 #include "scheduler/planner/choose_backends.h"
@@ -22,6 +23,7 @@
 #include "worker/collective/create_communicator.h"
 #include "worker/collective/key_value_store.h"
 #include "worker/rank/device_allocator.h"
+#include "worker/rank/group_staging_memory.h"
 
 namespace troupe {
 namespace {
@@ -100,6 +102,11 @@ class Rank final : public RankListener {
   }
   TrainLoop& loop() { return loop_; }
   size_t bytes_left() const { return arenas_.used(); }
+  int64_t staged_bytes() const {
+    const auto ledger = (*arenas_.Find(HOST))->ledger();
+    const auto item = ledger.find(kGroupStagingItem);
+    return item == ledger.end() ? 0 : static_cast<int64_t>(item->second.peak);
+  }
 
   absl::Status status;
   std::vector<StepRecord> steps;
@@ -140,6 +147,11 @@ class Rank final : public RankListener {
       const Group& group = plan.groups(g);
       const std::vector<int> members = MembersOf(plan.mesh(), group, rank);
       const auto at = std::find(members.begin(), members.end(), rank);
+      Group::Carrier carrier =
+          CarrierOf(group, GroupNumber(plan.mesh(), group, rank));
+      ASSIGN_OR_RETURN(StagingMemory staging,
+                       GroupStagingMemory(plan, g, carrier, arenas_));
+      if (options_.staging_grows) staging.bytes = 0;
       const CommunicatorSeat seat = {
           .group = {.name = GroupName(plan.mesh(), group, rank),
                     .ranks = members},
@@ -147,9 +159,8 @@ class Rank final : public RankListener {
           .store = &store,
           .timeout = absl::Seconds(20),
           .device = device_.get(),
+          .staging = staging,
           .watch = watch};
-      Group::Carrier carrier =
-          CarrierOf(group, GroupNumber(plan.mesh(), group, rank));
       const bool creates = options_.create && MovesDeviceMemory(carrier);
       carrier.set_backend(options_.backend);
       ASSIGN_OR_RETURN(
@@ -288,6 +299,7 @@ TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
     run.sent_bytes.push_back(rank->sent_bytes);
     run.checkpoints.insert(run.checkpoints.end(), rank->checkpoints.begin(),
                            rank->checkpoints.end());
+    run.staged_bytes.push_back(rank->staged_bytes());
     run.bytes_left += rank->bytes_left();
   }
   for (const auto& entry : std::filesystem::directory_iterator(own.path())) {

@@ -46,6 +46,9 @@ struct TrainOptions {
   // Makes each rank's device; empty: a CPU of one thread. Where its memory is
   // not the host's, groups are carried as between GPUs that share one.
   std::function<std::unique_ptr<Device>()> new_device;
+  // What staged groups go through is taken as operations need it, and not as
+  // much as the plan says from the start.
+  bool staging_grows = false;
   // Makes each rank's disk; empty: a thread pool's.
   std::function<std::unique_ptr<IoEngine>(int rank)> new_io;
   // Of the nvme tiers of all ranks; empty: one of the run's own.
@@ -91,6 +94,7 @@ struct TrainingRun {
   std::vector<std::vector<uint64_t>> sent_bytes;
   std::vector<CheckpointRecord> checkpoints;  // in the order of their commits
   std::vector<std::string> warnings;          // of rank 0
+  std::vector<int64_t> staged_bytes;          // by rank, the most at once
   size_t bytes_left = 0;                      // in the arenas, after the run
   std::vector<std::string> files_left;        // in its own nvme tier, after it
 

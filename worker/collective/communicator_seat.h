@@ -2,17 +2,27 @@
 #ifndef TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_SEAT_H_
 #define TROUPE_WORKER_COLLECTIVE_COMMUNICATOR_SEAT_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/time/time.h"
 #include "ops/device.h"
+#include "storage/tier/arena.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/join_abort.h"
 #include "worker/collective/key_value_store.h"
 #include "worker/collective/watch.h"
 
 namespace troupe {
+
+// The host memory that they are staged through: so many bytes for the largest
+// operation, of a budget. Null: what the device gives, when it is needed.
+struct StagingMemory {
+  Arena* arena = nullptr;
+  std::string line_item;
+  int64_t bytes = 0;
+};
 
 struct CommunicatorSeat {
   CommGroup group;  // its name is unique in the store: keys start with it
@@ -25,6 +35,7 @@ struct CommunicatorSeat {
   absl::Duration timeout = absl::Minutes(1);  // for all to come
   JoinAbort* abort = nullptr;  // ends the wait for them; null: nobody does
   Device* device = nullptr;    // where the buffers lie; null: in host memory
+  StagingMemory staging;       // where they are staged through the host
   // Looks after what is under way in all communicators of the rank; null: each
   // has one of its own.
   std::shared_ptr<Watch> watch;

@@ -54,7 +54,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Create(
   if (!communicator.ok() || on_host || backend.moves_device_memory) {
     return communicator;
   }
-  return StageThroughHost(*std::move(communicator), *seat.device);
+  return StageThroughHost(*std::move(communicator), *seat.device, seat.staging);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "worker/collective/communicator.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/engine/checkpoint_holder.h"
+#include "worker/rank/group_staging_memory.h"
 #include "worker/rank/resident_memory.h"
 #include "worker/service/job_paths.h"
 
@@ -232,6 +233,11 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
   }
   for (const int g : groups) {
     const Group& group = plan.groups(g);
+    const Group::Carrier& carrier =
+        CarrierOf(group, GroupNumber(plan.mesh(), group, rank));
+    ASSIGN_OR_RETURN(
+        const StagingMemory staging,
+        GroupStagingMemory(plan, g, carrier, options_.resources.arenas));
     const std::vector<int> members = MembersOf(plan.mesh(), group, rank);
     const auto at = std::find(members.begin(), members.end(), rank);
     const CommunicatorSeat seat = {
@@ -243,9 +249,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
         .timeout = kJoinTimeout,
         .abort = &join_abort_,
         .device = &options_.resources.device,
+        .staging = staging,
         .watch = watch};
-    const Group::Carrier& carrier =
-        CarrierOf(group, GroupNumber(plan.mesh(), group, rank));
     ASSIGN_OR_RETURN(communicators[g], CreateCommunicator(carrier, seat));
   }
   return communicators;

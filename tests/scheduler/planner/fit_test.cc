@@ -5,6 +5,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/plan/group_staging.h"
+#include "proto/plan/memory.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/gpu_scratch.h"
@@ -182,6 +184,35 @@ TEST(CheckFit, CountsTheScratchOfGpus) {
   EXPECT_THAT(std::string(compile(slots + beside - 1).message()),
               AllOf(HasSubstr("product_workspace 32.0 MiB"),
                     HasSubstr("kernel_scratch 32.0 MiB (overflows here)")));
+}
+
+// Ranks that share a GPU are joined through the host.
+TEST(CheckFit, CountsWhatGroupsOfOneGpuAreStagedThrough) {
+  const JobSpec job = ExampleJob({.data = 2});
+  std::vector<WorkerDescription> workers = ExampleWorkers(2);
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_gpu()->set_uuid("x");
+    TierBudget& host = *worker.add_budgets();
+    host.set_tier(HOST);
+    host.set_bytes(1 << 30);
+  }
+  const absl::StatusOr<Plan> shared = CompilePlan(job, workers);
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  const int64_t staged = PredictedBytes(*shared, 1, kGroupStagingItem);
+  EXPECT_GE(staged, 4 * shared->units(0).flat_elements());
+  const auto compile = [&](int64_t host) {
+    for (WorkerDescription& worker : workers) {
+      worker.mutable_budgets(1)->set_bytes(host);
+    }
+    return CompilePlan(job, workers);
+  };
+  EXPECT_TRUE(compile(staged).ok());
+  EXPECT_THAT(std::string(compile(staged - 1).status().message()),
+              HasSubstr("group_staging"));
+  workers[1].mutable_gpu()->set_uuid("y");
+  const absl::StatusOr<Plan> apart = compile(0);
+  ASSERT_TRUE(apart.ok()) << apart.status();
+  EXPECT_EQ(PredictedBytes(*apart, 1, kGroupStagingItem), 0);
 }
 
 JobSpec CutJob(int tensor, bool sequence) {

@@ -12,13 +12,20 @@ namespace {
 
 class StagedCommunicator final : public Communicator {
  public:
-  StagedCommunicator(std::unique_ptr<Communicator> host, Device& device)
+  StagedCommunicator(std::unique_ptr<Communicator> host, Device& device,
+                     const StagingMemory& memory)
       : Communicator(host->group(), host->rank()),
         host_(std::move(host)),
-        device_(device) {}
+        device_(device),
+        memory_(memory) {}
   ~StagedCommunicator() override {
     host_.reset();  // it may still know the memory
-    if (staging_ != nullptr) device_.FreeHost(staging_);
+    Release();
+  }
+
+  // Once, before any operation.
+  absl::Status Prepare() {
+    return memory_.arena == nullptr ? absl::OkStatus() : Reserve(memory_.bytes);
   }
 
   uint64_t sent_bytes() const override { return host_->sent_bytes(); }
@@ -50,12 +57,25 @@ class StagedCommunicator final : public Communicator {
   }
   absl::Status Reserve(size_t bytes) {
     if (bytes <= staging_bytes_) return absl::OkStatus();
-    if (staging_ != nullptr) device_.FreeHost(staging_);
-    staging_ = nullptr;
-    staging_bytes_ = 0;
-    ASSIGN_OR_RETURN(staging_, device_.AllocateHost(bytes));
+    Release();
+    if (memory_.arena != nullptr) {
+      ASSIGN_OR_RETURN(block_,
+                       memory_.arena->Allocate(memory_.line_item, bytes));
+      staging_ = block_.data();
+    } else {
+      ASSIGN_OR_RETURN(staging_, device_.AllocateHost(bytes));
+    }
     staging_bytes_ = bytes;
     return absl::OkStatus();
+  }
+  void Release() {
+    if (block_.data() != nullptr) {
+      block_.Release();
+    } else if (staging_ != nullptr) {
+      device_.FreeHost(staging_);
+    }
+    staging_ = nullptr;
+    staging_bytes_ = 0;
   }
 
   // Of a copy of what `blocks` cuts.
@@ -173,15 +193,21 @@ class StagedCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> host_;
   Device& device_;
+  const StagingMemory memory_;
+  ArenaBlock block_;  // what staging_ is, where that is of an arena
   void* staging_ = nullptr;
   size_t staging_bytes_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> StageThroughHost(
-    std::unique_ptr<Communicator> host, Device& device) {
-  return std::make_unique<StagedCommunicator>(std::move(host), device);
+absl::StatusOr<std::unique_ptr<Communicator>> StageThroughHost(
+    std::unique_ptr<Communicator> host, Device& device,
+    const StagingMemory& memory) {
+  auto staged =
+      std::make_unique<StagedCommunicator>(std::move(host), device, memory);
+  RETURN_IF_ERROR(staged->Prepare());
+  return staged;
 }
 
 }  // namespace troupe

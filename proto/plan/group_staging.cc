@@ -1,0 +1,136 @@
+#include "proto/plan/group_staging.h"
+
+#include <algorithm>
+
+#include "proto/plan/at_rest.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/meeting.h"
+#include "proto/plan/operand.h"
+#include "proto/plan/precision.h"
+#include "proto/plan/roles.h"
+
+namespace troupe {
+namespace {
+
+// The bytes of all operands that are this part.
+int64_t OperandBytes(const Program& program, const Instruction& instruction,
+                     Instruction::Part part) {
+  int64_t bytes = 0;
+  for (const Instruction::Operand& operand : instruction.operands()) {
+    if (operand.part() != part) continue;
+    const BytesUsed used = BytesOf(operand, program.buffers(operand.buffer()));
+    bytes += used.end - used.begin;
+  }
+  return bytes;
+}
+
+// In one buffer, where the operation is one of these.
+bool StagesBoth(const Instruction& instruction) {
+  if (instruction.kind() == Instruction::MIRROR) return true;
+  const Collective collective = instruction.exchange().collective();
+  return instruction.kind() == Instruction::EXCHANGE &&
+         (collective == ALL_TO_ALL || collective == SHIFT);
+}
+
+int64_t ExchangedBytes(const Program& program, const Instruction& instruction) {
+  const int64_t from = OperandBytes(program, instruction, Instruction::FROM);
+  const int64_t to = OperandBytes(program, instruction, Instruction::TO);
+  if (!StagesBoth(instruction)) return std::max(from, to);
+  return (from + kStagedAlignment - 1) / kStagedAlignment * kStagedAlignment +
+         to;
+}
+
+// Of the rank of the role that has most of them.
+int64_t ReducedElements(const Plan& plan, const Role& role,
+                        const Instruction& instruction) {
+  int64_t elements = 0;
+  for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
+    const int unit = instruction.unit() + i;
+    const int64_t of_part =
+        plan.units(unit).parts(instruction.part()).elements();
+    elements +=
+        std::min(of_part, LargestAtRest(plan, *FindPlacement(role, unit)));
+  }
+  return elements;
+}
+
+int64_t OperationBytes(const Plan& plan, const Role& role,
+                       const Program& program, const Instruction& instruction) {
+  const TrainingSpec& training = plan.job().training();
+  const int64_t gradient_bytes = BytesOfElement(GradientType(training));
+  switch (instruction.kind()) {
+    case Instruction::REDUCE_GRADS:
+      return ReducedElements(plan, role, instruction) * gradient_bytes;
+    case Instruction::SCATTER_GRADS:
+      return plan.units(instruction.unit()).flat_elements() * gradient_bytes;
+    case Instruction::GATHER_PARAMETERS:
+      return plan.units(instruction.unit()).flat_elements() *
+             BytesOfElement(ComputeType(training));
+    case Instruction::REDUCE_SCALARS:
+      return OperandBytes(program, instruction, Instruction::TOTALS);
+    case Instruction::EXCHANGE:
+    case Instruction::MIRROR:
+      return ExchangedBytes(program, instruction);
+    case Instruction::SEND:
+    case Instruction::RECV:
+      return OperandBytes(program, instruction, Instruction::MOVED);
+    default:
+      return 0;
+  }
+}
+
+bool AnyIsStaged(const Group& group) {
+  return std::any_of(
+      group.carriers().begin(), group.carriers().end(),
+      [](const Group::Carrier& carrier) { return carrier.staged(); });
+}
+
+}  // namespace
+
+int64_t LargestOperationBytes(const Plan& plan, const Role& role, int group) {
+  int64_t most = 0;
+  for (const Program& program : role.programs()) {
+    for (const Instruction& instruction : program.instructions()) {
+      if (!Meets(instruction.kind()) || instruction.group() != group) continue;
+      most = std::max(most, OperationBytes(plan, role, program, instruction));
+    }
+  }
+  return most;
+}
+
+MemoryItem GroupStagingItem(int64_t bytes) {
+  MemoryItem item;
+  item.set_tier(HOST);
+  item.set_item(kGroupStagingItem);
+  item.set_bytes(bytes);
+  return item;
+}
+
+GroupStaging::GroupStaging(const Plan& plan, const Groups& groups)
+    : plan_(plan), groups_(groups) {
+  for (int g = 0; g < groups.size(); ++g) {
+    if (AnyIsStaged(groups[g])) staged_.push_back(g);
+  }
+}
+
+const std::vector<GroupStaging::Use>& GroupStaging::UsesOf(const Role& role) {
+  const auto [it, is_new] = uses_.try_emplace(&role);
+  if (!is_new) return it->second;
+  for (const int group : staged_) {
+    const int64_t bytes = LargestOperationBytes(plan_, role, group);
+    if (bytes > 0) it->second.push_back({.group = group, .bytes = bytes});
+  }
+  return it->second;
+}
+
+int64_t GroupStaging::BytesOf(const Role& role, int rank) {
+  int64_t bytes = 0;
+  for (const Use& use : UsesOf(role)) {
+    const Group& group = groups_[use.group];
+    const int number = GroupNumber(plan_.mesh(), group, rank);
+    if (number >= 0 && CarrierOf(group, number).staged()) bytes += use.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace troupe
