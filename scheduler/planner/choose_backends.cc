@@ -1,11 +1,12 @@
 #include "scheduler/planner/choose_backends.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
@@ -29,7 +30,7 @@ bool ShareMemory(const std::vector<WorkerDescription>& workers,
 // no two ranks of one GPU.
 bool ShareAGpu(const std::vector<WorkerDescription>& workers,
                const Ranks& ranks) {
-  std::set<std::pair<std::string, std::string>> gpus;
+  absl::flat_hash_set<std::pair<absl::string_view, absl::string_view>> gpus;
   for (const int rank : ranks) {
     const Gpu& gpu = workers.at(rank).gpu();
     gpus.emplace(gpu.uuid(), gpu.nccl_host());
