@@ -37,9 +37,13 @@ std::string ScalarYaml(const Message& message, const FieldDescriptor& field,
           one ? get.GetDouble(message, &field)
               : get.GetRepeatedDouble(message, &field, index));
     case FieldDescriptor::CPPTYPE_BOOL:
-      return get.GetBool(message, &field) ? "true" : "false";
+      return (one ? get.GetBool(message, &field)
+                  : get.GetRepeatedBool(message, &field, index))
+                 ? "true"
+                 : "false";
     case FieldDescriptor::CPPTYPE_STRING:
-      return YamlText(get.GetString(message, &field));
+      return YamlText(one ? get.GetString(message, &field)
+                          : get.GetRepeatedString(message, &field, index));
     default:
       CHECK(false) << "no job file form for " << field.full_name();
   }

@@ -1,6 +1,8 @@
 #include "clients/job_file/print_job.h"
 
 #include "clients/job_file/job_file.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
 
@@ -43,6 +45,62 @@ TEST(PrintJob, ReadsBackToTheSameJob) {
         google::protobuf::util::MessageDifferencer::Equals(back->spec, job))
         << JobYaml(job);
   }
+}
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+void AddValue(const FieldDescriptor& field, Message& message) {
+  const google::protobuf::Reflection& set = *message.GetReflection();
+  const bool repeated = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      return repeated ? set.AddString(&message, &field, "/*.a b")
+                      : set.SetString(&message, &field, "/*.a b");
+    case FieldDescriptor::CPPTYPE_INT32:
+      return repeated ? set.AddInt32(&message, &field, 3)
+                      : set.SetInt32(&message, &field, 3);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return repeated ? set.AddInt64(&message, &field, 3)
+                      : set.SetInt64(&message, &field, 3);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return repeated ? set.AddUInt64(&message, &field, 3)
+                      : set.SetUInt64(&message, &field, 3);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return repeated ? set.AddDouble(&message, &field, 0.5)
+                      : set.SetDouble(&message, &field, 0.5);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return repeated ? set.AddBool(&message, &field, true)
+                      : set.SetBool(&message, &field, true);
+    default:
+      ADD_FAILURE() << "no value for " << field.full_name();
+  }
+}
+
+// Something in each field, two values in each list.
+void Fill(Message& message) {
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor& field = *message.GetDescriptor()->field(i);
+    if (field.message_type() != nullptr) {
+      Fill(*message.GetReflection()->MutableMessage(&message, &field));
+      continue;
+    }
+    for (int n = 0; n < (field.is_repeated() ? 2 : 1); ++n) {
+      AddValue(field, message);
+    }
+  }
+}
+
+TEST(PrintJob, EveryFieldReadsBack) {
+  JobSpec job;
+  Fill(job);
+  const absl::StatusOr<JobFile> back =
+      ParseJob({.name = "printed", .folder = "/", .text = JobYaml(job)});
+  ASSERT_TRUE(back.ok()) << back.status() << "\n" << JobYaml(job);
+  EXPECT_TRUE(
+      google::protobuf::util::MessageDifferencer::Equals(back->spec, job))
+      << JobYaml(job) << "read back as\n"
+      << JobYaml(back->spec);
 }
 
 TEST(ShortestDouble, IsShortAndExact) {
