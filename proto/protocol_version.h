@@ -11,11 +11,11 @@
 
 namespace troupe {
 
-inline constexpr int32_t kProtocolVersion = 16;
+inline constexpr int32_t kProtocolVersion = 17;
 // That this build can hold a conversation in, and whose stored plans it reads.
-inline constexpr int32_t kOldestProtocolVersion = 16;
+inline constexpr int32_t kOldestProtocolVersion = 17;
 // For people.
-inline constexpr char kBuildName[] = "troupe 0.16";
+inline constexpr char kBuildName[] = "troupe 0.17";
 
 }  // namespace troupe
 

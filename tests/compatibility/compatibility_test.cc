@@ -10,18 +10,25 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/build_version.h"
 #include "proto/protocol_version.h"
 #include "scheduler/daemon.h"
+#include "scheduler/store/store.h"
 #include "tests/scheduler/service/served_cluster.h"
 
 namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // Those that are recorded.
-constexpr int kVersions[] = {15};
+constexpr int kVersions[] = {15, 16};
+// From this one on, clients say their version with each call.
+constexpr int kClientsSayVersion = 16;
 
 class CompatibilityTest : public testing::TestWithParam<int> {
  protected:
@@ -96,12 +103,57 @@ TEST_P(CompatibilityTest, ItsJobsAreThereAndGoOn) {
   }
 }
 
-TEST_P(CompatibilityTest, ItsClientIsServed) {
+// The job that runs goes on from its copies only if this build can carry on the
+// plan that its ranks were handed.
+TEST_P(CompatibilityTest, ItsPlanIsCarriedOnOrTheLogSaysWhyNot) {
+  daemon_.reset();
+  const auto store = Store::Open(state_.string());
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto loaded = (*store)->Load({});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const auto running = std::find_if(
+      loaded->jobs.begin(), loaded->jobs.end(),
+      [](const StoredJob& job) { return job.row.status.id() == 3; });
+  ASSERT_NE(running, loaded->jobs.end());
+  if (GetParam() >= kOldestProtocolVersion) {
+    EXPECT_NE(running->hand_out, nullptr);
+    EXPECT_THAT(loaded->complaints, IsEmpty());
+    return;
+  }
+  EXPECT_EQ(running->hand_out, nullptr);
+  EXPECT_THAT(loaded->complaints,
+              ElementsAre(AllOf(
+                  HasSubstr("job 3 (recovers): its plan was made by "),
+                  HasSubstr(absl::StrCat("whose plans ", kBuildName,
+                                         " does not carry on; the job goes on "
+                                         "from its newest checkpoint")))));
+}
+
+TEST_P(CompatibilityTest, ItsClientIsServedOrToldWhyNot) {
   SubmitJobRequest request;
   ASSERT_TRUE(request.ParseFromString(Recorded("submit_job.bin")));
+  const auto context = Call();
+  const bool says_version = GetParam() >= kClientsSayVersion;
+  if (says_version) {
+    BuildVersion build;
+    build.set_build("recorded");
+    build.set_protocol(GetParam());
+    build.set_oldest_protocol(GetParam());
+    context->AddMetadata(kBuildVersionKey, build.SerializeAsString());
+  }
   SubmitJobResponse response;
   const grpc::Status status =
-      stub_->SubmitJob(Call().get(), request, &response);
+      stub_->SubmitJob(context.get(), request, &response);
+  if (says_version && GetParam() < kOldestProtocolVersion) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(status.error_message(),
+                HasSubstr(absl::StrCat("the client is recorded and speaks "
+                                       "protocol version ",
+                                       GetParam(), ";")));
+    EXPECT_THAT(status.error_message(),
+                HasSubstr("install one build on both (the former is older)"));
+    return;
+  }
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(response.id(), 5);
   EXPECT_EQ(response.status().state(), QUEUED);
