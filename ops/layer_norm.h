@@ -55,8 +55,8 @@ struct LayerNormBackwardWeightArgs {
   Tensor s;       // X [rows, n]
   Tensor mean;    // f32 [rows]
   Tensor rstd;    // f32 [rows]
-  Tensor dgamma;  // f32 or X [n], accumulated
-  Tensor dbeta;   // f32 or X [n], accumulated
+  Tensor dgamma;  // optional, f32 or X [n], accumulated
+  Tensor dbeta;   // the same; one of them is there
 };
 
 void LayerNormBackwardWeight(Device& device,

@@ -156,7 +156,10 @@ absl::StatusOr<std::vector<TensorDistance>> CompareCheckpoints(
     all_weights += weights.back();
     const Blend gradient = GradientOf(tensor.name, options.optimizer);
     if (gradient.tensor.empty()) continue;
-    ASSIGN_OR_RETURN(gradients.emplace_back(),
+    gradients.emplace_back();
+    // A frozen parameter has no state, and no gradient.
+    if (reference.after().Find(gradient.tensor) == nullptr) continue;
+    ASSIGN_OR_RETURN(gradients.back(),
                      Measure(gradient, elements, run, reference));
     all_gradients += gradients.back();
   }

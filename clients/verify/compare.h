@@ -37,7 +37,8 @@ double RelativeDistance(double apart, double norm);
 struct TensorDistance {
   std::string name;
   double weights = 0;
-  double gradient = 0;  // 0 where the optimizer keeps no state
+  double gradient = 0;  // 0 where the optimizer keeps no state, as of what is
+                        // frozen
 };
 
 struct CompareOptions {

@@ -12,13 +12,14 @@
 
 namespace troupe::cpu {
 
-// Elements [begin, begin + count) of a dense gradient.
+// Elements [begin, begin + count) of a dense gradient; of none, where nobody
+// wants it: then the sums are lost.
 class GradientSum {
  public:
   GradientSum(CpuDevice& cpu, const Tensor& gradient, int64_t begin,
               int64_t count)
       : cpu_(cpu), gradient_(gradient), begin_(begin), count_(count) {
-    if (gradient.dtype() == DType::kF32) {
+    if (gradient.defined() && gradient.dtype() == DType::kF32) {
       sums_ = gradient.data<float>() + begin;
       return;
     }
@@ -33,7 +34,7 @@ class GradientSum {
 
   // Call once, when all is summed.
   void Add() const {
-    if (gradient_.dtype() == DType::kF32) return;
+    if (!gradient_.defined() || gradient_.dtype() == DType::kF32) return;
     WithActivationType(gradient_.dtype(), [&]<typename T>() {
       cpu_.loops<T>().add_f32(sums_, gradient_.data<T>() + begin_, count_,
                               1.0f);

@@ -73,6 +73,7 @@ __global__ void AddPartSumsKernel(const float* part_sums, int64_t parts,
   if (column >= columns) return;
 #pragma unroll
   for (int o = 0; o < outputs; ++o) {
+    if (to[o] == nullptr) continue;
     float sum = 0;
 #pragma unroll 16  // loads that are under way at once; added in order
     for (int64_t part = 0; part < parts; ++part) {
@@ -83,7 +84,8 @@ __global__ void AddPartSumsKernel(const float* part_sums, int64_t parts,
 }
 
 // to[o][0, columns) += the sums over all rows of output o of `term`, which
-// gives n columns at once. They are taken in f32 and rounded once, to G.
+// gives n columns at once. They are taken in f32 and rounded once, to G. Those
+// whose to[o] is null are lost.
 template <int n, int outputs, typename G, typename Term>
 void SumColumns(CudaDevice& cuda, int64_t rows, int64_t columns,
                 const Term& term, const std::array<G*, outputs>& to) {

@@ -77,15 +77,17 @@ void LayerNormBackwardInput(Device& device,
 void LayerNormBackwardWeight(Device& device,
                              const LayerNormBackwardWeightArgs& args) {
   const int64_t n = args.dy.columns();
-  WithTypes(args.dy, args.dgamma, [&]<typename T, typename G>() {
+  const Tensor& wanted = args.dgamma.defined() ? args.dgamma : args.dbeta;
+  WithTypes(args.dy, wanted, [&]<typename T, typename G>() {
     LayerNormWeightTerm<T> term = {.dy = args.dy.data<T>(),
                                    .s = args.s.data<T>(),
                                    .mean = args.mean.data<float>(),
                                    .rstd = args.rstd.data<float>(),
                                    .n = n};
     term.aligned = AlignedRows<kPack<T>>(n, term.dy, term.s);
-    SumColumns<kPack<T>, 2, G>(CudaOf(device), args.dy.rows(), n, term,
-                               {args.dgamma.data<G>(), args.dbeta.data<G>()});
+    SumColumns<kPack<T>, 2, G>(
+        CudaOf(device), args.dy.rows(), n, term,
+        {DataFrom<G>(args.dgamma, 0), DataFrom<G>(args.dbeta, 0)});
   });
 }
 

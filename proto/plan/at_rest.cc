@@ -4,6 +4,7 @@
 
 #include "proto/plan/groups.h"
 #include "proto/plan/slices.h"
+#include "proto/plan/trained.h"
 
 namespace troupe {
 namespace {
@@ -20,6 +21,15 @@ int64_t LargestSlice(const Plan& plan, bool dealt, int group,
   return EvenLines(elements, {.index = 0, .count = ranks}).size();
 }
 
+// The rank's slice of a range, where that is dealt.
+Range SliceOf(const Plan& plan, const Placement& placement, bool dealt,
+              const Range& range, int rank) {
+  if (!dealt) return range;
+  const Range slice = EvenLines(
+      range.size(), PieceOf(plan.mesh(), plan.groups(placement.dealt()), rank));
+  return {range.begin + slice.begin, range.begin + slice.end};
+}
+
 }  // namespace
 
 Range Both(const Range& a, const Range& b) {
@@ -27,17 +37,35 @@ Range Both(const Range& a, const Range& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-Range RangeAtRest(const Plan& plan, const Placement& placement, int rank) {
-  const int64_t elements = UnitOf(plan, placement).flat_elements();
-  if (!placement.has_dealt()) return {0, elements};
-  return EvenLines(elements,
-                   PieceOf(plan.mesh(), plan.groups(placement.dealt()), rank));
+bool DealsFrozen(const Plan& plan, const Placement& placement) {
+  const Unit& unit = UnitOf(plan, placement);
+  for (int p = 0; p < unit.parts_size(); ++p) {
+    if (unit.parts(p).frozen() && placement.parts(p).unsharded()) return false;
+  }
+  return placement.has_dealt();
+}
+
+Range TrainedAtRest(const Plan& plan, const Placement& placement, int rank) {
+  return SliceOf(plan, placement, placement.has_dealt(),
+                 TrainedRange(UnitOf(plan, placement)), rank);
+}
+
+Range FrozenAtRest(const Plan& plan, const Placement& placement, int rank) {
+  return SliceOf(plan, placement, DealsFrozen(plan, placement),
+                 FrozenRange(UnitOf(plan, placement)), rank);
+}
+
+Range AtRestWith(const Plan& plan, const Placement& placement, int part,
+                 int rank) {
+  return UnitOf(plan, placement).parts(part).frozen()
+             ? FrozenAtRest(plan, placement, rank)
+             : TrainedAtRest(plan, placement, rank);
 }
 
 Range PartAtRest(const Plan& plan, const Placement& placement, int part,
                  int rank) {
   return Both(RangeOfPart(UnitOf(plan, placement), part),
-              RangeAtRest(plan, placement, rank));
+              AtRestWith(plan, placement, part, rank));
 }
 
 Range DutyOf(const Plan& plan, const Placement& placement, int part, int rank) {
@@ -49,17 +77,24 @@ Range DutyOf(const Plan& plan, const Placement& placement, int part, int rank) {
   return {rests.begin + slice.begin, rests.begin + slice.end};
 }
 
-int64_t LargestAtRest(const Plan& plan, const Placement& placement) {
+int64_t LargestTrainedAtRest(const Plan& plan, const Placement& placement) {
   return LargestSlice(plan, placement.has_dealt(), placement.dealt(),
-                      UnitOf(plan, placement).flat_elements());
+                      TrainedElements(UnitOf(plan, placement)));
+}
+
+int64_t LargestFrozenAtRest(const Plan& plan, const Placement& placement) {
+  return LargestSlice(plan, DealsFrozen(plan, placement), placement.dealt(),
+                      FrozenRange(UnitOf(plan, placement)).size());
 }
 
 int64_t LargestDuty(const Plan& plan, const Placement& placement, int part) {
   const Placement::Part& with = placement.parts(part);
-  return LargestSlice(
-      plan, with.has_shared(), with.shared(),
-      std::min(RangeOfPart(UnitOf(plan, placement), part).size(),
-               LargestAtRest(plan, placement)));
+  const Unit& unit = UnitOf(plan, placement);
+  return LargestSlice(plan, with.has_shared(), with.shared(),
+                      std::min(RangeOfPart(unit, part).size(),
+                               unit.parts(part).frozen()
+                                   ? LargestFrozenAtRest(plan, placement)
+                                   : LargestTrainedAtRest(plan, placement)));
 }
 
 }  // namespace troupe

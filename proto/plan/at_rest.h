@@ -1,10 +1,14 @@
 // What a rank has of a unit between uses, and what of that it does alone.
 //
-// A unit that is dealt (Placement.dealt) rests in even slices of its flat
-// buffer, of whole lines: that of member i of the group is block i of the
+// A unit that is dealt (Placement.dealt) rests in even slices of its trained
+// elements, of whole lines: that of member i of the group is block i of the
 // buffer's collectives. Which of its buffers do so, Buffer.slice says; where
-// others are whole, the rank still changes, sums and saves its slice only. Of a
-// part of what rests, those who have the same of it do an even slice each.
+// others are whole, the rank still changes, sums and saves its slice only. Its
+// frozen elements are dealt in the same way, on their own, where parameters
+// rest in slices; else every rank has all of them (Placement.Part.unsharded). A
+// slice of PARAMETERS is the slice of the trained elements, and behind it that
+// of the frozen ones. Of a part of what rests, those who have the same of it do
+// an even slice each.
 //
 // All in elements of the unit's flat buffer. REQUIRE check_shape of the
 // placement.
@@ -21,8 +25,17 @@ namespace troupe {
 // What is in both; empty ranges begin at the later beginning.
 Range Both(const Range& a, const Range& b);
 
-// The rank's slice of the unit; all of it where it is not dealt.
-Range RangeAtRest(const Plan& plan, const Placement& placement, int rank);
+// The rank's slice of the unit's trained elements, and of its frozen ones; all
+// of them where they are not dealt.
+Range TrainedAtRest(const Plan& plan, const Placement& placement, int rank);
+Range FrozenAtRest(const Plan& plan, const Placement& placement, int rank);
+
+// The slice, of these two, in which a part lies.
+Range AtRestWith(const Plan& plan, const Placement& placement, int part,
+                 int rank);
+
+// Whether frozen elements are dealt, too.
+bool DealsFrozen(const Plan& plan, const Placement& placement);
 
 // Of a part, what rests here.
 Range PartAtRest(const Plan& plan, const Placement& placement, int part,
@@ -32,7 +45,8 @@ Range PartAtRest(const Plan& plan, const Placement& placement, int part,
 Range DutyOf(const Plan& plan, const Placement& placement, int part, int rank);
 
 // At most so many elements on any rank of the placement's role.
-int64_t LargestAtRest(const Plan& plan, const Placement& placement);
+int64_t LargestTrainedAtRest(const Plan& plan, const Placement& placement);
+int64_t LargestFrozenAtRest(const Plan& plan, const Placement& placement);
 int64_t LargestDuty(const Plan& plan, const Placement& placement, int part);
 
 }  // namespace troupe

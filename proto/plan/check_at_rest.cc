@@ -18,6 +18,7 @@
 #include "proto/plan/program_text.h"
 #include "proto/plan/resting_buffers.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
 
 namespace troupe {
 namespace {
@@ -108,6 +109,17 @@ class AtRestCheck {
     return dealt ? placement : nullptr;
   }
 
+  // Whether ranks have slices of its parameters, which are gathered.
+  bool IsGathered(int unit) const {
+    const Placement* const dealt = Dealt(unit);
+    if (dealt == nullptr) return false;
+    const auto& parts = plan_.units(unit).parts();
+    for (int p = 0; p < parts.size(); ++p) {
+      if (parts[p].elements() > 0 && !dealt->parts(p).unsharded()) return true;
+    }
+    return false;
+  }
+
   absl::Status CheckBuffer(const Buffer& buffer) const {
     const int64_t each = BytesForEachElement(plan_, buffer.kind());
     if (each == 0 && !buffer.slice()) return absl::OkStatus();
@@ -133,9 +145,16 @@ class AtRestCheck {
                        dealt == nullptr ? ", and the unit is not dealt"
                                         : ", and the unit rests in slices"));
     }
-    const int64_t elements = buffer.slice()
-                                 ? LargestAtRest(plan_, *dealt)
-                                 : plan_.units(buffer.unit()).flat_elements();
+    const Unit& unit = plan_.units(buffer.unit());
+    // All but parameters are of what is trained.
+    const bool frozen_too = buffer.kind() == Buffer::PARAMETERS ||
+                            buffer.kind() == Buffer::UNSHARDED_PARAMETERS;
+    int64_t elements = buffer.slice() ? LargestTrainedAtRest(plan_, *dealt)
+                                      : TrainedElements(unit);
+    if (frozen_too) {
+      elements += buffer.slice() ? LargestFrozenAtRest(plan_, *dealt)
+                                 : FrozenRange(unit).size();
+    }
     if (buffer.bytes() == elements * each) return absl::OkStatus();
     return ProgramFault(
         place_, absl::StrCat(what, " has ", buffer.bytes(), " bytes, where ",
@@ -170,7 +189,7 @@ class AtRestCheck {
         continue;
       }
       const Buffer& buffer = program_.buffers(operand.buffer());
-      if (Dealt(buffer.unit()) == nullptr) continue;
+      if (!IsGathered(buffer.unit())) continue;
       if (whole_.count(ValueOf(operand)) > 0) continue;
       return ProgramFault(
           place_, pass,

@@ -217,9 +217,12 @@ class TableCheck {
     const TensorCut from = CutOfTensor(op.inputs(0).tensor());
     const TensorCut to = CutOfTensor(op.outputs(0).tensor());
     const auto forward = TurnOf(from.value, to.value);
-    // A shift goes back the way that it came.
-    const auto backward = forward == SHIFT ? TurnOf(from.gradient, to.gradient)
-                                           : TurnOf(to.gradient, from.gradient);
+    // A shift goes back the way that it came; what has no gradient, not at all.
+    const auto backward = table_.tensors(op.inputs(0).tensor()).no_gradient()
+                              ? absl::make_optional(COLLECTIVE_UNSPECIFIED)
+                          : forward == SHIFT
+                              ? TurnOf(from.gradient, to.gradient)
+                              : TurnOf(to.gradient, from.gradient);
     const bool aside = IsAside(table_.tensors(op.inputs(0).tensor()));
     if (forward != op.exchange().forward() ||
         (!aside && backward != op.exchange().backward())) {

@@ -19,6 +19,7 @@
 #include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
 #include "proto/plan/unit_passes.h"
 
 namespace troupe {
@@ -184,7 +185,7 @@ class Pipeline {
       const SegmentUse& use = unit_passes_.Of(u, kind).at(name.segment).use;
       const bool reads = kind != Instruction::BACKWARD_WEIGHT &&
                          (use.weights || use.tied_weights) &&
-                         plan_.units(u).flat_elements() > 0;
+                         TrainedElements(plan_.units(u)) > 0;
       if (age < 0 || (reads && age >= versions)) {
         return ProgramFault(
             {.rank = at.rank, .kind = Program::TRAIN}, *at.instruction,

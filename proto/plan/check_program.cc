@@ -10,6 +10,7 @@
 #include "proto/plan/check_at_rest.h"
 #include "proto/plan/check_buffers.h"
 #include "proto/plan/check_copies.h"
+#include "proto/plan/check_frozen.h"
 #include "proto/plan/check_layouts.h"
 #include "proto/plan/check_panels.h"
 #include "proto/plan/check_parts.h"
@@ -36,9 +37,9 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits}, {CheckLayouts}, {CheckRings}, {CheckPanels}, {CheckShape},
-    {CheckParts}, {CheckPasses},  {CheckWork},  {CheckAtRest}, {CheckTiers},
-    {CheckWaits}, {CheckBuffers}, {CheckCopies}};
+    {CheckUnits}, {CheckFrozen}, {CheckLayouts}, {CheckRings}, {CheckPanels},
+    {CheckShape}, {CheckParts},  {CheckPasses},  {CheckWork},  {CheckAtRest},
+    {CheckTiers}, {CheckWaits},  {CheckBuffers}, {CheckCopies}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

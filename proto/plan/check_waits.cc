@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/groups.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/program_text.h"
@@ -132,6 +134,35 @@ absl::Status CheckTransfers(const Plan& plan, const RankClasses& classes,
                      NameOfLane(plan.lanes(), channel.lane), " lane) is SEND ",
                      text(sent), ", but rank ", channel.to, " has RECV ",
                      text(received)));
+  }
+  return absl::OkStatus();
+}
+
+// Ranks join the groups in which they meet others: all members of a group do,
+// or none.
+absl::Status CheckJoined(const Plan& plan) {
+  std::vector<std::set<int>> meets;  // by role: groups
+  for (const Role& role : plan.roles()) {
+    const std::vector<int> groups = MeetingGroups(role);
+    meets.emplace_back(groups.begin(), groups.end());
+  }
+  for (int g = 0; g < plan.groups_size(); ++g) {
+    const Group& group = plan.groups(g);
+    for (int r = 0; r < plan.roles_size(); ++r) {
+      if (meets[r].count(g) > 0 || !AreIn(plan.mesh(), plan.roles(r), group)) {
+        continue;
+      }
+      const int absent = FirstRankOf(plan.mesh(), plan.roles(r));
+      const Box members = BoxOf(plan.mesh(), group, absent);
+      for (int other = 0; other < plan.roles_size(); ++other) {
+        if (meets[other].count(g) == 0) continue;
+        const int waits = FirstRankIn(plan.mesh(), plan.roles(other), members);
+        if (waits < 0) continue;
+        return absl::FailedPreconditionError(absl::StrCat(
+            "rank ", waits, " waits for all of group ", group.name(),
+            " to join it, and rank ", absent, " does nothing in it"));
+      }
+    }
   }
   return absl::OkStatus();
 }
@@ -285,7 +316,7 @@ absl::Status CheckWaits(const Plan& plan) {
     return ProgramFault({.rank = stuck, .kind = kind},
                         absl::StrCat("never ends: ", run.Cycle(stuck)));
   }
-  return absl::OkStatus();
+  return CheckJoined(plan);
 }
 
 }  // namespace troupe

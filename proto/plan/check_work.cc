@@ -17,6 +17,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
 
 namespace troupe {
 namespace {
@@ -77,12 +78,22 @@ Box Alike(const Plan& plan, const Home& home, const Unit::Part& part, int rank,
   return alike;
 }
 
+// With whom a role's ranks sum, or share, a part of a unit.
+struct Company {
+  int unit = 0;
+  int part = 0;
+  bool sums = false;
+  absl::optional<int> group;  // none: each with itself
+};
+
 // Of those, who have the same slice: along each axis, as which of its places
 // each is in its group says so. Nothing: the unit is dealt over others, too, or
 // over some of their slices.
 absl::optional<Box> AlikeAtRest(const Plan& plan, const Placement& placement,
-                                const Box& alike, int rank) {
-  if (!placement.has_dealt()) return alike;
+                                const Box& alike, const Company& company,
+                                int rank) {
+  const Placement::Part& part = placement.parts(company.part);
+  if (!placement.has_dealt() || part.unsharded()) return alike;
   const Group& group = plan.groups(placement.dealt());
   const std::vector<int> places = Coordinates(plan.mesh(), rank);
   Box same;
@@ -111,20 +122,13 @@ std::string RanksText(const Mesh& mesh, const Box& box) {
                       more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 
-// With whom a role's ranks sum, or share, a part of a unit.
-struct Company {
-  int unit = 0;
-  int part = 0;
-  bool sums = false;
-  absl::optional<int> group;  // none: each with itself
-};
-
 absl::Status CheckCompany(const Plan& plan, const Home& home, int rank,
                           const Placement& placement, const Company& company) {
   const Mesh& mesh = plan.mesh();
   const Unit::Part& part = plan.units(company.unit).parts(company.part);
   const Box alike = Alike(plan, home, part, rank, company.sums);
-  const absl::optional<Box> wanted = AlikeAtRest(plan, placement, alike, rank);
+  const absl::optional<Box> wanted =
+      AlikeAtRest(plan, placement, alike, company, rank);
   const auto what = [&] {
     return absl::StrCat("part ", company.part, " of unit ", company.unit,
                         " is on ranks ",
@@ -159,7 +163,8 @@ std::string QuestionOf(const Plan& plan, const Home& home, int rank,
   }
   return absl::StrCat(rank, "/", placement.has_dealt() ? placement.dealt() : -1,
                       "/", company.group.value_or(-1), "/", company.sums, "/",
-                      absl::StrJoin(home.places, ","), "/", shares);
+                      absl::StrJoin(home.places, ","), "/",
+                      placement.parts(company.part).unsharded(), "/", shares);
 }
 
 // A role says of each part of its units with whom its ranks sum and share it:
@@ -180,7 +185,15 @@ absl::Status CheckHomes(const Plan& plan, const std::vector<Home>& homes) {
         if (with.has_summed()) sums.group = with.summed();
         Company shares = {.unit = u, .part = p};
         if (with.has_shared()) shares.group = with.shared();
+        const bool frozen = plan.units(u).parts(p).frozen();
+        if (frozen ? with.has_summed() : with.unsharded()) {
+          return absl::FailedPreconditionError(absl::StrCat(
+              "part ", p, " of unit ", u,
+              frozen ? " is frozen, and ranks sum its gradients"
+                     : " is trained, and not dealt with the rest of its unit"));
+        }
         for (const Company& company : {sums, shares}) {
+          if (frozen && company.sums) continue;
           const bool is_new =
               answered
                   .insert(QuestionOf(plan, homes[u], rank, placement, company))
@@ -208,11 +221,11 @@ absl::Status CheckReductions(const Plan& plan, const Role& role) {
       for (int k = 0; k < count; ++k) {
         const int u = instruction.unit() + k;
         const int part = instruction.part();
-        const int parts = plan.units(u).parts_size();
+        const int parts = TrainedParts(plan.units(u));
         if (part < 0 || part >= parts || (count > 1 && parts > 1)) {
           return ProgramFault(
               place, instruction,
-              absl::StrCat("unit ", u, " has ", parts, " parts"));
+              absl::StrCat("unit ", u, " has ", parts, " trained parts"));
         }
         sums[{u, part}] += 1;
         summed[u] = true;
@@ -283,7 +296,9 @@ absl::Status CheckDealt(const Plan& plan, const Role& role,
   for (const Placement& placement : role.placements()) {
     const int u = placement.unit();
     for (int p = 0; p < placement.parts_size(); ++p) {
-      const int wanted = plan.units(u).parts(p).elements() > 0 ? 1 : 0;
+      const Unit::Part& of = plan.units(u).parts(p);
+      const bool skips = kind == Instruction::GRAD_NORM && of.frozen();
+      const int wanted = of.elements() > 0 && !skips ? 1 : 0;
       const int count = counts[{u, p}];
       if (count != wanted) return ProgramFault(place, Times(kind, u, count));
     }
@@ -291,7 +306,7 @@ absl::Status CheckDealt(const Plan& plan, const Role& role,
   return absl::OkStatus();
 }
 
-// A role steps each unit that it holds once.
+// A role steps each unit that it holds once, if anything of it is trained.
 absl::Status CheckSteps(const Plan& plan, const Role& role) {
   std::map<int, int> counts;
   for (const Instruction& instruction :
@@ -300,7 +315,12 @@ absl::Status CheckSteps(const Plan& plan, const Role& role) {
   }
   for (const Placement& placement : role.placements()) {
     const int u = placement.unit();
-    if (plan.units(u).flat_elements() == 0 || counts[u] == 1) continue;
+    const auto& parts = plan.units(u).parts();
+    const bool trained =
+        std::any_of(parts.begin(), parts.end(), [](const Unit::Part& part) {
+          return !part.frozen() && part.elements() > 0;
+        });
+    if (counts[u] == (trained ? 1 : 0)) continue;
     return ProgramFault(
         {.rank = FirstRankOf(plan.mesh(), role), .kind = Program::TRAIN},
         Times(Instruction::STEP, u, counts[u]));

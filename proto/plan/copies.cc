@@ -10,6 +10,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/optimizer_states.h"
+#include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 
 namespace troupe {
@@ -100,8 +101,10 @@ bool KeepsMirrors(const Plan& plan) {
 }
 
 int64_t CopyBytesOfUnit(const Plan& plan, const Placement& placement) {
-  const int64_t bytes = LargestAtRest(plan, placement) * kBytesOfF32 *
-                        (1 + OptimizerMoments(plan.job().optimizer()));
+  const int64_t bytes = LargestTrainedAtRest(plan, placement) * kBytesOfF32 *
+                            (1 + OptimizerMoments(plan.job().optimizer())) +
+                        LargestFrozenAtRest(plan, placement) *
+                            BytesOfElement(ComputeType(plan.job().training()));
   return (bytes + kLine - 1) / kLine * kLine;
 }
 

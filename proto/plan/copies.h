@@ -43,9 +43,10 @@ bool NeedsMirrors(const Plan& plan);
 bool MirrorsOf(const Program& keep);
 bool KeepsMirrors(const Plan& plan);
 
-// Of a STATE_COPY: its bytes for a unit that the role holds, f32 of parameters
-// and moments behind one another, in whole cache lines; where a unit's begin;
-// and all of them, for any rank of the role.
+// Of a STATE_COPY: its bytes for a unit that the role holds, f32 of trained
+// parameters and moments behind one another, then frozen parameters as the
+// model computes with them, in whole cache lines; where a unit's begin; and all
+// of them, for any rank of the role.
 int64_t CopyBytesOfUnit(const Plan& plan, const Placement& placement);
 int64_t CopyOffsetOfUnit(const Plan& plan, const Role& role, int unit);
 int64_t StateCopyBytes(const Plan& plan, const Role& role);

@@ -8,6 +8,7 @@
 #include "proto/plan/operand.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
 
 namespace troupe {
 namespace {
@@ -48,10 +49,18 @@ int64_t ReducedElements(const Plan& plan, const Role& role,
     const int unit = instruction.unit() + i;
     const int64_t of_part =
         plan.units(unit).parts(instruction.part()).elements();
-    elements +=
-        std::min(of_part, LargestAtRest(plan, *FindPlacement(role, unit)));
+    elements += std::min(
+        of_part, LargestTrainedAtRest(plan, *FindPlacement(role, unit)));
   }
   return elements;
+}
+
+// Trained and frozen ones are gathered apart.
+int64_t GatheredElements(const Plan& plan, const Placement& placement) {
+  const Unit& unit = plan.units(placement.unit());
+  const int64_t frozen =
+      DealsFrozen(plan, placement) ? FrozenRange(unit).size() : 0;
+  return std::max(TrainedElements(unit), frozen);
 }
 
 int64_t OperationBytes(const Plan& plan, const Role& role,
@@ -62,9 +71,9 @@ int64_t OperationBytes(const Plan& plan, const Role& role,
     case Instruction::REDUCE_GRADS:
       return ReducedElements(plan, role, instruction) * gradient_bytes;
     case Instruction::SCATTER_GRADS:
-      return plan.units(instruction.unit()).flat_elements() * gradient_bytes;
+      return TrainedElements(plan.units(instruction.unit())) * gradient_bytes;
     case Instruction::GATHER_PARAMETERS:
-      return plan.units(instruction.unit()).flat_elements() *
+      return GatheredElements(plan, *FindPlacement(role, instruction.unit())) *
              BytesOfElement(ComputeType(training));
     case Instruction::REDUCE_SCALARS:
       return OperandBytes(program, instruction, Instruction::TOTALS);

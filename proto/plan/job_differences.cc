@@ -45,9 +45,10 @@ std::string WhereNotSet(const JobSpec& job, absl::string_view name) {
   if (name == "training.loss_scale") {
     return job.training().precision() == "fp16" ? "dynamic" : "";
   }
-  // What no model has by default. Of how positions are stretched, the type
-  // stands for the rest.
-  if (name == "model.rope_scaling.type" || name == "model.sliding_window") {
+  // What no job has by default. Of how positions are stretched, the type stands
+  // for the rest.
+  if (name == "model.rope_scaling.type" || name == "model.sliding_window" ||
+      name == "training.freeze") {
     return job.model().architecture().empty() ? "" : "none";
   }
   if (name == "model.rope_scaling.mscale" ||

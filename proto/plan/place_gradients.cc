@@ -117,7 +117,8 @@ void PlacedGradients::Make() {
   newest_.assign(table_.tensors_size(), -1);
   of_ops_.resize(ops());
   for (int t = 0; t < table_.tensors_size(); ++t) {
-    if (table_.tensors(t).home() != TensorSpec::OUTPUT) continue;
+    const TensorSpec& tensor = table_.tensors(t);
+    if (tensor.home() != TensorSpec::OUTPUT || tensor.no_gradient()) continue;
     newest_[t] = New(ops() - 1, t);
     gradients_.back().memory = UnitMemory::kOutputGradient;
   }
@@ -150,7 +151,7 @@ void PlacedGradients::Make() {
   }
   for (int op = 0; op < ops(); ++op) {
     KeepWhileSent(op);
-    if (table_.ops(op).parameters_size() == 0) continue;
+    if (!TrainsAny(table_.ops(op))) continue;
     ReadInWeightPass(op, of_ops_[op].outputs[0]);
   }
 }
@@ -159,6 +160,7 @@ void PlacedGradients::Make() {
 // somebody reads what comes for it; a panel's, until that before is computed.
 void PlacedGradients::KeepWhileSent(int op) {
   if (table_.ops(op).kind() != Op::EXCHANGE) return;
+  if (of_ops_[op].outputs[0] < 0) return;  // nothing is sent
   const bool shifts = table_.ops(op).exchange().backward() == SHIFT;
   const int last = shifts
                        ? MakerOf(table_, table_.ops(op).inputs(0).tensor()) + 1
@@ -181,7 +183,8 @@ bool PlacedGradients::Crosses(const Gradient& gradient) const {
 
 void PlacedGradients::Place(Packing& workspace) {
   for (int t = 0; t < table_.tensors_size(); ++t) {
-    if (table_.tensors(t).home() != TensorSpec::INPUT) continue;
+    const TensorSpec& tensor = table_.tensors(t);
+    if (tensor.home() != TensorSpec::INPUT || tensor.no_gradient()) continue;
     CHECK_GE(newest_[t], 0) << "nobody makes the gradient of the unit's input";
     Gradient& gradient = gradients_[newest_[t]];
     CHECK(gradient.memory == UnitMemory::kNone && !gradient.kept)

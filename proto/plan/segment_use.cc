@@ -176,11 +176,13 @@ class Uses {
       Read(places.output_gradients);
       ReadBack(op, rules.backward_input_reads);
     }
-    if (table_.ops(op).parameters().empty()) return;
+    const Op& spec = table_.ops(op);
+    if (!TrainsAny(spec)) return;
     Read({places.output_gradients[0]});
     ReadBack(op, rules.backward_weight_reads);
-    for (const int parameter : table_.ops(op).parameters()) {
-      const bool tied = parameter >= unit_.parameters_size();
+    for (int i = 0; i < spec.parameters_size(); ++i) {
+      if (!Trains(spec, i)) continue;
+      const bool tied = spec.parameters(i) >= unit_.parameters_size();
       (tied ? use_.tied_gradients : use_.weight_gradients) = true;
     }
   }

@@ -11,7 +11,9 @@ void AddCheckpoint(Draft& draft) {
     program.set_kind(Program::CHECKPOINT);
     for (const Placement& placement : role.placements()) {
       DealParts(draft.plan, placement,
-                {Instruction::SNAPSHOT, LaneFor(Instruction::SNAPSHOT)},
+                {.kind = Instruction::SNAPSHOT,
+                 .lane = LaneFor(Instruction::SNAPSHOT),
+                 .frozen = true},
                 program);
     }
   }

@@ -9,6 +9,7 @@
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
 #include "scheduler/layouts/zero.h"
 
 namespace troupe {
@@ -27,13 +28,13 @@ int64_t WorkspaceBytes(const Plan& plan, const Role& role) {
   return bytes;
 }
 
-// Of each flat buffer of the state what a rank has to write, at most.
+// Of each flat buffer of the trained state what a rank has to write, at most.
 int64_t CopiedElements(const Plan& plan, const Placement& placement) {
   int64_t duties = 0;
-  for (int p = 0; p < placement.parts_size(); ++p) {
+  for (int p = 0; p < TrainedParts(plan.units(placement.unit())); ++p) {
     duties += LargestDuty(plan, placement, p);
   }
-  return std::min(duties, LargestAtRest(plan, placement));
+  return std::min(duties, LargestTrainedAtRest(plan, placement));
 }
 
 }  // namespace
@@ -63,10 +64,15 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
                     int unit) {
   const TrainingSpec& training = plan.job().training();
   const int moments = OptimizerMoments(plan.job().optimizer());
-  const auto elements = [&] {
+  const auto trained = [&] {
     return RestsInSlices(plan, role, kind, unit)
-               ? LargestAtRest(plan, *FindPlacement(role, unit))
-               : plan.units(unit).flat_elements();
+               ? LargestTrainedAtRest(plan, *FindPlacement(role, unit))
+               : TrainedElements(plan.units(unit));
+  };
+  const auto frozen = [&] {
+    return RestsInSlices(plan, role, kind, unit)
+               ? LargestFrozenAtRest(plan, *FindPlacement(role, unit))
+               : FrozenRange(plan.units(unit)).size();
   };
   switch (kind) {
     case Buffer::BATCH:
@@ -92,14 +98,14 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
       return plan.units(unit).recomputed_bytes();
     case Buffer::PARAMETERS:
     case Buffer::UNSHARDED_PARAMETERS:
-      return elements() * BytesOfElement(ComputeType(training));
+      return (trained() + frozen()) * BytesOfElement(ComputeType(training));
     case Buffer::PARAMETER_GRADIENTS:
     case Buffer::UNSHARDED_GRADIENTS:
-      return elements() * BytesOfElement(GradientType(training));
+      return trained() * BytesOfElement(GradientType(training));
     case Buffer::MASTER_WEIGHTS:
-      return elements() * kBytesOfF32;
+      return trained() * kBytesOfF32;
     case Buffer::OPTIMIZER_STATE:
-      return elements() * kBytesOfF32 * moments;
+      return trained() * kBytesOfF32 * moments;
     case Buffer::SNAPSHOT_COPY:
       return CopiedElements(plan, *FindPlacement(role, unit)) * (1 + moments) *
              kBytesOfF32;

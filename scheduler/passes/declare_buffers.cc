@@ -14,9 +14,11 @@
 #include "proto/plan/roles.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
+#include "proto/plan/trained.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/passes/buffer_bytes.h"
 #include "scheduler/passes/named_buffers.h"
+#include "scheduler/passes/unit_values.h"
 #include "scheduler/tiers/offload.h"
 
 namespace troupe {
@@ -100,8 +102,7 @@ class Declaration {
         return DeclareExchange(instruction);
       case Instruction::REDUCE_GRADS:
         for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
-          Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u + i,
-              kNone, Instruction::ADD);
+          Reduce(u + i);
         }
         if (instruction.unit_count() <= 1) {
           Narrow(u, instruction.part());
@@ -121,7 +122,7 @@ class Declaration {
       case Instruction::STEP:
         return Step(u);
       case Instruction::SNAPSHOT:
-        return Snapshot(u);
+        return Snapshot(u, instruction.part());
       case Instruction::KEEP:
         return Keep(u);
       case Instruction::MIRROR:
@@ -227,7 +228,8 @@ class Declaration {
   void Narrow(int unit, int part) {
     const Unit& of = plan_.units(unit);
     // Of a unit that is dealt, each rank has other bytes of the part.
-    if (of.parts_size() == 1 || FindPlacement(role_, unit)->has_dealt()) return;
+    if (TrainedParts(of) == 1 || FindPlacement(role_, unit)->has_dealt())
+      return;
     const Range range = RangeOfPart(of, part);
     const int64_t bytes = BytesOfElement(GradientType(plan_.job().training()));
     NarrowTo({.offset = range.begin * bytes, .bytes = range.size() * bytes});
@@ -263,6 +265,14 @@ class Declaration {
     return GradientsStayOnDevice(plan_.job().memory());
   }
 
+  // Whoever has added nothing in this program (a stage that only uses frozen
+  // parameters of the unit) adds zeros to the sum.
+  void Reduce(int u) {
+    const bool first = summed_.insert({u, kNone}).second;
+    Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u, kNone,
+        first && !StepsLeaveZeros() ? Instruction::WRITE : Instruction::ADD);
+  }
+
   // In place, where the slice is of the same buffer.
   void Scatter(int u, const Instruction& scatter) {
     if (!scatter.has_micro_batch()) {
@@ -287,40 +297,10 @@ class Declaration {
 
   void UseMemory(UnitMemory memory, int u, int m, Instruction::Access access,
                  absl::optional<Instruction::Part> part = absl::nullopt) {
-    const auto use = [&](Instruction::Part usual, Buffer::Kind kind, int unit,
-                         int micro_batch) {
-      Add({{kind, unit, micro_batch}, OffsetOf(kind)}, part.value_or(usual),
-          access);
-    };
-    switch (memory) {
-      case UnitMemory::kTokens:
-      case UnitMemory::kTargets:
-        return use(Instruction::BATCH, Buffer::BATCH, kNone, m);
-      case UnitMemory::kInput:
-        if (u == 0) return;
-        return use(Instruction::INPUT, Buffer::ACTIVATION, u - 1, m);
-      case UnitMemory::kOutput:
-        return use(Instruction::OUTPUT, Buffer::ACTIVATION, u, m);
-      case UnitMemory::kStash:
-        return use(Instruction::SAVED, Buffer::STASH, u, m);
-      case UnitMemory::kWeightStash:
-        return use(Instruction::SAVED_GRADIENTS, Buffer::WEIGHT_STASH, u, m);
-      case UnitMemory::kInputGradient:
-        if (u == 0) return;
-        return use(Instruction::INPUT_GRADIENT, Buffer::GRADIENT, u - 1, m);
-      case UnitMemory::kOutputGradient:
-        return use(Instruction::OUTPUT_GRADIENT, Buffer::GRADIENT, u, m);
-      case UnitMemory::kSegmentValues:
-        return use(Instruction::SEGMENT, Buffer::SEGMENT_VALUES, u, m);
-      case UnitMemory::kSegmentGradients:
-        return use(Instruction::SEGMENT_GRADIENT, Buffer::SEGMENT_GRADIENTS, u,
-                   m);
-      case UnitMemory::kRecomputed:
-        return use(Instruction::RECOMPUTED, Buffer::RECOMPUTED, u, m);
-      default:
-        CHECK(false) << "a pass of unit " << u << " uses memory "
-                     << static_cast<int>(memory);
-    }
+    const auto used = ValueIn(memory, u, m);
+    if (!used.has_value()) return;
+    Add({used->value, OffsetOf(std::get<0>(used->value))},
+        part.value_or(used->part), access);
   }
 
   void Step(int u) {
@@ -342,32 +322,43 @@ class Declaration {
       UseVersion(Instruction::OLD_WEIGHTS, u, NewestOffset(u),
                  Instruction::READ);
     }
-    // Made of others, or of themselves.
-    UseVersion(Instruction::WEIGHTS, u, 0,
-               master || versions ? Instruction::WRITE : Instruction::ADD);
+    // Made of others, or of themselves; but for what is frozen.
+    const bool all = FrozenRange(plan_.units(u)).size() == 0;
+    UseVersion(
+        Instruction::WEIGHTS, u, 0,
+        (master && all) || versions ? Instruction::WRITE : Instruction::ADD);
   }
 
-  void ReadState(int u) {
+  void ReadTrained(int u) {
     if (HasMasterWeights(plan_.job().training())) {
       Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, u, kNone,
           Instruction::READ);
     } else {
-      UseVersion(Instruction::WEIGHTS, u, NewestOffset(u), Instruction::READ);
+      ReadNewest(u);
     }
     Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,
         Instruction::READ);
   }
+  void ReadNewest(int u) {
+    UseVersion(Instruction::WEIGHTS, u, NewestOffset(u), Instruction::READ);
+  }
 
   void Keep(int u) {
-    ReadState(u);
+    const Unit& unit = plan_.units(u);
+    const bool master = HasMasterWeights(plan_.job().training());
+    if (TrainedElements(unit) > 0) ReadTrained(u);
+    const bool read = TrainedElements(unit) > 0 && !master;
+    if (FrozenRange(unit).size() > 0 && !read) ReadNewest(u);
     Use(Instruction::COPY, Buffer::STATE_COPY, kNone, kNone,
         Instruction::WRITE);
     NarrowTo({.offset = CopyOffsetOfUnit(plan_, role_, u),
               .bytes = CopyBytesOfUnit(plan_, *FindPlacement(role_, u))});
   }
 
-  void Snapshot(int u) {
-    ReadState(u);
+  // What is frozen is written from where it rests: it is the same then.
+  void Snapshot(int u, int part) {
+    if (plan_.units(u).parts(part).frozen()) return ReadNewest(u);
+    ReadTrained(u);
     if (plan_.job().checkpoint().background()) {
       // The parts of what the rank has to write lie behind one another.
       const BufferName copy = {{Buffer::SNAPSHOT_COPY, u, kNone}, 0};
@@ -464,7 +455,9 @@ RoleValues ValuesOf(const Plan& plan, const UnitPasses& passes,
                                 .at(instruction.segment())
                                 .use;
     for (const int owner : GradientUnits(plan, instruction.unit())) {
-      if (!(owner == instruction.unit() ? use.weights : use.tied_weights)) {
+      // What never changes has one version.
+      if (!(owner == instruction.unit() ? use.weights : use.tied_weights) ||
+          TrainedElements(plan.units(owner)) == 0) {
         continue;
       }
       int& versions = values.versions[owner];

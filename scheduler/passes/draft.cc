@@ -70,11 +70,37 @@ std::vector<int> GradientUnits(const Plan& plan, int unit) {
   return units;
 }
 
+std::vector<int> AddsToGradientsOf(const Plan& plan, const UnitPasses& passes,
+                                   int unit) {
+  bool own = false;
+  bool tied = false;
+  for (const UnitPasses::Pass& pass :
+       passes.Of(unit, Instruction::BACKWARD_WEIGHT)) {
+    own |= pass.use.weight_gradients;
+    tied |= pass.use.tied_gradients;
+  }
+  std::vector<int> units;
+  for (const int u : GradientUnits(plan, unit)) {
+    if (u == unit ? own : tied) units.push_back(u);
+  }
+  return units;
+}
+
+bool OutputHasGradient(const Plan& plan, int unit) {
+  if (!plan.units(unit).has_table()) return true;
+  for (const TensorSpec& tensor :
+       plan.tables(plan.units(unit).table()).tensors()) {
+    if (tensor.home() == TensorSpec::OUTPUT) return !tensor.no_gradient();
+  }
+  return true;
+}
+
 void DealParts(const Plan& plan, const Placement& placement, const Dealt& dealt,
                Program& program) {
   const Unit& unit = plan.units(placement.unit());
   for (int p = 0; p < placement.parts_size(); ++p) {
-    if (unit.parts(p).elements() == 0) continue;
+    const Unit::Part& part = unit.parts(p);
+    if (part.elements() == 0 || (part.frozen() && !dealt.frozen)) continue;
     Instruction& instruction = *program.add_instructions();
     instruction.set_kind(dealt.kind);
     instruction.set_lane(dealt.lane);

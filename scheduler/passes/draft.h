@@ -12,6 +12,7 @@
 #include "absl/types/optional.h"
 #include "proto/plan.pb.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/unit_passes.h"
 #include "scheduler/pipelines/compute_order.h"
 
 namespace troupe {
@@ -54,15 +55,23 @@ std::string ExchangeGroupName(absl::string_view axis);
 int GatherGroup(const Plan& plan, int dealt);
 std::string GatherGroupName(const Group& dealt);
 
-// Units whose gradient buffers a BACKWARD_WEIGHT of `unit` adds to: itself and
-// those that it is tied to.
+// Units whose parameters `unit` uses: itself and those that it is tied to. And
+// those of them to whose gradients its BACKWARD_WEIGHT adds, as it uses
+// parameters that are trained.
 std::vector<int> GradientUnits(const Plan& plan, int unit);
+std::vector<int> AddsToGradientsOf(const Plan& plan, const UnitPasses& passes,
+                                   int unit);
+
+// Whether the unit's output has a gradient, which the unit behind it makes: not
+// where no trained parameter lies before.
+bool OutputHasGradient(const Plan& plan, int unit);
 
 // Appends an instruction of this kind for each part of a unit that the role
 // holds: a slice of it each for those who have the same.
 struct Dealt {
   Instruction::Kind kind;
   int lane = 0;
+  bool frozen = false;  // of frozen parts, too
 };
 void DealParts(const Plan& plan, const Placement& placement, const Dealt& dealt,
                Program& program);

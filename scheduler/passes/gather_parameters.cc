@@ -3,13 +3,22 @@
 #include <set>
 #include <utility>
 
+#include "proto/plan/at_rest.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/lanes.h"
 
 namespace troupe {
 namespace {
+
+// Whether its ranks have slices of a unit's parameters.
+bool IsGathered(const Plan& plan, const Placement& placement) {
+  return placement.has_dealt() &&
+         (TrainedElements(plan.units(placement.unit())) > 0 ||
+          DealsFrozen(plan, placement));
+}
 
 // Dealt units whose parameters a pass computes with: its own unit's, and those
 // that this is tied to.
@@ -25,7 +34,7 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
       passes.Of(pass.unit(), pass.kind()).at(pass.segment()).use;
   for (const int u : GradientUnits(plan, pass.unit())) {
     const bool reads = u == pass.unit() ? use.weights : use.tied_weights;
-    if (reads && FindPlacement(role, u)->has_dealt()) used.insert(u);
+    if (reads && IsGathered(plan, *FindPlacement(role, u))) used.insert(u);
   }
   return used;
 }

@@ -16,8 +16,8 @@ void GradientNorm(Draft& draft) {
     Program& train = *FindProgram(role, Program::TRAIN);
     // As their gradients come.
     for (int i = role.placements_size(); i-- > 0;) {
-      DealParts(draft.plan, role.placements(i), {Instruction::GRAD_NORM, lane},
-                train);
+      DealParts(draft.plan, role.placements(i),
+                {.kind = Instruction::GRAD_NORM, .lane = lane}, train);
     }
   }
 }

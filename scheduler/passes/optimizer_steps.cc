@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "proto/plan/precision.h"
+#include "proto/plan/trained.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/tiers/offload.h"
 
@@ -75,7 +76,7 @@ void OptimizerSteps(Draft& draft) {
     std::vector<int> units;
     for (const Placement& placement : role.placements()) {
       const int u = placement.unit();
-      if (draft.plan.units(u).flat_elements() > 0) units.push_back(u);
+      if (TrainedElements(draft.plan.units(u)) > 0) units.push_back(u);
     }
     if (on_host && !waits) {
       StepAsGradientsCome(draft.plan, units, train);

@@ -7,6 +7,7 @@
 
 #include "proto/plan/groups.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/trained.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/tiers/offload.h"
 
@@ -42,8 +43,8 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
       // Slices of several units are no one range, nor are copies of what rests
       // elsewhere.
       const bool joins = !placement.has_dealt() && on_device &&
-                         unit.parts_size() == 1 && !buckets.empty() &&
-                         plan.units(buckets.back().first).parts_size() == 1 &&
+                         TrainedParts(unit) == 1 && !buckets.empty() &&
+                         TrainedParts(plan.units(buckets.back().first)) == 1 &&
                          buckets.back().group == group &&
                          buckets.back().first == u + 1 &&
                          buckets.back().bytes + bytes <= bytes_max;
@@ -60,7 +61,8 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
 
 // For each unit, the last instruction that adds to its gradients, or scatters
 // them.
-std::vector<int> LastAdded(const Plan& plan, const Program& program) {
+std::vector<int> LastAdded(const Plan& plan, const UnitPasses& passes,
+                           const Program& program) {
   std::vector<int> last(plan.units_size(), -1);
   for (int i = 0; i < program.instructions_size(); ++i) {
     const Instruction& instruction = program.instructions(i);
@@ -68,7 +70,9 @@ std::vector<int> LastAdded(const Plan& plan, const Program& program) {
       last[instruction.unit()] = i;
     }
     if (instruction.kind() != Instruction::BACKWARD_WEIGHT) continue;
-    for (const int u : GradientUnits(plan, instruction.unit())) last[u] = i;
+    for (const int u : AddsToGradientsOf(plan, passes, instruction.unit())) {
+      last[u] = i;
+    }
   }
   return last;
 }
@@ -98,9 +102,10 @@ BucketName NameOf(const Bucket& bucket) {
 class Readiness {
  public:
   explicit Readiness(const Plan& plan) {
+    const UnitPasses passes(plan);
     for (const Role& role : plan.roles()) {
       const Program& program = *FindProgram(role, Program::TRAIN);
-      const std::vector<int> last = LastAdded(plan, program);
+      const std::vector<int> last = LastAdded(plan, passes, program);
       const int waited_for = LastWaitedFor(plan, program);
       std::vector<Ready>& ready = buckets_.emplace_back();
       for (const Bucket& bucket : BucketsOf(plan, role)) {

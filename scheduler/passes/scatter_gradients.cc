@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/lanes.h"
 
@@ -28,6 +29,7 @@ void Emit(const Gradients& gradients, int group, Program& program) {
 
 void ScatterGradients(Draft& draft) {
   const Plan& plan = draft.plan;
+  const UnitPasses passes(plan);
   const bool each = ZeroRowOf(plan.job().parallelism()).gradients;
   for (Role& role : *draft.plan.mutable_roles()) {
     Program& train = *FindProgram(role, Program::TRAIN);
@@ -36,7 +38,7 @@ void ScatterGradients(Draft& draft) {
     for (int i = 0; i < train.instructions_size(); ++i) {
       const Instruction& adds = train.instructions(i);
       if (adds.kind() != Instruction::BACKWARD_WEIGHT) continue;
-      for (const int u : GradientUnits(plan, adds.unit())) {
+      for (const int u : AddsToGradientsOf(plan, passes, adds.unit())) {
         last[{u, each ? adds.micro_batch() : kAll}] = i;
       }
     }
@@ -52,8 +54,8 @@ void ScatterGradients(Draft& draft) {
       for (auto at = begin; at != end; ++at) {
         const Gradients& gradients = at->second;
         const Placement& placement = *FindPlacement(role, gradients.first);
-        const bool any = plan.units(gradients.first).flat_elements() > 0;
-        if (!placement.has_dealt() || !any) continue;
+        const Unit& unit = plan.units(gradients.first);
+        if (!placement.has_dealt() || TrainedElements(unit) == 0) continue;
         Emit(gradients, placement.dealt(), scattered);
       }
     }

@@ -54,10 +54,12 @@ std::vector<StageTransfer> TransfersOf(
       const int to = homes.at({other, step.micro_batch});
       if (to == from) continue;
       const int lower_stage = std::min(step.stage, other);
+      const int unit = draft.stage_units[lower_stage].back();
+      if (!forward && !OutputHasGradient(draft.plan, unit)) continue;
       transfers.push_back({.gradient = !forward,
                            .from = from,
                            .to = to,
-                           .unit = draft.stage_units[lower_stage].back(),
+                           .unit = unit,
                            .micro_batch = step.micro_batch,
                            .ahead = step.ahead,
                            .time = times[from][i].gives});

@@ -31,6 +31,19 @@ std::vector<Places> Holders(const Plan& plan) {
   return holders;
 }
 
+// Who hands gradients to the stage before, or gets them from the one behind.
+Places GradientPlaces(const Plan& plan) {
+  Places places;
+  for (int s = 1; s < plan.stages_size(); ++s) {
+    if (!OutputHasGradient(plan, plan.stages(s).unit() - 1)) continue;
+    for (const Stage& stage : {plan.stages(s - 1), plan.stages(s)}) {
+      places.insert(stage.pipeline_ranks().begin(),
+                    stage.pipeline_ranks().end());
+    }
+  }
+  return places;
+}
+
 // Neighbours over whom units are dealt; nobody where none is.
 Group DealtGroup(const Plan& plan) {
   Group group;
@@ -44,7 +57,13 @@ Group DealtGroup(const Plan& plan) {
   return group;
 }
 
-// Those who have the same of a part; `sums`: or a summand of it. Of a unit that
+// Whether a part is dealt where its unit is. What no rank changes need not be
+// gathered, unless no rank has all of it.
+bool IsDealt(const Plan& plan, const Unit::Part& part) {
+  return !part.frozen() || ZeroRowOf(plan.job().parallelism()).parameters;
+}
+
+// Those who have the same of a part; `sums`: or a summand of it. Of a part that
 // is dealt, of the same slice.
 Group Alike(const Plan& plan, const Places& holders, const Unit::Part& part,
             bool sums) {
@@ -64,7 +83,10 @@ Group Alike(const Plan& plan, const Places& holders, const Unit::Part& part,
       ranks = share.copies();
       if (ranks < axis.size()) span.set_block(ranks);
     }
-    const int slices = ZeroSizeAlong(axis.name(), plan.job().parallelism());
+    const int slices =
+        IsDealt(plan, part)
+            ? ZeroSizeAlong(axis.name(), plan.job().parallelism())
+            : 1;
     if (slices > 1) {
       ranks /= slices;
       span.set_stride(slices);
@@ -113,6 +135,20 @@ class Groups {
     return Add(name, group, purpose);
   }
 
+  // Of these places on the pipeline.
+  void AddBetween(const Places& places, const std::string& name,
+                  const std::string& purpose) {
+    if (places.size() < 2) return;
+    Group group;
+    Group::Span& span = *group.add_spans();
+    span.set_axis("pipeline");
+    const size_t all = AxisSize(plan_.mesh(), "pipeline");
+    if (places.size() < all) {
+      for (const int place : places) span.add_places(place);
+    }
+    Add(name, group, purpose);
+  }
+
  private:
   Plan& plan_;
 };
@@ -154,8 +190,11 @@ void LayGroups(Plan& plan) {
     placement.set_unit(u);
     for (const Unit::Part& part : plan.units(u).parts()) {
       Placement::Part& with = *placement.add_parts();
-      groups.FindAlike(Alike(plan, holders[u], part, /*sums=*/true),
-                       [&](int group) { with.set_summed(group); });
+      with.set_unsharded(!dealt.spans().empty() && !IsDealt(plan, part));
+      if (!part.frozen()) {
+        groups.FindAlike(Alike(plan, holders[u], part, /*sums=*/true),
+                         [&](int group) { with.set_summed(group); });
+      }
       groups.FindAlike(Alike(plan, holders[u], part, /*sums=*/false),
                        [&](int group) { with.set_shared(group); });
     }
@@ -173,8 +212,9 @@ void LayGroups(Plan& plan) {
   if (AxisSize(plan.mesh(), "pipeline") > 1) {
     groups.AddAlong(TransferGroupName(/*gradient=*/false), "pipeline",
                     "hand activations to the next stage");
-    groups.AddAlong(TransferGroupName(/*gradient=*/true), "pipeline",
-                    "hand gradients of activations to the stage before");
+    groups.AddBetween(GradientPlaces(plan),
+                      TransferGroupName(/*gradient=*/true),
+                      "hand gradients of activations to the stage before");
   }
   for (const Axis& axis : plan.mesh().axes()) {
     if (axis.name() == "pipeline" || axis.name() == "data") continue;

@@ -13,6 +13,7 @@
 #include "proto/plan/model.h"
 #include "proto/plan/precision.h"
 #include "scheduler/layouts/cut_units.h"
+#include "scheduler/layouts/freeze.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/lay_groups.h"
@@ -41,6 +42,10 @@ absl::Status AddUnits(Draft& draft) {
                                .dropout = training.dropout()}));
   Derived& derived = *plan.mutable_derived();
   derived.set_parameters(ParameterCount(list.units));
+  RETURN_IF_ERROR(MarkFrozen(training, list));
+  derived.set_frozen_parameters(FrozenCount(list));
+  derived.set_model_flops_per_token(derived.model_flops_per_token() *
+                                    TrainedWorkShare(list));
   const std::vector<AxisRules> axes = RulesFor(plan.job().parallelism());
   if (!axes.empty() && IsSynthetic(plan.job().model())) {
     const SizeField& field = axes.front().field;
@@ -50,6 +55,7 @@ absl::Status AddUnits(Draft& draft) {
   }
   RETURN_IF_ERROR(CheckCuts(list, axes));
   CutUnits(axes, list);
+  LayFrozen(list);
   const RecomputedUnits recomputed = {
       .count = static_cast<int>(list.units.size()),
       .last_turns_at_once = LastStageTurnsAtOnce(draft.compute_order)};

@@ -19,6 +19,7 @@
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
 #include "scheduler/simulate/gpu_link.h"
 #include "scheduler/simulate/links.h"
 #include "scheduler/simulate/stand_ins.h"
@@ -238,7 +239,7 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
       *FindPlacement(RoleOf(plan_, rank), instruction.unit());
   const int64_t elements =
       instruction.kind() == Instruction::STEP
-          ? LargestAtRest(plan_, placement)
+          ? LargestTrainedAtRest(plan_, placement)
           : LargestDuty(plan_, placement, instruction.part());
   const double bytes = kBytesOfF32 * static_cast<double>(elements);
   const double moments = OptimizerMoments(plan_.job().optimizer());
@@ -271,17 +272,27 @@ Cost CostModel::SnapshotCost(int rank, const Instruction& snapshot) const {
   const bool keeps = snapshot.kind() == Instruction::KEEP;
   const Program& program =
       *FindProgram(role, keeps ? Program::KEEP : Program::CHECKPOINT);
+  const bool frozen =
+      !keeps && plan_.units(snapshot.unit()).parts(snapshot.part()).frozen();
   const double bytes =
       kBytesOfF32 * static_cast<double>(
-                        keeps ? LargestAtRest(plan_, placement)
+                        keeps ? LargestTrainedAtRest(plan_, placement)
                               : LargestDuty(plan_, placement, snapshot.part()));
   const bool copied = keeps || plan_.job().checkpoint().background();
+  // Written from where it rests, while training continues.
+  if (frozen && copied) return {};
   Cost cost;
   for (const Instruction::Operand& operand : snapshot.operands()) {
     if (operand.part() == Instruction::COPY) continue;
     const bool moments = operand.part() == Instruction::MOMENTS;
-    const double read =
+    double read =
         bytes * (moments ? OptimizerMoments(plan_.job().optimizer()) : 1);
+    if (keeps && operand.part() == Instruction::WEIGHTS) {
+      const TrainingSpec& training = plan_.job().training();
+      read = HasMasterWeights(training) ? 0 : bytes;
+      read += static_cast<double>(LargestFrozenAtRest(plan_, placement) *
+                                  BytesOfElement(ComputeType(training)));
+    }
     if (TierOf(program.buffers(operand.buffer())) == NVME) {
       cost.elementwise += tiers.nvme_reads.SecondsOf(read);
     } else if (copied) {
@@ -361,18 +372,18 @@ int64_t CostModel::GradientBytes(int rank,
   const Unit& unit = plan_.units(instruction.unit());
   int64_t elements = 0;
   if (instruction.kind() == Instruction::SCATTER_GRADS) {
-    const int64_t slice = LargestAtRest(
+    const int64_t slice = LargestTrainedAtRest(
         plan_, *FindPlacement(RoleOf(plan_, rank), instruction.unit()));
     // Added to the slice, or zeros around it.
     elements = instruction.has_micro_batch() ? 3 * slice
-                                             : unit.flat_elements() - slice;
+                                             : TrainedElements(unit) - slice;
   }
   for (const Instruction::Operand& operand : instruction.operands()) {
     if (operand.access() != Instruction::WRITE) continue;
     if (operand.part() == Instruction::WEIGHT_GRADIENTS) {
-      elements += unit.flat_elements();
+      elements += TrainedElements(unit);
     } else if (operand.part() == Instruction::TIED_GRADIENTS) {
-      elements += plan_.units(unit.tied(0).unit()).flat_elements();
+      elements += TrainedElements(plan_.units(unit.tied(0).unit()));
     }
   }
   return elements * BytesOfElement(GradientType(plan_.job().training()));
@@ -438,63 +449,6 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     cost.overhead = at.calibration.instruction_overhead_us() * 1e-6;
   }
   return cost;
-}
-
-int64_t CollectiveBytes(const Plan& plan, int rank,
-                        const Instruction& instruction) {
-  constexpr int64_t kScalarsBytes = 5 * 8;
-  if (instruction.kind() == Instruction::REDUCE_SCALARS) return kScalarsBytes;
-  if (instruction.kind() == Instruction::EXCHANGE) {
-    int64_t bytes = 0;
-    for (const Instruction::Operand& operand : instruction.operands()) {
-      bytes = std::max(bytes, operand.bytes());
-    }
-    return bytes;
-  }
-  if (instruction.kind() == Instruction::MIRROR) {
-    return StateCopyBytes(plan, RoleOf(plan, rank));
-  }
-  const int u = instruction.unit();
-  if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
-    return plan.units(u).flat_elements() *
-           BytesOfElement(ComputeType(plan.job().training()));
-  }
-  int64_t elements = 0;
-  if (instruction.kind() == Instruction::SCATTER_GRADS) {
-    elements = plan.units(u).flat_elements();
-  } else if (instruction.kind() == Instruction::REDUCE_GRADS) {
-    for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
-      const Placement& placement = *FindPlacement(RoleOf(plan, rank), u + i);
-      const int slices =
-          placement.has_dealt()
-              ? GroupSize(plan.mesh(), plan.groups(placement.dealt()))
-              : 1;
-      elements +=
-          plan.units(u + i).parts(instruction.part()).elements() / slices;
-    }
-  }
-  return elements * BytesOfElement(GradientType(plan.job().training()));
-}
-
-Collective CollectiveOf(const Instruction& instruction) {
-  switch (instruction.kind()) {
-    case Instruction::EXCHANGE:
-      return instruction.exchange().collective();
-    case Instruction::SCATTER_GRADS:
-      return REDUCE_SCATTER;
-    case Instruction::GATHER_PARAMETERS:
-      return ALL_GATHER;
-    case Instruction::MIRROR:
-      return SHIFT;
-    default:
-      return ALL_REDUCE;
-  }
-}
-
-int64_t TransferBytes(const Plan& plan, const Instruction& instruction) {
-  const bool transfer = instruction.kind() == Instruction::SEND ||
-                        instruction.kind() == Instruction::RECV;
-  return transfer ? plan.units(instruction.unit()).activation_bytes() : 0;
 }
 
 }  // namespace troupe

@@ -94,7 +94,7 @@ std::vector<StateTensor> TensorsOf(const Plan& plan, int rank) {
     const UnitFlatBuffers memory = {
         .parameters = &nothing,
         .optimizer_state = &nothing,
-        .holds = RangeAtRest(plan, placement, rank)};
+        .holds = TrainedAtRest(plan, placement, rank)};
     for (int part = 0; part < placement.parts_size(); ++part) {
       const Range duty = DutyOf(plan, placement, part, rank);
       if (duty.size() == 0) continue;

@@ -246,7 +246,7 @@ std::string StateIn(const char* copy, const Plan& plan, int rank) {
   std::string state;
   for (const Placement& placement : role.placements()) {
     state.append(copy + CopyOffsetOfUnit(plan, role, placement.unit()),
-                 RangeAtRest(plan, placement, rank).size() * sizeof(float) *
+                 TrainedAtRest(plan, placement, rank).size() * sizeof(float) *
                      (1 + OptimizerMoments(plan.job().optimizer())));
   }
   return state;

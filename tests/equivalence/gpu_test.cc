@@ -113,6 +113,18 @@ TEST_P(GpuTest, TrainsAsTheCpuDoesWithoutDropout) {
   ExpectSameLosses(Train(job, {.new_device = NewGpu}), Train(job, {}));
 }
 
+// Whole units, biases, and one of the two parameters of norms.
+TEST_P(GpuTest, LeavesOutFrozenParametersAsTheCpuDoes) {
+  JobSpec job = Job();
+  const bool is_gpt2 = std::get<0>(GetParam()) == "gpt2";
+  for (const char* const pattern :
+       {"*.0.*", is_gpt2 ? "*.ln_1.weight" : "*input_layernorm.weight",
+        is_gpt2 ? "*.ln_2.bias" : "*.mlp.*"}) {
+    job.mutable_training()->add_freeze(pattern);
+    ExpectSameLosses(Train(job, {.new_device = NewGpu}), Train(job, {}));
+  }
+}
+
 TEST_P(GpuTest, RanksThatShareItTrainAsOne) {
   JobSpec job = Job();
   const TrainingRun reference = Train(job, {.new_device = NewGpu});

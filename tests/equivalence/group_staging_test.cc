@@ -31,29 +31,42 @@ JobSpec ShortJob(const JobCut& cut) {
 
 class StagedGroups : public testing::TestWithParam<JobCut> {};
 
+// What a job's ranks take is what the plan of the run says.
+void ExpectTakesWhatThePlanSays(const JobSpec& job, int ranks) {
+  const TrainingRun run = Train(job, {.ranks = ranks,
+                                      .trace_every = 0,
+                                      .new_device = NewSplitDevice,
+                                      .staging_grows = true});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  GroupStaging staging(run.plan, run.plan.groups());
+  for (const Role& role : run.plan.roles()) {
+    // Of parts that are not even the plan says the largest.
+    int64_t least_over = std::numeric_limits<int64_t>::max();
+    for (const int r : RanksOf(run.plan.mesh(), role)) {
+      const int64_t says = staging.BytesOf(role, r);
+      EXPECT_GT(says, 0) << "rank " << r;
+      EXPECT_LE(run.staged_bytes[r], says) << "rank " << r;
+      least_over = std::min(least_over, says - run.staged_bytes[r]);
+    }
+    EXPECT_EQ(least_over, 0);
+  }
+}
+
 TEST_P(StagedGroups, TakeWhatThePlanSays) {
-  const int ranks = GetParam().ranks();
   for (const char* precision : {"f32", "bf16"}) {
+    SCOPED_TRACE(precision);
     JobSpec job = ShortJob(GetParam());
     job.mutable_training()->set_precision(precision);
-    const TrainingRun run = Train(job, {.ranks = ranks,
-                                        .trace_every = 0,
-                                        .new_device = NewSplitDevice,
-                                        .staging_grows = true});
-    ASSERT_TRUE(run.status().ok()) << run.status();
-    GroupStaging staging(run.plan, run.plan.groups());
-    for (const Role& role : run.plan.roles()) {
-      // Of parts that are not even the plan says the largest.
-      int64_t least_over = std::numeric_limits<int64_t>::max();
-      for (const int r : RanksOf(run.plan.mesh(), role)) {
-        const int64_t says = staging.BytesOf(role, r);
-        EXPECT_GT(says, 0) << "rank " << r;
-        EXPECT_LE(run.staged_bytes[r], says) << "rank " << r;
-        least_over = std::min(least_over, says - run.staged_bytes[r]);
-      }
-      EXPECT_EQ(least_over, 0) << precision;
-    }
+    ExpectTakesWhatThePlanSays(job, GetParam().ranks());
   }
+}
+
+TEST_P(StagedGroups, TakeWhatThePlanSaysWithFrozenParameters) {
+  JobSpec job = ShortJob(GetParam());
+  for (const char* const pattern : {"*.mlp.*", "*.0.*"}) {
+    job.mutable_training()->add_freeze(pattern);
+  }
+  ExpectTakesWhatThePlanSays(job, GetParam().ranks());
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -72,6 +72,37 @@ JobSpec DrawTraining(Dice& dice) {
   return job;
 }
 
+// Of a stream of its own: half of all draws freeze something, from one tensor
+// of every block to all but norms.
+void DrawFreeze(uint64_t seed, int number, JobSpec& job) {
+  Dice dice(seed ^ 0x66726565, number);
+  if (dice.Even()) return;
+  const std::string embedding =
+      job.model().architecture() == "gpt2" ? "*.wte.*" : "*.embed_*";
+  TrainingSpec& training = *job.mutable_training();
+  const auto freeze = [&training](std::initializer_list<std::string> patterns) {
+    for (const std::string& pattern : patterns) training.add_freeze(pattern);
+  };
+  switch (dice.Below(8)) {
+    case 0:
+      return freeze({embedding});
+    case 1:
+      return freeze({"*.0.*", embedding});
+    case 2:
+      return freeze({"*.0.*", "*.1.*", "*.2.*", "*.3.*", embedding});
+    case 3:
+      return freeze({"*.?.*", embedding});
+    case 4:
+      return freeze({"*.mlp.*"});
+    case 5:
+      return freeze({"*att*n*", "*.4.*"});
+    case 6:
+      return freeze({"*.mlp.*", "*att*n.*", embedding});
+    default:
+      return freeze({"*.weight"});
+  }
+}
+
 void DrawPipeline(Dice& dice, ParallelismSpec& parallelism) {
   const std::vector<Pipeline>& all = Pipelines();
   const Pipeline& schedule = all[dice.Below(static_cast<int>(all.size()))];
@@ -244,7 +275,10 @@ std::string TrainingText(const JobSpec& job) {
           : "",
       training.dropout() > 0 ? ", dropout" : "", ", clipping ",
       training.gradient_clipping(), ", batch ", training.global_batch_size(),
-      training.validate_every() > 0 ? ", validated" : "");
+      training.validate_every() > 0 ? ", validated" : "",
+      training.freeze().empty()
+          ? ""
+          : absl::StrCat(", frozen ", absl::StrJoin(training.freeze(), " ")));
 }
 
 bool IsAsynchronous(const JobSpec& job) {
@@ -278,6 +312,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   Dice dice(seed, number);
   PlanDraw draw;
   draw.reference = DrawTraining(dice);
+  DrawFreeze(seed, number, draw.reference);
   const int64_t steps = draw.reference.training().steps();
   const JobSpec first = DrawCut(dice, draw.reference);
   draw.name = absl::StrCat(TrainingText(draw.reference), " | ", CutText(first));

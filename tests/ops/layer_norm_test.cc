@@ -139,6 +139,21 @@ TEST_P(LayerNormTest, BackwardByFiniteDifferences) {
                                            .dbeta = tb});
         EXPECT_LT(RelativeError(tg.Read(), dgamma), ErrorOf(of_gradient));
         EXPECT_LT(RelativeError(tb.Read(), dbeta), ErrorOf(of_gradient));
+        // Each alone, to the bit.
+        const TestTensor only_g(device(), {size.n}, gamma, of_gradient);
+        const TestTensor only_b(device(), {size.n}, beta, of_gradient);
+        LayerNormBackwardWeight(device(), {.dy = tdy,
+                                           .s = ts,
+                                           .mean = tmean,
+                                           .rstd = trstd,
+                                           .dgamma = only_g});
+        LayerNormBackwardWeight(device(), {.dy = tdy,
+                                           .s = ts,
+                                           .mean = tmean,
+                                           .rstd = trstd,
+                                           .dbeta = only_b});
+        EXPECT_EQ(only_g.Read(), tg.Read());
+        EXPECT_EQ(only_b.Read(), tb.Read());
       }
     }
   }

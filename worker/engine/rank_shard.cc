@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "proto/base/check.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/disk/directory.h"
+#include "worker/rank/stored_f32.h"
 
 namespace troupe {
 namespace {
@@ -18,18 +20,21 @@ absl::Status Fetch(TierPort& port, const StateTensor& tensor,
                    const StateBox& box, uint64_t offset,
                    absl::Span<char> bytes) {
   const uint64_t row_bytes = box.columns() * sizeof(float);
-  const uint64_t stride_bytes = box.row_stride * sizeof(float);
-  const TierAddress first =
-      tensor.data + box.begin * static_cast<int64_t>(sizeof(float));
+  CHECK(offset % sizeof(float) == 0 && bytes.size() % sizeof(float) == 0)
+      << "parts of elements are asked for";
   while (!bytes.empty()) {
     const uint64_t row = box.dense() ? 0 : offset / row_bytes;
     const uint64_t within = box.dense() ? offset : offset % row_bytes;
     const size_t count =
         box.dense() ? bytes.size()
                     : std::min<size_t>(bytes.size(), row_bytes - within);
-    RETURN_IF_ERROR(
-        port.Read(first + static_cast<int64_t>(row * stride_bytes + within),
-                  static_cast<int64_t>(count), bytes.data()));
+    const int64_t element = static_cast<int64_t>(
+        box.begin + row * box.row_stride + within / sizeof(float));
+    RETURN_IF_ERROR(ReadF32(
+        port,
+        tensor.At({.local = element,
+                   .count = static_cast<int64_t>(count / sizeof(float))}),
+        reinterpret_cast<float*>(bytes.data())));
     offset += count;
     bytes.remove_prefix(count);
   }
@@ -52,7 +57,8 @@ absl::StatusOr<ShardRecord> WriteRankShard(
                         .dtype = StoredDType::kF32,
                         .shape = tensor.shape,
                         .box = box.whole});
-      if (box.dense() && port.IsHostMemory(tensor.data)) {
+      if (box.dense() && tensor.type == DType::kF32 &&
+          port.IsHostMemory(tensor.data)) {
         shards.back().data = tensor.data.memory() + box.begin * sizeof(float);
         continue;
       }

@@ -8,11 +8,14 @@
 #include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/optimizer_states.h"
+#include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "storage/checkpoint/checkpoint_folder.h"
 #include "worker/engine/carried_files.h"
 #include "worker/engine/checkpoint_holder.h"
 #include "worker/engine/rank_shard.h"
+#include "worker/layers/element_dtype.h"
 #include "worker/rank/rank_state.h"
 #include "worker/rank/unit_state.h"
 
@@ -27,16 +30,24 @@ std::vector<StateTensor> TensorsOf(const Plan& plan, char* copy) {
   std::vector<StateTensor> tensors;
   for (const Placement& placement : role.placements()) {
     const int unit = placement.unit();
-    const Range rests = RangeAtRest(plan, placement, plan.rank());
-    UnitFlatBuffers memory = {.parameters = TierAddress::InHost(
-                                  copy + CopyOffsetOfUnit(plan, role, unit)),
-                              .holds = rests};
-    memory.optimizer_state = memory.parameters + rests.size() * kBytes;
+    const Range rests = TrainedAtRest(plan, placement, plan.rank());
+    StateBuffers memory = {
+        .trained = {.parameters = TierAddress::InHost(
+                        copy + CopyOffsetOfUnit(plan, role, unit)),
+                    .holds = rests}};
+    const int64_t bytes = rests.size() * kBytes;
+    memory.trained.optimizer_state = memory.trained.parameters + bytes;
+    const int moments = OptimizerMoments(plan.job().optimizer());
+    memory.frozen = {
+        .parameters = memory.trained.parameters + (1 + moments) * bytes,
+        .parameters_type = DTypeOfElement(ComputeType(plan.job().training())),
+        .holds = FrozenAtRest(plan, placement, plan.rank())};
     for (int part = 0; part < placement.parts_size(); ++part) {
       const Range duty = DutyOf(plan, placement, part, plan.rank());
       if (duty.size() == 0) continue;
       for (StateTensor& tensor : UnitStateTensors(
-               plan.job().optimizer(), plan.units(unit), memory,
+               plan.job().optimizer(), plan.units(unit),
+               memory.With(plan.units(unit).parts(part)),
                {.mesh = &plan.mesh(), .rank = plan.rank()}, duty)) {
         tensors.push_back(std::move(tensor));
       }

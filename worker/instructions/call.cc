@@ -84,9 +84,11 @@ char* RestOf(const Call& call, Instruction::Part part) {
 Range DutyOf(const Call& call) {
   const RankState& state = call.state;
   const int unit = call.instruction.unit();
-  const Range duty = DutyOf(*state.plan, state.PlacementOf(unit),
-                            call.instruction.part(), state.rank());
-  const int64_t first = state.AtRest(unit).begin;
+  const Placement& placement = state.PlacementOf(unit);
+  const int part = call.instruction.part();
+  const Range duty = DutyOf(*state.plan, placement, part, state.rank());
+  const int64_t first =
+      AtRestWith(*state.plan, placement, part, state.rank()).begin;
   return {duty.begin - first, duty.end - first};
 }
 

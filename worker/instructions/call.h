@@ -58,7 +58,7 @@ TierAddress RestAddress(const Call& call, Instruction::Part part);
 char* RestOf(const Call& call, Instruction::Part part);
 
 // Of what rests of the instruction's part of its unit, what this rank does;
-// from the first element at rest on.
+// counted from the first element of AtRestWith the part.
 Range DutyOf(const Call& call);
 
 // What its exchange says to the communicator, `what` being what moves.

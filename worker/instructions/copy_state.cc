@@ -10,12 +10,21 @@ constexpr int64_t kBytes = sizeof(float);
 
 }  // namespace
 
-UnitFlatBuffers StateOf(const Call& call) {
+StateBuffers StateOf(const Call& call) {
+  const int unit = call.instruction.unit();
   const TierAddress master = RestAddress(call, Instruction::MASTER);
-  return {
-      .parameters = master ? master : RestAddress(call, Instruction::WEIGHTS),
-      .optimizer_state = RestAddress(call, Instruction::MOMENTS),
-      .holds = call.state.AtRest(call.instruction.unit())};
+  StateBuffers memory = {
+      .trained = {.parameters =
+                      master ? master : RestAddress(call, Instruction::WEIGHTS),
+                  .optimizer_state = RestAddress(call, Instruction::MOMENTS),
+                  .holds = call.state.AtRest(unit)},
+      .frozen = {.parameters_type = call.state.ParametersType(),
+                 .holds = call.state.FrozenAtRest(unit)}};
+  if (const Buffer* const weights = FindBuffer(call, Instruction::WEIGHTS)) {
+    memory.frozen.parameters =
+        call.state.FrozenIn(*weights, AddressOf(call, *weights));
+  }
+  return memory;
 }
 
 absl::StatusOr<UnitFlatBuffers> CopyState(const Call& call,

@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-// What rests here of the instruction's unit: f32 parameters and moments.
-UnitFlatBuffers StateOf(const Call& call);
+// What rests here of the instruction's unit, in the buffers that it names.
+StateBuffers StateOf(const Call& call);
 
 // Lays the elements `range` of it, counted from the first at rest, behind one
 // another in `copy`: parameters, then each of the optimizer's moments. Settled

@@ -31,6 +31,10 @@ absl::Status RunReduceGrads(const Call& call) {
         << " are not where those before end";
     elements += part.size();
   }
+  // Nothing was added here: zeros are this rank's summand.
+  if (AccessTo(call, Instruction::WEIGHT_GRADIENTS) == Instruction::WRITE) {
+    state.device.Zero(begin, elements * width);
+  }
   return state.communicators.at(call.instruction.group())
       ->AllReduce(
           {.data = begin, .elements = elements, .element = element},

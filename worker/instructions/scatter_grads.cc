@@ -5,6 +5,7 @@
 #include "ops/tensor.h"
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/trained.h"
 #include "worker/instructions/run_collective.h"
 
 namespace troupe {
@@ -13,7 +14,7 @@ absl::Status RunScatterGrads(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
   char* const whole = NeedOperand(call, Instruction::WEIGHT_GRADIENTS);
-  const int64_t elements = state.plan->units(unit).flat_elements();
+  const int64_t elements = TrainedElements(state.plan->units(unit));
   const Range own = state.AtRest(unit);
   const DType type = state.GradientsType();
   const int64_t width = static_cast<int64_t>(DTypeBytes(type));

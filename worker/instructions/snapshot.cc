@@ -32,8 +32,9 @@ absl::Status RunSnapshot(const Call& call) {
   const Unit& unit = state.plan->units(call.instruction.unit());
   const Range duty = DutyOf(call);
   if (duty.size() == 0) return absl::OkStatus();
-  const Range rests = state.AtRest(call.instruction.unit());
-  UnitFlatBuffers memory = StateOf(call);
+  UnitFlatBuffers memory =
+      StateOf(call).With(unit.parts(call.instruction.part()));
+  const Range rests = *memory.holds;
   char* copy = Operand(call, Instruction::COPY);
   if (copy != nullptr) {
     copy += BytesBefore(call);

@@ -4,6 +4,7 @@
 
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/trained.h"
 #include "worker/model/initialize.h"
 
 namespace troupe {
@@ -65,8 +66,13 @@ absl::Status RunStep(const Call& call) {
                                       training.gradient_clipping());
   }
   const Buffer* const old = FindBuffer(call, Instruction::OLD_WEIGHTS);
-  if (master == nullptr && old != nullptr) {
-    DeviceOf(call).CopyWithin(parameters, MemoryOf(call, *old), old->bytes());
+  // The optimizer makes all that is trained; of others what is frozen is taken
+  // over, too.
+  const bool makes_all =
+      master != nullptr && FrozenRange(state.plan->units(unit)).size() == 0;
+  if (old != nullptr && !makes_all) {
+    DeviceOf(call).CopyWithin(NeedOperand(call, Instruction::WEIGHTS),
+                              MemoryOf(call, *old), old->bytes());
   }
   state.optimizer.Step(
       DeviceOf(call), state.plan->units(unit),

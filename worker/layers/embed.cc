@@ -92,6 +92,7 @@ class EmbedLayer final : public Layer {
   }
 
   Tensor TableRows(const Tensor& table) const {
+    if (!table.defined()) return table;
     return table.Slice(0, 0, token_range_.size());
   }
 

@@ -73,6 +73,7 @@ class HeadNormLayer final : public Layer {
     const Tensor x = x_.In(call);
     const Tensor dy = dy_.In(call);
     for (const NormedHeads& normed : normed_) {
+      if (!normed.gamma.trained()) continue;
       RmsNormBackwardWeight(call.device,
                             {.dy = HeadsOf(dy, normed),
                              .s = HeadsOf(x, normed),

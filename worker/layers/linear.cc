@@ -102,16 +102,18 @@ class LinearLayer final : public Layer {
   }
 
   void BackwardWeight(const LayerCall& call) const override {
-    const Tensor x = x_.In(call);
     const Tensor all = dy_.In(call);
     for (const Product& product : products_) {
       const Tensor dy = Columns(all, product);
-      MatMul(call.device, {.a = in_out_ ? x : dy,
-                           .b = in_out_ ? dy : x,
-                           .c = product.weight.Gradient(call),
-                           .transpose_a = true,
-                           .accumulate = !call.context.gradients_are_zero});
-      if (!product.bias.exists()) continue;
+      if (product.weight.trained()) {
+        const Tensor x = x_.In(call);
+        MatMul(call.device, {.a = in_out_ ? x : dy,
+                             .b = in_out_ ? dy : x,
+                             .c = product.weight.Gradient(call),
+                             .transpose_a = true,
+                             .accumulate = !call.context.gradients_are_zero});
+      }
+      if (!product.bias.trained()) continue;
       BiasGradient(call.device, {.dy = dy, .db = product.bias.Gradient(call)});
     }
   }

@@ -10,6 +10,7 @@ namespace troupe {
 
 ParameterPlace::ParameterPlace(const Parameter& parameter, bool tied)
     : tied_(tied),
+      frozen_(parameter.frozen()),
       dtype_(DTypeOfElement(parameter.dtype())),
       offset_(parameter.offset()),
       rows_(DimSize(parameter.dims(0))),
@@ -31,6 +32,7 @@ Tensor ParameterPlace::Values(const LayerCall& call) const {
 }
 
 Tensor ParameterPlace::Gradient(const LayerCall& call) const {
+  if (!trained()) return Tensor();
   return In(tied_ ? call.tied_parameter_gradients : call.parameter_gradients,
             call.context.gradients_type);
 }
@@ -38,8 +40,8 @@ Tensor ParameterPlace::Gradient(const LayerCall& call) const {
 absl::optional<ParameterPlace> ParameterPlace::JoinedWith(
     const ParameterPlace& below) const {
   const int64_t elements = rows_ * std::max<int64_t>(1, columns_);
-  if (tied_ != below.tied_ || columns_ != below.columns_ ||
-      offset_ + elements != below.offset_) {
+  if (tied_ != below.tied_ || frozen_ != below.frozen_ ||
+      columns_ != below.columns_ || offset_ + elements != below.offset_) {
     return absl::nullopt;
   }
   ParameterPlace both = *this;

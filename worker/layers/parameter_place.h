@@ -24,18 +24,22 @@ class ParameterPlace {
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }  // 0: a vector
 
-  // Empty where it is left out.
+  // Whether it has a gradient: it is there, and not frozen.
+  bool trained() const { return exists() && !frozen_; }
+
+  // Empty where it is left out; the gradient where it is not trained, too.
   Tensor Values(const LayerCall& call) const;
   Tensor Gradient(const LayerCall& call) const;
 
   // The one parameter that is this and, below its last row, `below`; nothing
-  // where there is a gap between them.
+  // where there is a gap between them, or one of them is frozen.
   absl::optional<ParameterPlace> JoinedWith(const ParameterPlace& below) const;
 
  private:
   Tensor In(void* flat, DType dtype) const;
 
   bool tied_ = false;
+  bool frozen_ = false;
   DType dtype_ = DType::kF32;
   int64_t offset_ = 0;  // elements
   int64_t rows_ = 0;

@@ -54,10 +54,15 @@ class ProductLayer final : public Layer {
   }
 
   void BackwardInput(const LayerCall& call) const override {
-    const Tensor x = x_.In(call), dy = dy_.In(call);
-    MatMul(
-        call.device,
-        {.a = dy, .b = w_.In(call), .c = dx_.In(call), .transpose_b = in_out_});
+    const Tensor dy = dy_.In(call);
+    if (dx_.exists()) {
+      MatMul(call.device, {.a = dy,
+                           .b = w_.In(call),
+                           .c = dx_.In(call),
+                           .transpose_b = in_out_});
+    }
+    if (!dw_.exists()) return;
+    const Tensor x = x_.In(call);
     MatMul(call.device, {.a = in_out_ ? x : dy,
                          .b = in_out_ ? dy : x,
                          .c = dw_.In(call),
@@ -67,6 +72,7 @@ class ProductLayer final : public Layer {
   void BackwardWeight(const LayerCall& call) const override {
     const Tensor dy = dy_.In(call);
     ForBiases([&](const ParameterPlace& bias, int64_t begin, int64_t end) {
+      if (!bias.trained()) return;
       BiasGradient(call.device,
                    {.dy = dy.Slice(2, begin, end), .db = bias.Gradient(call)});
     });

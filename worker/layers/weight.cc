@@ -34,6 +34,7 @@ class WeightLayer final : public Layer {
     for (const ParameterPlace& weight : weights_) {
       const Tensor dy = RowsOf(dy_.In(call), weight, begin);
       begin += weight.rows();
+      if (!weight.trained()) continue;
       // Adds one row, to f32 or to its own type.
       BiasGradient(call.device, {.dy = dy.View({1, dy.elements()}),
                                  .db = weight.Gradient(call).Flat()});

@@ -1,10 +1,12 @@
 #include "worker/model/op_unit.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/ops/op_view.h"
 #include "proto/plan/segments.h"
 #include "proto/plan/tensor_spec.h"
 #include "worker/layers/new_layers.h"
@@ -19,8 +21,17 @@ class OpUnit final : public ModelUnit {
         layers_(std::move(layers)),
         forward_(ForwardSegments(unit.table)),
         backward_(BackwardSegments(unit.table)) {
-    for (const OpPlaces& op : unit.places.ops) {
-      runs_again_.push_back(op.again != Again::kNo);
+    for (int op = 0; op < unit.table.ops_size(); ++op) {
+      const OpPlaces& places = unit.places.ops[op];
+      const Op& spec = unit.table.ops(op);
+      runs_again_.push_back(places.again != Again::kNo);
+      has_gradients_.push_back(std::any_of(
+          spec.inputs().begin(), spec.inputs().end(),
+          [&unit](const Op::Operand& input) {
+            return !unit.table.tensors(input.tensor()).no_gradient();
+          }));
+      has_weight_pass_.push_back(places.makes_gradient_again ||
+                                 TrainsAny(spec));
     }
     for (const TensorSpec& tensor : unit.table.tensors()) {
       if (tensor.home() == TensorSpec::INPUT) has_input_ = true;
@@ -56,7 +67,7 @@ class OpUnit final : public ModelUnit {
     call.pass = UnitPass::kBackward;
     const Segment& segment = backward_.at(context.segment);
     for (int op = segment.end - 1; op >= segment.begin; --op) {
-      layers_[op]->BackwardInput(call);
+      if (has_gradients_[op]) layers_[op]->BackwardInput(call);
     }
   }
 
@@ -66,7 +77,7 @@ class OpUnit final : public ModelUnit {
     call.pass = UnitPass::kBackward;
     const Segment& segment = backward_.at(context.segment);
     for (int op = segment.end - 1; op >= segment.begin; --op) {
-      layers_[op]->BackwardWeight(call);
+      if (has_weight_pass_[op]) layers_[op]->BackwardWeight(call);
     }
   }
 
@@ -106,7 +117,11 @@ class OpUnit final : public ModelUnit {
   const std::vector<std::unique_ptr<Layer>> layers_;
   const std::vector<Segment> forward_;
   const std::vector<Segment> backward_;
-  std::vector<bool> runs_again_;  // by op
+  // By op: whether it is made again, an input has a gradient, and there is
+  // something to do for its parameters, or with them.
+  std::vector<bool> runs_again_;
+  std::vector<bool> has_gradients_;
+  std::vector<bool> has_weight_pass_;
   bool has_input_ = false;
   int64_t tokens_ = 0;  // of the batch, before its targets
 };

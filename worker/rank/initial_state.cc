@@ -19,6 +19,8 @@
 #include "storage/checkpoint/manifest.h"
 #include "worker/model/initialize.h"
 #include "worker/rank/into_tier.h"
+#include "worker/rank/stored_f32.h"
+#include "worker/rank/thawed.h"
 
 namespace troupe {
 namespace {
@@ -53,8 +55,12 @@ absl::Status ZeroBeside(RankState& state, TierPort& port, int unit) {
 // take longer than to read it.
 absl::Status ZeroState(RankState& state, TierPort& port) {
   for (const int unit : state.HeldUnits()) {
-    RETURN_IF_ERROR(port.Zero(state.MemoryOfUnit(unit).parameters,
-                              state.AtRest(unit).size() * sizeof(float)));
+    for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
+      RETURN_IF_ERROR(port.Zero(
+          memory.parameters,
+          memory.holds->size() *
+              static_cast<int64_t>(DTypeBytes(memory.parameters_type))));
+    }
     RETURN_IF_ERROR(ZeroBeside(state, port, unit));
   }
   return absl::OkStatus();
@@ -88,8 +94,9 @@ absl::Status FillInPieces(
         InWindows(run.count, [&](int64_t done, int64_t count) -> absl::Status {
           RETURN_IF_ERROR(read(run.whole + done, count,
                                reinterpret_cast<float*>(host.data())));
-          RETURN_IF_ERROR(port.Write(tensor.data + (run.local + done) * kBytes,
-                                     host.data(), count * kBytes));
+          RETURN_IF_ERROR(WriteF32(
+              port, tensor.At({.local = run.local + done, .count = count}),
+              reinterpret_cast<const float*>(host.data())));
           return port.Settle();
         }));
   }
@@ -103,34 +110,47 @@ bool Has(const Manifest& manifest, absl::string_view name) {
   return false;
 }
 
-// What this rank holds and the checkpoint has.
-absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
-    const Manifest& manifest, RankState& state, TierPort& port) {
-  std::vector<TensorToLoad> tensors;
+std::vector<StateTensor> AllStateTensors(const RankState& state) {
+  std::vector<StateTensor> tensors;
   for (const int unit : state.HeldUnits()) {
-    for (const StateTensor& tensor : UnitStateTensors(
-             state.plan->job().optimizer(), state.plan->units(unit),
-             state.MemoryOfUnit(unit), state.place())) {
-      const bool stored = Has(manifest, tensor.name);
-      // An imported model has no moments yet: they are zero, as before step 1.
-      if (manifest.step == 0 && !stored && IsStateTensor(tensor.name)) {
-        continue;
+    for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
+      for (StateTensor& tensor :
+           UnitStateTensors(state.plan->job().optimizer(),
+                            state.plan->units(unit), memory, state.place())) {
+        tensors.push_back(std::move(tensor));
       }
-      if (!stored) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("it has no tensor ", tensor.name,
-                         "; was it written with another optimizer or model?"));
-      }
-      tensors.push_back(IntoTier(tensor, port));
     }
   }
   return tensors;
 }
 
-absl::Status Load(const CheckpointToLoad& checkpoint, const RankDisk& disk,
-                  RankState& state, TierPort& port) {
+// What this rank holds and the checkpoint has.
+absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
+    const Manifest& manifest, const JobSpec& saved, RankState& state,
+    TierPort& port) {
+  std::vector<TensorToLoad> tensors;
+  for (const StateTensor& tensor : AllStateTensors(state)) {
+    const bool stored = Has(manifest, tensor.name);
+    // What was not trained yet has no moments: they are zero, as before
+    // step 1.
+    if (!stored && IsStateTensor(tensor.name) &&
+        (manifest.step == 0 || StateWasFrozen(saved, tensor.name))) {
+      continue;
+    }
+    if (!stored) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("it has no tensor ", tensor.name,
+                       "; was it written with another optimizer or model?"));
+    }
+    tensors.push_back(IntoTier(tensor, port));
+  }
+  return tensors;
+}
+
+absl::Status Load(const CheckpointToLoad& checkpoint, const JobSpec& saved,
+                  const RankDisk& disk, RankState& state, TierPort& port) {
   ASSIGN_OR_RETURN(const std::vector<TensorToLoad> tensors,
-                   TensorsToLoad(checkpoint.manifest, state, port));
+                   TensorsToLoad(checkpoint.manifest, saved, state, port));
   ASSIGN_OR_RETURN(CheckpointLoad load,
                    CheckpointLoad::Of(checkpoint, tensors));
   const DiskLog::Entry entry(disk.log,
@@ -189,14 +209,17 @@ absl::StatusOr<std::string> CheckSameData(const Manifest& manifest,
       "data.changed: true"));
 }
 
-// Draws the weights of a unit where they rest, or through a window.
-absl::Status DrawWeights(RankState& state, TierPort& port, int unit) {
-  const TierAddress weights = state.MemoryOfUnit(unit).parameters;
-  const Range rests = state.AtRest(unit);
+// Draws weights of a unit where they rest, or through a window.
+absl::Status DrawWeights(RankState& state, TierPort& port, int unit,
+                         const UnitFlatBuffers& memory) {
+  const TierAddress weights = memory.parameters;
+  const Range rests = *memory.holds;
+  const int64_t width =
+      static_cast<int64_t>(DTypeBytes(memory.parameters_type));
   InitialWeights initial = {.seed = state.plan->job().training().seed(),
                             .place = state.place(),
                             .holds = rests};
-  if (weights.tier() == DEVICE) {
+  if (weights.tier() == DEVICE && memory.parameters_type == DType::kF32) {
     InitializeParameters(state.device, state.plan->units(unit), initial,
                          weights.memory());
     return absl::OkStatus();
@@ -207,8 +230,11 @@ absl::Status DrawWeights(RankState& state, TierPort& port, int unit) {
         initial.holds = {rests.begin + begin, rests.begin + begin + count};
         InitializeParameters(state.host, state.plan->units(unit), initial,
                              host.data());
-        return port.Write(weights + begin * kBytes, host.data(),
-                          count * kBytes);
+        return WriteF32(port,
+                        {.first = weights + begin * width,
+                         .type = memory.parameters_type,
+                         .count = count},
+                        reinterpret_cast<const float*>(host.data()));
       });
 }
 
@@ -244,7 +270,8 @@ absl::Status RoundWeights(RankState& state, TierPort& port, int unit) {
 // Lets the model compute with the weights that were set: rounds them where it
 // does not compute with themselves, and makes every version of them the same.
 absl::Status SpreadWeights(RankState& state, TierPort& port, int unit) {
-  if (state.MemoryOfUnit(unit).rounded_parameters) {
+  if (state.AtRest(unit).size() > 0 &&
+      state.MemoryOfUnit(unit).rounded_parameters) {
     RETURN_IF_ERROR(RoundWeights(state, port, unit));
   }
   const Buffer& parameters =
@@ -290,7 +317,9 @@ HuggingFaceContents ContentsOf(const Plan& plan) {
 absl::Status InitializeFromSeed(RankState& state) {
   TierPort port = NewPort(state);
   for (const int unit : state.HeldUnits()) {
-    RETURN_IF_ERROR(DrawWeights(state, port, unit));
+    for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
+      RETURN_IF_ERROR(DrawWeights(state, port, unit, memory));
+    }
     RETURN_IF_ERROR(ZeroBeside(state, port, unit));
   }
   return SpreadAllWeights(state, port);
@@ -309,24 +338,20 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
   DiskLog::Work work;
   for (const int unit : state.HeldUnits()) {
     work.bytes +=
-        state.AtRest(unit).size() * static_cast<int64_t>(sizeof(float));
+        (state.AtRest(unit).size() + state.FrozenAtRest(unit).size()) *
+        static_cast<int64_t>(sizeof(float));
   }
   const DiskLog::Entry entry(disk.log, work);
   const OnBytesMoved moved = entry.moved();
-  for (const int unit : state.HeldUnits()) {
-    UnitFlatBuffers memory = state.MemoryOfUnit(unit);
-    memory.optimizer_state = {};  // the directory has none
-    for (const StateTensor& tensor :
-         UnitStateTensors(state.plan->job().optimizer(),
-                          state.plan->units(unit), memory, state.place())) {
-      const absl::Status read = FillInPieces(
-          port, tensor, [&](int64_t begin, int64_t count, float* host) {
-            RETURN_IF_ERROR(moved(count * sizeof(float)));
-            return weights->ReadF32(tensor.name,
-                                    {.begin = begin, .count = count}, host);
-          });
-      RETURN_IF_ERROR(Annotate(read, "model.hf"));
-    }
+  for (const StateTensor& tensor : AllStateTensors(state)) {
+    if (IsStateTensor(tensor.name)) continue;  // the directory has none
+    const absl::Status read = FillInPieces(
+        port, tensor, [&](int64_t begin, int64_t count, float* host) {
+          RETURN_IF_ERROR(moved(count * sizeof(float)));
+          return weights->ReadF32(tensor.name, {.begin = begin, .count = count},
+                                  host);
+        });
+    RETURN_IF_ERROR(Annotate(read, "model.hf"));
   }
   return SpreadAllWeights(state, port);
 }
@@ -351,7 +376,8 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
       Annotate(CheckSameModel(manifest, saved, *state.plan), context));
   const absl::StatusOr<std::string> other_data = CheckSameData(manifest, state);
   if (!other_data.ok()) return Annotate(other_data.status(), context);
-  RETURN_IF_ERROR(Annotate(Load({path, manifest}, disk, state, port), context));
+  RETURN_IF_ERROR(
+      Annotate(Load({path, manifest}, saved, disk, state, port), context));
   RETURN_IF_ERROR(SpreadAllWeights(state, port));
   state.loss_scale =
       LossScale(state.plan->job().training(), manifest.loss_scale);
@@ -363,7 +389,10 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
       .content = absl::StrCat(
           "manifest ",
           absl::Hex(Crc32c(FormatManifest(manifest)), absl::kZeroPad8))};
-  if (!other_data->empty()) position.differences.push_back(*other_data);
+  for (const std::string& more :
+       {StatesThatBegin(saved, *state.plan), *other_data}) {
+    if (!more.empty()) position.differences.push_back(more);
+  }
   return position;
 }
 
@@ -373,13 +402,18 @@ absl::Status RestoreFromCopy(const char* copy, RankState& state) {
   const Plan& plan = *state.plan;
   const int moments = OptimizerMoments(plan.job().optimizer());
   for (const int unit : state.HeldUnits()) {
-    const UnitFlatBuffers memory = state.MemoryOfUnit(unit);
     const char* from = copy + CopyOffsetOfUnit(plan, state.role(), unit);
-    const int64_t bytes = state.AtRest(unit).size() * kBytes;
-    RETURN_IF_ERROR(port.Write(memory.parameters, from, bytes));
-    if (!memory.optimizer_state) continue;
-    RETURN_IF_ERROR(
-        port.Write(memory.optimizer_state, from + bytes, moments * bytes));
+    for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
+      const int64_t bytes =
+          memory.holds->size() *
+          static_cast<int64_t>(DTypeBytes(memory.parameters_type));
+      RETURN_IF_ERROR(port.Write(memory.parameters, from, bytes));
+      from += bytes;
+      if (!memory.optimizer_state) continue;
+      RETURN_IF_ERROR(
+          port.Write(memory.optimizer_state, from, moments * bytes));
+      from += moments * bytes;
+    }
   }
   RETURN_IF_ERROR(port.Settle());
   return SpreadAllWeights(state, port);

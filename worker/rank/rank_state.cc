@@ -13,6 +13,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/model/build_units.h"
 
@@ -140,7 +141,11 @@ const Placement& RankState::PlacementOf(int unit) const {
 }
 
 Range RankState::AtRest(int unit) const {
-  return RangeAtRest(*plan, PlacementOf(unit), rank());
+  return TrainedAtRest(*plan, PlacementOf(unit), rank());
+}
+
+Range RankState::FrozenAtRest(int unit) const {
+  return troupe::FrozenAtRest(*plan, PlacementOf(unit), rank());
 }
 
 Device& RankState::DeviceOf(int lane) {
@@ -150,8 +155,20 @@ Device& RankState::DeviceOf(int lane) {
 TierAddress RankState::RestIn(const Buffer& buffer,
                               const TierAddress& begin) const {
   if (buffer.slice() || !begin) return begin;
-  const int64_t elements = plan->units(buffer.unit()).flat_elements();
+  const Unit& unit = plan->units(buffer.unit());
+  const int64_t elements = buffer.kind() == Buffer::PARAMETERS
+                               ? unit.flat_elements()
+                               : TrainedElements(unit);
   return begin + AtRest(buffer.unit()).begin * (buffer.bytes() / elements);
+}
+
+TierAddress RankState::FrozenIn(const Buffer& buffer,
+                                const TierAddress& begin) const {
+  const int unit = buffer.unit();
+  // Behind the slice of what is trained.
+  const int64_t first =
+      buffer.slice() ? AtRest(unit).size() : FrozenAtRest(unit).begin;
+  return begin + first * static_cast<int64_t>(DTypeBytes(ParametersType()));
 }
 
 UnitFlatBuffers RankState::MemoryOfUnit(int unit) const {
@@ -171,6 +188,27 @@ UnitFlatBuffers RankState::MemoryOfUnit(int unit) const {
   }
   if (state != nullptr) unit_memory.optimizer_state = rest_in(*state);
   return unit_memory;
+}
+
+UnitFlatBuffers RankState::FrozenMemoryOfUnit(int unit) const {
+  const Buffer* parameters = FindResident(role(), Buffer::PARAMETERS, unit);
+  CHECK(parameters != nullptr)
+      << "rank " << rank() << " does not hold unit " << unit;
+  return {
+      .parameters = FrozenIn(*parameters, memory.Copies(*parameters).front()),
+      .parameters_type = ParametersType(),
+      .holds = FrozenAtRest(unit)};
+}
+
+std::vector<UnitFlatBuffers> RankState::StateOfUnit(int unit) const {
+  std::vector<UnitFlatBuffers> state;
+  if (TrainedElements(plan->units(unit)) > 0) {
+    state.push_back(MemoryOfUnit(unit));
+  }
+  if (FrozenRange(plan->units(unit)).size() > 0) {
+    state.push_back(FrozenMemoryOfUnit(unit));
+  }
+  return state;
 }
 
 std::vector<int> RankState::HeldUnits() const {

@@ -87,17 +87,23 @@ struct RankState {
   // What tells the data from other data (storage/dataset/token_file.h); empty:
   // no data here.
   std::string DataIdentity() const;
-  // Of a unit: what rests here of its flat buffers (proto/plan/at_rest.h), and
-  // of that in its resident buffers the first copy of each. REQUIRE that this
-  // rank holds the unit.
+  // Of a unit: what rests here of its flat buffers (proto/plan/at_rest.h), what
+  // is trained and what is frozen, and of that in its resident buffers the
+  // first copy of each. REQUIRE that this rank holds the unit.
   const Placement& PlacementOf(int unit) const;
-  Range AtRest(int unit) const;
-  UnitFlatBuffers MemoryOfUnit(int unit) const;
+  Range AtRest(int unit) const;  // trained
+  Range FrozenAtRest(int unit) const;
+  UnitFlatBuffers MemoryOfUnit(int unit) const;  // trained
+  UnitFlatBuffers FrozenMemoryOfUnit(int unit) const;
+  // Both, as far as the unit has elements of them.
+  std::vector<UnitFlatBuffers> StateOfUnit(int unit) const;
   // Of parameters, and of their gradients.
   DType ParametersType() const;
   DType GradientsType() const;
-  // The first byte at rest, of a buffer of the unit's that begins there.
+  // The first byte at rest, of a buffer of the unit's that begins there; of
+  // PARAMETERS, also of what is frozen.
   TierAddress RestIn(const Buffer& buffer, const TierAddress& begin) const;
+  TierAddress FrozenIn(const Buffer& buffer, const TierAddress& begin) const;
   // Ascending, those with PARAMETERS here.
   std::vector<int> HeldUnits() const;
 

@@ -14,6 +14,7 @@ namespace {
 struct FlatPart {
   Range held;
   Range wanted;
+  DType type = DType::kF32;
 };
 
 // Of what the rank has of a box of the whole tensor, what lies in a box of the
@@ -51,6 +52,7 @@ void AddTensors(const std::string& prefix, const Unit& unit,
     tensor.name = absl::StrCat(prefix, parameter.name());
     tensor.shape = WholeShape(parameter);
     tensor.data = memory;
+    tensor.type = part.type;
     for (const ParameterBox& box : BoxesOf(parameter, place)) {
       for (const TensorBox& piece : pieces) {
         absl::optional<StateBox> state = BoxIn(box, piece, shape.back());
@@ -72,10 +74,13 @@ std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
                                           const MeshPlace& place,
                                           const absl::optional<Range>& range) {
   const Range held = memory.holds.value_or(Range{0, unit.flat_elements()});
-  const FlatPart part = {.held = held, .wanted = range.value_or(held)};
+  FlatPart part = {.held = held,
+                   .wanted = range.value_or(held),
+                   .type = memory.parameters_type};
   std::vector<StateTensor> tensors;
   AddTensors("", unit, place, part, memory.parameters, tensors);
   if (!memory.optimizer_state) return tensors;
+  part.type = DType::kF32;
   TierAddress flat = memory.optimizer_state;
   for (const absl::string_view state : OptimizerStates(optimizer)) {
     AddTensors(StateTensorName(state, ""), unit, place, part, flat, tensors);

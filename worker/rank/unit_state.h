@@ -13,11 +13,13 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "ops/tensor.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/plan/layout.h"
 #include "proto/plan/slices.h"
 #include "storage/checkpoint/tensor_box.h"
+#include "worker/rank/stored_f32.h"
 #include "worker/rank/tier_address.h"
 
 namespace troupe {
@@ -35,24 +37,43 @@ struct StateBox {
   bool dense() const { return rows() == 1 || row_stride == columns(); }
 };
 
-// A logical tensor, or what this rank has of one, and where it rests; f32.
+// A logical tensor, or what this rank has of one, and where it rests.
 struct StateTensor {
   std::string name;
   std::vector<int64_t> shape;  // of the whole
   std::vector<StateBox> boxes;
-  TierAddress data;      // of the flat buffer that it is in
-  int64_t elements = 0;  // of this rank's boxes
+  TierAddress data;          // of the flat buffer that it is in
+  DType type = DType::kF32;  // in which it rests
+  int64_t elements = 0;      // of this rank's boxes
+
+  StoredElements At(const SliceRun& run) const {
+    return {.first = data + run.local * static_cast<int64_t>(DTypeBytes(type)),
+            .type = type,
+            .count = run.count};
+  }
 };
 
-// A unit's flat buffers, or the range of them that this rank has: f32 of
-// parameters, which are MASTER_WEIGHTS where the job has them and PARAMETERS
-// where not, and the optimizer's state behind one another (docs/plan.md,
-// OPTIMIZER_STATE).
+// A unit's flat buffers, or the range of them that this rank has: of parameters
+// that are trained f32, which are MASTER_WEIGHTS where the job has them and
+// PARAMETERS where not, and the optimizer's state behind one another
+// (docs/plan.md, OPTIMIZER_STATE); of frozen ones PARAMETERS.
 struct UnitFlatBuffers {
   TierAddress parameters;
+  DType parameters_type = DType::kF32;
   TierAddress rounded_parameters;  // bf16 PARAMETERS; nowhere: no master
   TierAddress optimizer_state;     // nowhere: none is kept
   absl::optional<Range> holds;     // elements of each; nothing: all
+};
+
+// Both kinds of a unit's elements.
+struct StateBuffers {
+  UnitFlatBuffers trained;
+  UnitFlatBuffers frozen;
+
+  // The one in which a part of the unit lies.
+  const UnitFlatBuffers& With(const Unit::Part& part) const {
+    return part.frozen() ? frozen : trained;
+  }
 };
 
 // Of a unit that is cut, what `place` has; and of that what lies in `range` of

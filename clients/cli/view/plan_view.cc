@@ -11,12 +11,14 @@
 #include "absl/strings/str_split.h"
 #include "clients/cli/view/format.h"
 #include "clients/job_file/print_job.h"
+#include "proto/base/glob.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/model.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
 
@@ -267,6 +269,28 @@ std::string Indented(const std::string& text) {
   return out;
 }
 
+// For each pattern of training.freeze, what it matches, also where another does
+// as well; empty where nothing is frozen.
+std::string FrozenText(const Plan& plan) {
+  std::string text;
+  for (const std::string& pattern : plan.job().training().freeze()) {
+    int tensors = 0;
+    int64_t elements = 0;
+    for (const Unit& unit : plan.units()) {
+      for (const Parameter& parameter : unit.parameters()) {
+        if (!GlobMatches(pattern, parameter.name())) continue;
+        ++tensors;
+        elements += ElementsOf(parameter);
+      }
+    }
+    absl::StrAppend(&text,
+                    text.empty() ? "  frozen           " : std::string(19, ' '),
+                    CountText(elements), " in ", tensors,
+                    tensors == 1 ? " tensor: " : " tensors: ", pattern, "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string MemoryTable(const Prediction& prediction) {
@@ -288,8 +312,13 @@ std::string PlanText(const Plan& plan) {
       "plan of ", plan.job().name(), ", fingerprint ", plan.fingerprint(), "\n",
       "  mesh             ", MeshText(plan.mesh()), "\n", "  communication    ",
       GroupsText(plan), "\n", StagesText(plan), "  parameters       ",
-      CountText(derived.parameters()), "\n", "  micro-batches    ",
-      derived.micro_batches(), " of ", plan.job().training().micro_batch_size(),
+      CountText(derived.parameters()),
+      derived.frozen_parameters() == 0
+          ? ""
+          : absl::StrCat(", ", CountText(derived.frozen_parameters()),
+                         " of them frozen"),
+      "\n", FrozenText(plan), "  micro-batches    ", derived.micro_batches(),
+      " of ", plan.job().training().micro_batch_size(),
       " sequences on each rank\n", "  tokens/step      ",
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",

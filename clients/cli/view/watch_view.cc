@@ -30,7 +30,11 @@ std::string DerivedText(const Mesh& mesh, const Derived& derived) {
       MeshText(mesh), ", ", derived.micro_batches(),
       derived.micro_batches() == 1 ? " micro-batch" : " micro-batches",
       " a step on each rank, ", GroupedText(derived.tokens_per_step()),
-      " tokens a step, ", CountText(derived.parameters()), " parameters");
+      " tokens a step, ", CountText(derived.parameters()), " parameters",
+      derived.frozen_parameters() == 0
+          ? ""
+          : absl::StrCat(", ", CountText(derived.frozen_parameters()),
+                         " of them frozen"));
 }
 
 WatchView::~WatchView() {

@@ -19,13 +19,17 @@ std::vector<OperandRule> EmbedOperands() {
 OpRules EmbedRules(const OpView& op) {
   const TensorSpec& y = op.output("y");
   const double tables = op.op().parameters_size();
+  double trained = 0;
+  for (int i = 0; i < op.op().parameters_size(); ++i) {
+    if (Trains(op.op(), i)) trained += 1;
+  }
   const double f32_bytes = static_cast<double>(BytesOfElement(F32));
   OpRules rules;
   rules.backward_weight_reads = {"tokens"};
   rules.forward.set_memory_bytes((tables + 1.0) * Bytes(y));
   // Adds to rows of the tables' gradients.
-  rules.backward_weight.set_memory_bytes(Bytes(y) + tables * 2.0 * Elements(y) *
-                                                        f32_bytes);
+  rules.backward_weight.set_memory_bytes(
+      Bytes(y) + trained * 2.0 * Elements(y) * f32_bytes);
   return rules;
 }
 

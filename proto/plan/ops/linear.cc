@@ -15,17 +15,47 @@ std::vector<OperandRule> LinearOperands() {
   return {{.name = "x"}, {.name = "y", .output = true}};
 }
 
+namespace {
+
+// The share of y's columns whose weights are trained, and whether any bias is.
+double TrainedShare(const OpView& op) {
+  const TensorSpec& y = op.output("y");
+  const Dim& columns = y.dims(y.dims_size() - 1);
+  const int weights = WeightCount(op.op());
+  if (weights != columns.sections_size()) {
+    return weights == 1 && !Trains(op.op(), 0) ? 0 : 1;
+  }
+  double trained = 0;
+  for (int i = 0; i < weights; ++i) {
+    const Dim::Section& section = columns.sections(i);
+    if (Trains(op.op(), i)) {
+      trained += static_cast<double>(section.count() * section.width());
+    }
+  }
+  return trained / Columns(y);
+}
+
+bool TrainsBias(const OpView& op) {
+  for (int i = WeightCount(op.op()); i < op.op().parameters_size(); ++i) {
+    if (Trains(op.op(), i)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 OpRules LinearRules(const OpView& op) {
   const TensorSpec& x = op.input("x");
   const TensorSpec& y = op.output("y");
   const double flops = 2.0 * Elements(x) * Columns(y);
   OpRules rules;
   rules.gradients = {{"x", InputGradient::kNew}};
-  rules.backward_weight_reads = {"x"};
+  const double trained = TrainedShare(op);
+  if (trained > 0) rules.backward_weight_reads = {"x"};
   rules.forward.set_matmul_flops(flops);
   rules.backward_input.set_matmul_flops(flops);
-  rules.backward_weight.set_matmul_flops(flops);
-  if (op.op().linear().bias()) {
+  rules.backward_weight.set_matmul_flops(trained * flops);
+  if (TrainsBias(op)) {
     rules.backward_weight.set_memory_bytes(Bytes(y));
   }
   return rules;

@@ -44,6 +44,27 @@ constexpr Row kKinds[] = {
     {Op::PRODUCT, ProductOperands, ProductRules, ProductCut},
 };
 
+// Of inputs that need none; and what the passes read and do for those only, or
+// for parameters that are frozen.
+void LeaveOutGradients(const OpView& op, OpRules& rules) {
+  std::vector<InputGradient>& gradients = rules.gradients;
+  if (!gradients.empty()) {
+    gradients.erase(
+        std::remove_if(gradients.begin(), gradients.end(),
+                       [&op](const InputGradient& gradient) {
+                         return op.input(gradient.input).no_gradient();
+                       }),
+        gradients.end());
+    if (gradients.empty()) {
+      rules.backward_input_reads.clear();
+      rules.backward_input.Clear();
+    }
+  }
+  if (op.op().frozen_parameters().empty() || TrainsAny(op.op())) return;
+  rules.backward_weight_reads.clear();
+  rules.backward_weight.Clear();
+}
+
 const Row& RowOf(Op::Kind kind) {
   for (const Row& row : kKinds) {
     if (row.kind == kind) return row;
@@ -95,7 +116,11 @@ void AddTo(const Work& work, Work& sum) {
   sum.set_wait_seconds(sum.wait_seconds() + work.wait_seconds());
 }
 
-OpRules RulesOf(const OpView& op) { return RowOf(op.op().kind()).rules(op); }
+OpRules RulesOf(const OpView& op) {
+  OpRules rules = RowOf(op.op().kind()).rules(op);
+  LeaveOutGradients(op, rules);
+  return rules;
+}
 
 OpCut CutOf(const OpView& op, const Wishes& wishes) {
   const Row& row = RowOf(op.op().kind());

@@ -60,7 +60,8 @@ struct OpRules {
   Work apart;  // from `apart_reads`
 };
 
-// REQUIRES an op that has the operands of its kind.
+// Without what only frozen parameters would need, and tensors without a
+// gradient. REQUIRES an op that has the operands of its kind.
 OpRules RulesOf(const OpView& op);
 
 // How a tensor lies along one axis of the mesh.

@@ -1,5 +1,7 @@
 #include "proto/plan/ops/op_view.h"
 
+#include <algorithm>
+
 #include "proto/base/check.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/tensor_spec.h"
@@ -49,6 +51,18 @@ const TensorSpec& OpView::output(absl::string_view name) const {
   const int tensor = Output(name);
   CHECK_GE(tensor, 0) << Op::Kind_Name(op_.kind()) << " has no output " << name;
   return table_.tensors(tensor);
+}
+
+bool Trains(const Op& op, int index) {
+  const auto& frozen = op.frozen_parameters();
+  return std::count(frozen.begin(), frozen.end(), op.parameters(index)) == 0;
+}
+
+bool TrainsAny(const Op& op) {
+  for (int i = 0; i < op.parameters_size(); ++i) {
+    if (Trains(op, i)) return true;
+  }
+  return false;
 }
 
 absl::optional<AttentionShape> AttentionShapeOf(const OpView& op) {

@@ -41,6 +41,10 @@ inline int WeightCount(const Op& linear) {
   return linear.parameters_size() / (linear.linear().bias() ? 2 : 1);
 }
 
+// Whether the index'th of an op's parameters is trained, or any is.
+bool Trains(const Op& op, int index);
+bool TrainsAny(const Op& op);
+
 // Of an ATTENTION, or of a part of one; nothing of others.
 struct AttentionShape {
   int64_t length = 0;    // of this call's queries, and keys

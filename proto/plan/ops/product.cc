@@ -34,10 +34,14 @@ OpRules ProductRules(const OpView& op) {
   }
   rules.gradients.push_back({"x", InputGradient::kNew});
   rules.gradients.push_back({"w", InputGradient::kNew});
-  rules.backward_input_reads = {"x", "w"};
+  const bool of_x = !x.no_gradient();
+  const bool of_w = !op.input("w").no_gradient();
+  if (of_w) rules.backward_input_reads.push_back("x");
+  if (of_x) rules.backward_input_reads.push_back("w");
   rules.forward.set_matmul_flops(flops);
-  rules.backward_input.set_matmul_flops(2 * flops);
-  if (op.op().linear().bias()) {
+  rules.backward_input.set_matmul_flops((of_x ? flops : 0) +
+                                        (of_w ? flops : 0));
+  if (TrainsAny(op.op())) {
     rules.backward_weight.set_memory_bytes(Bytes(y));
   }
   return rules;

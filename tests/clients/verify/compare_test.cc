@@ -17,7 +17,7 @@ struct State {
   std::vector<float> a = {3, 4};
   std::vector<float> b = {1, 2, 2};
   std::vector<float> moment_a = {0, 0};
-  std::vector<float> moment_b = {0, 0, 0};
+  std::vector<float> moment_b = {0, 0, 0};  // empty: `b` is frozen
 };
 
 std::string Save(const std::string& name, int64_t step, const State& state) {
@@ -39,7 +39,7 @@ std::string Save(const std::string& name, int64_t step, const State& state) {
   add("a", state.a);
   add("b", state.b);
   add("optimizer.exp_avg.a", state.moment_a);
-  add("optimizer.exp_avg.b", state.moment_b);
+  if (!state.moment_b.empty()) add("optimizer.exp_avg.b", state.moment_b);
   const auto io = MakeIoEngine();
   const auto shard = WriteShardFile(**io, attempt, {.rank = 0}, shards);
   EXPECT_TRUE(shard.ok()) << shard.status();
@@ -124,6 +124,21 @@ TEST(CompareCheckpoints, GradientsFromTwoStates) {
   EXPECT_EQ((*distances)[0].name, "b");
   EXPECT_NEAR((*distances)[0].gradient, 0.5 / std::sqrt(1.25), 1e-5);
   EXPECT_EQ((*distances)[1].gradient, 0);
+}
+
+TEST(CompareCheckpoints, WhatIsFrozenHasNoGradient) {
+  const std::string run = Save("run", 1, {.moment_a = {1, 0}, .moment_b = {}});
+  const std::string reference =
+      Save("reference", 1, {.moment_a = {1, 1}, .moment_b = {}});
+  const auto distances = CompareCheckpoints({.run = {.after = run},
+                                             .reference = {.after = reference},
+                                             .optimizer = AdamW()});
+  ASSERT_TRUE(distances.ok()) << distances.status();
+  EXPECT_EQ((*distances)[0].name, "a");
+  EXPECT_NEAR((*distances)[0].gradient, 1 / std::sqrt(2), 1e-5);
+  EXPECT_EQ((*distances)[1].name, "b");
+  EXPECT_EQ((*distances)[1].gradient, 0);
+  EXPECT_EQ((*distances)[1].weights, 0);
 }
 
 // std::max and a sum would drop them.

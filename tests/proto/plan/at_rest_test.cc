@@ -25,8 +25,8 @@ void ExpectDealtEvenly(const JobSpec& job, int ranks) {
         const Placement& placement = *FindPlacement(RoleOf(plan, rank), u);
         const Range duty = DutyOf(plan, placement, p, rank);
         EXPECT_EQ(Both(duty, PartAtRest(plan, placement, p, rank)), duty);
-        EXPECT_LE(RangeAtRest(plan, placement, rank).size(),
-                  LargestAtRest(plan, placement));
+        EXPECT_LE(TrainedAtRest(plan, placement, rank).size(),
+                  LargestTrainedAtRest(plan, placement));
         EXPECT_LE(duty.size(), LargestDuty(plan, placement, p));
         for (int64_t i = duty.begin; i < duty.end; ++i) {
           ++duties[i - part.begin];
@@ -50,6 +50,27 @@ TEST(AtRest, EveryElementIsDealtAsOften) {
     job.mutable_parallelism()->set_tensor(2);
     job.mutable_parallelism()->set_sequence_parallel(true);
     ExpectDealtEvenly(job, 8);
+  }
+}
+
+// Frozen parts are dealt with slices of parameters only, and saved once all the
+// same.
+TEST(AtRest, FrozenElementsAreDealtAsOften) {
+  for (const int zero : {0, 1, 2, 3}) {
+    JobSpec job = ExampleJob({.data = 4});
+    job.mutable_training()->add_freeze("*bias");
+    job.mutable_training()->add_freeze("*.h.0.*");
+    job.mutable_parallelism()->set_zero(zero);
+    ExpectDealtEvenly(job, 4);
+    const Plan plan = ExamplePlan(job);
+    const Placement& placement = *FindPlacement(RoleOf(plan, 0), 1);
+    EXPECT_EQ(TrainedAtRest(plan, placement, 0).size(), 0);
+    EXPECT_EQ(LargestTrainedAtRest(plan, placement), 0);
+    EXPECT_EQ(DealsFrozen(plan, placement), zero == 3);
+    const int64_t all = plan.units(1).flat_elements();
+    EXPECT_EQ(
+        LargestFrozenAtRest(plan, placement),
+        zero == 3 ? EvenLines(all, {.index = 0, .count = 4}).size() : all);
   }
 }
 

@@ -83,6 +83,15 @@ TEST(JobDifferences, WhatNoModelHasByDefault) {
       ElementsAre("model.rope_scaling.mscale is none there, 0.7 here"));
 }
 
+TEST(JobDifferences, WhatIsFrozenOnlyThereOrHere) {
+  JobSpec some = SomeJob();
+  some.mutable_training()->add_freeze("*bias");
+  EXPECT_THAT(JobDifferences(some, SomeJob()),
+              ElementsAre("training.freeze is [\"*bias\"] there, none here"));
+  EXPECT_THAT(JobDifferences(SomeJob(), some),
+              ElementsAre("training.freeze is none there, [\"*bias\"] here"));
+}
+
 // A loss scale that nobody gives is found while training.
 TEST(JobDifferences, ALossScaleThatIsGivenOrFound) {
   JobSpec found = SomeJob();

@@ -44,13 +44,14 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
               : !field->has_presence() ||
                     message.GetReflection()->HasField(message, field);
       // None means: balanced by cost; no sequence is cut; in one dimension;
-      // found while training; a lost worker ends it.
-      EXPECT_TRUE(
-          set || field->name() == "recovery" || field->name() == "elastic" ||
-          field->name() == "stages" || field->name() == "tensor_method" ||
-          field->name() == "tensor_depth" ||
-          field->name() == "context_method" ||
-          field->name() == "ulysses_size" || field->name() == "loss_scale")
+      // found while training; nothing is frozen; a lost worker ends it.
+      EXPECT_TRUE(set || field->name() == "recovery" ||
+                  field->name() == "elastic" || field->name() == "stages" ||
+                  field->name() == "tensor_method" ||
+                  field->name() == "tensor_depth" ||
+                  field->name() == "context_method" ||
+                  field->name() == "ulysses_size" ||
+                  field->name() == "loss_scale" || field->name() == "freeze")
           << field->full_name();
     }
   };

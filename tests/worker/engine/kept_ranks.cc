@@ -69,9 +69,10 @@ void KeptRanks::Train(SmallRank& rank) {
   RankState& state = rank.state();
   const int count = OptimizerMoments(state.plan->job().optimizer());
   for (const int unit : state.HeldUnits()) {
+    const Range rests = state.AtRest(unit);
+    if (rests.size() == 0) continue;
     auto* moments = reinterpret_cast<float*>(
         state.MemoryOfUnit(unit).optimizer_state.memory());
-    const Range rests = state.AtRest(unit);
     for (int m = 0; m < count; ++m) {
       for (int64_t e = rests.begin; e < rests.end; ++e) {
         moments[m * rests.size() + e - rests.begin] = Moment(unit, m, e);

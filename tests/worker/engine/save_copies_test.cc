@@ -21,6 +21,7 @@
 #include "worker/engine/rank_shard.h"
 #include "worker/engine/recover.h"
 #include "worker/rank/initial_state.h"
+#include "worker/rank/unit_state.h"
 
 namespace troupe {
 namespace {
@@ -173,9 +174,10 @@ std::string SaveAsUsual(KeptRanks& ranks) {
       .dir = job.checkpoint().directory(), .step = kStep, .token = "usual"};
   std::vector<ShardRecord> shards;
   for (int r = 0; r < 2; ++r) {
+    RankState& state = ranks.rank(r).state();
+    state.snapshot.clear();
     ranks.rank(r).Choose(Program::CHECKPOINT);
     CHECK_OK(ranks.rank(r).RunAll("K"));
-    RankState& state = ranks.rank(r).state();
     TierPort port(state.device, &state.memory, &state.disk);
     const auto file = WriteRankShard(attempt, {.rank = r}, state.snapshot, port,
                                      RankDisk{ranks.io(), ranks.disk()});
@@ -210,32 +212,64 @@ std::string SaveFromCopies(KeptRanks& ranks) {
   return record->path();
 }
 
+// As a rank that goes on from its copy: all that rests in it is set anew.
+void RestoreFromCopies(KeptRanks& ranks) {
+  for (int r = 0; r < 2; ++r) {
+    RankState& state = ranks.rank(r).state();
+    for (const int unit : state.HeldUnits()) {
+      for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
+        std::memset(memory.parameters.memory(), 1,
+                    memory.holds->size() * DTypeBytes(memory.parameters_type));
+      }
+    }
+    const KeptMemory& kept = ranks.kept(r);
+    const int index = kept.copies.Find(kStep, /*of_peer=*/false);
+    CHECK_OK(RestoreFromCopy(kept.own[index], state));
+  }
+}
+
+JobSpec JobWith(const std::string& optimizer, const std::string& precision,
+                int zero, bool frozen) {
+  JobSpec job = SmallJob();
+  if (optimizer != "adamw") {
+    OptimizerSpec& sgd = *job.mutable_optimizer();
+    sgd.Clear();
+    sgd.set_name("sgd");
+    sgd.set_lr(0.01);
+    if (optimizer != "sgd") sgd.set_momentum(0.9);
+  }
+  job.mutable_training()->set_precision(precision);
+  job.mutable_parallelism()->set_zero(zero);
+  if (frozen) {
+    job.mutable_training()->add_freeze("*.h.0.*");
+    job.mutable_training()->add_freeze("*bias");
+  }
+  return job;
+}
+
 // Every state that an optimizer has, and none that it has not.
 TEST(SaveCopies, SavesToTheBitWhatTheRanksThemselvesSave) {
   const std::string directory = testing::TempDir() + "/save_copies_alike";
   for (const char* optimizer : {"adamw", "sgd with momentum", "sgd"}) {
     for (const char* precision : {"f32", "bf16", "fp16"}) {
       for (const int zero : {0, 1, 2, 3}) {
-        SCOPED_TRACE(absl::StrCat(optimizer, ", ", precision, ", zero ", zero));
-        std::filesystem::remove_all(directory);
-        JobSpec job = SmallJob();
-        if (optimizer != std::string("adamw")) {
-          OptimizerSpec& sgd = *job.mutable_optimizer();
-          sgd.Clear();
-          sgd.set_name("sgd");
-          sgd.set_lr(0.01);
-          if (optimizer != std::string("sgd")) sgd.set_momentum(0.9);
-        }
-        job.mutable_training()->set_precision(precision);
-        job.mutable_parallelism()->set_zero(zero);
-        KeptRanks ranks(directory, job);
-        const std::string usual = SaveAsUsual(ranks);
-        const auto want = ContentOf(usual);
-        std::filesystem::remove_all(usual);
-        const auto have = ContentOf(SaveFromCopies(ranks));
-        ASSERT_EQ(have.size(), want.size());
-        for (const auto& [name, bytes] : want) {
-          EXPECT_TRUE(have.count(name) > 0 && have.at(name) == bytes) << name;
+        for (const bool frozen : {false, true}) {
+          if (frozen && optimizer != std::string("adamw")) continue;
+          SCOPED_TRACE(absl::StrCat(optimizer, ", ", precision, ", zero ", zero,
+                                    frozen ? ", frozen" : ""));
+          std::filesystem::remove_all(directory);
+          KeptRanks ranks(directory,
+                          JobWith(optimizer, precision, zero, frozen));
+          const auto content = [](const std::string& checkpoint) {
+            auto files = ContentOf(checkpoint);
+            std::filesystem::remove_all(checkpoint);
+            return files;
+          };
+          const auto want = content(SaveAsUsual(ranks));
+          EXPECT_TRUE(content(SaveFromCopies(ranks)) == want);
+          if (optimizer != std::string("adamw")) continue;
+          RestoreFromCopies(ranks);
+          EXPECT_TRUE(content(SaveAsUsual(ranks)) == want);
         }
       }
     }

@@ -7,20 +7,13 @@
 #include "proto/base/check.h"
 #include "proto/plan/model.h"
 #include "proto/plan/slices.h"
+#include "proto/plan/trained.h"
+#include "scheduler/layouts/freeze.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/model/initialize.h"
 #include "worker/model/optimizer.h"
 
 namespace troupe {
-namespace {
-
-int64_t Elements(const Parameter& parameter) {
-  int64_t elements = 1;
-  for (const int64_t dim : WholeShape(parameter)) elements *= dim;
-  return elements;
-}
-
-}  // namespace
 
 ModelSpec Gpt2Model(const Gpt2Size& size) {
   ModelSpec model;
@@ -149,10 +142,15 @@ OptimizerSpec AdamWSpec(const AdamWSettings& settings) {
 }
 
 ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
-                         const BuildUnitsOptions& options)
+                         const BuildUnitsOptions& options,
+                         const std::vector<std::string>& freeze)
     : device_(device), model_(model), options_(options) {
   auto listed = ModelUnits(model, options.shape);
   CHECK_OK(listed.status());
+  TrainingSpec training;
+  for (const std::string& pattern : freeze) training.add_freeze(pattern);
+  CHECK_OK(MarkFrozen(training, *listed));
+  LayFrozen(*listed);
   specs_ = listed->units;
   auto units = BuildUnits(*listed, options);
   CHECK_OK(units.status());
@@ -248,7 +246,7 @@ double ModelRunner::Step(const OptimizerSpec& spec, int64_t step, double clip) {
   const Tensor result(&squared_norm, DType::kF64, {1});
   for (int u = 0; u < units(); ++u) {
     SumOfSquares(device_, {.x = Tensor(gradients_[u].get(), DType::kF32,
-                                       {specs_[u].flat_elements()}),
+                                       {TrainedElements(specs_[u])}),
                            .result = result});
   }
   const double norm = std::sqrt(squared_norm);
@@ -261,7 +259,8 @@ double ModelRunner::Step(const OptimizerSpec& spec, int64_t step, double clip) {
                     .state = state_[u].get(),
                     .step = step,
                     .learning_rate = spec.lr(),
-                    .gradient_scale = ClipCoefficient(norm, clip)});
+                    .gradient_scale = ClipCoefficient(norm, clip),
+                    .holds = TrainedRange(specs_[u])});
   }
   CHECK_OK(device_.Synchronize());
   return norm;
@@ -277,7 +276,8 @@ absl::Span<float> ModelRunner::parameter(const std::string& name) {
   for (int u = 0; u < units(); ++u) {
     for (const Parameter& parameter : specs_[u].parameters()) {
       if (parameter.name() != name) continue;
-      return parameters(u).subspan(parameter.offset(), Elements(parameter));
+      return parameters(u).subspan(parameter.offset(),
+                                   ElementsOf(parameter));
     }
   }
   CHECK(false) << "no parameter " << name;
@@ -288,7 +288,7 @@ absl::Span<float> ModelRunner::gradient(const std::string& name) {
   for (int u = 0; u < units(); ++u) {
     for (const Parameter& parameter : specs_[u].parameters()) {
       if (parameter.name() != name) continue;
-      return gradients(u).subspan(parameter.offset(), Elements(parameter));
+      return gradients(u).subspan(parameter.offset(), ElementsOf(parameter));
     }
   }
   CHECK(false) << "no parameter " << name;

@@ -87,8 +87,10 @@ OptimizerSpec AdamWSpec(const AdamWSettings& settings);
 // In bf16 and fp16, `parameters` below are the f32 master weights.
 class ModelRunner {
  public:
+  // `freeze`: as training.freeze of a job.
   ModelRunner(Device& device, const ModelSpec& model,
-              const BuildUnitsOptions& options);
+              const BuildUnitsOptions& options,
+              const std::vector<std::string>& freeze = {});
 
   void Initialize(uint64_t seed);
   // After `parameters` were written: what the model computes with follows them.
@@ -104,7 +106,8 @@ class ModelRunner {
   void BackwardUnit(int unit, const int32_t* batch,
                     const MicroBatchContext& context);
 
-  // Clips, steps, leaves the gradients zero; returns the norm before clipping.
+  // Clips, steps what is trained, leaves the gradients zero; returns the norm
+  // before clipping.
   double Step(const OptimizerSpec& optimizer, int64_t step, double clip);
 
   int units() const { return static_cast<int>(specs_.size()); }
@@ -113,7 +116,7 @@ class ModelRunner {
   absl::Span<float> gradients(int unit) { return gradients_[unit].span(); }
   // What the model computes with.
   std::vector<void*> parameter_buffers() const;
-  // By Hugging Face's name.
+  // By Hugging Face's name. Gradients of frozen parameters stay zero.
   absl::Span<float> parameter(const std::string& name);
   absl::Span<float> gradient(const std::string& name);
   // [rows, vocab], after a forward outside of training.

@@ -25,6 +25,7 @@ const std::set<std::string>& Words() {
                                 "model.rope_scaling.type",
                                 "training.precision",
                                 "training.gradient_precision",
+                                "training.freeze",
                                 "optimizer.name",
                                 "lr_scheduler.name",
                                 "parallelism.pipeline_schedule",
@@ -53,7 +54,11 @@ void EachText(const std::string& text, Message& job, Message& at,
       EachText(text, job, *at.GetReflection()->MutableMessage(&at, field),
                name + ".", look);
     } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
-      at.GetReflection()->SetString(&at, field, text);
+      if (field->is_repeated()) {
+        at.GetReflection()->AddString(&at, field, text);
+      } else {
+        at.GetReflection()->SetString(&at, field, text);
+      }
       look(name);
       at.GetReflection()->ClearField(&at, field);
     }

@@ -1,0 +1,122 @@
+#include "proto/plan/check_frozen.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/glob.h"
+#include "proto/base/status.h"
+#include "proto/plan/ops/op_rules.h"
+#include "proto/plan/parameter_of.h"
+#include "proto/plan/slices.h"
+
+namespace troupe {
+namespace {
+
+absl::Status Fault(int unit, absl::string_view what) {
+  return absl::FailedPreconditionError(absl::StrCat("unit ", unit, ": ", what));
+}
+
+bool IsNamed(const Plan& plan, const std::string& name) {
+  const auto& patterns = plan.job().training().freeze();
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&name](const std::string& pattern) {
+                       return GlobMatches(pattern, name);
+                     });
+}
+
+absl::Status CheckParameters(const Plan& plan, int index) {
+  const Unit& unit = plan.units(index);
+  for (const Parameter& parameter : unit.parameters()) {
+    if (parameter.frozen() == IsNamed(plan, parameter.name())) continue;
+    return Fault(index, absl::StrCat(parameter.name(), " is ",
+                                     parameter.frozen() ? "frozen" : "trained",
+                                     ", and training.freeze says otherwise"));
+  }
+  bool frozen = false;  // a part so far
+  for (int p = 0; p < unit.parts_size(); ++p) {
+    if (frozen && !unit.parts(p).frozen()) {
+      return Fault(index, absl::StrCat("part ", p,
+                                       " is trained, and behind a frozen one"));
+    }
+    frozen = unit.parts(p).frozen();
+    const Range range = RangeOfPart(unit, p);
+    for (const Parameter& parameter : unit.parameters()) {
+      const bool within =
+          parameter.offset() >= range.begin && parameter.offset() < range.end;
+      if (!within || parameter.frozen() == frozen) continue;
+      return Fault(index, absl::StrCat(parameter.name(), " is ",
+                                       frozen ? "trained" : "frozen",
+                                       ", but not its part ", p));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Statistics of rows, which a softmax is put together from, and tokens are not
+// differentiated.
+bool IsAside(const TensorSpec& tensor) {
+  return tensor.dtype() == I32 ||
+         tensor.dims(tensor.dims_size() - 1).sections(0).kind() ==
+             Dim::STATISTICS;
+}
+
+// Follows the forward pass. Whether the unit's output depends on something that
+// is trained; `input_does`: what comes from the unit before.
+absl::StatusOr<bool> CheckTable(const Plan& plan, int index, bool input_does) {
+  const Unit& unit = plan.units(index);
+  const UnitTable& table = plan.tables(unit.table());
+  std::vector<bool> depends(table.tensors_size(), false);
+  bool output_does = false;
+  for (int t = 0; t < table.tensors_size(); ++t) {
+    depends[t] = input_does && table.tensors(t).home() == TensorSpec::INPUT;
+  }
+  for (const Op& op : table.ops()) {
+    bool made_so = false;
+    for (const int parameter : op.parameters()) {
+      const bool frozen = ParameterOf(plan.units(), unit, parameter).frozen();
+      const auto& said = op.frozen_parameters();
+      if (frozen != (std::count(said.begin(), said.end(), parameter) > 0)) {
+        return Fault(index,
+                     absl::StrCat(Op::Kind_Name(op.kind()), " uses parameter ",
+                                  parameter, " as if it were ",
+                                  frozen ? "trained" : "frozen"));
+      }
+      made_so |= !frozen;
+    }
+    for (const Op::Operand& input : op.inputs()) {
+      made_so |= depends[input.tensor()];
+    }
+    for (const Op::Operand& output : op.outputs()) {
+      depends[output.tensor()] = made_so;
+    }
+  }
+  for (int t = 0; t < table.tensors_size(); ++t) {
+    const TensorSpec& tensor = table.tensors(t);
+    if (depends[t] && tensor.no_gradient() && !IsAside(tensor)) {
+      return Fault(index, absl::StrCat(tensor.name(),
+                                       " has no gradient, though parameters "
+                                       "before it are trained"));
+    }
+    output_does |= depends[t] && tensor.home() == TensorSpec::OUTPUT;
+  }
+  return output_does;
+}
+
+}  // namespace
+
+absl::Status CheckFrozen(const Plan& plan) {
+  bool depends = false;
+  for (int u = 0; u < plan.units_size(); ++u) {
+    RETURN_IF_ERROR(CheckParameters(plan, u));
+    if (!plan.units(u).has_table()) {
+      depends = true;  // a synthetic unit has gradients whatever it holds
+      continue;
+    }
+    ASSIGN_OR_RETURN(depends, CheckTable(plan, u, depends));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

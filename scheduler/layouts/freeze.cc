@@ -1,0 +1,322 @@
+#include "scheduler/layouts/freeze.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "proto/base/choices.h"
+#include "proto/base/glob.h"
+#include "proto/plan/fields.h"
+#include "proto/plan/model.h"
+#include "proto/plan/ops/op_rules.h"
+#include "proto/plan/parameter_of.h"
+#include "proto/plan/slices.h"
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kField[] = "training.freeze";
+
+bool IsFrozen(const Unit& unit) {
+  return std::any_of(
+      unit.parameters().begin(), unit.parameters().end(),
+      [](const Parameter& parameter) { return parameter.frozen(); });
+}
+
+bool AnyFrozen(const UnitList& units) {
+  return std::any_of(units.units.begin(), units.units.end(), IsFrozen);
+}
+
+std::vector<std::string> NamesOf(const UnitList& units) {
+  std::vector<std::string> names;
+  for (const Unit& unit : units.units) {
+    for (const Parameter& parameter : unit.parameters()) {
+      names.push_back(parameter.name());
+    }
+  }
+  return names;
+}
+
+// Least changes of single characters that make `text` of a part of `name`
+// (Sellers, 1980).
+int Distance(absl::string_view text, absl::string_view name) {
+  std::vector<int> row(name.size() + 1, 0);
+  for (size_t i = 1; i <= text.size(); ++i) {
+    int diagonal = row[0];
+    row[0] = static_cast<int>(i);
+    for (size_t j = 1; j <= name.size(); ++j) {
+      const int same = diagonal + (text[i - 1] == name[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({same, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return *std::min_element(row.begin(), row.end());
+}
+
+// The nearest names, at most three: "a, b or c".
+std::string NearestText(const std::string& pattern,
+                        const std::vector<std::string>& names) {
+  constexpr size_t kShown = 3;
+  std::string text = pattern;
+  text.erase(std::remove_if(text.begin(), text.end(),
+                            [](char c) { return c == '*' || c == '?'; }),
+             text.end());
+  std::vector<std::pair<int, std::string>> ranked;
+  for (const std::string& name : names) {
+    ranked.emplace_back(Distance(text, name), name);
+  }
+  std::stable_sort(
+      ranked.begin(), ranked.end(),
+      [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> nearest;
+  for (size_t i = 0; i < std::min(kShown, ranked.size()); ++i) {
+    nearest.push_back(ranked[i].second);
+  }
+  return OrList(nearest);
+}
+
+absl::Status MatchesNothing(const std::string& pattern,
+                            const std::vector<std::string>& names) {
+  if (names.empty()) {
+    return FieldError(kField, "the model has no parameters to freeze");
+  }
+  return FieldError(
+      kField, absl::StrCat("\"", pattern, "\" matches no parameter; did you ",
+                           "mean ", NearestText(pattern, names),
+                           "? * stands for any characters"));
+}
+
+// The trained half of a part, or the frozen one, laid out behind what the unit
+// has so far.
+void AppendPart(const Unit::Part& part, bool frozen,
+                std::vector<int> parameters, Unit& unit) {
+  const int64_t begin = unit.flat_elements();
+  for (const int p : parameters) {
+    Parameter& parameter = *unit.mutable_parameters(p);
+    parameter.set_offset(unit.flat_elements());
+    unit.set_flat_elements(unit.flat_elements() +
+                           FlatAligned(LocalElements(parameter)));
+  }
+  if (parameters.empty()) return;
+  Unit::Part& half = *unit.add_parts() = part;
+  half.set_frozen(frozen);
+  half.set_elements(unit.flat_elements() - begin);
+}
+
+void SplitParts(Unit& unit) {
+  if (!IsFrozen(unit)) return;
+  // By part: its parameters as they lie.
+  std::vector<std::vector<int>> parameters(unit.parts_size());
+  for (int part = 0; part < unit.parts_size(); ++part) {
+    const Range range = RangeOfPart(unit, part);
+    for (int p = 0; p < unit.parameters_size(); ++p) {
+      const int64_t offset = unit.parameters(p).offset();
+      if (offset >= range.begin && offset < range.end) {
+        parameters[part].push_back(p);
+      }
+    }
+    std::sort(parameters[part].begin(), parameters[part].end(),
+              [&unit](int a, int b) {
+                return unit.parameters(a).offset() <
+                       unit.parameters(b).offset();
+              });
+  }
+  const std::vector<Unit::Part> parts = {unit.parts().begin(),
+                                         unit.parts().end()};
+  unit.clear_parts();
+  unit.set_flat_elements(0);
+  for (const bool frozen : {false, true}) {
+    for (size_t part = 0; part < parts.size(); ++part) {
+      std::vector<int> half;
+      for (const int p : parameters[part]) {
+        if (unit.parameters(p).frozen() == frozen) half.push_back(p);
+      }
+      AppendPart(parts[part], frozen, std::move(half), unit);
+    }
+  }
+}
+
+// Which tensors of a table have a gradient, found in forward order.
+class Needs {
+ public:
+  // `input`: whether the unit's input has one.
+  Needs(bool input, UnitTable& table)
+      : table_(table), needed_(table.tensors_size(), false) {
+    for (int t = 0; t < table.tensors_size(); ++t) {
+      needed_[t] = input && table.tensors(t).home() == TensorSpec::INPUT;
+    }
+    for (int op = 0; op < table.ops_size(); ++op) Follow(op);
+  }
+
+  void Mark() {
+    for (int t = 0; t < table_.tensors_size(); ++t) {
+      table_.mutable_tensors(t)->set_no_gradient(!needed_[t]);
+    }
+    for (Op& op : *table_.mutable_ops()) {
+      if (op.kind() != Op::EXCHANGE || needed_[op.inputs(0).tensor()]) continue;
+      op.mutable_exchange()->clear_backward();
+    }
+    RemoveReturns();
+  }
+
+  bool OfOutput() const {
+    for (int t = 0; t < table_.tensors_size(); ++t) {
+      if (table_.tensors(t).home() == TensorSpec::OUTPUT) return needed_[t];
+    }
+    return true;  // a loss
+  }
+
+ private:
+  void Follow(int index) {
+    const OpView op(table_, table_.ops(index));
+    bool needs = TrainsAny(op.op());
+    const std::vector<InputGradient> gradients = RulesOf(op).gradients;
+    for (const InputGradient& gradient : gradients) {
+      needs |= needed_[op.Input(gradient.input)];
+    }
+    for (const Op::Operand& output : op.op().outputs()) {
+      needed_[output.tensor()] = needs;
+    }
+    // A gradient that lies in another one, which is then made as well.
+    for (const InputGradient& gradient : gradients) {
+      if (gradient.rule != InputGradient::kOfInput) continue;
+      if (needed_[op.Input(gradient.input)])
+        needed_[op.Input(gradient.of)] = true;
+    }
+  }
+
+  // Those of values that no backward pass reads, or sends on.
+  void RemoveReturns() {
+    std::set<int> wanted;  // tensors
+    for (const Op& op : table_.ops()) {
+      const OpView view(table_, op);
+      const OpRules rules = RulesOf(view);
+      for (const auto* names :
+           {&rules.backward_input_reads, &rules.backward_weight_reads}) {
+        for (const std::string& name : *names) {
+          wanted.insert(
+              {view.Input(name), view.Output(name), view.BackwardInput(name)});
+        }
+      }
+    }
+    UnitTable kept;
+    for (Op& op : *table_.mutable_ops()) {
+      if (op.kind() == Op::RETURN) {
+        if (wanted.count(op.inputs(0).tensor()) == 0) continue;
+        wanted.insert(op.inputs(1).tensor());
+      }
+      *kept.add_ops() = std::move(op);
+    }
+    table_.mutable_ops()->Swap(kept.mutable_ops());
+  }
+
+  UnitTable& table_;
+  std::vector<bool> needed_;  // by tensor
+};
+
+void MarkParameters(const std::vector<Unit>& units, const Unit& unit,
+                    UnitTable& table) {
+  for (Op& op : *table.mutable_ops()) {
+    op.clear_frozen_parameters();
+    for (const int parameter : op.parameters()) {
+      if (!ParameterOf(units, unit, parameter).frozen()) continue;
+      op.add_frozen_parameters(parameter);
+    }
+  }
+}
+
+// Gives each unit a table that says what of it is frozen.
+void MarkTables(UnitList& list) {
+  std::vector<UnitTable> tables;
+  std::string last;  // the table behind them all, as text
+  bool needed = false;
+  for (Unit& unit : list.units) {
+    if (!unit.has_table()) continue;
+    UnitTable table = list.tables[unit.table()];
+    MarkParameters(list.units, unit, table);
+    Needs needs(needed, table);
+    needed = needs.OfOutput();
+    needs.Mark();
+    std::string text = table.SerializeAsString();
+    if (text != last) {
+      tables.push_back(std::move(table));
+      last = std::move(text);
+    }
+    unit.set_table(static_cast<int>(tables.size()) - 1);
+  }
+  list.tables = std::move(tables);
+}
+
+double FlopsOf(const UnitList& units) {
+  double flops = 0;
+  for (const Unit& unit : units.units) {
+    for (const Work* const work :
+         {&unit.forward(), &unit.backward_input(), &unit.backward_weight()}) {
+      flops += work->matmul_flops() + work->attention_flops();
+    }
+  }
+  return flops;
+}
+
+}  // namespace
+
+absl::Status MarkFrozen(const TrainingSpec& training, UnitList& units) {
+  if (training.freeze().empty()) return absl::OkStatus();
+  const std::vector<std::string> names = NamesOf(units);
+  for (const std::string& pattern : training.freeze()) {
+    const bool matches = std::any_of(names.begin(), names.end(),
+                                     [&pattern](const std::string& name) {
+                                       return GlobMatches(pattern, name);
+                                     });
+    if (!matches) return MatchesNothing(pattern, names);
+  }
+  bool trained = false;
+  for (Unit& unit : units.units) {
+    for (Parameter& parameter : *unit.mutable_parameters()) {
+      parameter.set_frozen(
+          std::any_of(training.freeze().begin(), training.freeze().end(),
+                      [&parameter](const std::string& pattern) {
+                        return GlobMatches(pattern, parameter.name());
+                      }));
+      trained |= !parameter.frozen();
+    }
+  }
+  if (trained) return absl::OkStatus();
+  return FieldError(kField,
+                    absl::StrCat("matches all ", names.size(),
+                                 " parameters, so that nothing is trained; "
+                                 "leave some out"));
+}
+
+int64_t FrozenCount(const UnitList& units) {
+  int64_t elements = 0;
+  for (const Unit& unit : units.units) {
+    for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.frozen()) elements += ElementsOf(parameter);
+    }
+  }
+  return elements;
+}
+
+double TrainedWorkShare(const UnitList& units) {
+  if (!AnyFrozen(units)) return 1;
+  const double all = FlopsOf(units);
+  if (all == 0) return 1;
+  UnitList marked = units;
+  LayFrozen(marked);
+  return FlopsOf(marked) / all;
+}
+
+void LayFrozen(UnitList& units) {
+  if (!AnyFrozen(units)) return;
+  for (Unit& unit : units.units) SplitParts(unit);
+  MarkTables(units);
+  units.Derive();
+}
+
+}  // namespace troupe

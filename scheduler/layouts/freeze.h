@@ -1,0 +1,37 @@
+// training.freeze: which parameters never change, and what follows for the
+// units: what is trained lies first in each flat buffer, and the tables say
+// which gradients need not be computed. Nobody else reads the patterns; all
+// that there is to spare follows from the parts (proto/plan/trained.h) and the
+// tables (proto/plan/ops).
+#ifndef TROUPE_SCHEDULER_LAYOUTS_FREEZE_H_
+#define TROUPE_SCHEDULER_LAYOUTS_FREEZE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+#include "proto/plan/unit_list.h"
+
+namespace troupe {
+
+// Sets Parameter.frozen of those whose names match. InvalidArgument
+// "training.freeze: ..." where a pattern matches nothing, with names that are
+// near, or where nothing is left to train.
+absl::Status MarkFrozen(const TrainingSpec& training, UnitList& units);
+
+// How many elements are frozen, of whole parameters.
+int64_t FrozenCount(const UnitList& units);
+
+// The same share of the work of a training step as these units do of what they
+// would do if all were trained; 1 where nothing is frozen. REQUIRES whole
+// units.
+double TrainedWorkShare(const UnitList& units);
+
+// Once units are cut: splits parts into trained and frozen ones, moves those
+// behind, and marks the tables. Parameters keep their order otherwise. Does
+// nothing where nothing is frozen.
+void LayFrozen(UnitList& units);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_LAYOUTS_FREEZE_H_

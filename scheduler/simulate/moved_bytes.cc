@@ -1,0 +1,75 @@
+// What instructions move between ranks.
+#include <algorithm>
+
+#include "proto/plan/copies.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/precision.h"
+#include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
+#include "scheduler/simulate/cost_model.h"
+
+namespace troupe {
+
+int64_t CollectiveBytes(const Plan& plan, int rank,
+                        const Instruction& instruction) {
+  constexpr int64_t kScalarsBytes = 5 * 8;
+  if (instruction.kind() == Instruction::REDUCE_SCALARS) return kScalarsBytes;
+  if (instruction.kind() == Instruction::EXCHANGE) {
+    int64_t bytes = 0;
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      bytes = std::max(bytes, operand.bytes());
+    }
+    return bytes;
+  }
+  if (instruction.kind() == Instruction::MIRROR) {
+    return StateCopyBytes(plan, RoleOf(plan, rank));
+  }
+  const int u = instruction.unit();
+  if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
+    int64_t gathered = 0;
+    const Placement& placement = *FindPlacement(RoleOf(plan, rank), u);
+    for (int p = 0; p < placement.parts_size(); ++p) {
+      if (placement.parts(p).unsharded()) continue;
+      gathered += plan.units(u).parts(p).elements();
+    }
+    return gathered * BytesOfElement(ComputeType(plan.job().training()));
+  }
+  int64_t elements = 0;
+  if (instruction.kind() == Instruction::SCATTER_GRADS) {
+    elements = TrainedElements(plan.units(u));
+  } else if (instruction.kind() == Instruction::REDUCE_GRADS) {
+    for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
+      const Placement& placement = *FindPlacement(RoleOf(plan, rank), u + i);
+      const int slices =
+          placement.has_dealt()
+              ? GroupSize(plan.mesh(), plan.groups(placement.dealt()))
+              : 1;
+      elements +=
+          plan.units(u + i).parts(instruction.part()).elements() / slices;
+    }
+  }
+  return elements * BytesOfElement(GradientType(plan.job().training()));
+}
+
+Collective CollectiveOf(const Instruction& instruction) {
+  switch (instruction.kind()) {
+    case Instruction::EXCHANGE:
+      return instruction.exchange().collective();
+    case Instruction::SCATTER_GRADS:
+      return REDUCE_SCATTER;
+    case Instruction::GATHER_PARAMETERS:
+      return ALL_GATHER;
+    case Instruction::MIRROR:
+      return SHIFT;
+    default:
+      return ALL_REDUCE;
+  }
+}
+
+int64_t TransferBytes(const Plan& plan, const Instruction& instruction) {
+  const bool transfer = instruction.kind() == Instruction::SEND ||
+                        instruction.kind() == Instruction::RECV;
+  return transfer ? plan.units(instruction.unit()).activation_bytes() : 0;
+}
+
+}  // namespace troupe
