@@ -56,6 +56,9 @@ GoldenFile ReadGoldenFile(const std::string& path) {
       golden.recipe =
           nlohmann::json::parse(recipe).get<std::map<std::string, double>>();
       golden.model = entry.at("model");
+      const std::string freeze = entry.value("freeze", "[]");
+      golden.freeze =
+          nlohmann::json::parse(freeze).get<std::vector<std::string>>();
       continue;
     }
     const size_t begin = entry.at("data_offsets")[0];

@@ -14,7 +14,8 @@ namespace troupe {
 struct GoldenFile {
   std::map<std::string, std::vector<double>> tensors;
   std::map<std::string, double> recipe;
-  std::string model;  // a ModelSpec in JSON
+  std::string model;                // a ModelSpec in JSON
+  std::vector<std::string> freeze;  // patterns of names
 
   // CHECKs that they are there.
   const std::vector<double>& Get(const std::string& name) const;

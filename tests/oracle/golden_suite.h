@@ -25,8 +25,11 @@ class GoldenSuite : public testing::TestWithParam<std::string> {
  protected:
   GoldenSuite();
 
-  // Of all parameters, by Hugging Face's name.
+  // Of parameters, Hugging Face's names: of all, and of those that the file's
+  // job trains, or has frozen.
   std::vector<std::string> ParameterNames() const;
+  std::vector<std::string> TrainedNames() const;
+  std::vector<std::string> FrozenNames() const;
   // Tokens, then targets, of the step'th batch; the first is 1.
   const int32_t* Batch(int64_t step) const;
   MicroBatchContext Training(int64_t step) const;
@@ -35,6 +38,9 @@ class GoldenSuite : public testing::TestWithParam<std::string> {
   std::unique_ptr<Device> device_;
   ModelRunner runner_;  // with the file's initial weights
   std::vector<int32_t> batches_;
+
+ private:
+  std::vector<std::string> Names(bool frozen) const;
 };
 
 inline std::string GoldenFileName(

@@ -1,7 +1,10 @@
 """Writes the golden files of tests/oracle/gpt2_golden_test.cc.
 
-Two small GPT-2 models, tied and untied; golden.py says what is in a file and
-README.md how to run this. Sizes are no multiples of anything.
+Two small GPT-2 models, tied and untied, and each again with frozen parameters:
+of the tied one the embeddings and the first block, so that no gradient goes
+back beyond the second block; of the other biases and parts of both blocks.
+golden.py says what is in a file and README.md how to run this. Sizes are no
+multiples of anything.
 """
 
 import os
@@ -15,7 +18,7 @@ SIZES = dict(n_layer=2, n_embd=24, n_head=3, n_inner=89, vocab_size=61,
              n_positions=19)
 
 
-def gpt2(tied, path):
+def gpt2(path, tied, freeze=()):
     config = transformers.GPT2Config(
         **SIZES, activation_function="gelu_new", resid_pdrop=0, embd_pdrop=0,
         attn_pdrop=0, tie_word_embeddings=tied, bos_token_id=0, eos_token_id=0,
@@ -28,13 +31,21 @@ def gpt2(tied, path):
         layer_norm_epsilon=config.layer_norm_epsilon,
         tie_word_embeddings=tied)
     model = transformers.GPT2LMHeadModel(config).double().train()
-    golden.write_golden(path, model, job_model)
+    golden.write_golden(path, model, job_model, freeze=freeze)
 
 
 def main():
     folder = os.path.dirname(os.path.abspath(sys.argv[0]))
-    gpt2(True, os.path.join(folder, "gpt2_tied.safetensors"))
-    gpt2(False, os.path.join(folder, "gpt2_untied.safetensors"))
+
+    def file(name):
+        return os.path.join(folder, name + ".safetensors")
+
+    gpt2(file("gpt2_tied"), tied=True)
+    gpt2(file("gpt2_untied"), tied=False)
+    gpt2(file("gpt2_tied_frozen"), tied=True,
+         freeze=["*.wte.*", "*.wpe.*", "*.h.0.*"])
+    gpt2(file("gpt2_untied_frozen"), tied=False,
+         freeze=["*bias", "*.h.0.attn.*", "*.h.1.mlp.c_fc.*", "*.ln_2.weight"])
 
 
 if __name__ == "__main__":
