@@ -279,6 +279,11 @@ absl::StatusOr<WorkerStatus> Cluster::CordonWorker(
   absl::StatusOr<WorkerStatus> worker =
       request.cordon() ? workers_.Cordon(request.name(), request.why())
                        : workers_.Uncordon(request.name());
+  if (worker.ok() && !request.cordon()) {
+    for (const auto& [id, job] : jobs_.all()) {
+      job->failed_on.erase(request.name());
+    }
+  }
   Settle(now, actions);
   return worker;
 }

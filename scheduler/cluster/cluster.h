@@ -224,6 +224,7 @@ class Cluster {
   // others, and says why, or has failed.
   void Refuse(Job& job, const Compilation& compilation,
               const absl::Status& refusal, absl::Time now, Actions& actions);
+  void StartAlsoWhereItFailed(Job& job, absl::Time now, Actions& actions);
   // Whether planning would be ended again.
   bool IsAskedInVain(const Job& job, const absl::Status& refusal) const;
   // Whether it runs with fewer, and goes on with more where there are some.

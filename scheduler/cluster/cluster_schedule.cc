@@ -68,25 +68,39 @@ void Cluster::Refuse(Job& job, const Compilation& compilation,
   const bool of_all = absl::IsInvalidArgument(refusal) &&
                       !IsForWorkers(refusal) && !compilation.more_like.empty();
   if (of_all || (!compilation.elastic && !has_run && !asks_again)) {
-    std::string why(refusal.message());
-    for (const auto& [worker, cause] : job.failed_on) {
-      absl::StrAppend(&why, "; on ", worker, " its start failed: ", cause);
-    }
     jobs_.Enter(job, PhaseEvent::kFinished);
-    return jobs_.SetState(job, FAILED, why, now, actions);
+    return jobs_.SetState(
+        job, FAILED,
+        absl::StrCat(refusal.message(), WhereStartsFailed(job.failed_on)), now,
+        actions);
   }
   const int64_t seen =
       IsAskedInVain(job, refusal) ? workers_.changes() : compilation.changes;
   job.narrower_when_calm = asks_again;
   const bool all_asked = !compilation.elastic ||
                          workers_.idle_count() == workers_.in_service_count();
-  if (all_asked && !asks_again) job.fits_nobody_at = seen;
+  if (all_asked && !asks_again) {
+    // A worker on which its start failed may be the only one with room.
+    if (!AvoidedBy(job).empty())
+      return StartAlsoWhereItFailed(job, now, actions);
+    job.fits_nobody_at = seen;
+  }
   FindTooSmall(
       job, seen,
       absl::StrCat(compilation.elastic ? "waits for more workers: "
                                        : "waits for workers that it fits on: ",
                    refusal.message()),
       actions);
+}
+
+void Cluster::StartAlsoWhereItFailed(Job& job, absl::Time now,
+                                     Actions& actions) {
+  jobs_.AddEvent(job,
+                 absl::StrCat("fits on no other workers, and may start again "
+                              "where it failed",
+                              WhereStartsFailed(job.failed_on)),
+                 now, actions);
+  job.failed_on.clear();
 }
 
 // What took too long is not asked again for those that have come meanwhile,
@@ -144,6 +158,7 @@ absl::optional<NextInQueue> Cluster::Next() const {
     return NextInQueue{
         .job = id,
         .ranks = least,
+        .avoids = NamesOf(AvoidedBy(job)),
         .idle_too_small = job.too_small_at == workers_.changes()};
   }
   return absl::nullopt;
@@ -184,9 +199,9 @@ int Cluster::InServiceCountFor(const Job& job) const {
 
 FailedStarts Cluster::AvoidedBy(const Job& job) const {
   if (job.failed_on.empty()) return {};
-  const size_t others = Without(workers_.InService(), job.failed_on).size();
-  return static_cast<int>(others) >= job.least_ranks() ? job.failed_on
-                                                       : FailedStarts();
+  const int others =
+      MostOfOneKind(Without(workers_.InService(), job.failed_on));
+  return others >= job.least_ranks() ? job.failed_on : FailedStarts();
 }
 
 QueueTurn Cluster::TurnFor(const Job& job, bool held_back, absl::Time now) {
@@ -221,10 +236,9 @@ std::string Cluster::WhyItWaits(const Job& job, QueueTurn turn,
     default:
       break;  // it waits for workers
   }
-  std::string reason = reasons.For(job.ranks_needed);
-  for (const auto& [worker, why] : job.failed_on) {
-    absl::StrAppend(&reason, "; on ", worker, " its start failed: ", why);
-  }
+  const std::string reason = absl::StrCat(reasons.For(job.ranks_needed),
+                                          WhereStartsFailed(job.failed_on),
+                                          HowToStartThereAgain(job.failed_on));
   const int least = std::max(1, job.spec.elastic().min_workers());
   if (!job.spec.has_elastic() || least == job.ranks_needed) return reason;
   return absl::StrCat(reason, "; ", least, " will do");

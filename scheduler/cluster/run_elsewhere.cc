@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/one_line.h"
 #include "scheduler/cluster/effects.h"
+#include "scheduler/cluster/placement.h"
 #include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/wait_reason.h"
 #include "scheduler/cluster/worker_preference.h"
@@ -80,8 +81,8 @@ bool RunControl::MayStartElsewhere(const Job& job) const {
       run.ranks.begin(), run.ranks.end(), [&job](const RankSeat& seat) {
         return job.failed_on.count(seat.worker_name) > 0;
       });
-  const auto others = Without(workers_.InService(), job.failed_on);
-  return blamed && static_cast<int>(others.size()) >= job.least_ranks();
+  return blamed && MostOfOneKind(Without(workers_.InService(),
+                                         job.failed_on)) >= job.least_ranks();
 }
 
 std::string RunControl::OtherStarts(const Job& job) {
@@ -125,7 +126,7 @@ FailedStarts RunControl::AvoidedInPlaces(
   for (const Worker* worker :
        Without(SoundOf(workers_.InService(), *job.run), job.failed_on)) {
     const bool has_seat = worker->status.job() == job.id.value();
-    if (!has_seat && !worker->leaving) others.push_back(worker);
+    if (!has_seat) others.push_back(worker);
   }
   const std::vector<const Worker*> filled = FillPlaces(
       places, job.run->handed->plan->prediction(), others, job.failed_on);
@@ -139,7 +140,7 @@ std::string RunControl::WhatItAvoids(const FailedStarts& avoided) {
     absl::StrAppend(&text, "; it does not take ", worker,
                     ", where its start failed: ", why);
   }
-  return text;
+  return text + HowToStartThereAgain(avoided);
 }
 
 void RunControl::StartElsewhere(Job& job, absl::Time now, Actions& actions) {

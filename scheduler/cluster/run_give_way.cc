@@ -43,6 +43,9 @@ WaitingJob RunControl::AsWaiting(const Job& job, absl::Time now) const {
       waits.vacant.push_back(waits.places.back());
     }
   }
+  for (const auto& [worker, why] : AvoidedInPlaces(job, waits.vacant)) {
+    waits.avoids.insert(worker);
+  }
   return waits;
 }
 

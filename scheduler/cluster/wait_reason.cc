@@ -46,24 +46,33 @@ std::string NameList(const std::vector<const Worker*>& workers) {
 
 namespace {
 
-// "; 1 is set aside: worker-3", or nothing.
-std::string WhoIsSetAside(const WorkerTable& workers) {
+// "; 1 is set aside: worker-3; 1 is leaving: worker-4", or nothing.
+std::string WhoIsOutOfService(const WorkerTable& workers) {
   std::vector<const Worker*> aside;
+  std::vector<const Worker*> leaving;
   for (const Worker* worker : workers.Alive()) {
-    if (!worker->in_service()) aside.push_back(worker);
+    if (worker->in_service()) continue;
+    (worker->leaving ? leaving : aside).push_back(worker);
   }
-  if (aside.empty()) return "";
-  return absl::StrCat("; ", aside.size(), Are(aside.size()),
-                      "set aside: ", NameList(aside));
+  std::string text;
+  const auto say = [&text](const std::vector<const Worker*>& those,
+                           const char* what) {
+    if (those.empty()) return;
+    absl::StrAppend(&text, "; ", those.size(), Are(those.size()), what, ": ",
+                    NameList(those));
+  };
+  say(aside, "set aside");
+  say(leaving, "leaving");
+  return text;
 }
 
 std::string WhoIsRegistered(const WorkerTable& workers) {
   const int64_t count = workers.in_service_count();
-  const std::string aside = WhoIsSetAside(workers);
-  if (count == 0) return absl::StrCat("none is in service", aside);
+  const std::string others = WhoIsOutOfService(workers);
+  if (count == 0) return absl::StrCat("none is in service", others);
   return absl::StrCat(count, Are(count),
-                      aside.empty() ? "registered: " : "in service: ",
-                      NameList(workers.InService()), aside);
+                      others.empty() ? "registered: " : "in service: ",
+                      NameList(workers.InService()), others);
 }
 
 std::string WhoIsIdle(const WorkerTable& workers) {
@@ -84,7 +93,7 @@ std::string WhoIsIdle(const WorkerTable& workers) {
                     : count == 1 ? absl::StrCat("text ", first)
                                  : "texts");
   }
-  return text + WhoIsSetAside(workers);
+  return text + WhoIsOutOfService(workers);
 }
 
 }  // namespace

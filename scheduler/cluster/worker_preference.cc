@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace troupe {
 namespace {
 
@@ -15,6 +17,27 @@ std::vector<const Worker*> Keep(std::vector<const Worker*> workers,
 }
 
 }  // namespace
+
+std::set<std::string> NamesOf(const FailedStarts& failed) {
+  std::set<std::string> names;
+  for (const auto& [worker, why] : failed) names.insert(worker);
+  return names;
+}
+
+std::string WhereStartsFailed(const FailedStarts& failed) {
+  std::string text;
+  for (const auto& [worker, why] : failed) {
+    absl::StrAppend(&text, "; on ", worker, " its start failed: ", why);
+  }
+  return text;
+}
+
+std::string HowToStartThereAgain(const FailedStarts& failed) {
+  if (failed.empty()) return "";
+  return absl::StrCat("; after a repair troupe workers uncordon ",
+                      failed.size() == 1 ? failed.begin()->first : "NAME",
+                      " lets it start there again");
+}
 
 std::vector<const Worker*> Without(std::vector<const Worker*> candidates,
                                    const FailedStarts& failed) {

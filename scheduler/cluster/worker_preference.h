@@ -4,6 +4,7 @@
 #define TROUPE_SCHEDULER_CLUSTER_WORKER_PREFERENCE_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@ namespace troupe {
 // The workers, by name, where a job's start failed for a cause of theirs, and
 // why: it is tried on others.
 using FailedStarts = std::map<std::string, std::string>;
+
+std::set<std::string> NamesOf(const FailedStarts& failed);
+// "; on w0 its start failed: EIO", for each.
+std::string WhereStartsFailed(const FailedStarts& failed);
+// What a person does who has mended such a worker; empty where there is none.
+std::string HowToStartThereAgain(const FailedStarts& failed);
 
 // The candidates without those, in their order.
 std::vector<const Worker*> Without(std::vector<const Worker*> candidates,

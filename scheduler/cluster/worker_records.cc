@@ -29,6 +29,7 @@ bool IsToBeSetAside(const InService& workers, int failures_max) {
 void WorkerRecords::Restore(std::vector<WorkerRecord> records) {
   for (WorkerRecord& record : records) {
     const std::string name = record.name;
+    set_aside_ += record.set_aside;
     records_[name] = std::move(record);
   }
 }
@@ -59,7 +60,11 @@ void WorkerRecords::Cordon(const std::string& name, const std::string& why) {
 }
 
 void WorkerRecords::Uncordon(const std::string& name) {
-  if (records_.erase(name) > 0) Changed(name);
+  const auto it = records_.find(name);
+  if (it == records_.end()) return;
+  set_aside_ -= it->second.set_aside;
+  records_.erase(it);
+  Changed(name);
 }
 
 void WorkerRecords::Doubt(const std::string& name) {
@@ -86,6 +91,7 @@ void WorkerRecords::SetAside(const std::string& name) {
   WorkerRecord* const record = Record(name);
   if (record == nullptr || record->set_aside) return;
   record->set_aside = true;
+  ++set_aside_;
   Changed(name);
 }
 

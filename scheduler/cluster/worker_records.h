@@ -77,6 +77,9 @@ class WorkerRecords {
   // A rank of it did well. What a person said, or what set it aside, stays.
   void ForgetFailures(const std::string& name);
 
+  // Whether some worker is, there or not.
+  bool any_set_aside() const { return set_aside_ > 0; }
+
   // As they are now; an empty one is to be removed from the store.
   std::vector<WorkerRecord> TakeChanged();
 
@@ -86,6 +89,7 @@ class WorkerRecords {
   void Changed(const std::string& name);
 
   std::map<std::string, WorkerRecord> records_;
+  int set_aside_ = 0;  // of them
   std::set<std::string> changed_;
 };
 

@@ -76,8 +76,8 @@ absl::StatusOr<WorkerId> WorkerTable::Add(const Register& request,
   ++idle_count_;
   ++in_service_count_;
   ++changes_;
-  ShowRecord(worker);
   ForgetNamesake(name);
+  ShowRecord(name);
   return id;
 }
 
@@ -92,7 +92,8 @@ void WorkerTable::ShowRecord(Worker& worker) {
   worker.doubt = record.doubt();
   status.set_cordoned(record.cordoned);
   status.set_local_failures(static_cast<int>(record.failures.size()));
-  std::string why = record.WhySetAside();
+  std::string why =
+      worker.indispensable && !record.cordoned ? "" : record.WhySetAside();
   if (why.empty() && !worker.unfit.empty()) {
     why = absl::StrCat("its machine is not fit: ", worker.unfit);
   }
@@ -106,6 +107,34 @@ void WorkerTable::ShowRecord(Worker& worker) {
 void WorkerTable::ShowRecord(const std::string& name) {
   for (auto& [id, worker] : workers_) {
     if (worker.name() == name) ShowRecord(worker);
+  }
+  ReviewSetAside();
+}
+
+void WorkerTable::ReviewSetAside() {
+  if (!records_.any_set_aside()) return;
+  int stay = 0;
+  int sound = 0;
+  std::vector<Worker*> failed;  // and nothing else is known against them
+  for (auto& [id, worker] : workers_) {
+    if (!worker.alive() || worker.leaving) continue;
+    ++stay;
+    const WorkerRecord& record = records_.Of(worker.name());
+    if (record.cordoned || !worker.unfit.empty()) continue;
+    if (record.set_aside) {
+      failed.push_back(&worker);
+    } else {
+      ++sound;
+    }
+  }
+  std::stable_sort(
+      failed.begin(), failed.end(), [](const Worker* a, const Worker* b) {
+        return a->status.local_failures() < b->status.local_failures();
+      });
+  int missing = (stay + 1) / 2 - sound;
+  for (Worker* worker : failed) {
+    worker->indispensable = missing-- > 0;
+    ShowRecord(*worker);
   }
 }
 
@@ -140,6 +169,7 @@ absl::StatusOr<WorkerStatus> WorkerTable::Cordon(const std::string& name,
 absl::StatusOr<WorkerStatus> WorkerTable::Uncordon(const std::string& name) {
   if (absl::Status known = CheckKnown(name); !known.ok()) return known;
   records_.Uncordon(name);
+  ++changes_;  // a job that avoided it may take it now
   ShowRecord(name);
   return StatusOf(name);
 }
@@ -230,9 +260,12 @@ void WorkerTable::Release(WorkerId id) {
 void WorkerTable::Leave(WorkerId id) {
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->alive()) << "worker " << id;
+  if (worker->leaving) return;
+  ++changes_;
   Count(*worker, -1);
   worker->leaving = true;
   Count(*worker, +1);
+  ReviewSetAside();
 }
 
 void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,
@@ -249,6 +282,7 @@ void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,
   worker->status.clear_text();
   worker->status.set_reason(std::move(reason));
   ForgetOld();
+  ReviewSetAside();
 }
 
 void WorkerTable::ForgetOld() {

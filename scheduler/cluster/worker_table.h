@@ -6,7 +6,10 @@
 //
 // A worker that is set aside (cordoned, failed on by several jobs, unfit by its
 // own account) stays a member and keeps the rank that it has, but is given
-// nothing new: it is not in service.
+// nothing new: it is not in service. Nor is one that was asked to leave. Of the
+// workers that stay, at most half are set aside because jobs failed on them:
+// where others leave, those with the fewest failures are in service again, for
+// as long as they are needed.
 #ifndef TROUPE_SCHEDULER_CLUSTER_WORKER_TABLE_H_
 #define TROUPE_SCHEDULER_CLUSTER_WORKER_TABLE_H_
 
@@ -32,6 +35,8 @@ struct Worker {
   bool leaving = false;  // takes nothing new
   std::string unfit;     // why it says itself that it can run no rank
   int doubt = 0;         // WorkerRecord::doubt
+  // It is in service although jobs failed on it: too few others are there.
+  bool indispensable = false;
 
   const std::string& name() const { return status.description().name(); }
   bool alive() const {
@@ -39,9 +44,11 @@ struct Worker {
            status.state() == WorkerStatus::BUSY;
   }
   bool idle() const { return status.state() == WorkerStatus::IDLE && !leaving; }
-  // May have something, now or later.
-  bool in_service() const { return alive() && status.set_aside().empty(); }
-  // May be given something now.
+  // Is given further work, now or later.
+  bool in_service() const {
+    return alive() && !leaving && status.set_aside().empty();
+  }
+  // Is given work now, if there is some.
   bool available() const { return idle() && in_service(); }
 };
 
@@ -106,8 +113,8 @@ class WorkerTable {
   // good.
   void GiveUpAwaited() { ++changes_; }
 
-  // Grows when a worker comes, goes, becomes busy or idle, is set aside or put
-  // back.
+  // Grows when a worker comes, goes or is to leave, becomes busy or idle, is
+  // set aside or put back.
   int64_t changes() const { return changes_; }
 
   const std::map<WorkerId, Worker>& all() const { return workers_; }
@@ -125,6 +132,8 @@ class WorkerTable {
   // What is remembered of the name, in its worker's status.
   void ShowRecord(Worker& worker);
   void ShowRecord(const std::string& name);
+  // Which of the workers on which jobs failed are set aside now.
+  void ReviewSetAside();
   absl::Status CheckKnown(const std::string& name) const;
   WorkerStatus StatusOf(const std::string& name) const;
   // The new one takes the place of a gone one of its name.

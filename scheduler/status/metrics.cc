@@ -44,7 +44,7 @@ void AddCounts(prometheus::Registry& registry, const Cluster& cluster) {
   for (const auto& [id, worker] : cluster.workers().all()) {
     ++by_state[worker.status.state()];
     if (!worker.alive()) continue;
-    set_aside += !worker.in_service();
+    set_aside += !worker.status.set_aside().empty();
     memory.Add({{"worker", worker.name()}})
         .Set(static_cast<double>(worker.status.memory_bytes()));
   }

@@ -12,14 +12,20 @@ bool MayGiveWay(const WaitingJob& job) {
   return job.has_waited && job.loses_nothing && !job.holds.empty();
 }
 
+std::vector<const Worker*> WithoutNamed(std::vector<const Worker*> workers,
+                                        const std::set<std::string>& avoids) {
+  const auto avoided = [&](const Worker* worker) {
+    return avoids.count(worker->name()) > 0;
+  };
+  workers.erase(std::remove_if(workers.begin(), workers.end(), avoided),
+                workers.end());
+  return workers;
+}
+
 bool Fill(const WaitingJob& job, const std::vector<VacantPlace>& places,
           std::vector<const Worker*> free) {
-  const auto avoided = [&](const Worker* worker) {
-    return job.avoids.count(worker->name()) > 0;
-  };
-  free.erase(std::remove_if(free.begin(), free.end(), avoided), free.end());
-  const std::vector<const Worker*> filled =
-      FillPlaces(places, *job.prediction, std::move(free));
+  const std::vector<const Worker*> filled = FillPlaces(
+      places, *job.prediction, WithoutNamed(std::move(free), job.avoids));
   return std::none_of(filled.begin(), filled.end(),
                       [](const Worker* worker) { return worker == nullptr; });
 }
@@ -87,14 +93,18 @@ absl::optional<GivesWay> WhoGivesWay(const Contest& contest) {
   if (!contest.next.has_value()) return absl::nullopt;
   const NextInQueue& next = *contest.next;
   // For one that idle workers are enough for, others will not make it start.
-  if (!next.idle_too_small && MostOfOneKind(contest.idle) >= next.ranks) {
+  const auto takes = [&next](std::vector<const Worker*> workers) {
+    return WithoutNamed(std::move(workers), next.avoids);
+  };
+  const std::vector<const Worker*> idle = takes(contest.idle);
+  if (!next.idle_too_small && MostOfOneKind(idle) >= next.ranks) {
     return absl::nullopt;
   }
   const auto gives = [&](const WaitingJob& job) {
     return MayGiveWay(job) && !StandsBefore(job, contest);
   };
   const absl::optional<bool> gpu =
-      KindThatHelps(next, contest.idle, FreeAtMost(contest, gives));
+      KindThatHelps(next, idle, takes(FreeAtMost(contest, gives)));
   if (!gpu.has_value()) return absl::nullopt;
   return Youngest(contest, next.job, [&](const WaitingJob& job) {
     return gives(job) && CountOfKind(job.holds, *gpu) > 0;

@@ -49,7 +49,8 @@ struct WaitingJob {
 struct NextInQueue {
   JobId job;
   int ranks = 0;
-  bool idle_too_small = false;  // it found no plan for the idle workers
+  std::set<std::string> avoids;  // workers that it does not take
+  bool idle_too_small = false;   // it found no plan for the idle workers
 };
 
 struct Contest {

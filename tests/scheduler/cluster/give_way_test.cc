@@ -1,6 +1,7 @@
 // Jobs that wait for each other's workers (policy/who_gives_way.h).
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -70,6 +71,28 @@ TEST(GiveWay, TheYoungerJobIsSavedAndTheOlderOneGoesOn) {
   EXPECT_EQ(h.Begun(w4).ref().job(), h.b.value());
   EXPECT_EQ(h.Begun(w4).resume(), "/c/copies");
   h.AllReady(h.b, {w4, w5}, 3);
+}
+
+// Each counts the other one's worker as one that it could get. The idle one is
+// no help, for both have failed there.
+TEST(GiveWay, OneOfTwoJobsThatAvoidTheSameIdleWorker) {
+  TwoJobs h("/a", "/b");
+  const WorkerId bad = h.Join("bad");
+  for (const auto& [id, stays] : {std::pair(h.a, h.w[0]), {h.b, h.w[2]}}) {
+    ASSERT_EQ(h.worker(bad).job(), id.value()) << h.status(id).reason();
+    h.EndsKeeping(id, 1, bad, {}, "EIO", /*of_machine=*/true);
+    h.EndsKeeping(id, 0, stays, {2});
+    EXPECT_TRUE(
+        absl::StrContains(h.status(id).reason(), "; it does not take bad"))
+        << h.status(id).reason();
+  }
+  h.Pass(absl::Seconds(35), {h.w[0], h.w[2], bad});
+  ASSERT_EQ(h.Asked(h.w[2]).size(), 1) << h.status(h.b).reason();
+  h.Saved(h.w[2]);
+  h.Saved(h.w[2]);
+  EXPECT_EQ(h.status(h.b).state(), QUEUED);
+  EXPECT_EQ(h.Begun(h.w[2]).ref().job(), h.a.value());
+  EXPECT_EQ(h.worker(bad).state(), WorkerStatus::IDLE);
 }
 
 TEST(GiveWay, AWorkerThatComesInTimeTakesThePlace) {

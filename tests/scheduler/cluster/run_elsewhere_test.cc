@@ -145,9 +145,50 @@ TEST(RunElsewhere, TheJobWaitsForABusyWorkerRatherThanForTheBadOne) {
   EXPECT_EQ(h.status(second).reason(),
             absl::StrCat("waits for 1 worker; 1 is idle: w1; 1 is busy with "
                          "job 1; on w1 its start failed: ",
-                         kNoPath));
+                         kNoPath,
+                         "; after a repair troupe workers uncordon w1 lets it "
+                         "start there again"));
   Succeeds(h, first);
   EXPECT_EQ(OnOf(h, second), on[0]);
+}
+
+TEST(RunElsewhere, AJobStartsAgainOnAWorkerThatAPersonHasMended) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  h.Submit(SpecOf(1));
+  const JobId second = h.Submit(SpecOf(1));
+  FailsThere(h, second);
+  ASSERT_EQ(h.status(second).state(), QUEUED);
+  CordonWorkerRequest mended;
+  mended.set_name("w1");
+  ASSERT_TRUE(h.cluster.CordonWorker(mended, h.now, h.actions).ok());
+  h.Compile();
+  EXPECT_EQ(OnOf(h, second), on[1]) << h.status(second).reason();
+}
+
+TEST(RunElsewhere, AWorkerThatIsToLeaveIsNoOther) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId first = h.Running({on[0]});
+  const JobId second = h.Submit(SpecOf(1));
+  h.Leaves(first, 0, on[0]);
+  FailsThere(h, second);
+  EXPECT_EQ(h.status(second).state(), FAILED) << h.status(second).reason();
+}
+
+TEST(RunElsewhere, OthersAreOfOneKind) {
+  Harness h;
+  std::vector<WorkerId> gpus;
+  for (const char* name : {"g0", "g1"}) {
+    Register request = RegisterOf(name);
+    request.mutable_worker()->mutable_gpu();
+    gpus.push_back(*h.cluster.RegisterWorker(request, h.now, h.actions));
+  }
+  h.Join("cpu");
+  const JobId id = h.Submit(SpecOf(2));
+  ASSERT_EQ(h.worker(gpus[0]).job(), id.value()) << h.status(id).reason();
+  MachineFails(h, id, gpus);
+  EXPECT_EQ(h.status(id).state(), FAILED) << h.status(id).reason();
 }
 
 TEST(RunElsewhere, WhereNoOthersAreLeftTheJobGoesBackThere) {

@@ -51,6 +51,31 @@ TEST(WorkerPreference, NeverMoreThanHalfOfTheWorkersAreSetAside) {
   }
 }
 
+TEST(WorkerPreference, WhereOthersLeaveThoseSetAsideAreInServiceAgain) {
+  WorkerTable table({.local_failures_max = 1});
+  const absl::Time now = absl::FromUnixSeconds(1);
+  std::vector<WorkerId> ids;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    ids.push_back(*table.Add(RegisterOf(name), now));
+  }
+  ASSERT_TRUE(table.AddLocalFailure("a", JobId(1), "x"));
+  ASSERT_TRUE(table.AddLocalFailure("b", JobId(1), "x"));
+  table.AddLocalFailure("a", JobId(2), "x");
+  EXPECT_EQ(NamesOf(table.InService()), "cd");
+  table.Leave(ids[2]);
+  EXPECT_EQ(NamesOf(table.InService()), "bd") << "a failed twice";
+  table.Remove(ids[3], WorkerStatus::LOST, "killed");
+  EXPECT_EQ(NamesOf(table.InService()), "b");
+  ASSERT_TRUE(table.Cordon("b", "its fan is broken").ok());
+  EXPECT_EQ(NamesOf(table.InService()), "a");
+  EXPECT_EQ(table.in_service_count(), 1);
+  EXPECT_EQ(table.idle_count(), 1);
+  for (const char* name : {"e", "f"}) {
+    ASSERT_TRUE(table.Add(RegisterOf(name), now).ok());
+  }
+  EXPECT_EQ(NamesOf(table.InService()), "ef") << "a is not needed any more";
+}
+
 TEST(WorkerRecords, TellOnlyWhatIsToBeStored) {
   WorkerRecords records;
   records.Doubt("a");

@@ -53,6 +53,16 @@ TEST_F(WhoGivesWayTest, TheYoungerOfTwoThatNeedEachOthersWorkers) {
   EXPECT_EQ(Way(), "2 to 1");
 }
 
+TEST_F(WhoGivesWayTest, AnIdleWorkerThatTheNextJobAvoidsIsNoHelpToIt) {
+  Waits(1, 2, 1);
+  contest_.idle.push_back(NewWorker());
+  contest_.waiting[0].avoids = {contest_.idle[0]->name()};
+  contest_.next = NextInQueue{.job = JobId(2), .ranks = 1};
+  EXPECT_EQ(Way(), "nobody") << "the idle one is enough";
+  contest_.next->avoids = contest_.waiting[0].avoids;
+  EXPECT_EQ(Way(), "1 to 2");
+}
+
 TEST_F(WhoGivesWayTest, TheOlderOneWhereTheYoungerWouldLoseItsState) {
   Waits(1, 2, 1);
   Waits(2, 2, 1).loses_nothing = false;
