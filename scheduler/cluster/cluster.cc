@@ -326,6 +326,20 @@ void Cluster::ForgivePause(absl::Time now) {
   generations_.Forgive(pause, now);
 }
 
+void Cluster::FailDefective(absl::Time now, Actions& actions) {
+  for (const JobId id : jobs_.TakeDefective()) {
+    Job* const job = jobs_.Find(id);
+    if (job == nullptr || job->ended()) continue;
+    if (job->run != nullptr) {
+      runs_.FailForDefect(*job, now, actions);
+    } else {
+      job->compilation = 0;
+      jobs_.Enter(*job, PhaseEvent::kFinished);
+      jobs_.SetState(*job, FAILED, job->defect, now, actions);
+    }
+  }
+}
+
 void Cluster::Tick(absl::Time now, Actions& actions) {
   ForgivePause(now);
   AskTheStore(now, actions);

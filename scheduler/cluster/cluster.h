@@ -169,10 +169,14 @@ class Cluster {
     for (WorkerRecord& record : workers_.TakeChangedRecords()) {
       actions.push_back(PersistWorker{std::move(record)});
     }
-    const bool calms = awaits_calm_ && IsCalm(now);
-    if (calms || now >= overtaken_at_ || workers_.changes() != scheduled_at_) {
-      Schedule(now, actions);
-    }
+    do {
+      FailDefective(now, actions);
+      const bool calms = awaits_calm_ && IsCalm(now);
+      if (calms || now >= overtaken_at_ ||
+          workers_.changes() != scheduled_at_) {
+        Schedule(now, actions);
+      }
+    } while (jobs_.any_defective());
   }
   // No worker has come or gone for a while.
   bool IsCalm(absl::Time now) const {
@@ -192,6 +196,8 @@ class Cluster {
   // Unless that is under way, or would say once more that it does not fit.
   void AskToCompile(Job& job, absl::Time now, Actions& actions);
   void AskToCompile(Job& job, Compilation asked, Actions& actions);
+  // Jobs with which the scheduler did what its table of phases has no edge for.
+  void FailDefective(absl::Time now, Actions& actions);
   // Of a queued job with `elastic`: whether it begins with fewer workers than
   // it has ranks.
   bool MayStartNarrow(const Job& job, absl::Time now);

@@ -148,29 +148,35 @@ std::unique_ptr<Run> JobTable::EndRun(Job& job) {
   return run;
 }
 
-JobPhase JobTable::TakeEdge(Job& job, PhaseEvent event) {
+void JobTable::TakeEdge(Job& job, PhaseEvent event, JobPhase to) {
   const JobPhase from =
       IsRestoring(event) ? JOB_PHASE_UNSPECIFIED : job.status.phase();
   const int edge = NextPhaseEdge(from, job.status.intent(), event);
-  CHECK_GE(edge, 0) << "job " << job.id << " is " << PhaseName(from)
-                    << ", with the intent to "
-                    << IntentName(job.status.intent()) << ": it cannot be "
-                    << EventName(event);
-  ++edges_taken_[edge];
-  job.status.set_phase(PhaseEdges()[edge].to);
-  return job.status.phase();
+  if (edge >= 0 && PhaseEdges()[edge].to == to) {
+    ++edges_taken_[edge];
+  } else if (job.defect.empty()) {
+    job.defect = absl::StrCat(
+        "a defect of the scheduler: the job is ", PhaseName(from),
+        ", with the intent to ", IntentName(job.status.intent()),
+        ", and the table of phases has no edge to ", PhaseName(to), " by \"",
+        EventName(event), "\"; please report it with the job's events");
+    defective_.push_back(job.id);
+  }
+  job.status.set_phase(to);
 }
 
 void JobTable::Enter(Job& job, PhaseEvent event, RunPhase phase) {
   CHECK(job.run != nullptr) << "job " << job.id;
-  CHECK_EQ(TakeEdge(job, event), KindOf(phase)) << "job " << job.id;
+  TakeEdge(job, event, KindOf(phase));
   job.run->phase = std::move(phase);
 }
 
 void JobTable::Enter(Job& job, PhaseEvent event) {
-  const JobPhase to = TakeEdge(job, event);
-  CHECK(to == PHASE_QUEUED || to == PHASE_PLANNED || to == PHASE_ENDED)
-      << "job " << job.id << " has no data to be " << PhaseName(to);
+  TakeEdge(job, event, WithoutRun(event));
+}
+
+std::vector<JobId> JobTable::TakeDefective() {
+  return std::exchange(defective_, {});
 }
 
 void JobTable::Raise(Job& job, JobIntent intent, const std::string& why) {

@@ -86,6 +86,9 @@ struct Job {
   FailedStarts failed_on;
   int failed_starts = 0;
 
+  // It has entered a phase by no edge of the table, and fails for that.
+  std::string defect;
+
   // Its ranks save at the end of their step, for it to go on with other
   // workers.
   bool moves() const { return run != nullptr && run->saving() && !cancelled; }
@@ -152,9 +155,14 @@ class JobTable {
 
   // The one place where a job's phase changes; the next row that is saved has
   // it. To a phase of the job's run, or to one of a job without a run.
-  // REQUIRES: phase.h has an edge for that.
+  // Where phase.h has no edge for that, the scheduler has a defect: the job
+  // enters the phase all the same, so that phase and data agree, and is to fail
+  // (Job::defect).
   void Enter(Job& job, PhaseEvent event, RunPhase phase);
   void Enter(Job& job, PhaseEvent event);
+  // The jobs that have entered a phase without an edge since the last call.
+  std::vector<JobId> TakeDefective();
+  bool any_defective() const { return !defective_.empty(); }
   // What is to become of the job, and why, unless more than that is meant by
   // now. A new attempt begins with the intent to run. REQUIRES: it has a run.
   void Raise(Job& job, JobIntent intent, const std::string& why);
@@ -183,8 +191,7 @@ class JobTable {
   static constexpr int kWatchStepsMax = 1000;
 
  private:
-  // Returns the phase to which the edge leads.
-  JobPhase TakeEdge(Job& job, PhaseEvent event);
+  void TakeEdge(Job& job, PhaseEvent event, JobPhase to);
   // Where the job has nothing more to do with it.
   void LeaveDirectory(const Job& job);
   // The one place where a status gets its state.
@@ -204,6 +211,7 @@ class JobTable {
   std::set<JobId> queue_;
   std::map<std::string, JobId> savers_;  // by directory
   std::vector<int64_t> edges_taken_;
+  std::vector<JobId> defective_;
 };
 
 }  // namespace troupe

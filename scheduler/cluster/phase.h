@@ -74,6 +74,8 @@ int NextPhaseEdge(JobPhase phase, JobIntent intent, PhaseEvent event);
 
 // "AwaitPlaces", "all let go", "save and cancel".
 std::string PhaseName(JobPhase phase);
+// To which phase of a job without a run the event leads. REQUIRES: to one.
+JobPhase WithoutRun(PhaseEvent event);
 std::string EventName(PhaseEvent event);
 std::string IntentName(JobIntent intent);
 // "Stopping -- all let go --> LetGo"

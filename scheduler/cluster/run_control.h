@@ -80,6 +80,8 @@ class RunControl {
   // is queued. REQUIRES: MayMove, and it is not being stopped.
   void SaveAndMove(Job& job, const std::string& why, absl::Time now,
                    Actions& actions);
+  // The job fails with its `defect`. REQUIRES: it has a run and has not ended.
+  void FailForDefect(Job& job, absl::Time now, Actions& actions);
   // Jobs are saved and end, or are queued for the next scheduler. None goes on
   // with other workers from here on.
   void Drain(const std::string& why, absl::Time now, Actions& actions);

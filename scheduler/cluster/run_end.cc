@@ -303,6 +303,16 @@ void RunControl::ReleaseAll(Job& job, Actions& actions) {
   }
 }
 
+// What the job keeps is in doubt, so that nothing is saved of it.
+void RunControl::FailForDefect(Job& job, absl::Time now, Actions& actions) {
+  job.run->save = SaveAtStop::kNotAsked;
+  job.run->Explain(Blame::kRank, job.defect);
+  if (!job.run->stopping()) Stop(job, job.defect, true, now, actions);
+  // That frees the workers of an attempt that no rank has heard of.
+  if (!job.ended()) jobs_.SetState(job, FAILED, job.defect, now, actions);
+  FinishIfLetGo(job, now, actions);
+}
+
 void RunControl::LetGo(Job& job) {
   if (job.run->is<phase::LetGo>()) return;
   jobs_.Enter(job,

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "proto/base/check.h"
 #include "scheduler/cluster/phase.h"
 
 namespace troupe {
@@ -28,7 +29,6 @@ constexpr PhaseEdge kEdges[] = {
     {PHASE_STARTING, E::kAllReady, PHASE_TRAINING},
     {PHASE_STARTING, E::kStartCut, PHASE_QUEUED},
     {PHASE_STARTING, E::kStopped, PHASE_STOPPING},
-    {PHASE_STARTING, E::kAllLetGo, PHASE_LET_GO},
     {PHASE_TRAINING, E::kStopped, PHASE_STOPPING},
     {PHASE_TRAINING, E::kAllLetGo, PHASE_LET_GO},
     {PHASE_STOPPING, E::kAllLetGo, PHASE_LET_GO},
@@ -67,6 +67,16 @@ constexpr PhaseEdge kEdges[] = {
 }  // namespace
 
 absl::Span<const PhaseEdge> PhaseEdges() { return kEdges; }
+
+JobPhase WithoutRun(PhaseEvent event) {
+  for (const PhaseEdge& edge : kEdges) {
+    const bool without = edge.to == PHASE_QUEUED || edge.to == PHASE_PLANNED ||
+                         edge.to == PHASE_ENDED;
+    if (edge.event == event && without) return edge.to;
+  }
+  CHECK(false) << EventName(event) << " leads to phases of a run only";
+  return PHASE_ENDED;
+}
 
 int NextPhaseEdge(JobPhase phase, JobIntent intent, PhaseEvent event) {
   int number = 0;

@@ -227,6 +227,7 @@ void ClusterInvariants::CheckJobs(const Cluster& cluster) {
     CheckRun(*job, seats[id.value()]);
     CheckState(*job);
     CheckCheckpoints(*job);
+    EXPECT_EQ(job->defect, "") << "job " << id;
     const std::string& directory = job->spec.checkpoint().directory();
     if (job->run == nullptr || directory.empty()) continue;
     EXPECT_TRUE(directories.insert(directory).second)

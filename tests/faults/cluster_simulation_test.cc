@@ -48,7 +48,7 @@ Seeds SeedsToRun() {
 bool IsTakenElsewhere(const PhaseEdge& edge) {
   switch (edge.event) {
     case PhaseEvent::kAllLetGo:
-      return edge.from == PHASE_STARTING || edge.from == PHASE_ADOPTING;
+      return edge.from == PHASE_ADOPTING;
     case PhaseEvent::kStartCut:
       return edge.from == PHASE_STARTING;
     case PhaseEvent::kGoesOnAnew:

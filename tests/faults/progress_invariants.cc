@@ -48,6 +48,22 @@ const Job* FirstInQueue(const Cluster& cluster) {
   return nullptr;
 }
 
+// Idle workers that a queued job takes: not where its start failed, as long as
+// enough others are in service, idle or not.
+int IdleFor(const Job& job, const Cluster& cluster) {
+  const auto count = [&](bool idle, bool with_failed) {
+    int workers = 0;
+    for (const auto& [id, worker] : cluster.workers().all()) {
+      const bool failed = job.failed_on.count(worker.name()) > 0;
+      workers += (idle ? worker.available() : worker.in_service()) &&
+                 (with_failed || !failed);
+    }
+    return workers;
+  };
+  const bool avoids = count(false, false) >= ElasticInvariants::LeastRanks(job);
+  return count(true, !avoids);
+}
+
 bool IsSomethingUnderWay(const Cluster& cluster) {
   for (const auto& [id, job] : cluster.jobs().all()) {
     if (job->ended() && job->run == nullptr) continue;
@@ -81,7 +97,7 @@ bool ProgressInvariants::IsStuck(const Cluster& cluster, absl::Time now) {
   if (first == nullptr || first->too_small_at == cluster.workers().changes()) {
     return false;
   }
-  int free = idle;
+  int free = IdleFor(*first, cluster);
   for (const Job* other : waiting) {
     const bool holds_back = other->id < first->id &&
                             Ranks(*other) <= cluster.workers().alive_count();

@@ -1,7 +1,7 @@
 // How jobs end before their time.
 #include "gtest/gtest.h"
 #include "scheduler/cluster/run_control.h"
-#include "tests/scheduler/cluster/harness.h"
+#include "tests/scheduler/cluster/recovery_harness.h"
 
 namespace troupe {
 namespace {
@@ -349,6 +349,58 @@ TEST(RunEnd, LostWhileStartingIsSaidSo) {
   EXPECT_EQ(h.status(id).reason(),
             "w0 (rank 0) was lost in its start: connection closed");
   EXPECT_EQ(h.status(id).state(), FAILED);
+}
+
+// What no test of the table foresees: a phase in which the next event has no
+// edge. It is made by hand.
+JobStatus& StatusOf(const Harness& h, JobId id) {
+  return const_cast<JobStatus&>(h.status(id));
+}
+
+TEST(Defect, AMissingEdgeFailsTheJobAndFreesItsWorkers) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(4);
+  const JobId broken = h.Running({on[0], on[1]});
+  const JobId other = h.Running({on[2], on[3]});
+  StatusOf(h, broken).set_phase(PHASE_QUEUED);
+  h.Disconnect(on[0], "connection closed");
+  EXPECT_EQ(h.status(broken).state(), FAILED);
+  EXPECT_EQ(h.status(broken).reason(),
+            "a defect of the scheduler: the job is Queued, with the intent to "
+            "run, and the table of phases has no edge to Stopping by "
+            "\"stopped\"; please report it with the job's events");
+  h.Ended(broken, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+  EXPECT_EQ(h.status(broken).phase(), PHASE_ENDED);
+  EXPECT_EQ(h.worker(on[1]).state(), WorkerStatus::IDLE);
+  EXPECT_EQ(h.status(other).state(), RUNNING);
+  EXPECT_EQ(h.worker(on[1]).job(), 0);
+  EXPECT_EQ(h.status(h.Submit(SpecOf(1))).state(), STARTING);
+}
+
+TEST(Defect, AJobWithoutWorkersFailsToo) {
+  Harness h;
+  const JobId id = h.Submit(SpecOf(1));
+  StatusOf(h, id).set_phase(PHASE_LET_GO);
+  h.Join("w0");
+  EXPECT_EQ(h.status(id).state(), FAILED);
+  EXPECT_EQ(h.status(id).phase(), PHASE_ENDED);
+  EXPECT_EQ(h.status(h.Submit(SpecOf(1))).state(), STARTING);
+}
+
+TEST(Defect, AJobBetweenAttemptsFailsToo) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Recovering(on);
+  h.Disconnect(on[0], "connection closed");
+  h.EndsKeeping(id, 1, on[1], {});
+  ASSERT_EQ(h.status(id).phase(), PHASE_AWAIT_PLACES);
+  StatusOf(h, id).set_phase(PHASE_TRAINING);
+  h.Join("w0");
+  EXPECT_EQ(h.status(id).state(), FAILED) << h.status(id).reason();
+  EXPECT_EQ(h.status(id).phase(), PHASE_ENDED);
+  for (const auto& [worker, row] : h.cluster.workers().all()) {
+    if (row.alive()) EXPECT_EQ(row.status.state(), WorkerStatus::IDLE);
+  }
 }
 
 }  // namespace
