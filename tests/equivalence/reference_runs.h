@@ -42,7 +42,8 @@ class ReferenceRuns {
   absl::StatusOr<TrainingDifference> Compare(const std::vector<Leg>& legs,
                                              const JobSpec& reference);
 
-  // How far the reference is from the same in f32. CHECKs that both train.
+  // How far what the reference computes in takes such a training from f32: the
+  // reference, and the same with other seeds. CHECKs that all train.
   TrainingDifference FromF32(const JobSpec& reference);
 
  private:
@@ -51,6 +52,7 @@ class ReferenceRuns {
     std::string checkpoint;
   };
   const Reference& Of(const JobSpec& job);
+  TrainingDifference OneFromF32(const JobSpec& reference);
 
   const TempDir directory_;                      // for checkpoints
   std::map<std::string, Reference> references_;  // by job
