@@ -162,6 +162,13 @@ class RunControl {
   // enough. REQUIRES run.handed.
   FailedStarts AvoidedInPlaces(const Job& job,
                                const std::vector<VacantPlace>& places) const;
+  // Whether workers in service that are not the job's, and on which its start
+  // has not failed, have room for ranks in these places. REQUIRES run.handed.
+  bool OthersCouldTake(const Job& job,
+                       const std::vector<VacantPlace>& places) const;
+  // The places that are vacant, and those of these seats.
+  static std::vector<VacantPlace> PlacesWith(
+      const Run& run, const std::function<bool(const RankSeat&)>& too);
   // "; it does not take worker-3, where its start failed: ..."; or empty.
   static std::string WhatItAvoids(const FailedStarts& avoided);
   void StartAgain(Job& job, const std::vector<const Worker*>& workers,

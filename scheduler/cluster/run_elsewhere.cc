@@ -95,8 +95,9 @@ std::string RunControl::OtherStarts(const Job& job) {
                       ", too");
 }
 
-// There the rank would fail again, and others have copies of its state. Where
-// they have not, one more attempt is made there before steps are lost.
+// There the rank would fail again, another worker could take its place, and
+// others have copies of its state. Where they have not, one more attempt is
+// made there before steps are lost.
 void RunControl::LeaveBadMachines(Job& job, Actions& actions) {
   for (size_t r = 0; r < job.run->ranks.size(); ++r) {
     const RankSeat& seat = job.run->ranks[r];
@@ -105,6 +106,7 @@ void RunControl::LeaveBadMachines(Job& job, Actions& actions) {
       return &other == &seat;
     };
     if (job.losses_in_step <= 1 && LosesSteps(job, is_this)) continue;
+    if (!OthersCouldTake(job, PlacesWith(*job.run, is_this))) continue;
     Free(job, static_cast<int>(r), actions);
   }
 }
@@ -117,11 +119,27 @@ void RunControl::Free(Job& job, int rank, Actions& actions) {
   workers_.Release(seat.worker);
 }
 
-// Workers that are busy count as well: they will be free one day, where a start
-// on the bad one fails at once.
+std::vector<VacantPlace> RunControl::PlacesWith(
+    const Run& run, const std::function<bool(const RankSeat&)>& too) {
+  std::vector<VacantPlace> places;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    const RankSeat& seat = run.ranks[r];
+    if (seat.taken() && !too(seat)) continue;
+    places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
+  }
+  return places;
+}
+
 FailedStarts RunControl::AvoidedInPlaces(
     const Job& job, const std::vector<VacantPlace>& places) const {
-  if (job.failed_on.empty()) return {};
+  const bool enough = !job.failed_on.empty() && OthersCouldTake(job, places);
+  return enough ? job.failed_on : FailedStarts();
+}
+
+// Workers that are busy count as well: they will be free one day, where a start
+// on the bad one fails at once.
+bool RunControl::OthersCouldTake(const Job& job,
+                                 const std::vector<VacantPlace>& places) const {
   std::vector<const Worker*> others;
   for (const Worker* worker :
        Without(SoundOf(workers_.InService(), *job.run), job.failed_on)) {
@@ -130,8 +148,7 @@ FailedStarts RunControl::AvoidedInPlaces(
   }
   const std::vector<const Worker*> filled = FillPlaces(
       places, job.run->handed->plan->prediction(), others, job.failed_on);
-  const bool enough = std::count(filled.begin(), filled.end(), nullptr) == 0;
-  return enough ? job.failed_on : FailedStarts();
+  return std::count(filled.begin(), filled.end(), nullptr) == 0;
 }
 
 std::string RunControl::WhatItAvoids(const FailedStarts& avoided) {

@@ -172,14 +172,9 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   }
   if (run.ranks.awaits()) return;  // who comes back has its place
   const Plan& plan = *run.handed->plan;
-  std::vector<VacantPlace> places;
-  bool leave = false;
-  for (size_t r = 0; r < run.ranks.size(); ++r) {
-    const RankSeat& seat = run.ranks[r];
-    leave |= Leaves(seat);
-    if (seat.taken() && !Leaves(seat)) continue;
-    places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
-  }
+  const auto leaves = [this](const RankSeat& seat) { return Leaves(seat); };
+  const bool leave = std::any_of(run.ranks.begin(), run.ranks.end(), leaves);
+  const std::vector<VacantPlace> places = PlacesWith(run, leaves);
   if (run.is<phase::SavingCopies>() && AwaitsCommit(run, leave)) return;
   const FailedStarts avoided = AvoidedInPlaces(job, places);
   const std::vector<const Worker*> filled = FillPlaces(

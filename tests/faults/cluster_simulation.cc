@@ -127,9 +127,13 @@ void ClusterSimulation::EventOfWorkers() {
   }
   if (what < 42) return OneIn(2) ? Kill() : Cut();
   if (what == 119) return CutOff();
-  if (what >= 112) return FillDisks();
+  if (what >= 112 && what < 117) return FillDisks();
   const auto worker = Any();
   if (worker == workers_.end()) return;
+  if (what >= 117) {
+    ++tally_.broken;
+    return worker->second.Break(now_ + absl::Seconds(1 + Draw(60)));
+  }
   if (what < 46) Harm(worker->first);
   if (what < 43) {
     worker->second.Hang();

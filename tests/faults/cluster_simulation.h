@@ -51,6 +51,7 @@ class ClusterSimulation {
     int narrowed = 0, widened = 0;            // attempts on fewer, and on more
     int gave_way = 0;            // jobs that gave their workers to others
     int disks_full = 0;          // events
+    int broken = 0;              // machines on which no rank starts for a while
     int given_up = 0;            // times that a rank heard that of a checkpoint
     int written_later = 0;       // checkpoints
     std::vector<int64_t> edges;  // of the table of phases, how often each

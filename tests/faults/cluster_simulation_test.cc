@@ -97,6 +97,7 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
     all.widened += tally.widened;
     all.gave_way += tally.gave_way;
     all.disks_full += tally.disks_full;
+    all.broken += tally.broken;
     all.given_up += tally.given_up;
     all.written_later += tally.written_later;
     narrow_and_widen += tally.narrowed > 0 && tally.widened > 0;
@@ -115,7 +116,8 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
       " texts, ", all.adopted, " adopted, ", all.from_copies,
       " attempts from copies and ", all.from_elsewhere,
       " others that recover, ", all.narrowed, " on fewer workers and ",
-      all.widened, " on more, ", all.gave_way, " gave way, ", all.disks_full,
+      all.widened, " on more, ", all.gave_way, " gave way, ", all.broken,
+      " broken machines, ", all.disks_full,
       " full disks, for which ranks gave up ", all.given_up,
       " checkpoints and ", all.written_later, " were written later, in ", n,
       " seeds, on fewer and on more in ", narrow_and_widen, " of them");
@@ -138,6 +140,7 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
   EXPECT_GT(all.from_elsewhere, n) << what;
   EXPECT_GT(all.narrowed, n / 8) << what;
   EXPECT_GT(all.disks_full, n) << what;
+  EXPECT_GT(all.broken, n) << what;
   EXPECT_GT(all.given_up, n) << what;
   EXPECT_GT(all.written_later, n) << what;
   EXPECT_GT(all.widened, n / 8) << what;

@@ -191,7 +191,7 @@ void SimulatedWorker::DoOnePiece(absl::Time now) {
   if (now >= seat_->abort_at) {
     return End({.error = "cancelled", .stopped = true});
   }
-  if (BeginRank() || WriteShard(now) || KeepCopy(now)) return;
+  if (BeginRank(now) || WriteShard(now) || KeepCopy(now)) return;
   Step(now);
 }
 
@@ -345,9 +345,14 @@ void SimulatedWorker::WriteText() {
   text_.reset();
 }
 
-bool SimulatedWorker::BeginRank() {
+bool SimulatedWorker::BeginRank(absl::Time now) {
   Seat& seat = *seat_;
   if (seat.ready) return false;
+  if (now < broken_until_) {
+    seat.attempt->harmed = true;
+    End({.error = "its disk is broken", .broken = true});
+    return true;
+  }
   if (seat.read < seat.to_read) {
     if (seat.read == 0) CheckResume();
     seat.read += kBytesAPiece;
@@ -445,10 +450,11 @@ void SimulatedWorker::End(const Ending& ending) {
   ended.set_error(ending.error);
   ended.set_step(seat_->step);
   ended.set_stopped(ending.stopped);
-  // Of the ranks that fail by themselves, those of some workers.
-  ended.set_local_cause(!ending.ok && !ending.stopped &&
-                        ending.missing_rank < 0 &&
-                        seat_->start.ref().rank() % 2 == 0);
+  // Of the ranks that fail by themselves, some name their machine.
+  const bool by_itself =
+      !ending.ok && !ending.stopped && ending.missing_rank < 0;
+  ended.set_local_cause(ending.broken ||
+                        (by_itself && seat_->start.ref().rank() % 2 == 0));
   if (ending.missing_rank >= 0) ended.set_missing_rank(ending.missing_rank);
   SayKept(ended);
   seat_.reset();

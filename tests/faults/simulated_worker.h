@@ -54,6 +54,8 @@ class SimulatedWorker {
   void Leave(bool in_a_hurry);
   // It takes no checkpoint until then.
   void FillDisk(absl::Time until) { disk_full_until_ = until; }
+  // No rank starts there until then: its machine is bad.
+  void Break(absl::Time until) { broken_until_ = until; }
   // Its process is gone, and its rank with it.
   void Die();
   // Its connection is gone, and what was on its way.
@@ -150,6 +152,7 @@ class SimulatedWorker {
     std::string error;
     int missing_rank = -1;
     bool stopped = false;
+    bool broken = false;  // its machine is
   };
 
   static constexpr int kBytesAPiece = 10;
@@ -164,7 +167,7 @@ class SimulatedWorker {
   void ReadJob(int64_t text);
   void WriteText();
   // Each returns whether that was this piece of work.
-  bool BeginRank();
+  bool BeginRank(absl::Time now);
   bool WriteShard(absl::Time now);
   bool Recover();
   bool SaveKept();  // of a rank that has ended
@@ -216,6 +219,7 @@ class SimulatedWorker {
   bool leaving_ = false;
   bool left_ = false;
   absl::Time disk_full_until_ = absl::InfinitePast();
+  absl::Time broken_until_ = absl::InfinitePast();
   absl::Time beat_ = absl::InfinitePast();
   std::deque<WorkerMessage> saying_;
   bool connected_ = true;
