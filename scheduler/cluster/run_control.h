@@ -15,8 +15,8 @@
 #ifndef TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 #define TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 
-#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -162,13 +162,14 @@ class RunControl {
   // enough. REQUIRES run.handed.
   FailedStarts AvoidedInPlaces(const Job& job,
                                const std::vector<VacantPlace>& places) const;
-  // Whether workers in service that are not the job's, and on which its start
+  // Whether those of the workers that are not the job's, and on which its start
   // has not failed, have room for ranks in these places. REQUIRES run.handed.
-  bool OthersCouldTake(const Job& job,
-                       const std::vector<VacantPlace>& places) const;
-  // The places that are vacant, and those of these seats.
-  static std::vector<VacantPlace> PlacesWith(
-      const Run& run, const std::function<bool(const RankSeat&)>& too);
+  static bool OthersCouldTake(const Job& job,
+                              const std::vector<VacantPlace>& places,
+                              const std::vector<const Worker*>& workers);
+  // The places that are vacant, and those of these ranks.
+  static std::vector<VacantPlace> PlacesWith(const Run& run,
+                                             const std::set<int>& ranks);
   // "; it does not take worker-3, where its start failed: ..."; or empty.
   static std::string WhatItAvoids(const FailedStarts& avoided);
   void StartAgain(Job& job, const std::vector<const Worker*>& workers,
@@ -179,20 +180,24 @@ class RunControl {
   // Whether nobody takes a place before its copies are a checkpoint. REQUIRES
   // saves_copies.
   static bool AwaitsCommit(const Run& run, bool leave);
-  // Whether the seat's worker was asked to end, and stays until it is let go.
-  bool Leaves(const RankSeat& seat) const;
-  // Whether those who leave would take copies along that no other worker has.
-  bool TakeCopiesAlong(const Job& job) const;
+  // Ranks that have ended and whose workers do not stay: they were asked to
+  // end, or their machines failed again and others can take the places. They
+  // keep what they have until it is saved, or is known not to be needed.
+  // REQUIRES run.handed.
+  std::set<int> LeavingRanks(const Job& job) const;
   // Whether an attempt would begin with an earlier step if it could not use
-  // what these seats keep. REQUIRES run.handed.
-  static bool LosesSteps(
-      const Job& job, const std::function<bool(const RankSeat&)>& without_seat);
+  // what these ranks keep. REQUIRES run.handed.
+  static bool LosesSteps(const Job& job, const std::set<int>& ranks);
+  // Whether the rank ended for a cause of its machine, and another worker could
+  // take its place. REQUIRES run.handed.
+  bool IsBetterElsewhere(const Job& job, int rank) const;
   // Frees the workers whose machine failed, unless others lack what they keep.
   void LeaveBadMachines(Job& job, Actions& actions);
   // The rank has ended, and its worker is not needed for the job any more, nor
   // is what it keeps.
   void Free(Job& job, int rank, Actions& actions);
-  void LetLeave(Job& job, Actions& actions);
+  // Frees the workers of these ranks, with what they keep.
+  void LetLeave(Job& job, const std::set<int>& ranks, Actions& actions);
   // Newer than the newest checkpoint; nothing: there are none.
   absl::optional<Recovery> CopiesToSave(const Job& job) const;
   // Whether there are as many workers as it needs at least.

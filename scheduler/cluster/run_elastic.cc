@@ -297,7 +297,7 @@ void RunControl::CopiesStored(Job& job, const absl::Status& stored,
   phase::SavingCopies& saving = *job.run->saving_copies();
   job.run->store_asked = saving.since = now;
   saving.stage = phase::SavingCopies::kRefused;
-  LetLeave(job, actions);
+  LetLeave(job, LeavingRanks(job), actions);
   jobs_.SetWaitReason(job, WaitsForStore(stored), actions);
   TakePlaces(job, now, actions);
 }
@@ -329,7 +329,7 @@ void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
                               Actions& actions) {
   jobs_.Enter(job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
   const bool moves = MovesOn(job);
-  if (!moves) LetLeave(job, actions);
+  if (!moves) LetLeave(job, LeavingRanks(job), actions);
   const bool again =
       !moves && job.plan->job().has_elastic() && CopiesToSave(job).has_value();
   const std::string next =

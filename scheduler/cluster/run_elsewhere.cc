@@ -97,18 +97,22 @@ std::string RunControl::OtherStarts(const Job& job) {
 
 // There the rank would fail again, another worker could take its place, and
 // others have copies of its state. Where they have not, one more attempt is
-// made there before steps are lost.
+// made there; then the copies are saved, or else lost (LeavingRanks).
 void RunControl::LeaveBadMachines(Job& job, Actions& actions) {
-  for (size_t r = 0; r < job.run->ranks.size(); ++r) {
-    const RankSeat& seat = job.run->ranks[r];
-    if (!seat.machine_fails || seat.state != RankSeat::kHeld) continue;
-    const auto is_this = [&seat](const RankSeat& other) {
-      return &other == &seat;
-    };
-    if (job.losses_in_step <= 1 && LosesSteps(job, is_this)) continue;
-    if (!OthersCouldTake(job, PlacesWith(*job.run, is_this))) continue;
-    Free(job, static_cast<int>(r), actions);
+  for (int rank = 0; rank < static_cast<int>(job.run->ranks.size()); ++rank) {
+    if (!IsBetterElsewhere(job, rank) || LosesSteps(job, {rank})) continue;
+    Free(job, rank, actions);
   }
+}
+
+// Busy workers count where the job's start failed: they will be free one day,
+// where another start fails at once.
+bool RunControl::IsBetterElsewhere(const Job& job, int rank) const {
+  const RankSeat& seat = job.run->ranks[rank];
+  if (!seat.machine_fails || seat.state != RankSeat::kHeld) return false;
+  const bool never_again = job.failed_on.count(seat.worker_name) > 0;
+  return OthersCouldTake(job, PlacesWith(*job.run, {rank}),
+                         never_again ? workers_.InService() : workers_.Idle());
 }
 
 void RunControl::Free(Job& job, int rank, Actions& actions) {
@@ -119,30 +123,30 @@ void RunControl::Free(Job& job, int rank, Actions& actions) {
   workers_.Release(seat.worker);
 }
 
-std::vector<VacantPlace> RunControl::PlacesWith(
-    const Run& run, const std::function<bool(const RankSeat&)>& too) {
+std::vector<VacantPlace> RunControl::PlacesWith(const Run& run,
+                                                const std::set<int>& ranks) {
   std::vector<VacantPlace> places;
-  for (size_t r = 0; r < run.ranks.size(); ++r) {
-    const RankSeat& seat = run.ranks[r];
-    if (seat.taken() && !too(seat)) continue;
-    places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
+  for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
+    const RankSeat& seat = run.ranks[rank];
+    if (seat.taken() && ranks.count(rank) == 0) continue;
+    places.push_back({.rank = rank, .lost = seat.machine});
   }
   return places;
 }
 
 FailedStarts RunControl::AvoidedInPlaces(
     const Job& job, const std::vector<VacantPlace>& places) const {
-  const bool enough = !job.failed_on.empty() && OthersCouldTake(job, places);
+  const bool enough = !job.failed_on.empty() &&
+                      OthersCouldTake(job, places, workers_.InService());
   return enough ? job.failed_on : FailedStarts();
 }
 
-// Workers that are busy count as well: they will be free one day, where a start
-// on the bad one fails at once.
 bool RunControl::OthersCouldTake(const Job& job,
-                                 const std::vector<VacantPlace>& places) const {
+                                 const std::vector<VacantPlace>& places,
+                                 const std::vector<const Worker*>& workers) {
   std::vector<const Worker*> others;
   for (const Worker* worker :
-       Without(SoundOf(workers_.InService(), *job.run), job.failed_on)) {
+       Without(SoundOf(workers, *job.run), job.failed_on)) {
     const bool has_seat = worker->status.job() == job.id.value();
     if (!has_seat) others.push_back(worker);
   }

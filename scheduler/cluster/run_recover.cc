@@ -172,9 +172,12 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   }
   if (run.ranks.awaits()) return;  // who comes back has its place
   const Plan& plan = *run.handed->plan;
-  const auto leaves = [this](const RankSeat& seat) { return Leaves(seat); };
-  const bool leave = std::any_of(run.ranks.begin(), run.ranks.end(), leaves);
-  const std::vector<VacantPlace> places = PlacesWith(run, leaves);
+  const std::set<int> leaving = LeavingRanks(job);
+  const bool leave = !leaving.empty();
+  const bool asked = std::any_of(leaving.begin(), leaving.end(), [&](int rank) {
+    return workers_.Find(run.ranks[rank].worker)->leaving;
+  });
+  const std::vector<VacantPlace> places = PlacesWith(run, leaving);
   if (run.is<phase::SavingCopies>() && AwaitsCommit(run, leave)) return;
   const FailedStarts avoided = AvoidedInPlaces(job, places);
   const std::vector<const Worker*> filled = FillPlaces(
@@ -182,11 +185,12 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
       Without(SoundOf(workers_.Idle(), run), avoided), job.failed_on);
   const auto empty = std::count(filled.begin(), filled.end(), nullptr);
   if (leave && MayMove(job) && CopiesToSave(job).has_value() &&
-      (empty > 0 || TakeCopiesAlong(job))) {
+      (empty > 0 ? asked : LosesSteps(job, leaving))) {
     if (run.is<phase::AwaitPlaces>()) Narrow(job, now, actions);
     return;
   }
-  if (leave) LetLeave(job, actions);
+  // A worker that may stay keeps what it has while the job waits for others.
+  if (asked || empty == 0) LetLeave(job, leaving, actions);
   if (empty > 0) {
     if (run.is<phase::SavingCopies>()) return;
     return jobs_.SetWaitReason(
@@ -244,20 +248,24 @@ std::vector<const Worker*> RunControl::SoundOf(
 }
 
 // A worker that was asked to end takes nothing new.
-bool RunControl::Leaves(const RankSeat& seat) const {
-  return seat.taken() && !seat.awaited() && workers_.Find(seat.worker)->leaving;
+std::set<int> RunControl::LeavingRanks(const Job& job) const {
+  std::set<int> leaving;
+  for (size_t r = 0; r < job.run->ranks.size(); ++r) {
+    const RankSeat& seat = job.run->ranks[r];
+    if (!seat.taken() || seat.awaited()) continue;
+    const int rank = static_cast<int>(r);
+    const bool is_left = job.losses_in_step > 1 && IsBetterElsewhere(job, rank);
+    if (is_left || workers_.Find(seat.worker)->leaving) leaving.insert(rank);
+  }
+  return leaving;
 }
 
-bool RunControl::TakeCopiesAlong(const Job& job) const {
-  return LosesSteps(job, [this](const RankSeat& seat) { return Leaves(seat); });
-}
-
-bool RunControl::LosesSteps(
-    const Job& job, const std::function<bool(const RankSeat&)>& without_seat) {
+bool RunControl::LosesSteps(const Job& job, const std::set<int>& ranks) {
   KeptByRank stay;
-  for (const RankSeat& seat : job.run->ranks) {
-    stay.push_back(without_seat(seat) ? std::vector<KeptCopy>()
-                                      : job.run->SoundCopies(seat));
+  for (size_t r = 0; r < job.run->ranks.size(); ++r) {
+    stay.push_back(ranks.count(static_cast<int>(r)) > 0
+                       ? std::vector<KeptCopy>()
+                       : job.run->SoundCopies(job.run->ranks[r]));
   }
   const absl::optional<Recovery> newest = NewestCopies(*job.run);
   if (!newest.has_value()) return false;
@@ -269,15 +277,14 @@ bool RunControl::LosesSteps(
   return left < newest->state().step();
 }
 
-void RunControl::LetLeave(Job& job, Actions& actions) {
-  for (size_t r = 0; r < job.run->ranks.size(); ++r) {
-    RankSeat& seat = job.run->ranks[r];
-    if (!Leaves(seat)) continue;
-    const bool saves = job.run->SavesCopiesWith(static_cast<int>(r));
-    if (saves) {
+void RunControl::LetLeave(Job& job, const std::set<int>& ranks,
+                          Actions& actions) {
+  for (const int rank : ranks) {
+    if (job.run->SavesCopiesWith(rank)) {
       jobs_.Enter(job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
     }
-    SendGiveUpKept(job, static_cast<int>(r), actions);
+    RankSeat& seat = job.run->ranks[rank];
+    SendGiveUpKept(job, rank, actions);
     workers_.Release(seat.worker);
     seat.Lose();
   }

@@ -132,6 +132,15 @@ void ElasticInvariants::CheckGoesOn(const Job& job, int64_t after) const {
       << RecoveryInvariants::EventLines(job);
 }
 
+// On which it has failed twice.
+bool ElasticInvariants::IsOnBadMachine(const Job& job) {
+  return job.losses_in_step > 1 &&
+         std::any_of(job.run->ranks.begin(), job.run->ranks.end(),
+                     [](const RankSeat& seat) {
+                       return seat.taken() && seat.machine_fails;
+                     });
+}
+
 void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
                                      const Cluster& cluster) {
   const auto job = cluster.FindJob(JobId(save.ref().job()));
@@ -139,12 +148,14 @@ void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
   const Run* run = (*job)->run.get();
   // A worker was lost in the same event.
   if (run == nullptr || !run->is<phase::SavingCopies>()) return;
-  // Or it does not give it up by itself: one that keeps them was asked to end.
+  // Or it does not give it up by itself: one that keeps them was asked to end,
+  // or its machine failed again.
   const bool leaves = std::any_of(
       run->ranks.begin(), run->ranks.end(), [&](const RankSeat& seat) {
         return seat.taken() && cluster.workers().Find(seat.worker)->leaving;
       });
-  const bool asked = drains_ || leaves || GivesWay(**job) || (*job)->moves() ||
+  const bool asked = drains_ || leaves || IsOnBadMachine(**job) ||
+                     GivesWay(**job) || (*job)->moves() ||
                      (*job)->ends_once_saved() ||
                      save.has_commits();  // by who had been asked before
   EXPECT_TRUE(asked || CouldNarrow(**job, IdleInTheEvent(cluster)))
@@ -174,7 +185,7 @@ void ElasticInvariants::OnQueued(const Job& job) {
       RecoveryInvariants::NewestWhole(job.id, waited.seats, workers_, plan);
   if (newest.has_value()) left_[job.id] = *newest;
   if (waited.may_not_wait || drains_) return;
-  if (!waited.moves || !GaveUpCopies(job)) CheckStored(job.id, waited);
+  if (!waited.may_lose || !GaveUpCopies(job)) CheckStored(job, waited);
 }
 
 void ElasticInvariants::Stored(JobId job, const absl::Status& stored) {
@@ -185,24 +196,27 @@ void ElasticInvariants::Stored(JobId job, const absl::Status& stored) {
   }
   const auto waits = waiting_.find(job);
   if (waits != waiting_.end())
-    waits->second.may_not_wait |= waits->second.moves;
+    waits->second.may_not_wait |= waits->second.may_lose;
 }
 
 // Who leaves goes with what it keeps, where the disk does not take that.
-void ElasticInvariants::CheckStored(JobId job, const Waiting& waited) const {
+void ElasticInvariants::CheckStored(const Job& job,
+                                    const Waiting& waited) const {
   std::vector<WorkerId> stay = waited.seats;
   for (WorkerId& seat : stay) {
     const auto worker = workers_.find(seat);
     if (worker != workers_.end() && worker->second.leaves()) seat = WorkerId();
   }
   const std::optional<int64_t> kept = RecoveryInvariants::NewestWhole(
-      job, stay, workers_, *waited.handed->plan);
+      job.id, stay, workers_, *waited.handed->plan);
   // Where it began it can begin without any.
   if (!kept.has_value() || *kept == 0) return;
-  const auto known = known_.find(job);
+  const auto known = known_.find(job.id);
   EXPECT_GE(known == known_.end() ? -1 : known->second, *kept)
-      << "job " << job << " gives up copies of a step of which the store has "
-      << "not said that it knows a checkpoint";
+      << "job " << job.id
+      << " gives up copies of a step of which the store has "
+      << "not said that it knows a checkpoint"
+      << RecoveryInvariants::EventLines(job);
 }
 
 void ElasticInvariants::Check(const Cluster& cluster) {
@@ -219,7 +233,8 @@ void ElasticInvariants::Check(const Cluster& cluster) {
     if (job->status.state() == RECOVERING &&
         (job->run->between_attempts() || job->moves())) {
       waiting_[id] = {job->run->handed, SeatsOf(*job->run),
-                      job->ends_once_saved() || job->cancelled, job->moves()};
+                      job->ends_once_saved() || job->cancelled,
+                      job->moves() || IsOnBadMachine(*job)};
     }
   }
 }

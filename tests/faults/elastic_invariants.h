@@ -73,7 +73,7 @@ class ElasticInvariants {
     std::shared_ptr<const HandOut> handed;
     std::vector<WorkerId> seats;
     bool may_not_wait = false;  // whatever is saved of it
-    bool moves = false;         // or where something could not be
+    bool may_lose = false;      // or where something could not be
   };
 
   // Workers that were idle at some time of the event: since then another job
@@ -82,7 +82,8 @@ class ElasticInvariants {
   void OnStart(const SendToWorker& send, const Cluster& cluster);
   void OnSaveCopies(const SaveCopies& save, const Cluster& cluster);
   void OnQueued(const Job& job);
-  void CheckStored(JobId job, const Waiting& waited) const;
+  static bool IsOnBadMachine(const Job& job);
+  void CheckStored(const Job& job, const Waiting& waited) const;
   // Whether it was not to wait until they can be saved, in its last attempt.
   bool GaveUpCopies(const Job& job) const;
   // It has lost nothing since that it kept while it waited.

@@ -344,6 +344,55 @@ TEST(RunElsewhere, AWorkerWhoseMachineFailsLosesItsPlaceThoughItKeepsCopies) {
   }
 }
 
+// Rank 0's worker is the only one that keeps copies of both ranks, and its
+// machine fails in each start.
+struct LastCopies : RecoveryHarness {
+  LastCopies() : on(JoinMany(2)), id(Recovering(on)) {
+    AllStep(id, on, 1);
+    Disconnect(on[1], "connection closed");
+    Fails();
+    on[1] = Join("w2");
+    CHECK_EQ(worker(on[1]).job(), id.value()) << status(id).reason();
+    Fails();
+    EndsKeeping(id, 1, on[1], {});
+  }
+  void Fails() {
+    WorkerMessage message;
+    RankEnded& ended = *message.mutable_ended();
+    *ended.mutable_ref() = Ref(id, 0);
+    ended.set_error("EIO");
+    ended.set_local_cause(true);
+    KeptCopy& kept = *ended.add_kept();
+    kept.mutable_state()->set_step(1);
+    kept.set_own(true);
+    kept.set_peer(true);
+    Send(on[0], message);
+  }
+  std::vector<WorkerId> on;
+  JobId id;
+};
+
+TEST(RunElsewhere, TheLastCopiesStayWhereNobodyElseCanTakeThePlace) {
+  LastCopies h;
+  EXPECT_TRUE(h.Forgotten(h.on[0]).empty());
+  EXPECT_EQ(h.worker(h.on[0]).job(), h.id.value());
+  EXPECT_EQ(h.Begun(h.on[0]).recovery().state().step(), 1)
+      << h.status(h.id).reason();
+}
+
+TEST(RunElsewhere, TheLastCopiesAreSavedBeforeAnotherWorkerTakesThePlace) {
+  LastCopies h;
+  h.Join("w3");
+  h.Fails();
+  h.EndsKeeping(h.id, 1, h.on[1], {});
+  ASSERT_EQ(h.Asked(h.on[0]).size(), 1) << h.status(h.id).reason();
+  EXPECT_EQ(h.Asked(h.on[0])[0].state().step(), 1);
+  h.Saved(h.on[0]);
+  h.Saved(h.on[0]);
+  EXPECT_EQ(h.Begun(h.on[1]).resume(), "/c/copies") << h.status(h.id).reason();
+  EXPECT_EQ(h.worker(h.on[0]).state(), WorkerStatus::IDLE);
+}
+
 TEST(Cordon, ACordonedWorkerGetsNoRankAndKeepsTheOneThatItHas) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(2);
