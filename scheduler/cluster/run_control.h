@@ -157,6 +157,8 @@ class RunControl {
   void TakePlaces(Job& job, absl::Time now, Actions& actions);
   // What a job that waits for a place to be taken does without; or empty.
   std::string OrGoesOnWith(const Job& job, absl::Time now) const;
+  // Of a job that is about to fail: a user does not want it to go on.
+  void StartNoMore(Job& job, Actions& actions);
   // Workers on which the job's start failed and which take none of these
   // places, since other workers in service can; empty where the others are not
   // enough. REQUIRES run.handed.

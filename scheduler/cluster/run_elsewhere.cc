@@ -72,7 +72,8 @@ void RunControl::CountLocalFailure(Job& job, const std::string& worker,
 // again.
 bool RunControl::MayStartElsewhere(const Job& job) const {
   const Run& run = *job.run;
-  if (job.cancelled || job.ended() || !job.defect.empty() || MayRecover(job) ||
+  if (job.cancelled || job.ended() || !job.defect.empty() ||
+      job.status.intent() == INTENT_CANCEL || MayRecover(job) ||
       MayHaveTrained(job) || run.follows() || run.ranks.awaits() ||
       !IsOfWorker(run.blame) || job.failed_starts + 1 >= limits_.starts_max) {
     return false;

@@ -127,8 +127,9 @@ bool RunControl::StartsOnceMore(const Job& job) const {
 void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
   CHECK(job.run != nullptr);
   const bool recovers = job.status.state() == RECOVERING || StartsOnceMore(job);
-  if (job.ended() || (job.run->stopping() && !job.run->saving() && !recovers)) {
-    return;
+  if (job.ended()) return;
+  if (job.run->stopping() && !job.run->saving() && !recovers) {
+    return StartNoMore(job, actions);
   }
   job.cancelled = true;
   job.run->save = SaveAtStop::kNotAsked;
@@ -136,6 +137,12 @@ void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
   job.status.clear_save_why();
   Stop(job, "cancelled", false, now, actions);
   FinishIfLetGo(job, now, actions);
+}
+
+// It fails, as it stands. Workers may come meanwhile on which it could start.
+void RunControl::StartNoMore(Job& job, Actions& actions) {
+  jobs_.Raise(job, INTENT_CANCEL, "");
+  jobs_.Save(job, actions);
 }
 
 void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
@@ -158,7 +165,7 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   }
   const bool recovers = job.status.state() == RECOVERING;
   if (StartsOnceMore(job)) return Cancel(job, now, actions);
-  if (job.run->stopping() && !recovers) return;
+  if (job.run->stopping() && !recovers) return StartNoMore(job, actions);
   if (recovers && MayMove(job)) {
     jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
     job.status.set_save_why(why);

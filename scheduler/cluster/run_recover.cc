@@ -18,7 +18,8 @@ namespace {
 
 // Whether the job asks for that.
 bool AsksToRecover(const Job& job) {
-  return !job.cancelled && job.defect.empty() && job.plan->job().has_recovery();
+  return !job.cancelled && job.status.intent() != INTENT_CANCEL &&
+         job.defect.empty() && job.plan->job().has_recovery();
 }
 
 std::string SeatNames(const Run& run, const std::vector<VacantPlace>& places) {

@@ -72,6 +72,26 @@ TEST(RunElsewhere, AJobThatIsToStartElsewhereCanBeCancelled) {
   }
 }
 
+// There is nobody else to start it when the user gives it up, and there is
+// before all ranks have let go.
+TEST(RunElsewhere, AJobThatAUserGaveUpWhileItFailedStartsNoMore) {
+  for (const bool saves : {false, true}) {
+    Harness h;
+    const std::vector<WorkerId> on = h.JoinMany(2);
+    JobSpec spec = SpecOf(2);
+    spec.mutable_checkpoint()->set_directory("/c");
+    const JobId id = h.Submit(spec);
+    h.Ended(id, 0, on[0],
+            {.ok = false, .error = kNoPath, .step = 0, .of_machine = true});
+    ASSERT_TRUE((saves ? h.cluster.SaveAndCancel(id, h.now, h.actions)
+                       : h.cluster.Cancel(id, h.now, h.actions))
+                    .ok());
+    h.Join("w2");
+    h.Ended(id, 1, on[1], {.ok = false, .stopped = true});
+    EXPECT_EQ(h.status(id).state(), FAILED) << h.status(id).reason();
+  }
+}
+
 TEST(RunElsewhere, OneBadWorkerFailsNoJobOfAQueue) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(2);
