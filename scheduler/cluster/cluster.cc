@@ -281,7 +281,9 @@ absl::StatusOr<WorkerStatus> Cluster::CordonWorker(
                        : workers_.Uncordon(request.name());
   if (worker.ok() && !request.cordon()) {
     for (const auto& [id, job] : jobs_.all()) {
-      job->failed_on.erase(request.name());
+      // One that is being stopped is to start elsewhere, for that it failed.
+      const bool stops = job->run != nullptr && !job->run->between_attempts();
+      if (!stops) job->failed_on.erase(request.name());
     }
   }
   Settle(now, actions);
@@ -368,6 +370,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
       Lose(stuck.worker, WorkerStatus::LOST, stuck.reason, now, actions);
     }
   }
+  if (now - moved_at_ >= limits_.adopt_max) workers_.ReviewSetAside();
   if (IsCalm(now)) {
     // One that has lost all of its workers has none to set free.
     bool queued = runs_.NarrowWaiting(now, actions);

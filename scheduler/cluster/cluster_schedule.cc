@@ -118,6 +118,7 @@ bool Cluster::Awaits(JobId id, const Compilation& asked) const {
 }
 
 void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
+  FailDefective(now, actions);
   runs_.RecoverWaiting(now, actions);
   awaits_calm_ = false;
   overtaken_at_ = absl::InfiniteFuture();
@@ -238,7 +239,7 @@ std::string Cluster::WhyItWaits(const Job& job, QueueTurn turn,
   }
   const std::string reason = absl::StrCat(reasons.For(job.ranks_needed),
                                           WhereStartsFailed(job.failed_on),
-                                          HowToStartThereAgain(job.failed_on));
+                                          HowToStartThereAgain(AvoidedBy(job)));
   const int least = std::max(1, job.spec.elastic().min_workers());
   if (!job.spec.has_elastic() || least == job.ranks_needed) return reason;
   return absl::StrCat(reason, "; ", least, " will do");

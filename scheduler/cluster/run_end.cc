@@ -141,6 +141,7 @@ void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
 
 // It fails, as it stands. Workers may come meanwhile on which it could start.
 void RunControl::StartNoMore(Job& job, Actions& actions) {
+  if (job.cancelled) return;  // it ends as that asked
   jobs_.Raise(job, INTENT_CANCEL, "");
   jobs_.Save(job, actions);
 }

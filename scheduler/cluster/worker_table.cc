@@ -76,8 +76,8 @@ absl::StatusOr<WorkerId> WorkerTable::Add(const Register& request,
   ++idle_count_;
   ++in_service_count_;
   ++changes_;
+  ShowRecord(worker);
   ForgetNamesake(name);
-  ShowRecord(name);
   return id;
 }
 
@@ -105,22 +105,26 @@ void WorkerTable::ShowRecord(Worker& worker) {
 }
 
 void WorkerTable::ShowRecord(const std::string& name) {
+  const auto it = alive_by_name_.find(name);
+  if (it != alive_by_name_.end()) ShowRecord(*Find(it->second));
+}
+
+void WorkerTable::ShowRecordOfAll(const std::string& name) {
   for (auto& [id, worker] : workers_) {
     if (worker.name() == name) ShowRecord(worker);
   }
-  ReviewSetAside();
 }
 
 void WorkerTable::ReviewSetAside() {
-  if (!records_.any_set_aside()) return;
-  int stay = 0;
+  if (!records_.any_set_aside() || reviewed_at_ == changes_) return;
+  int fit = 0;
   int sound = 0;
   std::vector<Worker*> failed;  // and nothing else is known against them
   for (auto& [id, worker] : workers_) {
-    if (!worker.alive() || worker.leaving) continue;
-    ++stay;
+    if (!worker.alive() || worker.leaving || !worker.unfit.empty()) continue;
     const WorkerRecord& record = records_.Of(worker.name());
-    if (record.cordoned || !worker.unfit.empty()) continue;
+    if (record.cordoned) continue;
+    ++fit;
     if (record.set_aside) {
       failed.push_back(&worker);
     } else {
@@ -131,11 +135,12 @@ void WorkerTable::ReviewSetAside() {
       failed.begin(), failed.end(), [](const Worker* a, const Worker* b) {
         return a->status.local_failures() < b->status.local_failures();
       });
-  int missing = (stay + 1) / 2 - sound;
+  int missing = (fit + 1) / 2 - sound;
   for (Worker* worker : failed) {
     worker->indispensable = missing-- > 0;
     ShowRecord(*worker);
   }
+  reviewed_at_ = changes_;
 }
 
 absl::Status WorkerTable::CheckKnown(const std::string& name) const {
@@ -162,7 +167,7 @@ absl::StatusOr<WorkerStatus> WorkerTable::Cordon(const std::string& name,
                                                  const std::string& why) {
   if (absl::Status known = CheckKnown(name); !known.ok()) return known;
   records_.Cordon(name, OneLine(why, limits_.reason_bytes_max));
-  ShowRecord(name);
+  ShowRecordOfAll(name);
   return StatusOf(name);
 }
 
@@ -170,7 +175,7 @@ absl::StatusOr<WorkerStatus> WorkerTable::Uncordon(const std::string& name) {
   if (absl::Status known = CheckKnown(name); !known.ok()) return known;
   records_.Uncordon(name);
   ++changes_;  // a job that avoided it may take it now
-  ShowRecord(name);
+  ShowRecordOfAll(name);
   return StatusOf(name);
 }
 
@@ -261,11 +266,11 @@ void WorkerTable::Leave(WorkerId id) {
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->alive()) << "worker " << id;
   if (worker->leaving) return;
-  ++changes_;
+  // What a busy one does counts until its rank has ended.
+  if (worker->idle()) ++changes_;
   Count(*worker, -1);
   worker->leaving = true;
   Count(*worker, +1);
-  ReviewSetAside();
 }
 
 void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,
@@ -282,7 +287,6 @@ void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,
   worker->status.clear_text();
   worker->status.set_reason(std::move(reason));
   ForgetOld();
-  ReviewSetAside();
 }
 
 void WorkerTable::ForgetOld() {

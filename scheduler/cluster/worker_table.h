@@ -7,9 +7,9 @@
 // A worker that is set aside (cordoned, failed on by several jobs, unfit by its
 // own account) stays a member and keeps the rank that it has, but is given
 // nothing new: it is not in service. Nor is one that was asked to leave. Of the
-// workers that stay, at most half are set aside because jobs failed on them:
-// where others leave, those with the fewest failures are in service again, for
-// as long as they are needed.
+// workers against which nothing else is known, at most half are set aside
+// because jobs failed on them: where others are gone, those with the fewest
+// failures are in service again until others come (ReviewSetAside).
 #ifndef TROUPE_SCHEDULER_CLUSTER_WORKER_TABLE_H_
 #define TROUPE_SCHEDULER_CLUSTER_WORKER_TABLE_H_
 
@@ -91,6 +91,10 @@ class WorkerTable {
   // Its last rank failed for a cause of its own, as it seems: others come
   // first. Nothing happens where no worker has the name.
   void Doubt(const std::string& name);
+  // Which of the workers on which jobs failed are needed. To be called when no
+  // worker has come or gone for a while: the first to come back after a restart
+  // may be the bad one.
+  void ReviewSetAside();
   // The job failed there, and not elsewhere. True: that sets it aside.
   bool AddLocalFailure(const std::string& name, JobId job,
                        const std::string& why);
@@ -131,9 +135,8 @@ class WorkerTable {
   void Count(const Worker& worker, int sign);
   // What is remembered of the name, in its worker's status.
   void ShowRecord(Worker& worker);
-  void ShowRecord(const std::string& name);
-  // Which of the workers on which jobs failed are set aside now.
-  void ReviewSetAside();
+  void ShowRecord(const std::string& name);  // of the live one
+  void ShowRecordOfAll(const std::string& name);
   absl::Status CheckKnown(const std::string& name) const;
   WorkerStatus StatusOf(const std::string& name) const;
   // The new one takes the place of a gone one of its name.
@@ -143,6 +146,7 @@ class WorkerTable {
   const Limits limits_;
   int64_t next_id_ = 1;
   int64_t changes_ = 0;
+  int64_t reviewed_at_ = -1;  // changes_ then
   int idle_count_ = 0;
   int in_service_count_ = 0;
   std::map<WorkerId, Worker> workers_;

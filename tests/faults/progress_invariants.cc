@@ -1,8 +1,10 @@
 #include "tests/faults/progress_invariants.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "scheduler/cluster/choose_recovery.h"
@@ -15,6 +17,8 @@ namespace {
 // With limits as cluster_simulation.cc has them: until a job gives way, saves
 // its copies and is planned anew, while disks are full now and then.
 constexpr absl::Duration kStuckMax = absl::Seconds(90);
+// Until bad workers are in service again, for want of others.
+constexpr absl::Duration kCalm = absl::Seconds(30);
 
 int Ranks(const Job& job) { return static_cast<int>(job.run->ranks.size()); }
 
@@ -106,7 +110,28 @@ bool ProgressInvariants::IsStuck(const Cluster& cluster, absl::Time now) {
   return ElasticInvariants::LeastRanks(*first) <= free;
 }
 
+// When no worker has come or gone for a while.
+void ProgressInvariants::CheckSetAside(const Cluster& cluster, absl::Time now) {
+  std::vector<WorkerId> there;
+  int in_service = 0, fit = 0;
+  bool too_many = false;
+  for (const auto& [id, worker] : cluster.workers().all()) {
+    if (!worker.alive() || worker.leaving) continue;
+    there.push_back(id);
+    const bool failed =
+        absl::StrContains(worker.status.set_aside(), "failed on it");
+    too_many |= failed;
+    in_service += worker.in_service();
+    fit += worker.in_service() || failed;
+  }
+  if (there != there_) calm_since_ = now;
+  there_ = std::move(there);
+  if (now - calm_since_ < kCalm) return;
+  EXPECT_TRUE(!too_many || 2 * in_service >= fit) << "too many are set aside";
+}
+
 void ProgressInvariants::Check(const Cluster& cluster, absl::Time now) {
+  CheckSetAside(cluster, now);
   if (!IsStuck(cluster, now)) {
     since_ = absl::InfiniteFuture();
     return;

@@ -7,6 +7,8 @@
 #ifndef TROUPE_TESTS_FAULTS_PROGRESS_INVARIANTS_H_
 #define TROUPE_TESTS_FAULTS_PROGRESS_INVARIANTS_H_
 
+#include <vector>
+
 #include "absl/time/time.h"
 #include "scheduler/cluster/cluster.h"
 
@@ -16,13 +18,20 @@ class ProgressInvariants {
  public:
   // After every event.
   void Check(const Cluster& cluster, absl::Time now);
-  void Restarted() { since_ = absl::InfiniteFuture(); }
+  void Restarted() {
+    since_ = absl::InfiniteFuture();
+    there_.clear();
+  }
 
   // Some job could run, and none makes progress.
   static bool IsStuck(const Cluster& cluster, absl::Time now);
 
  private:
+  void CheckSetAside(const Cluster& cluster, absl::Time now);
+
   absl::Time since_ = absl::InfiniteFuture();  // it is stuck
+  std::vector<WorkerId> there_;                // alive, and to stay
+  absl::Time calm_since_;                      // they are the same
 };
 
 }  // namespace troupe

@@ -215,6 +215,8 @@ absl::Status WorkerDaemon::Serve(Session& session) {
   while (over.ok()) {
     absl::StatusOr<SchedulerMessage> message = session.Receive();
     if (message.ok()) {
+      // No look at the machine ends the session under it.
+      if (message->has_start() || message->has_generate()) busy_ = true;
       Handle(*message, send);
       busy_ = holds_rank() || generation_ != nullptr;
     } else {

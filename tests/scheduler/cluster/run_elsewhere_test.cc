@@ -186,6 +186,36 @@ TEST(RunElsewhere, AJobStartsAgainOnAWorkerThatAPersonHasMended) {
   EXPECT_EQ(OnOf(h, second), on[1]) << h.status(second).reason();
 }
 
+TEST(RunElsewhere, WhoIsMendedWhileTheOthersStopFailsNoJob) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(4);
+  const JobId id = h.Submit(SpecOf(2));
+  h.Ended(id, 0, on[0],
+          {.ok = false, .error = kNoPath, .step = 0, .of_machine = true});
+  CordonWorkerRequest mended;
+  mended.set_name("w0");
+  ASSERT_TRUE(h.cluster.CordonWorker(mended, h.now, h.actions).ok());
+  h.Ended(id, 1, on[1], {.ok = false, .stopped = true});
+  EXPECT_EQ(h.status(id).state(), STARTING) << h.status(id).reason();
+}
+
+// The first to come back to a scheduler that was started again.
+TEST(RunElsewhere, ABadWorkerThatIsThereAloneGetsNoJobUntilOthersHadTime) {
+  Harness h({.local_failures_max = 1});
+  WorkerRecord bad;
+  bad.name = "w0";
+  bad.failures = {{JobId(7), "EIO"}};
+  bad.set_aside = true;
+  h.cluster.RestoreWorkers({bad});
+  const JobId id = h.Submit(SpecOf(1));
+  const WorkerId w0 = h.Join("w0");
+  EXPECT_EQ(h.status(id).state(), QUEUED);
+  h.Pass(Limits().adopt_max - absl::Seconds(2), {w0});
+  EXPECT_EQ(h.status(id).state(), QUEUED);
+  h.Pass(absl::Seconds(4), {w0});
+  EXPECT_EQ(h.worker(w0).job(), id.value()) << h.status(id).reason();
+}
+
 TEST(RunElsewhere, AWorkerThatIsToLeaveIsNoOther) {
   RecoveryHarness h;
   const std::vector<WorkerId> on = h.JoinMany(2);

@@ -351,6 +351,20 @@ TEST(RunEnd, LostWhileStartingIsSaidSo) {
   EXPECT_EQ(h.status(id).state(), FAILED);
 }
 
+// The user asks twice, and the scheduler is started again in between or not.
+TEST(RunEnd, AJobThatIsSavedToBeCancelledStaysOneThatIsSaved) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(1);
+  JobSpec spec = SpecOf(1);
+  spec.mutable_checkpoint()->set_directory("/c");
+  const JobId id = h.Submit(spec);
+  h.Ready(id, 0, on[0]);
+  for (int times = 0; times < 2; ++times) {
+    ASSERT_TRUE(h.cluster.SaveAndCancel(id, h.now, h.actions).ok());
+    EXPECT_EQ(h.status(id).intent(), INTENT_SAVE_CANCEL);
+  }
+}
+
 // What no test of the table foresees: a phase in which the next event has no
 // edge. It is made by hand.
 JobStatus& StatusOf(const Harness& h, JobId id) {

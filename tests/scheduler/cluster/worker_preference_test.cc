@@ -61,19 +61,39 @@ TEST(WorkerPreference, WhereOthersLeaveThoseSetAsideAreInServiceAgain) {
   ASSERT_TRUE(table.AddLocalFailure("a", JobId(1), "x"));
   ASSERT_TRUE(table.AddLocalFailure("b", JobId(1), "x"));
   table.AddLocalFailure("a", JobId(2), "x");
+  table.ReviewSetAside();
   EXPECT_EQ(NamesOf(table.InService()), "cd");
   table.Leave(ids[2]);
+  EXPECT_EQ(NamesOf(table.InService()), "d") << "others may come";
+  table.ReviewSetAside();
   EXPECT_EQ(NamesOf(table.InService()), "bd") << "a failed twice";
   table.Remove(ids[3], WorkerStatus::LOST, "killed");
+  table.ReviewSetAside();
   EXPECT_EQ(NamesOf(table.InService()), "b");
   ASSERT_TRUE(table.Cordon("b", "its fan is broken").ok());
+  table.ReviewSetAside();
   EXPECT_EQ(NamesOf(table.InService()), "a");
   EXPECT_EQ(table.in_service_count(), 1);
   EXPECT_EQ(table.idle_count(), 1);
   for (const char* name : {"e", "f"}) {
     ASSERT_TRUE(table.Add(RegisterOf(name), now).ok());
   }
+  table.ReviewSetAside();
   EXPECT_EQ(NamesOf(table.InService()), "ef") << "a is not needed any more";
+}
+
+// A person takes them out for another reason.
+TEST(WorkerPreference, CordonedWorkersDoNotBringBackBadOnes) {
+  WorkerTable table({.local_failures_max = 1});
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    ASSERT_TRUE(table.Add(RegisterOf(name), absl::FromUnixSeconds(1)).ok());
+  }
+  ASSERT_TRUE(table.AddLocalFailure("a", JobId(1), "x"));
+  for (const char* name : {"b", "c", "d"}) {
+    ASSERT_TRUE(table.Cordon(name, "maintenance").ok());
+  }
+  table.ReviewSetAside();
+  EXPECT_EQ(NamesOf(table.InService()), "e");
 }
 
 TEST(WorkerRecords, TellOnlyWhatIsToBeStored) {
