@@ -17,7 +17,9 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/segment_use.h"
 #include "proto/plan/trained.h"
+#include "proto/plan/unit_passes.h"
 
 namespace troupe {
 namespace {
@@ -209,7 +211,8 @@ absl::Status CheckHomes(const Plan& plan, const std::vector<Home>& homes) {
 }
 
 // A gradient travels once, and not before its last addend.
-absl::Status CheckReductions(const Plan& plan, const Role& role) {
+absl::Status CheckReductions(const Plan& plan, const UnitPasses& unit_passes,
+                             const Role& role) {
   const ProgramPlace place = {.rank = FirstRankOf(plan.mesh(), role),
                               .kind = Program::TRAIN};
   std::map<std::pair<int, int>, int> sums;  // by unit and part
@@ -241,9 +244,19 @@ absl::Status CheckReductions(const Plan& plan, const Role& role) {
       }
     }
     if (instruction.kind() != Instruction::BACKWARD_WEIGHT) continue;
-    std::vector<int> adds_to = {instruction.unit()};
+    const std::vector<UnitPasses::Pass>& passes =
+        unit_passes.Of(instruction.unit(), instruction.kind());
+    if (instruction.segment() < 0 ||
+        instruction.segment() >= static_cast<int>(passes.size())) {
+      return ProgramFault(
+          place, instruction,
+          absl::StrCat("its unit has ", passes.size(), " such segments"));
+    }
+    const SegmentUse& use = passes[instruction.segment()].use;
+    std::vector<int> adds_to;
+    if (use.weight_gradients) adds_to.push_back(instruction.unit());
     for (const Unit::Tied& tied : plan.units(instruction.unit()).tied()) {
-      adds_to.push_back(tied.unit());
+      if (use.tied_gradients) adds_to.push_back(tied.unit());
     }
     for (const int u : adds_to) {
       if (!summed[u]) continue;
@@ -384,8 +397,9 @@ absl::Status CheckWork(const Plan& plan) {
   }
   ASSIGN_OR_RETURN(const bool saves, Have(plan, Program::CHECKPOINT));
   const bool learns = plan.job().optimizer().name() != "none";
+  const UnitPasses unit_passes(plan);
   for (const Role& role : plan.roles()) {
-    RETURN_IF_ERROR(CheckReductions(plan, role));
+    RETURN_IF_ERROR(CheckReductions(plan, unit_passes, role));
     if (learns) {
       RETURN_IF_ERROR(
           CheckDealt(plan, role, Program::TRAIN, Instruction::GRAD_NORM));

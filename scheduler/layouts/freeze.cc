@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/base/choices.h"
 #include "proto/base/glob.h"
+#include "proto/base/one_line.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
 #include "proto/plan/ops/op_rules.h"
@@ -58,11 +59,14 @@ int Distance(absl::string_view text, absl::string_view name) {
   return *std::min_element(row.begin(), row.end());
 }
 
+// Of a pattern, for the nearest names: no name is longer.
+constexpr size_t kSearchedMax = 256;
+
 // The nearest names, at most three: "a, b or c".
 std::string NearestText(const std::string& pattern,
                         const std::vector<std::string>& names) {
   constexpr size_t kShown = 3;
-  std::string text = pattern;
+  std::string text = pattern.substr(0, kSearchedMax);
   text.erase(std::remove_if(text.begin(), text.end(),
                             [](char c) { return c == '*' || c == '?'; }),
              text.end());
@@ -85,10 +89,10 @@ absl::Status MatchesNothing(const std::string& pattern,
   if (names.empty()) {
     return FieldError(kField, "the model has no parameters to freeze");
   }
-  return FieldError(
-      kField, absl::StrCat("\"", pattern, "\" matches no parameter; did you ",
-                           "mean ", NearestText(pattern, names),
-                           "? * stands for any characters"));
+  return FieldError(kField, absl::StrCat("\"", OneLine(pattern, kSearchedMax),
+                                         "\" matches no parameter; did you ",
+                                         "mean ", NearestText(pattern, names),
+                                         "? * stands for any characters"));
 }
 
 // The trained half of a part, or the frozen one, laid out behind what the unit

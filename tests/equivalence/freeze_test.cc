@@ -251,6 +251,15 @@ TEST(Freeze, PlansWithPartlyFrozenUnitsTrainTheSameModel) {
        {"tied over stages, below",
         {.schedule = "1f1b", .pipeline = 2},
         "host"}},
+      // The last stage's gradients of the tied unit are its own positions'
+      // only.
+      {"gpt2", {"*.wte.*"}, {"tied", {.schedule = "1f1b", .pipeline = 2}}},
+      {"gpt2",
+       {"*.wte.*", "*bias"},
+       {"tied, split backward", {.schedule = "zb_h1", .pipeline = 4}}},
+      {"gpt2",
+       {"*.wte.*"},
+       {"tied, interleaved", {.schedule = "interleaved_1f1b", .pipeline = 2}}},
       {"gpt2",
        {"*.wte.*"},
        {"tied over stages, in slices",

@@ -1,8 +1,10 @@
 #include "worker/rank/thawed.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "proto/base/glob.h"
 #include "proto/plan/optimizer_states.h"
@@ -17,6 +19,19 @@ bool WasFrozen(const JobSpec& saved, absl::string_view name) {
                      [name](const std::string& pattern) {
                        return GlobMatches(pattern, name);
                      });
+}
+
+// The bias correction counts the job's steps, not the parameter's: after many
+// of them m = (1 - beta1) g and v = (1 - beta2) g^2 are not corrected.
+std::string FirstUpdate(const OptimizerSpec& optimizer) {
+  if (optimizer.name() != "adamw") return "";
+  const double times =
+      (1 - optimizer.betas(0)) / std::sqrt(1 - optimizer.betas(1));
+  return absl::StrFormat(
+      ", and their first update is %.2g times the learning rate%s", times,
+      times > 1 ? ", the next ones more: consider a lower optimizer.lr, or "
+                  "begin anew with model.hf"
+                : "");
 }
 
 }  // namespace
@@ -42,7 +57,8 @@ std::string StatesThatBegin(const JobSpec& saved, const Plan& plan) {
   if (tensors == 0) return "";
   return absl::StrCat("the optimizer's states of ", tensors,
                       tensors == 1 ? " tensor that was" : " tensors that were",
-                      " frozen there begin at zero");
+                      " frozen there begin at zero",
+                      FirstUpdate(plan.job().optimizer()));
 }
 
 }  // namespace troupe

@@ -17,7 +17,7 @@ namespace troupe {
 bool StateWasFrozen(const JobSpec& saved, absl::string_view state_tensor);
 
 // What to say of them: "the optimizer's states of 3 tensors that were frozen
-// there begin at zero"; empty where there are none.
+// there begin at zero", and with AdamW how large their first update is; empty where there are none.
 std::string StatesThatBegin(const JobSpec& saved, const Plan& plan);
 
 }  // namespace troupe

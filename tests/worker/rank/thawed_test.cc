@@ -10,6 +10,9 @@ namespace {
 JobSpec Freezing(const std::string& pattern) {
   JobSpec job;
   job.mutable_optimizer()->set_name("adamw");
+  for (const double beta : {0.9, 0.95}) {
+    job.mutable_optimizer()->add_betas(beta);
+  }
   if (!pattern.empty()) job.mutable_training()->add_freeze(pattern);
   return job;
 }
@@ -39,10 +42,17 @@ TEST(Thawed, StatesOfWhatWasFrozenMayBeMissing) {
 TEST(Thawed, SaysOfHowManyTensorsStatesBegin) {
   EXPECT_EQ(StatesThatBegin(Freezing("*bias"), SomePlan()),
             "the optimizer's states of 1 tensor that was frozen there begin at "
-            "zero");
+            "zero, and their first update is 0.45 times the learning rate");
   EXPECT_EQ(StatesThatBegin(Freezing("*"), SomePlan()),
             "the optimizer's states of 2 tensors that were frozen there begin "
-            "at zero");
+            "at zero, and their first update is 0.45 times the learning rate");
+  Plan slow = SomePlan();
+  slow.mutable_job()->mutable_optimizer()->set_betas(1, 0.999);
+  EXPECT_EQ(StatesThatBegin(Freezing("*bias"), slow),
+            "the optimizer's states of 1 tensor that was frozen there begin at "
+            "zero, and their first update is 3.2 times the learning rate, the "
+            "next ones more: consider a lower optimizer.lr, or begin anew with "
+            "model.hf");
   EXPECT_EQ(StatesThatBegin(Freezing("*.frozen"), SomePlan()), "");
   EXPECT_EQ(StatesThatBegin(Freezing(""), SomePlan()), "");
   Plan plain = SomePlan();
