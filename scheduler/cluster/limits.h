@@ -121,7 +121,7 @@ struct Limits {
   size_t worker_name_bytes_max = 100;
   size_t worker_bytes_max = 1 << 20;  // of all that it says of itself
   size_t reason_bytes_max = 4096;     // of a reason, an error, an event
-  int warnings_per_rank_max = 16;
+  int warnings_max = 16;  // of an attempt, from all its ranks
 };
 
 }  // namespace troupe

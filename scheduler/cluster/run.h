@@ -123,7 +123,7 @@ struct Run {
   // this run. Empty: that is known, or there were none.
   std::string copies_token;
   int64_t copies_step = 0;  // of what those requests ask for
-  int store_question = 0;  // the last one that the store was asked
+  int store_question = 0;   // the last one that the store was asked
   absl::Time store_asked = absl::InfiniteFuture();  // again, when it failed
   RankSeats ranks;
   Rendezvous rendezvous;
@@ -138,7 +138,8 @@ struct Run {
   // Those that computed wrongly, in this attempt or one before it, by name.
   std::set<std::string> wrong_workers;
   CheckpointGather checkpoints;
-  std::vector<RankReport> reports;  // by rank; from heartbeats
+  std::vector<RankReport> reports;    // by rank; from heartbeats
+  std::vector<std::string> warnings;  // of ranks that are ready, each once
   StepDeadline deadline;
   // When a rank was last seen in something else than a step: a validation, a
   // checkpoint, between two steps. Only what comes after may be late.

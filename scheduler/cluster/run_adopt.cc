@@ -294,7 +294,7 @@ void RunControl::EndAdoption(Job& job, absl::Time now, Actions& actions) {
     jobs_.Enter(job, PhaseEvent::kBackInTraining, phase::Training{});
   } else {
     jobs_.Enter(job, PhaseEvent::kBackInStart, phase::Starting{});
-    TrainIfAllReady(job, RankReady(), now, actions);
+    TrainIfAllReady(job, now, actions);
   }
 }
 

@@ -271,11 +271,17 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
                              " with step ", of_other.first_step),
                 now, actions);
   }
-  TrainIfAllReady(job, ready, now, actions);
+  std::vector<std::string>& said = job.run->warnings;
+  for (const std::string& warning : ready.warnings()) {
+    if (static_cast<int>(said.size()) >= limits_.warnings_max) break;
+    std::string line = OneLine(warning, limits_.reason_bytes_max);
+    if (std::find(said.begin(), said.end(), line) != said.end()) continue;
+    said.push_back(std::move(line));
+  }
+  TrainIfAllReady(job, now, actions);
 }
 
-void RunControl::TrainIfAllReady(Job& job, const RankReady& last,
-                                 absl::Time now, Actions& actions) {
+void RunControl::TrainIfAllReady(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
   if (!run.is<phase::Starting>()) return;
   const int64_t first_step = run.ranks.FirstStep();
@@ -294,11 +300,8 @@ void RunControl::TrainIfAllReady(Job& job, const RankReady& last,
   jobs_.Enter(job, PhaseEvent::kAllReady, phase::Training{});
   jobs_.SetState(job, RUNNING, "", now, actions);
   SettleBlame(job, now, actions);
-  // The same on all ranks: those of the one that completes them will do.
-  const int warnings =
-      std::min(last.warnings_size(), limits_.warnings_per_rank_max);
-  for (int i = 0; i < warnings; ++i) {
-    jobs_.AddEvent(job, last.warnings(i), now, actions);
+  for (const std::string& warning : run.warnings) {
+    jobs_.AddEvent(job, warning, now, actions);
   }
   if (recovers) {
     SayRecovered(job, now, actions);

@@ -280,8 +280,7 @@ class RunControl {
   void Ready(Job& job, const RankReady& ready, absl::Time now,
              Actions& actions);
   // The last rank is ready, and said this.
-  void TrainIfAllReady(Job& job, const RankReady& last, absl::Time now,
-                       Actions& actions);
+  void TrainIfAllReady(Job& job, absl::Time now, Actions& actions);
   void Step(Job& job, const StepReport& report, absl::Time now,
             Actions& actions);
   void Shard(Job& job, const CheckpointShard& shard, absl::Time now,

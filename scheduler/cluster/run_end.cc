@@ -115,7 +115,7 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
                       reason, WaitersFor(*job, rank, now)),
          now, actions);
   } else if (seat->succeeded) {
-    TrainIfAllReady(*job, RankReady(), now, actions);
+    TrainIfAllReady(*job, now, actions);
   }
   FinishIfLetGo(*job, now, actions);
 }

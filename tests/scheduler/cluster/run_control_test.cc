@@ -312,14 +312,17 @@ TEST(RunControl, WhatTheRanksWarnOfIsAnEventOnce) {
     *ready.mutable_rank_ready()->mutable_ref() = h.Ref(id, rank);
     ready.mutable_rank_ready()->set_first_step(4);
     ready.mutable_rank_ready()->add_warnings("skipping checkpoint /c/step-5");
+    if (rank == 0) ready.mutable_rank_ready()->add_warnings("of rank 0");
     h.Send(on[rank], ready);
   }
   EXPECT_EQ(h.status(id).state(), RUNNING);
-  int warned = 0;
-  for (const JobEvent& event : h.job(id).events) {
-    warned += event.text() == "skipping checkpoint /c/step-5";
+  for (const char* text : {"skipping checkpoint /c/step-5", "of rank 0"}) {
+    int warned = 0;
+    for (const JobEvent& event : h.job(id).events) {
+      warned += event.text() == text;
+    }
+    EXPECT_EQ(warned, 1) << text;
   }
-  EXPECT_EQ(warned, 1);
 }
 
 TEST(RunControl, CheckpointsAreCommittedByRankZero) {
