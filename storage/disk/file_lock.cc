@@ -54,6 +54,19 @@ bool IsAt(int fd, const std::string& path) {
          open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
+bool IsSameFile(const std::string& a, const std::string& b) {
+  struct stat of_a;
+  struct stat of_b;
+  return LstatPath(a, &of_a) == 0 && LstatPath(b, &of_b) == 0 &&
+         of_a.st_ino == of_b.st_ino && of_a.st_dev == of_b.st_dev;
+}
+
+// A name beside the path that no other process takes: processes of several
+// hosts may have the same number.
+std::string OwnNameBeside(const std::string& path, absl::string_view what) {
+  return absl::StrCat(path, ".", what, "-", HostName(), "-", getpid());
+}
+
 // Over what a crash left there: that needs no room on a full disk, and whoever
 // reads meanwhile reads a whole line.
 absl::Status WriteHolder(int fd, const std::string& path,
@@ -92,7 +105,11 @@ int RenameToFreeName(const std::string& from, const std::string& to) {
   if (RenamePath(from, to, RENAME_NOREPLACE) == 0) return 0;
   if (!IsNotDone(errno)) return -1;
   if (LinkPath(from, to) == 0) return UnlinkPath(from);
-  if (!IsNotDone(errno)) return -1;
+  // NFS may have done it, and lost the answer to its first request.
+  const int error = errno;
+  if (error == EEXIST && IsSameFile(from, to)) return UnlinkPath(from);
+  errno = error;
+  if (!IsNotDone(error)) return -1;
   struct stat named;
   if (LstatPath(to, &named) == 0) {
     errno = EEXIST;
@@ -106,7 +123,7 @@ int RenameToFreeName(const std::string& from, const std::string& to) {
 // what is taken away is looked at again, and given back where it is not the
 // same.
 absl::Status TakeNameFrom(int fd, const std::string& path) {
-  const std::string aside = absl::StrCat(path, ".superseded-", getpid());
+  const std::string aside = OwnNameBeside(path, "superseded");
   if (RenamePath(path, aside) != 0) {
     if (errno == ENOENT) return absl::OkStatus();
     return ErrnoStatus(errno, absl::StrCat(path, ": rename to ", aside));
@@ -187,8 +204,13 @@ absl::StatusOr<FileLock> FileLock::Replace(int held, const std::string& path,
                                            absl::string_view holder) {
   // Ours is whole before the other one loses its name: where there is no room
   // for it, that one stays.
-  const std::string next = absl::StrCat(path, ".next-", getpid());
+  const std::string by = HolderOf(held);
+  const std::string next = OwnNameBeside(path, "next");
   ASSIGN_OR_RETURN(FileLock lock, Take(next, holder));
+  // It may have ended meanwhile, and another one may have locked the same file.
+  if (const std::string now = HolderOf(held); now != by) {
+    return absl::FailedPreconditionError(now);
+  }
   RETURN_IF_ERROR(TakeNameFrom(held, path));
   if (RenameToFreeName(next, path) != 0) {
     if (errno == EEXIST) return absl::FailedPreconditionError(kSomebody);

@@ -40,6 +40,7 @@ TEST(FileLock, SaysWhoHoldsIt) {
 const RecordingOptions kFileSystems[] = {
     {},
     {.refuse_rename_flags = true},
+    {.refuse_rename_flags = true, .repeat_links = true},
     {.refuse_rename_flags = true, .refuse_links = true}};
 
 std::vector<std::string> NamesIn(const TempDir& dir) {

@@ -34,6 +34,9 @@ struct RecordingOptions {
   bool refuse_rename_flags = false;
   // A file has one name only, as on FAT.
   bool refuse_links = false;
+  // A link is made, and its request is repeated: then the name is taken, as on
+  // NFS where the first answer is lost.
+  bool repeat_links = false;
   // Called once, before the first name changes.
   std::function<void()> before_rename = nullptr;
 };

@@ -241,6 +241,10 @@ int LinkAt(int from_at, const char* from, int to_at, const char* to,
                 .object = ParentOf(target),
                 .names = {{NameOf(target), recorder.IdAt(target)}},
                 .text = absl::StrCat("link ", target)});
+  if (recorder.options().repeat_links) {
+    errno = EEXIST;
+    return -1;
+  }
   return result;
 }
 
