@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/one_line.h"
 #include "proto/plan/last_step.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/mesh.h"

@@ -45,7 +45,7 @@ struct Row {
   }
 };
 
-std::vector<Row> Rows() {
+std::vector<Row> BenchedRows() {
   std::vector<Row> rows;
   for (const Pipeline& pipeline : Pipelines()) {
     for (const char* const architecture : {"gpt2", "llama"}) {
@@ -145,7 +145,7 @@ void Run(const Row& row) {
 int main(int argc, char** argv) {
   std::printf("%-44s %13s %13s %8s %14s\n", "", "packed", "in use", "ratio",
               "step");
-  for (const troupe::Row& row : troupe::Rows()) {
+  for (const troupe::Row& row : troupe::BenchedRows()) {
     if (argc > 1 && !absl::StrContains(row.name(), argv[1])) continue;
     troupe::Run(row);
   }
