@@ -344,6 +344,7 @@ void Cluster::FailDefective(absl::Time now, Actions& actions) {
 
 void Cluster::Tick(absl::Time now, Actions& actions) {
   ForgivePause(now);
+  if (has_scheduling_left()) Schedule(now, actions);
   AskTheStore(now, actions);
   std::vector<StuckWorker> lost;
   for (const WorkerId id : workers_.Expired(now)) {

@@ -135,6 +135,19 @@ class Cluster {
   // sessions do (worker/service/session.h).
   void Tick(absl::Time now, Actions& actions);
 
+  // --- How often it schedules ---
+
+  // Scheduling looks at every queued job and every worker. Where thousands of
+  // workers come at once, after a restart, it must not follow each of them: as
+  // long as this is set, events that change which workers there are leave it to
+  // a later event, or to the next Tick. What clients ask for is done at once.
+  void set_schedules_later(bool later) { schedules_later_ = later; }
+  // How often it has scheduled, and whether some event has left it.
+  int64_t schedules() const { return schedules_; }
+  bool has_scheduling_left() const {
+    return workers_.changes() != scheduled_at_;
+  }
+
   // --- What is there ---
 
   // NOT_FOUND names the job.
@@ -171,12 +184,12 @@ class Cluster {
     }
     do {
       FailDefective(now, actions);
-      const bool calms = awaits_calm_ && IsCalm(now);
-      if (calms || now >= overtaken_at_ ||
-          workers_.changes() != scheduled_at_) {
-        Schedule(now, actions);
-      }
+      if (!schedules_later_ && IsScheduleDue(now)) Schedule(now, actions);
     } while (jobs_.any_defective());
+  }
+  bool IsScheduleDue(absl::Time now) const {
+    const bool calms = awaits_calm_ && IsCalm(now);
+    return calms || now >= overtaken_at_ || has_scheduling_left();
   }
   // No worker has come or gone for a while.
   bool IsCalm(absl::Time now) const {
@@ -252,6 +265,8 @@ class Cluster {
   const JobCompiler& compiler_;
   int64_t last_compilation_ = 0;
   int64_t scheduled_at_ = 0;  // WorkerTable::changes() after the last Schedule
+  int64_t schedules_ = 0;
+  bool schedules_later_ = false;
   absl::Time moved_at_ = absl::InfinitePast();  // a worker came or went
   // A queued job begins with those that there are once none has for a while.
   bool awaits_calm_ = false;

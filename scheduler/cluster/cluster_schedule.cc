@@ -118,6 +118,7 @@ bool Cluster::Awaits(JobId id, const Compilation& asked) const {
 }
 
 void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
+  ++schedules_;
   FailDefective(now, actions);
   runs_.RecoverWaiting(now, actions);
   awaits_calm_ = false;

@@ -1,7 +1,9 @@
 // The one lock around the state machine. Whoever has an event (an RPC, a
 // worker's message, the ticker) brings it here; events are applied one after
 // another, at a time that never goes backwards, and their actions handed, in
-// the same order, to the sink.
+// the same order, to the sink. Where there are thousands of workers, it is the
+// host that says how often jobs are scheduled: an event that follows too soon
+// leaves it to those behind it, or to the next tick.
 //
 //   absl::StatusOr<JobId> id = host.Apply(
 //       [&](Cluster& cluster, absl::Time now, Actions& actions) {
@@ -12,6 +14,7 @@
 #ifndef TROUPE_SCHEDULER_CLUSTER_HOST_H_
 #define TROUPE_SCHEDULER_CLUSTER_HOST_H_
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -47,14 +50,20 @@ class ClusterHost {
   auto Apply(Event&& event) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     Actions actions;
+    const absl::Time begin = Now();
+    cluster_.set_schedules_later(begin < schedules_again_);
+    const int64_t schedules = cluster_.schedules();
     struct Deliver {  // after the event, whatever it returns
-      ActionSink& sink;
+      ClusterHost& host;
       Actions& actions;
-      ~Deliver() {
-        if (!actions.empty()) sink.Carry(actions);
+      const absl::Time begin;
+      const int64_t schedules;
+      ~Deliver() ABSL_NO_THREAD_SAFETY_ANALYSIS {  // the lock is held
+        if (!actions.empty()) host.sink_.Carry(actions);
+        if (host.cluster_.schedules() != schedules) host.PauseAfter(begin);
       }
-    } deliver{sink_, actions};
-    return std::forward<Event>(event)(cluster_, Now(), actions);
+    } deliver{*this, actions, begin, schedules};
+    return std::forward<Event>(event)(cluster_, begin, actions);
   }
 
   // look(const Cluster&, absl::Time now).
@@ -72,7 +81,20 @@ class ClusterHost {
   }
 
  private:
+  // An event scheduled, and began then. What takes long is not done again at
+  // once: with what its actions cost, scheduling leaves most of the time to
+  // other events. Where it is quick, as it is with some hundred workers, no
+  // event waits for it.
+  void PauseAfter(absl::Time begin) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    constexpr absl::Duration kQuick = absl::Microseconds(500);
+    constexpr absl::Duration kPauseMax = absl::Milliseconds(200);
+    const absl::Time end = Now();
+    if (end - begin < kQuick) return;
+    schedules_again_ = end + std::min(4 * (end - begin), kPauseMax);
+  }
+
   mutable absl::Mutex mutex_;
+  absl::Time schedules_again_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Cluster& cluster_ ABSL_GUARDED_BY(mutex_);
   const Clock& clock_;
   ActionSink& sink_;

@@ -209,11 +209,14 @@ void WorkerTable::DidWell(const std::string& name) {
 }
 
 void WorkerTable::ForgetNamesake(const std::string& name) {
-  if (workers_.size() == alive_by_name_.size()) return;  // none is gone
-  for (auto it = workers_.begin(); it != workers_.end();) {
-    const bool replaced = !it->second.alive() && it->second.name() == name;
-    it = replaced ? workers_.erase(it) : std::next(it);
-  }
+  const auto it = gone_by_name_.find(name);
+  if (it != gone_by_name_.end()) Forget(it->second);
+}
+
+void WorkerTable::Forget(WorkerId gone) {
+  gone_by_name_.erase(Find(gone)->name());
+  gone_.erase(gone);
+  workers_.erase(gone);
 }
 
 Worker* WorkerTable::Find(WorkerId id) {
@@ -278,6 +281,8 @@ void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,
   Worker* worker = Find(id);
   CHECK(worker != nullptr && worker->alive()) << "worker " << id;
   alive_by_name_.erase(worker->name());
+  gone_.insert(id);
+  gone_by_name_[worker->name()] = id;
   ++changes_;
   Count(*worker, -1);
   worker->status.set_state(state);
@@ -290,15 +295,8 @@ void WorkerTable::Remove(WorkerId id, WorkerStatus::State state,
 }
 
 void WorkerTable::ForgetOld() {
-  int gone = static_cast<int>(workers_.size() - alive_by_name_.size());
-  for (auto it = workers_.begin();
-       it != workers_.end() && gone > limits_.gone_workers_kept;) {
-    if (it->second.alive()) {
-      ++it;
-    } else {
-      it = workers_.erase(it);
-      --gone;
-    }
+  while (static_cast<int>(gone_.size()) > limits_.gone_workers_kept) {
+    Forget(*gone_.begin());
   }
 }
 

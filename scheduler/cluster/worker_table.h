@@ -14,6 +14,7 @@
 #define TROUPE_SCHEDULER_CLUSTER_WORKER_TABLE_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -142,6 +143,7 @@ class WorkerTable {
   // The new one takes the place of a gone one of its name.
   void ForgetNamesake(const std::string& name);
   void ForgetOld();
+  void Forget(WorkerId gone);
 
   const Limits limits_;
   int64_t next_id_ = 1;
@@ -152,6 +154,10 @@ class WorkerTable {
   std::map<WorkerId, Worker> workers_;
   WorkerRecords records_;
   absl::flat_hash_map<std::string, WorkerId> alive_by_name_;
+  // Those that are gone: in the order in which they came, and by name, of which
+  // there is one each.
+  std::set<WorkerId> gone_;
+  absl::flat_hash_map<std::string, WorkerId> gone_by_name_;
 };
 
 }  // namespace troupe

@@ -39,6 +39,8 @@ constexpr size_t kPastMax = 100;
 
 ClusterSimulation::ClusterSimulation(uint32_t seed)
     : random_(seed),
+      leaves_(seed),
+      leaves_scheduling_(seed % 2 == 0),
       limits_(MakeLimits()),
       planner_(compiler_),
       invariants_(attempts_, store_, workers_),
@@ -178,6 +180,7 @@ void ClusterSimulation::EventOfScheduler() {
 
 void ClusterSimulation::Pass(absl::Duration time) {
   now_ += time;
+  LeaveScheduling();
   HearOfCuts();
   std::vector<WorkerId> ids;
   for (auto& [id, worker] : workers_) {
@@ -226,16 +229,6 @@ void ClusterSimulation::Join() {
   if (!id.ok()) return;
   workers_.try_emplace(*id, name, random_, attempts_, disk_);
   heard_[*id] = now_;
-}
-
-void ClusterSimulation::Kill() {
-  const auto worker = Any();
-  if (worker == workers_.end()) return;
-  const WorkerId id = worker->first;
-  Harm(id);
-  worker->second.Die();
-  workers_.erase(worker);
-  cluster_->Disconnected(id, "connection closed", now_, actions_);
 }
 
 void ClusterSimulation::Submit() {

@@ -123,7 +123,15 @@ class ClusterSimulation {
   SimulatedWorkers::iterator Any();
   JobId AnyJob();
 
+  // Every other scheduler leaves some of its scheduling to later events, as one
+  // does that has thousands of workers.
+  void LeaveScheduling() {
+    cluster_->set_schedules_later(leaves_scheduling_ && leaves_() % 3 == 0);
+  }
+
   std::mt19937 random_;
+  std::mt19937 leaves_;  // draws apart, so that the others stay as they are
+  const bool leaves_scheduling_;
   const Limits limits_;
   const FakeCompiler compiler_;
   absl::Time now_ = absl::FromUnixSeconds(1'000'000);

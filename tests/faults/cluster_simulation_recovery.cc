@@ -100,6 +100,16 @@ void ClusterSimulation::Cut() {
   workers_.erase(worker);
 }
 
+void ClusterSimulation::Kill() {
+  const auto worker = Any();
+  if (worker == workers_.end()) return;
+  const WorkerId id = worker->first;
+  Harm(id);
+  worker->second.Die();
+  workers_.erase(worker);
+  cluster_->Disconnected(id, "connection closed", now_, actions_);
+}
+
 // The scheduler takes it for lost; it goes on, and comes back.
 void ClusterSimulation::CutOff() {
   const auto worker = Any();

@@ -225,6 +225,7 @@ void RecoveryInvariants::Check(const Cluster& cluster) const {
                                    seat.Name(static_cast<int>(r)));
     }
     if (missing == 0 || job->run->is<phase::SavingCopies>()) continue;
+    if (cluster.has_scheduling_left()) continue;  // the next tick does it
     int idle = 0;  // without those where its start failed: it waits for others
     for (const Worker* worker : cluster.workers().Idle()) {
       idle += !absl::StrContains(

@@ -358,5 +358,25 @@ TEST(Cluster, DrainSavesWhatRunsAndStartsNothing) {
   }
 }
 
+TEST(Cluster, SchedulesWhatEventsLeftAtTheNextTick) {
+  Harness h;
+  const JobId id = h.Submit(SpecOf(2));
+  h.cluster.set_schedules_later(true);
+  h.Join("w0");
+  h.Join("w1");
+  EXPECT_EQ(h.status(id).state(), QUEUED);
+  EXPECT_TRUE(h.cluster.has_scheduling_left());
+  h.Tick(absl::Milliseconds(200));
+  EXPECT_EQ(h.status(id).state(), STARTING);
+}
+
+TEST(Cluster, DoesAtOnceWhatClientsAskFor) {
+  Harness h;
+  h.cluster.set_schedules_later(true);
+  h.Join("w0");
+  const JobId id = h.Submit(SpecOf(1));
+  EXPECT_EQ(h.status(id).state(), STARTING);
+}
+
 }  // namespace
 }  // namespace troupe
