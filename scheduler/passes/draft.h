@@ -25,6 +25,9 @@ struct Draft {
   ComputeOrder compute_order;
   // The contiguous units of each stage, ascending.
   std::vector<std::vector<int>> stage_units;
+  // By pipeline rank: how many times as long it takes for the same work as the
+  // fastest; empty: all are equally fast.
+  std::vector<double> slowness;
   // Of each rank's worker; none: they are not known.
   std::vector<std::string> hosts;
   // Where parameters rest in slices, by role: the gathers of whole units run as

@@ -20,7 +20,8 @@ class Run {
  public:
   Run(const Draft& draft, const ComputeOrder& order, int runs)
       : draft_(draft), order_(order), runs_(runs), next_(order.size(), 0) {
-    for (const std::vector<ComputeStep>& steps : order) {
+    for (size_t rank = 0; rank < order.size(); ++rank) {
+      const std::vector<ComputeStep>& steps = order[rank];
       times_.emplace_back(steps.size());
       for (int run = 0; run < runs; ++run) {
         for (const ComputeStep& step : steps) {
@@ -28,7 +29,7 @@ class Run {
         }
       }
       for (const ComputeStep& step : steps) {
-        handover_ = std::min(handover_, kHandoverShare * SecondsOf(step));
+        handover_ = std::min(handover_, kHandoverShare * SecondsOf(rank, step));
       }
     }
   }
@@ -106,18 +107,18 @@ class Run {
       start = std::max(start, times_[rank][(index + steps - 1) % steps].end);
     }
     const ComputeStep& step = order_[rank][index];
-    const double end = start + SecondsOf(step);
+    const double end = start + SecondsOf(rank, step);
     times_[rank][index] = {.start = start, .end = end, .gives = end};
     // Of one backward pass, the gradient is there when all of it is done.
     if (index + 1 < steps && OneBackward(step, order_[rank][index + 1])) {
-      times_[rank][index].gives += SecondsOf(order_[rank][index + 1]);
+      times_[rank][index].gives += SecondsOf(rank, order_[rank][index + 1]);
     }
     ends_[NameAt(rank)] = times_[rank][index].gives;
     last_ = std::max(last_, end);
     ++next_[rank];
   }
 
-  double SecondsOf(const ComputeStep& step) const {
+  double SecondsOf(size_t rank, const ComputeStep& step) const {
     double seconds = 0;
     for (const int u : draft_.stage_units.at(step.stage)) {
       const Unit& unit = draft_.plan.units(u);
@@ -129,7 +130,7 @@ class Run {
         seconds += NominalSeconds(unit.recompute());
       }
     }
-    return seconds;
+    return draft_.slowness.empty() ? seconds : seconds * draft_.slowness[rank];
   }
 
   const Draft& draft_;

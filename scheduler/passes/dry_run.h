@@ -1,5 +1,6 @@
-// When would each step of a compute order run, on machines of nominal speed,
-// where a transfer takes a little of the shortest step? From this, transfers
+// When would each step of a compute order run, on machines of nominal speed, or
+// of speeds in the proportion that the draft knows, where a transfer takes a
+// little of the shortest step? From this, transfers
 // get one order that all ranks agree on (transfers.h).
 //
 // Where ranks go from one program to the next without waiting for the others,

@@ -40,21 +40,110 @@ absl::StatusOr<Counts> GivenCounts(const ParallelismSpec& parallelism,
                                  ", embedding and head included"));
 }
 
-// result[u]: the sum of the costs of the units before u.
-std::vector<double> CostsBefore(const std::vector<Unit>& units) {
-  std::vector<double> sums(units.size() + 1, 0);
-  for (size_t u = 0; u < units.size(); ++u) {
-    sums[u + 1] = sums[u] + NominalSeconds(units[u]);
+// Sums up to each unit, and to the end: those of units [begin, end) are a
+// difference.
+template <typename Number>
+class Sums {
+ public:
+  void Add(Number number) { before_.push_back(before_.back() + number); }
+  Number Of(size_t begin, size_t end) const {
+    return before_[end] - before_[begin];
   }
-  return sums;
-}
 
-// What a cut costs: compared by its costliest stage, then by the sum of
-// squares.
+ private:
+  std::vector<Number> before_ = {0};
+};
+
+// What stages of units cost where they lie.
+class StageCosts {
+ public:
+  // Borrows the layout.
+  StageCosts(const std::vector<Unit>& units, const StageLayout& layout)
+      : layout_(layout) {
+    for (const std::vector<int>& holders : layout.holders) {
+      for (const int place : holders) places_ = std::max(places_, place + 1);
+    }
+    if (layout.seconds.empty()) {
+      Sums<double>& nominal = by_place_.emplace_back().emplace_back();
+      for (const Unit& unit : units) nominal.Add(NominalSeconds(unit));
+    }
+    for (const std::vector<EqualRanks>& place : layout.seconds) {
+      std::vector<Sums<double>>& of_place = by_place_.emplace_back();
+      for (const EqualRanks& ranks : place) {
+        Sums<double>& sums = of_place.emplace_back();
+        for (const double seconds : ranks.seconds) sums.Add(seconds);
+      }
+    }
+    if (!layout.memory.has_value()) return;
+    for (const int64_t bytes : layout.memory->resident) resident_.Add(bytes);
+    for (const int64_t bytes : layout.memory->kept) kept_.Add(bytes);
+  }
+
+  const StageLayout& layout() const { return layout_; }
+  int stages() const { return static_cast<int>(layout_.holders.size()); }
+  int places() const { return places_; }
+
+  // Of units [begin, end) at a place, and on the slowest that holds the stage.
+  double AtPlace(int place, size_t begin, size_t end) const {
+    const auto& sums = by_place_[by_place_.size() == 1 ? 0 : place];
+    double most = 0;
+    for (const Sums<double>& of : sums) {
+      most = std::max(most, of.Of(begin, end));
+    }
+    return most;
+  }
+  double OfStage(int stage, size_t begin, size_t end) const {
+    double most = 0;
+    for (const int place : layout_.holders[stage]) {
+      most = std::max(most, AtPlace(place, begin, end));
+      if (by_place_.size() == 1) break;
+    }
+    return most;
+  }
+
+  // Bytes of the stage's units.
+  int64_t BytesOf(int stage, size_t begin, size_t end) const {
+    if (!layout_.memory.has_value()) return 0;
+    return resident_.Of(begin, end) +
+           layout_.memory->in_flight[stage] * kept_.Of(begin, end);
+  }
+  // What of it there is no room for where the stage lies. Places that hold
+  // several have an equal part of their room for each.
+  int64_t LackOf(int stage, size_t begin, size_t end) const {
+    if (!layout_.memory.has_value()) return 0;
+    int64_t lack = 0;
+    for (const int place : layout_.holders[stage]) {
+      lack = std::max(lack, BytesOf(stage, begin, end) -
+                                layout_.memory->room[place] / StagesAt(place));
+    }
+    return lack;
+  }
+
+ private:
+  int64_t StagesAt(int place) const {
+    int64_t count = 0;
+    for (const std::vector<int>& holders : layout_.holders) {
+      count += std::count(holders.begin(), holders.end(), place);
+    }
+    return count;
+  }
+
+  const StageLayout& layout_;
+  int places_ = 0;
+  // By place, or one for all; of each speed.
+  std::vector<std::vector<Sums<double>>> by_place_;
+  Sums<int64_t> resident_;
+  Sums<int64_t> kept_;
+};
+
+// What a cut costs: compared by what it lacks, by its costliest stage, then by
+// the sum of squares.
 struct CutCost {
+  int64_t lack = std::numeric_limits<int64_t>::max() / 2;  // one may add
   double most = std::numeric_limits<double>::infinity();
   double squares = std::numeric_limits<double>::infinity();
   bool operator<(const CutCost& other) const {
+    if (lack != other.lack) return lack < other.lack;
     // Costs that differ in their last bits only are the same.
     if (most < other.most * (1 - 1e-12)) return true;
     if (other.most < most * (1 - 1e-12)) return false;
@@ -65,21 +154,21 @@ struct CutCost {
 // best_[s][u]: the cheapest cut of the first u units into s stages.
 class Cuts {
  public:
-  // Borrows the costs before each unit, and before the end.
-  Cuts(const std::vector<double>& sums, int stages)
-      : sums_(sums),
-        best_(stages + 1, std::vector<CutCost>(sums.size())),
-        last_(stages + 1, std::vector<int>(sums.size(), 0)) {
-    best_[0][0] = {.most = 0, .squares = 0};
-    for (int s = 1; s <= stages; ++s) {
-      for (size_t end = s; end < sums.size(); ++end) Extend(s, end);
+  // Borrows the costs.
+  Cuts(const StageCosts& costs, size_t units)
+      : costs_(costs),
+        best_(costs.stages() + 1, std::vector<CutCost>(units + 1)),
+        last_(costs.stages() + 1, std::vector<int>(units + 1, 0)) {
+    best_[0][0] = {.lack = 0, .most = 0, .squares = 0};
+    for (int s = 1; s <= costs.stages(); ++s) {
+      for (size_t end = s; end <= units; ++end) Extend(s, end);
     }
   }
 
   Counts Cheapest() const {
     Counts counts;
-    int end = static_cast<int>(sums_.size()) - 1;
-    for (int s = static_cast<int>(best_.size()) - 1; s > 0; --s) {
+    int end = static_cast<int>(best_.front().size()) - 1;
+    for (int s = costs_.stages(); s > 0; --s) {
       counts.push_back(last_[s][end]);
       end -= last_[s][end];
     }
@@ -91,31 +180,29 @@ class Cuts {
   // The last of s stages takes units [begin, end).
   void Extend(int s, size_t end) {
     for (size_t begin = s - 1; begin < end; ++begin) {
-      const double cost = sums_[end] - sums_[begin];
+      const double cost = costs_.OfStage(s - 1, begin, end);
       const CutCost& before = best_[s - 1][begin];
-      const CutCost cut = {.most = std::max(before.most, cost),
-                           .squares = before.squares + cost * cost};
+      const CutCost cut = {
+          .lack = before.lack + costs_.LackOf(s - 1, begin, end),
+          .most = std::max(before.most, cost),
+          .squares = before.squares + cost * cost};
       if (!(cut < best_[s][end])) continue;
       best_[s][end] = cut;
       last_[s][end] = static_cast<int>(end - begin);
     }
   }
 
-  const std::vector<double>& sums_;
+  const StageCosts& costs_;
   std::vector<std::vector<CutCost>> best_;
   std::vector<std::vector<int>> last_;  // units of the last stage
 };
 
-// Moves units between stages, so that ranks that hold several have even loads.
+// Moves units between stages, so that ranks that hold several have even loads,
+// and none needs more memory than it has.
 class EvenRanks {
  public:
-  // Borrows both.
-  EvenRanks(const std::vector<double>& sums, const StageLayout& layout)
-      : layout_(layout), sums_(sums) {
-    for (const std::vector<int>& holders : layout.holders) {
-      for (const int rank : holders) ranks_ = std::max(ranks_, rank + 1);
-    }
-  }
+  // Borrows the costs.
+  explicit EvenRanks(const StageCosts& costs) : costs_(costs) {}
 
   Counts From(Counts counts) const {
     while (Improve(counts)) {
@@ -124,54 +211,102 @@ class EvenRanks {
   }
 
  private:
-  // Of each stage.
-  std::vector<double> Costs(const Counts& counts) const {
-    std::vector<double> costs;
-    int begin = 0;
-    for (const int count : counts) {
-      costs.push_back(sums_[begin + count] - sums_[begin]);
-      begin += count;
+  struct StepCost {
+    int64_t lack = 0;
+    double seconds = 0;
+    // By more than roundings.
+    bool operator<(const StepCost& other) const {
+      if (lack != other.lack) return lack < other.lack;
+      return seconds < other.seconds * (1 - 1e-9);
     }
-    return costs;
-  }
+  };
 
-  // Of each rank. Those of a stage that is held twice share its micro-batches.
-  std::vector<double> Loads(const std::vector<double>& costs) const {
-    std::vector<double> loads(ranks_, 0);
-    for (size_t s = 0; s < costs.size(); ++s) {
-      for (const int rank : layout_.holders[s]) {
-        loads[rank] += costs[s] / layout_.holders[s].size();
+  // Of each place. Those of a stage that is held twice share its micro-batches.
+  struct Load {
+    double seconds = 0;
+    int64_t bytes = 0;
+  };
+  std::vector<Load> Loads(const Counts& counts) const {
+    std::vector<Load> loads(costs_.places());
+    size_t begin = 0;
+    for (int s = 0; s < costs_.stages(); ++s) {
+      const size_t end = begin + counts[s];
+      const std::vector<int>& holders = costs_.layout().holders[s];
+      for (const int place : holders) {
+        loads[place].seconds +=
+            costs_.AtPlace(place, begin, end) / holders.size();
+        loads[place].bytes += costs_.BytesOf(s, begin, end);
       }
+      begin = end;
     }
     return loads;
   }
 
-  double StepOf(const Counts& counts) const {
-    const std::vector<double> costs = Costs(counts);
-    const std::vector<double> loads = Loads(costs);
-    return layout_.micro_batches *
-               *std::max_element(loads.begin(), loads.end()) +
-           (ranks_ - 1) * *std::max_element(costs.begin(), costs.end());
+  static double Busiest(const std::vector<Load>& loads) {
+    double most = 0;
+    for (const Load& load : loads) most = std::max(most, load.seconds);
+    return most;
   }
 
-  // The best move of one unit away from the busiest rank, if that helps.
+  StepCost CostOf(const Counts& counts) const {
+    double stage_most = 0;
+    size_t begin = 0;
+    for (int s = 0; s < costs_.stages(); ++s) {
+      const size_t end = begin + counts[s];
+      stage_most = std::max(stage_most, costs_.OfStage(s, begin, end));
+      begin = end;
+    }
+    const std::vector<Load> loads = Loads(counts);
+    StepCost step = {.seconds = costs_.layout().micro_batches * Busiest(loads) +
+                                (costs_.places() - 1) * stage_most};
+    for (int p = 0; p < costs_.places(); ++p) step.lack += LackAt(p, loads[p]);
+    return step;
+  }
+
+  int64_t LackAt(int place, const Load& load) const {
+    const auto& memory = costs_.layout().memory;
+    if (!memory.has_value()) return 0;
+    return std::max<int64_t>(0, load.bytes - memory->room[place]);
+  }
+
+  // Places that a move may relieve: the busiest, and those that lack memory.
+  std::vector<bool> Burdened(const std::vector<Load>& loads) const {
+    std::vector<bool> burdened(loads.size());
+    const double most = Busiest(loads);
+    bool first = true;
+    for (size_t p = 0; p < loads.size(); ++p) {
+      const bool busiest = first && loads[p].seconds == most;
+      if (busiest) first = false;
+      burdened[p] = busiest || LackAt(static_cast<int>(p), loads[p]) > 0;
+    }
+    return burdened;
+  }
+
+  // The best move of one unit away from such a place, if that helps.
   bool Improve(Counts& counts) const {
-    const std::vector<double> loads = Loads(Costs(counts));
-    const int busiest = static_cast<int>(
-        std::max_element(loads.begin(), loads.end()) - loads.begin());
-    double best_step = StepOf(counts) * (1 - 1e-9);
+    const std::vector<bool> burdened = Burdened(Loads(counts));
+    const StepCost now = CostOf(counts);
+    StepCost best_step = now;
     Counts best;
-    for (size_t from = 0; from < counts.size(); ++from) {
-      const std::vector<int>& holders = layout_.holders[from];
+    for (int from = 0; from < costs_.stages(); ++from) {
+      const std::vector<int>& holders = costs_.layout().holders[from];
       if (counts[from] == 1) continue;
-      if (std::count(holders.begin(), holders.end(), busiest) == 0) continue;
-      for (size_t to = 0; to < counts.size(); ++to) {
+      if (std::none_of(holders.begin(), holders.end(),
+                       [&](int place) { return burdened[place]; })) {
+        continue;
+      }
+      for (int to = 0; to < costs_.stages(); ++to) {
         Counts moved = counts;
         --moved[from];
         ++moved[to];
-        const double moved_step = StepOf(moved);
-        if (moved_step >= best_step) continue;
-        best_step = moved_step;
+        const StepCost step = CostOf(moved);
+        const bool better = best.empty()
+                                ? step < now
+                                : step.lack < best_step.lack ||
+                                      (step.lack == best_step.lack &&
+                                       step.seconds < best_step.seconds);
+        if (!better) continue;
+        best_step = step;
         best = std::move(moved);
       }
     }
@@ -180,9 +315,7 @@ class EvenRanks {
     return true;
   }
 
-  const StageLayout& layout_;
-  const std::vector<double>& sums_;
-  int ranks_ = 0;
+  const StageCosts& costs_;
 };
 
 }  // namespace
@@ -207,8 +340,8 @@ absl::StatusOr<std::vector<std::vector<int>>> PartitionUnits(
   RETURN_IF_ERROR(CheckStageCount(parallelism, stages, unit_count));
   Counts counts;
   if (parallelism.stages().empty()) {
-    const std::vector<double> sums = CostsBefore(units);
-    counts = EvenRanks(sums, layout).From(Cuts(sums, stages).Cheapest());
+    const StageCosts costs(units, layout);
+    counts = EvenRanks(costs).From(Cuts(costs, units.size()).Cheapest());
   } else {
     ASSIGN_OR_RETURN(counts, GivenCounts(parallelism, stages, unit_count));
   }

@@ -19,6 +19,7 @@
 #include "scheduler/planner/fit.h"
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/fit_recompute.h"
+#include "scheduler/planner/fit_stages.h"
 #include "scheduler/planner/gather_ahead.h"
 #include "scheduler/planner/plan_size.h"
 #include "scheduler/planner/remedies.h"
@@ -94,7 +95,7 @@ class Builder {
   }
   absl::StatusOr<Draft> Programs(const JobSpec& resolved) const {
     RETURN_IF_ERROR(Ask(may_go_on_));
-    ASSIGN_OR_RETURN(Draft draft, StartDraft(resolved));
+    ASSIGN_OR_RETURN(Draft draft, StartDraft(resolved, workers_));
     RETURN_IF_ERROR(CheckPlanSize(draft, instructions_max_));
     draft.hosts = HostsOf(draft.plan.mesh());
     for (const Pass& pass : ProgramPasses()) {
@@ -141,7 +142,8 @@ absl::Status LimitChunks(const std::vector<WorkerDescription>& workers,
 }
 
 // Where the job leaves open whether checkpoints are written in the background,
-// they are if the memory for the copy is there as all else is given.
+// they are if the memory for the copy is there as all else is given. And stages
+// are others where so all fits (fit_stages.h).
 absl::StatusOr<Plan> BuildAsGiven(JobSpec& resolved,
                                   const std::vector<WorkerDescription>& workers,
                                   const BuildPlan& build) {
@@ -152,7 +154,12 @@ absl::StatusOr<Plan> BuildAsGiven(JobSpec& resolved,
     if (CheckMemory(plan, workers).ok()) return plan;
     checkpoint.set_background(false);
   }
-  return build(resolved);
+  ASSIGN_OR_RETURN(Plan plan, build(resolved));
+  if (CheckMemory(plan, workers).ok()) return plan;
+  ASSIGN_OR_RETURN(absl::optional<Plan> other, FitStages(plan, workers, build));
+  if (!other.has_value()) return plan;
+  resolved = other->job();
+  return *std::move(other);
 }
 
 // The same once more where that was for want of what has been chosen since.

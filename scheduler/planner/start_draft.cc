@@ -112,21 +112,34 @@ absl::Status OrderSteps(Draft& draft) {
   return absl::OkStatus();
 }
 
-absl::Status CutStages(Draft& draft) {
+// How much slower each place is than the fastest; empty: none is.
+std::vector<double> SlownessOf(const PlaceSeconds& seconds, int units) {
+  Stage all;
+  all.set_unit_count(units);
+  std::vector<double> slowness;
+  for (const std::vector<EqualRanks>& place : seconds) {
+    slowness.push_back(SlowestOf(place, all).seconds);
+  }
+  if (slowness.empty()) return slowness;
+  const double least = *std::min_element(slowness.begin(), slowness.end());
+  for (double& of_place : slowness) of_place /= least;
+  return slowness;
+}
+
+absl::Status CutStages(const std::vector<WorkerDescription>& workers,
+                       Draft& draft) {
   Plan& plan = draft.plan;
-  const PipelineShape shape = ShapeOf(plan);
-  const StageLayout layout = {
-      .holders = StageHolders(draft.compute_order, shape.stages()),
-      .micro_batches = shape.micro_batches};
+  ASSIGN_OR_RETURN(const StageLayout layout, StageLayoutOf(draft, workers));
   ASSIGN_OR_RETURN(draft.stage_units,
                    PartitionUnits({plan.units().begin(), plan.units().end()},
                                   layout, plan.job().parallelism()));
-  for (int s = 0; s < shape.stages(); ++s) {
+  for (size_t s = 0; s < layout.holders.size(); ++s) {
     Stage& stage = *plan.add_stages();
     stage.set_unit(draft.stage_units[s].front());
     stage.set_unit_count(static_cast<int>(draft.stage_units[s].size()));
     for (const int rank : layout.holders[s]) stage.add_pipeline_ranks(rank);
   }
+  draft.slowness = SlownessOf(layout.seconds, plan.units_size());
   return absl::OkStatus();
 }
 
@@ -153,7 +166,22 @@ bool LastStageTurnsAtOnce(const ComputeOrder& order) {
   return true;
 }
 
-absl::StatusOr<Draft> StartDraft(const JobSpec& resolved) {
+absl::StatusOr<StageLayout> StageLayoutOf(
+    const Draft& draft, const std::vector<WorkerDescription>& workers) {
+  const PipelineShape shape = ShapeOf(draft.plan);
+  ASSIGN_OR_RETURN(
+      const Pipeline pipeline,
+      FindPipeline(draft.plan.job().parallelism().pipeline_schedule()));
+  return StageLayout{
+      .holders = StageHolders(draft.compute_order, shape.stages()),
+      .micro_batches = shape.micro_batches,
+      .seconds = pipeline.asynchronous ? PlaceSeconds()
+                                       : UnequalPlaces(draft.plan, workers),
+      .memory = absl::nullopt};
+}
+
+absl::StatusOr<Draft> StartDraft(
+    const JobSpec& resolved, const std::vector<WorkerDescription>& workers) {
   Draft draft;
   *draft.plan.mutable_job() = resolved;
   LayMesh(draft.plan);
@@ -161,7 +189,7 @@ absl::StatusOr<Draft> StartDraft(const JobSpec& resolved) {
   Derive(draft.plan);
   RETURN_IF_ERROR(OrderSteps(draft));
   RETURN_IF_ERROR(AddUnits(draft));
-  RETURN_IF_ERROR(CutStages(draft));
+  RETURN_IF_ERROR(CutStages(workers, draft));
   LayGroups(draft.plan);
   return draft;
 }

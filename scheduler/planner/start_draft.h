@@ -4,15 +4,31 @@
 #ifndef TROUPE_SCHEDULER_PLANNER_START_DRAFT_H_
 #define TROUPE_SCHEDULER_PLANNER_START_DRAFT_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
+#include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "scheduler/passes/draft.h"
+#include "scheduler/planner/partition.h"
 
 namespace troupe {
 
+// workers[r] is to fill rank r: where places of the pipeline differ in speed,
+// units are cut into stages by it. Fewer workers than ranks: all are equally
+// fast.
+//
 // REQUIRES a resolved job. InvalidArgument, beginning with a field's path,
 // where the model's sizes do not fit together.
-absl::StatusOr<Draft> StartDraft(const JobSpec& resolved);
+absl::StatusOr<Draft> StartDraft(
+    const JobSpec& resolved,
+    const std::vector<WorkerDescription>& workers = {});
+
+// What the stages of a draft are cut by, but memory. Asynchronous schedules are
+// cut as if all were equally fast: which stage a unit is in is part of what
+// they train, and measurements must not change that.
+absl::StatusOr<StageLayout> StageLayoutOf(
+    const Draft& draft, const std::vector<WorkerDescription>& workers);
 
 // Whether each micro-batch goes back through the last stage directly after it
 // went forward.

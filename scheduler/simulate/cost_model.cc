@@ -225,6 +225,29 @@ Cost CostModel::PassCost(const Machine& machine,
   return cost(products.backward_weight, backward);
 }
 
+double CostModel::UnitSeconds(int rank, int unit) const {
+  const Machine& machine = At(rank);
+  const double overhead = machine.calibration.instruction_overhead_us() * 1e-6;
+  double seconds = 0;
+  double waiting = 0;
+  Instruction pass;
+  pass.set_unit(unit);
+  for (const Instruction::Kind kind :
+       {Instruction::FORWARD, Instruction::RECOMPUTE,
+        Instruction::BACKWARD_INPUT, Instruction::BACKWARD_WEIGHT}) {
+    pass.set_kind(kind);
+    const auto& segments = passes_.Of(unit, kind);
+    for (size_t s = 0; s < segments.size(); ++s) {
+      if (!segments[s].use.works) continue;
+      pass.set_segment(static_cast<int>(s));
+      const Cost cost = PassCost(machine, pass);
+      waiting += cost.waiting;
+      seconds += cost.waiting > 0 ? 0 : cost.total() + overhead;
+    }
+  }
+  return waiting + seconds / seats_.FairShare(rank);
+}
+
 Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
   const Machine& machine = At(rank);
   const TrainingSpec& training = plan_.job().training();

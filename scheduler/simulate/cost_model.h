@@ -30,6 +30,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/cluster.pb.h"
@@ -78,6 +79,15 @@ class CostModel {
 
   // For a collective or a transfer: from when every member has reached it.
   Cost CostOf(int rank, const Instruction& instruction) const;
+
+  // Of all passes of a unit over a micro-batch, while all ranks compute: with
+  // the rank's share of a processor that is crowded.
+  double UnitSeconds(int rank, int unit) const;
+  // Equal for ranks whose UnitSeconds are.
+  using Speed = std::pair<int, double>;
+  Speed SpeedOf(int rank) const {
+    return {machine_of_.at(rank), seats_.FairShare(rank)};
+  }
 
   // What tells ranks apart in their costs.
   RankTraits Traits() const;

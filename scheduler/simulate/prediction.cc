@@ -22,6 +22,7 @@
 #include "proto/plan/tier_traffic.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/gpu_scratch.h"
+#include "scheduler/simulate/place_seconds.h"
 #include "scheduler/simulate/rates.h"
 #include "scheduler/simulate/scratch_bytes.h"
 #include "scheduler/simulate/simulate.h"
@@ -231,6 +232,27 @@ std::string LimitedBy(const Plan& plan, const CostModel& costs,
              100 * compute, largest.name, 100 * compute * largest.part);
 }
 
+// What stages take where they lie, where that is not the same everywhere.
+void PredictStages(const Plan& plan,
+                   const std::vector<WorkerDescription>& workers,
+                   const CostModel& costs, Prediction& prediction) {
+  const PlaceSeconds places = UnequalPlaces(plan, costs);
+  if (places.empty()) return;
+  for (const Stage& stage : plan.stages()) {
+    SlowestRank slowest;
+    for (const int place : stage.pipeline_ranks()) {
+      const SlowestRank there = SlowestOf(places[place], stage);
+      if (there.seconds > slowest.seconds) slowest = there;
+    }
+    const WorkerDescription& worker = workers[slowest.rank];
+    StagePrediction& of_stage = *prediction.add_stages();
+    of_stage.set_seconds(slowest.seconds);
+    of_stage.set_device(absl::StrCat(
+        worker.gpu().name().empty() ? worker.device() : worker.gpu().name(),
+        " of ", worker.name()));
+  }
+}
+
 // Of all ranks that do the same, on machines that are alike.
 RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
                            const RankTimes& times, const Usage& usage) {
@@ -313,6 +335,7 @@ Prediction Predict(const Plan& plan,
     prediction.set_keep_every(KeepEvery(plan.job().recovery(), prediction));
   }
   SetBubble(prediction);
+  PredictStages(plan, workers, costs, prediction);
   std::vector<const WorkerDescription*> machines;
   for (const WorkerDescription& worker : workers) machines.push_back(&worker);
   if (const auto pace = PaceOf(machines); pace.has_value()) {

@@ -1,6 +1,11 @@
 #include "scheduler/planner/partition.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -102,6 +107,85 @@ TEST(Partition, NoCutIsBetter) {
     }
   }
   EXPECT_EQ(most(Counts(UnitsOf(seconds), 3)), best);
+}
+
+// Places of random speeds, two kinds of device at one of them, and memory for
+// some of the units only: against all cuts into three.
+TEST(Partition, NoCutIsBetterWhereDevicesDiffer) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    const int units = 3 + static_cast<int>(random() % 8);
+    StageLayout layout = OneEach(3);
+    for (int place = 0; place < 3; ++place) {
+      std::vector<EqualRanks>& ranks = layout.seconds.emplace_back();
+      for (int kind = 0; kind < (place == 1 ? 2 : 1); ++kind) {
+        EqualRanks& of_kind = ranks.emplace_back();
+        for (int u = 0; u < units; ++u) {
+          of_kind.seconds.push_back(1 + static_cast<double>(random() % 9));
+        }
+      }
+    }
+    if (round % 2 == 1) {
+      StageMemory& memory = layout.memory.emplace();
+      memory.in_flight = {3, 2, 1};
+      for (int place = 0; place < 3; ++place) {
+        memory.room.push_back(20 + static_cast<int64_t>(random() % 60));
+      }
+      for (int u = 0; u < units; ++u) {
+        memory.resident.push_back(static_cast<int64_t>(random() % 10));
+        memory.kept.push_back(static_cast<int64_t>(random() % 4));
+      }
+    }
+    // What is lacking, and the costliest stage.
+    const auto cost = [&](const std::vector<int>& counts) {
+      std::pair<int64_t, double> all = {0, 0};
+      int begin = 0;
+      for (int s = 0; s < 3; ++s) {
+        int64_t lack = 0;
+        for (const EqualRanks& ranks : layout.seconds[s]) {
+          double sum = 0;
+          for (int u = begin; u < begin + counts[s]; ++u) {
+            sum += ranks.seconds[u];
+          }
+          all.second = std::max(all.second, sum);
+        }
+        if (layout.memory.has_value()) {
+          lack = -layout.memory->room[s];
+          for (int u = begin; u < begin + counts[s]; ++u) {
+            lack += layout.memory->resident[u] +
+                    layout.memory->in_flight[s] * layout.memory->kept[u];
+          }
+        }
+        all.first += std::max<int64_t>(lack, 0);
+        begin += counts[s];
+      }
+      return all;
+    };
+    auto best = cost({1, 1, units - 2});
+    for (int a = 1; a <= units - 2; ++a) {
+      for (int b = 1; a + b < units; ++b) {
+        best = std::min(best, cost({a, b, units - a - b}));
+      }
+    }
+    EXPECT_EQ(cost(Counts(std::vector<Unit>(units), layout)), best) << round;
+  }
+}
+
+// A fast place has more of both of its stages.
+TEST(Partition, FastRanksOfSeveralStagesHaveMore) {
+  const std::vector<Unit> units(12);
+  const auto seconds = [](double of_unit) {
+    return std::vector<EqualRanks>{
+        {.first = 0, .seconds = std::vector<double>(12, of_unit)}};
+  };
+  EXPECT_EQ(Counts(units, {.holders = {{0}, {1}, {1}, {0}},
+                           .micro_batches = 8,
+                           .seconds = {seconds(1), seconds(3)}}),
+            (std::vector<int>{4, 2, 1, 5}));
+  EXPECT_EQ(Counts(units, {.holders = {{0}, {1}, {0}, {1}},
+                           .micro_batches = 8,
+                           .seconds = {seconds(1), seconds(3)}}),
+            (std::vector<int>{4, 2, 5, 1}));
 }
 
 TEST(Partition, TakesWhatIsGiven) {
