@@ -245,20 +245,44 @@ std::string GroupsText(const Plan& plan) {
   return parts.empty() ? "not known" : absl::StrJoin(parts, "; ");
 }
 
+// "0-2"; "3".
+std::string UnitsText(const Stage& stage) {
+  const int last = stage.unit() + stage.unit_count() - 1;
+  return stage.unit() == last ? absl::StrCat(last)
+                              : absl::StrCat(stage.unit(), "-", last);
+}
+
+// What each stage takes where it lies; empty where all places of the pipeline
+// are equally fast.
+std::string StageTimes(const Plan& plan) {
+  const auto& times = plan.prediction().stages();
+  if (times.empty()) return "";
+  Table table({"stage>", "units", "layers>", "pipeline ranks", "a micro-batch>",
+               "slowest rank"});
+  for (int s = 0; s < plan.stages_size(); ++s) {
+    const Stage& stage = plan.stages(s);
+    int layers = 0;
+    for (int u = stage.unit(); u < stage.unit() + stage.unit_count(); ++u) {
+      if (plan.units(u).kind() == Unit::BLOCK) ++layers;
+    }
+    table.Add({absl::StrCat(s), UnitsText(stage), absl::StrCat(layers),
+               RangesText({stage.pipeline_ranks().begin(),
+                           stage.pipeline_ranks().end()}),
+               SecondsText(times[s].seconds()), times[s].device()});
+  }
+  return table.Text(std::string(4, ' '));
+}
+
 // "units 0-2 | 3-5 on 2 pipeline ranks"; empty without a pipeline.
 std::string StagesText(const Plan& plan) {
   const int ranks = AxisSize(plan.mesh(), "pipeline");
   if (ranks <= 1) return "";
   std::vector<std::string> stages;
-  for (const Stage& stage : plan.stages()) {
-    const int last = stage.unit() + stage.unit_count() - 1;
-    stages.push_back(stage.unit() == last
-                         ? absl::StrCat(last)
-                         : absl::StrCat(stage.unit(), "-", last));
-  }
+  for (const Stage& stage : plan.stages()) stages.push_back(UnitsText(stage));
   return absl::StrCat("  stages           ", stages.size(), " on ", ranks,
                       " ranks, ", plan.job().parallelism().pipeline_schedule(),
-                      ": units ", absl::StrJoin(stages, " | "), "\n");
+                      ": units ", absl::StrJoin(stages, " | "), "\n",
+                      StageTimes(plan));
 }
 
 std::string Indented(const std::string& text) {

@@ -75,6 +75,40 @@ TEST(PlanView, SaysHowTheMachineIs) {
                         "step may take 630 ms\n"));
 }
 
+TEST(PlanView, SaysWhatStagesTakeOnDevicesThatDiffer) {
+  Plan plan = SomePlan();
+  Axis& axis = *plan.mutable_mesh()->add_axes();
+  axis.set_name("pipeline");
+  axis.set_size(2);
+  for (const Unit::Kind kind :
+       {Unit::EMBEDDING, Unit::BLOCK, Unit::BLOCK, Unit::HEAD}) {
+    plan.add_units()->set_kind(kind);
+  }
+  for (int s = 0; s < 2; ++s) {
+    Stage& stage = *plan.add_stages();
+    stage.set_unit(s == 0 ? 0 : 3);
+    stage.set_unit_count(s == 0 ? 3 : 1);
+    stage.add_pipeline_ranks(s);
+  }
+  EXPECT_THAT(PlanText(plan), HasSubstr(": units 0-2 | 3\n  parameters"));
+  for (const char* const device : {"NVIDIA H200 of fast", "cpu of slow"}) {
+    StagePrediction& stage = *plan.mutable_prediction()->add_stages();
+    stage.set_seconds(0.0123);
+    stage.set_device(device);
+  }
+  EXPECT_THAT(
+      PlanText(plan),
+      HasSubstr(
+          ": units 0-2 | 3\n"
+          "    stage  units  layers  pipeline ranks  a micro-batch  slowest "
+          "rank\n"
+          "        0  0-2         2  0                     12.3 ms  NVIDIA "
+          "H200 "
+          "of fast\n"
+          "        1  3           0  1                     12.3 ms  cpu of "
+          "slow\n"));
+}
+
 TEST(PlanView, SaysWhatMemoryWasChosen) {
   Plan plan = SomePlan();
   plan.mutable_prediction()->set_chosen_memory("memory.optimizer: host (+9 %)");
