@@ -209,7 +209,7 @@ TEST(ContextRecompute, IsBitForBitTheSameTraining) {
 }
 
 TEST(ContextBf16, TrainsTheSameModelButForItsRounding) {
-  for (const std::string& architecture : {"gpt2", "llama"}) {
+  for (const std::string architecture : {"gpt2", "llama"}) {
     JobSpec job = WithFewSteps(TensorJob({.architecture = architecture}));
     job.mutable_training()->set_precision("bf16");
     const TrainingRun& reference = OneRank(job);

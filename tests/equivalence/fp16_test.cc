@@ -316,7 +316,9 @@ TEST(GradientPrecision, OfTheParametersTakesHalfAndTrainsTheModel) {
       const Gradients whole = GradientsOf(f32), half = GradientsOf(narrow);
       EXPECT_EQ(2 * half.bytes, whole.bytes);
       EXPECT_LT(half.sent, whole.sent);
-      if (zero == 0) EXPECT_NEAR(2.0 * half.sent / whole.sent, 1, 0.01);
+      if (zero == 0) {
+        EXPECT_NEAR(2.0 * half.sent / whole.sent, 1, 0.01);
+      }
     }
   }
 }

@@ -69,7 +69,9 @@ TEST_P(SentBytes, AreThoseThatThePlanPredicts) {
     const std::vector<uint64_t>& sent = run.sent_bytes[rank];
     EXPECT_EQ(sent[2] - sent[1], sent[1] - sent[0]) << "rank " << rank;
     difference[rank] = static_cast<int64_t>(sent[1] - sent[0]) - expected;
-    if (by_rank) EXPECT_EQ(difference[rank], 0) << "rank " << rank;
+    if (by_rank) {
+      EXPECT_EQ(difference[rank], 0) << "rank " << rank;
+    }
   }
   EXPECT_EQ(std::accumulate(difference.begin(), difference.end(), int64_t{0}),
             0);

@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
     HybridName);
 
 TEST(TensorParallelBf16, TrainsTheSameModelButForItsRounding) {
-  for (const std::string& architecture : {"gpt2", "llama"}) {
+  for (const std::string architecture : {"gpt2", "llama"}) {
     for (const bool sequence : {false, true}) {
       JobSpec job = WithFewSteps(TensorJob({.architecture = architecture}));
       job.mutable_training()->set_precision("bf16");
@@ -165,7 +165,7 @@ TEST(TensorParallelBf16, TrainsTheSameModelButForItsRounding) {
 
 TEST(TensorResume, AnyCutContinuesWhatAnotherBegan) {
   constexpr int kSteps = 10;
-  for (const std::string& architecture : {"gpt2", "llama"}) {
+  for (const std::string architecture : {"gpt2", "llama"}) {
     JobSpec job = TensorJob({.architecture = architecture, .dropout = 0.1});
     job.mutable_training()->set_steps(kSteps);
     job.mutable_training()->set_micro_batch_size(1);

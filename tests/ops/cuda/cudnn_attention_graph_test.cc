@@ -133,7 +133,9 @@ class CudnnAttentionGraphTest : public testing::TestWithParam<DescribedGpu> {
                                      .q_length = shape.q_length,
                                      .kv_length = shape.kv_length,
                                      .head_dim = shape.head_dim}));
-    if (!c.backward) EXPECT_LE(plan->workspace_bytes, 4096);
+    if (!c.backward) {
+      EXPECT_LE(plan->workspace_bytes, 4096);
+    }
   }
 
   CudnnLibrary library_;

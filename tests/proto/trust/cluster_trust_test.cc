@@ -42,7 +42,9 @@ TEST_F(ClusterTrustTest, MakesAMemberOfEachRoleThatOnlyTheOwnerReads) {
     struct stat info = {};
     ASSERT_EQ(stat(entry.path().c_str(), &info), 0);
     const bool lock = entry.path().filename() == "lock";
-    if (!lock) EXPECT_EQ(info.st_mode & 0077, 0) << entry.path();
+    if (!lock) {
+      EXPECT_EQ(info.st_mode & 0077, 0) << entry.path();
+    }
     files += entry.is_regular_file() && !lock ? 1 : 0;
   }
   EXPECT_EQ(files, 11);

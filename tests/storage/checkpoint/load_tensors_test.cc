@@ -82,7 +82,9 @@ class Loader {
     EXPECT_EQ(told_, load->bytes());
     uint64_t sizes = 0;
     for (const auto& [name, values] : values_) sizes += 4 * values.size();
-    if (all) EXPECT_EQ(taken_, sizes);
+    if (all) {
+      EXPECT_EQ(taken_, sizes);
+    }
     EXPECT_LE(taken_, sizes);
     return status;
   }

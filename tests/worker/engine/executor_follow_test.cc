@@ -194,7 +194,9 @@ TEST(ExecutorFollowOnTheHost, WaitsForTheEnd) {
     ASSERT_TRUE(executor.Start(program, runner, nullptr).ok());
     ASSERT_TRUE(executor.Follow().ok());
     EXPECT_EQ(done, 4 * run);
-    if (run > 1) ASSERT_TRUE(executor.Await().ok());
+    if (run > 1) {
+      ASSERT_TRUE(executor.Await().ok());
+    }
   }
   ASSERT_TRUE(executor.Await().ok());
 }

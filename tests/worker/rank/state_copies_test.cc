@@ -21,7 +21,9 @@ TEST(StateCopies, OneIsWholeWhileTheOtherIsWritten) {
   for (int64_t step = 0; step < 12; step += 3) {
     copies.Begin(step);
     EXPECT_EQ(copies.Find(step, false), -1);
-    if (step > 0) EXPECT_GE(copies.Find(step - 3, true), 0);
+    if (step > 0) {
+      EXPECT_GE(copies.Find(step - 3, true), 0);
+    }
     Copy(step, copies);
     EXPECT_GE(copies.Find(step, false), 0);
   }
