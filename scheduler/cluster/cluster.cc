@@ -376,6 +376,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
     // One that has lost all of its workers has none to set free.
     bool queued = runs_.NarrowWaiting(now, actions);
     queued |= runs_.GiveWay(Next(), now, actions);
+    runs_.TryAgainWhereStartsFailed(now, actions);
     if (queued) Schedule(now, actions);
     AskToWiden(now, actions);
   }

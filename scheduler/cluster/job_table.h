@@ -85,6 +85,9 @@ struct Job {
   // ready: it is not begun there again. And how many.
   FailedStarts failed_on;
   int failed_starts = 0;
+  // How long it waits for others, in its recovery, before it is begun there all
+  // the same.
+  absl::Duration avoid_pause = kFirstPause;
 
   // It has entered a phase by no edge of the table, and fails for that.
   std::string defect;

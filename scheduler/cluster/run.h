@@ -111,6 +111,9 @@ struct Run {
   // It was stopped before all ranks had heard of it, so that it has done no
   // step.
   bool unheard = false;
+  // Begun where its job's start had failed, after a long wait for other workers:
+  // where it fails there again, that says nothing new and costs nothing.
+  bool tries_again = false;
   // When all of its ranks had, or those of the one that it follows.
   absl::Time let_go = absl::InfinitePast();
   // After which step one that follows another goes on; -1 where copies do not
@@ -182,6 +185,8 @@ struct Run {
   bool between_attempts() const {
     return is<phase::AwaitPlaces>() || is<phase::SavingCopies>();
   }
+  // As if it had never begun: it failed where starts had failed before.
+  bool failed_again() const { return tries_again && !ranks.all_ready(); }
   // Goes on from another one, whose workers may keep copies.
   bool follows() const { return let_go != absl::InfinitePast(); }
   // Whether copies cannot be saved without the worker of this rank.

@@ -82,6 +82,9 @@ class RunControl {
                    Actions& actions);
   // The job fails with its `defect`. REQUIRES: it has a run and has not ended.
   void FailForDefect(Job& job, absl::Time now, Actions& actions);
+  // Jobs that have waited long for workers other than those where their starts
+  // failed try it there once more, where that gives them all that they need.
+  void TryAgainWhereStartsFailed(absl::Time now, Actions& actions);
   // Jobs are saved and end, or are queued for the next scheduler. None goes on
   // with other workers from here on.
   void Drain(const std::string& why, absl::Time now, Actions& actions);
@@ -173,7 +176,11 @@ class RunControl {
   static std::vector<VacantPlace> PlacesWith(const Run& run,
                                              const std::set<int>& ranks);
   // "; it does not take worker-3, where its start failed: ..."; or empty.
-  static std::string WhatItAvoids(const FailedStarts& avoided);
+  static std::string WhatItAvoids(const Job& job, const FailedStarts& avoided);
+  static absl::Time TriesAgainAt(const Job& job) {
+    return job.run->let_go + job.avoid_pause;
+  }
+  void TryAgainWhereItsStartFailed(Job& job, absl::Time now, Actions& actions);
   void StartAgain(Job& job, const std::vector<const Worker*>& workers,
                   absl::Time now, Actions& actions);
   // Of the run's copies, from which an attempt would go on; nothing: they are

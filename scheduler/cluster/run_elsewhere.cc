@@ -51,6 +51,7 @@ void RunControl::BlameWorker(Job& job, const RankSeat& seat,
 
 void RunControl::SettleBlame(Job& job, absl::Time now, Actions& actions) {
   job.failed_starts = 0;
+  job.avoid_pause = Job::kFirstPause;
   for (const auto& [worker, why] : std::exchange(job.failed_on, {})) {
     if (HasSeat(*job.run, worker)) continue;
     CountLocalFailure(job, worker, why, now, actions);
@@ -156,13 +157,53 @@ bool RunControl::OthersCouldTake(const Job& job,
   return std::count(filled.begin(), filled.end(), nullptr) == 0;
 }
 
-std::string RunControl::WhatItAvoids(const FailedStarts& avoided) {
+std::string RunControl::WhatItAvoids(const Job& job,
+                                     const FailedStarts& avoided) {
+  if (avoided.empty()) return "";
   std::string text;
   for (const auto& [worker, why] : avoided) {
     absl::StrAppend(&text, "; it does not take ", worker,
                     ", where its start failed: ", why);
   }
-  return text + HowToStartThereAgain(avoided);
+  return absl::StrCat(
+      text, "; it tries that again at ",
+      absl::FormatTime("%H:%M:%S UTC", TriesAgainAt(job), absl::UTCTimeZone()),
+      ", if no other worker is there", HowToStartThereAgain(avoided));
+}
+
+void RunControl::TryAgainWhereStartsFailed(absl::Time now, Actions& actions) {
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->run == nullptr || !job->run->is<phase::AwaitPlaces>()) continue;
+    if (job->run->ranks.awaits() || now < TriesAgainAt(*job)) continue;
+    TryAgainWhereItsStartFailed(*job, now, actions);
+  }
+}
+
+// Others that are busy may be so for days, or keep what they have for a job
+// that avoids the same worker.
+void RunControl::TryAgainWhereItsStartFailed(Job& job, absl::Time now,
+                                             Actions& actions) {
+  const Run& run = *job.run;
+  const std::vector<VacantPlace> places = PlacesWith(run, LeavingRanks(job));
+  const FailedStarts avoided = AvoidedInPlaces(job, places);
+  if (avoided.empty()) return;
+  const std::vector<const Worker*> filled =
+      FillPlaces(places, run.handed->plan->prediction(),
+                 SoundOf(workers_.Idle(), run), job.failed_on);
+  if (std::count(filled.begin(), filled.end(), nullptr) > 0) return;
+  std::vector<std::string> names;
+  for (const auto& [worker, why] : avoided) names.push_back(worker);
+  jobs_.AddEvent(
+      job,
+      absl::StrCat("has waited ", absl::FormatDuration(job.avoid_pause),
+                   " for other workers, and tries again where its start "
+                   "failed: ",
+                   NameList(std::move(names))),
+      now, actions);
+  job.failed_on.clear();
+  job.avoid_pause = NextPause(job.avoid_pause);
+  TakePlaces(job, now, actions);
+  if (!job.run->between_attempts()) job.run->tries_again = true;
 }
 
 void RunControl::StartElsewhere(Job& job, absl::Time now, Actions& actions) {

@@ -53,7 +53,8 @@ AttemptEnd RunControl::EndOf(const Job& job) {
           .restarts = job.status.restarts(),
           .restarts_max = job.plan->job().recovery().restarts(),
           .moves = job.moves(),
-          .unheard = job.run->unheard || AwaitsStore(job),
+          .unheard =
+              job.run->unheard || job.run->failed_again() || AwaitsStore(job),
           .decided = job.status.attempt_over()};
 }
 
@@ -123,7 +124,8 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
   if (MovesOn(job)) return AwaitPlacesNow(job, now, actions);
   if (run.save == SaveAtStop::kUnwritten) return GoOnUnmoved(job, now, actions);
   // An attempt that never began says nothing of the job.
-  if (run.unheard) return AwaitPlacesNow(job, now, actions);
+  if (run.unheard || run.failed_again())
+    return AwaitPlacesNow(job, now, actions);
   const int64_t done = job.status.steps_done();
   if (done > job.failed_at_step) job.failures_in_step = job.losses_in_step = 0;
   job.failed_at_step = done;
@@ -196,11 +198,12 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     if (run.is<phase::SavingCopies>()) return;
     return jobs_.SetWaitReason(
         job,
-        absl::StrCat(
-            "waits for ", empty, empty == 1 ? " idle worker" : " idle workers",
-            " with room for a rank, to take the place of ",
-            SeatNames(run, places), OrGoesOnWith(job, now),
-            WhyItKeepsItsWorkers(job), WhatItAvoids(avoided), "; ", run.cause),
+        absl::StrCat("waits for ", empty,
+                     empty == 1 ? " idle worker" : " idle workers",
+                     " with room for a rank, to take the place of ",
+                     SeatNames(run, places), OrGoesOnWith(job, now),
+                     WhyItKeepsItsWorkers(job), WhatItAvoids(job, avoided),
+                     "; ", run.cause),
         actions);
   }
   std::vector<const Worker*> workers;
@@ -322,7 +325,8 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   run.resumes_at = recovery.has_value() ? recovery->state().step() : -1;
   CloseSteps(job, *before, run.resumes_at, actions);
   run.steps.StartAfter(job.status.steps_done());
-  const bool ran = !before->unheard && before->save != SaveAtStop::kUnwritten;
+  const bool ran = !before->unheard && !before->failed_again() &&
+                   before->save != SaveAtStop::kUnwritten;
   if (ran) CountRestart(job);
   job.status.clear_workers();
   Seat(job, workers, now);

@@ -16,7 +16,7 @@ struct AttemptEnd {
   int32_t restarts = 0;   // of the job, so far
   int32_t restarts_max = 0;
   bool moves = false;    // it is well, and is saved to go on elsewhere
-  bool unheard = false;  // no rank has heard of it
+  bool unheard = false;  // no rank has heard of it, or as good as none
   bool decided = false;  // it was found before that the job goes on
 };
 

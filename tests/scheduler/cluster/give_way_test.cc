@@ -95,6 +95,37 @@ TEST(GiveWay, OneOfTwoJobsThatAvoidTheSameIdleWorker) {
   EXPECT_EQ(h.worker(bad).state(), WorkerStatus::IDLE);
 }
 
+// Neither can be saved, so that neither gives way.
+struct TwoThatAvoidOne : TwoJobs {
+  TwoThatAvoidOne() : TwoJobs("", ""), bad(Join("bad")) {
+    for (const auto& [id, stays] : {std::pair(a, w[0]), {b, w[2]}}) {
+      CHECK_EQ(worker(bad).job(), id.value()) << status(id).reason();
+      EndsKeeping(id, 1, bad, {}, "EIO", /*of_machine=*/true);
+      EndsKeeping(id, 0, stays, {2});
+    }
+  }
+  void Waits(absl::Duration time) { Pass(time, {w[0], w[2], bad}); }
+
+  const WorkerId bad;
+};
+
+TEST(GiveWay, OneOfTwoThatCannotBeSavedTriesTheWorkerThatBothAvoid) {
+  TwoThatAvoidOne h;
+  EXPECT_TRUE(absl::StrContains(h.status(h.a).reason(),
+                                "; it tries that again at 13:47:40 UTC, if no "
+                                "other worker is there"))
+      << h.status(h.a).reason();
+  h.Waits(absl::Seconds(59));
+  ASSERT_EQ(h.worker(h.bad).state(), WorkerStatus::IDLE);
+  h.Waits(absl::Seconds(2));
+  ASSERT_EQ(h.worker(h.bad).job(), h.a.value()) << h.status(h.a).reason();
+  EXPECT_TRUE(h.Says(h.a,
+                     "has waited 1m for other workers, and tries again where "
+                     "its start failed: bad"));
+  h.AllReady(h.a, {h.w[0], h.bad}, 3);
+  EXPECT_EQ(h.status(h.a).state(), RUNNING);
+}
+
 TEST(GiveWay, AWorkerThatComesInTimeTakesThePlace) {
   TwoJobs h("/a", "/b");
   h.WaitLongEnough();

@@ -399,5 +399,48 @@ TEST(RecoveryWaits, ForAWorkerWhoseLeaseRunsOut) {
   EXPECT_EQ(h.Begun(w[2]).ref().rank(), 1);
 }
 
+// There its start fails, and the only other worker is busy for long.
+TEST(RecoveryWaits, WhatFailsThereAgainCostsNothingAndIsTriedLessAndLessOften) {
+  RecoveryHarness h;
+  std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Recovering(on);
+  const WorkerId busy = h.Join("busy");
+  const JobId other = h.Submit(SpecOf(1, /*steps=*/1000));
+  h.Ready(other, 0, busy);
+  h.Disconnect(on[0], "connection closed");
+  h.EndsKeeping(id, 1, on[1], {1});
+  on[0] = h.Join("w0");
+  const auto fails = [&] {
+    ASSERT_EQ(h.worker(on[0]).job(), id.value()) << h.status(id).reason();
+    h.EndsKeeping(id, 0, on[0], {}, "EIO", /*of_machine=*/true);
+    h.EndsKeeping(id, 1, on[1], {1});
+    ASSERT_EQ(h.status(id).state(), RECOVERING) << h.status(id).reason();
+    ASSERT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  };
+  fails();
+  const int restarts = h.status(id).restarts();
+  absl::Duration pause = absl::Minutes(1);
+  const auto wait = [&](absl::Duration time) {
+    for (; time > absl::ZeroDuration(); time -= absl::Seconds(30)) {
+      h.Pass(std::min(time, absl::Duration(absl::Seconds(30))),
+             {on[0], on[1], busy});
+      h.Step(other, 0, busy, h.status(other).steps_done() + 1);
+    }
+  };
+  // More often than a job may fail without a new step.
+  for (int i = 0; i < 5; ++i) {
+    wait(pause - absl::Seconds(2));
+    ASSERT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE) << i;
+    wait(absl::Seconds(3));
+    fails();
+    pause *= 2;
+  }
+  EXPECT_LE(h.status(id).restarts(), restarts + 1);
+  ASSERT_TRUE(h.cluster.Cancel(other, h.now, h.actions).ok());
+  h.Ended(other, 0, busy, {.ok = false, .stopped = true});
+  EXPECT_TRUE(absl::StrContains(h.status(id).reason(), "busy takes rank 0"))
+      << h.status(id).reason();
+}
+
 }  // namespace
 }  // namespace troupe
