@@ -216,6 +216,7 @@ void ClusterSimulation::Note(const Action& action) {
 bool ClusterSimulation::AtRest() const {
   // Jobs that wait for each other's workers are helped by nobody.
   if (ProgressInvariants::IsStuck(*cluster_, now_)) return false;
+  if (cluster_->has_scheduling_left()) return false;
   for (const auto& [id, worker] : workers_) {
     if (worker.healthy() && !worker.inbox.empty()) return false;
     if (worker.saves()) return false;
