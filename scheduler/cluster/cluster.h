@@ -168,8 +168,8 @@ class Cluster {
                   Actions& actions);
   // With the narrower ones, where it has any choices.
   Compilation CompilationForAll(const JobSpec& spec, int needed) const;
-  // Starts what can start, has compiled what could, and tells the others why
-  // they wait.
+  // Fails defective jobs, starts what can start, has compiled what could, and
+  // tells the others why they wait.
   void Schedule(absl::Time now, Actions& actions, const Offer& offer);
   void Schedule(absl::Time now, Actions& actions) {
     Schedule(now, actions, Offer());
@@ -182,10 +182,11 @@ class Cluster {
     for (WorkerRecord& record : workers_.TakeChangedRecords()) {
       actions.push_back(PersistWorker{std::move(record)});
     }
-    do {
-      FailDefective(now, actions);
-      if (!schedules_later_ && IsScheduleDue(now)) Schedule(now, actions);
-    } while (jobs_.any_defective());
+    bool due = !schedules_later_ && IsScheduleDue(now);
+    while (due || jobs_.any_defective()) {
+      Schedule(now, actions);
+      due = false;
+    }
   }
   bool IsScheduleDue(absl::Time now) const {
     const bool calms = awaits_calm_ && IsCalm(now);

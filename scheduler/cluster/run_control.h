@@ -258,9 +258,6 @@ class RunControl {
   // The cause, and whether it may not go on once more.
   static std::string WhyFailed(const Job& job);
   void AddGathered(Job& job, GatheredStep step, Actions& actions);
-  // Those of them that have not computed wrongly in the job.
-  static std::vector<const Worker*> SoundOf(
-      const std::vector<const Worker*>& workers, const Run& run);
   // Ranks that do not hold the same of it fail the attempt.
   void CheckAgreement(Job& job, const GatheredStep& step, absl::Time now,
                       Actions& actions);

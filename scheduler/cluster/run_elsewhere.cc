@@ -148,7 +148,7 @@ bool RunControl::OthersCouldTake(const Job& job,
                                  const std::vector<const Worker*>& workers) {
   std::vector<const Worker*> others;
   for (const Worker* worker :
-       Without(SoundOf(workers, *job.run), job.failed_on)) {
+       Without(Without(workers, job.run->wrong_workers), job.failed_on)) {
     const bool has_seat = worker->status.job() == job.id.value();
     if (!has_seat) others.push_back(worker);
   }

@@ -29,6 +29,7 @@ WaitingJob RunControl::AsWaiting(const Job& job, absl::Time now) const {
   const Run& run = *job.run;
   WaitingJob waits = {
       .job = job.id,
+      .vacant = PlacesWith(run, {}),
       .prediction = &run.handed->plan->prediction(),
       .avoids = run.wrong_workers,
       .has_waited = now - run.let_go >= limits_.give_way_after,
@@ -37,11 +38,7 @@ WaitingJob RunControl::AsWaiting(const Job& job, absl::Time now) const {
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     const RankSeat& seat = run.ranks[r];
     waits.places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
-    if (seat.taken()) {
-      waits.holds.push_back(workers_.Find(seat.worker));
-    } else {
-      waits.vacant.push_back(waits.places.back());
-    }
+    if (seat.taken()) waits.holds.push_back(workers_.Find(seat.worker));
   }
   for (const auto& [worker, why] : AvoidedInPlaces(job, waits.vacant)) {
     waits.avoids.insert(worker);

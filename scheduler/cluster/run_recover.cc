@@ -183,9 +183,10 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   const std::vector<VacantPlace> places = PlacesWith(run, leaving);
   if (run.is<phase::SavingCopies>() && AwaitsCommit(run, leave)) return;
   const FailedStarts avoided = AvoidedInPlaces(job, places);
-  const std::vector<const Worker*> filled = FillPlaces(
-      places, plan.prediction(),
-      Without(SoundOf(workers_.Idle(), run), avoided), job.failed_on);
+  const std::vector<const Worker*> filled =
+      FillPlaces(places, plan.prediction(),
+                 Without(Without(workers_.Idle(), run.wrong_workers), avoided),
+                 job.failed_on);
   const auto empty = std::count(filled.begin(), filled.end(), nullptr);
   if (leave && MayMove(job) && CopiesToSave(job).has_value() &&
       (empty > 0 ? asked : LosesSteps(job, leaving))) {
@@ -240,15 +241,6 @@ bool RunControl::AwaitsCommit(const Run& run, bool leave) {
   if (saving.stage < phase::SavingCopies::kCommitting) return false;
   const absl::optional<Recovery> newest = NewestCopies(run);
   return !newest.has_value() || newest->state().step() < saving.state.step();
-}
-
-std::vector<const Worker*> RunControl::SoundOf(
-    const std::vector<const Worker*>& workers, const Run& run) {
-  std::vector<const Worker*> sound;
-  for (const Worker* worker : workers) {
-    if (run.wrong_workers.count(worker->name()) == 0) sound.push_back(worker);
-  }
-  return sound;
 }
 
 // A worker that was asked to end takes nothing new.

@@ -40,11 +40,16 @@ std::string HowToStartThereAgain(const FailedStarts& failed) {
 }
 
 std::vector<const Worker*> Without(std::vector<const Worker*> candidates,
-                                   const FailedStarts& failed) {
-  if (failed.empty()) return candidates;
+                                   const std::set<std::string>& names) {
+  if (names.empty()) return candidates;
   return Keep(std::move(candidates), [&](const Worker* worker) {
-    return failed.count(worker->name()) > 0;
+    return names.count(worker->name()) > 0;
   });
+}
+
+std::vector<const Worker*> Without(std::vector<const Worker*> candidates,
+                                   const FailedStarts& failed) {
+  return Without(std::move(candidates), NamesOf(failed));
 }
 
 std::vector<const Worker*> LeastDoubted(std::vector<const Worker*> candidates,

@@ -24,6 +24,8 @@ std::string HowToStartThereAgain(const FailedStarts& failed);
 
 // The candidates without those, in their order.
 std::vector<const Worker*> Without(std::vector<const Worker*> candidates,
+                                   const std::set<std::string>& names);
+std::vector<const Worker*> Without(std::vector<const Worker*> candidates,
                                    const FailedStarts& failed);
 
 // Those of whom there is the least doubt: as few of the doubted ones are left

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/worker_preference.h"
 
 namespace troupe {
 namespace {
@@ -12,20 +13,10 @@ bool MayGiveWay(const WaitingJob& job) {
   return job.has_waited && job.loses_nothing && !job.holds.empty();
 }
 
-std::vector<const Worker*> WithoutNamed(std::vector<const Worker*> workers,
-                                        const std::set<std::string>& avoids) {
-  const auto avoided = [&](const Worker* worker) {
-    return avoids.count(worker->name()) > 0;
-  };
-  workers.erase(std::remove_if(workers.begin(), workers.end(), avoided),
-                workers.end());
-  return workers;
-}
-
 bool Fill(const WaitingJob& job, const std::vector<VacantPlace>& places,
           std::vector<const Worker*> free) {
-  const std::vector<const Worker*> filled = FillPlaces(
-      places, *job.prediction, WithoutNamed(std::move(free), job.avoids));
+  const std::vector<const Worker*> filled =
+      FillPlaces(places, *job.prediction, Without(std::move(free), job.avoids));
   return std::none_of(filled.begin(), filled.end(),
                       [](const Worker* worker) { return worker == nullptr; });
 }
@@ -94,7 +85,7 @@ absl::optional<GivesWay> WhoGivesWay(const Contest& contest) {
   const NextInQueue& next = *contest.next;
   // For one that idle workers are enough for, others will not make it start.
   const auto takes = [&next](std::vector<const Worker*> workers) {
-    return WithoutNamed(std::move(workers), next.avoids);
+    return Without(std::move(workers), next.avoids);
   };
   const std::vector<const Worker*> idle = takes(contest.idle);
   if (!next.idle_too_small && MostOfOneKind(idle) >= next.ranks) {

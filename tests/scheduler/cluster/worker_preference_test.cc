@@ -27,7 +27,10 @@ TEST(WorkerPreference, DoubtedOnesAreLeftOutWhereThereAreEnoughOthers) {
   EXPECT_EQ(NamesOf(LeastDoubted(table.Idle(), 4)), "abcd");
   EXPECT_EQ(NamesOf(LeastDoubted(table.Idle(), 9)), "abcd");
   EXPECT_EQ(NamesOf(LeastDoubted(table.Idle(), 0)), "abcd");
-  EXPECT_EQ(NamesOf(Without(table.Idle(), {{"c", "x"}, {"e", "y"}})), "abd");
+  const FailedStarts failed = {{"c", "x"}, {"e", "y"}};
+  EXPECT_EQ(NamesOf(Without(table.Idle(), failed)), "abd");
+  const std::set<std::string> names = {"a", "d"};
+  EXPECT_EQ(NamesOf(Without(table.Idle(), names)), "bc");
   table.DidWell("b");
   EXPECT_EQ(NamesOf(LeastDoubted(table.Idle(), 3)), "bcd");
 }

@@ -1,0 +1,156 @@
+// One bad worker in a job of several ranks: whether it keeps its place where
+// the job recovers, and who counts as another worker.
+#include "gtest/gtest.h"
+#include "proto/base/check.h"
+#include "tests/scheduler/cluster/recovery_harness.h"
+
+namespace troupe {
+namespace {
+
+// That of rank 0, so that rank 1 is stopped.
+void MachineFails(Harness& h, JobId id, const std::vector<WorkerId>& on) {
+  h.Ended(id, 0, on[0],
+          {.ok = false, .error = "EIO", .step = 1, .of_machine = true});
+  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+}
+
+TEST(RunElsewhere, OthersAreOfOneKind) {
+  Harness h;
+  std::vector<WorkerId> gpus;
+  for (const char* name : {"g0", "g1"}) {
+    Register request = RegisterOf(name);
+    request.mutable_worker()->mutable_gpu();
+    gpus.push_back(*h.cluster.RegisterWorker(request, h.now, h.actions));
+  }
+  h.Join("cpu");
+  const JobId id = h.Submit(SpecOf(2));
+  ASSERT_EQ(h.worker(gpus[0]).job(), id.value()) << h.status(id).reason();
+  MachineFails(h, id, gpus);
+  EXPECT_EQ(h.status(id).state(), FAILED) << h.status(id).reason();
+}
+
+TEST(RunElsewhere, AJobThatRecoversTakesAnotherWorkerInPlaceOfTheBadOne) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Recovering({on[0], on[1]});
+  h.AllStep(id, {on[0], on[1]}, 1);
+  MachineFails(h, id, on);
+  EXPECT_EQ(h.status(id).state(), RECOVERING) << h.status(id).reason();
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  EXPECT_EQ(h.worker(on[2]).job(), id.value());
+  EXPECT_EQ(h.worker(on[2]).rank(), 0);
+  EXPECT_EQ(h.worker(on[0]).local_failures(), 1);
+}
+
+// The good worker is busy, and the bad one idle: each attempt on it would fail
+// at once, and ten of these end a job.
+TEST(RunElsewhere, AJobThatRecoversWaitsForABusyWorkerRatherThanForTheBadOne) {
+  RecoveryHarness h;
+  std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Recovering(on);
+  const WorkerId busy = h.Join("busy");
+  const JobId other = h.Submit(SpecOf(1));
+  h.Ready(other, 0, busy);
+  ASSERT_EQ(h.worker(busy).job(), other.value());
+  // Its disk is bad from now on: it is lost, comes back, and fails its start.
+  h.Disconnect(on[0], "connection closed");
+  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+  on[0] = h.Join("w0");
+  ASSERT_EQ(h.worker(on[0]).job(), id.value()) << h.status(id).reason();
+  MachineFails(h, id, on);
+  EXPECT_EQ(h.status(id).state(), RECOVERING);
+  EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+  EXPECT_TRUE(
+      absl::StrContains(h.status(id).reason(),
+                        "; it does not take w0, where its start failed: EIO"))
+      << h.status(id).reason();
+  h.Step(other, 0, busy, 10);
+  h.Ended(other, 0, busy, {});
+  EXPECT_EQ(h.worker(busy).job(), id.value()) << h.status(id).reason();
+  EXPECT_EQ(h.worker(busy).rank(), 0);
+}
+
+// Nobody else could ever take the place, so that it is tried again there.
+TEST(RunElsewhere, AJobThatRecoversTakesTheBadWorkerWhereThereIsNoOther) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Recovering(on);
+  h.AllStep(id, on, 1);
+  MachineFails(h, id, on);
+  ASSERT_EQ(h.worker(on[0]).job(), id.value()) << h.status(id).reason();
+  MachineFails(h, id, on);
+  EXPECT_EQ(h.worker(on[0]).job(), id.value()) << h.status(id).reason();
+}
+
+// In the same place it would fail again, and two failures in one step end a
+// job. Others hold what it keeps, which is given up.
+TEST(RunElsewhere, AWorkerWhoseMachineFailsLosesItsPlaceThoughItKeepsCopies) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> workers = h.JoinMany(5);
+  std::vector<WorkerId> on = {workers[0], workers[1]};
+  const JobId id = h.Recovering(on);
+  h.AllStep(id, on, 1);
+  for (int bad = 0; bad < 3; ++bad) {
+    h.EndsKeeping(id, 0, on[0], {1}, "EIO", /*of_machine=*/true);
+    h.EndsKeeping(id, 1, on[1], {1});
+    ASSERT_EQ(h.status(id).state(), RECOVERING) << h.status(id).reason();
+    EXPECT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
+    EXPECT_FALSE(h.Forgotten(on[0]).empty());
+    on[0] = workers[2 + bad];
+    ASSERT_EQ(h.worker(on[0]).job(), id.value()) << bad;
+    EXPECT_EQ(h.worker(on[0]).rank(), 0);
+    h.AllReady(id, on, 2);
+  }
+}
+
+// Rank 0's worker is the only one that keeps copies of both ranks, and its
+// machine fails in each start.
+struct LastCopies : RecoveryHarness {
+  LastCopies() : on(JoinMany(2)), id(Recovering(on)) {
+    AllStep(id, on, 1);
+    Disconnect(on[1], "connection closed");
+    Fails();
+    on[1] = Join("w2");
+    CHECK_EQ(worker(on[1]).job(), id.value()) << status(id).reason();
+    Fails();
+    EndsKeeping(id, 1, on[1], {});
+  }
+  void Fails() {
+    WorkerMessage message;
+    RankEnded& ended = *message.mutable_ended();
+    *ended.mutable_ref() = Ref(id, 0);
+    ended.set_error("EIO");
+    ended.set_local_cause(true);
+    KeptCopy& kept = *ended.add_kept();
+    kept.mutable_state()->set_step(1);
+    kept.set_own(true);
+    kept.set_peer(true);
+    Send(on[0], message);
+  }
+  std::vector<WorkerId> on;
+  JobId id;
+};
+
+TEST(RunElsewhere, TheLastCopiesStayWhereNobodyElseCanTakeThePlace) {
+  LastCopies h;
+  EXPECT_TRUE(h.Forgotten(h.on[0]).empty());
+  EXPECT_EQ(h.worker(h.on[0]).job(), h.id.value());
+  EXPECT_EQ(h.Begun(h.on[0]).recovery().state().step(), 1)
+      << h.status(h.id).reason();
+}
+
+TEST(RunElsewhere, TheLastCopiesAreSavedBeforeAnotherWorkerTakesThePlace) {
+  LastCopies h;
+  h.Join("w3");
+  h.Fails();
+  h.EndsKeeping(h.id, 1, h.on[1], {});
+  ASSERT_EQ(h.Asked(h.on[0]).size(), 1) << h.status(h.id).reason();
+  EXPECT_EQ(h.Asked(h.on[0])[0].state().step(), 1);
+  h.Saved(h.on[0]);
+  h.Saved(h.on[0]);
+  EXPECT_EQ(h.Begun(h.on[1]).resume(), "/c/copies") << h.status(h.id).reason();
+  EXPECT_EQ(h.worker(h.on[0]).state(), WorkerStatus::IDLE);
+}
+
+}  // namespace
+}  // namespace troupe
