@@ -218,7 +218,7 @@ absl::Status WorkerDaemon::Serve(Session& session) {
       // No look at the machine ends the session under it.
       if (message->has_start() || message->has_generate()) busy_ = true;
       Handle(*message, send);
-      busy_ = holds_rank() || generation_ != nullptr;
+      busy_ = holds_rank();
     } else {
       over = message.status();
     }
@@ -227,7 +227,7 @@ absl::Status WorkerDaemon::Serve(Session& session) {
   if (fitness.joinable()) fitness.join();
   if (held_.outbox != nullptr) held_.outbox->Detach();
   // Whoever waited for these is gone with the session.
-  generation_.reset();
+  ReplaceText(nullptr);
   job_reader_.reset();
   if (copies_saver_ != nullptr) copies_saver_->KeepWhatIsSaid();
   copies_saver_.reset();
@@ -246,10 +246,10 @@ absl::Status WorkerDaemon::Serve(Session& session) {
 void WorkerDaemon::LookAgain(Session& session, SteadyNotification& over) const {
   const bool was_unfit = registered_as_ == RegisteredAs::kUnfit;
   while (!over.WaitForNotificationWithTimeout(options_.look_again)) {
-    if (busy_) continue;
+    if (is_busy()) continue;
     const bool is_unfit = !options_.unfit().empty();
     // A rank that it was given meanwhile looks by itself.
-    if (busy_ || (was_unfit && is_unfit)) continue;
+    if (is_busy() || (was_unfit && is_unfit)) continue;
     if (!was_unfit && !is_unfit) return;
     const std::string why = is_unfit ? "its machine is not fit to run a rank"
                                      : "its machine is fit again";
@@ -271,7 +271,7 @@ void WorkerDaemon::Begin(const Assignment& assignment,
     kept = rank_->TakeKept();
   }
   Replace(nullptr);
-  generation_ = nullptr;
+  ReplaceText(nullptr);
   held_ = {.ref = assignment.ref(),
            .fingerprint = assignment.plan().fingerprint(),
            .outbox = std::make_shared<Outbox>()};
@@ -324,15 +324,15 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
     job_reader_ = nullptr;
     job_reader_ = std::make_unique<JobReader>(message.read_job(), send);
   } else if (message.has_generate()) {
-    generation_ = nullptr;
+    ReplaceText(nullptr);
     const SendToScheduler say = [this, send](WorkerMessage piece) {
       return piece.generated().done() ? SendLast(send, std::move(piece))
                                       : send(std::move(piece));
     };
-    generation_ = std::make_unique<GenerationRunner>(
-        message.generate(),
-        GenerationOptions{
-            .resources = resources_, .send = say, .address = options_.address});
+    ReplaceText(std::make_unique<GenerationRunner>(
+        message.generate(), GenerationOptions{.resources = resources_,
+                                              .send = say,
+                                              .address = options_.address}));
   } else if (message.has_stop_text()) {
     if (generation_ != nullptr) generation_->Stop(message.stop_text());
   } else if (message.store_value().ref().text() != 0) {
@@ -385,6 +385,20 @@ void WorkerDaemon::Replace(std::unique_ptr<RankRunner> rank) {
     rank_.swap(rank);
   }
   // The old one ends here: its last words wait for the heartbeats' thread.
+}
+
+void WorkerDaemon::ReplaceText(std::unique_ptr<GenerationRunner> text) {
+  {
+    absl::MutexLock lock(&rank_mutex_);
+    generation_.swap(text);
+  }
+  // The old one ends here, which takes as long as its thread.
+}
+
+bool WorkerDaemon::is_busy() const {
+  if (busy_) return true;
+  absl::MutexLock lock(&rank_mutex_);
+  return generation_ != nullptr && !generation_->ended();
 }
 
 Heartbeat WorkerDaemon::Beat() const {

@@ -116,6 +116,11 @@ class WorkerDaemon {
   // Ends the rank that runs here, if any, and puts this one in its place.
   void Replace(std::unique_ptr<RankRunner> rank)
       ABSL_LOCKS_EXCLUDED(rank_mutex_);
+  // The same of a text.
+  void ReplaceText(std::unique_ptr<GenerationRunner> text)
+      ABSL_LOCKS_EXCLUDED(rank_mutex_);
+  // Whether a rank is held here, or a text is written.
+  bool is_busy() const ABSL_LOCKS_EXCLUDED(rank_mutex_);
   Heartbeat Beat() const ABSL_LOCKS_EXCLUDED(rank_mutex_);
   // Ends the rank at the end of this worker.
   void GiveUp(const absl::Status& why);
@@ -135,11 +140,11 @@ class WorkerDaemon {
   bool was_registered_ = false;
   RegisteredAs registered_as_ = RegisteredAs::kFit;
   Held held_;  // the reader's
-  // Whether it holds a rank, or has begun a text in this session; written by
-  // the reader.
+  // Whether it holds a rank, or is about to begin something; written by the
+  // reader.
   std::atomic<bool> busy_{false};
-  // Written by the reader, which alone may use it without the lock; null: idle.
-  // Nothing else is locked meanwhile.
+  // Written by the reader, which alone may use these without the lock; null:
+  // idle. Nothing else is locked meanwhile.
   mutable absl::Mutex rank_mutex_;
   std::unique_ptr<RankRunner> rank_;
   std::unique_ptr<GenerationRunner> generation_;

@@ -132,6 +132,50 @@ TEST(WorkerDaemon, ARankThatComesBackIsNotKeptByALookAtTheMachine) {
   EXPECT_EQ(registered[1].register_().unfit(0), "nvme tier: EROFS");
 }
 
+// A text that has ended keeps the look from no worker, though nothing is heard
+// of the scheduler after it.
+TEST(WorkerDaemon, AMachineThatWasNotLookedAtIsLookedAtAfterAText) {
+  auto scheduler = std::make_unique<FakeScheduler>();
+  const std::string address = scheduler->address();
+  std::atomic<bool> fit{true};
+  Running daemon(address, [&]() -> std::vector<std::string> {
+    if (fit) return {};
+    return {"nvme tier: EROFS"};
+  });
+  ASSERT_EQ(scheduler->AwaitMessages(1, IsRegister).size(), 1u);
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(1'000'000);
+  const SchedulerMessage start = Start(job, daemon.worker());
+  scheduler->Send("ada", start);
+  ASSERT_GE(scheduler->AwaitMessages(3, IsStep).size(), 3u);
+  scheduler = nullptr;
+
+  scheduler = std::make_unique<FakeScheduler>(
+      FakeScheduler::Options{.address = address});
+  ASSERT_EQ(scheduler->AwaitMessages(1, IsRegister).size(), 1u);
+  // Before its rank is known to have ended, so that no look comes between.
+  SchedulerMessage generate;
+  generate.mutable_generate()->set_request(9);
+  generate.mutable_generate()->set_checkpoint("/no/such/checkpoint");
+  scheduler->Send("ada", generate);
+  const auto is_text = [](const WorkerMessage& m) {
+    return m.generated().done();
+  };
+  ASSERT_EQ(scheduler->AwaitMessages(1, is_text).size(), 1u);
+  fit = false;
+  SchedulerMessage stop;
+  *stop.mutable_stop()->mutable_ref() = start.start().ref();
+  scheduler->Send("ada", stop);
+  const auto ended = scheduler->AwaitMessages(1, IsEnded);
+  ASSERT_EQ(ended.size(), 1u);
+  scheduler->Send("ada",
+                  StoredOf(start.start().ref(), ended[0].ended().step(), true));
+  const auto registered = scheduler->AwaitMessages(2, IsRegister);
+  ASSERT_EQ(registered.size(), 2u);
+  ASSERT_EQ(registered[1].register_().unfit_size(), 1);
+  EXPECT_EQ(registered[1].register_().unfit(0), "nvme tier: EROFS");
+}
+
 // Its last words wait until a scheduler has them, and no longer.
 TEST(WorkerDaemon, LastWordsWaitForTheNextScheduler) {
   auto scheduler = std::make_unique<FakeScheduler>();
