@@ -46,19 +46,23 @@ absl::Status Refusal(int error, int fd, const std::string& path) {
   return ErrnoStatus(error, absl::StrCat(path, ": flock"));
 }
 
+bool IsSameFile(const struct stat& a, const struct stat& b) {
+  return a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
 // Whether the open file is still the one of this name.
 bool IsAt(int fd, const std::string& path) {
   struct stat open_file;
   struct stat named;
   return fstat(fd, &open_file) == 0 && StatPath(path, &named) == 0 &&
-         open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+         IsSameFile(open_file, named);
 }
 
-bool IsSameFile(const std::string& a, const std::string& b) {
+bool AreOneFile(const std::string& a, const std::string& b) {
   struct stat of_a;
   struct stat of_b;
   return LstatPath(a, &of_a) == 0 && LstatPath(b, &of_b) == 0 &&
-         of_a.st_ino == of_b.st_ino && of_a.st_dev == of_b.st_dev;
+         IsSameFile(of_a, of_b);
 }
 
 // A name beside the path that no other process takes: processes of several
@@ -107,7 +111,7 @@ int RenameToFreeName(const std::string& from, const std::string& to) {
   if (LinkPath(from, to) == 0) return UnlinkPath(from);
   // NFS may have done it, and lost the answer to its first request.
   const int error = errno;
-  if (error == EEXIST && IsSameFile(from, to)) return UnlinkPath(from);
+  if (error == EEXIST && AreOneFile(from, to)) return UnlinkPath(from);
   errno = error;
   if (!IsNotDone(error)) return -1;
   struct stat named;
