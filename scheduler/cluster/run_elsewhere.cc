@@ -189,7 +189,7 @@ void RunControl::TryAgainWhereItsStartFailed(Job& job, absl::Time now,
   if (avoided.empty()) return;
   const std::vector<const Worker*> filled =
       FillPlaces(places, run.handed->plan->prediction(),
-                 SoundOf(workers_.Idle(), run), job.failed_on);
+                 Without(workers_.Idle(), run.wrong_workers), job.failed_on);
   if (std::count(filled.begin(), filled.end(), nullptr) > 0) return;
   std::vector<std::string> names;
   for (const auto& [worker, why] : avoided) names.push_back(worker);
