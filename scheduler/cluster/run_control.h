@@ -194,6 +194,8 @@ class RunControl {
   // keep what they have until it is saved, or is known not to be needed.
   // REQUIRES run.handed.
   std::set<int> LeavingRanks(const Job& job) const;
+  // Those of them that were asked to end.
+  std::set<int> RanksAskedToLeave(const Job& job) const;
   // Whether an attempt would begin with an earlier step if it could not use
   // what these ranks keep. REQUIRES run.handed.
   static bool LosesSteps(const Job& job, const std::set<int>& ranks);

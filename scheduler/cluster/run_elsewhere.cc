@@ -102,8 +102,11 @@ std::string RunControl::OtherStarts(const Job& job) {
 // made there; then the copies are saved, or else lost (LeavingRanks).
 void RunControl::LeaveBadMachines(Job& job, Actions& actions) {
   for (int rank = 0; rank < static_cast<int>(job.run->ranks.size()); ++rank) {
-    if (!IsBetterElsewhere(job, rank) || LosesSteps(job, {rank})) continue;
-    Free(job, rank, actions);
+    if (!IsBetterElsewhere(job, rank)) continue;
+    // What those keep who are about to end is no help to the others.
+    std::set<int> gone = RanksAskedToLeave(job);
+    gone.insert(rank);
+    if (!LosesSteps(job, gone)) Free(job, rank, actions);
   }
 }
 
@@ -113,7 +116,9 @@ bool RunControl::IsBetterElsewhere(const Job& job, int rank) const {
   const RankSeat& seat = job.run->ranks[rank];
   if (!seat.machine_fails || seat.state != RankSeat::kHeld) return false;
   const bool never_again = job.failed_on.count(seat.worker_name) > 0;
-  return OthersCouldTake(job, PlacesWith(*job.run, {rank}),
+  std::set<int> ranks = RanksAskedToLeave(job);
+  ranks.insert(rank);
+  return OthersCouldTake(job, PlacesWith(*job.run, ranks),
                          never_again ? workers_.InService() : workers_.Idle());
 }
 

@@ -244,14 +244,24 @@ bool RunControl::AwaitsCommit(const Run& run, bool leave) {
 }
 
 // A worker that was asked to end takes nothing new.
+std::set<int> RunControl::RanksAskedToLeave(const Job& job) const {
+  std::set<int> asked;
+  for (size_t r = 0; r < job.run->ranks.size(); ++r) {
+    const RankSeat& seat = job.run->ranks[r];
+    if (!seat.taken() || seat.awaited()) continue;
+    if (workers_.Find(seat.worker)->leaving) asked.insert(static_cast<int>(r));
+  }
+  return asked;
+}
+
 std::set<int> RunControl::LeavingRanks(const Job& job) const {
-  std::set<int> leaving;
+  std::set<int> leaving = RanksAskedToLeave(job);
+  if (job.losses_in_step <= 1) return leaving;
   for (size_t r = 0; r < job.run->ranks.size(); ++r) {
     const RankSeat& seat = job.run->ranks[r];
     if (!seat.taken() || seat.awaited()) continue;
     const int rank = static_cast<int>(r);
-    const bool is_left = job.losses_in_step > 1 && IsBetterElsewhere(job, rank);
-    if (is_left || workers_.Find(seat.worker)->leaving) leaving.insert(rank);
+    if (IsBetterElsewhere(job, rank)) leaving.insert(rank);
   }
   return leaving;
 }

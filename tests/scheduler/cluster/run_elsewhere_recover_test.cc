@@ -103,6 +103,22 @@ TEST(RunElsewhere, AWorkerWhoseMachineFailsLosesItsPlaceThoughItKeepsCopies) {
   }
 }
 
+// Only one other worker is there, and what is left of the job's steps would go
+// with both of its workers.
+TEST(RunElsewhere, AWorkerWhoseMachineFailsStaysWhereTheOtherOneIsAskedToEnd) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  const JobId id = h.Recovering({w[0], w[1]});
+  h.AllStep(id, {w[0], w[1]}, 1);
+  h.EndsKeeping(id, 0, w[0], {1}, "EIO", /*of_machine=*/true);
+  h.Leaves(id, 1, w[1]);
+  h.EndsKeeping(id, 1, w[1], {1});
+  EXPECT_TRUE(h.Forgotten(w[0]).empty());
+  ASSERT_EQ(h.worker(w[2]).job(), id.value()) << h.status(id).reason();
+  EXPECT_EQ(h.worker(w[2]).rank(), 1);
+  EXPECT_EQ(h.Begun(w[2]).recovery().state().step(), 1);
+}
+
 // Rank 0's worker is the only one that keeps copies of both ranks, and its
 // machine fails in each start.
 struct LastCopies : RecoveryHarness {
