@@ -11,11 +11,11 @@
 
 namespace troupe {
 
-inline constexpr int32_t kProtocolVersion = 17;
+inline constexpr int32_t kProtocolVersion = 18;
 // That this build can hold a conversation in, and whose stored plans it reads.
-inline constexpr int32_t kOldestProtocolVersion = 17;
+inline constexpr int32_t kOldestProtocolVersion = 18;
 // For people.
-inline constexpr char kBuildName[] = "troupe 0.17";
+inline constexpr char kBuildName[] = "troupe 0.18";
 
 }  // namespace troupe
 

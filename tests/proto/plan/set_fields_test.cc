@@ -41,7 +41,7 @@ TEST(CheckFieldsKnown, RefusesAPathThatItDoesNotKnow) {
               std::string(path) + ": ");
   }
   EXPECT_EQ(CheckFieldsKnown(job, {"training.epochs"}).message(),
-            "training.epochs: the scheduler's build (troupe 0.17) does not "
+            "training.epochs: the scheduler's build (troupe 0.18) does not "
             "know this field; leave it out, or have the scheduler and the "
             "workers run the build of the client");
 }
