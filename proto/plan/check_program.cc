@@ -17,6 +17,7 @@
 #include "proto/plan/check_passes.h"
 #include "proto/plan/check_rings.h"
 #include "proto/plan/check_shape.h"
+#include "proto/plan/check_sums.h"
 #include "proto/plan/check_tiers.h"
 #include "proto/plan/check_units.h"
 #include "proto/plan/check_waits.h"
@@ -37,9 +38,9 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits}, {CheckFrozen}, {CheckLayouts}, {CheckRings}, {CheckPanels},
-    {CheckShape}, {CheckParts},  {CheckPasses},  {CheckWork},  {CheckAtRest},
-    {CheckTiers}, {CheckWaits},  {CheckBuffers}, {CheckCopies}};
+    {CheckUnits}, {CheckFrozen}, {CheckLayouts}, {CheckRings},   {CheckPanels},
+    {CheckShape}, {CheckParts},  {CheckPasses},  {CheckWork},    {CheckAtRest},
+    {CheckTiers}, {CheckWaits},  {CheckSums},    {CheckBuffers}, {CheckCopies}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

@@ -117,8 +117,13 @@ class Uses {
     Write(places_.ops[op].outputs);
     // Its gradient takes the place of the logits.
     if (table_.ops(op).kind() == Op::CROSS_ENTROPY) {
-      use_.totals = true;
       Write({places_.ops[op].inputs[0]});
+    }
+    for (const SumRule& sum : RulesOf({table_, table_.ops(op)}).sums) {
+      Unit::Addend& addend = use_.sums.emplace_back();
+      addend.set_sum(sum.name);
+      addend.set_elements(sum.elements);
+      addend.set_own(sum.own);
     }
     UseWeights(op);
   }
@@ -283,7 +288,7 @@ SegmentUse Summary(Uses& uses, const Writers& writers) {
       add({}, {.reads = true});
     }
   }
-  use.works |= use.totals || use.weight_gradients || use.tied_gradients;
+  use.works |= !use.sums.empty() || use.weight_gradients || use.tied_gradients;
   return use;
 }
 

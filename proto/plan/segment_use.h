@@ -32,7 +32,7 @@ struct SegmentUse {
   bool tied_weights = false;
   bool weight_gradients = false;  // adds to them
   bool tied_gradients = false;
-  bool totals = false;
+  std::vector<Unit::Addend> sums;  // FORWARD: adds to them
   // Whether there is anything to do at all.
   bool works = false;
 };

@@ -12,7 +12,7 @@ constexpr Instruction::Kind kPasses[] = {
     Instruction::FORWARD, Instruction::RECOMPUTE, Instruction::BACKWARD_INPUT,
     Instruction::BACKWARD_WEIGHT};
 
-SegmentUse SyntheticUse(const Plan& plan, int unit, Instruction::Kind kind) {
+SegmentUse SyntheticUse(Instruction::Kind kind) {
   const MemoryUse output_gradient = {UnitMemory::kOutputGradient, true, false};
   const MemoryUse kept = {UnitMemory::kOutput, true, false};
   const MemoryUse saved = {UnitMemory::kStash, true, false};
@@ -25,7 +25,6 @@ SegmentUse SyntheticUse(const Plan& plan, int unit, Instruction::Kind kind) {
                       {UnitMemory::kOutput, false, true},
                       {UnitMemory::kStash, false, true}};
       use.weights = true;
-      use.totals = unit + 1 == plan.units_size();
       break;
     case Instruction::BACKWARD_INPUT:
       use.memories = {output_gradient,
@@ -65,12 +64,12 @@ UnitPasses::UnitPasses(const Plan& plan)
     : tables_(plan.tables_size()), table_of_(plan.units_size(), -1) {
   for (int u = 0; u < plan.units_size(); ++u) {
     const Unit& unit = plan.units(u);
+    addends_.emplace_back(unit.addends().begin(), unit.addends().end());
     if (!unit.has_table()) {
       table_of_[u] = static_cast<int>(tables_.size());
       OfTable& synthetic = tables_.emplace_back();
       for (const Instruction::Kind kind : kPasses) {
-        synthetic.passes[kind] = {
-            {{}, SyntheticUse(plan, u, kind), WorkOf(unit, kind)}};
+        synthetic.passes[kind] = {{{}, SyntheticUse(kind), WorkOf(unit, kind)}};
       }
       continue;
     }
@@ -93,6 +92,16 @@ UnitPasses::UnitPasses(const Plan& plan)
 const std::vector<UnitPasses::Pass>& UnitPasses::Of(
     int unit, Instruction::Kind kind) const {
   return TableOf(unit).passes.at(kind);
+}
+
+std::vector<Unit::Addend> UnitPasses::SumsOf(int unit, int segment) const {
+  const std::vector<Pass>& passes = Of(unit, Instruction::FORWARD);
+  std::vector<Unit::Addend> sums = passes.at(segment).use.sums;
+  for (size_t s = segment + 1; s < passes.size(); ++s) {
+    if (passes[s].use.works) return sums;
+  }
+  sums.insert(sums.end(), addends_[unit].begin(), addends_[unit].end());
+  return sums;
 }
 
 bool UnitPasses::EndsBackward(int unit, int segment) const {

@@ -27,6 +27,9 @@ class UnitPasses {
 
   // FORWARD, RECOMPUTE, BACKWARD_INPUT or BACKWARD_WEIGHT: by segment.
   const std::vector<Pass>& Of(int unit, Instruction::Kind kind) const;
+  // What FORWARD of a segment adds to: what its ops do, and, in the last
+  // segment that does anything, the unit by itself (Unit.addends).
+  std::vector<Unit::Addend> SumsOf(int unit, int segment) const;
   // Whether a unit's BACKWARD_WEIGHT of a segment is the last that its backward
   // passes do.
   bool EndsBackward(int unit, int segment) const;
@@ -48,6 +51,7 @@ class UnitPasses {
 
   std::vector<OfTable> tables_;  // the plan's; behind them synthetic units'
   std::vector<int> table_of_;    // by unit
+  std::vector<std::vector<Unit::Addend>> addends_;  // by unit
 };
 
 }  // namespace troupe

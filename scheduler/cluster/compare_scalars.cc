@@ -6,32 +6,59 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace troupe {
 namespace {
 
 constexpr std::array<const char*, 2> kNames = {"loss", "gradient norm"};
-using Scalars = std::array<double, kNames.size()>;
-using Bits = std::array<uint64_t, kNames.size()>;
+using Scalars = std::vector<double>;
+using Bits = std::vector<uint64_t>;
 
 Scalars HeldBy(const StepReport& report) {
-  return {report.record().loss(), report.record().grad_norm()};
+  Scalars held = {report.record().loss(), report.record().grad_norm()};
+  held.insert(held.end(), report.sums().begin(), report.sums().end());
+  return held;
 }
 
 Bits BitsOf(const Scalars& scalars) {
-  Bits bits;
-  static_assert(sizeof(bits) == sizeof(scalars));
-  std::memcpy(bits.data(), scalars.data(), sizeof(bits));
+  Bits bits(scalars.size());
+  static_assert(sizeof(Bits::value_type) == sizeof(Scalars::value_type));
+  std::memcpy(bits.data(), scalars.data(), bits.size() * sizeof(bits[0]));
   return bits;
 }
 
+// "sum expert_tokens of unit 3, element 2".
+std::string NameOf(size_t index, const Sums& sums) {
+  if (index < kNames.size()) return kNames[index];
+  int64_t element = static_cast<int64_t>(index - kNames.size());
+  for (const Sum& sum : sums) {
+    if (element >= sum.elements()) {
+      element -= sum.elements();
+      continue;
+    }
+    return absl::StrCat(
+        "sum ", sum.name(),
+        sum.has_unit() ? absl::StrCat(" of unit ", sum.unit()) : "",
+        sum.elements() > 1 ? absl::StrCat(", element ", element, ",") : "");
+  }
+  return absl::StrCat("sum number ", element);
+}
+
 // What `of_other` holds, too, but not the same.
-std::string DifferenceOf(const Scalars& one, const Scalars& other,
-                         int of_other) {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (BitsOf(one)[i] == BitsOf(other)[i]) continue;
-    return absl::StrFormat("%s %.17g where rank %d has %.17g", kNames[i],
+std::string DifferenceOf(const Scalars& one, const Scalars& other, int of_other,
+                         const Sums& sums) {
+  if (one.size() != other.size()) {
+    return absl::StrFormat("%d sums where rank %d has %d",
+                           one.size() - kNames.size(), of_other,
+                           other.size() - kNames.size());
+  }
+  const Bits bits = BitsOf(one);
+  const Bits other_bits = BitsOf(other);
+  for (size_t i = 0; i < bits.size(); ++i) {
+    if (bits[i] == other_bits[i]) continue;
+    return absl::StrFormat("%s %.17g where rank %d has %.17g", NameOf(i, sums),
                            one[i], of_other, other[i]);
   }
   return "";
@@ -40,7 +67,7 @@ std::string DifferenceOf(const Scalars& one, const Scalars& other,
 }  // namespace
 
 std::optional<ScalarDifference> CompareScalars(
-    const std::map<int, StepReport>& reports, int ranks) {
+    const std::map<int, StepReport>& reports, int ranks, const Sums& sums) {
   std::map<Bits, std::vector<int>> alike;
   for (const auto& [rank, report] : reports) {
     alike[BitsOf(HeldBy(report))].push_back(rank);
@@ -60,9 +87,9 @@ std::optional<ScalarDifference> CompareScalars(
   }
   std::sort(others.begin(), others.end());
   difference.others = others[0];
-  difference.what =
-      DifferenceOf(HeldBy(reports.at(others[0])),
-                   HeldBy(reports.at(difference.agreed)), difference.agreed);
+  difference.what = DifferenceOf(HeldBy(reports.at(others[0])),
+                                 HeldBy(reports.at(difference.agreed)),
+                                 difference.agreed, sums);
   if (2 * most.size() > static_cast<size_t>(ranks))
     difference.wrong = std::move(others);
   return difference;

@@ -1,9 +1,9 @@
-// After REDUCE_SCALARS all ranks hold the loss and the gradient norm of a step
-// to the bit: each collective reduces in a fixed order, and what is computed of
-// its result is exact arithmetic. So a rank that reports others computes
-// wrongly, or its memory does not keep what is written to it: a flipped bit, a
-// bad core, a broken driver. Each step is compared, which costs nothing beside
-// the reports.
+// After REDUCE_SCALARS all ranks hold the sums of a step, and so the loss and
+// the gradient norm, to the bit: each collective reduces in a fixed order, and
+// what is computed of its result is exact arithmetic. So a rank that reports
+// others computes wrongly, or its memory does not keep what is written to it: a
+// flipped bit, a bad core, a broken driver. Each step is compared, which costs
+// nothing beside the reports.
 //
 // It finds what is wrong in what all ranks hold. A gradient that one rank
 // computes wrongly before it is summed is in the sum of all, and is not found.
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/plan/sums.h"
 #include "proto/worker.pb.h"
 
 namespace troupe {
@@ -28,10 +29,11 @@ struct ScalarDifference {
   std::string what;  // "loss 2.5 where rank 0 has 2.4"; of `others`
 };
 
-// Compares by bits, so that NaN is NaN. Some of the `ranks` may not have
-// reported. Nothing: all that did agree.
+// Compares by bits, so that NaN is NaN: loss, gradient norm and
+// StepReport.sums, which `sums` (Plan.sums) names. Some of the `ranks` may not
+// have reported. Nothing: all that did agree.
 std::optional<ScalarDifference> CompareScalars(
-    const std::map<int, StepReport>& reports, int ranks);
+    const std::map<int, StepReport>& reports, int ranks, const Sums& sums);
 
 }  // namespace troupe
 

@@ -10,6 +10,7 @@ namespace troupe {
 StepGather::StepGather(int ranks, const Plan& plan)
     : ranks_(ranks),
       lanes_(plan.lanes()),
+      sums_(plan.sums()),
       tokens_per_step_(plan.derived().tokens_per_step()),
       flops_per_token_(plan.derived().model_flops_per_token()),
       peak_flops_(plan.prediction().peak_flops_per_second()) {}
@@ -69,7 +70,7 @@ std::vector<GatheredStep> StepGather::CloseThrough(int64_t step) {
 std::optional<OpenDifference> StepGather::FirstDifference() const {
   for (const auto& [step, open] : open_) {
     std::optional<ScalarDifference> difference =
-        CompareScalars(open.reports, ranks_);
+        CompareScalars(open.reports, ranks_, sums_);
     if (difference.has_value()) return {{step, *std::move(difference)}};
   }
   return std::nullopt;
@@ -78,7 +79,7 @@ std::optional<OpenDifference> StepGather::FirstDifference() const {
 GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   GatheredStep gathered;
   StepRecord& record = gathered.record;
-  gathered.difference = CompareScalars(open.reports, ranks_);
+  gathered.difference = CompareScalars(open.reports, ranks_, sums_);
   record = gathered.difference.has_value()
                ? open.reports.at(gathered.difference->agreed).record()
                : open.reports.begin()->second.record();  // rank 0's, if it did

@@ -22,6 +22,7 @@
 
 #include "proto/plan.pb.h"
 #include "proto/plan/lanes.h"
+#include "proto/plan/sums.h"
 #include "proto/plan/traced_ranks.h"
 #include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
@@ -44,8 +45,8 @@ struct OpenDifference {
 
 class StepGather {
  public:
-  // `plan` gives the lanes, the tokens of a step and the peak rate; it is not
-  // kept.
+  // `plan` gives the lanes, the sums, the tokens of a step and the peak rate;
+  // it is not kept.
   StepGather(int ranks, const Plan& plan);
 
   // The steps that this report completes. A report of a step that is past, or a
@@ -83,6 +84,7 @@ class StepGather {
   std::map<int, int64_t> ended_;   // resumed: by rank, the last of ended ones
   std::map<int, int64_t> newest_;  // resumed: by rank, the last it reported
   const Lanes lanes_;
+  const Sums sums_;
   const double tokens_per_step_;
   const double flops_per_token_;
   const double peak_flops_;

@@ -9,14 +9,13 @@
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/sums.h"
 #include "proto/plan/trained.h"
 #include "scheduler/layouts/zero.h"
 
 namespace troupe {
 namespace {
 
-// f64: loss, tokens, norm, stop, save.
-constexpr int64_t kScalarsBytes = 5 * 8;
 constexpr int64_t kBytesOfI32 = 4;
 constexpr int64_t kBytesOfF32 = 4;
 
@@ -78,7 +77,7 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::BATCH:
       return 2 * kBytesOfI32 * LoadedTokens(plan);
     case Buffer::SCALARS:
-      return kScalarsBytes;
+      return SumsBytes(plan);
     case Buffer::WORKSPACE:
       return WorkspaceBytes(plan, role);
     case Buffer::ACTIVATION:

@@ -13,10 +13,12 @@
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/slices.h"
+#include "proto/plan/sums.h"
 #include "proto/plan/tensor_spec.h"
 #include "proto/plan/trained.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/passes/buffer_bytes.h"
+#include "scheduler/passes/declare_sums.h"
 #include "scheduler/passes/named_buffers.h"
 #include "scheduler/passes/unit_values.h"
 #include "scheduler/tiers/offload.h"
@@ -116,9 +118,10 @@ class Declaration {
         Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
             kNone, Instruction::READ);
         Narrow(u, instruction.part());
-        return UseTotals(Instruction::ADD);
+        return UseSum(PlaceOfSum(plan_, kSquaredNormSum), Instruction::ADD);
       case Instruction::REDUCE_SCALARS:
-        return UseTotals(Instruction::ADD);
+        return Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone,
+                   Instruction::ADD);
       case Instruction::STEP:
         return Step(u);
       case Instruction::SNAPSHOT:
@@ -175,7 +178,12 @@ class Declaration {
         AddToGradients(u, owner);
       }
     }
-    if (use.totals) UseTotals(Instruction::ADD);
+    if (instruction.kind() == Instruction::FORWARD) {
+      const auto addends = passes_.SumsOf(u, instruction.segment());
+      for (const SumPlace& run : SumRuns(plan_, u, addends)) {
+        UseSum(run, Instruction::ADD);
+      }
+    }
     // Of one backward pass, the SEND stands behind the weight's half: what it
     // carries is the pass's, and goes when that is done.
     if (weight_pass && u > 0 && unsent_.count({u - 1, m}) > 0 &&
@@ -308,7 +316,7 @@ class Declaration {
         StepsLeaveZeros() ? Instruction::ADD : Instruction::READ);
     // The norm of all gradients.
     if (UpdatesNeedNorm(plan_.job().training())) {
-      UseTotals(Instruction::READ);
+      UseSum(PlaceOfSum(plan_, kSquaredNormSum), Instruction::READ);
     }
     Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,
         Instruction::ADD);
@@ -393,9 +401,12 @@ class Declaration {
     }
   }
 
-  void UseTotals(Instruction::Access access) {
+  void UseSum(const SumPlace& sum, Instruction::Access access) {
     Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone, access);
+    NarrowTo({.offset = sum.begin_bytes(),
+              .bytes = sum.end_bytes() - sum.begin_bytes()});
   }
+
   void UseVersion(Instruction::Part part, int unit, int offset,
                   Instruction::Access access) {
     Add({{Buffer::PARAMETERS, unit, kNone}, offset}, part, access);

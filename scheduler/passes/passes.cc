@@ -5,6 +5,7 @@
 #include "scheduler/passes/add_validation.h"
 #include "scheduler/passes/assign_slots.h"
 #include "scheduler/passes/declare_buffers.h"
+#include "scheduler/passes/declare_sums.h"
 #include "scheduler/passes/derive_after.h"
 #include "scheduler/passes/expand_stages.h"
 #include "scheduler/passes/gather_parameters.h"
@@ -26,6 +27,7 @@ constexpr size_t kMemoryPasses = 2;  // the last ones
 
 const std::vector<Pass>& Passes() {
   static const auto* const kPasses = new std::vector<Pass>{
+      {"declare sums", DeclareSums},
       {"expand stages", ExpandStages},
       {"add fill", AddFill},
       {"add validation", AddValidation},

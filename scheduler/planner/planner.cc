@@ -403,6 +403,7 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
   *assignment.mutable_job() = plan.job();
   *assignment.mutable_mesh() = plan.mesh();
   *assignment.mutable_lanes() = plan.lanes();
+  *assignment.mutable_sums() = plan.sums();
   *assignment.mutable_groups() = plan.groups();
   *assignment.mutable_units() = plan.units();
   *assignment.mutable_tables() = plan.tables();

@@ -5,6 +5,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/sums.h"
 #include "proto/plan/trained.h"
 #include "scheduler/simulate/cost_model.h"
 
@@ -12,8 +13,7 @@ namespace troupe {
 
 int64_t CollectiveBytes(const Plan& plan, int rank,
                         const Instruction& instruction) {
-  constexpr int64_t kScalarsBytes = 5 * 8;
-  if (instruction.kind() == Instruction::REDUCE_SCALARS) return kScalarsBytes;
+  if (instruction.kind() == Instruction::REDUCE_SCALARS) return SumsBytes(plan);
   if (instruction.kind() == Instruction::EXCHANGE) {
     int64_t bytes = 0;
     for (const Instruction::Operand& operand : instruction.operands()) {

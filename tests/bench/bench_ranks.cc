@@ -173,7 +173,7 @@ class Pacer final : public RankListener {
   const StepRecord& last_record() const { return last_record_; }
 
   absl::Status OnReady(int64_t first_step) override { return Pause(); }
-  absl::Status OnStep(const StepRecord& record,
+  absl::Status OnStep(const StepRecord& record, absl::Span<const double> sums,
                       const RankTimeline* timeline) override {
     if (options_.timing != nullptr) {
       last_step_ = {.seconds = options_.timing->seconds(),

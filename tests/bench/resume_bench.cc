@@ -103,7 +103,8 @@ Plan PlanOf(const JobSpec& job, int ranks) {
 class Silent final : public RankListener {
  public:
   absl::Status OnReady(int64_t) override { return absl::OkStatus(); }
-  absl::Status OnStep(const StepRecord&, const RankTimeline*) override {
+  absl::Status OnStep(const StepRecord&, absl::Span<const double>,
+                      const RankTimeline*) override {
     return absl::OkStatus();
   }
   absl::Status OnShardWritten(const WrittenShard&) override {

@@ -84,7 +84,8 @@ class Rank final : public RankListener {
              .checks_data = options.checks_data && rank == 0,
              .reads_late = options.reads_late,
              .collective_timeout = absl::Seconds(20),
-             .save_pauses = options.save_pauses},
+             .save_pauses = options.save_pauses,
+             .build_units = options.build_units},
             resources_, store,
             [this, &store](const Plan& plan, int rank) {
               return Connect(plan, rank, store);
@@ -110,6 +111,7 @@ class Rank final : public RankListener {
 
   absl::Status status;
   std::vector<StepRecord> steps;
+  std::vector<std::vector<double>> sums;  // of each step
   std::vector<RankTimeline> timelines;
   std::vector<uint64_t> sent_bytes;
   std::vector<CheckpointRecord> checkpoints;
@@ -176,9 +178,10 @@ class Rank final : public RankListener {
     return absl::OkStatus();
   }
   absl::Status OnReady(int64_t first_step) override { return absl::OkStatus(); }
-  absl::Status OnStep(const StepRecord& record,
+  absl::Status OnStep(const StepRecord& record, absl::Span<const double> all,
                       const RankTimeline* timeline) override {
     steps.push_back(record);
+    sums.emplace_back(all.begin(), all.end());
     if (timeline != nullptr) timelines.push_back(*timeline);
     sent_bytes.push_back(0);
     for (const Communicator* communicator : connected_) {
@@ -295,6 +298,7 @@ TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
   for (const auto& rank : ranks) {
     run.statuses.push_back(rank->status);
     run.steps.push_back(rank->steps);
+    run.sums.push_back(rank->sums);
     run.timelines.push_back(rank->timelines);
     run.sent_bytes.push_back(rank->sent_bytes);
     run.checkpoints.insert(run.checkpoints.end(), rank->checkpoints.begin(),

@@ -24,6 +24,7 @@
 #include "storage/engine/engine.h"
 #include "worker/collective/communicator_seat.h"
 #include "worker/engine/train_loop.h"
+#include "worker/rank/rank_state.h"
 
 namespace troupe {
 
@@ -49,6 +50,7 @@ struct TrainOptions {
   // What staged groups go through is taken as operations need it, and not as
   // much as the plan says from the start.
   bool staging_grows = false;
+  UnitsBuilder build_units = nullptr;  // as RankState::Create
   // Makes each rank's disk; empty: a thread pool's.
   std::function<std::unique_ptr<IoEngine>(int rank)> new_io;
   // Of the nvme tiers of all ranks; empty: one of the run's own.
@@ -88,6 +90,8 @@ struct TrainingRun {
   Plan plan;
   std::vector<absl::Status> statuses;
   std::vector<std::vector<StepRecord>> steps;
+  // Of each step Plan.sums, as the scheduler is told.
+  std::vector<std::vector<std::vector<double>>> sums;
   std::vector<std::vector<RankTimeline>> timelines;
   // What the rank's communicators have sent since they joined, when it reported
   // a step: what of that is the step's is known where steps do not overlap.

@@ -2,13 +2,13 @@
 
 namespace troupe {
 
-void AgreedStop::Heed(int64_t step, const Scalars& scalars) {
-  if (scalars[kStopFlag] == 0 && scalars[kSaveFlag] > 0) {
+void AgreedStop::Heed(int64_t step, const StopFlags& flags) {
+  if (flags.stop == 0 && flags.save > 0) {
     saves_after_ = step + lag_;
   }
-  if (scalars[kStopFlag] == 0 || step_ != kNever) return;
+  if (flags.stop == 0 || step_ != kNever) return;
   step_ = step + lag_;
-  save_ = scalars[kSaveFlag] > 0;
+  save_ = flags.save > 0;
 }
 
 }  // namespace troupe

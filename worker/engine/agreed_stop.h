@@ -9,17 +9,21 @@
 #include <cstdint>
 #include <limits>
 
-#include "worker/engine/step_record.h"
-
 namespace troupe {
+
+// How many ranks were asked.
+struct StopFlags {
+  double stop = 0;
+  double save = 0;
+};
 
 class AgreedStop {
  public:
   // `lag`: Derived.report_lag.
   explicit AgreedStop(int64_t lag) : lag_(lag) {}
 
-  // The step's scalars are summed. Call once for each step, in their order.
-  void Heed(int64_t step, const Scalars& scalars);
+  // The step's flags are summed. Call once for each step, in their order.
+  void Heed(int64_t step, const StopFlags& flags);
 
   bool IsAfter(int64_t step) const { return step == step_; }
   // Whether a checkpoint was asked for. REQUIRES that ranks stop.

@@ -1,11 +1,11 @@
 #include "worker/engine/program_runs.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "proto/base/status.h"
 #include "proto/plan/span.h"
+#include "proto/plan/sums.h"
 #include "worker/instructions/instructions.h"
 
 namespace troupe {
@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<ProgramRuns>> ProgramRuns::Create(
       absl::WrapUnique(new ProgramRuns(executor, state, std::move(on_failure)));
   for (int i = 0; i < kRunsMax; ++i) {
     ASSIGN_OR_RETURN(PageLocked host,
-                     PageLocked::Create(state.device, sizeof(Scalars)));
+                     PageLocked::Create(state.device, SumsBytes(*state.plan)));
     runs->hosts_.push_back(std::move(host));
   }
   return runs;
@@ -59,7 +59,8 @@ absl::Status ProgramRuns::Start(const Program& program,
   state_.snapshot.clear();
   UnderWay run = {
       .scalars = ProgramScalars(program, state_.memory, context.step),
-      .host = static_cast<double*>(hosts_[next_host_].data()),
+      .host = absl::MakeSpan(static_cast<double*>(hosts_[next_host_].data()),
+                             SumElements(state_.plan->sums())),
       .timeline = timeline};
   run.scalars.Begin(state_.device);
   RETURN_IF_ERROR(executor_.Start(
@@ -105,9 +106,8 @@ absl::StatusOr<ProgramRuns::Ended> ProgramRuns::Await() {
     return read;
   }
   if (run.timeline != nullptr) NameRanks(*state_.plan, *run.timeline);
-  Ended ended = {.ended_ns = *ended_ns};
-  std::copy_n(run.host, ended.scalars.size(), ended.scalars.begin());
-  return ended;
+  return Ended{.scalars = {run.host.begin(), run.host.end()},
+               .ended_ns = *ended_ns};
 }
 
 }  // namespace troupe

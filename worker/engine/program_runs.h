@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "ops/fence.h"
 #include "proto/program.pb.h"
 #include "proto/timeline.pb.h"
@@ -57,7 +58,7 @@ class ProgramRuns {
 
   // Waits for the oldest run under way. After its error nothing is under way.
   struct Ended {
-    Scalars scalars = {};  // zeros where the program has none
+    Scalars scalars;       // zeros where the program has none
     int64_t ended_ns = 0;  // by the executor's clock
   };
   absl::StatusOr<Ended> Await();
@@ -68,7 +69,7 @@ class ProgramRuns {
  private:
   struct UnderWay {
     ProgramScalars scalars;
-    double* host;  // where they are copied to
+    absl::Span<double> host;  // where they are copied to
     RankTimeline* timeline;
     bool asked = false;                     // for them
     std::unique_ptr<Fence> read = nullptr;  // they have been copied

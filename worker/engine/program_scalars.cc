@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "proto/base/check.h"
+
 namespace troupe {
 
 ProgramScalars::ProgramScalars(const Program& program, const RankMemory& memory,
@@ -18,6 +20,7 @@ ProgramScalars::ProgramScalars(const Program& program, const RankMemory& memory,
     }
   }
   if (earliest == nullptr) return;
+  bytes_ = earliest->bytes();
   known_ = memory.At(*earliest, step).memory();
   Buffer own = *earliest;
   own.set_copy_offset(latest);
@@ -25,15 +28,17 @@ ProgramScalars::ProgramScalars(const Program& program, const RankMemory& memory,
 }
 
 void ProgramScalars::Begin(Device& device) const {
-  if (begun_ != nullptr) device.Zero(begun_, sizeof(Scalars));
+  if (begun_ != nullptr) device.Zero(begun_, bytes_);
 }
 
-void ProgramScalars::Read(Device& device, double* host) const {
+void ProgramScalars::Read(Device& device, absl::Span<double> host) const {
   if (known_ == nullptr) {
-    std::fill_n(host, kScalarCount, 0.0);
-  } else {
-    device.CopyToHost(host, known_, sizeof(Scalars));
+    std::fill(host.begin(), host.end(), 0.0);
+    return;
   }
+  const size_t bytes = host.size() * sizeof(double);
+  CHECK_EQ(bytes, bytes_);
+  device.CopyToHost(host.data(), known_, bytes);
 }
 
 }  // namespace troupe

@@ -6,16 +6,16 @@
 //   const ProgramScalars scalars(program, memory, step);
 //   scalars.Begin(device);
 //   ... the program runs ...
-//   scalars.Read(device, sums.data());
+//   scalars.Read(device, absl::MakeSpan(sums));
 //   RETURN_IF_ERROR(device.Synchronize());
 #ifndef TROUPE_WORKER_ENGINE_PROGRAM_SCALARS_H_
 #define TROUPE_WORKER_ENGINE_PROGRAM_SCALARS_H_
 
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "ops/device.h"
 #include "proto/program.pb.h"
-#include "worker/engine/step_record.h"
 #include "worker/rank/rank_memory.h"
 
 namespace troupe {
@@ -26,12 +26,13 @@ class ProgramScalars {
   ProgramScalars(const Program& program, const RankMemory& memory,
                  int64_t step);
 
-  // Enqueued, both. Reads kScalarCount numbers into host memory, zeros where
-  // the program has no SCALARS.
+  // Enqueued, both. Reads all of Plan.sums into host memory, zeros where the
+  // program has no SCALARS.
   void Begin(Device& device) const;
-  void Read(Device& device, double* host) const;
+  void Read(Device& device, absl::Span<double> host) const;
 
  private:
+  int64_t bytes_ = 0;
   char* begun_ = nullptr;
   char* known_ = nullptr;
 };

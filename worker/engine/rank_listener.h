@@ -49,8 +49,10 @@ class RankListener {
   // The rank has its memory, its data and its peers.
   virtual absl::Status OnReady(int64_t first_step) = 0;
 
-  // `timeline` is null where the step is not traced.
+  // `sums`: Plan.sums over all ranks, element by element, the same to the bit
+  // on each of them. `timeline` is null where the step is not traced.
   virtual absl::Status OnStep(const StepRecord& record,
+                              absl::Span<const double> sums,
                               const RankTimeline* timeline) = 0;
 
   virtual absl::Status OnShardWritten(const WrittenShard& shard) = 0;

@@ -6,20 +6,28 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/sums.h"
 
 namespace troupe {
 
-double MeanLoss(const Scalars& scalars) {
-  return scalars[kLossSum] / scalars[kTokenCount];
+double SumNamed(const Plan& plan, const Scalars& scalars,
+                absl::string_view name) {
+  return scalars.at(PlaceOfSum(plan, name).first);
+}
+
+double MeanLoss(const Plan& plan, const Scalars& scalars) {
+  return SumNamed(plan, scalars, kLossSum) /
+         SumNamed(plan, scalars, kTokensSum);
 }
 
 StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   StepRecord record;
   record.set_step(step.context.step);
-  record.set_loss(MeanLoss(step.scalars));
-  double norm = std::sqrt(step.scalars[kSquaredNorm]);
+  record.set_loss(MeanLoss(plan, step.scalars));
+  const double squared_norm = SumNamed(plan, step.scalars, kSquaredNormSum);
+  double norm = std::sqrt(squared_norm);
   if (ScalesLoss(plan.job().training())) {
-    const bool skipped = LossScale::Overflowed(step.scalars[kSquaredNorm]);
+    const bool skipped = LossScale::Overflowed(squared_norm);
     record.set_loss_scale(step.loss_scale.scale);
     record.set_skipped(skipped);
     record.set_skipped_steps(step.loss_scale.skipped_steps + skipped);

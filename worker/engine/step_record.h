@@ -3,10 +3,11 @@
 #ifndef TROUPE_WORKER_ENGINE_STEP_RECORD_H_
 #define TROUPE_WORKER_ENGINE_STEP_RECORD_H_
 
-#include <array>
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "proto/plan.pb.h"
 #include "proto/status.pb.h"
 #include "storage/checkpoint/manifest_entries.h"
@@ -14,14 +15,19 @@
 
 namespace troupe {
 
-using Scalars = std::array<double, kScalarCount>;
+// Plan.sums, element by element.
+using Scalars = std::vector<double>;
+
+// Of a sum of the plan that has one element.
+double SumNamed(const Plan& plan, const Scalars& scalars,
+                absl::string_view name);
 
 // Mean loss over the tokens that were counted; NaN where none was.
-double MeanLoss(const Scalars& scalars);
+double MeanLoss(const Plan& plan, const Scalars& scalars);
 
 struct FinishedStep {
   StepContext context;
-  Scalars scalars{};
+  Scalars scalars;
   double seconds = 0;
   ManifestLossScale loss_scale = {};  // when it began
 };

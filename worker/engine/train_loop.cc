@@ -11,6 +11,7 @@
 #include "proto/plan/lr_schedule.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/sums.h"
 #include "proto/plan/tier_traffic.h"
 #include "worker/engine/carried_files.h"
 #include "worker/engine/recover.h"
@@ -112,9 +113,10 @@ RankProgress TrainLoop::Progress() const {
 }
 
 absl::Status TrainLoop::RunSteps() {
-  ASSIGN_OR_RETURN(state_, RankState::Create(options_.plan, resources_.device,
-                                             resources_.arenas, disk_,
-                                             std::exchange(kept_, {})));
+  ASSIGN_OR_RETURN(
+      state_,
+      RankState::Create(options_.plan, resources_.device, resources_.arenas,
+                        disk_, std::exchange(kept_, {}), options_.build_units));
   state_->collective_timeout = options_.collective_timeout;
   ASSIGN_OR_RETURN(runs_, ProgramRuns::Create(executor_, *state_,
                                               [this](const absl::Status& why) {
@@ -289,18 +291,19 @@ absl::StatusOr<PendingReport> TrainLoop::AwaitStep() {
   report.memory_bytes = ResidentMemoryBytes();
   // Where it is scaled, no step is summed or read late.
   finished.loss_scale = state_->loss_scale.state();
-  state_->loss_scale.Update(finished.scalars[kSquaredNorm]);
+  const Plan& plan = *options_.plan;
+  state_->loss_scale.Update(SumNamed(plan, finished.scalars, kSquaredNormSum));
   if (MovesBetweenTiers(*programs_.train)) {
-    report.tiers =
-        TrafficOf(*programs_.train, options_.plan->lanes(), *report.timeline);
+    report.tiers = TrafficOf(*programs_.train, plan.lanes(), *report.timeline);
     if (!step.traced) report.timeline.reset();
   }
+  StopFlags flags = FlagsIn(finished.scalars);
   if (programs_.report_lag == 0) {
     // In the sum already, where there is another rank to sum with.
-    finished.scalars[kStopFlag] += finished.context.stop;
-    finished.scalars[kSaveFlag] += finished.context.save;
+    flags.stop += finished.context.stop;
+    flags.save += finished.context.save;
   }
-  Heed(finished.context.step - programs_.report_lag, finished.scalars);
+  Heed(finished.context.step - programs_.report_lag, flags);
   return std::move(step.report);
 }
 
@@ -368,22 +371,27 @@ absl::StatusOr<double> TrainLoop::Validate(const StepContext& context) {
   validation.training = false;
   ASSIGN_OR_RETURN(const Scalars scalars,
                    RunProgram(*programs_.validate, validation));
-  return MeanLoss(scalars);
+  return MeanLoss(*options_.plan, scalars);
 }
 
-void TrainLoop::Heed(int64_t step, const Scalars& scalars) {
+StopFlags TrainLoop::FlagsIn(const Scalars& scalars) const {
+  return {.stop = SumNamed(*options_.plan, scalars, kStopSum),
+          .save = SumNamed(*options_.plan, scalars, kSaveSum)};
+}
+
+void TrainLoop::Heed(int64_t step, const StopFlags& flags) {
   if (step <= summed_through_) return;  // the sum was left out
   summed_through_ = step;
-  stop_.Heed(step, scalars);
+  stop_.Heed(step, flags);
 }
 
 absl::StatusOr<Scalars> TrainLoop::SumLateSteps(int64_t done) {
-  Scalars scalars{};
+  Scalars scalars;
   for (int64_t later = 1; later <= programs_.report_lag; ++later) {
     const StepContext context = {.step = done + later};
     const int64_t step = context.step - programs_.report_lag;
     ASSIGN_OR_RETURN(scalars, RunProgram(*programs_.report, context));
-    Heed(step, scalars);
+    Heed(step, FlagsIn(scalars));
     if (step < done) RETURN_IF_ERROR(Report(step, scalars));
   }
   return scalars;
@@ -407,7 +415,8 @@ absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
   RETURN_IF_ERROR(finite);
   steps_done_ = step;
   return listener_.OnStep(
-      record, report->timeline.has_value() ? &*report->timeline : nullptr);
+      record, scalars,
+      report->timeline.has_value() ? &*report->timeline : nullptr);
 }
 
 absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,

@@ -81,6 +81,7 @@ struct TrainLoopOptions {
   absl::optional<bool> reads_late;
   absl::Duration collective_timeout = absl::Minutes(5);
   SavePauses save_pauses;
+  UnitsBuilder build_units = nullptr;  // as RankState::Create
 };
 
 // What the worker lends to a job; all outlive it.
@@ -184,7 +185,8 @@ class TrainLoop {
   };
   absl::Status CloseStep(PendingReport report, const Closing& closing);
   absl::StatusOr<double> Validate(const StepContext& context);
-  void Heed(int64_t step, const Scalars& scalars);
+  StopFlags FlagsIn(const Scalars& scalars) const;
+  void Heed(int64_t step, const StopFlags& flags);
   // Sums all steps up to `done`, and reports all but that one.
   absl::StatusOr<Scalars> SumLateSteps(int64_t done);
   absl::Status Report(int64_t step, const Scalars& scalars);

@@ -2,20 +2,21 @@
 
 #include "ops/reduce.h"
 #include "ops/tensor.h"
+#include "proto/base/check.h"
 
 namespace troupe {
 
 absl::Status RunGradNorm(const Call& call) {
   const Range duty = DutyOf(call);
   char* const gradients = RestOf(call, Instruction::WEIGHT_GRADIENTS);
-  char* const scalars = NeedOperand(call, Instruction::TOTALS);
+  const OperandBytes sum = BytesOfOperand(call, Instruction::TOTALS);
+  CHECK_EQ(sum.bytes, sizeof(double));
   if (duty.size() == 0) return absl::OkStatus();
   const DType type = call.state.GradientsType();
   SumOfSquares(DeviceOf(call),
                {.x = Tensor(gradients + duty.begin * DTypeBytes(type), type,
                             {duty.size()}),
-                .result = Tensor(scalars + kSquaredNorm * sizeof(double),
-                                 DType::kF64, {1})});
+                .result = Tensor(sum.data, DType::kF64, {1})});
   return absl::OkStatus();
 }
 

@@ -1,6 +1,7 @@
 #include "worker/instructions/reduce_scalars.h"
 
 #include "proto/base/status.h"
+#include "proto/plan/sums.h"
 
 namespace troupe {
 
@@ -10,16 +11,19 @@ absl::Status RunReduceScalars(const Call& call) {
       StepOf(call) <= state.step.summed_through) {
     return absl::OkStatus();
   }
-  char* memory = NeedOperand(call, Instruction::TOTALS);
+  const OperandBytes sums = BytesOfOperand(call, Instruction::TOTALS);
   const double flags[] = {state.step.stop ? 1.0 : 0.0,
                           state.step.save ? 1.0 : 0.0};
-  static_assert(kSaveFlag == kStopFlag + 1);
-  RETURN_IF_ERROR(state.flags->Copy(memory + kStopFlag * sizeof(double), flags,
-                                    sizeof(flags)));
+  // The other flag follows (check_sums).
+  const SumPlace stop = PlaceOfSum(*state.plan, kStopSum);
+  RETURN_IF_ERROR(
+      state.flags->Copy(sums.data + stop.begin_bytes(), flags, sizeof(flags)));
   return state.communicators.at(call.instruction.group())
-      ->AllReduce(
-          {.data = memory, .elements = kScalarCount, .element = Element::kF64},
-          ReduceOp::kSum, CommOptionsOf(call, "loss and gradient norm"));
+      ->AllReduce({.data = sums.data,
+                   .elements = sums.bytes / static_cast<int64_t>(sizeof(double)),
+                   .element = Element::kF64},
+                  ReduceOp::kSum,
+                  CommOptionsOf(call, "loss and gradient norm"));
 }
 
 }  // namespace troupe

@@ -1,6 +1,5 @@
-// REDUCE_SCALARS: sums loss, token count, squared norm, stop and save flag over
-// a group, so that all ranks know them. A rank that was asked to stop sets its
-// flag here. Where a program sums a step before its own (`ahead` below 0) that
+// REDUCE_SCALARS: sums Plan.sums over a group, so that all ranks know them. A
+// rank that was asked to stop sets its flag here. Where a program sums a step before its own (`ahead` below 0) that
 // is summed already, or was never run, there is nothing to do, on any rank.
 #ifndef TROUPE_WORKER_INSTRUCTIONS_REDUCE_SCALARS_H_
 #define TROUPE_WORKER_INSTRUCTIONS_REDUCE_SCALARS_H_

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/trained.h"
@@ -17,10 +18,9 @@ absl::StatusOr<double> SquaredNorm(const Call& call) {
   if (!state.squared_norm.has_value()) {
     double squared_norm = 0;
     Device& device = DeviceOf(call);
-    device.CopyToHost(
-        &squared_norm,
-        NeedOperand(call, Instruction::TOTALS) + kSquaredNorm * sizeof(double),
-        sizeof(double));
+    const OperandBytes sum = BytesOfOperand(call, Instruction::TOTALS);
+    CHECK_EQ(sum.bytes, sizeof(squared_norm));
+    device.CopyToHost(&squared_norm, sum.data, sizeof(squared_norm));
     RETURN_IF_ERROR(device.Synchronize());
     state.squared_norm = squared_norm;
   }

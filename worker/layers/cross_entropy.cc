@@ -4,7 +4,7 @@
 // row's softmax; the first one counts the loss.
 #include "ops/cross_entropy.h"
 
-#include "proto/base/check.h"
+#include "proto/plan/sum_names.h"
 #include "worker/layers/kinds.h"
 
 namespace troupe {
@@ -45,14 +45,14 @@ class CrossEntropyLayer final : public Layer {
         parts_(op.Input("parts")),
         columns_(op.Piece(SectionOf(op))),
         vocabulary_(WholeOf(SectionOf(op))),
-        counts_(op.IsFirst(SectionOf(op))) {}
+        loss_(op.Sum(kLossSum)),
+        tokens_(op.Sum(kTokensSum)) {}
 
   void Forward(const LayerCall& call) const override {
-    CHECK(call.scalars != nullptr) << "a loss needs scalars to add to";
     CrossEntropyArgs args = ArgsOf(call);
-    args.loss_sum = Tensor(call.scalars, DType::kF64, {1});
-    args.count = Tensor(call.scalars + 1, DType::kF64, {1});
-    args.counts = counts_;
+    args.loss_sum = loss_.In(call);
+    args.count = tokens_.In(call);
+    args.counts = loss_.adds();
     CrossEntropy(call.device, args);
   }
 
@@ -82,7 +82,8 @@ class CrossEntropyLayer final : public Layer {
   const OperandPlace parts_;
   const Range columns_;  // that this rank has
   const int64_t vocabulary_;
-  const bool counts_;
+  const SumTarget loss_;
+  const SumTarget tokens_;
 };
 
 class CrossEntropyPartsLayer final : public Layer {

@@ -44,7 +44,7 @@ struct LayerCall {
   void* tied_parameters = nullptr;           // of the unit that it is tied to
   void* parameter_gradients = nullptr;       // added to
   void* tied_parameter_gradients = nullptr;  // added to
-  double* scalars = nullptr;  // [0] loss sum, [1] targets that count: added to
+  double* scalars = nullptr;  // SCALARS: Plan.sums, added to (SumTarget)
   DecodingCall decoding = {};
 };
 

@@ -1,7 +1,11 @@
 #include "worker/layers/op_binding.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/base/check.h"
+#include "proto/plan/ops/op_rules.h"
 #include "proto/plan/parameter_of.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/tensor_spec.h"
@@ -34,7 +38,41 @@ bool Fits(const Parameter& parameter, const std::vector<int64_t>& shape) {
   return true;
 }
 
+// Whether the axis cuts or lays any tensor of the unit: along others, ranks do
+// the same for other micro-batches, or hold other units.
+bool IsAxisOf(const UnitTable& table, const std::string& axis) {
+  for (const TensorSpec& tensor : table.tensors()) {
+    for (const Layout* const layout :
+         {&tensor.layout(), &tensor.gradient_layout()}) {
+      for (const Layout::AxisLayout& of : layout->axes()) {
+        if (of.axis() == axis) return true;
+      }
+    }
+    for (const Dim& dim : tensor.dims()) {
+      for (const Dim::Section& section : dim.sections()) {
+        if (CutBy(section, axis) != nullptr) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool CutsRows(const TensorSpec& tensor, const std::string& axis) {
+  for (int d = 0; d + 1 < tensor.dims_size(); ++d) {
+    for (const Dim::Section& section : tensor.dims(d).sections()) {
+      if (CutBy(section, axis) != nullptr) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+Tensor SumTarget::In(const LayerCall& call) const {
+  CHECK(call.scalars != nullptr && place_.elements > 0)
+      << "an op adds to a sum that its plan lacks";
+  return Tensor(call.scalars + place_.first, DType::kF64, {place_.elements});
+}
 
 OperandPlace OpBinding::Input(absl::string_view name) const {
   return At(PlaceOf(op().inputs(), places().inputs, name));
@@ -61,8 +99,8 @@ OperandPlace OpBinding::BackwardInput(absl::string_view name) const {
 }
 
 OperandPlace OpBinding::BackwardInputGradient(absl::string_view name) const {
-  return At(PlaceOf(op().backward_inputs(), places().backward_input_gradients,
-                    name));
+  return At(
+      PlaceOf(op().backward_inputs(), places().backward_input_gradients, name));
 }
 
 absl::optional<OpBinding> OpBinding::FusedMaker(absl::string_view input,
@@ -129,6 +167,31 @@ bool OpBinding::AddsOnce(absl::string_view output) const {
   return true;
 }
 
+bool OpBinding::AddsForRowsOf(absl::string_view input) const {
+  if (unit_.place.mesh == nullptr) return true;
+  const TensorSpec& rows = view().input(input);
+  for (const Axis& axis : unit_.place.mesh->axes()) {
+    if (unit_.place.On(axis.name()).index == 0) continue;
+    if (IsAxisOf(unit_.table, axis.name()) && !CutsRows(rows, axis.name())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+SumTarget OpBinding::Sum(absl::string_view name) const {
+  for (const SumRule& rule : RulesOf(view()).sums) {
+    if (rule.name != name) continue;
+    if (unit_.sums == nullptr) return {};
+    const absl::optional<SumPlace> place =
+        FindSum(*unit_.sums, name,
+                rule.own ? absl::optional<int>(unit_.index) : absl::nullopt);
+    return SumTarget(place.value_or(SumPlace()), AddsForRowsOf(rule.rows_of));
+  }
+  CHECK(false) << Op::Kind_Name(op().kind()) << " declares no sum " << name;
+  return {};
+}
+
 MaskSource OpBinding::OwnMask() const {
   if (!op().has_mask()) return MaskSource();
   const TensorSpec& masked = unit_.table.tensors(op().inputs(0).tensor());
@@ -138,8 +201,7 @@ MaskSource OpBinding::OwnMask() const {
       .first_sample = Piece(masked.dims(0).sections(0)).begin};
   const Dim::Section& second = masked.dims(1).sections(0);
   const bool are_scores = second.kind() == Dim::HEADS;
-  const Dim::Section& heads =
-      are_scores ? second : masked.dims(2).sections(0);
+  const Dim::Section& heads = are_scores ? second : masked.dims(2).sections(0);
   options.first_head = Piece(heads).begin;
   options.heads = WholeCount(heads);
   if (are_scores) return MaskSource(op().mask(), options);

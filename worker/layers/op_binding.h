@@ -13,7 +13,9 @@
 #include "proto/plan/parameter_of.h"
 #include "proto/plan/place_unit.h"
 #include "proto/plan/slices.h"
+#include "proto/plan/sums.h"
 #include "proto/unit.pb.h"
+#include "worker/layers/layer.h"
 #include "worker/layers/mask_source.h"
 #include "worker/layers/operand_place.h"
 #include "worker/layers/parameter_place.h"
@@ -28,6 +30,25 @@ struct UnitBinding {
   const std::vector<Unit>& units;  // of the model, for tied parameters
   uint64_t seed = 0;               // of the job
   MeshPlace place;                 // this rank's
+  const Sums* sums = nullptr;      // Plan.sums; null: nothing is added up
+  int index = 0;                   // of the unit in the plan
+};
+
+// Where an op adds to one of the plan's sums.
+class SumTarget {
+ public:
+  SumTarget() = default;
+  SumTarget(const SumPlace& place, bool adds) : place_(place), adds_(adds) {}
+
+  // f64 [elements], to be added to. CHECKs that the plan has the sum and that
+  // the call brings SCALARS.
+  Tensor In(const LayerCall& call) const;
+  // Whether this rank is the one to add of those that have the same rows.
+  bool adds() const { return adds_; }
+
+ private:
+  SumPlace place_;  // no elements: there is none
+  bool adds_ = true;
 };
 
 // Borrows all.
@@ -55,6 +76,9 @@ class OpBinding {
   absl::optional<OpBinding> FusedReader(absl::string_view output,
                                         Op::Kind kind) const;
 
+  // One of those that the kind declares (OpRules.sums).
+  SumTarget Sum(absl::string_view name) const;
+
   // Of the op's parameters the index'th. InvalidArgument where the plan gives
   // it another shape than `shape`, in which -1 stands for any number, or a
   // dtype that no kernel computes with.
@@ -77,10 +101,9 @@ class OpBinding {
   // Where `output` is a sum over ranks, whether this one adds what is to be
   // added once.
   bool AddsOnce(absl::string_view output) const;
-  // The same for what all ranks along the axes that cut `section` have alike.
-  bool IsFirst(const Dim::Section& section) const {
-    return Piece(section).begin == 0;
-  }
+  // The same for what is added for each row of an input: of ranks that have the
+  // same rows, whether this is the first.
+  bool AddsForRowsOf(absl::string_view input) const;
 
   // The op's own mask; and that of the fused DROPOUT which makes an input.
   // Neither masks anything where there is none.

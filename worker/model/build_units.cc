@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_units.h"
 #include "proto/plan/place_unit.h"
@@ -26,18 +27,33 @@ class Builder {
           {.unit = unit,
            .input_bytes =
                index > 0 ? units_.units[index - 1].activation_bytes() : 0,
-           .tokens =
-               options_.shape.sequences * options_.shape.sequence_length});
+           .tokens = options_.shape.sequences * options_.shape.sequence_length,
+           .counts = CountsOf(index)});
     }
     return NewOpUnit({.table = units_.tables[unit.table()],
                       .places = Places(unit.table()),
                       .unit = unit,
                       .units = units_.units,
                       .seed = options_.seed,
-                      .place = options_.place});
+                      .place = options_.place,
+                      .sums = &options_.sums,
+                      .index = index});
   }
 
  private:
+  // What a unit without ops adds to.
+  std::vector<SumPlace> CountsOf(int index) const {
+    std::vector<SumPlace> counts;
+    for (const Unit::Addend& addend : units_.units[index].addends()) {
+      const auto place =
+          FindSum(options_.sums, addend.sum(),
+                  addend.own() ? absl::optional<int>(index) : absl::nullopt);
+      CHECK(place.has_value()) << "the plan has no sum " << addend.sum();
+      counts.push_back(*place);
+    }
+    return counts;
+  }
+
   // Many units have the same.
   const UnitPlaces& Places(int table) {
     const auto found = places_.find(table);
@@ -78,7 +94,8 @@ absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
                                .dtype = ComputeType(training),
                                .dropout = training.dropout()},
                      .seed = training.seed(),
-                     .place = {.mesh = &plan.mesh(), .rank = rank}});
+                     .place = {.mesh = &plan.mesh(), .rank = rank},
+                     .sums = plan.sums()});
 }
 
 }  // namespace troupe

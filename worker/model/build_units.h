@@ -16,15 +16,17 @@
 #include "proto/plan.pb.h"
 #include "proto/plan/micro_batch.h"
 #include "proto/plan/slices.h"
+#include "proto/plan/sums.h"
 #include "proto/plan/unit_list.h"
 #include "worker/model/model_unit.h"
 
 namespace troupe {
 
 struct BuildUnitsOptions {
-  MicroBatchShape shape;  // for which the units were listed
-  uint64_t seed = 0;      // of the job
-  MeshPlace place;        // of the rank, where units are cut over ranks
+  MicroBatchShape shape;    // for which the units were listed
+  uint64_t seed = 0;        // of the job
+  MeshPlace place;          // of the rank, where units are cut over ranks
+  Sums sums = FirstSums();  // Plan.sums
 };
 
 // All units of the model, in order. They cost nothing until called, so a rank

@@ -43,9 +43,7 @@ struct UnitBuffers {
   void* tied_parameters = nullptr;      // of the unit that it is tied to
   void* parameter_gradients = nullptr;  // added to
   void* tied_parameter_gradients = nullptr;  // added to
-  // SCALARS: the head's Forward adds the loss sum to [0] and the number of
-  // counted targets to [1].
-  double* scalars = nullptr;
+  double* scalars = nullptr;  // SCALARS: Plan.sums; added to by Forward
 };
 
 class ModelUnit {

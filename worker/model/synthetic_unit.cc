@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <vector>
 
 #include "proto/base/check.h"
 
@@ -74,15 +75,20 @@ class SyntheticUnit final : public ModelUnit {
     if (to != nullptr) device.Zero(to, bytes);
   }
 
-  // In SCALARS [1], which only copies reach. What goes wrong on the device, the
-  // end of the step says.
+  // In each element of its sums, which only copies reach. What goes wrong on
+  // the device, the end of the step says.
   void CountTokens(Device& device, double* scalars) const {
-    double tokens = 0;
-    device.CopyToHost(&tokens, scalars + 1, sizeof(tokens));
-    device.Synchronize().IgnoreError();
-    tokens += static_cast<double>(options_.tokens);
-    device.CopyFromHost(scalars + 1, &tokens, sizeof(tokens));
-    device.Synchronize().IgnoreError();
+    for (const SumPlace& place : options_.counts) {
+      std::vector<double> counts(place.elements);
+      const size_t bytes = counts.size() * sizeof(double);
+      device.CopyToHost(counts.data(), scalars + place.first, bytes);
+      device.Synchronize().IgnoreError();
+      for (double& count : counts) {
+        count += static_cast<double>(options_.tokens);
+      }
+      device.CopyFromHost(scalars + place.first, counts.data(), bytes);
+      device.Synchronize().IgnoreError();
+    }
   }
 
   const SyntheticUnitOptions options_;

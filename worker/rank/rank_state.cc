@@ -70,13 +70,15 @@ RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
 
 absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
     std::shared_ptr<const Plan> plan, Device& device, const TierArenas& arenas,
-    const DiskLog& disk, KeptMemory kept) {
+    const DiskLog& disk, KeptMemory kept, const UnitsBuilder& build_units) {
   CHECK_EQ(plan->roles_size(), 1);
   absl::optional<SampleReader> data;
   if (LoadsData(plan->roles(0))) {
     ASSIGN_OR_RETURN(data, OpenData(plan->job()));
   }
-  ASSIGN_OR_RETURN(auto units, BuildUnits(*plan, plan->rank()));
+  ASSIGN_OR_RETURN(auto units, build_units != nullptr
+                                   ? build_units(*plan, plan->rank())
+                                   : BuildUnits(*plan, plan->rank()));
   if (!kept.IsOf(plan->fingerprint(), plan->rank())) kept = KeptMemory();
   ASSIGN_OR_RETURN(RankMemory memory,
                    RankMemory::Create(plan->roles(0), arenas,
@@ -91,8 +93,7 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
   ASSIGN_OR_RETURN(
       made.batches,
       Uploads::Create(device, 2 * LoadedTokens(*made.plan) * sizeof(int32_t)));
-  ASSIGN_OR_RETURN(made.flags,
-                   Uploads::Create(device, kScalarCount * sizeof(double)));
+  ASSIGN_OR_RETURN(made.flags, Uploads::Create(device, 2 * sizeof(double)));
   return state;
 }
 

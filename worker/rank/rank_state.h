@@ -9,6 +9,7 @@
 #define TROUPE_WORKER_RANK_RANK_STATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,29 +49,26 @@ struct StepContext {
   bool meet = true;
 };
 
-// SCALARS, by index.
-enum Scalar {
-  kLossSum = 0,
-  kTokenCount = 1,
-  kSquaredNorm = 2,
-  kStopFlag = 3,
-  kSaveFlag = 4,
-  kScalarCount = 5,
-};
-
 // The tokens that the job trains on. InvalidArgument where they are of another
 // vocabulary than the model's; else the errors of SampleReader.
 absl::StatusOr<SampleReader> OpenData(const JobSpec& job);
+
+// Makes the units of a plan for one of its ranks.
+using UnitsBuilder =
+    std::function<absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>>(
+        const Plan& plan, int rank)>;
 
 struct RankState {
   // `plan` as in an Assignment: its one role is this rank's. Reserves the
   // memory, builds the units and opens the data where the rank loads any;
   // parameters are not set yet and `communicators` is empty. All that is
   // borrowed must outlive it; an abort of `disk` ends moves. What `kept` has is
-  // the state's from here on, where it is of this rank and plan.
+  // the state's from here on, where it is of this rank and plan. The units are
+  // the plan's (worker/model/build_units.h) unless another builder is given.
   static absl::StatusOr<std::unique_ptr<RankState>> Create(
       std::shared_ptr<const Plan> plan, Device& device,
-      const TierArenas& arenas, const DiskLog& disk, KeptMemory kept = {});
+      const TierArenas& arenas, const DiskLog& disk, KeptMemory kept = {},
+      const UnitsBuilder& build_units = nullptr);
 
   // What is whole of the state's copies, for the next attempt; then the state
   // is of no use any more.

@@ -272,11 +272,13 @@ absl::Status RankRunner::OnReady(int64_t first_step) {
 }
 
 absl::Status RankRunner::OnStep(const StepRecord& record,
+                                absl::Span<const double> sums,
                                 const RankTimeline* timeline) {
   WorkerMessage message;
   StepReport& report = *message.mutable_step();
   *report.mutable_ref() = ref_;
   *report.mutable_record() = record;
+  report.mutable_sums()->Add(sums.begin(), sums.end());
   if (timeline != nullptr) *report.mutable_timeline() = *timeline;
   return options_.send(std::move(message));
 }

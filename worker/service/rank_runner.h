@@ -91,7 +91,7 @@ class RankRunner final : private RankListener {
 
   absl::Status OnWarning(const std::string& warning) override;
   absl::Status OnReady(int64_t first_step) override;
-  absl::Status OnStep(const StepRecord& record,
+  absl::Status OnStep(const StepRecord& record, absl::Span<const double> sums,
                       const RankTimeline* timeline) override;
   absl::Status OnShardWritten(const WrittenShard& shard) override;
   absl::Status OnUnwritten(int64_t step, const std::string& error) override;

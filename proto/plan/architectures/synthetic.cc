@@ -15,6 +15,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/architectures/architecture.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/sum_names.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -115,6 +116,11 @@ UnitList Units(const ModelSpec& model, const MicroBatchShape& shape) {
         ValueOf(model.backward_input_us(), u) * kSeconds);
     unit.mutable_backward_weight()->set_wait_seconds(
         ValueOf(model.backward_weight_us(), u) * kSeconds);
+    if (u + 1 == model.units()) {
+      Unit::Addend& tokens = *unit.add_addends();
+      tokens.set_sum(kTokensSum);
+      tokens.set_elements(1);
+    }
     units.AppendWithoutOps(std::move(unit));
   }
   return units;

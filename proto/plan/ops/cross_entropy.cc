@@ -8,6 +8,7 @@
 //            is
 //                     cut: CROSS_ENTROPY_PARTS of all ranks
 #include "proto/plan/ops/kinds.h"
+#include "proto/plan/sum_names.h"
 
 namespace troupe {
 
@@ -21,6 +22,8 @@ OpRules CrossEntropyRules(const OpView& op) {
   const TensorSpec& logits = op.input("logits");
   OpRules rules;
   rules.gradients = {{"logits", InputGradient::kByForward}};
+  rules.sums = {{.name = kLossSum, .rows_of = "logits"},
+                {.name = kTokensSum, .rows_of = "logits"}};
   // Reads the logits twice and writes their gradient.
   rules.forward.set_memory_bytes(3.0 * Bytes(logits));
   rules.forward.set_elementwise_ops(2.0 * Elements(logits));

@@ -10,6 +10,7 @@
 #ifndef TROUPE_PROTO_PLAN_OPS_OP_RULES_H_
 #define TROUPE_PROTO_PLAN_OPS_OP_RULES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,18 @@ struct InPlace {
   bool same = false;
 };
 
+// What an op's forward adds to one of the plan's sums: f64s, one or several.
+struct SumRule {
+  std::string name;
+  int64_t elements = 1;
+  // The unit has a sum of this name for itself; else all units that have such
+  // an op add to one.
+  bool own = false;
+  // The input over whose rows the sum runs. Of ranks that have the same rows of
+  // it one adds, whichever columns each has.
+  std::string rows_of;
+};
+
 struct OpRules {
   std::vector<InputGradient> gradients;  // of inputs that have one
   // Inputs and outputs whose values the passes read again.
@@ -54,6 +67,7 @@ struct OpRules {
   // has written over its inputs, or another op has done its work. Empty: its
   // inputs.
   std::vector<std::string> apart_reads;
+  std::vector<SumRule> sums;
   Work forward;
   Work backward_input;
   Work backward_weight;

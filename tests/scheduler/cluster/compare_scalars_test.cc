@@ -11,9 +11,19 @@ namespace {
 
 using Reports = std::map<int, StepReport>;
 
+// Those of every plan, and one of unit 3 with two elements.
+Sums PlanSums() {
+  Sums sums = FirstSums();
+  Sum& sum = *sums.Add();
+  sum.set_name("loads");
+  sum.set_unit(3);
+  sum.set_elements(2);
+  return sums;
+}
+
 // Of as many ranks as there are reports.
 std::optional<ScalarDifference> Compare(const Reports& reports) {
-  return CompareScalars(reports, static_cast<int>(reports.size()));
+  return CompareScalars(reports, static_cast<int>(reports.size()), PlanSums());
 }
 
 Reports Alike(int ranks) {
@@ -21,6 +31,9 @@ Reports Alike(int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     reports[rank].mutable_record()->set_loss(2.5);
     reports[rank].mutable_record()->set_grad_norm(1.25);
+    for (const double sum : {2500.0, 1000.0, 1.5625, 0.0, 0.0, 7.0, 8.0}) {
+      reports[rank].add_sums(sum);
+    }
     // Of each rank, whatever they are.
     reports[rank].mutable_record()->set_step_seconds(rank);
   }
@@ -57,6 +70,27 @@ TEST(CompareScalars, OneBitNamesTheRank) {
   }
 }
 
+// What no number of a record shows.
+TEST(CompareScalars, NamesTheSumThatDiffers) {
+  const auto what = [](int index, double value) {
+    Reports reports = Alike(3);
+    reports[2].set_sums(index, value);
+    const auto difference = Compare(reports);
+    if (!difference.has_value()) return std::string("no difference");
+    EXPECT_EQ(difference->wrong, std::vector<int>({2}));
+    return difference->what;
+  };
+  EXPECT_EQ(what(1, 999), "sum tokens 999 where rank 0 has 1000");
+  EXPECT_EQ(what(3, 1), "sum stop 1 where rank 0 has 0");
+  EXPECT_EQ(what(5, WithLastBitFlipped(7)),
+            "sum loads of unit 3, element 0, 7.0000000000000009 where rank 0 "
+            "has 7");
+  EXPECT_EQ(what(6, 9), "sum loads of unit 3, element 1, 9 where rank 0 has 8");
+  Reports reports = Alike(3);
+  reports[1].mutable_sums()->RemoveLast();
+  EXPECT_EQ(Compare(reports)->what, "6 sums where rank 0 has 7");
+}
+
 TEST(CompareScalars, OfTwoNobodyKnowsWhoIsWrong) {
   Reports reports = Alike(2);
   reports[1].mutable_record()->set_loss(2);
@@ -86,9 +120,10 @@ TEST(CompareScalars, MoreThanHalfOfAllDecide) {
 TEST(CompareScalars, WhoDidNotReportMayAgreeWithEither) {
   Reports reports = Alike(3);
   reports[1].mutable_record()->set_loss(2);
-  EXPECT_EQ(CompareScalars(reports, 3)->wrong, std::vector<int>({1}));
-  ASSERT_TRUE(CompareScalars(reports, 4).has_value());
-  EXPECT_TRUE(CompareScalars(reports, 4)->wrong.empty());
+  EXPECT_EQ(CompareScalars(reports, 3, PlanSums())->wrong,
+            std::vector<int>({1}));
+  ASSERT_TRUE(CompareScalars(reports, 4, PlanSums()).has_value());
+  EXPECT_TRUE(CompareScalars(reports, 4, PlanSums())->wrong.empty());
 }
 
 TEST(CompareScalars, NumbersAreTheirBits) {

@@ -17,7 +17,8 @@ namespace {
 class OneRank final : public RankListener {
  public:
   absl::Status OnReady(int64_t) override { return absl::OkStatus(); }
-  absl::Status OnStep(const StepRecord&, const RankTimeline*) override {
+  absl::Status OnStep(const StepRecord&, absl::Span<const double>,
+                      const RankTimeline*) override {
     return absl::OkStatus();
   }
   absl::Status OnShardWritten(const WrittenShard& shard) override {

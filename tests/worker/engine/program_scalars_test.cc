@@ -10,6 +10,8 @@
 namespace troupe {
 namespace {
 
+constexpr int kSums = 7;
+
 // A rank whose scalars lie in one slot of so many copies.
 class Rank {
  public:
@@ -22,7 +24,7 @@ class Rank {
     slot.set_copies(copies);
     memory_.emplace(RankMemory::Create(plan, arenas_).value());
     for (int copy = 0; copy < copies; ++copy) {
-      std::fill_n(Copy(copy), kScalarCount, 10 + copy);
+      std::fill_n(Copy(copy), kSums, 10 + copy);
     }
   }
 
@@ -35,13 +37,17 @@ class Rank {
     std::vector<int> zeros;
     const int copies = static_cast<int>(memory_->Copies(Buffer()).size());
     for (int copy = 0; copy < copies; ++copy) {
-      if (Copy(copy)[0] == 0) zeros.push_back(copy);
+      // All of its sums, or none.
+      const auto begun = std::count(Copy(copy), Copy(copy) + kSums, 0.0);
+      EXPECT_TRUE(begun == 0 || begun == kSums) << begun;
+      if (begun > 0) zeros.push_back(copy);
     }
     return zeros;
   }
   double Known(const Program& program, int64_t step) {
-    Scalars scalars;
-    ProgramScalars(program, *memory_, step).Read(*device_, scalars.data());
+    std::vector<double> scalars(kSums);
+    ProgramScalars(program, *memory_, step)
+        .Read(*device_, absl::MakeSpan(scalars));
     return scalars[0];
   }
 
@@ -65,6 +71,7 @@ Program ProgramWith(const std::vector<int>& offsets) {
   for (const int offset : offsets) {
     Buffer& buffer = *program.add_buffers();
     buffer.set_kind(Buffer::SCALARS);
+    buffer.set_bytes(kSums * sizeof(double));
     buffer.set_copy_offset(offset);
   }
   return program;

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/plan/sums.h"
 
 namespace troupe {
 namespace {
@@ -14,6 +15,7 @@ using ::testing::Not;
 
 Plan PlanOf8x16Tokens() {
   Plan plan;
+  *plan.mutable_sums() = FirstSums();
   plan.mutable_job()->mutable_training()->set_global_batch_size(8);
   plan.mutable_derived()->set_tokens_per_step(128);
   plan.mutable_derived()->set_model_flops_per_token(1000);

@@ -11,12 +11,11 @@ namespace {
 
 // All of a micro-batch, with the head's loss.
 double Loss(SmallRank& rank) {
-  double* scalars = rank.Memory<double>(Buffer::SCALARS);
-  std::fill(scalars, scalars + kScalarCount, 0.0);
+  for (double& sum : rank.AllSums()) sum = 0;
   EXPECT_TRUE(rank.Run("L m0").ok());
   EXPECT_TRUE(rank.RunAll("F").ok());
-  EXPECT_EQ(scalars[kTokenCount], 8 * 17);
-  return scalars[kLossSum] / scalars[kTokenCount];
+  EXPECT_EQ(rank.Sum(kTokensSum), 8 * 17);
+  return rank.Sum(kLossSum) / rank.Sum(kTokensSum);
 }
 
 TEST(Forward, UntrainedWeightsGuess) {

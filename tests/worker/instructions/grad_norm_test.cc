@@ -15,10 +15,9 @@ TEST(GradNorm, AddsTheSumOfSquares) {
       rank.Find(Buffer::PARAMETER_GRADIENTS, 1).bytes() / sizeof(float);
   float* gradient = rank.Memory<float>(Buffer::PARAMETER_GRADIENTS, 1);
   std::fill(gradient, gradient + count, 0.5f);
-  double* scalars = rank.Memory<double>(Buffer::SCALARS);
-  scalars[kSquaredNorm] = 3;
+  rank.Sum(kSquaredNormSum) = 3;
   ASSERT_TRUE(rank.Run("N u1").ok());
-  EXPECT_DOUBLE_EQ(scalars[kSquaredNorm], 3 + 0.25 * count);
+  EXPECT_DOUBLE_EQ(rank.Sum(kSquaredNormSum), 3 + 0.25 * count);
 }
 
 }  // namespace

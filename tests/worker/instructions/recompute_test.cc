@@ -45,13 +45,12 @@ TEST(Recompute, CountsNoLossTwice) {
   SmallRank rank(Job(), {});
   ASSERT_TRUE(rank.Run("L m0").ok());
   ASSERT_TRUE(rank.RunAll("F").ok());
-  const double* const totals = rank.Memory<double>(Buffer::SCALARS);
-  const double loss = totals[0];
-  const double tokens = totals[1];
+  const double loss = rank.Sum(kLossSum);
+  const double tokens = rank.Sum(kTokensSum);
   EXPECT_GT(loss, 0);
   ASSERT_TRUE(rank.Run("C u3 m0").ok());
-  EXPECT_EQ(totals[0], loss);
-  EXPECT_EQ(totals[1], tokens);
+  EXPECT_EQ(rank.Sum(kLossSum), loss);
+  EXPECT_EQ(rank.Sum(kTokensSum), tokens);
 }
 
 }  // namespace

@@ -27,17 +27,16 @@ TEST(ReduceScalars, SumsAndSpreadsTheStopFlag) {
         ASSERT_TRUE(communicator.ok()) << communicator.status();
         rank.state().communicators.push_back(*std::move(communicator));
       }
-      double* scalars = rank.Memory<double>(Buffer::SCALARS);
-      scalars[kLossSum] = 1 + r;
-      scalars[kTokenCount] = 10;
-      scalars[kSquaredNorm] = 0.25;
-      scalars[kStopFlag] = 0;
+      rank.Sum(kLossSum) = 1 + r;
+      rank.Sum(kTokensSum) = 10;
+      rank.Sum(kSquaredNormSum) = 0.25;
+      rank.Sum(kStopSum) = 0;
       rank.state().step.stop = r == 1;
       ASSERT_TRUE(rank.RunAll("A").ok());
-      EXPECT_EQ(scalars[kLossSum], 3);
-      EXPECT_EQ(scalars[kTokenCount], 20);
-      EXPECT_EQ(scalars[kSquaredNorm], 0.5);
-      EXPECT_EQ(scalars[kStopFlag], 1);
+      EXPECT_EQ(rank.Sum(kLossSum), 3);
+      EXPECT_EQ(rank.Sum(kTokensSum), 20);
+      EXPECT_EQ(rank.Sum(kSquaredNormSum), 0.5);
+      EXPECT_EQ(rank.Sum(kStopSum), 1);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -28,7 +28,7 @@ float WeightAfterStep(SmallRank& rank, double squared_norm) {
       rank.Find(Buffer::PARAMETER_GRADIENTS, 3).bytes() / sizeof(float);
   float* gradient = rank.Memory<float>(Buffer::PARAMETER_GRADIENTS, 3);
   std::fill(gradient, gradient + count, 1.0f);
-  rank.Memory<double>(Buffer::SCALARS)[kSquaredNorm] = squared_norm;
+  rank.Sum(kSquaredNormSum) = squared_norm;
   rank.state().step.learning_rate = 0.125;
   EXPECT_TRUE(rank.Run("O u3").ok());
   EXPECT_EQ(std::count(gradient, gradient + count, 0.0f), count);
@@ -54,7 +54,7 @@ TEST(Step, OfBf16UpdatesTheMasterWeightsAndRoundsThem) {
   const float* master = rank.Memory<float>(Buffer::MASTER_WEIGHTS, 3);
   const auto* parameters = rank.Memory<uint16_t>(Buffer::PARAMETERS, 3);
   float* gradient = rank.Memory<float>(Buffer::PARAMETER_GRADIENTS, 3);
-  rank.Memory<double>(Buffer::SCALARS)[kSquaredNorm] = 1;
+  rank.Sum(kSquaredNormSum) = 1;
   rank.state().step.learning_rate = 1.0 / 1024;
   for (const auto& [weight, bits] :
        {std::pair<float, uint16_t>{1 - 1.0f / 1024, 0x3f80},
@@ -114,7 +114,7 @@ TEST(Step, OfFp16LeavesOutWhatOverflowedAndCountsItsUpdates) {
                   wide ? 4 : 2);
       const double squared_norm =
           elsewhere ? INFINITY : gradient * gradient * want.scale * want.scale;
-      rank.Memory<double>(Buffer::SCALARS)[kSquaredNorm] = squared_norm;
+      rank.Sum(kSquaredNormSum) = squared_norm;
       rank.state().squared_norm.reset();
       const std::vector<float> before = {master[0], moments[0]};
       ASSERT_TRUE(rank.Run("O u3").ok());
@@ -160,7 +160,7 @@ TEST(Step, KeepsGradientsThatItOnlyReads) {
   for (const float value : {1024.0f, INFINITY}) {
     const float before = master[0];
     gradient[0] = value;
-    rank.Memory<double>(Buffer::SCALARS)[kSquaredNorm] = value;
+    rank.Sum(kSquaredNormSum) = value;
     rank.state().squared_norm.reset();
     ASSERT_TRUE(rank.Run("O u3").ok());
     EXPECT_EQ(gradient[0], value);
@@ -209,7 +209,7 @@ TEST(Step, OfSeveralVersionsTheNewestStaysAndTheOldestGives) {
     }
     ASSERT_EQ(copies.size(), 2u);
     float* gradient = rank.Memory<float>(Buffer::PARAMETER_GRADIENTS, 3);
-    rank.Memory<double>(Buffer::SCALARS)[kSquaredNorm] = 1;
+    rank.Sum(kSquaredNormSum) = 1;
     rank.state().step.learning_rate = 0.125;
     float newest = 1;
     for (const int64_t step : {1, 2, 3, 4}) {

@@ -52,11 +52,13 @@ OneOp::OneOp(const OneOpSpec& spec, ElementType dtype)
   }
   Place();
   const std::vector<Unit> units = {unit_};
+  const Sums sums = FirstSums();  // in scalars_: the first two
   auto layers = NewLayers({.table = table_,
                            .places = places_,
                            .unit = unit_,
                            .units = units,
-                           .seed = 7});
+                           .seed = 7,
+                           .sums = &sums});
   CHECK_OK(layers.status());
   layers_ = *std::move(layers);
 }

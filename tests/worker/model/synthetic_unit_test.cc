@@ -53,15 +53,15 @@ TEST(SyntheticUnit, TakesItsTimeAndWritesWhatItWouldCompute) {
       16);
 }
 
-TEST(SyntheticUnit, TheLastCountsItsTokensAndNoLoss) {
+TEST(SyntheticUnit, CountsItsTokensInItsSumsAndNowhereElse) {
   SyntheticUnitOptions options = Options();
   options.unit.set_activation_bytes(0);
+  options.counts = {{.first = 1, .elements = 1}, {.first = 3, .elements = 2}};
   const auto unit = NewSyntheticUnit(options);
   const auto device = NewCpuDevice({.threads = 1});
-  double scalars[5] = {0, 6, 0, 0, 0};
-  unit->Forward(*device, {}, {.scalars = scalars});
-  EXPECT_EQ(scalars[0], 0);
-  EXPECT_EQ(scalars[1], 12);
+  std::vector<double> scalars = {0, 6, 0, 1, 2};
+  unit->Forward(*device, {}, {.scalars = scalars.data()});
+  EXPECT_EQ(scalars, std::vector<double>({0, 12, 0, 7, 8}));
 }
 
 TEST(SyntheticUnit, IsNoneOfAnotherKind) {

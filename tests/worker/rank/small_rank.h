@@ -13,9 +13,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "proto/base/clock.h"
 #include "proto/job.pb.h"
+#include "proto/plan/sums.h"
 #include "tests/storage/temp_dir.h"
 #include "worker/rank/device_allocator.h"
 #include "worker/rank/disk_log.h"
@@ -70,6 +73,16 @@ class SmallRank {
     return reinterpret_cast<T*>(
         state_->memory.At(Find(kind, unit, micro_batch), state_->step.step)
             .memory());
+  }
+
+  // One of the plan's sums, its first element; and all of them.
+  double& Sum(absl::string_view name) const {
+    return Memory<double>(
+        Buffer::SCALARS)[PlaceOfSum(*state_->plan, name).first];
+  }
+  absl::Span<double> AllSums() const {
+    return {Memory<double>(Buffer::SCALARS),
+            static_cast<size_t>(SumElements(state_->plan->sums()))};
   }
 
  private:
