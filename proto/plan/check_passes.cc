@@ -18,6 +18,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/trained.h"
 #include "proto/plan/unit_passes.h"
@@ -82,11 +83,14 @@ class Pipeline {
     }
   }
 
-  // Pipelines of the same roles are alike.
-  std::vector<int> Roles() const {
-    std::vector<int> roles;
-    for (const int rank : ranks_) roles.push_back(RoleIndexOf(plan_, rank));
-    return roles;
+  // Pipelines of the same roles that are to run equally many micro-batches are
+  // alike.
+  std::vector<int> Look() const {
+    std::vector<int> look;
+    for (const int rank : ranks_) look.push_back(RoleIndexOf(plan_, rank));
+    look.push_back(MicroBatches(Program::TRAIN));
+    look.push_back(MicroBatches(Program::VALIDATE));
+    return look;
   }
 
   Passes PassesOf(Program::Kind kind) const {
@@ -108,9 +112,7 @@ class Pipeline {
 
   absl::Status CheckOnce(Program::Kind kind, const Passes& passes) const {
     const bool train = kind == Program::TRAIN;
-    const int micro_batches = train
-                                  ? plan_.derived().micro_batches()
-                                  : plan_.derived().validation_micro_batches();
+    const int micro_batches = MicroBatches(kind);
     size_t wanted_in_all = 0;
     for (int u = 0; u < plan_.units_size(); ++u) {
       for (PassName& wanted : WantedOf(u, train)) {
@@ -271,6 +273,11 @@ class Pipeline {
   }
 
  private:
+  int MicroBatches(Program::Kind kind) const {
+    const int replica = CoordinateOn(plan_.mesh(), "data", ranks_.front());
+    return ShareOf(plan_.derived(), kind, replica).count;
+  }
+
   // The operand of this part, if it is the tensor; else null.
   static const Instruction::Operand* LiesAt(const Program& program,
                                             const Instruction& instruction,
@@ -441,7 +448,7 @@ absl::Status CheckPasses(const Plan& plan) {
   std::set<std::vector<int>> seen;
   for (int i = 0; i < PipelineCount(plan.mesh()); ++i) {
     const Pipeline pipeline(plan, unit_passes, i);
-    if (!seen.insert(pipeline.Roles()).second) continue;
+    if (!seen.insert(pipeline.Look()).second) continue;
     const Passes train = pipeline.PassesOf(Program::TRAIN);
     RETURN_IF_ERROR(pipeline.CheckOnce(Program::TRAIN, train));
     RETURN_IF_ERROR(pipeline.CheckPlaces(Program::TRAIN, train));

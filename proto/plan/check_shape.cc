@@ -16,6 +16,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/segments.h"
 #include "proto/plan/tensor_spec.h"
@@ -232,9 +233,10 @@ class ShapeCheck {
           place_, instruction,
           needs.micro_batch ? "has no micro-batch" : "has a micro-batch");
     }
-    const int micro_batches = program_.kind() == Program::VALIDATE
-                                  ? plan_.derived().validation_micro_batches()
-                                  : plan_.derived().micro_batches();
+    const int micro_batches =
+        ShareOf(plan_.derived(), program_.kind(),
+                CoordinateOn(plan_.mesh(), "data", place_.rank))
+            .count;
     if (instruction.has_micro_batch() &&
         !Within(instruction.micro_batch(), micro_batches)) {
       return ProgramFault(
@@ -470,6 +472,7 @@ absl::Status CheckShape(const Plan& plan) {
   RETURN_IF_ERROR(CheckLanes(plan.lanes()));
   RETURN_IF_ERROR(CheckGroups(plan));
   RETURN_IF_ERROR(CheckRoles(plan));
+  RETURN_IF_ERROR(CheckReplicaShares(plan));
   for (const Role& role : plan.roles()) {
     RETURN_IF_ERROR(CheckPlacements(plan, role));
     std::set<Program::Kind> kinds;

@@ -1,10 +1,13 @@
 #include "proto/plan/roles.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/groups.h"
@@ -13,17 +16,29 @@
 namespace troupe {
 namespace {
 
-const Role::Place* PlaceOn(const Role& role, absl::string_view axis) {
+// Ascending; none: it is at all places.
+std::vector<int> PlacesOn(const Role& role, absl::string_view axis) {
+  std::vector<int> places;
   for (const Role::Place& at : role.at()) {
-    if (at.axis() == axis) return &at;
+    if (at.axis() == axis) places.push_back(at.place());
   }
-  return nullptr;
+  return places;
+}
+
+std::vector<int> PlacesOn(const Role& role, const Axis& axis) {
+  std::vector<int> places = PlacesOn(role, axis.name());
+  if (!places.empty()) return places;
+  places.resize(axis.size());
+  std::iota(places.begin(), places.end(), 0);
+  return places;
 }
 
 bool IsAt(const Mesh& mesh, const Role& role, const std::vector<int>& places) {
   for (int i = 0; i < mesh.axes_size(); ++i) {
-    const Role::Place* const at = PlaceOn(role, mesh.axes(i).name());
-    if (at != nullptr && at->place() != places[i]) return false;
+    const std::vector<int> at = PlacesOn(role, mesh.axes(i).name());
+    if (!at.empty() && !std::binary_search(at.begin(), at.end(), places[i])) {
+      return false;
+    }
   }
   return true;
 }
@@ -31,23 +46,28 @@ bool IsAt(const Mesh& mesh, const Role& role, const std::vector<int>& places) {
 int64_t RankCount(const Mesh& mesh, const Role& role) {
   int64_t ranks = 1;
   for (const Axis& axis : mesh.axes()) {
-    if (PlaceOn(role, axis.name()) == nullptr) ranks *= axis.size();
+    const std::vector<int> at = PlacesOn(role, axis.name());
+    ranks *= at.empty() ? axis.size() : static_cast<int64_t>(at.size());
   }
   return ranks;
 }
 
+// Each is in the mesh, and those of an axis ascend.
 absl::Status CheckPlaces(const Mesh& mesh, const Role& role) {
-  std::set<std::string> named;
+  std::map<std::string, int> last;
   for (const Role::Place& at : role.at()) {
     const bool there = std::any_of(
         mesh.axes().begin(), mesh.axes().end(), [&](const Axis& axis) {
-          return axis.name() == at.axis() && at.place() >= 0 &&
-                 at.place() < axis.size();
+          return axis.name() == at.axis() && at.place() < axis.size();
         });
-    if (there && named.insert(at.axis()).second) continue;
+    int& before = last.try_emplace(at.axis(), -1).first->second;
+    if (there && at.place() > before) {
+      before = at.place();
+      continue;
+    }
     return absl::FailedPreconditionError(
         absl::StrCat("role ", RoleText(role), ": there is no such place in ",
-                     MeshText(mesh)));
+                     MeshText(mesh), ", or it is named twice"));
   }
   return absl::OkStatus();
 }
@@ -99,8 +119,8 @@ const Role& RoleOf(const Plan& plan, int rank) {
 int FirstRankOf(const Mesh& mesh, const Role& role) {
   int rank = 0;
   for (const Axis& axis : mesh.axes()) {
-    const Role::Place* const at = PlaceOn(role, axis.name());
-    rank = rank * axis.size() + (at == nullptr ? 0 : at->place());
+    const std::vector<int> at = PlacesOn(role, axis.name());
+    rank = rank * axis.size() + (at.empty() ? 0 : at.front());
   }
   return rank;
 }
@@ -108,13 +128,10 @@ int FirstRankOf(const Mesh& mesh, const Role& role) {
 std::vector<int> RanksOf(const Mesh& mesh, const Role& role) {
   std::vector<int> ranks = {0};
   for (const Axis& axis : mesh.axes()) {
-    const Role::Place* const at = PlaceOn(role, axis.name());
-    const int first = at == nullptr ? 0 : at->place();
-    const int end = at == nullptr ? axis.size() : at->place() + 1;
+    const std::vector<int> places = PlacesOn(role, axis);
     std::vector<int> longer;
     for (const int rank : ranks) {
-      for (int p = first; p < end; ++p)
-        longer.push_back(rank * axis.size() + p);
+      for (const int p : places) longer.push_back(rank * axis.size() + p);
     }
     ranks = std::move(longer);
   }
@@ -124,15 +141,14 @@ std::vector<int> RanksOf(const Mesh& mesh, const Role& role) {
 int FirstRankIn(const Mesh& mesh, const Role& role, const Box& box) {
   int rank = 0;
   for (int i = 0; i < mesh.axes_size(); ++i) {
-    const Role::Place* const at = PlaceOn(role, mesh.axes(i).name());
+    const std::vector<int> at = PlacesOn(role, mesh.axes(i).name());
     const std::vector<int>& places = box[i];
-    const bool is_in =
-        at == nullptr
-            ? !places.empty()
-            : std::binary_search(places.begin(), places.end(), at->place());
-    if (!is_in) return -1;
-    rank = rank * mesh.axes(i).size() +
-           (at == nullptr ? places.front() : at->place());
+    const auto first =
+        std::find_if(places.begin(), places.end(), [&](int place) {
+          return at.empty() || std::binary_search(at.begin(), at.end(), place);
+        });
+    if (first == places.end()) return -1;
+    rank = rank * mesh.axes(i).size() + *first;
   }
   return rank;
 }
@@ -140,15 +156,20 @@ int FirstRankIn(const Mesh& mesh, const Role& role, const Box& box) {
 bool AreIn(const Mesh& mesh, const Role& role, const Group& group) {
   for (const Group::Span& span : group.spans()) {
     if (span.places().empty()) continue;
+    const std::vector<int> at = PlacesOn(role, span.axis());
     // Whoever is at any place of the axis is at one that is not spanned, too.
-    const bool all = span.places_size() == AxisSize(mesh, span.axis());
-    if (PlaceOn(role, span.axis()) == nullptr && !all) return false;
+    if (at.empty() && span.places_size() < AxisSize(mesh, span.axis())) {
+      return false;
+    }
+    const bool spanned = std::includes(
+        span.places().begin(), span.places().end(), at.begin(), at.end());
+    if (!spanned) return false;
   }
   return GroupNumber(mesh, group, FirstRankOf(mesh, role)) >= 0;
 }
 
 bool NamesPlaceOn(const Role& role, absl::string_view axis) {
-  return PlaceOn(role, axis) != nullptr;
+  return PlacesOn(role, axis).size() == 1;
 }
 
 const Placement* FindPlacement(const Role& role, int unit) {
@@ -160,10 +181,17 @@ const Placement* FindPlacement(const Role& role, int unit) {
 
 std::string RoleText(const Role& role) {
   if (role.at().empty()) return "all ranks";
-  return absl::StrJoin(role.at(), " ",
-                       [](std::string* out, const Role::Place& at) {
-                         absl::StrAppend(out, at.axis(), " ", at.place());
-                       });
+  std::string text;
+  for (int i = 0; i < role.at_size(); ++i) {
+    const Role::Place& at = role.at(i);
+    const bool another = i > 0 && role.at(i - 1).axis() == at.axis();
+    absl::StrAppend(&text,
+                    i == 0    ? ""
+                    : another ? ","
+                              : " ",
+                    another ? "" : absl::StrCat(at.axis(), " "), at.place());
+  }
+  return text;
 }
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// Which ranks a role is of. Roles name places on some axes, most often on
+// Which ranks a role is of. Roles name places on some axes, most often one on
 // "pipeline" alone, and whoever is there has that role, wherever he is on the
 // others: a plan is as large as it has roles, not ranks.
 #ifndef TROUPE_PROTO_PLAN_ROLES_H_
@@ -14,8 +14,8 @@
 
 namespace troupe {
 
-// FailedPrecondition: a place that is not in the mesh, an axis named twice, a
-// rank that has no role or several.
+// FailedPrecondition: a place that is not in the mesh, places of an axis that do
+// not ascend, a rank that has no role or several.
 absl::Status CheckRoles(const Plan& plan);
 
 // Index into plan.roles; -1: none. And that of every rank, in time for each of
@@ -41,7 +41,7 @@ bool NamesPlaceOn(const Role& role, absl::string_view axis);
 // Of the role, or null: what it has of a unit.
 const Placement* FindPlacement(const Role& role, int unit);
 
-// "pipeline 3"; "all ranks".
+// "pipeline 3"; "pipeline 0 data 1,3"; "all ranks".
 std::string RoleText(const Role& role);
 
 }  // namespace troupe

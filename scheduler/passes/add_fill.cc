@@ -28,7 +28,8 @@ void AddFill(Draft& draft) {
     ahead |= !fill[rank].empty();
   }
   if (!ahead) return;
-  ExpandOrder(fill, draft.compute_order, Program::FILL, draft);
+  ExpandOrder(fill, draft.compute_order, Program::FILL,
+              /*replica_kind=*/0, draft);
 }
 
 }  // namespace troupe

@@ -1,15 +1,16 @@
 #include "scheduler/passes/add_validation.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "proto/plan/replica_share.h"
 #include "scheduler/passes/expand_order.h"
 
 namespace troupe {
+namespace {
 
-void AddValidation(Draft& draft) {
-  if (draft.plan.job().training().validate_every() == 0) return;
+ComputeOrder ValidationOrder(const Draft& draft, int micro_batches) {
   const int ranks = static_cast<int>(draft.compute_order.size());
-  const int micro_batches = draft.plan.derived().validation_micro_batches();
   ComputeOrder order(ranks);
   for (int first = 0; first < micro_batches; first += ranks) {
     const int end = std::min(micro_batches, first + ranks);
@@ -21,7 +22,20 @@ void AddValidation(Draft& draft) {
       }
     }
   }
-  ExpandOrder(order, order, Program::VALIDATE, draft);
+  return order;
+}
+
+}  // namespace
+
+void AddValidation(Draft& draft) {
+  if (draft.plan.job().training().validate_every() == 0) return;
+  int replica_kind = 0;
+  for (const std::vector<int>& places : ReplicaKinds(draft.plan.derived())) {
+    const int replica = places.empty() ? 0 : places.front();
+    const ComputeOrder order = ValidationOrder(
+        draft, ShareOf(draft.plan.derived(), Program::VALIDATE, replica).count);
+    ExpandOrder(order, order, Program::VALIDATE, replica_kind++, draft);
+  }
 }
 
 }  // namespace troupe

@@ -19,10 +19,14 @@ namespace troupe {
 
 struct Draft {
   // Job, mesh, lanes, groups, units, stages and derived are set, and there is a
-  // role for each place on the pipeline, in their order, with its placements.
+  // role for each place on the pipeline, in their order, with its placements;
+  // such roles for each kind of replicas, one kind behind the other.
   Plan plan;
-  // Of each pipeline rank, in a training step.
+  // Of each pipeline rank, in a training step: of the replicas that run most
+  // micro-batches, which most often are all.
   ComputeOrder compute_order;
+  // Of the other kinds of replicas (proto/plan/replica_share.h), in their order.
+  std::vector<ComputeOrder> shorter_orders;
   // The contiguous units of each stage, ascending.
   std::vector<std::vector<int>> stage_units;
   // By pipeline rank: how many times as long it takes for the same work as the

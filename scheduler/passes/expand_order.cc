@@ -157,14 +157,16 @@ class Expansion {
 }  // namespace
 
 void ExpandOrder(const ComputeOrder& order, const ComputeOrder& homes,
-                 Program::Kind kind, Draft& draft) {
+                 Program::Kind kind, int replica_kind, Draft& draft) {
   const std::vector<std::vector<StepTimes>> times =
       DryRun(draft, order, kind == Program::TRAIN ? RunsUntilSteady(draft) : 1);
   const std::vector<StageTransfer> transfers =
       TransfersOf(draft, order, homes, times);
   const UnitPasses passes(draft.plan);
-  for (int p = 0; p < draft.plan.roles_size(); ++p) {
-    Program& program = *draft.plan.mutable_roles(p)->add_programs();
+  const int places = static_cast<int>(order.size());
+  for (int p = 0; p < places; ++p) {
+    Program& program =
+        *draft.plan.mutable_roles(replica_kind * places + p)->add_programs();
     program.set_kind(kind);
     Expansion(draft, passes, p, program)
         .Run(order.at(p), times.at(p), transfers);

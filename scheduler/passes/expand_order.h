@@ -18,9 +18,10 @@
 
 namespace troupe {
 
-// Adds a program of this kind to every rank. `homes`: transfers.h.
+// Adds a program of this kind to every rank of replicas of one kind, by its
+// number (proto/plan/replica_share.h). `homes`: transfers.h.
 void ExpandOrder(const ComputeOrder& order, const ComputeOrder& homes,
-                 Program::Kind kind, Draft& draft);
+                 Program::Kind kind, int replica_kind, Draft& draft);
 
 }  // namespace troupe
 

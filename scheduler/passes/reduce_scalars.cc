@@ -35,7 +35,7 @@ bool SumsGradientsAlongThePipeline(const Plan& plan) {
   return false;
 }
 
-// By pipeline rank, in steps.
+// By pipeline rank, in steps. All replicas are of one kind.
 std::vector<int> Lags(const Draft& draft) {
   if (SumsGradientsAlongThePipeline(draft.plan)) {
     return std::vector<int>(draft.compute_order.size(), 1);
@@ -79,9 +79,9 @@ void ReduceScalars(Draft& draft) {
     draft.plan.mutable_derived()->set_report_lag(
         *std::max_element(lags.begin(), lags.end()));
   }
-  for (int p = 0; p < draft.plan.roles_size(); ++p) {
-    Role& role = *draft.plan.mutable_roles(p);
-    const int lag = lags[p];
+  for (int r = 0; r < draft.plan.roles_size(); ++r) {
+    Role& role = *draft.plan.mutable_roles(r);
+    const int lag = lags[r % lags.size()];
     for (Program& program : *role.mutable_programs()) {
       const bool sums = program.kind() == Program::VALIDATE ||
                         (program.kind() == Program::TRAIN && lag == 0);

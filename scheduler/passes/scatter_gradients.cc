@@ -1,7 +1,9 @@
 #include "scheduler/passes/scatter_gradients.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "proto/plan/roles.h"
 #include "proto/plan/trained.h"
@@ -25,10 +27,30 @@ void Emit(const Gradients& gradients, int group, Program& program) {
   scatter.set_group(group);
 }
 
+// By the instruction behind which they are scattered.
+using Scatters = std::multimap<int, Gradients>;
+
+// In the order of another role, with whose ranks this one's meet: replicas that
+// run another number of micro-batches may come to be done with their units in
+// another order, or have nothing to add to some.
+Scatters InOrderOf(const Scatters& other,
+                   const std::map<Gradients, int>& last) {
+  Scatters scatters;
+  int index = 0;
+  for (const auto& [theirs, gradients] : other) {
+    const auto own = last.find(gradients);
+    if (own != last.end()) index = std::max(index, own->second);
+    scatters.emplace(index, gradients);
+  }
+  return scatters;
+}
+
 }  // namespace
 
 void ScatterGradients(Draft& draft) {
   const Plan& plan = draft.plan;
+  const size_t places = draft.compute_order.size();
+  std::vector<Scatters> of_roles;
   const UnitPasses passes(plan);
   const bool each = ZeroRowOf(plan.job().parallelism()).gradients;
   for (Role& role : *draft.plan.mutable_roles()) {
@@ -42,10 +64,15 @@ void ScatterGradients(Draft& draft) {
         last[{u, each ? adds.micro_batch() : kAll}] = i;
       }
     }
-    std::multimap<int, Gradients> behind;
+    Scatters behind;
     for (const auto& [gradients, index] : last) {
       behind.emplace(index, gradients);
     }
+    const size_t place = of_roles.size() % places;
+    // Those of a micro-batch are scattered within a replica.
+    const bool meets = of_roles.size() >= places && !each;
+    if (meets) behind = InOrderOf(of_roles[place], last);
+    of_roles.push_back(behind);
     Program scattered;
     scattered.set_kind(Program::TRAIN);
     for (int i = 0; i < train.instructions_size(); ++i) {

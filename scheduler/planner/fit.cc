@@ -22,13 +22,21 @@ JobSpec WithMicroBatch(
     int micro_batches_max = std::numeric_limits<int>::max()) {
   JobSpec smaller = job;
   TrainingSpec& training = *smaller.mutable_training();
-  const int replica_batch =
-      training.global_batch_size() / job.parallelism().data();
-  const int micro_batches =
-      std::min(micro_batches_max, replica_batch / micro_batch);
+  int micro_batches = 0;  // of all replicas
+  auto& given = *smaller.mutable_parallelism()->mutable_micro_batches();
+  for (int& count : given) {
+    count = std::min(micro_batches_max,
+                     count * training.micro_batch_size() / micro_batch);
+    micro_batches += count;
+  }
+  if (given.empty()) {
+    const int replicas = job.parallelism().data();
+    const int replica_batch = training.global_batch_size() / replicas;
+    micro_batches =
+        replicas * std::min(micro_batches_max, replica_batch / micro_batch);
+  }
   training.set_micro_batch_size(micro_batch);
-  training.set_global_batch_size(micro_batch * micro_batches *
-                                 job.parallelism().data());
+  training.set_global_batch_size(micro_batch * micro_batches);
   training.set_validation_sequences(
       std::min(training.validation_sequences(), training.global_batch_size()));
   return smaller;
@@ -36,13 +44,21 @@ JobSpec WithMicroBatch(
 
 // Smaller micro-batches that the job could have, ascending.
 std::vector<int> SmallerOnes(const JobSpec& job) {
-  const int replica_batch =
-      job.training().global_batch_size() / job.parallelism().data();
+  const TrainingSpec& training = job.training();
+  std::vector<int> replica_batches;
+  for (const int count : job.parallelism().micro_batches()) {
+    replica_batches.push_back(count * training.micro_batch_size());
+  }
+  if (replica_batches.empty()) {
+    replica_batches = {training.global_batch_size() / job.parallelism().data()};
+  }
   std::vector<int> sizes;
-  for (int b = 1; b < job.training().micro_batch_size(); ++b) {
-    if (replica_batch % b != 0) continue;
-    JobSpec smaller = job;
-    smaller.mutable_training()->set_micro_batch_size(b);
+  for (int b = 1; b < training.micro_batch_size(); ++b) {
+    if (std::any_of(replica_batches.begin(), replica_batches.end(),
+                    [b](int batch) { return batch % b != 0; })) {
+      continue;
+    }
+    const JobSpec smaller = WithMicroBatch(job, b);
     if (ResolveJob(smaller).ok()) sizes.push_back(b);
   }
   return sizes;

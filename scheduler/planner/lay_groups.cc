@@ -9,6 +9,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/replica_share.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/draft.h"
 
@@ -173,16 +174,27 @@ void AddCopies(Plan& plan, Groups& groups) {
   groups.Add(kCopiesGroup, AllRanks(plan), "go on after the loss of a worker");
 }
 
+void AddPlace(const char* axis, int place, Role& role) {
+  Role::Place& at = *role.add_at();
+  at.set_axis(axis);
+  at.set_place(place);
+}
+
+void AddRoles(Plan& plan) {
+  for (const std::vector<int>& replicas : ReplicaKinds(plan.derived())) {
+    for (int p = 0; p < AxisSize(plan.mesh(), "pipeline"); ++p) {
+      Role& role = *plan.add_roles();
+      AddPlace("pipeline", p, role);
+      for (const int replica : replicas) AddPlace("data", replica, role);
+    }
+  }
+}
+
 }  // namespace
 
 void LayGroups(Plan& plan) {
   Groups groups(plan);
-  for (int p = 0; p < AxisSize(plan.mesh(), "pipeline"); ++p) {
-    Role& role = *plan.add_roles();
-    Role::Place& at = *role.add_at();
-    at.set_axis("pipeline");
-    at.set_place(p);
-  }
+  AddRoles(plan);
   const std::vector<Places> holders = Holders(plan);
   const Group dealt = DealtGroup(plan);
   for (int u = 0; u < plan.units_size(); ++u) {
@@ -200,8 +212,10 @@ void LayGroups(Plan& plan) {
     }
     groups.Find(dealt, "sum gradients, to each rank its slice",
                 [&](int group) { placement.set_dealt(group); });
-    for (const int place : holders[u]) {
-      *plan.mutable_roles(place)->add_placements() = placement;
+    for (int r = 0; r < plan.roles_size(); ++r) {
+      const int place = r % AxisSize(plan.mesh(), "pipeline");
+      if (holders[u].count(place) == 0) continue;
+      *plan.mutable_roles(r)->add_placements() = placement;
     }
   }
   if (!dealt.spans().empty()) {

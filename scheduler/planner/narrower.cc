@@ -80,6 +80,11 @@ absl::optional<JobSpec> Narrowed(const JobSpec& job, const JobSpec& resolved,
                                  const Extent& extent) {
   JobSpec way = job;
   ParallelismSpec& parallelism = *way.mutable_parallelism();
+  // What was given is for so many replicas; by_speed is for any.
+  if (!parallelism.micro_batches().empty() &&
+      extent.data != resolved.parallelism().data()) {
+    ClearMicroBatches(way);
+  }
   parallelism.set_data(extent.data);
   parallelism.set_context(extent.context);
   parallelism.set_tensor(extent.tensor);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/replica_share.h"
 #include "proto/plan/unit_passes.h"
 
 namespace troupe {
@@ -91,9 +92,14 @@ PlanSize PlanSizeOf(const Draft& draft) {
     }
   }
   const Derived& derived = draft.plan.derived();
-  size.train = size.micro_batch * derived.micro_batches();
-  size.validate =
-      size.validation_micro_batch * derived.validation_micro_batches();
+  // Replicas of a kind have programs in common.
+  for (const std::vector<int>& places : ReplicaKinds(derived)) {
+    const int replica = places.empty() ? 0 : places.front();
+    size.train +=
+        size.micro_batch * ShareOf(derived, Program::TRAIN, replica).count;
+    size.validate += size.validation_micro_batch *
+                     ShareOf(derived, Program::VALIDATE, replica).count;
+  }
   for (const std::vector<ComputeStep>& steps : draft.compute_order) {
     for (const ComputeStep& step : steps) {
       if (step.ahead == 0) continue;

@@ -24,6 +24,7 @@
 #include "scheduler/planner/plan_size.h"
 #include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/split_by_speed.h"
 #include "scheduler/planner/start_draft.h"
 #include "scheduler/simulate/prediction.h"
 #include "scheduler/tiers/recompute.h"
@@ -326,17 +327,19 @@ struct PlanOptions {
 absl::StatusOr<Plan> PlanWith(const JobSpec& job,
                               const std::vector<WorkerDescription>& workers,
                               const PlanOptions& options) {
-  ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
-  RETURN_IF_ERROR(ForWorkers(CheckEnough(resolved, workers)));
+  ASSIGN_OR_RETURN(const JobSpec asked, ResolveJob(job));
+  RETURN_IF_ERROR(ForWorkers(CheckEnough(asked, workers)));
   // Most often as many as there are ranks: then nothing is copied.
-  const size_t ranks = RanksNeeded(resolved);
+  const size_t ranks = RanksNeeded(asked);
   std::vector<WorkerDescription> first;
   if (workers.size() > ranks) {
     first.assign(workers.begin(), workers.begin() + ranks);
   }
   const std::vector<WorkerDescription>& used =
       workers.size() > ranks ? first : workers;
-  RETURN_IF_ERROR(ForWorkers(CheckUsed(resolved, used)));
+  RETURN_IF_ERROR(ForWorkers(CheckUsed(asked, used)));
+  ASSIGN_OR_RETURN(const JobSpec resolved,
+                   WithMicroBatchesBySpeed(asked, used));
   const Builder builder(used, options.may_go_on, options.instructions_max);
   const BuildPlan build = [&builder](const JobSpec& other) {
     return builder.Build(other);

@@ -13,6 +13,7 @@
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/precision.h"
 #include "scheduler/pipelines/pipelines.h"
+#include "scheduler/planner/resolve_micro_batches.h"
 
 namespace troupe {
 namespace {
@@ -134,7 +135,7 @@ absl::Status CheckSequenceLength(const JobSpec& job) {
   return absl::OkStatus();
 }
 
-absl::Status CheckBatches(const JobSpec& job) {
+absl::Status ResolveBatches(JobSpec& job) {
   const int64_t global = job.training().global_batch_size();
   const int64_t micro = job.training().micro_batch_size();
   const int64_t data = job.parallelism().data();
@@ -144,13 +145,16 @@ absl::Status CheckBatches(const JobSpec& job) {
         absl::StrCat(micro, " does not divide ", "training.global_batch_size ",
                      global, "; use ", DivisorsText(global, micro)));
   }
-  if ((global / micro) % data != 0) {
+  RETURN_IF_ERROR(ResolveMicroBatches(job));
+  const bool even = job.parallelism().micro_batch_split() == kSplitEven;
+  if (even && (global / micro) % data != 0) {
     return FieldError(
         "parallelism.data",
         absl::StrCat(data, " does not divide training.global_batch_size ",
                      global, " / training.micro_batch_size ", micro, " = ",
                      global / micro, " micro-batches; use ",
-                     DivisorsText(global / micro, data)));
+                     DivisorsText(global / micro, data),
+                     ", or parallelism.micro_batch_split: by_speed"));
   }
   return absl::OkStatus();
 }
@@ -162,7 +166,7 @@ absl::Status CheckPlanLength(const JobSpec& job) {
   const int64_t micro = training.micro_batch_size();
   const int64_t data = job.parallelism().data();
   const int64_t micro_batches_max = kPassesMax / units;
-  const int64_t micro_batches = training.global_batch_size() / micro / data;
+  const int64_t micro_batches = MicroBatchesMost(job);
   if (micro_batches > micro_batches_max) {
     return FieldError(
         "training.micro_batch_size",
@@ -263,7 +267,7 @@ absl::Status ResolveTraining(JobSpec& job) {
                      " needs data.validation_fraction above 0; use 0.05"));
   }
   RETURN_IF_ERROR(CheckSequenceLength(job));
-  RETURN_IF_ERROR(CheckBatches(job));
+  RETURN_IF_ERROR(ResolveBatches(job));
   return CheckPlanLength(job);
 }
 

@@ -41,6 +41,10 @@ absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
       const Draft draft,
       StartDraft(LeavesOpen(resolved.memory()) ? WithNothingChosen(resolved)
                                                : resolved));
+  // A step of fewer micro-batches would be split otherwise.
+  if (!draft.plan.derived().replica_micro_batches().empty()) {
+    return absl::nullopt;
+  }
   const PlanSize size = PlanSizeOf(draft);
   if (size.total() <= instructions_max) return absl::nullopt;
   const double room = (1 - kLeave) * static_cast<double>(instructions_max) -

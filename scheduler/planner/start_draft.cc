@@ -1,6 +1,7 @@
 #include "scheduler/planner/start_draft.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/replica_share.h"
 #include "scheduler/layouts/cut_units.h"
 #include "scheduler/layouts/freeze.h"
 #include "scheduler/passes/lanes.h"
@@ -65,28 +67,62 @@ absl::Status AddUnits(Draft& draft) {
   return absl::OkStatus();
 }
 
+int64_t RoundedUp(int64_t number, int64_t divisor) {
+  return (number + divisor - 1) / divisor;
+}
+
+// In proportion to those of training where replicas differ, as fast ones are
+// fast in both.
+void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
+  const TrainingSpec& training = job.training();
+  const ParallelismSpec& parallelism = job.parallelism();
+  const int64_t of_step =
+      training.global_batch_size() / training.micro_batch_size();
+  const int64_t of_validation = training.validate_every() == 0
+                                    ? 0
+                                    : RoundedUp(training.validation_sequences(),
+                                                training.micro_batch_size());
+  const auto& given = parallelism.micro_batches();
+  const bool equal = std::adjacent_find(given.begin(), given.end(),
+                                        std::not_equal_to<>()) == given.end();
+  if (equal) {
+    derived.set_micro_batches(of_step / parallelism.data());
+    derived.set_validation_micro_batches(
+        RoundedUp(of_validation, parallelism.data()));
+    return;
+  }
+  int most = 0;
+  int most_validation = 0;
+  for (const int count : given) {
+    const int validation = RoundedUp(of_validation * count, of_step);
+    derived.add_replica_micro_batches(count);
+    if (of_validation > 0) {
+      derived.add_replica_validation_micro_batches(validation);
+    }
+    most = std::max(most, count);
+    most_validation = std::max(most_validation, validation);
+  }
+  derived.set_micro_batches(most);
+  derived.set_validation_micro_batches(most_validation);
+}
+
 void Derive(Plan& plan) {
   const TrainingSpec& training = plan.job().training();
-  const int replica_sequences =
-      plan.job().parallelism().data() * training.micro_batch_size();
   Derived& derived = *plan.mutable_derived();
   derived.set_data_parallel_size(plan.job().parallelism().data());
-  derived.set_micro_batches(training.global_batch_size() / replica_sequences);
+  DeriveMicroBatches(plan.job(), derived);
   derived.set_tokens_per_step(int64_t{training.global_batch_size()} *
                               training.sequence_length());
   derived.set_model_flops_per_token(
       ModelFlopsPerToken(plan.job().model(), training.sequence_length()));
-  if (training.validate_every() > 0) {
-    derived.set_validation_micro_batches(
-        (training.validation_sequences() + replica_sequences - 1) /
-        replica_sequences);
-  }
 }
 
 // Ranks need not wait for one another between steps where no update waits for
-// the norm of all gradients, and the schedule makes something of it.
+// the norm of all gradients, and the schedule makes something of it. Replicas
+// that run different numbers of micro-batches meet at each step's end.
 int ReportLag(const Plan& plan, const Pipeline& pipeline) {
   if (MeshSize(plan.mesh()) == 1) return 0;
+  if (!plan.derived().replica_micro_batches().empty()) return 0;
   const bool waits = UpdatesNeedNorm(plan.job().training());
   const bool gains = pipeline.asynchronous || pipeline.overlaps_steps;
   return gains && !waits ? 1 : 0;
@@ -107,7 +143,26 @@ absl::Status OrderSteps(Draft& draft) {
                                   UnitCount(plan.job().model())));
   ASSIGN_OR_RETURN(const Pipeline pipeline,
                    FindPipeline(plan.job().parallelism().pipeline_schedule()));
-  ASSIGN_OR_RETURN(draft.compute_order, pipeline.order(ShapeOf(plan)));
+  PipelineShape shape = ShapeOf(plan);
+  ASSIGN_OR_RETURN(draft.compute_order, pipeline.order(shape));
+  const std::vector<std::vector<int>> kinds = ReplicaKinds(plan.derived());
+  for (size_t k = 1; k < kinds.size(); ++k) {
+    shape.micro_batches =
+        ShareOf(plan.derived(), Program::TRAIN, kinds[k].front()).count;
+    ASSIGN_OR_RETURN(ComputeOrder order, pipeline.order(shape));
+    // Chimera has no second pipeline for a single micro-batch.
+    if (StageHolders(order, shape.stages()) !=
+        StageHolders(draft.compute_order, shape.stages())) {
+      return FieldError(
+          "parallelism.micro_batches",
+          absl::StrCat("with ", shape.micro_batches, " of them, ",
+                       pipeline.name,
+                       " leaves a rank without work on a stage "
+                       "that others of its place hold; give each replica "
+                       "more"));
+    }
+    draft.shorter_orders.push_back(std::move(order));
+  }
   plan.mutable_derived()->set_report_lag(ReportLag(plan, pipeline));
   return absl::OkStatus();
 }

@@ -132,6 +132,7 @@ JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   parallelism.clear_tensor_depth();
   parallelism.clear_context_method();
   parallelism.clear_ulysses_size();
+  if (shares.data != resolved.parallelism().data()) ClearMicroBatches(way);
   way.mutable_memory()->clear_unsharded_bytes();
   if (!shares.tensor_method.empty()) {
     parallelism.set_tensor_method(shares.tensor_method);
@@ -159,6 +160,11 @@ void FitMicroBatch(JobSpec& way) {
   int size = std::min(training.micro_batch_size(), replica_batch);
   while (replica_batch % size != 0) --size;
   training.set_micro_batch_size(size);
+}
+
+void ClearMicroBatches(JobSpec& way) {
+  way.mutable_parallelism()->clear_micro_batches();
+  way.mutable_parallelism()->clear_micro_batch_split();
 }
 
 std::vector<JobSpec> WaysToShare(const JobSpec& job) {

@@ -28,6 +28,9 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job);
 // a multiple, where there is one. REQUIRES the fields, and parallelism.data.
 void FitMicroBatch(JobSpec& way);
 
+// As many micro-batches on each replica, as the job says nothing of it.
+void ClearMicroBatches(JobSpec& way);
+
 // What `way` has otherwise than a job without any of the fields, and than `job`
 // where that is training's. `way` is resolved.
 WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job);

@@ -116,6 +116,30 @@ void DrawPipeline(Dice& dice, ParallelismSpec& parallelism) {
   parallelism.set_bucket_megabytes(0.02);
 }
 
+// Of a stream of its own: half of the draws whose replicas may differ split
+// their micro-batches otherwise than evenly, sums and all.
+void DrawSplit(uint64_t seed, int number, JobSpec& cut) {
+  Dice dice(seed ^ 0x73706c69, number);
+  ParallelismSpec& parallelism = *cut.mutable_parallelism();
+  const TrainingSpec& training = cut.training();
+  const int count = training.global_batch_size() / training.micro_batch_size() /
+                    parallelism.data();
+  const bool may = parallelism.data() > 1 && count > 1 &&
+                   training.global_batch_size() %
+                           (training.micro_batch_size() * parallelism.data()) ==
+                       0;
+  if (!may || parallelism.zero() > 1 || dice.Even()) return;
+  for (int d = 0; d < parallelism.data(); ++d) {
+    parallelism.add_micro_batches(count);
+  }
+  // From one neighbour to the other.
+  auto& counts = *parallelism.mutable_micro_batches();
+  const int moved = 1 + dice.Below(count - 1);
+  const int from = dice.Below(parallelism.data());
+  counts[from] -= moved;
+  counts[(from + 1) % parallelism.data()] += moved;
+}
+
 void DrawZero(Dice& dice, ParallelismSpec& parallelism) {
   parallelism.set_zero(dice.Below(4));
   const int alike = parallelism.data() * parallelism.context();
@@ -242,7 +266,8 @@ std::string CutText(const JobSpec& cut) {
   }
   absl::StrAppend(&text, ", ", p.pipeline_schedule(), " ", p.pipeline());
   if (p.has_virtual_stages()) absl::StrAppend(&text, "x", p.virtual_stages());
-  absl::StrAppend(&text, ", micro-batch ", cut.training().micro_batch_size());
+  absl::StrAppend(&text, ", micro-batch ", cut.training().micro_batch_size(),
+                  ListText("split", p.micro_batches()));
   const RecomputeSpec& recompute = m.recompute();
   if (recompute.has_mode()) {
     absl::StrAppend(&text, ", recompute ", recompute.mode());
@@ -314,7 +339,8 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   draw.reference = DrawTraining(dice);
   DrawFreeze(seed, number, draw.reference);
   const int64_t steps = draw.reference.training().steps();
-  const JobSpec first = DrawCut(dice, draw.reference);
+  JobSpec first = DrawCut(dice, draw.reference);
+  if (!IsAsynchronous(first)) DrawSplit(seed, number, first);
   draw.name = absl::StrCat(TrainingText(draw.reference), " | ", CutText(first));
   if (IsAsynchronous(first)) {
     draw.legs = {{first, steps}};
@@ -331,6 +357,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
     draw.legs = {{first, steps}};
     return draw;
   }
+  DrawSplit(seed ^ 1, number, second);
   draw.legs = {{first, until}, {second, steps}};
   absl::StrAppend(&draw.name, " | from step ", until, ": ", CutText(second));
   return draw;

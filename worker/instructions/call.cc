@@ -6,6 +6,7 @@
 #include "proto/plan/at_rest.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
+#include "proto/plan/replica_share.h"
 
 namespace troupe {
 namespace {
@@ -184,11 +185,11 @@ MicroBatchContext ContextOf(const Call& call) {
   const RankState& state = call.state;
   const Derived& derived = state.plan->derived();
   const TrainingSpec& training = state.plan->job().training();
-  const int64_t micro_batches = derived.micro_batches();
+  const ReplicaShare share =
+      ShareOf(derived, Program::TRAIN, state.data_index());
   return {
       .step = StepOf(call),
-      .first_sample = (state.data_index() * micro_batches +
-                       call.instruction.micro_batch()) *
+      .first_sample = (share.first + call.instruction.micro_batch()) *
                       training.micro_batch_size(),
       .training = state.step.training,
       .gradient_scale = state.loss_scale.factor() /

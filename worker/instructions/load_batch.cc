@@ -6,6 +6,7 @@
 #include "absl/types/span.h"
 #include "proto/base/status.h"
 #include "proto/plan/loaded_batch.h"
+#include "proto/plan/replica_share.h"
 
 namespace troupe {
 namespace {
@@ -13,11 +14,11 @@ namespace {
 // The micro-batch's first sample among those that all ranks read in this step.
 int64_t FirstPlace(const Call& call) {
   const RankState& state = call.state;
-  const Derived& derived = state.plan->derived();
-  const int64_t micro_batches = state.step.training
-                                    ? derived.micro_batches()
-                                    : derived.validation_micro_batches();
-  return (state.data_index() * micro_batches + call.instruction.micro_batch()) *
+  const ReplicaShare share =
+      ShareOf(state.plan->derived(),
+              state.step.training ? Program::TRAIN : Program::VALIDATE,
+              state.data_index());
+  return (share.first + call.instruction.micro_batch()) *
          state.plan->job().training().micro_batch_size();
 }
 

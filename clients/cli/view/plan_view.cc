@@ -315,6 +315,19 @@ std::string FrozenText(const Plan& plan) {
   return text;
 }
 
+// "4 of 2 sequences on each rank"; "[3, 1] of 2 sequences on the replicas".
+std::string MicroBatchesText(const Plan& plan) {
+  const Derived& derived = plan.derived();
+  const auto& counts = derived.replica_micro_batches();
+  const bool even = counts.empty();
+  return absl::StrCat(
+      "  micro-batches    ",
+      even ? absl::StrCat(derived.micro_batches())
+           : absl::StrCat("[", absl::StrJoin(counts, ", "), "]"),
+      " of ", plan.job().training().micro_batch_size(), " sequences on ",
+      even ? "each rank" : "the replicas", "\n");
+}
+
 }  // namespace
 
 std::string MemoryTable(const Prediction& prediction) {
@@ -341,9 +354,7 @@ std::string PlanText(const Plan& plan) {
           ? ""
           : absl::StrCat(", ", CountText(derived.frozen_parameters()),
                          " of them frozen"),
-      "\n", FrozenText(plan), "  micro-batches    ", derived.micro_batches(),
-      " of ", plan.job().training().micro_batch_size(),
-      " sequences on each rank\n", "  tokens/step      ",
+      "\n", FrozenText(plan), MicroBatchesText(plan), "  tokens/step      ",
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",
       "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",

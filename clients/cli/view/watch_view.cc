@@ -27,7 +27,9 @@ bool HasEnded(JobState state) {
 
 std::string DerivedText(const Mesh& mesh, const Derived& derived) {
   return absl::StrCat(
-      MeshText(mesh), ", ", derived.micro_batches(),
+      MeshText(mesh), ", ",
+      derived.replica_micro_batches().empty() ? "" : "up to ",
+      derived.micro_batches(),
       derived.micro_batches() == 1 ? " micro-batch" : " micro-batches",
       " a step on each rank, ", GroupedText(derived.tokens_per_step()),
       " tokens a step, ", CountText(derived.parameters()), " parameters",

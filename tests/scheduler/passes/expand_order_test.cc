@@ -16,7 +16,7 @@ TEST(ExpandOrder, SendsBehindTheProducerAndReceivesBeforeTheConsumer) {
       "");
   const ComputeOrder order = {{{kF, 0, 0}, {kF, 0, 1}},
                               {{kF, 1, 0}, {kF, 1, 1}}};
-  ExpandOrder(order, order, Program::VALIDATE, draft);
+  ExpandOrder(order, order, Program::VALIDATE, /*replica_kind=*/0, draft);
   EXPECT_EQ(ProgramWords(draft.plan, 0, Program::VALIDATE),
             "F u0 m0 | S u0 m0 p1 g1 | F u0 m1 | S u0 m1 p1 g1");
   EXPECT_EQ(ProgramWords(draft.plan, 1, Program::VALIDATE),
@@ -30,15 +30,14 @@ TEST(ExpandOrder, DataReplicasDoNotMix) {
           {.pipeline = 2, .data = 2, .schedule = "1f1b", .micro_batches = 1}),
       "");
   const ComputeOrder order = {{{kF, 0, 0}}, {{kF, 1, 0}}};
-  ExpandOrder(order, order, Program::VALIDATE, draft);
+  ExpandOrder(order, order, Program::VALIDATE, /*replica_kind=*/0, draft);
   EXPECT_EQ(ProgramWords(draft.plan, 1, Program::VALIDATE),
             "F u0 m0 | S u0 m0 p1 g2");
   EXPECT_EQ(ProgramWords(draft.plan, 3, Program::VALIDATE),
             "V u0 m0 p0 g2 | F u1 m0");
   const Mesh& mesh = draft.plan.mesh();
   EXPECT_EQ(PeerRank(mesh, 1, 1), 3);
-  EXPECT_EQ(MembersOf(mesh, draft.plan.groups(2), 1),
-            (std::vector<int>{1, 3}));
+  EXPECT_EQ(MembersOf(mesh, draft.plan.groups(2), 1), (std::vector<int>{1, 3}));
 }
 
 }  // namespace

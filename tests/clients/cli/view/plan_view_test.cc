@@ -109,6 +109,19 @@ TEST(PlanView, SaysWhatStagesTakeOnDevicesThatDiffer) {
           "slow\n"));
 }
 
+TEST(PlanView, SaysHowMicroBatchesAreSplit) {
+  Plan plan = SomePlan();
+  EXPECT_THAT(PlanText(plan),
+              HasSubstr("micro-batches    2 of 4 sequences on each rank\n"));
+  for (const int count : {2, 1, 2}) {
+    plan.mutable_derived()->add_replica_micro_batches(count);
+  }
+  EXPECT_THAT(
+      PlanText(plan),
+      HasSubstr(
+          "micro-batches    [2, 1, 2] of 4 sequences on the replicas\n"));
+}
+
 TEST(PlanView, SaysWhatMemoryWasChosen) {
   Plan plan = SomePlan();
   plan.mutable_prediction()->set_chosen_memory("memory.optimizer: host (+9 %)");

@@ -1,0 +1,85 @@
+#include "proto/plan/replica_share.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/plan/mesh.h"
+
+namespace troupe {
+namespace {
+
+using Counts = google::protobuf::RepeatedField<int32_t>;
+
+int64_t Total(Counts::const_iterator begin, Counts::const_iterator end) {
+  return std::accumulate(begin, end, int64_t{0});
+}
+
+// One for each replica, of which none is idle and the most is known.
+absl::Status CheckCounts(const Counts& counts, int replicas, int most,
+                         const char* what) {
+  const bool fit = counts.size() == replicas &&
+                   *std::min_element(counts.begin(), counts.end()) > 0 &&
+                   *std::max_element(counts.begin(), counts.end()) == most;
+  if (fit) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "[", absl::StrJoin(counts, ", "), "] are no ", what, " of ", replicas,
+      " replicas, at least one each and ", most, " at most"));
+}
+
+}  // namespace
+
+ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
+                     int replica) {
+  const bool validates = program == Program::VALIDATE;
+  const Counts& counts = validates ? derived.replica_validation_micro_batches()
+                                   : derived.replica_micro_batches();
+  if (counts.empty()) {
+    const int count = validates ? derived.validation_micro_batches()
+                                : derived.micro_batches();
+    return {.first = int64_t{replica} * count, .count = count};
+  }
+  return {.first = Total(counts.begin(), counts.begin() + replica),
+          .count = counts[replica]};
+}
+
+std::vector<std::vector<int>> ReplicaKinds(const Derived& derived) {
+  const Counts& counts = derived.replica_micro_batches();
+  if (counts.empty()) return {std::vector<int>()};
+  std::map<int, std::vector<int>, std::greater<>> by_count;
+  for (int d = 0; d < counts.size(); ++d) by_count[counts[d]].push_back(d);
+  std::vector<std::vector<int>> kinds;
+  for (auto& [count, places] : by_count) kinds.push_back(std::move(places));
+  return kinds;
+}
+
+absl::Status CheckReplicaShares(const Plan& plan) {
+  const Derived& derived = plan.derived();
+  const Counts& counts = derived.replica_micro_batches();
+  const Counts& validation = derived.replica_validation_micro_batches();
+  if (counts.empty() && validation.empty()) return absl::OkStatus();
+  const int replicas = AxisSize(plan.mesh(), "data");
+  absl::Status status =
+      CheckCounts(counts, replicas, derived.micro_batches(), "micro-batches");
+  if (!status.ok()) return status;
+  if (derived.validation_micro_batches() > 0) {
+    status =
+        CheckCounts(validation, replicas, derived.validation_micro_batches(),
+                    "validation micro-batches");
+    if (!status.ok()) return status;
+  }
+  const TrainingSpec& training = plan.job().training();
+  const int64_t samples =
+      Total(counts.begin(), counts.end()) * training.micro_batch_size();
+  if (samples == training.global_batch_size()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "micro-batches [", absl::StrJoin(counts, ", "), "] of ",
+      training.micro_batch_size(), " sequences are ", samples,
+      " in a step, and the global batch has ", training.global_batch_size()));
+}
+
+}  // namespace troupe
