@@ -105,10 +105,11 @@ CostModel::CostModel(const Plan& plan,
     for (int r = 0; r < ranks; ++r) {
       if (numbers[r] >= 0) members[numbers[r]].push_back(r);
     }
-    std::vector<LinkRate>& links = links_.emplace_back();
+    std::vector<GroupLinks>& links = links_.emplace_back();
     for (size_t n = 0; n < members.size(); ++n) {
-      links.push_back(SlowestLinkOf(group, static_cast<int>(n)));
+      links.push_back(LinksOf(group, static_cast<int>(n)));
     }
+    places_.push_back(PlacesIn(members));
   }
 }
 
@@ -148,11 +149,15 @@ RankTraits CostModel::Traits() const {
   const int ranks = static_cast<int>(machine_of_.size());
   const int stages = AxisSize(plan_.mesh(), "pipeline");
   const int pipelines = PipelineCount(plan_.mesh());
-  // Of each rank its machine, which places of its pipeline are on its host, and
-  // the cores that it shares.
+  // Of each rank its machine, how it is connected in its groups, which places
+  // of its pipeline are on its host, and the cores that it shares.
   std::map<std::vector<int>, int> looks;
+  const std::vector<bool> has_rings = HasRings();
   for (int r = 0; r < ranks; ++r) {
     std::vector<int> look = {machine_of_[r]};
+    for (size_t g = 0; g < places_.size(); ++g) {
+      look.push_back(ConnectionOf(r, static_cast<int>(g), has_rings[g]));
+    }
     for (int p = 0; p < stages; ++p) {
       const int peer = p * pipelines + r % pipelines;  // PeerRank
       if (host_of_[peer] == host_of_[r]) look.push_back(p);
@@ -166,13 +171,15 @@ RankTraits CostModel::Traits() const {
         looks.try_emplace(look, static_cast<int>(looks.size())).first->second);
     traits.processors.push_back(processor);
   }
-  std::map<std::string, int> rates;
-  for (const std::vector<LinkRate>& links : links_) {
+  std::map<std::string, int> known;
+  for (const std::vector<GroupLinks>& links : links_) {
     std::vector<int>& of_group = traits.groups.emplace_back();
-    for (const LinkRate& link : links) {
-      of_group.push_back(rates
-                             .try_emplace(link.SerializeAsString(),
-                                          static_cast<int>(rates.size()))
+    for (const GroupLinks& link : links) {
+      const std::string look = absl::StrCat(
+          link.local.SerializeAsString(), "/", link.network.SerializeAsString(),
+          "/", link.hosts, "/", link.fewest, "/", link.most, "/",
+          link.crossings, "/", link.rails);
+      of_group.push_back(known.try_emplace(look, static_cast<int>(known.size()))
                              .first->second);
     }
   }
@@ -340,54 +347,6 @@ Cost CostModel::MoveCost(const Machine& machine,
   return {.moving = rate.SecondsOf(blocks)};
 }
 
-// Between ranks of one host.
-const LinkRate& CostModel::LocalLink(int rank,
-                                     const Group::Carrier& carrier) const {
-  const Machine& machine = At(rank);
-  if (carrier.backend() == "nccl") return machine.nccl;
-  return carrier.backend() == "shared_memory"
-             ? machine.calibration.shared_memory()
-             : machine.calibration.loopback();
-}
-
-LinkRate CostModel::SlowestLinkOf(const Group& group, int number) const {
-  const Group::Carrier& carrier = CarrierOf(group, number);
-  const std::vector<int>& ranks = members_.back()[number];
-  LinkRate local = LocalLink(ranks.front(), carrier);
-  LinkRate network = At(ranks.front()).network;
-  double share = 1;
-  std::map<int, int> on_hosts;  // members by host
-  for (const int rank : ranks) {
-    share = std::min(share, At(rank).communication_share);
-    local = Slower(local, LocalLink(rank, carrier));
-    network = Slower(network, At(rank).network);
-    ++on_hosts[host_of_[rank]];
-  }
-  if (on_hosts.size() <= 1) return Times(local, share);
-  int fewest = static_cast<int>(ranks.size());
-  int most = 0;
-  for (const auto& [host, count] : on_hosts) {
-    fewest = std::min(fewest, count);
-    most = std::max(most, count);
-  }
-  if (carrier.backend() == "nccl") network = Times(network, fewest);
-  return Times(most > 1 ? Slower(network, local) : network, share);
-}
-
-Cost CostModel::TransferCost(int rank, const Instruction& instruction) const {
-  const int group = instruction.group();
-  const Group::Carrier& carrier =
-      CarrierOf(plan_.groups(group), numbers_[group][rank]);
-  const int peer = PeerRank(plan_.mesh(), rank, instruction.peer());
-  const LinkRate link =
-      host_of_[rank] == host_of_[peer]
-          ? Slower(LocalLink(rank, carrier), LocalLink(peer, carrier))
-          : Slower(At(rank).network, At(peer).network);
-  Cost cost;
-  cost.communication = TransferSeconds(link, TransferBytes(plan_, instruction));
-  return cost;
-}
-
 // Bytes of gradients that are zeroed before a pass adds to them, or are touched
 // once more where they are scattered.
 int64_t CostModel::GradientBytes(int rank,
@@ -410,17 +369,6 @@ int64_t CostModel::GradientBytes(int rank,
     }
   }
   return elements * BytesOfElement(GradientType(plan_.job().training()));
-}
-
-Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
-  const int group = instruction.group();
-  Cost cost;
-  cost.communication =
-      CollectiveSeconds(links_[group].at(numbers_[group][rank]),
-                        {.bytes = CollectiveBytes(plan_, rank, instruction),
-                         .ranks = GroupSize(plan_.mesh(), plan_.groups(group)),
-                         .collective = CollectiveOf(instruction)});
-  return cost;
 }
 
 Cost CostModel::CostOf(int rank, const Instruction& instruction) const {

@@ -9,7 +9,8 @@
 //   elementwise       bytes over the rate of passes over memory + elements over
 //                     their rate, each in the job's precision
 //   optimizer         bytes of parameters, gradients and moments over its rate
-//   collective        a ring over the slowest link of the group (rates.h)
+//   collective        what its algorithm puts on the links of the group, the
+//                     slowest of which decides (traffic.h)
 //   KEEP              bytes over the rate of copies, or of the disk's reads
 //   SEND, RECV        latency + bytes / bandwidth of the link between the two
 //   FETCH, EVICT      bytes over the rate of copies between device and host; or
@@ -21,10 +22,9 @@
 // Rates are in flops, bytes or elements a second, of operands that come from
 // memory as they do in a step, where everything else has been touched since.
 //
-// Costs are those of a rank that has its processor to itself: ranks share one
-// only while they compute (seats.h, run_programs.h). Between hosts a group of
-// NCCL uses the links of all its ranks at once, one ring through each
-// (multi-rail); any other uses one.
+// Costs are those of a rank that has its processor and its links to itself:
+// ranks share a processor while they compute (seats.h), what a rank
+// communicates at one time shares its links (run_programs.h).
 #ifndef TROUPE_SCHEDULER_SIMULATE_COST_MODEL_H_
 #define TROUPE_SCHEDULER_SIMULATE_COST_MODEL_H_
 
@@ -42,6 +42,7 @@
 #include "scheduler/simulate/rates.h"
 #include "scheduler/simulate/seats.h"
 #include "scheduler/simulate/tier_rates.h"
+#include "scheduler/simulate/traffic.h"
 
 namespace troupe {
 
@@ -55,6 +56,10 @@ struct Cost {
   double moving = 0;   // between tiers of memory
   double waiting = 0;  // takes no processor
   double overhead = 0;
+  // Of communication: while bytes move, the rest being latency; and for how
+  // much of that each link of the rank is full.
+  double on_wire = 0;
+  OnLinks on_links = {};
   double total() const {
     return matmul + attention + elementwise + optimizer + communication +
            moving + waiting + overhead;
@@ -131,7 +136,14 @@ class CostModel {
   Cost TransferCost(int rank, const Instruction& instruction) const;
   int64_t GradientBytes(int rank, const Instruction& instruction) const;
   const LinkRate& LocalLink(int rank, const Group::Carrier& carrier) const;
-  LinkRate SlowestLinkOf(const Group& group, int number) const;
+  GroupLinks LinksOf(const Group& group, int number) const;
+  std::vector<GroupPlace> PlacesIn(
+      const std::vector<std::vector<int>>& groups) const;
+  GroupPlace PlaceOf(int rank, int group) const;
+  std::vector<bool> HasRings() const;
+  int ConnectionOf(int rank, int group, bool has_rings) const;
+  Cost TrafficCost(const Traffic& traffic, const LinkRate& network,
+                   const LinkRate& local) const;
 
   const Plan& plan_;
   const UnitPasses passes_;
@@ -143,8 +155,9 @@ class CostModel {
   std::vector<int> host_of_;                            // by rank
   std::vector<std::vector<int>> numbers_;               // by group and rank
   std::vector<std::vector<std::vector<int>>> members_;  // by group and number
-  // By group and number: what a ring of it sends over.
-  std::vector<std::vector<LinkRate>> links_;
+  std::vector<std::vector<GroupLinks>> links_;          // the same
+  // By group and rank; empty: no host of the group has another beside it.
+  std::vector<std::vector<GroupPlace>> places_;
 };
 
 }  // namespace troupe

@@ -167,23 +167,6 @@ double MatmulFlops(const MatmulSize& size) {
          static_cast<double>(size.k);
 }
 
-double CollectiveSeconds(const LinkRate& link, const CollectiveSize& size) {
-  if (size.ranks <= 1) return 0;
-  if (size.collective == SHIFT) return TransferSeconds(link, size.bytes);
-  if (size.collective == BROADCAST) {
-    return (size.ranks - 1) * link.latency_us() * 1e-6 +
-           static_cast<double>(size.bytes) / link.bytes_per_second();
-  }
-  // The root of a reduction receives pieces of the sum as in an all-reduce.
-  if (size.collective == REDUCE) {
-    return CollectiveSeconds(link, {.bytes = size.bytes, .ranks = size.ranks});
-  }
-  const int steps = (size.collective == ALL_REDUCE ? 2 : 1) * (size.ranks - 1);
-  return steps * link.latency_us() * 1e-6 +
-         static_cast<double>(CollectiveBytesSent(size)) /
-             link.bytes_per_second();
-}
-
 int64_t CollectiveBytesSent(const CollectiveSize& size) {
   if (size.collective == SHIFT) return size.bytes;
   // A sum that all have pieces of, and then the root: of N ranks (N - 1) / N

@@ -1,6 +1,5 @@
-// Rates from a calibration: how fast a worker multiplies matrices of some size,
-// how long a ring takes over a link. The cost model prices instructions with
-// them.
+// Rates from a calibration: how fast a worker multiplies matrices of some size.
+// The cost model prices instructions with them.
 #ifndef TROUPE_SCHEDULER_SIMULATE_RATES_H_
 #define TROUPE_SCHEDULER_SIMULATE_RATES_H_
 
@@ -50,17 +49,12 @@ AttentionFlopsPerSecond AttentionRateOf(const Calibration& calibration,
                                         ElementType dtype,
                                         const AttentionSize& size);
 
-// Seconds of the ring all-reduce of `bytes` over `ranks` ranks (Patarasuk and
-// Yuan, 2009): 2 (D-1) latency + 2 (D-1)/D bytes / bandwidth. One rank:
-// nothing.
-// An all-gather or a reduce-scatter is half of that, a reduction to one rank as
-// long; a broadcast passes all of it through a chain.
+// What a collective moves.
 struct CollectiveSize {
   int64_t bytes = 0;  // of the whole
   int ranks = 1;
   Collective collective = ALL_REDUCE;
 };
-double CollectiveSeconds(const LinkRate& link, const CollectiveSize& size);
 // What each rank sends in it; where that is not the same, in the mean of calls
 // that have each rank as root once.
 int64_t CollectiveBytesSent(const CollectiveSize& size);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <queue>
 #include <tuple>
@@ -34,6 +35,14 @@ struct RankState {
     std::vector<InstructionTimes> times;
   };
   std::deque<Run> runs;
+  // Bytes that instructions which meet are moving, of which the first is one of
+  // this rank: by that.
+  struct Move {
+    std::vector<RankInstruction> together;
+    int links = 0;  // that have yet to carry all
+    int64_t other_ns = 0;
+  };
+  std::map<int, Move> moves;
 
   void Load(const Program& next, const Lanes& lanes) {
     const bool again = program == &next;
@@ -55,6 +64,7 @@ class Simulation {
       processors_.push_back(
           {.processor = Processor(processor.cores), .changed = false});
     }
+    first_link_ = static_cast<int>(processors_.size());
     for (const int rank : classes.first_ranks()) {
       const Role& role = RoleOf(plan, rank);
       RankState state;
@@ -67,6 +77,9 @@ class Simulation {
       }
       by_rank_[state.rank] = static_cast<int>(states_.size());
       states_.push_back(std::move(state));
+      for (int link = 0; link < kLinks; ++link) {
+        processors_.push_back({.processor = Processor(1), .changed = false});
+      }
     }
   }
 
@@ -127,6 +140,10 @@ class Simulation {
     if (shared.version != event.version) return true;
     Change(event.processor);
     for (const RankInstruction& at : shared.processor.TakeEnded(now_)) {
+      if (event.processor >= first_link_) {
+        Carried(at);
+        continue;
+      }
       const RankState& state = StateOf(at.rank);
       const Instruction& done = state.program->instructions(at.instruction);
       events_.push({.time = now_ + effort_(at.rank, done).other_ns, .at = at});
@@ -173,16 +190,59 @@ class Simulation {
     const std::vector<RankInstruction> together = meeting_.Arrive(
         {.rank = state.rank, .instruction = index}, instruction);
     Effort most;
+    efforts_.clear();
     for (const RankInstruction& member : together) {
       RankState& of = StateOf(member.rank);
-      const Effort effort =
-          effort_(member.rank, of.program->instructions(member.instruction));
+      const Effort& effort = efforts_.emplace_back(
+          effort_(member.rank, of.program->instructions(member.instruction)));
       most.compute_ns = std::max(most.compute_ns, effort.compute_ns);
       most.other_ns = std::max(most.other_ns, effort.other_ns);
+      most.wire_ns = std::max(most.wire_ns, effort.wire_ns);
       times = TimesOf(of, member.instruction);
       if (times != nullptr) times->runs = now_;
     }
+    if (most.wire_ns > 0) {
+      Transmit(together, most);
+      return;
+    }
     for (const RankInstruction& member : together) Work(member, most);
+  }
+
+  // Of efforts_, in which `most` is the most of each; all that meet wait for
+  // the last of their links.
+  void Transmit(const std::vector<RankInstruction>& together,
+                const Effort& most) {
+    const RankInstruction& first = together.front();
+    RankState::Move& move = StateOf(first.rank).moves[first.instruction];
+    move = {.together = together, .other_ns = most.compute_ns + most.other_ns};
+    const auto wire_ns = static_cast<double>(most.wire_ns);
+    for (size_t i = 0; i < together.size(); ++i) {
+      const int links = first_link_ + by_rank_[together[i].rank] * kLinks;
+      for (int link = 0; link < kLinks; ++link) {
+        const double share = efforts_[i].links_ns[link] / wire_ns;
+        if (share == 0) continue;
+        processors_[links + link].processor.Start(
+            now_, {.at = first, .cores = share, .ns = most.wire_ns});
+        Change(links + link);
+        ++move.links;
+      }
+    }
+    if (move.links > 0) return;
+    // Too few bytes to be on any: a byte of a sum has no share for each rank.
+    move.links = 1;
+    move.other_ns += most.wire_ns;
+    Carried(first);
+  }
+
+  // One more link has carried all that these put on it.
+  void Carried(const RankInstruction& first) {
+    auto& moves = StateOf(first.rank).moves;
+    const auto found = moves.find(first.instruction);
+    if (--found->second.links > 0) return;
+    for (const RankInstruction& member : found->second.together) {
+      events_.push({.time = now_ + found->second.other_ns, .at = member});
+    }
+    moves.erase(found);
   }
 
   void Work(const RankInstruction& at, const Effort& effort) {
@@ -262,8 +322,12 @@ class Simulation {
   Meeting meeting_;
   std::vector<RankState> states_;
   std::vector<int> by_rank_;  // index into states_
+  // Of seats; from first_link_ on the links of each of states_, which are
+  // shared alike.
   std::vector<SharedProcessor> processors_;
-  std::vector<int> changed_;  // processors, since their next end was said
+  int first_link_ = 0;
+  std::vector<Effort> efforts_;  // of those that begin to run
+  std::vector<int> changed_;     // processors, since their next end was said
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
   int64_t now_ = 0;
   std::vector<int> finished_;  // by run: how many ranks

@@ -14,6 +14,7 @@
 #include "proto/plan.pb.h"
 #include "proto/plan/rank_classes.h"
 #include "scheduler/simulate/seats.h"
+#include "scheduler/simulate/traffic.h"
 
 namespace troupe {
 
@@ -21,7 +22,11 @@ namespace troupe {
 // have come.
 struct Effort {
   int64_t compute_ns = 0;  // with as many cores as its rank wants
-  int64_t other_ns = 0;    // whoever else runs: transfers, waits
+  int64_t other_ns = 0;    // whoever else runs: latencies, waits
+  // While bytes move between ranks, and for how much of that each link of its
+  // rank is full, where nothing else uses them.
+  int64_t wire_ns = 0;
+  OnLinks links_ns = {};
 };
 using InstructionEffort =
     std::function<Effort(int rank, const Instruction& instruction)>;

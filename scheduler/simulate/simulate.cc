@@ -137,9 +137,17 @@ InstructionEffort EffortOf(const Plan& plan,
     const bool computes =
         lane == Lane::COMPUTE || (!workers[rank].has_gpu() &&
                                   WorksBesideDevice(plan.lanes(), instruction));
-    const double other = computes ? cost.waiting : cost.total();
-    return Effort{.compute_ns = Nanoseconds(cost.total() - other),
-                  .other_ns = Nanoseconds(other)};
+    const double other =
+        (computes ? cost.waiting : cost.total()) - cost.on_wire;
+    Effort effort = {
+        .compute_ns = Nanoseconds(cost.total() - cost.on_wire - other),
+        .other_ns = Nanoseconds(other),
+        .wire_ns = Nanoseconds(cost.on_wire)};
+    if (effort.wire_ns == 0) return effort;
+    for (int link = 0; link < kLinks; ++link) {
+      effort.links_ns[link] = cost.on_links[link] * 1e9;
+    }
+    return effort;
   };
 }
 

@@ -125,7 +125,8 @@ TEST(CostModel, TransfersCostLatencyAndBytesOfTheirLink) {
 }
 
 // Four ranks on two hosts. NCCL's rings leave a host by the links of both of
-// its ranks.
+// its ranks, and what is small goes by its tree. Half of what a rank sends stays
+// on its host.
 TEST(CostModel, AGroupThatSpansHostsUsesTheirNetwork) {
   Plan plan = ExamplePlan(ExampleJob({.data = 4}));
   std::vector<WorkerDescription> workers = ExampleWorkers(4);
@@ -138,16 +139,16 @@ TEST(CostModel, AGroupThatSpansHostsUsesTheirNetwork) {
     SetBackend(backend, plan);
     return CostOf(CostModel(plan, workers), "A g0").communication;
   };
-  EXPECT_DOUBLE_EQ(seconds("gloo"), 6 * 20e-6 + 60 / 1e8);
-  EXPECT_DOUBLE_EQ(seconds("nccl"), 6 * 20e-6 + 60 / 2e8);
+  EXPECT_DOUBLE_EQ(seconds("gloo"), 2 * (2 * 20e-6 + 5e-6) + 60 / 1e8);
+  EXPECT_DOUBLE_EQ(seconds("nccl"), 2 * (20e-6 + 5e-6) + 80 / 2e8);
   for (auto& worker : workers) *worker.mutable_network() = Link(2, 1e10);
-  EXPECT_DOUBLE_EQ(seconds("nccl"), 6 * 5e-6 + 60 / 1e9);  // inside a host
+  EXPECT_DOUBLE_EQ(seconds("nccl"), 2 * (2e-6 + 5e-6) + 80 / 1e9);  // inside a host
   // There it is the GPUs' link, where that is known.
   for (auto& worker : workers) {
     worker.mutable_gpu()->set_link("PCIe 32.0 GT/s x16");
     *worker.mutable_network() = Link(2, 1e12);
   }
-  EXPECT_DOUBLE_EQ(seconds("nccl"), 6 * 10e-6 + 60 / 48e9);
+  EXPECT_DOUBLE_EQ(seconds("nccl"), 2 * (2e-6 + 10e-6) + 80 / 48e9);
 }
 
 TEST(CostModel, SyntheticUnitsTakeTheTimeTheyAreGiven) {

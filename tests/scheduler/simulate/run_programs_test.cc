@@ -131,5 +131,40 @@ TEST(RunPrograms, AWaitIsAsLongInACrowd) {
   EXPECT_EQ(TimesText(run.ranks[1]), "0-28 ");
 }
 
+// What a rank sends on two lanes at one time takes twice as long; what it
+// receives meanwhile does not, nor do latencies.
+TEST(RunPrograms, LanesShareTheLinksOfTheirRank) {
+  const Plan plan = PlanOf({{.train = "S u0 m0 p1 g0\nR u0 g0", .fill = ""},
+                            {.train = "V u0 m0 p0 g0\nR u0 g0", .fill = ""}});
+  const auto times = [&](Link of_sum) {
+    const auto effort = [&](int, const Instruction& instruction) {
+      Effort of = {.other_ns = 3, .wire_ns = 10};
+      const bool receives = instruction.kind() == Instruction::RECV;
+      of.links_ns[receives ? NETWORK_IN : NETWORK_OUT] = 10;
+      if (instruction.kind() == Instruction::REDUCE_GRADS) {
+        of.links_ns = {};
+        of.links_ns[of_sum] = 5;  // half of the link
+      }
+      return of;
+    };
+    return TimesText(RunPrograms(plan, EachRank(plan), effort,
+                                 {.seats = {}, .is_enough = nullptr})
+                         .ranks[0]);
+  };
+  EXPECT_EQ(times(NETWORK_OUT), "0-18 0-18 ");
+  EXPECT_EQ(times(LOCAL_OUT), "0-13 0-13 ");
+}
+
+TEST(RunPrograms, BytesThatAreOnNoLinkTakeTheirTime) {
+  const Plan plan = PlanOf(
+      {{.train = "R u0 g0", .fill = ""}, {.train = "R u0 g0", .fill = ""}});
+  const auto effort = [](int, const Instruction&) {
+    return Effort{.other_ns = 3, .wire_ns = 10};
+  };
+  const ProgramsRun run = RunPrograms(plan, EachRank(plan), effort,
+                                      {.seats = {}, .is_enough = nullptr});
+  EXPECT_EQ(TimesText(run.ranks[1]), "0-13 ");
+}
+
 }  // namespace
 }  // namespace troupe

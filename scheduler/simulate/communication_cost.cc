@@ -1,0 +1,179 @@
+// What the cost model says of communication: which links there are between the
+// ranks of a group, and what an instruction puts on them.
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "proto/plan/groups.h"
+#include "proto/plan/meeting.h"
+#include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/links.h"
+#include "scheduler/simulate/traffic.h"
+
+namespace troupe {
+namespace {
+
+// A few numbers are all latency: they keep no others from a link.
+bool FillsLinks(const Instruction& collective) {
+  return collective.kind() != Instruction::REDUCE_SCALARS;
+}
+
+}  // namespace
+
+// Between ranks of one host.
+const LinkRate& CostModel::LocalLink(int rank,
+                                     const Group::Carrier& carrier) const {
+  const Machine& machine = At(rank);
+  if (carrier.backend() == "nccl") return machine.nccl;
+  return carrier.backend() == "shared_memory"
+             ? machine.calibration.shared_memory()
+             : machine.calibration.loopback();
+}
+
+GroupLinks CostModel::LinksOf(const Group& group, int number) const {
+  const Group::Carrier& carrier = CarrierOf(group, number);
+  const std::vector<int>& ranks = members_.back()[number];
+  GroupLinks links;
+  links.local = LocalLink(ranks.front(), carrier);
+  links.network = At(ranks.front()).network;
+  links.ranks = static_cast<int>(ranks.size());
+  links.rails = carrier.backend() == "nccl";
+  double share = 1;
+  std::map<int, int> on_hosts;  // members by host
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const int rank = ranks[i];
+    const int next = ranks[(i + 1) % ranks.size()];
+    share = std::min(share, At(rank).communication_share);
+    links.local = Slower(links.local, LocalLink(rank, carrier));
+    links.network = Slower(links.network, At(rank).network);
+    if (host_of_[rank] != host_of_[next]) ++links.crossings;
+    ++on_hosts[host_of_[rank]];
+  }
+  links.local = Times(links.local, share);
+  links.network = Times(links.network, share);
+  links.hosts = static_cast<int>(on_hosts.size());
+  links.fewest = links.ranks;
+  for (const auto& [host, count] : on_hosts) {
+    links.fewest = std::min(links.fewest, count);
+    links.most = std::max(links.most, count);
+  }
+  return links;
+}
+
+// Of those members where each rank is, by rank; empty: all are on one host.
+std::vector<GroupPlace> CostModel::PlacesIn(
+    const std::vector<std::vector<int>>& groups) const {
+  std::vector<GroupPlace> places;
+  for (const std::vector<int>& ranks : groups) {
+    std::map<int, int> on_hosts;
+    for (const int rank : ranks) ++on_hosts[host_of_[rank]];
+    if (on_hosts.size() <= 1) continue;
+    places.resize(host_of_.size());
+    const auto host_at = [&](size_t i) {
+      return host_of_[ranks[i % ranks.size()]];
+    };
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      const int host = host_at(i);
+      places[ranks[i]] = {
+          .on_host = on_hosts.at(host),
+          .next_far = host_at(i + 1) != host,
+          .previous_far = host_at(i + ranks.size() - 1) != host};
+    }
+  }
+  return places;
+}
+
+GroupPlace CostModel::PlaceOf(int rank, int group) const {
+  const GroupLinks& links = links_[group][numbers_[group][rank]];
+  return links.hosts > 1 ? places_[group][rank]
+                         : GroupPlace{.on_host = links.ranks};
+}
+
+// Of traffic over links as fast as these.
+Cost CostModel::TrafficCost(const Traffic& traffic, const LinkRate& network,
+                            const LinkRate& local) const {
+  Cost cost;
+  cost.communication = traffic.latency + traffic.moving;
+  cost.on_wire = traffic.moving;
+  for (const Link link : {NETWORK_OUT, NETWORK_IN, LOCAL_OUT, LOCAL_IN}) {
+    const bool far = link == NETWORK_OUT || link == NETWORK_IN;
+    cost.on_links[link] =
+        traffic.bytes[link] / (far ? network : local).bytes_per_second();
+  }
+  return cost;
+}
+
+Cost CostModel::TransferCost(int rank, const Instruction& instruction) const {
+  const int group = instruction.group();
+  const Group::Carrier& carrier =
+      CarrierOf(plan_.groups(group), numbers_[group][rank]);
+  const int peer = PeerRank(plan_.mesh(), rank, instruction.peer());
+  const bool near = host_of_[rank] == host_of_[peer];
+  const LinkRate link =
+      near ? Slower(LocalLink(rank, carrier), LocalLink(peer, carrier))
+           : Slower(At(rank).network, At(peer).network);
+  const auto bytes = static_cast<double>(TransferBytes(plan_, instruction));
+  Traffic traffic = {.latency = link.latency_us() * 1e-6,
+                     .moving = bytes / link.bytes_per_second()};
+  if (instruction.kind() == Instruction::SEND) {
+    traffic.bytes[near ? LOCAL_OUT : NETWORK_OUT] = bytes;
+  } else {
+    traffic.bytes[near ? LOCAL_IN : NETWORK_IN] = bytes;
+  }
+  return TrafficCost(traffic, At(rank).network, LocalLink(rank, carrier));
+}
+
+Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
+  const int group = instruction.group();
+  const int number = numbers_[group][rank];
+  const Operation operation = {
+      .size = {.bytes = CollectiveBytes(plan_, rank, instruction),
+               .ranks = GroupSize(plan_.mesh(), plan_.groups(group)),
+               .collective = CollectiveOf(instruction)},
+      .backward = instruction.exchange().backward()};
+  Traffic traffic = CollectiveTraffic(links_[group].at(number),
+                                      PlaceOf(rank, group), operation);
+  if (!FillsLinks(instruction)) {
+    traffic = {.latency = traffic.latency + traffic.moving};
+  }
+  const double share = At(rank).communication_share;
+  return TrafficCost(
+      traffic, Times(At(rank).network, share),
+      Times(LocalLink(rank, CarrierOf(plan_.groups(group), number)), share));
+}
+
+// By group: whether its members' neighbours matter, not only how many there are
+// on each host.
+std::vector<bool> CostModel::HasRings() const {
+  std::vector<bool> one_ring(places_.size());
+  for (size_t g = 0; g < places_.size(); ++g) {
+    one_ring[g] =
+        std::any_of(links_[g].begin(), links_[g].end(),
+                    [](const GroupLinks& links) { return !links.rails; });
+  }
+  std::vector<bool> has_rings(places_.size());
+  for (const Role& role : plan_.roles()) {
+    for (const Program& program : role.programs()) {
+      for (const Instruction& instruction : program.instructions()) {
+        if (!IsCollective(instruction.kind())) continue;
+        if (!FillsLinks(instruction)) continue;
+        const int group = instruction.group();
+        if (one_ring[group] || CollectiveOf(instruction) == SHIFT) {
+          has_rings[group] = true;
+        }
+      }
+    }
+  }
+  return has_rings;
+}
+
+// What tells ranks of a group apart in what they put on their links.
+int CostModel::ConnectionOf(int rank, int group, bool has_rings) const {
+  if (places_[group].empty() || numbers_[group][rank] < 0) return 0;
+  const GroupPlace& place = places_[group][rank];
+  const int neighbours =
+      has_rings ? 2 * int{place.next_far} + int{place.previous_far} : 0;
+  return 4 * place.on_host + neighbours;
+}
+
+}  // namespace troupe

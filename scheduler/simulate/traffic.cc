@@ -1,0 +1,129 @@
+#include "scheduler/simulate/traffic.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace troupe {
+namespace {
+
+// Of so many hops, one after the other, as many as can be between hosts.
+double HopSeconds(const GroupLinks& group, int hops, int crossings) {
+  const int far = std::min(hops, crossings);
+  return (far * group.network.latency_us() +
+          (hops - far) * group.local.latency_us()) *
+         1e-6;
+}
+
+double Longest(const GroupLinks& group, double far_bytes, double near_bytes) {
+  double seconds = 0;
+  if (far_bytes > 0) seconds = far_bytes / group.network.bytes_per_second();
+  if (near_bytes > 0) {
+    seconds = std::max(seconds, near_bytes / group.local.bytes_per_second());
+  }
+  return seconds;
+}
+
+OnLinks Evenly(double far_bytes, double near_bytes) {
+  return {far_bytes, far_bytes, near_bytes, near_bytes};
+}
+
+// What the busiest rank sends, where they do not all send as much.
+double MostBytesSent(const CollectiveSize& size) {
+  const auto bytes = static_cast<double>(size.bytes);
+  if (size.collective == BROADCAST) return bytes;
+  // The root receives pieces of the sum as in an all-reduce.
+  if (size.collective == REDUCE)
+    return 2 * bytes * (size.ranks - 1) / size.ranks;
+  return static_cast<double>(CollectiveBytesSent(size));
+}
+
+Traffic AllToAll(const GroupLinks& group, const GroupPlace& place,
+                 const CollectiveSize& size) {
+  const double block = static_cast<double>(size.bytes) / size.ranks;
+  const int far = group.ranks - place.on_host;
+  Traffic traffic;
+  traffic.latency = HopSeconds(group, group.ranks - 1, far);
+  traffic.moving = Longest(group, (group.ranks - group.fewest) * block,
+                           (group.most - 1) * block);
+  traffic.bytes = Evenly(far * block, (place.on_host - 1) * block);
+  return traffic;
+}
+
+// Each rank sends to the next, all of them at once.
+Traffic OneRing(const GroupLinks& group, const GroupPlace& place,
+                const Operation& operation) {
+  const auto sent = static_cast<double>(CollectiveBytesSent(operation.size));
+  const double most = MostBytesSent(operation.size);
+  Traffic traffic;
+  traffic.moving = Longest(group, group.crossings > 0 ? most : 0,
+                           group.crossings < group.ranks ? most : 0);
+  const bool out_far = operation.backward ? place.previous_far : place.next_far;
+  const bool in_far = operation.backward ? place.next_far : place.previous_far;
+  traffic.bytes[out_far ? NETWORK_OUT : LOCAL_OUT] = sent;
+  traffic.bytes[in_far ? NETWORK_IN : LOCAL_IN] = sent;
+  return traffic;
+}
+
+// A ring through each rank of the host that has fewest; what a host has more of
+// shares in them.
+Traffic Rails(const GroupLinks& group, const GroupPlace& place,
+              const CollectiveSize& size) {
+  const auto near_part = [](int on_host) {
+    return static_cast<double>(on_host - 1) / on_host;
+  };
+  const auto sent = static_cast<double>(CollectiveBytesSent(size));
+  const double most = MostBytesSent(size);
+  Traffic traffic;
+  traffic.moving =
+      Longest(group, most / group.fewest, most * near_part(group.most));
+  traffic.bytes = Evenly(sent / place.on_host, sent * near_part(place.on_host));
+  return traffic;
+}
+
+// Rounded up.
+int Log2(int number) {
+  int log = 0;
+  while ((int64_t{1} << log) < number) ++log;
+  return log;
+}
+
+Traffic Tree(const GroupLinks& group, const GroupPlace& place,
+             const CollectiveSize& size) {
+  const double both_ways = 2.0 * static_cast<double>(size.bytes);
+  Traffic traffic;
+  traffic.latency = 2 *
+                    (Log2(group.hosts) * group.network.latency_us() +
+                     (group.most - 1) * group.local.latency_us()) *
+                    1e-6;
+  traffic.moving =
+      Longest(group, both_ways / group.fewest, group.most > 1 ? both_ways : 0);
+  traffic.bytes =
+      Evenly(both_ways / place.on_host, place.on_host > 1 ? both_ways : 0);
+  return traffic;
+}
+
+}  // namespace
+
+Traffic CollectiveTraffic(const GroupLinks& group, const GroupPlace& place,
+                          const Operation& operation) {
+  const CollectiveSize& size = operation.size;
+  if (size.ranks <= 1) return {};
+  if (size.collective == ALL_TO_ALL) return AllToAll(group, place, size);
+  if (size.collective == SHIFT) {
+    Traffic shift = OneRing(group, place, operation);
+    shift.latency = HopSeconds(group, 1, group.crossings);
+    return shift;
+  }
+  const bool rails = group.rails && group.hosts > 1;
+  Traffic ring =
+      rails ? Rails(group, place, size) : OneRing(group, place, {.size = size});
+  const bool twice = size.collective == ALL_REDUCE || size.collective == REDUCE;
+  ring.latency =
+      (twice ? 2 : 1) *
+      HopSeconds(group, size.ranks - 1, rails ? group.hosts : group.crossings);
+  if (!rails || size.collective != ALL_REDUCE) return ring;
+  const Traffic tree = Tree(group, place, size);
+  return tree.latency + tree.moving < ring.latency + ring.moving ? tree : ring;
+}
+
+}  // namespace troupe

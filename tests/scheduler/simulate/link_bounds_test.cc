@@ -1,0 +1,378 @@
+// No prediction is faster than the bytes over its links allow. What each rank
+// has to send and receive in a step is counted here from the plan's
+// instructions and the hosts of its ranks, without the simulator's code.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cluster_file/cluster_file.h"
+#include "clients/cluster_file/cluster_workers.h"
+#include "gtest/gtest.h"
+#include "proto/plan/find_program.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/meeting.h"
+#include "proto/plan/precision.h"
+#include "proto/plan/ranks_needed.h"
+#include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
+#include "scheduler/planner/planner.h"
+
+namespace troupe {
+namespace {
+
+// Of a rank's links.
+struct Bytes {
+  double far_out = 0;
+  double far_in = 0;
+  double near_out = 0;
+  double near_in = 0;
+};
+
+struct Cluster {
+  int nodes = 1;
+  int workers = 8;
+  std::string kind = "gpu";
+  double far_gb_s = 2;
+  double near_gb_s = 200;
+};
+
+std::vector<WorkerDescription> WorkersOf(const Cluster& cluster, int count) {
+  const auto spec = ParseClusterSpec(
+      {.name = "cluster.yaml",
+       .text = absl::StrCat(
+           "nodes: [{count: ", cluster.nodes, ", workers: ", cluster.workers,
+           ", device: d}]\ndevices:\n  d:\n    kind: ", cluster.kind, "\n",
+           "    matmul:\n",
+           "      - {dtype: bf16, m: 1024, n: 4096, k: 4096, tflops: 250}\n",
+           "      - {dtype: f32, m: 1024, n: 4096, k: 4096, tflops: 60}\n",
+           "    memory: {device: {size_gib: 8000, bandwidth_gb_s: 2000}}\n",
+           "links:\n  intra_node: {latency_us: 10, bandwidth_gb_s: ",
+           cluster.near_gb_s, "}\n  inter_node: {latency_us: 20, ",
+           "bandwidth_gb_s: ", cluster.far_gb_s, "}\n")});
+  EXPECT_TRUE(spec.ok()) << spec.status();
+  const auto workers =
+      ClusterWorkers(*spec, {.count = count, .precision = "bf16"});
+  EXPECT_TRUE(workers.ok()) << workers.status();
+  return *workers;
+}
+
+class LinkBytes {
+ public:
+  LinkBytes(const Plan& plan, const std::vector<WorkerDescription>& workers)
+      : plan_(plan) {
+    for (const WorkerDescription& worker : workers) {
+      hosts_.push_back(worker.host());
+    }
+  }
+
+  Bytes OfStep(int rank) const {
+    Bytes bytes;
+    const Program* const train =
+        FindProgram(RoleOf(plan_, rank), Program::TRAIN);
+    if (train == nullptr) return bytes;
+    for (const Instruction& instruction : train->instructions()) {
+      if (IsTransfer(instruction.kind())) AddTransfer(rank, instruction, bytes);
+      if (IsCollective(instruction.kind())) {
+        AddCollective(rank, instruction, bytes);
+      }
+    }
+    return bytes;
+  }
+
+ private:
+  void AddTransfer(int rank, const Instruction& transfer, Bytes& bytes) const {
+    const int peer = PeerRank(plan_.mesh(), rank, transfer.peer());
+    const bool far = hosts_[peer] != hosts_[rank];
+    const auto moved =
+        static_cast<double>(plan_.units(transfer.unit()).activation_bytes());
+    const bool sends = transfer.kind() == Instruction::SEND;
+    (sends ? (far ? bytes.far_out : bytes.near_out)
+           : (far ? bytes.far_in : bytes.near_in)) += moved;
+  }
+
+  // Of all that its group works on together.
+  double WholeOf(int rank, const Instruction& instruction) const {
+    const TrainingSpec& training = plan_.job().training();
+    const int u = instruction.unit();
+    double elements = 0;
+    switch (instruction.kind()) {
+      case Instruction::EXCHANGE: {
+        int64_t most = 0;
+        for (const auto& operand : instruction.operands()) {
+          most = std::max(most, operand.bytes());
+        }
+        return static_cast<double>(most);
+      }
+      case Instruction::GATHER_PARAMETERS: {
+        const Placement& placement = *FindPlacement(RoleOf(plan_, rank), u);
+        for (int p = 0; p < placement.parts_size(); ++p) {
+          if (placement.parts(p).unsharded()) continue;
+          elements += static_cast<double>(plan_.units(u).parts(p).elements());
+        }
+        return elements *
+               static_cast<double>(BytesOfElement(ComputeType(training)));
+      }
+      case Instruction::SCATTER_GRADS:
+        elements = static_cast<double>(TrainedElements(plan_.units(u)));
+        break;
+      case Instruction::REDUCE_GRADS:
+        for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
+          const Placement& placement =
+              *FindPlacement(RoleOf(plan_, rank), u + i);
+          const int slices =
+              placement.has_dealt()
+                  ? GroupSize(plan_.mesh(), plan_.groups(placement.dealt()))
+                  : 1;
+          elements += std::floor(
+              static_cast<double>(
+                  plan_.units(u + i).parts(instruction.part()).elements()) /
+              slices);
+        }
+        break;
+      default:
+        return 0;  // a few scalars
+    }
+    return elements *
+           static_cast<double>(BytesOfElement(GradientType(training)));
+  }
+
+  void AddCollective(int rank, const Instruction& instruction,
+                     Bytes& bytes) const {
+    const Group& group = plan_.groups(instruction.group());
+    const std::vector<int> members = MembersOf(plan_.mesh(), group, rank);
+    const auto ranks = static_cast<double>(members.size());
+    if (members.size() < 2) return;
+    const auto at = static_cast<size_t>(
+        std::find(members.begin(), members.end(), rank) - members.begin());
+    size_t next = members[(at + 1) % members.size()];
+    size_t previous = members[(at + members.size() - 1) % members.size()];
+    const std::string& host = hosts_[rank];
+    const auto here = static_cast<double>(
+        std::count_if(members.begin(), members.end(),
+                      [&](int other) { return hosts_[other] == host; }));
+    const double whole = WholeOf(rank, instruction);
+    Collective collective = ALL_REDUCE;
+    if (instruction.kind() == Instruction::SCATTER_GRADS) {
+      collective = REDUCE_SCATTER;
+    } else if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
+      collective = ALL_GATHER;
+    } else if (instruction.kind() == Instruction::EXCHANGE) {
+      collective = instruction.exchange().collective();
+    }
+    if (collective == ALL_TO_ALL) {
+      bytes.far_out += whole * (ranks - here) / ranks;
+      bytes.far_in += whole * (ranks - here) / ranks;
+      bytes.near_out += whole * (here - 1) / ranks;
+      bytes.near_in += whole * (here - 1) / ranks;
+      return;
+    }
+    double passes = 1;
+    if (collective == ALL_REDUCE) passes = 2;
+    if (collective == REDUCE) passes = (ranks + 1) / ranks;
+    double ring = std::floor(whole * passes * (ranks - 1) / ranks);
+    if (collective == SHIFT) {
+      ring = whole;
+      if (instruction.exchange().backward()) std::swap(next, previous);
+    }
+    const int number = GroupNumber(plan_.mesh(), group, rank);
+    const bool nccl = CarrierOf(group, number).backend() == "nccl";
+    if (nccl && collective != SHIFT && here < ranks) {
+      bytes.far_out += ring / here;
+      bytes.far_in += ring / here;
+      bytes.near_out += ring * (here - 1) / here;
+      bytes.near_in += ring * (here - 1) / here;
+      return;
+    }
+    (hosts_[next] == host ? bytes.near_out : bytes.far_out) += ring;
+    (hosts_[previous] == host ? bytes.near_in : bytes.far_in) += ring;
+  }
+
+  const Plan& plan_;
+  std::vector<std::string> hosts_;
+};
+
+// Seconds that the busiest link of the first so many ranks needs for its bytes.
+double NeededSeconds(const Plan& plan, const Cluster& cluster,
+                     const std::vector<WorkerDescription>& workers, int ranks) {
+  const LinkBytes links(plan, workers);
+  double seconds = 0;
+  for (int r = 0; r < ranks; ++r) {
+    const Bytes bytes = links.OfStep(r);
+    seconds = std::max(
+        {seconds,
+         std::max(bytes.far_out, bytes.far_in) / (cluster.far_gb_s * 1e9),
+         std::max(bytes.near_out, bytes.near_in) / (cluster.near_gb_s * 1e9)});
+  }
+  return seconds;
+}
+
+JobSpec SmallJob(int data, int micro_batches) {
+  JobSpec job;
+  job.set_name("drawn");
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("llama");
+  model.set_num_hidden_layers(4);
+  model.set_hidden_size(256);
+  model.set_num_attention_heads(8);
+  model.set_num_key_value_heads(8);
+  model.set_intermediate_size(512);
+  model.set_vocab_size(1024);
+  model.set_max_position_embeddings(256);
+  job.mutable_data()->set_tokens("text.tokens");
+  TrainingSpec& training = *job.mutable_training();
+  training.set_steps(10);
+  training.set_sequence_length(256);
+  training.set_micro_batch_size(1);
+  training.set_global_batch_size(data * micro_batches);
+  training.set_precision("bf16");
+  job.mutable_optimizer()->set_lr(1e-4);
+  job.mutable_parallelism()->set_data(data);
+  return job;
+}
+
+class Draw {
+ public:
+  explicit Draw(int seed) : random_(seed) {}
+
+  template <typename T>
+  T One(const std::vector<T>& of) {
+    return of[random_() % of.size()];
+  }
+
+  JobSpec Job() {
+    const int data = One<int>({1, 2, 3, 4});
+    JobSpec job = SmallJob(data, One<int>({1, 2, 4}));
+    ParallelismSpec& parallelism = *job.mutable_parallelism();
+    parallelism.set_zero(One<int>({0, 0, 1, 2, 3, 3}));
+    parallelism.set_bucket_megabytes(One<double>({0.5, 25}));
+    parallelism.set_pipeline(One<int>({1, 1, 2, 4}));
+    if (parallelism.pipeline() > 1) {
+      parallelism.set_pipeline_schedule(
+          One<std::string>({"gpipe", "1f1b", "zb_h1", "zb_h2"}));
+    }
+    if (One<bool>({false, true})) {
+      parallelism.set_tensor(One<int>({2, 4}));
+      parallelism.set_tensor_method(
+          parallelism.tensor() == 4 ? One<std::string>({"1d", "2d"}) : "1d");
+    }
+    if (One<bool>({false, true})) {
+      parallelism.set_context(One<int>({2, 4}));
+      parallelism.set_context_method(
+          One<std::string>({"ulysses", "ring", "ring_self_attention"}));
+    }
+    return job;
+  }
+
+  Cluster ClusterFor(int ranks) {
+    Cluster cluster;
+    cluster.workers = One<int>({1, 2, 3, 4, 8});
+    cluster.nodes = (ranks + cluster.workers - 1) / cluster.workers;
+    cluster.kind = One<std::string>({"gpu", "gpu", "cpu"});
+    cluster.far_gb_s = One<double>({0.05, 0.5, 5});
+    cluster.near_gb_s = One<double>({0.2, 2, 200});
+    return cluster;
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+TEST(LinkBounds, NoDrawnPlanIsFasterThanItsLinks) {
+  constexpr int kPlans = 200;
+  Draw draw(37);
+  int planned = 0;
+  int bound = 0;  // whose links are what a step takes, or nearly
+  for (int drawn = 0; planned < kPlans; ++drawn) {
+    ASSERT_LT(drawn, 5 * kPlans) << "most draws are refused";
+    const JobSpec job = draw.Job();
+    const int ranks = RanksNeeded(job);
+    const Cluster cluster = draw.ClusterFor(ranks);
+    const std::vector<WorkerDescription> workers = WorkersOf(cluster, ranks);
+    const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
+    if (!plan.ok()) continue;
+    ++planned;
+    const double needed = NeededSeconds(*plan, cluster, workers, ranks);
+    const double predicted = plan->prediction().step_seconds();
+    // Steps of a pipeline are taken to be steady when they are equal within
+    // one part in 1,000.
+    const double tolerance = job.parallelism().pipeline() > 1 ? 1e-3 : 1e-6;
+    EXPECT_GE(predicted, needed * (1 - tolerance))
+        << "draw " << drawn << "\n"
+        << job.parallelism().DebugString() << cluster.kind << ", nodes of "
+        << cluster.workers << ", " << cluster.near_gb_s << " and "
+        << cluster.far_gb_s << " GB/s";
+    if (predicted < 1.5 * needed) ++bound;
+  }
+  // Else it would hold of nothing that matters.
+  EXPECT_GT(bound, kPlans / 10);
+}
+
+struct Case {
+  int data = 8;
+  int context = 1;
+  int zero = 0;
+  int nodes = 8;
+};
+struct Times {
+  double predicted = 0;
+  double needed = 0;
+};
+
+// A model of 7 billion parameters, on nodes of eight with 2 GB/s each.
+Times TimesOf(const Case& what) {
+  JobSpec job = SmallJob(what.data, 1);
+  ModelSpec& model = *job.mutable_model();
+  model.set_num_hidden_layers(32);
+  model.set_hidden_size(4096);
+  model.set_num_attention_heads(32);
+  model.set_num_key_value_heads(8);
+  model.set_intermediate_size(14336);
+  model.set_vocab_size(32000);
+  model.set_max_position_embeddings(8192);
+  job.mutable_training()->set_sequence_length(8192);
+  ParallelismSpec& parallelism = *job.mutable_parallelism();
+  parallelism.set_zero(what.zero);
+  if (what.context > 1) {
+    parallelism.set_context(what.context);
+    parallelism.set_context_method("ring");
+  }
+  const Cluster cluster = {.nodes = what.nodes};
+  const auto workers = WorkersOf(cluster, RanksNeeded(job));
+  const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return {.predicted = plan->prediction().step_seconds(),
+          // One node is as the others.
+          .needed = NeededSeconds(*plan, cluster, workers, cluster.workers)};
+}
+
+// Gathers and scatters go at the same time, on lanes of their own.
+TEST(LinkBounds, LanesOfARankShareItsAdapter) {
+  const Times times = TimesOf({.data = 64, .zero = 3});
+  EXPECT_GE(times.predicted, times.needed);
+}
+
+TEST(LinkBounds, SoDoARingOfContextAndZero) {
+  const Times times = TimesOf({.data = 16, .context = 4, .zero = 3});
+  EXPECT_GE(times.predicted, times.needed);
+}
+
+// A ring over two nodes crosses by one adapter of each, not by all eight.
+TEST(LinkBounds, ARingCrossesByOneAdapter) {
+  const Times times = TimesOf({.data = 1, .context = 16, .nodes = 2});
+  EXPECT_GE(times.predicted, times.needed);
+}
+
+// The latencies of 8,192 ranks are those of a tree, not of a ring.
+TEST(LinkBounds, ManyRanksDoNotWaitForARingOfLatencies) {
+  const Times times = TimesOf({.data = 8192, .nodes = 1024});
+  const Times few = TimesOf({.data = 64, .nodes = 8});
+  EXPECT_GE(times.predicted, times.needed);
+  EXPECT_LT(times.predicted, 1.1 * few.predicted);
+}
+
+}  // namespace
+}  // namespace troupe
