@@ -15,8 +15,8 @@
 // Ring: Patarasuk and Yuan, 2009. NCCL's tree is a chain through the ranks of a
 // host and a double binary tree over the hosts (Sanders, Speck and Traeff,
 // 2009; NCCL 2.4). It carries 2 S bytes where a ring carries 2 (N - 1) / N S,
-// with 2 log2(hosts) latencies of the network in place of 2 (hosts - 1). How
-// NCCL counts both is in its src/graph/tuning.cc.
+// with 2 log2(hosts) latencies of the network in place of 2 (hosts - 1). NCCL
+// chooses by tables of its own (src/graph/tuning.cc), which are not used here.
 #ifndef TROUPE_SCHEDULER_SIMULATE_TRAFFIC_H_
 #define TROUPE_SCHEDULER_SIMULATE_TRAFFIC_H_
 
