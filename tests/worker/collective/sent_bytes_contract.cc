@@ -83,7 +83,7 @@ std::vector<uint64_t> SentBytes(const RanksOptions& options, const Call& call,
   return sent;
 }
 
-uint64_t Sum(const std::vector<uint64_t>& values) {
+uint64_t Total(const std::vector<uint64_t>& values) {
   return std::accumulate(values.begin(), values.end(), uint64_t{0});
 }
 
@@ -105,7 +105,8 @@ TEST_P(CommunicatorContract, EachRankSendsTheBytesOfThePaper) {
     EXPECT_EQ(SentBytes<float>(options, AllGather, size), once);
     EXPECT_EQ(SentBytes<float>(options, AllToAll, size), once);
     EXPECT_EQ(SentBytes<float>(options, Shift, size), all);
-    EXPECT_EQ(Sum(SentBytes<float>(options, Broadcast, size)), (n - 1) * bytes);
+    EXPECT_EQ(Total(SentBytes<float>(options, Broadcast, size)),
+              (n - 1) * bytes);
     const std::vector<uint64_t> reduced =
         SentBytes<float>(options, Reduce, size);
     EXPECT_LE(reduced[0], once[0]);
@@ -126,12 +127,12 @@ TEST_P(CommunicatorContract, UnevenBlocksSumUpToTheBytesOfThePaper) {
   const uint64_t n = options.ranks;
   for (const int64_t size : {3, 100'003}) {
     const uint64_t bytes = size * sizeof(double);
-    EXPECT_EQ(Sum(SentBytes<double>(options, ReduceScatter, size)),
+    EXPECT_EQ(Total(SentBytes<double>(options, ReduceScatter, size)),
               (n - 1) * bytes);
-    EXPECT_EQ(Sum(SentBytes<double>(options, AllGather, size)),
+    EXPECT_EQ(Total(SentBytes<double>(options, AllGather, size)),
               (n - 1) * bytes);
     if (size < 100) continue;
-    EXPECT_EQ(Sum(SentBytes<double>(options, AllReduce, size)),
+    EXPECT_EQ(Total(SentBytes<double>(options, AllReduce, size)),
               2 * (n - 1) * bytes);
   }
 }
@@ -149,7 +150,7 @@ TEST_P(CommunicatorContract, SmallAllReducesSendBlocksOrAll) {
 }
 
 TEST_P(CommunicatorContract, ABarrierSendsNothingThatCounts) {
-  EXPECT_EQ(Sum(SentBytes<float>(GetParam(), Barrier, 1)), 0);
+  EXPECT_EQ(Total(SentBytes<float>(GetParam(), Barrier, 1)), 0);
 }
 
 }  // namespace troupe
