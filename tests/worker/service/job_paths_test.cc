@@ -31,6 +31,7 @@ const std::set<std::string>& Words() {
                                 "parallelism.pipeline_schedule",
                                 "parallelism.tensor_method",
                                 "parallelism.context_method",
+                                "parallelism.micro_batch_split",
                                 "memory.recompute.mode",
                                 "recovery.every",
                                 "memory.optimizer",
