@@ -185,8 +185,11 @@ struct Run {
   bool between_attempts() const {
     return is<phase::AwaitPlaces>() || is<phase::SavingCopies>();
   }
-  // As if it had never begun: it failed where starts had failed before.
-  bool failed_again() const { return tries_again && !ranks.all_ready(); }
+  // It says nothing of its job: nobody has heard of it, or it failed where
+  // starts had failed before.
+  bool says_nothing() const {
+    return unheard || (tries_again && !ranks.all_ready());
+  }
   // Goes on from another one, whose workers may keep copies.
   bool follows() const { return let_go != absl::InfinitePast(); }
   // Whether copies cannot be saved without the worker of this rank.

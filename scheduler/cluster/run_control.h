@@ -196,6 +196,9 @@ class RunControl {
   std::set<int> LeavingRanks(const Job& job) const;
   // Those of them that were asked to end.
   std::set<int> RanksAskedToLeave(const Job& job) const;
+  // Whose workers, and what they keep, the job has no more where it also leaves
+  // this rank's: those that were asked to end are no help to it.
+  std::set<int> GoneWith(const Job& job, int rank) const;
   // Whether an attempt would begin with an earlier step if it could not use
   // what these ranks keep. REQUIRES run.handed.
   static bool LosesSteps(const Job& job, const std::set<int>& ranks);

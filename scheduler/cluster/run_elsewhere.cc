@@ -103,10 +103,7 @@ std::string RunControl::OtherStarts(const Job& job) {
 void RunControl::LeaveBadMachines(Job& job, Actions& actions) {
   for (int rank = 0; rank < static_cast<int>(job.run->ranks.size()); ++rank) {
     if (!IsBetterElsewhere(job, rank)) continue;
-    // What those keep who are about to end is no help to the others.
-    std::set<int> gone = RanksAskedToLeave(job);
-    gone.insert(rank);
-    if (!LosesSteps(job, gone)) Free(job, rank, actions);
+    if (!LosesSteps(job, GoneWith(job, rank))) Free(job, rank, actions);
   }
 }
 
@@ -116,10 +113,14 @@ bool RunControl::IsBetterElsewhere(const Job& job, int rank) const {
   const RankSeat& seat = job.run->ranks[rank];
   if (!seat.machine_fails || seat.state != RankSeat::kHeld) return false;
   const bool never_again = job.failed_on.count(seat.worker_name) > 0;
-  std::set<int> ranks = RanksAskedToLeave(job);
-  ranks.insert(rank);
-  return OthersCouldTake(job, PlacesWith(*job.run, ranks),
+  return OthersCouldTake(job, PlacesWith(*job.run, GoneWith(job, rank)),
                          never_again ? workers_.InService() : workers_.Idle());
+}
+
+std::set<int> RunControl::GoneWith(const Job& job, int rank) const {
+  std::set<int> gone = RanksAskedToLeave(job);
+  gone.insert(rank);
+  return gone;
 }
 
 void RunControl::Free(Job& job, int rank, Actions& actions) {
@@ -196,14 +197,14 @@ void RunControl::TryAgainWhereItsStartFailed(Job& job, absl::Time now,
       FillPlaces(places, run.handed->plan->prediction(),
                  Without(workers_.Idle(), run.wrong_workers), job.failed_on);
   if (std::count(filled.begin(), filled.end(), nullptr) > 0) return;
-  std::vector<std::string> names;
-  for (const auto& [worker, why] : avoided) names.push_back(worker);
+  const std::set<std::string> names = NamesOf(avoided);
   jobs_.AddEvent(
       job,
-      absl::StrCat("has waited ", absl::FormatDuration(job.avoid_pause),
-                   " for other workers, and tries again where its start "
-                   "failed: ",
-                   NameList(std::move(names))),
+      absl::StrCat(
+          "has waited ", absl::FormatDuration(job.avoid_pause),
+          " for other workers, and tries again where its start "
+          "failed: ",
+          NameList(std::vector<std::string>(names.begin(), names.end()))),
       now, actions);
   job.failed_on.clear();
   job.avoid_pause = NextPause(job.avoid_pause);

@@ -53,8 +53,7 @@ AttemptEnd RunControl::EndOf(const Job& job) {
           .restarts = job.status.restarts(),
           .restarts_max = job.plan->job().recovery().restarts(),
           .moves = job.moves(),
-          .unheard =
-              job.run->unheard || job.run->failed_again() || AwaitsStore(job),
+          .unheard = job.run->says_nothing() || AwaitsStore(job),
           .decided = job.status.attempt_over()};
 }
 
@@ -123,9 +122,7 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
   LetGo(job);
   if (MovesOn(job)) return AwaitPlacesNow(job, now, actions);
   if (run.save == SaveAtStop::kUnwritten) return GoOnUnmoved(job, now, actions);
-  // An attempt that never began says nothing of the job.
-  if (run.unheard || run.failed_again())
-    return AwaitPlacesNow(job, now, actions);
+  if (run.says_nothing()) return AwaitPlacesNow(job, now, actions);
   const int64_t done = job.status.steps_done();
   if (done > job.failed_at_step) job.failures_in_step = job.losses_in_step = 0;
   job.failed_at_step = done;
@@ -177,9 +174,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   const Plan& plan = *run.handed->plan;
   const std::set<int> leaving = LeavingRanks(job);
   const bool leave = !leaving.empty();
-  const bool asked = std::any_of(leaving.begin(), leaving.end(), [&](int rank) {
-    return workers_.Find(run.ranks[rank].worker)->leaving;
-  });
+  const bool asked = !RanksAskedToLeave(job).empty();
   const std::vector<VacantPlace> places = PlacesWith(run, leaving);
   if (run.is<phase::SavingCopies>() && AwaitsCommit(run, leave)) return;
   const FailedStarts avoided = AvoidedInPlaces(job, places);
@@ -327,8 +322,8 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   run.resumes_at = recovery.has_value() ? recovery->state().step() : -1;
   CloseSteps(job, *before, run.resumes_at, actions);
   run.steps.StartAfter(job.status.steps_done());
-  const bool ran = !before->unheard && !before->failed_again() &&
-                   before->save != SaveAtStop::kUnwritten;
+  const bool ran =
+      !before->says_nothing() && before->save != SaveAtStop::kUnwritten;
   if (ran) CountRestart(job);
   job.status.clear_workers();
   Seat(job, workers, now);
