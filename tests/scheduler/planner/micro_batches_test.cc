@@ -14,6 +14,7 @@
 #include "scheduler/planner/split_by_speed.h"
 #include "tests/scheduler/example_job.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planner/unequal_workers.h"
 
 namespace troupe {
 namespace {
@@ -175,25 +176,8 @@ TEST(SplitBySpeed, NoOtherIsFaster) {
               ElementsAre(12, 4));
 }
 
-std::vector<WorkerDescription> Workers(const std::vector<double>& times) {
-  std::vector<WorkerDescription> workers =
-      ExampleWorkers(static_cast<int>(times.size()));
-  for (size_t w = 0; w < workers.size(); ++w) {
-    workers[w].set_host(workers[w].name());
-    workers[w].set_host_cores(1);
-    Calibration& calibration = *workers[w].mutable_calibration();
-    const double rate = 1e9 * times[w];
-    calibration.mutable_matmul(0)->set_flops_per_second(rate);
-    calibration.mutable_attention(0)->set_forward_flops_per_second(rate);
-    calibration.mutable_attention(0)->set_backward_flops_per_second(rate);
-    calibration.set_memory_bytes_per_second(rate);
-    calibration.set_elementwise_ops_per_second(rate);
-  }
-  return workers;
-}
-
 TEST(SplitBySpeed, FastReplicasDoMore) {
-  const std::vector<WorkerDescription> unlike = Workers({3, 1});
+  const std::vector<WorkerDescription> unlike = UnequalWorkers({3, 1});
   const absl::StatusOr<Plan> plan = CompilePlan(BySpeed(), unlike);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(plan->derived().replica_micro_batches(), ElementsAre(6, 2));
@@ -206,13 +190,14 @@ TEST(SplitBySpeed, FastReplicasDoMore) {
 }
 
 TEST(SplitBySpeed, EqualReplicasDoTheSame) {
-  const absl::StatusOr<Plan> plan = CompilePlan(BySpeed(), Workers({1, 1.05}));
+  const absl::StatusOr<Plan> plan =
+      CompilePlan(BySpeed(), UnequalWorkers({1, 1.05}));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->fingerprint(),
-            CompilePlan(Job({}), Workers({1, 1}))->fingerprint());
+            CompilePlan(Job({}), UnequalWorkers({1, 1}))->fingerprint());
   // Where the batch does not divide, nearly.
   const absl::StatusOr<Plan> three =
-      CompilePlan(BySpeed(3), Workers({1, 1, 1}));
+      CompilePlan(BySpeed(3), UnequalWorkers({1, 1, 1}));
   ASSERT_TRUE(three.ok()) << three.status();
   EXPECT_THAT(three->derived().replica_micro_batches(), ElementsAre(3, 3, 2));
 }
@@ -225,7 +210,8 @@ TEST(SplitBySpeed, PipelinesAreReplicas) {
     job.mutable_parallelism()->set_pipeline(2);
     job.mutable_parallelism()->set_pipeline_schedule(schedule);
     // Ranks 0 and 2 are the first replica.
-    const absl::StatusOr<Plan> plan = CompilePlan(job, Workers({3, 1, 3, 1}));
+    const absl::StatusOr<Plan> plan =
+        CompilePlan(job, UnequalWorkers({3, 1, 3, 1}));
     ASSERT_TRUE(plan.ok()) << schedule << plan.status();
     EXPECT_THAT(plan->derived().replica_micro_batches(), ElementsAre(6, 2))
         << schedule;

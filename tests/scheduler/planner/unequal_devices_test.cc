@@ -10,6 +10,7 @@
 #include "scheduler/planner/planner.h"
 #include "tests/scheduler/example_job.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planner/unequal_workers.h"
 
 namespace troupe {
 namespace {
@@ -32,25 +33,6 @@ JobSpec Job(const Shape& shape) {
   parallelism.set_pipeline_schedule(shape.schedule);
   parallelism.set_virtual_stages(shape.virtual_stages);
   return job;
-}
-
-// Each with a host of its own, and so many times as fast.
-std::vector<WorkerDescription> Workers(const std::vector<double>& times) {
-  std::vector<WorkerDescription> workers =
-      ExampleWorkers(static_cast<int>(times.size()));
-  for (size_t w = 0; w < workers.size(); ++w) {
-    workers[w].set_host(workers[w].name());
-    workers[w].set_host_cores(1);
-    Calibration& calibration = *workers[w].mutable_calibration();
-    const double rate = 1e9 * times[w];
-    calibration.mutable_matmul(0)->set_flops_per_second(rate);
-    calibration.mutable_attention(0)->set_forward_flops_per_second(rate);
-    calibration.mutable_attention(0)->set_backward_flops_per_second(rate);
-    calibration.set_memory_bytes_per_second(rate);
-    calibration.set_optimizer_bytes_per_second(rate);
-    calibration.set_elementwise_ops_per_second(rate);
-  }
-  return workers;
 }
 
 Plan Compiled(const JobSpec& job,
@@ -78,7 +60,7 @@ TEST(UnequalDevices, NoCutIntoTwoIsFaster) {
   const JobSpec job = Job({});
   for (const std::vector<double>& speeds :
        {std::vector<double>{4, 1}, {1, 4}, {2, 3}}) {
-    const std::vector<WorkerDescription> workers = Workers(speeds);
+    const std::vector<WorkerDescription> workers = UnequalWorkers(speeds);
     const Plan plan = Compiled(job, workers);
     double best = plan.prediction().step_seconds();
     for (int first = 1; first < plan.units_size(); ++first) {
@@ -96,15 +78,15 @@ TEST(UnequalDevices, EqualOnesHaveTheNominalCut) {
        {Shape{}, Shape{.schedule = "zb_v", .virtual_stages = 2},
         Shape{.schedule = "interleaved_1f1b", .virtual_stages = 2},
         Shape{.schedule = "chimera"}}) {
-    const Plan equal = Compiled(Job(shape), Workers({1, 1}));
-    const Plan noisy = Compiled(Job(shape), Workers({1.04, 0.97}));
+    const Plan equal = Compiled(Job(shape), UnequalWorkers({1, 1}));
+    const Plan noisy = Compiled(Job(shape), UnequalWorkers({1.04, 0.97}));
     EXPECT_EQ(equal.fingerprint(), noisy.fingerprint()) << shape.schedule;
     EXPECT_EQ(noisy.prediction().stages_size(), 0);
-    const Plan unequal = Compiled(Job(shape), Workers({1, 2}));
+    const Plan unequal = Compiled(Job(shape), UnequalWorkers({1, 2}));
     if (std::string(shape.schedule) == "chimera") continue;
     EXPECT_NE(equal.fingerprint(), unequal.fingerprint()) << shape.schedule;
     EXPECT_LT(unequal.prediction().step_seconds(),
-              StepWith(Job(shape), Counts(equal), Workers({1, 2})))
+              StepWith(Job(shape), Counts(equal), UnequalWorkers({1, 2})))
         << shape.schedule;
   }
 }
@@ -113,22 +95,22 @@ TEST(UnequalDevices, EqualOnesHaveTheNominalCut) {
 TEST(UnequalDevices, TheSlowestOfAStageCounts) {
   const Shape replicas = {.data = 2};
   // Ranks 0 and 1 hold the first stage.
-  EXPECT_EQ(Counts(Compiled(Job(replicas), Workers({4, 1, 1, 1}))),
-            Counts(Compiled(Job(replicas), Workers({1, 1, 1, 1}))));
-  EXPECT_EQ(Counts(Compiled(Job(replicas), Workers({4, 4, 1, 4}))),
-            Counts(Compiled(Job({}), Workers({4, 1}))));
+  EXPECT_EQ(Counts(Compiled(Job(replicas), UnequalWorkers({4, 1, 1, 1}))),
+            Counts(Compiled(Job(replicas), UnequalWorkers({1, 1, 1, 1}))));
+  EXPECT_EQ(Counts(Compiled(Job(replicas), UnequalWorkers({4, 4, 1, 4}))),
+            Counts(Compiled(Job({}), UnequalWorkers({4, 1}))));
 }
 
 // What a stage is decides what is trained there.
 TEST(UnequalDevices, AsynchronousSchedulesStayAsTheyAre) {
   JobSpec job = Job({.schedule = "pipedream"});
   job.mutable_training()->set_gradient_clipping(0);
-  EXPECT_EQ(Compiled(job, Workers({4, 1})).fingerprint(),
-            Compiled(job, Workers({1, 1})).fingerprint());
+  EXPECT_EQ(Compiled(job, UnequalWorkers({4, 1})).fingerprint(),
+            Compiled(job, UnequalWorkers({1, 1})).fingerprint());
 }
 
 TEST(UnequalDevices, SaysWhatStagesTake) {
-  const Plan plan = Compiled(Job({}), Workers({4, 1}));
+  const Plan plan = Compiled(Job({}), UnequalWorkers({4, 1}));
   ASSERT_EQ(plan.prediction().stages_size(), 2);
   const StagePrediction& fast = plan.prediction().stages(0);
   const StagePrediction& slow = plan.prediction().stages(1);
@@ -139,7 +121,7 @@ TEST(UnequalDevices, SaysWhatStagesTake) {
   JobSpec given = Job({});
   given.mutable_parallelism()->add_stages(9);
   given.mutable_parallelism()->add_stages(9);
-  const Plan other = Compiled(given, Workers({4, 1}));
+  const Plan other = Compiled(given, UnequalWorkers({4, 1}));
   ASSERT_EQ(other.prediction().stages_size(), 2);
   EXPECT_GT(other.prediction().stages(1).seconds(),
             3 * other.prediction().stages(0).seconds());
@@ -154,9 +136,9 @@ TEST(UnequalDevices, StagesFitTheirMemory) {
   for (const Shape& shape :
        {Shape{}, Shape{.schedule = "zb_v", .virtual_stages = 2}}) {
     const JobSpec job = Job(shape);
-    const Plan free = Compiled(job, Workers({4, 1}));
+    const Plan free = Compiled(job, UnequalWorkers({4, 1}));
     for (const double share : {0.9, 0.7, 0.5}) {
-      std::vector<WorkerDescription> workers = Workers({4, 1});
+      std::vector<WorkerDescription> workers = UnequalWorkers({4, 1});
       workers[0].mutable_budgets(0)->set_bytes(
           static_cast<int64_t>(share * BytesOf(free, 0)));
       const Plan plan = Compiled(job, workers);
@@ -178,8 +160,8 @@ TEST(UnequalDevices, StagesFitTheirMemory) {
 // Also where they are equally fast.
 TEST(UnequalDevices, MemoryAloneMovesLayers) {
   const JobSpec job = Job({});
-  const Plan equal = Compiled(job, Workers({1, 1}));
-  std::vector<WorkerDescription> workers = Workers({1, 1});
+  const Plan equal = Compiled(job, UnequalWorkers({1, 1}));
+  std::vector<WorkerDescription> workers = UnequalWorkers({1, 1});
   workers[0].mutable_budgets(0)->set_bytes(BytesOf(equal, 0) * 3 / 4);
   const Plan plan = Compiled(job, workers);
   ASSERT_EQ(plan.stages_size(), 2);
