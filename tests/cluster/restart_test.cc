@@ -70,6 +70,21 @@ class RestartTest : public ClusterTestBase {
     Up(2);
   }
 
+  static bool SaysAdopted(const Json& event) {
+    return absl::StrContains(event["text"].get<std::string>(),
+                             "the scheduler restarted; adopted ");
+  }
+  // Until the last scheduler has taken the job's ranks back. (`troupe up`
+  // returns when the workers are registered, which is before the job's ranks
+  // are all adopted.)
+  Json AwaitAdopted(int job) {
+    return AwaitJob(job, [this](const Json& described) {
+      const Json& events = described["events"];
+      return std::count_if(events.begin(), events.end(), SaysAdopted) >=
+             static_cast<int64_t>(restarted_.size());
+    });
+  }
+
   // Of each restart: prints how long it took from the start of `troupe up`
   // until all ranks were back, and what the job says.
   void ExpectAdopted(const Json& described) {
@@ -77,9 +92,7 @@ class RestartTest : public ClusterTestBase {
     for (const Json& event : described["events"]) {
       const std::string said = event["text"];
       // All that had not come to the job's end meanwhile.
-      if (!absl::StrContains(said, "the scheduler restarted; adopted ")) {
-        continue;
-      }
+      if (!SaysAdopted(event)) continue;
       ASSERT_LT(times, restarted_.size()) << described["events"];
       const int64_t unix_ms = event["unix_ms"];
       const absl::Duration took =
@@ -152,7 +165,7 @@ TEST_F(RestartTest, AJobTrainsOnAndItsCurveIsThatOfAQuietRun) {
     absl::SleepFor(absl::Milliseconds(300));
     Restart();
   }
-  ExpectAdopted(Describe(job));
+  ExpectAdopted(AwaitAdopted(job));
   ExpectAQuietRuns(job);
 }
 
