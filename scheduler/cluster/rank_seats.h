@@ -30,6 +30,7 @@ struct RankSeat {
   bool checks_data = false;     // its Assignment says so
   bool wrong = false;           // it computed wrongly, and is not used again
   bool machine_fails = false;   // it ended for a cause that is its machine's
+  std::string stopped_for;      // what it was told as it was stopped, if it was
 
   // The scheduler was started again, and waits for the worker that has it.
   bool awaited() const { return taken() && worker == WorkerId(); }

@@ -190,6 +190,12 @@ struct Run {
   bool says_nothing() const {
     return unheard || (tries_again && !ranks.all_ready());
   }
+  // Whether the attempt after it is a restart: what ended this one is a failure
+  // of it, and not that its job moved, be it with a disk in the way.
+  bool CostsRestart() const {
+    return blame != Blame::kNone && !says_nothing() &&
+           save != SaveAtStop::kUnwritten;
+  }
   // Goes on from another one, whose workers may keep copies.
   bool follows() const { return let_go != absl::InfinitePast(); }
   // Whether copies cannot be saved without the worker of this rank.

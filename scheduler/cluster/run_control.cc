@@ -379,6 +379,7 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
   // what it keeps may be wrong. Whether a machine that fails is needed is known
   // when all have said what they keep.
   seat.machine_fails = of_machine;
+  if (ended.stopped()) seat.stopped_for = ended.error();
   if (MayRecover(job) && !seat.wrong) {
     seat.state = RankSeat::kHeld;
   } else {

@@ -367,6 +367,8 @@ class RunControl {
   // Frees the workers of a run of which they have not heard.
   void ReleaseAll(Job& job, Actions& actions);
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);
+  // Of a job that was to be saved and has let go.
+  void CheckSaved(Job& job, absl::Time now, Actions& actions);
   // A rank failed there for a cause of its worker's (run_elsewhere.cc).
   void BlameWorker(Job& job, const RankSeat& seat, const std::string& why,
                    absl::Time now, Actions& actions);

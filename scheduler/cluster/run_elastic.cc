@@ -80,7 +80,7 @@ bool RunControl::MovesOn(const Job& job) const {
 
 void RunControl::Move(Job& job, const std::string& why, absl::Time now,
                       Actions& actions) {
-  const bool lost = job.run->blame != Blame::kNone && !job.run->unheard;
+  const bool costs_restart = job.run->CostsRestart();
   StandStill(job);
   CloseSteps(job, *job.run, -1, actions);
   ReleaseAll(job, actions);
@@ -99,7 +99,7 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
     jobs_.EndRun(job);
     return;
   }
-  if (lost) CountRestart(job);
+  if (costs_restart) CountRestart(job);
   BackToQueue(job, PhaseEvent::kMoved,
               absl::StrCat("goes on with other workers from ",
                            saved < 0 ? "where it began, for neither copies nor "

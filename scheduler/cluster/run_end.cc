@@ -219,9 +219,32 @@ void RunControl::LetGo(Job& job) {
               phase::LetGo{});
 }
 
+// Ranks that are to save their step end when it is a checkpoint. Those that
+// ended before were stopped by an earlier scheduler, which died before it could
+// write why.
+void RunControl::CheckSaved(Job& job, absl::Time now, Actions& actions) {
+  const RankSeats& ranks = job.run->ranks;
+  if (!job.moves() || ranks.awaits()) return;
+  const int64_t done = ranks.StepOfAll();
+  const bool trained = done >= std::max<int64_t>(1, ranks.FirstStep());
+  const auto stopped = std::find_if(
+      ranks.begin(), ranks.end(),
+      [](const RankSeat& seat) { return !seat.stopped_for.empty(); });
+  if (!trained || stopped == ranks.end() ||
+      NewestCheckpoint(job.status) >= done) {
+    return;
+  }
+  Fail(job, Blame::kMissingPeer,
+       absl::StrCat(stopped->Name(static_cast<int>(stopped - ranks.begin())),
+                    " was stopped after step ", done,
+                    ", which is not saved: ", stopped->stopped_for),
+       now, actions);
+}
+
 void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (job.run == nullptr || !job.run->ranks.all_let_go()) return;
   CheckOpenSteps(job, now, actions);
+  CheckSaved(job, now, actions);
   if (job.moves() &&
       job.run->ranks.StepOfAll() < LastStep(job.plan->job().training())) {
     if (job.run->ranks.awaits()) return;

@@ -322,9 +322,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   run.resumes_at = recovery.has_value() ? recovery->state().step() : -1;
   CloseSteps(job, *before, run.resumes_at, actions);
   run.steps.StartAfter(job.status.steps_done());
-  const bool ran =
-      !before->says_nothing() && before->save != SaveAtStop::kUnwritten;
-  if (ran) CountRestart(job);
+  if (before->CostsRestart()) CountRestart(job);
   job.status.clear_workers();
   Seat(job, workers, now);
   auto common = std::make_shared<troupe::HandOut>();

@@ -51,7 +51,7 @@ TEST(Recovery, AJobThatIsCancelledInTheQueueSaysWhatItHasDone) {
     h.AllStep(id, w, 1);
     h.Commits(id, w[0], 1);
     h.AllStep(id, w, 2);
-    h.Leaves(id, 1, w[1]);
+    h.cluster.Drain("asked to end", h.now, h.actions);
     if (saved) h.Commits(id, w[0], 2);
     h.EndsKeeping(id, 1, w[1], {});
     h.EndsKeeping(id, 0, w[0], {});

@@ -399,47 +399,79 @@ TEST(RecoveryWaits, ForAWorkerWhoseLeaseRunsOut) {
   EXPECT_EQ(h.Begun(w[2]).ref().rank(), 1);
 }
 
-// There its start fails, and the only other worker is busy for long.
-TEST(RecoveryWaits, WhatFailsThereAgainCostsNothingAndIsTriedLessAndLessOften) {
-  RecoveryHarness h;
-  std::vector<WorkerId> on = h.JoinMany(2);
-  const JobId id = h.Recovering(on);
-  const WorkerId busy = h.Join("busy");
-  const JobId other = h.Submit(SpecOf(1, /*steps=*/1000));
-  h.Ready(other, 0, busy);
-  h.Disconnect(on[0], "connection closed");
-  h.EndsKeeping(id, 1, on[1], {1});
-  on[0] = h.Join("w0");
-  const auto fails = [&] {
-    ASSERT_EQ(h.worker(on[0]).job(), id.value()) << h.status(id).reason();
-    h.EndsKeeping(id, 0, on[0], {}, "EIO", /*of_machine=*/true);
-    h.EndsKeeping(id, 1, on[1], {1});
-    ASSERT_EQ(h.status(id).state(), RECOVERING) << h.status(id).reason();
-    ASSERT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE);
-  };
-  fails();
-  const int restarts = h.status(id).restarts();
-  absl::Duration pause = absl::Minutes(1);
-  const auto wait = [&](absl::Duration time) {
+// On w0 its start fails, and the only other worker is busy for long.
+struct FailsOnW0 : RecoveryHarness {
+  FailsOnW0() : on(JoinMany(2)), id(Recovering(on)) {
+    busy = Join("busy");
+    other = Submit(SpecOf(1, /*steps=*/1000));
+    Ready(other, 0, busy);
+    Disconnect(on[0], "connection closed");
+    EndsKeeping(id, 1, on[1], {1});
+    on[0] = Join("w0");
+    Fails();
+  }
+  void Fails() {
+    CHECK_EQ(worker(on[0]).job(), id.value()) << status(id).reason();
+    EndsKeeping(id, 0, on[0], {}, "EIO", /*of_machine=*/true);
+    EndsKeeping(id, 1, on[1], {1});
+    CHECK_EQ(status(id).state(), RECOVERING) << status(id).reason();
+    CHECK_EQ(worker(on[0]).state(), WorkerStatus::IDLE);
+  }
+  void Waits(absl::Duration time) {
     for (; time > absl::ZeroDuration(); time -= absl::Seconds(30)) {
-      h.Pass(std::min(time, absl::Duration(absl::Seconds(30))),
-             {on[0], on[1], busy});
-      h.Step(other, 0, busy, h.status(other).steps_done() + 1);
+      Pass(std::min(time, absl::Duration(absl::Seconds(30))),
+           {on[0], on[1], busy});
+      Step(other, 0, busy, status(other).steps_done() + 1);
     }
-  };
+  }
+  std::vector<WorkerId> on;
+  JobId id, other;
+  WorkerId busy;
+};
+
+TEST(RecoveryWaits, WhatFailsThereAgainCostsNothingAndIsTriedLessAndLessOften) {
+  FailsOnW0 h;
+  const int restarts = h.status(h.id).restarts();
+  absl::Duration pause = absl::Minutes(1);
   // More often than a job may fail without a new step.
   for (int i = 0; i < 5; ++i) {
-    wait(pause - absl::Seconds(2));
-    ASSERT_EQ(h.worker(on[0]).state(), WorkerStatus::IDLE) << i;
-    wait(absl::Seconds(3));
-    fails();
+    h.Waits(pause - absl::Seconds(2));
+    ASSERT_EQ(h.worker(h.on[0]).state(), WorkerStatus::IDLE) << i;
+    h.Waits(absl::Seconds(3));
+    h.Fails();
     pause *= 2;
   }
-  EXPECT_LE(h.status(id).restarts(), restarts + 1);
-  ASSERT_TRUE(h.cluster.Cancel(other, h.now, h.actions).ok());
-  h.Ended(other, 0, busy, {.ok = false, .stopped = true});
-  EXPECT_TRUE(absl::StrContains(h.status(id).reason(), "busy takes rank 0"))
-      << h.status(id).reason();
+  EXPECT_LE(h.status(h.id).restarts(), restarts + 1);
+  ASSERT_TRUE(h.cluster.Cancel(h.other, h.now, h.actions).ok());
+  h.Ended(h.other, 0, h.busy, {.ok = false, .stopped = true});
+  EXPECT_TRUE(absl::StrContains(h.status(h.id).reason(), "busy takes rank 0"))
+      << h.status(h.id).reason();
+}
+
+TEST(RecoveryWaits, NorDoesItCostAnythingWhereTheJobMovesThen) {
+  FailsOnW0 h;
+  h.Waits(absl::Minutes(1) + absl::Seconds(1));
+  h.Fails();
+  const int restarts = h.status(h.id).restarts();
+  h.cluster.Drain("the scheduler was asked to end", h.now, h.actions);
+  h.Saved(h.on[1]);
+  h.Saved(h.on[1]);
+  EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
+  EXPECT_EQ(h.status(h.id).restarts(), restarts);
+}
+
+// The disk does not take the checkpoint, and takes the copies a little later.
+TEST(RecoveryWaits, NorDoesAFullDiskWhereTheJobMoves) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(2);
+  const JobId id = h.Recovering(on);
+  h.AllStep(id, on, 1);
+  h.cluster.Drain("the scheduler was asked to end", h.now, h.actions);
+  h.EndsKeeping(id, 0, on[0], {1}, "step 2: checkpoint of step 2: full");
+  h.EndsKeeping(id, 1, on[1], {1});
+  for (const WorkerId saves : {on[0], on[1], on[0]}) h.Saved(saves);
+  EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
+  EXPECT_EQ(h.status(id).restarts(), 0);
 }
 
 }  // namespace

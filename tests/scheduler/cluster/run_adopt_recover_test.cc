@@ -315,6 +315,25 @@ TEST_F(RunAdoptRecover, OlderCopiesAreDroppedWhereTheAttemptHasRun) {
       << "it has nothing that counts";
 }
 
+// It was cancelled, and its scheduler died before it could write that.
+TEST_F(RunAdoptRecover,
+       StepsThatAreLostToAStopOfTheSchedulerBeforeCostARestart) {
+  const auto h = Restarted(before_);
+  h->cluster.Drain("asked to end", h->now, h->actions);
+  const std::vector<WorkerId> back = BothComeBack(*h);
+  h->Ended(id_, 0, back[0],
+           {.ok = false, .error = "cancelled", .step = 5, .stopped = true});
+  EXPECT_EQ(h->status(id_).restarts(), 0) << "rank 1 may know more";
+  h->Ended(id_, 1, back[1],
+           {.ok = false, .error = "cancelled", .step = 5, .stopped = true});
+  EXPECT_EQ(h->status(id_).state(), QUEUED);
+  EXPECT_TRUE(absl::StrContains(
+      h->job(id_).events.back().text(),
+      "w0 (rank 0) was stopped after step 5, which is not saved: cancelled"))
+      << h->job(id_).events.back().text();
+  EXPECT_EQ(h->status(id_).restarts(), 1);
+}
+
 // A scheduler that is asked to end has jobs saved, for the next one to go on.
 TEST_F(RunAdoptRecover, WhoDoesNotComeBackToBeSavedIsLost) {
   const auto h = Restarted(before_);
@@ -401,6 +420,7 @@ TEST_F(RunAdoptRecover, AJobThatMovesWaitsForWhoMayComeBack) {
   const auto h = Restarted(before_);
   const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 5));
   h->Leaves(id_, 0, w0);
+  h->Commits(id_, w0, 5);
   h->EndsKeeping(id_, 0, w0, {5});
   h->Disconnect(w0, "connection closed");
   h->Join("w2");
