@@ -8,6 +8,7 @@
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
+#include "scheduler/layouts/append_to_flat.h"
 #include "scheduler/layouts/cut_table.h"
 
 namespace troupe {
@@ -83,14 +84,7 @@ void LayParts(const std::vector<Shares>& shares, Unit& unit) {
   unit.set_flat_elements(0);
   for (const auto& [key, parameters] : parts) {
     Unit::Part& part = *unit.add_parts();
-    const int64_t begin = unit.flat_elements();
-    for (const int p : parameters) {
-      Parameter& parameter = *unit.mutable_parameters(p);
-      parameter.set_offset(unit.flat_elements());
-      unit.set_flat_elements(unit.flat_elements() +
-                             FlatAligned(LocalElements(parameter)));
-    }
-    part.set_elements(unit.flat_elements() - begin);
+    part.set_elements(AppendToFlat(parameters, unit));
     for (const Unit::Part::Share& share : shares[parameters.front()]) {
       if (share.copies() > 1) *part.add_shares() = share;
     }

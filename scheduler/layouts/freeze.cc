@@ -17,6 +17,7 @@
 #include "proto/plan/parameter_of.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
+#include "scheduler/layouts/append_to_flat.h"
 
 namespace troupe {
 namespace {
@@ -99,17 +100,10 @@ absl::Status MatchesNothing(const std::string& pattern,
 // has so far.
 void AppendPart(const Unit::Part& part, bool frozen,
                 std::vector<int> parameters, Unit& unit) {
-  const int64_t begin = unit.flat_elements();
-  for (const int p : parameters) {
-    Parameter& parameter = *unit.mutable_parameters(p);
-    parameter.set_offset(unit.flat_elements());
-    unit.set_flat_elements(unit.flat_elements() +
-                           FlatAligned(LocalElements(parameter)));
-  }
   if (parameters.empty()) return;
   Unit::Part& half = *unit.add_parts() = part;
   half.set_frozen(frozen);
-  half.set_elements(unit.flat_elements() - begin);
+  half.set_elements(AppendToFlat(parameters, unit));
 }
 
 void SplitParts(Unit& unit) {
