@@ -245,8 +245,9 @@ bool FileLock::superseded() const {
 
 FileLock::~FileLock() {
   if (fd_ < 0) return;
-  // While nobody else can have it; unless somebody has taken its name away.
-  if (IsAt(fd_, path_)) UnlinkPath(path_);
+  // While nobody else can have it; unless somebody has taken its name away, or
+  // does now.
+  if (IsAt(fd_, path_)) TakeNameFrom(fd_, path_).IgnoreError();
   close(fd_);
 }
 

@@ -100,6 +100,27 @@ TEST(FileLock, WhoCameJustNowIsNotSuperseded) {
   }
 }
 
+// Who lets go and who supersedes it look at the name at the same time.
+TEST(FileLock, WhoLetsGoTakesTheNameOfNobodyElse) {
+  for (RecordingOptions file_system : kFileSystems) {
+    TempDir dir;
+    const std::string path = dir.File("lock");
+    std::optional<FileLock> first = *FileLock::Take(path, "job 3, pid 17");
+    std::optional<FileLock> second;
+    file_system.before_rename = [&] {
+      second = *FileLock::TakeFrom(path, "job 3, pid 18", "job 3");
+    };
+    const DiskRecording recording(dir.path(), file_system);
+    first.reset();
+    ASSERT_TRUE(second.has_value());
+    EXPECT_FALSE(second->superseded());
+    EXPECT_TRUE(Fails(FileLock::Take(path, "job 4").status(),
+                      absl::StatusCode::kFailedPrecondition,
+                      {"job 3, pid 18"}));
+    EXPECT_EQ(NamesIn(dir), std::vector<std::string>{"lock"});
+  }
+}
+
 TEST(FileLock, OnAFullDiskTheHolderKeepsIt) {
   TempDir dir;
   const std::string path = dir.File("lock");
