@@ -372,6 +372,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
     }
   }
   if (now - moved_at_ >= limits_.adopt_max) workers_.ReviewSetAside();
+  runs_.SaveAgain(now, actions);
   if (IsCalm(now)) {
     // One that has lost all of its workers has none to set free.
     bool queued = runs_.NarrowWaiting(now, actions);

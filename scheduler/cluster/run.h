@@ -65,7 +65,11 @@ struct Starting {};
 struct Training {};
 struct Stopping {};
 struct LetGo {};
-struct AwaitPlaces {};
+struct AwaitPlaces {
+  // A worker whose machine failed keeps what no other has, which a full disk
+  // did not take: nobody takes a place until it does.
+  bool for_disk = false;
+};
 struct Adopting {};
 
 // Copies of states that are being written as a checkpoint (run_elastic.cc).
@@ -111,8 +115,9 @@ struct Run {
   // It was stopped before all ranks had heard of it, so that it has done no
   // step.
   bool unheard = false;
-  // Begun where its job's start had failed, after a long wait for other workers:
-  // where it fails there again, that says nothing new and costs nothing.
+  // Begun where its job's start had failed, after a long wait for other
+  // workers: where it fails there again, that says nothing new and costs
+  // nothing.
   bool tries_again = false;
   // When all of its ranks had, or those of the one that it follows.
   absl::Time let_go = absl::InfinitePast();
@@ -126,7 +131,10 @@ struct Run {
   // this run. Empty: that is known, or there were none.
   std::string copies_token;
   int64_t copies_step = 0;  // of what those requests ask for
-  int store_question = 0;   // the last one that the store was asked
+  // Copies of this step cannot be saved, and no disk is in the way: they are
+  // not asked for again. -1: none are known.
+  int64_t unsavable_step = -1;
+  int store_question = 0;  // the last one that the store was asked
   absl::Time store_asked = absl::InfiniteFuture();  // again, when it failed
   RankSeats ranks;
   Rendezvous rendezvous;
@@ -174,6 +182,12 @@ struct Run {
   // Null in other phases.
   phase::SavingCopies* saving_copies() {
     return std::get_if<phase::SavingCopies>(&phase);
+  }
+  phase::AwaitPlaces* await_places() {
+    return std::get_if<phase::AwaitPlaces>(&phase);
+  }
+  const phase::AwaitPlaces* await_places() const {
+    return std::get_if<phase::AwaitPlaces>(&phase);
   }
   const phase::SavingCopies* saving_copies() const {
     return std::get_if<phase::SavingCopies>(&phase);

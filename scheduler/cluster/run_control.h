@@ -85,6 +85,9 @@ class RunControl {
   // Jobs that have waited long for workers other than those where their starts
   // failed try it there once more, where that gives them all that they need.
   void TryAgainWhereStartsFailed(absl::Time now, Actions& actions);
+  // Jobs that keep bad machines, since a disk did not take what only these
+  // have, try to save that once more where it is time.
+  void SaveAgain(absl::Time now, Actions& actions);
   // Jobs are saved and end, or are queued for the next scheduler. None goes on
   // with other workers from here on.
   void Drain(const std::string& why, absl::Time now, Actions& actions);
@@ -212,7 +215,8 @@ class RunControl {
   void Free(Job& job, int rank, Actions& actions);
   // Frees the workers of these ranks, with what they keep.
   void LetLeave(Job& job, const std::set<int>& ranks, Actions& actions);
-  // Newer than the newest checkpoint; nothing: there are none.
+  // Newer than the newest checkpoint; nothing: there are none, or they cannot
+  // be saved.
   absl::optional<Recovery> CopiesToSave(const Job& job) const;
   // Whether there are as many workers as it needs at least.
   bool MayNarrow(const Job& job) const;
@@ -238,9 +242,14 @@ class RunControl {
   bool IsPaused(const Job& job, absl::Time now) const;
   // A disk did not take what was to be saved: not again at once.
   static void PauseMoves(Job& job, absl::Time now);
-  // Copies are not saved, or not in time.
-  void GiveUpCopies(Job& job, const std::string& why, absl::Time now,
-                    Actions& actions);
+  // Copies are not saved, or not in time. `fails_again`: nor can they be later.
+  void GiveUpCopies(Job& job, const std::string& why, bool fails_again,
+                    absl::Time now, Actions& actions);
+  // They cannot be saved, whatever its disk: nobody asks for that again.
+  static bool CannotBeSaved(const Job& job);
+  // Nobody takes a place while these ranks, whose machines failed, keep what a
+  // disk has not taken yet.
+  void AwaitDisk(Job& job, const std::set<int>& ranks, Actions& actions);
   // What there is of the job's state is saved, and it moves; it may be in the
   // middle of a start or a recovery. REQUIRES: MayMove.
   void MoveAsItIs(Job& job, const std::string& why, absl::Time now,

@@ -137,7 +137,15 @@ absl::optional<Recovery> RunControl::CopiesToSave(const Job& job) const {
   // Where it began it can begin without any.
   const int64_t saved = std::max<int64_t>(0, NewestCheckpoint(job.status));
   if (newest.has_value() && newest->state().step() <= saved) newest.reset();
+  if (CannotBeSaved(job)) newest.reset();
   return newest;
+}
+
+bool RunControl::CannotBeSaved(const Job& job) {
+  const int64_t step = job.run->unsavable_step;
+  if (step <= NewestCheckpoint(job.status)) return false;
+  const absl::optional<Recovery> newest = NewestCopies(*job.run);
+  return newest.has_value() && newest->state().step() == step;
 }
 
 void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
@@ -251,8 +259,9 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
     return;
   }
   if (!saved.error().empty()) {
-    return GiveUpCopies(
-        *job, absl::StrCat(seat.Name(rank), ": ", saved.error()), now, actions);
+    return GiveUpCopies(*job,
+                        absl::StrCat(seat.Name(rank), ": ", saved.error()),
+                        saved.fails_again(), now, actions);
   }
   if (other_step) {
     return GiveUpCopies(
@@ -260,7 +269,7 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
         absl::StrCat(seat.Name(rank), " committed step ",
                      saved.checkpoint().step(), " where it was asked for step ",
                      run.copies_step),
-        now, actions);
+        /*fails_again=*/false, now, actions);
   }
   if (saving->stage >= phase::SavingCopies::kCommitting) {
     return CopiesCommitted(*job, saved, now, actions);
@@ -323,15 +332,23 @@ void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
   SendSaveCopies(job, by, std::move(request), actions);
 }
 
-// They stay in memory, but with those who leave: a worker that comes goes on
-// from them. Only a job that may not wait goes on from less.
-void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
+// They stay in memory, but with those who were asked to end: a worker that
+// comes goes on from them. Only a job that may not wait goes on from less, and
+// one that would wait in vain.
+void RunControl::GiveUpCopies(Job& job, const std::string& why,
+                              bool fails_again, absl::Time now,
                               Actions& actions) {
+  Run& run = *job.run;
+  if (fails_again) run.unsavable_step = run.saving_copies()->state.step();
   jobs_.Enter(job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
   const bool moves = MovesOn(job);
-  if (!moves) LetLeave(job, LeavingRanks(job), actions);
-  const bool again =
-      !moves && job.plan->job().has_elastic() && CopiesToSave(job).has_value();
+  if (!moves) {
+    LetLeave(job, fails_again ? LeavingRanks(job) : RanksAskedToLeave(job),
+             actions);
+  }
+  const bool keeps =
+      job.plan->job().has_elastic() || !LeavingRanks(job).empty();
+  const bool again = !moves && keeps && CopiesToSave(job).has_value();
   const std::string next =
       again ? absl::StrCat("; tried again in ",
                            absl::FormatDuration(job.move_pause))
@@ -341,9 +358,36 @@ void RunControl::GiveUpCopies(Job& job, const std::string& why, absl::Time now,
       absl::StrCat("copies of the ranks' states could not be saved: ",
                    OneLine(why, limits_.reason_bytes_max), next),
       now, actions);
-  if (moves) return Move(job, WhyItMoves(*job.run), now, actions);
-  PauseMoves(job, now);
+  if (moves) return Move(job, WhyItMoves(run), now, actions);
+  if (!fails_again) PauseMoves(job, now);
   TakePlaces(job, now, actions);
+}
+
+void RunControl::AwaitDisk(Job& job, const std::set<int>& ranks,
+                           Actions& actions) {
+  Run& run = *job.run;
+  run.await_places()->for_disk = true;
+  std::vector<std::string> names;
+  for (const int rank : ranks) names.push_back(run.ranks[rank].Name(rank));
+  jobs_.SetWaitReason(
+      job,
+      absl::StrCat("keeps ", NameList(std::move(names)),
+                   " until the copies of ", "step ",
+                   NewestCopies(run)->state().step(),
+                   " are saved, which failed and is tried again at ",
+                   absl::FormatTime("%H:%M:%S UTC", job.moves_after,
+                                    absl::UTCTimeZone()),
+                   "; ", run.cause),
+      actions);
+}
+
+void RunControl::SaveAgain(absl::Time now, Actions& actions) {
+  for (const auto& [id, job] : jobs_.all()) {
+    const phase::AwaitPlaces* const awaits =
+        job->run == nullptr ? nullptr : job->run->await_places();
+    if (awaits == nullptr || !awaits->for_disk || IsPaused(*job, now)) continue;
+    TakePlaces(*job, now, actions);
+  }
 }
 
 void RunControl::PauseMoves(Job& job, absl::Time now) {

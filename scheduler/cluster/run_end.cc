@@ -348,7 +348,7 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
         job,
         absl::StrCat("not within ",
                      absl::FormatDuration(limits_.save_copies_max)),
-        now, actions);
+        /*fails_again=*/false, now, actions);
   }
   if (run.stopping()) {
     // One that saves has time as long as it gets on.

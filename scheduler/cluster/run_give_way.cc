@@ -11,18 +11,20 @@ namespace troupe {
 // that goes on with fewer does, it is saved and queued (run_elastic.cc).
 
 bool RunControl::LosesNothing(const Job& job, absl::Time now) const {
-  return !CopiesToSave(job).has_value() ||
-         (MayMove(job) && !IsPaused(job, now));
+  return !CannotBeSaved(job) && (!CopiesToSave(job).has_value() ||
+                                 (MayMove(job) && !IsPaused(job, now)));
 }
 
 std::string RunControl::WhyItKeepsItsWorkers(const Job& job) const {
-  const absl::optional<Recovery> newest = CopiesToSave(job);
-  if (!newest.has_value() || job.spec.checkpoint().has_directory()) return "";
-  return absl::StrCat(
-      "; it keeps its workers meanwhile, for without a checkpoint.directory "
-      "its "
-      "copies of step ",
-      newest->state().step(), " cannot be saved");
+  const bool has_directory = job.spec.checkpoint().has_directory();
+  const bool keeps =
+      CannotBeSaved(job) || (!has_directory && CopiesToSave(job).has_value());
+  if (!keeps) return "";
+  return absl::StrCat("; it keeps its workers meanwhile, for ",
+                      has_directory ? "" : "without a checkpoint.directory ",
+                      "its copies of step ",
+                      NewestCopies(*job.run)->state().step(),
+                      " cannot be saved");
 }
 
 WaitingJob RunControl::AsWaiting(const Job& job, absl::Time now) const {

@@ -171,6 +171,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     return;
   }
   if (run.ranks.awaits()) return;  // who comes back has its place
+  if (run.await_places() != nullptr) run.await_places()->for_disk = false;
   const Plan& plan = *run.handed->plan;
   const std::set<int> leaving = LeavingRanks(job);
   const bool leave = !leaving.empty();
@@ -185,8 +186,9 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   const auto empty = std::count(filled.begin(), filled.end(), nullptr);
   if (leave && MayMove(job) && CopiesToSave(job).has_value() &&
       (empty > 0 ? asked : LosesSteps(job, leaving))) {
-    if (run.is<phase::AwaitPlaces>()) Narrow(job, now, actions);
-    return;
+    if (!run.is<phase::AwaitPlaces>()) return;
+    if (!asked && IsPaused(job, now)) return AwaitDisk(job, leaving, actions);
+    return Narrow(job, now, actions);
   }
   // A worker that may stay keeps what it has while the job waits for others.
   if (asked || empty == 0) LetLeave(job, leaving, actions);

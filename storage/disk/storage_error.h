@@ -31,6 +31,12 @@ inline bool IsOfStorage(const absl::Status& status) {
   return status.GetPayload(kStorageError).has_value();
 }
 
+// Whether what was to be written may be written later. An argument that is wrong
+// stays wrong.
+inline bool MayBeWrittenLater(const absl::Status& status) {
+  return IsOfStorage(status) && !absl::IsInvalidArgument(status);
+}
+
 // Of those, that there is no room for now: the disk is full, or a quota or the
 // descriptors are used up.
 inline bool IsNoRoom(const absl::Status& status) {

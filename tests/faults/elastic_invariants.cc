@@ -224,7 +224,7 @@ void ElasticInvariants::Check(const Cluster& cluster) {
   for (const auto& [id, worker] : cluster.workers().all()) {
     if (worker.status.job() != 0) busy_with_[id] = worker.status.job();
   }
-  const auto before = std::exchange(waiting_, {});
+  waiting_.clear();
   for (const auto& [id, job] : cluster.jobs().all()) {
     if (job->run == nullptr) continue;
     const int ranks = static_cast<int>(job->run->ranks.size());
@@ -232,13 +232,9 @@ void ElasticInvariants::Check(const Cluster& cluster) {
     EXPECT_LE(ranks, job->ranks_needed) << "job " << id;
     if (job->status.state() == RECOVERING &&
         (job->run->between_attempts() || job->moves())) {
-      // The bad machine may have been left since, when they were given up.
-      const auto waited = before.find(id);
-      const bool left = waited != before.end() && waited->second.may_lose &&
-                        waited->second.handed == job->run->handed;
       waiting_[id] = {job->run->handed, SeatsOf(*job->run),
                       job->ends_once_saved() || job->cancelled,
-                      left || job->moves() || IsOnBadMachine(*job)};
+                      job->moves() || job->run->unsavable_step >= 0};
     }
   }
 }

@@ -33,8 +33,10 @@ bool LosesNothing(const Job& job, absl::Time now) {
   const bool all_saved = !newest.has_value() ||
                          newest->state().step() <=
                              std::max<int64_t>(0, NewestCheckpoint(job.status));
-  return all_saved ||
-         (job.spec.checkpoint().has_directory() && now >= job.moves_after);
+  if (all_saved) return true;
+  // They cannot be saved, and no disk is in the way.
+  if (newest->state().step() == job.run->unsavable_step) return false;
+  return job.spec.checkpoint().has_directory() && now >= job.moves_after;
 }
 
 // The queued job that is to start before all others; null: none could.
@@ -90,6 +92,9 @@ bool ProgressInvariants::IsStuck(const Cluster& cluster, absl::Time now) {
     if (job->run != nullptr) waiting.push_back(job.get());
   }
   for (const Job* helped : waiting) {
+    const bool for_disk =
+        RecoveryInvariants::AwaitsDisk(*helped) && now < helped->moves_after;
+    if (for_disk) continue;
     int free = idle;
     for (const Job* other : waiting) {
       if (other != helped && LosesNothing(*other, now)) free += Held(*other);

@@ -21,6 +21,12 @@ int RecoveryInvariants::Missing(const Job& job) {
   return missing;
 }
 
+bool RecoveryInvariants::AwaitsDisk(const Job& job) {
+  const phase::AwaitPlaces* const awaits =
+      job.run == nullptr ? nullptr : job.run->await_places();
+  return awaits != nullptr && awaits->for_disk;
+}
+
 std::string RecoveryInvariants::EventLines(const Job& job) {
   std::string lines;
   for (const JobEvent& event : job.events) {
@@ -225,6 +231,11 @@ void RecoveryInvariants::Check(const Cluster& cluster) const {
                                    seat.Name(static_cast<int>(r)));
     }
     if (missing == 0 || job->run->is<phase::SavingCopies>()) continue;
+    if (AwaitsDisk(*job)) {
+      EXPECT_TRUE(absl::StrContains(job->status.reason(), "is tried again at"))
+          << "job " << id << ": " << job->status.reason();
+      continue;
+    }
     if (cluster.has_scheduling_left()) continue;  // the next tick does it
     int idle = 0;  // without those where its start failed: it waits for others
     for (const Worker* worker : cluster.workers().Idle()) {
@@ -246,7 +257,7 @@ void RecoveryInvariants::CheckAtRest(const Cluster& cluster) const {
     if (kept == nullptr || !worker.healthy()) continue;
     if (known == nullptr || !known->alive()) continue;
     const auto job = cluster.FindJob(JobId(kept->ref.job()));
-    EXPECT_TRUE(job.ok() && Missing(**job) > 0)
+    EXPECT_TRUE(job.ok() && (Missing(**job) > 0 || AwaitsDisk(**job)))
         << worker.name() << " keeps copies that nobody needs, of "
         << kept->ref.ShortDebugString() << "; it " << worker.Doing();
     EXPECT_EQ(known->status.job(), kept->ref.job());

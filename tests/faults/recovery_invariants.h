@@ -58,6 +58,8 @@ class RecoveryInvariants {
   static std::string EventLines(const Job& job);
   // How many workers the job waits for; 0: it does not.
   static int Missing(const Job& job);
+  // Whether it keeps a bad machine until a disk takes what is there.
+  static bool AwaitsDisk(const Job& job);
   // Whether it goes on with others when one of its workers leaves, or under the
   // next scheduler when this one is asked to end.
   static bool MayMove(const Job& job);

@@ -192,19 +192,26 @@ bool SimulatedWorker::SaveKept() {
   if (--save_->pieces_left > 0) return true;
   const RankRef& ref = save_->request.ref();
   const bool here = kept_.has_value() && ref.attempt() == kept_->ref.attempt();
-  AnswerSave(!here          ? "the rank that kept them is not here any more"
-             : Draw(8) == 0 ? "the disk is full"
-                            : "");
+  if (!here) {
+    AnswerSave("the rank that kept them is not here any more");
+  } else if (Draw(8) > 0) {
+    AnswerSave("");
+  } else if (save_->request.state().step() % 4 == 3) {
+    AnswerSave("a device is broken");
+  } else {
+    AnswerSave("the disk is full", /*of_disk=*/true);
+  }
   return true;
 }
 
-void SimulatedWorker::AnswerSave(const std::string& error) {
+void SimulatedWorker::AnswerSave(const std::string& error, bool of_disk) {
   save_->said = true;
   const SaveCopies& request = save_->request;
   CopiesSaved& saved = *outbox.emplace_back().mutable_copies_saved();
   *saved.mutable_ref() = request.ref();
   saved.set_token(request.token());
   saved.set_error(error);
+  saved.set_fails_again(!error.empty() && !of_disk);
   if (error.empty()) FillSaved(saved);
   if (!saved.error().empty()) disk_.Remove(request.token());
 }

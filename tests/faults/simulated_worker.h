@@ -190,7 +190,7 @@ class SimulatedWorker {
   void BeginSave(const SaveCopies& request);
   void EndSave();
   void KeepWhatIsSaid();
-  void AnswerSave(const std::string& error);
+  void AnswerSave(const std::string& error, bool of_disk = false);
   void FillSaved(CopiesSaved& saved);
   bool MakesCopies() const;
   void KeepAfter(int64_t step);

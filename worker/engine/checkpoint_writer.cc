@@ -62,7 +62,7 @@ absl::StatusOr<CheckpointEnd> CheckpointWriter::Unwritten(
   // a value is broken, or it is our own mistake.
   const bool superseded =
       options_.folder != nullptr && options_.folder->superseded();
-  if (superseded || !IsOfStorage(why) || absl::IsInvalidArgument(why)) {
+  if (superseded || !MayBeWrittenLater(why)) {
     return OrGiveUp<CheckpointEnd>(attempt, why);
   }
   const absl::Status told =

@@ -8,6 +8,7 @@
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/commit.h"
+#include "storage/disk/storage_error.h"
 #include "worker/actor/thread_name.h"
 #include "worker/engine/save_copies.h"
 #include "worker/service/job_paths.h"
@@ -51,6 +52,7 @@ void CopiesSaver::Run() {
         absl::StrCat("job ", request_.ref().job(),
                      ": copies of states are not saved: ", status.message()));
     answer.set_error(std::string(status.message()));
+    answer.set_fails_again(!MayBeWrittenLater(status));
     GiveUp();
   }
   said_ = status.ok() && !request_.has_commits();

@@ -97,6 +97,19 @@ TEST(Elastic, WaitsForAWorkerWhereCopiesCannotBeSaved) {
   }
 }
 
+// Nothing would come of waiting.
+TEST(Elastic, GoesOnFromItsCheckpointWhereNoDiskIsInTheWay) {
+  Elastic h;
+  h.Commits(h.id, h.w[0], 1);
+  h.LoseTheLast({2});
+  h.Calm();
+  h.Saved(h.w[1], "a device is broken", /*fails_again=*/true);
+  EXPECT_TRUE(h.Says("w1 (rank 1): a device is broken"));
+  EXPECT_FALSE(h.Says("tried again in"));
+  h.Calm();
+  EXPECT_EQ(h.Begun(h.w[0]).resume(), "/c/step-1") << h.status(h.id).reason();
+}
+
 // Who stays keeps the same.
 TEST(Elastic, TriesAgainWhereWhoLeavesTakesNoCopiesAlong) {
   for (const bool sliced : {false, true}) {

@@ -2,11 +2,9 @@
 #ifndef TROUPE_TESTS_SCHEDULER_CLUSTER_ELASTIC_HARNESS_H_
 #define TROUPE_TESTS_SCHEDULER_CLUSTER_ELASTIC_HARNESS_H_
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "tests/scheduler/cluster/recovery_harness.h"
 
@@ -69,10 +67,7 @@ struct Elastic : RecoveryHarness {
     return ids;
   }
   bool Says(const std::string& text) const {
-    const auto& events = job(id).events;
-    return std::any_of(events.begin(), events.end(), [&](const JobEvent& e) {
-      return absl::StrContains(e.text(), text);
-    });
+    return RecoveryHarness::Says(id, text);
   }
 
   std::vector<WorkerId> w;

@@ -1,5 +1,4 @@
 // Jobs that wait for each other's workers (policy/who_gives_way.h).
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,12 +38,6 @@ struct TwoJobs : RecoveryHarness {
     CHECK_EQ(status(b).phase(), PHASE_AWAIT_PLACES);
   }
   void WaitLongEnough() { Pass(absl::Seconds(35), {w[0], w[2]}); }
-  bool Says(JobId id, const std::string& text) const {
-    const auto& events = job(id).events;
-    return std::any_of(events.begin(), events.end(), [&](const JobEvent& e) {
-      return absl::StrContains(e.text(), text);
-    });
-  }
 
   std::vector<WorkerId> w;
   JobId a, b;
@@ -172,6 +165,25 @@ TEST(GiveWay, WhereTheDiskDoesNotTakeTheCopiesTheOtherOneIsSaved) {
   h.Saved(h.w[0]);
   h.Saved(h.w[0]);
   EXPECT_EQ(h.Begun(h.w[0]).ref().job(), h.b.value());
+}
+
+TEST(GiveWay, WhatCannotBeSavedForAnotherCauseIsNotTriedAgain) {
+  TwoJobs h("", "/b");
+  h.WaitLongEnough();
+  ASSERT_EQ(h.Asked(h.w[2]).size(), 1);
+  h.Saved(h.w[2], "a device is broken", /*fails_again=*/true);
+  EXPECT_EQ(h.status(h.b).phase(), PHASE_AWAIT_PLACES);
+  h.Pass(absl::Minutes(3), {h.w[0], h.w[2]});
+  EXPECT_EQ(h.Asked(h.w[2]).size(), 1) << h.status(h.b).reason();
+  EXPECT_TRUE(absl::StrContains(
+      h.status(h.b).reason(),
+      "; it keeps its workers meanwhile, for its copies of step 2 cannot be "
+      "saved"))
+      << h.status(h.b).reason();
+  const WorkerId w4 = h.Join("w4");
+  const WorkerId w5 = h.Join("w5");
+  EXPECT_EQ(h.Begun(w4).ref().job(), h.a.value());
+  EXPECT_EQ(h.Begun(w5).recovery().state().step(), 2) << "they are there still";
 }
 
 TEST(GiveWay, AJobThatTooFewAreLeftForLetsAQueuedOneRun) {

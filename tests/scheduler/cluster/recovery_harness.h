@@ -3,9 +3,11 @@
 #ifndef TROUPE_TESTS_SCHEDULER_CLUSTER_RECOVERY_HARNESS_H_
 #define TROUPE_TESTS_SCHEDULER_CLUSTER_RECOVERY_HARNESS_H_
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "proto/base/check.h"
 #include "tests/scheduler/cluster/harness.h"
 
@@ -80,6 +82,14 @@ struct RecoveryHarness : Harness {
     Send(from, message);
   }
 
+  // Whether an event of the job does.
+  bool Says(JobId id, const std::string& text) const {
+    const auto& events = job(id).events;
+    return std::any_of(events.begin(), events.end(), [&](const JobEvent& e) {
+      return absl::StrContains(e.text(), text);
+    });
+  }
+
   // What the worker was told to begin with last.
   Assignment Begun(WorkerId worker) const {
     Assignment begun;
@@ -97,13 +107,15 @@ struct RecoveryHarness : Harness {
     return asked;
   }
   // To what it was asked last.
-  void Saved(WorkerId worker, const std::string& error = "") {
+  void Saved(WorkerId worker, const std::string& error = "",
+             bool fails_again = false) {
     const SaveCopies asked = Asked(worker).back();
     WorkerMessage message;
     CopiesSaved& saved = *message.mutable_copies_saved();
     *saved.mutable_ref() = asked.ref();
     saved.set_token(asked.token());
     saved.set_error(error);
+    saved.set_fails_again(fails_again);
     if (error.empty() && asked.has_commits()) {
       saved.mutable_checkpoint()->set_step(asked.state().step());
       saved.mutable_checkpoint()->set_path("/c/copies");

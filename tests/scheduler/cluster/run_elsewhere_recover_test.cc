@@ -168,5 +168,57 @@ TEST(RunElsewhere, TheLastCopiesAreSavedBeforeAnotherWorkerTakesThePlace) {
   EXPECT_EQ(h.worker(h.on[0]).state(), WorkerStatus::IDLE);
 }
 
+// Its machine has failed twice; another worker could take its place.
+struct LastCopiesAreSaved : LastCopies {
+  LastCopiesAreSaved() {
+    w3 = Join("w3");
+    Fails();
+    EndsKeeping(id, 1, on[1], {});
+    CHECK_EQ(Asked(on[0]).size(), 1u) << status(id).reason();
+  }
+  WorkerId w3;
+};
+
+TEST(RunElsewhere, TheLastCopiesStayUntilAFullDiskTakesThem) {
+  LastCopiesAreSaved h;
+  absl::Duration pause = absl::Minutes(1);
+  for (size_t tries = 1; tries < 4; ++tries) {
+    h.Saved(h.on[0], "/c: ENOSPC");
+    EXPECT_TRUE(h.Says(h.id, absl::StrCat("/c: ENOSPC; tried again in ",
+                                          absl::FormatDuration(pause))));
+    EXPECT_TRUE(absl::StrContains(
+        h.status(h.id).reason(),
+        "keeps w0 (rank 0) until the copies of step 1 are saved, which failed "
+        "and is tried again at "))
+        << h.status(h.id).reason();
+    h.Pass(pause - absl::Seconds(1), {h.on[0], h.on[1], h.w3});
+    ASSERT_EQ(h.Asked(h.on[0]).size(), tries);
+    h.Pass(absl::Seconds(2), {h.on[0], h.on[1], h.w3});
+    ASSERT_EQ(h.Asked(h.on[0]).size(), tries + 1) << h.status(h.id).reason();
+    pause *= 2;
+  }
+  h.Saved(h.on[0]);
+  h.Saved(h.on[0]);
+  EXPECT_EQ(h.Begun(h.on[1]).resume(), "/c/copies") << h.status(h.id).reason();
+  EXPECT_EQ(h.worker(h.on[0]).state(), WorkerStatus::IDLE);
+}
+
+TEST(RunElsewhere, TheLastCopiesOnAFullDiskAreGivenUpWithTheJobAlone) {
+  LastCopiesAreSaved h;
+  h.Saved(h.on[0], "/c: ENOSPC");
+  EXPECT_TRUE(h.cluster.Cancel(h.id, h.now, h.actions).ok());
+  EXPECT_EQ(h.status(h.id).state(), CANCELLED);
+  EXPECT_FALSE(h.Forgotten(h.on[0]).empty());
+}
+
+TEST(RunElsewhere, TheLastCopiesAreGivenUpWhereNoDiskIsInTheWay) {
+  LastCopiesAreSaved h;
+  h.Saved(h.on[0], "a device is broken", /*fails_again=*/true);
+  EXPECT_FALSE(h.Forgotten(h.on[0]).empty());
+  EXPECT_EQ(h.worker(h.on[0]).state(), WorkerStatus::IDLE);
+  EXPECT_EQ(h.worker(h.w3).job(), h.id.value()) << h.status(h.id).reason();
+  EXPECT_EQ(h.Begun(h.w3).resume(), "");
+}
+
 }  // namespace
 }  // namespace troupe

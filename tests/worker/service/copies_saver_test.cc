@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -113,8 +114,17 @@ TEST_F(CopiesSaverTest, SaysWhatItHasNotAndLeavesNothing) {
   const CopiesSaved answer = NextAnswer();
   EXPECT_EQ(answer.error(),
             "the copy of the state of rank 0 after step 7 is not in memory");
+  EXPECT_TRUE(answer.fails_again());
   EXPECT_EQ(answer.shard_records_size(), 0);
   EXPECT_FALSE(IsBegun());
+}
+
+TEST_F(CopiesSaverTest, SaysWhetherADiskIsInTheWay) {
+  std::ofstream(directory_) << "a file";
+  const auto saver = Start(0, OwnCopy(0));
+  const CopiesSaved answer = NextAnswer();
+  EXPECT_NE(answer.error(), "");
+  EXPECT_FALSE(answer.fails_again()) << answer.error();
 }
 
 TEST_F(CopiesSaverTest, ACheckpointOfTooFewIsRefusedAndLeavesNothing) {
