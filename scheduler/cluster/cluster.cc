@@ -378,6 +378,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
     bool queued = runs_.NarrowWaiting(now, actions);
     queued |= runs_.GiveWay(Next(), now, actions);
     runs_.TryAgainWhereStartsFailed(now, actions);
+    queued |= TryNextWhereItsStartFailed(now, actions);
     if (queued) Schedule(now, actions);
     AskToWiden(now, actions);
   }

@@ -217,6 +217,9 @@ class Cluster {
   bool MayStartNarrow(const Job& job, absl::Time now);
   // The queued job that would be the next to start, if workers were free.
   absl::optional<NextInQueue> Next() const;
+  // Whether that one, having waited long for workers other than those where its
+  // start failed, is to be begun there again.
+  bool TryNextWhereItsStartFailed(absl::Time now, Actions& actions);
   // Workers of one kind, GPU or CPU, whichever are more: those of a job are of
   // one kind.
   struct OneKind {

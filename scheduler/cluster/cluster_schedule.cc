@@ -166,6 +166,22 @@ absl::optional<NextInQueue> Cluster::Next() const {
   return absl::nullopt;
 }
 
+// Others that are in service may be busy for days, or kept by a job that waits.
+bool Cluster::TryNextWhereItsStartFailed(absl::Time now, Actions& actions) {
+  const absl::optional<NextInQueue> next = Next();
+  if (!next.has_value()) return false;
+  Job& job = *jobs_.Find(next->job);
+  const FailedStarts avoided = AvoidedBy(job);
+  if (avoided.empty() || now < job.queued_since + job.avoid_pause ||
+      IdleCountFor(job) >= next->ranks ||
+      MostOfOneKind(workers_.Idle()) < next->ranks) {
+    return false;
+  }
+  runs_.AvoidNoMore(job, avoided, now, actions);
+  job.tries_again = true;
+  return true;
+}
+
 const Cluster::OneKind& Cluster::OfOneKindAtMost() const {
   if (one_kind_.changes != workers_.changes()) {
     one_kind_ = {.changes = workers_.changes(),
@@ -238,9 +254,13 @@ std::string Cluster::WhyItWaits(const Job& job, QueueTurn turn,
     default:
       break;  // it waits for workers
   }
-  const std::string reason = absl::StrCat(reasons.For(job.ranks_needed),
-                                          WhereStartsFailed(job.failed_on),
-                                          HowToStartThereAgain(AvoidedBy(job)));
+  const FailedStarts avoided = AvoidedBy(job);
+  const std::string reason = absl::StrCat(
+      reasons.For(job.ranks_needed), WhereStartsFailed(job.failed_on),
+      avoided.empty()
+          ? ""
+          : WhenItTriesThatAgain(job.queued_since + job.avoid_pause),
+      HowToStartThereAgain(avoided));
   const int least = std::max(1, job.spec.elastic().min_workers());
   if (!job.spec.has_elastic() || least == job.ranks_needed) return reason;
   return absl::StrCat(reason, "; ", least, " will do");

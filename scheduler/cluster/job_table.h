@@ -85,9 +85,12 @@ struct Job {
   // ready: it is not begun there again. And how many.
   FailedStarts failed_on;
   int failed_starts = 0;
-  // How long it waits for others, in its recovery, before it is begun there all
-  // the same.
+  // How long it waits for others, in its recovery or in the queue, before it is
+  // begun there all the same; since when it is in the queue, if it ran before;
+  // and whether it is begun there next.
   absl::Duration avoid_pause = kFirstPause;
+  absl::Time queued_since = absl::InfinitePast();
+  bool tries_again = false;
 
   // It has entered a phase by no edge of the table, and fails for that.
   std::string defect;

@@ -61,6 +61,7 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   job.plan = compiled.outline;
   job.predicted = std::make_shared<const Timeline>(compiled.predicted);
   BeginRun(job, PhaseEvent::kPlaced, outline, now);
+  job.run->tries_again = std::exchange(job.tries_again, false);
   job.status.set_fingerprint(outline.fingerprint());
   job.status.set_predicted_step_seconds(outline.prediction().step_seconds());
   job.status.set_steps_total(outline.job().training().steps());
@@ -128,6 +129,7 @@ void RunControl::BackToQueue(Job& job, PhaseEvent event, const std::string& why,
                              absl::Time now, Actions& actions) {
   jobs_.Enter(job, event);
   if (job.run != nullptr) jobs_.EndRun(job);
+  job.queued_since = now;
   job.status.set_intent(INTENT_RUN);
   job.compilation = 0;
   job.plan = nullptr;

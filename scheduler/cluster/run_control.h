@@ -85,6 +85,9 @@ class RunControl {
   // Jobs that have waited long for workers other than those where their starts
   // failed try it there once more, where that gives them all that they need.
   void TryAgainWhereStartsFailed(absl::Time now, Actions& actions);
+  // The job takes these workers again, on which its start failed.
+  void AvoidNoMore(Job& job, const FailedStarts& avoided, absl::Time now,
+                   Actions& actions);
   // Jobs that keep bad machines, since a disk did not take what only these
   // have, try to save that once more where it is time.
   void SaveAgain(absl::Time now, Actions& actions);
@@ -242,8 +245,10 @@ class RunControl {
   bool IsPaused(const Job& job, absl::Time now) const;
   // A disk did not take what was to be saved: not again at once.
   static void PauseMoves(Job& job, absl::Time now);
-  // Copies are not saved, or not in time. `fails_again`: nor can they be later.
-  void GiveUpCopies(Job& job, const std::string& why, bool fails_again,
+  // Copies are not saved: a disk does not take them now, a worker has not
+  // answered in time, or they cannot be saved later either.
+  enum class Unsaved { kDisk, kLate, kForGood };
+  void GiveUpCopies(Job& job, Unsaved how, const std::string& why,
                     absl::Time now, Actions& actions);
   // They cannot be saved, whatever its disk: nobody asks for that again.
   static bool CannotBeSaved(const Job& job);

@@ -259,17 +259,17 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
     return;
   }
   if (!saved.error().empty()) {
-    return GiveUpCopies(*job,
-                        absl::StrCat(seat.Name(rank), ": ", saved.error()),
-                        saved.fails_again(), now, actions);
+    return GiveUpCopies(
+        *job, saved.fails_again() ? Unsaved::kForGood : Unsaved::kDisk,
+        absl::StrCat(seat.Name(rank), ": ", saved.error()), now, actions);
   }
   if (other_step) {
     return GiveUpCopies(
-        *job,
+        *job, Unsaved::kLate,
         absl::StrCat(seat.Name(rank), " committed step ",
                      saved.checkpoint().step(), " where it was asked for step ",
                      run.copies_step),
-        /*fails_again=*/false, now, actions);
+        now, actions);
   }
   if (saving->stage >= phase::SavingCopies::kCommitting) {
     return CopiesCommitted(*job, saved, now, actions);
@@ -332,18 +332,21 @@ void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
   SendSaveCopies(job, by, std::move(request), actions);
 }
 
-// They stay in memory, but with those who were asked to end: a worker that
-// comes goes on from them. Only a job that may not wait goes on from less, and
-// one that would wait in vain.
-void RunControl::GiveUpCopies(Job& job, const std::string& why,
-                              bool fails_again, absl::Time now,
-                              Actions& actions) {
+// They stay in memory, but for those of workers that were asked to end, and of
+// bad machines that no full disk excuses: a worker that comes goes on from
+// them. Only a job that may not wait goes on from less, and one that would wait
+// in vain.
+void RunControl::GiveUpCopies(Job& job, Unsaved how, const std::string& why,
+                              absl::Time now, Actions& actions) {
   Run& run = *job.run;
-  if (fails_again) run.unsavable_step = run.saving_copies()->state.step();
+  if (how == Unsaved::kForGood) {
+    run.unsavable_step = run.saving_copies()->state.step();
+  }
   jobs_.Enter(job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
   const bool moves = MovesOn(job);
   if (!moves) {
-    LetLeave(job, fails_again ? LeavingRanks(job) : RanksAskedToLeave(job),
+    LetLeave(job,
+             how == Unsaved::kDisk ? RanksAskedToLeave(job) : LeavingRanks(job),
              actions);
   }
   const bool keeps =
@@ -359,7 +362,7 @@ void RunControl::GiveUpCopies(Job& job, const std::string& why,
                    OneLine(why, limits_.reason_bytes_max), next),
       now, actions);
   if (moves) return Move(job, WhyItMoves(run), now, actions);
-  if (!fails_again) PauseMoves(job, now);
+  if (how != Unsaved::kForGood) PauseMoves(job, now);
   TakePlaces(job, now, actions);
 }
 

@@ -76,7 +76,8 @@ bool RunControl::MayStartElsewhere(const Job& job) const {
   if (job.cancelled || job.ended() || !job.defect.empty() ||
       job.status.intent() == INTENT_CANCEL || MayRecover(job) ||
       MayHaveTrained(job) || run.follows() || run.ranks.awaits() ||
-      !IsOfWorker(run.blame) || job.failed_starts + 1 >= limits_.starts_max) {
+      !IsOfWorker(run.blame) ||
+      (!run.tries_again && job.failed_starts + 1 >= limits_.starts_max)) {
     return false;
   }
   const bool blamed = std::any_of(
@@ -171,10 +172,8 @@ std::string RunControl::WhatItAvoids(const Job& job,
     absl::StrAppend(&text, "; it does not take ", worker,
                     ", where its start failed: ", why);
   }
-  return absl::StrCat(
-      text, "; it tries that again at ",
-      absl::FormatTime("%H:%M:%S UTC", TriesAgainAt(job), absl::UTCTimeZone()),
-      ", if no other worker is there", HowToStartThereAgain(avoided));
+  return absl::StrCat(text, WhenItTriesThatAgain(TriesAgainAt(job)),
+                      HowToStartThereAgain(avoided));
 }
 
 void RunControl::TryAgainWhereStartsFailed(absl::Time now, Actions& actions) {
@@ -197,6 +196,13 @@ void RunControl::TryAgainWhereItsStartFailed(Job& job, absl::Time now,
       FillPlaces(places, run.handed->plan->prediction(),
                  Without(workers_.Idle(), run.wrong_workers), job.failed_on);
   if (std::count(filled.begin(), filled.end(), nullptr) > 0) return;
+  AvoidNoMore(job, avoided, now, actions);
+  TakePlaces(job, now, actions);
+  if (!job.run->between_attempts()) job.run->tries_again = true;
+}
+
+void RunControl::AvoidNoMore(Job& job, const FailedStarts& avoided,
+                             absl::Time now, Actions& actions) {
   const std::set<std::string> names = NamesOf(avoided);
   jobs_.AddEvent(
       job,
@@ -208,12 +214,10 @@ void RunControl::TryAgainWhereItsStartFailed(Job& job, absl::Time now,
       now, actions);
   job.failed_on.clear();
   job.avoid_pause = NextPause(job.avoid_pause);
-  TakePlaces(job, now, actions);
-  if (!job.run->between_attempts()) job.run->tries_again = true;
 }
 
 void RunControl::StartElsewhere(Job& job, absl::Time now, Actions& actions) {
-  ++job.failed_starts;
+  if (!job.run->tries_again) ++job.failed_starts;
   const std::string cause = job.run->cause;
   LetGo(job);
   ReleaseAll(job, actions);

@@ -345,10 +345,10 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                          now - saving->since <= limits_.save_copies_max;
     if (in_time) return;
     return GiveUpCopies(
-        job,
+        job, Unsaved::kLate,
         absl::StrCat("not within ",
                      absl::FormatDuration(limits_.save_copies_max)),
-        /*fails_again=*/false, now, actions);
+        now, actions);
   }
   if (run.stopping()) {
     // One that saves has time as long as it gets on.

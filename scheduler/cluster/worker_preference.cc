@@ -32,6 +32,12 @@ std::string WhereStartsFailed(const FailedStarts& failed) {
   return text;
 }
 
+std::string WhenItTriesThatAgain(absl::Time at) {
+  return absl::StrCat("; it tries that again at ",
+                      absl::FormatTime("%H:%M:%S UTC", at, absl::UTCTimeZone()),
+                      ", if no other worker is there");
+}
+
 std::string HowToStartThereAgain(const FailedStarts& failed) {
   if (failed.empty()) return "";
   return absl::StrCat("; after a repair troupe workers uncordon ",

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "scheduler/cluster/worker_table.h"
 
 namespace troupe {
@@ -19,6 +20,8 @@ using FailedStarts = std::map<std::string, std::string>;
 std::set<std::string> NamesOf(const FailedStarts& failed);
 // "; on w0 its start failed: EIO", for each.
 std::string WhereStartsFailed(const FailedStarts& failed);
+// "; it tries that again at 12:00:00 UTC, if no other worker is there"
+std::string WhenItTriesThatAgain(absl::Time at);
 // What a person does who has mended such a worker; empty where there is none.
 std::string HowToStartThereAgain(const FailedStarts& failed);
 

@@ -270,9 +270,11 @@ void ClusterInvariants::CheckState(const Job& job) {
       RecoveryInvariants::AsksToMove(job) &&
       ((state == QUEUED && job.moved) ||
        (state == STARTING && job.stands_since != absl::InfinitePast()));
-  // Its start failed for a cause of its workers, and is tried on others.
+  // Its start failed for a cause of its workers, and is tried on others. Where
+  // it had failed before that is not counted.
   const bool elsewhere =
-      job.failed_starts > 0 && (state == QUEUED || state == STARTING) &&
+      (job.failed_starts > 0 || !job.failed_on.empty()) &&
+      (state == QUEUED || state == STARTING) &&
       (states_[job.id] == STARTING || states_[job.id] == STOPPING);
   EXPECT_LT(job.failed_starts, Limits().starts_max) << "job " << job.id;
   const bool again = state == RECOVERING || states_[job.id] == RECOVERING;

@@ -124,6 +124,14 @@ bool ElasticInvariants::GaveUpCopies(const Job& job) const {
       });
 }
 
+bool ElasticInvariants::IsUnsavable(const Job& job) const {
+  return GaveUpCopies(job) &&
+         std::any_of(job.events.begin(), job.events.end(),
+                     [](const JobEvent& event) {
+                       return absl::StrContains(event.text(), kDeviceIsBroken);
+                     });
+}
+
 void ElasticInvariants::CheckGoesOn(const Job& job, int64_t after) const {
   const auto left = left_.find(job.id);
   if (left == left_.end() || GaveUpCopies(job)) return;
@@ -184,7 +192,7 @@ void ElasticInvariants::OnQueued(const Job& job) {
   const std::optional<int64_t> newest =
       RecoveryInvariants::NewestWhole(job.id, waited.seats, workers_, plan);
   if (newest.has_value()) left_[job.id] = *newest;
-  if (waited.may_not_wait || drains_) return;
+  if (waited.may_not_wait || drains_ || IsUnsavable(job)) return;
   if (!waited.may_lose || !GaveUpCopies(job)) CheckStored(job, waited);
 }
 
@@ -224,7 +232,7 @@ void ElasticInvariants::Check(const Cluster& cluster) {
   for (const auto& [id, worker] : cluster.workers().all()) {
     if (worker.status.job() != 0) busy_with_[id] = worker.status.job();
   }
-  waiting_.clear();
+  const auto before = std::exchange(waiting_, {});
   for (const auto& [id, job] : cluster.jobs().all()) {
     if (job->run == nullptr) continue;
     const int ranks = static_cast<int>(job->run->ranks.size());
@@ -232,9 +240,13 @@ void ElasticInvariants::Check(const Cluster& cluster) {
     EXPECT_LE(ranks, job->ranks_needed) << "job " << id;
     if (job->status.state() == RECOVERING &&
         (job->run->between_attempts() || job->moves())) {
+      // The bad machine may have been left since, when they were given up.
+      const auto waited = before.find(id);
+      const bool left = waited != before.end() && waited->second.may_lose &&
+                        waited->second.handed == job->run->handed;
       waiting_[id] = {job->run->handed, SeatsOf(*job->run),
                       job->ends_once_saved() || job->cancelled,
-                      job->moves() || job->run->unsavable_step >= 0};
+                      left || job->moves() || IsOnBadMachine(*job)};
     }
   }
 }

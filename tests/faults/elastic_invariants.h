@@ -86,6 +86,8 @@ class ElasticInvariants {
   void CheckStored(const Job& job, const Waiting& waited) const;
   // Whether it was not to wait until they can be saved, in its last attempt.
   bool GaveUpCopies(const Job& job) const;
+  // The same, for another cause than a disk.
+  bool IsUnsavable(const Job& job) const;
   // It has lost nothing since that it kept while it waited.
   void CheckGoesOn(const Job& job, int64_t after) const;
 

@@ -197,7 +197,7 @@ bool SimulatedWorker::SaveKept() {
   } else if (Draw(8) > 0) {
     AnswerSave("");
   } else if (save_->request.state().step() % 4 == 3) {
-    AnswerSave("a device is broken");
+    AnswerSave(kDeviceIsBroken);
   } else {
     AnswerSave("the disk is full", /*of_disk=*/true);
   }

@@ -28,6 +28,9 @@
 
 namespace troupe {
 
+// Why copies cannot be saved, whatever the disk.
+inline constexpr char kDeviceIsBroken[] = "a device is broken";
+
 class SimulatedWorker {
  public:
   // Borrows all.

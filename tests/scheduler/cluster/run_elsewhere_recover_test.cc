@@ -168,6 +168,51 @@ TEST(RunElsewhere, TheLastCopiesAreSavedBeforeAnotherWorkerTakesThePlace) {
   EXPECT_EQ(h.worker(h.on[0]).state(), WorkerStatus::IDLE);
 }
 
+// The only other worker belongs to a job that waits for two, and keeps it, for
+// its copies can be saved nowhere.
+struct QueuedBesideABadWorker : RecoveryHarness {
+  QueuedBesideABadWorker() : w(JoinMany(3)) {
+    JobSpec spec = RecoveringSpec(3);
+    spec.clear_checkpoint();
+    waits = Submit(spec);
+    AllReady(waits, w, 1);
+    AllStep(waits, w, 1);
+    for (const int lost : {1, 2}) Disconnect(w[lost], "connection closed");
+    EndsKeeping(waits, 0, w[0], {1});
+    bad = Join("bad");
+    queued = Submit(SpecOf(1));
+    Fails();
+  }
+  void Fails() {
+    CHECK_EQ(worker(bad).job(), queued.value()) << status(queued).reason();
+    Ended(queued, 0, bad, {.ok = false, .error = "EIO", .of_machine = true});
+    CHECK_EQ(status(queued).state(), QUEUED) << status(queued).reason();
+    CHECK_EQ(worker(bad).state(), WorkerStatus::IDLE);
+  }
+  std::vector<WorkerId> w;
+  WorkerId bad;
+  JobId waits, queued;
+};
+
+TEST(RunElsewhere, AQueuedJobTriesTheBadWorkerAgainWhereOthersAreKept) {
+  QueuedBesideABadWorker h;
+  absl::Duration pause = absl::Minutes(1);
+  // More often than a job may fail in its start.
+  for (int i = 0; i < 4; ++i) {
+    h.Pass(pause - absl::Seconds(2), {h.w[0], h.bad});
+    ASSERT_EQ(h.worker(h.bad).state(), WorkerStatus::IDLE) << i;
+    h.Pass(absl::Seconds(4), {h.w[0], h.bad});
+    h.Fails();
+    pause *= 2;
+  }
+  EXPECT_TRUE(h.Says(h.queued,
+                     "has waited 8m for other workers, and tries again where "
+                     "its start failed: bad"));
+  h.Pass(pause + absl::Seconds(2), {h.w[0], h.bad});
+  h.Ready(h.queued, 0, h.bad);
+  EXPECT_EQ(h.status(h.queued).state(), RUNNING);
+}
+
 // Its machine has failed twice; another worker could take its place.
 struct LastCopiesAreSaved : LastCopies {
   LastCopiesAreSaved() {

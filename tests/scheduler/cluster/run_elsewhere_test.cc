@@ -159,6 +159,8 @@ TEST(RunElsewhere, TheJobWaitsForABusyWorkerRatherThanForTheBadOne) {
             absl::StrCat("waits for 1 worker; 1 is idle: w1; 1 is busy with "
                          "job 1; on w1 its start failed: ",
                          kNoPath,
+                         "; it tries that again at 13:47:40 UTC, if no other "
+                         "worker is there"
                          "; after a repair troupe workers uncordon w1 lets it "
                          "start there again"));
   Succeeds(h, first);
