@@ -7,6 +7,7 @@
 #include "proto/plan/worker_refusal.h"
 #include "scheduler/cluster/cluster.h"
 #include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
@@ -281,7 +282,7 @@ bool Cluster::MayWiden(const Job& job) const {
   return job.status.state() == RUNNING && job.run != nullptr &&
          !job.run->stopping() && job.spec.has_elastic() &&
          static_cast<int>(job.run->ranks.size()) < job.ranks_needed &&
-         runs_.MayMove(job);
+         MayMove(job);
 }
 
 void Cluster::AskToWiden(absl::Time now, Actions& actions) {

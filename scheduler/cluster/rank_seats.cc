@@ -37,6 +37,12 @@ int RankSeats::taken() const {
                     [](const RankSeat& seat) { return seat.taken(); }));
 }
 
+bool RankSeats::HasWorker(const std::string& name) const {
+  return std::any_of(
+      seats_.begin(), seats_.end(),
+      [&name](const RankSeat& seat) { return seat.worker_name == name; });
+}
+
 int64_t RankSeats::FirstStep() const {
   const auto ready =
       std::find_if(seats_.begin(), seats_.end(),

@@ -65,6 +65,8 @@ class RankSeats {
   bool all_let_go() const;
   // Those whose worker is here for the rank.
   int taken() const;
+  // Whether the worker of this name has or had a rank.
+  bool HasWorker(const std::string& name) const;
   // With which those that are ready begin; 0: none is.
   int64_t FirstStep() const;
   // A rank that is ready to begin with another step than this one; -1: none.

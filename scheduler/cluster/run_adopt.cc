@@ -11,8 +11,10 @@
 #include "proto/base/check.h"
 #include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/hand_out.h"
+#include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/run_words.h"
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {

@@ -5,7 +5,9 @@
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
 #include "scheduler/cluster/effects.h"
+#include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/run_words.h"
 
 namespace troupe {
 

@@ -14,6 +14,8 @@
 #include "proto/plan/mesh.h"
 #include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/hand_out.h"
+#include "scheduler/cluster/policy/goes_on.h"
+#include "scheduler/cluster/run_words.h"
 #include "scheduler/cluster/step_gather.h"
 #include "scheduler/cluster/wait_reason.h"
 

@@ -94,8 +94,6 @@ class RunControl {
   // Jobs are saved and end, or are queued for the next scheduler. None goes on
   // with other workers from here on.
   void Drain(const std::string& why, absl::Time now, Actions& actions);
-  // Whether what it saves is all that it needs to go on elsewhere.
-  bool MayMove(const Job& job) const;
   // An answer to SaveCopies.
   void HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
                          absl::Time now, Actions& actions);
@@ -149,11 +147,6 @@ class RunControl {
   // run.
   void BeginRun(Job& job, PhaseEvent event, const Plan& outline,
                 absl::Time now);
-  // Whether the job is to go on after this run, as far as it asks for that.
-  static bool MayRecover(const Job& job);
-  static AttemptEnd EndOf(const Job& job);
-  // The same where a scheduler before this one handed it out.
-  static bool MayBeginAgain(const Job& job);
   void BeginAgain(Job& job, absl::Time now, Actions& actions);
   // Why it does not, all the same; empty: it does.
   std::string WhyNotAgain(const Job& job) const;
@@ -168,49 +161,9 @@ class RunControl {
   std::string OrGoesOnWith(const Job& job, absl::Time now) const;
   // Of a job that is about to fail: a user does not want it to go on.
   void StartNoMore(Job& job, Actions& actions);
-  // Workers on which the job's start failed and which take none of these
-  // places, since other workers in service can; empty where the others are not
-  // enough. REQUIRES run.handed.
-  FailedStarts AvoidedInPlaces(const Job& job,
-                               const std::vector<VacantPlace>& places) const;
-  // Whether those of the workers that are not the job's, and on which its start
-  // has not failed, have room for ranks in these places. REQUIRES run.handed.
-  static bool OthersCouldTake(const Job& job,
-                              const std::vector<VacantPlace>& places,
-                              const std::vector<const Worker*>& workers);
-  // The places that are vacant, and those of these ranks.
-  static std::vector<VacantPlace> PlacesWith(const Run& run,
-                                             const std::set<int>& ranks);
-  // "; it does not take worker-3, where its start failed: ..."; or empty.
-  static std::string WhatItAvoids(const Job& job, const FailedStarts& avoided);
-  static absl::Time TriesAgainAt(const Job& job) {
-    return job.run->let_go + job.avoid_pause;
-  }
   void TryAgainWhereItsStartFailed(Job& job, absl::Time now, Actions& actions);
   void StartAgain(Job& job, const std::vector<const Worker*>& workers,
                   absl::Time now, Actions& actions);
-  // Of the run's copies, from which an attempt would go on; nothing: they are
-  // not whole. REQUIRES run.handed.
-  static absl::optional<Recovery> NewestCopies(const Run& run);
-  // Whether nobody takes a place before its copies are a checkpoint. REQUIRES
-  // saves_copies.
-  static bool AwaitsCommit(const Run& run, bool leave);
-  // Ranks that have ended and whose workers do not stay: they were asked to
-  // end, or their machines failed again and others can take the places. They
-  // keep what they have until it is saved, or is known not to be needed.
-  // REQUIRES run.handed.
-  std::set<int> LeavingRanks(const Job& job) const;
-  // Those of them that were asked to end.
-  std::set<int> RanksAskedToLeave(const Job& job) const;
-  // Whose workers, and what they keep, the job has no more where it also leaves
-  // this rank's: those that were asked to end are no help to it.
-  std::set<int> GoneWith(const Job& job, int rank) const;
-  // Whether an attempt would begin with an earlier step if it could not use
-  // what these ranks keep. REQUIRES run.handed.
-  static bool LosesSteps(const Job& job, const std::set<int>& ranks);
-  // Whether the rank ended for a cause of its machine, and another worker could
-  // take its place. REQUIRES run.handed.
-  bool IsBetterElsewhere(const Job& job, int rank) const;
   // Frees the workers whose machine failed, unless others lack what they keep.
   void LeaveBadMachines(Job& job, Actions& actions);
   // The rank has ended, and its worker is not needed for the job any more, nor
@@ -218,9 +171,6 @@ class RunControl {
   void Free(Job& job, int rank, Actions& actions);
   // Frees the workers of these ranks, with what they keep.
   void LetLeave(Job& job, const std::set<int>& ranks, Actions& actions);
-  // Newer than the newest checkpoint; nothing: there are none, or they cannot
-  // be saved.
-  absl::optional<Recovery> CopiesToSave(const Job& job) const;
   // Whether there are as many workers as it needs at least.
   bool MayNarrow(const Job& job) const;
   // For the plan that it gives up there are too few workers: what copies there
@@ -239,8 +189,6 @@ class RunControl {
   // others: its copies can be saved, or there is nothing to save.
   bool LosesNothing(const Job& job, absl::Time now) const;
   WaitingJob AsWaiting(const Job& job, absl::Time now) const;
-  // Why it will not; or empty.
-  std::string WhyItKeepsItsWorkers(const Job& job) const;
   // Whether copies are not to be saved yet, for that failed not long ago.
   bool IsPaused(const Job& job, absl::Time now) const;
   // A disk did not take what was to be saved: not again at once.
@@ -250,8 +198,6 @@ class RunControl {
   enum class Unsaved { kDisk, kLate, kForGood };
   void GiveUpCopies(Job& job, Unsaved how, const std::string& why,
                     absl::Time now, Actions& actions);
-  // They cannot be saved, whatever its disk: nobody asks for that again.
-  static bool CannotBeSaved(const Job& job);
   // Nobody takes a place while these ranks, whose machines failed, keep what a
   // disk has not taken yet.
   void AwaitDisk(Job& job, const std::set<int>& ranks, Actions& actions);
@@ -271,11 +217,7 @@ class RunControl {
   static void StandStill(Job& job);
   void GoOn(Job& job, absl::Time now, Actions& actions);
   void SayMoved(Job& job, absl::Time now, Actions& actions);
-  // ", 3 run again", of the steps that it has done; or empty.
-  static std::string RunAgain(const Job& job);
   static void CountRestart(Job& job);
-  // The cause, and whether it may not go on once more.
-  static std::string WhyFailed(const Job& job);
   void AddGathered(Job& job, GatheredStep step, Actions& actions);
   // Ranks that do not hold the same of it fail the attempt.
   void CheckAgreement(Job& job, const GatheredStep& step, absl::Time now,
@@ -399,8 +341,6 @@ class RunControl {
   // not recover: it can still be cancelled.
   bool StartsOnceMore(const Job& job) const;
   void StartElsewhere(Job& job, absl::Time now, Actions& actions);
-  // "; its start failed on w0, too", or nothing.
-  static std::string OtherStarts(const Job& job);
   void CheckStart(Job& job, absl::Time now, Actions& actions);
   void FailForHang(Job& job, absl::Time now, Actions& actions);
   void CheckTime(Job& job, absl::Time now, Actions& actions,
@@ -413,9 +353,6 @@ class RunControl {
   Waits WaitsOf(const Job& job, absl::Time now) const;
   // "; rank 0 waits in ... for rank 1", where this rank was silent; or empty.
   std::string WaitersFor(const Job& job, int rank, absl::Time now) const;
-
-  // "step 17", where the job is.
-  static std::string Place(const Job& job);
 
   const Limits limits_;
   bool draining_ = false;

@@ -8,8 +8,12 @@
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
 #include "scheduler/cluster/effects.h"
+#include "scheduler/cluster/policy/copies_left.h"
+#include "scheduler/cluster/policy/goes_on.h"
+#include "scheduler/cluster/policy/who_leaves.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/run_words.h"
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
@@ -130,22 +134,6 @@ bool RunControl::NarrowWaiting(absl::Time now, Actions& actions) {
     }
   }
   return queued;
-}
-
-absl::optional<Recovery> RunControl::CopiesToSave(const Job& job) const {
-  absl::optional<Recovery> newest = NewestCopies(*job.run);
-  // Where it began it can begin without any.
-  const int64_t saved = std::max<int64_t>(0, NewestCheckpoint(job.status));
-  if (newest.has_value() && newest->state().step() <= saved) newest.reset();
-  if (CannotBeSaved(job)) newest.reset();
-  return newest;
-}
-
-bool RunControl::CannotBeSaved(const Job& job) {
-  const int64_t step = job.run->unsavable_step;
-  if (step <= NewestCheckpoint(job.status)) return false;
-  const absl::optional<Recovery> newest = NewestCopies(*job.run);
-  return newest.has_value() && newest->state().step() == step;
 }
 
 void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
@@ -306,7 +294,7 @@ void RunControl::CopiesStored(Job& job, const absl::Status& stored,
   phase::SavingCopies& saving = *job.run->saving_copies();
   job.run->store_asked = saving.since = now;
   saving.stage = phase::SavingCopies::kRefused;
-  LetLeave(job, LeavingRanks(job), actions);
+  LetLeave(job, LeavingRanks(job, workers_), actions);
   jobs_.SetWaitReason(job, WaitsForStore(stored), actions);
   TakePlaces(job, now, actions);
 }
@@ -346,11 +334,12 @@ void RunControl::GiveUpCopies(Job& job, Unsaved how, const std::string& why,
   const bool moves = MovesOn(job);
   if (!moves) {
     LetLeave(job,
-             how == Unsaved::kDisk ? RanksAskedToLeave(job) : LeavingRanks(job),
+             how == Unsaved::kDisk ? RanksAskedToLeave(job, workers_)
+                                   : LeavingRanks(job, workers_),
              actions);
   }
   const bool keeps =
-      job.plan->job().has_elastic() || !LeavingRanks(job).empty();
+      job.plan->job().has_elastic() || !LeavingRanks(job, workers_).empty();
   const bool again = !moves && keeps && CopiesToSave(job).has_value();
   const std::string next =
       again ? absl::StrCat("; tried again in ",
@@ -408,12 +397,6 @@ void RunControl::SayMoved(Job& job, absl::Time now, Actions& actions) {
                    ", with step ", run.ranks[0].first_step, RunAgain(job)),
       now, actions);
   GoOn(job, now, actions);
-}
-
-std::string RunControl::RunAgain(const Job& job) {
-  // Some of this run's may have been reported before all ranks were ready.
-  const int64_t again = job.run->done_before - job.run->ranks[0].first_step + 1;
-  return again <= 0 ? "" : absl::StrCat(", ", again, " run again");
 }
 
 }  // namespace troupe

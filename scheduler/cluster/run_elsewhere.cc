@@ -7,18 +7,16 @@
 #include "proto/base/one_line.h"
 #include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/policy/copies_left.h"
+#include "scheduler/cluster/policy/goes_on.h"
+#include "scheduler/cluster/policy/who_leaves.h"
 #include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/run_words.h"
 #include "scheduler/cluster/wait_reason.h"
 #include "scheduler/cluster/worker_preference.h"
 
 namespace troupe {
 namespace {
-
-bool HasSeat(const Run& run, const std::string& worker) {
-  return std::any_of(
-      run.ranks.begin(), run.ranks.end(),
-      [&worker](const RankSeat& seat) { return seat.worker_name == worker; });
-}
 
 // Whether the attempt is past its start. One that an earlier scheduler began
 // may be, if that has stored that it ever was.
@@ -53,7 +51,7 @@ void RunControl::SettleBlame(Job& job, absl::Time now, Actions& actions) {
   job.failed_starts = 0;
   job.avoid_pause = Job::kFirstPause;
   for (const auto& [worker, why] : std::exchange(job.failed_on, {})) {
-    if (HasSeat(*job.run, worker)) continue;
+    if (job.run->ranks.HasWorker(worker)) continue;
     CountLocalFailure(job, worker, why, now, actions);
   }
 }
@@ -88,40 +86,15 @@ bool RunControl::MayStartElsewhere(const Job& job) const {
                                          job.failed_on)) >= job.least_ranks();
 }
 
-std::string RunControl::OtherStarts(const Job& job) {
-  std::vector<std::string> others;
-  for (const auto& [worker, why] : job.failed_on) {
-    if (!HasSeat(*job.run, worker)) others.push_back(worker);
-  }
-  if (others.empty()) return "";
-  return absl::StrCat("; its start failed on ", NameList(std::move(others)),
-                      ", too");
-}
-
 // There the rank would fail again, another worker could take its place, and
 // others have copies of its state. Where they have not, one more attempt is
 // made there; then the copies are saved, or else lost (LeavingRanks).
 void RunControl::LeaveBadMachines(Job& job, Actions& actions) {
   for (int rank = 0; rank < static_cast<int>(job.run->ranks.size()); ++rank) {
-    if (!IsBetterElsewhere(job, rank)) continue;
-    if (!LosesSteps(job, GoneWith(job, rank))) Free(job, rank, actions);
+    if (!IsBetterElsewhere(job, rank, workers_)) continue;
+    if (!LosesSteps(job, GoneWith(job, rank, workers_)))
+      Free(job, rank, actions);
   }
-}
-
-// Busy workers count where the job's start failed: they will be free one day,
-// where another start fails at once.
-bool RunControl::IsBetterElsewhere(const Job& job, int rank) const {
-  const RankSeat& seat = job.run->ranks[rank];
-  if (!seat.machine_fails || seat.state != RankSeat::kHeld) return false;
-  const bool never_again = job.failed_on.count(seat.worker_name) > 0;
-  return OthersCouldTake(job, PlacesWith(*job.run, GoneWith(job, rank)),
-                         never_again ? workers_.InService() : workers_.Idle());
-}
-
-std::set<int> RunControl::GoneWith(const Job& job, int rank) const {
-  std::set<int> gone = RanksAskedToLeave(job);
-  gone.insert(rank);
-  return gone;
 }
 
 void RunControl::Free(Job& job, int rank, Actions& actions) {
@@ -130,50 +103,6 @@ void RunControl::Free(Job& job, int rank, Actions& actions) {
   seat.kept.clear();
   seat.state = RankSeat::kEnded;
   workers_.Release(seat.worker);
-}
-
-std::vector<VacantPlace> RunControl::PlacesWith(const Run& run,
-                                                const std::set<int>& ranks) {
-  std::vector<VacantPlace> places;
-  for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
-    const RankSeat& seat = run.ranks[rank];
-    if (seat.taken() && ranks.count(rank) == 0) continue;
-    places.push_back({.rank = rank, .lost = seat.machine});
-  }
-  return places;
-}
-
-FailedStarts RunControl::AvoidedInPlaces(
-    const Job& job, const std::vector<VacantPlace>& places) const {
-  const bool enough = !job.failed_on.empty() &&
-                      OthersCouldTake(job, places, workers_.InService());
-  return enough ? job.failed_on : FailedStarts();
-}
-
-bool RunControl::OthersCouldTake(const Job& job,
-                                 const std::vector<VacantPlace>& places,
-                                 const std::vector<const Worker*>& workers) {
-  std::vector<const Worker*> others;
-  for (const Worker* worker :
-       Without(Without(workers, job.run->wrong_workers), job.failed_on)) {
-    const bool has_seat = worker->status.job() == job.id.value();
-    if (!has_seat) others.push_back(worker);
-  }
-  const std::vector<const Worker*> filled = FillPlaces(
-      places, job.run->handed->plan->prediction(), others, job.failed_on);
-  return std::count(filled.begin(), filled.end(), nullptr) == 0;
-}
-
-std::string RunControl::WhatItAvoids(const Job& job,
-                                     const FailedStarts& avoided) {
-  if (avoided.empty()) return "";
-  std::string text;
-  for (const auto& [worker, why] : avoided) {
-    absl::StrAppend(&text, "; it does not take ", worker,
-                    ", where its start failed: ", why);
-  }
-  return absl::StrCat(text, WhenItTriesThatAgain(TriesAgainAt(job)),
-                      HowToStartThereAgain(avoided));
 }
 
 void RunControl::TryAgainWhereStartsFailed(absl::Time now, Actions& actions) {
@@ -189,8 +118,9 @@ void RunControl::TryAgainWhereStartsFailed(absl::Time now, Actions& actions) {
 void RunControl::TryAgainWhereItsStartFailed(Job& job, absl::Time now,
                                              Actions& actions) {
   const Run& run = *job.run;
-  const std::vector<VacantPlace> places = PlacesWith(run, LeavingRanks(job));
-  const FailedStarts avoided = AvoidedInPlaces(job, places);
+  const std::vector<VacantPlace> places =
+      PlacesWith(run, LeavingRanks(job, workers_));
+  const FailedStarts avoided = AvoidedInPlaces(job, places, workers_);
   if (avoided.empty()) return;
   const std::vector<const Worker*> filled =
       FillPlaces(places, run.handed->plan->prediction(),

@@ -8,8 +8,10 @@
 #include "proto/base/one_line.h"
 #include "proto/plan/last_step.h"
 #include "scheduler/cluster/effects.h"
+#include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/run_words.h"
 
 namespace troupe {
 namespace {
@@ -77,16 +79,6 @@ std::string LastHeard(const Run& run, absl::Time now) {
 }  // namespace
 
 // The part of RunControl that ends runs: failures, time.
-
-std::string RunControl::Place(const Job& job) {
-  const Run& run = *job.run;
-  // Some run again what another attempt has done; and one that moves trains.
-  const int64_t done = run.ranks.all_ready() ? std::min(run.ranks.StepOfAll(),
-                                                        job.status.steps_done())
-                                             : job.status.steps_done();
-  return StepName(job.moves() ? RUNNING : job.status.state(), done,
-                  job.plan->job().training());
-}
 
 void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
                             const std::string& reason, absl::Time now,

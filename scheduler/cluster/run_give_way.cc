@@ -2,7 +2,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/cluster/policy/copies_left.h"
+#include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/policy/who_gives_way.h"
+#include "scheduler/cluster/policy/who_leaves.h"
 #include "scheduler/cluster/run_control.h"
 
 namespace troupe {
@@ -13,18 +16,6 @@ namespace troupe {
 bool RunControl::LosesNothing(const Job& job, absl::Time now) const {
   return !CannotBeSaved(job) && (!CopiesToSave(job).has_value() ||
                                  (MayMove(job) && !IsPaused(job, now)));
-}
-
-std::string RunControl::WhyItKeepsItsWorkers(const Job& job) const {
-  const bool has_directory = job.spec.checkpoint().has_directory();
-  const bool keeps =
-      CannotBeSaved(job) || (!has_directory && CopiesToSave(job).has_value());
-  if (!keeps) return "";
-  return absl::StrCat("; it keeps its workers meanwhile, for ",
-                      has_directory ? "" : "without a checkpoint.directory ",
-                      "its copies of step ",
-                      NewestCopies(*job.run)->state().step(),
-                      " cannot be saved");
 }
 
 WaitingJob RunControl::AsWaiting(const Job& job, absl::Time now) const {
@@ -42,7 +33,8 @@ WaitingJob RunControl::AsWaiting(const Job& job, absl::Time now) const {
     waits.places.push_back({.rank = static_cast<int>(r), .lost = seat.machine});
     if (seat.taken()) waits.holds.push_back(workers_.Find(seat.worker));
   }
-  for (const auto& [worker, why] : AvoidedInPlaces(job, waits.vacant)) {
+  for (const auto& [worker, why] :
+       AvoidedInPlaces(job, waits.vacant, workers_)) {
     waits.avoids.insert(worker);
   }
   return waits;

@@ -9,18 +9,16 @@
 #include "proto/base/check.h"
 #include "scheduler/cluster/choose_recovery.h"
 #include "scheduler/cluster/effects.h"
+#include "scheduler/cluster/policy/copies_left.h"
+#include "scheduler/cluster/policy/goes_on.h"
+#include "scheduler/cluster/policy/who_leaves.h"
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/run_words.h"
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
 namespace {
-
-// Whether the job asks for that.
-bool AsksToRecover(const Job& job) {
-  return !job.cancelled && job.status.intent() != INTENT_CANCEL &&
-         job.defect.empty() && job.plan->job().has_recovery();
-}
 
 std::string SeatNames(const Run& run, const std::vector<VacantPlace>& places) {
   std::vector<std::string> names;
@@ -41,39 +39,6 @@ std::string FromWhere(const JobStatus& status) {
 // The part of RunControl that lets a job go on after a failure: on the workers
 // that are left, and others in the places of those that are lost.
 
-absl::optional<Recovery> RunControl::NewestCopies(const Run& run) {
-  KeptByRank kept;
-  for (const RankSeat& seat : run.ranks) kept.push_back(run.SoundCopies(seat));
-  return ChooseRecovery(*run.handed->plan, kept);
-}
-
-AttemptEnd RunControl::EndOf(const Job& job) {
-  return {.asks = AsksToRecover(job),
-          .is_known = job.run->handed != nullptr,
-          .restarts = job.status.restarts(),
-          .restarts_max = job.plan->job().recovery().restarts(),
-          .moves = job.moves(),
-          .unheard = job.run->says_nothing() || AwaitsStore(job),
-          .decided = job.status.attempt_over()};
-}
-
-bool RunControl::MayRecover(const Job& job) {
-  return troupe::MayRecover(EndOf(job));
-}
-
-bool RunControl::MayMove(const Job& job) const {
-  return job.run->handed != nullptr && AsksToRecover(job) &&
-         job.spec.checkpoint().has_directory();
-}
-
-// A run that an earlier scheduler began: its programs, which another worker
-// would need, are not here. So the job is compiled anew.
-bool RunControl::MayBeginAgain(const Job& job) {
-  const Run& run = *job.run;
-  return run.blame != Blame::kNone && run.restored != absl::InfinitePast() &&
-         troupe::MayBeginAgain(EndOf(job));
-}
-
 void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
   StandStill(job);
   CloseSteps(job, *job.run, -1, actions);
@@ -82,17 +47,6 @@ void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
               absl::StrCat("waits to go on ", FromWhere(job.status), "; ",
                            job.run->cause),
               now, actions);
-}
-
-std::string RunControl::WhyFailed(const Job& job) {
-  const int32_t most = job.plan->job().recovery().restarts();
-  const std::string cause = absl::StrCat(job.run->cause, OtherStarts(job));
-  if (!job.plan->job().has_recovery() || job.status.restarts() < most) {
-    return cause;
-  }
-  return absl::StrCat(cause, "; the job has gone on ", most,
-                      most == 1 ? " time" : " times",
-                      ", as often as its recovery.restarts allows");
 }
 
 // Where none was left, it was decided that it goes on at no such cost; a
@@ -173,12 +127,12 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   if (run.ranks.awaits()) return;  // who comes back has its place
   if (run.await_places() != nullptr) run.await_places()->for_disk = false;
   const Plan& plan = *run.handed->plan;
-  const std::set<int> leaving = LeavingRanks(job);
+  const std::set<int> leaving = LeavingRanks(job, workers_);
   const bool leave = !leaving.empty();
-  const bool asked = !RanksAskedToLeave(job).empty();
+  const bool asked = !RanksAskedToLeave(job, workers_).empty();
   const std::vector<VacantPlace> places = PlacesWith(run, leaving);
   if (run.is<phase::SavingCopies>() && AwaitsCommit(run, leave)) return;
-  const FailedStarts avoided = AvoidedInPlaces(job, places);
+  const FailedStarts avoided = AvoidedInPlaces(job, places, workers_);
   const std::vector<const Worker*> filled =
       FillPlaces(places, plan.prediction(),
                  Without(Without(workers_.Idle(), run.wrong_workers), avoided),
@@ -226,58 +180,6 @@ std::string RunControl::OrGoesOnWith(const Job& job, absl::Time now) const {
                 absl::FormatTime("%H:%M:%S UTC", job.moves_after,
                                  absl::UTCTimeZone()))
           : "");
-}
-
-// What of the copies is not left is about to be in a checkpoint; and who leaves
-// keeps its own until it is stored that they are, or the store cannot.
-bool RunControl::AwaitsCommit(const Run& run, bool leave) {
-  const phase::SavingCopies& saving = *run.saving_copies();
-  if (saving.stage >= phase::SavingCopies::kStoring) {
-    return leave && saving.stage != phase::SavingCopies::kRefused;
-  }
-  if (saving.stage < phase::SavingCopies::kCommitting) return false;
-  const absl::optional<Recovery> newest = NewestCopies(run);
-  return !newest.has_value() || newest->state().step() < saving.state.step();
-}
-
-// A worker that was asked to end takes nothing new.
-std::set<int> RunControl::RanksAskedToLeave(const Job& job) const {
-  std::set<int> asked;
-  for (size_t r = 0; r < job.run->ranks.size(); ++r) {
-    const RankSeat& seat = job.run->ranks[r];
-    if (!seat.taken() || seat.awaited()) continue;
-    if (workers_.Find(seat.worker)->leaving) asked.insert(static_cast<int>(r));
-  }
-  return asked;
-}
-
-std::set<int> RunControl::LeavingRanks(const Job& job) const {
-  std::set<int> leaving = RanksAskedToLeave(job);
-  if (job.losses_in_step <= 1) return leaving;
-  for (size_t r = 0; r < job.run->ranks.size(); ++r) {
-    const RankSeat& seat = job.run->ranks[r];
-    if (!seat.taken() || seat.awaited()) continue;
-    const int rank = static_cast<int>(r);
-    if (IsBetterElsewhere(job, rank)) leaving.insert(rank);
-  }
-  return leaving;
-}
-
-bool RunControl::LosesSteps(const Job& job, const std::set<int>& ranks) {
-  KeptByRank stay;
-  for (size_t r = 0; r < job.run->ranks.size(); ++r) {
-    stay.push_back(ranks.count(static_cast<int>(r)) > 0
-                       ? std::vector<KeptCopy>()
-                       : job.run->SoundCopies(job.run->ranks[r]));
-  }
-  const absl::optional<Recovery> newest = NewestCopies(*job.run);
-  if (!newest.has_value()) return false;
-  const absl::optional<Recovery> without =
-      ChooseRecovery(*job.run->handed->plan, stay);
-  const int64_t left =
-      std::max(NewestCheckpoint(job.status),
-               without.has_value() ? without->state().step() : -1);
-  return left < newest->state().step();
 }
 
 void RunControl::LetLeave(Job& job, const std::set<int>& ranks,

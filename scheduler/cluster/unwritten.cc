@@ -7,6 +7,7 @@
 #include "proto/base/one_line.h"
 #include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/run_words.h"
 
 namespace troupe {
 namespace {

@@ -1,0 +1,82 @@
+#include "scheduler/cluster/run_words.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/cluster/policy/copies_left.h"
+#include "scheduler/cluster/wait_reason.h"
+
+namespace troupe {
+namespace {
+
+// "; its start failed on w0, too", or nothing.
+std::string OtherStarts(const Job& job) {
+  std::vector<std::string> others;
+  for (const auto& [worker, why] : job.failed_on) {
+    if (!job.run->ranks.HasWorker(worker)) others.push_back(worker);
+  }
+  if (others.empty()) return "";
+  return absl::StrCat("; its start failed on ", NameList(std::move(others)),
+                      ", too");
+}
+
+}  // namespace
+
+std::string Place(const Job& job) {
+  const Run& run = *job.run;
+  // Some run again what another attempt has done; and one that moves trains.
+  const int64_t done = run.ranks.all_ready() ? std::min(run.ranks.StepOfAll(),
+                                                        job.status.steps_done())
+                                             : job.status.steps_done();
+  return StepName(job.moves() ? RUNNING : job.status.state(), done,
+                  job.plan->job().training());
+}
+
+std::string RunAgain(const Job& job) {
+  // Some of this run's may have been reported before all ranks were ready.
+  const int64_t again = job.run->done_before - job.run->ranks[0].first_step + 1;
+  return again <= 0 ? "" : absl::StrCat(", ", again, " run again");
+}
+
+std::string WhyFailed(const Job& job) {
+  const int32_t most = job.plan->job().recovery().restarts();
+  const std::string cause = absl::StrCat(job.run->cause, OtherStarts(job));
+  if (!job.plan->job().has_recovery() || job.status.restarts() < most) {
+    return cause;
+  }
+  return absl::StrCat(cause, "; the job has gone on ", most,
+                      most == 1 ? " time" : " times",
+                      ", as often as its recovery.restarts allows");
+}
+
+absl::Time TriesAgainAt(const Job& job) {
+  return job.run->let_go + job.avoid_pause;
+}
+
+std::string WhatItAvoids(const Job& job, const FailedStarts& avoided) {
+  if (avoided.empty()) return "";
+  std::string text;
+  for (const auto& [worker, why] : avoided) {
+    absl::StrAppend(&text, "; it does not take ", worker,
+                    ", where its start failed: ", why);
+  }
+  return absl::StrCat(text, WhenItTriesThatAgain(TriesAgainAt(job)),
+                      HowToStartThereAgain(avoided));
+}
+
+std::string WhyItKeepsItsWorkers(const Job& job) {
+  const bool has_directory = job.spec.checkpoint().has_directory();
+  const bool keeps =
+      CannotBeSaved(job) || (!has_directory && CopiesToSave(job).has_value());
+  if (!keeps) return "";
+  return absl::StrCat("; it keeps its workers meanwhile, for ",
+                      has_directory ? "" : "without a checkpoint.directory ",
+                      "its copies of step ",
+                      NewestCopies(*job.run)->state().step(),
+                      " cannot be saved");
+}
+
+}  // namespace troupe

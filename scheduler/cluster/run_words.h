@@ -1,0 +1,31 @@
+// What is said of a job that has a run: parts of its reasons and events.
+#ifndef TROUPE_SCHEDULER_CLUSTER_RUN_WORDS_H_
+#define TROUPE_SCHEDULER_CLUSTER_RUN_WORDS_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "scheduler/cluster/job_table.h"
+#include "scheduler/cluster/worker_preference.h"
+
+namespace troupe {
+
+// All of them REQUIRE that the job has a run.
+
+// "step 17", where the job is.
+std::string Place(const Job& job);
+// ", 3 run again", of the steps that it has done; or empty.
+std::string RunAgain(const Job& job);
+// The cause, and whether it may not go on once more.
+std::string WhyFailed(const Job& job);
+// When it is begun again where its start failed.
+absl::Time TriesAgainAt(const Job& job);
+// "; it does not take worker-3, where its start failed: ..."; or empty.
+std::string WhatItAvoids(const Job& job, const FailedStarts& avoided);
+// Why it gives its workers to no other job; or empty: it would. REQUIRES
+// run.handed.
+std::string WhyItKeepsItsWorkers(const Job& job);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_CLUSTER_RUN_WORDS_H_
