@@ -1,6 +1,7 @@
 #include "scheduler/planner/narrower.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "absl/types/optional.h"
@@ -8,6 +9,7 @@
 #include "proto/plan/axes.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/resolve_micro_batches.h"
 #include "scheduler/planner/ways.h"
 
 namespace troupe {
@@ -47,9 +49,13 @@ std::vector<int> TensorSizes(const ParallelismSpec& parallelism) {
 std::vector<Extent> ExtentsOf(const JobSpec& resolved, int workers) {
   const ParallelismSpec& full = resolved.parallelism();
   const int least = resolved.elastic().min_workers();
-  // All others would be refused.
-  const std::vector<int> replicas =
-      DivisorsOf(resolved.training().global_batch_size(), workers);
+  // All others would be refused, unless replicas need not run equally many.
+  const int batch = resolved.training().global_batch_size();
+  std::vector<int> replicas = DivisorsOf(batch, workers);
+  if (full.micro_batch_split() == kSplitBySpeed) {
+    replicas.resize(std::min(batch, workers));
+    std::iota(replicas.begin(), replicas.end(), 1);
+  }
   std::vector<Extent> extents;
   for (const int tensor : TensorSizes(full)) {
     for (const int context : DivisorsOf(full.context(), full.context())) {

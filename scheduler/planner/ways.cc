@@ -7,6 +7,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/axes.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/resolve_micro_batches.h"
 
 namespace troupe {
 namespace {
@@ -154,11 +155,19 @@ JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
 
 void FitMicroBatch(JobSpec& way) {
   TrainingSpec& training = *way.mutable_training();
-  const int data = way.parallelism().data();
-  if (training.global_batch_size() % data != 0) return;
-  const int replica_batch = training.global_batch_size() / data;
+  const ParallelismSpec& parallelism = way.parallelism();
+  if (!parallelism.micro_batches().empty()) return;  // numbers of these
+  const int global = training.global_batch_size();
+  const int replica_batch = global / parallelism.data();
+  if (replica_batch == 0) return;
   int size = std::min(training.micro_batch_size(), replica_batch);
-  while (replica_batch % size != 0) --size;
+  if (parallelism.micro_batch_split() == kSplitBySpeed) {
+    while (global % size != 0) --size;
+  } else if (global % parallelism.data() == 0) {
+    while (replica_batch % size != 0) --size;
+  } else {
+    return;
+  }
   training.set_micro_batch_size(size);
 }
 

@@ -38,6 +38,13 @@ JobSpec BySpeed(int data = 2) {
   return job;
 }
 
+JobSpec Elastic(JobSpec job) {
+  job.mutable_elastic();
+  job.mutable_recovery()->set_copies(0);  // the workers have no host tier
+  job.mutable_checkpoint()->set_directory("there");
+  return job;
+}
+
 std::string ErrorOf(const JobSpec& job) {
   return std::string(ResolveJob(job).status().message());
 }
@@ -141,13 +148,37 @@ TEST(MicroBatches, EveryScheduleTakesThemOrSaysWhy) {
 }
 
 TEST(MicroBatches, FewerReplicasSplitAnew) {
-  JobSpec job = Job({5, 3});
-  job.mutable_elastic();
-  job.mutable_checkpoint()->set_directory("there");
-  const std::vector<JobSpec> ways = NarrowerWays(job, 1);
+  const std::vector<JobSpec> ways = NarrowerWays(Elastic(Job({5, 3})), 1);
   ASSERT_FALSE(ways.empty());
   EXPECT_EQ(ways[0].parallelism().data(), 1);
   EXPECT_TRUE(ways[0].parallelism().micro_batches().empty());
+}
+
+// The batch need not divide.
+TEST(MicroBatches, BySpeedGoesOnWithAnyNumberOfReplicas) {
+  const std::vector<JobSpec> ways = NarrowerWays(Elastic(BySpeed(4)), 3);
+  ASSERT_FALSE(ways.empty());
+  EXPECT_EQ(ways[0].parallelism().data(), 3);
+  EXPECT_EQ(ways[0].parallelism().micro_batch_split(), "by_speed");
+  const absl::StatusOr<Plan> plan =
+      CompilePlan(ways[0], UnequalWorkers({2, 1, 1}));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->derived().replica_micro_batches(), ElementsAre(4, 2, 2));
+}
+
+// Theirs are numbers of micro-batches of one size.
+TEST(MicroBatches, AsManyReplicasOfFewerStagesKeepTheirNumbers) {
+  JobSpec job = Elastic(Job({2, 1}));
+  job.mutable_training()->set_global_batch_size(24);
+  job.mutable_training()->set_micro_batch_size(8);
+  job.mutable_parallelism()->set_pipeline(2);
+  const std::vector<JobSpec> ways = NarrowerWays(job, 3);
+  const auto kept = std::find_if(ways.begin(), ways.end(), [](const auto& way) {
+    return way.parallelism().data() == 2;
+  });
+  ASSERT_NE(kept, ways.end());
+  EXPECT_THAT(kept->parallelism().micro_batches(), ElementsAre(2, 1));
+  EXPECT_EQ(kept->training().micro_batch_size(), 8);
 }
 
 // Against all splits.
