@@ -110,7 +110,7 @@ void RunControl::LeaveRank(Job& job, int rank, const std::string& why,
          actions);
   } else if (job.status.state() == RUNNING && MayMove(job)) {
     SaveAndMove(job, why, now, actions);
-  } else {
+  } else if (!job.run->stopping()) {  // else it ends anyhow
     SaveAndCancel(job, why, now, actions);
   }
 }

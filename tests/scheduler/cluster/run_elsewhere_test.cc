@@ -65,6 +65,22 @@ TEST(RunElsewhere, AJobThatIsToStartElsewhereCanBeCancelled) {
   }
 }
 
+// It is stopped anyhow; nobody has cancelled the job.
+TEST(RunElsewhere, AWorkerThatIsAskedToEndMeanwhileCancelsNothing) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(4);
+  const JobId id = h.Submit(SpecOf(2));
+  ASSERT_EQ(h.worker(on[1]).job(), id.value());
+  h.Ended(id, 0, on[0], {.ok = false, .error = "EIO", .of_machine = true});
+  WorkerMessage leaving;
+  *leaving.mutable_leaving()->mutable_ref() = h.Ref(id, 1);
+  h.Send(on[1], leaving);
+  h.Ended(id, 1, on[1], {.ok = false, .error = "stop", .stopped = true});
+  EXPECT_EQ(h.status(id).state(), STARTING) << h.status(id).reason();
+  EXPECT_EQ(h.worker(on[2]).job(), id.value());
+  EXPECT_EQ(h.worker(on[3]).job(), id.value());
+}
+
 // There is nobody else to start it when the user gives it up, and there is
 // before all ranks have let go.
 TEST(RunElsewhere, AJobThatAUserGaveUpWhileItFailedStartsNoMore) {
