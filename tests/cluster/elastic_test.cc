@@ -146,6 +146,23 @@ TEST_F(ElasticTest, GoesOnWithFewerAndWithMoreAgain) {
   ExpectAQuietRuns();
 }
 
+// Replicas run unlike numbers of micro-batches; the two that are left split the
+// batch evenly, and three run the job's numbers again.
+TEST_F(ElasticTest, UnevenReplicasGoOnWithFewerAndWithMoreAgain) {
+  Up(3);
+  const std::vector<std::string> plan = {"parallelism.data=3",
+                                         "parallelism.micro_batches=[6, 4, 2]",
+                                         "parallelism.zero=1"};
+  const auto job = Start(plan);
+  KillTheOneOfRank(1);
+  EXPECT_NE(job->WaitForLine("goes on with 2 workers after "), "");
+  const Outcome up = Troupe({"up", "--workers", "3", "--threads", kThreads});
+  ASSERT_EQ(up.code, 0) << up.err;
+  EXPECT_NE(job->WaitForLine("goes on with 3 workers after "), "");
+  End(*job);
+  ExpectAQuietRuns();
+}
+
 TEST_F(ElasticTest, APipelineGoesOnWithFewerStages) {
   Up(3);
   const std::vector<std::string> plan = {"parallelism.data=1",
