@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "clients/cluster_file/node_nics.h"
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
 
@@ -58,7 +60,14 @@ class Checker {
       RETURN_IF_ERROR(Link("links.intra_node", cluster.links().intra_node()));
     }
     if (nodes > 1 || Given("links.inter_node")) {
-      RETURN_IF_ERROR(Link("links.inter_node", cluster.links().inter_node()));
+      RETURN_IF_ERROR(InterNode(cluster));
+    }
+    for (int i = 0; i < cluster.nodes_size(); ++i) {
+      const std::string path = absl::StrCat("nodes[", i, "].nics");
+      if (nodes > 1 || cluster.nodes(i).nics().empty()) continue;
+      return Error(path,
+                   "adapters to other nodes, and there is one node; leave "
+                   "them out, or add nodes");
     }
     return absl::OkStatus();
   }
@@ -105,8 +114,63 @@ class Checker {
     }
     RETURN_IF_ERROR(Check(path + ".workers",
                           Whole{.value = node.workers(), .max = kWorkersMax}));
+    RETURN_IF_ERROR(Nics(path, node));
     if (!node.has_device()) return absl::OkStatus();
     return Device(path + ".device", *node.mutable_device());
+  }
+
+  absl::Status Nics(const std::string& path, NodeSpec& node) const {
+    for (int i = 0; i < node.nics_size(); ++i) {
+      const std::string at = absl::StrCat(path, ".nics[", i, "]");
+      NicSpec& nic = *node.mutable_nics(i);
+      if (!Given(at + ".count")) {
+        nic.set_count(1);
+      } else {
+        RETURN_IF_ERROR(Check(at + ".count",
+                              Whole{.value = nic.count(), .max = kWorkersMax}));
+      }
+      RETURN_IF_ERROR(
+          Check(at + ".bandwidth_gb_s",
+                Real{.value = nic.bandwidth_gb_s(), .max = kGbPerSecondMax}));
+      std::set<int> places;
+      for (int k = 0; k < nic.devices_size(); ++k) {
+        const int place = nic.devices(k);
+        const std::string of = absl::StrCat(at, ".devices[", k, "]");
+        if (place < 0 || place >= node.workers()) {
+          return Error(of,
+                       absl::StrCat(place, "; use a place of the node, 0 to ",
+                                    node.workers() - 1));
+        }
+        if (!places.insert(place).second) {
+          return Error(of, absl::StrCat(place, "; it is there twice"));
+        }
+      }
+    }
+    if (node.nics().empty()) return absl::OkStatus();
+    const NodeNics nics = NicsOf(node);
+    for (int place = 0; place < node.workers(); ++place) {
+      if (!nics.of_place[place].empty()) continue;
+      return Error(path + ".nics",
+                   absl::StrCat("none serves place ", place,
+                                "; add it to the devices of one"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Adapters have their own bandwidth.
+  absl::Status InterNode(const ClusterSpec& cluster) const {
+    const LinkSpec& link = cluster.links().inter_node();
+    const bool all_have_nics =
+        std::all_of(cluster.nodes().begin(), cluster.nodes().end(),
+                    [](const NodeSpec& node) { return !node.nics().empty(); });
+    if (!all_have_nics) return Link("links.inter_node", link);
+    const std::string bandwidth = "links.inter_node.bandwidth_gb_s";
+    if (Given(bandwidth)) {
+      return Error(bandwidth,
+                   "all nodes have nics, whose bandwidth_gb_s says it; leave "
+                   "it out");
+    }
+    return Latency("links.inter_node", link);
   }
 
   absl::Status Device(const std::string& path, DeviceSpec& device) const {
@@ -169,7 +233,8 @@ class Checker {
                  Real{.value = a.backward_tflops(), .max = kTflopsMax});
   }
 
-  absl::Status Memory(const std::string& path, const DeviceMemorySpec& m) const {
+  absl::Status Memory(const std::string& path,
+                      const DeviceMemorySpec& m) const {
     RETURN_IF_ERROR(Tier(path + ".device", m.device()));
     if (m.has_host()) RETURN_IF_ERROR(Tier(path + ".host", m.host()));
     if (m.has_nvme()) RETURN_IF_ERROR(Tier(path + ".nvme", m.nvme()));
@@ -184,11 +249,15 @@ class Checker {
   }
 
   absl::Status Link(const std::string& path, const LinkSpec& link) const {
-    RETURN_IF_ERROR(Check(path + ".latency_us", Real{.value = link.latency_us(),
-                                                     .max = kMicrosecondsMax,
-                                                     .zero = true}));
+    RETURN_IF_ERROR(Latency(path, link));
     return Check(path + ".bandwidth_gb_s",
                  Real{.value = link.bandwidth_gb_s(), .max = kGbPerSecondMax});
+  }
+
+  absl::Status Latency(const std::string& path, const LinkSpec& link) const {
+    return Check(path + ".latency_us", Real{.value = link.latency_us(),
+                                            .max = kMicrosecondsMax,
+                                            .zero = true});
   }
 
   const PositionMap& positions_;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "clients/cluster_file/node_nics.h"
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
 
@@ -108,6 +109,13 @@ LinkRate RateOf(const LinkSpec& link) {
   return rate;
 }
 
+TopologyLink Given(const LinkRate& rate) {
+  TopologyLink link;
+  *link.mutable_rate() = rate;
+  link.set_source(GIVEN);
+  return link;
+}
+
 Calibration CalibrationOf(const DeviceSpec& device, const LinksSpec& links) {
   Calibration calibration;
   calibration.set_device(device.kind());
@@ -154,10 +162,26 @@ WorkerDescription WorkerOf(const NodeSpec& node, const LinksSpec& links) {
   AddBudget(HOST, device.memory().host(), worker);
   AddBudget(NVME, device.memory().nvme(), worker);
   *worker.mutable_calibration() = CalibrationOf(device, links);
-  if (links.has_inter_node()) {
-    *worker.mutable_network() = RateOf(links.inter_node());
+  if (links.has_inter_node() && node.nics().empty()) {
+    *worker.mutable_network() = Given(RateOf(links.inter_node()));
   }
   return worker;
+}
+
+void AddNics(const NodeNics& nics, const LinkSpec& inter_node, int place,
+             WorkerDescription& worker) {
+  worker.clear_nics();
+  LinkSpec all = inter_node;
+  all.set_bandwidth_gb_s(0);
+  for (const int adapter : nics.of_place[place]) {
+    LinkSpec one = inter_node;
+    one.set_bandwidth_gb_s(nics.gb_s[adapter]);
+    Nic& nic = *worker.add_nics();
+    nic.set_name(absl::StrCat("nic-", adapter));
+    *nic.mutable_link() = Given(RateOf(one));
+    all.set_bandwidth_gb_s(all.bandwidth_gb_s() + one.bandwidth_gb_s());
+  }
+  *worker.mutable_network() = Given(RateOf(all));
 }
 
 void Place(const std::string& host, int place, const NodeSpec& node,
@@ -204,10 +228,14 @@ absl::StatusOr<std::vector<WorkerDescription>> ClusterWorkers(
     RETURN_IF_ERROR(
         CheckPrecision(node, absl::StrCat("nodes[", i, "]"), wanted.precision));
     WorkerDescription worker = WorkerOf(node, cluster.links());
+    const NodeNics nics = NicsOf(node);
     for (int k = 0; k < node.count(); ++k, ++host) {
       for (int place = 0; place < node.workers(); ++place) {
         if (static_cast<int>(workers.size()) == wanted.count) return workers;
         Place(absl::StrCat("node-", host), place, node, worker);
+        if (!nics.gb_s.empty()) {
+          AddNics(nics, cluster.links().inter_node(), place, worker);
+        }
         workers.push_back(worker);
       }
     }

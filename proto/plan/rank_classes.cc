@@ -62,7 +62,7 @@ class Refinement {
   bool Refine() {
     Numbering companies;
     const std::vector<std::vector<int>> in_groups = CompanyInGroups(companies);
-    const std::vector<int> on_processors = CompanyOnProcessors(companies);
+    const std::vector<int> sharing = CompanyThatShares(companies);
     Numbering numbering;
     std::vector<int> next(ranks_);
     for (int r = 0; r < ranks_; ++r) {
@@ -76,8 +76,8 @@ class Refinement {
       for (const int place : peers_[roles_[r]]) {
         look.push_back(class_of_[PeerRank(plan_.mesh(), r, place)]);
       }
-      if (!traits_.processors.empty() && traits_.processors[r] >= 0) {
-        look.push_back(on_processors[traits_.processors[r]]);
+      if (!traits_.shares.empty()) {
+        for (const int what : traits_.shares[r]) look.push_back(sharing[what]);
       }
       next[r] = numbering.Of(look);
     }
@@ -104,14 +104,14 @@ class Refinement {
     return result;
   }
 
-  // By processor: which classes share it, and how many ranks of each.
-  std::vector<int> CompanyOnProcessors(Numbering& companies) const {
+  // Of each that is shared: by which classes, and how many ranks of each.
+  std::vector<int> CompanyThatShares(Numbering& companies) const {
     std::vector<std::vector<int>> classes;
-    for (size_t r = 0; r < traits_.processors.size(); ++r) {
-      const int processor = traits_.processors[r];
-      if (processor < 0) continue;
-      classes.resize(std::max<size_t>(classes.size(), processor + 1));
-      classes[processor].push_back(class_of_[r]);
+    for (size_t r = 0; r < traits_.shares.size(); ++r) {
+      for (const int what : traits_.shares[r]) {
+        classes.resize(std::max<size_t>(classes.size(), what + 1));
+        classes[what].push_back(class_of_[r]);
+      }
     }
     std::vector<int> result;
     for (std::vector<int>& of : classes) {

@@ -4,9 +4,9 @@
 //
 // A class is what is left when ranks are told apart by their roles, by what
 // else the caller says, and then, until nothing changes, by the classes of
-// those whom they meet and with whom they share a processor (partition
-// refinement, as automata are minimised: Hopcroft 1971). So whatever meets in
-// the plan meets in its classes, and nothing else does.
+// those whom they meet and with whom they share processors and adapters
+// (partition refinement, as automata are minimised: Hopcroft 1971). So whatever
+// meets in the plan meets in its classes, and nothing else does.
 #ifndef TROUPE_PROTO_PLAN_RANK_CLASSES_H_
 #define TROUPE_PROTO_PLAN_RANK_CLASSES_H_
 
@@ -23,7 +23,9 @@ namespace troupe {
 struct RankTraits {
   std::vector<int> ranks;                // by rank
   std::vector<std::vector<int>> groups;  // by group of the plan and its number
-  std::vector<int> processors;  // by rank: which it shares; negative: none
+  // By rank: what it shares with others (processors, adapters), by numbers.
+  // Empty: nobody shares anything.
+  std::vector<std::vector<int>> shares;
 };
 
 class RankClasses {

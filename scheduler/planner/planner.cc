@@ -424,6 +424,7 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
   part.set_bubble_of_ideal(prediction.bubble_of_ideal());
   part.set_keep_seconds(prediction.keep_seconds());
   part.set_keep_every(prediction.keep_every());
+  *part.mutable_links() = prediction.links();
   if (rank < prediction.ranks_size()) {  // by rank
     *part.add_ranks() = prediction.ranks(rank);
   }

@@ -12,6 +12,7 @@
 #include "scheduler/service/caller.h"
 #include "scheduler/service/grpc_status.h"
 #include "scheduler/service/message_limits.h"
+#include "scheduler/simulate/topology.h"
 
 namespace troupe {
 namespace {
@@ -289,6 +290,7 @@ SchedulerService::Reactor* SchedulerService::ListWorkers(
     host_.Read([&](const Cluster& cluster, absl::Time) {
       troupe::ListWorkers(cluster, *response);
     });
+    *response->mutable_topology() = TopologyOf(response->workers());
     Answer(reactor, "ListWorkers", absl::OkStatus());
   });
 }

@@ -2,16 +2,47 @@
 // ranks of a group, and what an instruction puts on them.
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
+#include "proto/plan/mesh.h"
+#include "proto/plan/precision.h"
+#include "proto/plan/roles.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/links.h"
 #include "scheduler/simulate/traffic.h"
 
 namespace troupe {
 namespace {
+
+// Whether the numbers that it exchanges have two bytes.
+bool IsNarrow(const Plan& plan, const Instruction& collective) {
+  if (collective.kind() == Instruction::REDUCE_SCALARS) return false;
+  const TrainingSpec& training = plan.job().training();
+  const bool gradients = collective.kind() == Instruction::REDUCE_GRADS ||
+                         collective.kind() == Instruction::SCATTER_GRADS;
+  return BytesOfElement(gradients ? GradientType(training)
+                                  : ComputeType(training)) == 2;
+}
+
+// By role and group: to and from which places of the pipeline its transfers go.
+using RolePeers = std::map<std::pair<int, int>, std::set<int>>;
+RolePeers PeersOf(const Plan& plan) {
+  RolePeers peers;
+  for (int role = 0; role < plan.roles_size(); ++role) {
+    for (const Program& program : plan.roles(role).programs()) {
+      for (const Instruction& instruction : program.instructions()) {
+        if (!IsTransfer(instruction.kind())) continue;
+        peers[{role, instruction.group()}].insert(instruction.peer());
+      }
+    }
+  }
+  return peers;
+}
 
 // A few numbers are all latency: they keep no others from a link.
 bool FillsLinks(const Instruction& collective) {
@@ -37,7 +68,7 @@ GroupLinks CostModel::LinksOf(const Group& group, int number) const {
   links.local = LocalLink(ranks.front(), carrier);
   links.network = At(ranks.front()).network;
   links.ranks = static_cast<int>(ranks.size());
-  links.rails = carrier.backend() == "nccl";
+  links.algorithms = AlgorithmsOf(carrier.backend());
   double share = 1;
   std::map<int, int> on_hosts;  // members by host
   for (size_t i = 0; i < ranks.size(); ++i) {
@@ -100,6 +131,7 @@ Cost CostModel::TrafficCost(const Traffic& traffic, const LinkRate& network,
     cost.on_links[link] =
         traffic.bytes[link] / (far ? network : local).bytes_per_second();
   }
+  cost.bytes = traffic.bytes;
   return cost;
 }
 
@@ -130,7 +162,8 @@ Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
       .size = {.bytes = CollectiveBytes(plan_, rank, instruction),
                .ranks = GroupSize(plan_.mesh(), plan_.groups(group)),
                .collective = CollectiveOf(instruction)},
-      .backward = instruction.exchange().backward()};
+      .backward = instruction.exchange().backward(),
+      .narrow = IsNarrow(plan_, instruction)};
   Traffic traffic = CollectiveTraffic(links_[group].at(number),
                                       PlaceOf(rank, group), operation);
   if (!FillsLinks(instruction)) {
@@ -147,9 +180,10 @@ Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
 std::vector<bool> CostModel::HasRings() const {
   std::vector<bool> one_ring(places_.size());
   for (size_t g = 0; g < places_.size(); ++g) {
-    one_ring[g] =
-        std::any_of(links_[g].begin(), links_[g].end(),
-                    [](const GroupLinks& links) { return !links.rails; });
+    one_ring[g] = std::any_of(links_[g].begin(), links_[g].end(),
+                              [](const GroupLinks& links) {
+                                return links.algorithms != Algorithms::kNccl;
+                              });
   }
   std::vector<bool> has_rings(places_.size());
   for (const Role& role : plan_.roles()) {
@@ -174,6 +208,60 @@ int CostModel::ConnectionOf(int rank, int group, bool has_rings) const {
   const int neighbours =
       has_rings ? 2 * int{place.next_far} + int{place.previous_far} : 0;
   return 4 * place.on_host + neighbours;
+}
+
+CostModel::UnlikeRanks CostModel::Unlike() const {
+  UnlikeRanks unlike;
+  std::set<std::vector<int>> known;
+  std::map<std::string, int> kinds;  // of groups
+  const std::vector<int> roles = RoleIndices(plan_);
+  const std::vector<bool> has_rings = HasRings();
+  const RolePeers peers = PeersOf(plan_);
+  const int ranks = static_cast<int>(machine_of_.size());
+  for (int g = 0; g < plan_.groups_size(); ++g) {
+    for (int r = 0; r < ranks; ++r) {
+      const int number = numbers_[g][r];
+      if (number < 0) continue;
+      const std::pair<int, int> place(roles[r], g);
+      const int kind = kinds
+                           .try_emplace(LookOf(links_[g][number]),
+                                        static_cast<int>(kinds.size()))
+                           .first->second;
+      std::vector<int> look = {roles[r], g, machine_of_[r], kind,
+                               ConnectionOf(r, g, has_rings[g])};
+      if (const auto ends = peers.find(place); ends != peers.end()) {
+        for (const int end : ends->second) {
+          const int peer = PeerRank(plan_.mesh(), r, end);
+          look.insert(look.end(),
+                      {machine_of_[peer], host_of_[peer] == host_of_[r]});
+        }
+      }
+      if (known.insert(std::move(look)).second) unlike[place].push_back(r);
+    }
+  }
+  return unlike;
+}
+
+Cost CostModel::BusiestCostOf(int rank, const Instruction& instruction,
+                              const UnlikeRanks& unlike) const {
+  Cost busiest = CostOf(rank, instruction);
+  if (!Meets(instruction.kind())) return busiest;
+  const auto ranks =
+      unlike.find({RoleIndexOf(plan_, rank), instruction.group()});
+  if (ranks == unlike.end()) return busiest;
+  double latency = busiest.communication - busiest.on_wire;
+  for (const int other : ranks->second) {
+    const Cost cost = CostOf(other, instruction);
+    latency = std::max(latency, cost.communication - cost.on_wire);
+    busiest.on_wire = std::max(busiest.on_wire, cost.on_wire);
+    for (int link = 0; link < kLinks; ++link) {
+      busiest.on_links[link] =
+          std::max(busiest.on_links[link], cost.on_links[link]);
+      busiest.bytes[link] = std::max(busiest.bytes[link], cost.bytes[link]);
+    }
+  }
+  busiest.communication = latency + busiest.on_wire;
+  return busiest;
 }
 
 }  // namespace troupe

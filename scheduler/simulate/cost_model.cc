@@ -85,8 +85,8 @@ CostModel::CostModel(const Plan& plan,
         crowded ? static_cast<double>(copying) / load.ranks : 1;
     const std::string look = absl::StrCat(
         measured.SerializeAsString(), "/", worker.gpu().link(), "/",
-        worker.network().SerializeAsString(), "/", worker.threads(), "/", share,
-        "/", tiers ? absl::StrCat(load.ranks, "/", load.cores) : "");
+        NetworkOf(worker).SerializeAsString(), "/", worker.threads(), "/",
+        share, "/", tiers ? absl::StrCat(load.ranks, "/", load.cores) : "");
     const auto [found, is_new] =
         machines.try_emplace(look, static_cast<int>(machines_.size()));
     if (is_new) {
@@ -96,6 +96,9 @@ CostModel::CostModel(const Plan& plan,
     machine_of_.push_back(found->second);
     peak_ += PeakOf(r, worker);
     host_of_.push_back(load.index);
+  }
+  if (hosts.size() > 1) {
+    adapters_ = AdaptersOf(used, host_of_, gain_.between_hosts);
   }
   for (const Group& group : plan.groups()) {
     std::vector<std::vector<int>>& members =
@@ -150,11 +153,27 @@ RankTraits CostModel::Traits() const {
   const int stages = AxisSize(plan_.mesh(), "pipeline");
   const int pipelines = PipelineCount(plan_.mesh());
   // Of each rank its machine, how it is connected in its groups, which places
-  // of its pipeline are on its host, and the cores that it shares.
+  // of its pipeline are on its host, and the cores and adapters that it shares.
   std::map<std::vector<int>, int> looks;
   const std::vector<bool> has_rings = HasRings();
+  std::map<std::vector<double>, int> kinds_of_adapters;  // by their rates
+  const auto share = [&](int rank, int what) {
+    traits.shares.resize(ranks);
+    traits.shares[rank].push_back(what);
+  };
   for (int r = 0; r < ranks; ++r) {
     std::vector<int> look = {machine_of_[r]};
+    if (!adapters_.of_rank.empty()) {
+      std::vector<double> rates;
+      for (const int adapter : adapters_.of_rank[r]) {
+        rates.push_back(adapters_.rates[adapter]);
+        share(r, static_cast<int>(seats_.processors.size()) + adapter);
+      }
+      look.push_back(
+          kinds_of_adapters
+              .try_emplace(rates, static_cast<int>(kinds_of_adapters.size()))
+              .first->second);
+    }
     for (size_t g = 0; g < places_.size(); ++g) {
       look.push_back(ConnectionOf(r, static_cast<int>(g), has_rings[g]));
     }
@@ -166,21 +185,18 @@ RankTraits CostModel::Traits() const {
     if (processor != Seats::kOwn) {
       const double cores = seats_.processors[processor].cores;
       look.push_back(-1 - static_cast<int>(cores));
+      share(r, processor);
     }
     traits.ranks.push_back(
         looks.try_emplace(look, static_cast<int>(looks.size())).first->second);
-    traits.processors.push_back(processor);
   }
   std::map<std::string, int> known;
   for (const std::vector<GroupLinks>& links : links_) {
     std::vector<int>& of_group = traits.groups.emplace_back();
     for (const GroupLinks& link : links) {
-      const std::string look = absl::StrCat(
-          link.local.SerializeAsString(), "/", link.network.SerializeAsString(),
-          "/", link.hosts, "/", link.fewest, "/", link.most, "/",
-          link.crossings, "/", link.rails);
-      of_group.push_back(known.try_emplace(look, static_cast<int>(known.size()))
-                             .first->second);
+      of_group.push_back(
+          known.try_emplace(LookOf(link), static_cast<int>(known.size()))
+              .first->second);
     }
   }
   return traits;

@@ -24,11 +24,13 @@
 //
 // Costs are those of a rank that has its processor and its links to itself:
 // ranks share a processor while they compute (seats.h), what a rank
-// communicates at one time shares its links (run_programs.h).
+// communicates at one time shares its links (run_programs.h), and what ranks of
+// a host send to others shares its adapters (adapters.h).
 #ifndef TROUPE_SCHEDULER_SIMULATE_COST_MODEL_H_
 #define TROUPE_SCHEDULER_SIMULATE_COST_MODEL_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +39,7 @@
 #include "proto/plan.pb.h"
 #include "proto/plan/rank_classes.h"
 #include "proto/plan/unit_passes.h"
+#include "scheduler/simulate/adapters.h"
 #include "scheduler/simulate/links.h"
 #include "scheduler/simulate/product_rates.h"
 #include "scheduler/simulate/rates.h"
@@ -60,6 +63,7 @@ struct Cost {
   // much of that each link of the rank is full.
   double on_wire = 0;
   OnLinks on_links = {};
+  OnLinks bytes = {};  // that they carry
   double total() const {
     return matmul + attention + elementwise + optimizer + communication +
            moving + waiting + overhead;
@@ -97,6 +101,16 @@ class CostModel {
   // What tells ranks apart in their costs.
   RankTraits Traits() const;
   const Seats& seats() const { return seats_; }
+  const Adapters& adapters() const { return adapters_; }
+
+  // Where one rank stands for all of its role, whatever their links: by role
+  // and group of the plan, ranks of which any other puts the same on its links
+  // as one of these.
+  using UnlikeRanks = std::map<std::pair<int, int>, std::vector<int>>;
+  UnlikeRanks Unlike() const;
+  // With the most that a rank of its role puts on each link.
+  Cost BusiestCostOf(int rank, const Instruction& instruction,
+                     const UnlikeRanks& unlike) const;
 
   // Best measured product rate, in the job's precision, of all ranks together:
   // what utilisation is measured against.
@@ -149,6 +163,7 @@ class CostModel {
   const UnitPasses passes_;
   const LinkGain gain_;
   Seats seats_;
+  Adapters adapters_;
   double peak_ = 0;
   std::vector<Machine> machines_;
   std::vector<int> machine_of_;                         // by rank

@@ -17,7 +17,11 @@ struct LinkGain {
 // once, for one.
 LinkRate Times(LinkRate link, double bandwidth);
 
-// To other hosts; where nothing measured it, 10 Gbit/s Ethernet.
+// Whether somebody has measured its link to other hosts, or given it.
+bool KnowsNetwork(const WorkerDescription& worker);
+
+// To other hosts, while nobody else sends there; where nothing measured it,
+// that of its adapters together, or 10 Gbit/s Ethernet.
 LinkRate NetworkOf(const WorkerDescription& worker);
 
 }  // namespace troupe

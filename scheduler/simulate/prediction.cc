@@ -26,6 +26,7 @@
 #include "scheduler/simulate/rates.h"
 #include "scheduler/simulate/scratch_bytes.h"
 #include "scheduler/simulate/simulate.h"
+#include "scheduler/simulate/topology.h"
 #include "scheduler/simulate/usage.h"
 
 namespace troupe {
@@ -336,6 +337,10 @@ Prediction Predict(const Plan& plan,
   }
   SetBubble(prediction);
   PredictStages(plan, workers, costs, prediction);
+  for (LinkUsed& link :
+       LinksUsed(absl::MakeConstSpan(workers).first(step.like.size()))) {
+    *prediction.add_links() = std::move(link);
+  }
   std::vector<const WorkerDescription*> machines;
   for (const WorkerDescription& worker : workers) machines.push_back(&worker);
   if (const auto pace = PaceOf(machines); pace.has_value()) {

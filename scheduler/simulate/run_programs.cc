@@ -21,6 +21,8 @@
 namespace troupe {
 namespace {
 
+constexpr int kDirections = 2;  // of an adapter: out and in
+
 // One rank on its way through its programs.
 struct RankState {
   int rank = 0;
@@ -39,7 +41,7 @@ struct RankState {
   // this rank: by that.
   struct Move {
     std::vector<RankInstruction> together;
-    int links = 0;  // that have yet to carry all
+    int links = 0;  // and adapters, that have yet to carry all
     int64_t other_ns = 0;
   };
   std::map<int, Move> moves;
@@ -63,6 +65,10 @@ class Simulation {
     for (const Seats::Crowded& processor : options.seats.processors) {
       processors_.push_back(
           {.processor = Processor(processor.cores), .changed = false});
+    }
+    first_adapter_ = static_cast<int>(processors_.size());
+    for (int i = 0; i < kDirections * options.adapters.adapters; ++i) {
+      processors_.push_back({.processor = Processor(1), .changed = false});
     }
     first_link_ = static_cast<int>(processors_.size());
     for (const int rank : classes.first_ranks()) {
@@ -140,7 +146,7 @@ class Simulation {
     if (shared.version != event.version) return true;
     Change(event.processor);
     for (const RankInstruction& at : shared.processor.TakeEnded(now_)) {
-      if (event.processor >= first_link_) {
+      if (event.processor >= first_adapter_) {
         Carried(at);
         continue;
       }
@@ -209,22 +215,32 @@ class Simulation {
   }
 
   // Of efforts_, in which `most` is the most of each; all that meet wait for
-  // the last of their links.
+  // the last of their links and adapters.
   void Transmit(const std::vector<RankInstruction>& together,
                 const Effort& most) {
     const RankInstruction& first = together.front();
     RankState::Move& move = StateOf(first.rank).moves[first.instruction];
     move = {.together = together, .other_ns = most.compute_ns + most.other_ns};
-    const auto wire_ns = static_cast<double>(most.wire_ns);
+    const auto occupy = [&](int processor, double ns) {
+      if (ns == 0) return;
+      const double share = ns / static_cast<double>(most.wire_ns);
+      processors_[processor].processor.Start(
+          now_, {.at = first, .cores = share, .ns = most.wire_ns});
+      Change(processor);
+      ++move.links;
+    };
     for (size_t i = 0; i < together.size(); ++i) {
+      const Effort& effort = efforts_[i];
       const int links = first_link_ + by_rank_[together[i].rank] * kLinks;
       for (int link = 0; link < kLinks; ++link) {
-        const double share = efforts_[i].links_ns[link] / wire_ns;
-        if (share == 0) continue;
-        processors_[links + link].processor.Start(
-            now_, {.at = first, .cores = share, .ns = most.wire_ns});
-        Change(links + link);
-        ++move.links;
+        occupy(links + link, effort.links_ns[link]);
+      }
+      if (options_.adapters.of_rank.empty()) continue;
+      for (const AdapterUse& use :
+           options_.adapters.of_rank[together[i].rank]) {
+        const int adapter = first_adapter_ + kDirections * use.adapter;
+        occupy(adapter, effort.out_bytes * use.ns_per_byte);
+        occupy(adapter + 1, effort.in_bytes * use.ns_per_byte);
       }
     }
     if (move.links > 0) return;
@@ -234,7 +250,7 @@ class Simulation {
     Carried(first);
   }
 
-  // One more link has carried all that these put on it.
+  // One more link or adapter has carried all that these put on it.
   void Carried(const RankInstruction& first) {
     auto& moves = StateOf(first.rank).moves;
     const auto found = moves.find(first.instruction);
@@ -322,9 +338,10 @@ class Simulation {
   Meeting meeting_;
   std::vector<RankState> states_;
   std::vector<int> by_rank_;  // index into states_
-  // Of seats; from first_link_ on the links of each of states_, which are
-  // shared alike.
+  // Of seats; then what is shared alike: from first_adapter_ on each adapter,
+  // out and in, from first_link_ on the links of each of states_.
   std::vector<SharedProcessor> processors_;
+  int first_adapter_ = 0;
   int first_link_ = 0;
   std::vector<Effort> efforts_;  // of those that begin to run
   std::vector<int> changed_;     // processors, since their next end was said

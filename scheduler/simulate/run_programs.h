@@ -1,7 +1,8 @@
 // Runs the programs of a plan with virtual time, one rank of each class for all
 // of it (proto/plan/rank_classes.h). Each rank's ReadyQueue says
 // what may start, Meeting what must come together, a function how long it
-// takes, Processor how long that is where ranks share one. A rank goes on to
+// takes, Processor how long that is where ranks share one, or their links and
+// adapters. A rank goes on to
 // its next program when its last one is done, whatever the others do: between
 // programs there is no barrier but what instructions wait for.
 #ifndef TROUPE_SCHEDULER_SIMULATE_RUN_PROGRAMS_H_
@@ -13,6 +14,7 @@
 
 #include "proto/plan.pb.h"
 #include "proto/plan/rank_classes.h"
+#include "scheduler/simulate/adapters.h"
 #include "scheduler/simulate/seats.h"
 #include "scheduler/simulate/traffic.h"
 
@@ -27,6 +29,9 @@ struct Effort {
   // rank is full, where nothing else uses them.
   int64_t wire_ns = 0;
   OnLinks links_ns = {};
+  // That its rank sends to other hosts, and receives from them.
+  double out_bytes = 0;
+  double in_bytes = 0;
 };
 using InstructionEffort =
     std::function<Effort(int rank, const Instruction& instruction)>;
@@ -36,6 +41,7 @@ struct RunOptions {
   // Run once before, on ranks that have it.
   Program::Kind first = Program::KIND_UNSPECIFIED;
   Seats seats;  // empty: every rank has a processor of its own
+  AdapterUses adapters;
   int runs_max = 1;
   // Asked when the last rank has finished a run, with the times at which that
   // was so for each; true ends the simulation before runs_max.

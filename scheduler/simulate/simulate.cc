@@ -13,7 +13,9 @@
 #include "proto/plan/roles.h"
 #include "proto/plan/span.h"
 #include "proto/plan/traced_ranks.h"
+#include "scheduler/simulate/adapters.h"
 #include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/effort.h"
 #include "scheduler/simulate/seats.h"
 #include "scheduler/simulate/tier_rates.h"
 
@@ -56,8 +58,7 @@ int64_t PeriodOf(const std::vector<int64_t>& ends, int steps) {
 }
 
 SteadyStep RunUntilSteady(const Plan& plan, const RankClasses& classes,
-                          const InstructionEffort& effort, Seats seats) {
-  RunOptions options = {.seats = std::move(seats), .is_enough = nullptr};
+                          const InstructionEffort& effort, RunOptions options) {
   const int pipeline = AxisSize(plan.mesh(), "pipeline");
   const bool overlap = plan.derived().report_lag() > 0 || HasFill(plan);
   const int equal = kEqualSteps + (overlap ? pipeline : 0);
@@ -100,10 +101,6 @@ int64_t SimulatedInstructions(const Plan& plan, const RankClasses& classes) {
   return instructions;
 }
 
-int64_t Nanoseconds(double seconds) {
-  return static_cast<int64_t>(std::llround(seconds * 1e9));
-}
-
 }  // namespace
 
 Timeline Simulate(const Plan& plan, Program::Kind kind,
@@ -121,33 +118,32 @@ Timeline Simulate(const Plan& plan, Program::Kind kind,
 }
 
 SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time) {
-  return RunUntilSteady(plan, EachRank(plan), Plain(time), {});
+  return RunUntilSteady(plan, EachRank(plan), Plain(time), RunOptions());
 }
 
 namespace {
 
-// Borrows all.
-InstructionEffort EffortOf(const Plan& plan,
-                           const std::vector<WorkerDescription>& workers,
-                           const CostModel& costs) {
-  return [&](int rank, const Instruction& instruction) {
-    const Cost cost = costs.CostOf(rank, instruction);
+using InstructionCost =
+    std::function<Cost(int rank, const Instruction& instruction)>;
+
+// Borrows plan and workers.
+InstructionEffort EffortsOf(const Plan& plan,
+                            const std::vector<WorkerDescription>& workers,
+                            InstructionCost costs) {
+  return [&plan, &workers, costs = std::move(costs)](
+             int rank, const Instruction& instruction) {
     const Lane::Kind lane = KindOfLane(plan.lanes(), instruction.lane());
     // Beside a GPU, the host's cores are there for what they do alone.
     const bool computes =
         lane == Lane::COMPUTE || (!workers[rank].has_gpu() &&
                                   WorksBesideDevice(plan.lanes(), instruction));
-    const double other =
-        (computes ? cost.waiting : cost.total()) - cost.on_wire;
-    Effort effort = {
-        .compute_ns = Nanoseconds(cost.total() - cost.on_wire - other),
-        .other_ns = Nanoseconds(other),
-        .wire_ns = Nanoseconds(cost.on_wire)};
-    if (effort.wire_ns == 0) return effort;
-    for (int link = 0; link < kLinks; ++link) {
-      effort.links_ns[link] = cost.on_links[link] * 1e9;
-    }
-    return effort;
+    return EffortOf(costs(rank, instruction), computes);
+  };
+}
+
+InstructionCost CostsOf(const CostModel& costs) {
+  return [&costs](int rank, const Instruction& instruction) {
+    return costs.CostOf(rank, instruction);
   };
 }
 
@@ -156,15 +152,22 @@ InstructionEffort EffortOf(const Plan& plan,
 SteadyStep PredictStep(const Plan& plan,
                        const std::vector<WorkerDescription>& workers,
                        const CostModel& costs, int64_t instructions_max) {
-  const auto run = [&](const RankClasses& classes) {
-    return RunUntilSteady(plan, classes, EffortOf(plan, workers, costs),
-                          costs.seats().Of(classes));
+  const auto run = [&](const RankClasses& classes, InstructionCost cost) {
+    return RunUntilSteady(plan, classes,
+                          EffortsOf(plan, workers, std::move(cost)),
+                          {.seats = costs.seats().Of(classes),
+                           .adapters = UsesOf(costs.adapters(), classes),
+                           .is_enough = nullptr});
   };
   const RankClasses classes(plan, costs.Traits());
   if (SimulatedInstructions(plan, classes) <= instructions_max) {
-    return run(classes);
+    return run(classes, CostsOf(costs));
   }
-  SteadyStep step = run(RankClasses(plan));
+  const CostModel::UnlikeRanks unlike = costs.Unlike();
+  SteadyStep step =
+      run(RankClasses(plan), [&](int rank, const Instruction& instruction) {
+        return costs.BusiestCostOf(rank, instruction, unlike);
+      });
   step.one_for_each_role = true;
   return step;
 }
@@ -181,9 +184,10 @@ int64_t PredictKeepNs(const Plan& plan,
   if (!KeepsCopies(plan.job(), plan.mesh())) return 0;
   const RankClasses classes(plan, costs.Traits());
   const ProgramsRun run =
-      RunPrograms(plan, classes, EffortOf(plan, workers, costs),
+      RunPrograms(plan, classes, EffortsOf(plan, workers, CostsOf(costs)),
                   {.kind = Program::KEEP,
                    .seats = costs.seats().Of(classes),
+                   .adapters = UsesOf(costs.adapters(), classes),
                    .is_enough = nullptr});
   return run.ends.back();
 }

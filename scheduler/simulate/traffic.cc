@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/str_cat.h"
+#include "proto/plan/direct_collectives.h"
+
 namespace troupe {
 namespace {
 
@@ -102,7 +105,119 @@ Traffic Tree(const GroupLinks& group, const GroupPlace& place,
   return traffic;
 }
 
+Traffic Plus(Traffic first, const Traffic& then) {
+  first.latency += then.latency;
+  first.moving += then.moving;
+  for (int link = 0; link < kLinks; ++link) {
+    first.bytes[link] += then.bytes[link];
+  }
+  return first;
+}
+
+double FarthestSeconds(const GroupLinks& group) {
+  const LinkRate& link = group.hosts > 1 ? group.network : group.local;
+  return link.latency_us() * 1e-6;
+}
+
+// One step, in which each rank sends so many bytes to each other: twice the
+// latency of a link, whose measure is half of such a step between two ranks.
+Traffic Direct(const GroupLinks& group, const GroupPlace& place, double bytes) {
+  Traffic traffic;
+  traffic.latency = 2 * FarthestSeconds(group);
+  traffic.moving = Longest(group, (group.ranks - group.fewest) * bytes,
+                           (group.most - 1) * bytes);
+  traffic.bytes = Evenly((group.ranks - place.on_host) * bytes,
+                         (place.on_host - 1) * bytes);
+  return traffic;
+}
+
+// From or to a root, which all others are as often.
+Traffic WithRoot(const GroupLinks& group, const GroupPlace& place,
+                 double bytes) {
+  Traffic traffic = Direct(group, place, bytes);
+  traffic.latency = FarthestSeconds(group);
+  for (double& of_link : traffic.bytes) of_link /= group.ranks;
+  return traffic;
+}
+
+// Through all ranks, and back where all are to have a sum.
+Traffic Ring(const GroupLinks& group, const GroupPlace& place,
+             const CollectiveSize& size) {
+  Traffic ring = OneRing(group, place, {.size = size});
+  const bool twice = size.collective == ALL_REDUCE || size.collective == REDUCE;
+  ring.latency =
+      (twice ? 2 : 1) * HopSeconds(group, size.ranks - 1, group.crossings);
+  return ring;
+}
+
+Traffic Nccl(const GroupLinks& group, const GroupPlace& place,
+             const CollectiveSize& size) {
+  Traffic rails = Rails(group, place, size);
+  const bool twice = size.collective == ALL_REDUCE || size.collective == REDUCE;
+  rails.latency =
+      (twice ? 2 : 1) * HopSeconds(group, size.ranks - 1, group.hosts);
+  if (size.collective != ALL_REDUCE) return rails;
+  const Traffic tree = Tree(group, place, size);
+  return tree.latency + tree.moving < rails.latency + rails.moving ? tree
+                                                                   : rails;
+}
+
+// As worker/collective/gloo chooses.
+Traffic Gloo(const GroupLinks& group, const GroupPlace& place,
+             const Operation& operation) {
+  const CollectiveSize& size = operation.size;
+  const auto whole = static_cast<double>(size.bytes);
+  const double block = whole / size.ranks;
+  const auto ring = [&](Collective collective) {
+    return Ring(
+        group, place,
+        {.bytes = size.bytes, .ranks = size.ranks, .collective = collective});
+  };
+  const auto scattered = [&] {
+    return operation.narrow ? Direct(group, place, block)
+                            : ring(REDUCE_SCATTER);
+  };
+  switch (size.collective) {
+    case ALL_REDUCE:
+      if (SendsWholeDirectly(size.bytes, size.ranks)) {
+        return Direct(group, place, whole);
+      }
+      return Plus(scattered(), ring(ALL_GATHER));
+    case REDUCE:
+      if (SendsWholeDirectly(size.bytes, size.ranks)) {
+        return WithRoot(group, place, whole);
+      }
+      return Plus(scattered(), WithRoot(group, place, block));
+    case REDUCE_SCATTER:
+      return SendsBlocksDirectly(size.bytes, size.ranks)
+                 ? Direct(group, place, block)
+                 : scattered();
+    case ALL_GATHER:
+      return SendsBlocksDirectly(size.bytes, size.ranks)
+                 ? Direct(group, place, block)
+                 : ring(ALL_GATHER);
+    case BROADCAST:
+      return BroadcastsDirectly(size.bytes, size.ranks)
+                 ? WithRoot(group, place, whole)
+                 : ring(BROADCAST);
+    default:
+      return ring(size.collective);
+  }
+}
+
 }  // namespace
+
+Algorithms AlgorithmsOf(const std::string& backend) {
+  if (backend == "nccl") return Algorithms::kNccl;
+  return backend == "gloo" ? Algorithms::kGloo : Algorithms::kSharedMemory;
+}
+
+std::string LookOf(const GroupLinks& links) {
+  return absl::StrCat(links.local.SerializeAsString(), "/",
+                      links.network.SerializeAsString(), "/", links.hosts, "/",
+                      links.fewest, "/", links.most, "/", links.crossings, "/",
+                      static_cast<int>(links.algorithms));
+}
 
 Traffic CollectiveTraffic(const GroupLinks& group, const GroupPlace& place,
                           const Operation& operation) {
@@ -114,16 +229,12 @@ Traffic CollectiveTraffic(const GroupLinks& group, const GroupPlace& place,
     shift.latency = HopSeconds(group, 1, group.crossings);
     return shift;
   }
-  const bool rails = group.rails && group.hosts > 1;
-  Traffic ring =
-      rails ? Rails(group, place, size) : OneRing(group, place, {.size = size});
-  const bool twice = size.collective == ALL_REDUCE || size.collective == REDUCE;
-  ring.latency =
-      (twice ? 2 : 1) *
-      HopSeconds(group, size.ranks - 1, rails ? group.hosts : group.crossings);
-  if (!rails || size.collective != ALL_REDUCE) return ring;
-  const Traffic tree = Tree(group, place, size);
-  return tree.latency + tree.moving < ring.latency + ring.moving ? tree : ring;
+  if (group.algorithms == Algorithms::kGloo) {
+    return Gloo(group, place, operation);
+  }
+  return group.algorithms == Algorithms::kNccl && group.hosts > 1
+             ? Nccl(group, place, size)
+             : Ring(group, place, size);
 }
 
 }  // namespace troupe

@@ -2,15 +2,21 @@
 // nothing else is on them. A rank has a link to the ranks of its host and one
 // to those of others, each of which carries bytes out and in at the same time.
 //
-//   backend       operation        algorithm
-//   nccl          all but these    one ring through the adapter of each rank
+//   backend        operation       algorithm
+//   nccl           all but these   one ring through the adapter of each rank
 //                                  that a host has of the group: of k ranks
 //                                  each sends and receives 1/k of what crosses
-//                 ALL_REDUCE       that, or the tree below, whichever is sooner
-//   gloo, memory  all but these    one ring, in the order of the ranks: only
+//                  ALL_REDUCE      that, or the tree below, whichever is sooner
+//   gloo           all but these   one ring, in the order of the ranks: only
 //                                  those next to another host's use the network
-//   any           SHIFT            each rank to the next, so the same
-//                 ALL_TO_ALL       1/N of the bytes straight to each rank
+//                  small ones      straight to each rank
+//                                  (proto/plan/direct_collectives.h)
+//                  sums of narrow  scattered straight to each rank; where all
+//                                  have the sum, it is gathered by the ring
+//                  REDUCE          the blocks of the sum straight to its root
+//   shared_memory  all but these   as one ring
+//   any            SHIFT           each rank to the next, so as one ring
+//                  ALL_TO_ALL      1/N of the bytes straight to each rank
 //
 // Ring: Patarasuk and Yuan, 2009. NCCL's tree is a chain through the ranks of a
 // host and a double binary tree over the hosts (Sanders, Speck and Traeff,
@@ -21,6 +27,7 @@
 #define TROUPE_SCHEDULER_SIMULATE_TRAFFIC_H_
 
 #include <array>
+#include <string>
 
 #include "proto/cluster.pb.h"
 #include "scheduler/simulate/rates.h"
@@ -34,17 +41,22 @@ constexpr int kLinks = 4;
 // What is on each of them: bytes, or seconds.
 using OnLinks = std::array<double, kLinks>;
 
+enum class Algorithms { kNccl, kGloo, kSharedMemory };
+Algorithms AlgorithmsOf(const std::string& backend);
+
 // The ranks of a group, and the slowest of their links.
 struct GroupLinks {
   LinkRate local;
   LinkRate network;
   int ranks = 1;
   int hosts = 1;
-  int fewest = 1;      // ranks on a host
-  int most = 1;        // the same
-  int crossings = 0;   // ranks whose next one, of a ring, is on another host
-  bool rails = false;  // a ring through each rank's adapter, not one for all
+  int fewest = 1;     // ranks on a host
+  int most = 1;       // the same
+  int crossings = 0;  // ranks whose next one, of a ring, is on another host
+  Algorithms algorithms = Algorithms::kSharedMemory;
 };
+// Equal for groups that are.
+std::string LookOf(const GroupLinks& links);
 
 // Where a rank is among them.
 struct GroupPlace {
@@ -56,6 +68,7 @@ struct GroupPlace {
 struct Operation {
   CollectiveSize size;
   bool backward = false;  // of a SHIFT: to the rank before
+  bool narrow = false;    // numbers of two bytes
 };
 
 struct Traffic {

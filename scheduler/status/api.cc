@@ -15,6 +15,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/tier_traffic.h"
 #include "scheduler/cluster/describe.h"
+#include "scheduler/simulate/topology.h"
 #include "scheduler/status/json.h"
 
 namespace troupe {
@@ -246,6 +247,7 @@ std::string WorkersJson(const ClusterHost& host) {
   host.Read([&](const Cluster& cluster, absl::Time) {
     ListWorkers(cluster, workers);
   });
+  *workers.mutable_topology() = TopologyOf(workers.workers());
   return ToJson(workers);
 }
 

@@ -92,7 +92,7 @@ std::vector<WorkerDescription> WorkersOf(const Row& row, int64_t device_bytes) {
     calibration.set_memory_bytes_per_second(1.8e12);
     calibration.set_optimizer_bytes_per_second(1.5e12);
     calibration.set_elementwise_ops_per_second(2e12);
-    LinkRate& network = *workers[w].mutable_network();
+    LinkRate& network = *workers[w].mutable_network()->mutable_rate();
     network.set_latency_us(20);
     network.set_bytes_per_second(row.gigabytes_per_second * 1e9);
   }

@@ -1,4 +1,6 @@
+#include <map>
 #include <ostream>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "clients/cli/cluster_flags.h"
@@ -35,6 +37,25 @@ std::string ReasonText(const WorkerStatus& worker) {
   return absl::StrCat(worker.reason(), both ? "; " : "", worker.set_aside());
 }
 
+// To other hosts.
+using LinksByWorker = std::map<std::string, TopologyLink>;
+LinksByWorker LinksOf(const Topology& topology) {
+  LinksByWorker links;
+  for (const HostTopology& host : topology.hosts()) {
+    for (const DeviceLinks& device : host.devices()) {
+      links[device.worker()] = device.between();
+    }
+  }
+  return links;
+}
+
+// "1.1 GB/s assumed"; "-" of one that is gone.
+std::string NetworkText(const LinksByWorker& links,
+                        const WorkerDescription& worker) {
+  const auto link = links.find(worker.name());
+  return link == links.end() ? "-" : ShortLinkText(link->second);
+}
+
 class Workers final : public Command {
  public:
   void Declare(Flags& flags) override {
@@ -50,18 +71,21 @@ class Workers final : public Command {
       return absl::OkStatus();
     }
     Table table({"ID>", "NAME", "STATE", "JOB>", "RANK>", "DEVICE", "THREADS>",
-                 "MEMORY>", "BUDGET>", "PID>", "FAILED>", "HEARD", "REASON"});
+                 "MEMORY>", "BUDGET>", "NETWORK>", "PID>", "FAILED>", "HEARD",
+                 "REASON"});
+    const LinksByWorker links = LinksOf(list.topology());
     for (const WorkerStatus& worker : list.workers()) {
       const bool busy = worker.job() > 0;
-      table.Add({absl::StrCat(worker.id()), worker.description().name(),
-                 StateText(worker), busy ? absl::StrCat(worker.job()) : "-",
-                 busy ? absl::StrCat(worker.rank()) : "-",
-                 DeviceText(worker.description()),
-                 absl::StrCat(worker.description().threads()),
-                 BytesText(worker.memory_bytes()),
-                 DeviceBudget(worker.description()), absl::StrCat(worker.pid()),
-                 absl::StrCat(worker.local_failures()),
-                 TimeText(worker.last_heard_unix_ms()), ReasonText(worker)});
+      table.Add(
+          {absl::StrCat(worker.id()), worker.description().name(),
+           StateText(worker), busy ? absl::StrCat(worker.job()) : "-",
+           busy ? absl::StrCat(worker.rank()) : "-",
+           DeviceText(worker.description()),
+           absl::StrCat(worker.description().threads()),
+           BytesText(worker.memory_bytes()), DeviceBudget(worker.description()),
+           NetworkText(links, worker.description()), absl::StrCat(worker.pid()),
+           absl::StrCat(worker.local_failures()),
+           TimeText(worker.last_heard_unix_ms()), ReasonText(worker)});
     }
     console.out << table.Text();
     return absl::OkStatus();

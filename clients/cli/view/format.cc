@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -78,6 +79,32 @@ std::string ClockText(double seconds) {
   if (whole < 3600) return absl::StrFormat("%d:%02d", whole / 60, whole % 60);
   return absl::StrFormat("%d:%02d:%02d", whole / 3600, whole / 60 % 60,
                          whole % 60);
+}
+
+namespace {
+
+std::string SourceText(RateSource source) {
+  return absl::AsciiStrToLower(RateSource_Name(source));
+}
+
+std::string RateText(const LinkRate& rate) {
+  const double bytes = rate.bytes_per_second();
+  return bytes < 1e8 ? absl::StrFormat("%.3g MB/s", bytes * 1e-6)
+                     : absl::StrFormat("%.3g GB/s", bytes * 1e-9);
+}
+
+}  // namespace
+
+std::string LinkText(const TopologyLink& link) {
+  return absl::StrCat(RateText(link.rate()),
+                      absl::StrFormat(", %.3g us (", link.rate().latency_us()),
+                      SourceText(link.source()),
+                      link.why().empty() ? "" : absl::StrCat(": ", link.why()),
+                      ")");
+}
+
+std::string ShortLinkText(const TopologyLink& link) {
+  return absl::StrCat(RateText(link.rate()), " ", SourceText(link.source()));
 }
 
 std::string PercentText(double share) {

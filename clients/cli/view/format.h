@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "proto/cluster.pb.h"
 
 namespace troupe {
 
@@ -15,7 +16,11 @@ std::string CountText(double count);      // "950", "12.3k", "124M"
 std::string GroupedText(int64_t count);   // "8,192"
 std::string SecondsText(double seconds);  // "1.23 s", "45.6 ms", "780 us"
 std::string ClockText(double seconds);    // "0:42", "1:02:03"
-std::string PercentText(double share);    // 0.412 is "41.2%"
+// "1.1 GB/s, 30 us (assumed: nobody has measured it)"; short: "1.1 GB/s
+// assumed".
+std::string LinkText(const TopologyLink& link);
+std::string ShortLinkText(const TopologyLink& link);
+std::string PercentText(double share);               // 0.412 is "41.2%"
 std::string NumberText(double value, int decimals);  // "nan" where it is none
 // Local wall time, "12:30:05" and "2026-03-01 12:30:05"; "-" for 0.
 std::string TimeText(int64_t unix_ms);

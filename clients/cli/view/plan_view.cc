@@ -185,6 +185,16 @@ std::string CopiesText(const Plan& plan) {
       "\n");
 }
 
+// What communication rests on; empty for one worker.
+std::string LinksText(const Prediction& prediction) {
+  std::string text;
+  for (const LinkUsed& used : prediction.links()) {
+    absl::StrAppend(&text, text.empty() ? "  links            " : "; ",
+                    used.what(), " ", LinkText(used.link()));
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
 std::string PredictionText(const Plan& plan) {
   const Prediction& prediction = plan.prediction();
   int64_t sent_max = 0;
@@ -209,8 +219,8 @@ std::string PredictionText(const Plan& plan) {
       prediction.gathers().empty()
           ? ""
           : absl::StrCat("  gathers          ", prediction.gathers(), "\n"),
-      CopiesText(plan), MachineText(prediction), "  limited by       ",
-      prediction.limited_by(), "\n",
+      CopiesText(plan), LinksText(prediction), MachineText(prediction),
+      "  limited by       ", prediction.limited_by(), "\n",
       prediction.chosen_memory().empty()
           ? ""
           : absl::StrCat("  memory: auto     ", prediction.chosen_memory(),

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "clients/cluster_file/cluster_file.h"
 #include "gtest/gtest.h"
@@ -38,6 +39,47 @@ TEST(CheckCluster, FillsInDefaults) {
   EXPECT_EQ(cluster.nodes(0).count(), 1);
   EXPECT_EQ(cluster.nodes(0).device().kind(), "gpu");
   EXPECT_EQ(cluster.nodes(0).device().overhead_us(), 5);
+}
+
+// The same with nodes that have these adapters.
+std::string WrongNics(const char* nics) {
+  const std::string text = absl::StrReplaceAll(
+      kCluster, {{"workers: 8, device: gpu",
+                  absl::StrCat("workers: 8, device: gpu, nics: ", nics)},
+                 {", bandwidth_gb_s: 23}", "}"}});
+  return std::string(
+      ParseClusterSpec({.name = "c.yaml", .text = text}).status().message());
+}
+
+TEST(CheckCluster, EachWorkerOfANodeWithAdaptersHasOne) {
+  EXPECT_EQ(WrongNics("[{bandwidth_gb_s: 12.5}]"), "");
+  EXPECT_EQ(WrongNics("[{count: 4, bandwidth_gb_s: 12.5}]"), "");
+  EXPECT_EQ(WrongNics("[{bandwidth_gb_s: 9, devices: [0, 1, 2, 3]}, "
+                      "{bandwidth_gb_s: 9, devices: [4, 5, 6, 7]}]"),
+            "");
+  EXPECT_EQ(WrongNics("[{bandwidth_gb_s: 9, devices: [0, 1]}]"),
+            "c.yaml:1:51: nodes[0].nics: none serves place 2; add it to the "
+            "devices of one");
+  EXPECT_EQ(WrongNics("[{bandwidth_gb_s: 9, devices: [0, 8]}]"),
+            "c.yaml:1:85: nodes[0].nics[0].devices[1]: 8; use a place of the "
+            "node, 0 to 7");
+  EXPECT_EQ(WrongNics("[{bandwidth_gb_s: 9, devices: [3, 3]}]"),
+            "c.yaml:1:85: nodes[0].nics[0].devices[1]: 3; it is there twice");
+  EXPECT_EQ(WrongNics("[{count: 2}]"),
+            "c.yaml:1:52: nodes[0].nics[0].bandwidth_gb_s: missing; use more "
+            "than 0, up to 1000000");
+  EXPECT_EQ(WrongNics("[{count: 0, bandwidth_gb_s: 9}]"),
+            "c.yaml:1:60: nodes[0].nics[0].count: 0; use 1 to 1024");
+}
+
+TEST(CheckCluster, OneFieldSaysHowFastANodeIs) {
+  EXPECT_EQ(Wrong("device: gpu}", "device: gpu, nics: [{bandwidth_gb_s: 9}]}"),
+            "c.yaml:9:48: links.inter_node.bandwidth_gb_s: all nodes have "
+            "nics, whose bandwidth_gb_s says it; leave it out");
+  EXPECT_EQ(Wrong("count: 2, workers: 8, device: gpu}",
+                  "workers: 8, device: gpu, nics: [{bandwidth_gb_s: 9}]}, "
+                  "{workers: 8, device: gpu}"),
+            "");
 }
 
 TEST(CheckCluster, RefusesWhatIsAbsurdWithThePlace) {

@@ -71,12 +71,33 @@ TEST(ClusterWorkers, DescribeThemselvesInTheUnitsOfWorkers) {
   EXPECT_EQ(rates.instruction_overhead_us(), 7);
   EXPECT_EQ(rates.loopback().bytes_per_second(), 230e9);
   EXPECT_EQ(rates.shared_memory().latency_us(), 5);
-  EXPECT_EQ(worker.network().bytes_per_second(), 23e9);
-  EXPECT_EQ(worker.network().latency_us(), 15);
+  EXPECT_EQ(worker.network().rate().bytes_per_second(), 23e9);
+  EXPECT_EQ(worker.network().rate().latency_us(), 15);
   ASSERT_EQ(worker.budgets_size(), 3);
   EXPECT_EQ(worker.budgets(0).tier(), DEVICE);
   EXPECT_EQ(worker.budgets(0).bytes(), int64_t{80} << 30);
   EXPECT_EQ(worker.budgets(2).bytes(), int64_t{1000} << 30);
+}
+
+TEST(ClusterWorkers, ShareTheAdaptersOfTheirNode) {
+  const std::string text = absl::StrReplaceAll(
+      kCluster, {{"workers: 2, device: gpu",
+                  "workers: 2, device: gpu, nics: [{bandwidth_gb_s: 12}]"},
+                 {"workers: 1, device: cpu",
+                  "workers: 1, device: cpu, nics: [{count: 2, "
+                  "bandwidth_gb_s: 3}]"},
+                 {", bandwidth_gb_s: 23}\n", "}\n"}});
+  const auto cluster = ParseClusterSpec({.name = "c.yaml", .text = text});
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  const std::vector<WorkerDescription> workers =
+      ClusterWorkers(*cluster, {.count = 5, .precision = "bf16"}).value();
+  EXPECT_EQ(workers[0].nics_size(), 1);
+  EXPECT_EQ(workers[0].nics(0).name(), workers[1].nics(0).name());
+  EXPECT_EQ(workers[0].nics(0).link().source(), GIVEN);
+  EXPECT_EQ(workers[0].network().rate().bytes_per_second(), 12e9);
+  EXPECT_EQ(workers[0].network().rate().latency_us(), 15);
+  EXPECT_EQ(workers[4].nics_size(), 2);
+  EXPECT_EQ(workers[4].network().rate().bytes_per_second(), 6e9);
 }
 
 // Files count what causal attention computes, calibrations all of the matrix.

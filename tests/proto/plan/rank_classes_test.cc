@@ -77,7 +77,7 @@ TEST(RankClasses, AGroupThatDiffersTellsItsRanksApart) {
 TEST(RankClasses, SoDoProcessorsThatAreSharedWithOthers) {
   const Plan plan = TwoStages();
   RankTraits traits;
-  traits.processors = {0, 0, 1, 1, -1, -1, 2, 2, 2, 2, 2, 2};
+  traits.shares = {{0}, {0}, {1}, {1}, {}, {}, {2}, {2}, {2}, {2}, {2}, {2}};
   const RankClasses classes(plan, traits);
   EXPECT_THAT(classes.first_ranks(), ElementsAre(0, 4, 6, 10));
 }

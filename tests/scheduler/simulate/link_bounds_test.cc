@@ -1,11 +1,14 @@
-// No prediction is faster than the bytes over its links allow. What each rank
-// has to send and receive in a step is counted here from the plan's
-// instructions and the hosts of its ranks, without the simulator's code.
+// No prediction is faster than the bytes over its links allow: those of each
+// rank, and the adapters that ranks of a host share. What each rank has to send
+// and receive in a step is counted here from the plan's instructions and the
+// hosts of its ranks, without the simulator's code.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +23,8 @@
 #include "proto/plan/roles.h"
 #include "proto/plan/trained.h"
 #include "scheduler/planner/planner.h"
+#include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/simulate.h"
 
 namespace troupe {
 namespace {
@@ -36,23 +41,40 @@ struct Cluster {
   int nodes = 1;
   int workers = 8;
   std::string kind = "gpu";
-  double far_gb_s = 2;
+  double far_gb_s = 2;  // of a worker, or of an adapter
   double near_gb_s = 200;
+  int nics = 0;  // of a node; 0: each worker has a link of its own
 };
 
+// Adapters of a node that serve one of its places.
+std::vector<int> NicsOf(const Cluster& cluster, int place) {
+  std::vector<int> nics;
+  for (int i = 0; i < cluster.nics; ++i) {
+    if (i % cluster.workers == place || place % cluster.nics == i) {
+      nics.push_back(i);
+    }
+  }
+  return nics;
+}
+
 std::vector<WorkerDescription> WorkersOf(const Cluster& cluster, int count) {
+  const std::string rate = absl::StrCat("bandwidth_gb_s: ", cluster.far_gb_s);
+  const std::string nics =
+      cluster.nics > 0 && cluster.nodes > 1
+          ? absl::StrCat(", nics: [{count: ", cluster.nics, ", ", rate, "}]")
+          : "";
   const auto spec = ParseClusterSpec(
       {.name = "cluster.yaml",
        .text = absl::StrCat(
            "nodes: [{count: ", cluster.nodes, ", workers: ", cluster.workers,
-           ", device: d}]\ndevices:\n  d:\n    kind: ", cluster.kind, "\n",
-           "    matmul:\n",
+           ", device: d", nics, "}]\ndevices:\n  d:\n    kind: ", cluster.kind,
+           "\n", "    matmul:\n",
            "      - {dtype: bf16, m: 1024, n: 4096, k: 4096, tflops: 250}\n",
            "      - {dtype: f32, m: 1024, n: 4096, k: 4096, tflops: 60}\n",
            "    memory: {device: {size_gib: 8000, bandwidth_gb_s: 2000}}\n",
            "links:\n  intra_node: {latency_us: 10, bandwidth_gb_s: ",
-           cluster.near_gb_s, "}\n  inter_node: {latency_us: 20, ",
-           "bandwidth_gb_s: ", cluster.far_gb_s, "}\n")});
+           cluster.near_gb_s, "}\n  inter_node: {latency_us: 20",
+           nics.empty() ? absl::StrCat(", ", rate) : "", "}\n")});
   EXPECT_TRUE(spec.ok()) << spec.status();
   const auto workers =
       ClusterWorkers(*spec, {.count = count, .precision = "bf16"});
@@ -140,6 +162,21 @@ class LinkBytes {
            static_cast<double>(BytesOfElement(GradientType(training)));
   }
 
+  // To each rank of a group straight, so many bytes.
+  static void AddDirect(double each, double ranks, double here, Bytes& bytes) {
+    bytes.far_out += each * (ranks - here);
+    bytes.far_in += each * (ranks - here);
+    bytes.near_out += each * (here - 1);
+    bytes.near_in += each * (here - 1);
+  }
+
+  bool IsNarrow(const Instruction& instruction) const {
+    const TrainingSpec& training = plan_.job().training();
+    return BytesOfElement(instruction.kind() == Instruction::EXCHANGE
+                              ? ComputeType(training)
+                              : GradientType(training)) == 2;
+  }
+
   void AddCollective(int rank, const Instruction& instruction,
                      Bytes& bytes) const {
     const Group& group = plan_.groups(instruction.group());
@@ -163,24 +200,48 @@ class LinkBytes {
     } else if (instruction.kind() == Instruction::EXCHANGE) {
       collective = instruction.exchange().collective();
     }
+    const int number = GroupNumber(plan_.mesh(), group, rank);
+    const std::string& backend = CarrierOf(group, number).backend();
     if (collective == ALL_TO_ALL) {
-      bytes.far_out += whole * (ranks - here) / ranks;
-      bytes.far_in += whole * (ranks - here) / ranks;
-      bytes.near_out += whole * (here - 1) / ranks;
-      bytes.near_in += whole * (here - 1) / ranks;
-      return;
+      return AddDirect(whole / ranks, ranks, here, bytes);
     }
     double passes = 1;
     if (collective == ALL_REDUCE) passes = 2;
     if (collective == REDUCE) passes = (ranks + 1) / ranks;
-    double ring = std::floor(whole * passes * (ranks - 1) / ranks);
+    if (backend == "gloo" && collective != SHIFT) {
+      constexpr double kSmall = 64 << 10;
+      const bool sums = collective != ALL_GATHER && collective != BROADCAST;
+      const bool all = collective == ALL_REDUCE || collective == REDUCE;
+      if (all && whole * (ranks - 1) <= kSmall) {
+        // The root receives them; everybody is that as often.
+        const double roots = collective == REDUCE ? ranks : 1;
+        return AddDirect(whole / roots, ranks, here, bytes);
+      }
+      if (collective == BROADCAST && (ranks == 2 || whole <= kSmall)) {
+        return AddDirect(whole / ranks, ranks, here, bytes);
+      }
+      if (!all && collective != BROADCAST &&
+          std::floor(whole / ranks) * (ranks - 1) <= kSmall) {
+        return AddDirect(whole / ranks, ranks, here, bytes);
+      }
+      if (collective == REDUCE) {
+        AddDirect(whole / ranks / ranks, ranks, here, bytes);
+        passes = 1;
+      }
+      if (sums && IsNarrow(instruction)) {
+        AddDirect(whole / ranks, ranks, here, bytes);
+        passes -= 1;
+      }
+    }
+    const double whole_passes = std::floor(passes);
+    double ring =
+        whole_passes * std::floor(whole * (ranks - 1) / ranks) +
+        std::floor((passes - whole_passes) * whole * (ranks - 1) / ranks);
     if (collective == SHIFT) {
       ring = whole;
       if (instruction.exchange().backward()) std::swap(next, previous);
     }
-    const int number = GroupNumber(plan_.mesh(), group, rank);
-    const bool nccl = CarrierOf(group, number).backend() == "nccl";
-    if (nccl && collective != SHIFT && here < ranks) {
+    if (backend == "nccl" && collective != SHIFT && here < ranks) {
       bytes.far_out += ring / here;
       bytes.far_in += ring / here;
       bytes.near_out += ring * (here - 1) / here;
@@ -195,17 +256,31 @@ class LinkBytes {
   std::vector<std::string> hosts_;
 };
 
-// Seconds that the busiest link of the first so many ranks needs for its bytes.
+// Seconds that the busiest link or adapter of the first so many ranks needs for
+// its bytes.
 double NeededSeconds(const Plan& plan, const Cluster& cluster,
                      const std::vector<WorkerDescription>& workers, int ranks) {
   const LinkBytes links(plan, workers);
   double seconds = 0;
+  std::map<std::pair<int, int>, Bytes> adapters;  // by node and number there
   for (int r = 0; r < ranks; ++r) {
     const Bytes bytes = links.OfStep(r);
+    const std::vector<int> nics = NicsOf(cluster, r % cluster.workers);
+    const double parts = std::max<double>(1, static_cast<double>(nics.size()));
     seconds = std::max(
         {seconds,
-         std::max(bytes.far_out, bytes.far_in) / (cluster.far_gb_s * 1e9),
+         std::max(bytes.far_out, bytes.far_in) /
+             (parts * cluster.far_gb_s * 1e9),
          std::max(bytes.near_out, bytes.near_in) / (cluster.near_gb_s * 1e9)});
+    for (const int nic : nics) {
+      Bytes& adapter = adapters[{r / cluster.workers, nic}];
+      adapter.far_out += bytes.far_out / parts;
+      adapter.far_in += bytes.far_in / parts;
+    }
+  }
+  for (const auto& [place, bytes] : adapters) {
+    seconds = std::max(seconds, std::max(bytes.far_out, bytes.far_in) /
+                                    (cluster.far_gb_s * 1e9));
   }
   return seconds;
 }
@@ -246,6 +321,9 @@ class Draw {
   JobSpec Job() {
     const int data = One<int>({1, 2, 3, 4});
     JobSpec job = SmallJob(data, One<int>({1, 2, 4}));
+    if (One<bool>({false, true})) {
+      job.mutable_training()->set_gradient_precision("parameters");
+    }
     ParallelismSpec& parallelism = *job.mutable_parallelism();
     parallelism.set_zero(One<int>({0, 0, 1, 2, 3, 3}));
     parallelism.set_bucket_megabytes(One<double>({0.5, 25}));
@@ -274,6 +352,7 @@ class Draw {
     cluster.kind = One<std::string>({"gpu", "gpu", "cpu"});
     cluster.far_gb_s = One<double>({0.05, 0.5, 5});
     cluster.near_gb_s = One<double>({0.2, 2, 200});
+    cluster.nics = One<int>({0, 1, 1, 2, 4});
     return cluster;
   }
 
@@ -303,9 +382,16 @@ TEST(LinkBounds, NoDrawnPlanIsFasterThanItsLinks) {
     EXPECT_GE(predicted, needed * (1 - tolerance))
         << "draw " << drawn << "\n"
         << job.parallelism().DebugString() << cluster.kind << ", nodes of "
-        << cluster.workers << ", " << cluster.near_gb_s << " and "
-        << cluster.far_gb_s << " GB/s";
+        << cluster.workers << " with " << cluster.nics << " adapters, "
+        << cluster.near_gb_s << " and " << cluster.far_gb_s << " GB/s";
     if (predicted < 1.5 * needed) ++bound;
+    // Nor where so many ranks differ that one stands for all of its role.
+    const SteadyStep for_all =
+        PredictStep(*plan, workers, CostModel(*plan, workers), 1);
+    EXPECT_TRUE(for_all.one_for_each_role);
+    EXPECT_GE(static_cast<double>(for_all.period_ns) * 1e-9,
+              needed * (1 - tolerance))
+        << "one for each role, draw " << drawn;
   }
   // Else it would hold of nothing that matters.
   EXPECT_GT(bound, kPlans / 10);
@@ -316,6 +402,7 @@ struct Case {
   int context = 1;
   int zero = 0;
   int nodes = 8;
+  int nics = 0;
 };
 struct Times {
   double predicted = 0;
@@ -340,7 +427,7 @@ Times TimesOf(const Case& what) {
     parallelism.set_context(what.context);
     parallelism.set_context_method("ring");
   }
-  const Cluster cluster = {.nodes = what.nodes};
+  const Cluster cluster = {.nodes = what.nodes, .nics = what.nics};
   const auto workers = WorkersOf(cluster, RanksNeeded(job));
   const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
   EXPECT_TRUE(plan.ok()) << plan.status();
@@ -364,6 +451,30 @@ TEST(LinkBounds, SoDoARingOfContextAndZero) {
 TEST(LinkBounds, ARingCrossesByOneAdapter) {
   const Times times = TimesOf({.data = 1, .context = 16, .nodes = 2});
   EXPECT_GE(times.predicted, times.needed);
+}
+
+// Groups of tensor parallelism lie in nodes, so each rank sums with the others
+// of its place: eight groups cross by one adapter.
+TEST(LinkBounds, GroupsOfAHostShareItsAdapter) {
+  const Times own = TimesOf({.data = 64});
+  const Times shared = TimesOf({.data = 64, .nics = 1});
+  EXPECT_GE(shared.predicted, shared.needed);
+  EXPECT_GT(shared.predicted, own.predicted);
+}
+
+// Nobody has measured the network, nor said that a host has several adapters:
+// what its workers send goes by one.
+TEST(LinkBounds, WorkersThatSayNothingShareAnAdapter) {
+  const JobSpec job = SmallJob(16, 1);
+  const Cluster assumed = {.nodes = 2, .kind = "cpu", .far_gb_s = 1.1};
+  std::vector<WorkerDescription> workers = WorkersOf(assumed, 16);
+  for (WorkerDescription& worker : workers) worker.clear_network();
+  Cluster one = assumed;
+  one.nics = 1;
+  const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_GE(plan->prediction().step_seconds(),
+            NeededSeconds(*plan, one, workers, 16));
 }
 
 // The latencies of 8,192 ranks are those of a tree, not of a ring.

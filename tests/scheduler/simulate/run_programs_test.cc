@@ -155,6 +155,29 @@ TEST(RunPrograms, LanesShareTheLinksOfTheirRank) {
   EXPECT_EQ(times(LOCAL_OUT), "0-13 0-13 ");
 }
 
+// Each has a link that carries its bytes in 10; by the adapter of both they
+// take 10 for each.
+TEST(RunPrograms, RanksOfAHostShareItsAdapter) {
+  const Plan plan = PlanOf(
+      {{.train = "R u0 g0", .fill = ""}, {.train = "R u0 g0", .fill = ""}});
+  const auto effort = [&](int, const Instruction&) {
+    Effort of = {.other_ns = 3, .wire_ns = 10};
+    of.links_ns[NETWORK_OUT] = 10;
+    of.out_bytes = 5;
+    return of;
+  };
+  const auto times = [&](const AdapterUses& adapters) {
+    return TimesText(
+        RunPrograms(plan, EachRank(plan), effort,
+                    {.seats = {}, .adapters = adapters, .is_enough = nullptr})
+            .ranks[0]);
+  };
+  EXPECT_EQ(times({}), "0-13 ");
+  const AdapterUse shared = {.adapter = 0, .ns_per_byte = 2};
+  EXPECT_EQ(times({.adapters = 1, .of_rank = {{shared}, {shared}}}), "0-23 ");
+  EXPECT_EQ(times({.adapters = 1, .of_rank = {{shared}, {}}}), "0-13 ");
+}
+
 TEST(RunPrograms, BytesThatAreOnNoLinkTakeTheirTime) {
   const Plan plan = PlanOf(
       {{.train = "R u0 g0", .fill = ""}, {.train = "R u0 g0", .fill = ""}});

@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/plan/traced_ranks.h"
+#include "scheduler/simulate/adapters.h"
 #include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/effort.h"
 #include "scheduler/simulate/run_programs.h"
 #include "tests/proto/plan/made_roles.h"
 #include "tests/scheduler/example_plan.h"
@@ -228,19 +230,12 @@ TEST(PredictStep, RunsOneOfThoseThatAreAlike) {
           [&](int rank, const Instruction& instruction) {
             const Cost cost = costs.CostOf(rank, instruction);
             const bool computes = instruction.lane() == LaneNamed("COMPUTE");
-            const double moves = cost.on_wire;
-            const double other =
-                (computes ? cost.waiting : cost.total()) - moves;
-            Effort effort = {.compute_ns = std::llround(
-                                 (cost.total() - other - moves) * 1e9),
-                             .other_ns = std::llround(other * 1e9),
-                             .wire_ns = std::llround(moves * 1e9)};
-            for (int link = 0; link < kLinks; ++link) {
-              effort.links_ns[link] = cost.on_links[link] * 1e9;
-            }
-            return effort;
+            return EffortOf(cost, computes);
           },
-          {.seats = costs.seats(), .runs_max = 12, .is_enough = nullptr});
+          {.seats = costs.seats(),
+           .adapters = UsesOf(costs.adapters(), EachRank(plan)),
+           .runs_max = 12,
+           .is_enough = nullptr});
       const int last = static_cast<int>(all.ends.size()) - 1;
       EXPECT_NEAR(static_cast<double>(step.period_ns),
                   static_cast<double>(all.ends[last] - all.ends[last - 1]),

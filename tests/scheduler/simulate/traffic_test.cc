@@ -25,7 +25,7 @@ GroupLinks Hosts(int hosts, int each) {
           .fewest = each,
           .most = each,
           .crossings = hosts > 1 ? hosts : 0,
-          .rails = true};
+          .algorithms = Algorithms::kNccl};
 }
 
 Operation Of(Collective collective, const GroupLinks& group, int64_t bytes) {
@@ -111,10 +111,54 @@ TEST(CollectiveTraffic, AllToAllSendsWhatCrosses) {
   EXPECT_DOUBLE_EQ(traffic.moving, 4e6 / 2e9);
 }
 
+// Two hosts of two ranks, over Gloo.
+GroupLinks Gloo() {
+  GroupLinks group = Hosts(2, 2);
+  group.algorithms = Algorithms::kGloo;
+  return group;
+}
+
+TEST(CollectiveTraffic, GlooSendsWhatIsSmallStraightToEachRank) {
+  const GroupLinks group = Gloo();
+  const Traffic sum =
+      CollectiveTraffic(group, {.on_host = 2}, Of(ALL_REDUCE, group, 20'000));
+  EXPECT_THAT(sum.bytes, Links(40e3, 40e3, 20e3, 20e3));
+  EXPECT_DOUBLE_EQ(sum.latency, 2 * 20e-6);
+  EXPECT_DOUBLE_EQ(sum.moving, 40e3 / 2e9);
+  const Traffic gather =
+      CollectiveTraffic(group, {.on_host = 2}, Of(ALL_GATHER, group, 80'000));
+  EXPECT_THAT(gather.bytes, Links(40e3, 40e3, 20e3, 20e3));
+}
+
+// Sums of bf16 are rounded once: their first half goes straight, too.
+TEST(CollectiveTraffic, GlooScattersNarrowSumsStraight) {
+  const GroupLinks group = Gloo();
+  Operation sum = Of(ALL_REDUCE, group, 4'000'000);
+  sum.narrow = true;
+  const GroupPlace end = {.on_host = 2, .next_far = true};
+  EXPECT_THAT(CollectiveTraffic(group, end, sum).bytes,
+              Links(2e6 + 3e6, 2e6, 1e6, 1e6 + 3e6));
+  Operation scatter = Of(REDUCE_SCATTER, group, 4'000'000);
+  EXPECT_THAT(CollectiveTraffic(group, end, scatter).bytes,
+              Links(3e6, 0, 0, 3e6));
+  scatter.narrow = true;
+  EXPECT_THAT(CollectiveTraffic(group, end, scatter).bytes,
+              Links(2e6, 2e6, 1e6, 1e6));
+}
+
+// Which each rank is as often.
+TEST(CollectiveTraffic, GlooSendsBlocksOfASumToTheRoot) {
+  const GroupLinks group = Gloo();
+  const Traffic sum = CollectiveTraffic(group, {.on_host = 2, .next_far = true},
+                                        Of(REDUCE, group, 4'000'000));
+  EXPECT_THAT(sum.bytes, Links(3e6 + 0.5e6, 0.5e6, 0.25e6, 3e6 + 0.25e6));
+  // The root's link brings the blocks of the other host.
+  EXPECT_DOUBLE_EQ(sum.moving, 3e6 / 2e9 + 2e6 / 2e9);
+}
+
 // What Gloo sends between two hosts goes over one link of each.
 TEST(CollectiveTraffic, OneRingUsesTheNetworkAtItsEnds) {
-  GroupLinks group = Hosts(2, 2);
-  group.rails = false;
+  const GroupLinks group = Gloo();
   const auto sum = Of(ALL_REDUCE, group, 1'000'000);
   const Traffic end =
       CollectiveTraffic(group, {.on_host = 2, .next_far = true}, sum);

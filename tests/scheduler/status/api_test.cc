@@ -32,6 +32,9 @@ TEST_F(ApiTest, ClusterWorkersAndJobs) {
   EXPECT_EQ(cluster["workers"]["lost"], 1);
   EXPECT_EQ(cluster["jobs"]["running"], 1);
   EXPECT_EQ(cluster["jobs"]["queued"], 1);
+  const auto hosts = Get("/workers")["topology"]["hosts"];
+  ASSERT_GT(hosts.size(), 0u);
+  EXPECT_EQ(hosts[0]["devices"][0]["between"]["source"], "ASSUMED");
   const auto workers = Get("/workers")["workers"];
   ASSERT_EQ(workers.size(), 6u);
   EXPECT_EQ(workers[0]["description"]["name"], "worker-0");

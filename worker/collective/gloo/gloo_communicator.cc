@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/direct_collectives.h"
 #include "worker/collective/gloo/exchange.h"
 #include "worker/collective/gloo/mesh.h"
 #include "worker/collective/gloo/ring.h"
@@ -12,10 +13,6 @@
 
 namespace troupe {
 namespace {
-
-// Below these, one step with more bytes beats more steps with fewer.
-constexpr size_t kDirectBytes = 64 << 10;  // sent by a rank, all told
-constexpr size_t kDirectBroadcastBytes = 64 << 10;
 
 enum class Kind : uint64_t {
   kAllReduce = 1,
@@ -63,14 +60,14 @@ class GlooCommunicator final : public Communicator {
   }
 
   bool SmallBlocks(const CommBuffer& whole) const {
-    return whole.bytes() / size() * (size() - 1) <= kDirectBytes;
+    return SendsBlocksDirectly(static_cast<int64_t>(whole.bytes()), size());
   }
 
   absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
                            const Call& call) override {
     const size_t bytes = data.whole.bytes();
     return Operate(Kind::kAllReduce, bytes, call, [&]() -> absl::Status {
-      if (bytes * (size() - 1) <= kDirectBytes) {
+      if (SendsWholeDirectly(static_cast<int64_t>(bytes), size())) {
         return DirectAllReduce(*wires_, data.whole, op);
       }
       if (IsNarrow(data.whole.element)) {
@@ -97,7 +94,7 @@ class GlooCommunicator final : public Communicator {
     const size_t bytes = data.whole.bytes();
     return Operate(Kind::kReduce, bytes, call, [&]() -> absl::Status {
       // As DoAllReduce does, so that the bits are the same.
-      if (bytes * (size() - 1) <= kDirectBytes) {
+      if (SendsWholeDirectly(static_cast<int64_t>(bytes), size())) {
         return DirectReduce(*wires_, data.whole, root, op);
       }
       const CommBuffer own = data.Of(rank());
@@ -120,7 +117,7 @@ class GlooCommunicator final : public Communicator {
   absl::Status DoBroadcast(CommBuffer data, int root,
                            const Call& call) override {
     return Operate(Kind::kBroadcast, data.bytes(), call, [&] {
-      return size() == 2 || data.bytes() <= kDirectBroadcastBytes
+      return BroadcastsDirectly(static_cast<int64_t>(data.bytes()), size())
                  ? DirectBroadcast(*wires_, data, root)
                  : RingBroadcast(*wires_, data, root);
     });

@@ -30,11 +30,11 @@ TEST_F(WorkersTest, ListsThem) {
   };
   EXPECT_EQ(Ask({"workers"}).out,
             "ID  NAME      STATE  JOB  RANK  DEVICE  THREADS  MEMORY   BUDGET  "
-            "PID  FAILED  HEARD  REASON\n"
+            "NETWORK  PID  FAILED  HEARD  REASON\n"
             " 1  worker-0  BUSY     7     0  cpu           2     0 B  1.0 GiB  "
-            " 42       0  -\n"
+            "      -   42       0  -\n"
             " 2  worker-1  BUSY     -     -  cpu           0     0 B        -  "
-            "  0       0  -      writes text 5\n");
+            "      -    0       0  -      writes text 5\n");
   EXPECT_NE(Ask({"workers", "--json"}).out.find("\"state\": \"BUSY\""),
             std::string::npos);
 }

@@ -43,6 +43,18 @@ TEST(Format, Times) {
   EXPECT_EQ(TimeText(0), "-");
 }
 
+TEST(Format, Links) {
+  TopologyLink link;
+  link.mutable_rate()->set_bytes_per_second(1.1e9);
+  link.mutable_rate()->set_latency_us(30);
+  link.set_why("nobody has measured it");
+  EXPECT_EQ(LinkText(link),
+            "1.1 GB/s, 30 us (assumed: nobody has measured it)");
+  link.mutable_rate()->set_bytes_per_second(4.6e6);
+  link.set_source(MEASURED);
+  EXPECT_EQ(ShortLinkText(link), "4.6 MB/s measured");
+}
+
 TEST(Format, Ranges) {
   EXPECT_EQ(RangesText({}), "");
   EXPECT_EQ(RangesText({3}), "3");

@@ -118,8 +118,7 @@ TEST(PlanView, SaysHowMicroBatchesAreSplit) {
   }
   EXPECT_THAT(
       PlanText(plan),
-      HasSubstr(
-          "micro-batches    [2, 1, 2] of 4 sequences on the replicas\n"));
+      HasSubstr("micro-batches    [2, 1, 2] of 4 sequences on the replicas\n"));
 }
 
 TEST(PlanView, SaysWhatMemoryWasChosen) {
@@ -137,6 +136,25 @@ TEST(PlanView, SaysHowFarAheadGathersRun) {
   EXPECT_THAT(
       PlanText(plan),
       HasSubstr("\n  gathers          up to 3 units ahead of use, in 9 MiB\n"));
+}
+
+TEST(PlanView, SaysHowFastLinksAreAndWhoSaysSo) {
+  Plan plan = SomePlan();
+  const auto add = [&](const char* what, double rate, RateSource source,
+                       const char* why) {
+    LinkUsed& used = *plan.mutable_prediction()->add_links();
+    used.set_what(what);
+    used.mutable_link()->mutable_rate()->set_bytes_per_second(rate);
+    used.mutable_link()->mutable_rate()->set_latency_us(30);
+    used.mutable_link()->set_source(source);
+    used.mutable_link()->set_why(why);
+  };
+  add("within hosts", 240e9, GIVEN, "");
+  add("between hosts", 1.1e9, ASSUMED, "nobody has measured it");
+  EXPECT_THAT(PlanText(plan),
+              HasSubstr("\n  links            within hosts 240 GB/s, 30 us "
+                        "(given); between hosts 1.1 GB/s, 30 us (assumed: "
+                        "nobody has measured it)\n"));
 }
 
 TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
