@@ -151,6 +151,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   Parts& parts = *daemon->parts_;
   parts.host.Apply([&](Cluster& cluster, absl::Time now, Actions& actions) {
     cluster.RestoreWorkers(std::move(loaded.workers));
+    cluster.RestoreHostLinks(std::move(loaded.hosts), now);
     cluster.Restore(std::move(loaded.jobs), now, actions);
   });
   RETURN_IF_ERROR(parts.grpc.Start(options.listen));

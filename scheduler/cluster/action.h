@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
 #include "proto/base/ids.h"
+#include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/scheduler.pb.h"
@@ -80,6 +81,11 @@ struct PersistWorker {
   WorkerRecord record;
 };
 
+// What was measured of a host's links.
+struct PersistHostLinks {
+  HostTopology links;
+};
+
 struct PersistStep {
   JobId job;
   StepRecord step;
@@ -133,10 +139,11 @@ struct AwaitStored {
   int question = 0;  // of the attempt's, which one; the same asked again
 };
 
-using Action = std::variant<SendToWorker, SendWhenStored, DropWorker,
-                            PersistJob, PersistHandOut, PersistWorker,
-                            PersistStep, PersistEvent, ForgetJob, ThinSteps,
-                            NotifyJob, GenerateReply, CompileJob, AwaitStored>;
+using Action =
+    std::variant<SendToWorker, SendWhenStored, DropWorker, PersistJob,
+                 PersistHandOut, PersistWorker, PersistHostLinks, PersistStep,
+                 PersistEvent, ForgetJob, ThinSteps, NotifyJob, GenerateReply,
+                 CompileJob, AwaitStored>;
 using Actions = std::vector<Action>;
 
 }  // namespace troupe

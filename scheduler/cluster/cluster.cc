@@ -22,7 +22,8 @@ Cluster::Cluster(const Limits& limits, const JobCompiler& compiler,
       workers_(limits),
       jobs_(limits, std::move(new_run_id)),
       runs_(limits, compiler, workers_, jobs_),
-      generations_(limits, compiler, workers_) {}
+      generations_(limits, compiler, workers_),
+      links_(limits, workers_) {}
 
 void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
                       Actions& actions) {
@@ -48,6 +49,7 @@ absl::StatusOr<WorkerId> Cluster::RegisterWorker(const Register& request,
                                                  Actions& actions) {
   ASSIGN_OR_RETURN(const WorkerId id, workers_.Add(request, now));
   moved_at_ = now;
+  links_.Registered(*workers_.Find(id));
   SendToWorker send{id, {}};
   Registered& registered = *send.message.mutable_registered();
   registered.set_worker_id(id.value());
@@ -87,12 +89,15 @@ void Cluster::Hear(Worker& from, const WorkerMessage& message, absl::Time now,
       return generations_.HandleMessage(from.id, message, now, actions);
     case WorkerMessage::kStoreSet:
     case WorkerMessage::kStoreGet:
-      // Of the rank of a text or of a job: each knows its own.
+      // Of the rank of a measurement, a text or a job: each knows its own.
+      links_.HandleMessage(from.id, message, now, actions);
       generations_.HandleMessage(from.id, message, now, actions);
       break;
     case WorkerMessage::kLeaving:
       workers_.Leave(from.id);
       break;
+    case WorkerMessage::kLinksMeasured:
+      return links_.HandleMessage(from.id, message, now, actions);
     case WorkerMessage::kCopiesSaved:
       return runs_.HandleCopiesSaved(from.id, message.copies_saved(), now,
                                      actions);
@@ -326,6 +331,7 @@ void Cluster::ForgivePause(absl::Time now) {
   workers_.Forgive(pause, now);
   runs_.Forgive(pause, now);
   generations_.Forgive(pause, now);
+  links_.Forgive(pause, now);
 }
 
 void Cluster::FailDefective(absl::Time now, Actions& actions) {
@@ -382,6 +388,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
     if (queued) Schedule(now, actions);
     AskToWiden(now, actions);
   }
+  links_.Tick(!draining_ && IsCalm(now) && jobs_.queued() == 0, now, actions);
   Settle(now, actions);
 }
 

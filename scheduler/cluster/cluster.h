@@ -27,6 +27,7 @@
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/job_table.h"
 #include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/link_measurements.h"
 #include "scheduler/cluster/policy/queue_turn.h"
 #include "scheduler/cluster/policy/who_gives_way.h"
 #include "scheduler/cluster/run_control.h"
@@ -41,9 +42,13 @@ class Cluster {
   Cluster(const Limits& limits, const JobCompiler& compiler,
           NewId new_run_id = RandomId);
 
-  // What the store remembers of workers. Before Restore.
+  // What the store remembers of workers, and of links between their hosts.
+  // Before Restore.
   void RestoreWorkers(std::vector<WorkerRecord> records) {
     workers_.RestoreRecords(std::move(records));
+  }
+  void RestoreHostLinks(std::vector<HostTopology> hosts, absl::Time now) {
+    links_.Restore(std::move(hosts), now);
   }
   // Before all other events: the jobs that the store remembers, by id. Those
   // that ran wait for their workers to come back (run_control.h, Resume).
@@ -187,6 +192,7 @@ class Cluster {
       Schedule(now, actions);
       due = false;
     }
+    links_.Review(now, actions);
   }
   bool IsScheduleDue(absl::Time now) const {
     const bool calms = awaits_calm_ && IsCalm(now);
@@ -286,6 +292,7 @@ class Cluster {
   JobTable jobs_;
   RunControl runs_;
   Generations generations_;
+  LinkMeasurements links_;
   mutable OneKind one_kind_;
 };
 

@@ -86,6 +86,22 @@ struct Limits {
   // takes to start a worker again.
   absl::Duration give_way_after = absl::Seconds(30);
 
+  // Measurements of links between hosts (link_measurements.h). How long one may
+  // take, how many are under way at once, how many workers of a host take part,
+  // and what each of them sends.
+  absl::Duration measure_max = absl::Seconds(5);
+  int measurements_max = 4;
+  size_t measure_workers_max = 8;
+  int64_t measure_bytes_max = 64 << 20;
+  // After the first one of a host that failed, each further one twice as long,
+  // up to the second, which is also for a host that has other workers than it
+  // had; and after one that did well.
+  absl::Duration measure_soon_again = absl::Seconds(30);
+  absl::Duration measure_again = absl::Minutes(10);
+  absl::Duration measure_anew = absl::Hours(24);
+  // Where no worker has come or gone, nor begun or ended anything.
+  absl::Duration measure_look_every = absl::Seconds(10);
+
   // Counts.
   int workers_max = kWorkersMax;
   int gone_workers_kept = 64;  // lost and left ones, for people to see
@@ -121,7 +137,7 @@ struct Limits {
   size_t worker_name_bytes_max = 100;
   size_t worker_bytes_max = 1 << 20;  // of all that it says of itself
   size_t reason_bytes_max = 4096;     // of a reason, an error, an event
-  int warnings_max = 16;  // of an attempt, from all its ranks
+  int warnings_max = 16;              // of an attempt, from all its ranks
 };
 
 }  // namespace troupe

@@ -34,6 +34,7 @@ struct Worker {
   WorkerStatus status;  // what people see; kept up to date
   absl::Time heard;
   bool leaving = false;  // takes nothing new
+  bool measures_links = false;  // it answers MeasureLinks
   std::string unfit;     // why it says itself that it can run no rank
   int doubt = 0;         // WorkerRecord::doubt
   // It is in service although jobs failed on it: too few others are there.

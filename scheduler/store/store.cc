@@ -36,6 +36,8 @@ CREATE TABLE IF NOT EXISTS builds (
 CREATE TABLE IF NOT EXISTS workers (
   name TEXT PRIMARY KEY, cordoned INTEGER, why TEXT, set_aside INTEGER,
   failures TEXT);
+CREATE TABLE IF NOT EXISTS host_links (
+  host TEXT PRIMARY KEY, links BLOB);
 CREATE TABLE IF NOT EXISTS set_aside (
   unix_ms INTEGER, why TEXT,
   id INTEGER, name TEXT, state TEXT, reason TEXT,
@@ -187,6 +189,7 @@ absl::StatusOr<LoadedJobs> Store::LoadAll(const Limits& limits) {
   }
   std::reverse(loaded.jobs.begin(), loaded.jobs.end());
   ASSIGN_OR_RETURN(loaded.workers, ReadWorkers(database_));
+  ASSIGN_OR_RETURN(loaded.hosts, ReadHosts(database_));
   return loaded;
 }
 
@@ -306,6 +309,7 @@ absl::Status Store::WriteRows(const StoreBatch& batch) {
   }
   RETURN_IF_ERROR(WriteHandOuts(database_, batch.hand_outs, batch.jobs));
   RETURN_IF_ERROR(WriteWorkers(database_, batch.workers));
+  RETURN_IF_ERROR(WriteHosts(database_, batch.hosts));
   ASSIGN_OR_RETURN(
       Statement step,
       database_.Prepare(

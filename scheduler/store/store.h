@@ -12,6 +12,8 @@
 //           plan and rest compressed (gzip)
 //   workers  name, cordoned, why, set_aside, failures (job, reason; a line
 //           each): what is remembered of workers (worker_records.h)
+//   host_links  host, links (HostTopology): what was measured of the links
+//           between hosts (link_measurements.h)
 //   set_aside  unix_ms, why, and the columns of jobs, of damaged ones
 //   builds  protocol, build, first_unix_ms: who has written here
 //
@@ -44,6 +46,7 @@ struct StoreBatch {
   std::map<JobId, std::shared_ptr<const JobRow>> jobs;
   std::map<JobId, PersistHandOut> hand_outs;
   std::map<std::string, WorkerRecord> workers;
+  std::map<std::string, HostTopology> hosts;
   std::vector<PersistStep> steps;
   std::vector<PersistEvent> events;
   // After the rows above.
@@ -51,14 +54,15 @@ struct StoreBatch {
   std::vector<JobId> forgotten;
   bool empty() const {
     return jobs.empty() && hand_outs.empty() && workers.empty() &&
-           steps.empty() && events.empty() && thinned.empty() &&
-           forgotten.empty();
+           hosts.empty() && steps.empty() && events.empty() &&
+           thinned.empty() && forgotten.empty();
   }
 };
 
 struct LoadedJobs {
   std::vector<StoredJob> jobs;          // by id
   std::vector<WorkerRecord> workers;    // by name
+  std::vector<HostTopology> hosts;      // by name
   std::vector<std::string> complaints;  // what was damaged, a line each
 };
 

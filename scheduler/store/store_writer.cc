@@ -43,6 +43,8 @@ void StoreWriter::Add(const Actions& actions) {
       pending_.hand_outs[handed->job] = *handed;
     } else if (const auto* worker = std::get_if<PersistWorker>(&action)) {
       pending_.workers[worker->record.name] = worker->record;
+    } else if (const auto* host = std::get_if<PersistHostLinks>(&action)) {
+      pending_.hosts[host->links.host()] = host->links;
     } else if (const auto* step = std::get_if<PersistStep>(&action)) {
       pending_.steps.push_back(*step);
     } else if (const auto* event = std::get_if<PersistEvent>(&action)) {
@@ -82,6 +84,7 @@ void StoreWriter::PutBack(StoreBatch batch) {
   pending_.jobs.merge(batch.jobs);  // newer rows of a job win
   pending_.hand_outs.merge(batch.hand_outs);
   pending_.workers.merge(batch.workers);
+  pending_.hosts.merge(batch.hosts);
   Prepend(batch.steps, pending_.steps);
   Prepend(batch.events, pending_.events);
   Prepend(batch.thinned, pending_.thinned);

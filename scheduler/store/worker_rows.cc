@@ -75,4 +75,31 @@ absl::Status WriteWorkers(Database& database,
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<HostTopology>> ReadHosts(Database& database) {
+  ASSIGN_OR_RETURN(
+      Statement query,
+      database.Prepare("SELECT links FROM host_links ORDER BY host"));
+  std::vector<HostTopology> hosts;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.Next());
+    if (!more) return hosts;
+    HostTopology links;
+    if (links.ParseFromString(query.Bytes(0))) hosts.push_back(links);
+  }
+}
+
+absl::Status WriteHosts(Database& database,
+                        const std::map<std::string, HostTopology>& hosts) {
+  if (hosts.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Statement row,
+                   database.Prepare("INSERT OR REPLACE INTO host_links VALUES "
+                                    "(CAST(? AS TEXT), ?)"));
+  for (const auto& [name, links] : hosts) {
+    row.Bind(1, name);
+    row.Bind(2, links.SerializeAsString());
+    RETURN_IF_ERROR(row.Run());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// The table of workers: what is remembered of each by its name
+// The tables of workers and their hosts: what is remembered of each by its name
 // (scheduler/cluster/worker_records.h).
 #ifndef TROUPE_SCHEDULER_STORE_WORKER_ROWS_H_
 #define TROUPE_SCHEDULER_STORE_WORKER_ROWS_H_
@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/cluster.pb.h"
 #include "scheduler/cluster/worker_records.h"
 #include "scheduler/store/database.h"
 
@@ -20,6 +21,14 @@ absl::StatusOr<std::vector<WorkerRecord>> ReadWorkers(Database& database);
 // An empty record removes its row. Within the caller's transaction.
 absl::Status WriteWorkers(Database& database,
                           const std::map<std::string, WorkerRecord>& workers);
+
+// What was measured of the links of hosts
+// (scheduler/cluster/link_measurements.h). Rows that cannot be read are left
+// out.
+absl::StatusOr<std::vector<HostTopology>> ReadHosts(Database& database);
+// By name. Within the caller's transaction.
+absl::Status WriteHosts(Database& database,
+                        const std::map<std::string, HostTopology>& hosts);
 
 }  // namespace troupe
 

@@ -85,6 +85,7 @@ absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
         options_.machine();
   }
   options.registration.set_pid(getpid());
+  options.registration.set_measures_links(true);
   options.registration.set_address(options_.address);
   registered_as_ = AddUnfit(options.registration);
   if (holds_rank()) {
@@ -228,6 +229,7 @@ absl::Status WorkerDaemon::Serve(Session& session) {
   if (held_.outbox != nullptr) held_.outbox->Detach();
   // Whoever waited for these is gone with the session.
   ReplaceText(nullptr);
+  measuring_.reset();
   job_reader_.reset();
   if (copies_saver_ != nullptr) copies_saver_->KeepWhatIsSaid();
   copies_saver_.reset();
@@ -318,8 +320,22 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
   if (held_.outbox != nullptr && IsFor(message, held_.ref)) {
     held_.outbox->OnMessage(message);
   }
+  // Nothing is measured beside work.
+  if (message.has_start() || message.has_generate()) measuring_.reset();
   if (message.has_start()) {
     Begin(message.start(), send);
+  } else if (message.has_measure_links()) {
+    measuring_.reset();
+    if (is_busy()) return;  // it was asked before that was known
+    measuring_ = std::make_unique<LinkMeasuring>(message.measure_links(), send,
+                                                 options_.address);
+  } else if (message.has_stop_measuring()) {
+    const int64_t stopped = message.stop_measuring().measurement();
+    if (measuring_ != nullptr && measuring_->number() == stopped) {
+      measuring_.reset();
+    }
+  } else if (message.store_value().ref().measurement() != 0) {
+    if (measuring_ != nullptr) measuring_->OnValue(message.store_value());
   } else if (message.has_read_job()) {
     job_reader_ = nullptr;
     job_reader_ = std::make_unique<JobReader>(message.read_job(), send);

@@ -32,6 +32,7 @@
 #include "worker/service/copies_saver.h"
 #include "worker/service/generation_runner.h"
 #include "worker/service/job_reader.h"
+#include "worker/service/link_measuring.h"
 #include "worker/service/outbox.h"
 #include "worker/service/rank_runner.h"
 #include "worker/service/session.h"
@@ -149,6 +150,7 @@ class WorkerDaemon {
   std::unique_ptr<RankRunner> rank_;
   std::unique_ptr<GenerationRunner> generation_;
   std::unique_ptr<JobReader> job_reader_;
+  std::unique_ptr<LinkMeasuring> measuring_;
   std::unique_ptr<CopiesSaver> copies_saver_;  // borrows from rank_
 
   mutable absl::Mutex mutex_;

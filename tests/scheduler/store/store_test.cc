@@ -87,6 +87,24 @@ int64_t Count(const std::string& directory, const std::string& table) {
   return query->Int(0);
 }
 
+TEST(Store, RemembersWhatWasMeasuredOfTheLinksOfHosts) {
+  const std::string directory = FreshDirectory("store_hosts");
+  for (const double rate : {1e9, 2e9}) {
+    StoreBatch batch;
+    HostTopology& links = batch.hosts["h"];
+    links.set_host("h");
+    TopologyLink& between = *links.add_devices()->mutable_between();
+    between.mutable_rate()->set_bytes_per_second(rate);
+    ASSERT_TRUE((*Store::Open(directory))->Write(batch).ok());
+  }
+  const auto loaded = (*Store::Open(directory))->Load({});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_EQ(loaded->hosts.size(), 1u);
+  const HostTopology& host = loaded->hosts[0];
+  EXPECT_EQ(host.host(), "h");
+  EXPECT_EQ(host.devices(0).between().rate().bytes_per_second(), 2e9);
+}
+
 TEST(Store, RemembersWorkersByTheirNames) {
   const std::string directory = FreshDirectory("store_workers");
   StoreBatch batch;
