@@ -10,102 +10,15 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-bin=$(realpath "${1:-bazel-bin}")
-troupe=$bin/clients/cli/troupe
-scheduler_program=$bin/scheduler/troupe-scheduler
-worker_program=$bin/worker/troupe-worker
-for program in "$troupe" "$scheduler_program" "$worker_program"; do
-  [ -x "$program" ] || { echo "no $program: build it, or name the folder" >&2; exit 2; }
-done
-[ "$(id -u)" -eq 0 ] || { echo "needs root, for network namespaces" >&2; exit 2; }
+. tests/cluster/namespaces.sh "${1:-bazel-bin}"
 
-dir=$(mktemp -d)
-export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$dir/cache}
-net=troupe$$
-declare -A pid=()   # of what stands for each daemon, by name
-
-address() { case $1 in head) echo 10.77.0.1 ;; w1) echo 10.77.0.2 ;; w2) echo 10.77.0.3 ;; esac; }
-
-cleanup() {
-  local name
-  for name in "${!pid[@]}"; do kill -KILL "$(daemon_of "$name")" 2>/dev/null || true; done
-  for name in head w1 w2 switch; do ip netns del "$net-$name" 2>/dev/null || true; done
-  [ "${keep:-0}" = 1 ] || rm -rf "$dir"
-}
-trap cleanup EXIT
-
-fail() {
-  echo "FAILED: $*" >&2
-  tail -n 15 "$dir"/*.log >&2
-  keep=1
-  echo "logs are in $dir" >&2
-  exit 1
-}
-
-# A host's processes see each other only, as on a machine of their own: ranks on
-# two hosts do not take shared memory for a way.
-on() {
-  local name=$1
-  shift
-  ip netns exec "$net-$name" unshare --pid --fork --kill-child --uts --mount-proc \
-    bash -c 'hostname "$0"; exec "$@"' "$name" "$@"
-}
-
-start() {  # NAME HOST COMMAND...
-  local name=$1 host=$2
-  shift 2
-  on "$host" "$@" >>"$dir/$name.log" 2>&1 &
-  pid[$name]=$!
-}
-
-# The daemon itself, below ip, unshare and its shell.
-daemon_of() {
-  local parent=${pid[$1]} child
-  while child=$(pgrep -P "$parent" | head -n 1) && [ -n "$child" ]; do parent=$child; done
-  echo "$parent"
-}
-
-stop() {  # NAME SIGNAL
-  kill "-$2" "$(daemon_of "$1")"
-  wait "${pid[$1]}" 2>/dev/null || true
-  unset "pid[$1]"
-}
-
-client() { on head "$troupe" "$@" --scheduler 10.77.0.1:4321 --certificates "$dir/cluster/trust/client"; }
-
-now() { date +%s.%N; }
-since() { awk -v a="$1" -v b="$(now)" 'BEGIN {printf "%.1f", b - a}'; }
-
-await() {  # SECONDS WHAT COMMAND...
-  local until=$((SECONDS + $1)) what=$2
-  shift 2
-  while ! "$@" >/dev/null 2>&1; do
-    [ "$SECONDS" -lt "$until" ] || fail "waited in vain: $what"
-    sleep 0.1
-  done
-}
-
-workers_idle() { [ "$(client workers --json | grep -c '"state": *"IDLE"')" -eq "$1" ]; }
-job_is() { client describe "$1" --json | grep "\"state\": *\"$2\""; }
 step_of() { client describe "$1" --json | sed -n 's/.*"steps_done": *"\{0,1\}\([0-9]*\).*/\1/p' | head -n 1; }
 has_stepped() { [ "$(step_of "$1")" -ge "$2" ]; }
 reason() { client describe "$1" --json | sed -n 's/.*"reason": *"\(.*\)",\{0,1\}$/\1/p' | head -n 1; }
 
 submit() { client submit "$dir/job.yaml" "$@" | sed -n 's/^job \([0-9]*\) .*/\1/p'; }
 
-# --- Three hosts and a switch ---
-
-ip netns add "$net-switch"
-ip -n "$net-switch" link add br0 type bridge
-ip -n "$net-switch" link set br0 up
-for host in head w1 w2; do
-  ip netns add "$net-$host"
-  ip -n "$net-$host" link add eth0 type veth peer name "$host" netns "$net-switch"
-  ip -n "$net-switch" link set "$host" master br0 up
-  ip -n "$net-$host" address add "$(address "$host")/24" dev eth0
-  ip -n "$net-$host" link set eth0 up
-  ip -n "$net-$host" link set lo up
-done
+make_hosts head w1 w2
 
 # --- A cluster, as the page does it ---
 
@@ -123,14 +36,7 @@ parallelism: {data: 2}
 checkpoint: {directory: "runs:a", every: 200}
 JOB
 
-for host in w1 w2; do
-  "$troupe" cluster certificate "$host" "$(address "$host")" --role worker \
-    --dir "$dir/cluster" --out "$dir/$host-certificate" >/dev/null
-done
-"$troupe" cluster certificate head 10.77.0.1 --role scheduler \
-  --dir "$dir/cluster" --out "$dir/cluster/trust/scheduler" >/dev/null
-"$troupe" cluster certificate head --role client \
-  --dir "$dir/cluster" --out "$dir/cluster/trust/client" >/dev/null
+make_certificates w1 w2
 
 start_scheduler() {
   start scheduler head "$scheduler_program" --state "$dir/cluster" --listen 10.77.0.1:4321
