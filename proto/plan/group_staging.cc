@@ -34,6 +34,7 @@ bool StagesBoth(const Instruction& instruction) {
 }
 
 int64_t ExchangedBytes(const Program& program, const Instruction& instruction) {
+  if (instruction.exchange().collective() == SLICE) return 0;
   const int64_t from = OperandBytes(program, instruction, Instruction::FROM);
   const int64_t to = OperandBytes(program, instruction, Instruction::TO);
   if (!StagesBoth(instruction)) return std::max(from, to);

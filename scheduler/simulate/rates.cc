@@ -168,6 +168,7 @@ double MatmulFlops(const MatmulSize& size) {
 }
 
 int64_t CollectiveBytesSent(const CollectiveSize& size) {
+  if (size.collective == SLICE) return 0;
   if (size.collective == SHIFT) return size.bytes;
   // A sum that all have pieces of, and then the root: of N ranks (N - 1) / N
   // each, and that once more of all together.

@@ -222,7 +222,7 @@ std::string LookOf(const GroupLinks& links) {
 Traffic CollectiveTraffic(const GroupLinks& group, const GroupPlace& place,
                           const Operation& operation) {
   const CollectiveSize& size = operation.size;
-  if (size.ranks <= 1) return {};
+  if (size.ranks <= 1 || size.collective == SLICE) return {};
   if (size.collective == ALL_TO_ALL) return AllToAll(group, place, size);
   if (size.collective == SHIFT) {
     Traffic shift = OneRing(group, place, operation);

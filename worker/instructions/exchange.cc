@@ -33,12 +33,19 @@ absl::Status RunExchange(const Call& call) {
   const Instruction& instruction = call.instruction;
   const Instruction::Exchange& exchange = instruction.exchange();
   const Element element = ElementOf(exchange.dtype());
-  const CommBuffer to =
-      BufferOf(BytesOfOperand(call, Instruction::TO), element);
-  const CommBuffer from =
-      BufferOf(BytesOfOperand(call, Instruction::FROM), element);
+  const OperandBytes to_bytes = BytesOfOperand(call, Instruction::TO);
+  const OperandBytes from_bytes = BytesOfOperand(call, Instruction::FROM);
   Communicator& communicator =
       *call.state.communicators.at(instruction.group());
+  if (exchange.collective() == SLICE) {
+    // Each rank has the whole: nobody waits for another.
+    const int64_t begin = communicator.rank() * to_bytes.bytes;
+    DeviceOf(call).CopyWithin(to_bytes.data, from_bytes.data + begin,
+                              to_bytes.bytes);
+    return absl::OkStatus();
+  }
+  const CommBuffer to = BufferOf(to_bytes, element);
+  const CommBuffer from = BufferOf(from_bytes, element);
   const CommOptions options = CommOptionsOf(
       call,
       absl::StrCat(WhatMoves(call), exchange.again() ? ", once more," : "",

@@ -70,7 +70,12 @@ absl::optional<Collective> TurnOf(const AxisCut& from, const AxisCut& to) {
   }
   if (to.placement != Layout::SHARD) return absl::nullopt;
   if (summands) return REDUCE_SCATTER;
-  if (from.placement != Layout::SHARD) return absl::nullopt;
+  if (from.placement != Layout::SHARD) {
+    return to.shift == 0 ? absl::make_optional(SLICE) : absl::nullopt;
+  }
+  if (from.rows != to.rows && from.dim + to.dim == 1) {
+    return COLLECTIVE_UNSPECIFIED;
+  }
   if (from.dim != to.dim) return ALL_TO_ALL;
   if (from.shift + 1 == to.shift) return SHIFT;
   return absl::nullopt;

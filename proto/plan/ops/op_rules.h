@@ -85,6 +85,9 @@ struct AxisCut {
   int shift = 0;  // SHARD: whose slice, so many ranks before
   // SHARD, PARTIAL: of this place's slice of `dim`, on all ranks; -1: not so
   int panel = -1;
+  // SHARD of positions: of the rows of all samples as one. Where the ranks
+  // divide the samples, that is what they have of these.
+  bool rows = false;
   bool operator==(const AxisCut&) const = default;
 };
 struct TensorCut {
