@@ -20,12 +20,8 @@ int64_t WholeOf(const Dim::Section& section) {
   return section.cuts().empty() ? 0 : WholeCount(section);
 }
 
-// Targets are loaded for all rows of the logits, and for those of neighbours
-// where an axis cuts logits that no batch is cut by.
-Range RowsOfTargets(const OpBinding& op) {
-  const Range here = op.Piece(op.view().input("logits").dims(0).sections(0));
-  const Range loaded = op.Piece(op.view().input("targets").dims(0).sections(0));
-  return {here.begin - loaded.begin, here.end - loaded.begin};
+Range SamplesOfTargets(const OpBinding& op) {
+  return op.SamplesFor(op.view().input("logits"), "targets");
 }
 
 constexpr int64_t kParts = 3;
@@ -41,7 +37,7 @@ class CrossEntropyLayer final : public Layer {
   explicit CrossEntropyLayer(const OpBinding& op)
       : logits_(op.Input("logits")),
         targets_(op.Input("targets")),
-        samples_(RowsOfTargets(op)),
+        samples_(SamplesOfTargets(op)),
         parts_(op.Input("parts")),
         columns_(op.Piece(SectionOf(op))),
         vocabulary_(WholeOf(SectionOf(op))),
@@ -91,7 +87,7 @@ class CrossEntropyPartsLayer final : public Layer {
   explicit CrossEntropyPartsLayer(const OpBinding& op)
       : logits_(op.Input("logits")),
         targets_(op.Input("targets")),
-        samples_(RowsOfTargets(op)),
+        samples_(SamplesOfTargets(op)),
         parts_(op.Output("parts")),
         columns_(op.Piece(SectionOf(op))),
         vocabulary_(WholeOf(SectionOf(op))) {}

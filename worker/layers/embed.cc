@@ -26,11 +26,12 @@ class EmbedLayer final : public Layer {
         token_range_(tokens.range),
         vocabulary_(tokens.vocabulary),
         position_table_(std::move(positions)),
+        samples_(op.SamplesFor(op.view().output("y"), "tokens")),
         adds_positions_(op.AddsOnce("y")),
         rows_(RowsOf(op)) {}
 
   void Forward(const LayerCall& call) const override {
-    const Tensor tokens = tokens_.In(call);
+    const Tensor tokens = TokensIn(call);
     const Tensor y = y_.In(call);
     for (const Rows& rows : rows_) {
       Embedding(
@@ -39,15 +40,14 @@ class EmbedLayer final : public Layer {
            .wte = TableRows(token_table_.Values(call)),
            .wpe = adds_positions_ ? position_table_.Values(call) : Tensor(),
            .y = rows.Of(y),
-           .first_position =
-               rows.first_position + call.decoding.first_position,
+           .first_position = rows.first_position + call.decoding.first_position,
            .first_token = token_range_.begin,
            .vocabulary = vocabulary_});
     }
   }
 
   void BackwardWeight(const LayerCall& call) const override {
-    const Tensor tokens = tokens_.In(call);
+    const Tensor tokens = TokensIn(call);
     const Tensor dy = dy_.In(call);
     for (const Rows& rows : rows_) {
       EmbeddingBackward(call.device,
@@ -74,13 +74,17 @@ class EmbedLayer final : public Layer {
           .Slice(1, run.local, run.local + run.count);
     }
   };
+  Tensor TokensIn(const LayerCall& call) const {
+    return tokens_.In(call).Slice(0, samples_.begin, samples_.end);
+  }
+
   // Only a table of positions asks where they are.
   std::vector<Rows> RowsOf(const OpBinding& op) const {
     const std::vector<SliceRun> positions = op.Positions("tokens");
     if (positions.size() == 1 || !position_table_.exists()) {
       return {{.first_position = positions.front().whole}};
     }
-    const int64_t samples = DimSize(op.view().input("tokens").dims(0));
+    const int64_t samples = DimSize(op.view().output("y").dims(0));
     std::vector<Rows> rows;
     for (int64_t sample = 0; sample < samples; ++sample) {
       for (const SliceRun& run : positions) {
@@ -103,6 +107,7 @@ class EmbedLayer final : public Layer {
   const Range token_range_;
   const int64_t vocabulary_;
   const ParameterPlace position_table_;  // [positions, hidden], optional
+  const Range samples_;                  // of the tokens
   const bool adds_positions_;
   const std::vector<Rows> rows_;
 };

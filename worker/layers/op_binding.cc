@@ -159,6 +159,13 @@ std::vector<SliceRun> OpBinding::Positions(absl::string_view input) const {
   return runs;
 }
 
+Range OpBinding::SamplesFor(const TensorSpec& rows,
+                            absl::string_view batch) const {
+  const Range here = Piece(rows.dims(0).sections(0));
+  const Range loaded = Piece(view().input(batch).dims(0).sections(0));
+  return {here.begin - loaded.begin, here.end - loaded.begin};
+}
+
 bool OpBinding::AddsOnce(absl::string_view output) const {
   for (const Layout::AxisLayout& axis : view().output(output).layout().axes()) {
     if (axis.placement() != Layout::PARTIAL) continue;

@@ -98,6 +98,9 @@ class OpBinding {
   // Of an input [batch, sequence, ...], which positions of each sequence are
   // here: as few runs as there can be.
   std::vector<SliceRun> Positions(absl::string_view input) const;
+  // Of a tensor of the batch, an input, the samples of which `rows` has rows:
+  // it is loaded for neighbours, too, where an axis cuts rows but no batch.
+  Range SamplesFor(const TensorSpec& rows, absl::string_view batch) const;
   // Where `output` is a sum over ranks, whether this one adds what is to be
   // added once.
   bool AddsOnce(absl::string_view output) const;
