@@ -60,12 +60,32 @@ std::string ListYaml(const Message& message, const FieldDescriptor& field) {
 }
 
 void AppendMessage(const Message& message, const std::string& indent,
+                   std::string& out);
+
+// A list of sections, each of them from a dash on.
+void AppendSections(const Message& message, const FieldDescriptor& field,
+                    const std::string& indent, std::string& out) {
+  const google::protobuf::Reflection& get = *message.GetReflection();
+  for (int i = 0; i < get.FieldSize(message, &field); ++i) {
+    std::string section;
+    AppendMessage(get.GetRepeatedMessage(message, &field, i), indent + "    ",
+                  section);
+    if (section.empty()) section = indent + "    {}\n";
+    section[indent.size() + 2] = '-';
+    out += section;
+  }
+}
+
+void AppendMessage(const Message& message, const std::string& indent,
                    std::string& out) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);  // in proto order
   for (const FieldDescriptor* field : fields) {
     absl::StrAppend(&out, indent, field->name(), ":");
-    if (field->is_repeated()) {
+    if (field->is_repeated() && field->message_type() != nullptr) {
+      out += "\n";
+      AppendSections(message, *field, indent, out);
+    } else if (field->is_repeated()) {
       absl::StrAppend(&out, " ", ListYaml(message, *field), "\n");
     } else if (field->message_type() != nullptr) {
       out += "\n";

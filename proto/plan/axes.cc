@@ -85,6 +85,7 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
   };
   add("pipeline", size(parallelism.has_pipeline(), parallelism.pipeline()));
   add("data", size(parallelism.has_data(), parallelism.data()));
+  if (parallelism.batch() > 1) add("batch", parallelism.batch());
   // Also of jobs that nobody has checked yet.
   const int ulysses = std::max(parallelism.ulysses_size(), 1);
   if (parallelism.context() > 1) {

@@ -67,8 +67,10 @@ std::string ValueText(const Message& message, const FieldDescriptor& field) {
   }
   std::vector<std::string> values;
   const int size = message.GetReflection()->FieldSize(message, &field);
+  TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
   for (int i = 0; i < size; ++i) {
-    TextFormat::PrintFieldValueToString(message, &field, i, &text);
+    printer.PrintFieldValueToString(message, &field, i, &text);
     values.push_back(text);
   }
   return absl::StrCat("[", absl::StrJoin(values, ", "), "]");
@@ -96,7 +98,8 @@ void Compare(const std::string& prefix, const Side& there, const Side& here,
     const FieldDescriptor& field = *type.field(i);
     const std::string name = absl::StrCat(prefix, field.name());
     if (IsPassedOver(name)) continue;
-    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+        !field.is_repeated()) {
       Compare(absl::StrCat(name, "."), there.In(field), here.In(field),
               differences);
       continue;

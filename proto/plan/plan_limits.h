@@ -20,6 +20,7 @@ inline constexpr int kPipelineMax = 1024;
 inline constexpr int kVirtualStagesMax = 64;
 inline constexpr int kTensorMax = 1024;
 inline constexpr int kContextMax = 1024;
+inline constexpr int kBatchMax = 1024;
 
 // Workers of one cluster that are registered at a time.
 inline constexpr int kWorkersMax = 1 << 14;
@@ -27,8 +28,8 @@ inline constexpr int kWorkersMax = 1 << 14;
 // Passes of one unit over one micro-batch in a step, over the ranks of one
 // pipeline.
 inline constexpr int64_t kPassesMax = int64_t{1} << 18;
-// Instructions of a plan's programs, over all roles. Planning needs up to 1.5 KB
-// for each at its peak (docs/performance.md).
+// Instructions of a plan's programs, over all roles. Planning needs up to 1.5
+// KB for each at its peak (docs/performance.md).
 inline constexpr int64_t kInstructionsMax = int64_t{1} << 20;
 // The same of each of many plans that are compared; of longer ones shorter
 // steps tell (scheduler/planner/short_steps.h).

@@ -9,12 +9,15 @@
 #include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/plan_limits.h"
+#include "proto/plan/strategies.h"
 
 namespace troupe {
 
 int RanksNeeded(const JobSpec& job) {
+  ParallelismSpec parallelism = job.parallelism();
+  AdoptFirstStrategy(parallelism);
   int64_t ranks = 1;
-  for (const Axis& axis : AxesOf(job.parallelism())) {
+  for (const Axis& axis : AxesOf(parallelism)) {
     ranks *= std::clamp<int64_t>(axis.size(), 1, kRanksMax);
     ranks = std::min<int64_t>(ranks, kRanksMax);
   }
@@ -30,6 +33,8 @@ absl::Status CheckSizes(const ParallelismSpec& parallelism) {
   };
   const Size sizes[] = {{"parallelism.data", parallelism.has_data(),
                          parallelism.data(), kDataMax},
+                        {"parallelism.batch", parallelism.has_batch(),
+                         parallelism.batch(), kBatchMax},
                         {"parallelism.tensor", parallelism.has_tensor(),
                          parallelism.tensor(), kTensorMax},
                         {"parallelism.context", parallelism.has_context(),

@@ -22,14 +22,17 @@ JobSpec CutOver(JobSpec job, int tensor, int pipeline) {
 }
 
 // As it was trained. A text has one sequence, of which no axis of a square or a
-// cube could have samples: what was cut in several dimensions is cut in one,
-// over as many of its ranks as its heads and columns go.
+// cube could have samples: what was cut in several dimensions, or in other ways
+// for some units, is cut in one, over as many of its ranks as its heads and
+// columns go.
 JobSpec CutAsTrained(const JobSpec& trained, const JobCompiler& compiler) {
   const ParallelismSpec& parallelism = trained.parallelism();
   const int pipeline = std::max(parallelism.pipeline(), 1);
   int tensor = std::max(parallelism.tensor(), 1);
   JobSpec cut = CutOver(trained, tensor, pipeline);
-  if (TensorMethodOf(parallelism) == "1d") return cut;
+  const bool is_cut_so =
+      TensorMethodOf(parallelism) == "1d" && parallelism.strategies().empty();
+  if (is_cut_so) return cut;
   while (tensor > 1 &&
          absl::IsInvalidArgument(compiler.PlanText(cut).status())) {
     do {

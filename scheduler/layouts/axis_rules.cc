@@ -4,14 +4,20 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/slices.h"
+#include "proto/plan/strategies.h"
 
 namespace troupe {
 namespace {
+
+constexpr absl::string_view kPath = "parallelism.";
 
 bool Fits(const DimRule& rule, int64_t count, int size) {
   if (rule.zigzag && size > 1) return count % (2 * size) == 0;
@@ -244,6 +250,27 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
     if (row.rewrite != nullptr) axes.back().rewrites.push_back(row.rewrite);
   }
   return axes;
+}
+
+std::vector<AxisRules> RulesFor(const ParallelismSpec& strategy,
+                                const std::vector<Axis>& factors,
+                                const std::string& path) {
+  const std::vector<Axis> own = FactorsOf(strategy);
+  CHECK_EQ(own.size(), factors.size());
+  std::vector<AxisRules> rules = RulesFor(strategy);
+  for (AxisRules& along : rules) {
+    const auto factor = std::find_if(
+        own.begin(), own.end(),
+        [&along](const Axis& axis) { return axis.name() == along.axis; });
+    CHECK(factor != own.end()) << along.axis << " is no factor";
+    along.axis = factors[factor - own.begin()].name();
+    for (std::string* const field : {&along.field.name, &along.field.part_of}) {
+      if (absl::StartsWith(*field, kPath)) {
+        *field = absl::StrCat(path, ".", field->substr(kPath.size()));
+      }
+    }
+  }
+  return rules;
 }
 
 absl::Status CheckCuts(const UnitList& units,

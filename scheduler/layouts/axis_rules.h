@@ -16,7 +16,7 @@ namespace troupe {
 
 // The rows of one axis together.
 struct AxisRules {
-  std::string axis;
+  std::string axis;  // of the mesh
   int size = 1;
   SizeField field;             // where a user says the size
   std::vector<DimRule> rules;  // the first that fits a tensor cuts it
@@ -27,8 +27,15 @@ struct AxisRules {
 // The rule for dims of a kind; nullptr where the axis does not cut them.
 const DimRule* RuleOf(const AxisRules& axis, Dim::Kind kind);
 
-// Of the rows that the job uses.
+// Of the rows that the job uses, if all units do as `parallelism` itself says.
 std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism);
+
+// Of the rows that a strategy uses, along the factors of the job's mesh.
+// `path`: the field that a user says it in. REQUIRES that its own factors are
+// of the same sizes.
+std::vector<AxisRules> RulesFor(const ParallelismSpec& strategy,
+                                const std::vector<Axis>& factors,
+                                const std::string& path);
 
 // InvalidArgument where an axis does not divide what it is to cut: names
 // parallelism.<axis>, the field whose size it is, and the nearest sizes of the

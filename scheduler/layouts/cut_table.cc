@@ -1,5 +1,6 @@
 #include "scheduler/layouts/cut_table.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -94,11 +95,14 @@ class SentPanels {
 // One table, cut by one axis.
 class TableCut {
  public:
-  TableCut(const AxisRules& axis, const UnitTable& whole)
-      : axis_(axis), whole_(whole), made_(whole.tensors_size(), -1) {
+  TableCut(const AxisRules& axis, const TableEnds& ends, const UnitTable& whole)
+      : axis_(axis),
+        ends_(ends),
+        whole_(whole),
+        made_(whole.tensors_size(), -1) {
     for (const DimRule& rule : axis.rules) wishes_.kinds.push_back(rule.kind);
     for (const TensorSpec& tensor : whole.tensors()) {
-      wishes_.tensors.push_back(WishFor(tensor));
+      wishes_.tensors.push_back(WishFor(axis, tensor));
       wishes_.gradients.push_back(
           GradientWish(tensor, wishes_.tensors.back(), wishes_.kinds));
     }
@@ -110,7 +114,10 @@ class TableCut {
           whole_.tensors(t).home() == TensorSpec::OUTPUT) {
         continue;
       }
-      made_[t] = Add(t, WishOf(t), "");
+      made_[t] = Add(t, EndOf(t), "");
+    }
+    for (int t = 0; t < whole_.tensors_size(); ++t) {
+      if (made_[t] >= 0 && !Same(EndOf(t), WishOf(t))) TurnInput(t);
     }
     for (const Op& op : whole_.ops()) {
       const OpView view(whole_, op);
@@ -140,38 +147,59 @@ class TableCut {
   }
 
  private:
-  AxisCut WishFor(const TensorSpec& tensor) const {
-    const bool batch = tensor.home() == TensorSpec::TOKENS ||
-                       tensor.home() == TensorSpec::TARGETS;
-    for (const DimRule& rule : axis_.rules) {
-      if (rule.turned || (batch && !rule.loaded)) continue;
-      for (int d = 0; d < tensor.dims_size(); ++d) {
-        for (const Dim::Section& section : tensor.dims(d).sections()) {
-          if (section.kind() != rule.kind) continue;
-          return {.placement = Layout::SHARD, .dim = d};
-        }
-      }
-    }
-    return {};
-  }
-
   TensorCut WishOf(int tensor) const {
     return {wishes_.tensors[tensor], wishes_.gradients[tensor]};
   }
 
-  // A version of a tensor of the whole table.
+  // Whose rules say how it lies between this unit and a neighbour.
+  const AxisRules& RulesOfEnd(int tensor) const {
+    const TensorSpec::Home home = whole_.tensors(tensor).home();
+    const AxisRules* const others = home == TensorSpec::INPUT    ? ends_.input
+                                    : home == TensorSpec::OUTPUT ? ends_.output
+                                                                 : nullptr;
+    return others != nullptr ? *others : axis_;
+  }
+
+  // How it lies when this unit is done with it, or finds it.
+  TensorCut EndOf(int tensor) const {
+    const AxisRules& rules = RulesOfEnd(tensor);
+    if (&rules == &axis_) return WishOf(tensor);
+    const AxisCut cut = WishFor(rules, whole_.tensors(tensor));
+    return {cut, cut};
+  }
+
+  // Before any op reads it.
+  void TurnInput(int tensor) {
+    const int found = made_[tensor];
+    made_[tensor] = Add(tensor, WishOf(tensor), " exchanged");
+    AddExchange(found, made_[tensor]);
+  }
+
+  // A version of a tensor of the whole table. Without a suffix it is the one
+  // that neighbours know.
   int Add(int tensor, const TensorCut& cut, absl::string_view suffix) {
     TensorSpec spec = whole_.tensors(tensor);
+    const AxisRules& rules = suffix.empty() ? RulesOfEnd(tensor) : axis_;
     if (!suffix.empty()) {
       spec.clear_home();
       absl::StrAppend(spec.mutable_name(), suffix);
+      // Where it is turned along another axis, too.
+      if (IsNamed(spec.name())) {
+        absl::StrAppend(spec.mutable_name(), " along ", axis_.axis);
+      }
     }
     if (cut.value.placement == Layout::SHARD) {
-      CutDim(axis_, *spec.mutable_dims(cut.value.dim));
+      CutDim(rules, *spec.mutable_dims(cut.value.dim));
     }
     AddTo(axis_.axis, cut.value, *spec.mutable_layout());
     AddTo(axis_.axis, cut.gradient, *spec.mutable_gradient_layout());
     return Append(std::move(spec), cut);
+  }
+
+  bool IsNamed(const std::string& name) const {
+    return std::any_of(
+        whole_.tensors().begin(), whole_.tensors().end(),
+        [&name](const TensorSpec& of) { return of.name() == name; });
   }
 
   Op& AddOpFrom(int from, int to, Op::Kind kind) {
@@ -303,7 +331,7 @@ class TableCut {
     for (int i = 0; i < op.outputs_size(); ++i) {
       Op::Operand& output = *op.mutable_outputs(i);
       const int tensor = output.tensor();
-      const TensorCut wish = WishOf(tensor);
+      const TensorCut wish = EndOf(tensor);
       const bool as_wished = Same(cut.outputs[i], wish) || !IsReadLater(tensor);
       output.set_tensor(Add(tensor, cut.outputs[i],
                             as_wished ? "" : SuffixOf(cut.outputs[i])));
@@ -376,6 +404,7 @@ class TableCut {
   static constexpr int64_t kSoftmaxParts = 3;
 
   const AxisRules& axis_;
+  const TableEnds ends_;
   const UnitTable& whole_;
   Wishes wishes_;
   UnitTable cut_;
@@ -395,8 +424,26 @@ void CutDim(const AxisRules& axis, Dim& dim) {
   }
 }
 
-CutTable CutAlong(const AxisRules& axis, const UnitTable& whole) {
-  TableCut cut(axis, whole);
+AxisCut WishFor(const AxisRules& axis, const TensorSpec& tensor) {
+  const bool batch = tensor.home() == TensorSpec::TOKENS ||
+                     tensor.home() == TensorSpec::TARGETS;
+  for (const DimRule& rule : axis.rules) {
+    if (rule.turned || (batch && !rule.loaded)) continue;
+    for (int d = 0; d < tensor.dims_size(); ++d) {
+      for (const Dim::Section& section : tensor.dims(d).sections()) {
+        if (section.kind() != rule.kind) continue;
+        return {.placement = Layout::SHARD,
+                .dim = d,
+                .rows = rule.kind == Dim::SEQUENCE && !rule.loaded};
+      }
+    }
+  }
+  return {};
+}
+
+CutTable CutAlong(const AxisRules& axis, const TableEnds& ends,
+                  const UnitTable& whole) {
+  TableCut cut(axis, ends, whole);
   std::vector<bool> sums = cut.SumsParameters();
   return {.table = cut.Run(), .sums_parameters = std::move(sums)};
 }

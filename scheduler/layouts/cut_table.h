@@ -5,10 +5,22 @@
 
 #include <vector>
 
+#include "proto/plan/ops/op_rules.h"
 #include "proto/unit.pb.h"
 #include "scheduler/layouts/axis_rules.h"
 
 namespace troupe {
+
+// How the axis cuts a tensor where it may choose.
+AxisCut WishFor(const AxisRules& axis, const TensorSpec& tensor);
+
+// Whose rules say how a tensor that a unit shares with a neighbour lies between
+// them; null: its own.
+struct TableEnds {
+  const AxisRules* input = nullptr;
+  const AxisRules* output = nullptr;
+  bool operator==(const TableEnds&) const = default;
+};
 
 struct CutTable {
   UnitTable table;
@@ -16,7 +28,10 @@ struct CutTable {
   // not cut are summands.
   std::vector<bool> sums_parameters;
 };
-CutTable CutAlong(const AxisRules& axis, const UnitTable& whole);
+// Where its own rules want its ends otherwise than they lie, an exchange stands
+// in front of all ops, or behind them.
+CutTable CutAlong(const AxisRules& axis, const TableEnds& ends,
+                  const UnitTable& whole);
 
 // The sections that the axis cuts.
 void CutDim(const AxisRules& axis, Dim& dim);

@@ -10,6 +10,7 @@
 #include "proto/plan/tensor_spec.h"
 #include "scheduler/layouts/append_to_flat.h"
 #include "scheduler/layouts/cut_table.h"
+#include "scheduler/layouts/cut_with_ends.h"
 
 namespace troupe {
 namespace {
@@ -105,9 +106,15 @@ std::vector<bool> SummedParameters(const Unit& unit, const UnitTable& whole,
   return summed;
 }
 
+TableEnds EndsAlong(const Ends& ends, const std::string& axis) {
+  const auto found = ends.find(axis);
+  return found == ends.end() ? TableEnds() : found->second;
+}
+
 }  // namespace
 
-void CutUnits(const std::vector<AxisRules>& axes, UnitList& units) {
+void CutWithEnds(const std::vector<AxisRules>& axes,
+                 const std::vector<Ends>& ends, UnitList& units) {
   for (const AxisRules& axis : axes) {
     for (const auto prepare : axis.prepares) {
       prepare({.name = axis.axis, .size = axis.size}, units);
@@ -120,8 +127,9 @@ void CutUnits(const std::vector<AxisRules>& axes, UnitList& units) {
   for (const AxisRules& axis : axes) {
     std::vector<std::vector<bool>> sums;
     std::vector<UnitTable> cut;
-    for (const UnitTable& table : units.tables) {
-      CutTable table_cut = CutAlong(axis, table);
+    for (size_t t = 0; t < units.tables.size(); ++t) {
+      CutTable table_cut =
+          CutAlong(axis, EndsAlong(ends[t], axis.axis), units.tables[t]);
       sums.push_back(std::move(table_cut.sums_parameters));
       cut.push_back(std::move(table_cut.table));
       for (const auto rewrite : axis.rewrites) {
@@ -140,11 +148,15 @@ void CutUnits(const std::vector<AxisRules>& axes, UnitList& units) {
     }
     units.tables = std::move(cut);
   }
-  if (axes.empty()) return;
   for (UnitTable& table : units.tables) PartWhatExchangesPart(table);
   for (size_t u = 0; u < units.units.size(); ++u) {
     LayParts(shares[u], units.units[u]);
   }
+}
+
+void CutUnits(const std::vector<AxisRules>& axes, UnitList& units) {
+  if (axes.empty()) return;
+  CutWithEnds(axes, std::vector<Ends>(units.tables.size()), units);
   units.Derive();
 }
 

@@ -10,6 +10,8 @@
 //   SHARD to whole       SHARD from PARTIAL   all-gather       reduce-scatter
 //   PARTIAL to SHARD     whole from SHARD     reduce-scatter   all-gather
 //   SHARD to SHARD       SHARD from SHARD     all-to-all       all-to-all
+//   whole to SHARD       whole from SHARD     slice            all-gather
+//   SHARD to whole       SHARD from whole     all-gather       slice
 //
 // An all-to-all moves blocks that lie behind one another, so it stands between
 // a PACK and an UNPACK.

@@ -4,6 +4,8 @@ namespace troupe {
 
 const std::vector<LayoutRow>& Layouts() {
   static const auto* const kLayouts = new std::vector<LayoutRow>{
+      // In front of what others cut of a batch.
+      Batch(),
       Tensor1D(),
       Sequence(),
       Tensor2DColumns(),

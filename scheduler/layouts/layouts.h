@@ -60,6 +60,7 @@ struct LayoutRow {
 // Columns within attention and the MLP, and those of the logits.
 std::vector<DimRule> RulesOfInnerColumns();
 
+LayoutRow Batch();
 LayoutRow Tensor1D();
 LayoutRow Tensor2DRows();
 LayoutRow Tensor2DColumns();

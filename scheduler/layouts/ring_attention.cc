@@ -1,5 +1,5 @@
-// Ring Attention (arXiv 2310.01889): the positions of each sequence are cut over
-// the ranks of an axis, which are a ring. In attention keys and values go
+// Ring Attention (arXiv 2310.01889): the positions of each sequence are cut
+// over the ranks of an axis, which are a ring. In attention keys and values go
 // around it, a rank further at a time, while each rank attends with its queries
 // to those that it has at the moment; backward they come back the other way,
 // with their gradients. So a rank has a few ranks' keys at once, however many

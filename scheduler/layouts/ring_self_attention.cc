@@ -58,8 +58,7 @@ class Rows {
     heads.mutable_sections(0)->set_width(1);
     *spec.mutable_dims(1) = heads;
     *spec.mutable_dims(2) = positions;
-    *spec.add_dims() =
-        DimOf({{Dim::KEYS, WholeCount(positions.sections(0))}});
+    *spec.add_dims() = DimOf({{Dim::KEYS, WholeCount(positions.sections(0))}});
     *spec.mutable_layout() = LayoutOfScores(spec.layout());
     *spec.mutable_gradient_layout() = LayoutOfScores(spec.gradient_layout());
     return scores;
@@ -75,8 +74,8 @@ class Rows {
     int scores = -1;
     for (int hop = 0; hop < axis_.size; ++hop) {
       const int here = keys.Arrive();
-      const int before =
-          std::exchange(scores, NewScores(q, absl::StrCat("scores, hop ", hop)));
+      const int before = std::exchange(
+          scores, NewScores(q, absl::StrCat("scores, hop ", hop)));
       SetHop(hop, writer_.AddOp(Op::SCORES,
                                 {{"q", q}, {"k", here}, {"y before", before}},
                                 {{"y", scores}}));
@@ -104,8 +103,9 @@ class Rows {
       const bool is_last = hop + 1 == axis_.size;
       const int here = values.Arrive();
       const int before = std::exchange(
-          y, is_last ? y_
-                     : writer_.NewTensor(y_, absl::StrCat("so far, hop ", hop)));
+          y, is_last
+                 ? y_
+                 : writer_.NewTensor(y_, absl::StrCat("so far, hop ", hop)));
       const int after =
           is_last ? -1
                   : writer_.NewTensor(

@@ -37,8 +37,7 @@ int AddMoments(int x, const std::string& axis, absl::string_view what,
                TableWriter& writer) {
   const int moments = writer.NewTensor(x, what);
   TensorSpec& spec = writer.tensor(moments);
-  *spec.mutable_dims(spec.dims_size() - 1) =
-      DimOf({{Dim::MOMENTS, kMoments}});
+  *spec.mutable_dims(spec.dims_size() - 1) = DimOf({{Dim::MOMENTS, kMoments}});
   spec.set_dtype(F64);
   spec.clear_row_alignment();
   Forget(axis, *spec.mutable_layout());

@@ -11,8 +11,8 @@ namespace troupe {
 //
 //   ADD         where it has a residual
 //   MOMENTS     of the rank's columns
-//   EXCHANGE    their sums over the ranks, and backward those of their gradients
-//   SPLIT_NORM
+//   EXCHANGE    their sums over the ranks, and backward those of their
+//   gradients SPLIT_NORM
 void SplitNorms(const AxisSpan& axis, UnitTable& table);
 
 }  // namespace troupe

@@ -14,9 +14,7 @@ std::vector<DimRule> RulesOfInnerColumns() {
            .field = "model.num_key_value_heads",
            .shares = true},
           {.kind = Dim::INTERMEDIATE, .field = "model.intermediate_size"},
-          {.kind = Dim::VOCABULARY,
-           .field = "model.vocab_size",
-           .pads = true}};
+          {.kind = Dim::VOCABULARY, .field = "model.vocab_size", .pads = true}};
 }
 
 LayoutRow Tensor1D() {

@@ -1,8 +1,9 @@
 // Tensor parallelism in three dimensions (arXiv 2105.14450): q x q x q ranks
 // have a box of each product's [rows, inner] x [inner, columns]. Along x lie
 // pieces of the batch, along y of the columns within attention, the MLP and the
-// logits, along z of the hidden ones. Of a tensor that y does not cut by columns
-// it cuts rows, and so does z, so that all q^3 ranks have an even piece of each:
+// logits, along z of the hidden ones. Of a tensor that y does not cut by
+// columns it cuts rows, and so does z, so that all q^3 ranks have an even piece
+// of each:
 //
 //   residuals, norms   rows: x, y   columns: z
 //   within             rows: x, z   columns: y

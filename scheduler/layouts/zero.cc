@@ -23,13 +23,13 @@ ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
 int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism) {
   if (axis == "tensor_x") return SizeOfAxis(parallelism, axis);
   if (parallelism.zero() == 0) return 1;
-  const int of_a_sequence =
-      std::min(parallelism.context(), parallelism.zero_size());
-  const int neighbours =
-      std::min(SizeOfAxis(parallelism, "ulysses"), of_a_sequence);
-  if (axis == "ulysses") return neighbours;
-  if (axis == "context") return of_a_sequence / neighbours;
-  return axis == "data" ? parallelism.zero_size() / of_a_sequence : 1;
+  int left = parallelism.zero_size();
+  for (const char* const dealt : {"ulysses", "context", "batch", "data"}) {
+    const int ranks = std::min(left, SizeOfAxis(parallelism, dealt));
+    if (axis == dealt) return ranks;
+    left /= std::max(ranks, 1);
+  }
+  return 1;
 }
 
 }  // namespace troupe

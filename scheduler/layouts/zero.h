@@ -1,9 +1,10 @@
 // ZeRO (Rajbhandari et al., arXiv 1910.02054) and FSDP (arXiv 2304.11277): what
 // data replicas would hold alike rests in even slices over them, each of which
 // one of them changes; over the ranks of their sequences, too, where those are
-// cut (arXiv 2309.14509, section 3.3); and what the ranks along x of 3D tensor
-// parallelism would, over those (tensor_3d.cc). Between uses, that is: a product
-// has its unit's parameters whole, and leaves gradients that are whole.
+// cut (arXiv 2309.14509, section 3.3), or those of a micro-batch (batch.cc);
+// and what the ranks along x of 3D tensor parallelism would, over those
+// (tensor_3d.cc). Between uses, that is: a product has its unit's parameters
+// whole, and leaves gradients that are whole.
 #ifndef TROUPE_SCHEDULER_LAYOUTS_ZERO_H_
 #define TROUPE_SCHEDULER_LAYOUTS_ZERO_H_
 
@@ -24,7 +25,8 @@ struct ZeroRow {
 ZeroRow ZeroRowOf(const ParallelismSpec& parallelism);
 
 // Of the ranks along an axis, so many neighbours of which a unit is dealt over;
-// 1: not along it. Those of a sequence first, then whole replicas.
+// 1: not along it. Those of a sequence first, then those of a micro-batch, then
+// whole replicas.
 int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism);
 
 }  // namespace troupe

@@ -163,6 +163,8 @@ absl::StatusOr<std::string> TensorCutThatFits(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
   const ParallelismSpec& now = job.parallelism();
+  // Those are for as many ranks as there are.
+  if (!now.strategies().empty()) return "";
   JobSpec other = job;
   ParallelismSpec& cut = *other.mutable_parallelism();
   if (now.tensor() > 1 && !now.sequence_parallel()) {
@@ -194,6 +196,7 @@ absl::StatusOr<std::string> ContextCutThatFits(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
   const ParallelismSpec& now = job.parallelism();
+  if (!now.strategies().empty()) return "";
   std::vector<std::string> methods = {"ulysses", "ring"};
   if (now.has_context_method()) methods = {now.context_method()};
   if (now.context_method() == kWithScores) methods.emplace_back(kWithoutScores);

@@ -10,6 +10,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/strategies.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/draft.h"
 
@@ -45,11 +46,33 @@ Places GradientPlaces(const Plan& plan) {
   return places;
 }
 
-// Neighbours over whom units are dealt; nobody where none is.
-Group DealtGroup(const Plan& plan) {
+// Over whom a unit is dealt.
+struct Dealing {
+  ParallelismSpec job;
+  ParallelismSpec strategy;  // of the unit
+
+  // So many neighbours along an axis of the mesh; 1: not along it.
+  int Along(const std::string& axis) const {
+    return ZeroSizeAlong(FactorName(job, strategy, axis), strategy);
+  }
+};
+
+std::vector<Dealing> DealingOfUnits(const Plan& plan) {
+  const ParallelismSpec& job = plan.job().parallelism();
+  std::vector<Dealing> dealing;
+  for (const int s :
+       StrategyOfUnits(job, KindsOf(plan.units()), plan.stages())) {
+    dealing.push_back(
+        {job, s < 0 ? job : WithStrategy(job, job.strategies(s))});
+  }
+  return dealing;
+}
+
+// Nobody where it is not dealt.
+Group DealtGroup(const Plan& plan, const Dealing& dealing) {
   Group group;
   for (const Axis& axis : plan.mesh().axes()) {
-    const int ranks = ZeroSizeAlong(axis.name(), plan.job().parallelism());
+    const int ranks = dealing.Along(axis.name());
     if (ranks == 1) continue;
     Group::Span& span = *group.add_spans();
     span.set_axis(axis.name());
@@ -66,8 +89,8 @@ bool IsDealt(const Plan& plan, const Unit::Part& part) {
 
 // Those who have the same of a part; `sums`: or a summand of it. Of a part that
 // is dealt, of the same slice.
-Group Alike(const Plan& plan, const Places& holders, const Unit::Part& part,
-            bool sums) {
+Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
+            const Unit::Part& part, bool sums) {
   Group group;
   for (const Axis& axis : plan.mesh().axes()) {
     Group::Span span;
@@ -84,10 +107,7 @@ Group Alike(const Plan& plan, const Places& holders, const Unit::Part& part,
       ranks = share.copies();
       if (ranks < axis.size()) span.set_block(ranks);
     }
-    const int slices =
-        IsDealt(plan, part)
-            ? ZeroSizeAlong(axis.name(), plan.job().parallelism())
-            : 1;
+    const int slices = IsDealt(plan, part) ? dealing.Along(axis.name()) : 1;
     if (slices > 1) {
       ranks /= slices;
       span.set_stride(slices);
@@ -119,6 +139,15 @@ class Groups {
              ? "sum gradients over data replicas"
              : "sum gradients over the ranks that hold the same",
          set);
+  }
+
+  // Of its own, whoever else has the same ranks; once.
+  void AddOnce(const std::string& name, const Group& spans,
+               const std::string& purpose) {
+    for (const Group& group : plan_.groups()) {
+      if (group.name() == name) return;
+    }
+    Add(name, spans, purpose);
   }
 
   int Add(const std::string& name, const Group& spans,
@@ -196,19 +225,23 @@ void LayGroups(Plan& plan) {
   Groups groups(plan);
   AddRoles(plan);
   const std::vector<Places> holders = Holders(plan);
-  const Group dealt = DealtGroup(plan);
+  const std::vector<Dealing> dealing = DealingOfUnits(plan);
+  std::vector<Group> dealt_groups;
   for (int u = 0; u < plan.units_size(); ++u) {
+    const Group dealt = DealtGroup(plan, dealing[u]);
     Placement placement;
     placement.set_unit(u);
     for (const Unit::Part& part : plan.units(u).parts()) {
       Placement::Part& with = *placement.add_parts();
       with.set_unsharded(!dealt.spans().empty() && !IsDealt(plan, part));
       if (!part.frozen()) {
-        groups.FindAlike(Alike(plan, holders[u], part, /*sums=*/true),
-                         [&](int group) { with.set_summed(group); });
+        groups.FindAlike(
+            Alike(plan, holders[u], dealing[u], part, /*sums=*/true),
+            [&](int group) { with.set_summed(group); });
       }
-      groups.FindAlike(Alike(plan, holders[u], part, /*sums=*/false),
-                       [&](int group) { with.set_shared(group); });
+      groups.FindAlike(
+          Alike(plan, holders[u], dealing[u], part, /*sums=*/false),
+          [&](int group) { with.set_shared(group); });
     }
     groups.Find(dealt, "sum gradients, to each rank its slice",
                 [&](int group) { placement.set_dealt(group); });
@@ -217,9 +250,10 @@ void LayGroups(Plan& plan) {
       if (holders[u].count(place) == 0) continue;
       *plan.mutable_roles(r)->add_placements() = placement;
     }
+    if (!dealt.spans().empty()) dealt_groups.push_back(dealt);
   }
-  if (!dealt.spans().empty()) {
-    groups.Add(GatherGroupName(dealt), dealt, "make parameters whole");
+  for (const Group& dealt : dealt_groups) {
+    groups.AddOnce(GatherGroupName(dealt), dealt, "make parameters whole");
   }
   AddWorld(plan, groups);
   AddCopies(plan, groups);

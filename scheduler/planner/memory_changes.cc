@@ -1,8 +1,10 @@
 #include "scheduler/planner/memory_changes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/strategies.h"
 #include "scheduler/planner/check_devices.h"
 
 namespace troupe {
@@ -35,9 +37,20 @@ void AddRecompute(const std::string& now, std::vector<MemoryChange>& changes) {
   }
 }
 
-// To deal what replicas, and ranks of a sequence, hold alike over them.
+// Whether there is a unit that several ranks hold alike.
+bool MayDeal(const ParallelismSpec& now) {
+  const auto& strategies = now.strategies();
+  return DealtMost(now) > 1 ||
+         std::any_of(strategies.begin(), strategies.end(),
+                     [&now](const StrategySpec& strategy) {
+                       return DealtMost(WithStrategy(now, strategy)) > 1;
+                     });
+}
+
+// To deal what replicas, and ranks of a batch or a sequence, hold alike over
+// them.
 void AddZero(const ParallelismSpec& now, std::vector<MemoryChange>& changes) {
-  if (now.data() * now.context() == 1) return;
+  if (!MayDeal(now)) return;
   for (int zero = now.zero() + 1; zero <= 3; ++zero) {
     const auto make = [zero](JobSpec& job) {
       ParallelismSpec& parallelism = *job.mutable_parallelism();

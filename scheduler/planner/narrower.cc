@@ -18,11 +18,19 @@ namespace {
 struct Extent {
   int data = 1;
   int pipeline = 1;
+  int batch = 1;
   int context = 1;
   int tensor = 1;
 
-  int ranks() const { return data * pipeline * context * tensor; }
+  int ranks() const { return data * pipeline * batch * context * tensor; }
 };
+
+// Whether only replicas are fewer. Else nothing is left of what is said of
+// some units, and micro-batches are whole.
+bool HasFullReplicas(const Extent& extent, const ParallelismSpec& full) {
+  return extent.pipeline == full.pipeline() &&
+         extent.context == full.context() && extent.tensor == full.tensor();
+}
 
 // Whether a way is one costs what resolving a job does, and is asked of so many
 // at most.
@@ -60,13 +68,14 @@ std::vector<Extent> ExtentsOf(const JobSpec& resolved, int workers) {
   for (const int tensor : TensorSizes(full)) {
     for (const int context : DivisorsOf(full.context(), full.context())) {
       for (int pipeline = 1; pipeline <= full.pipeline(); ++pipeline) {
-        const int replica = tensor * context * pipeline;
+        Extent extent = {
+            .pipeline = pipeline, .context = context, .tensor = tensor};
+        if (HasFullReplicas(extent, full)) extent.batch = full.batch();
+        const int replica = extent.ranks();
         for (const int data : replicas) {
           if (data * replica < least || data > workers / replica) continue;
-          extents.push_back({.data = data,
-                             .pipeline = pipeline,
-                             .context = context,
-                             .tensor = tensor});
+          extent.data = data;
+          extents.push_back(extent);
         }
       }
     }
@@ -101,6 +110,10 @@ absl::optional<JobSpec> Narrowed(const JobSpec& job, const JobSpec& resolved,
       parallelism.clear_pipeline_schedule();
       parallelism.clear_virtual_stages();
     }
+  }
+  if (!HasFullReplicas(extent, resolved.parallelism())) {
+    parallelism.clear_strategies();
+    parallelism.clear_batch();
   }
   if (extent.tensor == 1) {
     parallelism.clear_sequence_parallel();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +13,9 @@
 #include "proto/plan/fields.h"
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/ranks_needed.h"
+#include "proto/plan/strategies.h"
 #include "scheduler/pipelines/pipelines.h"
+#include "scheduler/planner/resolve_strategies.h"
 
 namespace troupe {
 namespace {
@@ -213,9 +216,28 @@ absl::Status ResolveContext(ParallelismSpec& parallelism) {
   return CheckUlyssesSize(parallelism);
 }
 
+// Those of a sequence first, then those of a micro-batch, then replicas.
+std::string MisfitInBatch(int size, const ParallelismSpec& parallelism) {
+  int left = size;
+  for (const auto& [field, ranks] :
+       {std::pair("context", parallelism.context()),
+        {"batch", parallelism.batch()},
+        {"data", parallelism.data()}}) {
+    if (left % ranks != 0 && ranks % left != 0) {
+      return absl::StrCat(left, left == size ? "" : absl::StrCat(" of ", size),
+                          " neither divides the ", ranks,
+                          " ranks of parallelism.", field,
+                          " nor is a multiple of them");
+    }
+    left = std::max(1, left / ranks);
+  }
+  return "";
+}
+
 // Over some ranks of each sequence, or over all of some sequences' ranks; else
 // what is wrong.
 std::string MisfitOfZeroSize(int size, const ParallelismSpec& parallelism) {
+  if (parallelism.batch() > 1) return MisfitInBatch(size, parallelism);
   const int data = parallelism.data();
   const int context = parallelism.context();
   if (context > 1 && size < context) {
@@ -244,21 +266,6 @@ std::string MisfitOfZeroSize(int size, const ParallelismSpec& parallelism) {
                       data, " replicas of parallelism.data");
 }
 
-absl::Status CheckZeroSize(const ParallelismSpec& parallelism) {
-  const auto misfit = [&](int size) {
-    return MisfitOfZeroSize(size, parallelism);
-  };
-  const int size = parallelism.zero_size();
-  const std::string wrong = misfit(size);
-  if (wrong.empty()) return absl::OkStatus();
-  int below = size;  // 1 fits, and so do all that there are
-  while (!misfit(below).empty()) --below;
-  int above = size;
-  while (!misfit(above).empty()) ++above;
-  return FieldError("parallelism.zero_size",
-                    absl::StrCat(wrong, "; use ", below, " or ", above));
-}
-
 // Of a field's value with which weights are not whole on each rank.
 absl::Status CheckIsSynchronous(const ParallelismSpec& parallelism,
                                 absl::string_view field,
@@ -283,7 +290,7 @@ bool SaysNothingOfZero(const ParallelismSpec& parallelism) {
 absl::Status ResolveZero(ParallelismSpec& parallelism) {
   if (!parallelism.has_zero()) parallelism.set_zero(0);
   const bool is_3d = Is3D(parallelism);
-  const int dealt_most = parallelism.data() * parallelism.context();
+  const int dealt_most = DealtMost(parallelism);
   RETURN_IF_ERROR(CheckInteger("parallelism.zero", parallelism.zero(),
                                {.min = 0, .max = 3}));
   if (!parallelism.has_zero_size()) {
@@ -335,16 +342,37 @@ absl::Status CheckGathers(const MemorySpec& memory,
 
 }  // namespace
 
+absl::Status CheckZeroSize(const ParallelismSpec& parallelism) {
+  const auto misfit = [&](int size) {
+    return MisfitOfZeroSize(size, parallelism);
+  };
+  const int size = parallelism.zero_size();
+  const std::string wrong = misfit(size);
+  if (wrong.empty()) return absl::OkStatus();
+  int below = size;  // 1 fits, and so do all that there are
+  while (!misfit(below).empty()) --below;
+  int above = size;
+  while (!misfit(above).empty()) ++above;
+  return FieldError("parallelism.zero_size",
+                    absl::StrCat(wrong, "; use ", below, " or ", above));
+}
+
+absl::Status ResolveSharing(ParallelismSpec& parallelism) {
+  if (!parallelism.has_batch()) parallelism.set_batch(1);
+  RETURN_IF_ERROR(CheckSizes(parallelism));
+  RETURN_IF_ERROR(ResolveTensor(parallelism));
+  return ResolveContext(parallelism);
+}
+
 absl::Status ResolveParallelism(const MemorySpec& memory,
                                 ParallelismSpec& parallelism) {
+  RETURN_IF_ERROR(ResolveStrategies(parallelism));
   if (!parallelism.has_data()) parallelism.set_data(1);
   if (!parallelism.has_bucket_megabytes()) parallelism.set_bucket_megabytes(25);
-  RETURN_IF_ERROR(CheckSizes(parallelism));
   RETURN_IF_ERROR(CheckNumber(
       "parallelism.bucket_megabytes", parallelism.bucket_megabytes(),
       {.min = 0, .max = kBucketMegabytesMax, .min_open = true}));
-  RETURN_IF_ERROR(ResolveTensor(parallelism));
-  RETURN_IF_ERROR(ResolveContext(parallelism));
+  RETURN_IF_ERROR(ResolveSharing(parallelism));
   RETURN_IF_ERROR(ResolvePipeline(parallelism));
   if (Is3D(parallelism)) {
     RETURN_IF_ERROR(CheckIsSynchronous(parallelism, "parallelism.tensor_method",
@@ -352,7 +380,8 @@ absl::Status ResolveParallelism(const MemorySpec& memory,
   }
   RETURN_IF_ERROR(CheckGathers(memory, parallelism));
   const bool zero_is_open = memory.has_mode() && SaysNothingOfZero(parallelism);
-  return zero_is_open ? absl::OkStatus() : ResolveZero(parallelism);
+  if (!zero_is_open) RETURN_IF_ERROR(ResolveZero(parallelism));
+  return CheckStrategies(parallelism);
 }
 
 }  // namespace troupe

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
@@ -14,8 +16,9 @@
 #include "proto/plan/model.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/replica_share.h"
-#include "scheduler/layouts/cut_units.h"
+#include "proto/plan/strategies.h"
 #include "scheduler/layouts/freeze.h"
+#include "scheduler/layouts/unit_rules.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/lay_groups.h"
@@ -32,9 +35,8 @@ void LayMesh(Plan& plan) {
   CHECK_OK(CheckMesh(plan.mesh()));
 }
 
-// REQUIRES its compute order.
-absl::Status AddUnits(Draft& draft) {
-  Plan& plan = draft.plan;
+// Of the model, on one rank each; and what follows from them alone.
+absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   const TrainingSpec& training = plan.job().training();
   ASSIGN_OR_RETURN(UnitList list,
                    ModelUnits(plan.job().model(),
@@ -48,20 +50,31 @@ absl::Status AddUnits(Draft& draft) {
   derived.set_frozen_parameters(FrozenCount(list));
   derived.set_model_flops_per_token(derived.model_flops_per_token() *
                                     TrainedWorkShare(list));
-  const std::vector<AxisRules> axes = RulesFor(plan.job().parallelism());
-  if (!axes.empty() && IsSynthetic(plan.job().model())) {
-    const SizeField& field = axes.front().field;
-    return FieldError(field.part_of.empty() ? field.name : field.part_of,
-                      "synthetic units compute nothing that could be cut; "
-                      "leave it out");
-  }
-  RETURN_IF_ERROR(CheckCuts(list, axes));
-  CutUnits(axes, list);
+  return list;
+}
+
+absl::Status CheckIsModel(const JobSpec& job) {
+  if (!IsSynthetic(job.model())) return absl::OkStatus();
+  const std::vector<AxisRules> axes = RulesFor(job.parallelism());
+  if (axes.empty()) return absl::OkStatus();
+  const SizeField& field = axes.front().field;
+  return FieldError(field.part_of.empty() ? field.name : field.part_of,
+                    "synthetic units compute nothing that could be cut; "
+                    "leave it out");
+}
+
+// REQUIRES its compute order.
+absl::Status AddUnits(const UnitRules& rules, UnitList list, Draft& draft) {
+  Plan& plan = draft.plan;
+  RETURN_IF_ERROR(CheckCuts(rules, list));
+  RETURN_IF_ERROR(CutUnits(rules, list));
   LayFrozen(list);
   const RecomputedUnits recomputed = {
       .count = static_cast<int>(list.units.size()),
       .last_turns_at_once = LastStageTurnsAtOnce(draft.compute_order)};
   MarkAgain(KeptBy(plan.job().memory().recompute(), recomputed), list);
+  plan.clear_units();
+  plan.clear_tables();
   for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
   for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);
   return absl::OkStatus();
@@ -198,6 +211,42 @@ absl::Status CutStages(const std::vector<WorkerDescription>& workers,
   return absl::OkStatus();
 }
 
+// Those that are named by numbers.
+absl::Status CheckUnitNumbers(const ParallelismSpec& parallelism, int units) {
+  for (int s = 0; s < parallelism.strategies_size(); ++s) {
+    for (const std::string& name : parallelism.strategies(s).units()) {
+      int number = 0;
+      if (!absl::SimpleAtoi(name, &number) || number < units) continue;
+      return FieldError(absl::StrCat("parallelism.strategies[", s, "].units"),
+                        absl::StrCat(number, " is no unit of ", units,
+                                     "; use 0 to ", units - 1));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Which units a stage has may say what its ranks do for them. So where there
+// are strategies, stages are cut by what units cost on one rank.
+absl::Status CutUnitsAndStages(const UnitList& whole,
+                               const std::vector<WorkerDescription>& workers,
+                               Draft& draft) {
+  const ParallelismSpec& parallelism = draft.plan.job().parallelism();
+  const std::vector<int> own(whole.units.size(), -1);
+  if (parallelism.strategies().empty()) {
+    RETURN_IF_ERROR(AddUnits(RulesByUnit(parallelism, own), whole, draft));
+    return CutStages(workers, draft);
+  }
+  RETURN_IF_ERROR(
+      CheckUnitNumbers(parallelism, static_cast<int>(whole.units.size())));
+  const UnitRules uncut = {.strategies = {{}},
+                           .of_unit = std::vector<int>(own.size(), 0)};
+  RETURN_IF_ERROR(AddUnits(uncut, whole, draft));
+  RETURN_IF_ERROR(CutStages(workers, draft));
+  const std::vector<int> of_unit =
+      StrategyOfUnits(parallelism, KindsOf(whole.units), draft.plan.stages());
+  return AddUnits(RulesByUnit(parallelism, of_unit), whole, draft);
+}
+
 }  // namespace
 
 bool LastStageTurnsAtOnce(const ComputeOrder& order) {
@@ -243,8 +292,9 @@ absl::StatusOr<Draft> StartDraft(
   *draft.plan.mutable_lanes() = AllLanes();
   Derive(draft.plan);
   RETURN_IF_ERROR(OrderSteps(draft));
-  RETURN_IF_ERROR(AddUnits(draft));
-  RETURN_IF_ERROR(CutStages(workers, draft));
+  RETURN_IF_ERROR(CheckIsModel(resolved));
+  ASSIGN_OR_RETURN(const UnitList whole, WholeUnits(draft.plan));
+  RETURN_IF_ERROR(CutUnitsAndStages(whole, workers, draft));
   LayGroups(draft.plan);
   return draft;
 }

@@ -125,6 +125,10 @@ int LevelFor(const Shares& shares, int zero) {
 JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   JobSpec way = resolved;
   ParallelismSpec& parallelism = *way.mutable_parallelism();
+  if (shares != SharesOf(parallelism)) {
+    parallelism.clear_strategies();
+    parallelism.clear_batch();
+  }
   parallelism.set_data(shares.data);
   parallelism.set_context(shares.context);
   parallelism.set_tensor(shares.tensor);
@@ -181,7 +185,7 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
   CHECK_OK(resolved.status());
   const ParallelismSpec& now = resolved->parallelism();
   const Shares as_it_is = SharesOf(now);
-  const int ranks = now.data() * now.context() * now.tensor();
+  const int ranks = now.data() * now.batch() * now.context() * now.tensor();
   const Shares only_data = {
       .data = ranks, .tensor_method = "", .context_method = ""};
   std::vector<JobSpec> ways = {job};

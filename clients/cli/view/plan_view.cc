@@ -21,9 +21,13 @@
 #include "proto/plan/model.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/strategies.h"
 
 namespace troupe {
 namespace {
+
+// Below a line of the plan's head.
+constexpr char kNextLine[] = "                   ";
 
 std::string RanksName(const std::vector<int>& ranks) {
   return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
@@ -295,6 +299,32 @@ std::string StagesText(const Plan& plan) {
                       StageTimes(plan));
 }
 
+// What the ranks of a stage do for which units, a line for each run of units;
+// empty where they do the same for all.
+std::string StrategiesText(const Plan& plan) {
+  const ParallelismSpec& parallelism = plan.job().parallelism();
+  if (parallelism.strategies().empty()) return "";
+  const std::vector<int> of_unit =
+      StrategyOfUnits(parallelism, KindsOf(plan.units()), plan.stages());
+  const auto sharing = [&](int u) {
+    const int s = of_unit[u];
+    return SharingText(
+        s < 0 ? parallelism
+              : WithStrategy(parallelism, parallelism.strategies(s)));
+  };
+  std::string text;
+  for (int u = 0; u < plan.units_size();) {
+    Stage run;
+    run.set_unit(u);
+    const std::string of_run = sharing(u);
+    while (u < plan.units_size() && sharing(u) == of_run) ++u;
+    run.set_unit_count(u - run.unit());
+    absl::StrAppend(&text, text.empty() ? "  strategies       " : kNextLine,
+                    "units ", UnitsText(run), ": ", of_run, "\n");
+  }
+  return text;
+}
+
 std::string Indented(const std::string& text) {
   std::string out;
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
@@ -358,8 +388,8 @@ std::string PlanText(const Plan& plan) {
   return absl::StrCat(
       "plan of ", plan.job().name(), ", fingerprint ", plan.fingerprint(), "\n",
       "  mesh             ", MeshText(plan.mesh()), "\n", "  communication    ",
-      GroupsText(plan), "\n", StagesText(plan), "  parameters       ",
-      CountText(derived.parameters()),
+      GroupsText(plan), "\n", StagesText(plan), StrategiesText(plan),
+      "  parameters       ", CountText(derived.parameters()),
       derived.frozen_parameters() == 0
           ? ""
           : absl::StrCat(", ", CountText(derived.frozen_parameters()),

@@ -27,6 +27,24 @@ TEST(PrintJob, WritesAJobFile) {
             "  eps: 1e-08\n");
 }
 
+TEST(PrintJob, WritesListsOfSections) {
+  JobSpec job;
+  for (const int stage : {0, 1}) {
+    StrategySpec& strategy = *job.mutable_parallelism()->add_strategies();
+    strategy.set_stage(stage);
+    strategy.set_tensor(2);
+  }
+  job.mutable_parallelism()->add_strategies();
+  EXPECT_EQ(JobYaml(job),
+            "parallelism:\n"
+            "  strategies:\n"
+            "    - stage: 0\n"
+            "      tensor: 2\n"
+            "    - stage: 1\n"
+            "      tensor: 2\n"
+            "    - {}\n");
+}
+
 TEST(PrintJob, ReadsBackToTheSameJob) {
   for (const char* name :
        {"plain", "true", "12", "nil", "null", "a: b", "\"quoted\" \\", "#x",
@@ -82,7 +100,12 @@ void Fill(Message& message) {
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *message.GetDescriptor()->field(i);
     if (field.message_type() != nullptr) {
-      Fill(*message.GetReflection()->MutableMessage(&message, &field));
+      const google::protobuf::Reflection& set = *message.GetReflection();
+      if (field.is_repeated()) {
+        for (int n = 0; n < 2; ++n) Fill(*set.AddMessage(&message, &field));
+      } else {
+        Fill(*set.MutableMessage(&message, &field));
+      }
       continue;
     }
     for (int n = 0; n < (field.is_repeated() ? 2 : 1); ++n) {

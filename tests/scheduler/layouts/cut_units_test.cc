@@ -10,14 +10,15 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/layout.h"
 #include "proto/plan/model.h"
-#include "proto/plan/program_order.h"
 #include "proto/plan/place_unit.h"
+#include "proto/plan/program_order.h"
 #include "proto/plan/segments.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
 #include "scheduler/planner/planner.h"
 #include "tests/scheduler/example_job.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/layouts/table_lines.h"
 
 namespace troupe {
 namespace {
@@ -71,30 +72,6 @@ std::vector<AxisRules> UspRules(int context, int ulysses, int tensor = 1) {
   parallelism.set_tensor(tensor);
   parallelism.set_sequence_parallel(tensor > 1);
   return RulesFor(parallelism);
-}
-
-// One op a line: its kind, and what it makes, as sizes and layout.
-std::vector<std::string> Lines(const UnitTable& table) {
-  std::vector<std::string> lines;
-  for (const Op& op : table.ops()) {
-    std::string line = Op::Kind_Name(op.kind());
-    if (op.kind() == Op::EXCHANGE) {
-      line = absl::StrCat(op.exchange().forward() == COLLECTIVE_UNSPECIFIED
-                              ? "-"
-                              : Collective_Name(op.exchange().forward()),
-                          " / ",
-                          op.exchange().backward() == COLLECTIVE_UNSPECIFIED
-                              ? "-"
-                              : Collective_Name(op.exchange().backward()));
-    }
-    if (!op.outputs().empty()) {
-      const TensorSpec& made = table.tensors(op.outputs(0).tensor());
-      absl::StrAppend(&line, " [", absl::StrJoin(DimsOf(made), ", "), "] ",
-                      LayoutText(made.layout()));
-    }
-    lines.push_back(line);
-  }
-  return lines;
 }
 
 TEST(CutUnits, PutsMegatronsFAndGAroundWhatIsCut) {

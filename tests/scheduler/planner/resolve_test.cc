@@ -44,7 +44,8 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
               : !field->has_presence() ||
                     message.GetReflection()->HasField(message, field);
       // None means: balanced by cost; as many on each replica; no sequence is cut; in one dimension;
-      // found while training; nothing is frozen; a lost worker ends it.
+      // found while training; nothing is frozen; a lost worker ends it;
+      // all units are shared alike.
       EXPECT_TRUE(set || field->name() == "recovery" ||
                   field->name() == "elastic" || field->name() == "stages" ||
                   field->name() == "tensor_method" ||
@@ -52,7 +53,8 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
                   field->name() == "context_method" ||
                   field->name() == "ulysses_size" ||
                   field->name() == "loss_scale" || field->name() == "freeze" ||
-                  field->name() == "micro_batches")
+                  field->name() == "micro_batches" ||
+                  field->name() == "strategies")
           << field->full_name();
     }
   };

@@ -15,6 +15,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
+using google::protobuf::Reflection;
 
 // Texts of a job that name no file.
 const std::set<std::string>& Words() {
@@ -39,7 +40,10 @@ const std::set<std::string>& Words() {
                                 "memory.gradients",
                                 "memory.activations",
                                 "memory.chunk_megabytes",
-                                "memory.mode"};
+                                "memory.mode",
+                                "parallelism.strategies.units",
+                                "parallelism.strategies.context_method",
+                                "parallelism.strategies.tensor_method"};
   return *words;
 }
 
@@ -52,8 +56,13 @@ void EachText(const std::string& text, Message& job, Message& at,
     const FieldDescriptor* field = type.field(i);
     const std::string name = path + field->name();
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      EachText(text, job, *at.GetReflection()->MutableMessage(&at, field),
-               name + ".", look);
+      const Reflection& set = *at.GetReflection();
+      if (field->is_repeated()) {
+        EachText(text, job, *set.AddMessage(&at, field), name + ".", look);
+        set.ClearField(&at, field);
+      } else {
+        EachText(text, job, *set.MutableMessage(&at, field), name + ".", look);
+      }
     } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
       if (field->is_repeated()) {
         at.GetReflection()->AddString(&at, field, text);

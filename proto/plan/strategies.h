@@ -1,0 +1,69 @@
+// What the ranks of a stage do for each of their units. Within a stage and a
+// replica the mesh has factors, which are its axes but "pipeline" and "data".
+// The job's parallelism says what each is for; a strategy says it for some
+// units. Sizes stand in one order, that of the mesh:
+//
+//   parallelism: {batch: 2, tensor: 2,       factors "batch" 2, "tensor" 2
+//                 strategies: [{stage: 1,
+//                               context: 2,  "batch" 2 cuts sequences there,
+//                               tensor: 2}]} "tensor" 2 what it does elsewhere
+#ifndef TROUPE_PROTO_PLAN_STRATEGIES_H_
+#define TROUPE_PROTO_PLAN_STRATEGIES_H_
+
+#include <string>
+#include <vector>
+
+#include "google/protobuf/repeated_field.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+#include "proto/unit.pb.h"
+
+namespace troupe {
+
+// Those of more than one rank, named as if all units did what `parallelism`
+// itself says.
+std::vector<Axis> FactorsOf(const ParallelismSpec& parallelism);
+
+// Ranks over which ZeRO may deal a unit: replicas, and those that share the
+// sequences of a micro-batch, or each of them.
+int DealtMost(const ParallelismSpec& parallelism);
+
+// The job's parallelism as it would be if all units did what the strategy says.
+// What is no way to share a unit (pipeline, data, zero) is the job's.
+ParallelismSpec WithStrategy(const ParallelismSpec& job,
+                             const StrategySpec& strategy);
+
+// What a strategy calls the factor that is this axis of the job's mesh; other
+// axes are called alike in all.
+std::string FactorName(const ParallelismSpec& job,
+                       const ParallelismSpec& strategy,
+                       const std::string& axis);
+
+// The sizes and methods of one in the other.
+void CopySharing(const ParallelismSpec& from, StrategySpec& to);
+
+// Where the job itself shares stages among no ranks, all units that no strategy
+// names do what the first strategy says.
+void AdoptFirstStrategy(ParallelismSpec& parallelism);
+
+// By unit: the strategy that holds for it, an index into `strategies`; -1: none
+// does. Stages are looked at where a strategy names one.
+std::vector<int> StrategyOfUnits(
+    const ParallelismSpec& parallelism, const std::vector<Unit::Kind>& units,
+    const google::protobuf::RepeatedPtrField<Stage>& stages);
+template <typename Units>
+std::vector<Unit::Kind> KindsOf(const Units& units) {
+  std::vector<Unit::Kind> kinds;
+  for (const Unit& unit : units) kinds.push_back(unit.kind());
+  return kinds;
+}
+
+// Words that a strategy may have for units, besides their numbers.
+std::vector<std::string> UnitWords();
+
+// "tensor: 2, sequence_parallel: true", as in a job file; "1 rank".
+std::string SharingText(const ParallelismSpec& parallelism);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_STRATEGIES_H_

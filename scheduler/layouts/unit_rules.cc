@@ -1,0 +1,273 @@
+#include "scheduler/layouts/unit_rules.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/fields.h"
+#include "proto/plan/slices.h"
+#include "proto/plan/strategies.h"
+#include "scheduler/layouts/cut_table.h"
+#include "scheduler/layouts/cut_units.h"
+#include "scheduler/layouts/cut_with_ends.h"
+
+namespace troupe {
+namespace {
+
+const TensorSpec* TensorOf(const UnitTable& table, TensorSpec::Home home) {
+  for (const TensorSpec& tensor : table.tensors()) {
+    if (tensor.home() == home) return &tensor;
+  }
+  return nullptr;
+}
+
+const AxisRules* Along(const std::vector<AxisRules>& rules,
+                       const std::string& axis) {
+  for (const AxisRules& along : rules) {
+    if (along.axis == axis) return &along;
+  }
+  return nullptr;
+}
+
+// How rules cut a tensor along one axis.
+struct EndCut {
+  AxisCut cut;
+  Dim::Section::Cut how;
+  bool operator==(const EndCut& other) const {
+    return cut == other.cut &&
+           how.SerializeAsString() == other.how.SerializeAsString();
+  }
+};
+EndCut EndCutOf(const AxisRules& rules, const TensorSpec& tensor) {
+  EndCut end = {.cut = WishFor(rules, tensor), .how = {}};
+  if (end.cut.placement != Layout::SHARD) return end;
+  Dim dim = tensor.dims(end.cut.dim);
+  CutDim(rules, dim);
+  end.how = *CutBy(dim.sections(0), rules.axis);
+  return end;
+}
+
+// Cuts units that are cut by rules of their own.
+class UnitsCut {
+ public:
+  UnitsCut(const UnitRules& rules, UnitList& units)
+      : rules_(rules), units_(units), of_unit_(units.units.size()) {}
+
+  absl::Status Run() {
+    for (size_t u = 0; u + 1 < units_.units.size(); ++u) {
+      RETURN_IF_ERROR(CheckTied(u + 1));
+      RETURN_IF_ERROR(LayBetween(u));
+    }
+    RETURN_IF_ERROR(CheckBatch());
+    UnitList cut;
+    cut.units.resize(units_.units.size());
+    for (size_t s = 0; s < rules_.strategies.size(); ++s) {
+      CutThoseOf(static_cast<int>(s), cut);
+    }
+    units_ = std::move(cut);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::vector<AxisRules>& RulesOf(size_t unit) const {
+    return rules_.strategies[rules_.of_unit[unit]];
+  }
+  const UnitTable& TableOf(size_t unit) const {
+    return units_.tables[units_.units[unit].table()];
+  }
+
+  // Says how what unit u makes for the next one lies between them.
+  absl::Status LayBetween(size_t u) {
+    if (rules_.of_unit[u] == rules_.of_unit[u + 1]) return absl::OkStatus();
+    const TensorSpec& made = *TensorOf(TableOf(u), TensorSpec::OUTPUT);
+    for (const AxisRules& maker : RulesOf(u)) {
+      const AxisRules& reader = *Along(RulesOf(u + 1), maker.axis);
+      const EndCut of_maker = EndCutOf(maker, made);
+      const EndCut of_reader = EndCutOf(reader, made);
+      if (of_maker == of_reader) continue;
+      // As much as all of it is in memory, or moves, at one of the two only.
+      const bool reader_turns = of_maker.cut.placement == Layout::SHARD;
+      if (!CanTurn(of_maker, of_reader) || CutsRowsToo(u, maker.axis)) {
+        return Misfit(u, maker.axis);
+      }
+      if (reader_turns) {
+        of_unit_[u + 1][maker.axis].input = &maker;
+      } else {
+        of_unit_[u][maker.axis].output = &reader;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Pieces that are the whole, one behind the other; or two that are the same
+  // rows.
+  static bool CanTurn(const EndCut& from, const EndCut& to) {
+    const bool both = from.cut.placement == to.cut.placement;
+    if (both) {
+      return !(from.cut == to.cut) &&
+             TurnOf(from.cut, to.cut) == COLLECTIVE_UNSPECIFIED;
+    }
+    const EndCut& piece = from.cut.placement == Layout::SHARD ? from : to;
+    return piece.cut.dim == 0 || piece.how.rows();
+  }
+
+  // Whether another axis cuts samples of one of the two units, or rows of all
+  // samples as one: what it has then is no piece of each sample.
+  bool CutsRowsToo(size_t u, const std::string& axis) const {
+    const TensorSpec& made = *TensorOf(TableOf(u), TensorSpec::OUTPUT);
+    for (const size_t unit : {u, u + 1}) {
+      for (const AxisRules& other : RulesOf(unit)) {
+        if (other.axis == axis) continue;
+        const EndCut cut = EndCutOf(other, made);
+        if (cut.cut.placement != Layout::SHARD) continue;
+        if (cut.cut.dim == 0 || cut.how.rows()) return true;
+      }
+    }
+    return false;
+  }
+
+  absl::Status Misfit(size_t u, const std::string& axis) const {
+    const auto what = [&](size_t unit) {
+      const AxisRules& rules = *Along(RulesOf(unit), axis);
+      return absl::StrCat(rules.field.name, ": ", rules.field.value);
+    };
+    return FieldError(
+        "parallelism.strategies",
+        absl::StrCat("unit ", u, " makes what unit ", u + 1,
+                     " reads, and no exchange turns how it lies with ", what(u),
+                     " into how it lies with ", what(u + 1),
+                     "; use batch and tensor for the two"));
+  }
+
+  // A unit uses a parameter of another as that has it.
+  absl::Status CheckTied(size_t u) const {
+    for (const Unit::Tied& tied : units_.units[u].tied()) {
+      if (rules_.of_unit[tied.unit()] == rules_.of_unit[u]) continue;
+      return FieldError(
+          "parallelism.strategies",
+          absl::StrCat("unit ", u, " uses ", tied.parameter(), " of unit ",
+                       tied.unit(),
+                       ", and ranks must share it alike for both; give both "
+                       "one strategy, or set model.tie_word_embeddings: "
+                       "false"));
+    }
+    return absl::OkStatus();
+  }
+
+  // All ranks load the same part of a micro-batch for all that read it.
+  absl::Status CheckBatch() const {
+    const TensorSpec* first = nullptr;
+    size_t first_unit = 0;
+    for (size_t u = 0; u < units_.units.size(); ++u) {
+      for (const auto home : {TensorSpec::TOKENS, TensorSpec::TARGETS}) {
+        const TensorSpec* const batch = TensorOf(TableOf(u), home);
+        if (batch == nullptr) continue;
+        if (first == nullptr) {
+          first = batch;
+          first_unit = u;
+        }
+        for (const AxisRules& rules : RulesOf(u)) {
+          const AxisRules& of_first = *Along(RulesOf(first_unit), rules.axis);
+          if (EndCutOf(rules, *batch) == EndCutOf(of_first, *first)) continue;
+          return FieldError(
+              "parallelism.strategies",
+              absl::StrCat("units ", first_unit, " and ", u,
+                           " read the batch, and would load different parts "
+                           "of it; give both ",
+                           rules.field.name, ": ", rules.field.value,
+                           " or neither"));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Units in a row that do the same go on sharing a table.
+  void CutThoseOf(int strategy, UnitList& cut) {
+    UnitList own;
+    std::vector<Ends> ends;
+    std::vector<size_t> numbers;
+    int table = -1;  // of the units so far
+    for (size_t u = 0; u < units_.units.size(); ++u) {
+      if (rules_.of_unit[u] != strategy) continue;
+      const bool same = !numbers.empty() && numbers.back() + 1 == u &&
+                        units_.units[u].table() == table &&
+                        of_unit_[u] == ends.back();
+      table = units_.units[u].table();
+      numbers.push_back(u);
+      own.units.push_back(units_.units[u]);
+      if (!same) {
+        own.tables.push_back(units_.tables[table]);
+        ends.push_back(of_unit_[u]);
+      }
+      own.units.back().set_table(static_cast<int>(own.tables.size()) - 1);
+    }
+    CutWithEnds(rules_.strategies[strategy], ends, own);
+    const int before = static_cast<int>(cut.tables.size());
+    for (UnitTable& of : own.tables) cut.tables.push_back(std::move(of));
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      Unit& unit = cut.units[numbers[i]] = std::move(own.units[i]);
+      unit.set_table(before + unit.table());
+    }
+  }
+
+  const UnitRules& rules_;
+  UnitList& units_;
+  std::vector<Ends> of_unit_;
+};
+
+}  // namespace
+
+UnitRules RulesByUnit(const ParallelismSpec& parallelism,
+                      const std::vector<int>& of_unit) {
+  ParallelismSpec own = parallelism;
+  own.clear_strategies();
+  const std::vector<Axis> factors = FactorsOf(own);
+  UnitRules rules = {.strategies = {RulesFor(own)}, .of_unit = {}};
+  std::vector<std::string> texts = {SharingText(own)};
+  std::vector<int> numbers;  // by strategy of the job
+  for (int s = 0; s < parallelism.strategies_size(); ++s) {
+    const ParallelismSpec spec =
+        WithStrategy(parallelism, parallelism.strategies(s));
+    const std::string text = SharingText(spec);
+    const auto same = std::find(texts.begin(), texts.end(), text);
+    numbers.push_back(static_cast<int>(same - texts.begin()));
+    if (same != texts.end()) continue;
+    texts.push_back(text);
+    rules.strategies.push_back(RulesFor(
+        spec, factors, absl::StrCat("parallelism.strategies[", s, "]")));
+  }
+  for (const int s : of_unit) {
+    rules.of_unit.push_back(s < 0 ? 0 : numbers[s]);
+  }
+  return rules;
+}
+
+absl::Status CheckCuts(const UnitRules& rules, const UnitList& units) {
+  for (size_t s = 0; s < rules.strategies.size(); ++s) {
+    UnitList own;
+    for (size_t u = 0; u < units.units.size(); ++u) {
+      const Unit& unit = units.units[u];
+      if (rules.of_unit[u] != static_cast<int>(s) || !unit.has_table()) {
+        continue;
+      }
+      own.tables.push_back(units.tables[unit.table()]);
+    }
+    RETURN_IF_ERROR(CheckCuts(own, rules.strategies[s]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CutUnits(const UnitRules& rules, UnitList& units) {
+  if (rules.strategies.size() == 1) {
+    CutUnits(rules.strategies.front(), units);
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(UnitsCut(rules, units).Run());
+  units.Derive();
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

@@ -1,0 +1,139 @@
+#include "scheduler/planner/resolve_strategies.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "proto/base/status.h"
+#include "proto/plan/axes.h"
+#include "proto/plan/fields.h"
+#include "proto/plan/strategies.h"
+#include "scheduler/planner/resolve_parallelism.h"
+
+namespace troupe {
+namespace {
+
+std::string PathOf(int strategy) {
+  return absl::StrCat("parallelism.strategies[", strategy, "]");
+}
+
+// "parallelism.tensor: ..." of a strategy is of its own field.
+absl::Status AtStrategy(int strategy, const absl::Status& status) {
+  constexpr absl::string_view kPath = "parallelism.";
+  if (status.ok() || !absl::StartsWith(status.message(), kPath)) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(PathOf(strategy), ".",
+                                   status.message().substr(kPath.size())));
+}
+
+// Names of units are words, or numbers.
+absl::Status CheckUnitNames(int index, const StrategySpec& strategy) {
+  const std::string path = absl::StrCat(PathOf(index), ".units");
+  if (strategy.has_stage() != strategy.units().empty()) {
+    return FieldError(
+        PathOf(index),
+        strategy.has_stage()
+            ? "has a stage and units; leave one of them out"
+            : "does not say of what: give stage, a number, or units, a list "
+              "of embedding, blocks, head, and numbers of units");
+  }
+  for (const std::string& name : strategy.units()) {
+    int number = 0;
+    if (absl::SimpleAtoi(name, &number) && number >= 0) continue;
+    RETURN_IF_ERROR(CheckName(path, name, UnitWords()));
+  }
+  return absl::OkStatus();
+}
+
+int64_t RanksOf(const std::vector<Axis>& factors) {
+  int64_t ranks = 1;
+  for (const Axis& factor : factors) ranks *= factor.size();
+  return ranks;
+}
+
+std::string SizesText(const std::vector<Axis>& factors) {
+  return absl::StrJoin(factors, " x ", [](std::string* out, const Axis& axis) {
+    absl::StrAppend(out, axis.size());
+  });
+}
+
+// Each factor of a stage's ranks has one size.
+absl::Status CheckFactors(int index, const ParallelismSpec& spec,
+                          const ParallelismSpec& job) {
+  const std::vector<Axis> own = FactorsOf(spec);
+  const std::vector<Axis> wanted = FactorsOf(job);
+  const int64_t ranks = RanksOf(own);
+  if (ranks != RanksOf(wanted)) {
+    return FieldError(
+        PathOf(index),
+        absl::StrCat(SharingText(spec), " is for ", ranks, " rank",
+                     ranks == 1 ? "" : "s",
+                     ", and the other units of the job are for ",
+                     RanksOf(wanted), " (", SharingText(job),
+                     "); within a replica each stage has as many ranks for "
+                     "all units: use sizes whose product is the same"));
+  }
+  const bool same = std::equal(
+      own.begin(), own.end(), wanted.begin(), wanted.end(),
+      [](const Axis& a, const Axis& b) { return a.size() == b.size(); });
+  if (same) return absl::OkStatus();
+  return FieldError(
+      PathOf(index),
+      absl::StrCat(SharingText(spec), " divides ", ranks, " ranks into ",
+                   SizesText(own), ", and ", SharingText(job), " into ",
+                   SizesText(wanted),
+                   "; they must be divided alike, in the order batch, "
+                   "context, tensor"));
+}
+
+absl::Status CheckStage(int index, const StrategySpec& strategy,
+                        const ParallelismSpec& job) {
+  const int stages = job.pipeline() * job.virtual_stages();
+  if (!strategy.has_stage()) return absl::OkStatus();
+  if (strategy.stage() >= 0 && strategy.stage() < stages) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      absl::StrCat(PathOf(index), ".stage"),
+      absl::StrCat(strategy.stage(), " is no stage of ", stages,
+                   " (parallelism.pipeline x virtual_stages); use 0",
+                   stages > 1 ? absl::StrCat(" to ", stages - 1) : ""));
+}
+
+}  // namespace
+
+absl::Status ResolveStrategies(ParallelismSpec& parallelism) {
+  for (int s = 0; s < parallelism.strategies_size(); ++s) {
+    StrategySpec& strategy = *parallelism.mutable_strategies(s);
+    RETURN_IF_ERROR(CheckUnitNames(s, strategy));
+    ParallelismSpec spec = WithStrategy(parallelism, strategy);
+    RETURN_IF_ERROR(AtStrategy(s, ResolveSharing(spec)));
+    CopySharing(spec, strategy);
+  }
+  AdoptFirstStrategy(parallelism);
+  return absl::OkStatus();
+}
+
+absl::Status CheckStrategies(const ParallelismSpec& parallelism) {
+  for (int s = 0; s < parallelism.strategies_size(); ++s) {
+    const StrategySpec& strategy = parallelism.strategies(s);
+    const ParallelismSpec spec = WithStrategy(parallelism, strategy);
+    RETURN_IF_ERROR(CheckStage(s, strategy, parallelism));
+    RETURN_IF_ERROR(CheckFactors(s, spec, parallelism));
+    if (Is3D(spec) != Is3D(parallelism)) {
+      return FieldError(absl::StrCat(PathOf(s), ".tensor_method"),
+                        "3d, with which parameters rest in slices, is for all "
+                        "units or for none");
+    }
+    if (parallelism.zero() > 0) {
+      RETURN_IF_ERROR(AtStrategy(s, CheckZeroSize(spec)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe
