@@ -1,5 +1,6 @@
 #include "proto/plan/check_layouts.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,18 +11,26 @@
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/segments.h"
 #include "proto/plan/slices.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 namespace {
 
-AxisCut CutAlong(const Layout& layout, const std::string& axis) {
+// Of a value, or a gradient, of the tensor.
+AxisCut CutAlong(const TensorSpec& tensor, const Layout& layout,
+                 const std::string& axis) {
   for (const Layout::AxisLayout& of : layout.axes()) {
     if (of.axis() != axis) continue;
     const bool shard = of.placement() == Layout::SHARD;
+    const Dim::Section::Cut* const cut =
+        shard && of.dim() < tensor.dims_size()
+            ? CutBy(tensor.dims(of.dim()).sections(0), axis)
+            : nullptr;
     return {.placement = of.placement(),
             .dim = shard || of.has_panel() ? of.dim() : 0,
             .shift = shard ? of.shift() : 0,
-            .panel = of.has_panel() ? of.panel() : -1};
+            .panel = of.has_panel() ? of.panel() : -1,
+            .rows = cut != nullptr && cut->rows()};
   }
   return {};
 }
@@ -35,7 +44,7 @@ std::string Text(const AxisCut& cut) {
     return Layout::Placement_Name(cut.placement);
   }
   return absl::StrCat(
-      "SHARD(", cut.dim, ")",
+      "SHARD(", cut.dim, ")", cut.rows ? " of all samples' rows" : "",
       cut.shift == 0 ? "" : absl::StrCat(" of ", cut.shift, " ranks before"));
 }
 
@@ -55,7 +64,7 @@ class TableCheck {
       : table_(table), index_(index), axis_(axis) {
     wishes_.kinds = kinds;
     for (const TensorSpec& tensor : table.tensors()) {
-      AxisCut wish = CutAlong(tensor.layout(), axis.name());
+      AxisCut wish = CutAlong(tensor, tensor.layout(), axis.name());
       if (wish.placement == Layout::PARTIAL) wish = {};
       wishes_.tensors.push_back(wish);
       wishes_.gradients.push_back(GradientWish(tensor, wish, kinds));
@@ -81,8 +90,8 @@ class TableCheck {
  private:
   TensorCut CutOfTensor(int tensor) const {
     const TensorSpec& spec = table_.tensors(tensor);
-    return {CutAlong(spec.layout(), axis_.name()),
-            CutAlong(spec.gradient_layout(), axis_.name())};
+    return {CutAlong(spec, spec.layout(), axis_.name()),
+            CutAlong(spec, spec.gradient_layout(), axis_.name())};
   }
 
   // A dim is cut where the layout says so, and nowhere else.
@@ -192,6 +201,59 @@ class TableCheck {
                              : ""));
   }
 
+  // Pieces that are put together to a whole, or made of one, are it one behind
+  // the other: what lies before them in memory is not cut into pieces, too, nor
+  // do other axes cut what they have.
+  absl::Status CheckIsOneRun(int index, int tensor) const {
+    const auto puts_together = [](Collective collective) {
+      return collective == ALL_GATHER || collective == REDUCE_SCATTER ||
+             collective == SLICE;
+    };
+    const Op::Exchange& exchange = table_.ops(index).exchange();
+    const TensorSpec& piece = table_.tensors(tensor);
+    const AxisCut cut = CutOfTensor(tensor).value;
+    if (cut.placement != Layout::SHARD || cut.panel >= 0 ||
+        (!puts_together(exchange.forward()) &&
+         !puts_together(exchange.backward()))) {
+      return absl::OkStatus();
+    }
+    const Dim::Section& section = piece.dims(cut.dim).sections(0);
+    const Dim::Section::Cut& last = section.cuts(section.cuts_size() - 1);
+    bool is_one_run = last.axis() == axis_.name() && !last.zigzag();
+    for (int d = 0; d < cut.dim && !last.rows(); ++d) {
+      is_one_run = is_one_run && DimSize(piece.dims(d)) == 1;
+    }
+    if (cut.dim == 0 && piece.dims_size() > 1) {
+      for (const auto& other : piece.dims(1).sections(0).cuts()) {
+        is_one_run = is_one_run && !other.rows();
+      }
+    }
+    if (is_one_run) return absl::OkStatus();
+    return At(index,
+              absl::StrCat("puts together ", piece.name(), ", ", Text(cut),
+                           ", whose pieces do not lie one behind the "
+                           "other in the whole"));
+  }
+
+  // A rank's rows of all samples are those of its samples: where the ranks
+  // divide them, and no other axis cuts either.
+  absl::Status CheckAreSamples(int index) const {
+    const Op& op = table_.ops(index);
+    for (const Op::Operand& of : {op.inputs(0), op.outputs(0)}) {
+      const TensorSpec& tensor = table_.tensors(of.tensor());
+      for (const int d : {0, 1}) {
+        for (const auto& cut : tensor.dims(d).sections(0).cuts()) {
+          const bool divides = d > 0 || cut.whole() % axis_.size() == 0;
+          if (cut.axis() == axis_.name() && divides) continue;
+          return At(index, absl::StrCat("takes rows of ", tensor.name(),
+                                        " for samples, which ", axis_.size(),
+                                        " ranks do not have alike"));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
   // What moves between the ranks of one axis lies along others as it did.
   absl::Status CheckExchangeAlongAnother(int index) const {
     const Op& op = table_.ops(index);
@@ -233,6 +295,14 @@ class TableCheck {
                              Text(to.value), " of ", Text(from.value), ", and ",
                              Text(from.gradient), " of ", Text(to.gradient)));
     }
+    if (forward == COLLECTIVE_UNSPECIFIED && !(from.value == to.value)) {
+      RETURN_IF_ERROR(CheckAreSamples(index));
+    }
+    if (!aside) {
+      for (const Op::Operand& of : {op.inputs(0), op.outputs(0)}) {
+        RETURN_IF_ERROR(CheckIsOneRun(index, of.tensor()));
+      }
+    }
     if (forward == ALL_TO_ALL) return CheckBlocks(index, from.value, to.value);
     if (forward == BROADCAST && op.exchange().root() != to.value.panel) {
       return At(index, absl::StrCat("makes ", Text(to.value), " of what place ",
@@ -256,37 +326,117 @@ class TableCheck {
   Wishes wishes_;
 };
 
-// The kinds of dims that an axis cuts anywhere in the plan.
-std::vector<Dim::Kind> KindsCutBy(const Plan& plan, const std::string& axis) {
-  std::set<Dim::Kind> kinds;
-  const auto look_at = [&](const auto& dims) {
+// By table: the kinds of dims that an axis cuts there, or in what is used
+// there.
+std::vector<std::vector<Dim::Kind>> KindsCutBy(const Plan& plan,
+                                               const std::string& axis) {
+  std::vector<std::set<Dim::Kind>> kinds(plan.tables_size());
+  const auto look_at = [&](const auto& dims, std::set<Dim::Kind>& of_table) {
     for (const Dim& dim : dims) {
       for (const Dim::Section& section : dim.sections()) {
-        if (CutBy(section, axis) != nullptr) kinds.insert(section.kind());
+        if (CutBy(section, axis) != nullptr) of_table.insert(section.kind());
       }
     }
   };
-  for (const UnitTable& table : plan.tables()) {
-    for (const TensorSpec& tensor : table.tensors()) look_at(tensor.dims());
-  }
-  for (const Unit& unit : plan.units()) {
-    for (const Parameter& parameter : unit.parameters()) {
-      look_at(parameter.dims());
+  for (int t = 0; t < plan.tables_size(); ++t) {
+    for (const TensorSpec& tensor : plan.tables(t).tensors()) {
+      look_at(tensor.dims(), kinds[t]);
     }
   }
-  return {kinds.begin(), kinds.end()};
+  for (const Unit& unit : plan.units()) {
+    if (!unit.has_table()) continue;
+    for (const Parameter& parameter : unit.parameters()) {
+      look_at(parameter.dims(), kinds[unit.table()]);
+    }
+  }
+  std::vector<std::vector<Dim::Kind>> lists;
+  for (const std::set<Dim::Kind>& of_table : kinds) {
+    lists.emplace_back(of_table.begin(), of_table.end());
+  }
+  return lists;
+}
+
+const TensorSpec* TensorOf(const Plan& plan, const Unit& unit,
+                           TensorSpec::Home home) {
+  if (!unit.has_table()) return nullptr;
+  for (const TensorSpec& tensor : plan.tables(unit.table()).tensors()) {
+    if (tensor.home() == home) return &tensor;
+  }
+  return nullptr;
+}
+
+std::string CutsText(const Plan& plan, const TensorSpec& tensor) {
+  std::string text;
+  for (const Axis& axis : plan.mesh().axes()) {
+    const AxisCut value = CutAlong(tensor, tensor.layout(), axis.name());
+    const AxisCut gradient =
+        CutAlong(tensor, tensor.gradient_layout(), axis.name());
+    if (value == AxisCut() && gradient == AxisCut()) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", Text(value), " along ",
+                    axis.name(), ", its gradient ", Text(gradient));
+  }
+  return text.empty() ? "whole" : text;
+}
+
+// Whether a rank has of one what it has of the other, value and gradient.
+bool LieAlike(const Plan& plan, const TensorSpec& a, const TensorSpec& b) {
+  const bool same_dims =
+      std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(),
+                 b.dims().end(), [](const Dim& x, const Dim& y) {
+                   return x.SerializeAsString() == y.SerializeAsString();
+                 });
+  if (!same_dims || a.dtype() != b.dtype()) return false;
+  for (const Axis& axis : plan.mesh().axes()) {
+    if (!(CutAlong(a, a.layout(), axis.name()) ==
+          CutAlong(b, b.layout(), axis.name())) ||
+        !(CutAlong(a, a.gradient_layout(), axis.name()) ==
+          CutAlong(b, b.gradient_layout(), axis.name()))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// What a unit makes for the next is what that reads, and all that read the
+// batch have the same of it.
+absl::Status CheckBetweenUnits(const Plan& plan) {
+  const TensorSpec* loaded = nullptr;
+  for (int u = 0; u < plan.units_size(); ++u) {
+    const Unit& unit = plan.units(u);
+    for (const auto home : {TensorSpec::TOKENS, TensorSpec::TARGETS}) {
+      const TensorSpec* const batch = TensorOf(plan, unit, home);
+      if (batch == nullptr) continue;
+      if (loaded == nullptr) loaded = batch;
+      if (LieAlike(plan, *loaded, *batch)) continue;
+      return absl::FailedPreconditionError(absl::StrCat(
+          "unit ", u, " reads ", batch->name(), " of the batch as ",
+          CutsText(plan, *batch), ", but it is loaded for others as ",
+          CutsText(plan, *loaded)));
+    }
+    const TensorSpec* const read = TensorOf(plan, unit, TensorSpec::INPUT);
+    const TensorSpec* const made =
+        u == 0 ? nullptr
+               : TensorOf(plan, plan.units(u - 1), TensorSpec::OUTPUT);
+    if (read == nullptr || made == nullptr || LieAlike(plan, *made, *read)) {
+      continue;
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        "unit ", u, " reads ", read->name(), " as ", CutsText(plan, *read),
+        ", but unit ", u - 1, " makes it as ", CutsText(plan, *made)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::Status CheckLayouts(const Plan& plan) {
   for (const Axis& axis : plan.mesh().axes()) {
-    const std::vector<Dim::Kind> kinds = KindsCutBy(plan, axis.name());
+    const auto kinds = KindsCutBy(plan, axis.name());
     for (int t = 0; t < plan.tables_size(); ++t) {
-      RETURN_IF_ERROR(TableCheck(plan.tables(t), t, axis, kinds).Run());
+      RETURN_IF_ERROR(TableCheck(plan.tables(t), t, axis, kinds[t]).Run());
     }
   }
-  return absl::OkStatus();
+  return CheckBetweenUnits(plan);
 }
 
 }  // namespace troupe

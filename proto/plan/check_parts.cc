@@ -53,10 +53,12 @@ class AxisCheck {
       }
       const Share said = SaidOf(unit_.parts(part));
       const Share found = ShareOf(p);
-      if (said == found) continue;
-      return Fault(
-          p, absl::StrCat("is in part ", part, ", of which ranks have ",
-                          Text(said), ", but of it they have ", Text(found)));
+      if (!(said == found)) {
+        return Fault(
+            p, absl::StrCat("is in part ", part, ", of which ranks have ",
+                            Text(said), ", but of it they have ", Text(found)));
+      }
+      RETURN_IF_ERROR(CheckTied(p));
     }
     return absl::OkStatus();
   }
@@ -80,8 +82,41 @@ class AxisCheck {
     return {};
   }
 
+  // Units that use it too add to its gradient what is a summand where its own
+  // unit's is one.
+  absl::Status CheckTied(int parameter) const {
+    if (IsCut(parameter)) return absl::OkStatus();
+    const bool summed = IsSummed(unit_, parameter);
+    for (int u = 0; u < plan_.units_size(); ++u) {
+      const Unit& user = plan_.units(u);
+      for (int t = 0; t < user.tied_size(); ++t) {
+        if (user.tied(t).unit() != index_ ||
+            user.tied(t).parameter() != unit_.parameters(parameter).name() ||
+            IsSummed(user, user.parameters_size() + t) == summed) {
+          continue;
+        }
+        return Fault(
+            parameter,
+            absl::StrCat("has a gradient of which ranks have ",
+                         summed ? "summands" : "all", ", and unit ", u,
+                         " adds ", summed ? "all to it" : "summands to it"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  bool IsCut(int parameter) const {
+    for (const Dim& dim : unit_.parameters(parameter).dims()) {
+      for (const Dim::Section& section : dim.sections()) {
+        if (CutBy(section, axis_.name()) != nullptr) return true;
+      }
+    }
+    return false;
+  }
+
   Share ShareOf(int parameter) const {
-    Share share = {.copies = axis_.size(), .summed = IsSummed(parameter)};
+    Share share = {.copies = axis_.size(),
+                   .summed = IsSummed(unit_, parameter)};
     for (const Dim& dim : unit_.parameters(parameter).dims()) {
       for (const Dim::Section& section : dim.sections()) {
         const Dim::Section::Cut* const cut = CutBy(section, axis_.name());
@@ -97,13 +132,13 @@ class AxisCheck {
   // Of a parameter that is whole on all ranks: its gradient is a sum over all
   // that an op makes with it, of which each rank has a slice where that is cut,
   // or a summand.
-  bool IsSummed(int parameter) const {
-    for (const Op& op : plan_.tables(unit_.table()).ops()) {
+  bool IsSummed(const Unit& user, int parameter) const {
+    const UnitTable& table = plan_.tables(user.table());
+    for (const Op& op : table.ops()) {
       for (const int used : op.parameters()) {
         if (used != parameter) continue;
         for (const Op::Operand& output : op.outputs()) {
-          const TensorSpec& made =
-              plan_.tables(unit_.table()).tensors(output.tensor());
+          const TensorSpec& made = table.tensors(output.tensor());
           if (IsPartAlong(made.gradient_layout(), axis_.name())) return true;
         }
       }
