@@ -187,6 +187,49 @@ void DrawTiers(Dice& dice, MemorySpec& memory) {
   memory.set_device_bytes(int64_t{1} << (17 + dice.Below(5)));
 }
 
+// Of a stream of its own: half of the draws whose ranks share units by columns
+// share some of them, or all, by the sequences of a micro-batch.
+void DrawStrategies(uint64_t seed, int number, JobSpec& cut) {
+  Dice dice(seed ^ 0x73747261, number);
+  ParallelismSpec& parallelism = *cut.mutable_parallelism();
+  const int ranks = parallelism.tensor();
+  const bool may = (ranks == 2 || ranks == 4) && parallelism.context() == 1 &&
+                   !parallelism.has_tensor_method();
+  if (!may || dice.Even()) return;
+  parallelism.clear_zero_size();
+  cut.mutable_training()->set_micro_batch_size(ranks);
+  if (dice.Even()) {
+    parallelism.clear_tensor();
+    parallelism.set_sequence_parallel(false);
+    parallelism.set_batch(ranks);
+  }
+  for (int count = dice.Below(3); count > 0; --count) {
+    StrategySpec& strategy = *parallelism.add_strategies();
+    if (dice.Even()) {
+      strategy.set_batch(ranks);
+    } else {
+      strategy.set_tensor(ranks);
+      strategy.set_sequence_parallel(dice.Even());
+    }
+    if (parallelism.pipeline() > 1 && dice.Even()) {
+      strategy.set_stage(dice.Below(parallelism.pipeline()));
+      continue;
+    }
+    switch (dice.Below(3)) {
+      case 0:
+        strategy.add_units("blocks");
+        break;
+      case 1:
+        strategy.add_units("embedding");
+        strategy.add_units("head");
+        break;
+      default:
+        strategy.add_units(absl::StrCat(1 + dice.Below(kLayers)));
+        break;
+    }
+  }
+}
+
 // As many ranks as there may be, and nothing beside: a square and its replica,
 // two layers, or a cube.
 void MakeBlocks(Dice& dice, JobSpec& cut) {
@@ -252,6 +295,14 @@ std::string CutText(const JobSpec& cut) {
   std::string text = absl::StrCat("tensor ", p.tensor());
   if (p.has_tensor_method()) absl::StrAppend(&text, " ", p.tensor_method());
   if (p.sequence_parallel()) absl::StrAppend(&text, " sequence");
+  if (p.batch() > 1) absl::StrAppend(&text, ", batch ", p.batch());
+  for (const StrategySpec& strategy : p.strategies()) {
+    absl::StrAppend(&text, ", ",
+                    strategy.has_stage()
+                        ? absl::StrCat("stage ", strategy.stage())
+                        : absl::StrJoin(strategy.units(), "+"),
+                    strategy.has_batch() ? " by batch" : " by tensor");
+  }
   if (p.context() > 1) {
     absl::StrAppend(&text, ", ", p.context_method(), " ", p.context());
   }
@@ -340,6 +391,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   DrawFreeze(seed, number, draw.reference);
   const int64_t steps = draw.reference.training().steps();
   JobSpec first = DrawCut(dice, draw.reference);
+  DrawStrategies(seed, number, first);
   if (!IsAsynchronous(first)) DrawSplit(seed, number, first);
   draw.name = absl::StrCat(TrainingText(draw.reference), " | ", CutText(first));
   if (IsAsynchronous(first)) {
@@ -357,6 +409,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
     draw.legs = {{first, steps}};
     return draw;
   }
+  DrawStrategies(seed ^ 1, number, second);
   DrawSplit(seed ^ 1, number, second);
   draw.legs = {{first, until}, {second, steps}};
   absl::StrAppend(&draw.name, " | from step ", until, ": ", CutText(second));
