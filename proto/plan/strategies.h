@@ -3,10 +3,9 @@
 // The job's parallelism says what each is for; a strategy says it for some
 // units. Sizes stand in one order, that of the mesh:
 //
-//   parallelism: {batch: 2, tensor: 2,       factors "batch" 2, "tensor" 2
+//   parallelism: {pipeline: 2, tensor: 2,    the factor "tensor" cuts columns
 //                 strategies: [{stage: 1,
-//                               context: 2,  "batch" 2 cuts sequences there,
-//                               tensor: 2}]} "tensor" 2 what it does elsewhere
+//                               batch: 2}]}  of stage 0, and samples in stage 1
 #ifndef TROUPE_PROTO_PLAN_STRATEGIES_H_
 #define TROUPE_PROTO_PLAN_STRATEGIES_H_
 
