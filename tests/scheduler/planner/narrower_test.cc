@@ -54,6 +54,29 @@ TEST(NarrowerWays, FewerReplicasDoTheSameBatch) {
   EXPECT_EQ(Texts(job, 9), Texts(job, 3)) << "fewer than the job's own";
 }
 
+TEST(NarrowerWays, FullReplicasKeepTheirStrategies) {
+  JobSpec job = Elastic(ExampleJob({.data = 2}), 2);
+  job.mutable_model()->set_tie_word_embeddings(false);
+  job.mutable_parallelism()->set_pipeline(2);
+  for (const int stage : {0, 1}) {
+    StrategySpec& strategy = *job.mutable_parallelism()->add_strategies();
+    strategy.set_stage(stage);
+    (stage == 0 ? strategy.set_tensor(2) : strategy.set_batch(2));
+  }
+  EXPECT_EQ(RanksNeeded(job), 8);
+  const std::vector<JobSpec> ways = NarrowerWays(job, 7);
+  ASSERT_GT(ways.size(), 1u);
+  EXPECT_EQ(RanksNeeded(ways[0]), 4);
+  EXPECT_EQ(ways[0].parallelism().strategies_size(), 2);
+  for (const JobSpec& way : ways) {
+    const auto plan = CompilePlan(way, ExampleWorkers(RanksNeeded(way)));
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    const bool full =
+        way.parallelism().pipeline() == 2 && way.parallelism().tensor() == 2;
+    EXPECT_EQ(way.parallelism().strategies_size(), full ? 2 : 0);
+  }
+}
+
 TEST(NarrowerWays, ReplicasGoBeforeStagesAndThoseBeforeCuts) {
   JobSpec job = Elastic(ExampleJob({.data = 2}));
   job.mutable_parallelism()->set_pipeline(2);
