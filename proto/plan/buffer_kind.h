@@ -40,7 +40,7 @@ inline Tier TierOf(const Buffer& buffer) {
 inline bool SameValue(const Buffer& a, const Buffer& b) {
   return a.kind() == b.kind() && a.has_unit() == b.has_unit() &&
          a.unit() == b.unit() && a.has_micro_batch() == b.has_micro_batch() &&
-         a.micro_batch() == b.micro_batch();
+         a.micro_batch() == b.micro_batch() && a.output() == b.output();
 }
 
 // Buffers of a tier begin at multiples of so many bytes, which slots are as

@@ -21,6 +21,7 @@ namespace {
 std::string BufferText(const Buffer& buffer) {
   std::string text = Buffer::Kind_Name(buffer.kind());
   if (buffer.has_unit()) absl::StrAppend(&text, " u", buffer.unit());
+  if (buffer.output() > 0) absl::StrAppend(&text, " o", buffer.output());
   if (buffer.has_micro_batch()) {
     absl::StrAppend(&text, " m", buffer.micro_batch());
   }

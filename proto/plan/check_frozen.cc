@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/parameter_of.h"
+#include "proto/plan/ports.h"
 #include "proto/plan/slices.h"
 
 namespace troupe {
@@ -62,15 +64,19 @@ bool IsAside(const TensorSpec& tensor) {
              Dim::STATISTICS;
 }
 
-// Follows the forward pass. Whether the unit's output depends on something that
-// is trained; `input_does`: what comes from the unit before.
-absl::StatusOr<bool> CheckTable(const Plan& plan, int index, bool input_does) {
+// By output of a unit: whether it depends on something that is trained.
+using Depends = std::vector<bool>;
+
+// Follows the forward pass; `before`: of all units before this one.
+absl::StatusOr<Depends> CheckTable(const Plan& plan, int index,
+                                   const std::vector<Depends>& before) {
   const Unit& unit = plan.units(index);
   const UnitTable& table = plan.tables(unit.table());
   std::vector<bool> depends(table.tensors_size(), false);
-  bool output_does = false;
-  for (int t = 0; t < table.tensors_size(); ++t) {
-    depends[t] = input_does && table.tensors(t).home() == TensorSpec::INPUT;
+  const std::vector<int> inputs = TensorsOfHome(table, TensorSpec::INPUT);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Unit::Source& source = unit.inputs(static_cast<int>(i));
+    depends[inputs[i]] = before[source.unit()][source.output()];
   }
   for (const Op& op : table.ops()) {
     bool made_so = false;
@@ -99,22 +105,26 @@ absl::StatusOr<bool> CheckTable(const Plan& plan, int index, bool input_does) {
                                        " has no gradient, though parameters "
                                        "before it are trained"));
     }
-    output_does |= depends[t] && tensor.home() == TensorSpec::OUTPUT;
   }
-  return output_does;
+  Depends outputs;
+  for (const int t : TensorsOfHome(table, TensorSpec::OUTPUT)) {
+    outputs.push_back(depends[t]);
+  }
+  return outputs;
 }
 
 }  // namespace
 
 absl::Status CheckFrozen(const Plan& plan) {
-  bool depends = false;
+  std::vector<Depends> depends;
   for (int u = 0; u < plan.units_size(); ++u) {
     RETURN_IF_ERROR(CheckParameters(plan, u));
     if (!plan.units(u).has_table()) {
-      depends = true;  // a synthetic unit has gradients whatever it holds
+      depends.push_back({true});  // it has gradients whatever it holds
       continue;
     }
-    ASSIGN_OR_RETURN(depends, CheckTable(plan, u, depends));
+    ASSIGN_OR_RETURN(Depends outputs, CheckTable(plan, u, depends));
+    depends.push_back(std::move(outputs));
   }
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/edges.h"
 #include "proto/plan/exchange_places.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/find_program.h"
@@ -76,8 +77,9 @@ std::string Words(const PassName& pass) {
 // One of the mesh's pipelines: the ranks of one place on all other axes.
 class Pipeline {
  public:
-  Pipeline(const Plan& plan, const UnitPasses& unit_passes, int index)
-      : plan_(plan), unit_passes_(unit_passes) {
+  Pipeline(const Plan& plan, const UnitPasses& unit_passes,
+           const Edges& edges, int index)
+      : plan_(plan), unit_passes_(unit_passes), edges_(edges) {
     for (int p = 0; p < AxisSize(plan.mesh(), "pipeline"); ++p) {
       ranks_.push_back(RankOfPipeline(plan.mesh(), index, p));
     }
@@ -279,14 +281,14 @@ class Pipeline {
   }
 
   // The operand of this part, if it is the tensor; else null.
-  static const Instruction::Operand* LiesAt(const Program& program,
-                                            const Instruction& instruction,
-                                            Instruction::Part part,
-                                            const TensorPlace& place) {
+  const Instruction::Operand* LiesAt(const Program& program,
+                                     const Instruction& instruction,
+                                     Instruction::Part part,
+                                     const TensorPlace& place) const {
     for (const Instruction::Operand& operand : instruction.operands()) {
       if (operand.part() != part) continue;
       const Buffer& buffer = program.buffers(operand.buffer());
-      const bool right = IsOf(place.memory, buffer, instruction) &&
+      const bool right = IsOf({place.memory, place.port}, buffer, instruction) &&
                          operand.offset() == place.offset_bytes;
       return right ? &operand : nullptr;
     }
@@ -308,7 +310,8 @@ class Pipeline {
           operands.begin(), operands.end(),
           [&](const Instruction::Operand& operand) {
             const Buffer& buffer = program.buffers(operand.buffer());
-            return IsOf(use.memory, buffer, *at.instruction) &&
+            return IsOf({use.memory, use.port}, buffer, *at.instruction) &&
+                   operand.port() == use.port &&
                    (!use.reads || Reads(operand)) &&
                    (!use.writes || Writes(operand)) &&
                    Covers(BytesOf(operand, buffer), BytesIn(buffer, use));
@@ -329,7 +332,8 @@ class Pipeline {
       const BytesUsed bytes = BytesOf(operand, buffer);
       const bool written =
           std::any_of(uses.begin(), uses.end(), [&](const MemoryUse& use) {
-            return use.writes && IsOf(use.memory, buffer, *at.instruction) &&
+            return use.writes &&
+                   IsOf({use.memory, use.port}, buffer, *at.instruction) &&
                    Covers(BytesIn(buffer, use), bytes);
           });
       if (written) continue;
@@ -350,26 +354,37 @@ class Pipeline {
     return absl::StrCat("bytes ", bytes.begin, " to ", bytes.end);
   }
 
+  struct Memory {
+    UnitMemory memory = UnitMemory::kNone;
+    int port = 0;
+  };
   // Whether the buffer is the memory, of the pass's unit and micro-batch.
-  static bool IsOf(UnitMemory memory, const Buffer& buffer,
-                   const Instruction& pass) {
-    if (buffer.kind() != BufferKindOf(memory) ||
+  bool IsOf(const Memory& memory, const Buffer& buffer,
+            const Instruction& pass) const {
+    if (buffer.kind() != BufferKindOf(memory.memory) ||
         buffer.micro_batch() != pass.micro_batch()) {
       return false;
     }
-    return buffer.kind() == Buffer::BATCH ||
-           buffer.unit() == pass.unit() - (IsBefore(memory) ? 1 : 0);
+    if (buffer.kind() == Buffer::BATCH) return true;
+    switch (memory.memory) {
+      case UnitMemory::kInput:
+      case UnitMemory::kInputGradient: {
+        const auto read = edges_.Into(pass.unit());
+        if (memory.port >= static_cast<int>(read.size())) return false;
+        const Edge& edge = read[memory.port];
+        const bool value = memory.memory == UnitMemory::kInput;
+        return buffer.unit() == edge.from &&
+               buffer.output() == (value ? edge.value : edge.output);
+      }
+      default:
+        return buffer.unit() == pass.unit() && buffer.output() == memory.port;
+    }
   }
   static bool IsOfUnits(Buffer::Kind kind) {
     for (int m = 0; m < kUnitMemories; ++m) {
       if (BufferKindOf(static_cast<UnitMemory>(m)) == kind) return true;
     }
     return false;
-  }
-
-  // Whether the memory is that of the unit before.
-  static bool IsBefore(UnitMemory memory) {
-    return memory == UnitMemory::kInput || memory == UnitMemory::kInputGradient;
   }
 
   static Buffer::Kind BufferKindOf(UnitMemory memory) {
@@ -438,6 +453,7 @@ class Pipeline {
 
   const Plan& plan_;
   const UnitPasses& unit_passes_;
+  const Edges& edges_;
   std::vector<int> ranks_;
 };
 
@@ -445,9 +461,10 @@ class Pipeline {
 
 absl::Status CheckPasses(const Plan& plan) {
   const UnitPasses unit_passes(plan);
+  const Edges edges(plan);
   std::set<std::vector<int>> seen;
   for (int i = 0; i < PipelineCount(plan.mesh()); ++i) {
-    const Pipeline pipeline(plan, unit_passes, i);
+    const Pipeline pipeline(plan, unit_passes, edges, i);
     if (!seen.insert(pipeline.Look()).second) continue;
     const Passes train = pipeline.PassesOf(Program::TRAIN);
     RETURN_IF_ERROR(pipeline.CheckOnce(Program::TRAIN, train));

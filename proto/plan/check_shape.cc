@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "proto/plan/meeting.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
+#include "proto/plan/part_fits.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
@@ -55,66 +57,6 @@ Needs NeedsOf(Instruction::Kind kind) {
       return {.maybe_unit = true, .maybe_micro_batch = true};
     default:
       return {.unit = true};
-  }
-}
-
-// What a buffer of this part is; what is exchanged is one of several.
-bool Fits(const Instruction& instruction, Instruction::Part part,
-          Buffer::Kind kind) {
-  switch (part) {
-    case Instruction::BATCH:
-      return kind == Buffer::BATCH;
-    case Instruction::INPUT:
-    case Instruction::OUTPUT:
-      return kind == Buffer::ACTIVATION;
-    case Instruction::SAVED:
-      return kind == Buffer::STASH;
-    case Instruction::INPUT_GRADIENT:
-    case Instruction::OUTPUT_GRADIENT:
-      return kind == Buffer::GRADIENT;
-    case Instruction::SAVED_GRADIENTS:
-      return kind == Buffer::WEIGHT_STASH;
-    case Instruction::WEIGHTS:
-    case Instruction::TIED_WEIGHTS:
-      return kind == Buffer::PARAMETERS || kind == Buffer::UNSHARDED_PARAMETERS;
-    case Instruction::OLD_WEIGHTS:
-      return kind == Buffer::PARAMETERS;
-    case Instruction::WEIGHT_GRADIENTS:
-    case Instruction::TIED_GRADIENTS:
-      return kind == Buffer::PARAMETER_GRADIENTS ||
-             kind == Buffer::UNSHARDED_GRADIENTS;
-    case Instruction::SLICE:
-      return kind == Buffer::PARAMETERS || kind == Buffer::PARAMETER_GRADIENTS;
-    case Instruction::MASTER:
-      return kind == Buffer::MASTER_WEIGHTS;
-    case Instruction::MOMENTS:
-      return kind == Buffer::OPTIMIZER_STATE;
-    case Instruction::TOTALS:
-      return kind == Buffer::SCALARS;
-    case Instruction::SCRATCH:
-      return kind == Buffer::WORKSPACE;
-    case Instruction::COPY:
-      return kind == (instruction.kind() == Instruction::KEEP
-                          ? Buffer::STATE_COPY
-                          : Buffer::SNAPSHOT_COPY);
-    case Instruction::SEGMENT:
-      return kind == Buffer::SEGMENT_VALUES;
-    case Instruction::SEGMENT_GRADIENT:
-      return kind == Buffer::SEGMENT_GRADIENTS;
-    case Instruction::RECOMPUTED:
-      return kind == Buffer::RECOMPUTED;
-    case Instruction::FROM:
-    case Instruction::TO:
-      if (instruction.kind() == Instruction::MIRROR) {
-        return kind == (part == Instruction::FROM ? Buffer::STATE_COPY
-                                                  : Buffer::PEER_COPY);
-      }
-      return IsMove(instruction.kind()) || LineItem(kind) == "activations";
-    case Instruction::MOVED:
-      return kind ==
-             (instruction.gradient() ? Buffer::GRADIENT : Buffer::ACTIVATION);
-    default:
-      return false;
   }
 }
 
@@ -313,15 +255,16 @@ class ShapeCheck {
 
   absl::Status CheckIndices(int index) const {
     const Instruction& instruction = program_.instructions(index);
-    std::map<Instruction::Part, int> parts;  // to buffers
+    std::map<std::pair<Instruction::Part, int>, int> parts;  // to buffers
     for (const Instruction::Operand& operand : instruction.operands()) {
       if (!Within(operand.buffer(), program_.buffers_size())) {
         return ProgramFault(place_, instruction,
                             absl::StrCat("buffer ", operand.buffer(), " of ",
                                          program_.buffers_size()));
       }
-      const Buffer::Kind kind = program_.buffers(operand.buffer()).kind();
-      if (!Fits(instruction, operand.part(), kind) ||
+      const Buffer& buffer = program_.buffers(operand.buffer());
+      const Buffer::Kind kind = buffer.kind();
+      if (!Fits(instruction, operand, buffer) ||
           !Instruction::Access_IsValid(operand.access())) {
         return ProgramFault(
             place_, instruction,
@@ -329,7 +272,7 @@ class ShapeCheck {
                          " cannot be its ",
                          Instruction::Part_Name(operand.part())));
       }
-      const int64_t bytes = program_.buffers(operand.buffer()).bytes();
+      const int64_t bytes = buffer.bytes();
       if (operand.offset() < 0 || operand.offset() >= bytes ||
           operand.bytes() < 0 || operand.bytes() > bytes - operand.offset()) {
         return ProgramFault(
@@ -339,8 +282,8 @@ class ShapeCheck {
                          Buffer::Kind_Name(kind), " buffer of ", bytes));
       }
       // The gradients of several units are one range.
-      const auto [part, is_new] =
-          parts.emplace(operand.part(), operand.buffer());
+      const auto [part, is_new] = parts.emplace(
+          std::pair(operand.part(), operand.port()), operand.buffer());
       if (!is_new && part->second != operand.buffer() &&
           instruction.kind() != Instruction::REDUCE_GRADS) {
         return ProgramFault(

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/check_edges.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/place_unit.h"
+#include "proto/plan/ports.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -31,7 +34,8 @@ class TableCheck {
   TableCheck(const UnitTable& table, int index)
       : table_(table),
         index_(index),
-        made_(static_cast<size_t>(table.tensors_size()), false) {}
+        made_(static_cast<size_t>(table.tensors_size()), false),
+        read_(made_) {}
 
   absl::Status Run() {
     for (int t = 0; t < table_.tensors_size(); ++t) {
@@ -44,6 +48,7 @@ class TableCheck {
     for (int op = 0; op < table_.ops_size(); ++op) {
       RETURN_IF_ERROR(CheckOp(op));
     }
+    RETURN_IF_ERROR(CheckPorts());
     for (int op = 0; op < table_.ops_size(); ++op) {
       for (const Op::Operand& input : table_.ops(op).backward_inputs()) {
         if (Within(input.tensor(), table_.tensors_size()) &&
@@ -86,6 +91,31 @@ class TableCheck {
     return absl::OkStatus();
   }
 
+  // An output is made here, and what comes from others is read.
+  absl::Status CheckPorts() const {
+    int inputs = 0;
+    int outputs = 0;
+    for (int t = 0; t < table_.tensors_size(); ++t) {
+      const TensorSpec& tensor = table_.tensors(t);
+      if (tensor.home() == TensorSpec::OUTPUT) {
+        ++outputs;
+        if (!made_[t]) return Of(tensor, "is an output, which no op makes");
+        if (table_.tensors(SameAs(table_, t)).home() == TensorSpec::INPUT) {
+          return Of(tensor,
+                    "is an output that is an input: its readers are to read "
+                    "the unit that makes it");
+        }
+      }
+      if (tensor.home() != TensorSpec::INPUT) continue;
+      ++inputs;
+      if (!read_[t]) return Of(tensor, "is an input, which no op reads");
+    }
+    if (inputs <= kPortsMax && outputs <= kPortsMax) return absl::OkStatus();
+    return Fault(absl::StrCat("table ", index_, ": has ", inputs,
+                              " inputs and ", outputs, " outputs, more than ",
+                              kPortsMax));
+  }
+
   absl::Status CheckOp(int index) {
     const Op& op = table_.ops(index);
     if (op.kind() == Op::KIND_UNSPECIFIED || !Op::Kind_IsValid(op.kind())) {
@@ -97,6 +127,7 @@ class TableCheck {
         return At(index, absl::StrCat("reads tensor ", input.tensor(), " of ",
                                       table_.tensors_size()));
       }
+      read_[input.tensor()] = true;
       if (made_[input.tensor()]) continue;
       return At(index,
                 absl::StrCat("reads ", table_.tensors(input.tensor()).name(),
@@ -163,6 +194,7 @@ class TableCheck {
   const UnitTable& table_;
   const int index_;
   std::vector<bool> made_;
+  std::vector<bool> read_;
 };
 
 bool HasParameter(const Unit& unit, const std::string& name) {
@@ -254,12 +286,17 @@ absl::Status CheckUnits(const Plan& plan) {
   std::vector<UnitPlaces> places;
   for (int t = 0; t < plan.tables_size(); ++t) {
     RETURN_IF_ERROR(TableCheck(plan.tables(t), t).Run());
-    places.push_back(PlaceUnit(plan.tables(t), UnitUse::kTraining));
+    absl::StatusOr<UnitPlaces> placed =
+        TryPlaceUnit(plan.tables(t), UnitUse::kTraining);
+    if (!placed.ok()) {
+      return Fault(absl::StrCat("table ", t, ", ", placed.status().message()));
+    }
+    places.push_back(*std::move(placed));
   }
   for (int u = 0; u < plan.units_size(); ++u) {
     RETURN_IF_ERROR(CheckUnit(plan, u, places));
   }
-  return absl::OkStatus();
+  return CheckEdges(plan);
 }
 
 }  // namespace troupe

@@ -91,8 +91,11 @@ struct Transfers {
 };
 
 std::string Moved(const Instruction& instruction) {
-  std::string text =
-      absl::StrCat("u", instruction.unit(), " m", instruction.micro_batch());
+  std::string text = absl::StrCat("u", instruction.unit());
+  if (instruction.output() > 0) {
+    absl::StrAppend(&text, " o", instruction.output());
+  }
+  absl::StrAppend(&text, " m", instruction.micro_batch());
   if (instruction.ahead() != 0) {
     absl::StrAppend(&text, " +", instruction.ahead());
   }

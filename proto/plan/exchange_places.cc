@@ -26,8 +26,7 @@ ExchangePlaces PlacesOfExchange(const UnitTable& table,
   }
   return {.from = from,
           .to = to,
-          .in_place =
-              from.memory == to.memory && from.offset_bytes == to.offset_bytes};
+          .in_place = AreSamePlace(from, to)};
 }
 
 }  // namespace troupe

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/plan/ports.h"
 #include "proto/plan/segments.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -17,8 +19,21 @@ PlacedGradients::PlacedGradients(const UnitTable& table,
       values_(values),
       segment_(SegmentNumbers(table, /*backward=*/true)) {
   Make();
+  if (!status_.ok()) return;
   Place(workspace);
-  PlaceReturned();
+  if (status_.ok()) PlaceReturned();
+}
+
+void PlacedGradients::Refuse(int op, absl::string_view why) {
+  if (!status_.ok()) return;
+  status_ = absl::InvalidArgumentError(absl::StrCat(
+      "op ", op, " ", Op::Kind_Name(table_.ops(op).kind()), ": ", why));
+}
+
+// Whether nobody else has it: neither another unit nor another tensor.
+bool PlacedGradients::IsOwn(int gradient) const {
+  return gradients_[gradient].memory == UnitMemory::kNone &&
+         std::count(newest_.begin(), newest_.end(), gradient) == 1;
 }
 
 int PlacedGradients::New(int op, int tensor) {
@@ -33,7 +48,7 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
     for (int i = 0; i < operands.size(); ++i) {
       if (operands.Get(i).name() == name) return i;
     }
-    CHECK(false) << "no operand " << name;
+    CHECK(false) << "no operand " << name << ", which its kind needs";
     return -1;
   };
   const Op& spec = table_.ops(op);
@@ -49,12 +64,21 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
   const bool on_roots = rule.rule == InputGradient::kOnRoot;
   if (rule.rule == InputGradient::kNewSum) {
     of_op.added[i] = before;
-  } else if (!on_roots || before < 0 || !gradients_[before].on_roots) {
-    CHECK_EQ(before, -1) << Op::Kind_Name(spec.kind()) << " reads "
-                         << table_.tensors(tensor).name()
-                         << ", which a later op reads too: of these, only a "
-                            "norm's input may be read elsewhere";
+  } else if (before >= 0 && !(on_roots && gradients_[before].on_roots)) {
+    return Refuse(op, absl::StrCat("it reads \"", table_.tensors(tensor).name(),
+                                   "\", which somebody behind it reads too, "
+                                   "without a FORK between them"));
   }
+  // The gradient that this one is, or lies in.
+  int of = -1;
+  if (rule.rule == InputGradient::kOfInput) {
+    of = of_op.inputs[index_of(spec.inputs(), rule.of)];
+  } else if (!rule.of.empty()) {
+    of = of_op.outputs[index_of(spec.outputs(), rule.of)];
+  }
+  const auto give_up = [&](int gradient) {
+    std::replace(newest_.begin(), newest_.end(), gradient, -1);
+  };
   switch (rule.rule) {
     case InputGradient::kNew:
     case InputGradient::kNewSum:
@@ -73,23 +97,32 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
       gradients_.back().memory = values_.At(tensor).InBackward().memory;
       gradients_.back().offset_bytes =
           values_.At(tensor).InBackward().offset_bytes;
+      gradients_.back().port = values_.At(tensor).InBackward().port;
       break;
     case InputGradient::kInPlace:
-      of_op.inputs[i] = of_op.outputs[index_of(spec.outputs(), rule.of)];
-      // It would be another's, too.
-      CHECK(gradients_[of_op.inputs[i]].memory == UnitMemory::kNone &&
-            std::count(newest_.begin(), newest_.end(), of_op.inputs[i]) == 1)
-          << Op::Kind_Name(spec.kind()) << " changes a gradient in place that "
-          << "other ops read";
-      newest_[spec.outputs(index_of(spec.outputs(), rule.of)).tensor()] = -1;
+      if (of < 0 || !IsOwn(of)) {
+        return Refuse(op, absl::StrCat("it changes the gradient of \"", rule.of,
+                                       "\" in place, which others read, or "
+                                       "nobody makes"));
+      }
+      of_op.inputs[i] = of;
+      give_up(of);
+      break;
+    case InputGradient::kInPlaceIfOwn:
+      if (of >= 0 && IsOwn(of)) {
+        of_op.inputs[i] = of;
+        give_up(of);
+      } else {
+        of_op.inputs[i] = New(op, tensor);
+      }
       break;
     case InputGradient::kOfOutput:
-      of_op.inputs[i] = of_op.outputs[index_of(spec.outputs(), rule.of)];
-      break;
     case InputGradient::kOfInput:
-      of_op.inputs[i] = of_op.inputs[index_of(spec.inputs(), rule.of)];
+      of_op.inputs[i] = of;
       break;
   }
+  // Nobody differentiates what it makes (statistics of a softmax).
+  if (of_op.inputs[i] < 0) return;
   newest_[tensor] = of_op.inputs[i];
   const Collective turn = spec.exchange().backward();
   if (turn == ALL_REDUCE || turn == REDUCE_SCATTER || turn == REDUCE) {
@@ -98,8 +131,9 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
 }
 
 void PlacedGradients::ReadInWeightPass(int op, int gradient) {
-  CHECK_GE(gradient, 0) << Op::Kind_Name(table_.ops(op).kind())
-                        << " has parameters, but nobody reads what it makes";
+  if (gradient < 0) {
+    return Refuse(op, "it has parameters, but nobody reads what it makes");
+  }
   Gradient& read = gradients_[gradient];
   const int again = read.made_again_by;
   if (again < 0 || segment_[again] != segment_[op]) {
@@ -121,6 +155,7 @@ void PlacedGradients::Make() {
     if (tensor.home() != TensorSpec::OUTPUT || tensor.no_gradient()) continue;
     newest_[t] = New(ops() - 1, t);
     gradients_.back().memory = UnitMemory::kOutputGradient;
+    gradients_.back().port = PortOf(table_, t);
   }
   for (int op = ops() - 1; op >= 0; --op) {
     const Op& spec = table_.ops(op);
@@ -136,6 +171,7 @@ void PlacedGradients::Make() {
     if (spec.kind() == Op::GELU && spec.fused()) continue;
     for (const InputGradient& rule : rules_[op].gradients) {
       MakeOfInput(op, rule);
+      if (!status_.ok()) return;
     }
     // In use from where it was made to its last reader.
     for (const auto* read :
@@ -185,11 +221,20 @@ void PlacedGradients::Place(Packing& workspace) {
   for (int t = 0; t < table_.tensors_size(); ++t) {
     const TensorSpec& tensor = table_.tensors(t);
     if (tensor.home() != TensorSpec::INPUT || tensor.no_gradient()) continue;
-    CHECK_GE(newest_[t], 0) << "nobody makes the gradient of the unit's input";
+    if (newest_[t] < 0) {
+      status_ = absl::InvalidArgumentError(absl::StrCat(
+          "nobody reads the unit's input \"", tensor.name(), "\""));
+      return;
+    }
     Gradient& gradient = gradients_[newest_[t]];
-    CHECK(gradient.memory == UnitMemory::kNone && !gradient.kept)
-        << "the gradient of the unit's input is another tensor's";
+    if (gradient.memory != UnitMemory::kNone || gradient.kept) {
+      status_ = absl::InvalidArgumentError(
+          absl::StrCat("the gradient of the unit's input \"", tensor.name(),
+                       "\" is another tensor's, without a FORK between them"));
+      return;
+    }
     gradient.memory = UnitMemory::kInputGradient;
+    gradient.port = PortOf(table_, t);
   }
   for (Gradient& gradient : gradients_) {
     if (gradient.memory != UnitMemory::kNone) continue;
@@ -254,7 +299,8 @@ TensorPlace PlacedGradients::At(int gradient) const {
   const Gradient& at = gradients_[gradient];
   return {.memory = at.memory,
           .offset_bytes = at.offset_bytes,
-          .tensor = at.tensor};
+          .tensor = at.tensor,
+          .port = at.port};
 }
 
 void PlacedGradients::Fill(int op, OpPlaces& places) const {

@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/packing.h"
 #include "proto/plan/place_unit.h"
@@ -24,6 +26,10 @@ class PlacedGradients {
   PlacedGradients(const UnitTable& table, const std::vector<OpRules>& rules,
                   const PlacedValues& values, Packing& workspace);
 
+  // Why the gradients cannot be placed (TryPlaceUnit): then there is nothing
+  // else to ask.
+  const absl::Status& status() const { return status_; }
+
   // Gradients, and whether backward-weight makes one again: the fields of its
   // places that are not of values.
   void Fill(int op, OpPlaces& places) const;
@@ -39,6 +45,7 @@ class PlacedGradients {
     int tensor = -1;
     UnitMemory memory = UnitMemory::kNone;  // kNone: not decided yet
     int64_t offset_bytes = 0;
+    int port = 0;
     int made_again_by = -1;  // the op that makes it in backward-weight, too
     bool kept = false;       // read by backward-weight
     bool summed = false;     // made by an exchange that sums
@@ -56,6 +63,9 @@ class PlacedGradients {
 
   int ops() const { return table_.ops_size(); }
   int Moment(int op, int pass) const { return pass * ops() + (ops() - 1 - op); }
+  // The first fault is kept.
+  void Refuse(int op, absl::string_view why);
+  bool IsOwn(int gradient) const;
   int New(int op, int tensor);
   void MakeOfInput(int op, const InputGradient& rule);
   void ReadInWeightPass(int op, int gradient);
@@ -74,6 +84,7 @@ class PlacedGradients {
   std::vector<Gradient> gradients_;
   std::vector<int> newest_;  // by tensor: its gradient so far, or -1
   std::vector<OfOp> of_ops_;
+  absl::Status status_;
   Packing segments_;
   int64_t weight_stash_bytes_ = 0;
   std::map<int, int64_t> returned_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "proto/base/check.h"
+#include "proto/base/status.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/place_gradients.h"
 #include "proto/plan/place_values.h"
@@ -32,7 +34,7 @@ void PlaceValues(const UnitTable& table, const PlacedValues& values,
 
 }  // namespace
 
-UnitPlaces PlaceUnit(const UnitTable& table, UnitUse use) {
+absl::StatusOr<UnitPlaces> TryPlaceUnit(const UnitTable& table, UnitUse use) {
   std::vector<OpRules> rules;
   for (const Op& op : table.ops()) rules.push_back(RulesOf({table, op}));
   UnitPlaces places;
@@ -41,6 +43,7 @@ UnitPlaces PlaceUnit(const UnitTable& table, UnitUse use) {
   PlacedValues values(table, rules, use, workspace);
   if (use == UnitUse::kTraining) {
     const PlacedGradients gradients(table, rules, values, workspace);
+    RETURN_IF_ERROR(gradients.status());
     for (const auto& [tensor, offset_bytes] : gradients.returned()) {
       values.SetReturned(tensor, offset_bytes);
     }
@@ -59,6 +62,12 @@ UnitPlaces PlaceUnit(const UnitTable& table, UnitUse use) {
   }
   places.workspace_bytes = workspace.bytes();
   return places;
+}
+
+UnitPlaces PlaceUnit(const UnitTable& table, UnitUse use) {
+  absl::StatusOr<UnitPlaces> places = TryPlaceUnit(table, use);
+  CHECK_OK(places.status());
+  return *std::move(places);
 }
 
 Work WorkAgain(const UnitTable& table, const UnitPlaces& places, int begin,

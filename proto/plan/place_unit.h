@@ -17,15 +17,17 @@
 // is made again has two places: the forward pass has it for as long as it reads
 // it itself, RECOMPUTE and the backward passes find it in RECOMPUTED.
 //
-// An output that nobody reads lies nowhere. A gradient of a tensor that several
-// ops read is made once for each, the later ones with the earlier added. What a
-// kind passes on unchanged (ADD) is the same memory.
+// An output that nobody reads lies nowhere. Where several ops read a tensor, a
+// FORK parts them, and sums their gradients; norms that stand before the other
+// reader add to what that makes. What a kind passes on unchanged (ADD) is the
+// same memory.
 #ifndef TROUPE_PROTO_PLAN_PLACE_UNIT_H_
 #define TROUPE_PROTO_PLAN_PLACE_UNIT_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "proto/plan/made_again.h"
 #include "proto/plan/packing.h"
 #include "proto/unit.pb.h"
@@ -78,7 +80,13 @@ struct TensorPlace {
   // Of a value that a RETURN brings back for the backward passes, where in
   // SEGMENT_GRADIENTS; -1: none does.
   int64_t returned_bytes = -1;
+  // Of an input or output of the unit, or its gradient: which (ports.h).
+  int port = 0;
 };
+inline bool AreSamePlace(const TensorPlace& a, const TensorPlace& b) {
+  return a.memory == b.memory && a.port == b.port &&
+         a.offset_bytes == b.offset_bytes;
+}
 
 // The tensors of one op. Parallel to Op.inputs and Op.outputs; what an op has
 // no part in lies nowhere.
@@ -103,7 +111,7 @@ struct OpPlaces {
 
 struct UnitPlaces {
   std::vector<OpPlaces> ops;     // as in the table
-  int64_t activation_bytes = 0;  // of the tensor that is the unit's output
+  int64_t activation_bytes = 0;  // of the unit's outputs
   int64_t stash_bytes = 0;
   int64_t weight_stash_bytes = 0;
   int64_t workspace_bytes = 0;
@@ -114,8 +122,13 @@ struct UnitPlaces {
 
 enum class UnitUse { kTraining, kDecoding };
 
-// Decoding has no backward passes. REQUIRES a table as a UnitBuilder makes it:
-// a wrong one is our bug.
+// Decoding has no backward passes. REQUIRES a table that CheckTable accepts.
+// InvalidArgument "op 3 LINEAR: ..." where gradients of it cannot be placed: a
+// tensor has readers that a FORK should have parted, or none.
+absl::StatusOr<UnitPlaces> TryPlaceUnit(const UnitTable& table, UnitUse use);
+
+// The same for a table that was placed before, or as our own code makes it:
+// CHECKs.
 UnitPlaces PlaceUnit(const UnitTable& table, UnitUse use);
 
 // Of those of ops [begin, end) that run again.

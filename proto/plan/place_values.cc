@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "proto/plan/ports.h"
 #include "proto/plan/segments.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -120,10 +121,12 @@ void PlacedValues::PlaceForward(Packing& workspace) {
     switch (table_.tensors(t).home()) {
       case TensorSpec::INPUT:
         place.memory = UnitMemory::kInput;
+        place.port = PortOf(table_, t);
         continue;
       case TensorSpec::OUTPUT:
         place.memory = UnitMemory::kOutput;
-        output_bytes_ = bytes;
+        place.port = PortOf(table_, t);
+        output_bytes_ += bytes;
         continue;
       case TensorSpec::TOKENS:
         place.memory = UnitMemory::kTokens;

@@ -125,12 +125,17 @@ absl::Status ParseExchange(absl::string_view word, Instruction& instruction) {
 constexpr char kAccessMarks[] = "<>*!";  // by Access
 
 // "saved<4", and of a part of the buffer, 256 bytes from 128 on,
-// "to>4:128:256"; 0 of them: to its end.
+// "to>4:128:256"; 0 of them: to its end. "input.1<4" is the unit's second input.
 absl::Status ParseOperand(absl::string_view word, Instruction& instruction) {
   const size_t mark = word.find_first_of(kAccessMarks);
+  const std::vector<absl::string_view> names =
+      absl::StrSplit(word.substr(0, mark), absl::MaxSplits('.', 1));
+  int port = 0;
+  if (names.size() == 2) {
+    ASSIGN_OR_RETURN(port, Number(names[1], word));
+  }
   Instruction::Part part = Instruction::PART_UNSPECIFIED;
-  if (!Instruction::Part_Parse(absl::AsciiStrToUpper(word.substr(0, mark)),
-                               &part) ||
+  if (!Instruction::Part_Parse(absl::AsciiStrToUpper(names[0]), &part) ||
       part == Instruction::PART_UNSPECIFIED) {
     return WordError(word, "no such part of an instruction");
   }
@@ -149,6 +154,7 @@ absl::Status ParseOperand(absl::string_view word, Instruction& instruction) {
   operand.set_offset(offset);
   operand.set_bytes(bytes);
   operand.set_part(part);
+  operand.set_port(port);
   operand.set_buffer(buffer);
   operand.set_access(static_cast<Instruction::Access>(
       absl::string_view(kAccessMarks).find(word[mark])));
@@ -185,6 +191,9 @@ absl::Status ParseWord(absl::string_view word, const Lanes& lanes,
     case 'm':
       instruction.set_micro_batch(value);
       break;
+    case 'o':
+      instruction.set_output(value);
+      break;
     case 's':
       instruction.set_segment(value);
       break;
@@ -202,7 +211,8 @@ absl::Status ParseWord(absl::string_view word, const Lanes& lanes,
       break;
     default:
       return WordError(
-          word, "no such field; use u s q m + v p g grad @ ^ =, or an operand");
+          word,
+          "no such field; use u o s q m + v p g grad @ ^ =, or an operand");
   }
   return absl::OkStatus();
 }
@@ -217,6 +227,9 @@ std::string InstructionText(const Instruction& instruction) {
       absl::StrAppend(&text, "-",
                       instruction.unit() + instruction.unit_count() - 1);
     }
+  }
+  if (instruction.output() != 0) {
+    absl::StrAppend(&text, " o", instruction.output());
   }
   if (instruction.segment() != 0) {
     absl::StrAppend(&text, " s", instruction.segment());
@@ -258,6 +271,7 @@ std::string InstructionLongText(const Instruction& instruction,
     absl::StrAppend(
         &text, " ",
         absl::AsciiStrToLower(Instruction::Part_Name(operand.part())),
+        operand.port() > 0 ? absl::StrCat(".", operand.port()) : "",
         Instruction::Access_IsValid(operand.access())
             ? absl::string_view(&kAccessMarks[operand.access()], 1)
             : "?",

@@ -1,7 +1,7 @@
 #include "proto/plan/segment_use.h"
 
 #include <algorithm>
-#include <array>
+#include <compare>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -26,8 +26,17 @@ struct Access {
   bool writes = false;
   bool operator==(const Access&) const = default;
 };
+// Which input or output of the unit, where the memory is one of several.
+struct MemoryPort {
+  UnitMemory memory = UnitMemory::kNone;
+  int port = 0;
+  auto operator<=>(const MemoryPort&) const = default;
+};
+MemoryPort PortOf(const TensorPlace& place) {
+  return {.memory = place.memory, .port = place.port};
+}
 template <typename Value>
-using ByMemory = std::array<ByteMap<Value>, kUnitMemories>;
+using ByMemory = std::map<MemoryPort, ByteMap<Value>>;
 using Accesses = ByMemory<Access>;
 
 BytesUsed BytesOf(const UnitTable& table, const TensorPlace& place) {
@@ -72,7 +81,7 @@ class Uses {
   }
 
   ByteMap<Access>::Range At(const TensorPlace& place) {
-    return accesses_[static_cast<int>(place.memory)].At(BytesOf(table_, place));
+    return accesses_[PortOf(place)].At(BytesOf(table_, place));
   }
   static bool OutlivesSegment(const TensorPlace& place) {
     return place.exists() && place.memory != UnitMemory::kWorkspace;
@@ -241,7 +250,7 @@ void AddExchanges(const UnitTable& table, const UnitPlaces& places,
       const ExchangePlaces of = PlacesOfExchange(table, places, exchange);
       for (const TensorPlace& place : {of.from, of.to}) {
         if (!place.exists()) continue;
-        writers[static_cast<int>(place.memory)].At(BytesOf(table, place));
+        writers[PortOf(place)].At(BytesOf(table, place));
       }
     }
   }
@@ -271,18 +280,20 @@ ByteMap<Access> Widened(const ByteMap<Access>& accesses,
 
 SegmentUse Summary(Uses& uses, const Writers& writers) {
   SegmentUse use = std::move(uses.use());
-  for (int m = 0; m < kUnitMemories; ++m) {
+  for (const auto& [at, accesses] : uses.accesses()) {
+    const MemoryPort& port = at;
     const auto add = [&](const BytesUsed& bytes, const Access& access) {
-      use.memories.push_back({.memory = static_cast<UnitMemory>(m),
+      use.memories.push_back({.memory = port.memory,
                               .reads = access.reads,
                               .writes = access.writes,
                               .begin_bytes = bytes.begin,
-                              .end_bytes = bytes.end});
+                              .end_bytes = bytes.end,
+                              .port = port.port});
       use.works |= access.writes;
     };
-    const ByteMap<Access>& accesses = uses.accesses()[m];
-    if (!writers[m].pieces().empty()) {
-      VisitRuns(Widened(accesses, writers[m]), add);
+    const auto written = writers.find(at);
+    if (written != writers.end() && !written->second.pieces().empty()) {
+      VisitRuns(Widened(accesses, written->second), add);
     } else if (!accesses.pieces().empty()) {
       // It comes from elsewhere, all of it.
       add({}, {.reads = true});
@@ -302,11 +313,11 @@ std::map<Instruction::Kind, std::vector<SegmentUse>> SegmentUses(
     for (const Segment& segment : SegmentsOf(table, kind)) {
       Uses& uses = gathered[kind].emplace_back(unit, table, places);
       uses.Run(kind, segment);
-      for (int m = 0; m < kUnitMemories; ++m) {
-        VisitRuns(uses.accesses()[m],
-                  [&](const BytesUsed& bytes, const Access& access) {
-                    if (access.writes) writers[m].At(bytes);
-                  });
+      for (const auto& [at, accesses] : uses.accesses()) {
+        const MemoryPort& port = at;
+        VisitRuns(accesses, [&](const BytesUsed& bytes, const Access& access) {
+          if (access.writes) writers[port].At(bytes);
+        });
       }
     }
   }

@@ -22,9 +22,10 @@ struct MemoryUse {
   // Whole cache lines, as memory is dealt out by lines; [0, 0): all of it.
   int64_t begin_bytes = 0;
   int64_t end_bytes = 0;
+  int port = 0;  // TensorPlace.port
 };
 struct SegmentUse {
-  // In the order of UnitMemory, then ascending. Bytes that the unit's passes
+  // In the order of UnitMemory, then of ports, then ascending. Bytes that the unit's passes
   // and exchanges always write together are used together: so there are few
   // ranges, and who reads one waits for nobody else.
   std::vector<MemoryUse> memories;

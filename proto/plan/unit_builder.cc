@@ -1,10 +1,13 @@
 #include "proto/plan/unit_builder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/plan/fork_readers.h"
 #include "proto/plan/ops/op_view.h"
+#include "proto/plan/ports.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -102,16 +105,26 @@ void UnitBuilder::SetMask(Op& op) {
 }
 
 int UnitBuilder::Input(const Dim& columns) {
-  const int input =
-      Tensor("input", {batch_, sequence_, columns}, options_.shape.dtype);
-  table_.mutable_tensors(input)->set_home(TensorSpec::INPUT);
-  return input;
+  TensorSpec made;
+  for (const Dim& dim : {batch_, sequence_, columns}) *made.add_dims() = dim;
+  made.set_dtype(options_.shape.dtype);
+  Unit::Source before;
+  before.set_unit(-1);
+  return Input(before, made);
 }
 
-void UnitBuilder::Output(int tensor) {
-  table_.mutable_tensors(tensor)->set_home(TensorSpec::OUTPUT);
-  table_.mutable_tensors(tensor)->set_name("output");
+int UnitBuilder::Input(const Unit::Source& source, const TensorSpec& made) {
+  const int number = unit_.inputs_size();
+  *unit_.add_inputs() = source;
+  TensorSpec& input = *table_.add_tensors();
+  input.set_name(number == 0 ? "input" : absl::StrCat("input ", number));
+  *input.mutable_dims() = made.dims();
+  input.set_dtype(made.dtype());
+  input.set_home(TensorSpec::INPUT);
+  return table_.tensors_size() - 1;
 }
+
+void UnitBuilder::Output(int tensor) { outputs_.push_back(tensor); }
 
 int UnitBuilder::Embed(const EmbedArgs& args) {
   const int tokens = Tensor("tokens", {batch_, sequence_}, I32);
@@ -232,7 +245,7 @@ void UnitBuilder::Loss(const LossArgs& args) {
                        troupe::Parameter::NORMAL, args.init_std);
   } else {
     Unit::Tied& tied = *unit_.add_tied();
-    tied.set_unit(0);
+    tied.set_unit(args.tied_unit);
     tied.set_parameter(args.tied_to);
     weight = unit_.parameters_size() + unit_.tied_size() - 1;
   }
@@ -377,8 +390,19 @@ bool UnitBuilder::IsFused(int index) const {
 }
 
 UnitBuilder::Built UnitBuilder::Build() && {
-  CHECK(masks_ == 0 || unit_.kind() != Unit::HEAD)
+  CHECK(masks_ == 0 || unit_.kind() != Unit::HEAD || options_.numbers_all_masks)
       << "a head's masks would be the embedding's";
+  const std::vector<int> parted = ForkReaders(outputs_, table_);
+  const std::vector<int> outputs = TensorsOfHome(table_, TensorSpec::OUTPUT);
+  Built built;
+  for (const int tensor : parted) {
+    const auto found = std::find(outputs.begin(), outputs.end(), tensor);
+    built.outputs.push_back(static_cast<int>(found - outputs.begin()));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    table_.mutable_tensors(outputs[i])
+        ->set_name(i == 0 ? "output" : absl::StrCat("output ", i));
+  }
   for (int i = 0; i < table_.ops_size(); ++i) {
     Op& op = *table_.mutable_ops(i);
     if (IsFused(i)) op.set_fused(true);
@@ -386,7 +410,9 @@ UnitBuilder::Built UnitBuilder::Build() && {
     op.mutable_mask()->set_site(op.mask().site() + options_.first_mask);
     op.mutable_mask()->set_sites_per_layer(masks_);
   }
-  return {std::move(unit_), std::move(table_)};
+  built.unit = std::move(unit_);
+  built.table = std::move(table_);
+  return built;
 }
 
 }  // namespace troupe

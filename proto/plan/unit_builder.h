@@ -43,12 +43,17 @@ class UnitBuilder {
     // Of the random sites of layer 0's masks: those of the units before it.
     int first_mask = 0;
     MicroBatchShape shape;
+    // The masks of a HEAD are numbered behind those of the units before, too.
+    bool numbers_all_masks = false;
   };
   UnitBuilder(Unit::Kind kind, const Options& options);
 
-  // The output of the unit before, [batch, sequence, columns]; and which tensor
-  // is this unit's.
+  // The first output of the unit before, [batch, sequence, columns].
   int Input(const Dim& columns);
+  // What another unit makes: source, and the tensor there. At most kPortsMax.
+  int Input(const Unit::Source& source, const TensorSpec& made);
+  // Which tensor is this unit's; once for each unit that reads it. Not one that
+  // is an input.
   void Output(int tensor);
 
   struct EmbedArgs {
@@ -97,10 +102,12 @@ class UnitBuilder {
   int Linear(const LinearArgs& args);
 
   // The vocabulary projection, [vocabulary, hidden], and the loss behind it.
+  // `tied_to` is a parameter of unit `tied_unit`.
   struct LossArgs {
     int x = -1;
     std::string weight;   // of this unit; or
-    std::string tied_to;  // a parameter of unit 0
+    std::string tied_to;  // an embedding
+    int tied_unit = 0;
     int64_t vocabulary = 0;
     double init_std = 0;
   };
@@ -135,11 +142,19 @@ class UnitBuilder {
   };
   int Add(const AddArgs& args);
 
-  // The unit without what follows from its ops (UnitList), and these.
+  const UnitTable& table() const { return table_; }
+  const Unit& unit() const { return unit_; }
+  // Masks so far, of the ops that have random ones.
+  int masks() const { return masks_; }
+
+  // The unit without what follows from its ops (UnitList), and these. A source
+  // of unit -1 is the unit before.
   struct Built {
     Unit unit;
     UnitTable table;
+    std::vector<int> outputs;  // by call of Output: which it became
   };
+  // Parts readers of one tensor (fork_readers.h).
   Built Build() &&;
 
   // A parameter of no op: of a unit that computes nothing.
@@ -164,6 +179,7 @@ class UnitBuilder {
   Dim sequence_;
   Unit unit_;
   UnitTable table_;
+  std::vector<int> outputs_;  // tensors
   int masks_ = 0;
 };
 

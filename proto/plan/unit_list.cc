@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "proto/base/check.h"
+#include "proto/base/status.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/place_unit.h"
 
@@ -13,8 +15,9 @@ void AddOnePart(Unit& unit) {
   unit.add_parts()->set_elements(unit.flat_elements());
 }
 
-void DeriveUnit(const UnitTable& table, Unit& unit) {
-  const UnitPlaces places = PlaceUnit(table, UnitUse::kTraining);
+absl::Status DeriveUnit(const UnitTable& table, Unit& unit) {
+  ASSIGN_OR_RETURN(const UnitPlaces places,
+                   TryPlaceUnit(table, UnitUse::kTraining));
   unit.set_activation_bytes(places.activation_bytes);
   unit.set_stash_bytes(places.stash_bytes);
   unit.set_weight_stash_bytes(places.weight_stash_bytes);
@@ -27,8 +30,10 @@ void DeriveUnit(const UnitTable& table, Unit& unit) {
   *unit.mutable_backward_input() = std::move(work.backward_input);
   *unit.mutable_backward_weight() = std::move(work.backward_weight);
   unit.clear_recompute();
-  if (places.recomputed_bytes == 0) return;
-  *unit.mutable_recompute() = WorkAgain(table, places, 0, table.ops_size());
+  if (places.recomputed_bytes > 0) {
+    *unit.mutable_recompute() = WorkAgain(table, places, 0, table.ops_size());
+  }
+  return absl::OkStatus();
 }
 
 void CopyDerived(const Unit& from, Unit& to) {
@@ -48,23 +53,34 @@ void CopyDerived(const Unit& from, Unit& to) {
 
 }  // namespace
 
-void UnitList::Append(UnitBuilder&& builder) {
-  auto [unit, table] = std::move(builder).Build();
+absl::StatusOr<std::vector<int>> UnitList::TryAppend(UnitBuilder&& builder) {
+  auto [unit, table, outputs] = std::move(builder).Build();
+  for (Unit::Source& source : *unit.mutable_inputs()) {
+    if (source.unit() < 0) source.set_unit(static_cast<int>(units.size()) - 1);
+  }
   const bool same = !tables.empty() && tables.back().SerializeAsString() ==
                                            table.SerializeAsString();
   if (same) {
     CopyDerived(units.back(), unit);
   } else {
-    DeriveUnit(table, unit);
+    RETURN_IF_ERROR(DeriveUnit(table, unit));
     tables.push_back(std::move(table));
   }
   AddOnePart(unit);
   unit.set_table(static_cast<int32_t>(tables.size()) - 1);
   units.push_back(std::move(unit));
+  return outputs;
+}
+
+void UnitList::Append(UnitBuilder&& builder) {
+  CHECK_OK(TryAppend(std::move(builder)).status());
 }
 
 void UnitList::AppendWithoutOps(Unit unit) {
   AddOnePart(unit);
+  if (!units.empty()) {
+    unit.add_inputs()->set_unit(static_cast<int>(units.size()) - 1);
+  }
   units.push_back(std::move(unit));
 }
 
@@ -77,7 +93,7 @@ void UnitList::Derive() {
     if (same) {
       CopyDerived(units[u - 1], unit);
     } else {
-      DeriveUnit(tables[unit.table()], unit);
+      CHECK_OK(DeriveUnit(tables[unit.table()], unit));
     }
   }
 }

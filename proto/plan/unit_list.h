@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "proto/plan/unit_builder.h"
 #include "proto/unit.pb.h"
 
@@ -11,9 +12,12 @@ namespace troupe {
 
 struct UnitList {
   // Adds the unit, with the bytes and the work that follow from its ops. Units
-  // in a row that do the same share a table.
+  // in a row that do the same share a table. Returns which output of the unit
+  // each of the builder's became. InvalidArgument as TryPlaceUnit.
+  absl::StatusOr<std::vector<int>> TryAppend(UnitBuilder&& builder);
+  // The same of what our own code builds: CHECKs.
   void Append(UnitBuilder&& builder);
-  // One that computes nothing.
+  // One that computes nothing, and reads the one before.
   void AppendWithoutOps(Unit unit);
 
   // Of all units, the bytes and the work that follow from their tables, which

@@ -15,6 +15,7 @@
 #include "proto/plan/model.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/parameter_of.h"
+#include "proto/plan/ports.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
 #include "scheduler/layouts/append_to_flat.h"
@@ -142,12 +143,11 @@ void SplitParts(Unit& unit) {
 // Which tensors of a table have a gradient, found in forward order.
 class Needs {
  public:
-  // `input`: whether the unit's input has one.
-  Needs(bool input, UnitTable& table)
+  // `inputs`: which of the unit's inputs have one.
+  Needs(const std::vector<bool>& inputs, UnitTable& table)
       : table_(table), needed_(table.tensors_size(), false) {
-    for (int t = 0; t < table.tensors_size(); ++t) {
-      needed_[t] = input && table.tensors(t).home() == TensorSpec::INPUT;
-    }
+    const std::vector<int> ports = TensorsOfHome(table, TensorSpec::INPUT);
+    for (size_t i = 0; i < ports.size(); ++i) needed_[ports[i]] = inputs.at(i);
     for (int op = 0; op < table.ops_size(); ++op) Follow(op);
   }
 
@@ -162,11 +162,13 @@ class Needs {
     RemoveReturns();
   }
 
-  bool OfOutput() const {
-    for (int t = 0; t < table_.tensors_size(); ++t) {
-      if (table_.tensors(t).home() == TensorSpec::OUTPUT) return needed_[t];
+  // By output of the unit.
+  std::vector<bool> OfOutputs() const {
+    std::vector<bool> outputs;
+    for (const int t : TensorsOfHome(table_, TensorSpec::OUTPUT)) {
+      outputs.push_back(needed_[t]);
     }
-    return true;  // a loss
+    return outputs;
   }
 
  private:
@@ -232,13 +234,18 @@ void MarkParameters(const std::vector<Unit>& units, const Unit& unit,
 void MarkTables(UnitList& list) {
   std::vector<UnitTable> tables;
   std::string last;  // the table behind them all, as text
-  bool needed = false;
+  std::vector<std::vector<bool>> needed;  // by unit and output
   for (Unit& unit : list.units) {
+    std::vector<bool>& outputs = needed.emplace_back();
     if (!unit.has_table()) continue;
     UnitTable table = list.tables[unit.table()];
     MarkParameters(list.units, unit, table);
-    Needs needs(needed, table);
-    needed = needs.OfOutput();
+    std::vector<bool> inputs;
+    for (const Unit::Source& source : unit.inputs()) {
+      inputs.push_back(needed[source.unit()][source.output()]);
+    }
+    Needs needs(inputs, table);
+    outputs = needs.OfOutputs();
     needs.Mark();
     std::string text = table.SerializeAsString();
     if (text != last) {

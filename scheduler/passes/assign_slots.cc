@@ -258,13 +258,14 @@ struct Lasting {
   bool carried() const { return buffers.front()->carried(); }
 };
 
-// By kind, then unit: the order in which slots are laid out.
-using LastingValues = std::map<std::tuple<Buffer::Kind, int, int>, Lasting>;
+// By kind, unit, micro-batch and output: the order in which slots are laid out.
+using LastingValues =
+    std::map<std::tuple<Buffer::Kind, int, int, int>, Lasting>;
 
 Lasting& ValueOf(const Buffer& buffer, LastingValues& values) {
   const int unit = buffer.has_unit() ? buffer.unit() : -1;
   const int m = buffer.has_micro_batch() ? buffer.micro_batch() : -1;
-  return values[{buffer.kind(), unit, m}];
+  return values[{buffer.kind(), unit, m, buffer.output()}];
 }
 
 void FindPauses(const Program& train, const Gathers& gathers,

@@ -5,6 +5,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
+#include "proto/plan/edges.h"
 #include "proto/plan/loaded_batch.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
@@ -60,7 +61,7 @@ bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
 }
 
 int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
-                    int unit) {
+                    int unit, int output) {
   const TrainingSpec& training = plan.job().training();
   const int moments = OptimizerMoments(plan.job().optimizer());
   const auto trained = [&] {
@@ -81,10 +82,9 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::WORKSPACE:
       return WorkspaceBytes(plan, role);
     case Buffer::ACTIVATION:
-      return plan.units(unit).activation_bytes();
-    case Buffer::GRADIENT:  // from the unit behind, which the last one lacks
-      return unit + 1 < plan.units_size() ? plan.units(unit).activation_bytes()
-                                          : 0;
+      return OutputBytes(plan, unit, output);
+    case Buffer::GRADIENT:  // from a unit behind, which the last one lacks
+      return unit + 1 < plan.units_size() ? OutputBytes(plan, unit, output) : 0;
     case Buffer::STASH:
       return plan.units(unit).stash_bytes();
     case Buffer::WEIGHT_STASH:

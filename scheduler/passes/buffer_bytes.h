@@ -10,10 +10,11 @@
 namespace troupe {
 
 // Of one copy, for one micro-batch where it is a micro-batch's, on a rank of
-// the role. `unit` is ignored for kinds that belong to the rank. 0: there is
-// nothing to keep.
+// the role. `unit` is ignored for kinds that belong to the rank, `output`
+// (Buffer.output) for all but ACTIVATION and GRADIENT. 0: there is nothing to
+// keep.
 int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
-                    int unit);
+                    int unit, int output = 0);
 
 // Whether a rank of the role has only a slice of such a buffer of the unit.
 bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,

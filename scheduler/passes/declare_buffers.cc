@@ -8,6 +8,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/copies.h"
+#include "proto/plan/edges.h"
 #include "proto/plan/exchange_places.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/precision.h"
@@ -19,7 +20,7 @@
 #include "proto/plan/unit_passes.h"
 #include "scheduler/passes/buffer_bytes.h"
 #include "scheduler/passes/declare_sums.h"
-#include "scheduler/passes/named_buffers.h"
+#include "scheduler/passes/operand_writer.h"
 #include "scheduler/passes/unit_values.h"
 #include "scheduler/tiers/offload.h"
 
@@ -39,43 +40,27 @@ constexpr UnitMemory kWriteOrder[] = {
     UnitMemory::kSegmentValues, UnitMemory::kSegmentGradients,
     UnitMemory::kRecomputed};
 
-// What holds for all programs of a role.
-struct RoleValues {
-  std::map<int, int> versions;  // of a unit's parameters, if several
-  std::set<Value> carried;
-};
-
-// Of a buffer.
-struct ByteRange {
-  int64_t offset = 0;
-  int64_t bytes = 0;
-};
-
 // Adds to one program the buffers that its instructions name, once each.
-class Declaration {
+class Declaration : private OperandWriter {
  public:
   struct Parts {
     const Plan& plan;
     const UnitPasses& passes;
+    const Edges& edges;
     const RoleValues& values;
     const Role& role;
   };
   Declaration(const Parts& parts, Program& program)
-      : plan_(parts.plan),
+      : OperandWriter({parts.plan, parts.role, parts.values}, program),
         passes_(parts.passes),
-        values_(parts.values),
-        role_(parts.role),
-        program_(program),
-        buffers_(plan_, role_, values_.carried, program) {}
+        edges_(parts.edges) {}
 
   void Run() {
     for (const Instruction& instruction : program_.instructions()) {
-      if (IsGradientSend(instruction)) {
-        unsent_.insert({instruction.unit(), instruction.micro_batch()});
-      }
+      if (IsGradientSend(instruction)) unsent_.insert(Moved(instruction));
     }
     for (Instruction& instruction : *program_.mutable_instructions()) {
-      at_ = &instruction;
+      Begin(instruction);
       Declare(instruction);
       if (KindOfLane(plan_.lanes(), instruction.lane()) == Lane::COMPUTE) {
         Use(Instruction::SCRATCH, Buffer::WORKSPACE, kNone, kNone,
@@ -85,7 +70,7 @@ class Declaration {
   }
 
   // After Run: the values that are used at several offsets.
-  std::set<Value> Carried() const { return buffers_.AtSeveralOffsets(); }
+  using OperandWriter::Carried;
 
  private:
   void Declare(const Instruction& instruction) {
@@ -134,12 +119,10 @@ class Declaration {
         return Use(Instruction::TO, Buffer::PEER_COPY, kNone, kNone,
                    Instruction::WRITE);
       case Instruction::SEND:
-        if (IsGradientSend(instruction)) unsent_.erase({u, m});
-        return Use(Instruction::MOVED, Moved(instruction), u, m,
-                   Instruction::READ);
+        if (IsGradientSend(instruction)) unsent_.erase(Moved(instruction));
+        return Use(Instruction::MOVED, Moved(instruction), Instruction::READ);
       case Instruction::RECV:
-        return Use(Instruction::MOVED, Moved(instruction), u, m,
-                   Instruction::WRITE);
+        return Use(Instruction::MOVED, Moved(instruction), Instruction::WRITE);
       default:
         CHECK(false) << "no buffers known for "
                      << Instruction::Kind_Name(instruction.kind());
@@ -150,8 +133,9 @@ class Declaration {
     return instruction.kind() == Instruction::SEND && instruction.gradient();
   }
 
-  static Buffer::Kind Moved(const Instruction& transfer) {
-    return transfer.gradient() ? Buffer::GRADIENT : Buffer::ACTIVATION;
+  static Value Moved(const Instruction& transfer) {
+    return {transfer.gradient() ? Buffer::GRADIENT : Buffer::ACTIVATION,
+            transfer.unit(), transfer.micro_batch(), transfer.output()};
   }
 
   // FORWARD, RECOMPUTE, BACKWARD_INPUT or BACKWARD_WEIGHT of a segment: what it
@@ -186,10 +170,12 @@ class Declaration {
     }
     // Of one backward pass, the SEND stands behind the weight's half: what it
     // carries is the pass's, and goes when that is done.
-    if (weight_pass && u > 0 && unsent_.count({u - 1, m}) > 0 &&
-        passes_.EndsBackward(u, instruction.segment())) {
-      Use(Instruction::INPUT_GRADIENT, Buffer::GRADIENT, u - 1, m,
-          Instruction::ADD);
+    if (!weight_pass || !passes_.EndsBackward(u, instruction.segment())) return;
+    for (const Edge& edge : edges_.Into(u)) {
+      const Value gradient = {Buffer::GRADIENT, edge.from, m, edge.output};
+      if (unsent_.count(gradient) == 0) continue;
+      Use(Instruction::INPUT_GRADIENT, gradient, Instruction::ADD);
+      at().set_port(edge.input);
     }
   }
 
@@ -202,27 +188,27 @@ class Declaration {
         PlacesOfExchange(table, passes_.Places(u), instruction.exchange());
     if (!in_place) {
       const bool sums = SumsInPlace(instruction.exchange().collective());
-      UseMemory(from.memory, u, m, sums ? Instruction::ADD : Instruction::READ,
+      UseMemory(from, u, m, sums ? Instruction::ADD : Instruction::READ,
                 Instruction::FROM);
       Narrow(from, table);
     }
-    UseMemory(to.memory, u, m, in_place ? Instruction::ADD : Instruction::WRITE,
+    UseMemory(to, u, m, in_place ? Instruction::ADD : Instruction::WRITE,
               Instruction::TO);
     Narrow(to, table);
   }
 
   // Nothing to say of their end where it is the buffer's.
   void UseBytes(const MemoryUse& use, int u, int m) {
-    const int operands = at_->operands_size();
-    UseMemory(use.memory, u, m,
-              !use.writes ? Instruction::READ
-              : use.reads ? Instruction::ADD
-                          : Instruction::WRITE);
-    if (at_->operands_size() == operands || use.end_bytes == 0) return;
-    Instruction::Operand& operand = *at_->mutable_operands(operands);
-    operand.set_offset(use.begin_bytes);
-    if (use.end_bytes < program_.buffers(operand.buffer()).bytes()) {
-      operand.set_bytes(use.end_bytes - use.begin_bytes);
+    const bool used = UseMemory({.memory = use.memory, .port = use.port}, u, m,
+                                !use.writes ? Instruction::READ
+                                : use.reads ? Instruction::ADD
+                                            : Instruction::WRITE);
+    if (!used) return;
+    at().set_port(use.port);
+    if (use.end_bytes == 0) return;
+    at().set_offset(use.begin_bytes);
+    if (use.end_bytes < BytesOfLast()) {
+      at().set_bytes(use.end_bytes - use.begin_bytes);
     }
   }
 
@@ -243,20 +229,11 @@ class Declaration {
     NarrowTo({.offset = range.begin * bytes, .bytes = range.size() * bytes});
   }
 
-  // The last operand is only these bytes of its buffer.
-  void NarrowTo(const ByteRange& range) {
-    Instruction::Operand& operand =
-        *at_->mutable_operands(at_->operands_size() - 1);
-    CHECK_GT(range.bytes, 0) << "an operand of nothing";
-    operand.set_offset(range.offset);
-    operand.set_bytes(range.bytes);
-  }
-
   // Where those of the unit rest in slices, a micro-batch has its own, whole.
   void AddToGradients(int u, int owner) {
     const bool own =
         RestsInSlices(plan_, role_, Buffer::PARAMETER_GRADIENTS, owner);
-    const int m = own ? at_->micro_batch() : kNone;
+    const int m = own ? instruction().micro_batch() : kNone;
     const bool first = summed_.insert({owner, m}).second;
     Use(owner == u ? Instruction::WEIGHT_GRADIENTS
                    : Instruction::TIED_GRADIENTS,
@@ -303,12 +280,13 @@ class Declaration {
         Instruction::WRITE);
   }
 
-  void UseMemory(UnitMemory memory, int u, int m, Instruction::Access access,
+  // Whether there is anything to use.
+  bool UseMemory(const TensorPlace& place, int u, int m,
+                 Instruction::Access access,
                  absl::optional<Instruction::Part> part = absl::nullopt) {
-    const auto used = ValueIn(memory, u, m);
-    if (!used.has_value()) return;
-    Add({used->value, OffsetOf(std::get<0>(used->value))},
-        part.value_or(used->part), access);
+    const auto used = ValueIn({place.memory, place.port}, edges_, u, m);
+    return used.has_value() &&
+           Use(part.value_or(used->part), used->value, access);
   }
 
   void Step(int u) {
@@ -375,17 +353,6 @@ class Declaration {
     }
   }
 
-  int Versions(int u) const {
-    const auto found = values_.versions.find(u);
-    return found == values_.versions.end() ? 1 : found->second;
-  }
-
-  // TRAIN of step s writes version s; so at its beginning version s - 1 is the
-  // newest, in all other programs of that step version s.
-  int NewestOffset(int u) const {
-    return Versions(u) > 1 && program_.kind() == Program::TRAIN ? -1 : 0;
-  }
-
   void ReadParameters(int u, const SegmentUse& use) {
     for (const int owner : GradientUnits(plan_, u)) {
       if (!(owner == u ? use.weights : use.tied_weights)) continue;
@@ -396,52 +363,15 @@ class Declaration {
             Instruction::READ);
         continue;
       }
-      const int age = Versions(owner) > 1 ? at_->weight_version() : 0;
+      const int age = Versions(owner) > 1 ? instruction().weight_version() : 0;
       UseVersion(part, owner, NewestOffset(owner) - age, Instruction::READ);
     }
   }
 
-  void UseSum(const SumPlace& sum, Instruction::Access access) {
-    Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone, access);
-    NarrowTo({.offset = sum.begin_bytes(),
-              .bytes = sum.end_bytes() - sum.begin_bytes()});
-  }
-
-  void UseVersion(Instruction::Part part, int unit, int offset,
-                  Instruction::Access access) {
-    Add({{Buffer::PARAMETERS, unit, kNone}, offset}, part, access);
-  }
-  void Use(Instruction::Part part, Buffer::Kind kind, int unit, int micro_batch,
-           Instruction::Access access) {
-    Add({{kind, unit, micro_batch}, OffsetOf(kind)}, part, access);
-  }
-  void Add(const BufferName& name, Instruction::Part part,
-           Instruction::Access access) {
-    const int index = buffers_.Index(name);
-    if (index < 0) return;
-    Instruction::Operand& operand = *at_->add_operands();
-    operand.set_part(part);
-    operand.set_buffer(index);
-    operand.set_access(access);
-  }
-
-  // What belongs to a step has a copy for each that is under way. Scalars of a
-  // validation take that of the step which comes next.
-  int OffsetOf(Buffer::Kind kind) const {
-    const bool validates = program_.kind() == Program::VALIDATE;
-    if (kind == Buffer::SCALARS) return validates ? 1 : at_->ahead();
-    return IsResident(kind) ? 0 : at_->ahead();
-  }
-
-  const Plan& plan_;
   const UnitPasses& passes_;
-  const RoleValues& values_;
-  const Role& role_;
-  Program& program_;
-  NamedBuffers buffers_;
-  Instruction* at_ = nullptr;
-  // Gradients that a later instruction sends: unit and micro-batch.
-  std::set<std::pair<int, int>> unsent_;
+  const Edges& edges_;
+  // Gradients that a later instruction sends.
+  std::set<Value> unsent_;
   // Units, and micro-batches where these have their own, whose gradients hold
   // something.
   std::set<std::pair<int, int>> summed_;
@@ -451,7 +381,7 @@ class Declaration {
 
 // The versions that TRAIN uses, and what it carries to its next runs.
 RoleValues ValuesOf(const Plan& plan, const UnitPasses& passes,
-                    const Role& role) {
+                    const Edges& edges, const Role& role) {
   const Program& train = *FindProgram(role, Program::TRAIN);
   RoleValues values;
   for (const Instruction& instruction : train.instructions()) {
@@ -476,10 +406,10 @@ RoleValues ValuesOf(const Plan& plan, const UnitPasses& passes,
     }
   }
   Program trial = train;
-  Declaration declaration({plan, passes, values, role}, trial);
+  Declaration declaration({plan, passes, edges, values, role}, trial);
   declaration.Run();
   for (const Value& value : declaration.Carried()) {
-    if (!IsResident(std::get<0>(value))) values.carried.insert(value);
+    if (!IsResident(value.kind)) values.carried.insert(value);
   }
   return values;
 }
@@ -488,10 +418,11 @@ RoleValues ValuesOf(const Plan& plan, const UnitPasses& passes,
 
 void DeclareBuffers(Draft& draft) {
   const UnitPasses passes(draft.plan);
+  const Edges edges(draft.plan);
   for (Role& role : *draft.plan.mutable_roles()) {
-    const RoleValues values = ValuesOf(draft.plan, passes, role);
+    const RoleValues values = ValuesOf(draft.plan, passes, edges, role);
     for (Program& program : *role.mutable_programs()) {
-      Declaration({draft.plan, passes, values, role}, program).Run();
+      Declaration({draft.plan, passes, edges, values, role}, program).Run();
     }
   }
 }

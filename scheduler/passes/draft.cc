@@ -86,15 +86,6 @@ std::vector<int> AddsToGradientsOf(const Plan& plan, const UnitPasses& passes,
   return units;
 }
 
-bool OutputHasGradient(const Plan& plan, int unit) {
-  if (!plan.units(unit).has_table()) return true;
-  for (const TensorSpec& tensor :
-       plan.tables(plan.units(unit).table()).tensors()) {
-    if (tensor.home() == TensorSpec::OUTPUT) return !tensor.no_gradient();
-  }
-  return true;
-}
-
 void DealParts(const Plan& plan, const Placement& placement, const Dealt& dealt,
                Program& program) {
   const Unit& unit = plan.units(placement.unit());

@@ -69,10 +69,6 @@ std::vector<int> GradientUnits(const Plan& plan, int unit);
 std::vector<int> AddsToGradientsOf(const Plan& plan, const UnitPasses& passes,
                                    int unit);
 
-// Whether the unit's output has a gradient, which the unit behind it makes: not
-// where no trained parameter lies before.
-bool OutputHasGradient(const Plan& plan, int unit);
-
 // Appends an instruction of this kind for each part of a unit that the role
 // holds: a slice of it each for those who have the same.
 struct Dealt {

@@ -141,6 +141,7 @@ class Expansion {
                                            : LaneFor(kind));
     instruction.set_gradient(transfer.gradient);
     instruction.set_unit(transfer.unit);
+    instruction.set_output(transfer.output);
     instruction.set_micro_batch(transfer.micro_batch);
     instruction.set_ahead(transfer.ahead);
     instruction.set_peer(sends ? transfer.to : transfer.from);

@@ -13,8 +13,8 @@ int NamedBuffers::Index(const BufferName& name) {
   const auto [found, is_new] = indices_.try_emplace(name, kNone);
   if (!is_new) return found->second;
   const auto& [value, offset] = name;
-  const auto [kind, unit, micro_batch] = value;
-  const int64_t bytes = BufferBytes(plan_, role_, kind, unit);
+  const auto& [kind, unit, micro_batch, output] = value;
+  const int64_t bytes = BufferBytes(plan_, role_, kind, unit, output);
   if (bytes == 0) return kNone;
   Buffer& buffer = *program_.add_buffers();
   buffer.set_kind(kind);
@@ -22,6 +22,7 @@ int NamedBuffers::Index(const BufferName& name) {
   if (micro_batch != kNone && kind != Buffer::UNSHARDED_PARAMETERS) {
     buffer.set_micro_batch(micro_batch);
   }
+  buffer.set_output(output);
   buffer.set_bytes(bytes);
   const Tier tier = RestsIn(plan_.job().memory(), kind);
   if (tier != DEVICE) buffer.set_tier(tier);

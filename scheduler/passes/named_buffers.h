@@ -3,8 +3,8 @@
 #ifndef TROUPE_SCHEDULER_PASSES_NAMED_BUFFERS_H_
 #define TROUPE_SCHEDULER_PASSES_NAMED_BUFFERS_H_
 
+#include <compare>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -13,10 +13,20 @@
 
 namespace troupe {
 
-// A value in memory: kind, unit, micro-batch; of what is gathered, the how
-// manieth of the program. Where it has none of these, kNone.
-using Value = std::tuple<Buffer::Kind, int, int>;
 inline constexpr int kNone = -1;
+
+// A value in memory. kNone: it has no unit, or no micro-batch.
+struct Value {
+  Buffer::Kind kind = Buffer::KIND_UNSPECIFIED;
+  int unit = kNone;
+  int micro_batch = kNone;  // of what is gathered, the number of the gather
+  int output = 0;           // Buffer.output
+  auto operator<=>(const Value&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Value& v) {
+    return H::combine(std::move(h), v.kind, v.unit, v.micro_batch, v.output);
+  }
+};
 
 // And which of its copies (Buffer.copy_offset).
 using BufferName = std::pair<Value, int>;

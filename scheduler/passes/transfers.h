@@ -19,13 +19,14 @@
 
 namespace troupe {
 
-// The ACTIVATION or GRADIENT of `unit`, the last of its stage, between
-// neighbouring stages.
+// An ACTIVATION or GRADIENT of `unit`: between its stage and one that reads it,
+// whichever lie between them.
 struct StageTransfer {
   bool gradient = false;
   int from = 0;  // pipeline ranks
   int to = 0;
   int unit = 0;
+  int output = 0;  // Buffer.output
   int micro_batch = 0;
   int ahead = 0;
   double time = 0;  // when the dry run has it

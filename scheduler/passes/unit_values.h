@@ -3,6 +3,7 @@
 #define TROUPE_SCHEDULER_PASSES_UNIT_VALUES_H_
 
 #include "absl/types/optional.h"
+#include "proto/plan/edges.h"
 #include "proto/plan/place_unit.h"
 #include "proto/program.pb.h"
 #include "scheduler/passes/named_buffers.h"
@@ -14,9 +15,16 @@ struct UnitValue {
   Value value;
 };
 
-// Of a pass of `unit` over a micro-batch; nothing: the first unit has no unit
-// before it. CHECKs that the memory outlives an instruction.
-absl::optional<UnitValue> ValueIn(UnitMemory memory, int unit, int micro_batch);
+// A memory, and which of the unit's inputs or outputs where it has several.
+struct UnitPort {
+  UnitMemory memory = UnitMemory::kNone;
+  int port = 0;
+};
+
+// Of a pass of `unit` over a micro-batch; nothing: the unit has no such input.
+// CHECKs that the memory outlives an instruction.
+absl::optional<UnitValue> ValueIn(const UnitPort& port, const Edges& edges,
+                                  int unit, int micro_batch);
 
 }  // namespace troupe
 

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
 #include "proto/plan/copies.h"
+#include "proto/plan/edges.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/replica_share.h"
@@ -33,14 +35,25 @@ std::vector<Places> Holders(const Plan& plan) {
   return holders;
 }
 
-// Who hands gradients to the stage before, or gets them from the one behind.
+const Stage& StageOf(const Plan& plan, int unit) {
+  for (const Stage& stage : plan.stages()) {
+    if (unit < stage.unit() + stage.unit_count()) return stage;
+  }
+  CHECK(false) << "no stage has unit " << unit;
+  return plan.stages(0);
+}
+
+// Who hands gradients to a stage before, or gets them from one behind.
 Places GradientPlaces(const Plan& plan) {
   Places places;
-  for (int s = 1; s < plan.stages_size(); ++s) {
-    if (!OutputHasGradient(plan, plan.stages(s).unit() - 1)) continue;
-    for (const Stage& stage : {plan.stages(s - 1), plan.stages(s)}) {
-      places.insert(stage.pipeline_ranks().begin(),
-                    stage.pipeline_ranks().end());
+  const Edges edges(plan);
+  for (const Edge& edge : edges.all()) {
+    const Stage& from = StageOf(plan, edge.from);
+    const Stage& to = StageOf(plan, edge.to);
+    if (!edge.has_gradient || &from == &to) continue;
+    for (const Stage* const stage : {&from, &to}) {
+      places.insert(stage->pipeline_ranks().begin(),
+                    stage->pipeline_ranks().end());
     }
   }
   return places;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "proto/plan/copies.h"
+#include "proto/plan/edges.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
@@ -69,7 +70,9 @@ Collective CollectiveOf(const Instruction& instruction) {
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction) {
   const bool transfer = instruction.kind() == Instruction::SEND ||
                         instruction.kind() == Instruction::RECV;
-  return transfer ? plan.units(instruction.unit()).activation_bytes() : 0;
+  return transfer
+             ? OutputBytes(plan, instruction.unit(), instruction.output())
+             : 0;
 }
 
 }  // namespace troupe

@@ -129,19 +129,19 @@ UnitBuffers BuffersOf(const Call& call) {
         buffers.batch = reinterpret_cast<const int32_t*>(memory);
         break;
       case Instruction::INPUT:
-        buffers.input = memory;
+        buffers.input[operand.port()] = memory;
         break;
       case Instruction::OUTPUT:
-        buffers.output = memory;
+        buffers.output[operand.port()] = memory;
         break;
       case Instruction::SAVED:
         buffers.stash = memory;
         break;
       case Instruction::OUTPUT_GRADIENT:
-        buffers.output_gradient = memory;
+        buffers.output_gradient[operand.port()] = memory;
         break;
       case Instruction::INPUT_GRADIENT:
-        buffers.input_gradient = memory;
+        buffers.input_gradient[operand.port()] = memory;
         break;
       case Instruction::SAVED_GRADIENTS:
         buffers.weight_stash = memory;

@@ -49,7 +49,8 @@ void* OperandPlace::DataIn(const LayerCall& call) const {
   const TensorPlace& place = call.pass == UnitPass::kForward     ? forward_
                              : call.pass == UnitPass::kRecompute ? recompute_
                                                                  : backward_;
-  void* const memory = call.memory[static_cast<size_t>(place.memory)];
+  void* const memory =
+      call.memory[static_cast<size_t>(place.memory)][place.port];
   CHECK(memory != nullptr) << "a buffer that the call needs is missing";
   return static_cast<char*>(memory) + place.offset_bytes;
 }

@@ -52,7 +52,7 @@ bool RingColumns::SamePlace(const OpBinding& op, absl::string_view input,
       find(op.op().inputs(), op.places().inputs, input);
   const TensorPlace to =
       find(op.op().outputs(), op.places().outputs, output);
-  return from.memory == to.memory && from.offset_bytes == to.offset_bytes;
+  return AreSamePlace(from, to);
 }
 
 }  // namespace troupe

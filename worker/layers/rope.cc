@@ -31,9 +31,7 @@ class RopeLayer final : public Layer {
         training_(op.op().rope().training()),
         decoding_(op.op().rope().decoding()),
         positions_(op.Positions("x")) {
-    CHECK(op.places().inputs[0].memory == op.places().outputs[0].memory &&
-          op.places().inputs[0].offset_bytes ==
-              op.places().outputs[0].offset_bytes)
+    CHECK(AreSamePlace(op.places().inputs[0], op.places().outputs[0]))
         << "x of a ROPE must not be read by others: it is turned in place";
     const TensorSpec& x = op.view().input("x");
     const Dim& columns = x.dims(x.dims_size() - 1);

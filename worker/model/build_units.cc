@@ -25,8 +25,7 @@ class Builder {
     if (unit.kind() == Unit::SYNTHETIC) {
       return NewSyntheticUnit(
           {.unit = unit,
-           .input_bytes =
-               index > 0 ? units_.units[index - 1].activation_bytes() : 0,
+           .input_bytes = InputBytes(unit),
            .tokens = options_.shape.sequences * options_.shape.sequence_length,
            .counts = CountsOf(index)});
     }
@@ -41,6 +40,12 @@ class Builder {
   }
 
  private:
+  // Of a synthetic unit, whose sources are synthetic too.
+  int64_t InputBytes(const Unit& unit) const {
+    if (unit.inputs().empty()) return 0;
+    return units_.units[unit.inputs(0).unit()].activation_bytes();
+  }
+
   // What a unit without ops adds to.
   std::vector<SumPlace> CountsOf(int index) const {
     std::vector<SumPlace> counts;

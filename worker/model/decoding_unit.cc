@@ -89,7 +89,7 @@ absl::Status DecodingUnit::Decode(Device& device, int64_t positions,
                                  .first_position = buffers.position + skipped,
                                  .cache = buffers.cache,
                                  .cache_positions = positions}};
-  const auto at = [&](UnitMemory memory) -> void*& {
+  const auto at = [&](UnitMemory memory) -> PortMemory& {
     return call.memory[static_cast<size_t>(memory)];
   };
   at(UnitMemory::kTokens) = const_cast<int32_t*>(buffers.tokens);

@@ -20,6 +20,7 @@
 
 #include "ops/device.h"
 #include "proto/plan.pb.h"
+#include "worker/layers/layer.h"
 #include "worker/layers/micro_batch_context.h"
 
 namespace troupe {
@@ -29,11 +30,11 @@ namespace troupe {
 // where it has no bytes. Sizes: those of the unit's micro-batch shape, [b, t].
 struct UnitBuffers {
   const int32_t* batch = nullptr;       // BATCH: tokens [b, t], targets [b, t]
-  void* input = nullptr;                // ACTIVATION of the unit before
-  void* output = nullptr;               // ACTIVATION
+  PortMemory input;                     // ACTIVATIONs of earlier units
+  PortMemory output;                    // ACTIVATION
   void* stash = nullptr;                // STASH
-  void* output_gradient = nullptr;      // GRADIENT; read, kept as it is
-  void* input_gradient = nullptr;       // GRADIENT of the unit before
+  PortMemory output_gradient;           // GRADIENT; read, kept as it is
+  PortMemory input_gradient;            // GRADIENTs of earlier units
   void* weight_stash = nullptr;         // WEIGHT_STASH
   void* workspace = nullptr;            // WORKSPACE
   void* segment = nullptr;              // SEGMENT_VALUES
@@ -63,7 +64,8 @@ class ModelUnit {
   // the same masks; adds to no scalars.
   virtual void Recompute(Device& device, const MicroBatchContext& context,
                          const UnitBuffers& buffers) const = 0;
-  // The embedding's first segment has none, and must not be asked.
+  // A unit of tokens has none in its first segment unless parameters of others
+  // lie between them and its output.
   virtual void BackwardInput(Device& device, const MicroBatchContext& context,
                              const UnitBuffers& buffers) const = 0;
   virtual void BackwardWeight(Device& device, const MicroBatchContext& context,

@@ -34,7 +34,6 @@ class OpUnit final : public ModelUnit {
                                  TrainsAny(spec));
     }
     for (const TensorSpec& tensor : unit.table.tensors()) {
-      if (tensor.home() == TensorSpec::INPUT) has_input_ = true;
       if (tensor.home() == TensorSpec::TARGETS) tokens_ = ElementsOf(tensor);
     }
   }
@@ -62,7 +61,6 @@ class OpUnit final : public ModelUnit {
 
   void BackwardInput(Device& device, const MicroBatchContext& context,
                      const UnitBuffers& buffers) const override {
-    CHECK(has_input_ || context.segment > 0) << "tokens have no gradient";
     LayerCall call = Call(device, context, buffers);
     call.pass = UnitPass::kBackward;
     const Segment& segment = backward_.at(context.segment);
@@ -92,7 +90,7 @@ class OpUnit final : public ModelUnit {
         .parameter_gradients = buffers.parameter_gradients,
         .tied_parameter_gradients = buffers.tied_parameter_gradients,
         .scalars = buffers.scalars};
-    const auto at = [&](UnitMemory memory) -> void*& {
+    const auto at = [&](UnitMemory memory) -> PortMemory& {
       return call.memory[static_cast<size_t>(memory)];
     };
     if (buffers.batch != nullptr) {
@@ -122,7 +120,6 @@ class OpUnit final : public ModelUnit {
   std::vector<bool> runs_again_;
   std::vector<bool> has_gradients_;
   std::vector<bool> has_weight_pass_;
-  bool has_input_ = false;
   int64_t tokens_ = 0;  // of the batch, before its targets
 };
 

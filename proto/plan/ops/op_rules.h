@@ -26,6 +26,8 @@ struct InputGradient {
     kNew,        // made; the input must have no other reader
     kNewSum,     // made, with the gradient that other readers made added
     kInPlace,    // made where the gradient of output `of` lies
+    kInPlaceIfOwn,  // the same where no other tensor, or unit, has that; else
+                    // made
     kOfOutput,   // it is the gradient of output `of`
     kOfInput,    // it is the gradient of input `of`, a row above
     kByForward,  // the forward pass writes it over the input

@@ -1,0 +1,65 @@
+#include "scheduler/passes/operand_writer.h"
+
+#include "proto/base/check.h"
+#include "proto/plan/buffer_kind.h"
+
+namespace troupe {
+
+OperandWriter::OperandWriter(const Parts& parts, Program& program)
+    : plan_(parts.plan),
+      role_(parts.role),
+      program_(program),
+      values_(parts.values),
+      buffers_(plan_, role_, values_.carried, program) {}
+
+bool OperandWriter::Use(Instruction::Part part, const Value& value,
+                        Instruction::Access access) {
+  return Add({value, OffsetOf(value.kind)}, part, access);
+}
+
+void OperandWriter::UseSum(const SumPlace& sum, Instruction::Access access) {
+  Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone, access);
+  NarrowTo({.offset = sum.begin_bytes(),
+            .bytes = sum.end_bytes() - sum.begin_bytes()});
+}
+
+void OperandWriter::UseVersion(Instruction::Part part, int unit, int offset,
+                               Instruction::Access access) {
+  Add({{Buffer::PARAMETERS, unit, kNone}, offset}, part, access);
+}
+
+bool OperandWriter::Add(const BufferName& name, Instruction::Part part,
+                        Instruction::Access access) {
+  const int index = buffers_.Index(name);
+  if (index < 0) return false;
+  Instruction::Operand& operand = *at_->add_operands();
+  operand.set_part(part);
+  operand.set_buffer(index);
+  operand.set_access(access);
+  return true;
+}
+
+void OperandWriter::NarrowTo(const ByteRange& range) {
+  CHECK_GT(range.bytes, 0) << "an operand of nothing";
+  at().set_offset(range.offset);
+  at().set_bytes(range.bytes);
+}
+
+int OperandWriter::Versions(int unit) const {
+  const auto found = values_.versions.find(unit);
+  return found == values_.versions.end() ? 1 : found->second;
+}
+
+int OperandWriter::NewestOffset(int unit) const {
+  return Versions(unit) > 1 && program_.kind() == Program::TRAIN ? -1 : 0;
+}
+
+// What belongs to a step has a copy for each that is under way. Scalars of a
+// validation take that of the step which comes next.
+int OperandWriter::OffsetOf(Buffer::Kind kind) const {
+  const bool validates = program_.kind() == Program::VALIDATE;
+  if (kind == Buffer::SCALARS) return validates ? 1 : at_->ahead();
+  return IsResident(kind) ? 0 : at_->ahead();
+}
+
+}  // namespace troupe
