@@ -53,6 +53,13 @@ absl::StatusOr<ModelSpec> ModelOf(const TensorReader& checkpoint,
                      ": a synthetic model is none of Hugging Face's; "
                      "export a checkpoint of another job"));
   }
+  if (IsGraph(model)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": a model of model.graph is none of Hugging Face's, "
+                     "which knows no config.json for it; its parameters are in "
+                     "the checkpoint's safetensors files, under their names"));
+  }
   return model;
 }
 

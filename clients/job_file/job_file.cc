@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "clients/job_file/yaml_tree.h"
 #include "proto/base/status.h"
+#include "proto/plan/graph/graph_text.h"
 #include "storage/disk/roots.h"
 
 namespace troupe {
@@ -74,6 +75,10 @@ void MakePathsAbsolute(const std::string& folder, JobFile& job) {
     MakeAbsolute("model.hf", folder, positions,
                  *job.spec.mutable_model()->mutable_hf());
   }
+  if (job.spec.model().has_graph()) {
+    MakeAbsolute("model.graph", folder, positions,
+                 *job.spec.mutable_model()->mutable_graph());
+  }
   if (!job.spec.has_checkpoint()) return;
   CheckpointSpec& checkpoint = *job.spec.mutable_checkpoint();
   if (checkpoint.has_directory()) {
@@ -84,6 +89,32 @@ void MakePathsAbsolute(const std::string& folder, JobFile& job) {
     MakeAbsolute("checkpoint.resume", folder, positions,
                  *checkpoint.mutable_resume());
   }
+}
+
+// A job carries the text of its model's graph.
+absl::Status ReadGraph(JobFile& job) {
+  ModelSpec& model = *job.spec.mutable_model();
+  if (!model.has_graph() || model.has_graph_text()) return absl::OkStatus();
+  const auto error = [&](absl::string_view what) {
+    return job.Locate(absl::InvalidArgumentError(
+        absl::StrCat("model.graph: ", model.graph(), ": ", what)));
+  };
+  std::error_code code;
+  if (!fs::is_regular_file(model.graph(), code)) {
+    return error("is no file; give one of units and ops (docs/graph.md)");
+  }
+  std::ifstream in(model.graph(), std::ios::binary);
+  std::string text(kGraphBytesMax + 1, '\0');  // one more than is accepted
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(in.gcount());
+  if (!in.is_open() || in.bad()) return error("cannot be read");
+  if (static_cast<int64_t>(text.size()) > kGraphBytesMax) {
+    return error(absl::StrCat("has more than ", kGraphBytesMax,
+                              " bytes; use `repeat` for equal units"));
+  }
+  if (text.empty() || !IsUtf8(text)) return error("is empty, or no UTF-8 text");
+  model.set_graph_text(std::move(text));
+  return absl::OkStatus();
 }
 
 // The field's path at the front of a scheduler's message; empty where there is
@@ -164,10 +195,12 @@ absl::StatusOr<JobFile> LoadJobFile(const JobFileOptions& options) {
   text.resize(in.gcount());
   const fs::path folder =
       (CurrentFolder() / options.path).lexically_normal().parent_path();
-  return ParseJob({.name = options.path,
-                   .folder = folder.string(),
-                   .text = std::move(text),
-                   .overrides = options.overrides});
+  ASSIGN_OR_RETURN(JobFile job, ParseJob({.name = options.path,
+                                          .folder = folder.string(),
+                                          .text = std::move(text),
+                                          .overrides = options.overrides}));
+  if (job.spec.has_model()) RETURN_IF_ERROR(ReadGraph(job));
+  return job;
 }
 
 }  // namespace troupe

@@ -35,13 +35,13 @@ struct JobFile {
   absl::Status Locate(const absl::Status& status) const;
 };
 
-// Reads the file and applies the overrides. Relative paths among the fields
-// (model.hf, data.tokens, checkpoint.directory and resume) become absolute: those
-// in the file from the file's folder, those in an override from the current
-// one. Errors: NotFound for the file, else InvalidArgument as in FillMessage.
+// Reads the file, and that of model.graph, and applies the overrides. Relative
+// paths among the fields (model.hf, model.graph, data.tokens,
+// checkpoint.directory and resume) become absolute: those in the file from the
+// file's folder, those in an override from the current one. Errors: NotFound for the file, else InvalidArgument as in FillMessage.
 absl::StatusOr<JobFile> LoadJobFile(const JobFileOptions& options);
 
-// The same on a text; `folder` is absolute.
+// The same on a text, but that no other file is read; `folder` is absolute.
 struct JobText {
   std::string name;    // for messages, "job.yaml"
   std::string folder;  // from which its relative paths start

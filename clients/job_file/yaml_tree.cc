@@ -55,15 +55,6 @@ int Utf8Length(absl::string_view text) {
   return length;
 }
 
-bool IsUtf8(absl::string_view text) {
-  while (!text.empty()) {
-    const int length = Utf8Length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 // Builds the tree from the parser's events. The first fault is kept, and what
 // comes after it is ignored.
 class TreeBuilder final : public YAML::EventHandler {
@@ -266,6 +257,15 @@ absl::Status NotYaml(const YAML::Exception& e, absl::string_view text,
 }
 
 }  // namespace
+
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const int length = Utf8Length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
 
 std::string FoundText(const YamlNode& node) {
   switch (node.kind) {

@@ -34,6 +34,9 @@ struct YamlNode {
   std::vector<YamlNode> items;  // of a list, or the values of a map
 };
 
+// Whether it is UTF-8 without a zero byte, as YAML and protobuf want it.
+bool IsUtf8(absl::string_view text);
+
 // "the number 7", "a list", "nothing": for "expected ..., found ...".
 std::string FoundText(const YamlNode& node);
 

@@ -63,9 +63,9 @@ class EdgeCheck {
 
   absl::Status CheckInput(int u, int index) {
     const Unit::Source& source = plan_.units(u).inputs(index);
-    const std::string what = absl::StrCat("its input ", index, " is output ",
-                                          source.output(), " of unit ",
-                                          source.unit());
+    const std::string what =
+        absl::StrCat("its input ", index, " is output ", source.output(),
+                     " of unit ", source.unit());
     if (source.unit() < 0 || source.unit() >= u) {
       return At(u, absl::StrCat(what, ", which does not run before it"));
     }
@@ -82,7 +82,8 @@ class EdgeCheck {
     const TensorSpec* const read = inputs_[u][index];
     const TensorSpec* const made = outputs_[source.unit()][source.output()];
     if (!AreAlike(read, made)) {
-      return At(u, absl::StrCat(what, ", which has other dims or another type"));
+      return At(u,
+                absl::StrCat(what, ", which has other dims or another type"));
     }
     if (read != nullptr && read->no_gradient() && !made->no_gradient()) {
       return At(u, absl::StrCat(what, ", whose gradient nobody makes"));

@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-// FailedPrecondition "unit 3: its input 1 is ...": a unit reads outputs of units
-// before it, of the same dims and type, and each output has one reader.
+// FailedPrecondition "unit 3: its input 1 is ...": a unit reads outputs of
+// units before it, of the same dims and type, and each output has one reader.
 // REQUIRES tables whose tensors and operands are right.
 absl::Status CheckEdges(const Plan& plan);
 

@@ -77,8 +77,8 @@ std::string Words(const PassName& pass) {
 // One of the mesh's pipelines: the ranks of one place on all other axes.
 class Pipeline {
  public:
-  Pipeline(const Plan& plan, const UnitPasses& unit_passes,
-           const Edges& edges, int index)
+  Pipeline(const Plan& plan, const UnitPasses& unit_passes, const Edges& edges,
+           int index)
       : plan_(plan), unit_passes_(unit_passes), edges_(edges) {
     for (int p = 0; p < AxisSize(plan.mesh(), "pipeline"); ++p) {
       ranks_.push_back(RankOfPipeline(plan.mesh(), index, p));
@@ -288,8 +288,9 @@ class Pipeline {
     for (const Instruction::Operand& operand : instruction.operands()) {
       if (operand.part() != part) continue;
       const Buffer& buffer = program.buffers(operand.buffer());
-      const bool right = IsOf({place.memory, place.port}, buffer, instruction) &&
-                         operand.offset() == place.offset_bytes;
+      const bool right =
+          IsOf({place.memory, place.port}, buffer, instruction) &&
+          operand.offset() == place.offset_bytes;
       return right ? &operand : nullptr;
     }
     return nullptr;

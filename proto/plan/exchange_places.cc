@@ -24,9 +24,7 @@ ExchangePlaces PlacesOfExchange(const UnitTable& table,
       to = to.InRecompute();
     }
   }
-  return {.from = from,
-          .to = to,
-          .in_place = AreSamePlace(from, to)};
+  return {.from = from, .to = to, .in_place = AreSamePlace(from, to)};
 }
 
 }  // namespace troupe

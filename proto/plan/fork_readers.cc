@@ -44,8 +44,9 @@ class Forking {
       const OpView op(table_, table_.ops(i));
       for (const InputGradient& gradient : RulesOf(op).gradients) {
         if (op.Input(gradient.input) != tensor) continue;
-        readers.push_back(
-            {.op = i, .index = IndexOf(i, gradient.input), .rule = gradient.rule});
+        readers.push_back({.op = i,
+                           .index = IndexOf(i, gradient.input),
+                           .rule = gradient.rule});
       }
     }
     for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -67,8 +68,8 @@ class Forking {
   void Part(int tensor) {
     std::vector<Reader> readers = ReadersOf(tensor);
     int behind = MakerOf(table_, tensor);  // ops that a FORK stands behind
-    const auto first_other = std::find_if(
-        readers.begin(), readers.end(), [](const Reader& reader) {
+    const auto first_other =
+        std::find_if(readers.begin(), readers.end(), [](const Reader& reader) {
           return reader.op < 0 || reader.rule != InputGradient::kNewSum;
         });
     const bool norms_first = first_other != readers.begin();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "proto/base/crc32c.h"
 
 namespace troupe {
 namespace {
@@ -24,6 +25,7 @@ bool IsPassedOver(absl::string_view name) {
       "parallelism",
       "checkpoint",
       "memory",
+      "model.graph",  // its text says what it is
       "model.hf",
       "model.initializer_range",
       "training.micro_batch_size",
@@ -63,7 +65,11 @@ std::string ValueText(const Message& message, const FieldDescriptor& field) {
   std::string text;
   if (!field.is_repeated()) {
     TextFormat::PrintFieldValueToString(message, &field, -1, &text);
-    return text;
+    // Of a file's text, enough to tell two apart.
+    constexpr size_t kShownMax = 256;
+    if (text.size() <= kShownMax) return text;
+    return absl::StrCat("a text of ", text.size(), " characters with CRC-32C ",
+                        Crc32c(text));
   }
   std::vector<std::string> values;
   const int size = message.GetReflection()->FieldSize(message, &field);

@@ -37,9 +37,11 @@ bool HasModelField(const ModelSpec& model, const std::string& name) {
                               : reflection->HasField(model, field);
 }
 
+bool Lists(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 bool HasField(const Architecture& architecture, const std::string& name) {
-  return std::find(architecture.fields.begin(), architecture.fields.end(),
-                   name) != architecture.fields.end();
+  return Lists(architecture.fields, name);
 }
 
 absl::Status Foreign(const ModelSpec& model, const std::string& name,
@@ -68,16 +70,19 @@ absl::Status CheckForeignFields(const ModelSpec& model,
        {"num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size",
         "max_position_embeddings", "intermediate_size", "initializer_range",
         "tie_word_embeddings", "hf"}) {
-    if (HasModelField(model, name)) {
-      return Foreign(model, name, "transformers");
-    }
+    if (!HasModelField(model, name) || Lists(own.shared, name)) continue;
+    return Foreign(model, name, "transformers");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckSizes(const ModelSpec& model, const Architecture& own,
                         const MicroBatchShape& shape) {
-  if (!own.transformer) return own.check(model);
+  if (!own.transformer) {
+    RETURN_IF_ERROR(own.check(model));
+    return IsSynthetic(model) ? absl::OkStatus()
+                              : CheckMicroBatch(model, shape);
+  }
   RETURN_IF_ERROR(CheckModelSizes(model));
   RETURN_IF_ERROR(CheckModelDefaults(model));
   RETURN_IF_ERROR(own.check(model));
@@ -87,6 +92,9 @@ absl::Status CheckSizes(const ModelSpec& model, const Architecture& own,
 }  // namespace
 
 absl::Status ResolveModel(ModelSpec& model) {
+  if (model.architecture().empty() && model.has_graph()) {
+    model.set_architecture("graph");
+  }
   ASSIGN_OR_RETURN(const Architecture architecture,
                    FindArchitecture(model.architecture()));
   RETURN_IF_ERROR(CheckForeignFields(model, architecture));
@@ -110,8 +118,16 @@ bool IsSynthetic(const ModelSpec& model) {
   return model.architecture() == "synthetic";
 }
 
+bool IsGraph(const ModelSpec& model) { return model.architecture() == "graph"; }
+
 int UnitCount(const ModelSpec& model) {
-  return IsSynthetic(model) ? model.units() : model.num_hidden_layers() + 2;
+  const absl::StatusOr<Architecture> architecture =
+      FindArchitecture(model.architecture());
+  CHECK_OK(architecture.status());
+  if (architecture->count == nullptr) return model.num_hidden_layers() + 2;
+  const absl::StatusOr<int> count = architecture->count(model);
+  CHECK_OK(count.status());
+  return *count;
 }
 
 int64_t ElementsOf(const Parameter& parameter) {

@@ -22,12 +22,12 @@ namespace troupe {
 // architecture. Resolving twice is resolving once.
 absl::Status ResolveModel(ModelSpec& model);
 
-// The units of `model`, in order: EMBEDDING, BLOCK 0..L-1, HEAD, with the
-// tables of what they do. Parameters carry Hugging Face's names and shapes,
-// their initialisation and the offset in their unit's flat buffer (each starts
-// on a multiple of kFlatAlignment elements). A tied vocabulary projection
-// belongs to the embedding; the head names it under `tied`. Bytes and work are
-// for `shape`.
+// The units of `model`, in order: EMBEDDING, BLOCK 0..L-1, HEAD, or as its
+// graph has them, with the tables of what they do. Parameters carry Hugging
+// Face's names and shapes, their initialisation and the offset in their unit's
+// flat buffer (each starts on a multiple of kFlatAlignment elements). A tied
+// vocabulary projection belongs to the embedding; the head names it under
+// `tied`. Bytes and work are for `shape`.
 //
 // REQUIRES a resolved model. InvalidArgument, as ResolveModel, where it is not
 // one, and where the shape does not fit it.
@@ -36,6 +36,9 @@ absl::StatusOr<UnitList> ModelUnits(const ModelSpec& model,
 
 // Of a model that waits instead of computing: it has no data and no loss.
 bool IsSynthetic(const ModelSpec& model);
+
+// Of a model that its user has written down (docs/graph.md).
+bool IsGraph(const ModelSpec& model);
 
 // How many units it has. REQUIRES a resolved model.
 int UnitCount(const ModelSpec& model);

@@ -9,7 +9,7 @@ namespace {
 
 // What a buffer of this part is; what is exchanged is one of several.
 bool KindFits(const Instruction& instruction, Instruction::Part part,
-          Buffer::Kind kind) {
+              Buffer::Kind kind) {
   switch (part) {
     case Instruction::BATCH:
       return kind == Buffer::BATCH;

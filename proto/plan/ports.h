@@ -1,6 +1,6 @@
-// What a unit's table reads of other units and makes for them, by number: inputs
-// are counted in the order of the table, outputs in the order in which its ops
-// make them (edges.h).
+// What a unit's table reads of other units and makes for them, by number:
+// inputs are counted in the order of the table, outputs in the order in which
+// its ops make them (edges.h).
 #ifndef TROUPE_PROTO_PLAN_PORTS_H_
 #define TROUPE_PROTO_PLAN_PORTS_H_
 

@@ -125,7 +125,8 @@ absl::Status ParseExchange(absl::string_view word, Instruction& instruction) {
 constexpr char kAccessMarks[] = "<>*!";  // by Access
 
 // "saved<4", and of a part of the buffer, 256 bytes from 128 on,
-// "to>4:128:256"; 0 of them: to its end. "input.1<4" is the unit's second input.
+// "to>4:128:256"; 0 of them: to its end. "input.1<4" is the unit's second
+// input.
 absl::Status ParseOperand(absl::string_view word, Instruction& instruction) {
   const size_t mark = word.find_first_of(kAccessMarks);
   const std::vector<absl::string_view> names =

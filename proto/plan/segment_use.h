@@ -25,9 +25,9 @@ struct MemoryUse {
   int port = 0;  // TensorPlace.port
 };
 struct SegmentUse {
-  // In the order of UnitMemory, then of ports, then ascending. Bytes that the unit's passes
-  // and exchanges always write together are used together: so there are few
-  // ranges, and who reads one waits for nobody else.
+  // In the order of UnitMemory, then of ports, then ascending. Bytes that the
+  // unit's passes and exchanges always write together are used together: so
+  // there are few ranges, and who reads one waits for nobody else.
   std::vector<MemoryUse> memories;
   bool weights = false;  // the unit's own parameters
   bool tied_weights = false;

@@ -142,6 +142,11 @@ class UnitBuilder {
   };
   int Add(const AddArgs& args);
 
+  // Another name for a tensor, which is not another one's in this unit.
+  void Name(int tensor, const std::string& name) {
+    table_.mutable_tensors(tensor)->set_name(name);
+  }
+
   const UnitTable& table() const { return table_; }
   const Unit& unit() const { return unit_; }
   // Masks so far, of the ops that have random ones.

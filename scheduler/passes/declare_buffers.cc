@@ -286,7 +286,7 @@ class Declaration : private OperandWriter {
                  absl::optional<Instruction::Part> part = absl::nullopt) {
     const auto used = ValueIn({place.memory, place.port}, edges_, u, m);
     return used.has_value() &&
-           Use(part.value_or(used->part), used->value, access);
+           UseIfAny(part.value_or(used->part), used->value, access);
   }
 
   void Step(int u) {

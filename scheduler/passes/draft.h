@@ -25,7 +25,8 @@ struct Draft {
   // Of each pipeline rank, in a training step: of the replicas that run most
   // micro-batches, which most often are all.
   ComputeOrder compute_order;
-  // Of the other kinds of replicas (proto/plan/replica_share.h), in their order.
+  // Of the other kinds of replicas (proto/plan/replica_share.h), in their
+  // order.
   std::vector<ComputeOrder> shorter_orders;
   // The contiguous units of each stage, ascending.
   std::vector<std::vector<int>> stage_units;

@@ -12,8 +12,8 @@ OperandWriter::OperandWriter(const Parts& parts, Program& program)
       values_(parts.values),
       buffers_(plan_, role_, values_.carried, program) {}
 
-bool OperandWriter::Use(Instruction::Part part, const Value& value,
-                        Instruction::Access access) {
+bool OperandWriter::UseIfAny(Instruction::Part part, const Value& value,
+                             Instruction::Access access) {
   return Add({value, OffsetOf(value.kind)}, part, access);
 }
 

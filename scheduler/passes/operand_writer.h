@@ -40,8 +40,12 @@ class OperandWriter {
   void Begin(Instruction& instruction) { at_ = &instruction; }
 
   // Whether the buffer has bytes; else there is no operand.
-  bool Use(Instruction::Part part, const Value& value,
-           Instruction::Access access);
+  bool UseIfAny(Instruction::Part part, const Value& value,
+                Instruction::Access access);
+  void Use(Instruction::Part part, const Value& value,
+           Instruction::Access access) {
+    UseIfAny(part, value, access);
+  }
   void Use(Instruction::Part part, Buffer::Kind kind, int unit, int micro_batch,
            Instruction::Access access) {
     Use(part, Value{kind, unit, micro_batch}, access);

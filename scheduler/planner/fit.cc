@@ -8,6 +8,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/axes.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
@@ -261,6 +262,9 @@ absl::StatusOr<std::string> RemediesThatFit(
 std::string ModelInWords(const ModelSpec& model) {
   if (model.architecture() == "synthetic") {
     return absl::StrCat("model.units: a model of ", model.units(), " units");
+  }
+  if (IsGraph(model)) {
+    return absl::StrCat("model.graph: a model of ", UnitCount(model), " units");
   }
   return absl::StrCat("model.hidden_size: ", model.hidden_size(), " with ",
                       model.num_hidden_layers(), " blocks");

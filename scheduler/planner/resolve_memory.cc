@@ -21,8 +21,7 @@ constexpr int kChunkMegabytesMax = 1 << 20;
 constexpr int64_t kDeviceBytesMax = int64_t{1} << 50;
 
 absl::Status CheckUnits(const ModelSpec& model, const RecomputeSpec& spec) {
-  // The embedding, the blocks and the head.
-  const int count = model.num_hidden_layers() + 2;
+  const int count = UnitCount(model);
   std::set<int> listed;
   for (const auto& [name, units] :
        {std::make_pair("units", &spec.units()),

@@ -21,6 +21,7 @@
 #include "scheduler/layouts/unit_rules.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/pipelines/pipelines.h"
+#include "scheduler/planner/check_graph.h"
 #include "scheduler/planner/lay_groups.h"
 #include "scheduler/planner/partition.h"
 #include "scheduler/tiers/recompute.h"
@@ -44,6 +45,7 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
                                .sequence_length = training.sequence_length(),
                                .dtype = ComputeType(training),
                                .dropout = training.dropout()}));
+  RETURN_IF_ERROR(CheckGraph(plan.job(), list));
   Derived& derived = *plan.mutable_derived();
   derived.set_parameters(ParameterCount(list.units));
   RETURN_IF_ERROR(MarkFrozen(training, list));

@@ -17,8 +17,8 @@
 
 #include "ops/device.h"
 #include "proto/plan/place_unit.h"
-#include "proto/plan/ports.h"
 #include "worker/layers/micro_batch_context.h"
+#include "worker/layers/port_memory.h"
 
 namespace troupe {
 
@@ -32,20 +32,6 @@ struct DecodingCall {
 
 // Who calls: values that are made again, or brought back, lie elsewhere then.
 enum class UnitPass { kForward, kRecompute, kBackward };
-
-// Of what a unit has one or several: inputs, outputs and their gradients. By
-// port (proto/plan/ports.h); all other memories have one.
-class PortMemory {
- public:
-  PortMemory() = default;
-  PortMemory(void* first) { at_[0] = first; }  // NOLINT: implicit
-  operator void*() const { return at_[0]; }    // NOLINT: implicit
-  void*& operator[](int port) { return at_.at(port); }
-  void* operator[](int port) const { return at_.at(port); }
-
- private:
-  std::array<void*, kPortsMax> at_ = {};
-};
 
 // What all layers of a unit are called with. Wrong pointers are our bugs.
 struct LayerCall {

@@ -20,8 +20,8 @@
 
 #include "ops/device.h"
 #include "proto/plan.pb.h"
-#include "worker/layers/layer.h"
 #include "worker/layers/micro_batch_context.h"
+#include "worker/layers/port_memory.h"
 
 namespace troupe {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 #include "proto/plan/micro_batch.h"
 #include "proto/plan/unit_list.h"
@@ -23,9 +24,15 @@ struct Architecture {
   absl::Status (*resolve)(ModelSpec& model);
   absl::Status (*check)(const ModelSpec& model);
   // REQUIRES a resolved model and a shape that fits it.
-  UnitList (*units)(const ModelSpec& model, const MicroBatchShape& shape);
+  absl::StatusOr<UnitList> (*units)(const ModelSpec& model,
+                                    const MicroBatchShape& shape);
+  // How many there are; null: a block for each hidden layer, one before them and
+  // one behind.
+  absl::StatusOr<int> (*count)(const ModelSpec& model) = nullptr;
   // Has the sizes that transformers share, and needs them.
   bool transformer = true;
+  // Where it is none, those of these sizes that it has.
+  std::vector<std::string> shared = {};
 };
 
 // In the order in which they are listed to users.
@@ -33,6 +40,7 @@ std::vector<Architecture> Architectures();
 
 Architecture Gpt2();
 Architecture GptNeox();
+Architecture Graph();
 Architecture Llama();
 Architecture Mistral();
 Architecture Qwen2();

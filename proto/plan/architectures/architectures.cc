@@ -3,7 +3,8 @@
 namespace troupe {
 
 std::vector<Architecture> Architectures() {
-  return {Gpt2(), GptNeox(), Llama(), Mistral(), Qwen2(), Qwen3(), Synthetic()};
+  return {Gpt2(),  GptNeox(), Llama(),     Mistral(),
+          Qwen2(), Qwen3(),   Synthetic(), Graph()};
 }
 
 }  // namespace troupe

@@ -103,7 +103,8 @@ UnitBuilder Head(const ModelSpec& model, const MicroBatchShape& shape) {
   return unit;
 }
 
-UnitList Units(const ModelSpec& model, const MicroBatchShape& shape) {
+absl::StatusOr<UnitList> Units(const ModelSpec& model,
+                               const MicroBatchShape& shape) {
   UnitList units;
   units.Append(Embedding(model, shape));
   for (int64_t layer = 0; layer < model.num_hidden_layers(); ++layer) {

@@ -7,7 +7,8 @@
 namespace troupe {
 namespace {
 
-UnitList Units(const ModelSpec& model, const MicroBatchShape& shape) {
+absl::StatusOr<UnitList> Units(const ModelSpec& model,
+                               const MicroBatchShape& shape) {
   return LlamaUnits(model, shape, {.qkv_bias = true});
 }
 

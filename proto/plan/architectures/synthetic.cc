@@ -96,7 +96,8 @@ absl::Status Resolve(ModelSpec& model) {
   return Check(model);
 }
 
-UnitList Units(const ModelSpec& model, const MicroBatchShape& shape) {
+absl::StatusOr<UnitList> Units(const ModelSpec& model,
+                               const MicroBatchShape& shape) {
   constexpr double kSeconds = 1e-6;
   UnitList units;
   for (int u = 0; u < model.units(); ++u) {
@@ -136,6 +137,9 @@ Architecture Synthetic() {
       .resolve = Resolve,
       .check = Check,
       .units = Units,
+      .count = [](const ModelSpec& model) -> absl::StatusOr<int> {
+        return model.units();
+      },
       .transformer = false};
 }
 

@@ -152,6 +152,15 @@ ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
   CHECK_OK(MarkFrozen(training, *listed));
   LayFrozen(*listed);
   specs_ = listed->units;
+  Plan plan;
+  *plan.mutable_units() = {specs_.begin(), specs_.end()};
+  *plan.mutable_tables() = {listed->tables.begin(), listed->tables.end()};
+  edges_ = Edges(plan).all();
+  for (const Edge& edge : edges_) {
+    const int64_t bytes = OutputBytes(plan, edge.from, edge.output);
+    activations_.try_emplace({edge.from, edge.value}, device, bytes);
+    activation_gradients_.try_emplace({edge.from, edge.output}, device, bytes);
+  }
   auto units = BuildUnits(*listed, options);
   CHECK_OK(units.status());
   units_ = *std::move(units);
@@ -162,8 +171,6 @@ ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
     rounded_.emplace_back(device, rounds() ? flat_bytes / 2 : 0);
     gradients_.emplace_back(device, flat_bytes);
     state_.emplace_back(device, 2 * flat_bytes);
-    activations_.emplace_back(device, unit.activation_bytes());
-    activation_gradients_.emplace_back(device, unit.activation_bytes());
     stash_.emplace_back(device, unit.stash_bytes());
     weight_stash_.emplace_back(device, unit.weight_stash_bytes());
     gradients_.back().Zero();
@@ -194,14 +201,9 @@ void ModelRunner::Round() {
 UnitBuffers ModelRunner::Buffers(int unit, const int32_t* batch) {
   const Unit& spec = specs_[unit];
   const int tied = spec.tied_size() > 0 ? spec.tied(0).unit() : -1;
-  return {
+  UnitBuffers buffers = {
       .batch = batch,
-      .input = unit > 0 ? activations_[unit - 1].get() : nullptr,
-      .output = activations_[unit].get(),
       .stash = stash_[unit].get(),
-      .output_gradient = activation_gradients_[unit].get(),
-      .input_gradient =
-          unit > 0 ? activation_gradients_[unit - 1].get() : nullptr,
       .weight_stash = weight_stash_[unit].get(),
       .workspace = workspace_->get(),
       .parameters = computed(unit),
@@ -210,6 +212,19 @@ UnitBuffers ModelRunner::Buffers(int unit, const int32_t* batch) {
       .tied_parameter_gradients = tied >= 0 ? gradients_[tied].get() : nullptr,
       .scalars = scalars_,
   };
+  for (const Edge& edge : edges_) {
+    void* const value = activations_.at({edge.from, edge.value}).get();
+    void* const gradient =
+        activation_gradients_.at({edge.from, edge.output}).get();
+    if (edge.from == unit) {
+      buffers.output[edge.value] = value;
+      buffers.output_gradient[edge.output] = gradient;
+    }
+    if (edge.to != unit) continue;
+    buffers.input[edge.input] = value;
+    buffers.input_gradient[edge.input] = gradient;
+  }
+  return buffers;
 }
 
 void ModelRunner::Run(const int32_t* batch, const MicroBatchContext& context) {
@@ -276,8 +291,7 @@ absl::Span<float> ModelRunner::parameter(const std::string& name) {
   for (int u = 0; u < units(); ++u) {
     for (const Parameter& parameter : specs_[u].parameters()) {
       if (parameter.name() != name) continue;
-      return parameters(u).subspan(parameter.offset(),
-                                   ElementsOf(parameter));
+      return parameters(u).subspan(parameter.offset(), ElementsOf(parameter));
     }
   }
   CHECK(false) << "no parameter " << name;

@@ -5,14 +5,17 @@
 #define TROUPE_TESTS_WORKER_MODEL_MODEL_RUNNER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "ops/device.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/edges.h"
 #include "tests/worker/model/numeric.h"
 #include "worker/model/build_units.h"
 #include "worker/model/model_unit.h"
@@ -136,8 +139,12 @@ class ModelRunner {
   const BuildUnitsOptions options_;
   std::vector<Unit> specs_;
   std::vector<std::unique_ptr<ModelUnit>> units_;
-  std::vector<DeviceMemory> parameters_, rounded_, gradients_, state_,
-      activations_, activation_gradients_, stash_, weight_stash_;
+  std::vector<DeviceMemory> parameters_, rounded_, gradients_, state_, stash_,
+      weight_stash_;
+  std::vector<Edge> edges_;
+  // By unit and output; of outputs that are the same value, the first has it.
+  std::map<std::pair<int, int>, DeviceMemory> activations_;
+  std::map<std::pair<int, int>, DeviceMemory> activation_gradients_;
   std::unique_ptr<DeviceMemory> workspace_;
   double scalars_[4] = {};
 };

@@ -1,0 +1,53 @@
+#include "scheduler/planner/check_graph.h"
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/fields.h"
+#include "proto/plan/model.h"
+#include "scheduler/pipelines/pipelines.h"
+
+namespace troupe {
+
+bool IsChain(const UnitList& units) {
+  for (size_t u = 0; u < units.units.size(); ++u) {
+    const Unit& unit = units.units[u];
+    if (unit.inputs_size() != (u == 0 ? 0 : 1)) return false;
+    if (u > 0 && unit.inputs(0).unit() != static_cast<int>(u) - 1) return false;
+  }
+  return true;
+}
+
+absl::Status CheckGraph(const JobSpec& job, const UnitList& units) {
+  const ParallelismSpec& parallelism = job.parallelism();
+  if (parallelism.pipeline() > 1 && !IsChain(units)) {
+    ASSIGN_OR_RETURN(const Pipeline schedule,
+                     FindPipeline(parallelism.pipeline_schedule()));
+    if (schedule.asynchronous) {
+      return FieldError(
+          "parallelism.pipeline_schedule",
+          absl::StrCat("stages of ", schedule.name,
+                       " use weights of different ages, and a unit of "
+                       "model.graph reads one that is not before it: what it "
+                       "reads would be of another age than the rest; use a "
+                       "synchronous schedule such as 1f1b"));
+    }
+  }
+  if (!IsGraph(job.model())) return absl::OkStatus();
+  if (parallelism.tensor() > 1 && parallelism.tensor_method() != "1d") {
+    return FieldError(
+        "parallelism.tensor_method",
+        absl::StrCat(parallelism.tensor_method(),
+                     " is for the layers of the families that Troupe knows; "
+                     "use 1d with model.graph"));
+  }
+  if (parallelism.context() > 1 &&
+      parallelism.context_method() == "ring_self_attention") {
+    return FieldError(
+        "parallelism.context_method",
+        "ring_self_attention is for the layers of the families "
+        "that Troupe knows; use ulysses or ring with model.graph");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe
