@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "proto/base/check.h"
+#include "proto/plan/model.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
 #include "tests/scheduler/example_job.h"
@@ -19,7 +20,7 @@ bool IsShort(const JobSpec& resolved) {
       int64_t{training.global_batch_size()} +
       (training.validate_every() > 0 ? training.validation_sequences() : 0);
   return sequences / training.micro_batch_size() *
-             (resolved.model().num_hidden_layers() + 2) <=
+             UnitCount(resolved.model()) <=
          kPassesMax;
 }
 

@@ -19,6 +19,10 @@
 #include "clients/gantt/chart.h"
 #include "clients/gantt/svg.h"
 #include "proto/base/status.h"
+#include "proto/plan/fields.h"
+#include "proto/plan/graph/print_graph.h"
+#include "proto/plan/model.h"
+#include "proto/plan/model_fields.h"
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/ranks_needed.h"
 
@@ -42,6 +46,9 @@ class PlanCommand final : public Command {
                         "(docs/cluster.md), not for this machine"});
     flags.Switch("--json", json_, "Print the plan as JSON");
     flags.Switch("--programs", programs_, "Show every role's programs");
+    flags.Switch("--units", units_,
+                 "Print the model's units and ops as text that model.graph "
+                 "reads (docs/graph.md), in place of the plan");
     flags.Switch("--explain", explain_,
                  "Compare the ways in which the job's ranks could share its "
                  "work (docs/layouts.md), in place of the plan");
@@ -62,10 +69,21 @@ class PlanCommand final : public Command {
       return absl::InvalidArgumentError(
           "usage: --explain compares plans; --programs and --gantt show one");
     }
+    if (units_ && (programs_ || explain_ || json_ || !gantt_.empty())) {
+      return absl::InvalidArgumentError(
+          "usage: --units prints the model, in place of the plan; leave "
+          "--programs, --explain, --json and --gantt out");
+    }
     ASSIGN_OR_RETURN(const auto roots, roots_.Install());
     ASSIGN_OR_RETURN(
         const JobFile job,
         LoadJob(JobUse::kPlan, {.path = file_, .overrides = overrides_}));
+    if (units_) {
+      const absl::StatusOr<std::string> text = UnitsText(job.spec);
+      if (!text.ok()) return job.Locate(text.status());
+      console.out << *text;
+      return absl::OkStatus();
+    }
     absl::StatusOr<CompileResponse> compiled = Compile(job.spec, console);
     if (!compiled.ok()) return job.Locate(compiled.status());
     if (explain_) {
@@ -92,6 +110,28 @@ class PlanCommand final : public Command {
   }
 
  private:
+  // With the ops that are there in a job with dropout, too.
+  static absl::StatusOr<std::string> UnitsText(const JobSpec& job) {
+    ModelSpec model = job.model();
+    RETURN_IF_ERROR(ResolveModel(model));
+    if (IsSynthetic(model)) {
+      return FieldError("model.architecture",
+                        "synthetic units have no ops to print");
+    }
+    constexpr double kAnyDropout = 0.5;
+    const int64_t length = job.training().has_sequence_length()
+                               ? job.training().sequence_length()
+                               : LongestSequenceOf(model).positions;
+    ASSIGN_OR_RETURN(const UnitList units,
+                     ModelUnits(model, {.sequences = 1,
+                                        .sequence_length = length,
+                                        .dropout = kAnyDropout}));
+    return PrintGraph(
+        units,
+        {.vocab_size = model.vocab_size(),
+         .max_position_embeddings = LongestSequenceOf(model).positions});
+  }
+
   absl::StatusOr<CompileResponse> Compile(const JobSpec& job,
                                           const Console& console) {
     if (!hardware_.empty()) return PlanForHardware(job);
@@ -163,6 +203,7 @@ class PlanCommand final : public Command {
   RootFlags roots_;
   bool json_ = false;
   bool programs_ = false;
+  bool units_ = false;
   bool explain_ = false;
   std::string gantt_;
   std::string hardware_;  // a cluster file

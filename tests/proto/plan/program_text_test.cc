@@ -31,6 +31,20 @@ TEST(ProgramText, WritesOneTokenAnInstruction) {
   EXPECT_EQ(InstructionText(forward), "F u3 m1");
 }
 
+TEST(ProgramText, NumbersOutputsAndInputs) {
+  const std::string text = "V u3 o2 m1 p0 g1 grad";
+  const auto recv = ParseInstruction(text, AllLanes());
+  ASSERT_TRUE(recv.ok()) << recv.status();
+  EXPECT_EQ(recv->output(), 2);
+  EXPECT_EQ(InstructionText(*recv), text);
+  const std::string read = "F u4 m1 input<0 input.1<3 output>5";
+  const auto forward = ParseInstruction(read, AllLanes());
+  ASSERT_TRUE(forward.ok()) << forward.status();
+  EXPECT_EQ(forward->operands(1).port(), 1);
+  EXPECT_EQ(InstructionLongText(*forward, AllLanes()), read);
+  EXPECT_FALSE(ParseInstruction("F u4 m1 input.x<0", AllLanes()).ok());
+}
+
 TEST(ProgramText, EveryKindGoesBothWays) {
   for (int number = Instruction::Kind_MIN + 1;
        number < Instruction::Kind_ARRAYSIZE; ++number) {

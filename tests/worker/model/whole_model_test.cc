@@ -7,6 +7,7 @@
 #include "ops/cpu/device.h"
 #include "proto/base/philox.h"
 #include "proto/plan/model.h"
+#include "tests/graphs/skip_graph.h"
 #include "tests/worker/model/model_runner.h"
 #include "tests/worker/model/numeric.h"
 
@@ -172,33 +173,55 @@ TEST_P(WholeModelTest, Fp16IsNearF32) {
   }
 }
 
-// With dropout: its masks take part in the backward passes too.
+// With dropout: its masks take part in the backward passes too. A vocabulary of
+// 11.
+void ExpectGradientsAreDifferences(const ModelSpec& model) {
+  const auto device = NewCpuDevice({.threads = 1});
+  ModelRunner runner(
+      *device, model,
+      {.shape = {.sequences = 2, .sequence_length = 5, .dropout = 0.25},
+       .seed = 1});
+  runner.Initialize(2);
+  std::vector<int32_t> batch;
+  for (int i = 0; i < 20; ++i) batch.push_back((7 * i + 3) % 11);
+  batch[13] = -1;  // a target that does not count
+  const MicroBatchContext context = {
+      .step = 9, .first_sample = 2, .training = true, .gradient_scale = 0.1};
+  runner.Run(batch.data(), context);
+  EXPECT_EQ(runner.scalars()[1], 9);
+  const auto loss = [&] {
+    runner.scalars()[0] = 0;
+    runner.Forward(batch.data(), context);
+    return runner.scalars()[0] * context.gradient_scale;
+  };
+  for (int u = 0; u < runner.units(); ++u) {
+    EXPECT_LT(GradientError(loss, runner.parameters(u), runner.gradients(u),
+                            /*delta=*/2e-3f),
+              5e-3)
+        << "unit " << u;
+  }
+}
+
 TEST_P(WholeModelTest, GradientsAgreeWithFiniteDifferences) {
   for (const bool tied : {false, true}) {
-    const auto device = NewCpuDevice({.threads = 1});
-    ModelRunner runner(
-        *device, TinyModel(tied),
-        {.shape = {.sequences = 2, .sequence_length = 5, .dropout = 0.25},
-         .seed = 1});
-    runner.Initialize(2);
-    std::vector<int32_t> batch;
-    for (int i = 0; i < 20; ++i) batch.push_back((7 * i + 3) % 11);
-    batch[13] = -1;  // a target that does not count
-    const MicroBatchContext context = {
-        .step = 9, .first_sample = 2, .training = true, .gradient_scale = 0.1};
-    runner.Run(batch.data(), context);
-    EXPECT_EQ(runner.scalars()[1], 9);
-    const auto loss = [&] {
-      runner.scalars()[0] = 0;
-      runner.Forward(batch.data(), context);
-      return runner.scalars()[0] * context.gradient_scale;
-    };
-    for (int u = 0; u < runner.units(); ++u) {
-      EXPECT_LT(GradientError(loss, runner.parameters(u), runner.gradients(u),
-                              /*delta=*/2e-3f),
-                5e-3)
-          << "unit " << u << ", tied " << tied;
-    }
+    SCOPED_TRACE(tied);
+    ExpectGradientsAreDifferences(TinyModel(tied));
+  }
+}
+
+// What the last unit and the head read of the first block, and what each unit
+// reads of the one before.
+TEST(WholeGraphTest, GradientsOfSkipsAgreeWithFiniteDifferences) {
+  for (const bool tied : {false, true}) {
+    SCOPED_TRACE(tied);
+    ExpectGradientsAreDifferences(SkipModel({.blocks = 3,
+                                             .hidden = 6,
+                                             .heads = 2,
+                                             .intermediate = 7,
+                                             .vocabulary = 11,
+                                             .positions = 8,
+                                             .init_std = 0.4,
+                                             .tied = tied}));
   }
 }
 
