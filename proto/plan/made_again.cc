@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/base/check.h"
+#include "proto/plan/ports.h"
 
 namespace troupe {
 namespace {
@@ -44,13 +45,18 @@ class Closure {
       case TensorSpec::TARGETS:
         return true;
       default:
-        return read_[tensor] && !table_.tensors(tensor).again() &&
-               !returned_[tensor];
+        break;
     }
+    // What is handed on of an input is that.
+    if (table_.tensors(SameAs(table_, tensor)).home() == TensorSpec::INPUT) {
+      return true;
+    }
+    return read_[tensor] && !table_.tensors(tensor).again() &&
+           !returned_[tensor];
   }
 
   void Make(int tensor) {
-    if (made_.tensors[tensor]) return;
+    if (made_.tensors[tensor] || IsThere(tensor)) return;
     const int maker = MakerOf(table_, tensor);
     CHECK_GE(maker, 0) << table_.tensors(tensor).name();
     RunAgain(maker);

@@ -33,7 +33,8 @@ absl::Status CheckGraph(const JobSpec& job, const UnitList& units) {
     }
   }
   if (!IsGraph(job.model())) return absl::OkStatus();
-  if (parallelism.tensor() > 1 && parallelism.tensor_method() != "1d") {
+  if (parallelism.tensor() > 1 && !parallelism.tensor_method().empty() &&
+      parallelism.tensor_method() != "1d") {
     return FieldError(
         "parallelism.tensor_method",
         absl::StrCat(parallelism.tensor_method(),

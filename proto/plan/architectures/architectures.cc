@@ -3,8 +3,8 @@
 namespace troupe {
 
 std::vector<Architecture> Architectures() {
-  return {Gpt2(),  GptNeox(), Llama(),     Mistral(),
-          Qwen2(), Qwen3(),   Synthetic(), Graph()};
+  return {Gpt2(),  GptNeox(), Llama(), Mistral(),
+          Qwen2(), Qwen3(),   Graph(), Synthetic()};
 }
 
 }  // namespace troupe

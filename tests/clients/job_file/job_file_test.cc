@@ -105,6 +105,28 @@ TEST(JobFile, SaysWhichFileIsMissing) {
             "/tmp: is a folder; expected a job file");
 }
 
+TEST(JobFile, CarriesTheTextOfAGraph) {
+  const std::string folder = ::testing::TempDir();
+  const std::string job = folder + "/graph_job.yaml";
+  std::ofstream(job) << "name: a\nmodel: {graph: my.graph}\n";
+  const std::string graph = folder + "/my.graph";
+  fs::remove(graph);
+  const std::string where =
+      job + ":2:16: model.graph: " + fs::path(graph).lexically_normal().string();
+  EXPECT_EQ(LoadJobFile({.path = job}).status().message(),
+            where + ": is no file; give one of units and ops (docs/graph.md)");
+  std::ofstream(graph) << "vocab_size: 5\n";
+  const JobFile loaded = LoadJobFile({.path = job}).value();
+  EXPECT_EQ(loaded.spec.model().graph_text(), "vocab_size: 5\n");
+  std::ofstream(graph) << "\xff";
+  EXPECT_EQ(LoadJobFile({.path = job}).status().message(),
+            where + ": is empty, or no UTF-8 text");
+  std::ofstream(graph) << std::string((1 << 20) + 1, ' ');
+  EXPECT_EQ(LoadJobFile({.path = job}).status().message(),
+            where + ": has more than 1048576 bytes; use `repeat` for equal "
+                    "units");
+}
+
 TEST(JobFile, ReadsTheDemo) {
   const JobFile demo =
       LoadJobFile({.path = "clients/examples/demo.yaml"}).value();

@@ -110,7 +110,7 @@ TEST(ProgramText, ProgramsSkipCommentsAndNameTheWrongLine) {
             program->SerializeAsString());
   const absl::Status wrong = ParseProgram("L m0\nF u0 z1\n").status();
   EXPECT_EQ(wrong.message(),
-            "line 2: instruction word \"z1\": no such field; use u s q m + v p "
+            "line 2: instruction word \"z1\": no such field; use u o s q m + v p "
             "g grad @ ^ =, or an operand");
 }
 

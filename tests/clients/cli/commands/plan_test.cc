@@ -31,6 +31,27 @@ TEST_F(PlanTest, PlansForARunningCluster) {
       << "the cluster's workers say what they have";
 }
 
+TEST_F(PlanTest, PrintsUnitsThatAGraphReads) {
+  const std::string file = File(
+      "units.yaml",
+      "model: {architecture: gpt2, num_hidden_layers: 2, hidden_size: 8, "
+      "num_attention_heads: 2, vocab_size: 16, max_position_embeddings: 4}\n");
+  const CommandOutcome outcome = RunCommand({"plan", file, "--units"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("repeat: 2"), std::string::npos) << outcome.out;
+  File("printed.graph", outcome.out);
+  const std::string graph =
+      File("graph.yaml", "model: {graph: printed.graph}\n");
+  // Printed once more it is the same.
+  EXPECT_EQ(RunCommand({"plan", graph, "--units"}).out, outcome.out);
+  File("printed.graph", outcome.out + "unit { name: \"head\" }\n");
+  const CommandOutcome twice = RunCommand({"plan", graph, "--units"});
+  EXPECT_EQ(twice.code, 1);
+  EXPECT_NE(twice.err.find("there are two units \"head\""), std::string::npos)
+      << twice.err;
+  EXPECT_EQ(RunCommand({"plan", file, "--units", "--json"}).code, 2);
+}
+
 TEST_F(PlanTest, ExplainsForARunningCluster) {
   const std::string file = File("explained.yaml", "name: demo\n");
   const CommandOutcome outcome = Ask({"plan", file, "--explain"});
