@@ -24,10 +24,9 @@ void Check(const UnitList& units) {
 }
 
 void ReadBack(const GraphText& text, const UnitList& units) {
-  const auto printed =
-      PrintGraph(units, {.vocab_size = text.graph.vocab_size(),
-                         .max_position_embeddings =
-                             text.graph.max_position_embeddings()});
+  const auto printed = PrintGraph(
+      units, {.vocab_size = text.graph.vocab_size(),
+              .max_position_embeddings = text.graph.max_position_embeddings()});
   CHECK_OK(printed.status());
   const auto parsed = ParseGraphText("printed", *printed);
   CHECK_OK(parsed.status());
@@ -39,8 +38,8 @@ void ReadBack(const GraphText& text, const UnitList& units) {
 
 void PlanGraph(const std::string& text) {
   static constexpr const char* kSchedules[] = {
-      "1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_v", "chimera",
-      "pipedream"};
+      "1f1b", "gpipe",   "interleaved_1f1b", "zb_h1",
+      "zb_v", "chimera", "pipedream"};
   uint32_t choice = Crc32c(text);
   const auto choose = [&choice](uint32_t count) {
     const uint32_t chosen = choice % count;

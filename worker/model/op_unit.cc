@@ -32,6 +32,9 @@ class OpUnit final : public ModelUnit {
           }));
       has_weight_pass_.push_back(places.makes_gradient_again ||
                                  TrainsAny(spec));
+      has_input_pass_ |= std::any_of(
+          places.input_gradients.begin(), places.input_gradients.end(),
+          [](const TensorPlace& place) { return place.exists(); });
     }
     for (const TensorSpec& tensor : unit.table.tensors()) {
       if (tensor.home() == TensorSpec::TARGETS) tokens_ = ElementsOf(tensor);
@@ -61,6 +64,7 @@ class OpUnit final : public ModelUnit {
 
   void BackwardInput(Device& device, const MicroBatchContext& context,
                      const UnitBuffers& buffers) const override {
+    CHECK(has_input_pass_) << "tokens have no gradient";
     LayerCall call = Call(device, context, buffers);
     call.pass = UnitPass::kBackward;
     const Segment& segment = backward_.at(context.segment);
@@ -120,7 +124,8 @@ class OpUnit final : public ModelUnit {
   std::vector<bool> runs_again_;
   std::vector<bool> has_gradients_;
   std::vector<bool> has_weight_pass_;
-  int64_t tokens_ = 0;  // of the batch, before its targets
+  bool has_input_pass_ = false;  // whether any op makes a gradient
+  int64_t tokens_ = 0;           // of the batch, before its targets
 };
 
 }  // namespace

@@ -127,9 +127,8 @@ class PlanCommand final : public Command {
                                         .sequence_length = length,
                                         .dropout = kAnyDropout}));
     return PrintGraph(
-        units,
-        {.vocab_size = model.vocab_size(),
-         .max_position_embeddings = LongestSequenceOf(model).positions});
+        units, {.vocab_size = model.vocab_size(),
+                .max_position_embeddings = LongestSequenceOf(model).positions});
   }
 
   absl::StatusOr<CompileResponse> Compile(const JobSpec& job,

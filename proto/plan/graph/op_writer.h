@@ -14,9 +14,19 @@
 #include "absl/strings/string_view.h"
 #include "proto/plan/graph/expand_graph.h"
 #include "proto/plan/graph/graph_text.h"
+#include "proto/plan/model_fields.h"
 #include "proto/plan/unit_builder.h"
 
 namespace troupe {
+
+inline constexpr size_t kGraphNameMax = 256;  // bytes
+// Columns of any tensor, and of any parameter's two dims; and their sections.
+inline constexpr int64_t kGraphColumnsMax = 16 * int64_t{kModelWidthMax};
+inline constexpr int kGraphSectionsMax = 16;
+
+// For messages: a name in quotes, and columns as "HEADS 12 x 64 | ...".
+std::string Quoted(absl::string_view name);
+std::string DimText(const Dim& dim);
 
 // What units of a graph have in common.
 struct GraphNames {

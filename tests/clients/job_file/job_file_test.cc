@@ -111,8 +111,8 @@ TEST(JobFile, CarriesTheTextOfAGraph) {
   std::ofstream(job) << "name: a\nmodel: {graph: my.graph}\n";
   const std::string graph = folder + "/my.graph";
   fs::remove(graph);
-  const std::string where =
-      job + ":2:16: model.graph: " + fs::path(graph).lexically_normal().string();
+  const std::string where = job + ":2:16: model.graph: " +
+                            fs::path(graph).lexically_normal().string();
   EXPECT_EQ(LoadJobFile({.path = job}).status().message(),
             where + ": is no file; give one of units and ops (docs/graph.md)");
   std::ofstream(graph) << "vocab_size: 5\n";
@@ -123,8 +123,9 @@ TEST(JobFile, CarriesTheTextOfAGraph) {
             where + ": is empty, or no UTF-8 text");
   std::ofstream(graph) << std::string((1 << 20) + 1, ' ');
   EXPECT_EQ(LoadJobFile({.path = job}).status().message(),
-            where + ": has more than 1048576 bytes; use `repeat` for equal "
-                    "units");
+            where +
+                ": has more than 1048576 bytes; use `repeat` for equal "
+                "units");
 }
 
 TEST(JobFile, ReadsTheDemo) {

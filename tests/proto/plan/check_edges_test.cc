@@ -40,9 +40,10 @@ TEST(CheckEdges, ASkipPasses) {
 
 TEST(CheckEdges, FindsUnitsThatReadWhatIsNotThere) {
   const auto head = [](Plan& p) { return p.mutable_units(4); };
-  EXPECT_THAT(FaultOf([&](Plan& p) { head(p)->mutable_inputs()->RemoveLast(); }),
-              HasSubstr("unit 4: its table reads 2 outputs of units, but it "
-                        "names 1"));
+  EXPECT_THAT(
+      FaultOf([&](Plan& p) { head(p)->mutable_inputs()->RemoveLast(); }),
+      HasSubstr("unit 4: its table reads 2 outputs of units, but it "
+                "names 1"));
   EXPECT_THAT(
       FaultOf([&](Plan& p) { head(p)->mutable_inputs(1)->set_unit(4); }),
       HasSubstr("unit 4: its input 1 is output 2 of unit 4, which does not run "
