@@ -39,7 +39,7 @@ bool OperandWriter::Add(const BufferName& name, Instruction::Part part,
   return true;
 }
 
-void OperandWriter::NarrowTo(const ByteRange& range) {
+void OperandWriter::NarrowTo(const BufferRange& range) {
   CHECK_GT(range.bytes, 0) << "an operand of nothing";
   at().set_offset(range.offset);
   at().set_bytes(range.bytes);

@@ -21,7 +21,7 @@ struct RoleValues {
 };
 
 // Of a buffer.
-struct ByteRange {
+struct BufferRange {
   int64_t offset = 0;
   int64_t bytes = 0;
 };
@@ -56,7 +56,7 @@ class OperandWriter {
   bool Add(const BufferName& name, Instruction::Part part,
            Instruction::Access access);
   // The last operand is only these bytes of its buffer.
-  void NarrowTo(const ByteRange& range);
+  void NarrowTo(const BufferRange& range);
 
   int Versions(int unit) const;
   // TRAIN of step s writes version s; so at its beginning version s - 1 is the

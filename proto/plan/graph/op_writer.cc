@@ -1,14 +1,11 @@
 #include "proto/plan/graph/op_writer.h"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
-#include "proto/plan/model_fields.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
