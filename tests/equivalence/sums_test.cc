@@ -55,7 +55,7 @@ class CountingUnit final : public ModelUnit {
     unit_->Forward(device, context, buffers);
     if (buffers.scalars == nullptr || !counts_) return;
     double* const sum = buffers.scalars + sum_.first;
-    const auto* const output = static_cast<const float*>(buffers.output);
+    const auto* const output = static_cast<const float*>(buffers.output[0]);
     const int64_t count = spec().activation_bytes() / sizeof(float);
     for (int64_t i = 0; i < count; ++i) {
       sum[0] += 1;
