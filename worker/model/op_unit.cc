@@ -37,6 +37,7 @@ class OpUnit final : public ModelUnit {
           [](const TensorPlace& place) { return place.exists(); });
     }
     for (const TensorSpec& tensor : unit.table.tensors()) {
+      has_input_pass_ |= tensor.home() == TensorSpec::INPUT;
       if (tensor.home() == TensorSpec::TARGETS) tokens_ = ElementsOf(tensor);
     }
   }
@@ -124,7 +125,7 @@ class OpUnit final : public ModelUnit {
   std::vector<bool> runs_again_;
   std::vector<bool> has_gradients_;
   std::vector<bool> has_weight_pass_;
-  bool has_input_pass_ = false;  // whether any op makes a gradient
+  bool has_input_pass_ = false;  // it reads a unit, or an op makes a gradient
   int64_t tokens_ = 0;           // of the batch, before its targets
 };
 

@@ -22,6 +22,9 @@ const std::set<std::string>& Words() {
   static const auto* const words =
       new std::set<std::string>{"name",
                                 "model.architecture",
+                                // The client reads it; the text travels.
+                                "model.graph",
+                                "model.graph_text",
                                 "model.hidden_act",
                                 "model.rope_scaling.type",
                                 "training.precision",
