@@ -26,8 +26,9 @@ int64_t LengthOf(const std::vector<Range>& runs) {
 std::vector<Range> PartsOf(int64_t length, const Piece& piece, bool zigzag) {
   if (!zigzag) return {PieceOf(length, piece)};
   const int pieces = 2 * piece.count;
-  return {PieceOf(length, {.index = piece.index, .count = pieces}),
-          PieceOf(length, {.index = pieces - 1 - piece.index, .count = pieces})};
+  return {
+      PieceOf(length, {.index = piece.index, .count = pieces}),
+      PieceOf(length, {.index = pieces - 1 - piece.index, .count = pieces})};
 }
 
 // Adds to `to` the things number [part.begin, part.end) of those in `runs`.
@@ -67,6 +68,25 @@ std::vector<DimRun> RunsOf(const Dim& dim, const MeshPlace& place) {
     local_begin += SectionSize(section);
   }
   return runs;
+}
+
+// Appends the runs of a box: of dims before `dim` that of `at`, one index each,
+// is chosen, its `whole` and `local` counted in such indices.
+void AppendRuns(const ParameterBox& box, const std::vector<int64_t>& whole,
+                const std::vector<int64_t>& local, size_t dim,
+                const SliceRun& at, std::vector<SliceRun>& runs) {
+  const Range& range = box.whole[dim];
+  SliceRun run = {.whole = at.whole * whole[dim] + range.begin,
+                  .local = at.local * local[dim] + box.local_begin[dim],
+                  .count = 1};
+  if (dim + 1 == whole.size()) {
+    run.count = range.size();
+    if (run.count > 0) AppendRun(run, runs);
+    return;
+  }
+  for (int64_t i = 0; i < range.size(); ++i, ++run.whole, ++run.local) {
+    AppendRuns(box, whole, local, dim + 1, run, runs);
+  }
 }
 
 }  // namespace
@@ -186,23 +206,11 @@ Range RangeOfPart(const Unit& unit, int part) {
 
 std::vector<SliceRun> RunsOf(const Parameter& parameter,
                              const MeshPlace& place) {
-  // As [rows, columns]; a vector is one row.
-  const bool is_vector = parameter.dims_size() == 1;
-  const int64_t whole_columns = WholeShape(parameter).back();
-  const int64_t local_columns = LocalShape(parameter).back();
+  const std::vector<int64_t> whole = WholeShape(parameter);
+  const std::vector<int64_t> local = LocalShape(parameter);
   std::vector<SliceRun> runs;
   for (const ParameterBox& box : BoxesOf(parameter, place)) {
-    const Range rows = is_vector ? Range{0, 1} : box.whole[0];
-    const int64_t local_row = is_vector ? 0 : box.local_begin[0];
-    const Range columns = box.whole.back();
-    for (int64_t row = rows.begin; row < rows.end; ++row) {
-      const SliceRun run = {
-          .whole = row * whole_columns + columns.begin,
-          .local = (local_row + row - rows.begin) * local_columns +
-                   box.local_begin.back(),
-          .count = columns.size()};
-      if (run.count > 0) AppendRun(run, runs);
-    }
+    AppendRuns(box, whole, local, 0, {.count = 1}, runs);
   }
   return runs;
 }

@@ -29,7 +29,8 @@ absl::Status Fetch(TierPort& port, const StateTensor& tensor,
         box.dense() ? bytes.size()
                     : std::min<size_t>(bytes.size(), row_bytes - within);
     const int64_t element = static_cast<int64_t>(
-        box.begin + row * box.row_stride + within / sizeof(float));
+        box.begin + box.RowOffset(static_cast<int64_t>(row)) +
+        static_cast<int64_t>(within / sizeof(float)));
     RETURN_IF_ERROR(ReadF32(
         port,
         tensor.At({.local = element,
@@ -93,8 +94,7 @@ absl::StatusOr<CheckpointRecord> CommitShards(
         {.file = shard.file(),
          .bytes = static_cast<uint64_t>(shard.bytes()),
          .description = shard.description_file(),
-         .description_bytes =
-             static_cast<uint64_t>(shard.description_bytes()),
+         .description_bytes = static_cast<uint64_t>(shard.description_bytes()),
          .description_crc32c = shard.description_crc32c()});
   }
   Manifest manifest;
@@ -111,9 +111,10 @@ absl::StatusOr<CheckpointRecord> CommitShards(
   manifest.created = saved.created;
   ASSIGN_OR_RETURN(
       const std::string path,
-      CommitCheckpoint(attempt, std::move(manifest), receipts, carried, [folder] {
-        return folder == nullptr ? absl::OkStatus() : folder->CheckHeld();
-      }));
+      CommitCheckpoint(
+          attempt, std::move(manifest), receipts, carried, [folder] {
+            return folder == nullptr ? absl::OkStatus() : folder->CheckHeld();
+          }));
   CheckpointRecord record;
   record.set_step(attempt.step);
   record.set_path(path);

@@ -12,10 +12,12 @@ ParameterPlace::ParameterPlace(const Parameter& parameter, bool tied)
     : tied_(tied),
       frozen_(parameter.frozen()),
       dtype_(DTypeOfElement(parameter.dtype())),
-      offset_(parameter.offset()),
-      rows_(DimSize(parameter.dims(0))),
-      columns_(parameter.dims_size() > 1 ? DimSize(parameter.dims(1)) : 0) {
-  CHECK_LE(parameter.dims_size(), 2) << parameter.name();
+      offset_(parameter.offset()) {
+  CHECK_LE(parameter.dims_size(), static_cast<int>(dims_.size()))
+      << parameter.name();
+  for (int i = 0; i < parameter.dims_size(); ++i) {
+    dims_[i] = DimSize(parameter.dims(i));
+  }
 }
 
 Tensor ParameterPlace::In(void* flat, DType dtype) const {
@@ -23,8 +25,9 @@ Tensor ParameterPlace::In(void* flat, DType dtype) const {
   CHECK(flat != nullptr) << "a flat buffer that the call needs is missing";
   void* const data = static_cast<char*>(flat) +
                      offset_ * static_cast<int64_t>(DTypeBytes(dtype));
-  return columns_ > 0 ? Tensor(data, dtype, {rows_, columns_})
-                      : Tensor(data, dtype, {rows_});
+  if (dims_[1] == 0) return Tensor(data, dtype, {dims_[0]});
+  if (dims_[2] == 0) return Tensor(data, dtype, {dims_[0], dims_[1]});
+  return Tensor(data, dtype, {dims_[0], dims_[1], dims_[2]});
 }
 
 Tensor ParameterPlace::Values(const LayerCall& call) const {
@@ -39,13 +42,15 @@ Tensor ParameterPlace::Gradient(const LayerCall& call) const {
 
 absl::optional<ParameterPlace> ParameterPlace::JoinedWith(
     const ParameterPlace& below) const {
-  const int64_t elements = rows_ * std::max<int64_t>(1, columns_);
+  int64_t elements = 1;
+  for (const int64_t dim : dims_) elements *= std::max<int64_t>(1, dim);
   if (tied_ != below.tied_ || frozen_ != below.frozen_ ||
-      columns_ != below.columns_ || offset_ + elements != below.offset_) {
+      dims_[1] != below.dims_[1] || dims_[2] != below.dims_[2] ||
+      offset_ + elements != below.offset_) {
     return absl::nullopt;
   }
   ParameterPlace both = *this;
-  both.rows_ += below.rows_;
+  both.dims_[0] += below.dims_[0];
   return both;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TROUPE_WORKER_LAYERS_PARAMETER_PLACE_H_
 #define TROUPE_WORKER_LAYERS_PARAMETER_PLACE_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -17,12 +18,13 @@ class ParameterPlace {
  public:
   ParameterPlace() = default;  // an optional one that is left out
   // `tied`: in the flat buffers of the unit that the call's is tied to.
-  // REQUIRES one or two dims.
+  // REQUIRES one to three dims.
   ParameterPlace(const Parameter& parameter, bool tied);
 
-  bool exists() const { return rows_ > 0; }
-  int64_t rows() const { return rows_; }
-  int64_t columns() const { return columns_; }  // 0: a vector
+  bool exists() const { return dims_[0] > 0; }
+  int64_t dim(int index) const { return dims_[index]; }  // 0: not so many
+  int64_t rows() const { return dims_[0]; }
+  int64_t columns() const { return dims_[1]; }  // 0: a vector
 
   // Whether it has a gradient: it is there, and not frozen.
   bool trained() const { return exists() && !frozen_; }
@@ -42,8 +44,7 @@ class ParameterPlace {
   bool frozen_ = false;
   DType dtype_ = DType::kF32;
   int64_t offset_ = 0;  // elements
-  int64_t rows_ = 0;
-  int64_t columns_ = 0;
+  std::array<int64_t, 3> dims_{};
 };
 
 }  // namespace troupe

@@ -17,18 +17,28 @@ struct FlatPart {
   DType type = DType::kF32;
 };
 
+// Of a row-major tensor.
+std::vector<int64_t> StridesOf(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t d = shape.size() - 1; d-- > 0;) {
+    strides[d] = strides[d + 1] * shape[d + 1];
+  }
+  return strides;
+}
+
 // Of what the rank has of a box of the whole tensor, what lies in a box of the
 // rank's own; nothing where that is empty.
 absl::optional<StateBox> BoxIn(const ParameterBox& box, const TensorBox& own,
-                               int64_t stride) {
+                               const std::vector<int64_t>& strides) {
   TensorBox local = {.start = box.local_begin, .shape = {}};
   for (const Range& range : box.whole) local.shape.push_back(range.size());
   absl::optional<TensorBox> both = Intersect(local, own);
   if (!both.has_value()) return absl::nullopt;
   StateBox state;
-  state.row_stride = stride;
-  state.begin = both->start.back();
-  if (both->start.size() > 1) state.begin += both->start[0] * stride;
+  state.strides = strides;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    state.begin += both->start[d] * strides[d];
+  }
   state.whole = *std::move(both);
   for (size_t d = 0; d < box.whole.size(); ++d) {
     state.whole.start[d] += box.whole[d].begin - box.local_begin[d];
@@ -55,7 +65,7 @@ void AddTensors(const std::string& prefix, const Unit& unit,
     tensor.type = part.type;
     for (const ParameterBox& box : BoxesOf(parameter, place)) {
       for (const TensorBox& piece : pieces) {
-        absl::optional<StateBox> state = BoxIn(box, piece, shape.back());
+        absl::optional<StateBox> state = BoxIn(box, piece, StridesOf(shape));
         if (!state.has_value()) continue;
         state->begin += offset - part.held.begin;
         tensor.elements += state->rows() * state->columns();
@@ -66,7 +76,37 @@ void AddTensors(const std::string& prefix, const Unit& unit,
   }
 }
 
+// Of a row of a box, where each dim before the last has these strides.
+int64_t OffsetOfRow(const TensorBox& box, const std::vector<int64_t>& strides,
+                    int64_t row) {
+  int64_t offset = 0;
+  for (size_t d = box.shape.size() - 1; d-- > 0;) {
+    offset += row % box.shape[d] * strides[d];
+    row /= box.shape[d];
+  }
+  return offset;
+}
+
 }  // namespace
+
+int64_t StateBox::rows() const {
+  int64_t rows = 1;
+  for (size_t d = 0; d + 1 < whole.shape.size(); ++d) rows *= whole.shape[d];
+  return rows;
+}
+
+int64_t StateBox::RowOffset(int64_t row) const {
+  return OffsetOfRow(whole, strides, row);
+}
+
+bool StateBox::dense() const {
+  int64_t behind = columns();
+  for (size_t d = whole.shape.size() - 1; d-- > 0;) {
+    if (whole.shape[d] > 1 && strides[d] != behind) return false;
+    behind *= whole.shape[d];
+  }
+  return true;
+}
 
 std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
                                           const Unit& unit,
@@ -91,23 +131,33 @@ std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
 
 std::vector<SliceRun> RunsWithin(const StateTensor& tensor, int64_t begin,
                                  int64_t end) {
-  const int64_t width = tensor.shape.back();
+  const std::vector<int64_t> strides = StridesOf(tensor.shape);
   std::vector<SliceRun> runs;
   for (const StateBox& box : tensor.boxes) {
-    const bool is_vector = box.whole.shape.size() == 1;
-    const int64_t first_row = is_vector ? 0 : box.whole.start[0];
-    const int64_t first_column = box.whole.start.back();
-    const int64_t row_begin = std::max(first_row, begin / width);
-    const int64_t row_end =
-        std::min(first_row + box.rows(), (end + width - 1) / width);
-    for (int64_t row = row_begin; row < row_end; ++row) {
-      const int64_t row_whole = row * width + first_column;
+    int64_t first = 0;  // element of the whole
+    for (size_t d = 0; d < strides.size(); ++d) {
+      first += box.whole.start[d] * strides[d];
+    }
+    // Rows lie in the order of the whole tensor: the first that ends behind
+    // `begin`.
+    const auto whole_at = [&](int64_t row) {
+      return first + OffsetOfRow(box.whole, strides, row);
+    };
+    int64_t row = 0;
+    for (int64_t above = box.rows(); row < above;) {
+      const int64_t middle = row + (above - row) / 2;
+      if (whole_at(middle) + box.columns() <= begin) {
+        row = middle + 1;
+      } else {
+        above = middle;
+      }
+    }
+    for (; row < box.rows() && whole_at(row) < end; ++row) {
+      const int64_t row_whole = whole_at(row);
       const int64_t from = std::max(begin, row_whole);
       const int64_t to = std::min(end, row_whole + box.columns());
-      if (from >= to) continue;
       AppendRun({.whole = from,
-                 .local = box.begin + (row - first_row) * box.row_stride +
-                          from - row_whole,
+                 .local = box.begin + box.RowOffset(row) + from - row_whole,
                  .count = to - from},
                 runs);
     }

@@ -25,16 +25,18 @@
 namespace troupe {
 
 // A box of the whole tensor, and where this rank has it: rows of as many
-// elements as the box is wide, `row_stride` elements apart.
+// elements as the box is wide. All dims but the last make rows, in order.
 struct StateBox {
   TensorBox whole;
-  int64_t begin = 0;  // element of StateTensor.data
-  int64_t row_stride = 0;
+  int64_t begin = 0;             // element of StateTensor.data
+  std::vector<int64_t> strides;  // of each dim, in elements; the last is 1
 
-  int64_t rows() const { return whole.shape.size() > 1 ? whole.shape[0] : 1; }
+  int64_t rows() const;
   int64_t columns() const { return whole.shape.back(); }
+  // Elements from the first row to this one.
+  int64_t RowOffset(int64_t row) const;
   // Whether its rows lie behind one another.
-  bool dense() const { return rows() == 1 || row_stride == columns(); }
+  bool dense() const;
 };
 
 // A logical tensor, or what this rank has of one, and where it rests.
