@@ -10,6 +10,9 @@ void SwiGlu(Device& device, const SwiGluArgs& args) {
   CHECK_DENSE_ACTIVATION(args.y);
   CHECK_STRIDED_LIKE(args.gate, args.y);
   CHECK_STRIDED_LIKE(args.up, args.y);
+  if (args.weights.defined()) {
+    CHECK_F32_ELEMENTS(args.weights, args.y.rows());
+  }
   device.kernels().swiglu(device, args);
 }
 
@@ -20,6 +23,12 @@ void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args) {
   CHECK_STRIDED_LIKE(args.d_gate, args.dy);
   CHECK_STRIDED_LIKE(args.d_up, args.dy);
   CHECK(args.d_gate.raw() != args.d_up.raw()) << "d_gate and d_up are one";
+  CHECK_EQ(args.weights.defined(), args.d_weights.defined())
+      << "weights and their gradient come together";
+  if (args.weights.defined()) {
+    CHECK_F32_ELEMENTS(args.weights, args.dy.rows());
+    CHECK_F32_ELEMENTS(args.d_weights, args.dy.rows());
+  }
   device.kernels().swiglu_backward(device, args);
 }
 

@@ -5,8 +5,12 @@
 // where gate and up are two products of the same input, usually the column
 // halves of one [rows, 2n] tensor.
 //
-// X is f32, bf16 or fp16, the same for all tensors of a call; computed in f32,
-// each element stored is rounded once.
+// Rows may have a weight each: y = weight silu(gate) up. So an expert's output
+// is weighted by its gate in front of the down product, which is linear, and
+// the product's result need not be kept for the gate's gradient.
+//
+// X is f32, bf16 or fp16, the same for all tensors of a call but weights;
+// computed in f32, each element stored is rounded once.
 #ifndef TROUPE_OPS_SWIGLU_H_
 #define TROUPE_OPS_SWIGLU_H_
 
@@ -21,6 +25,7 @@ struct SwiGluArgs {
   Tensor gate;  // X [rows, n]
   Tensor up;    // X [rows, n]
   Tensor y;     // X [rows, n], written; may be gate or up where that is dense
+  Tensor weights;  // optional, f32 [rows]
 };
 
 void SwiGlu(Device& device, const SwiGluArgs& args);
@@ -29,11 +34,13 @@ void SwiGlu(Device& device, const SwiGluArgs& args);
 // any of the tensors that are read, element for element: usually d_gate is gate
 // and d_up is up.
 struct SwiGluBackwardArgs {
-  Tensor gate;    // X [rows, n], as in the forward
-  Tensor up;      // X [rows, n], as in the forward
-  Tensor dy;      // X [rows, n], dense: the gradient of y
-  Tensor d_gate;  // X [rows, n], written
-  Tensor d_up;    // X [rows, n], written; not d_gate
+  Tensor gate;       // X [rows, n], as in the forward
+  Tensor up;         // X [rows, n], as in the forward
+  Tensor dy;         // X [rows, n], dense: the gradient of y
+  Tensor d_gate;     // X [rows, n], written
+  Tensor d_up;       // X [rows, n], written; not d_gate
+  Tensor weights;    // as in the forward
+  Tensor d_weights;  // f32 [rows], written; with weights only
 };
 
 void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args);

@@ -53,7 +53,9 @@ class CpuDevice final : public Device {
     }
   }
   ScratchPool& scratch() { return scratch_; }
+  // Of products on all threads, and of those that one thread computes alone.
   Bf16Products& bf16_products() { return bf16_products_; }
+  Bf16Products& one_thread_bf16_products() { return one_thread_bf16_products_; }
 
   // Over elements of memory: ranges start at cache lines, small arrays stay on
   // one thread.
@@ -70,7 +72,7 @@ class CpuDevice final : public Device {
   const int threads_;
   const InstructionSet instruction_set_;
   ScratchPool scratch_;
-  Bf16Products bf16_products_;
+  Bf16Products bf16_products_, one_thread_bf16_products_;
 };
 
 RawDropout ToRaw(float probability, const PhiloxStream& stream,

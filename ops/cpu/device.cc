@@ -24,6 +24,9 @@ constexpr int64_t kLineElements = 32;  // of bf16 in a cache line, or in two
 // Those of a model's training step, its validation and some lengths of prompts.
 constexpr size_t kBf16ProductsKept = 256;
 
+// Those of experts, whose rows come in some 16 numbers for each product.
+constexpr size_t kOneThreadProductsKept = 512;
+
 // Settings of OpenMP under which a region has fewer threads than it asks for.
 std::string OpenMpLimits() {
   std::vector<std::string> limits;
@@ -72,7 +75,8 @@ CpuDevice::CpuDevice(int threads, const InstructionSet& instruction_set)
     : threads_(GrantedThreads(threads)),
       instruction_set_(instruction_set),
       scratch_(2 * threads_ + 2),
-      bf16_products_(kBf16ProductsKept) {
+      bf16_products_(kBf16ProductsKept),
+      one_thread_bf16_products_(kOneThreadProductsKept) {
   CHECK_GE(threads, 1);
 }
 

@@ -32,6 +32,15 @@ void Gelu(Device& device, const GeluArgs& args);
 void GeluBackward(Device& device, const GeluBackwardArgs& args);
 void SwiGlu(Device& device, const SwiGluArgs& args);
 void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args);
+void Route(Device& device, const RouteArgs& args);
+void RouteBackward(Device& device, const RouteBackwardArgs& args);
+void RouteLoad(Device& device, const RouteLoadArgs& args);
+void SortChoices(Device& device, const SortChoicesArgs& args);
+void GatherRows(Device& device, const GatherRowsArgs& args);
+void SumRows(Device& device, const SumRowsArgs& args);
+void GroupedMatMul(Device& device, const GroupedMatMulArgs& args);
+void GroupedWeightGradient(Device& device,
+                           const GroupedWeightGradientArgs& args);
 void Rotary(Device& device, const RotaryArgs& args);
 void Attention(Device& device, const AttentionArgs& args);
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args);

@@ -1,42 +1,21 @@
 #include "ops/matmul.h"
 
-#include <oneapi/dnnl/dnnl.h>
-
 #include <algorithm>
 
 #include "ops/cpu/cpu_device.h"
+#include "ops/cpu/f32_product.h"
 #include "ops/cpu/kernels.h"
+#include "ops/cpu/one_thread_product.h"
 #include "ops/cpu/packed_product.h"
 #include "ops/gelu.h"
 
 namespace troupe::cpu {
 namespace {
 
-int64_t Depth(const MatMulArgs& args) {
-  return args.transpose_a ? args.a.rows() : args.a.columns();
-}
-
-// Columns [first, first + count) of c.
-void F32Columns(const MatMulArgs& args, int64_t first, int64_t count) {
-  const float* const b =
-      args.b.data<float>() +
-      (args.transpose_b ? first * args.b.RowStride() : first);
-  const dnnl_status_t status = dnnl_sgemm(
-      args.transpose_a ? 'T' : 'N', args.transpose_b ? 'T' : 'N', args.c.rows(),
-      count, Depth(args), 1.0f, args.a.data<float>(), args.a.RowStride(), b,
-      args.b.RowStride(), args.accumulate ? 1.0f : 0.0f,
-      args.c.data<float>() + first, args.c.RowStride());
-  CHECK_EQ(status, dnnl_success)
-      << args.a.ShapeString() << " by " << args.b.ShapeString();
-}
-
-// oneDNN's product, which picks its code for this machine by itself. Its matmul
-// primitive is no faster for f32 on the shapes of a transformer.
-//
-// Where its threads do not share what they pack, each packs its part of the
-// columns by itself, and the heap of each thread keeps it several times over
-// (scheduler/simulate/scratch_bytes.h): a vocabulary at once would be some 100
-// MB.
+// Where oneDNN's threads do not share what they pack, each packs its part of
+// the columns by itself, and the heap of each thread keeps it several times
+// over (scheduler/simulate/scratch_bytes.h): a vocabulary at once would be some
+// 100 MB.
 void F32Product(const CpuDevice& cpu, const MatMulArgs& args) {
   constexpr int64_t kColumns = 2048, kMultiple = 48;
   const int64_t n = args.c.columns();
@@ -45,28 +24,18 @@ void F32Product(const CpuDevice& cpu, const MatMulArgs& args) {
   const int64_t columns =
       (n + pieces * kMultiple - 1) / (pieces * kMultiple) * kMultiple;
   for (int64_t first = 0; first < n; first += columns) {
-    F32Columns(args, first, std::min(columns, n - first));
+    SgemmColumns(args, first, std::min(columns, n - first));
   }
 }
 
 // c (+)= op(a) op(b) (+ bias), of bf16 or fp16.
 void NarrowProduct(CpuDevice& cpu, const MatMulArgs& args) {
-  const bool bf16 = args.a.dtype() == DType::kBF16;
-  if (!bf16 || !cpu.has_bf16_products()) return PackedProduct(cpu, args);
+  if (!ByPrimitives(cpu, args.a.dtype())) {
+    return PackedProduct(cpu, args, cpu.threads());
+  }
   const OpenMpThreads threads(cpu.threads());
-  const Bf16ProductShape shape = {.m = args.c.rows(),
-                                  .n = args.c.columns(),
-                                  .k = Depth(args),
-                                  .a_stride = args.a.RowStride(),
-                                  .b_stride = args.b.RowStride(),
-                                  .c_stride = args.c.RowStride(),
-                                  .transpose_a = args.transpose_a,
-                                  .transpose_b = args.transpose_b,
-                                  .accumulate = args.accumulate,
-                                  .bias = args.bias.defined(),
-                                  .c_is_f32 = args.c.dtype() == DType::kF32};
   cpu.bf16_products().Multiply(
-      shape,
+      Bf16ProductShapeOf(args),
       {.a = args.a.data<uint16_t>(),
        .b = args.b.data<uint16_t>(),
        .bias = args.bias.defined() ? args.bias.data<uint16_t>() : nullptr,

@@ -195,10 +195,10 @@ class BlockOfC {
 };
 
 template <typename T>
-void Product(CpuDevice& cpu, const MatMulArgs& args) {
+void Product(CpuDevice& cpu, const MatMulArgs& args, int threads) {
   const int64_t m = args.c.rows(), n = args.c.columns();
   const int64_t k = args.transpose_a ? args.a.rows() : args.a.columns();
-  const Cut cut = CutFor(cpu.simd(), {m, n, k}, cpu.threads());
+  const Cut cut = CutFor(cpu.simd(), {m, n, k}, threads);
   // Always as much, of which it touches what it needs: a block that is replaced
   // by a larger one leaves a hole in the heap.
   const int64_t rows_max = PieceOf(kSide, kSide, cpu.simd().product_rows);
@@ -231,9 +231,9 @@ void Product(CpuDevice& cpu, const MatMulArgs& args) {
 
 }  // namespace
 
-void PackedProduct(CpuDevice& cpu, const MatMulArgs& args) {
+void PackedProduct(CpuDevice& cpu, const MatMulArgs& args, int threads) {
   WithActivationType(args.a.dtype(),
-                     [&]<typename T>() { Product<T>(cpu, args); });
+                     [&]<typename T>() { Product<T>(cpu, args, threads); });
 }
 
 }  // namespace troupe::cpu

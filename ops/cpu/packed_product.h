@@ -17,7 +17,7 @@ namespace troupe::cpu {
 // c (+)= op(a) op(b) (+ bias), c of their type or f32; what else the arguments
 // ask of c is left to the caller. Takes one block of the device's scratch, 6.3
 // MB whatever the sizes and the threads, and touches what it needs of it.
-void PackedProduct(CpuDevice& cpu, const MatMulArgs& args);
+void PackedProduct(CpuDevice& cpu, const MatMulArgs& args, int threads);
 
 }  // namespace troupe::cpu
 

@@ -86,6 +86,8 @@ class CudaDevice final : public Device {
   cudaStream_t made_stream();
   Blas blas();
   cuda::LtProducts& products() { return *products_; }
+  // Of groups, whose sizes are others in each call.
+  cuda::LtProducts& grouped_products() { return *grouped_products_; }
   // Null: attention is by our own kernels alone.
   cuda::CudnnAttention* cudnn_attention() { return cudnn_attention_.get(); }
   EventPool& events() { return events_; }
@@ -124,6 +126,7 @@ class CudaDevice final : public Device {
  private:
   // Those of a model's training step, its validation and some prompts.
   static constexpr size_t kProductsKept = 256;
+  static constexpr size_t kGroupedProductsKept = 512;
 
   explicit CudaDevice(int ordinal);
   absl::Status Open(KeptChoices* choices);
@@ -137,7 +140,7 @@ class CudaDevice final : public Device {
   Fault* fault_ = nullptr;
   EventPool events_;
   FirstLaunches first_launches_;
-  std::unique_ptr<cuda::LtProducts> products_;
+  std::unique_ptr<cuda::LtProducts> products_, grouped_products_;
   std::unique_ptr<cuda::CudnnAttention> cudnn_attention_;
   std::atomic<bool> failed_{false};
   mutable absl::Mutex mutex_;

@@ -40,6 +40,10 @@ absl::Status ToStatus(const Fault& fault) {
       return absl::InternalError(absl::StrCat("cross entropy: target ",
                                               fault.value, " at ", fault.index,
                                               ", vocabulary of ", fault.limit));
+    case FaultKind::kExpert:
+      return absl::InternalError(absl::StrCat("router: expert ", fault.value,
+                                              " at ", fault.index, ", of ",
+                                              fault.limit));
   }
   return absl::InternalError("a kernel met an index out of range");
 }
@@ -95,6 +99,8 @@ absl::Status CudaDevice::Open(KeptChoices* choices) {
   products_ = std::make_unique<cuda::LtProducts>(
       kProductsKept, first_launches_,
       cuda::LtChoices{.kept = choices, .gpu = properties_.name});
+  grouped_products_ =
+      std::make_unique<cuda::LtProducts>(kGroupedProductsKept, first_launches_);
   cudaMemPoolProps pool{};
   pool.allocType = cudaMemAllocationTypePinned;
   pool.location.type = cudaMemLocationTypeDevice;

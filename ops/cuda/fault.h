@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-enum class FaultKind : int { kNone = 0, kToken, kTarget };
+enum class FaultKind : int { kNone = 0, kToken, kTarget, kExpert };
 
 // In pinned host memory, which kernels write through their own address space.
 // The host reads it only when the kernel has surely finished.

@@ -72,6 +72,21 @@ cublasLtEpilogue_t EpilogueOf(const LtProductShape& s) {
   return s.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+// The next multiple of an eighth of the power of two below; of 8 at least.
+int64_t RoundedUp(int64_t n) {
+  int64_t step = 8;
+  while (step * 16 < n) step *= 2;
+  return (n + step - 1) / step * step;
+}
+
+// The shape whose kernel is taken for this one.
+LtProductShape Rounded(LtProductShape s) {
+  s.accumulate = false;
+  (s.varying == LtVarying::kM ? s.m : s.k) =
+      RoundedUp(s.varying == LtVarying::kM ? s.m : s.k);
+  return s;
+}
+
 }  // namespace
 
 // One product in cuBLASLt's words.
@@ -309,10 +324,52 @@ absl::StatusOr<LtProducts::Kept> LtProducts::Choose(
   return Kept{.supported = true, .algorithm = *algorithm};
 }
 
+absl::StatusOr<bool> LtProducts::MultiplyVarying(
+    const LtProductShape& shape, const LtProductMatrices& matrices,
+    const Blas& blas, cudaStream_t stream) {
+  ASSIGN_OR_RETURN(Call call, Call::Describe(shape, matrices));
+  const LtProductShape rounded = Rounded(shape);
+  const Key key = {rounded, false};
+  const auto first = [&](const LtProductShape& of) -> absl::StatusOr<Kept> {
+    ASSIGN_OR_RETURN(Call asked, Call::Describe(of, matrices));
+    ASSIGN_OR_RETURN(const std::vector<cublasLtMatmulAlgo_t> guesses,
+                     asked.Guess(blas.handle, of.alignment));
+    if (guesses.empty()) return Kept{};
+    return Kept{.supported = true, .algorithm = guesses[0]};
+  };
+  const auto takes = [&](const Kept& kept) {
+    return kept.supported && call.CanTake(blas.handle, kept.algorithm);
+  };
+  const auto enqueue = [&](const Kept& kept) -> absl::StatusOr<bool> {
+    if (!kept.supported) return false;
+    return call.Enqueue(kept.algorithm, shape.accumulate, matrices, blas,
+                        stream);
+  };
+  const absl::optional<Kept> kept = Find(key);
+  if (kept.has_value() && takes(*kept)) return enqueue(*kept);
+  // The kernel may have to be loaded.
+  absl::StatusOr<bool> done;
+  launches_.RunAlone([&](bool) {
+    absl::StatusOr<Kept> chosen;
+    if (kept.has_value()) {
+      chosen = *kept;
+    } else {
+      chosen = first(rounded);
+      if (chosen.ok()) Keep(key, *chosen);
+    }
+    if (chosen.ok() && !takes(*chosen)) chosen = first(shape);
+    done = chosen.ok() ? enqueue(*chosen) : chosen.status();
+  });
+  return done;
+}
+
 absl::StatusOr<bool> LtProducts::Multiply(const LtProductShape& shape,
                                           const LtProductMatrices& matrices,
                                           const Blas& blas,
                                           cudaStream_t stream) {
+  if (shape.varying != LtVarying::kNone) {
+    return MultiplyVarying(shape, matrices, blas, stream);
+  }
   CHECK_EQ(shape.bias, matrices.bias != nullptr);
   CHECK_EQ(shape.residual, matrices.residual != nullptr);
   CHECK(!shape.residual || (!shape.gelu && !shape.gelu_slope));

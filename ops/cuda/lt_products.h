@@ -32,6 +32,9 @@
 
 namespace troupe::cuda {
 
+// Which dim of a product is another in each call, as the rows of an expert are.
+enum class LtVarying { kNone, kM, kK };
+
 // What a kernel is chosen for: c [m, n] (+)= op(a) op(b), row-major. Strides
 // are between rows of the matrices as they lie in memory.
 struct LtProductShape {
@@ -50,6 +53,9 @@ struct LtProductShape {
   // c = product times GELU's slope at gelu_input, dense and of c's type; with
   // neither of the others.
   bool gelu_slope = false;
+  // Then the kernel is the one for this dim rounded up, 8 sizes from one power
+  // of two to the next; nothing is timed. With none of bias, residual and gelu.
+  LtVarying varying = LtVarying::kNone;
   uint32_t alignment = 0;  // bytes to which all matrices are aligned; see below
 
   bool operator==(const LtProductShape&) const = default;
@@ -58,7 +64,7 @@ struct LtProductShape {
     return H::combine(std::move(h), s.m, s.n, s.k, s.a_stride, s.b_stride,
                       s.c_stride, s.residual_stride, s.transpose_a,
                       s.transpose_b, s.type, s.c_is_f32, s.accumulate, s.bias,
-                      s.residual, s.gelu, s.gelu_slope, s.alignment);
+                      s.residual, s.gelu, s.gelu_slope, s.varying, s.alignment);
   }
 };
 
@@ -104,6 +110,11 @@ class LtProducts {
     uint64_t last_use = 0;
   };
   class Call;
+
+  // Of a shape with a varying dim.
+  absl::StatusOr<bool> MultiplyVarying(const LtProductShape& shape,
+                                       const LtProductMatrices& matrices,
+                                       const Blas& blas, cudaStream_t stream);
 
   // How to multiply matrices of this shape; may time it, where it is alone.
   absl::StatusOr<Kept> Choose(Call& call, const LtProductShape& shape,

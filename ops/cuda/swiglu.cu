@@ -1,3 +1,4 @@
+#include "ops/cuda/block.h"
 #include "ops/cuda/elements.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/launch.h"
@@ -49,17 +50,18 @@ LaunchShape RowsShape(int64_t rows, int64_t n) {
 }
 
 template <typename T>
-__global__ void SwiGluKernel(Rows<T> gate, Rows<T> up, Rows<T> y, int64_t n,
-                             bool aligned) {
+__global__ void SwiGluKernel(Rows<T> gate, Rows<T> up, Rows<T> y,
+                             const float* weights, int64_t n, bool aligned) {
   constexpr int k = kPack<T>;
   const int64_t row = blockIdx.x, i = Column<T>();
+  const float weight = weights == nullptr ? 1.0f : weights[row];
   float x[k], u[k];
   Load(gate.At(row, i), n - i, aligned, x);
   Load(up.At(row, i), n - i, aligned, u);
 #pragma unroll
   for (int j = 0; j < k; ++j) {
     const float near = Near(x[j]);
-    u[j] *= near * SigmoidOf(__expf(-near));
+    u[j] = near * SigmoidOf(__expf(-near)) * u[j] * weight;
   }
   Store(y.At(row, i), n - i, aligned, u);
 }
@@ -69,28 +71,56 @@ struct SwiGluGradients {
   Rows<T> gate, up, dy, d_gate, d_up;
 };
 
-// With s = 1 / (1 + e) the sigmoid: silu' = s + x s (1 - s), and 1 - s = e s.
+// Of kPack<T> elements of a row of this weight; returns their part of the
+// weight's gradient. With s = 1 / (1 + e) the sigmoid: silu' = s + x s (1 - s),
+// and 1 - s = e s.
 template <typename T>
-__global__ void SwiGluBackwardKernel(SwiGluGradients<T> t, int64_t n,
-                                     bool aligned) {
+__device__ inline float Gradients(const SwiGluGradients<T>& t, int64_t row,
+                                  int64_t i, int64_t n, bool aligned,
+                                  float weight) {
   constexpr int k = kPack<T>;
-  const int64_t row = blockIdx.x, i = Column<T>();
-  float x[k], u[k], gradient[k];
+  float x[k], u[k], of_y[k];
   Load(t.gate.At(row, i), n - i, aligned, x);
   Load(t.up.At(row, i), n - i, aligned, u);
-  Load(t.dy.At(row, i), n - i, aligned, gradient);
-  float d_gate[k], d_up[k];
+  Load(t.dy.At(row, i), n - i, aligned, of_y);
+  float d_gate[k], d_up[k], of_weight = 0;
 #pragma unroll
   for (int j = 0; j < k; ++j) {
     const float near = Near(x[j]);
     const float e = __expf(-near);
     const float s = SigmoidOf(e);
     const float slope = s + (near > kFar ? kFar : near) * (s * (e * s));
-    d_up[j] = gradient[j] * (near * s);
-    d_gate[j] = gradient[j] * u[j] * slope;
+    const float gradient = of_y[j] * weight;
+    of_weight += of_y[j] * (near * s) * u[j];  // zero beyond n
+    d_up[j] = gradient * (near * s);
+    d_gate[j] = gradient * u[j] * slope;
   }
   Store(t.d_up.At(row, i), n - i, aligned, d_up);
   Store(t.d_gate.At(row, i), n - i, aligned, d_gate);
+  return of_weight;
+}
+
+template <typename T>
+__global__ void SwiGluBackwardKernel(SwiGluGradients<T> t, int64_t n,
+                                     bool aligned) {
+  Gradients(t, blockIdx.x, Column<T>(), n, aligned, 1.0f);
+}
+
+// A block has a row, so that its weight's gradient is added up in a fixed
+// order.
+template <typename T>
+__global__ void WeightedBackwardKernel(SwiGluGradients<T> t,
+                                       const float* weights, float* d_weights,
+                                       int64_t n, bool aligned) {
+  const int64_t row = blockIdx.x;
+  const float weight = weights[row];
+  float sum = 0;
+  for (int64_t i = int64_t{threadIdx.x} * kPack<T>; i < n;
+       i += int64_t{kThreads} * kPack<T>) {
+    sum += Gradients(t, row, i, n, aligned, weight);
+  }
+  sum = BlockSum(sum);
+  if (threadIdx.x == 0) d_weights[row] = sum;
 }
 
 }  // namespace
@@ -100,7 +130,8 @@ void SwiGlu(Device& device, const SwiGluArgs& args) {
   WithActivationType(args.y.dtype(), [&]<typename T>() {
     const Rows<T> gate(args.gate), up(args.up), y(args.y);
     Launch(CudaOf(device), SwiGluKernel<T>, RowsShape<T>(rows, n), gate, up, y,
-           n, gate.aligned() && up.aligned() && y.aligned());
+           DataFrom<float>(args.weights, 0), n,
+           gate.aligned() && up.aligned() && y.aligned());
   });
 }
 
@@ -114,6 +145,13 @@ void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args) {
                                   .d_up = Rows<T>(args.d_up)};
     const bool aligned = t.gate.aligned() && t.up.aligned() && t.dy.aligned() &&
                          t.d_gate.aligned() && t.d_up.aligned();
+    if (args.weights.defined()) {
+      return Launch(
+          CudaOf(device), WeightedBackwardKernel<T>,
+          {.grid = dim3(static_cast<unsigned>(rows)), .block = dim3(kThreads)},
+          t, args.weights.data<float>(), args.d_weights.data<float>(), n,
+          aligned);
+    }
     Launch(CudaOf(device), SwiGluBackwardKernel<T>, RowsShape<T>(rows, n), t, n,
            aligned);
   });

@@ -57,7 +57,15 @@ constexpr const char* kNames[] = {"matmul",
                                   "split_norm",
                                   "split_norm_backward_input",
                                   "causal_softmax",
-                                  "causal_softmax_backward"};
+                                  "causal_softmax_backward",
+                                  "route",
+                                  "route_backward",
+                                  "route_load",
+                                  "sort_choices",
+                                  "gather_rows",
+                                  "sum_rows",
+                                  "grouped_matmul",
+                                  "grouped_weight_gradient"};
 
 // The kernel of the device inside, timed under kNames[name].
 template <int name, auto kernel, typename Args>
@@ -94,12 +102,19 @@ constexpr KernelTable kTable = {
     .gelu_backward = Timed<9, &KernelTable::gelu_backward>,
     .swiglu = Timed<24, &KernelTable::swiglu>,
     .swiglu_backward = Timed<25, &KernelTable::swiglu_backward>,
+    .route = Timed<34, &KernelTable::route>,
+    .route_backward = Timed<35, &KernelTable::route_backward>,
+    .route_load = Timed<36, &KernelTable::route_load>,
+    .sort_choices = Timed<37, &KernelTable::sort_choices>,
+    .gather_rows = Timed<38, &KernelTable::gather_rows>,
+    .sum_rows = Timed<39, &KernelTable::sum_rows>,
+    .grouped_matmul = Timed<40, &KernelTable::grouped_matmul>,
+    .grouped_weight_gradient = Timed<41, &KernelTable::grouped_weight_gradient>,
     .rotary = Timed<26, &KernelTable::rotary>,
     .attention = Timed<10, &KernelTable::attention>,
     .attention_backward = Timed<11, &KernelTable::attention_backward>,
     .causal_softmax = Timed<32, &KernelTable::causal_softmax>,
-    .causal_softmax_backward =
-        Timed<33, &KernelTable::causal_softmax_backward>,
+    .causal_softmax_backward = Timed<33, &KernelTable::causal_softmax_backward>,
     .cross_entropy = Timed<12, &KernelTable::cross_entropy>,
     .cross_entropy_parts = Timed<27, &KernelTable::cross_entropy_parts>,
     .adamw = Timed<13, &KernelTable::adamw>,

@@ -9,13 +9,16 @@
 #include "ops/dropout.h"
 #include "ops/embedding.h"
 #include "ops/gelu.h"
+#include "ops/grouped_matmul.h"
 #include "ops/layer_norm.h"
 #include "ops/matmul.h"
 #include "ops/optimizer.h"
+#include "ops/permute.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
 #include "ops/rms_norm.h"
 #include "ops/rotary.h"
+#include "ops/route.h"
 #include "ops/split_norm.h"
 #include "ops/swiglu.h"
 #include "tests/ops/split_memory_device.h"
@@ -131,11 +134,39 @@ constexpr KernelTable kSplitMemoryKernels = {
     .gelu_backward = Enqueued<&K::gelu_backward, &GeluBackwardArgs::x,
                               &GeluBackwardArgs::dy, &GeluBackwardArgs::dx>,
     .swiglu = Enqueued<&K::swiglu, &SwiGluArgs::gate, &SwiGluArgs::up,
-                       &SwiGluArgs::y>,
+                       &SwiGluArgs::y, &SwiGluArgs::weights>,
     .swiglu_backward =
         Enqueued<&K::swiglu_backward, &SwiGluBackwardArgs::gate,
                  &SwiGluBackwardArgs::up, &SwiGluBackwardArgs::dy,
-                 &SwiGluBackwardArgs::d_gate, &SwiGluBackwardArgs::d_up>,
+                 &SwiGluBackwardArgs::d_gate, &SwiGluBackwardArgs::d_up,
+                 &SwiGluBackwardArgs::weights, &SwiGluBackwardArgs::d_weights>,
+    .route = Enqueued<&K::route, &RouteArgs::logits, &RouteArgs::bias,
+                      &RouteArgs::scores, &RouteArgs::choices,
+                      &RouteArgs::gates, &RouteArgs::logsumexp>,
+    .route_backward =
+        Enqueued<&K::route_backward, &RouteBackwardArgs::scores,
+                 &RouteBackwardArgs::choices, &RouteBackwardArgs::d_gates,
+                 &RouteBackwardArgs::balance, &RouteBackwardArgs::logsumexp,
+                 &RouteBackwardArgs::logits, &RouteBackwardArgs::d_logits>,
+    .route_load = Enqueued<&K::route_load, &RouteLoadArgs::scores,
+                           &RouteLoadArgs::choices, &RouteLoadArgs::counts,
+                           &RouteLoadArgs::shares>,
+    .sort_choices =
+        Enqueued<&K::sort_choices, &SortChoicesArgs::choices,
+                 &SortChoicesArgs::sources, &SortChoicesArgs::places,
+                 &SortChoicesArgs::offsets>,
+    .gather_rows = Enqueued<&K::gather_rows, &GatherRowsArgs::x,
+                            &GatherRowsArgs::sources, &GatherRowsArgs::y>,
+    .sum_rows = Enqueued<&K::sum_rows, &SumRowsArgs::x, &SumRowsArgs::places,
+                         &SumRowsArgs::residual, &SumRowsArgs::y>,
+    .grouped_matmul = Enqueued<&K::grouped_matmul, &GroupedMatMulArgs::a,
+                               &GroupedMatMulArgs::b, &GroupedMatMulArgs::c,
+                               &GroupedMatMulArgs::offsets>,
+    .grouped_weight_gradient =
+        Enqueued<&K::grouped_weight_gradient, &GroupedWeightGradientArgs::x,
+                 &GroupedWeightGradientArgs::dy,
+                 &GroupedWeightGradientArgs::offsets,
+                 &GroupedWeightGradientArgs::dw>,
     .rotary = EnqueuedRotary,
     .attention = Enqueued<&K::attention, &AttentionArgs::q, &AttentionArgs::k,
                           &AttentionArgs::v, &AttentionArgs::o,

@@ -58,6 +58,87 @@ TEST_P(SwiGluTest, HalvesOfOneTensorForwardAndBackwardInPlace) {
   }
 }
 
+// The weight of a row in front of the down product, and its gradient, which is
+// what the row's y would be without weight times dy.
+TEST_P(SwiGluTest, WeightedRows) {
+  for (const DType dtype : ActivationTypes()) {
+    for (const Sizes& size : kSizes) {
+      const int64_t count = size.rows * size.n;
+      const Values gate = Random(dtype, count, 3.0), up = Random(dtype, count);
+      const Values dy = Random(dtype, count);
+      Values weights = Random(size.rows);
+      weights[0] = 0;
+      Values want_y(count), want_gate(count), want_up(count);
+      Values want_weights(size.rows);
+      for (int64_t i = 0; i < count; ++i) {
+        const double h = 1e-5, w = weights[i / size.n];
+        want_y[i] = w * Silu(gate[i]) * up[i];
+        want_gate[i] = w * dy[i] * up[i] *
+                       (Silu(gate[i] + h) - Silu(gate[i] - h)) / (2 * h);
+        want_up[i] = w * dy[i] * Silu(gate[i]);
+        want_weights[i / size.n] += dy[i] * Silu(gate[i]) * up[i];
+      }
+      const TestTensor tgate(device(), {size.rows, size.n}, gate, dtype);
+      const TestTensor tup(device(), {size.rows, size.n}, up, dtype);
+      const TestTensor tdy(device(), {size.rows, size.n}, dy, dtype);
+      const TestTensor tweights(device(), {size.rows}, weights);
+      const TestTensor y(device(), dtype, {size.rows, size.n});
+      SwiGlu(device(), {.gate = tgate, .up = tup, .y = y, .weights = tweights});
+      EXPECT_LT(RelativeError(y.Read(), want_y), ErrorOf(dtype)) << size.n;
+      const TestTensor d_weights(device(), DType::kF32, {size.rows});
+      SwiGluBackward(device(), {.gate = tgate,
+                                .up = tup,
+                                .dy = tdy,
+                                .d_gate = tgate,
+                                .d_up = tup,
+                                .weights = tweights,
+                                .d_weights = d_weights});
+      EXPECT_LT(RelativeError(tgate.Read(), want_gate), ErrorOf(dtype));
+      EXPECT_LT(RelativeError(tup.Read(), want_up), ErrorOf(dtype));
+      EXPECT_LT(RelativeError(d_weights.Read(), want_weights), kF32Error)
+          << size.n;
+    }
+  }
+}
+
+// A row of weight 1 is one without, bit for bit; and of many rows each has its
+// own weight's gradient, however they are cut over threads.
+TEST_P(SwiGluTest, WeightOneChangesNothing) {
+  const int64_t rows = 300, n = 131;
+  for (const DType dtype : ActivationTypes()) {
+    const TestTensor gate(device(), {rows, n}, Random(dtype, rows * n), dtype);
+    const TestTensor up(device(), {rows, n}, Random(dtype, rows * n), dtype);
+    const TestTensor dy(device(), {rows, n}, Random(dtype, rows * n), dtype);
+    const TestTensor ones(device(), {rows}, Values(rows, 1.0));
+    const TestTensor y(device(), dtype, {rows, n});
+    const TestTensor d_gate(device(), dtype, {rows, n});
+    const TestTensor d_up(device(), dtype, {rows, n});
+    const TestTensor d_weights(device(), DType::kF32, {rows});
+    SwiGluArgs forward = {.gate = gate, .up = up, .y = y};
+    SwiGluBackwardArgs backward = {
+        .gate = gate, .up = up, .dy = dy, .d_gate = d_gate, .d_up = d_up};
+    SwiGlu(device(), forward);
+    SwiGluBackward(device(), backward);
+    const std::vector<Values> plain = {y.Read(), d_gate.Read(), d_up.Read()};
+    forward.weights = ones;
+    backward.weights = ones;
+    backward.d_weights = d_weights;
+    SwiGlu(device(), forward);
+    SwiGluBackward(device(), backward);
+    EXPECT_EQ(plain, (std::vector{y.Read(), d_gate.Read(), d_up.Read()}));
+  }
+}
+
+TEST_P(SwiGluTest, WeightsWithoutTheirGradientDie) {
+  const TestTensor x(device(), {2, 3}, Random(6));
+  const TestTensor dx(device(), DType::kF32, {2, 3});
+  EXPECT_DEATH(
+      SwiGluBackward(
+          device(),
+          {.gate = x, .up = x, .dy = x, .d_gate = x, .d_up = dx, .weights = x}),
+      "weights");
+}
+
 // Where things lie changes no bit.
 TEST_P(SwiGluTest, DenseTensorsOverlaidInAnyWay) {
   const int64_t n = 1037;

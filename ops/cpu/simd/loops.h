@@ -23,10 +23,10 @@ void Bias(T* c, const T* bias, T* pre, bool gelu, int64_t n);
 
 // swiglu.cc
 template <typename T>
-void SwiGlu(const T* gate, const T* up, T* y, int64_t n);
+void SwiGlu(const T* gate, const T* up, T* y, int64_t n, float weight);
 template <typename T>
-void SwiGluBackward(const T* gate, const T* up, const T* dy, T* d_gate, T* d_up,
-                    int64_t n);
+float SwiGluBackward(const T* gate, const T* up, const T* dy, T* d_gate,
+                     T* d_up, int64_t n, float weight);
 
 // rotary.cc
 template <typename T>

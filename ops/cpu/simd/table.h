@@ -21,9 +21,10 @@ struct ActivationLoops {
   void (*gelu_backward)(const T* x, const T* dy, T* dx, int64_t n);
   void (*gelu_exact)(const T* x, T* y, int64_t n);  // with erf
   void (*gelu_exact_backward)(const T* x, const T* dy, T* dx, int64_t n);
-  void (*swiglu)(const T* gate, const T* up, T* y, int64_t n);
-  void (*swiglu_backward)(const T* gate, const T* up, const T* dy, T* d_gate,
-                          T* d_up, int64_t n);
+  // One row, of this weight; backward returns the weight's gradient.
+  void (*swiglu)(const T* gate, const T* up, T* y, int64_t n, float weight);
+  float (*swiglu_backward)(const T* gate, const T* up, const T* dy, T* d_gate,
+                           T* d_up, int64_t n, float weight);
   // One row: c += bias; with `gelu`, pre (or null) = c + bias, c = gelu of it.
   void (*bias)(T* c, const T* bias, T* pre, bool gelu, int64_t n);
   // Each of `heads` rows that are `width` apart: columns i and i + half, i <
