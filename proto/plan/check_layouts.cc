@@ -124,13 +124,9 @@ class TableCheck {
       RETURN_IF_ERROR(CheckOperand(index, "makes", op.outputs(i).tensor(),
                                    cut.outputs[i], placements));
     }
-    // Products and tables turn one into the other, or have whole weights for
-    // some rows, and norms of cut rows have moments of whole ones; all else
-    // computes on one slice of everything.
-    const bool turns = op.kind() == Op::LINEAR || op.kind() == Op::EMBED ||
-                       op.kind() == Op::MOMENTS ||
-                       op.kind() == Op::SPLIT_NORM || op.kind() == Op::PRODUCT;
-    if (turns || placements.size() <= 1) return absl::OkStatus();
+    if (MixesLayouts(op.kind()) || placements.size() <= 1) {
+      return absl::OkStatus();
+    }
     return At(index, "reads and makes some tensors whole and others in slices");
   }
 

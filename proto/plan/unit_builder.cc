@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/plan/fork_readers.h"
+#include "proto/plan/operands.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/ports.h"
 #include "proto/plan/tensor_spec.h"
@@ -15,23 +16,6 @@ namespace {
 
 // Random sites of one unit.
 constexpr int64_t kSitesPerUnit = 64;
-
-Dim ColumnDimOf(const TensorSpec& tensor) {
-  return tensor.dims(tensor.dims_size() - 1);
-}
-
-void AddInput(Op& op, const char* name, int tensor) {
-  CHECK_GE(tensor, 0) << name;
-  Op::Operand& input = *op.add_inputs();
-  input.set_name(name);
-  input.set_tensor(tensor);
-}
-
-void AddOutput(Op& op, const char* name, int tensor) {
-  Op::Operand& output = *op.add_outputs();
-  output.set_name(name);
-  output.set_tensor(tensor);
-}
 
 void SetRotation(const Rope& rope, Op::Rotation& rotation) {
   for (const double frequency : rope.inverse_frequencies) {
@@ -124,6 +108,10 @@ int UnitBuilder::Input(const Unit::Source& source, const TensorSpec& made) {
   return table_.tensors_size() - 1;
 }
 
+Dim UnitBuilder::ColumnsOf(int tensor) const {
+  return ColumnDimOf(table_.tensors(tensor));
+}
+
 void UnitBuilder::Output(int tensor) { outputs_.push_back(tensor); }
 
 int UnitBuilder::Embed(const EmbedArgs& args) {
@@ -191,8 +179,11 @@ int UnitBuilder::Linear(const LinearArgs& args) {
   for (const Projection& projection : args.projections) {
     columns.mutable_sections()->MergeFrom(projection.out.sections());
   }
-  const int y =
-      Tensor(args.output, {batch_, sequence_, columns}, options_.shape.dtype);
+  const int y = Tensor(args.output, {batch_, sequence_, columns},
+                       args.f32 ? F32 : options_.shape.dtype);
+  if (args.f32 && options_.shape.dtype != F32) {
+    table_.mutable_tensors(y)->set_gradient_dtype(options_.shape.dtype);
+  }
   Op& op = NewOp(Op::LINEAR);
   op.mutable_linear()->set_in_out(args.in_out);
   op.mutable_linear()->set_bias(args.bias);
@@ -321,15 +312,17 @@ int UnitBuilder::Gelu(int x, bool exact) {
   return y;
 }
 
-int UnitBuilder::SwiGlu(int gate_up) {
-  const TensorSpec& both = table_.tensors(gate_up);
-  CHECK_EQ(both.dims(2).sections_size(), 2) << "gate, up";
-  Dim columns;
-  *columns.add_sections() = both.dims(2).sections(0);
-  const int y =
-      Tensor("swiglu", {batch_, sequence_, columns}, options_.shape.dtype);
+int UnitBuilder::SwiGlu(int gate_up, int weights) {
+  TensorSpec spec = table_.tensors(gate_up);
+  Dim& columns = *spec.mutable_dims(spec.dims_size() - 1);
+  CHECK_EQ(columns.sections_size(), 2) << "gate, up";
+  columns.mutable_sections()->RemoveLast();
+  spec.set_name("swiglu");
+  *table_.add_tensors() = std::move(spec);
+  const int y = table_.tensors_size() - 1;
   Op& op = NewOp(Op::SWIGLU);
   AddInput(op, "gate_up", gate_up);
+  if (weights >= 0) AddInput(op, "weights", weights);
   AddOutput(op, "y", y);
   return y;
 }

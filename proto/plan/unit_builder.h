@@ -54,6 +54,7 @@ class UnitBuilder {
   int Input(const Unit::Source& source, const TensorSpec& made);
   // Which tensor is this unit's; once for each unit that reads it. Not one that
   // is an input.
+  Dim ColumnsOf(int tensor) const;
   void Output(int tensor);
 
   struct EmbedArgs {
@@ -98,6 +99,7 @@ class UnitBuilder {
     bool in_out = false;  // weights are [in, out], else [out, in]
     bool bias = false;
     double init_std = 0;
+    bool f32 = false;  // of the output, whatever x is
   };
   int Linear(const LinearArgs& args);
 
@@ -134,7 +136,47 @@ class UnitBuilder {
 
   // The tanh form, or the exact one.
   int Gelu(int x, bool exact = false);
-  int SwiGlu(int gate_up);
+  // `weights`: of rows, optional.
+  int SwiGlu(int gate_up, int weights = -1);
+
+  struct RouteArgs {
+    int logits = -1;  // f32
+    int64_t choices = 0;
+    bool sigmoid = false;
+    bool renormalise = false;
+    double scale = 1;
+    int groups = 1;
+    int groups_used = 1;
+  };
+  struct RouteOutputs {
+    int choices = -1;
+    int gates = -1;
+  };
+  RouteOutputs Route(const RouteArgs& args);
+
+  // Rows of x, expert by expert; back as a sum for each token.
+  struct Dispatched {
+    int rows = -1;
+    int gates = -1;
+    int sources = -1;
+    int places = -1;
+    int offsets = -1;
+  };
+  Dispatched Dispatch(int x, const RouteOutputs& route, int64_t experts);
+  int Combine(int x, const Dispatched& dispatched);
+
+  // Weights [experts, out, in] of one input, side by side in the columns of the
+  // output. In Hugging Face's files each expert has `<name>.weight`, where `*`
+  // in the name is its number; the parameter is called so without "*.".
+  struct GroupedLinearArgs {
+    int x = -1;
+    int offsets = -1;
+    int64_t experts = 0;
+    std::vector<Projection> projections;
+    std::string output;
+    double init_std = 0;
+  };
+  int GroupedLinear(const GroupedLinearArgs& args);
 
   struct AddArgs {
     int x = -1;

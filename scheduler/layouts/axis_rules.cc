@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -41,7 +42,10 @@ Whole WholeOf(const UnitList& units) {
       for (const Dim& dim : tensor.dims()) {
         Kinds& kinds = dims.emplace_back();
         for (const Dim::Section& section : dim.sections()) {
-          whole.counts[section.kind()] = section.count();
+          // Of several sizes what divides all is what can be cut evenly: dense
+          // layers beside experts.
+          int64_t& count = whole.counts[section.kind()];
+          count = std::gcd(count, section.count());
           kinds.insert(section.kind());
         }
       }
@@ -77,6 +81,7 @@ class CutsCheck {
 
   // The outermost cut first: what it leaves is what the others find.
   absl::Status Run() const {
+    RETURN_IF_ERROR(CheckExperts());
     for (size_t a = axes_.size(); a-- > 0;) {
       RETURN_IF_ERROR(CheckRules(a, /*loaded=*/true));
     }
@@ -87,6 +92,20 @@ class CutsCheck {
   }
 
  private:
+  // Products of experts have one side cut, as Megatron's, or rows.
+  absl::Status CheckExperts() const {
+    if (whole_.counts.count(Dim::EXPERTS) == 0) return absl::OkStatus();
+    for (const AxisRules& axis : axes_) {
+      if (RuleOf(axis, Dim::HIDDEN) == nullptr) continue;
+      return FieldError(
+          "parallelism.tensor_method",
+          "layers of experts are cut over ranks by the columns within their "
+          "experts (1d), not by those of the hidden size as well; use 1d, or "
+          "leave it out");
+    }
+    return absl::OkStatus();
+  }
+
   Left LeftFor(size_t axis, const DimRule& rule) const {
     Left left = {.count = whole_.counts.at(rule.kind)};
     std::vector<const SizeField*> before;

@@ -231,7 +231,9 @@ class TableCut {
         *AddOpFrom(from, to, Op::EXCHANGE).mutable_exchange();
     exchange.set_axis(axis_.axis);
     exchange.set_forward(Turn(cuts_[from].value, cuts_[to].value));
-    exchange.set_backward(Turn(cuts_[to].gradient, cuts_[from].gradient));
+    if (cut_.tensors(from).dtype() != I32) {  // numbers have no gradient
+      exchange.set_backward(Turn(cuts_[to].gradient, cuts_[from].gradient));
+    }
     if (exchange.forward() == BROADCAST) {
       exchange.set_root(cuts_[to].value.panel);
       sent_.Add({.tensor = to, .of = from});
@@ -332,7 +334,9 @@ class TableCut {
       Op::Operand& output = *op.mutable_outputs(i);
       const int tensor = output.tensor();
       const TensorCut wish = EndOf(tensor);
-      const bool as_wished = Same(cut.outputs[i], wish) || !IsReadLater(tensor);
+      const bool as_wished = Same(cut.outputs[i], wish) ||
+                             !IsReadLater(tensor) ||
+                             IsReadAs(tensor, cut.outputs[i]);
       output.set_tensor(Add(tensor, cut.outputs[i],
                             as_wished ? "" : SuffixOf(cut.outputs[i])));
       made_[tensor] = output.tensor();
@@ -358,6 +362,20 @@ class TableCut {
       }
     }
     return false;
+  }
+
+  // Whether all that reads it wants it as it is made.
+  bool IsReadAs(int tensor, const TensorCut& made) const {
+    if (whole_.tensors(tensor).home() == TensorSpec::OUTPUT) return false;
+    for (const Op& op : whole_.ops()) {
+      OpCut cut;
+      for (int i = 0; i < op.inputs_size(); ++i) {
+        if (op.inputs(i).tensor() != tensor) continue;
+        if (cut.inputs.empty()) cut = CutOf({whole_, op}, wishes_);
+        if (!Same(cut.inputs[i], made)) return false;
+      }
+    }
+    return true;
   }
 
   static const char* SuffixOf(const TensorCut& made) {

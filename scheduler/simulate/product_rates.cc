@@ -1,5 +1,6 @@
 #include "scheduler/simulate/product_rates.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "proto/plan/ops/op_view.h"
@@ -39,16 +40,19 @@ class Products {
       : forward_(rate), backward_input_(rate), backward_weight_(rate) {}
 
   void Add(const Linear& linear) {
-    const auto& [in, out, in_out, rows, is_panel] = linear;
+    const auto& [in, out, in_out, rows, is_panel, times] = linear;
     forward_.Add(
-        {.m = rows, .n = out, .k = in, .form = in_out ? PLAIN : TRANSPOSED});
+        {.m = rows, .n = out, .k = in, .form = in_out ? PLAIN : TRANSPOSED},
+        times);
     backward_input_.Add(
-        {.m = rows, .n = in, .k = out, .form = in_out ? TRANSPOSED : PLAIN});
+        {.m = rows, .n = in, .k = out, .form = in_out ? TRANSPOSED : PLAIN},
+        times);
     Pass& weight = is_panel ? backward_input_ : backward_weight_;
     weight.Add({.m = in_out ? in : out,
                 .n = in_out ? out : in,
                 .k = rows,
-                .form = GRADIENT});
+                .form = GRADIENT},
+               times);
   }
 
   // Those of queries and keys, or of probabilities and values, head by head.
@@ -98,13 +102,24 @@ std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit) {
                          .rows = RowsOf(panel.input("x")),
                          .is_panel = true});
     }
-    if (op.kind() != Op::LINEAR) continue;
+    const bool grouped = op.kind() == Op::GROUPED_LINEAR;
+    if (op.kind() != Op::LINEAR && !grouped) continue;
     const int64_t rows =
         RowsOf(plan.tables(unit.table()).tensors(op.inputs(0).tensor()));
     for (int w = 0; w < WeightCount(op); ++w) {
       const Parameter& weight =
           ParameterOf(plan.units(), unit, op.parameters(w));
-      const std::vector<int64_t> shape = LocalShape(weight);
+      std::vector<int64_t> shape = LocalShape(weight);
+      if (grouped) {
+        // Each expert has its share of the rows.
+        const int64_t experts = shape.front();
+        shape.erase(shape.begin());
+        linears.push_back({.in = shape[1],
+                           .out = shape[0],
+                           .rows = std::max<int64_t>(1, rows / experts),
+                           .times = static_cast<double>(experts)});
+        continue;
+      }
       linears.push_back({.in = shape[in_out ? 0 : 1],
                          .out = shape[in_out ? 1 : 0],
                          .in_out = in_out,
@@ -125,7 +140,8 @@ std::vector<ProductRates> ProductRatesOf(const Plan& plan,
   std::vector<ProductRates> rates;
   for (int u = 0; u < plan.units_size(); ++u) {
     const Unit& unit = plan.units(u);
-    if (u > 0 && unit.kind() == plan.units(u - 1).kind()) {
+    if (u > 0 && unit.kind() == plan.units(u - 1).kind() &&
+        unit.table() == plan.units(u - 1).table()) {
       rates.push_back(rates.back());
       continue;
     }

@@ -28,6 +28,7 @@ struct Linear {
   bool in_out = false;
   int64_t rows = 0;  // that a pass over one micro-batch multiplies with it
   bool is_panel = false;  // of a product of blocks
+  double times = 1;       // as many, each of so many rows: of experts
 };
 // Those of the unit's products, each weight on its own.
 std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit);

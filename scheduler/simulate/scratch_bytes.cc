@@ -76,7 +76,8 @@ int64_t MostOfProducts(const Plan& plan,
                        const std::function<int64_t(const Product&)>& bytes) {
   int64_t most = 0;
   for (const Unit& unit : plan.units()) {
-    for (const auto& [in, out, in_out, rows, _] : LinearsOf(plan, unit)) {
+    for (const Linear& linear : LinearsOf(plan, unit)) {
+      const auto& [in, out, in_out, rows, is_panel, times] = linear;
       const Product weight = in_out ? Product{.m = in, .n = out, .k = rows}
                                     : Product{.m = out, .n = in, .k = rows};
       most = std::max({most, bytes({.m = rows, .n = out, .k = in}),

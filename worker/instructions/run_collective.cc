@@ -10,6 +10,7 @@ Element ElementOf(ElementType type) {
     case F64:
       return Element::kF64;
     case F32:
+    case I32:  // moved, never summed
       return Element::kF32;
     case BF16:
       return Element::kBF16;

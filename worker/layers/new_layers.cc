@@ -50,6 +50,10 @@ constexpr Row kKinds[] = {
     {Op::SPLIT_NORM, NewSplitNorm},
     {Op::WEIGHT, NewWeight},
     {Op::PRODUCT, NewProduct},
+    {Op::ROUTE, NewRoute},
+    {Op::DISPATCH, NewDispatch},
+    {Op::GROUPED_LINEAR, NewGroupedLinear},
+    {Op::COMBINE, NewCombine},
 };
 
 absl::StatusOr<std::unique_ptr<Layer>> NewLayerOf(const OpBinding& op) {

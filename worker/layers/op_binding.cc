@@ -83,15 +83,15 @@ OperandPlace OpBinding::Output(absl::string_view name) const {
 }
 
 OperandPlace OpBinding::InputGradient(absl::string_view name) const {
-  return At(PlaceOf(op().inputs(), places().input_gradients, name));
+  return GradientAt(PlaceOf(op().inputs(), places().input_gradients, name));
 }
 
 OperandPlace OpBinding::AddedGradient(absl::string_view name) const {
-  return At(PlaceOf(op().inputs(), places().added_gradients, name));
+  return GradientAt(PlaceOf(op().inputs(), places().added_gradients, name));
 }
 
 OperandPlace OpBinding::OutputGradient(absl::string_view name) const {
-  return At(PlaceOf(op().outputs(), places().output_gradients, name));
+  return GradientAt(PlaceOf(op().outputs(), places().output_gradients, name));
 }
 
 OperandPlace OpBinding::BackwardInput(absl::string_view name) const {
@@ -99,7 +99,7 @@ OperandPlace OpBinding::BackwardInput(absl::string_view name) const {
 }
 
 OperandPlace OpBinding::BackwardInputGradient(absl::string_view name) const {
-  return At(
+  return GradientAt(
       PlaceOf(op().backward_inputs(), places().backward_input_gradients, name));
 }
 

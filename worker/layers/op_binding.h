@@ -117,6 +117,9 @@ class OpBinding {
   OperandPlace At(const TensorPlace& place) const {
     return OperandPlace(unit_.table, place);
   }
+  OperandPlace GradientAt(const TensorPlace& place) const {
+    return OperandPlace::OfGradient(unit_.table, place);
+  }
 
   UnitBinding unit_;
   int index_;

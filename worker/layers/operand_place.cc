@@ -45,6 +45,15 @@ OperandPlace::OperandPlace(const UnitTable& table, const TensorPlace& place)
   }
 }
 
+OperandPlace OperandPlace::OfGradient(const UnitTable& table,
+                                      const TensorPlace& place) {
+  OperandPlace gradient(table, place);
+  if (!gradient.exists()) return gradient;
+  const ElementType own = table.tensors(place.tensor).gradient_dtype();
+  if (own != ELEMENT_TYPE_UNSPECIFIED) gradient.dtype_ = DTypeOfElement(own);
+  return gradient;
+}
+
 void* OperandPlace::DataIn(const LayerCall& call) const {
   const TensorPlace& place = call.pass == UnitPass::kForward     ? forward_
                              : call.pass == UnitPass::kRecompute ? recompute_

@@ -19,6 +19,8 @@ class OperandPlace {
   OperandPlace() = default;  // lies nowhere
   // REQUIRES a tensor of 1 to 4 dims.
   OperandPlace(const UnitTable& table, const TensorPlace& place);
+  static OperandPlace OfGradient(const UnitTable& table,
+                                 const TensorPlace& place);
 
   bool exists() const { return forward_.exists(); }
 

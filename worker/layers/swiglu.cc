@@ -1,4 +1,5 @@
-// y = silu(gate) * up, of the two halves of gate_up's columns.
+// y = silu(gate) * up, of the two halves of gate_up's columns; weighted by rows
+// where the op has weights.
 #include "ops/swiglu.h"
 
 #include "worker/layers/kinds.h"
@@ -18,14 +19,18 @@ class SwiGluLayer final : public Layer {
  public:
   explicit SwiGluLayer(const OpBinding& op)
       : gate_up_(op.Input("gate_up")),
+        weights_(op.Input("weights")),
         y_(op.Output("y")),
         d_gate_up_(op.InputGradient("gate_up")),
+        d_weights_(op.InputGradient("weights")),
         dy_(op.OutputGradient("y")) {}
 
   void Forward(const LayerCall& call) const override {
     const Tensor gate_up = gate_up_.In(call);
-    SwiGlu(call.device,
-           {.gate = Gate(gate_up), .up = Up(gate_up), .y = y_.In(call)});
+    SwiGlu(call.device, {.gate = Gate(gate_up),
+                         .up = Up(gate_up),
+                         .y = y_.In(call),
+                         .weights = weights_.In(call)});
   }
 
   void BackwardInput(const LayerCall& call) const override {
@@ -35,13 +40,17 @@ class SwiGluLayer final : public Layer {
                                  .up = Up(gate_up),
                                  .dy = dy_.In(call),
                                  .d_gate = Gate(gradient),
-                                 .d_up = Up(gradient)});
+                                 .d_up = Up(gradient),
+                                 .weights = weights_.In(call),
+                                 .d_weights = d_weights_.In(call)});
   }
 
  private:
   const OperandPlace gate_up_;
+  const OperandPlace weights_;
   const OperandPlace y_;
   const OperandPlace d_gate_up_;
+  const OperandPlace d_weights_;
   const OperandPlace dy_;
 };
 

@@ -20,11 +20,19 @@ OpCut AttentionCut(const OpView& op, const Wishes& wishes);
 std::vector<OperandRule> AttentionPartOperands();
 OpRules AttentionPartRules(const OpView& op);
 
+std::vector<OperandRule> CombineOperands();
+OpRules CombineRules(const OpView& op);
+OpCut CombineCut(const OpView& op, const Wishes& wishes);
+
 std::vector<OperandRule> CrossEntropyOperands();
 OpRules CrossEntropyRules(const OpView& op);
 
 std::vector<OperandRule> CrossEntropyPartsOperands();
 OpRules CrossEntropyPartsRules(const OpView& op);
+
+std::vector<OperandRule> DispatchOperands();
+OpRules DispatchRules(const OpView& op);
+OpCut DispatchCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> DropoutOperands();
 OpRules DropoutRules(const OpView& op);
@@ -41,6 +49,10 @@ OpRules ForkRules(const OpView& op);
 
 std::vector<OperandRule> GeluOperands();
 OpRules GeluRules(const OpView& op);
+
+std::vector<OperandRule> GroupedLinearOperands();
+OpRules GroupedLinearRules(const OpView& op);
+OpCut GroupedLinearCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> HeadNormOperands();
 OpRules HeadNormRules(const OpView& op);
@@ -71,6 +83,9 @@ OpRules ReturnRules(const OpView& op);
 std::vector<OperandRule> RopeOperands();
 OpRules RopeRules(const OpView& op);
 
+std::vector<OperandRule> RouteOperands();
+OpRules RouteRules(const OpView& op);
+
 std::vector<OperandRule> ScoresOperands();
 OpRules ScoresRules(const OpView& op);
 
@@ -86,6 +101,7 @@ OpCut SplitNormCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> SwiGluOperands();
 OpRules SwiGluRules(const OpView& op);
+OpCut SwiGluCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> WeightedValuesOperands();
 OpRules WeightedValuesRules(const OpView& op);

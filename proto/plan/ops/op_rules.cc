@@ -13,16 +13,18 @@ struct Row {
   std::vector<OperandRule> (*operands)();
   OpRules (*rules)(const OpView& op);
   OpCut (*cut)(const OpView& op, const Wishes& wishes) = nullptr;
+  bool mixes_layouts = false;
 };
+constexpr bool kMixesLayouts = true;
 constexpr Row kKinds[] = {
-    {Op::EMBED, EmbedOperands, EmbedRules, EmbedCut},
+    {Op::EMBED, EmbedOperands, EmbedRules, EmbedCut, kMixesLayouts},
     {Op::DROPOUT, DropoutOperands, DropoutRules},
     {Op::NORM, NormOperands, NormRules, NormCut},
-    {Op::LINEAR, LinearOperands, LinearRules, LinearCut},
+    {Op::LINEAR, LinearOperands, LinearRules, LinearCut, kMixesLayouts},
     {Op::ROPE, RopeOperands, RopeRules},
     {Op::ATTENTION, AttentionOperands, AttentionRules, AttentionCut},
     {Op::GELU, GeluOperands, GeluRules},
-    {Op::SWIGLU, SwiGluOperands, SwiGluRules},
+    {Op::SWIGLU, SwiGluOperands, SwiGluRules, SwiGluCut, kMixesLayouts},
     {Op::ADD, AddOperands, AddRules},
     {Op::HEAD_NORM, HeadNormOperands, HeadNormRules},
     {Op::CROSS_ENTROPY, CrossEntropyOperands, CrossEntropyRules},
@@ -38,10 +40,16 @@ constexpr Row kKinds[] = {
     {Op::SCORES, ScoresOperands, ScoresRules},
     {Op::SOFTMAX, SoftmaxOperands, SoftmaxRules},
     {Op::WEIGHTED_VALUES, WeightedValuesOperands, WeightedValuesRules},
-    {Op::MOMENTS, MomentsOperands, MomentsRules, MomentsCut},
-    {Op::SPLIT_NORM, SplitNormOperands, SplitNormRules, SplitNormCut},
+    {Op::MOMENTS, MomentsOperands, MomentsRules, MomentsCut, kMixesLayouts},
+    {Op::SPLIT_NORM, SplitNormOperands, SplitNormRules, SplitNormCut,
+     kMixesLayouts},
     {Op::WEIGHT, WeightOperands, WeightRules, WeightCut},
-    {Op::PRODUCT, ProductOperands, ProductRules, ProductCut},
+    {Op::PRODUCT, ProductOperands, ProductRules, ProductCut, kMixesLayouts},
+    {Op::ROUTE, RouteOperands, RouteRules},
+    {Op::DISPATCH, DispatchOperands, DispatchRules, DispatchCut},
+    {Op::GROUPED_LINEAR, GroupedLinearOperands, GroupedLinearRules,
+     GroupedLinearCut, kMixesLayouts},
+    {Op::COMBINE, CombineOperands, CombineRules, CombineCut},
 };
 
 // Of inputs that need none; and what the passes read and do for those only, or
@@ -126,6 +134,8 @@ OpCut CutOf(const OpView& op, const Wishes& wishes) {
   const Row& row = RowOf(op.op().kind());
   return row.cut != nullptr ? row.cut(op, wishes) : CutAlike(op, wishes);
 }
+
+bool MixesLayouts(Op::Kind kind) { return RowOf(kind).mixes_layouts; }
 
 std::vector<OperandRule> OperandsOf(Op::Kind kind) {
   return RowOf(kind).operands();

@@ -124,6 +124,12 @@ AxisCut GradientWish(const TensorSpec& tensor, const AxisCut& value,
                      const std::vector<Dim::Kind>& kinds);
 OpCut CutOf(const OpView& op, const Wishes& wishes);
 
+// Whether ops of the kind read and make some tensors whole and others in
+// slices: products and tables turn one into the other, or have whole weights
+// for some rows, norms of cut rows have moments of whole ones, rows have a
+// weight for all their columns. All others compute on one slice of everything.
+bool MixesLayouts(Op::Kind kind);
+
 // What ranks do to turn a tensor that lies one way along an axis into one that
 // lies another: COLLECTIVE_UNSPECIFIED, nothing, where the two are the same;
 // BROADCAST and REDUCE have the panel's place as root;

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "proto/plan/tensor_spec.h"
+#include "tests/worker/layers/kinds_of_experts.h"
 #include "tests/worker/layers/one_op.h"
 
 namespace troupe {
@@ -311,7 +312,7 @@ OneOpSpec Product(const char* name, bool in_out, int biases) {
 }
 
 std::vector<OneOpSpec> Kinds() {
-  return {
+  std::vector<OneOpSpec> kinds = {
       Embed("Embed", false),
       Embed("EmbedWithPositions", true),
       Dropout(),
@@ -371,6 +372,8 @@ std::vector<OneOpSpec> Kinds() {
       CrossEntropy("CrossEntropy", 0),
       CrossEntropy("CrossEntropyOfPaddedRows", 32),
   };
+  for (OneOpSpec& spec : KindsOfExperts()) kinds.push_back(std::move(spec));
+  return kinds;
 }
 
 class KindsTest : public testing::TestWithParam<OneOpSpec> {};

@@ -20,7 +20,8 @@ constexpr double kGradientScale = 0.25;
 
 // Statistics, which are read again and have no gradient.
 bool IsStatistic(const std::string& name) {
-  return name == "mean" || absl::EndsWith(name, "rstd") || name == "logsumexp";
+  return name == "mean" || absl::EndsWith(name, "rstd") ||
+         name == "logsumexp" || name == "scores";
 }
 
 int IndexOf(const std::vector<OneOp::Operand>& operands,
@@ -77,16 +78,20 @@ void OneOp::Build(const OneOpSpec& spec, ElementType dtype) {
     CHECK_LE(BytesOf(tensor), kTensorBytesMax);
     in_op.set_name(operand.name);
     in_op.set_tensor(number);
-    Operand made = {.name = operand.name, .tensor = number};
+    Operand made = {
+        .name = operand.name, .tensor = number, .ints = operand.ints};
     made.value.resize(ElementsOf(tensor));
     made.gradient.resize(ElementsOf(tensor));
     made.differentiable = tensor.dtype() != I32 && !IsStatistic(operand.name);
-    if (tensor.dtype() == I32) tokens.resize(ElementsOf(tensor));
+    if (tensor.dtype() == I32 && operand.ints.empty()) {
+      tokens.resize(ElementsOf(tensor));
+    }
     return made;
   };
   for (const OneOpSpec::Operand& input : spec.inputs) {
     inputs.push_back(add(input, *op.add_inputs()));
     FillRandom(absl::MakeSpan(inputs.back().value), 10 + inputs.size());
+    for (float& value : inputs.back().value) value *= input.scale;
   }
   for (const OneOpSpec::Operand& output : spec.outputs) {
     outputs.push_back(add(output, *op.add_outputs()));
@@ -175,12 +180,16 @@ LayerCall OneOp::Call() {
   return call;
 }
 
+void OneOp::WriteInts(const Operand& input) {
+  const std::vector<int32_t>& ints = input.ints.empty() ? tokens : input.ints;
+  CHECK_EQ(static_cast<int64_t>(ints.size()),
+           ElementsOf(table_.tensors(input.tensor)));
+  std::copy(ints.begin(), ints.end(),
+            reinterpret_cast<int32_t*>(ValueOf(input.tensor)));
+}
+
 void OneOp::Write(int tensor, void* to, const std::vector<float>& values) {
   const TensorSpec& spec = table_.tensors(tensor);
-  if (spec.dtype() == I32) {
-    std::copy(tokens.begin(), tokens.end(), static_cast<int32_t*>(to));
-    return;
-  }
   const int64_t rows = RowsOf(spec);
   const int64_t columns = ColumnsOf(spec);
   const Tensor padded(to, DTypeOfElement(spec.dtype()),
@@ -195,6 +204,11 @@ std::vector<float> OneOp::Read(int tensor, const void* from) const {
   const int64_t rows = RowsOf(spec);
   const int64_t columns = ColumnsOf(spec);
   std::vector<float> values(rows * columns);
+  if (spec.dtype() == I32) {
+    const auto* const ints = static_cast<const int32_t*>(from);
+    std::copy(ints, ints + values.size(), values.begin());
+    return values;
+  }
   const Tensor padded(const_cast<void*>(from), DTypeOfElement(spec.dtype()),
                       {rows, RowStrideOf(spec)});
   Copy(*device_, {.x = padded.Slice(1, 0, columns),
@@ -208,7 +222,11 @@ char* OneOp::ValueOf(int tensor) const {
 
 void OneOp::Forward() {
   for (const Operand& input : inputs) {
-    Write(input.tensor, ValueOf(input.tensor), input.value);
+    if (table_.tensors(input.tensor).dtype() == I32) {
+      WriteInts(input);
+    } else {
+      Write(input.tensor, ValueOf(input.tensor), input.value);
+    }
   }
   if (!parameters.empty()) {
     const int64_t n = unit_.flat_elements();

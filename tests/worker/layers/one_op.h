@@ -27,6 +27,8 @@ struct OneOpSpec {
     // Unspecified: an activation, of the precision of the test.
     ElementType dtype = ELEMENT_TYPE_UNSPECIFIED;
     int64_t row_alignment = 0;
+    std::vector<int32_t> ints = {};  // of an i32: what it holds
+    float scale = 1;                 // of the random numbers of an input
   };
   std::string name;
   Op op;  // kind and attributes
@@ -58,12 +60,13 @@ class OneOp {
     std::vector<float> value;
     std::vector<float> gradient;  // of outputs: given
     bool differentiable = false;
+    std::vector<int32_t> ints;
   };
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
   std::vector<float> parameters;  // a flat buffer, gaps included
   std::vector<float> parameter_gradients;
-  std::vector<int32_t> tokens;  // of the input that is i32
+  std::vector<int32_t> tokens;  // of the input that is i32 and says nothing
 
  private:
   // Where a tensor lies in a buffer of all of them.
@@ -71,6 +74,7 @@ class OneOp {
   void Build(const OneOpSpec& spec, ElementType dtype);
   void Place();
   LayerCall Call();
+  void WriteInts(const Operand& input);
   void Write(int tensor, void* to, const std::vector<float>& values);
   std::vector<float> Read(int tensor, const void* from) const;
   char* ValueOf(int tensor) const;

@@ -1,0 +1,181 @@
+#include "tests/worker/layers/kinds_of_experts.h"
+
+#include <utility>
+
+#include "proto/plan/tensor_spec.h"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t kBatch = 2;
+constexpr int64_t kLength = 5;
+constexpr int64_t kHidden = 7;
+
+std::vector<Dim> Rows() {
+  return {DimOf({{Dim::BATCH, kBatch}}), DimOf({{Dim::SEQUENCE, kLength}})};
+}
+
+std::vector<Dim> With(const Dim& columns) {
+  std::vector<Dim> dims = Rows();
+  dims.push_back(columns);
+  return dims;
+}
+
+std::vector<Dim> Columns(int64_t columns) {
+  return With(DimOf({{Dim::HIDDEN, columns}}));
+}
+
+Op OfKind(Op::Kind kind) {
+  Op op;
+  op.set_kind(kind);
+  return op;
+}
+
+// Rows of experts, which have a weight each.
+constexpr int64_t kChoices = 2;
+constexpr int64_t kExperts = 4;
+
+std::vector<Dim> OfChoices(const Dim& columns) {
+  std::vector<Dim> dims = With(DimOf({{Dim::CHOICES, kChoices}}));
+  dims.push_back(columns);
+  return dims;
+}
+
+// What each token chooses: one expert has no token.
+std::vector<int32_t> ChoicesOfTokens() {
+  return {0, 3, 3, 0, 1, 0, 0, 1, 3, 1, 1, 3, 0, 3, 3, 1, 1, 0, 3, 0};
+}
+
+// As ops/permute.h sorts them.
+std::vector<int32_t> SourcesOf(const std::vector<int32_t>& choices) {
+  std::vector<int32_t> sources;
+  for (int expert = 0; expert < kExperts; ++expert) {
+    for (size_t i = 0; i < choices.size(); ++i) {
+      if (choices[i] == expert) sources.push_back(static_cast<int32_t>(i));
+    }
+  }
+  return sources;
+}
+
+std::vector<int32_t> PlacesOf(const std::vector<int32_t>& sources) {
+  std::vector<int32_t> places(sources.size());
+  for (size_t i = 0; i < sources.size(); ++i) {
+    places[sources[i]] = static_cast<int32_t>(i);
+  }
+  return places;
+}
+
+std::vector<int32_t> OffsetsOf(const std::vector<int32_t>& choices) {
+  std::vector<int32_t> offsets(kExperts + 1);
+  for (const int32_t choice : choices) {
+    for (int e = choice; e < kExperts; ++e) ++offsets[e + 1];
+  }
+  return offsets;
+}
+
+std::vector<Dim> OffsetsDims() {
+  return {DimOf({{Dim::STATISTICS, kExperts + 1}})};
+}
+
+OneOpSpec WeightedSwiGlu() {
+  const Dim columns = DimOf({{Dim::INTERMEDIATE, kHidden}});
+  const Dim both =
+      DimOf({{Dim::INTERMEDIATE, kHidden}, {Dim::INTERMEDIATE, kHidden}});
+  return {.name = "SwiGluOfWeightedRows",
+          .op = OfKind(Op::SWIGLU),
+          .inputs = {{"gate_up", With(both)}, {"weights", Rows(), F32}},
+          .outputs = {{"y", With(columns)}}};
+}
+
+OneOpSpec Route(const char* name, bool renormalise, int groups) {
+  constexpr int64_t kOfGroup = 3;
+  const Dim experts = DimOf({{Dim::EXPERTS, groups * kOfGroup}});
+  const Dim choices = DimOf({{Dim::CHOICES, kChoices}});
+  OneOpSpec spec = {.name = name,
+                    .op = OfKind(Op::ROUTE),
+                    // So far apart that no difference changes a choice.
+                    .inputs = {{.name = "logits",
+                                .dims = With(experts),
+                                .dtype = F32,
+                                .scale = 5}},
+                    .outputs = {{"choices", With(choices), I32},
+                                {"gates", With(choices), F32},
+                                {"scores", With(experts), F32}}};
+  Op::Route& route = *spec.op.mutable_route();
+  route.set_sigmoid(groups > 1);
+  route.set_renormalise(renormalise);
+  route.set_scale(1.5);
+  route.set_groups(groups);
+  route.set_groups_used((groups + 1) / 2);
+  return spec;
+}
+
+OneOpSpec Dispatch() {
+  const Dim choices = DimOf({{Dim::CHOICES, kChoices}});
+  return {.name = "Dispatch",
+          .op = OfKind(Op::DISPATCH),
+          .inputs = {{"x", Columns(kHidden)},
+                     {.name = "choices",
+                      .dims = With(choices),
+                      .dtype = I32,
+                      .ints = ChoicesOfTokens()},
+                     {"gates", With(choices), F32}},
+          .outputs = {{"rows", OfChoices(DimOf({{Dim::HIDDEN, kHidden}}))},
+                      {"row_gates", With(choices), F32},
+                      {"sources", With(choices), I32},
+                      {"places", With(choices), I32},
+                      {"offsets", OffsetsDims(), I32}}};
+}
+
+OneOpSpec GroupedLinear(const char* name, const std::vector<int64_t>& out) {
+  OneOpSpec spec = {
+      .name = name,
+      .op = OfKind(Op::GROUPED_LINEAR),
+      .inputs = {{"x", OfChoices(DimOf({{Dim::HIDDEN, kHidden}}))},
+                 {.name = "offsets",
+                  .dims = OffsetsDims(),
+                  .dtype = I32,
+                  .ints = OffsetsOf(ChoicesOfTokens())}}};
+  Dim columns;
+  for (const int64_t part : out) {
+    columns.mutable_sections()->MergeFrom(
+        DimOf({{Dim::INTERMEDIATE, part}}).sections());
+    spec.parameters.push_back({kExperts, part, kHidden});
+  }
+  spec.outputs = {{"y", OfChoices(columns)}};
+  return spec;
+}
+
+OneOpSpec Combine() {
+  const Dim choices = DimOf({{Dim::CHOICES, kChoices}});
+  const std::vector<int32_t> sources = SourcesOf(ChoicesOfTokens());
+  return {.name = "Combine",
+          .op = OfKind(Op::COMBINE),
+          .inputs = {{"x", OfChoices(DimOf({{Dim::HIDDEN, kHidden}}))},
+                     {.name = "sources",
+                      .dims = With(choices),
+                      .dtype = I32,
+                      .ints = sources},
+                     {.name = "places",
+                      .dims = With(choices),
+                      .dtype = I32,
+                      .ints = PlacesOf(sources)}},
+          .outputs = {{"y", Columns(kHidden)}}};
+}
+
+}  // namespace
+
+std::vector<OneOpSpec> KindsOfExperts() {
+  return {
+      WeightedSwiGlu(),
+      Route("Route", false, 1),
+      Route("RouteRenormalised", true, 1),
+      Route("RouteOfGroups", true, 2),
+      Dispatch(),
+      GroupedLinear("GroupedLinear", {9}),
+      GroupedLinear("GroupedLinearOfTwo", {5, 4}),
+      Combine(),
+  };
+}
+
+}  // namespace troupe
