@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "clients/hugging_face/config.h"
 #include "clients/hugging_face/export_tokenizer.h"
 #include "proto/base/process_state.h"
@@ -64,10 +65,11 @@ absl::StatusOr<ModelSpec> ModelOf(const TensorReader& checkpoint,
 }
 
 // Parameters that share a tensor of Hugging Face's, in its order: runs of
-// elements in turn.
+// elements in turn. Or the one that has the tensor as a part, from `first` on.
 struct Parts {
   std::vector<std::string> names;
   int64_t run = 0;
+  int64_t first = 0;
 };
 using PartsByTensor = std::map<std::string, Parts>;
 
@@ -82,6 +84,22 @@ void AddPart(const Parameter& parameter, SafetensorsTensor tensor,
   tensor.name = part.name();
   tensor.shape[0] *= part.parts();
   tensors.push_back(std::move(tensor));
+}
+
+// Adds a tensor for each index of the parameter's first dim.
+void AddEach(const Parameter& parameter, SafetensorsTensor tensor,
+             PartsByTensor& parts, std::vector<SafetensorsTensor>& tensors) {
+  const std::string name = tensor.name;
+  const int64_t count = tensor.shape.front();
+  tensor.shape.erase(tensor.shape.begin());
+  const int64_t elements = ElementCount(tensor.shape);
+  for (int64_t i = 0; i < count; ++i) {
+    tensor.name =
+        absl::StrReplaceAll(parameter.each_in(), {{"*", std::to_string(i)}});
+    parts[tensor.name] = {
+        .names = {name}, .run = elements, .first = i * elements};
+    tensors.push_back(tensor);
+  }
 }
 
 // The tensors to be written, of parameters that were checked against what the
@@ -105,6 +123,8 @@ absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
           .name = parameter.name(), .dtype = options.dtype, .shape = shape};
       if (parameter.has_part_of()) {
         AddPart(parameter, std::move(tensor), parts, tensors);
+      } else if (!parameter.each_in().empty()) {
+        AddEach(parameter, std::move(tensor), parts, tensors);
       } else {
         tensors.push_back(std::move(tensor));
       }
@@ -233,13 +253,13 @@ class Export {
       return checkpoint_.ReadRange(tensor, StoredDType::kF32, range,
                                    values_.data());
     }
-    const auto& [names, run] = found->second;
+    const auto& [names, run, first] = found->second;
     const int64_t parts = static_cast<int64_t>(names.size());
     for (int64_t done = 0; done < range.count;) {
       const int64_t at = range.begin + done;
       const int64_t turn = at / run;
       const FlatRange piece = {
-          .begin = turn / parts * run + at % run,
+          .begin = first + turn / parts * run + at % run,
           .count = std::min(range.count - done, run - at % run)};
       RETURN_IF_ERROR(checkpoint_.ReadRange(names[turn % parts],
                                             StoredDType::kF32, piece,

@@ -1,5 +1,6 @@
 #include "clients/hugging_face/families.h"
 
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -159,6 +160,96 @@ void WriteQwen3(const ModelSpec& model, json& config) {
   WriteLlamas(model, config);
 }
 
+absl::Status ReadMixtral(const JsonFields& config, ModelSpec& model) {
+  if (config.Has("sliding_window")) {
+    return config.Error("sliding_window",
+                        "attention within a window is not supported; set it "
+                        "to null to attend to all positions");
+  }
+  ASSIGN_OR_RETURN(const int experts, config.IntOr("num_local_experts", 8));
+  ASSIGN_OR_RETURN(const int choices, config.IntOr("num_experts_per_tok", 2));
+  model.set_num_experts(experts);
+  model.set_num_experts_per_tok(choices);
+  ASSIGN_OR_RETURN(const double jitter,
+                   config.NumberOr("router_jitter_noise", 0));
+  if (jitter != 0) {
+    return config.Error(
+        "router_jitter_noise",
+        "noise before the router is not supported; set it to 0");
+  }
+  RETURN_IF_ERROR(ReadLlamas(config, /*kv_heads_required=*/true, model));
+  // Where the file is silent transformers takes these, not the family's.
+  constexpr double kEpsilon = 1e-5;
+  constexpr double kTheta = 1e6;
+  if (!config.Has("rms_norm_eps")) model.set_rms_norm_eps(kEpsilon);
+  if (!config.Has("rope_theta") && !config.Has("rope_parameters")) {
+    model.set_rope_theta(kTheta);
+  }
+  return absl::OkStatus();
+}
+
+void WriteMixtral(const ModelSpec& model, json& config) {
+  config["num_local_experts"] = model.num_experts();
+  config["num_experts_per_tok"] = model.num_experts_per_tok();
+  config["sliding_window"] = nullptr;
+  WriteLlamas(model, config);
+}
+
+// transformers 5 writes the first of these under the second's name.
+absl::StatusOr<int> ExpertsOfQwen3(const JsonFields& config) {
+  constexpr int kExperts = 128;
+  ASSIGN_OR_RETURN(const int experts, config.IntOr("num_experts", kExperts));
+  ASSIGN_OR_RETURN(const int local, config.IntOr("num_local_experts", experts));
+  if (config.Has("num_experts") && local != experts) {
+    return config.Error("num_experts",
+                        absl::StrCat("is ", experts, ", but num_local_experts ",
+                                     local, "; remove the one that is wrong"));
+  }
+  return local;
+}
+
+absl::Status ReadQwen3Moe(const JsonFields& config, ModelSpec& model) {
+  ASSIGN_OR_RETURN(const int experts, ExpertsOfQwen3(config));
+  model.set_num_experts(experts);
+  const std::tuple<const char*, int, void (ModelSpec::*)(int)> sizes[] = {
+      {"num_experts_per_tok", 8, &ModelSpec::set_num_experts_per_tok},
+      {"moe_intermediate_size", 768, &ModelSpec::set_moe_intermediate_size},
+      {"decoder_sparse_step", 1, &ModelSpec::set_decoder_sparse_step}};
+  for (const auto& [key, value_default, set] : sizes) {
+    ASSIGN_OR_RETURN(const int value, config.IntOr(key, value_default));
+    (model.*set)(value);
+  }
+  ASSIGN_OR_RETURN(const bool renormalises,
+                   config.BoolOr("norm_topk_prob", false));
+  model.set_norm_topk_prob(renormalises);
+  if (config.Has("mlp_only_layers")) {
+    ASSIGN_OR_RETURN(const std::vector<int> layers,
+                     config.Ints("mlp_only_layers"));
+    for (const int layer : layers) model.add_mlp_only_layers(layer);
+  }
+  RETURN_IF_ERROR(config.ExpectBool("attention_bias", false));
+  RETURN_IF_ERROR(RefuseWindows(config, model));
+  RETURN_IF_ERROR(ReadLlamas(config, /*kv_heads_required=*/true, model));
+  // Here transformers has no width of its own for heads.
+  if (!config.Has("head_dim") && model.num_attention_heads() > 0) {
+    model.set_head_dim(model.hidden_size() / model.num_attention_heads());
+  }
+  return absl::OkStatus();
+}
+
+void WriteQwen3Moe(const ModelSpec& model, json& config) {
+  config["num_experts"] = model.num_experts();
+  config["num_experts_per_tok"] = model.num_experts_per_tok();
+  config["moe_intermediate_size"] = model.moe_intermediate_size();
+  config["decoder_sparse_step"] = model.decoder_sparse_step();
+  config["norm_topk_prob"] = model.norm_topk_prob();
+  config["mlp_only_layers"] = json::array();
+  for (const int layer : model.mlp_only_layers()) {
+    config["mlp_only_layers"].push_back(layer);
+  }
+  WriteQwen3(model, config);
+}
+
 absl::Status ReadGptNeox(const JsonFields& config, ModelSpec& model) {
   RETURN_IF_ERROR(config.Expect(
       "hidden_act", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"}));
@@ -200,6 +291,10 @@ const std::vector<HuggingFaceFamily>& HuggingFaceFamilies() {
        WriteMistral},
       {"qwen2", "Qwen2ForCausalLM", kKeys, false, ReadQwen2, WriteLlamas},
       {"qwen3", "Qwen3ForCausalLM", kKeys, false, ReadQwen3, WriteQwen3},
+      {"mixtral", "MixtralForCausalLM", kKeys, false, ReadMixtral,
+       WriteMixtral},
+      {"qwen3_moe", "Qwen3MoeForCausalLM", kKeys, false, ReadQwen3Moe,
+       WriteQwen3Moe},
   };
   return families;
 }

@@ -1,6 +1,7 @@
 #include "clients/hugging_face/json_fields.h"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -75,6 +76,20 @@ absl::StatusOr<std::vector<std::string>> JsonFields::Texts(
   }
   if (value.is_array() && texts.size() == value.size()) return texts;
   return Error(key, "is no list of texts");
+}
+
+absl::StatusOr<std::vector<int>> JsonFields::Ints(const char* key) const {
+  if (!Has(key)) return Error(key, "is missing");
+  const json& value = object_->at(key);
+  std::vector<int> numbers;
+  for (const json& item : value) {
+    if (!value.is_array() || !item.is_number_integer()) break;
+    const auto number = item.get<int64_t>();
+    if (number < INT_MIN || number > INT_MAX) break;
+    numbers.push_back(static_cast<int>(number));
+  }
+  if (value.is_array() && numbers.size() == value.size()) return numbers;
+  return Error(key, "is no list of whole numbers");
 }
 
 absl::StatusOr<JsonFields> JsonFields::Object(const char* key) const {

@@ -30,6 +30,7 @@ class JsonFields {
   absl::StatusOr<std::string> Text(const char* key) const;
   absl::StatusOr<std::vector<double>> Numbers(const char* key) const;
   absl::StatusOr<std::vector<std::string>> Texts(const char* key) const;
+  absl::StatusOr<std::vector<int>> Ints(const char* key) const;
   absl::StatusOr<JsonFields> Object(const char* key) const;
 
   // `fallback` where it is absent.

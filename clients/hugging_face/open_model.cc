@@ -18,6 +18,7 @@ HuggingFaceContents ContentsOf(const std::vector<Unit>& units) {
       HuggingFaceParameter& wanted = contents.parameters.emplace_back();
       wanted.name = parameter.name();
       wanted.shape = WholeShape(parameter);
+      wanted.each = parameter.each_in();
       if (!parameter.has_part_of()) continue;
       const Parameter::PartOf& part = parameter.part_of();
       wanted.part = PartOfTensor{.tensor = part.name(),

@@ -10,6 +10,7 @@
 #include "proto/plan/architectures/architecture.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model_fields.h"
+#include "proto/plan/ops/op_rules.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/parameter_of.h"
 #include "proto/plan/slices.h"
@@ -160,6 +161,13 @@ double ModelFlopsPerToken(const ModelSpec& model, int64_t sequence_length) {
                  static_cast<double>(sequence_length);
       }
       if (op.kind() == Op::EMBED) continue;
+      // A token goes through some of the experts only.
+      if (op.kind() == Op::GROUPED_LINEAR) {
+        const OpRules rules = RulesOf({list->tables[unit.table()], op});
+        flops += 3.0 * rules.forward.matmul_flops() /
+                 static_cast<double>(sequence_length);
+        continue;
+      }
       for (const int parameter : op.parameters()) {
         flops += 6.0 * static_cast<double>(ElementsOf(
                            ParameterOf(list->units, unit, parameter)));

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/tensor_box.h"
 
@@ -95,6 +96,11 @@ absl::Status CheckHeaders(const HuggingFaceWeights& weights,
   for (const HuggingFaceParameter& parameter : parameters) {
     RETURN_IF_ERROR(weights.CheckShape(parameter.name, parameter.shape));
     known.insert(weights.Find(parameter.name));
+    for (int64_t i = 0; !parameter.each.empty() && i < parameter.shape[0];
+         ++i) {
+      known.insert(weights.Find(
+          absl::StrReplaceAll(parameter.each, {{"*", std::to_string(i)}})));
+    }
   }
   const bool tied = !weights.tied().empty();
   for (const SafetensorsTensor* stored : weights.tensors()) {
@@ -121,6 +127,9 @@ absl::StatusOr<HuggingFaceWeights> OpenHuggingFaceWeights(
   for (const HuggingFaceParameter& parameter : contents.parameters) {
     if (parameter.part.has_value()) {
       weights.AddPart(parameter.name, *parameter.part);
+    }
+    if (!parameter.each.empty()) {
+      weights.AddStack(parameter.name, parameter.each, parameter.shape[0]);
     }
   }
   RETURN_IF_ERROR(CheckHeaders(weights, contents.parameters));

@@ -20,6 +20,9 @@ struct HuggingFaceParameter {
   std::vector<int64_t> shape;  // of the whole parameter
   // Set where the files keep it within a tensor of another name.
   absl::optional<PartOfTensor> part;
+  // Or where they keep each index of its first dim as a tensor of its own: the
+  // name, with `*` for the index.
+  std::string each;
 };
 
 // What the directory must hold.

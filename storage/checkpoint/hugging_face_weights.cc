@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/check_numbers.h"
@@ -154,6 +155,14 @@ void HuggingFaceWeights::AddPart(const std::string& name,
   parts_[name] = part;
 }
 
+void HuggingFaceWeights::AddStack(const std::string& name,
+                                  const std::string& each, int64_t count) {
+  std::vector<std::string>& names = stacks_[name];
+  for (int64_t i = 0; i < count; ++i) {
+    names.push_back(absl::StrReplaceAll(each, {{"*", std::to_string(i)}}));
+  }
+}
+
 std::vector<const SafetensorsTensor*> HuggingFaceWeights::tensors() const {
   std::vector<const SafetensorsTensor*> tensors;
   for (const auto& [name, place] : places_) tensors.push_back(place.tensor);
@@ -180,6 +189,8 @@ const HuggingFaceWeights::Place* HuggingFaceWeights::FindPlace(
     absl::string_view name) const {
   const auto part = parts_.find(name);
   if (part != parts_.end()) name = part->second.tensor;
+  const auto stack = stacks_.find(name);
+  if (stack != stacks_.end()) name = stack->second.front();
   if (const Place* place = FindStored(name)) return place;
   const bool tied = std::count(tied_.begin(), tied_.end(), name) > 0;
   if (absl::ConsumePrefix(&name, kModelPrefix)) {
@@ -200,6 +211,14 @@ const SafetensorsTensor* HuggingFaceWeights::Find(
 
 absl::Status HuggingFaceWeights::CheckShape(
     absl::string_view name, const std::vector<int64_t>& of_part) const {
+  const auto stack = stacks_.find(name);
+  if (stack != stacks_.end()) {
+    const std::vector<int64_t> of_each(of_part.begin() + 1, of_part.end());
+    for (const std::string& each : stack->second) {
+      RETURN_IF_ERROR(CheckShape(each, of_each));
+    }
+    return absl::OkStatus();
+  }
   std::vector<int64_t> shape = of_part;
   const auto part = parts_.find(name);
   if (part != parts_.end()) shape[0] *= part->second.parts;
@@ -258,6 +277,8 @@ absl::Status HuggingFaceWeights::ReadF32(absl::string_view name,
     return absl::NotFoundError(
         absl::StrCat(directory_, ": has no tensor ", name));
   }
+  const auto stack = stacks_.find(name);
+  if (stack != stacks_.end()) return ReadStack(stack->second, range, out);
   const auto part = parts_.find(name);
   if (part == parts_.end()) return ReadStored(*place, range, out);
   // So many elements at once, then as many of each other part.
@@ -270,6 +291,20 @@ absl::Status HuggingFaceWeights::ReadF32(absl::string_view name,
     const int64_t begin = (at / run * of.parts + of.index) * run + at % run;
     RETURN_IF_ERROR(
         ReadStored(*place, {.begin = begin, .count = count}, out + done));
+    done += count;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HuggingFaceWeights::ReadStack(
+    const std::vector<std::string>& names, const FlatRange& range,
+    float* out) const {
+  const int64_t each = ElementCount(FindPlace(names.front())->tensor->shape);
+  for (int64_t done = 0; done < range.count;) {
+    const int64_t at = range.begin + done;
+    const int64_t count = std::min(range.count - done, each - at % each);
+    RETURN_IF_ERROR(ReadF32(names[at / each],
+                            {.begin = at % each, .count = count}, out + done));
     done += count;
   }
   return absl::OkStatus();

@@ -49,6 +49,12 @@ class HuggingFaceWeights {
   // From now on this part of a tensor is found under a name of its own.
   void AddPart(const std::string& name, const PartOfTensor& part);
 
+  // From now on `count` tensors of one shape are found as one, [count, shape],
+  // under a name of its own: those of the name `each` with 0, 1, ... in place of
+  // its `*`.
+  void AddStack(const std::string& name, const std::string& each,
+                int64_t count);
+
   // The output projection is this table of tokens. Where the files have it
   // under the projection's name only, it is found there from now on.
   void AddTied(const std::string& table);
@@ -62,7 +68,7 @@ class HuggingFaceWeights {
 
   // Null where there is none. Published GPT-2 files leave out the
   // "transformer." that the names of the whole model begin with; both are
-  // found. Of a part, the tensor that it is a part of.
+  // found. Of a part, the tensor that it is a part of; of a stack, its first.
   const SafetensorsTensor* Find(absl::string_view name) const;
 
   // NotFound with the name; InvalidArgument with both shapes where it has
@@ -84,6 +90,8 @@ class HuggingFaceWeights {
   };
   explicit HuggingFaceWeights(std::string directory);
   absl::Status Add(const std::string& file);
+  absl::Status ReadStack(const std::vector<std::string>& names,
+                         const FlatRange& range, float* out) const;
   const Place* FindStored(absl::string_view name) const;
   const Place* FindPlace(absl::string_view name) const;
   absl::Status ReadStored(const Place& place, const FlatRange& range,
@@ -93,6 +101,7 @@ class HuggingFaceWeights {
   std::vector<std::unique_ptr<SafetensorsReader>> files_;
   absl::flat_hash_map<std::string, Place> places_;
   absl::flat_hash_map<std::string, PartOfTensor> parts_;
+  absl::flat_hash_map<std::string, std::vector<std::string>> stacks_;
   std::vector<std::string> tied_;
 };
 

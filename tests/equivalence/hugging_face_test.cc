@@ -26,8 +26,9 @@ namespace troupe {
 namespace {
 
 constexpr const char* kModels[] = {
-    "gpt2_tiny",    "gpt2_bare",  "llama_tiny",    "llama_tied_bf16_sharded",
-    "mistral_tiny", "qwen2_tiny", "gpt_neox_tiny", "qwen3_tiny"};
+    "gpt2_tiny",    "gpt2_bare",     "llama_tiny",    "llama_tied_bf16_sharded",
+    "mistral_tiny", "qwen2_tiny",    "gpt_neox_tiny", "qwen3_tiny",
+    "mixtral_tiny", "qwen3_moe_tiny"};
 
 // What transformers says of a model directory.
 struct Expected {
@@ -214,8 +215,9 @@ TEST(HuggingFace, ImportedItContinuesAsInTransformers) {
 // From a directory, a step of training, out to a directory, and in again: what
 // the second job begins with is what the first ended with.
 TEST(HuggingFace, TrainedAndExportedItIsTheSameModel) {
-  for (const char* name : {"gpt2_tiny", "llama_tiny", "mistral_tiny",
-                           "qwen2_tiny", "gpt_neox_tiny", "qwen3_tiny"}) {
+  for (const char* name :
+       {"gpt2_tiny", "llama_tiny", "mistral_tiny", "qwen2_tiny",
+        "gpt_neox_tiny", "qwen3_tiny", "mixtral_tiny"}) {
     SCOPED_TRACE(name);
     const Expected expected(name);
     JobSpec job = OneStep(expected, *ReadHuggingFaceConfig(expected.directory));

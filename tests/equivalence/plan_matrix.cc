@@ -72,6 +72,25 @@ JobSpec DrawTraining(Dice& dice) {
   return job;
 }
 
+// Of a stream of its own: half of the draws of Llama and its relatives in f32
+// have experts in place of MLPs. (In fewer bits a rounding may change what a
+// token chooses, and the loss with it.)
+void DrawExperts(uint64_t seed, int number, JobSpec& job) {
+  Dice dice(seed ^ 0x65787072, number);
+  ModelSpec& model = *job.mutable_model();
+  const ModelSpec drawn = model;
+  const bool mixtral =
+      drawn.architecture() == "llama" || drawn.architecture() == "mistral";
+  const bool may = mixtral || drawn.architecture() == "qwen2" ||
+                   drawn.architecture() == "qwen3";
+  if (!may || ComputeType(job.training()) != F32 || dice.Even()) return;
+  model = TensorJob({.architecture = mixtral ? "mixtral" : "qwen3_moe",
+                     .tied = drawn.tie_word_embeddings(),
+                     .key_value_heads = drawn.num_key_value_heads()})
+              .model();
+  model.set_num_hidden_layers(drawn.num_hidden_layers());
+}
+
 // Of a stream of its own: half of all draws freeze something, from one tensor
 // of every block to all but norms.
 void DrawFreeze(uint64_t seed, int number, JobSpec& job) {
@@ -388,6 +407,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   Dice dice(seed, number);
   PlanDraw draw;
   draw.reference = DrawTraining(dice);
+  DrawExperts(seed, number, draw.reference);
   DrawFreeze(seed, number, draw.reference);
   const int64_t steps = draw.reference.training().steps();
   JobSpec first = DrawCut(dice, draw.reference);

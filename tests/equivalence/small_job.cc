@@ -78,7 +78,15 @@ JobSpec SmallJobOf(const std::string& architecture) {
   }
   JobSpec job = SmallLlamaJob();
   job.mutable_model()->set_architecture(architecture);
-  if (architecture == "mistral") job.mutable_model()->set_sliding_window(17);
+  ModelSpec& model = *job.mutable_model();
+  if (architecture == "mistral") model.set_sliding_window(17);
+  if (architecture == "mixtral") model.set_num_experts(4);
+  if (architecture == "qwen3_moe") {
+    model.set_num_experts(6);
+    model.set_num_experts_per_tok(3);
+    model.set_moe_intermediate_size(30);
+    model.add_mlp_only_layers(0);
+  }
   return job;
 }
 

@@ -66,13 +66,12 @@ std::string CaseName(const testing::TestParamInfo<Case>& info) {
                       sequence ? "_sequence" : "");
 }
 
-INSTANTIATE_TEST_SUITE_P(InProcess, TensorParallel,
-                         testing::Combine(testing::Values("gpt2", "gpt_neox",
-                                                          "llama", "mistral",
-                                                          "qwen2", "qwen3"),
-                                          testing::Values(2, 3, 4, 8),
-                                          testing::Bool()),
-                         CaseName);
+INSTANTIATE_TEST_SUITE_P(
+    InProcess, TensorParallel,
+    testing::Combine(testing::Values("gpt2", "gpt_neox", "llama", "mistral",
+                                     "qwen2", "qwen3", "mixtral", "qwen3_moe"),
+                     testing::Values(2, 3, 4, 8), testing::Bool()),
+    CaseName);
 
 // Of the matrix, for each schedule with and without sequence parallelism, one
 // that is drawn.

@@ -66,7 +66,12 @@ def continue_greedily(model, ids):
 
 def write_expected(folder, seed):
     """What the directory gives when read back, in float32 and float64."""
-    load = transformers.AutoModelForCausalLM.from_pretrained
+
+    def load(folder, dtype):
+        # Grouped products of experts know no float64.
+        return transformers.AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, experts_implementation="eager")
+
     model = load(folder, dtype=torch.float32).eval()
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(3, model.config.vocab_size, (PROMPT_TOKENS,),
@@ -178,6 +183,40 @@ def qwen3_tiny(folder):
     write(folder, model, torch.bfloat16, save_byte_level_tokenizer)
 
 
+def mixtral_tiny(folder):
+    """Each expert's weights are tensors of their own."""
+    model = transformers.MixtralForCausalLM(transformers.MixtralConfig(
+        **LLAMA, vocab_size=272, head_dim=6, num_local_experts=4,
+        num_experts_per_tok=2,
+        rope_parameters=dict(rope_type="default", rope_theta=5000.0)))
+    write(folder, model, torch.float32, save_byte_level_tokenizer)
+
+
+def qwen3_moe_tiny(folder):
+    """As transformers 4 writes it, with a dense layer, in shards of bf16."""
+    model = transformers.Qwen3MoeForCausalLM(transformers.Qwen3MoeConfig(
+        **LLAMA, vocab_size=272, head_dim=6, num_experts=6,
+        num_experts_per_tok=3, moe_intermediate_size=12, mlp_only_layers=[0],
+        norm_topk_prob=True,
+        rope_parameters=dict(rope_type="default", rope_theta=5000.0)))
+
+    def finish(folder):
+        path = os.path.join(folder, "config.json")
+        with open(path) as file:
+            config = json.load(file)
+        config["num_experts"] = config.pop("num_local_experts", 6)
+        del config["rope_parameters"]
+        config.update(rope_theta=5000.0, rope_scaling=None,
+                      torch_dtype=config.pop("dtype"),
+                      transformers_version="4.57.0")
+        with open(path, "w") as file:
+            json.dump(config, file, indent=2)
+            file.write("\n")
+        save_byte_level_tokenizer(folder)
+
+    write(folder, model, torch.bfloat16, finish, max_shard_size="24KB")
+
+
 def gpt_neox_tiny(folder):
     """As Pythia is published: f16, and the names of transformers 4."""
     model = transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(
@@ -233,7 +272,7 @@ def gpt2_bare(folder):
 def main():
     folder = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "hf")
     for make in (llama_tiny, llama_tied_bf16_sharded, mistral_tiny, qwen2_tiny,
-                 qwen3_tiny, gpt2_tiny, gpt2_bare, gpt_neox_tiny):
+                 qwen3_tiny, mixtral_tiny, qwen3_moe_tiny, gpt2_tiny, gpt2_bare, gpt_neox_tiny):
         # All, or those that are named.
         if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
             make(os.path.join(folder, make.__name__))

@@ -298,6 +298,7 @@ HuggingFaceContents ContentsOf(const Plan& plan) {
       HuggingFaceParameter& wanted = contents.parameters.emplace_back();
       wanted.name = parameter.name();
       wanted.shape = WholeShape(parameter);
+      wanted.each = parameter.each_in();
       if (!parameter.has_part_of()) continue;
       const Parameter::PartOf& part = parameter.part_of();
       wanted.part = PartOfTensor{.tensor = part.name(),

@@ -43,8 +43,10 @@ Architecture GptNeox();
 Architecture Graph();
 Architecture Llama();
 Architecture Mistral();
+Architecture Mixtral();
 Architecture Qwen2();
 Architecture Qwen3();
+Architecture Qwen3Moe();
 Architecture Synthetic();
 
 }  // namespace troupe

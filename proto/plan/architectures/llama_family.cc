@@ -80,6 +80,14 @@ UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
              {{attn + "o_proj", Hidden(model)}});
   const auto [norm_2, residual] =
       norm(attention, x, "post_attention_layernorm");
+  const absl::optional<ExpertsSection> experts =
+      options.experts != nullptr ? options.experts(model, layer)
+                                 : absl::nullopt;
+  if (experts.has_value()) {
+    unit.Output(unit.Add(
+        {.x = AppendExperts(*experts, norm_2, unit), .residual = residual}));
+    return unit;
+  }
   const int gate_up = linear(
       norm_2, "gate_up", options.mlp_bias,
       {{mlp + "gate_proj", intermediate}, {mlp + "up_proj", intermediate}});

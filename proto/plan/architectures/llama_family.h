@@ -20,7 +20,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
 #include "proto/job.pb.h"
+#include "proto/plan/architectures/experts_section.h"
 #include "proto/plan/micro_batch.h"
 #include "proto/plan/unit_list.h"
 
@@ -32,6 +34,9 @@ struct LlamaOptions {
   bool output_bias = false;  // of attention's output
   bool mlp_bias = false;
   bool head_norms = false;  // of each head of queries and keys
+  // The experts of a layer; nothing, or null: it has an ordinary MLP.
+  absl::optional<ExpertsSection> (*experts)(const ModelSpec& model,
+                                            int64_t layer) = nullptr;
 };
 
 UnitList LlamaUnits(const ModelSpec& model, const MicroBatchShape& shape,

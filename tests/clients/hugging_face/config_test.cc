@@ -30,7 +30,8 @@ constexpr char kLlama[] = R"({
 TEST(HuggingFaceConfig, ReadsWhatTransformersWrites) {
   for (const char* name :
        {"gpt2_tiny", "gpt2_bare", "llama_tiny", "llama_tied_bf16_sharded",
-        "mistral_tiny", "qwen2_tiny", "gpt_neox_tiny", "qwen3_tiny"}) {
+        "mistral_tiny", "qwen2_tiny", "gpt_neox_tiny", "qwen3_tiny",
+        "mixtral_tiny", "qwen3_moe_tiny"}) {
     SCOPED_TRACE(name);
     const absl::StatusOr<ModelSpec> model = ReadFixture(name);
     ASSERT_TRUE(model.ok()) << model.status();
@@ -46,8 +47,9 @@ TEST(HuggingFaceConfig, ReadsWhatTransformersWrites) {
 }
 
 TEST(HuggingFaceConfig, WrittenIsRead) {
-  for (const char* name : {"gpt2_tiny", "llama_tiny", "mistral_tiny",
-                           "qwen2_tiny", "gpt_neox_tiny", "qwen3_tiny"}) {
+  for (const char* name :
+       {"gpt2_tiny", "llama_tiny", "mistral_tiny", "qwen2_tiny",
+        "gpt_neox_tiny", "qwen3_tiny", "mixtral_tiny", "qwen3_moe_tiny"}) {
     SCOPED_TRACE(name);
     ModelSpec model = *ReadFixture(name);
     if (!model.has_intermediate_size()) {

@@ -96,6 +96,28 @@ TEST(ImportModel, PartsOfATensorAreTensors) {
   }
 }
 
+// Four experts of [40, 16], one behind the other.
+TEST(ImportModel, TensorsOfExpertsAreOne) {
+  const auto imported = ImportModel(
+      {.from = HfFixture("mixtral_tiny"), .to = FreshPath("experts")});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const auto checkpoint = TensorReader::Open(imported->checkpoint);
+  const auto weights = HuggingFaceWeights::Open(HfFixture("mixtral_tiny"));
+  const std::string experts = "model.layers.1.block_sparse_moe.experts.";
+  std::vector<float> want;
+  for (const char* expert : {"0", "1", "2", "3"}) {
+    const std::vector<float> one = AllOf(
+        *weights, {.name = experts + expert + ".w3.weight", .shape = {40, 16}});
+    want.insert(want.end(), one.begin(), one.end());
+  }
+  std::vector<float> got(want.size());
+  ASSERT_TRUE((*checkpoint)
+                  ->Read(experts + "w3.weight", StoredDType::kF32,
+                         WholeTensor({4, 40, 16}), got.data())
+                  .ok());
+  EXPECT_EQ(got, want);
+}
+
 TEST(ImportModel, EndedItLeavesNothing) {
   const std::string to = FreshPath("ended");
   const auto directories = [&] {

@@ -56,6 +56,14 @@ ModelSpec LlamaRelativeModel(const std::string& architecture,
   model.clear_attention_bias();
   model.clear_mlp_bias();
   if (architecture == "mistral") model.set_sliding_window(shape.positions);
+  if (architecture == "mixtral") model.set_num_experts(4);
+  if (architecture == "qwen3_moe") {
+    model.set_num_experts(5);
+    model.set_num_experts_per_tok(3);
+    model.set_moe_intermediate_size(shape.intermediate / 2);
+    model.set_norm_topk_prob(shape.tied);
+    if (shape.layers > 1) model.add_mlp_only_layers(0);
+  }
   CHECK_OK(ResolveModel(model));
   return model;
 }
@@ -80,7 +88,8 @@ ModelSpec GptNeoxModel(const GptNeoxShape& shape) {
 }
 
 std::vector<std::string> ModelNames() {
-  return {"gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3"};
+  return {"gpt2",  "gpt_neox", "llama",   "mistral",
+          "qwen2", "qwen3",    "mixtral", "qwen3_moe"};
 }
 
 ModelSpec ModelNamed(const std::string& architecture,

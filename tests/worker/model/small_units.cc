@@ -60,6 +60,14 @@ UnitList Qwen3(double dropout) {
   return Units(TinyModelNamed("qwen3", /*tied=*/false), dropout);
 }
 
+UnitList Mixtral(double dropout) {
+  return Units(TinyModelNamed("mixtral", /*tied=*/false), dropout);
+}
+
+UnitList Qwen3Moe(double dropout) {
+  return Units(TinyModelNamed("qwen3_moe", /*tied=*/false), dropout);
+}
+
 template <bool kOptions>
 UnitList GptNeox(double dropout) {
   return Units(GptNeoxModel({.hidden = 8,
@@ -129,6 +137,8 @@ std::vector<SmallUnit> SmallUnits() {
       {"GptNeoxHead", GptNeox<false>, 3},
       {"Qwen2Block", Qwen2, 1, true},
       {"Qwen3Block", Qwen3, 1, true},
+      {"MixtralBlock", Mixtral, 1, true},
+      {"Qwen3MoeBlock", Qwen3Moe, 1, true},
       {"LlamaTiedHead", PlainLlama<true>, 3},
       {"LlamaHead", PlainLlama<false>, 3},
       {"FusedGelu", FusedGelu, 0},

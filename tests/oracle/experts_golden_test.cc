@@ -1,0 +1,16 @@
+// Mixtures of experts on one rank against PyTorch in float64
+// (make_experts_golden.py): gates that add up to 1 and gates that do not, layers
+// without experts.
+#include "gtest/gtest.h"
+#include "tests/oracle/golden_suite.h"
+
+namespace troupe {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Experts, GoldenSuite,
+                         testing::Values("mixtral", "qwen3_moe",
+                                         "qwen3_moe_renormalised"),
+                         GoldenFileName);
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,75 @@
+"""Writes the golden files of tests/oracle/experts_golden_test.cc.
+
+Small models whose tokens go to a few of many experts. transformers 5 keeps the
+weights of a layer's experts in two tensors; ours are three, of gates, of ups and
+of downs. golden.py says what is in a file and README.md how to run this.
+"""
+
+import os
+import sys
+
+import torch
+import transformers
+
+import golden
+from float64 import float64
+
+# The fields of a job's model, which are those of the configs but for the
+# numbers of experts.
+BASE = dict(num_hidden_layers=2, hidden_size=16, num_attention_heads=4,
+            num_key_value_heads=2, head_dim=6, intermediate_size=11,
+            vocab_size=37, max_position_embeddings=23, rms_norm_eps=1e-5,
+            rope_theta=500.0, tie_word_embeddings=False, num_experts_per_tok=2)
+QWEN = dict(BASE, num_experts=7, num_experts_per_tok=3, intermediate_size=23,
+            moe_intermediate_size=9)
+
+MODELS = {
+    "mixtral": (transformers.MixtralForCausalLM, transformers.MixtralConfig,
+                dict(BASE, num_experts=5)),
+    # A dense layer in front; gates as the softmax gives them.
+    "qwen3_moe": (transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeConfig,
+                  dict(QWEN, mlp_only_layers=[0], norm_topk_prob=False)),
+    "qwen3_moe_renormalised": (
+        transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeConfig,
+        dict(QWEN, decoder_sparse_step=2, norm_topk_prob=True)),
+}
+
+
+def parts(name, tensor):
+    """Ours of a tensor of transformers'."""
+    qwen = ("gate_proj", "up_proj", "down_proj", "mlp.")
+    mixtral = ("w1", "w3", "w2", "block_sparse_moe.")
+    gate, up, down, section = mixtral if parts.mixtral else qwen
+    name = name.replace("mlp.", section) if "mlp.gate.weight" in name else name
+    if ".experts." not in name:
+        return [(name, tensor)]
+    at = name[:name.index("mlp.experts.")] + section + "experts."
+    if name.endswith("down_proj"):
+        return [(f"{at}{down}.weight", tensor)]
+    halves = tensor.chunk(2, dim=1)
+    return [(f"{at}{gate}.weight", halves[0]), (f"{at}{up}.weight", halves[1])]
+
+
+def main():
+    folder = os.path.dirname(os.path.abspath(sys.argv[0]))
+    for name, (model_class, config_class, job_model) in MODELS.items():
+        fields = dict(job_model)
+        rope = dict(rope_type="default", rope_theta=fields.pop("rope_theta"))
+        parts.mixtral = name == "mixtral"
+        if parts.mixtral:
+            fields["num_local_experts"] = fields.pop("num_experts")
+        config = config_class(**fields, rope_parameters=rope,
+                              attention_dropout=0, bos_token_id=0,
+                              eos_token_id=0, attn_implementation="eager",
+                              experts_implementation="eager")
+        architecture = "mixtral" if parts.mixtral else "qwen3_moe"
+        with float64():
+            model = model_class(config).double().train()
+            assert model.model.rotary_emb.inv_freq.dtype == torch.float64
+            golden.write_golden(os.path.join(folder, f"{name}.safetensors"),
+                                model, dict(job_model,
+                                            architecture=architecture), parts)
+
+
+if __name__ == "__main__":
+    main()
