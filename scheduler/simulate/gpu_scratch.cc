@@ -79,6 +79,8 @@ int64_t BytesOfKernel(const OpView& op, const TrainingSpec& training) {
       return tokens * kBytesOfToken +
              2 * pieces * ColumnsOf(op.output("y")) * kF32Bytes;
     }
+    case Op::DISPATCH:  // choices are sorted as tokens are
+      return ElementsOf(op.input("choices")) * kBytesOfToken;
     case Op::WEIGHT:  // its gradient, as one row
       return ElementsOf(op.output("y")) * kF32Bytes;
     case Op::LINEAR:

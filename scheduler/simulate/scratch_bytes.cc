@@ -110,6 +110,27 @@ int64_t NarrowProductBytes(const Plan& plan, const ScratchOptions& options) {
              : MostOfProducts(plan, NarrowPackedBytes);
 }
 
+// Products of experts: each block is one thread's, which packs both operands of
+// it (ops/cpu/grouped_matmul.cc).
+int64_t GroupedBytes(const Plan& plan, const ScratchOptions& options) {
+  constexpr int64_t kPackedBySgemm = 1800 << 10;
+  constexpr int64_t kPackedByOurs = 2900 << 10;
+  constexpr int64_t kOfPrimitives = 800 << 10;
+  bool grouped = false;
+  for (const UnitTable& table : plan.tables()) {
+    grouped |= std::any_of(
+        table.ops().begin(), table.ops().end(),
+        [](const Op& op) { return op.kind() == Op::GROUPED_LINEAR; });
+  }
+  if (!grouped) return 0;
+  const ElementType type = ComputeType(plan.job().training());
+  const int64_t of_thread = type == F32 ? kPackedBySgemm
+                            : type == BF16 && options.bf16_instructions
+                                ? kOfPrimitives
+                                : kPackedByOurs;
+  return options.threads * of_thread;
+}
+
 }  // namespace
 
 ScratchBytes ScratchBytesOf(const Plan& plan, const ScratchOptions& options) {
@@ -117,14 +138,17 @@ ScratchBytes ScratchBytesOf(const Plan& plan, const ScratchOptions& options) {
   const int64_t attention = threads * MostOfAttention(plan);
   if (ComputeType(plan.job().training()) != F32) {
     return {.attention = attention,
-            .products = NarrowProductBytes(plan, options)};
+            .products = std::max(NarrowProductBytes(plan, options),
+                                 GroupedBytes(plan, options))};
   }
   return {.attention = attention,
-          .products = MostOfProducts(plan,
-                                     [&](const Product& product) {
-                                       return PackedBytes(product.n, product.k,
-                                                          threads);
-                                     }),
+          .products = std::max(MostOfProducts(plan,
+                                              [&](const Product& product) {
+                                                return PackedBytes(product.n,
+                                                                   product.k,
+                                                                   threads);
+                                              }),
+                               GroupedBytes(plan, options)),
           .heap = HeapBytes(plan, threads)};
 }
 

@@ -1,5 +1,7 @@
 #include "worker/rank/unit_state.h"
 
+#include <algorithm>
+
 #include "gtest/gtest.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -66,6 +68,55 @@ TEST(UnitState, OfARangeIsWhatLiesInIt) {
   EXPECT_TRUE(UnitStateTensors(OptimizerSpec(), UnitOfTwo(), {.parameters = p},
                                {}, Range{6, 16})
                   .empty());
+}
+
+// Weights of experts, whose columns two ranks share: each element of the whole
+// is in one run, at its place, whichever window asks for it.
+TEST(UnitState, ThreeDimsInWindows) {
+  constexpr int64_t kExperts = 3, kRows = 4, kColumns = 5, kRanks = 2;
+  Mesh mesh;
+  Axis& axis = *mesh.add_axes();
+  axis.set_name("tensor");
+  axis.set_size(kRanks);
+  Unit unit;
+  Parameter& weight = *unit.add_parameters();
+  weight.set_name("experts");
+  *weight.add_dims() = DimOf({{Dim::EXPERTS, kExperts}});
+  *weight.add_dims() = DimOf({{Dim::INTERMEDIATE, kRows / kRanks}});
+  *weight.add_dims() = DimOf({{Dim::HIDDEN, kColumns}});
+  Dim::Section::Cut& cut =
+      *weight.mutable_dims(1)->mutable_sections(0)->add_cuts();
+  cut.set_axis("tensor");
+  cut.set_whole(kRows);
+  unit.set_flat_elements(32);
+  std::vector<float> held(32);
+  std::vector<int64_t> places(kExperts * kRows * kColumns, -1);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const std::vector<StateTensor> tensors =
+        UnitStateTensors(OptimizerSpec(), unit,
+                         {.parameters = reinterpret_cast<char*>(held.data())},
+                         {.mesh = &mesh, .rank = rank});
+    ASSERT_EQ(tensors.size(), 1u);
+    EXPECT_EQ(tensors[0].elements, kExperts * kRows * kColumns / kRanks);
+    for (int64_t begin = 0; begin < 60; begin += 7) {
+      for (const SliceRun& run :
+           RunsWithin(tensors[0], begin, std::min<int64_t>(60, begin + 7))) {
+        for (int64_t i = 0; i < run.count; ++i) {
+          EXPECT_EQ(places[run.whole + i], -1) << "twice";
+          places[run.whole + i] = run.local + i;
+        }
+      }
+    }
+  }
+  for (int64_t e = 0; e < kExperts; ++e) {
+    for (int64_t row = 0; row < kRows; ++row) {
+      for (int64_t column = 0; column < kColumns; ++column) {
+        EXPECT_EQ(
+            places[(e * kRows + row) * kColumns + column],
+            (e * kRows / kRanks + row % (kRows / kRanks)) * kColumns + column);
+      }
+    }
+  }
 }
 
 TEST(UnitState, SgdHasMomentumOrNothing) {
