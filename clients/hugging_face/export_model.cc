@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "clients/hugging_face/config.h"
 #include "clients/hugging_face/export_tokenizer.h"
 #include "proto/base/process_state.h"
@@ -24,6 +23,7 @@
 #include "proto/plan/slices.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/hugging_face_files.h"
+#include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/safetensors_writer.h"
 #include "storage/checkpoint/tensor_reader.h"
 #include "storage/checkpoint/to_f32.h"
@@ -94,8 +94,7 @@ void AddEach(const Parameter& parameter, SafetensorsTensor tensor,
   tensor.shape.erase(tensor.shape.begin());
   const int64_t elements = ElementCount(tensor.shape);
   for (int64_t i = 0; i < count; ++i) {
-    tensor.name =
-        absl::StrReplaceAll(parameter.each_in(), {{"*", std::to_string(i)}});
+    tensor.name = NameOfEach(parameter.each_in(), i);
     parts[tensor.name] = {
         .names = {name}, .run = elements, .first = i * elements};
     tensors.push_back(tensor);

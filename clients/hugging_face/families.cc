@@ -65,12 +65,15 @@ void WriteLlamas(const ModelSpec& model, json& config) {
   WriteRope(model, kRopeKeys, config);
 }
 
+absl::Status RefuseWindow(const JsonFields& config) {
+  if (!config.Has("sliding_window")) return absl::OkStatus();
+  return config.Error("sliding_window",
+                      "attention within a window is not supported; set it to "
+                      "null to attend to all positions");
+}
+
 absl::Status ReadLlama(const JsonFields& config, ModelSpec& model) {
-  if (config.Has("sliding_window")) {
-    return config.Error("sliding_window",
-                        "attention within a window is not supported; set it "
-                        "to null to attend to all positions");
-  }
+  RETURN_IF_ERROR(RefuseWindow(config));
   const std::pair<const char*, void (ModelSpec::*)(bool)> flags[] = {
       {"attention_bias", &ModelSpec::set_attention_bias},
       {"mlp_bias", &ModelSpec::set_mlp_bias}};
@@ -161,11 +164,7 @@ void WriteQwen3(const ModelSpec& model, json& config) {
 }
 
 absl::Status ReadMixtral(const JsonFields& config, ModelSpec& model) {
-  if (config.Has("sliding_window")) {
-    return config.Error("sliding_window",
-                        "attention within a window is not supported; set it "
-                        "to null to attend to all positions");
-  }
+  RETURN_IF_ERROR(RefuseWindow(config));
   ASSIGN_OR_RETURN(const int experts, config.IntOr("num_local_experts", 8));
   ASSIGN_OR_RETURN(const int choices, config.IntOr("num_experts_per_tok", 2));
   model.set_num_experts(experts);

@@ -41,7 +41,7 @@ struct ProductRates {
 };
 
 // By unit; any rates for one that has no products. REQUIRES a completed
-// calibration (rates.h), and units of one kind that are all alike.
+// calibration (rates.h).
 std::vector<ProductRates> ProductRatesOf(const Plan& plan,
                                          const Calibration& calibration);
 

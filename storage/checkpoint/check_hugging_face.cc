@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/tensor_box.h"
 
@@ -98,8 +97,7 @@ absl::Status CheckHeaders(const HuggingFaceWeights& weights,
     known.insert(weights.Find(parameter.name));
     for (int64_t i = 0; !parameter.each.empty() && i < parameter.shape[0];
          ++i) {
-      known.insert(weights.Find(
-          absl::StrReplaceAll(parameter.each, {{"*", std::to_string(i)}})));
+      known.insert(weights.Find(NameOfEach(parameter.each, i)));
     }
   }
   const bool tied = !weights.tied().empty();

@@ -85,6 +85,10 @@ absl::Status NoWeights(const std::string& directory) {
 
 }  // namespace
 
+std::string NameOfEach(absl::string_view each, int64_t index) {
+  return absl::StrReplaceAll(each, {{"*", absl::StrCat(index)}});
+}
+
 HuggingFaceWeights::HuggingFaceWeights(std::string directory)
     : directory_(std::move(directory)) {}
 
@@ -159,7 +163,7 @@ void HuggingFaceWeights::AddStack(const std::string& name,
                                   const std::string& each, int64_t count) {
   std::vector<std::string>& names = stacks_[name];
   for (int64_t i = 0; i < count; ++i) {
-    names.push_back(absl::StrReplaceAll(each, {{"*", std::to_string(i)}}));
+    names.push_back(NameOfEach(each, i));
   }
 }
 

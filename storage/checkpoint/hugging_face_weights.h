@@ -33,6 +33,10 @@ struct PartOfTensor {
   int64_t rows = 1;   // of each in turn
 };
 
+// Of tensors that are one parameter of ours, the index'th: `each` is their name
+// with `*` for the index.
+std::string NameOfEach(absl::string_view each, int64_t index);
+
 // Move-only; reads are thread-safe.
 class HuggingFaceWeights {
  public:
@@ -50,8 +54,7 @@ class HuggingFaceWeights {
   void AddPart(const std::string& name, const PartOfTensor& part);
 
   // From now on `count` tensors of one shape are found as one, [count, shape],
-  // under a name of its own: those of the name `each` with 0, 1, ... in place of
-  // its `*`.
+  // under a name of its own: NameOfEach(each, 0), NameOfEach(each, 1), ...
   void AddStack(const std::string& name, const std::string& each,
                 int64_t count);
 
