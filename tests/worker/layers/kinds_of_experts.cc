@@ -3,33 +3,10 @@
 #include <utility>
 
 #include "proto/plan/tensor_spec.h"
+#include "tests/worker/layers/small_dims.h"
 
 namespace troupe {
 namespace {
-
-constexpr int64_t kBatch = 2;
-constexpr int64_t kLength = 5;
-constexpr int64_t kHidden = 7;
-
-std::vector<Dim> Rows() {
-  return {DimOf({{Dim::BATCH, kBatch}}), DimOf({{Dim::SEQUENCE, kLength}})};
-}
-
-std::vector<Dim> With(const Dim& columns) {
-  std::vector<Dim> dims = Rows();
-  dims.push_back(columns);
-  return dims;
-}
-
-std::vector<Dim> Columns(int64_t columns) {
-  return With(DimOf({{Dim::HIDDEN, columns}}));
-}
-
-Op OfKind(Op::Kind kind) {
-  Op op;
-  op.set_kind(kind);
-  return op;
-}
 
 // Rows of experts, which have a weight each.
 constexpr int64_t kChoices = 2;

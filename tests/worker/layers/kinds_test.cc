@@ -7,36 +7,14 @@
 #include "proto/plan/tensor_spec.h"
 #include "tests/worker/layers/kinds_of_experts.h"
 #include "tests/worker/layers/one_op.h"
+#include "tests/worker/layers/small_dims.h"
 
 namespace troupe {
 namespace {
 
 using Operand = OneOpSpec::Operand;
 
-constexpr int64_t kBatch = 2;
-constexpr int64_t kLength = 5;
-constexpr int64_t kHidden = 7;
 constexpr float kMasked = 0.3f;
-
-std::vector<Dim> Rows() {
-  return {DimOf({{Dim::BATCH, kBatch}}), DimOf({{Dim::SEQUENCE, kLength}})};
-}
-
-std::vector<Dim> With(const Dim& columns) {
-  std::vector<Dim> dims = Rows();
-  dims.push_back(columns);
-  return dims;
-}
-
-std::vector<Dim> Columns(int64_t columns) {
-  return With(DimOf({{Dim::HIDDEN, columns}}));
-}
-
-Op OfKind(Op::Kind kind) {
-  Op op;
-  op.set_kind(kind);
-  return op;
-}
 
 void AddMask(Op& op) {
   op.mutable_mask()->set_probability(kMasked);
