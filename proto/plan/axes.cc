@@ -75,6 +75,12 @@ int TensorSide(const ParallelismSpec& parallelism) {
 
 }  // namespace
 
+int ReplicasOf(const ParallelismSpec& parallelism) {
+  const int ranks = parallelism.has_data() ? parallelism.data() : 1;
+  // Also of jobs that nobody has checked yet.
+  return parallelism.expert() > 1 ? ranks / parallelism.expert() : ranks;
+}
+
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
   const auto size = [](bool given, int value) { return given ? value : 1; };
   std::vector<Axis> axes;
@@ -84,7 +90,8 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
     axes.back().set_size(size);
   };
   add("pipeline", size(parallelism.has_pipeline(), parallelism.pipeline()));
-  add("data", size(parallelism.has_data(), parallelism.data()));
+  add("data", ReplicasOf(parallelism));
+  if (parallelism.expert() > 1) add("expert", parallelism.expert());
   if (parallelism.batch() > 1) add("batch", parallelism.batch());
   // Also of jobs that nobody has checked yet.
   const int ulysses = std::max(parallelism.ulysses_size(), 1);

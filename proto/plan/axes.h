@@ -13,8 +13,13 @@ namespace troupe {
 
 // In the mesh's order: neighbours on the last one share a host, so the
 // chattiest comes last. Those that the job does not name have size 1; pipeline
-// and data are there always, the others where they are larger.
+// and data are there always, the others where they are larger. The axis "expert"
+// has its ranks from parallelism.data.
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
+
+// Replicas that have micro-batches of their own: of parallelism.data, groups of
+// ranks that share experts are one.
+int ReplicasOf(const ParallelismSpec& parallelism);
 
 int Power(int base, int exponent);
 // The largest whose power is no more than `value`.

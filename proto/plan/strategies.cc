@@ -73,7 +73,8 @@ int DealtMost(const ParallelismSpec& parallelism) {
 std::vector<Axis> FactorsOf(const ParallelismSpec& parallelism) {
   std::vector<Axis> factors;
   for (Axis& axis : AxesOf(parallelism)) {
-    const bool is_factor = axis.name() != "pipeline" && axis.name() != "data";
+    const bool is_factor = axis.name() != "pipeline" && axis.name() != "data" &&
+                           axis.name() != "expert";
     if (is_factor && axis.size() > 1) factors.push_back(std::move(axis));
   }
   return factors;

@@ -84,7 +84,8 @@ int UnitBuilder::GroupedLinear(const GroupedLinearArgs& args) {
     const std::string each = projection.name + ".weight";
     const int parameter =
         Parameter(absl::StrReplaceAll(each, {{"*.", ""}}),
-                  {DimOf({{Dim::EXPERTS, args.experts}}), projection.out, in},
+                  {DimOf({{Dim::EXPERT_WEIGHTS, args.experts}}), projection.out,
+                   in},
                   troupe::Parameter::NORMAL, args.init_std);
     unit_.mutable_parameters(parameter)->set_each_in(each);
     op.add_parameters(parameter);

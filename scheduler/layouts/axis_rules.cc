@@ -52,6 +52,16 @@ Whole WholeOf(const UnitList& units) {
       if (tensor.dims_size() > 2) whole.tensors.insert(dims);
     }
   }
+  // No tensor between ops has a dim of these.
+  for (const Unit& unit : units.units) {
+    for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.dims_size() < 3) continue;
+      const Dim::Section& experts = parameter.dims(0).sections(0);
+      if (experts.kind() != Dim::EXPERT_WEIGHTS) continue;
+      int64_t& count = whole.counts[Dim::EXPERT_WEIGHTS];
+      count = std::gcd(count, experts.count());
+    }
+  }
   return whole;
 }
 
@@ -94,7 +104,14 @@ class CutsCheck {
  private:
   // Products of experts have one side cut, as Megatron's, or rows.
   absl::Status CheckExperts() const {
-    if (whole_.counts.count(Dim::EXPERTS) == 0) return absl::OkStatus();
+    const bool has_experts = whole_.counts.count(Dim::EXPERT_WEIGHTS) > 0;
+    for (const AxisRules& axis : axes_) {
+      if (RuleOf(axis, Dim::EXPERT_WEIGHTS) == nullptr || has_experts) continue;
+      return FieldError(axis.field.name,
+                        "is for models whose layers have experts, and this one "
+                        "has none; leave it out");
+    }
+    if (!has_experts) return absl::OkStatus();
     for (const AxisRules& axis : axes_) {
       if (RuleOf(axis, Dim::HIDDEN) == nullptr) continue;
       return FieldError(
@@ -261,12 +278,14 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
     if (axes.empty() || axes.back().axis != row.axis) {
       axes.push_back({.axis = std::string(row.axis),
                       .size = SizeOfAxis(parallelism, row.axis),
+                      .slack = parallelism.expert_slack(),
                       .field = SizeFieldOf(parallelism, row.axis)});
     }
     axes.back().rules.insert(axes.back().rules.end(), row.rules.begin(),
                              row.rules.end());
     if (row.prepare != nullptr) axes.back().prepares.push_back(row.prepare);
     if (row.rewrite != nullptr) axes.back().rewrites.push_back(row.rewrite);
+    if (row.finish != nullptr) axes.back().finishes.push_back(row.finish);
   }
   return axes;
 }
@@ -281,7 +300,8 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& strategy,
     const auto factor = std::find_if(
         own.begin(), own.end(),
         [&along](const Axis& axis) { return axis.name() == along.axis; });
-    CHECK(factor != own.end()) << along.axis << " is no factor";
+    // Not a factor: an axis that all units have alike.
+    if (factor == own.end()) continue;
     along.axis = factors[factor - own.begin()].name();
     for (std::string* const field : {&along.field.name, &along.field.part_of}) {
       if (absl::StartsWith(*field, kPath)) {

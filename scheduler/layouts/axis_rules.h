@@ -18,10 +18,12 @@ namespace troupe {
 struct AxisRules {
   std::string axis;  // of the mesh
   int size = 1;
+  double slack = 1;            // AxisSpan.slack
   SizeField field;             // where a user says the size
   std::vector<DimRule> rules;  // the first that fits a tensor cuts it
   std::vector<decltype(LayoutRow::prepare)> prepares;
   std::vector<decltype(LayoutRow::rewrite)> rewrites;
+  std::vector<decltype(LayoutRow::finish)> finishes;
 };
 
 // The rule for dims of a kind; nullptr where the axis does not cut them.

@@ -148,7 +148,15 @@ void CutWithEnds(const std::vector<AxisRules>& axes,
     }
     units.tables = std::move(cut);
   }
-  for (UnitTable& table : units.tables) PartWhatExchangesPart(table);
+  for (UnitTable& table : units.tables) {
+    for (const AxisRules& axis : axes) {
+      for (const auto finish : axis.finishes) {
+        finish({.name = axis.axis, .size = axis.size, .slack = axis.slack},
+               table);
+      }
+    }
+    PartWhatExchangesPart(table);
+  }
   for (size_t u = 0; u < units.units.size(); ++u) {
     LayParts(shares[u], units.units[u]);
   }

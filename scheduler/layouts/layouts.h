@@ -42,6 +42,7 @@ struct DimRule {
 struct AxisSpan {
   std::string name;
   int size = 1;
+  double slack = 1;  // "expert": parallelism.expert_slack
 };
 
 struct LayoutRow {
@@ -55,12 +56,15 @@ struct LayoutRow {
   // Optional: of a table that is cut so, makes several ops of one that needs
   // what other ranks have, with exchanges between.
   void (*rewrite)(const AxisSpan& axis, UnitTable& table) = nullptr;
+  // Optional: the same of a table that all axes have cut.
+  void (*finish)(const AxisSpan& axis, UnitTable& table) = nullptr;
 };
 
 // Columns within attention and the MLP, and those of the logits.
 std::vector<DimRule> RulesOfInnerColumns();
 
 LayoutRow Batch();
+LayoutRow Experts();
 LayoutRow Tensor1D();
 LayoutRow Tensor2DRows();
 LayoutRow Tensor2DColumns();

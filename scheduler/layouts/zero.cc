@@ -24,7 +24,8 @@ int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism) {
   if (axis == "tensor_x") return SizeOfAxis(parallelism, axis);
   if (parallelism.zero() == 0) return 1;
   int left = parallelism.zero_size();
-  for (const char* const dealt : {"ulysses", "context", "batch", "data"}) {
+  for (const char* const dealt :
+       {"ulysses", "context", "batch", "expert", "data"}) {
     const int ranks = std::min(left, SizeOfAxis(parallelism, dealt));
     if (axis == dealt) return ranks;
     left /= std::max(ranks, 1);

@@ -23,12 +23,12 @@ JobSpec WithMicroBatch(
     int micro_batches_max = std::numeric_limits<int>::max()) {
   JobSpec smaller = job;
   TrainingSpec& training = *smaller.mutable_training();
-  int micro_batches = 0;  // of all replicas
+  int micro_batches = 0;  // of all ranks of parallelism.data
   auto& given = *smaller.mutable_parallelism()->mutable_micro_batches();
   for (int& count : given) {
     count = std::min(micro_batches_max,
                      count * training.micro_batch_size() / micro_batch);
-    micro_batches += count;
+    micro_batches += count * std::max(job.parallelism().expert(), 1);
   }
   if (given.empty()) {
     const int replicas = job.parallelism().data();

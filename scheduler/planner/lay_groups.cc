@@ -12,6 +12,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/slices.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/draft.h"
@@ -63,20 +64,34 @@ Places GradientPlaces(const Plan& plan) {
 struct Dealing {
   ParallelismSpec job;
   ParallelismSpec strategy;  // of the unit
+  bool cuts_experts = false;
 
-  // So many neighbours along an axis of the mesh; 1: not along it.
+  // So many neighbours along an axis of the mesh; 1: not along it. Ranks that
+  // have other experts of the unit do not share its slices.
   int Along(const std::string& axis) const {
+    if (axis == "expert" && cuts_experts) return 1;
     return ZeroSizeAlong(FactorName(job, strategy, axis), strategy);
   }
 };
+
+// Whether ranks have some of its experts each.
+bool CutsExperts(const Unit& unit) {
+  for (const Parameter& parameter : unit.parameters()) {
+    for (const Dim& dim : parameter.dims()) {
+      if (CutBy(dim.sections(0), "expert") != nullptr) return true;
+    }
+  }
+  return false;
+}
 
 std::vector<Dealing> DealingOfUnits(const Plan& plan) {
   const ParallelismSpec& job = plan.job().parallelism();
   std::vector<Dealing> dealing;
   for (const int s :
        StrategyOfUnits(job, KindsOf(plan.units()), plan.stages())) {
-    dealing.push_back(
-        {job, s < 0 ? job : WithStrategy(job, job.strategies(s))});
+    const Unit& unit = plan.units(static_cast<int>(dealing.size()));
+    dealing.push_back({job, s < 0 ? job : WithStrategy(job, job.strategies(s)),
+                       CutsExperts(unit)});
   }
   return dealing;
 }

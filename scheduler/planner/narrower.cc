@@ -101,6 +101,7 @@ absl::optional<JobSpec> Narrowed(const JobSpec& job, const JobSpec& resolved,
     ClearMicroBatches(way);
   }
   parallelism.set_data(extent.data);
+  FitExperts(way);
   parallelism.set_context(extent.context);
   parallelism.set_tensor(extent.tensor);
   if (extent.pipeline != resolved.parallelism().pipeline()) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "proto/base/choices.h"
 #include "proto/base/status.h"
 #include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
@@ -149,6 +150,36 @@ absl::Status CheckTensorMethod(const ParallelismSpec& parallelism) {
                    " leaves nothing whole; leave it out"));
 }
 
+// Some of the ranks of parallelism.data, whose number is known.
+absl::Status ResolveExpert(ParallelismSpec& parallelism) {
+  const char kField[] = "parallelism.expert";
+  const char kSlackField[] = "parallelism.expert_slack";
+  if (!parallelism.has_expert()) parallelism.set_expert(1);
+  RETURN_IF_ERROR(CheckInteger(kField, parallelism.expert(),
+                               {.min = 1, .max = kDataMax}));
+  const int ranks = parallelism.expert();
+  if (parallelism.data() % ranks != 0) {
+    return FieldError(
+        kField, absl::StrCat(ranks, " does not divide the ", parallelism.data(),
+                             " ranks of parallelism.data, which share the "
+                             "experts; use ",
+                             DivisorsText(parallelism.data(), ranks)));
+  }
+  if (ranks == 1) {
+    if (!parallelism.has_expert_slack()) return absl::OkStatus();
+    return FieldError(kSlackField,
+                      "says how many rows ranks that share experts take at "
+                      "once, and parallelism.expert is 1; leave it out");
+  }
+  if (!parallelism.has_expert_slack()) parallelism.set_expert_slack(ranks);
+  if (parallelism.expert_slack() == ranks) return absl::OkStatus();
+  return FieldError(kSlackField,
+                    absl::StrCat(parallelism.expert_slack(),
+                                 " would take rows in several rounds, which is "
+                                 "not there yet; use ",
+                                 ranks, ", or leave it out"));
+}
+
 absl::Status ResolveTensor(ParallelismSpec& parallelism) {
   if (!parallelism.has_tensor()) parallelism.set_tensor(1);
   if (!parallelism.has_sequence_parallel()) {
@@ -216,13 +247,15 @@ absl::Status ResolveContext(ParallelismSpec& parallelism) {
   return CheckUlyssesSize(parallelism);
 }
 
-// Those of a sequence first, then those of a micro-batch, then replicas.
+// Those of a sequence first, then those of a micro-batch, then those that share
+// experts, then replicas.
 std::string MisfitInBatch(int size, const ParallelismSpec& parallelism) {
   int left = size;
   for (const auto& [field, ranks] :
        {std::pair("context", parallelism.context()),
         {"batch", parallelism.batch()},
-        {"data", parallelism.data()}}) {
+        {"expert", parallelism.expert()},
+        {"data", ReplicasOf(parallelism)}}) {
     if (left % ranks != 0 && ranks % left != 0) {
       return absl::StrCat(left, left == size ? "" : absl::StrCat(" of ", size),
                           " neither divides the ", ranks,
@@ -237,7 +270,9 @@ std::string MisfitInBatch(int size, const ParallelismSpec& parallelism) {
 // Over some ranks of each sequence, or over all of some sequences' ranks; else
 // what is wrong.
 std::string MisfitOfZeroSize(int size, const ParallelismSpec& parallelism) {
-  if (parallelism.batch() > 1) return MisfitInBatch(size, parallelism);
+  if (parallelism.batch() > 1 || parallelism.expert() > 1) {
+    return MisfitInBatch(size, parallelism);
+  }
   const int data = parallelism.data();
   const int context = parallelism.context();
   if (context > 1 && size < context) {
@@ -373,6 +408,7 @@ absl::Status ResolveParallelism(const MemorySpec& memory,
       "parallelism.bucket_megabytes", parallelism.bucket_megabytes(),
       {.min = 0, .max = kBucketMegabytesMax, .min_open = true}));
   RETURN_IF_ERROR(ResolveSharing(parallelism));
+  RETURN_IF_ERROR(ResolveExpert(parallelism));
   RETURN_IF_ERROR(ResolvePipeline(parallelism));
   if (Is3D(parallelism)) {
     RETURN_IF_ERROR(CheckIsSynchronous(parallelism, "parallelism.tensor_method",

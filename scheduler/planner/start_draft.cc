@@ -41,7 +41,7 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   const TrainingSpec& training = plan.job().training();
   ASSIGN_OR_RETURN(UnitList list,
                    ModelUnits(plan.job().model(),
-                              {.sequences = training.micro_batch_size(),
+                              {.sequences = MicroBatchSequences(plan.job()),
                                .sequence_length = training.sequence_length(),
                                .dtype = ComputeType(training),
                                .dropout = training.dropout()}));
@@ -91,19 +91,19 @@ int64_t RoundedUp(int64_t number, int64_t divisor) {
 void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
   const TrainingSpec& training = job.training();
   const ParallelismSpec& parallelism = job.parallelism();
-  const int64_t of_step =
-      training.global_batch_size() / training.micro_batch_size();
-  const int64_t of_validation = training.validate_every() == 0
-                                    ? 0
-                                    : RoundedUp(training.validation_sequences(),
-                                                training.micro_batch_size());
+  const int64_t sequences = MicroBatchSequences(job);
+  const int64_t of_step = training.global_batch_size() / sequences;
+  const int64_t of_validation =
+      training.validate_every() == 0
+          ? 0
+          : RoundedUp(training.validation_sequences(), sequences);
   const auto& given = parallelism.micro_batches();
   const bool equal = std::adjacent_find(given.begin(), given.end(),
                                         std::not_equal_to<>()) == given.end();
   if (equal) {
-    derived.set_micro_batches(of_step / parallelism.data());
-    derived.set_validation_micro_batches(
-        RoundedUp(of_validation, parallelism.data()));
+    const int replicas = ReplicasOf(parallelism);
+    derived.set_micro_batches(of_step / replicas);
+    derived.set_validation_micro_batches(RoundedUp(of_validation, replicas));
     return;
   }
   int most = 0;

@@ -1,6 +1,7 @@
 #include "scheduler/planner/ways.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -138,6 +139,7 @@ JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   parallelism.clear_context_method();
   parallelism.clear_ulysses_size();
   if (shares.data != resolved.parallelism().data()) ClearMicroBatches(way);
+  FitExperts(way);
   way.mutable_memory()->clear_unsharded_bytes();
   if (!shares.tensor_method.empty()) {
     parallelism.set_tensor_method(shares.tensor_method);
@@ -156,6 +158,15 @@ JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
 }
 
 }  // namespace
+
+void FitExperts(JobSpec& way) {
+  ParallelismSpec& parallelism = *way.mutable_parallelism();
+  if (parallelism.expert() <= 1) return;
+  const int ranks = std::gcd(parallelism.expert(), parallelism.data());
+  if (ranks == parallelism.expert()) return;
+  parallelism.clear_expert_slack();
+  parallelism.set_expert(ranks);
+}
 
 void FitMicroBatch(JobSpec& way) {
   TrainingSpec& training = *way.mutable_training();

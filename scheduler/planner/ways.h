@@ -24,6 +24,9 @@ namespace troupe {
 // that ResolveJob takes the job, which need not be resolved.
 std::vector<JobSpec> WaysToShare(const JobSpec& job);
 
+// Lowers parallelism.expert to a divisor that divides parallelism.data, too.
+void FitExperts(JobSpec& way);
+
 // Lowers training.micro_batch_size to the largest of which a replica's batch is
 // a multiple, where there is one. REQUIRES the fields, and parallelism.data.
 void FitMicroBatch(JobSpec& way);

@@ -190,7 +190,7 @@ MicroBatchContext ContextOf(const Call& call) {
   return {
       .step = StepOf(call),
       .first_sample = (share.first + call.instruction.micro_batch()) *
-                      training.micro_batch_size(),
+                      MicroBatchSequences(state.plan->job()),
       .training = state.step.training,
       .gradient_scale = state.loss_scale.factor() /
                         static_cast<double>(derived.tokens_per_step()),
