@@ -222,6 +222,10 @@ WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job) {
   const ParallelismSpec& now = way.parallelism();
   ParallelismSpec& needed = *fields.mutable_parallelism();
   if (now.data() > 1) needed.set_data(now.data());
+  if (now.expert() > 1) needed.set_expert(now.expert());
+  if (now.expert() > 1 && now.expert_slack() < now.expert()) {
+    needed.set_expert_slack(now.expert_slack());
+  }
   if (now.context() > 1) {
     needed.set_context(now.context());
     needed.set_context_method(now.context_method());

@@ -66,6 +66,7 @@ std::vector<std::string> LayoutsOf(const ParallelismSpec& parallelism) {
   if (parallelism.context() > 1) {
     layouts.push_back(parallelism.context_method());
   }
+  if (parallelism.expert() > 1) layouts.push_back("expert");
   if (parallelism.zero() > 0) {
     layouts.push_back(absl::StrCat("zero ", parallelism.zero()));
   }
@@ -194,6 +195,10 @@ std::string WayText(const WayFields& fields) {
     if (value > 0) parts.push_back(absl::StrCat(name, ": ", value));
   };
   add("data", p.data());
+  add("expert", p.expert());
+  if (p.has_expert_slack()) {
+    parts.push_back(absl::StrCat("expert_slack: ", p.expert_slack()));
+  }
   add("tensor", p.tensor());
   if (p.has_tensor_method()) {
     parts.push_back(absl::StrCat("tensor_method: ", p.tensor_method()));

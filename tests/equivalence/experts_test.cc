@@ -1,0 +1,158 @@
+// The promise, where ranks share the experts of layers: whoever has them,
+// whatever else is cut, and wherever the router sends tokens, ranks train the
+// model that a single rank trains.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "proto/base/check.h"
+#include "tests/equivalence/reference_runs.h"
+#include "tests/equivalence/tensor_job.h"
+
+namespace troupe {
+namespace {
+
+// Eight experts, of which a token has `choices`.
+JobSpec ExpertsJob(int choices, int positions = 24) {
+  JobSpec job = TensorJob({.architecture = "mixtral",
+                           .tied = false,
+                           .positions = positions,
+                           .micro_batch = 1});
+  job.mutable_model()->set_num_experts(8);
+  job.mutable_model()->set_num_experts_per_tok(choices);
+  job.mutable_training()->set_gradient_clipping(0.5);
+  return job;
+}
+
+// In protobuf's text form.
+template <typename Message>
+void Merge(const std::string& text, Message& message) {
+  Message added;
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &added)) << text;
+  message.MergeFrom(added);
+}
+
+struct Case {
+  std::string name;
+  std::string parallelism;
+  std::string memory = "";
+  std::string training = "";
+};
+
+JobSpec Shared(JobSpec job, const Case& c) {
+  Merge(c.parallelism, *job.mutable_parallelism());
+  Merge(c.memory, *job.mutable_memory());
+  Merge(c.training, *job.mutable_training());
+  return job;
+}
+
+void ExpectSame(const std::vector<Leg>& legs, const JobSpec& reference) {
+  static auto* const references = new ReferenceRuns;
+  const auto difference = references->Compare(legs, reference);
+  ASSERT_TRUE(difference.ok()) << difference.status();
+  EXPECT_TRUE(difference->IsRounding())
+      << "losses " << difference->losses << ", norms " << difference->norms
+      << ", weights " << difference->weights;
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases = {
+      {"all_ranks", "data: 2 expert: 2"},
+      {"with_replicas", "data: 4 expert: 2"},
+      {"four", "data: 4 expert: 4"},
+      {"eight", "data: 8 expert: 8"},
+      {"larger_micro_batches", "data: 2 expert: 2", "", "micro_batch_size: 2"},
+      {"tensor", "data: 2 expert: 2 tensor: 2"},
+      {"sequence", "data: 2 expert: 2 tensor: 2 sequence_parallel: true"},
+      {"ulysses", "data: 2 expert: 2 context: 2"},
+      {"ring", "data: 2 expert: 2 context: 2 context_method: 'ring'"},
+      {"batch", "data: 2 expert: 2 batch: 2", "", "micro_batch_size: 2"},
+      {"uneven_replicas",
+       "data: 4 expert: 2 micro_batches: 3 micro_batches: 1"},
+      {"strategies",
+       "data: 2 expert: 2 tensor: 2 strategies { units: 'embedding' "
+       "units: 'head' batch: 2 }",
+       "", "micro_batch_size: 2"},
+      {"frozen_router", "data: 2 expert: 2", "", "freeze: '*.gate.*'"},
+      {"frozen_experts", "data: 2 expert: 2", "", "freeze: '*.experts.*'"},
+  };
+  for (const char* const schedule :
+       {"gpipe", "1f1b", "interleaved_1f1b", "chimera", "zb_h1", "zb_v"}) {
+    cases.push_back({absl::StrCat("schedule_", schedule),
+                     absl::StrCat("data: 2 expert: 2 pipeline: 2 "
+                                  "pipeline_schedule: '",
+                                  schedule, "'")});
+  }
+  for (const int zero : {1, 2, 3}) {
+    cases.push_back({absl::StrCat("zero_", zero),
+                     absl::StrCat("data: 4 expert: 2 zero: ", zero)});
+    cases.push_back({absl::StrCat("zero_", zero, "_no_replicas"),
+                     absl::StrCat("data: 2 expert: 2 zero: ", zero)});
+    cases.push_back(
+        {absl::StrCat("zero_", zero, "_of_two"),
+         absl::StrCat("data: 4 expert: 2 zero_size: 2 zero: ", zero)});
+    cases.push_back(
+        {absl::StrCat("zero_", zero, "_pipeline"),
+         absl::StrCat("data: 4 expert: 2 pipeline: 2 zero: ", zero)});
+  }
+  const std::string memories[] = {"recompute { mode: 'full' }",
+                                  "recompute { mode: 'selective' }",
+                                  "optimizer: 'host' gradients: 'host'",
+                                  "parameters: 'host' activations: 'host'",
+                                  "optimizer: 'nvme' parameters: 'nvme'"};
+  for (const std::string& memory : memories) {
+    cases.push_back({absl::StrCat("memory_", &memory - memories),
+                     "data: 4 expert: 2", memory});
+  }
+  cases.push_back({"all_at_once",
+                   "data: 4 expert: 2 pipeline: 2 pipeline_schedule: 'zb_v' "
+                   "zero: 3",
+                   "recompute { mode: 'full' } optimizer: 'host'"});
+  return cases;
+}
+
+class Experts : public testing::TestWithParam<Case> {};
+
+TEST_P(Experts, TrainTheSameModel) {
+  const JobSpec job = ExpertsJob(/*choices=*/2);
+  const int64_t steps = job.training().steps();
+  ExpectSame({{Shared(job, GetParam()), steps}}, job);
+}
+
+// One choice of eight, for few tokens: in most micro-batches ranks receive
+// nothing, or all that there is.
+TEST(Routing, MayLeaveRanksWithoutTokens) {
+  const JobSpec job = ExpertsJob(/*choices=*/1, /*positions=*/2);
+  const int64_t steps = job.training().steps();
+  for (const int ranks : {2, 4, 8}) {
+    SCOPED_TRACE(ranks);
+    const Case c = {"", absl::StrCat("data: ", ranks, " expert: ", ranks)};
+    ExpectSame({{Shared(job, c), steps}}, job);
+  }
+}
+
+// Plans with and without the axis go on with what the other began.
+TEST(ExpertsResume, FromAnyPlanToAnyOther) {
+  const JobSpec job = ExpertsJob(/*choices=*/2);
+  std::vector<Leg> legs;
+  int64_t until = 0;
+  for (const std::string& parallelism :
+       {std::string("data: 4 expert: 4 zero: 2"), std::string("data: 2"),
+        std::string("data: 4 expert: 2 zero: 3"), std::string("tensor: 2"),
+        std::string("data: 2 expert: 2 pipeline: 2"), std::string(""),
+        std::string("data: 8 expert: 8"),
+        std::string("data: 2 expert: 2 tensor: 2")}) {
+    until += 2;
+    legs.push_back({Shared(job, {"", parallelism}), until});
+  }
+  legs.back().until = job.training().steps();
+  ExpectSame(legs, job);
+}
+
+INSTANTIATE_TEST_SUITE_P(InProcess, Experts, testing::ValuesIn(Cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace troupe
