@@ -248,7 +248,7 @@ void AddExchanges(const UnitTable& table, const UnitPlaces& places,
       exchange.set_backward(backward);
       exchange.set_again(again);
       const ExchangePlaces of = PlacesOfExchange(table, places, exchange);
-      for (const TensorPlace& place : {of.from, of.to}) {
+      for (const TensorPlace& place : {of.from, of.to, of.sizes}) {
         if (!place.exists()) continue;
         writers[PortOf(place)].At(BytesOf(table, place));
       }

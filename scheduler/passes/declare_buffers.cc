@@ -179,12 +179,13 @@ class Declaration : private OperandWriter {
     }
   }
 
-  // What it gives and what it gets; one operand where they are the same place.
+  // What it gives and what it gets, one operand where they are the same place;
+  // and what says how much of that it is.
   void DeclareExchange(const Instruction& instruction) {
     const int u = instruction.unit();
     const int m = instruction.micro_batch();
     const UnitTable& table = plan_.tables(plan_.units(u).table());
-    const auto [from, to, in_place] =
+    const auto [from, to, in_place, sizes] =
         PlacesOfExchange(table, passes_.Places(u), instruction.exchange());
     if (!in_place) {
       const bool sums = SumsInPlace(instruction.exchange().collective());
@@ -195,6 +196,9 @@ class Declaration : private OperandWriter {
     UseMemory(to, u, m, in_place ? Instruction::ADD : Instruction::WRITE,
               Instruction::TO);
     Narrow(to, table);
+    if (!sizes.exists()) return;
+    UseMemory(sizes, u, m, Instruction::READ, Instruction::SIZES);
+    Narrow(sizes, table);
   }
 
   // Nothing to say of their end where it is the buffer's.

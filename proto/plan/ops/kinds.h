@@ -77,6 +77,10 @@ std::vector<OperandRule> ProductOperands();
 OpRules ProductRules(const OpView& op);
 OpCut ProductCut(const OpView& op, const Wishes& wishes);
 
+std::vector<OperandRule> RegroupOperands();
+OpRules RegroupRules(const OpView& op);
+OpCut RegroupCut(const OpView& op, const Wishes& wishes);
+
 std::vector<OperandRule> ReturnOperands();
 OpRules ReturnRules(const OpView& op);
 
@@ -102,6 +106,10 @@ OpCut SplitNormCut(const OpView& op, const Wishes& wishes);
 std::vector<OperandRule> SwiGluOperands();
 OpRules SwiGluRules(const OpView& op);
 OpCut SwiGluCut(const OpView& op, const Wishes& wishes);
+
+std::vector<OperandRule> UngroupOperands();
+OpRules UngroupRules(const OpView& op);
+OpCut UngroupCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> WeightedValuesOperands();
 OpRules WeightedValuesRules(const OpView& op);

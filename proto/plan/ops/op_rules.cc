@@ -50,6 +50,8 @@ constexpr Row kKinds[] = {
     {Op::GROUPED_LINEAR, GroupedLinearOperands, GroupedLinearRules,
      GroupedLinearCut, kMixesLayouts},
     {Op::COMBINE, CombineOperands, CombineRules, CombineCut},
+    {Op::REGROUP, RegroupOperands, RegroupRules, RegroupCut},
+    {Op::UNGROUP, UngroupOperands, UngroupRules, UngroupCut},
 };
 
 // Of inputs that need none; and what the passes read and do for those only, or

@@ -33,7 +33,8 @@ struct InputGradient {
     kByForward,  // the forward pass writes it over the input
     kMadeAgain,  // made, and once more in the backward-weight pass where that
                  // reads it: so cheap that it is not kept
-    kOnRoot,     // made on one rank; its other readers make it on the others
+    kInParts,    // made in part; its other readers make the other parts: those
+                 // of other ranks, or other rows
   };
   std::string input;
   Rule rule = kNew;
