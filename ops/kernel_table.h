@@ -37,6 +37,8 @@ struct LayerNormBackwardWeightArgs;
 struct MatMulArgs;
 struct MomentsArgs;
 struct MomentsBackwardArgs;
+struct OwnOffsetsArgs;
+struct RegroupArgs;
 struct RmsNormArgs;
 struct RmsNormBackwardInputArgs;
 struct RmsNormBackwardWeightArgs;
@@ -83,6 +85,9 @@ struct KernelTable {
   Kernel<SortChoicesArgs> sort_choices;
   Kernel<GatherRowsArgs> gather_rows;
   Kernel<SumRowsArgs> sum_rows;
+  Kernel<RegroupArgs> regroup;
+  Kernel<RegroupArgs> ungroup;
+  Kernel<OwnOffsetsArgs> own_offsets;
   Kernel<GroupedMatMulArgs> grouped_matmul;
   Kernel<GroupedWeightGradientArgs> grouped_weight_gradient;
   Kernel<RotaryArgs> rotary;

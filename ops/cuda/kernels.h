@@ -38,6 +38,9 @@ void RouteLoad(Device& device, const RouteLoadArgs& args);
 void SortChoices(Device& device, const SortChoicesArgs& args);
 void GatherRows(Device& device, const GatherRowsArgs& args);
 void SumRows(Device& device, const SumRowsArgs& args);
+void Regroup(Device& device, const RegroupArgs& args);
+void Ungroup(Device& device, const RegroupArgs& args);
+void OwnOffsets(Device& device, const OwnOffsetsArgs& args);
 void GroupedMatMul(Device& device, const GroupedMatMulArgs& args);
 void GroupedWeightGradient(Device& device,
                            const GroupedWeightGradientArgs& args);

@@ -37,8 +37,8 @@ struct RowSpan {
   constexpr bool operator==(const RowSpan&) const = default;
 };
 
-// Borrows the offsets. REQUIRES experts that are a multiple of ranks, and of all
-// functions but FaultyRank a table without fault.
+// Borrows the offsets. REQUIRES experts that are a multiple of ranks, and of
+// all functions but FaultyRank a table without fault.
 class ExpertRounds {
  public:
   // `offsets` is [ranks, experts + 1].
@@ -84,8 +84,7 @@ class ExpertRounds {
   constexpr int64_t RoundCount() const {
     int64_t most = 0;
     for (int rank = 0; rank < ranks_; ++rank) {
-      const int64_t rounds =
-          (ReceivedByRank(rank) + rows_max_ - 1) / rows_max_;
+      const int64_t rounds = (ReceivedByRank(rank) + rows_max_ - 1) / rows_max_;
       if (rounds > most) most = rounds;
     }
     return most;
@@ -114,8 +113,8 @@ class ExpertRounds {
                                   int source) const {
     const int expert = rank * experts_of_rank() + own_expert;
     const RowSpan rows = RowsOfExpert(source, expert);
-    const int64_t first = NumberOfFirst(rank, source) + rows.begin -
-                          RowsFor(source, rank).begin;
+    const int64_t first =
+        NumberOfFirst(rank, source) + rows.begin - RowsFor(source, rank).begin;
     return InRound({first, first + rows.size()}, round);
   }
   // and, of all blocks in the order of grouped rows, the first grouped row:

@@ -32,6 +32,7 @@ NewLayer NewMoments;
 NewLayer NewNorm;
 NewLayer NewPack;
 NewLayer NewProduct;
+NewLayer NewRegroup;
 NewLayer NewRope;
 NewLayer NewRoute;
 NewLayer NewScores;
@@ -39,6 +40,7 @@ NewLayer NewSoftmax;
 NewLayer NewSplit;
 NewLayer NewSplitNorm;
 NewLayer NewSwiGlu;
+NewLayer NewUngroup;
 NewLayer NewWeight;
 NewLayer NewWeightedValues;
 

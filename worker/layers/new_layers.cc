@@ -54,6 +54,8 @@ constexpr Row kKinds[] = {
     {Op::DISPATCH, NewDispatch},
     {Op::GROUPED_LINEAR, NewGroupedLinear},
     {Op::COMBINE, NewCombine},
+    {Op::REGROUP, NewRegroup},
+    {Op::UNGROUP, NewUngroup},
 };
 
 absl::StatusOr<std::unique_ptr<Layer>> NewLayerOf(const OpBinding& op) {

@@ -91,15 +91,16 @@ std::vector<Row> Grouped(std::vector<Row> rows) {
 void ExpectBlocks(const ExpertRounds& rounds, int rank, int64_t round,
                   const std::vector<Row>& buffer) {
   std::vector<Row> grouped(buffer.size());
-  rounds.ForBlocks(rank, round, [&](int own_expert, int source,
-                                    const RowSpan& received, int64_t begin) {
-    for (int64_t i = 0; i < received.size(); ++i) {
-      const Row& row = buffer.at(received.begin + i);
-      EXPECT_EQ(row.source, source);
-      EXPECT_EQ(row.expert, rank * rounds.experts_of_rank() + own_expert);
-      grouped.at(begin + i) = row;
-    }
-  });
+  rounds.ForBlocks(
+      rank, round,
+      [&](int own_expert, int source, const RowSpan& received, int64_t begin) {
+        for (int64_t i = 0; i < received.size(); ++i) {
+          const Row& row = buffer.at(received.begin + i);
+          EXPECT_EQ(row.source, source);
+          EXPECT_EQ(row.expert, rank * rounds.experts_of_rank() + own_expert);
+          grouped.at(begin + i) = row;
+        }
+      });
   EXPECT_EQ(grouped, Grouped(buffer));
 }
 

@@ -143,15 +143,25 @@ class StagedCommunicator final : public Communicator {
   absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
     ASSIGN_OR_RETURN(const Pair staged, StagePair(send.whole, receive.whole));
-    RETURN_IF_ERROR(CopyOut(send.whole, staged.send));
-    const std::vector<int64_t> out = send.sizes();
-    const std::vector<int64_t> in = receive.sizes();
+    const CommBlocks out = {staged.send, send.ranges};
+    const CommBlocks in = {staged.receive, receive.ranges};
+    for (int member = 0; member < size(); ++member) {
+      const CommBuffer block = send.Of(member);
+      if (block.elements == 0) continue;
+      device_.CopyToHost(out.Of(member).data, block.data, block.bytes());
+    }
+    RETURN_IF_ERROR(device_.Synchronize());
     RETURN_IF_ERROR(host_->AllToAll({.send = staged.send,
                                      .receive = staged.receive,
-                                     .send_elements = out,
-                                     .receive_elements = in},
+                                     .send_ranges = send.ranges,
+                                     .receive_ranges = receive.ranges},
                                     OptionsOf(call)));
-    return CopyBack(staged.receive, receive.whole);
+    for (int member = 0; member < size(); ++member) {
+      const CommBuffer block = receive.Of(member);
+      if (block.elements == 0) continue;
+      device_.CopyFromHost(block.data, in.Of(member).data, block.bytes());
+    }
+    return device_.Synchronize();
   }
 
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
