@@ -180,7 +180,7 @@ RanksTogether RanksTogetherOf(const JobSpec& job) {
   const std::vector<Axis> axes = AxesOf(parallelism);
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     const bool talks = absl::StartsWith(axis->name(), "tensor") ||
-                       axis->name() == "ulysses" ||
+                       axis->name() == "ulysses" || axis->name() == "expert" ||
                        (axis->name() == "context" && ulysses);
     if (!talks) break;
     if (axis->size() <= 1) continue;

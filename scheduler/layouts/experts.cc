@@ -18,7 +18,9 @@
 // A round takes as many rows as its buffer has room for (parallelism.
 // expert_slack times what a rank dispatches). Which ones follows from the
 // offsets (proto/base/expert_rounds.h), so there are as many rounds in the
-// program as the worst routing needs, and one without rows does nothing.
+// program as the worst routing needs, and one without rows does nothing. Of the
+// first round what backward reads is kept; later ones, which are rare, are made
+// again.
 #include <cmath>
 #include <map>
 #include <set>
@@ -118,6 +120,7 @@ class ExpertsOf {
   }
   void BeReceived(int tensor, const Round& round) {
     TensorSpec& spec = writer_.tensor(tensor);
+    spec.set_again(round.number > 0);
     ChoicesOf(tensor).set_count(round.choices);
     const bool is_row = spec.dims_size() == writer_.tensor(rows_).dims_size();
     if (!is_row) return;
@@ -206,6 +209,7 @@ class ExpertsOf {
                  {{"rows", of_round.at(rows_)},
                   {"row_gates", of_round.at(gates_)},
                   {"own_offsets", of_round.at(offsets_)}}));
+    writer_.tensor(of_round.at(offsets_)).set_again(round.number > 0);
     return of_round;
   }
 
@@ -216,6 +220,10 @@ class ExpertsOf {
     for (Op::Operand& input : *op.mutable_inputs()) {
       const auto own = of_round.find(input.tensor());
       if (own != of_round.end()) input.set_tensor(own->second);
+    }
+    if (op.kind() == Op::SWIGLU) {
+      *op.add_inputs() =
+          TableWriter::OperandOf("offsets", of_round.at(offsets_));
     }
     for (Op::Operand& output : *op.mutable_outputs()) {
       const int made = output.tensor();

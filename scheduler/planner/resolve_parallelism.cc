@@ -172,12 +172,8 @@ absl::Status ResolveExpert(ParallelismSpec& parallelism) {
                       "once, and parallelism.expert is 1; leave it out");
   }
   if (!parallelism.has_expert_slack()) parallelism.set_expert_slack(ranks);
-  if (parallelism.expert_slack() == ranks) return absl::OkStatus();
-  return FieldError(kSlackField,
-                    absl::StrCat(parallelism.expert_slack(),
-                                 " would take rows in several rounds, which is "
-                                 "not there yet; use ",
-                                 ranks, ", or leave it out"));
+  return CheckNumber(kSlackField, parallelism.expert_slack(),
+                     {.min = 1, .max = static_cast<double>(ranks)});
 }
 
 absl::Status ResolveTensor(ParallelismSpec& parallelism) {

@@ -121,6 +121,28 @@ TEST_P(Experts, TrainTheSameModel) {
   ExpectSame({{Shared(job, GetParam()), steps}}, job);
 }
 
+// Rooms so small that rows come in several rounds, of which all but the first
+// are made again for backward.
+TEST(Rounds, TrainTheSameModel) {
+  const JobSpec job = ExpertsJob(/*choices=*/2);
+  const int64_t steps = job.training().steps();
+  const Case cases[] = {
+      {"", "data: 2 expert: 2 expert_slack: 1"},
+      {"", "data: 4 expert: 4 expert_slack: 1"},
+      {"", "data: 8 expert: 8 expert_slack: 1.5"},
+      {"", "data: 4 expert: 2 expert_slack: 1 tensor: 2 zero: 3"},
+      {"",
+       "data: 2 expert: 2 expert_slack: 1 pipeline: 2 "
+       "pipeline_schedule: 'zb_v'"},
+      {"", "data: 2 expert: 2 expert_slack: 1", "recompute { mode: 'full' }"},
+      {"", "data: 2 expert: 2 expert_slack: 1 context: 2"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.parallelism + c.memory);
+    ExpectSame({{Shared(job, c), steps}}, job);
+  }
+}
+
 // One choice of eight, for few tokens: in most micro-batches ranks receive
 // nothing, or all that there is.
 TEST(Routing, MayLeaveRanksWithoutTokens) {
@@ -128,8 +150,11 @@ TEST(Routing, MayLeaveRanksWithoutTokens) {
   const int64_t steps = job.training().steps();
   for (const int ranks : {2, 4, 8}) {
     SCOPED_TRACE(ranks);
-    const Case c = {"", absl::StrCat("data: ", ranks, " expert: ", ranks)};
-    ExpectSame({{Shared(job, c), steps}}, job);
+    for (const char* const slack : {"", " expert_slack: 1"}) {
+      const Case c = {"",
+                      absl::StrCat("data: ", ranks, " expert: ", ranks, slack)};
+      ExpectSame({{Shared(job, c), steps}}, job);
+    }
   }
 }
 

@@ -87,7 +87,9 @@ TEST(ResolveParallelism, ExpertsAreSharedByRanksOfData) {
   EXPECT_THAT(message(6, 0, 0), StartsWith("parallelism.expert: "));
   EXPECT_THAT(message(6, 1, 1),
               StartsWith("parallelism.expert_slack: says how many rows"));
-  EXPECT_THAT(message(6, 2, 1.5), StartsWith("parallelism.expert_slack: 1.5"));
+  EXPECT_EQ(message(6, 2, 1.5), "");
+  EXPECT_THAT(message(6, 2, 0.5), StartsWith("parallelism.expert_slack: 0.5"));
+  EXPECT_THAT(message(6, 2, 2.5), StartsWith("parallelism.expert_slack: 2.5"));
 }
 
 TEST(ResolveParallelism, SlicesAreDealtOverSequencesRanksFirst) {
