@@ -16,6 +16,7 @@ namespace {
 // How the ranks of a stage lie along the axes of the mesh.
 struct Shares {
   int data = 1;
+  int expert = 1;  // of data
   int context = 1;
   int tensor = 1;
   bool sequence_parallel = false;
@@ -35,6 +36,7 @@ std::string MethodBut1D(const ParallelismSpec& parallelism) {
 
 Shares SharesOf(const ParallelismSpec& parallelism) {
   return {.data = parallelism.data(),
+          .expert = parallelism.expert(),
           .context = parallelism.context(),
           .tensor = parallelism.tensor(),
           .sequence_parallel = parallelism.sequence_parallel(),
@@ -75,7 +77,9 @@ void AddBlocks(Shares shares, std::vector<Shares>& all) {
   }
 }
 
-std::vector<Shares> AllShares(int ranks) {
+// `experts`: of a layer, which as many ranks as can share them may have; 0: it
+// has none.
+std::vector<Shares> AllShares(int ranks, int experts) {
   std::vector<Shares> all;
   for (int data = ranks; data >= 1; --data) {
     if (ranks % data != 0) continue;
@@ -86,12 +90,18 @@ std::vector<Shares> AllShares(int ranks) {
                        .tensor = tensor,
                        .tensor_method = "",
                        .context_method = ""};
-      AddMethods(shares, all);
-      if (tensor == 1) continue;
-      shares.sequence_parallel = true;
-      AddMethods(shares, all);
+      const int sharing = experts > 0 ? std::gcd(data, experts) : 1;
+      for (const bool sequence : {false, true}) {
+        if (sequence && tensor == 1) continue;
+        shares.sequence_parallel = sequence;
+        shares.expert = 1;
+        AddMethods(shares, all);
+        shares.expert = sharing;
+        if (sharing > 1) AddMethods(shares, all);
+      }
+      shares.expert = 1;
       shares.sequence_parallel = false;
-      AddBlocks(shares, all);
+      if (tensor > 1) AddBlocks(shares, all);
     }
   }
   std::stable_sort(all.begin(), all.end(),
@@ -138,8 +148,12 @@ JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   parallelism.clear_tensor_depth();
   parallelism.clear_context_method();
   parallelism.clear_ulysses_size();
-  if (shares.data != resolved.parallelism().data()) ClearMicroBatches(way);
-  FitExperts(way);
+  if (shares.data != resolved.parallelism().data() ||
+      shares.expert != parallelism.expert()) {
+    ClearMicroBatches(way);
+  }
+  if (shares.expert != parallelism.expert()) parallelism.clear_expert_slack();
+  parallelism.set_expert(shares.expert);
   way.mutable_memory()->clear_unsharded_bytes();
   if (!shares.tensor_method.empty()) {
     parallelism.set_tensor_method(shares.tensor_method);
@@ -210,7 +224,8 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
     if (LevelFor(as_it_is, zero) == zero) add(as_it_is, zero);
     if (ranks > 1 && as_it_is != only_data) add(only_data, zero);
   }
-  for (const Shares& shares : AllShares(ranks)) {
+  for (const Shares& shares :
+       AllShares(ranks, resolved->model().num_experts())) {
     if (shares == as_it_is) continue;
     add(shares, LevelFor(shares, now.zero()));
   }

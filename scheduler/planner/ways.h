@@ -1,7 +1,8 @@
 // The ways in which the ranks of each stage could share a job: as data
 // parallelism, with units cut over ranks (tensor, with and without
 // sequence_parallel), with sequences cut over ranks (context, by each method),
-// and products of these. All train the same model on the same batches:
+// and products of these; where layers have experts, with and without ranks that
+// share them. All train the same model on the same batches:
 // training.global_batch_size, the pipeline and its schedule stay.
 #ifndef TROUPE_SCHEDULER_PLANNER_WAYS_H_
 #define TROUPE_SCHEDULER_PLANNER_WAYS_H_
