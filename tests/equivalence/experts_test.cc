@@ -4,11 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
+#include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/reference_runs.h"
+#include "tests/equivalence/same_training.h"
 #include "tests/equivalence/tensor_job.h"
 
 namespace troupe {
@@ -154,6 +157,36 @@ TEST(Routing, MayLeaveRanksWithoutTokens) {
       const Case c = {"",
                       absl::StrCat("data: ", ranks, " expert: ", ranks, slack)};
       ExpectSame({{Shared(job, c), steps}}, job);
+    }
+  }
+}
+
+// All scores are equal at first, so that each token goes to the first experts,
+// which are on the first rank: at any time if the router is frozen, until it
+// has learnt something else if it is not.
+TEST(Routing, MaySendAllTokensToOneRank) {
+  const auto scores_are_equal = [](Plan& plan) {
+    int routers = 0;
+    for (Unit& unit : *plan.mutable_units()) {
+      for (Parameter& parameter : *unit.mutable_parameters()) {
+        if (!absl::EndsWith(parameter.name(), ".gate.weight")) continue;
+        parameter.set_init(Parameter::ZEROS);
+        ++routers;
+      }
+    }
+    CHECK_GT(routers, 0);
+  };
+  for (const char* const training : {"freeze: '*.gate.*'", ""}) {
+    JobSpec job = ExpertsJob(/*choices=*/2);
+    Merge(training, *job.mutable_training());
+    const TrainingRun reference = Train(job, {.change_plan = scores_are_equal});
+    ASSERT_TRUE(reference.status().ok()) << reference.status();
+    for (const char* const slack : {"", " expert_slack: 1"}) {
+      SCOPED_TRACE(absl::StrCat(training, slack));
+      const Case c = {"", absl::StrCat("data: 4 expert: 4", slack)};
+      ExpectSameTraining(
+          Train(Shared(job, c), {.ranks = 4, .change_plan = scores_are_equal}),
+          reference, Tolerance(1e-5, 4e-4));
     }
   }
 }

@@ -184,7 +184,6 @@ UnitBuffers BuffersOf(const Call& call) {
 MicroBatchContext ContextOf(const Call& call) {
   const RankState& state = call.state;
   const Derived& derived = state.plan->derived();
-  const TrainingSpec& training = state.plan->job().training();
   const ReplicaShare share =
       ShareOf(derived, Program::TRAIN, state.data_index());
   return {
