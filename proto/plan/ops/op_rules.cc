@@ -50,6 +50,11 @@ constexpr Row kKinds[] = {
     {Op::GROUPED_LINEAR, GroupedLinearOperands, GroupedLinearRules,
      GroupedLinearCut, kMixesLayouts},
     {Op::COMBINE, CombineOperands, CombineRules, CombineCut},
+    {Op::ROUTER_LOAD, RouterLoadOperands, RouterLoadRules, RouterLoadCut,
+     kMixesLayouts},
+    {Op::ROUTER_LOSS, RouterLossOperands, RouterLossRules, RouterLossCut,
+     kMixesLayouts},
+    {Op::CAPACITY, CapacityOperands, CapacityRules},
 };
 
 // Of inputs that need none; and what the passes read and do for those only, or
