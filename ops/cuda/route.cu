@@ -10,6 +10,7 @@
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/launch.h"
 #include "ops/cuda/report.h"
+#include "ops/device.h"
 #include "ops/route.h"
 
 namespace troupe::cuda {
