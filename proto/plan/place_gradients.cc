@@ -187,7 +187,9 @@ void PlacedGradients::Make() {
   }
   for (int op = 0; op < ops(); ++op) {
     KeepWhileSent(op);
-    if (!TrainsAny(table_.ops(op))) continue;
+    const Op& spec = table_.ops(op);
+    if (!TrainsAny(spec)) continue;
+    if (!RulesOf({table_, spec}).weight_reads_gradient) continue;
     ReadInWeightPass(op, of_ops_[op].outputs[0]);
   }
 }

@@ -33,10 +33,14 @@ struct Whole {
   std::map<Dim::Kind, int64_t> counts;
   // Of each that has more than rows.
   std::set<Dims> tensors;
+  bool has_capacity = false;
 };
 Whole WholeOf(const UnitList& units) {
   Whole whole;
   for (const UnitTable& table : units.tables) {
+    for (const Op& op : table.ops()) {
+      whole.has_capacity |= op.kind() == Op::CAPACITY;
+    }
     for (const TensorSpec& tensor : table.tensors()) {
       Dims dims;
       for (const Dim& dim : tensor.dims()) {
@@ -119,6 +123,21 @@ class CutsCheck {
           "layers of experts are cut over ranks by the columns within their "
           "experts (1d), not by those of the hidden size as well; use 1d, or "
           "leave it out");
+    }
+    return whole_.has_capacity ? CheckCapacity() : absl::OkStatus();
+  }
+
+  // A place depends on all that the sequence's earlier tokens choose.
+  absl::Status CheckCapacity() const {
+    for (const AxisRules& axis : axes_) {
+      if (RuleOf(axis, Dim::SEQUENCE) == nullptr) continue;
+      return FieldError(
+          "model.experts.routing",
+          absl::StrCat(
+              "room of experts is given out over whole sequences, but ",
+              "along ", axis.axis,
+              " each rank has some positions of a sequence only; use "
+              "dropless, or no context and no sequence_parallel"));
     }
     return absl::OkStatus();
   }

@@ -48,6 +48,8 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   RETURN_IF_ERROR(CheckGraph(plan.job(), list));
   Derived& derived = *plan.mutable_derived();
   derived.set_parameters(ParameterCount(list.units));
+  const int64_t active = ActiveParameterCount(list);
+  if (active < derived.parameters()) derived.set_active_parameters(active);
   RETURN_IF_ERROR(MarkFrozen(training, list));
   derived.set_frozen_parameters(FrozenCount(list));
   derived.set_model_flops_per_token(derived.model_flops_per_token() *

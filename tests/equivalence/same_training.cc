@@ -12,6 +12,9 @@
 namespace troupe {
 namespace {
 
+// Of what is counted.
+constexpr double kRounding = 1e-12;
+
 double RelativeDifference(double got, double want) {
   if (got == want) return 0;
   const double difference = std::abs(got - want) / std::abs(want);
@@ -46,6 +49,18 @@ void ExpectSameStep(const StepRecord& got, const StepRecord& want,
   expect_near(got.loss(), want.loss(), "loss", tolerance.losses);
   expect_near(got.grad_norm(), want.grad_norm(), "gradient norm",
               tolerance.norms);
+  ASSERT_EQ(got.has_routers(), want.has_routers());
+  const RouterRecord& routers = want.routers();
+  expect_near(got.routers().balance_loss(), routers.balance_loss(),
+              "balancing loss", tolerance.losses);
+  expect_near(got.routers().z_loss(), routers.z_loss(), "z-loss",
+              tolerance.losses);
+  expect_near(got.routers().entropy(), routers.entropy(), "routers' entropy",
+              tolerance.losses);
+  expect_near(got.routers().busiest_over_mean(), routers.busiest_over_mean(),
+              "load of the busiest expert", kRounding);
+  expect_near(got.routers().dropped_share(), routers.dropped_share(),
+              "dropped share", kRounding);
   ASSERT_EQ(got.has_validation_loss(), want.has_validation_loss());
   if (want.has_validation_loss()) {
     expect_near(got.validation_loss(), want.validation_loss(),

@@ -88,9 +88,15 @@ Range DutyOf(const Call& call) {
   const Placement& placement = state.PlacementOf(unit);
   const int part = call.instruction.part();
   const Range duty = DutyOf(*state.plan, placement, part, state.rank());
-  const int64_t first =
-      AtRestWith(*state.plan, placement, part, state.rank()).begin;
+  const int64_t first = FirstAtRest(call);
   return {duty.begin - first, duty.end - first};
+}
+
+int64_t FirstAtRest(const Call& call) {
+  const RankState& state = call.state;
+  return AtRestWith(*state.plan, state.PlacementOf(call.instruction.unit()),
+                    call.instruction.part(), state.rank())
+      .begin;
 }
 
 CommOptions CommOptionsOf(const Call& call, std::string what) {

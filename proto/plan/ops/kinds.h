@@ -20,6 +20,9 @@ OpCut AttentionCut(const OpView& op, const Wishes& wishes);
 std::vector<OperandRule> AttentionPartOperands();
 OpRules AttentionPartRules(const OpView& op);
 
+std::vector<OperandRule> CapacityOperands();
+OpRules CapacityRules(const OpView& op);
+
 std::vector<OperandRule> CombineOperands();
 OpRules CombineRules(const OpView& op);
 OpCut CombineCut(const OpView& op, const Wishes& wishes);
@@ -89,6 +92,14 @@ OpRules RopeRules(const OpView& op);
 
 std::vector<OperandRule> RouteOperands();
 OpRules RouteRules(const OpView& op);
+
+std::vector<OperandRule> RouterLoadOperands();
+OpRules RouterLoadRules(const OpView& op);
+OpCut RouterLoadCut(const OpView& op, const Wishes& wishes);
+
+std::vector<OperandRule> RouterLossOperands();
+OpRules RouterLossRules(const OpView& op);
+OpCut RouterLossCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> ScoresOperands();
 OpRules ScoresRules(const OpView& op);
