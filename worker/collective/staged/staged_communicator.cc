@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/base/local_cause.h"
 #include "proto/base/status.h"
 #include "proto/base/steady_time.h"
 
@@ -59,8 +60,12 @@ class StagedCommunicator final : public Communicator {
     if (bytes <= staging_bytes_) return absl::OkStatus();
     Release();
     if (memory_.arena != nullptr) {
-      ASSIGN_OR_RETURN(block_,
-                       memory_.arena->Allocate(memory_.line_item, bytes));
+      // The planner has counted it, but not for a worker that came into a lost
+      // one's place on a GPU that another rank has: others may have room.
+      absl::StatusOr<ArenaBlock> block =
+          memory_.arena->Allocate(memory_.line_item, bytes);
+      if (!block.ok()) return OfThisMachine(block.status());
+      block_ = *std::move(block);
       staging_ = block_.data();
     } else {
       ASSIGN_OR_RETURN(staging_, device_.AllocateHost(bytes));
