@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
+#include "proto/plan/ranks_needed.h"
 
 namespace troupe {
 namespace {
@@ -114,6 +117,35 @@ void ExpectSameTraining(const TrainingRun& run, const TrainingRun& reference,
   }
   EXPECT_EQ(run.bytes_left, 0u);
   EXPECT_TRUE(run.files_left.empty());
+}
+
+void ExpectResumesThrough(const std::vector<JobSpec>& plans,
+                          const TrainingRun& reference,
+                          const Tolerance& tolerance) {
+  ASSERT_TRUE(reference.status().ok()) << reference.status();
+  const testing::TestInfo& test =
+      *testing::UnitTest::GetInstance()->current_test_info();
+  const std::string directory =
+      absl::StrCat(testing::TempDir(), "/", test.name());
+  std::filesystem::remove_all(directory);
+  for (size_t done = 0; done < plans.size(); ++done) {
+    JobSpec part = plans[done];
+    SCOPED_TRACE(part.parallelism().ShortDebugString());
+    part.mutable_checkpoint()->set_directory(directory);
+    part.mutable_training()->set_stop_after(done + 1);
+    const TrainingRun run = Train(
+        part, {.ranks = RanksNeeded(part), .resume = done > 0 ? "latest" : ""});
+    ASSERT_TRUE(run.status().ok()) << run.status();
+    for (std::vector<StepRecord> records : run.steps) {
+      ASSERT_EQ(records.size(), 1u);
+      // A run that stops validates, where one that goes on does not.
+      if (!reference.steps[0][done].has_validation_loss()) {
+        records.back().clear_validation_loss();
+      }
+      ExpectSameSteps(records, reference.steps[0], tolerance);
+    }
+  }
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace troupe
