@@ -1,6 +1,7 @@
 #include "proto/plan/place_gradients.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +18,8 @@ PlacedGradients::PlacedGradients(const UnitTable& table,
     : table_(table),
       rules_(rules),
       values_(values),
-      segment_(SegmentNumbers(table, /*backward=*/true)) {
+      segment_(SegmentNumbers(table, /*backward=*/true)),
+      rounds_(RoundsOfOps(table)) {
   Make();
   if (!status_.ok()) return;
   Place(workspace);
@@ -37,7 +39,7 @@ bool PlacedGradients::IsOwn(int gradient) const {
 }
 
 int PlacedGradients::New(int op, int tensor) {
-  gradients_.push_back({.tensor = tensor});
+  gradients_.push_back({.tensor = tensor, .round = rounds_[op]});
   gradients_.back().moments.insert(Moment(op, 1));
   return static_cast<int>(gradients_.size()) - 1;
 }
@@ -238,6 +240,9 @@ void PlacedGradients::Place(Packing& workspace) {
     gradient.memory = UnitMemory::kInputGradient;
     gradient.port = PortOf(table_, t);
   }
+  // What BACKWARD_WEIGHT reads of the first round; behind it that of the
+  // others, whose two passes follow each other, in the same place.
+  std::map<int, std::vector<Gradient*>> kept;
   for (Gradient& gradient : gradients_) {
     if (gradient.memory != UnitMemory::kNone) continue;
     const int64_t bytes = LineAligned(BytesOf(table_.tensors(gradient.tensor)));
@@ -250,8 +255,7 @@ void PlacedGradients::Place(Packing& workspace) {
           segments_.Add({.bytes = bytes, .moments = gradient.moments});
     } else if (gradient.kept) {
       gradient.memory = UnitMemory::kWeightStash;
-      gradient.offset_bytes = weight_stash_bytes_;
-      weight_stash_bytes_ += bytes;
+      kept[gradient.round].push_back(&gradient);
     } else {
       const bool crosses = Crosses(gradient);
       gradient.memory =
@@ -260,6 +264,16 @@ void PlacedGradients::Place(Packing& workspace) {
           (crosses ? segments_ : workspace)
               .Add({.bytes = bytes, .moments = gradient.moments});
     }
+  }
+  int64_t first_end = 0;
+  for (const auto& [round, gradients] : kept) {
+    int64_t end = round > 0 ? first_end : 0;
+    for (Gradient* const gradient : gradients) {
+      gradient->offset_bytes = end;
+      end += LineAligned(BytesOf(table_.tensors(gradient->tensor)));
+    }
+    if (round == 0) first_end = end;
+    weight_stash_bytes_ = std::max(weight_stash_bytes_, end);
   }
 }
 

@@ -43,6 +43,7 @@ class PlacedGradients {
   // A gradient, once made.
   struct Gradient {
     int tensor = -1;
+    int round = 0;  // of the op that makes it (RoundsOfOps)
     UnitMemory memory = UnitMemory::kNone;  // kNone: not decided yet
     int64_t offset_bytes = 0;
     int port = 0;
@@ -81,6 +82,7 @@ class PlacedGradients {
   const std::vector<OpRules>& rules_;
   const PlacedValues& values_;
   const std::vector<int> segment_;  // by op
+  const std::vector<int> rounds_;   // by op
   std::vector<Gradient> gradients_;
   std::vector<int> newest_;  // by tensor: its gradient so far, or -1
   std::vector<OfOp> of_ops_;
