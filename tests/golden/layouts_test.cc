@@ -512,10 +512,10 @@ TEST_P(ExpertBytes, AreThoseOfRowsAndGates) {
   for (const Instruction& i :
        FindProgram(plan.roles(0), Program::TRAIN)->instructions()) {
     if (i.kind() != Instruction::EXCHANGE) continue;
-    sent[{i.unit(), i.exchange().backward()}] += CollectiveBytesSent(
-        {.bytes = CollectiveBytes(plan, 0, i),
-         .ranks = ranks,
-         .collective = i.exchange().collective()});
+    sent[{i.unit(), i.exchange().backward()}] +=
+        CollectiveBytesSent({.bytes = CollectiveBytes(plan, 0, i),
+                             .ranks = ranks,
+                             .collective = i.exchange().collective()});
   }
   const int64_t offsets = (ranks - 1) * (kExperts + 1) * 4;
   const int64_t rows = kRows * kHidden * 4 * (ranks - 1) / ranks;
@@ -529,7 +529,8 @@ TEST_P(ExpertBytes, AreThoseOfRowsAndGates) {
 }
 
 // Room for fewer rows is less that is kept; products count the rows that are
-// there if experts are evenly loaded, as many as on ranks that have all experts.
+// there if experts are evenly loaded, as many as on ranks that have all
+// experts.
 TEST_P(ExpertBytes, RoomIsWhatIsKept) {
   const auto& [ranks, slack] = GetParam();
   const Plan all = PlanOf(ranks, 1, 0);
@@ -543,10 +544,10 @@ TEST_P(ExpertBytes, RoomIsWhatIsKept) {
             all.units(1).backward_weight().matmul_flops());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, ExpertBytes,
-    testing::Values(ExpertsCase{2, 2}, ExpertsCase{2, 1}, ExpertsCase{4, 4},
-                    ExpertsCase{4, 1.5}, ExpertsCase{8, 1}));
+INSTANTIATE_TEST_SUITE_P(All, ExpertBytes,
+                         testing::Values(ExpertsCase{2, 2}, ExpertsCase{2, 1},
+                                         ExpertsCase{4, 4}, ExpertsCase{4, 1.5},
+                                         ExpertsCase{8, 1}));
 
 }  // namespace
 }  // namespace troupe
