@@ -13,8 +13,8 @@ namespace troupe {
 
 // In the mesh's order: neighbours on the last one share a host, so the
 // chattiest comes last. Those that the job does not name have size 1; pipeline
-// and data are there always, the others where they are larger. The axis "expert"
-// has its ranks from parallelism.data.
+// and data are there always, the others where they are larger. The axis
+// "expert" has its ranks from parallelism.data.
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
 
 // Replicas that have micro-batches of their own: of parallelism.data, groups of

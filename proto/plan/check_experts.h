@@ -8,11 +8,11 @@
 namespace troupe {
 
 // FailedPrecondition, naming table and op, unless each layer's rows meet the
-// experts that their offsets are of, with their own gates, and are combined once:
-// in the order of experts where weights are applied, in that of sources where
-// they move, each round's behind those of the rounds before, and all rounds
-// together with room for whatever the router says. Where an axis cuts the
-// experts, each rank has as many. REQUIRES CheckUnits and CheckLayouts.
+// experts that their offsets are of, with their own gates, and are combined
+// once: in the order of experts where weights are applied, in that of sources
+// where they move, each round's behind those of the rounds before, and all
+// rounds together with room for whatever the router says. Where an axis cuts
+// the experts, each rank has as many. REQUIRES CheckUnits and CheckLayouts.
 absl::Status CheckExperts(const Plan& plan);
 
 }  // namespace troupe

@@ -246,13 +246,13 @@ class Pipeline {
                 : LiesAt(program, *at.instruction, Instruction::FROM, from);
         const Instruction::Operand* const says =
             LiesAt(program, *at.instruction, Instruction::SIZES, sizes);
-        const bool right =
-            (says != nullptr) == sizes.exists() && gets != nullptr && gives != nullptr && Writes(*gets) &&
-            Reads(*gives) &&
-            (Writes(*gives) ||
-             !SumsInPlace(exchange.exchange().collective())) &&
-            at.instruction->operands_size() ==
-                (in_place ? 1 : 2) + (sizes.exists() ? 1 : 0);
+        const bool right = (says != nullptr) == sizes.exists() &&
+                           gets != nullptr && gives != nullptr &&
+                           Writes(*gets) && Reads(*gives) &&
+                           (Writes(*gives) ||
+                            !SumsInPlace(exchange.exchange().collective())) &&
+                           at.instruction->operands_size() ==
+                               (in_place ? 1 : 2) + (sizes.exists() ? 1 : 0);
         if (right) continue;
         return ProgramFault({.rank = at.rank, .kind = kind}, *at.instruction,
                             "its operands are not where its unit's tensors "

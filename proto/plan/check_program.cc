@@ -39,10 +39,10 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits},   {CheckFrozen}, {CheckLayouts}, {CheckRings},
-    {CheckPanels},  {CheckExperts}, {CheckShape},  {CheckParts},
-    {CheckPasses},  {CheckWork},   {CheckAtRest},  {CheckTiers},
-    {CheckWaits},   {CheckSums},   {CheckBuffers}, {CheckCopies}};
+    {CheckUnits},  {CheckFrozen},  {CheckLayouts}, {CheckRings},
+    {CheckPanels}, {CheckExperts}, {CheckShape},   {CheckParts},
+    {CheckPasses}, {CheckWork},    {CheckAtRest},  {CheckTiers},
+    {CheckWaits},  {CheckSums},    {CheckBuffers}, {CheckCopies}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

@@ -341,8 +341,8 @@ class ShapeCheck {
     RETURN_IF_ERROR(CheckBytes(instruction, Instruction::TO, backward ? x : y));
     const int sizes = OpView(table, op).Input("offsets");
     if (sizes >= 0) {
-      RETURN_IF_ERROR(CheckBytes(instruction, Instruction::SIZES,
-                                 table.tensors(sizes)));
+      RETURN_IF_ERROR(
+          CheckBytes(instruction, Instruction::SIZES, table.tensors(sizes)));
     }
     const Group& group = plan_.groups(instruction.group());
     if (IsAlong(group, op.exchange().axis())) return absl::OkStatus();

@@ -44,11 +44,10 @@ ExchangePlaces PlacesOfExchange(const UnitTable& table,
       to = to.InRecompute();
     }
   }
-  return {
-      .from = from,
-      .to = to,
-      .in_place = AreSamePlace(from, to),
-      .sizes = PlaceOfSizes(table.ops(exchange.op()), op, exchange)};
+  return {.from = from,
+          .to = to,
+          .in_place = AreSamePlace(from, to),
+          .sizes = PlaceOfSizes(table.ops(exchange.op()), op, exchange)};
 }
 
 }  // namespace troupe

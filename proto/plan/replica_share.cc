@@ -82,9 +82,9 @@ absl::Status CheckReplicaShares(const Plan& plan) {
   const int64_t samples = Total(counts.begin(), counts.end()) * sequences;
   if (samples == training.global_batch_size()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "micro-batches [", absl::StrJoin(counts, ", "), "] of ",
-      sequences, " sequences are ", samples,
-      " in a step, and the global batch has ", training.global_batch_size()));
+      "micro-batches [", absl::StrJoin(counts, ", "), "] of ", sequences,
+      " sequences are ", samples, " in a step, and the global batch has ",
+      training.global_batch_size()));
 }
 
 }  // namespace troupe

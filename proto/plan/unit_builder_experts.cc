@@ -143,11 +143,10 @@ int UnitBuilder::GroupedLinear(const GroupedLinearArgs& args) {
   AddOutput(op, "y", y);
   for (const Projection& projection : args.projections) {
     const std::string each = projection.name + ".weight";
-    const int parameter =
-        Parameter(absl::StrReplaceAll(each, {{"*.", ""}}),
-                  {DimOf({{Dim::EXPERT_WEIGHTS, args.experts}}), projection.out,
-                   in},
-                  troupe::Parameter::NORMAL, args.init_std);
+    const int parameter = Parameter(
+        absl::StrReplaceAll(each, {{"*.", ""}}),
+        {DimOf({{Dim::EXPERT_WEIGHTS, args.experts}}), projection.out, in},
+        troupe::Parameter::NORMAL, args.init_std);
     unit_.mutable_parameters(parameter)->set_each_in(each);
     op.add_parameters(parameter);
   }

@@ -46,26 +46,26 @@ absl::Status CheckNumbers(const JobSpec& job) {
   const int of_step = MicroBatchesOfStep(job);
   if (given.size() != ReplicasOf(parallelism)) {
     return FieldError(
-        kField, absl::StrCat(ListText(parallelism), " has ", given.size(),
-                             given.size() == 1 ? " number" : " numbers",
-                             ", and ", ReplicasText(parallelism),
-                             "; give one for each replica"));
+        kField,
+        absl::StrCat(ListText(parallelism), " has ", given.size(),
+                     given.size() == 1 ? " number" : " numbers", ", and ",
+                     ReplicasText(parallelism), "; give one for each replica"));
   }
   for (const int count : given) {
     RETURN_IF_ERROR(CheckInteger(kField, count, {.min = 1, .max = of_step}));
   }
   const int64_t sum = std::accumulate(given.begin(), given.end(), int64_t{0});
   if (sum == of_step) return absl::OkStatus();
-  return FieldError(
-      kField, absl::StrCat(ListText(parallelism), " are ", sum,
-                           " micro-batches a step, and "
-                           "training.global_batch_size ",
-                           job.training().global_batch_size(),
-                           " / training.micro_batch_size ",
-                           job.training().micro_batch_size(),
-                           ExpertText(parallelism), " are ", of_step,
-                           "; give numbers that add up to it, or use "
-                           "micro_batch_split: by_speed"));
+  return FieldError(kField,
+                    absl::StrCat(ListText(parallelism), " are ", sum,
+                                 " micro-batches a step, and "
+                                 "training.global_batch_size ",
+                                 job.training().global_batch_size(),
+                                 " / training.micro_batch_size ",
+                                 job.training().micro_batch_size(),
+                                 ExpertText(parallelism), " are ", of_step,
+                                 "; give numbers that add up to it, or use "
+                                 "micro_batch_split: by_speed"));
 }
 
 // Whether replicas meet but at the end of a step.

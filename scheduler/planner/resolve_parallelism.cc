@@ -155,8 +155,8 @@ absl::Status ResolveExpert(ParallelismSpec& parallelism) {
   const char kField[] = "parallelism.expert";
   const char kSlackField[] = "parallelism.expert_slack";
   if (!parallelism.has_expert()) parallelism.set_expert(1);
-  RETURN_IF_ERROR(CheckInteger(kField, parallelism.expert(),
-                               {.min = 1, .max = kDataMax}));
+  RETURN_IF_ERROR(
+      CheckInteger(kField, parallelism.expert(), {.min = 1, .max = kDataMax}));
   const int ranks = parallelism.expert();
   if (parallelism.data() % ranks != 0) {
     return FieldError(

@@ -150,12 +150,11 @@ absl::Status ResolveBatches(JobSpec& job) {
   if (global % together != 0) {
     return FieldError(
         "parallelism.expert",
-        absl::StrCat(job.parallelism().expert(),
-                     " ranks compute a micro-batch of ", micro,
-                     " sequences each together, and training.global_batch_size ",
-                     global, " is no multiple of ", together, "; use ",
-                     DivisorsText(global / micro,
-                                  job.parallelism().expert())));
+        absl::StrCat(
+            job.parallelism().expert(), " ranks compute a micro-batch of ",
+            micro, " sequences each together, and training.global_batch_size ",
+            global, " is no multiple of ", together, "; use ",
+            DivisorsText(global / micro, job.parallelism().expert())));
   }
   RETURN_IF_ERROR(ResolveMicroBatches(job));
   const bool even = job.parallelism().micro_batch_split() == kSplitEven;

@@ -23,14 +23,14 @@ namespace troupe {
 // How the gradient of an input comes about in the backward-input pass.
 struct InputGradient {
   enum Rule {
-    kNew,        // made; the input must have no other reader
-    kNewSum,     // made, with the gradient that other readers made added
-    kInPlace,    // made where the gradient of output `of` lies
+    kNew,           // made; the input must have no other reader
+    kNewSum,        // made, with the gradient that other readers made added
+    kInPlace,       // made where the gradient of output `of` lies
     kInPlaceIfOwn,  // the same where no other tensor, or unit, has that; else
                     // made
-    kOfOutput,   // it is the gradient of output `of`
-    kOfInput,    // it is the gradient of input `of`, a row above
-    kByForward,  // the forward pass writes it over the input
+    kOfOutput,      // it is the gradient of output `of`
+    kOfInput,       // it is the gradient of input `of`, a row above
+    kByForward,     // the forward pass writes it over the input
     kMadeAgain,  // made, and once more in the backward-weight pass where that
                  // reads it: so cheap that it is not kept
     kInParts,    // made in part; its other readers make the other parts: those

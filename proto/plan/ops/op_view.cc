@@ -79,8 +79,8 @@ absl::optional<AttentionShape> AttentionShapeOf(const OpView& op) {
 }
 
 double Rows(const TensorSpec& tensor) {
-  return static_cast<double>(
-      tensor.has_expected_rows() ? tensor.expected_rows() : RowsOf(tensor));
+  return static_cast<double>(tensor.has_expected_rows() ? tensor.expected_rows()
+                                                        : RowsOf(tensor));
 }
 
 double Columns(const TensorSpec& tensor) {
