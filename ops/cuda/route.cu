@@ -298,8 +298,7 @@ void RouteBackward(Device& device, const RouteBackwardArgs& args) {
           .fault = FaultOf(cuda)});
 }
 
-// Counts are whole numbers, so that the order in which they are added is none of
-// the result's.
+// Counts are whole numbers: the order in which they are added does not matter.
 void RouteLoad(Device& device, const RouteLoadArgs& args) {
   CudaDevice& cuda = CudaOf(device);
   if (!args.accumulate) device.Zero(args.load.raw(), args.load.bytes());

@@ -131,17 +131,27 @@ class AxisCheck {
 
   // Of a parameter that is whole on all ranks: its gradient is a sum over all
   // that an op makes with it, of which each rank has a slice where that is cut,
-  // or a summand.
+  // or a summand. Of an op that makes nothing (ROUTER_LOSS) the same holds for
+  // what it reads.
   bool IsSummed(const Unit& user, int parameter) const {
     const UnitTable& table = plan_.tables(user.table());
     for (const Op& op : table.ops()) {
       for (const int used : op.parameters()) {
         if (used != parameter) continue;
+        if (op.outputs().empty() && ReadsPart(table, op)) return true;
         for (const Op::Operand& output : op.outputs()) {
           const TensorSpec& made = table.tensors(output.tensor());
           if (IsPartAlong(made.gradient_layout(), axis_.name())) return true;
         }
       }
+    }
+    return false;
+  }
+
+  bool ReadsPart(const UnitTable& table, const Op& op) const {
+    for (const Op::Operand& input : op.inputs()) {
+      const TensorSpec& read = table.tensors(input.tensor());
+      if (IsPartAlong(read.layout(), axis_.name())) return true;
     }
     return false;
   }

@@ -36,6 +36,7 @@ JobSpec JobOf(const Recipe& recipe) {
   const std::string balance = recipe.balance;
   // So strong that what is wrong shows within few steps.
   if (balance == "bias") experts.set_bias_rate(0.02);
+  if (experts.routing() != "dropless") experts.set_capacity_factor(1);
   if (balance == "sequence" || balance == "global") {
     experts.set_balance_coefficient(0.2);
   }

@@ -192,6 +192,16 @@ def mixtral_tiny(folder):
     write(folder, model, torch.float32, save_byte_level_tokenizer)
 
 
+def qwen2_moe_tiny(folder):
+    """With a shared expert, and a dense layer in front."""
+    model = transformers.Qwen2MoeForCausalLM(transformers.Qwen2MoeConfig(
+        **LLAMA, vocab_size=272, num_experts=5, num_experts_per_tok=2,
+        moe_intermediate_size=12, shared_expert_intermediate_size=20,
+        mlp_only_layers=[0],
+        rope_parameters=dict(rope_type="default", rope_theta=5000.0)))
+    write(folder, model, torch.float32, save_byte_level_tokenizer)
+
+
 def qwen3_moe_tiny(folder):
     """As transformers 4 writes it, with a dense layer, in shards of bf16."""
     model = transformers.Qwen3MoeForCausalLM(transformers.Qwen3MoeConfig(
@@ -272,7 +282,8 @@ def gpt2_bare(folder):
 def main():
     folder = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "hf")
     for make in (llama_tiny, llama_tied_bf16_sharded, mistral_tiny, qwen2_tiny,
-                 qwen3_tiny, mixtral_tiny, qwen3_moe_tiny, gpt2_tiny, gpt2_bare, gpt_neox_tiny):
+                 qwen3_tiny, mixtral_tiny, qwen2_moe_tiny, qwen3_moe_tiny,
+                 gpt2_tiny, gpt2_bare, gpt_neox_tiny):
         # All, or those that are named.
         if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
             make(os.path.join(folder, make.__name__))

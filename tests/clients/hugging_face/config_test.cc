@@ -31,7 +31,7 @@ TEST(HuggingFaceConfig, ReadsWhatTransformersWrites) {
   for (const char* name :
        {"gpt2_tiny", "gpt2_bare", "llama_tiny", "llama_tied_bf16_sharded",
         "mistral_tiny", "qwen2_tiny", "gpt_neox_tiny", "qwen3_tiny",
-        "mixtral_tiny", "qwen3_moe_tiny"}) {
+        "mixtral_tiny", "qwen2_moe_tiny", "qwen3_moe_tiny"}) {
     SCOPED_TRACE(name);
     const absl::StatusOr<ModelSpec> model = ReadFixture(name);
     ASSERT_TRUE(model.ok()) << model.status();
@@ -49,7 +49,8 @@ TEST(HuggingFaceConfig, ReadsWhatTransformersWrites) {
 TEST(HuggingFaceConfig, WrittenIsRead) {
   for (const char* name :
        {"gpt2_tiny", "llama_tiny", "mistral_tiny", "qwen2_tiny",
-        "gpt_neox_tiny", "qwen3_tiny", "mixtral_tiny", "qwen3_moe_tiny"}) {
+        "gpt_neox_tiny", "qwen3_tiny", "mixtral_tiny", "qwen2_moe_tiny",
+        "qwen3_moe_tiny"}) {
     SCOPED_TRACE(name);
     ModelSpec model = *ReadFixture(name);
     if (!model.has_intermediate_size()) {
