@@ -316,7 +316,7 @@ def chained():
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Metaspace("▁", prepend_scheme="always"), pre_tokenizers.Digits(False),
-        pre_tokenizers.Metaspace("▁", prepend_scheme="first", split=False),
+        pre_tokenizers.Metaspace("▁", prepend_scheme="never", split=False),
         pre_tokenizers.ByteLevel(add_prefix_space=True)])
     tokenizer.decoder = decoders.ByteLevel()
     return train_bpe(tokenizer, 400, ["</s>"])

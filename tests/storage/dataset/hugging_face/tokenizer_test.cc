@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -94,10 +93,11 @@ TEST(HuggingFaceTokenizer, GivesTheLibrarysIdsAndTexts) {
           << absl::CHexEscape(texts[i].substr(0, 300));
       const auto text = tokenizer->Decode(want);
       ASSERT_TRUE(text.ok()) << text.status();
-      // The library decodes an added token to its normal form since 0.23.
-      EXPECT_EQ(absl::AsciiStrToLower(ValidOnly(*text)),
-                absl::AsciiStrToLower(WithoutReplacements(
-                    expected[i]["text"].get<std::string>())))
+      // The library decodes an added token to its normal form since 0.23, which
+      // only this family changes.
+      if (family == absl::string_view("words")) continue;
+      EXPECT_EQ(ValidOnly(*text),
+                WithoutReplacements(expected[i]["text"].get<std::string>()))
           << family << ", text " << i;
     }
   }
