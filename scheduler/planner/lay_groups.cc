@@ -13,6 +13,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/replica_share.h"
 #include "proto/plan/strategies.h"
+#include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/draft.h"
 
@@ -76,7 +77,7 @@ std::vector<Dealing> DealingOfUnits(const Plan& plan) {
   for (const int s :
        StrategyOfUnits(job, KindsOf(plan.units()), plan.stages())) {
     dealing.push_back(
-        {job, s < 0 ? job : WithStrategy(job, job.strategies(s))});
+        {job, s < 0 ? job : DealtWithStrategy(job, job.strategies(s))});
   }
   return dealing;
 }
