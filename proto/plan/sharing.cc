@@ -104,10 +104,10 @@ bool IsRankField(const std::string& name) {
 
 bool SharesUnits(const ParallelismSpec& parallelism) {
   const std::vector<RankField>& fields = RankFields();
-  return std::any_of(
-      fields.begin(), fields.end(), [&parallelism](const RankField& field) {
-        return RanksOf(parallelism, field.name) > 1;
-      });
+  return std::any_of(fields.begin(), fields.end(),
+                     [&parallelism](const RankField& field) {
+                       return RanksOf(parallelism, field.name) > 1;
+                     });
 }
 
 int RanksOf(const ParallelismSpec& parallelism, const std::string& field) {

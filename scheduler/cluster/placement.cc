@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "proto/base/check.h"
 #include "proto/plan/mesh.h"
+#include "scheduler/layouts/axes.h"
 
 namespace troupe {
 namespace {

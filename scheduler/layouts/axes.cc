@@ -14,7 +14,7 @@ Axis AxisOf(const std::string& name, int size) {
 }
 
 std::vector<AxisExtent> SizesOf(const LayoutRow& row,
-                              const ParallelismSpec& parallelism) {
+                                const ParallelismSpec& parallelism) {
   if (row.sizes != nullptr) return row.sizes(parallelism);
   const std::string field(row.field);
   const int ranks = RanksOf(parallelism, field);

@@ -11,12 +11,11 @@
 namespace troupe {
 
 LayoutRow Batch() {
-  return {
-      .field = "batch",
-      .axes = {{.name = "batch",
-                .rules = {{.kind = Dim::BATCH,
-                           .field = "training.micro_batch_size"}},
-                .resting = Resting::kDealt}}};
+  return {.field = "batch",
+          .axes = {{.name = "batch",
+                    .rules = {{.kind = Dim::BATCH,
+                               .field = "training.micro_batch_size"}},
+                    .resting = Resting::kDealt}}};
 }
 
 }  // namespace troupe

@@ -11,10 +11,9 @@ namespace {
 
 // One rank has no method.
 std::string BlockText(const SizeField& field, int size) {
-  return absl::StrCat(field.ValueFor(size),
-                      field.power > 1 && size == 1
-                          ? " without parallelism.tensor_method"
-                          : "");
+  return absl::StrCat(
+      field.ValueFor(size),
+      field.power > 1 && size == 1 ? " without parallelism.tensor_method" : "");
 }
 
 }  // namespace
@@ -42,10 +41,10 @@ bool IsPower(int value, int exponent) {
 
 AxisExtent SideOf(int ranks, int layers, int sides) {
   AxisExtent side = {.size = Root(ranks / layers, sides),
-                   .field = {.name = "parallelism.tensor",
-                             .ranks = layers,
-                             .power = sides,
-                             .text = BlockText}};
+                     .field = {.name = "parallelism.tensor",
+                               .ranks = layers,
+                               .power = sides,
+                               .text = BlockText}};
   side.field.value = side.field.ValueFor(side.size);
   return side;
 }

@@ -24,7 +24,7 @@ AxisExtent SideOf(int ranks, int layers, int sides);
 struct BlockShape {
   absl::string_view method;  // "3d"
   int sides = 1;
-  absl::string_view name;    // of what the ranks are: "cube"
+  absl::string_view name;  // of what the ranks are: "cube"
 };
 // InvalidArgument "parallelism.tensor: 12 ranks are no cube ...; use 8 or 27".
 absl::Status CheckIsBlock(const BlockShape& shape, int ranks);

@@ -2,9 +2,9 @@
 // share a unit, and says all there is to say of it. Along each of its axes of
 // the mesh it says which dims, by what they are, are cut. Everything else
 // follows: what each rank computes (proto/plan/ops, the kinds' cuts), which
-// exchanges stand between (cut_units.h), bytes and memory. Rows compose, as each
-// only says where things lie; where two axes want to cut a tensor, the one that
-// cuts first does.
+// exchanges stand between (cut_units.h), bytes and memory. Rows compose, as
+// each only says where things lie; where two axes want to cut a tensor, the one
+// that cuts first does.
 //
 // What a job says by which fields, which numbers of ranks there may be, what
 // `troupe plan --explain` tries, what ZeRO may do and where ranks should run is
@@ -118,7 +118,8 @@ struct LayoutRow {
 
   // By axis. May be asked for ranks that `resolve` refuses. nullptr: there is
   // one axis, which has all ranks.
-  std::vector<AxisExtent> (*sizes)(const ParallelismSpec& parallelism) = nullptr;
+  std::vector<AxisExtent> (*sizes)(const ParallelismSpec& parallelism) =
+      nullptr;
   // Fills in the row's fields, and refuses what it cannot be: InvalidArgument
   // that begins with the path of a field. Called with 2 ranks or more. nullptr:
   // takes any.

@@ -26,16 +26,14 @@ bool IsSaid(const ParallelismSpec& parallelism, const std::string& field) {
 }
 
 // Of a field that says how ranks share a unit, where there is one rank.
-absl::Status CheckSharesNothing(const RankField& field,
-                                const std::string& said,
+absl::Status CheckSharesNothing(const RankField& field, const std::string& said,
                                 const LayoutRow& row,
                                 const ParallelismSpec& parallelism) {
   if (!IsSaid(parallelism, said)) return absl::OkStatus();
-  return FieldError(
-      PathOf(said),
-      absl::StrCat("says how the ranks of ", field.Path(),
-                   " share a unit, which is 1; use ", row.examples,
-                   ", or leave it out"));
+  return FieldError(PathOf(said),
+                    absl::StrCat("says how the ranks of ", field.Path(),
+                                 " share a unit, which is 1; use ",
+                                 row.examples, ", or leave it out"));
 }
 
 absl::Status CheckIsOfRow(const RankField& field, const std::string& said,
@@ -46,10 +44,10 @@ absl::Status CheckIsOfRow(const RankField& field, const std::string& said,
   for (const LayoutRow* const other : RowsOf(field.name)) {
     if (Has(*other, said)) methods.push_back(other->method);
   }
-  return FieldError(PathOf(said),
-                    absl::StrCat("is for ", PathOf(field.MethodName()), ": ",
-                                 absl::StrJoin(methods, " or "),
-                                 "; leave it out"));
+  return FieldError(
+      PathOf(said),
+      absl::StrCat("is for ", PathOf(field.MethodName()), ": ",
+                   absl::StrJoin(methods, " or "), "; leave it out"));
 }
 
 absl::Status ResolveMethod(const RankField& field,
@@ -85,14 +83,13 @@ absl::Status ResolveField(const RankField& field,
   const LayoutRow& row = RowOf(parallelism, field.name);
   const bool is_one = RanksOf(parallelism, field.name) == 1;
   if (is_one && RowsOf(field.name).size() > 1) {
-    RETURN_IF_ERROR(CheckSharesNothing(field, field.MethodName(), row,
-                                       parallelism));
+    RETURN_IF_ERROR(
+        CheckSharesNothing(field, field.MethodName(), row, parallelism));
   }
   for (const std::string& own : OwnFieldsOf(field.name)) {
     SayNo(own, parallelism);
-    RETURN_IF_ERROR(is_one
-                        ? CheckSharesNothing(field, own, row, parallelism)
-                        : CheckIsOfRow(field, own, row, parallelism));
+    RETURN_IF_ERROR(is_one ? CheckSharesNothing(field, own, row, parallelism)
+                           : CheckIsOfRow(field, own, row, parallelism));
   }
   if (is_one || row.resolve == nullptr) return absl::OkStatus();
   return row.resolve(parallelism);

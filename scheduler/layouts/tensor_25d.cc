@@ -53,9 +53,9 @@ std::vector<AxisExtent> SizesOf(const ParallelismSpec& parallelism) {
   AxisExtent side = SideOf(parallelism.tensor(), depth, 2);
   side.field.text = SideText;
   AxisExtent layers = {.size = depth,
-                     .field = {.name = side.field.name,
-                               .ranks = Power(side.size, 2),
-                               .text = DepthText}};
+                       .field = {.name = side.field.name,
+                                 .ranks = Power(side.size, 2),
+                                 .text = DepthText}};
   layers.field.value = layers.field.ValueFor(depth);
   return {layers, side, side};
 }

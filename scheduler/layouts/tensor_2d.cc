@@ -38,15 +38,14 @@ RowAxis Columns() {
 }
 
 RowAxis Rows() {
-  return {
-      .name = "tensor_row",
-      .rules = {{.kind = Dim::VOCABULARY,
-                 .field = "model.vocab_size",
-                 .pads = true},
-                // Which other axes cut as columns, in as many pieces.
-                {.kind = Dim::INNER},
-                kSamples},
-      .on_one_host = true};
+  return {.name = "tensor_row",
+          .rules = {{.kind = Dim::VOCABULARY,
+                     .field = "model.vocab_size",
+                     .pads = true},
+                    // Which other axes cut as columns, in as many pieces.
+                    {.kind = Dim::INNER},
+                    kSamples},
+          .on_one_host = true};
 }
 
 std::vector<AxisExtent> SidesOf(const ParallelismSpec& parallelism) {

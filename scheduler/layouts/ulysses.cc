@@ -51,17 +51,17 @@ std::vector<AxisExtent> RingsAndNeighbours(const ParallelismSpec& parallelism) {
   const int neighbours = std::max(parallelism.ulysses_size(), 1);
   const int ring = std::max(ranks / neighbours, 1);
   const std::string context = "parallelism.context";
-  return {{.size = ring,
-           .field = {.name = context,
-                     .value = ring * neighbours,
-                     .ranks = neighbours}},
-          {.size = neighbours,
-           .field = {.name = absl::StrCat("parallelism.", kSize),
-                     .value = neighbours,
-                     .part_of = context,
-                     .whole = ranks,
-                     .without =
-                         "parallelism.context_method: ring without it"}}};
+  return {
+      {.size = ring,
+       .field = {.name = context,
+                 .value = ring * neighbours,
+                 .ranks = neighbours}},
+      {.size = neighbours,
+       .field = {.name = absl::StrCat("parallelism.", kSize),
+                 .value = neighbours,
+                 .part_of = context,
+                 .whole = ranks,
+                 .without = "parallelism.context_method: ring without it"}}};
 }
 
 absl::Status CheckSize(ParallelismSpec& parallelism) {

@@ -18,8 +18,8 @@ namespace {
 struct DealtAxis {
   std::string name;
   int ranks = 1;
-  std::string text;       // "the 4 ranks of parallelism.context"
-  std::string field;      // "the ranks of parallelism.context"
+  std::string text;   // "the 4 ranks of parallelism.context"
+  std::string field;  // "the ranks of parallelism.context"
   bool replicas = false;
 };
 std::vector<DealtAxis> DealtAxes(const ParallelismSpec& parallelism) {
@@ -36,13 +36,24 @@ std::vector<DealtAxis> DealtAxes(const ParallelismSpec& parallelism) {
                      .field = field});
   }
   const int data = std::max(parallelism.data(), 1);
-  dealt.push_back({.name = "data",
-                   .ranks = data,
-                   .text = absl::StrCat("the ", data,
-                                        " replicas of parallelism.data"),
-                   .field = "parallelism.data",
-                   .replicas = true});
+  dealt.push_back(
+      {.name = "data",
+       .ranks = data,
+       .text = absl::StrCat("the ", data, " replicas of parallelism.data"),
+       .field = "parallelism.data",
+       .replicas = true});
   return dealt;
+}
+
+std::vector<const LayoutRow*> RowsThatSlice() {
+  std::vector<const LayoutRow*> rows;
+  for (const LayoutRow& row : Layouts()) {
+    const bool slices = std::any_of(
+        row.axes.begin(), row.axes.end(),
+        [](const RowAxis& axis) { return axis.resting == Resting::kSliced; });
+    if (slices) rows.push_back(&row);
+  }
+  return rows;
 }
 
 // What is wrong with so many; empty: nothing.
@@ -82,9 +93,13 @@ ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
 }
 
 const LayoutRow* SlicedRow(const ParallelismSpec& parallelism) {
-  for (const LayoutRow* const row : RowsInUse(parallelism)) {
-    for (const RowAxis& axis : row->axes) {
-      if (axis.resting == Resting::kSliced) return row;
+  // Asked for each buffer of a plan.
+  static const auto* const kSliced =
+      new std::vector<const LayoutRow*>(RowsThatSlice());
+  for (const LayoutRow* const row : *kSliced) {
+    const std::string field(row->field);
+    if (RanksOf(parallelism, field) > 1 && &RowOf(parallelism, field) == row) {
+      return row;
     }
   }
   return nullptr;

@@ -43,8 +43,8 @@ ParallelismSpec DealtWithStrategy(const ParallelismSpec& job,
                                   const StrategySpec& strategy);
 
 // InvalidArgument "parallelism.zero_size: ...": not of neighbours that hold a
-// unit alike: some of those on one axis, or all of those on some axes. REQUIRES 1 or
-// more.
+// unit alike: some of those on one axis, or all of those on some axes. REQUIRES
+// 1 or more.
 absl::Status CheckZeroSize(const ParallelismSpec& parallelism);
 
 }  // namespace troupe

@@ -215,8 +215,7 @@ absl::StatusOr<std::string> CutThatFits(
         if (!fits) continue;
         return absl::StrCat(
             "parallelism.", field, ": ", RanksOf(cut, field),
-            row == rows.front() ? ""
-                                : absl::StrCat(" and ", MethodText(*row)),
+            row == rows.front() ? "" : absl::StrCat(" and ", MethodText(*row)),
             leaner ? absl::StrCat(" and ", LeanerText(*row)) : "",
             OnSoManyWorkers(other));
       }

@@ -1,6 +1,7 @@
 #include "scheduler/planner/lay_groups.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -61,25 +62,37 @@ Places GradientPlaces(const Plan& plan) {
 }
 
 // Over whom a unit is dealt.
-struct Dealing {
-  ParallelismSpec job;
-  ParallelismSpec strategy;  // of the unit
+class Dealing {
+ public:
+  // `strategy`: of the unit.
+  Dealing(const Mesh& mesh, const ParallelismSpec& job,
+          const ParallelismSpec& strategy) {
+    for (const Axis& axis : mesh.axes()) {
+      const std::string factor = FactorName(job, strategy, axis.name());
+      along_[axis.name()] = ZeroSizeAlong(factor, strategy);
+    }
+  }
 
   // So many neighbours along an axis of the mesh; 1: not along it.
-  int Along(const std::string& axis) const {
-    return ZeroSizeAlong(FactorName(job, strategy, axis), strategy);
-  }
+  int Along(const std::string& axis) const { return along_.at(axis); }
+
+ private:
+  std::map<std::string, int> along_;
 };
 
 std::vector<Dealing> DealingOfUnits(const Plan& plan) {
   const ParallelismSpec& job = plan.job().parallelism();
-  std::vector<Dealing> dealing;
+  std::vector<Dealing> of_strategies = {Dealing(plan.mesh(), job, job)};
+  for (const StrategySpec& strategy : job.strategies()) {
+    of_strategies.emplace_back(plan.mesh(), job,
+                               DealtWithStrategy(job, strategy));
+  }
+  std::vector<Dealing> of_units;
   for (const int s :
        StrategyOfUnits(job, KindsOf(plan.units()), plan.stages())) {
-    dealing.push_back(
-        {job, s < 0 ? job : DealtWithStrategy(job, job.strategies(s))});
+    of_units.push_back(of_strategies[s + 1]);
   }
-  return dealing;
+  return of_units;
 }
 
 // Nobody where it is not dealt.

@@ -112,16 +112,15 @@ std::vector<Extent> ExtentsOf(const JobSpec& resolved, int workers) {
     }
   }
   // Most ranks first; of equally many, most along the mesh's last fields.
-  std::sort(extents.begin(), extents.end(),
-            [](const Extent& a, const Extent& b) {
-              const auto order = [](const Extent& e) {
-                return std::make_tuple(
-                    e.ranks(),
-                    std::vector<int>(e.shared.rbegin(), e.shared.rend()),
-                    e.pipeline);
-              };
-              return order(a) > order(b);
-            });
+  std::sort(
+      extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
+        const auto order = [](const Extent& e) {
+          return std::make_tuple(
+              e.ranks(), std::vector<int>(e.shared.rbegin(), e.shared.rend()),
+              e.pipeline);
+        };
+        return order(a) > order(b);
+      });
   return extents;
 }
 

@@ -65,7 +65,8 @@ absl::Status TooLong(const Draft& draft, const PlanSize& size,
       rest / std::max<int64_t>(1, size.micro_batch);
   if (micro_batches_max < 1) {
     const LayoutRow* const cut = LargestCut(job.parallelism());
-    const std::string field = cut == nullptr ? "tensor" : std::string(cut->field);
+    const std::string field =
+        cut == nullptr ? "tensor" : std::string(cut->field);
     return FieldError(
         absl::StrCat("parallelism.", field),
         absl::StrCat(RanksOf(job.parallelism(), field),

@@ -84,7 +84,7 @@ absl::Status ResolveZero(ParallelismSpec& parallelism) {
   }
   if (!parallelism.has_reshard_after_forward()) {
     parallelism.set_reshard_after_forward(parallelism.zero() == 3 ||
-                                            sliced != nullptr);
+                                          sliced != nullptr);
   }
   if (sliced != nullptr && parallelism.zero() != 0 && parallelism.zero() != 3) {
     return FieldError(
@@ -106,8 +106,7 @@ absl::Status ResolveZero(ParallelismSpec& parallelism) {
     return FieldError("parallelism.zero_size",
                       absl::StrCat("nothing is dealt over ranks with zero: 0; "
                                    "leave it out, or set parallelism.zero to ",
-                                   sliced != nullptr ? "3"
-                                                     : "1, 2 or 3"));
+                                   sliced != nullptr ? "3" : "1, 2 or 3"));
   }
   RETURN_IF_ERROR(CheckInteger("parallelism.zero_size", parallelism.zero_size(),
                                {.min = 1, .max = dealt_most}));

@@ -46,9 +46,9 @@ std::vector<std::string> TriedFields() {
   std::vector<std::string> fields;
   for (const RankField& field : RankFields()) {
     const std::vector<const LayoutRow*> rows = RowsOf(field.name);
-    const bool tried = std::any_of(
-        rows.begin(), rows.end(),
-        [](const LayoutRow* row) { return row->tries != nullptr; });
+    const bool tried =
+        std::any_of(rows.begin(), rows.end(),
+                    [](const LayoutRow* row) { return row->tries != nullptr; });
     if (tried) fields.push_back(field.name);
   }
   return fields;

@@ -61,8 +61,9 @@ std::vector<std::string> Wrapped(const std::string& text, int width,
 std::vector<std::string> LayoutsOf(const ParallelismSpec& parallelism) {
   std::vector<std::string> layouts;
   if (SharesUnits(parallelism)) {
-    for (const std::string& said :
-         absl::StrSplit(SharingText(parallelism), ", ")) {
+    const std::vector<std::string> fields =
+        absl::StrSplit(SharingText(parallelism), ", ");
+    for (const std::string& said : fields) {
       const std::pair<std::string, std::string> field =
           absl::StrSplit(said, ": ");
       int number = 0;
