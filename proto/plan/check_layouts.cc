@@ -430,7 +430,8 @@ absl::Status CheckBetweenUnits(const Plan& plan) {
           CutsText(plan, *loaded)));
     }
   }
-  for (const Edge& edge : Edges(plan).all()) {
+  const Edges edges(plan);
+  for (const Edge& edge : edges.all()) {
     RETURN_IF_ERROR(CheckEdge(plan, edge));
   }
   return absl::OkStatus();
