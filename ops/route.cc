@@ -26,16 +26,6 @@ void CheckRule(const RouteRule& rule, int64_t experts, int64_t choices) {
       << choices << " choices among " << eligible << " experts";
 }
 
-// Rows are sequences of the same number of tokens, each of which has a row of
-// per_sequence.
-void CheckSequences(const Tensor& per_sequence, const Tensor& scores) {
-  const int64_t sequences = per_sequence.rows();
-  CHECK(sequences >= 1 && scores.rows() % sequences == 0 &&
-        per_sequence.columns() == scores.columns())
-      << per_sequence.ShapeString() << " of the sequences of scores "
-      << scores.ShapeString();
-}
-
 }  // namespace
 
 void Route(Device& device, const RouteArgs& args) {
@@ -46,7 +36,10 @@ void Route(Device& device, const RouteArgs& args) {
   const int64_t k = args.choices.columns();
   CheckRule(args.rule, e, k);
   CHECK_F32_ELEMENTS(args.gates, n * k);
-  if (args.bias.defined()) CHECK_F32_ELEMENTS(args.bias, e);
+  if (args.bias.defined()) {
+    CHECK_DENSE_ACTIVATION(args.bias);
+    CHECK(args.bias.elements() == e) << args.bias.ShapeString();
+  }
   if (args.logsumexp.defined()) CHECK_F32_ELEMENTS(args.logsumexp, n);
   device.kernels().route(device, args);
 }
@@ -59,13 +52,11 @@ void RouteBackward(Device& device, const RouteBackwardArgs& args) {
   CheckRule(args.rule, args.scores.columns(), k);
   CHECK_F32_ELEMENTS(args.d_gates, n * k);
   CHECK_LIKE(args.d_logits, args.scores);
-  if (args.balance.defined()) {
-    CHECK_DENSE_F32(args.balance);
-    CheckSequences(args.balance, args.scores);
-  }
-  if (args.z != 0) {
-    CHECK_F32_ELEMENTS(args.logsumexp, n);
+  if (args.d_scores.defined()) CHECK_LIKE(args.d_scores, args.scores);
+  if (args.d_logsumexp.defined()) {
+    CHECK_F32_ELEMENTS(args.d_logsumexp, n);
     if (args.rule.scores == RouteScores::kSigmoid) {
+      CHECK_F32_ELEMENTS(args.logsumexp, n);
       CHECK_LIKE(args.logits, args.scores);
     }
   }
@@ -73,14 +64,13 @@ void RouteBackward(Device& device, const RouteBackwardArgs& args) {
 }
 
 void RouteLoad(Device& device, const RouteLoadArgs& args) {
-  CHECK_DENSE_F32(args.scores);
-  CheckChoices(args.choices, args.scores);
-  CHECK_DTYPE(args.counts, DType::kI32);
-  CHECK(args.counts.dense()) << args.counts.ShapeString() << " with gaps";
-  CheckSequences(args.counts, args.scores);
-  if (args.shares.defined()) {
-    CHECK_F32_ELEMENTS(args.shares, args.counts.elements());
-  }
+  CHECK_DTYPE(args.choices, DType::kI32);
+  CHECK(args.choices.dense()) << args.choices.ShapeString() << " with gaps";
+  CHECK_DENSE_F32(args.load);
+  const int64_t n = args.choices.rows();
+  CHECK(n == 0 || args.rows.Of(n - 1) < args.load.rows())
+      << n << " rows of choices of more sequences than the load has, "
+      << args.load.ShapeString();
   device.kernels().route_load(device, args);
 }
 

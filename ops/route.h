@@ -22,6 +22,7 @@
 #define TROUPE_OPS_ROUTE_H_
 
 #include "ops/tensor.h"
+#include "ops/token_rows.h"
 
 namespace troupe {
 
@@ -40,7 +41,7 @@ struct RouteRule {
 // k is at most e, and at most what the groups used have together.
 struct RouteArgs {
   Tensor logits;  // f32 [n, e]
-  Tensor bias;    // optional, f32 [e]
+  Tensor bias;    // optional, f32, bf16 or fp16 [e]
   RouteRule rule;
   Tensor scores;     // f32 [n, e], written: s; may be logits
   Tensor choices;    // i32 [n, k], written
@@ -50,40 +51,32 @@ struct RouteArgs {
 
 void Route(Device& device, const RouteArgs& args);
 
-// The gradient of the logits, from that of the gates and of two losses that
-// routers have:
-//
-//   balance   each token of sequence i adds sum over e of balance[i, e] p[e],
-//             where p = s / sum of s (with softmax p = s): so that a sigmoid's
-//             balance cannot be bought with small scores
-//   z         each token adds z logsumexp(logits)^2 (ST-MoE, arXiv 2202.08906,
-//             equation 5)
-//
-// A sequence is n / sequences rows behind one another.
+// The gradient of the logits, from those of the gates, of the scores and of the
+// logsumexp. Those of scores and logsumexp come from losses
+// (ops/router_loss.h).
 struct RouteBackwardArgs {
-  Tensor scores;   // as in the forward
-  Tensor choices;  // as in the forward
-  Tensor d_gates;  // f32 [n, k]
-  RouteRule rule;  // as in the forward
-  Tensor balance;  // optional, f32 [sequences, e]
-  float z = 0;
-  Tensor logsumexp;  // with z: as in the forward
-  // With z and sigmoid: as in the forward. (With softmax the scores are all
-  // that z needs.)
+  Tensor scores;       // as in the forward
+  Tensor choices;      // as in the forward
+  Tensor d_gates;      // f32 [n, k]
+  RouteRule rule;      // as in the forward
+  Tensor d_scores;     // optional, f32 [n, e]
+  Tensor d_logsumexp;  // optional, f32 [n]
+  // With d_logsumexp and sigmoid: as in the forward. (With softmax the scores
+  // are all that it needs.)
+  Tensor logsumexp;
   Tensor logits;
-  Tensor d_logits;  // f32 [n, e], written; may be scores, or logits
+  Tensor d_logits;  // f32 [n, e], written; may be scores, d_scores or logits
 };
 
 void RouteBackward(Device& device, const RouteBackwardArgs& args);
 
-// How often each expert is chosen in each sequence: i32 [sequences, e], and the
-// sums of p (above) over each sequence's tokens: f32 [sequences, e]. In order
-// of tokens, so that equal inputs give equal bits.
+// How often each expert is chosen in each sequence.
 struct RouteLoadArgs {
-  Tensor scores;   // as in the forward
   Tensor choices;  // as in the forward
-  Tensor counts;   // i32 [sequences, e], written
-  Tensor shares;   // optional, f32 [sequences, e], written
+  TokenRows rows;
+  // f32 [sequences, e], written or added to. Counts up to 2^24 are exact.
+  Tensor load;
+  bool accumulate = false;
 };
 
 void RouteLoad(Device& device, const RouteLoadArgs& args);

@@ -5,6 +5,16 @@
 #include "ops/kernel_table.h"
 
 namespace troupe {
+namespace {
+
+void CheckOffsets(const Tensor& offsets) {
+  if (!offsets.defined()) return;
+  CHECK_DTYPE(offsets, DType::kI32);
+  CHECK(offsets.dense() && offsets.elements() > 1)
+      << "offsets are " << offsets.ShapeString();
+}
+
+}  // namespace
 
 void SwiGlu(Device& device, const SwiGluArgs& args) {
   CHECK_DENSE_ACTIVATION(args.y);
@@ -13,6 +23,7 @@ void SwiGlu(Device& device, const SwiGluArgs& args) {
   if (args.weights.defined()) {
     CHECK_F32_ELEMENTS(args.weights, args.y.rows());
   }
+  CheckOffsets(args.offsets);
   device.kernels().swiglu(device, args);
 }
 
@@ -29,6 +40,7 @@ void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args) {
     CHECK_F32_ELEMENTS(args.weights, args.dy.rows());
     CHECK_F32_ELEMENTS(args.d_weights, args.dy.rows());
   }
+  CheckOffsets(args.offsets);
   device.kernels().swiglu_backward(device, args);
 }
 

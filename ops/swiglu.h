@@ -9,6 +9,9 @@
 // is weighted by its gate in front of the down product, which is linear, and
 // the product's result need not be kept for the gate's gradient.
 //
+// Where groups of rows do not fill the tensors, offsets say where they end
+// (ops/grouped_matmul.h): rows from there on are left alone, and cost nothing.
+//
 // X is f32, bf16 or fp16, the same for all tensors of a call but weights;
 // computed in f32, each element stored is rounded once.
 #ifndef TROUPE_OPS_SWIGLU_H_
@@ -26,6 +29,7 @@ struct SwiGluArgs {
   Tensor up;    // X [rows, n]
   Tensor y;     // X [rows, n], written; may be gate or up where that is dense
   Tensor weights;  // optional, f32 [rows]
+  Tensor offsets;  // optional, i32 [groups + 1]: there are offsets[groups] rows
 };
 
 void SwiGlu(Device& device, const SwiGluArgs& args);
@@ -41,6 +45,7 @@ struct SwiGluBackwardArgs {
   Tensor d_up;       // X [rows, n], written; not d_gate
   Tensor weights;    // as in the forward
   Tensor d_weights;  // f32 [rows], written; with weights only
+  Tensor offsets;    // as in the forward
 };
 
 void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args);

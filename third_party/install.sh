@@ -35,7 +35,8 @@ packages=(
   # the libraries
   libabsl-dev libbenchmark-dev libcli11-dev libcpp-httplib-dev libdnnl-dev
   libfmt-dev libgloo-dev libgmock-dev libgrpc++-dev libgrpc-dev libgtest-dev
-  liburing-dev libprotobuf-dev libsentencepiece-dev libspdlog-dev
+  libicu-dev libpcre2-dev liburing-dev libprotobuf-dev libsentencepiece-dev
+  libspdlog-dev
   libsqlite3-dev libssl-dev libyaml-cpp-dev nlohmann-json3-dev
   prometheus-cpp-dev zlib1g-dev
   # the browser in which tests/browser looks at charts, and its type

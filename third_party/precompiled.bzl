@@ -82,6 +82,9 @@ def _precompiled_headers_impl(ctx):
             transitive = [toolchain.all_files, context.headers],
         ),
         outputs = [result],
+        # clang writes absolute paths into it: in the cache that other output
+        # folders share it would name headers that are not theirs.
+        execution_requirements = {"no-cache": "1"},
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling " + ctx.label.name,
     )

@@ -37,7 +37,8 @@ absl::Status ExpandHuggingFaceModel(HuggingFaceWeightsUse use,
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   model.GetReflection()->ListFields(model, &fields);
   for (const google::protobuf::FieldDescriptor* field : fields) {
-    if (field->name() == "hf") continue;
+    // How routers are trained is no part of the file.
+    if (field->name() == "hf" || field->name() == "experts") continue;
     return absl::InvalidArgumentError(
         absl::StrCat("model.", field->name(),
                      ": the config.json of model.hf says it; leave it out"));
@@ -48,6 +49,7 @@ absl::Status ExpandHuggingFaceModel(HuggingFaceWeightsUse use,
     return absl::InvalidArgumentError(
         absl::StrCat("model.hf: ", read.status().message()));
   }
+  if (model.has_experts()) *read->mutable_experts() = model.experts();
   model = *std::move(read);
   return absl::OkStatus();
 }

@@ -109,6 +109,14 @@ absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
   std::vector<SafetensorsTensor> tensors;
   for (const Unit& unit : units) {
     for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.load().bias_rate() > 0) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            options.checkpoint, ": ", parameter.name(),
+            " chooses experts with a bias (model.experts.balance bias), which "
+            "transformers' model of this kind does not have; train without it "
+            "to export"));
+      }
+      if (parameter.has_load()) continue;  // of no use without training
       const std::vector<int64_t> shape = WholeShape(parameter);
       const ManifestTensor* stored = checkpoint.Find(parameter.name());
       if (stored == nullptr || stored->shape != shape ||

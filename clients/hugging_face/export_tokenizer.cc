@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "clients/hugging_face/sentencepiece_json.h"
 #include "proto/base/status.h"
+#include "storage/dataset/hugging_face/tokenizer.h"
+#include "storage/dataset/make_tokenizer.h"
 #include "storage/dataset/sentencepiece/model.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
 #include "storage/dataset/tokenizer_files.h"
@@ -121,6 +123,31 @@ ExportedTokenizer OfBytes() {
       .ids = SpecialTokenIds()};
 }
 
+// A tokenizer.json alone: all that AutoTokenizer needs besides is which class
+// reads it, and which token ends a text.
+absl::StatusOr<ExportedTokenizer> OfTokenizerJson(
+    absl::string_view tokenizer, const std::string& bytes,
+    std::vector<CarriedFile> carried) {
+  absl::StatusOr<std::unique_ptr<Tokenizer>> made =
+      MakeNamedHuggingFaceTokenizer(bytes, tokenizer);
+  if (!made.ok()) return Annotate(made.status(), kTokenizer);
+  json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                 {"clean_up_tokenization_spaces", false}};
+  const std::optional<int32_t> eos = (*made)->eos_id();
+  ExportedTokenizer exported = {.files = std::move(carried),
+                                .ids = SpecialTokenIds()};
+  if (eos.has_value()) {
+    exported.ids->eos = *eos;
+    const json file = json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+    for (const json& token : file.value("added_tokens", json::array())) {
+      if (token.value("id", -1) != *eos) continue;
+      config["eos_token"] = token.value("content", "");
+    }
+  }
+  exported.files.push_back({kConfig, Text(config)});
+  return exported;
+}
+
 // With the carried files that are of no tokenizer.
 void AddOthers(std::vector<CarriedFile> carried, ExportedTokenizer& exported) {
   for (CarriedFile& file : carried) {
@@ -133,6 +160,11 @@ void AddOthers(std::vector<CarriedFile> carried, ExportedTokenizer& exported) {
 absl::StatusOr<ExportedTokenizer> ExportTokenizer(
     absl::string_view tokenizer, std::vector<CarriedFile> carried) {
   const std::string bytes = ContentOf(carried, kModel);
+  const std::string json = ContentOf(carried, kTokenizer);
+  if (TokenizerModelFile(tokenizer) == kTokenizer &&
+      IsTokenizerModel(tokenizer, json) && Find(carried, kConfig) == nullptr) {
+    return OfTokenizerJson(tokenizer, json, std::move(carried));
+  }
   if (BelongToTokens({.model = bytes,
                       .tokenizer = ContentOf(carried, kTokenizer),
                       .config = ContentOf(carried, kConfig)},

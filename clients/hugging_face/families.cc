@@ -195,9 +195,9 @@ void WriteMixtral(const ModelSpec& model, json& config) {
 }
 
 // transformers 5 writes the first of these under the second's name.
-absl::StatusOr<int> ExpertsOfQwen3(const JsonFields& config) {
-  constexpr int kExperts = 128;
-  ASSIGN_OR_RETURN(const int experts, config.IntOr("num_experts", kExperts));
+absl::StatusOr<int> ExpertsOfQwen(const JsonFields& config, int value_default) {
+  ASSIGN_OR_RETURN(const int experts,
+                   config.IntOr("num_experts", value_default));
   ASSIGN_OR_RETURN(const int local, config.IntOr("num_local_experts", experts));
   if (config.Has("num_experts") && local != experts) {
     return config.Error("num_experts",
@@ -207,12 +207,22 @@ absl::StatusOr<int> ExpertsOfQwen3(const JsonFields& config) {
   return local;
 }
 
-absl::Status ReadQwen3Moe(const JsonFields& config, ModelSpec& model) {
-  ASSIGN_OR_RETURN(const int experts, ExpertsOfQwen3(config));
+// What transformers takes where the file is silent.
+struct QwenMoeSizes {
+  int experts;
+  int choices;
+  int intermediate;
+};
+
+absl::Status ReadQwenMoe(const JsonFields& config, const QwenMoeSizes& defaults,
+                         ModelSpec& model) {
+  ASSIGN_OR_RETURN(const int experts, ExpertsOfQwen(config, defaults.experts));
   model.set_num_experts(experts);
   const std::tuple<const char*, int, void (ModelSpec::*)(int)> sizes[] = {
-      {"num_experts_per_tok", 8, &ModelSpec::set_num_experts_per_tok},
-      {"moe_intermediate_size", 768, &ModelSpec::set_moe_intermediate_size},
+      {"num_experts_per_tok", defaults.choices,
+       &ModelSpec::set_num_experts_per_tok},
+      {"moe_intermediate_size", defaults.intermediate,
+       &ModelSpec::set_moe_intermediate_size},
       {"decoder_sparse_step", 1, &ModelSpec::set_decoder_sparse_step}};
   for (const auto& [key, value_default, set] : sizes) {
     ASSIGN_OR_RETURN(const int value, config.IntOr(key, value_default));
@@ -221,14 +231,19 @@ absl::Status ReadQwen3Moe(const JsonFields& config, ModelSpec& model) {
   ASSIGN_OR_RETURN(const bool renormalises,
                    config.BoolOr("norm_topk_prob", false));
   model.set_norm_topk_prob(renormalises);
-  if (config.Has("mlp_only_layers")) {
+  if (config.Has("mlp_only_layers") && !config.IsNull("mlp_only_layers")) {
     ASSIGN_OR_RETURN(const std::vector<int> layers,
                      config.Ints("mlp_only_layers"));
     for (const int layer : layers) model.add_mlp_only_layers(layer);
   }
-  RETURN_IF_ERROR(config.ExpectBool("attention_bias", false));
   RETURN_IF_ERROR(RefuseWindows(config, model));
-  RETURN_IF_ERROR(ReadLlamas(config, /*kv_heads_required=*/true, model));
+  return ReadLlamas(config, /*kv_heads_required=*/true, model);
+}
+
+absl::Status ReadQwen3Moe(const JsonFields& config, ModelSpec& model) {
+  RETURN_IF_ERROR(config.ExpectBool("attention_bias", false));
+  RETURN_IF_ERROR(ReadQwenMoe(
+      config, {.experts = 128, .choices = 8, .intermediate = 768}, model));
   // Here transformers has no width of its own for heads.
   if (!config.Has("head_dim") && model.num_attention_heads() > 0) {
     model.set_head_dim(model.hidden_size() / model.num_attention_heads());
@@ -236,7 +251,17 @@ absl::Status ReadQwen3Moe(const JsonFields& config, ModelSpec& model) {
   return absl::OkStatus();
 }
 
-void WriteQwen3Moe(const ModelSpec& model, json& config) {
+absl::Status ReadQwen2Moe(const JsonFields& config, ModelSpec& model) {
+  constexpr int kShared = 5632;
+  ASSIGN_OR_RETURN(const int shared,
+                   config.IntOr("shared_expert_intermediate_size", kShared));
+  model.set_shared_expert_intermediate_size(shared);
+  RETURN_IF_ERROR(config.ExpectBool("qkv_bias", true));
+  return ReadQwenMoe(
+      config, {.experts = 60, .choices = 4, .intermediate = 1408}, model);
+}
+
+void WriteQwenMoe(const ModelSpec& model, json& config) {
   config["num_experts"] = model.num_experts();
   config["num_experts_per_tok"] = model.num_experts_per_tok();
   config["moe_intermediate_size"] = model.moe_intermediate_size();
@@ -246,6 +271,18 @@ void WriteQwen3Moe(const ModelSpec& model, json& config) {
   for (const int layer : model.mlp_only_layers()) {
     config["mlp_only_layers"].push_back(layer);
   }
+}
+
+void WriteQwen2Moe(const ModelSpec& model, json& config) {
+  WriteQwenMoe(model, config);
+  config["shared_expert_intermediate_size"] =
+      model.shared_expert_intermediate_size();
+  config["qkv_bias"] = true;
+  WriteLlamas(model, config);
+}
+
+void WriteQwen3Moe(const ModelSpec& model, json& config) {
+  WriteQwenMoe(model, config);
   WriteQwen3(model, config);
 }
 
@@ -292,6 +329,8 @@ const std::vector<HuggingFaceFamily>& HuggingFaceFamilies() {
       {"qwen3", "Qwen3ForCausalLM", kKeys, false, ReadQwen3, WriteQwen3},
       {"mixtral", "MixtralForCausalLM", kKeys, false, ReadMixtral,
        WriteMixtral},
+      {"qwen2_moe", "Qwen2MoeForCausalLM", kKeys, false, ReadQwen2Moe,
+       WriteQwen2Moe},
       {"qwen3_moe", "Qwen3MoeForCausalLM", kKeys, false, ReadQwen3Moe,
        WriteQwen3Moe},
   };

@@ -52,6 +52,10 @@ constexpr OtherName kOtherNames[] = {
     {"data_parallel", "data"},
     {"data_parallel_size", "data"},
     {"dp", "data"},
+    {"expert_model_parallel_size", "expert"},
+    {"expert_parallel_size", "expert"},
+    {"ep_size", "expert"},
+    {"ep", "expert"},
     {"data", "batch", .only_here = true},
 };
 

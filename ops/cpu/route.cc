@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/cpu/cpu_device.h"
+#include "ops/cpu/floats_of.h"
 #include "ops/cpu/kernels.h"
 
 namespace troupe::cpu {
@@ -140,12 +141,6 @@ void CheckChoices(const int32_t* choices, int64_t k, int64_t e, int64_t row) {
   }
 }
 
-double SumOf(const float* x, int64_t n) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += x[i];
-  return sum;
-}
-
 // The row of d_logits of a row of scores; has room for the gradient of those.
 class RowBackward {
  public:
@@ -158,12 +153,13 @@ class RowBackward {
   void Run(int64_t row) {
     const float* const s = args_.scores.data<float>() + row * e_;
     float* const dx = args_.d_logits.data<float>() + row * e_;
-    const double of_z =
-        args_.z == 0 ? 0 : 2.0 * args_.z * args_.logsumexp.data<float>()[row];
-    BalanceGradient(s, row);
+    const bool of_logsumexp = args_.d_logsumexp.defined();
+    const double d_logsumexp =
+        of_logsumexp ? args_.d_logsumexp.data<float>()[row] : 0.0;
+    BeginWithScores(row);
     AddGateGradient(s, row);
     if (args_.rule.scores == RouteScores::kSoftmax) {
-      double mean = -of_z;  // softmax is what z is scaled by
+      double mean = -d_logsumexp;  // its slope is the softmax
       for (int64_t i = 0; i < e_; ++i) mean += s[i] * d_scores_[i];
       for (int64_t i = 0; i < e_; ++i) {
         dx[i] = static_cast<float>(s[i] * (d_scores_[i] - mean));
@@ -172,30 +168,21 @@ class RowBackward {
     }
     for (int64_t i = 0; i < e_; ++i) {
       d_scores_[i] *= s[i] * (1.0 - s[i]);
-      if (args_.z != 0) {
+      if (of_logsumexp) {
         const double logit = args_.logits.data<float>()[row * e_ + i];
         d_scores_[i] +=
-            of_z * std::exp(logit - args_.logsumexp.data<float>()[row]);
+            d_logsumexp * std::exp(logit - args_.logsumexp.data<float>()[row]);
       }
     }
     for (int64_t i = 0; i < e_; ++i) dx[i] = static_cast<float>(d_scores_[i]);
   }
 
  private:
-  // Of sum balance[i] p[i], p = s / sum of s; zero without.
-  void BalanceGradient(const float* s, int64_t row) {
-    if (!args_.balance.defined()) {
-      std::fill(d_scores_.begin(), d_scores_.end(), 0.0);
-      return;
+  void BeginWithScores(int64_t row) {
+    const float* const d_scores = DataFrom<float>(args_.d_scores, row * e_);
+    for (int64_t i = 0; i < e_; ++i) {
+      d_scores_[i] = d_scores == nullptr ? 0.0 : d_scores[i];
     }
-    const int64_t tokens = args_.scores.rows() / args_.balance.rows();
-    const float* const balance =
-        args_.balance.data<float>() + row / tokens * e_;
-    const double sum = SumOf(s, e_);
-    double mean = 0;
-    for (int64_t i = 0; i < e_; ++i) mean += double{balance[i]} * s[i];
-    mean /= sum;
-    for (int64_t i = 0; i < e_; ++i) d_scores_[i] = (balance[i] - mean) / sum;
   }
 
   void AddGateGradient(const float* s, int64_t row) {
@@ -221,33 +208,13 @@ class RowBackward {
   std::vector<double> d_scores_;
 };
 
-// Of one sequence.
-void CountSequence(const RouteLoadArgs& args, int64_t sequence) {
-  const int64_t e = args.scores.columns(), k = args.choices.columns();
-  const int64_t tokens = args.scores.rows() / args.counts.rows();
-  int32_t* const counts = args.counts.data<int32_t>() + sequence * e;
-  std::fill_n(counts, e, 0);
-  std::vector<double> shares(e, 0.0);
-  for (int64_t row = sequence * tokens; row < (sequence + 1) * tokens; ++row) {
-    const int32_t* const choices = args.choices.data<int32_t>() + row * k;
-    CheckChoices(choices, k, e, row);
-    for (int64_t j = 0; j < k; ++j) ++counts[choices[j]];
-    if (!args.shares.defined()) continue;
-    const float* const s = args.scores.data<float>() + row * e;
-    const double factor = 1 / SumOf(s, e);
-    for (int64_t i = 0; i < e; ++i) shares[i] += factor * s[i];
-  }
-  if (!args.shares.defined()) return;
-  float* const to = args.shares.data<float>() + sequence * e;
-  for (int64_t i = 0; i < e; ++i) to[i] = static_cast<float>(shares[i]);
-}
-
 }  // namespace
 
 void Route(Device& device, const RouteArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
   const int64_t e = args.logits.columns(), k = args.choices.columns();
-  const float* const bias = DataFrom<float>(args.bias, 0);
+  const std::vector<float> biases = FloatsOf(args.bias);
+  const float* const bias = biases.empty() ? nullptr : biases.data();
   cpu.ForRows(args.logits.rows(), e, [&](int64_t begin, int64_t end) {
     Chooser chooser(args.rule, e);
     for (int64_t row = begin; row < end; ++row) {
@@ -271,14 +238,15 @@ void RouteBackward(Device& device, const RouteBackwardArgs& args) {
 }
 
 void RouteLoad(Device& device, const RouteLoadArgs& args) {
-  const CpuDevice& cpu = CpuDevice::From(device);
-  const int64_t sequences = args.counts.rows();
-  const int64_t elements = args.scores.elements() / sequences;
-  cpu.ForRows(sequences, elements, [&](int64_t begin, int64_t end) {
-    for (int64_t sequence = begin; sequence < end; ++sequence) {
-      CountSequence(args, sequence);
-    }
-  });
+  const int64_t e = args.load.columns(), k = args.choices.columns();
+  float* const load = args.load.data<float>();
+  if (!args.accumulate) std::fill_n(load, args.load.elements(), 0.0f);
+  for (int64_t row = 0; row < args.choices.rows(); ++row) {
+    const int32_t* const choices = args.choices.data<int32_t>() + row * k;
+    CheckChoices(choices, k, e, row);
+    float* const of_sequence = load + args.rows.Of(row) * e;
+    for (int64_t j = 0; j < k; ++j) of_sequence[choices[j]] += 1;
+  }
 }
 
 }  // namespace troupe::cpu

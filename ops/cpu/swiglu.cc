@@ -18,6 +18,15 @@ class Rows {
   int64_t stride_;
 };
 
+// How many of `rows` rows there are.
+int64_t RowsPresent(const Tensor& offsets, int64_t rows) {
+  if (!offsets.defined()) return rows;
+  const int64_t present = offsets.data<int32_t>()[offsets.elements() - 1];
+  CHECK(0 <= present && present <= rows)
+      << "groups of " << present << " rows in " << rows;
+  return present;
+}
+
 }  // namespace
 
 void SwiGlu(Device& device, const SwiGluArgs& args) {
@@ -26,7 +35,8 @@ void SwiGlu(Device& device, const SwiGluArgs& args) {
   const float* const weights = DataFrom<float>(args.weights, 0);
   WithActivationType(args.y.dtype(), [&]<typename T>() {
     const Rows<T> gate(args.gate), up(args.up), y(args.y);
-    cpu.ForRows(args.y.rows(), n, [&](int64_t begin, int64_t end) {
+    const int64_t rows = RowsPresent(args.offsets, args.y.rows());
+    cpu.ForRows(rows, n, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         cpu.loops<T>().swiglu(gate[row], up[row], y[row], n,
                               weights != nullptr ? weights[row] : 1.0f);
@@ -43,7 +53,8 @@ void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args) {
   WithActivationType(args.dy.dtype(), [&]<typename T>() {
     const Rows<T> gate(args.gate), up(args.up), dy(args.dy);
     const Rows<T> d_gate(args.d_gate), d_up(args.d_up);
-    cpu.ForRows(args.dy.rows(), n, [&](int64_t begin, int64_t end) {
+    const int64_t rows = RowsPresent(args.offsets, args.dy.rows());
+    cpu.ForRows(rows, n, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const float d_weight = cpu.loops<T>().swiglu_backward(
             gate[row], up[row], dy[row], d_gate[row], d_up[row], n,

@@ -4,12 +4,13 @@
 // so that their maximum knows no ties.
 #include <cmath>
 
+#include "ops/activation_type.h"
 #include "ops/cuda/block.h"
 #include "ops/cuda/elements.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/launch.h"
 #include "ops/cuda/report.h"
-#include "ops/cuda/scratch.h"
+#include "ops/device.h"
 #include "ops/route.h"
 
 namespace troupe::cuda {
@@ -82,9 +83,10 @@ __device__ inline float GroupScore(const float* keys, int64_t count) {
   return count == 1 ? first : first + second;
 }
 
+template <typename B>
 struct RawRoute {
   const float* logits;
-  const float* bias;  // or null
+  const B* bias;  // or null
   RouteRule rule;
   float* scores;
   int32_t* choices;
@@ -94,7 +96,8 @@ struct RawRoute {
 };
 
 // Writes the row's scores, and its keys to shared memory.
-__device__ inline void Score(const RawRoute& a, int64_t row, float* keys) {
+template <typename B>
+__device__ inline void Score(const RawRoute<B>& a, int64_t row, float* keys) {
   const float* const x = a.logits + row * a.e;
   float* const s = a.scores + row * a.e;
   const bool softmax = a.rule.scores == RouteScores::kSoftmax;
@@ -117,12 +120,13 @@ __device__ inline void Score(const RawRoute& a, int64_t row, float* keys) {
   for (int64_t i = threadIdx.x; i < a.e; i += kWarp) {
     const float score = softmax ? expf(x[i] - largest) * factor : Sigmoid(x[i]);
     s[i] = score;
-    keys[i] = a.bias == nullptr ? score : score + a.bias[i];
+    keys[i] = a.bias == nullptr ? score : score + Widened(a.bias[i]);
   }
   __syncwarp();
 }
 
-__global__ void RouteKernel(RawRoute a) {
+template <typename B>
+__global__ void RouteKernel(RawRoute<B> a) {
   const int64_t row = blockIdx.x;
   float* const keys = DynamicShared<float>();
   uint32_t* const rising = reinterpret_cast<uint32_t*>(keys + a.e);
@@ -167,35 +171,14 @@ struct RawRouteBackward {
   const int32_t* choices;
   const float* d_gates;
   RouteRule rule;
-  const float* balance;    // or null
-  int64_t tokens;          // of a sequence
-  const float* logsumexp;  // with z
-  const float* logits;     // with z and sigmoid
-  float z;
+  const float* d_scores;     // or null
+  const float* d_logsumexp;  // or null
+  const float* logsumexp;    // with d_logsumexp and sigmoid
+  const float* logits;       // the same
   float* d_logits;
   int64_t e, k;
   Fault* fault;
 };
-
-// ds[i] = the gradient of score i by the balance; 0 without.
-__device__ inline void BalanceGradient(const RawRouteBackward& a, int64_t row,
-                                       const float* s, double* ds) {
-  if (a.balance == nullptr) {
-    for (int64_t i = threadIdx.x; i < a.e; i += kWarp) ds[i] = 0;
-    return;
-  }
-  const float* const balance = a.balance + row / a.tokens * a.e;
-  double sum = 0, mean = 0;
-  for (int64_t i = threadIdx.x; i < a.e; i += kWarp) {
-    sum += s[i];
-    mean += double{balance[i]} * s[i];
-  }
-  sum = WarpSum(sum);
-  mean = WarpSum(mean) / sum;
-  for (int64_t i = threadIdx.x; i < a.e; i += kWarp) {
-    ds[i] = (balance[i] - mean) / sum;
-  }
-}
 
 // ds += the gradient by the gates; on one lane, in the order of the choices.
 __device__ inline void AddGateGradient(const RawRouteBackward& a, int64_t row,
@@ -226,16 +209,18 @@ __global__ void RouteBackwardKernel(RawRouteBackward a) {
   double* const ds = DynamicShared<double>();
   const float* const s = a.scores + row * a.e;
   float* const dx = a.d_logits + row * a.e;
-  BalanceGradient(a, row, s, ds);
+  for (int64_t i = threadIdx.x; i < a.e; i += kWarp) {
+    ds[i] = a.d_scores == nullptr ? 0.0 : a.d_scores[row * a.e + i];
+  }
   __syncwarp();
   if (threadIdx.x == 0) AddGateGradient(a, row, s, ds);
   __syncwarp();
-  const float logsumexp = a.z == 0 ? 0 : a.logsumexp[row];
-  const double of_z = 2.0 * a.z * logsumexp;
+  const double d_logsumexp =
+      a.d_logsumexp == nullptr ? 0.0 : a.d_logsumexp[row];
   if (a.rule.scores == RouteScores::kSoftmax) {
     double mean = 0;
     for (int64_t i = threadIdx.x; i < a.e; i += kWarp) mean += s[i] * ds[i];
-    mean = WarpSum(mean) - of_z;  // softmax is what z is scaled by
+    mean = WarpSum(mean) - d_logsumexp;  // its slope is the softmax
     for (int64_t i = threadIdx.x; i < a.e; i += kWarp) {
       dx[i] = static_cast<float>(s[i] * (ds[i] - mean));
     }
@@ -243,50 +228,29 @@ __global__ void RouteBackwardKernel(RawRouteBackward a) {
   }
   for (int64_t i = threadIdx.x; i < a.e; i += kWarp) {
     double gradient = ds[i] * s[i] * (1.0 - s[i]);
-    if (a.z != 0) gradient += of_z * expf(a.logits[row * a.e + i] - logsumexp);
+    if (a.d_logsumexp != nullptr) {
+      gradient +=
+          d_logsumexp * expf(a.logits[row * a.e + i] - a.logsumexp[row]);
+    }
     dx[i] = static_cast<float>(gradient);
   }
 }
 
-// A warp has a row.
-__global__ void RowSumsKernel(const float* scores, int64_t e, double* sums) {
-  const int64_t row = blockIdx.x;
-  double sum = 0;
-  for (int64_t i = threadIdx.x; i < e; i += kWarp) sum += scores[row * e + i];
-  sum = WarpSum(sum);
-  if (threadIdx.x == 0) sums[row] = sum;
-}
-
-struct RawLoad {
-  const float* scores;
-  const int32_t* choices;
-  const double* sums;  // of each row of scores, with shares
-  int32_t* counts;
-  float* shares;  // or null
-  int64_t tokens, e, k;
-};
-
-// A block has an expert in a sequence; its threads take the tokens by turns.
-__global__ void LoadKernel(RawLoad a) {
-  const int64_t expert = blockIdx.x, sequence = blockIdx.y;
-  const int64_t first = sequence * a.tokens;
-  const int32_t* const choices = a.choices + first * a.k;
-  int count = 0;
-  for (int64_t i = threadIdx.x; i < a.tokens * a.k; i += blockDim.x) {
-    count += choices[i] == expert;
+// A thread has a choice.
+__global__ void LoadKernel(const int32_t* choices, int64_t count, int64_t k,
+                           int64_t first, int64_t tokens, int64_t e,
+                           float* load, Fault* fault) {
+  const int64_t at = FlatBegin(1);
+  if (at >= count) return;
+  const int32_t choice = choices[at];
+  if (choice < 0 || choice >= e) {
+    return Report(fault, {.kind = FaultKind::kExpert,
+                          .value = choice,
+                          .index = at,
+                          .limit = e});
   }
-  count = BlockSum(count);
-  if (threadIdx.x == 0) a.counts[sequence * a.e + expert] = count;
-  if (a.shares == nullptr) return;
-  double share = 0;
-  for (int64_t row = first + threadIdx.x; row < first + a.tokens;
-       row += blockDim.x) {
-    share += a.scores[row * a.e + expert] / a.sums[row];
-  }
-  share = BlockSum(share);
-  if (threadIdx.x == 0) {
-    a.shares[sequence * a.e + expert] = static_cast<float>(share);
-  }
+  const int64_t sequence = tokens == 0 ? 0 : (first + at / k) / tokens;
+  atomicAdd(load + sequence * e + choice, 1.0f);
 }
 
 LaunchShape WarpForEach(int64_t rows, size_t shared_bytes) {
@@ -300,61 +264,50 @@ LaunchShape WarpForEach(int64_t rows, size_t shared_bytes) {
 void Route(Device& device, const RouteArgs& args) {
   const int64_t e = args.logits.columns();
   const size_t shared = (2 * e + 2 * int64_t{args.rule.groups}) * sizeof(float);
-  Launch(CudaOf(device), RouteKernel, WarpForEach(args.logits.rows(), shared),
-         {.logits = args.logits.data<float>(),
-          .bias = DataFrom<float>(args.bias, 0),
-          .rule = args.rule,
-          .scores = args.scores.data<float>(),
-          .choices = args.choices.data<int32_t>(),
-          .gates = args.gates.data<float>(),
-          .logsumexp = DataFrom<float>(args.logsumexp, 0),
-          .e = e,
-          .k = args.choices.columns()});
+  const DType type = args.bias.defined() ? args.bias.dtype() : DType::kF32;
+  WithActivationType(type, [&]<typename B>() {
+    Launch(CudaOf(device), RouteKernel<B>,
+           WarpForEach(args.logits.rows(), shared),
+           {.logits = args.logits.data<float>(),
+            .bias = DataFrom<B>(args.bias, 0),
+            .rule = args.rule,
+            .scores = args.scores.data<float>(),
+            .choices = args.choices.data<int32_t>(),
+            .gates = args.gates.data<float>(),
+            .logsumexp = DataFrom<float>(args.logsumexp, 0),
+            .e = e,
+            .k = args.choices.columns()});
+  });
 }
 
 void RouteBackward(Device& device, const RouteBackwardArgs& args) {
   CudaDevice& cuda = CudaOf(device);
   const int64_t n = args.scores.rows(), e = args.scores.columns();
-  const bool balanced = args.balance.defined();
   Launch(cuda, RouteBackwardKernel, WarpForEach(n, e * sizeof(double)),
          {.scores = args.scores.data<float>(),
           .choices = args.choices.data<int32_t>(),
           .d_gates = args.d_gates.data<float>(),
           .rule = args.rule,
-          .balance = DataFrom<float>(args.balance, 0),
-          .tokens = balanced ? n / args.balance.rows() : n,
+          .d_scores = DataFrom<float>(args.d_scores, 0),
+          .d_logsumexp = DataFrom<float>(args.d_logsumexp, 0),
           .logsumexp = DataFrom<float>(args.logsumexp, 0),
           .logits = DataFrom<float>(args.logits, 0),
-          .z = args.z,
           .d_logits = args.d_logits.data<float>(),
           .e = e,
           .k = args.choices.columns(),
           .fault = FaultOf(cuda)});
 }
 
+// Counts are whole numbers, so that the order in which they are added is none of
+// the result's.
 void RouteLoad(Device& device, const RouteLoadArgs& args) {
-  constexpr int kThreads = 256;
   CudaDevice& cuda = CudaOf(device);
-  const int64_t n = args.scores.rows(), e = args.scores.columns();
-  const int64_t sequences = args.counts.rows();
-  const bool shares = args.shares.defined();
-  const Scratch sums(cuda, shares ? n * sizeof(double) : sizeof(double));
-  if (shares) {
-    Launch(cuda, RowSumsKernel, WarpForEach(n, 0), args.scores.data<float>(), e,
-           sums.as<double>());
-  }
-  Launch(
-      cuda, LoadKernel,
-      {.grid = dim3(static_cast<unsigned>(e), static_cast<unsigned>(sequences)),
-       .block = dim3(kThreads)},
-      {.scores = args.scores.data<float>(),
-       .choices = args.choices.data<int32_t>(),
-       .sums = sums.as<double>(),
-       .counts = args.counts.data<int32_t>(),
-       .shares = DataFrom<float>(args.shares, 0),
-       .tokens = n / sequences,
-       .e = e,
-       .k = args.choices.columns()});
+  if (!args.accumulate) device.Zero(args.load.raw(), args.load.bytes());
+  const int64_t count = args.choices.elements();
+  if (count == 0) return;
+  Launch(cuda, LoadKernel, FlatShape(count, 1), args.choices.data<int32_t>(),
+         count, args.choices.columns(), args.rows.first, args.rows.tokens,
+         args.load.columns(), args.load.data<float>(), FaultOf(cuda));
 }
 
 }  // namespace troupe::cuda

@@ -41,6 +41,15 @@ __device__ inline int64_t Column() {
   return (int64_t{blockIdx.y} * kThreads + threadIdx.x) * kPack<T>;
 }
 
+// Where the number of rows lies; null: all that the tensors have room for.
+const int32_t* EndOf(const Tensor& offsets) {
+  return offsets.defined() ? offsets.data<int32_t>() + offsets.elements() - 1
+                           : nullptr;
+}
+__device__ inline bool IsBeyond(const int32_t* end, int64_t row) {
+  return end != nullptr && row >= *end;
+}
+
 template <typename T>
 LaunchShape RowsShape(int64_t rows, int64_t n) {
   constexpr int64_t kBlock = kThreads * kPack<T>;
@@ -51,9 +60,11 @@ LaunchShape RowsShape(int64_t rows, int64_t n) {
 
 template <typename T>
 __global__ void SwiGluKernel(Rows<T> gate, Rows<T> up, Rows<T> y,
-                             const float* weights, int64_t n, bool aligned) {
+                             const float* weights, const int32_t* end,
+                             int64_t n, bool aligned) {
   constexpr int k = kPack<T>;
   const int64_t row = blockIdx.x, i = Column<T>();
+  if (IsBeyond(end, row)) return;
   const float weight = weights == nullptr ? 1.0f : weights[row];
   float x[k], u[k];
   Load(gate.At(row, i), n - i, aligned, x);
@@ -101,8 +112,9 @@ __device__ inline float Gradients(const SwiGluGradients<T>& t, int64_t row,
 }
 
 template <typename T>
-__global__ void SwiGluBackwardKernel(SwiGluGradients<T> t, int64_t n,
-                                     bool aligned) {
+__global__ void SwiGluBackwardKernel(SwiGluGradients<T> t, const int32_t* end,
+                                     int64_t n, bool aligned) {
+  if (IsBeyond(end, blockIdx.x)) return;
   Gradients(t, blockIdx.x, Column<T>(), n, aligned, 1.0f);
 }
 
@@ -111,8 +123,10 @@ __global__ void SwiGluBackwardKernel(SwiGluGradients<T> t, int64_t n,
 template <typename T>
 __global__ void WeightedBackwardKernel(SwiGluGradients<T> t,
                                        const float* weights, float* d_weights,
-                                       int64_t n, bool aligned) {
+                                       const int32_t* end, int64_t n,
+                                       bool aligned) {
   const int64_t row = blockIdx.x;
+  if (IsBeyond(end, row)) return;
   const float weight = weights[row];
   float sum = 0;
   for (int64_t i = int64_t{threadIdx.x} * kPack<T>; i < n;
@@ -130,7 +144,7 @@ void SwiGlu(Device& device, const SwiGluArgs& args) {
   WithActivationType(args.y.dtype(), [&]<typename T>() {
     const Rows<T> gate(args.gate), up(args.up), y(args.y);
     Launch(CudaOf(device), SwiGluKernel<T>, RowsShape<T>(rows, n), gate, up, y,
-           DataFrom<float>(args.weights, 0), n,
+           DataFrom<float>(args.weights, 0), EndOf(args.offsets), n,
            gate.aligned() && up.aligned() && y.aligned());
   });
 }
@@ -149,11 +163,11 @@ void SwiGluBackward(Device& device, const SwiGluBackwardArgs& args) {
       return Launch(
           CudaOf(device), WeightedBackwardKernel<T>,
           {.grid = dim3(static_cast<unsigned>(rows)), .block = dim3(kThreads)},
-          t, args.weights.data<float>(), args.d_weights.data<float>(), n,
-          aligned);
+          t, args.weights.data<float>(), args.d_weights.data<float>(),
+          EndOf(args.offsets), n, aligned);
     }
-    Launch(CudaOf(device), SwiGluBackwardKernel<T>, RowsShape<T>(rows, n), t, n,
-           aligned);
+    Launch(CudaOf(device), SwiGluBackwardKernel<T>, RowsShape<T>(rows, n), t,
+           EndOf(args.offsets), n, aligned);
   });
 }
 

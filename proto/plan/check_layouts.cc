@@ -271,9 +271,37 @@ class TableCheck {
     return absl::OkStatus();
   }
 
+  // Rows change places along the dim that is cut, to and fro.
+  absl::Status CheckRound(int index) const {
+    const Op& op = table_.ops(index);
+    const TensorCut from = CutOfTensor(op.inputs(0).tensor());
+    const TensorCut to = CutOfTensor(op.outputs(0).tensor());
+    const Collective back =
+        table_.tensors(op.inputs(0).tensor()).no_gradient()
+            ? COLLECTIVE_UNSPECIFIED
+            : ALL_TO_ALL;
+    if (from.value == to.value && from.gradient == to.gradient &&
+        from.value.placement == Layout::SHARD && from.value == from.gradient &&
+        op.round().axis() == axis_.name() &&
+        op.round().ranks() == axis_.size() &&
+        op.exchange().forward() == ALL_TO_ALL &&
+        op.exchange().backward() == back) {
+      return absl::OkStatus();
+    }
+    return At(index, absl::StrCat(
+                         "does ", Collective_Name(op.exchange().forward()),
+                         " and ", Collective_Name(op.exchange().backward()),
+                         " in backward among ", op.round().ranks(),
+                         " ranks along ", op.round().axis(), ", of ",
+                         Text(from.value), " and ", Text(to.value),
+                         "; rows go to experts among ", axis_.size(),
+                         " by ALL_TO_ALL and ", Collective_Name(back)));
+  }
+
   absl::Status CheckExchange(int index) const {
     const Op& op = table_.ops(index);
     if (op.kind() == Op::RETURN) return CheckReturn(index);
+    if (op.has_round()) return CheckRound(index);
     const TensorCut from = CutOfTensor(op.inputs(0).tensor());
     const TensorCut to = CutOfTensor(op.outputs(0).tensor());
     const auto forward = TurnOf(from.value, to.value);

@@ -234,7 +234,7 @@ class Pipeline {
       }
       const Instruction& exchange = *places.front().instruction;
       const UnitTable& table = plan_.tables(plan_.units(name.unit).table());
-      const auto [from, to, in_place] = PlacesOfExchange(
+      const auto [from, to, in_place, sizes] = PlacesOfExchange(
           table, unit_passes_.Places(name.unit), exchange.exchange());
       for (const PassAt& at : places) {
         const Program& program = *FindProgram(RoleOf(plan_, at.rank), kind);
@@ -244,12 +244,15 @@ class Pipeline {
             in_place
                 ? gets
                 : LiesAt(program, *at.instruction, Instruction::FROM, from);
+        const Instruction::Operand* const says =
+            LiesAt(program, *at.instruction, Instruction::SIZES, sizes);
         const bool right =
-            gets != nullptr && gives != nullptr && Writes(*gets) &&
+            (says != nullptr) == sizes.exists() && gets != nullptr && gives != nullptr && Writes(*gets) &&
             Reads(*gives) &&
             (Writes(*gives) ||
              !SumsInPlace(exchange.exchange().collective())) &&
-            at.instruction->operands_size() == (in_place ? 1 : 2);
+            at.instruction->operands_size() ==
+                (in_place ? 1 : 2) + (sizes.exists() ? 1 : 0);
         if (right) continue;
         return ProgramFault({.rank = at.rank, .kind = kind}, *at.instruction,
                             "its operands are not where its unit's tensors "

@@ -10,6 +10,7 @@
 #include "proto/plan/check_at_rest.h"
 #include "proto/plan/check_buffers.h"
 #include "proto/plan/check_copies.h"
+#include "proto/plan/check_experts.h"
 #include "proto/plan/check_frozen.h"
 #include "proto/plan/check_layouts.h"
 #include "proto/plan/check_panels.h"
@@ -38,9 +39,10 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits}, {CheckFrozen}, {CheckLayouts}, {CheckRings},   {CheckPanels},
-    {CheckShape}, {CheckParts},  {CheckPasses},  {CheckWork},    {CheckAtRest},
-    {CheckTiers}, {CheckWaits},  {CheckSums},    {CheckBuffers}, {CheckCopies}};
+    {CheckUnits},   {CheckFrozen}, {CheckLayouts}, {CheckRings},
+    {CheckPanels},  {CheckExperts}, {CheckShape},  {CheckParts},
+    {CheckPasses},  {CheckWork},   {CheckAtRest},  {CheckTiers},
+    {CheckWaits},   {CheckSums},   {CheckBuffers}, {CheckCopies}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

@@ -16,6 +16,7 @@
 #include "proto/plan/meeting.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
+#include "proto/plan/ops/op_view.h"
 #include "proto/plan/part_fits.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/replica_share.h"
@@ -338,6 +339,11 @@ class ShapeCheck {
     RETURN_IF_ERROR(
         CheckBytes(instruction, Instruction::FROM, backward ? y : x));
     RETURN_IF_ERROR(CheckBytes(instruction, Instruction::TO, backward ? x : y));
+    const int sizes = OpView(table, op).Input("offsets");
+    if (sizes >= 0) {
+      RETURN_IF_ERROR(CheckBytes(instruction, Instruction::SIZES,
+                                 table.tensors(sizes)));
+    }
     const Group& group = plan_.groups(instruction.group());
     if (IsAlong(group, op.exchange().axis())) return absl::OkStatus();
     return ProgramFault(

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_edges.h"
+#include "proto/plan/exchange_places.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/place_unit.h"
 #include "proto/plan/ports.h"
@@ -122,6 +123,7 @@ class TableCheck {
       return At(index, "has no kind");
     }
     RETURN_IF_ERROR(CheckOperands(index));
+    RETURN_IF_ERROR(CheckRound(index));
     for (const Op::Operand& input : op.inputs()) {
       if (!Within(input.tensor(), table_.tensors_size())) {
         return At(index, absl::StrCat("reads tensor ", input.tensor(), " of ",
@@ -179,6 +181,42 @@ class TableCheck {
         op.inputs_size() + op.outputs_size() + op.backward_inputs_size();
     if (known == given) return absl::OkStatus();
     return At(index, "has operands that its kind has not");
+  }
+
+  // Of rows that ranks exchange: a table of all ranks' offsets, and rows of one
+  // length. What is no tensor of the table is refused elsewhere.
+  absl::Status CheckRound(int index) const {
+    const Op& op = table_.ops(index);
+    const bool regroups = op.kind() == Op::REGROUP || op.kind() == Op::UNGROUP;
+    if (!regroups && !(op.kind() == Op::EXCHANGE && op.has_round())) {
+      return absl::OkStatus();
+    }
+    const OpView view(table_, op);
+    const int offsets = view.Input("offsets");
+    const int x = view.Input("x");
+    const int y = view.Output(op.kind() == Op::REGROUP ? "rows" : "y");
+    for (const int tensor : {offsets, x, y}) {
+      if (!Within(tensor, table_.tensors_size())) {
+        return At(index, "is of a round, but lacks offsets or rows");
+      }
+    }
+    const TensorSpec& table = table_.tensors(offsets);
+    const int ranks = op.round().ranks();
+    const int64_t experts = ColumnsOf(table) - 1;
+    if (table.dtype() != I32 || ranks < 1 || RowsOf(table) != ranks ||
+        experts < 1 || experts % ranks != 0 || op.round().number() < 0) {
+      return At(index, absl::StrCat("is of a round of ", ranks,
+                                    " ranks, but offsets are [", RowsOf(table),
+                                    ", ", ColumnsOf(table), "]"));
+    }
+    const TensorSpec& from = table_.tensors(x);
+    const TensorSpec& to = table_.tensors(y);
+    if (from.dtype() == to.dtype() && from.dims_size() == to.dims_size() &&
+        ExchangedColumns(from) == ExchangedColumns(to)) {
+      return absl::OkStatus();
+    }
+    return At(index, absl::StrCat("makes ", to.name(), " of ", from.name(),
+                                  ", whose rows are others"));
   }
 
   absl::Status Of(const TensorSpec& tensor, absl::string_view what) const {

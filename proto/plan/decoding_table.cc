@@ -16,7 +16,8 @@ Op::Operand OperandOf(const char* name, int tensor) {
   return operand;
 }
 
-// The ops that make nothing of the targets, nor of what is made of them.
+// The ops that make nothing of the targets, nor of what is made of them, and
+// are not of routers' losses.
 class Decoding {
  public:
   explicit Decoding(const UnitTable& table)
@@ -45,7 +46,8 @@ class Decoding {
  private:
   void Add(const Op& op) {
     CHECK(!op.has_mask()) << "text is generated without dropout";
-    bool of_targets = false;
+    bool of_targets =
+        op.kind() == Op::ROUTER_LOAD || op.kind() == Op::ROUTER_LOSS;
     for (const Op::Operand& input : op.inputs()) {
       of_targets |= of_targets_[input.tensor()];
     }

@@ -1,6 +1,26 @@
 #include "proto/plan/exchange_places.h"
 
+#include "proto/plan/tensor_spec.h"
+
 namespace troupe {
+namespace {
+
+TensorPlace PlaceOfSizes(const Op& op, const OpPlaces& places,
+                         const Instruction::Exchange& exchange) {
+  for (int i = 0; i < op.inputs_size(); ++i) {
+    if (op.inputs(i).name() != "offsets") continue;
+    const TensorPlace& place = places.inputs[i];
+    if (exchange.backward()) return place.InBackward();
+    return exchange.again() ? place.InRecompute() : place;
+  }
+  return {};
+}
+
+}  // namespace
+
+int64_t ExchangedColumns(const TensorSpec& tensor) {
+  return tensor.dims_size() > 3 ? ColumnsOf(tensor) : 1;
+}
 
 ExchangePlaces PlacesOfExchange(const UnitTable& table,
                                 const UnitPlaces& places,
@@ -24,7 +44,11 @@ ExchangePlaces PlacesOfExchange(const UnitTable& table,
       to = to.InRecompute();
     }
   }
-  return {.from = from, .to = to, .in_place = AreSamePlace(from, to)};
+  return {
+      .from = from,
+      .to = to,
+      .in_place = AreSamePlace(from, to),
+      .sizes = PlaceOfSizes(table.ops(exchange.op()), op, exchange)};
 }
 
 }  // namespace troupe

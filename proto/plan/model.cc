@@ -1,6 +1,7 @@
 #include "proto/plan/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/parameter_of.h"
 #include "proto/plan/slices.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 namespace {
@@ -141,10 +143,31 @@ int64_t ParameterCount(const std::vector<Unit>& units) {
   int64_t count = 0;
   for (const Unit& unit : units) {
     for (const Parameter& parameter : unit.parameters()) {
-      count += ElementsOf(parameter);
+      if (!parameter.has_load()) count += ElementsOf(parameter);
     }
   }
   return count;
+}
+
+int64_t ActiveParameterCount(const UnitList& list) {
+  double count = static_cast<double>(ParameterCount(list.units));
+  for (const Unit& unit : list.units) {
+    if (!unit.has_table()) continue;
+    const UnitTable& table = list.tables[unit.table()];
+    for (const Op& op : table.ops()) {
+      if (op.kind() != Op::GROUPED_LINEAR) continue;
+      const OpView view(table, op);
+      const double choices =
+          static_cast<double>(DimSize(view.input("x").dims(2)));
+      const double experts = Columns(view.input("offsets")) - 1;
+      for (const int parameter : op.parameters()) {
+        count -= static_cast<double>(
+                     ElementsOf(ParameterOf(list.units, unit, parameter))) *
+                 (1 - choices / experts);
+      }
+    }
+  }
+  return std::llround(count);
 }
 
 double ModelFlopsPerToken(const ModelSpec& model, int64_t sequence_length) {
@@ -169,8 +192,9 @@ double ModelFlopsPerToken(const ModelSpec& model, int64_t sequence_length) {
         continue;
       }
       for (const int parameter : op.parameters()) {
-        flops += 6.0 * static_cast<double>(ElementsOf(
-                           ParameterOf(list->units, unit, parameter)));
+        const Parameter& of = ParameterOf(list->units, unit, parameter);
+        if (of.has_load()) continue;
+        flops += 6.0 * static_cast<double>(ElementsOf(of));
       }
     }
   }

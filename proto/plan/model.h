@@ -45,8 +45,13 @@ int UnitCount(const ModelSpec& model);
 
 int64_t ElementsOf(const Parameter& parameter);
 
-// Number of trained scalars, tied ones once, alignment gaps left out.
+// Number of trained scalars, tied ones once, alignment gaps and state of
+// routers (Parameter.load) left out.
 int64_t ParameterCount(const std::vector<Unit>& units);
+
+// The same of what one token meets: of each layer's experts as many as it
+// chooses. REQUIRES whole units.
+int64_t ActiveParameterCount(const UnitList& list);
 
 // Model FLOPs of training one token, forward and backward:
 //   6 N + 12 L A T

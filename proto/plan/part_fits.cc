@@ -54,6 +54,7 @@ bool KindFits(const Instruction& instruction, Instruction::Part part,
       return kind == Buffer::RECOMPUTED;
     case Instruction::FROM:
     case Instruction::TO:
+    case Instruction::SIZES:
       if (instruction.kind() == Instruction::MIRROR) {
         return kind == (part == Instruction::FROM ? Buffer::STATE_COPY
                                                   : Buffer::PEER_COPY);

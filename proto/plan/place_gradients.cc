@@ -61,10 +61,10 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
   }
   if (table_.tensors(tensor).dtype() == I32) return;
   const int before = newest_[tensor];
-  const bool on_roots = rule.rule == InputGradient::kOnRoot;
+  const bool in_parts = rule.rule == InputGradient::kInParts;
   if (rule.rule == InputGradient::kNewSum) {
     of_op.added[i] = before;
-  } else if (before >= 0 && !(on_roots && gradients_[before].on_roots)) {
+  } else if (before >= 0 && !(in_parts && gradients_[before].in_parts)) {
     return Refuse(op, absl::StrCat("it reads \"", table_.tensors(tensor).name(),
                                    "\", which somebody behind it reads too, "
                                    "without a FORK between them"));
@@ -88,9 +88,9 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
       of_op.inputs[i] = New(op, tensor);
       gradients_.back().made_again_by = op;
       break;
-    case InputGradient::kOnRoot:
+    case InputGradient::kInParts:
       of_op.inputs[i] = before >= 0 ? before : New(op, tensor);
-      gradients_[of_op.inputs[i]].on_roots = true;
+      gradients_[of_op.inputs[i]].in_parts = true;
       break;
     case InputGradient::kByForward:
       of_op.inputs[i] = New(op, tensor);
@@ -187,7 +187,9 @@ void PlacedGradients::Make() {
   }
   for (int op = 0; op < ops(); ++op) {
     KeepWhileSent(op);
-    if (!TrainsAny(table_.ops(op))) continue;
+    const Op& spec = table_.ops(op);
+    if (!TrainsAny(spec)) continue;
+    if (!RulesOf({table_, spec}).weight_reads_gradient) continue;
     ReadInWeightPass(op, of_ops_[op].outputs[0]);
   }
 }

@@ -49,7 +49,7 @@ class PlacedGradients {
     int made_again_by = -1;  // the op that makes it in backward-weight, too
     bool kept = false;       // read by backward-weight
     bool summed = false;     // made by an exchange that sums
-    bool on_roots = false;   // on each rank by another exchange
+    bool in_parts = false;   // each exchange that reads the tensor makes some
     std::set<int> moments;
   };
   // As numbers into gradients_, or -1.

@@ -18,6 +18,36 @@ std::set<int> Throughout(const std::set<int>& moments) {
   return all;
 }
 
+// When ops run again, and backward passes read what they make: those of later
+// rounds right before the backward pass of their round, the last round first;
+// all others before that.
+class AgainTimes {
+ public:
+  explicit AgainTimes(const UnitTable& table)
+      : ops_(table.ops_size()),
+        rounds_(RoundsOfOps(table)),
+        last_(rounds_.empty()
+                  ? 0
+                  : *std::max_element(rounds_.begin(), rounds_.end())) {}
+
+  int OfOp(int op) const { return BeginOf(rounds_[op]) + op; }
+  // The end of the backward pass of what the op makes.
+  int OfBackward(int op) const {
+    const int round = rounds_[op];
+    return round > 0 ? BeginOf(round) + ops_ : BeginOf(0) + ops_ + Later();
+  }
+
+ private:
+  int Later() const { return last_ * (ops_ + 1); }
+  int BeginOf(int round) const {
+    return round == 0 ? 0 : ops_ + 1 + (last_ - round) * (ops_ + 1);
+  }
+
+  const int ops_;
+  const std::vector<int> rounds_;
+  const int last_;
+};
+
 }  // namespace
 
 PlacedValues::PlacedValues(const UnitTable& table,
@@ -156,6 +186,7 @@ void PlacedValues::PlaceForward(Packing& workspace) {
 // What a backward pass reads lives until then; the rest for a moment.
 void PlacedValues::PlaceAgain() {
   again_.resize(table_.tensors_size());
+  const AgainTimes times(table_);
   std::vector<std::set<int>> moments(table_.tensors_size());
   for (int op = 0; op < ops(); ++op) {
     const Again again = made_again_.ops[op];
@@ -164,13 +195,13 @@ void PlacedValues::PlaceAgain() {
       if (made_again_.tensors[tensor]) moments[Storage(tensor)].insert(moment);
     };
     for (const int input : ReadAgain(table_, op, rules_[op], again)) {
-      use(input, op);
+      use(input, times.OfOp(op));
     }
     const bool fused = table_.ops(op).fused();
     for (const Op::Operand& output : table_.ops(op).outputs()) {
-      use(output.tensor(), fused ? op - 1 : op);
+      use(output.tensor(), times.OfOp(fused ? op - 1 : op));
       const bool lives = read_[output.tensor()] && !returned_[output.tensor()];
-      if (lives) use(output.tensor(), ops());
+      if (lives) use(output.tensor(), times.OfBackward(op));
     }
   }
   for (int t = 0; t < table_.tensors_size(); ++t) {

@@ -20,7 +20,7 @@ int RanksNeeded(const JobSpec& job) {
   std::vector<int> sizes = {
       parallelism.has_pipeline() ? parallelism.pipeline() : 1,
       parallelism.has_data() ? parallelism.data() : 1};
-  for (const RankField& field : RankFields()) {
+  for (const RankField& field : FactorFields()) {
     sizes.push_back(RanksOf(parallelism, field.name));
   }
   int64_t ranks = 1;
@@ -40,7 +40,7 @@ absl::Status CheckSizes(const ParallelismSpec& parallelism) {
   };
   std::vector<Size> sizes = {{"parallelism.data", parallelism.has_data(),
                               parallelism.data(), kDataMax}};
-  for (const RankField& field : RankFields()) {
+  for (const RankField& field : FactorFields()) {
     sizes.push_back({field.Path(), HasField(parallelism, field.name),
                      RanksOf(parallelism, field.name), field.max});
   }

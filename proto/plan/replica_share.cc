@@ -33,6 +33,11 @@ absl::Status CheckCounts(const Counts& counts, int replicas, int most,
 
 }  // namespace
 
+int64_t MicroBatchSequences(const JobSpec& job) {
+  return int64_t{job.training().micro_batch_size()} *
+         std::max(job.parallelism().expert(), 1);
+}
+
 ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
                      int replica) {
   const bool validates = program == Program::VALIDATE;
@@ -73,12 +78,12 @@ absl::Status CheckReplicaShares(const Plan& plan) {
     if (!status.ok()) return status;
   }
   const TrainingSpec& training = plan.job().training();
-  const int64_t samples =
-      Total(counts.begin(), counts.end()) * training.micro_batch_size();
+  const int64_t sequences = MicroBatchSequences(plan.job());
+  const int64_t samples = Total(counts.begin(), counts.end()) * sequences;
   if (samples == training.global_batch_size()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "micro-batches [", absl::StrJoin(counts, ", "), "] of ",
-      training.micro_batch_size(), " sequences are ", samples,
+      sequences, " sequences are ", samples,
       " in a step, and the global batch has ", training.global_batch_size()));
 }
 

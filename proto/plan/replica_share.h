@@ -9,10 +9,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/program.pb.h"
 
 namespace troupe {
+
+// Sequences of a micro-batch that goes through a replica's units. Ranks that
+// share experts compute training.micro_batch_size each.
+int64_t MicroBatchSequences(const JobSpec& job);
 
 // Of all micro-batches of a step, or of a validation, those of one replica.
 struct ReplicaShare {

@@ -192,7 +192,7 @@ class Uses {
     }
     const Op& spec = table_.ops(op);
     if (!TrainsAny(spec)) return;
-    Read({places.output_gradients[0]});
+    if (rules.weight_reads_gradient) Read({places.output_gradients[0]});
     ReadBack(op, rules.backward_weight_reads);
     for (int i = 0; i < spec.parameters_size(); ++i) {
       if (!Trains(spec, i)) continue;
@@ -248,7 +248,7 @@ void AddExchanges(const UnitTable& table, const UnitPlaces& places,
       exchange.set_backward(backward);
       exchange.set_again(again);
       const ExchangePlaces of = PlacesOfExchange(table, places, exchange);
-      for (const TensorPlace& place : {of.from, of.to}) {
+      for (const TensorPlace& place : {of.from, of.to, of.sizes}) {
         if (!place.exists()) continue;
         writers[PortOf(place)].At(BytesOf(table, place));
       }

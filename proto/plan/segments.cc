@@ -81,4 +81,15 @@ std::vector<int> SegmentNumbers(const UnitTable& table, bool backward) {
   return numbers;
 }
 
+std::vector<int> RoundsOfOps(const UnitTable& table) {
+  std::vector<int> rounds;
+  int grouped = 0;  // of the rows that are grouped by expert here
+  for (const Op& op : table.ops()) {
+    if (op.kind() == Op::REGROUP) grouped = op.round().number();
+    rounds.push_back(op.has_round() ? op.round().number() : grouped);
+    if (op.kind() == Op::UNGROUP) grouped = 0;
+  }
+  return rounds;
+}
+
 }  // namespace troupe

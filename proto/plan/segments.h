@@ -46,6 +46,11 @@ std::vector<Segment> SegmentsOf(const UnitTable& table, Instruction::Kind kind);
 // moves is on its own.
 std::vector<int> SegmentNumbers(const UnitTable& table, bool backward);
 
+// By op, the round of experts' rows that it is part of (Op.round): of exchanges
+// of rows, and of what stands between REGROUP and UNGROUP. 0: the first, or
+// none. A segment's ops are of one round.
+std::vector<int> RoundsOfOps(const UnitTable& table);
+
 }  // namespace troupe
 
 #endif  // TROUPE_PROTO_PLAN_SEGMENTS_H_

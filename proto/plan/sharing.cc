@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -40,12 +41,33 @@ const std::vector<const FieldDescriptor*>& SharingFields() {
   return *kFields;
 }
 
+// Those of fields of data, which are named so, or after one.
+const std::vector<const FieldDescriptor*>& FieldsOfData() {
+  static const auto* const kFields = [] {
+    auto* const fields = new std::vector<const FieldDescriptor*>;
+    const auto& all = *ParallelismSpec::descriptor();
+    for (const RankField& of : RankFields()) {
+      if (!of.of_data) continue;
+      for (int i = 0; i < all.field_count(); ++i) {
+        const std::string& name = all.field(i)->name();
+        if (name == of.name || absl::StartsWith(name, of.name + "_")) {
+          fields->push_back(all.field(i));
+        }
+      }
+    }
+    return fields;
+  }();
+  return *kFields;
+}
+
 std::string TextOf(const Message& message, const FieldDescriptor& field) {
   const Reflection& get = *message.GetReflection();
   if (!get.HasField(message, &field)) return "";
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:
       return absl::StrCat(get.GetInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return absl::StrCat(get.GetDouble(message, &field));
     case FieldDescriptor::CPPTYPE_BOOL:
       return get.GetBool(message, &field) ? "true" : "false";
     case FieldDescriptor::CPPTYPE_STRING:
@@ -60,7 +82,11 @@ void SetText(const FieldDescriptor& field, const std::string& text,
              Message& message) {
   const Reflection& set = *message.GetReflection();
   int number = 0;
+  double real = 0;
   switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      CHECK(absl::SimpleAtod(text, &real)) << field.name() << ": " << text;
+      return set.SetDouble(&message, &field, real);
     case FieldDescriptor::CPPTYPE_INT32:
       CHECK(absl::SimpleAtoi(text, &number)) << field.name() << ": " << text;
       return set.SetInt32(&message, &field, number);
@@ -73,25 +99,60 @@ void SetText(const FieldDescriptor& field, const std::string& text,
   }
 }
 
-void CopyFields(const Message& from, Message& to) {
-  for (const FieldDescriptor* const field : SharingFields()) {
+void CopyFields(const std::vector<const FieldDescriptor*>& fields,
+                const Message& from, Message& to) {
+  for (const FieldDescriptor* const field : fields) {
     const auto in = [field](const Message& message) {
       return message.GetDescriptor()->FindFieldByName(field->name());
     };
     to.GetReflection()->ClearField(&to, in(to));
     if (!from.GetReflection()->HasField(from, in(from))) continue;
-    SetText(*in(to), TextOf(from, *in(from)), to);
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
+      to.GetReflection()->SetDouble(
+          &to, in(to), from.GetReflection()->GetDouble(from, in(from)));
+    } else {
+      SetText(*in(to), TextOf(from, *in(from)), to);
+    }
   }
+}
+
+// Without what is 1 or false.
+std::vector<std::string> TextsOf(
+    const std::vector<const FieldDescriptor*>& fields,
+    const ParallelismSpec& parallelism) {
+  std::vector<std::string> parts;
+  for (const FieldDescriptor* const field : fields) {
+    const std::string text = TextOf(parallelism, *field);
+    const bool is_number = field->cpp_type() == FieldDescriptor::CPPTYPE_INT32;
+    if (text.empty() || text == "false" ||
+        (is_number && (text == "0" || text == "1"))) {
+      continue;
+    }
+    parts.push_back(absl::StrCat(field->name(), ": ", text));
+  }
+  return parts;
 }
 
 }  // namespace
 
 const std::vector<RankField>& RankFields() {
   static const auto* const kFields = new std::vector<RankField>{
+      {"expert", kDataMax, /*of_data=*/true},
       {"batch", kBatchMax},
       {"context", kContextMax},
       {"tensor", kTensorMax},
   };
+  return *kFields;
+}
+
+const std::vector<RankField>& FactorFields() {
+  static const auto* const kFields = [] {
+    auto* const fields = new std::vector<RankField>;
+    for (const RankField& field : RankFields()) {
+      if (!field.of_data) fields->push_back(field);
+    }
+    return fields;
+  }();
   return *kFields;
 }
 
@@ -103,7 +164,7 @@ bool IsRankField(const std::string& name) {
 }
 
 bool SharesUnits(const ParallelismSpec& parallelism) {
-  const std::vector<RankField>& fields = RankFields();
+  const std::vector<RankField>& fields = FactorFields();
   return std::any_of(fields.begin(), fields.end(),
                      [&parallelism](const RankField& field) {
                        return RanksOf(parallelism, field.name) > 1;
@@ -119,6 +180,17 @@ int RanksOf(const ParallelismSpec& parallelism, const std::string& field) {
 void SetRanks(const std::string& field, int ranks,
               ParallelismSpec& parallelism) {
   parallelism.GetReflection()->SetInt32(&parallelism, &FieldOf(field), ranks);
+}
+
+int ReplicasOf(const ParallelismSpec& parallelism) {
+  int replicas = parallelism.has_data() ? parallelism.data() : 1;
+  for (const RankField& field : RankFields()) {
+    // Also of jobs that nobody has checked yet.
+    if (field.of_data) {
+      replicas /= std::max(RanksOf(parallelism, field.name), 1);
+    }
+  }
+  return replicas;
 }
 
 bool HasField(const ParallelismSpec& parallelism, const std::string& field) {
@@ -147,27 +219,25 @@ void SetField(const std::string& field, const std::string& text,
 }
 
 void CopySharing(const ParallelismSpec& from, ParallelismSpec& to) {
-  CopyFields(from, to);
+  CopyFields(SharingFields(), from, to);
+  CopyFields(FieldsOfData(), from, to);
 }
 
 void CopySharing(const ParallelismSpec& from, StrategySpec& to) {
-  CopyFields(from, to);
+  CopyFields(SharingFields(), from, to);
 }
 
 void CopySharing(const StrategySpec& from, ParallelismSpec& to) {
-  CopyFields(from, to);
+  CopyFields(SharingFields(), from, to);
 }
 
 std::string SharingText(const ParallelismSpec& parallelism) {
-  std::vector<std::string> parts;
-  for (const FieldDescriptor* const field : SharingFields()) {
-    const std::string text = TextOf(parallelism, *field);
-    if (text.empty() || text == "false" || text == "0" || text == "1") {
-      continue;
-    }
-    parts.push_back(absl::StrCat(field->name(), ": ", text));
-  }
+  const std::vector<std::string> parts = TextsOf(SharingFields(), parallelism);
   return parts.empty() ? "1 rank" : absl::StrJoin(parts, ", ");
+}
+
+std::string SharingOfDataText(const ParallelismSpec& parallelism) {
+  return absl::StrJoin(TextsOf(FieldsOfData(), parallelism), ", ");
 }
 
 }  // namespace troupe

@@ -32,7 +32,7 @@ ParallelismSpec WithStrategy(const ParallelismSpec& job,
   ParallelismSpec all = job;
   all.clear_strategies();
   CopySharing(strategy, all);
-  for (const RankField& field : RankFields()) {
+  for (const RankField& field : FactorFields()) {
     if (!HasField(all, field.name)) SetRanks(field.name, 1, all);
   }
   return all;

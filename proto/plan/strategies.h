@@ -1,7 +1,8 @@
 // What the ranks of a stage do for each of their units. Within a stage and a
-// replica the mesh has factors, which are its axes but "pipeline" and "data".
-// The job's parallelism says what each is for; a strategy says it for some
-// units. Sizes stand in one order, that of the mesh:
+// replica the mesh has factors, which are its axes but "pipeline", "data" and
+// "expert", which has its ranks from data. The job's parallelism says what each
+// factor is for; a strategy says it for some units. Sizes stand in one order,
+// that of the mesh:
 //
 //   parallelism: {pipeline: 2, tensor: 2,    the factor "tensor" cuts columns
 //                 strategies: [{stage: 1,

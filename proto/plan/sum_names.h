@@ -12,6 +12,16 @@ inline constexpr char kSquaredNormSum[] = "squared_norm";  // of all gradients
 inline constexpr char kStopSum[] = "stop";
 inline constexpr char kSaveSum[] = "save";
 
+// Those of mixtures of experts (proto/plan/ops/router_loss.cc, capacity.cc).
+// Of each layer, choices by expert; the others of all layers together.
+inline constexpr char kExpertTokensSum[] = "expert_tokens";
+inline constexpr char kRouterEntropySum[] = "router_entropy";  // over tokens
+inline constexpr char kRouterTokensSum[] = "router_tokens";    // by each layer
+// Over tokens, before they are multiplied by their coefficients.
+inline constexpr char kRouterBalanceSum[] = "router_balance";
+inline constexpr char kRouterZSum[] = "router_z";
+inline constexpr char kDroppedChoicesSum[] = "dropped_choices";
+
 }  // namespace troupe
 
 #endif  // TROUPE_PROTO_PLAN_SUM_NAMES_H_

@@ -147,12 +147,34 @@ class UnitBuilder {
     double scale = 1;
     int groups = 1;
     int groups_used = 1;
+    std::string bias;      // a parameter in the choice; empty: there is none
+    double bias_rate = 0;  // its change in a step
+    bool logsumexp = false;
+    std::string prefix = {};  // of the names of what it makes
   };
   struct RouteOutputs {
     int choices = -1;
     int gates = -1;
+    int scores = -1;
+    int logsumexp = -1;
   };
   RouteOutputs Route(const RouteArgs& args);
+
+  // Of each sequence, [batch, experts].
+  int RouterLoad(int choices, int64_t experts);
+
+  // Losses of a router, and sums of what it does.
+  struct RouterLossArgs {
+    RouteOutputs route;
+    int load = -1;       // of whole sequences: their balance is a loss; or
+    std::string shares;  // a parameter, the load of the step before; or neither
+    double balance_coefficient = 0;
+    double z_coefficient = 0;
+  };
+  void RouterLoss(const RouterLossArgs& args);
+
+  // Gates, 0 where an expert has no room for the choice.
+  int Capacity(const RouteOutputs& route, int64_t experts, int64_t places);
 
   // Rows of x, expert by expert; back as a sum for each token.
   struct Dispatched {
@@ -209,6 +231,9 @@ class UnitBuilder {
                 troupe::Parameter::Init init, double init_std = 0);
 
  private:
+  // [experts], zeros at first, whose place of the gradient counts choices.
+  int LoadState(const std::string& name, int64_t experts, int choices,
+                double bias_rate);
   // Of the index'th projection, where it lies within another tensor.
   void SetPartOf(const LinearArgs& args, int index, const char* ending,
                  int parameter);

@@ -10,23 +10,84 @@ namespace troupe {
 
 UnitBuilder::RouteOutputs UnitBuilder::Route(const RouteArgs& args) {
   const Dim choices = DimOf({{Dim::CHOICES, args.choices}});
-  const RouteOutputs outputs = {
-      .choices = Tensor("choices", {batch_, sequence_, choices}, I32),
-      .gates = Tensor("gates", {batch_, sequence_, choices}, F32)};
-  const int scores = Like(args.logits, "scores");
-  table_.mutable_tensors(scores)->clear_gradient_dtype();
+  RouteOutputs outputs = {.choices = Tensor(args.prefix + "choices",
+                                            {batch_, sequence_, choices}, I32),
+                          .gates = Tensor(args.prefix + "gates",
+                                          {batch_, sequence_, choices}, F32)};
+  outputs.scores = Like(args.logits, args.prefix + "scores");
+  table_.mutable_tensors(outputs.scores)->clear_gradient_dtype();
+  if (args.logsumexp) {
+    outputs.logsumexp =
+        Tensor(args.prefix + "logsumexp", {batch_, sequence_}, F32);
+  }
   Op& op = NewOp(Op::ROUTE);
   AddInput(op, "logits", args.logits);
   AddOutput(op, "choices", outputs.choices);
   AddOutput(op, "gates", outputs.gates);
-  AddOutput(op, "scores", scores);
+  AddOutput(op, "scores", outputs.scores);
+  if (args.logsumexp) AddOutput(op, "logsumexp", outputs.logsumexp);
   Op::Route& route = *op.mutable_route();
   route.set_sigmoid(args.sigmoid);
   route.set_renormalise(args.renormalise);
   route.set_scale(args.scale);
   route.set_groups(args.groups);
   route.set_groups_used(args.groups_used);
+  if (!args.bias.empty()) {
+    const int64_t experts = DimSize(ColumnDimOf(table_.tensors(args.logits)));
+    op.add_parameters(
+        LoadState(args.bias, experts, outputs.choices, args.bias_rate));
+  }
   return outputs;
+}
+
+int UnitBuilder::LoadState(const std::string& name, int64_t experts,
+                           int choices, double bias_rate) {
+  const int index = Parameter(name, {DimOf({{Dim::STATISTICS, experts}})},
+                              troupe::Parameter::ZEROS);
+  const int64_t of_token = DimSize(ColumnDimOf(table_.tensors(choices)));
+  troupe::Parameter& parameter = *unit_.mutable_parameters(index);
+  parameter.mutable_load()->set_per_token(static_cast<double>(of_token) /
+                                          static_cast<double>(experts));
+  parameter.mutable_load()->set_bias_rate(bias_rate);
+  return index;
+}
+
+int UnitBuilder::RouterLoad(int choices, int64_t experts) {
+  const int load =
+      Tensor("router load", {batch_, DimOf({{Dim::STATISTICS, experts}})}, F32);
+  Op& op = NewOp(Op::ROUTER_LOAD);
+  AddInput(op, "choices", choices);
+  AddOutput(op, "load", load);
+  return load;
+}
+
+void UnitBuilder::RouterLoss(const RouterLossArgs& args) {
+  Op& op = NewOp(Op::ROUTER_LOSS);
+  AddInput(op, "scores", args.route.scores);
+  AddInput(op, "choices", args.route.choices);
+  if (args.load >= 0) AddInput(op, "load", args.load);
+  if (args.route.logsumexp >= 0) {
+    AddInput(op, "logsumexp", args.route.logsumexp);
+  }
+  op.mutable_router_loss()->set_balance_coefficient(args.balance_coefficient);
+  op.mutable_router_loss()->set_z_coefficient(args.z_coefficient);
+  if (args.shares.empty()) return;
+  const int64_t experts =
+      DimSize(ColumnDimOf(table_.tensors(args.route.scores)));
+  op.add_parameters(
+      LoadState(args.shares, experts, args.route.choices, /*bias_rate=*/0));
+}
+
+int UnitBuilder::Capacity(const RouteOutputs& route, int64_t experts,
+                          int64_t places) {
+  const int kept = Like(route.gates, "kept gates");
+  Op& op = NewOp(Op::CAPACITY);
+  AddInput(op, "choices", route.choices);
+  AddInput(op, "gates", route.gates);
+  AddOutput(op, "kept", kept);
+  op.mutable_capacity()->set_places(places);
+  op.mutable_capacity()->set_experts(experts);
+  return kept;
 }
 
 UnitBuilder::Dispatched UnitBuilder::Dispatch(int x, const RouteOutputs& route,
@@ -84,7 +145,8 @@ int UnitBuilder::GroupedLinear(const GroupedLinearArgs& args) {
     const std::string each = projection.name + ".weight";
     const int parameter =
         Parameter(absl::StrReplaceAll(each, {{"*.", ""}}),
-                  {DimOf({{Dim::EXPERTS, args.experts}}), projection.out, in},
+                  {DimOf({{Dim::EXPERT_WEIGHTS, args.experts}}), projection.out,
+                   in},
                   troupe::Parameter::NORMAL, args.init_std);
     unit_.mutable_parameters(parameter)->set_each_in(each);
     op.add_parameters(parameter);

@@ -38,12 +38,15 @@ class UnitPasses {
   bool ExchangesAgain(int unit, int op) const {
     return Places(unit).ops[op].again != Again::kNo;
   }
+  // Of its op (RoundsOfOps).
+  int RoundOf(int unit, int op) const { return TableOf(unit).rounds[op]; }
   // REQUIRES a unit with a table.
   const UnitPlaces& Places(int unit) const;
 
  private:
   struct OfTable {
     UnitPlaces places;
+    std::vector<int> rounds;  // by op
     std::map<Instruction::Kind, std::vector<Pass>> passes;
   };
 

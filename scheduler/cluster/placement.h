@@ -26,7 +26,7 @@ struct RanksTogether {
   bool keeps_copies = false;
 };
 // As far as the job says that before it is planned: the groups are those of
-// tensor parallelism, and of attention by ulysses.
+// tensor parallelism, of attention by ulysses, and of experts.
 RanksTogether RanksTogetherOf(const JobSpec& job);
 
 // Places some of these workers, again and again.

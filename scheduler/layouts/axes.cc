@@ -22,6 +22,19 @@ std::vector<AxisExtent> SizesOf(const LayoutRow& row,
            .field = {.name = "parallelism." + field, .value = ranks}}};
 }
 
+std::vector<SharedAxis> SharedAxesOf(const std::vector<RankField>& fields,
+                                     const ParallelismSpec& parallelism) {
+  std::vector<SharedAxis> axes;
+  for (const RankField& field : fields) {
+    if (RanksOf(parallelism, field.name) < 2) continue;
+    for (SharedAxis& axis :
+         AxesOfRow(RowOf(parallelism, field.name), parallelism)) {
+      axes.push_back(std::move(axis));
+    }
+  }
+  return axes;
+}
+
 }  // namespace
 
 std::vector<SharedAxis> AxesOfRow(const LayoutRow& row,
@@ -37,23 +50,14 @@ std::vector<SharedAxis> AxesOfRow(const LayoutRow& row,
 }
 
 std::vector<SharedAxis> SharedAxes(const ParallelismSpec& parallelism) {
-  std::vector<SharedAxis> axes;
-  for (const RankField& field : RankFields()) {
-    if (RanksOf(parallelism, field.name) < 2) continue;
-    for (SharedAxis& axis :
-         AxesOfRow(RowOf(parallelism, field.name), parallelism)) {
-      axes.push_back(std::move(axis));
-    }
-  }
-  return axes;
+  return SharedAxesOf(RankFields(), parallelism);
 }
 
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
-  const auto size = [](bool given, int value) { return given ? value : 1; };
   std::vector<Axis> axes = {
       AxisOf("pipeline",
-             size(parallelism.has_pipeline(), parallelism.pipeline())),
-      AxisOf("data", size(parallelism.has_data(), parallelism.data()))};
+             parallelism.has_pipeline() ? parallelism.pipeline() : 1),
+      AxisOf("data", ReplicasOf(parallelism))};
   for (const SharedAxis& axis : SharedAxes(parallelism)) {
     axes.push_back(AxisOf(axis.name(), axis.size));
   }
@@ -62,7 +66,7 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
 
 std::vector<Axis> FactorsOf(const ParallelismSpec& parallelism) {
   std::vector<Axis> factors;
-  for (const SharedAxis& axis : SharedAxes(parallelism)) {
+  for (const SharedAxis& axis : SharedAxesOf(FactorFields(), parallelism)) {
     factors.push_back(AxisOf(axis.name(), axis.size));
   }
   return factors;

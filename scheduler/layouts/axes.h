@@ -30,11 +30,12 @@ std::vector<SharedAxis> AxesOfRow(const LayoutRow& row,
 std::vector<SharedAxis> SharedAxes(const ParallelismSpec& parallelism);
 
 // Of the mesh. "pipeline" and "data" are there always, the others where they
-// have more than one place.
+// have more than one place. On "data" are replicas: ranks of parallelism.data
+// that share something are on another axis.
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
 
-// Those of one stage and one replica, named as if all units did what
-// `parallelism` itself says.
+// Those of one stage and one replica, without those of fields of data, named as
+// if all units did what `parallelism` itself says.
 std::vector<Axis> FactorsOf(const ParallelismSpec& parallelism);
 
 // What a strategy calls the factor that is this axis of the job's mesh; other

@@ -34,10 +34,14 @@ struct Whole {
   std::map<Dim::Kind, int64_t> counts;
   // Of each that has more than rows.
   std::set<Dims> tensors;
+  bool has_capacity = false;
 };
 Whole WholeOf(const UnitList& units) {
   Whole whole;
   for (const UnitTable& table : units.tables) {
+    for (const Op& op : table.ops()) {
+      whole.has_capacity |= op.kind() == Op::CAPACITY;
+    }
     for (const TensorSpec& tensor : table.tensors()) {
       Dims dims;
       for (const Dim& dim : tensor.dims()) {
@@ -51,6 +55,16 @@ Whole WholeOf(const UnitList& units) {
         }
       }
       if (tensor.dims_size() > 2) whole.tensors.insert(dims);
+    }
+  }
+  // No tensor between ops has a dim of these.
+  for (const Unit& unit : units.units) {
+    for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.dims_size() < 3) continue;
+      const Dim::Section& experts = parameter.dims(0).sections(0);
+      if (experts.kind() != Dim::EXPERT_WEIGHTS) continue;
+      int64_t& count = whole.counts[Dim::EXPERT_WEIGHTS];
+      count = std::gcd(count, experts.count());
     }
   }
   return whole;
@@ -95,7 +109,14 @@ class CutsCheck {
  private:
   // Products of experts have one side cut, as Megatron's, or rows.
   absl::Status CheckExperts() const {
-    if (whole_.counts.count(Dim::EXPERTS) == 0) return absl::OkStatus();
+    const bool has_experts = whole_.counts.count(Dim::EXPERT_WEIGHTS) > 0;
+    for (const AxisRules& axis : axes_) {
+      if (RuleOf(axis, Dim::EXPERT_WEIGHTS) == nullptr || has_experts) continue;
+      return FieldError(axis.field.name,
+                        "is for models whose layers have experts, and this one "
+                        "has none; leave it out");
+    }
+    if (!has_experts) return absl::OkStatus();
     for (const AxisRules& axis : axes_) {
       if (RuleOf(axis, Dim::HIDDEN) == nullptr) continue;
       return FieldError(
@@ -103,6 +124,21 @@ class CutsCheck {
           "layers of experts are cut over ranks by the columns within their "
           "experts (1d), not by those of the hidden size as well; use 1d, or "
           "leave it out");
+    }
+    return whole_.has_capacity ? CheckCapacity() : absl::OkStatus();
+  }
+
+  // A place depends on all that the sequence's earlier tokens choose.
+  absl::Status CheckCapacity() const {
+    for (const AxisRules& axis : axes_) {
+      if (RuleOf(axis, Dim::SEQUENCE) == nullptr) continue;
+      return FieldError(
+          "model.experts.routing",
+          absl::StrCat(
+              "room of experts is given out over whole sequences, but ",
+              "along ", axis.axis,
+              " each rank has some positions of a sequence only; use "
+              "dropless, or no context and no sequence_parallel"));
     }
     return absl::OkStatus();
   }
@@ -271,6 +307,10 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
       along.field = axis->field;
       along.prepare = axis->row->prepare;
       along.rewrite = axis->row->rewrite;
+      along.finish = axis->row->finish;
+      if (axis->row->slack != nullptr) {
+        along.slack = axis->row->slack(parallelism);
+      }
       for (const DimRule& rule : axis->row->rules) {
         if (Holds(rule, parallelism)) along.rules.push_back(rule);
       }
@@ -289,7 +329,8 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& strategy,
     const auto factor = std::find_if(
         own.begin(), own.end(),
         [&along](const Axis& axis) { return axis.name() == along.axis; });
-    CHECK(factor != own.end()) << along.axis << " is no factor";
+    // Not a factor: an axis that all units have alike.
+    if (factor == own.end()) continue;
     along.axis = factors[factor - own.begin()].name();
     for (std::string* const field : {&along.field.name, &along.field.part_of}) {
       if (absl::StartsWith(*field, kPath)) {

@@ -18,10 +18,14 @@ namespace troupe {
 struct AxisRules {
   std::string axis;  // of the mesh
   int size = 1;
+  double slack = 1;            // AxisSpan.slack
   SizeField field;             // where a user says the size
   std::vector<DimRule> rules;  // the first that fits a tensor cuts it
   decltype(RowAxis::prepare) prepare = nullptr;
   decltype(RowAxis::rewrite) rewrite = nullptr;
+  decltype(RowAxis::finish) finish = nullptr;
+
+  AxisSpan span() const { return {axis, size, slack}; }
 };
 
 // The rule for dims of a kind; nullptr where the axis does not cut them.

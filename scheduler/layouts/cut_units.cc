@@ -117,7 +117,7 @@ void CutWithEnds(const std::vector<AxisRules>& axes,
                  const std::vector<Ends>& ends, UnitList& units) {
   for (const AxisRules& axis : axes) {
     if (axis.prepare == nullptr) continue;
-    axis.prepare({.name = axis.axis, .size = axis.size}, units);
+    axis.prepare(axis.span(), units);
   }
   std::vector<std::vector<Shares>> shares;  // by unit and parameter
   for (const Unit& unit : units.units) {
@@ -132,7 +132,7 @@ void CutWithEnds(const std::vector<AxisRules>& axes,
       sums.push_back(std::move(table_cut.sums_parameters));
       cut.push_back(std::move(table_cut.table));
       if (axis.rewrite == nullptr) continue;
-      axis.rewrite({.name = axis.axis, .size = axis.size}, cut.back());
+      axis.rewrite(axis.span(), cut.back());
     }
     for (size_t u = 0; u < units.units.size(); ++u) {
       Unit& unit = units.units[u];
@@ -146,7 +146,12 @@ void CutWithEnds(const std::vector<AxisRules>& axes,
     }
     units.tables = std::move(cut);
   }
-  for (UnitTable& table : units.tables) PartWhatExchangesPart(table);
+  for (UnitTable& table : units.tables) {
+    for (const AxisRules& axis : axes) {
+      if (axis.finish != nullptr) axis.finish(axis.span(), table);
+    }
+    PartWhatExchangesPart(table);
+  }
   for (size_t u = 0; u < units.units.size(); ++u) {
     LayParts(shares[u], units.units[u]);
   }

@@ -30,6 +30,7 @@ const std::vector<LayoutRow>& Layouts() {
   static const auto* const kLayouts = new std::vector<LayoutRow>{
       // In front of what others cut of a batch.
       Batch(),
+      Experts(),
       Tensor1D(),
       Tensor2D(),
       Tensor25D(),

@@ -52,6 +52,7 @@ struct DimRule {
 struct AxisSpan {
   std::string name;
   int size = 1;
+  double slack = 1;  // RowAxis.slack
 };
 
 // What becomes, between uses, of what the ranks along an axis hold alike.
@@ -71,6 +72,10 @@ struct RowAxis {
   // Optional: of a table that is cut so, makes several ops of one that needs
   // what other ranks have, with exchanges between.
   void (*rewrite)(const AxisSpan& axis, UnitTable& table) = nullptr;
+  // Optional: the same of a table that all axes have cut.
+  void (*finish)(const AxisSpan& axis, UnitTable& table) = nullptr;
+  // Optional: rows that a rank has room for, over those that it sends.
+  double (*slack)(const ParallelismSpec& parallelism) = nullptr;
   Resting resting = Resting::kWhole;
   // Its ranks exchange several times in each unit, and computing waits for it:
   // they belong on one host.
@@ -134,9 +139,16 @@ struct LayoutRow {
   void (*tries)(const ParallelismSpec& parallelism,
                 std::vector<ParallelismSpec>& ways) = nullptr;
   bool tried_last = false;  // behind all ways with other rows only
+  // Of a field of data: how many of its ranks `--explain` tries, besides none;
+  // 1: none. nullptr: it does not try the row.
+  int (*tries_of_data)(int data, const ModelSpec& model) = nullptr;
+  // Whether a way that is shown leaves out the row's fields where they are what
+  // `resolve` fills in.
+  bool leaves_out_defaults = false;
 
   // With which numbers of ranks an elastic job goes on, of so many; ascending.
-  // nullptr: with as many, or without the field where others are fewer.
+  // nullptr: with as many, or without the field where others are fewer; of a
+  // field of data, with as many as divide what is left of data.
   std::vector<int> (*fewer)(int ranks) = nullptr;
 
   // A job that fits nowhere is told to use more ranks: of the row that it has,
@@ -155,6 +167,7 @@ struct LayoutRow {
 std::vector<DimRule> RulesOfInnerColumns();
 
 LayoutRow Batch();
+LayoutRow Experts();
 LayoutRow Tensor1D();
 LayoutRow Tensor2D();
 LayoutRow Tensor25D();

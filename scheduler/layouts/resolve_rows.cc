@@ -98,7 +98,17 @@ absl::Status ResolveField(const RankField& field,
 }  // namespace
 
 absl::Status ResolveRows(ParallelismSpec& parallelism) {
+  for (const RankField& field : FactorFields()) {
+    RETURN_IF_ERROR(ResolveField(field, parallelism));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ResolveRowsOfData(ParallelismSpec& parallelism) {
   for (const RankField& field : RankFields()) {
+    if (!field.of_data) continue;
+    RETURN_IF_ERROR(CheckInteger(field.Path(), RanksOf(parallelism, field.name),
+                                 {.min = 1, .max = field.max}));
     RETURN_IF_ERROR(ResolveField(field, parallelism));
   }
   return absl::OkStatus();

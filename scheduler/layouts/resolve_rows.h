@@ -15,8 +15,10 @@ namespace troupe {
 // Fills in what is not given. InvalidArgument, beginning with the path of a
 // field: a method that does not exist, a method or a row's field where there is
 // one rank, a field of another row, numbers of ranks that the row does not
-// take. REQUIRES CheckSizes.
+// take. REQUIRES CheckSizes. Not of fields of data.
 absl::Status ResolveRows(ParallelismSpec& parallelism);
+// The same of these. REQUIRES parallelism.data.
+absl::Status ResolveRowsOfData(ParallelismSpec& parallelism);
 
 // Leaves nothing said of how the ranks of a field share units but how many they
 // are.

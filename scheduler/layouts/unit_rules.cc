@@ -316,6 +316,7 @@ absl::Status CheckCuts(const UnitRules& rules, const UnitList& units) {
         continue;
       }
       own.tables.push_back(units.tables[unit.table()]);
+      own.units.push_back(unit);
     }
     RETURN_IF_ERROR(CheckCuts(own, rules.strategies[s]));
   }

@@ -35,7 +35,7 @@ std::vector<DealtAxis> DealtAxes(const ParallelismSpec& parallelism) {
                          axis->field.ranks > 1 ? "each ring of " : "", field),
                      .field = field});
   }
-  const int data = std::max(parallelism.data(), 1);
+  const int data = std::max(ReplicasOf(parallelism), 1);
   dealt.push_back(
       {.name = "data",
        .ranks = data,

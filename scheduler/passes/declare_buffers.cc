@@ -179,12 +179,13 @@ class Declaration : private OperandWriter {
     }
   }
 
-  // What it gives and what it gets; one operand where they are the same place.
+  // What it gives and what it gets, one operand where they are the same place;
+  // and what says how much of that it is.
   void DeclareExchange(const Instruction& instruction) {
     const int u = instruction.unit();
     const int m = instruction.micro_batch();
     const UnitTable& table = plan_.tables(plan_.units(u).table());
-    const auto [from, to, in_place] =
+    const auto [from, to, in_place, sizes] =
         PlacesOfExchange(table, passes_.Places(u), instruction.exchange());
     if (!in_place) {
       const bool sums = SumsInPlace(instruction.exchange().collective());
@@ -192,9 +193,33 @@ class Declaration : private OperandWriter {
                 Instruction::FROM);
       Narrow(from, table);
     }
-    UseMemory(to, u, m, in_place ? Instruction::ADD : Instruction::WRITE,
+    const bool adds =
+        in_place || WritesIntoOthers(table, instruction.exchange());
+    UseMemory(to, u, m, adds ? Instruction::ADD : Instruction::WRITE,
               Instruction::TO);
     Narrow(to, table);
+    if (!sizes.exists()) return;
+    UseMemory(sizes, u, m, Instruction::READ, Instruction::SIZES);
+    Narrow(sizes, table);
+  }
+
+  // Whether it leaves what exchanges of other rounds have written there:
+  // results, or, in backward, gradients of rows that are dispatched. The last
+  // round is the first in backward.
+  static bool WritesIntoOthers(const UnitTable& table,
+                               const Instruction::Exchange& exchange) {
+    const Op& op = table.ops(exchange.op());
+    if (!op.has_round()) return false;
+    if (op.round().back()) return !exchange.backward() && op.inputs_size() > 2;
+    if (!exchange.backward()) return false;
+    for (int i = exchange.op() + 1; i < table.ops_size(); ++i) {
+      const Op& behind = table.ops(i);
+      if (behind.has_round() && behind.kind() == Op::EXCHANGE &&
+          behind.inputs(0).tensor() == op.inputs(0).tensor()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   // Nothing to say of their end where it is the buffer's.

@@ -71,29 +71,46 @@ class Expansion {
     }
   }
 
-  // What forward has not kept, for both backward passes.
-  void EmitRecompute(int u, const ComputeStep& step) {
+  // What forward has not kept of a round, for both backward passes.
+  void EmitRecompute(int u, int round, const ComputeStep& step) {
     const auto& segments = passes_.Of(u, Instruction::RECOMPUTE);
     for (size_t s = 0; s < segments.size(); ++s) {
-      if (segments[s].use.works) Emit(Instruction::RECOMPUTE, u, s, step);
+      if (segments[s].use.works && RoundOf(u, segments[s].segment) == round) {
+        Emit(Instruction::RECOMPUTE, u, s, step);
+      }
       const int exchange = segments[s].segment.exchange;
-      if (exchange < 0 || !passes_.ExchangesAgain(u, exchange)) continue;
+      if (exchange < 0 || !passes_.ExchangesAgain(u, exchange) ||
+          passes_.RoundOf(u, exchange) != round) {
+        continue;
+      }
       EmitExchange(u, exchange, Of::kValuesAgain, step);
     }
   }
 
+  // Of one with ops.
+  int RoundOf(int u, const Segment& segment) const {
+    return segment.begin < segment.end ? passes_.RoundOf(u, segment.begin) : 0;
+  }
+
   // The gradients of a segment's parameters are computed while those of its
   // input are on their way.
+  //
+  // Rows of experts that went in a later round are made again in front of its
+  // backward passes, of which the one follows the other, so that rounds share
+  // the memory.
   void EmitBackward(int u, const ComputeStep& step, const Backward& backward) {
     const auto& inputs = passes_.Of(u, Instruction::BACKWARD_INPUT);
     const auto& weights = passes_.Of(u, Instruction::BACKWARD_WEIGHT);
-    if (backward.input) EmitRecompute(u, step);
+    if (backward.input) EmitRecompute(u, 0, step);
     for (size_t s = inputs.size(); s-- > 0;) {
+      const int round = RoundOf(u, inputs[s].segment);
       if (backward.input) {
+        if (round > 0) EmitRecompute(u, round, step);
         if (inputs[s].use.works) Emit(Instruction::BACKWARD_INPUT, u, s, step);
         EmitExchange(u, inputs[s].segment.exchange, Of::kGradients, step);
       }
-      if (backward.weight && weights[s].use.works) {
+      if ((round > 0 ? backward.input : backward.weight) &&
+          weights[s].use.works) {
         Emit(Instruction::BACKWARD_WEIGHT, u, s, step);
       }
     }

@@ -26,12 +26,12 @@ JobSpec WithMicroBatch(
     int micro_batches_max = std::numeric_limits<int>::max()) {
   JobSpec smaller = job;
   TrainingSpec& training = *smaller.mutable_training();
-  int micro_batches = 0;  // of all replicas
+  int micro_batches = 0;  // of all ranks of parallelism.data
   auto& given = *smaller.mutable_parallelism()->mutable_micro_batches();
   for (int& count : given) {
     count = std::min(micro_batches_max,
                      count * training.micro_batch_size() / micro_batch);
-    micro_batches += count;
+    micro_batches += count * std::max(job.parallelism().expert(), 1);
   }
   if (given.empty()) {
     const int replicas = job.parallelism().data();
@@ -303,7 +303,7 @@ absl::Status CheckFit(const Plan& plan,
   // A stage is a unit at least.
   const bool may_cut = job.parallelism().pipeline() < plan.units_size();
   std::string cuts;
-  const std::vector<RankField>& fields = RankFields();
+  const std::vector<RankField>& fields = FactorFields();
   for (auto field = fields.rbegin(); field != fields.rend(); ++field) {
     ASSIGN_OR_RETURN(const std::string cut,
                      CutThatFits(field->name, job, workers, build));

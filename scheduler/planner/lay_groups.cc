@@ -13,6 +13,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/slices.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/zero.h"
@@ -61,6 +62,15 @@ Places GradientPlaces(const Plan& plan) {
   return places;
 }
 
+bool CutsParameters(const std::string& axis, const Unit& unit) {
+  for (const Parameter& parameter : unit.parameters()) {
+    for (const Dim& dim : parameter.dims()) {
+      if (CutBy(dim.sections(0), axis) != nullptr) return true;
+    }
+  }
+  return false;
+}
+
 // Over whom a unit is dealt.
 class Dealing {
  public:
@@ -76,6 +86,14 @@ class Dealing {
   // So many neighbours along an axis of the mesh; 1: not along it.
   int Along(const std::string& axis) const { return along_.at(axis); }
 
+  // Ranks that have other pieces of some parameter, such as other experts, do
+  // not share slices of the unit.
+  void LeaveOutWhatCuts(const Unit& unit) {
+    for (auto& [axis, ranks] : along_) {
+      if (ranks > 1 && CutsParameters(axis, unit)) ranks = 1;
+    }
+  }
+
  private:
   std::map<std::string, int> along_;
 };
@@ -90,7 +108,9 @@ std::vector<Dealing> DealingOfUnits(const Plan& plan) {
   std::vector<Dealing> of_units;
   for (const int s :
        StrategyOfUnits(job, KindsOf(plan.units()), plan.stages())) {
+    const Unit& unit = plan.units(static_cast<int>(of_units.size()));
     of_units.push_back(of_strategies[s + 1]);
+    of_units.back().LeaveOutWhatCuts(unit);
   }
   return of_units;
 }

@@ -23,7 +23,7 @@ namespace {
 struct Extent {
   int data = 1;
   int pipeline = 1;
-  std::vector<int> shared;  // ranks, by field (RankFields)
+  std::vector<int> shared;  // ranks, by field (FactorFields)
 
   int ranks() const {
     int product = data * pipeline;
@@ -34,7 +34,7 @@ struct Extent {
 
 std::vector<int> SharedOf(const ParallelismSpec& parallelism) {
   std::vector<int> shared;
-  for (const RankField& field : RankFields()) {
+  for (const RankField& field : FactorFields()) {
     shared.push_back(RanksOf(parallelism, field.name));
   }
   return shared;
@@ -62,7 +62,7 @@ std::vector<int> DivisorsUpTo(int number, int most) {
 // the job, or 1 where anything else is less.
 std::vector<std::vector<int>> FewerShared(const ParallelismSpec& full) {
   std::vector<std::vector<int>> all = {{}};
-  for (const RankField& field : RankFields()) {
+  for (const RankField& field : FactorFields()) {
     const int ranks = RanksOf(full, field.name);
     const LayoutRow& row = RowOf(full, field.name);
     const std::vector<int> sizes =
@@ -82,7 +82,7 @@ std::vector<std::vector<int>> FewerShared(const ParallelismSpec& full) {
 void LeaveOutWhatIsWholeOrNone(const ParallelismSpec& full, Extent& extent) {
   if (HasFullReplicas(extent, full)) return;
   for (size_t f = 0; f < extent.shared.size(); ++f) {
-    const LayoutRow& row = RowOf(full, RankFields()[f].name);
+    const LayoutRow& row = RowOf(full, FactorFields()[f].name);
     if (row.fewer == nullptr) extent.shared[f] = 1;
   }
 }
@@ -126,7 +126,7 @@ std::vector<Extent> ExtentsOf(const JobSpec& resolved, int workers) {
 
 void SetShared(const Extent& extent, ParallelismSpec& parallelism) {
   for (size_t f = 0; f < extent.shared.size(); ++f) {
-    const std::string& field = RankFields()[f].name;
+    const std::string& field = FactorFields()[f].name;
     if (extent.shared[f] > 1) {
       SetRanks(field, extent.shared[f], parallelism);
     } else {
@@ -147,6 +147,7 @@ absl::optional<JobSpec> Narrowed(const JobSpec& job, const JobSpec& resolved,
     ClearMicroBatches(way);
   }
   parallelism.set_data(extent.data);
+  FitFieldsOfData(way);
   if (extent.pipeline != resolved.parallelism().pipeline()) {
     parallelism.set_pipeline(extent.pipeline);
     parallelism.clear_stages();

@@ -37,7 +37,7 @@ std::string SizesText(const ParallelismSpec& parallelism) {
   std::vector<std::pair<std::string, int>> sizes = {
       {"parallelism.pipeline", parallelism.pipeline()},
       {"parallelism.data", parallelism.data()}};
-  for (const RankField& field : RankFields()) {
+  for (const RankField& field : FactorFields()) {
     sizes.emplace_back(field.Path(), RanksOf(parallelism, field.name));
   }
   std::string text;

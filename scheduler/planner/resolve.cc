@@ -164,6 +164,34 @@ absl::Status ResolveElastic(JobSpec& job) {
                    "schedule such as 1f1b, or leave this out"));
 }
 
+// Balances that go by the load of a whole step count it where gradients lie.
+absl::Status CheckLoadIsCounted(const JobSpec& job) {
+  const std::string& balance = job.model().experts().balance();
+  if (balance != "global" && balance != "bias") return absl::OkStatus();
+  const TrainingSpec& training = job.training();
+  if (training.gradient_precision() == "parameters" &&
+      training.precision() != "f32") {
+    return FieldError(
+        "training.gradient_precision",
+        absl::StrCat("model.experts.balance ", balance,
+                     " counts the choices of each expert beside the gradients, "
+                     "and ",
+                     training.precision(),
+                     " has no whole numbers of that size; use f32"));
+  }
+  ASSIGN_OR_RETURN(const Pipeline schedule,
+                   FindPipeline(job.parallelism().pipeline_schedule()));
+  if (!schedule.asynchronous || job.parallelism().pipeline() <= 1) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      "model.experts.balance",
+      absl::StrCat(balance, " goes by the load of a whole step, but with ",
+                   schedule.name,
+                   " weights change after each micro-batch; use balance "
+                   "sequence, or a synchronous schedule such as 1f1b"));
+}
+
 }  // namespace
 
 absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
@@ -178,6 +206,7 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
       ResolveParallelism(job.memory(), *resolved.mutable_parallelism()));
   RETURN_IF_ERROR(CheckZeroHasState(resolved));
   RETURN_IF_ERROR(ResolveTraining(resolved));
+  RETURN_IF_ERROR(CheckLoadIsCounted(resolved));
   RETURN_IF_ERROR(ResolveOptimizer(resolved));
   RETURN_IF_ERROR(ResolveLrScheduler(resolved));
   RETURN_IF_ERROR(ResolveMemory(resolved.model(), *resolved.mutable_memory()));

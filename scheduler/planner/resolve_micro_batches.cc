@@ -9,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/replica_share.h"
+#include "proto/plan/sharing.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/pipelines/pipelines.h"
 
@@ -23,31 +25,47 @@ std::string ListText(const ParallelismSpec& parallelism) {
                       "]");
 }
 
+// " / parallelism.expert 2" where ranks share experts.
+std::string ExpertText(const ParallelismSpec& parallelism) {
+  if (parallelism.expert() <= 1) return "";
+  return absl::StrCat(" / parallelism.expert ", parallelism.expert());
+}
+
+std::string ReplicasText(const ParallelismSpec& parallelism) {
+  const int replicas = ReplicasOf(parallelism);
+  if (parallelism.expert() <= 1) {
+    return absl::StrCat("parallelism.data is ", replicas);
+  }
+  return absl::StrCat("parallelism.data ", parallelism.data(),
+                      ExpertText(parallelism), " is ", replicas);
+}
+
 absl::Status CheckNumbers(const JobSpec& job) {
   const ParallelismSpec& parallelism = job.parallelism();
   const auto& given = parallelism.micro_batches();
-  const int of_step = MicroBatchesOfStep(job.training());
-  if (given.size() != parallelism.data()) {
+  const int of_step = MicroBatchesOfStep(job);
+  if (given.size() != ReplicasOf(parallelism)) {
     return FieldError(
-        kField, absl::StrCat(ListText(parallelism), " has ", given.size(),
-                             given.size() == 1 ? " number" : " numbers",
-                             ", and parallelism.data is ", parallelism.data(),
-                             "; give one for each replica"));
+        kField,
+        absl::StrCat(ListText(parallelism), " has ", given.size(),
+                     given.size() == 1 ? " number" : " numbers", ", and ",
+                     ReplicasText(parallelism), "; give one for each replica"));
   }
   for (const int count : given) {
     RETURN_IF_ERROR(CheckInteger(kField, count, {.min = 1, .max = of_step}));
   }
   const int64_t sum = std::accumulate(given.begin(), given.end(), int64_t{0});
   if (sum == of_step) return absl::OkStatus();
-  return FieldError(
-      kField, absl::StrCat(ListText(parallelism), " are ", sum,
-                           " micro-batches a step, and "
-                           "training.global_batch_size ",
-                           job.training().global_batch_size(),
-                           " / training.micro_batch_size ",
-                           job.training().micro_batch_size(), " are ", of_step,
-                           "; give numbers that add up to it, or use "
-                           "micro_batch_split: by_speed"));
+  return FieldError(kField,
+                    absl::StrCat(ListText(parallelism), " are ", sum,
+                                 " micro-batches a step, and "
+                                 "training.global_batch_size ",
+                                 job.training().global_batch_size(),
+                                 " / training.micro_batch_size ",
+                                 job.training().micro_batch_size(),
+                                 ExpertText(parallelism), " are ", of_step,
+                                 "; give numbers that add up to it, or use "
+                                 "micro_batch_split: by_speed"));
 }
 
 // Whether replicas meet but at the end of a step.
@@ -108,30 +126,34 @@ absl::Status ResolveMicroBatches(JobSpec& job) {
     return CheckUnevenFits(parallelism, kField);
   }
   if (split == kSplitEven) return absl::OkStatus();
-  const int of_step = MicroBatchesOfStep(job.training());
-  if (of_step < parallelism.data()) {
+  const int of_step = MicroBatchesOfStep(job);
+  const int replicas = ReplicasOf(parallelism);
+  if (of_step < replicas) {
     return FieldError(
         "parallelism.data",
-        absl::StrCat(parallelism.data(), " replicas, and a step has ", of_step,
-                     " micro-batches; use at most ", of_step,
+        absl::StrCat(replicas, " replicas, and a step has ", of_step,
+                     " micro-batches; use at most ",
+                     of_step * std::max(parallelism.expert(), 1),
                      ", a smaller training.micro_batch_size, or a larger "
                      "training.global_batch_size"));
   }
   return CheckUnevenFits(parallelism, kSplitField);
 }
 
-int MicroBatchesOfStep(const TrainingSpec& training) {
-  return training.global_batch_size() / training.micro_batch_size();
+int MicroBatchesOfStep(const JobSpec& job) {
+  return static_cast<int>(job.training().global_batch_size() /
+                          MicroBatchSequences(job));
 }
 
 int MicroBatchesMost(const JobSpec& job) {
   const ParallelismSpec& parallelism = job.parallelism();
   const auto& given = parallelism.micro_batches();
   if (!given.empty()) return *std::max_element(given.begin(), given.end());
-  const int of_step = MicroBatchesOfStep(job.training());
+  const int of_step = MicroBatchesOfStep(job);
+  const int replicas = ReplicasOf(parallelism);
   return parallelism.micro_batch_split() == kSplitBySpeed
-             ? of_step - (parallelism.data() - 1)
-             : of_step / parallelism.data();
+             ? of_step - (replicas - 1)
+             : of_step / replicas;
 }
 
 }  // namespace troupe

@@ -20,7 +20,7 @@ inline constexpr char kSplitGiven[] = "given";
 absl::Status ResolveMicroBatches(JobSpec& job);
 
 // Micro-batches of a step on all replicas together.
-int MicroBatchesOfStep(const TrainingSpec& training);
+int MicroBatchesOfStep(const JobSpec& job);
 
 // The most that a replica has in a step; `by_speed`: that it may have.
 int MicroBatchesMost(const JobSpec& job);

@@ -144,6 +144,7 @@ absl::Status ResolveParallelism(const MemorySpec& memory,
       "parallelism.bucket_megabytes", parallelism.bucket_megabytes(),
       {.min = 0, .max = kBucketMegabytesMax, .min_open = true}));
   RETURN_IF_ERROR(ResolveSharing(parallelism));
+  RETURN_IF_ERROR(ResolveRowsOfData(parallelism));
   RETURN_IF_ERROR(ResolvePipeline(parallelism));
   if (const LayoutRow* const sliced = SlicedRow(parallelism)) {
     const std::string method = MethodNameOf(*sliced);

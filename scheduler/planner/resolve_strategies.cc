@@ -89,7 +89,7 @@ absl::Status CheckFactors(int index, const ParallelismSpec& spec,
                    SizesText(own), ", and ", SharingText(job), " into ",
                    SizesText(wanted),
                    "; they must be divided alike, in the order ",
-                   absl::StrJoin(RankFields(), ", ",
+                   absl::StrJoin(FactorFields(), ", ",
                                  [](std::string* out, const RankField& field) {
                                    out->append(field.name);
                                  })));

@@ -12,6 +12,7 @@
 #include "proto/plan/model_fields.h"
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/replica_share.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_micro_batches.h"
 
@@ -144,6 +145,17 @@ absl::Status ResolveBatches(JobSpec& job) {
         "training.micro_batch_size",
         absl::StrCat(micro, " does not divide ", "training.global_batch_size ",
                      global, "; use ", DivisorsText(global, micro)));
+  }
+  const int64_t together = MicroBatchSequences(job);
+  if (global % together != 0) {
+    return FieldError(
+        "parallelism.expert",
+        absl::StrCat(job.parallelism().expert(),
+                     " ranks compute a micro-batch of ", micro,
+                     " sequences each together, and training.global_batch_size ",
+                     global, " is no multiple of ", together, "; use ",
+                     DivisorsText(global / micro,
+                                  job.parallelism().expert())));
   }
   RETURN_IF_ERROR(ResolveMicroBatches(job));
   const bool even = job.parallelism().micro_batch_split() == kSplitEven;

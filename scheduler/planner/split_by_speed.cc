@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/sharing.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_micro_batches.h"
 #include "scheduler/planner/start_draft.h"
@@ -99,8 +100,8 @@ absl::StatusOr<JobSpec> WithMicroBatchesBySpeed(
   if (resolved.parallelism().micro_batch_split() != kSplitBySpeed) {
     return resolved;
   }
-  const int replicas = resolved.parallelism().data();
-  const int total = MicroBatchesOfStep(resolved.training());
+  const int replicas = ReplicasOf(resolved.parallelism());
+  const int total = MicroBatchesOfStep(resolved);
   ASSIGN_OR_RETURN(const ReplicaBatch batch,
                    ReplicaBatchOf(resolved.parallelism()));
   if (total % batch.each != 0 || total < batch.least * replicas) {

@@ -15,6 +15,7 @@
 #include "proto/plan/model.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/freeze.h"
@@ -41,13 +42,15 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   const TrainingSpec& training = plan.job().training();
   ASSIGN_OR_RETURN(UnitList list,
                    ModelUnits(plan.job().model(),
-                              {.sequences = training.micro_batch_size(),
+                              {.sequences = MicroBatchSequences(plan.job()),
                                .sequence_length = training.sequence_length(),
                                .dtype = ComputeType(training),
                                .dropout = training.dropout()}));
   RETURN_IF_ERROR(CheckGraph(plan.job(), list));
   Derived& derived = *plan.mutable_derived();
   derived.set_parameters(ParameterCount(list.units));
+  const int64_t active = ActiveParameterCount(list);
+  if (active < derived.parameters()) derived.set_active_parameters(active);
   RETURN_IF_ERROR(MarkFrozen(training, list));
   derived.set_frozen_parameters(FrozenCount(list));
   derived.set_model_flops_per_token(derived.model_flops_per_token() *
@@ -91,19 +94,19 @@ int64_t RoundedUp(int64_t number, int64_t divisor) {
 void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
   const TrainingSpec& training = job.training();
   const ParallelismSpec& parallelism = job.parallelism();
-  const int64_t of_step =
-      training.global_batch_size() / training.micro_batch_size();
-  const int64_t of_validation = training.validate_every() == 0
-                                    ? 0
-                                    : RoundedUp(training.validation_sequences(),
-                                                training.micro_batch_size());
+  const int64_t sequences = MicroBatchSequences(job);
+  const int64_t of_step = training.global_batch_size() / sequences;
+  const int64_t of_validation =
+      training.validate_every() == 0
+          ? 0
+          : RoundedUp(training.validation_sequences(), sequences);
   const auto& given = parallelism.micro_batches();
   const bool equal = std::adjacent_find(given.begin(), given.end(),
                                         std::not_equal_to<>()) == given.end();
   if (equal) {
-    derived.set_micro_batches(of_step / parallelism.data());
-    derived.set_validation_micro_batches(
-        RoundedUp(of_validation, parallelism.data()));
+    const int replicas = ReplicasOf(parallelism);
+    derived.set_micro_batches(of_step / replicas);
+    derived.set_validation_micro_batches(RoundedUp(of_validation, replicas));
     return;
   }
   int most = 0;

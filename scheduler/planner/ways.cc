@@ -1,12 +1,14 @@
 #include "scheduler/planner/ways.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
 #include "proto/base/check.h"
 #include "proto/plan/sharing.h"
 #include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/resolve_rows.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/resolve_micro_batches.h"
@@ -28,23 +30,35 @@ Shares SharesOf(const ParallelismSpec& parallelism) {
   return shares;
 }
 
+// Of fields of data, only how many ranks there are.
+bool HaveSameData(const ParallelismSpec& a, const ParallelismSpec& b) {
+  for (const RankField& field : RankFields()) {
+    const bool same = RanksOf(a, field.name) == RanksOf(b, field.name);
+    if (field.of_data && !same) return false;
+  }
+  return a.data() == b.data();
+}
+
 bool AreAlike(const Shares& a, const Shares& b) {
-  return a.data() == b.data() && SharingText(a) == SharingText(b);
+  return HaveSameData(a, b) && SharingText(a) == SharingText(b);
 }
 
 // Behind which they are tried.
 std::pair<bool, int> Complexity(const Shares& shares) {
-  const std::vector<const LayoutRow*> rows = RowsInUse(shares);
-  const bool last =
-      std::any_of(rows.begin(), rows.end(),
-                  [](const LayoutRow* row) { return row->tried_last; });
-  return {last, (shares.data() > 1) + static_cast<int>(rows.size())};
+  bool last = false;
+  int fields = shares.data() > 1 ? 1 : 0;
+  for (const RankField& field : FactorFields()) {
+    if (RanksOf(shares, field.name) < 2) continue;
+    ++fields;
+    last = last || RowOf(shares, field.name).tried_last;
+  }
+  return {last, fields};
 }
 
 // With a row that is tried.
 std::vector<std::string> TriedFields() {
   std::vector<std::string> fields;
-  for (const RankField& field : RankFields()) {
+  for (const RankField& field : FactorFields()) {
     const std::vector<const LayoutRow*> rows = RowsOf(field.name);
     const bool tried =
         std::any_of(rows.begin(), rows.end(),
@@ -86,7 +100,26 @@ void ShareOut(const std::vector<std::string>& fields, size_t count, int left,
   }
 }
 
-std::vector<Shares> AllShares(int ranks) {
+// Each with ranks of data that share something, where the model has that.
+std::vector<Shares> WithFieldsOfData(const std::vector<Shares>& without,
+                                     const ModelSpec& model) {
+  std::vector<Shares> all;
+  for (const Shares& shares : without) {
+    all.push_back(shares);
+    for (const RankField& field : RankFields()) {
+      if (!field.of_data) continue;
+      const LayoutRow& row = RowOf(shares, field.name);
+      if (row.tries_of_data == nullptr) continue;
+      const int ranks = row.tries_of_data(shares.data(), model);
+      if (ranks < 2) continue;
+      all.push_back(shares);
+      SetRanks(field.name, ranks, all.back());
+    }
+  }
+  return all;
+}
+
+std::vector<Shares> AllShares(int ranks, const ModelSpec& model) {
   const std::vector<std::string> fields = TriedFields();
   std::vector<Shares> all;
   for (int data = ranks; data >= 1; --data) {
@@ -95,6 +128,7 @@ std::vector<Shares> AllShares(int ranks) {
     shares.set_data(data);
     ShareOut(fields, fields.size(), ranks / data, shares, all);
   }
+  all = WithFieldsOfData(all, model);
   std::stable_sort(all.begin(), all.end(),
                    [](const Shares& a, const Shares& b) {
                      return Complexity(a) < Complexity(b);
@@ -131,13 +165,34 @@ JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   }
   parallelism.set_data(shares.data());
   CopySharing(shares, parallelism);
-  if (shares.data() != resolved.parallelism().data()) ClearMicroBatches(way);
+  if (!HaveSameData(shares, resolved.parallelism())) ClearMicroBatches(way);
   way.mutable_memory()->clear_unsharded_bytes();
   FitMicroBatch(way);
   return way;
 }
 
+// Whether the row would fill in the same.
+bool IsDefault(const LayoutRow& row, const std::string& field,
+               const ParallelismSpec& parallelism) {
+  ParallelismSpec filled = parallelism;
+  ClearField(field, filled);
+  return row.resolve != nullptr && row.resolve(filled).ok() &&
+         FieldText(filled, field) == FieldText(parallelism, field);
+}
+
 }  // namespace
+
+void FitFieldsOfData(JobSpec& way) {
+  ParallelismSpec& parallelism = *way.mutable_parallelism();
+  for (const RankField& field : RankFields()) {
+    if (!field.of_data) continue;
+    const int ranks = RanksOf(parallelism, field.name);
+    const int left = std::gcd(ranks, parallelism.data());
+    if (ranks < 2 || left == ranks) continue;
+    ClearMethod(field.name, parallelism);
+    SetRanks(field.name, left, parallelism);
+  }
+}
 
 void FitMicroBatch(JobSpec& way) {
   TrainingSpec& training = *way.mutable_training();
@@ -168,7 +223,7 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
   const ParallelismSpec& now = resolved->parallelism();
   const Shares as_it_is = SharesOf(now);
   int ranks = now.data();
-  for (const RankField& field : RankFields()) {
+  for (const RankField& field : FactorFields()) {
     ranks *= RanksOf(now, field.name);
   }
   Shares only_data;
@@ -184,7 +239,7 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
     if (LevelFor(as_it_is, zero) == zero) add(as_it_is, zero);
     if (ranks > 1 && !AreAlike(as_it_is, only_data)) add(only_data, zero);
   }
-  for (const Shares& shares : AllShares(ranks)) {
+  for (const Shares& shares : AllShares(ranks, resolved->model())) {
     if (AreAlike(shares, as_it_is)) continue;
     add(shares, LevelFor(shares, now.zero()));
   }
@@ -204,7 +259,9 @@ WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job) {
     }
     for (const std::string& own : row->fields) {
       const std::string text = FieldText(now, own);
-      if (!text.empty() && text != "false") SetField(own, text, needed);
+      if (text.empty() || text == "false") continue;
+      if (row->leaves_out_defaults && IsDefault(*row, own, now)) continue;
+      SetField(own, text, needed);
     }
   }
   if (now.zero() > 0) needed.set_zero(now.zero());

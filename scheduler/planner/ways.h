@@ -23,6 +23,10 @@ namespace troupe {
 // that ResolveJob takes the job, which need not be resolved.
 std::vector<JobSpec> WaysToShare(const JobSpec& job);
 
+// Lowers the ranks of fields of data, such as parallelism.expert, to divisors
+// that divide parallelism.data, too.
+void FitFieldsOfData(JobSpec& way);
+
 // Lowers training.micro_batch_size to the largest of which a replica's batch is
 // a multiple, where there is one. REQUIRES the fields, and parallelism.data.
 void FitMicroBatch(JobSpec& way);

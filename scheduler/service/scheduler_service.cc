@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/base/log.h"
+#include "proto/base/one_line.h"
 #include "proto/base/status.h"
 #include "proto/plan/set_fields.h"
 #include "scheduler/cluster/describe.h"
@@ -24,6 +25,8 @@ class RefusedStream final : public grpc::ServerWriteReactor<Message> {
   explicit RefusedStream(const absl::Status& why) { this->Finish(ToGrpc(why)); }
   void OnDone() override { delete this; }
 };
+
+constexpr size_t kReasonLoggedMax = 200;  // bytes of what a caller says
 
 // What is to be known of every call before its turn.
 absl::Status CheckCall(const grpc::CallbackServerContext& context,
@@ -307,6 +310,11 @@ SchedulerService::Reactor* SchedulerService::CordonWorker(
       Answer(reactor, "CordonWorker", worker.status());
       return;
     }
+    LogInfo(absl::StrCat("worker ", request->name(),
+                         request->cordon() ? " cordoned by " : " put back by ",
+                         NameOfCaller(*context),
+                         request->why().empty() ? "" : ": ",
+                         OneLine(request->why(), kReasonLoggedMax)));
     *response->mutable_worker() = *std::move(worker);
     flush_([this, reactor](const absl::Status& durable) {
       Answer(reactor, "CordonWorker",

@@ -12,10 +12,29 @@
 
 namespace troupe {
 
+namespace {
+
+// Rows to experts, or back, if experts are evenly loaded: all that a rank
+// dispatches, in the first round. It dispatches no more than it has room for.
+int64_t RoundBytes(const Op::Round& round, const Instruction& exchange) {
+  if (round.number() > 0) return 0;
+  int64_t bytes = 0;
+  for (const Instruction::Operand& operand : exchange.operands()) {
+    if (operand.part() == Instruction::SIZES) continue;
+    bytes = bytes == 0 ? operand.bytes() : std::min(bytes, operand.bytes());
+  }
+  return bytes;
+}
+
+}  // namespace
+
 int64_t CollectiveBytes(const Plan& plan, int rank,
                         const Instruction& instruction) {
   if (instruction.kind() == Instruction::REDUCE_SCALARS) return SumsBytes(plan);
   if (instruction.kind() == Instruction::EXCHANGE) {
+    const Op& op = plan.tables(plan.units(instruction.unit()).table())
+                       .ops(instruction.exchange().op());
+    if (op.has_round()) return RoundBytes(op.round(), instruction);
     int64_t bytes = 0;
     for (const Instruction::Operand& operand : instruction.operands()) {
       bytes = std::max(bytes, operand.bytes());

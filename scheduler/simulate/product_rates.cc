@@ -104,8 +104,11 @@ std::vector<Linear> LinearsOf(const Plan& plan, const Unit& unit) {
     }
     const bool grouped = op.kind() == Op::GROUPED_LINEAR;
     if (op.kind() != Op::LINEAR && !grouped) continue;
+    const TensorSpec& x =
+        plan.tables(unit.table()).tensors(op.inputs(0).tensor());
     const int64_t rows =
-        RowsOf(plan.tables(unit.table()).tensors(op.inputs(0).tensor()));
+        x.has_expected_rows() ? x.expected_rows() : RowsOf(x);
+    if (rows == 0) continue;
     for (int w = 0; w < WeightCount(op); ++w) {
       const Parameter& weight =
           ParameterOf(plan.units(), unit, op.parameters(w));

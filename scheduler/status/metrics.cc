@@ -106,7 +106,44 @@ void AddAttempts(prometheus::Registry& registry, const Cluster& cluster) {
   }
 }
 
+// Of running mixtures of experts.
+class RouterGauges {
+ public:
+  explicit RouterGauges(prometheus::Registry& registry)
+      : busiest_(AddGauge(registry, "troupe_job_busiest_expert_over_mean",
+                          "Choices of the busiest expert of a running job's "
+                          "last step over the mean of its layer")),
+        dropped_(AddGauge(registry, "troupe_job_dropped_share",
+                          "Choices of experts in a running job's last step "
+                          "that found no room, of all")),
+        balance_(AddGauge(registry, "troupe_job_balance_loss",
+                          "What balancing experts added to the loss of a "
+                          "running job's last step")),
+        z_(AddGauge(registry, "troupe_job_router_z_loss",
+                    "What the z-loss of routers added to the loss of a running "
+                    "job's last step")),
+        entropy_(AddGauge(registry, "troupe_job_router_entropy",
+                          "Entropy of a token's scores in a running job's last "
+                          "step, nats, mean of tokens and layers")) {}
+
+  void Set(const prometheus::Labels& labels, const RouterRecord& routers) {
+    busiest_.Add(labels).Set(routers.busiest_over_mean());
+    dropped_.Add(labels).Set(routers.dropped_share());
+    balance_.Add(labels).Set(routers.balance_loss());
+    z_.Add(labels).Set(routers.z_loss());
+    entropy_.Add(labels).Set(routers.entropy());
+  }
+
+ private:
+  Family<prometheus::Gauge>& busiest_;
+  Family<prometheus::Gauge>& dropped_;
+  Family<prometheus::Gauge>& balance_;
+  Family<prometheus::Gauge>& z_;
+  Family<prometheus::Gauge>& entropy_;
+};
+
 void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
+  RouterGauges routers(registry);
   auto& step = AddGauge(registry, "troupe_job_step",
                         "Last finished step of a running job");
   auto& loss = AddGauge(registry, "troupe_job_loss",
@@ -147,6 +184,7 @@ void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
       scale.Add(labels).Set(last.loss_scale());
       skipped.Add(labels).Set(static_cast<double>(last.skipped_steps()));
     }
+    if (last.has_routers()) routers.Set(labels, last.routers());
     tokens.Add(labels).Set(last.tokens_per_second());
     mfu.Add(labels).Set(last.mfu());
     for (const TierTraffic& tier : last.tiers()) {

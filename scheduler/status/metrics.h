@@ -6,7 +6,10 @@
 //   troupe_worker_memory_bytes{worker}
 //   troupe_job_step{job,name}        and _loss, _grad_norm, _learning_rate,
 //                                    _tokens_per_second, _mfu of running jobs,
-//                                    _loss_scale, _skipped_steps of fp16 ones
+//                                    _loss_scale, _skipped_steps of fp16 ones,
+//                                    _busiest_expert_over_mean, _dropped_share,
+//                                    _balance_loss, _router_z_loss,
+//                                    _router_entropy of mixtures of experts
 //   troupe_steps_total               troupe_step_seconds (histogram)
 //   troupe_rpcs_total{rpc,code}      troupe_uptime_seconds
 //

@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "proto/base/status.h"
 #include "storage/dataset/bytes_tokenizer.h"
+#include "storage/dataset/hugging_face/tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
 #include "storage/disk/new_file.h"
 #include "storage/engine/posix_file.h"
@@ -16,19 +17,37 @@ namespace {
 
 constexpr uint64_t kModelBytesMax = uint64_t{256} << 20;
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> WithoutModel(absl::string_view) {
+using TokenizerOr = absl::StatusOr<std::unique_ptr<Tokenizer>>;
+
+TokenizerOr MakeBytes(absl::string_view, absl::string_view) {
   return MakeBytesTokenizer();
 }
 
+TokenizerOr MakeSentencePiece(absl::string_view model, absl::string_view) {
+  return MakeSentencePieceTokenizer(model);
+}
+
+bool NamesBytes(absl::string_view name, absl::string_view) {
+  return name == "bytes";
+}
+
+bool NamesSentencePiece(absl::string_view name, absl::string_view model) {
+  return name == SentencePieceTokenizerName(model);
+}
+
 struct TokenizerRow {
-  absl::string_view kind;  // a name up to its ':'
-  bool has_model;
-  absl::StatusOr<std::unique_ptr<Tokenizer>> (*make)(absl::string_view model);
+  absl::string_view kind;        // a name up to its ':'
+  absl::string_view model_file;  // by the name that others know; empty: none
+  TokenizerOr (*make)(absl::string_view model, absl::string_view name);
+  bool (*names)(absl::string_view name, absl::string_view model);
 };
 
 constexpr TokenizerRow kTable[] = {
-    {"bytes", false, &WithoutModel},
-    {"sentencepiece", true, &MakeSentencePieceTokenizer},
+    {"bytes", "", &MakeBytes, &NamesBytes},
+    {"sentencepiece", "tokenizer.model", &MakeSentencePiece,
+     &NamesSentencePiece},
+    {"hf", "tokenizer.json", &MakeNamedHuggingFaceTokenizer,
+     &IsHuggingFaceTokenizerOf},
 };
 
 absl::StatusOr<const TokenizerRow*> FindRow(absl::string_view name) {
@@ -50,12 +69,13 @@ absl::StatusOr<const TokenizerRow*> FindRow(absl::string_view name) {
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
     absl::string_view name, const std::optional<std::string>& model) {
   ASSIGN_OR_RETURN(const TokenizerRow* const row, FindRow(name));
-  if (row->has_model && !model.has_value()) {
+  const bool has_model = !row->model_file.empty();
+  if (has_model && !model.has_value()) {
     return absl::NotFoundError(
         absl::StrCat("tokenizer ", name, " needs its model, which is missing"));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer,
-                   row->make(row->has_model ? *model : ""));
+                   row->make(has_model ? *model : "", name));
   if (tokenizer->name() == name) return tokenizer;
   return absl::FailedPreconditionError(absl::StrCat(
       "the tokens were made by ", name, ", but the model that is there is ",
@@ -63,8 +83,17 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
 }
 
 bool TokenizerHasModel(absl::string_view name) {
+  return !TokenizerModelFile(name).empty();
+}
+
+std::string TokenizerModelFile(absl::string_view name) {
   const auto row = FindRow(name);
-  return row.ok() && (*row)->has_model;
+  return row.ok() ? std::string((*row)->model_file) : std::string();
+}
+
+bool IsTokenizerModel(absl::string_view name, absl::string_view model) {
+  const auto row = FindRow(name);
+  return row.ok() && !(*row)->model_file.empty() && (*row)->names(name, model);
 }
 
 std::string TokenizerModelPath(const std::string& tokens) {
@@ -83,7 +112,7 @@ absl::Status WriteTokenizerModel(const std::string& tokens,
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(
     absl::string_view name, const std::string& tokens) {
   ASSIGN_OR_RETURN(const TokenizerRow* const row, FindRow(name));
-  if (!row->has_model) return MakeTokenizer(name);
+  if (row->model_file.empty()) return MakeTokenizer(name);
   const std::string path = TokenizerModelPath(tokens);
   absl::StatusOr<std::string> model = ReadTokenizerModel(path);
   if (absl::IsNotFound(model.status())) {

@@ -1,6 +1,8 @@
 // A tokenizer by the name that a token file or a checkpoint carries: "bytes",
-// or "sentencepiece:1a2b3c4d" (the CRC-32C of its model). make_tokenizer.cc
-// lists the kinds in one table, and a new one is one more row there.
+// "sentencepiece:1a2b3c4d" (the CRC-32C of its model), or "hf:1a2b3c4d:50256"
+// (that of a tokenizer.json, and the token that ends a document).
+// make_tokenizer.cc lists the kinds in one table, and a new one is one more row
+// there.
 #ifndef TROUPE_STORAGE_DATASET_MAKE_TOKENIZER_H_
 #define TROUPE_STORAGE_DATASET_MAKE_TOKENIZER_H_
 
@@ -25,6 +27,13 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
 
 // Whether it is made of a model; false for an unknown name.
 bool TokenizerHasModel(absl::string_view name);
+
+// The name of its model's file among a checkpoint's assets and in an export:
+// "tokenizer.model", "tokenizer.json"; empty where it has none.
+std::string TokenizerModelFile(absl::string_view name);
+
+// Whether these are the bytes of its model, even if they are damaged.
+bool IsTokenizerModel(absl::string_view name, absl::string_view model);
 
 // Where the model of a token file lies, where its tokenizer has one:
 // <tokens>.model.

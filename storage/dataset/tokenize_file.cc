@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "proto/base/status.h"
 #include "storage/dataset/make_tokenizer.h"
+#include "storage/dataset/part_encoder.h"
 #include "storage/dataset/token_file_writer.h"
 #include "storage/engine/posix_file.h"
 
@@ -23,7 +25,11 @@ class Encoding {
  public:
   Encoding(const Tokenizer& tokenizer, const TokenizeFileOptions& options,
            TokenFileWriter& writer)
-      : tokenizer_(tokenizer), options_(options), writer_(writer) {}
+      : tokenizer_(tokenizer),
+        options_(options),
+        parts_(options.threads, [&writer](absl::Span<const int32_t> ids) {
+          return writer.Append(ids);
+        }) {}
 
   absl::Status Add(absl::string_view text) {
     waiting_.append(text.data(), text.size());
@@ -32,7 +38,10 @@ class Encoding {
     return Encode(bytes);
   }
 
-  absl::Status Finish() { return Encode(waiting_.size()); }
+  absl::Status Finish() {
+    RETURN_IF_ERROR(Encode(waiting_.size()));
+    return parts_.Finish();
+  }
 
  private:
   // How much of what waits may be encoded now.
@@ -62,36 +71,43 @@ class Encoding {
 
   absl::Status Encode(size_t bytes) {
     if (bytes == 0) return absl::OkStatus();
-    ids_.clear();
-    const absl::string_view text = absl::string_view(waiting_).substr(0, bytes);
-    const absl::Status encoded = options_.eos_per_line ? EncodeLines(text)
-                                 : begun_ ? tokenizer_.EncodeLater(text, ids_)
-                                          : tokenizer_.Encode(text, ids_);
-    RETURN_IF_ERROR(Annotate(encoded, options_.text_path));
+    const bool is_first = !begun_;
     begun_ = true;
+    std::string part = waiting_.substr(0, bytes);
     waiting_.erase(0, bytes);
     searched_ = 0;
-    return writer_.Append(ids_);
+    return parts_.Add(
+        std::move(part),
+        [this, is_first](const std::string& text, std::vector<int32_t>& ids) {
+          return Annotate(EncodePart(text, is_first, ids), options_.text_path);
+        });
   }
 
-  absl::Status EncodeLines(absl::string_view text) {
+  absl::Status EncodePart(const std::string& text, bool is_first,
+                          std::vector<int32_t>& ids) const {
+    if (options_.eos_per_line) return EncodeLines(text, ids);
+    return is_first ? tokenizer_.Encode(text, ids)
+                    : tokenizer_.EncodeLater(text, ids);
+  }
+
+  absl::Status EncodeLines(absl::string_view text,
+                           std::vector<int32_t>& ids) const {
     while (!text.empty()) {
       absl::string_view line = text.substr(0, text.find('\n'));
       text.remove_prefix(std::min(text.size(), line.size() + 1));
       absl::ConsumeSuffix(&line, "\r");
       if (line.empty()) continue;
-      RETURN_IF_ERROR(tokenizer_.Encode(line, ids_));
-      ids_.push_back(*tokenizer_.eos_id());
+      RETURN_IF_ERROR(tokenizer_.Encode(line, ids));
+      ids.push_back(*tokenizer_.eos_id());
     }
     return absl::OkStatus();
   }
 
   const Tokenizer& tokenizer_;
   const TokenizeFileOptions& options_;
-  TokenFileWriter& writer_;
+  PartEncoder parts_;
   std::string waiting_;
   size_t searched_ = 0;  // bytes of it that have no place to cut
-  std::vector<int32_t> ids_;
   bool begun_ = false;
 };
 
@@ -102,7 +118,7 @@ absl::StatusOr<TokenFileHeader> TokenizeFile(
   if (options.eos_per_line && !tokenizer.eos_id().has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the tokenizer ", tokenizer.name(),
-        " has no token that ends a document; use sentencepiece, or do without "
+        " has no token that ends a document; use another, or do without "
         "--append-eos-per-line"));
   }
   ASSIGN_OR_RETURN(const PosixFile text,

@@ -26,6 +26,8 @@ struct TokenizeFileOptions {
   // keep theirs until then. Where it has none, a file of that name stays,
   // whoever it is from; it is not these tokens'.
   std::optional<std::string> model = std::nullopt;
+  // That encode; the tokens do not depend on how many there are.
+  int threads = 1;
   // Told now and then how many bytes of the text are done. An error ends it,
   // and is returned; then nothing of it is left.
   std::function<absl::Status(uint64_t done, uint64_t total)> progress = nullptr;

@@ -14,6 +14,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr absl::string_view kTokenizerJson = "tokenizer.json";
+
 json ParseObject(const std::string& text) {
   json file = json::parse(text, nullptr, /*allow_exceptions=*/false);
   return file.is_object() ? file : json::object();
@@ -74,7 +76,11 @@ bool IsTokenizerFile(absl::string_view name) {
 
 bool BelongToTokens(const TokenizerFiles& files, const TokensOrigin& origin) {
   if (origin.tokenizer == "bytes") return false;
-  if (!TokenizerHasModel(origin.tokenizer)) return true;  // not known
+  const std::string model_file = TokenizerModelFile(origin.tokenizer);
+  if (model_file.empty()) return true;  // not known
+  if (model_file == kTokenizerJson) {
+    return IsTokenizerModel(origin.tokenizer, files.tokenizer);
+  }
   const std::string& bytes = origin.model.empty() ? files.model : origin.model;
   if (SentencePieceTokenizerName(bytes) != origin.tokenizer) return false;
   const absl::StatusOr<SentencePieceModel> model =

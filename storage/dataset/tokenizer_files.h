@@ -28,10 +28,12 @@ bool IsTokenizerFile(absl::string_view name);
 // What made the tokens.
 struct TokensOrigin {
   std::string tokenizer;  // its name (make_tokenizer.h); empty: not known
-  std::string model;  // its tokenizer.model; empty: only `files` may have it
+  // Its tokenizer.model, of SentencePiece; empty: only `files` may have it.
+  std::string model;
 };
 
-// Decides by content:
+// Decides by content. Where a tokenizer.json made the tokens, the directory's
+// must be the same, byte for byte. Where a SentencePiece model made them:
 //
 //  * a tokenizer.json must have the pieces of the tokens' model under the same
 //    ids;

@@ -33,6 +33,24 @@ constexpr int64_t kCallBytes = 8 << 20;  // of the calls of a round together
 constexpr int kBatches = 10;
 constexpr int kRounds = 5;  // of a batch
 
+// Rows as experts may get them: each rank has as much for rank 0 as for all
+// others together, but no more than that can receive.
+struct Uneven {
+  Uneven(int rank, int ranks, int64_t elements) {
+    const auto between = [&](int to) {
+      return to == 0 ? elements / ranks : elements / ranks / (ranks - 1);
+    };
+    std::vector<int64_t> out, in;
+    for (int peer = 0; peer < ranks; ++peer) {
+      out.push_back(between(peer));
+      in.push_back(between(rank));
+    }
+    gives = RangesOfSizes(out);
+    takes = RangesOfSizes(in);
+  }
+  std::vector<ElementRange> gives, takes;
+};
+
 class Bench {
  public:
   Bench(int ranks, int rank, SharedStore& store) : rank_(rank) {
@@ -72,6 +90,24 @@ class Bench {
                           {.send = data, .receive = own}, ReduceOp::kSum, {}));
                     },
                     {}});
+    const CommBuffer other = CommBuffer::Of(absl::MakeSpan(copy));
+    rows.push_back({"all-to-all",
+                    [&] {
+                      CHECK_OK(communicator_->AllToAll(
+                          {.send = data, .receive = other}, {}));
+                    },
+                    {}});
+    const Uneven uneven(rank_, communicator_->size(), data.elements);
+    rows.push_back(
+        {"all-to-all, uneven",
+         [&] {
+           CHECK_OK(communicator_->AllToAll({.send = data,
+                                             .receive = other,
+                                             .send_ranges = uneven.gives,
+                                             .receive_ranges = uneven.takes},
+                                            {}));
+         },
+         {}});
     rows.push_back({"memcpy",
                     [&] { std::memcpy(copy.data(), values.data(), bytes); },
                     {}});

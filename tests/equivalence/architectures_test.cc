@@ -31,7 +31,8 @@ TEST_P(EveryArchitecture, TrainsTheSameModelOverAnyRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Small, EveryArchitecture,
                          testing::Values("gpt_neox", "mistral", "qwen2",
-                                         "qwen3", "mixtral", "qwen3_moe"));
+                                         "qwen3", "mixtral", "qwen2_moe",
+                                         "qwen3_moe"));
 
 }  // namespace
 }  // namespace troupe

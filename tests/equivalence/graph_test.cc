@@ -148,6 +148,23 @@ TEST(Graphs, ASkipInBf16AndWithFrozenParts) {
                     1e-2);
 }
 
+TEST(Graphs, ResumesFromAnyPlanToAnyOther) {
+  JobSpec job = SkipJob();
+  job.mutable_training()->set_sequence_length(18);
+  job.mutable_training()->set_validate_every(0);
+  std::vector<JobSpec> plans;
+  plans.push_back(CutJob(job, {.schedule = "zb_v", .pipeline = 2}));
+  plans.push_back(job);
+  plans.push_back(CutJob(job, {.schedule = "1f1b", .pipeline = 4}));
+  plans.push_back(job);
+  plans.back().mutable_parallelism()->set_data(2);
+  plans.back().mutable_parallelism()->set_zero(3);
+  plans.push_back(job);
+  plans.back().mutable_parallelism()->set_tensor(3);
+  plans.push_back(CutJob(job, {.schedule = "gpipe", .pipeline = 2}));
+  ExpectResumesThrough(plans, OneRank(job), {1e-5, 1e-4});
+}
+
 // From the first stage to the last, without those between.
 TEST(Graphs, TransfersOfASkipGoStraightToItsReader) {
   const JobSpec job = CutJob(SkipJob(), {.schedule = "1f1b", .pipeline = 4});

@@ -159,6 +159,28 @@ void DrawSplit(uint64_t seed, int number, JobSpec& cut) {
   counts[(from + 1) % parallelism.data()] += moved;
 }
 
+// Of a stream of its own: most cuts of models with experts share them among
+// ranks of data, with room for all rows or for fewer.
+void DrawExpertAxis(uint64_t seed, int number, JobSpec& cut) {
+  Dice dice(seed ^ 0x65617869, number);
+  ParallelismSpec& parallelism = *cut.mutable_parallelism();
+  if (cut.model().num_experts() == 0 || dice.Below(4) == 0) return;
+  const int experts = cut.model().num_experts();
+  std::vector<int> sizes;
+  for (int ranks = 2; ranks <= parallelism.data(); ++ranks) {
+    if (parallelism.data() % ranks == 0 && experts % ranks == 0) {
+      sizes.push_back(ranks);
+    }
+  }
+  // Numbers of micro-batches are those of more replicas.
+  if (sizes.empty() || !parallelism.micro_batches().empty()) return;
+  const int ranks = sizes[dice.Below(static_cast<int>(sizes.size()))];
+  parallelism.set_expert(ranks);
+  if (dice.Even()) {
+    parallelism.set_expert_slack(dice.OneOf<double>({1, 1.5, ranks / 1.25}));
+  }
+}
+
 void DrawZero(Dice& dice, ParallelismSpec& parallelism) {
   parallelism.set_zero(dice.Below(4));
   const int alike = parallelism.data() * parallelism.context();
@@ -325,7 +347,10 @@ std::string CutText(const JobSpec& cut) {
   if (p.context() > 1) {
     absl::StrAppend(&text, ", ", p.context_method(), " ", p.context());
   }
-  absl::StrAppend(&text, ", data ", p.data(), ", zero ", p.zero());
+  absl::StrAppend(&text, ", data ", p.data());
+  if (p.expert() > 1) absl::StrAppend(&text, ", expert ", p.expert());
+  if (p.has_expert_slack()) absl::StrAppend(&text, " in ", p.expert_slack());
+  absl::StrAppend(&text, ", zero ", p.zero());
   if (p.has_zero_size()) absl::StrAppend(&text, " of ", p.zero_size());
   const bool in_slices = p.zero() == 3 || p.has_tensor_method();
   if (in_slices && !p.reshard_after_forward()) {
@@ -413,6 +438,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   JobSpec first = DrawCut(dice, draw.reference);
   DrawStrategies(seed, number, first);
   if (!IsAsynchronous(first)) DrawSplit(seed, number, first);
+  DrawExpertAxis(seed, number, first);
   draw.name = absl::StrCat(TrainingText(draw.reference), " | ", CutText(first));
   if (IsAsynchronous(first)) {
     draw.legs = {{first, steps}};
@@ -431,6 +457,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   }
   DrawStrategies(seed ^ 1, number, second);
   DrawSplit(seed ^ 1, number, second);
+  DrawExpertAxis(seed ^ 1, number, second);
   draw.legs = {{first, until}, {second, steps}};
   absl::StrAppend(&draw.name, " | from step ", until, ": ", CutText(second));
   return draw;

@@ -2,15 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
+#include "proto/plan/ranks_needed.h"
 
 namespace troupe {
 namespace {
+
+// Of what is counted.
+constexpr double kRounding = 1e-12;
 
 double RelativeDifference(double got, double want) {
   if (got == want) return 0;
@@ -46,6 +52,18 @@ void ExpectSameStep(const StepRecord& got, const StepRecord& want,
   expect_near(got.loss(), want.loss(), "loss", tolerance.losses);
   expect_near(got.grad_norm(), want.grad_norm(), "gradient norm",
               tolerance.norms);
+  ASSERT_EQ(got.has_routers(), want.has_routers());
+  const RouterRecord& routers = want.routers();
+  expect_near(got.routers().balance_loss(), routers.balance_loss(),
+              "balancing loss", tolerance.losses);
+  expect_near(got.routers().z_loss(), routers.z_loss(), "z-loss",
+              tolerance.losses);
+  expect_near(got.routers().entropy(), routers.entropy(), "routers' entropy",
+              tolerance.losses);
+  expect_near(got.routers().busiest_over_mean(), routers.busiest_over_mean(),
+              "load of the busiest expert", kRounding);
+  expect_near(got.routers().dropped_share(), routers.dropped_share(),
+              "dropped share", kRounding);
   ASSERT_EQ(got.has_validation_loss(), want.has_validation_loss());
   if (want.has_validation_loss()) {
     expect_near(got.validation_loss(), want.validation_loss(),
@@ -99,6 +117,35 @@ void ExpectSameTraining(const TrainingRun& run, const TrainingRun& reference,
   }
   EXPECT_EQ(run.bytes_left, 0u);
   EXPECT_TRUE(run.files_left.empty());
+}
+
+void ExpectResumesThrough(const std::vector<JobSpec>& plans,
+                          const TrainingRun& reference,
+                          const Tolerance& tolerance) {
+  ASSERT_TRUE(reference.status().ok()) << reference.status();
+  const testing::TestInfo& test =
+      *testing::UnitTest::GetInstance()->current_test_info();
+  const std::string directory =
+      absl::StrCat(testing::TempDir(), "/", test.name());
+  std::filesystem::remove_all(directory);
+  for (size_t done = 0; done < plans.size(); ++done) {
+    JobSpec part = plans[done];
+    SCOPED_TRACE(part.parallelism().ShortDebugString());
+    part.mutable_checkpoint()->set_directory(directory);
+    part.mutable_training()->set_stop_after(done + 1);
+    const TrainingRun run = Train(
+        part, {.ranks = RanksNeeded(part), .resume = done > 0 ? "latest" : ""});
+    ASSERT_TRUE(run.status().ok()) << run.status();
+    for (std::vector<StepRecord> records : run.steps) {
+      ASSERT_EQ(records.size(), 1u);
+      // A run that stops validates, where one that goes on does not.
+      if (!reference.steps[0][done].has_validation_loss()) {
+        records.back().clear_validation_loss();
+      }
+      ExpectSameSteps(records, reference.steps[0], tolerance);
+    }
+  }
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace troupe

@@ -46,6 +46,12 @@ void ExpectSameSteps(const std::vector<StepRecord>& steps,
 void ExpectSameTraining(const TrainingRun& run, const TrainingRun& reference,
                         const Tolerance& tolerance = kRelativeError);
 
+// Each of these plans of one job takes one step and saves; the next one
+// continues. All together take the steps of the run that never stops.
+void ExpectResumesThrough(const std::vector<JobSpec>& plans,
+                          const TrainingRun& reference,
+                          const Tolerance& tolerance = kRelativeError);
+
 }  // namespace troupe
 
 #endif  // TROUPE_TESTS_EQUIVALENCE_SAME_TRAINING_H_

@@ -81,6 +81,11 @@ JobSpec SmallJobOf(const std::string& architecture) {
   ModelSpec& model = *job.mutable_model();
   if (architecture == "mistral") model.set_sliding_window(17);
   if (architecture == "mixtral") model.set_num_experts(4);
+  if (architecture == "qwen2_moe") {
+    model.set_num_experts(6);
+    model.set_moe_intermediate_size(30);
+    model.set_shared_expert_intermediate_size(50);
+  }
   if (architecture == "qwen3_moe") {
     model.set_num_experts(6);
     model.set_num_experts_per_tok(3);

@@ -2,7 +2,6 @@
 // of the ranks does for a unit, they train the model that a single rank trains,
 // and send what the plan predicts.
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -11,7 +10,6 @@
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "proto/plan/ranks_needed.h"
-#include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/same_training.h"
 #include "tests/equivalence/small_job.h"
@@ -173,11 +171,6 @@ TEST_P(Strategies, TrainTheSameModel) {
 TEST(StrategiesResume, FromAnyPlanToAnyOther) {
   JobSpec job = WithFewSteps(TensorJob(kUntied));
   job.mutable_training()->set_validate_every(0);
-  const TrainingRun& whole = OneRank(job);
-  ASSERT_TRUE(whole.status().ok()) << whole.status();
-  const std::string directory = absl::StrCat(testing::TempDir(), "/strategies");
-  std::filesystem::remove_all(directory);
-  job.mutable_checkpoint()->set_directory(directory);
   const std::string pieces[] = {
       kTensorThenBatch + "data: 2 zero: 2",
       "data: 2",
@@ -187,21 +180,11 @@ TEST(StrategiesResume, FromAnyPlanToAnyOther) {
       "",
       kTensorThenBatch,
       "batch: 2"};
-  int64_t done = 0;
+  std::vector<JobSpec> plans;
   for (const std::string& piece : pieces) {
-    SCOPED_TRACE(piece);
-    JobSpec part = SharedJob(job, piece);
-    part.mutable_training()->set_stop_after(done + 1);
-    const TrainingRun run = Train(
-        part, {.ranks = RanksNeeded(part), .resume = done > 0 ? "latest" : ""});
-    ASSERT_TRUE(run.status().ok()) << run.status();
-    for (std::vector<StepRecord> records : run.steps) {
-      ASSERT_EQ(records.size(), 1u);
-      if (done + 1 < kFewSteps) records.back().clear_validation_loss();
-      ExpectSameSteps(records, whole.steps[0], kTolerance);
-    }
-    ++done;
+    plans.push_back(SharedJob(job, piece));
   }
+  ExpectResumesThrough(plans, OneRank(job), kTolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(InProcess, Strategies, testing::ValuesIn(Cases()),

@@ -12,6 +12,9 @@ JobSpec TensorJob(const TensorModel& options) {
   model.set_num_attention_heads(24);
   model.set_intermediate_size(72);
   if (model.has_moe_intermediate_size()) model.set_moe_intermediate_size(24);
+  if (model.has_shared_expert_intermediate_size()) {
+    model.set_shared_expert_intermediate_size(48);
+  }
   model.set_tie_word_embeddings(options.tied);
   if (model.has_num_key_value_heads()) {
     model.set_num_key_value_heads(options.key_value_heads);

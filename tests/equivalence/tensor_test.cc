@@ -69,7 +69,8 @@ std::string CaseName(const testing::TestParamInfo<Case>& info) {
 INSTANTIATE_TEST_SUITE_P(
     InProcess, TensorParallel,
     testing::Combine(testing::Values("gpt2", "gpt_neox", "llama", "mistral",
-                                     "qwen2", "qwen3", "mixtral", "qwen3_moe"),
+                                     "qwen2", "qwen3", "mixtral", "qwen2_moe",
+                                     "qwen3_moe"),
                      testing::Values(2, 3, 4, 8), testing::Bool()),
     CaseName);
 

@@ -166,8 +166,12 @@ std::optional<int64_t> RecoveryInvariants::NewestWhole(
   std::set<int64_t> steps;
   for (int rank = 0; rank < ranks; ++rank) {
     const auto worker = workers.find(seats[rank]);
-    // What it was told to forget it may not have forgotten yet.
-    if (worker == workers.end() || worker->second.is_forgotten()) continue;
+    // What it was told to forget or to give up it may still have. A worker that
+    // does not answer in time is told so, and may be the next one that is idle.
+    if (worker == workers.end() || worker->second.is_forgotten() ||
+        worker->second.is_to_give_up_kept()) {
+      continue;
+    }
     const SimulatedKept* of = worker->second.kept();
     if (of == nullptr || of->ref.job() != job.value()) continue;
     kept[rank] = &of->copies;

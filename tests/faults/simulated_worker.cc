@@ -120,6 +120,14 @@ bool SimulatedWorker::is_forgotten() const {
   });
 }
 
+bool SimulatedWorker::is_to_give_up_kept() const {
+  return kept_.has_value() &&
+         std::any_of(inbox.begin(), inbox.end(), [this](const auto& message) {
+           return message.stop().give_up_kept() &&
+                  Same(message.stop().ref(), kept_->ref);
+         });
+}
+
 void SimulatedWorker::SayAll() {
   for (WorkerMessage& message : saying_) {
     switch (message.message_case()) {

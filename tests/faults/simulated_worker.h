@@ -76,6 +76,8 @@ class SimulatedWorker {
   bool left() const { return left_; }
   // It was told that its rank is of no use any more, or will be.
   bool is_forgotten() const;
+  // It was told to give up what it keeps, and may not have done so yet.
+  bool is_to_give_up_kept() const;
   // Of the rank that it runs; null: none.
   const RankRef* ref() const {
     return seat_.has_value() ? &seat_->start.ref() : nullptr;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/router_loss.h"
 #include "tests/ops/devices.h"
 
 namespace troupe {
@@ -182,7 +183,8 @@ TEST_P(RouteTest, ScoresInTheLogitsPlace) {
   }
 }
 
-// What the gates, the balance and the z of one token add to the loss.
+// What the gates, the balance and the z of one token add to the loss. The last
+// two come by RouterLossBackward.
 struct Loss {
   RouteRule rule;
   std::vector<int> choices;
@@ -259,15 +261,26 @@ TEST_P(RouteTest, BackwardIsTheSlopeOfGatesBalanceAndZ) {
         const TestTensor tbalance(device(), {sequences, s.e}, balance);
         const TestTensor logsumexp(device(), {s.n}, routed.logsumexp);
         const TestTensor dx(device(), DType::kF32, {s.n, s.e});
+        const TestTensor d_scores(device(), DType::kF32, {s.n, s.e});
+        const TestTensor d_logsumexp(device(), DType::kF32, {s.n});
         RouteBackwardArgs args = {.scores = scores,
                                   .choices = choices,
                                   .d_gates = tgates,
                                   .rule = rule,
-                                  .z = z,
                                   .logsumexp = logsumexp,
                                   .logits = x,
                                   .d_logits = dx};
-        if (balanced) args.balance = tbalance;
+        if (balanced) args.d_scores = d_scores;
+        if (z != 0) args.d_logsumexp = d_logsumexp;
+        RouterLossBackward(device(), {.scores = scores,
+                                      .load = tbalance,
+                                      .load_scale = 0.5,
+                                      .rows = {.tokens = s.n / sequences},
+                                      .logsumexp = logsumexp,
+                                      .balance_scale = 2,
+                                      .z_scale = z,
+                                      .d_scores = args.d_scores,
+                                      .d_logsumexp = args.d_logsumexp});
         RouteBackward(device(), args);
         const Values got = dx.Read();
         SCOPED_TRACE(testing::Message() << s << ", terms " << terms);
@@ -354,61 +367,31 @@ TEST_P(RouteTest, FarOut) {
   }
 }
 
+// Also where a rank has rows from the middle of one sequence to the middle of
+// another.
 TEST_P(RouteTest, Load) {
-  for (const Sizes& s : kSizes) {
-    for (const int64_t sequences : {int64_t{1}, s.n}) {
-      const RouteRule rule = {.scores = RouteScores::kSigmoid};
-      const Values logits = Random(s.n * s.e);
-      const Routed routed = Reference(s, logits, {}, rule);
-      Values counts(sequences * s.e), shares(sequences * s.e);
-      for (int64_t row = 0; row < s.n; ++row) {
-        const int64_t sequence = row / (s.n / sequences);
-        for (const double choice : Row(routed.choices, row, s.k)) {
-          ++counts[sequence * s.e + static_cast<int64_t>(choice)];
-        }
-        const Values scores = Row(routed.scores, row, s.e);
-        const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
-        for (int64_t i = 0; i < s.e; ++i) {
-          shares[sequence * s.e + i] += scores[i] / sum;
-        }
-      }
-      const TestTensor scores(device(), {s.n, s.e}, routed.scores);
-      const TestTensor choices(device(), {s.n, s.k}, routed.choices,
-                               DType::kI32);
-      TestTensor tcounts(device(), DType::kI32, {sequences, s.e});
-      const TestTensor tshares(device(), DType::kF32, {sequences, s.e});
-      RouteLoad(device(), {.scores = scores,
-                           .choices = choices,
-                           .counts = tcounts,
-                           .shares = tshares});
-      EXPECT_EQ(tcounts.Read(), counts) << s;
-      EXPECT_LT(RelativeError(tshares.Read(), shares), 1e-6) << s;
-      tcounts.Write(Values(sequences * s.e, -1.0));
-      RouteLoad(device(),
-                {.scores = scores, .choices = choices, .counts = tcounts});
-      EXPECT_EQ(tcounts.Read(), counts) << s;
-    }
-  }
-}
-
-// A sigmoid's shares add up to the tokens however small the scores are, so that
-// a balancing loss cannot be lowered by making all of them small.
-TEST_P(RouteTest, SmallScoresBuyNoBalance) {
-  const Sizes s = {40, 8, 2};
-  Values logits = Random(s.n * s.e);
-  for (double& v : logits) v -= 12;
-  const Routed routed =
-      RouteOn(device(), s, logits, {}, {.scores = RouteScores::kSigmoid});
-  const TestTensor scores(device(), {s.n, s.e}, routed.scores);
+  const Sizes s = {12, 5, 2};
+  const Routed routed = Reference(s, Random(s.n * s.e), {}, {});
   const TestTensor choices(device(), {s.n, s.k}, routed.choices, DType::kI32);
-  const TestTensor counts(device(), DType::kI32, {1, s.e});
-  const TestTensor shares(device(), DType::kF32, {1, s.e});
-  RouteLoad(device(), {.scores = scores,
-                       .choices = choices,
-                       .counts = counts,
-                       .shares = shares});
-  const Values got = shares.Read();
-  EXPECT_NEAR(std::accumulate(got.begin(), got.end(), 0.0), s.n, 1e-4);
+  for (const TokenRows& rows : {TokenRows{}, TokenRows{.tokens = 4},
+                                TokenRows{.first = 3, .tokens = 5}}) {
+    const int64_t sequences = rows.Of(s.n - 1) + 1;
+    Values want(sequences * s.e);
+    for (int64_t row = 0; row < s.n; ++row) {
+      for (const double choice : Row(routed.choices, row, s.k)) {
+        ++want[rows.Of(row) * s.e + static_cast<int64_t>(choice)];
+      }
+    }
+    const TestTensor load(device(), {sequences, s.e},
+                          Values(sequences * s.e, 7.0));
+    RouteLoad(device(), {.choices = choices, .rows = rows, .load = load});
+    EXPECT_EQ(load.Read(), want) << rows.first;
+    RouteLoad(
+        device(),
+        {.choices = choices, .rows = rows, .load = load, .accumulate = true});
+    for (double& v : want) v *= 2;
+    EXPECT_EQ(load.Read(), want) << rows.first;
+  }
 }
 
 // Enough rows to be cut over threads.
@@ -425,22 +408,21 @@ TEST_P(RouteTest, TheSameOnAnyNumberOfThreads) {
     const Routed routed = RouteOn(*device, s, logits, {}, {});
     const TestTensor scores(*device, {s.n, s.e}, routed.scores);
     const TestTensor choices(*device, {s.n, s.k}, routed.choices, DType::kI32);
-    const TestTensor counts(*device, DType::kI32, {4, s.e});
-    const TestTensor shares(*device, DType::kF32, {4, s.e});
-    RouteLoad(*device, {.scores = scores,
-                        .choices = choices,
-                        .counts = counts,
-                        .shares = shares});
     const TestTensor tgates(*device, {s.n, s.k}, d_gates);
     const TestTensor tbalance(*device, {4, s.e}, balance);
+    const TestTensor d_scores(*device, DType::kF32, {s.n, s.e});
+    RouterLossBackward(*device, {.scores = scores,
+                                 .load = tbalance,
+                                 .rows = {.tokens = s.n / 4},
+                                 .balance_scale = 1,
+                                 .d_scores = d_scores});
     RouteBackward(*device, {.scores = scores,
                             .choices = choices,
                             .d_gates = tgates,
-                            .balance = tbalance,
+                            .d_scores = d_scores,
                             .d_logits = scores});
     const std::vector<Values> got = {routed.scores, routed.choices,
-                                     routed.gates,  counts.Read(),
-                                     shares.Read(), scores.Read()};
+                                     routed.gates, scores.Read()};
     if (first.empty()) first = got;
     EXPECT_EQ(got, first) << threads;
   }
@@ -459,8 +441,11 @@ TEST_P(RouteTest, WrongShapesDie) {
   args.rule = {};
   args.gates = x;
   EXPECT_DEATH(Route(device(), args), "f32\\[2, 6\\]");
-  RouteBackwardArgs backward = {
-      .scores = x, .choices = choices, .d_gates = gates, .z = 1, .d_logits = x};
+  const RouteBackwardArgs backward = {.scores = x,
+                                      .choices = choices,
+                                      .d_gates = gates,
+                                      .d_logsumexp = x,
+                                      .d_logits = x};
   EXPECT_DEATH(RouteBackward(device(), backward), "logsumexp");
 }
 

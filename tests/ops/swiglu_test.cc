@@ -1,5 +1,7 @@
 #include "ops/swiglu.h"
 
+#include <algorithm>
+
 #include "tests/ops/devices.h"
 
 namespace troupe {
@@ -126,6 +128,57 @@ TEST_P(SwiGluTest, WeightOneChangesNothing) {
     SwiGlu(device(), forward);
     SwiGluBackward(device(), backward);
     EXPECT_EQ(plain, (std::vector{y.Read(), d_gate.Read(), d_up.Read()}));
+  }
+}
+
+// Rows that groups fill are as they are without offsets; those beyond stay.
+TEST_P(SwiGluTest, RowsBeyondTheGroupsAreLeftAlone) {
+  const int64_t rows = 9, n = 131;
+  for (const DType dtype : ActivationTypes()) {
+    for (const bool weighted : {false, true}) {
+      for (const int64_t present : {0, 1, 5, 9}) {
+        const TestTensor offsets(
+            device(), {3},
+            {0, static_cast<double>(present / 2), static_cast<double>(present)},
+            DType::kI32);
+        const Values before = Random(dtype, rows * n);
+        const Values gate = Random(dtype, rows * n), up = before;
+        const Values of_rows = Random(rows);
+        const TestTensor tgate(device(), {rows, n}, gate, dtype);
+        const TestTensor tup(device(), {rows, n}, up, dtype);
+        const TestTensor dy(device(), {rows, n}, Random(dtype, rows * n),
+                            dtype);
+        const TestTensor weights(device(), {rows}, of_rows);
+        std::vector<std::vector<Values>> results;
+        for (const bool grouped : {false, true}) {
+          const TestTensor y(device(), {rows, n}, before, dtype);
+          const TestTensor d_gate(device(), {rows, n}, before, dtype);
+          const TestTensor d_up(device(), {rows, n}, before, dtype);
+          const TestTensor d_weights(device(), {rows}, of_rows);
+          SwiGluArgs forward = {.gate = tgate, .up = tup, .y = y};
+          SwiGluBackwardArgs backward = {.gate = tgate,
+                                         .up = tup,
+                                         .dy = dy,
+                                         .d_gate = d_gate,
+                                         .d_up = d_up};
+          if (weighted) {
+            forward.weights = backward.weights = weights;
+            backward.d_weights = d_weights;
+          }
+          if (grouped) forward.offsets = backward.offsets = offsets;
+          SwiGlu(device(), forward);
+          SwiGluBackward(device(), backward);
+          results.push_back(
+              {y.Read(), d_gate.Read(), d_up.Read(), d_weights.Read()});
+        }
+        for (size_t t = 0; t < results[0].size(); ++t) {
+          const int64_t columns = t < 3 ? n : 1;
+          Values want = t < 3 ? before : of_rows;
+          std::copy_n(results[0][t].begin(), present * columns, want.begin());
+          EXPECT_EQ(results[1][t], want) << t;
+        }
+      }
+    }
   }
 }
 

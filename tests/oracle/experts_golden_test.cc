@@ -8,8 +8,11 @@ namespace troupe {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Experts, GoldenSuite,
-                         testing::Values("mixtral", "qwen3_moe",
-                                         "qwen3_moe_renormalised"),
+                         testing::Values("mixtral", "qwen2_moe", "qwen3_moe",
+                                         "qwen3_moe_renormalised",
+                                         "router_sequence", "router_global",
+                                         "router_bias", "router_capacity",
+                                         "router_gshard", "router_switch"),
                          GoldenFileName);
 
 }  // namespace

@@ -71,7 +71,24 @@ def whole(name, tensor):
     return [(name, tensor)]
 
 
-def write_golden(path, model, job_model, parts=whole, freeze=()):
+class NoRouters:
+    """What keeps experts evenly loaded, where nothing does."""
+
+    states = {}  # by the names of ours
+
+    def loss(self):
+        return 0
+
+    def counts(self):
+        """Of the step, by state: what ours has in the gradient's place."""
+        return {}
+
+    def step(self):
+        """Changes the states by what the step counted."""
+
+
+def write_golden(path, model, job_model, parts=whole, freeze=(),
+                 routers=NoRouters()):
     """`model` in float64; `job_model` is the same as a job's model section.
 
     `parts` are the parameters that we make of a tensor, where not the same.
@@ -88,6 +105,7 @@ def write_golden(path, model, job_model, parts=whole, freeze=()):
                           generator=generator)
     parameters = list(model.named_parameters())  # tied ones once
     out = arrays("initial.", ours(parameters))
+    out.update(arrays("initial.", routers.states.items()))
     out["batches"] = batch.numpy().astype(numpy.int32)
     for name, parameter in parameters:
         parameter.requires_grad_(
@@ -98,17 +116,20 @@ def write_golden(path, model, job_model, parts=whole, freeze=()):
     for step in range(STEPS):
         optimizer.zero_grad()
         logits, loss = loss_of(model, batch[step, 0], batch[step, 1])
-        loss.backward()
+        (loss + routers.loss()).backward()
         if step == 0:
             out.update(arrays("", [("logits", logits)]))
             out.update(arrays("gradient.",
                               ours((n, p.grad) for n, p in trained)))
+            out.update(arrays("gradient.", routers.counts().items()))
         norms.append(torch.nn.utils.clip_grad_norm_(
             [p for _, p in trained], CLIP).item())
         losses.append(loss.item())
         optimizer.step()
+        routers.step()
     assert min(norms) > 1.5 * CLIP, norms
     out.update(arrays("final.", ours(parameters)))
+    out.update(arrays("final.", routers.states.items()))
     out["losses"] = numpy.array(losses)
     out["norms"] = numpy.array(norms)
     recipe = dict(lr=LR, beta1=BETAS[0], beta2=BETAS[1], eps=EPS,

@@ -13,6 +13,7 @@ import transformers
 
 import golden
 from float64 import float64
+from routers import Routers
 
 # The fields of a job's model, which are those of the configs but for the
 # numbers of experts.
@@ -32,7 +33,30 @@ MODELS = {
     "qwen3_moe_renormalised": (
         transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeConfig,
         dict(QWEN, decoder_sparse_step=2, norm_topk_prob=True)),
+    # An expert for all tokens, beside those that are chosen.
+    "qwen2_moe": (transformers.Qwen2MoeForCausalLM, transformers.Qwen2MoeConfig,
+                  dict(QWEN, head_dim=4, norm_topk_prob=False,
+                       shared_expert_intermediate_size=13)),
 }
+
+# Mixtral with what model.experts asks for.
+ROUTERS = {
+    "router_sequence": dict(balance="sequence", balance_coefficient=0.3,
+                            z_coefficient=0.05),
+    "router_global": dict(balance="global", balance_coefficient=0.3),
+    "router_bias": dict(balance="bias", bias_rate=0.01),
+    "router_capacity": dict(routing="capacity", capacity_factor=1.0),
+    "router_gshard": dict(routing="gshard", capacity_factor=0.75,
+                          balance="sequence", balance_coefficient=0.2),
+    "router_switch": dict(routing="switch", capacity_factor=1.0,
+                          balance="global", balance_coefficient=0.1),
+}
+for name, experts in ROUTERS.items():
+    choices = 1 if experts.get("routing") == "switch" else 2
+    MODELS[name] = (transformers.MixtralForCausalLM,
+                    transformers.MixtralConfig,
+                    dict(BASE, num_experts=5, num_experts_per_tok=choices,
+                         experts=experts))
 
 
 def parts(name, tensor):
@@ -41,7 +65,7 @@ def parts(name, tensor):
     mixtral = ("w1", "w3", "w2", "block_sparse_moe.")
     gate, up, down, section = mixtral if parts.mixtral else qwen
     name = name.replace("mlp.", section) if "mlp.gate.weight" in name else name
-    if ".experts." not in name:
+    if ".experts." not in name:  # a shared one, too
         return [(name, tensor)]
     at = name[:name.index("mlp.experts.")] + section + "experts."
     if name.endswith("down_proj"):
@@ -52,23 +76,29 @@ def parts(name, tensor):
 
 def main():
     folder = os.path.dirname(os.path.abspath(sys.argv[0]))
-    for name, (model_class, config_class, job_model) in MODELS.items():
+    wanted = sys.argv[1:] or MODELS
+    for name in wanted:
+        model_class, config_class, job_model = MODELS[name]
         fields = dict(job_model)
         rope = dict(rope_type="default", rope_theta=fields.pop("rope_theta"))
-        parts.mixtral = name == "mixtral"
+        experts = fields.pop("experts", None)
+        parts.mixtral = config_class is transformers.MixtralConfig
         if parts.mixtral:
             fields["num_local_experts"] = fields.pop("num_experts")
         config = config_class(**fields, rope_parameters=rope,
                               attention_dropout=0, bos_token_id=0,
                               eos_token_id=0, attn_implementation="eager",
                               experts_implementation="eager")
-        architecture = "mixtral" if parts.mixtral else "qwen3_moe"
+        architecture = ("mixtral" if parts.mixtral else
+                        name.removesuffix("_renormalised"))
         with float64():
             model = model_class(config).double().train()
             assert model.model.rotary_emb.inv_freq.dtype == torch.float64
-            golden.write_golden(os.path.join(folder, f"{name}.safetensors"),
-                                model, dict(job_model,
-                                            architecture=architecture), parts)
+            golden.write_golden(
+                os.path.join(folder, f"{name}.safetensors"), model,
+                dict(job_model, architecture=architecture), parts,
+                routers=(Routers(model, experts, golden.SEQUENCE_LENGTH)
+                         if experts else golden.NoRouters()))
 
 
 if __name__ == "__main__":

@@ -14,10 +14,20 @@ int64_t CommBlocks::longest() const {
   return longest;
 }
 
-std::vector<int64_t> CommBlocks::sizes() const {
-  std::vector<int64_t> sizes;
-  for (const ElementRange& range : ranges) sizes.push_back(range.size());
-  return sizes;
+int64_t CommBlocks::ranged() const {
+  int64_t sum = 0;
+  for (const ElementRange& range : ranges) sum += range.size();
+  return sum;
+}
+
+std::vector<ElementRange> RangesOfSizes(absl::Span<const int64_t> sizes) {
+  std::vector<ElementRange> ranges;
+  int64_t end = 0;
+  for (const int64_t size : sizes) {
+    ranges.push_back({end, end + size});
+    end += size;
+  }
+  return ranges;
 }
 
 ElementRange BlockOf(const RowCut& cut, int member) {

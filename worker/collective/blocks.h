@@ -1,5 +1,5 @@
-// A buffer cut into one block for each member of a group, one after the other:
-// how backends see what a collective deals out or brings together.
+// A buffer with one block for each member of a group: how backends see what a
+// collective deals out or brings together.
 #ifndef TROUPE_WORKER_COLLECTIVE_BLOCKS_H_
 #define TROUPE_WORKER_COLLECTIVE_BLOCKS_H_
 
@@ -21,15 +21,20 @@ struct ElementRange {
 // Borrows all that it points to.
 struct CommBlocks {
   CommBuffer whole;
-  absl::Span<const ElementRange> ranges;  // by member; they tile `whole`
-  int64_t row_elements = 1;               // of even blocks: no range cuts a row
+  // By member. They tile `whole`, but for an all-to-all, where they lie
+  // anywhere in it: what is in none of them is neither read nor written.
+  absl::Span<const ElementRange> ranges;
+  int64_t row_elements = 1;  // of even blocks: no range cuts a row
 
   CommBuffer Of(int member) const {
     return whole.Slice(ranges[member].begin, ranges[member].end);
   }
   int64_t longest() const;  // elements
-  std::vector<int64_t> sizes() const;
+  int64_t ranged() const;   // elements of all ranges
 };
+
+// Ranges of so many elements, one after the other.
+std::vector<ElementRange> RangesOfSizes(absl::Span<const int64_t> sizes);
 
 // Cuts so many elements for so many members by EvenPiece (proto/plan/layout.h),
 // counted in rows. REQUIRES that the elements are whole rows.

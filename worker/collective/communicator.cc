@@ -1,5 +1,6 @@
 #include "worker/collective/communicator.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -36,19 +37,30 @@ void CheckBlock(const CommBuffer& block, const CommBuffer& own,
       << "the block overlaps the whole, and is not this rank's block of it";
 }
 
-// Blocks of so many elements, one after the other.
-std::vector<ElementRange> Tile(const CommBuffer& whole,
-                               absl::Span<const int64_t> sizes, int members) {
-  CHECK_EQ(sizes.size(), members) << "sizes of blocks";
-  std::vector<ElementRange> ranges;
-  int64_t end = 0;
-  for (const int64_t size : sizes) {
-    CHECK_GE(size, 0) << "elements of a block";
-    ranges.push_back({end, end + size});
-    end += size;
+// Each block lies within the buffer.
+void CheckWithin(const CommBuffer& whole,
+                 absl::Span<const ElementRange> ranges) {
+  for (const ElementRange& range : ranges) {
+    CHECK(0 <= range.begin && range.begin <= range.end &&
+          range.end <= whole.elements)
+        << "a block of elements [" << range.begin << ", " << range.end
+        << ") of " << whole.elements;
   }
-  CHECK_EQ(end, whole.elements) << "elements of all blocks";
-  return ranges;
+}
+
+void CheckApart(absl::Span<const ElementRange> ranges) {
+  std::vector<ElementRange> sorted;
+  for (const ElementRange& range : ranges) {
+    if (range.size() > 0) sorted.push_back(range);
+  }
+  std::sort(sorted.begin(), sorted.end(),
+            [](const ElementRange& a, const ElementRange& b) {
+              return a.begin < b.begin;
+            });
+  for (size_t i = 1; i < sorted.size(); ++i) {
+    CHECK_LE(sorted[i - 1].end, sorted[i].begin)
+        << "blocks that are received overlap";
+  }
 }
 
 }  // namespace
@@ -243,7 +255,7 @@ absl::Status Communicator::AllToAll(const AllToAllBuffers& buffers,
   const CommBuffer& receive = buffers.receive;
   CHECK(send.element == receive.element && !Overlap(send, receive));
   const bool even =
-      buffers.send_elements.empty() && buffers.receive_elements.empty();
+      buffers.send_ranges.empty() && buffers.receive_ranges.empty();
   CommBlocks out = {send};
   CommBlocks in = {receive};
   if (even) {
@@ -252,14 +264,19 @@ absl::Status Communicator::AllToAll(const AllToAllBuffers& buffers,
     out = Cut(send, 1, send_ranges_);
     in = Cut(receive, 1, receive_ranges_);
   } else {
-    out.ranges = send_ranges_ = Tile(send, buffers.send_elements, size());
-    in.ranges = receive_ranges_ =
-        Tile(receive, buffers.receive_elements, size());
+    CHECK(buffers.send_ranges.size() == group_.ranks.size() &&
+          buffers.receive_ranges.size() == group_.ranks.size())
+        << "a block for each of " << size() << " ranks";
+    CheckWithin(send, buffers.send_ranges);
+    CheckWithin(receive, buffers.receive_ranges);
+    CheckApart(buffers.receive_ranges);
+    out.ranges = buffers.send_ranges;
+    in.ranges = buffers.receive_ranges;
     CHECK_EQ(out.ranges[rank_].size(), in.ranges[rank_].size());
   }
   return Run("all-to-all", options, [&](const Call& call) {
     if (even && send.elements == 0) return absl::OkStatus();
-    if (size() == 1) return CopyToSelf(send, receive);
+    if (size() == 1) return CopyToSelf(out.Of(0), in.Of(0));
     return DoAllToAll(out, in, call);
   });
 }

@@ -30,7 +30,7 @@
 //
 //   all-reduce                   2 (N - 1) / N S
 //   reduce-scatter, all-gather     (N - 1) / N S
-//   all-to-all                     what its send buffer has for others
+//   all-to-all                     its blocks for others
 //   send, shift                    S
 //   reduce                         S, and the root (N - 1) / N S or nothing
 //   broadcast                      all together (N - 1) S
@@ -119,17 +119,19 @@ struct BroadcastBuffers {
   CommBuffer receive;
 };
 
-// `send` holds a block for each rank, `receive` one of each, both in the order
-// of the ranks. They may not overlap. Without tables all blocks are of one
-// size; with them, block i has send_elements[i] and receive_elements[i]
-// elements, and all members call, also who has nothing to move. What i sends to
-// j is what j receives from i: where they disagree both fail, over TCP at the
+// `send` holds a block for each rank, `receive` one of each. They may not
+// overlap. Without ranges all blocks are of one size and in the order of the
+// ranks. With them, block i is send_ranges[i] and receive_ranges[i] of the
+// buffers, which may be empty and lie in any order, with gaps between; blocks
+// that are received do not overlap, and gaps stay as they are. All members
+// call, also those that have nothing to move. What i sends to j is as long as
+// what j receives from i: where they disagree both fail, over TCP at the
 // deadline.
 struct AllToAllBuffers {
   CommBuffer send;
   CommBuffer receive;
-  absl::Span<const int64_t> send_elements = {};
-  absl::Span<const int64_t> receive_elements = {};
+  absl::Span<const ElementRange> send_ranges = {};
+  absl::Span<const ElementRange> receive_ranges = {};
 };
 
 // One rank to send to and one to receive from, of which either may be nobody,

@@ -11,7 +11,6 @@
 #include "storage/checkpoint/hugging_face_files.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/dataset/make_tokenizer.h"
-#include "storage/dataset/sentencepiece/tokenizer.h"
 #include "storage/dataset/tokenizer_files.h"
 
 namespace troupe {
@@ -64,7 +63,10 @@ void AddOfTokens(const CarriedFilesOptions& options, Collection& collection) {
     return;
   }
   const std::string path = TokenizerModelPath(options.tokens);
-  collection.Add(path, LoadCarriedFile(kTokenizerModelAsset, path));
+  const std::string name = options.tokenizer.empty()
+                               ? kTokenizerModelAsset
+                               : TokenizerModelFile(options.tokenizer);
+  collection.Add(path, LoadCarriedFile(name, path));
 }
 
 // A directory or checkpoint whose files go along with the model.
@@ -111,8 +113,8 @@ void AddOf(const Source& source, const std::string& tokenizer,
               .model = collection.ContentOf(kTokenizerModelAsset)});
   for (size_t i = 0; i < source.size(); ++i) {
     const std::string& name = source[i].first;
-    const bool is_model = name == kTokenizerModelAsset &&
-                          SentencePieceTokenizerName(files.model) == tokenizer;
+    const bool is_model =
+        name == kTokenizerModelAsset && IsTokenizerModel(tokenizer, files.model);
     if (IsTokenizerFile(name) && !belong && !is_model) continue;
     if (!collection.Has(name)) {
       collection.Add(loaded[i].first, std::move(loaded[i].second));

@@ -2,8 +2,9 @@
 // that text can be generated from them, and they be exported, wherever they are
 // moved to. Of each name the first that is there:
 //
-//   1. <data.tokens>.model as tokenizer.model: the SentencePiece model by which
-//      the tokens were made (docs/formats.md), unless they were made without;
+//   1. <data.tokens>.model as tokenizer.model or tokenizer.json: the model by
+//      which the tokens were made (docs/formats.md), unless they were made
+//      without;
 //   2. the config, tokenizer and chat template of the directory `model.hf`;
 //   3. what the checkpoint carries from which the job resumed.
 //
@@ -19,7 +20,7 @@
 
 namespace troupe {
 
-// The tokenizer's model among them.
+// The model of SentencePiece among them.
 inline constexpr char kTokenizerModelAsset[] = "tokenizer.model";
 
 struct CarriedFilesOptions {

@@ -1,10 +1,13 @@
 #include "worker/engine/step_record.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/optional.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/sums.h"
 
@@ -20,6 +23,55 @@ double MeanLoss(const Plan& plan, const Scalars& scalars) {
          SumNamed(plan, scalars, kTokensSum);
 }
 
+namespace {
+
+// A sum of one element that not every plan has; 0 where there is none.
+double SumIfThere(const Plan& plan, const Scalars& scalars,
+                  absl::string_view name) {
+  const absl::optional<SumPlace> place = FindSum(plan.sums(), name);
+  return place.has_value() ? scalars.at(place->first) : 0.0;
+}
+
+// Choices of a layer's busiest expert over the mean of its experts.
+double BusiestOverMean(const Scalars& scalars, const SumPlace& tokens) {
+  double most = 0, all = 0;
+  for (int64_t i = 0; i < tokens.elements; ++i) {
+    const double count = scalars.at(tokens.first + i);
+    most = std::max(most, count);
+    all += count;
+  }
+  return all > 0 ? most * static_cast<double>(tokens.elements) / all : 0;
+}
+
+absl::optional<RouterRecord> MakeRouterRecord(const Plan& plan,
+                                              const Scalars& scalars) {
+  const double rows = SumIfThere(plan, scalars, kRouterTokensSum);
+  if (rows == 0) return absl::nullopt;
+  RouterRecord record;
+  double choices = 0;
+  for (const Sum& sum : plan.sums()) {
+    if (sum.name() != kExpertTokensSum) continue;
+    const SumPlace tokens = PlaceOfSum(plan, kExpertTokensSum, sum.unit());
+    record.set_busiest_over_mean(
+        std::max(record.busiest_over_mean(), BusiestOverMean(scalars, tokens)));
+    for (int64_t i = 0; i < tokens.elements; ++i) {
+      choices += scalars.at(tokens.first + i);
+    }
+  }
+  const ExpertsSpec& experts = plan.job().model().experts();
+  const double step = static_cast<double>(plan.derived().tokens_per_step());
+  record.set_dropped_share(SumIfThere(plan, scalars, kDroppedChoicesSum) /
+                           choices);
+  record.set_balance_loss(experts.balance_coefficient() / step *
+                          SumIfThere(plan, scalars, kRouterBalanceSum));
+  record.set_z_loss(experts.z_coefficient() / step *
+                    SumIfThere(plan, scalars, kRouterZSum));
+  record.set_entropy(SumIfThere(plan, scalars, kRouterEntropySum) / rows);
+  return record;
+}
+
+}  // namespace
+
 StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   StepRecord record;
   record.set_step(step.context.step);
@@ -34,6 +86,8 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
     norm /= step.loss_scale.scale;
   }
   record.set_grad_norm(norm);
+  absl::optional<RouterRecord> routers = MakeRouterRecord(plan, step.scalars);
+  if (routers.has_value()) *record.mutable_routers() = *std::move(routers);
   record.set_learning_rate(step.context.learning_rate);
   record.set_step_seconds(step.seconds);
   record.set_samples_consumed(step.context.samples_before +

@@ -14,6 +14,7 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/load_tensors.h"
 #include "storage/checkpoint/manifest.h"
+#include "storage/dataset/hugging_face/tokenizer.h"
 #include "storage/dataset/make_tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
 #include "storage/dataset/text_stream.h"
@@ -74,24 +75,49 @@ ModelPart PartOf(const TextRequest& request, DecodingPeers* peers) {
   return part;
 }
 
-// By the name in the manifest, with the model that the checkpoint carries. The
-// data of others (Megatron-LM, llm.c) does not say by what it was made: then
-// the model alone decides.
+// Nothing where the checkpoint does not carry such a file.
+absl::StatusOr<std::optional<std::string>> Carried(
+    const std::string& checkpoint, const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  absl::StatusOr<std::string> bytes = ReadCarriedFile(checkpoint, name);
+  if (absl::IsNotFound(bytes.status())) return std::nullopt;
+  RETURN_IF_ERROR(bytes.status());
+  return std::make_optional(*std::move(bytes));
+}
+
+// The data of others (Megatron-LM, llm.c) does not say by what it was made, and
+// a model that was imported has none: then the files alone decide.
+absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOfFiles(
+    const std::string& checkpoint) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> json,
+                   Carried(checkpoint, "tokenizer.json"));
+  if (json.has_value()) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> config,
+                     Carried(checkpoint, "tokenizer_config.json"));
+    return MakeHuggingFaceTokenizer(*json, config.value_or(""));
+  }
+  ASSIGN_OR_RETURN(const std::optional<std::string> model,
+                   Carried(checkpoint, kTokenizerModelAsset));
+  if (model.has_value()) return MakeSentencePieceTokenizer(*model);
+  return absl::NotFoundError("its tokenizer is not known");
+}
+
+// By the name in the manifest, with the model that the checkpoint carries.
+absl::StatusOr<std::unique_ptr<Tokenizer>> NamedTokenizer(
+    const std::string& checkpoint, const std::string& name) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> model,
+                   Carried(checkpoint, TokenizerModelFile(name)));
+  return MakeTokenizer(name, model);
+}
+
 absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(
     const std::string& checkpoint, const Manifest& manifest) {
-  absl::StatusOr<std::string> model =
-      ReadCarriedFile(checkpoint, kTokenizerModelAsset);
-  if (!model.ok() && !absl::IsNotFound(model.status())) return model.status();
   absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
-      absl::NotFoundError("its tokenizer is not known");
-  if (!manifest.tokenizer.empty()) {
-    tokenizer =
-        MakeTokenizer(manifest.tokenizer,
-                      model.ok() ? std::make_optional(*model) : std::nullopt);
-  } else if (model.ok()) {
-    tokenizer = MakeSentencePieceTokenizer(*model);
-  }
+      manifest.tokenizer.empty()
+          ? TokenizerOfFiles(checkpoint)
+          : NamedTokenizer(checkpoint, manifest.tokenizer);
   if (tokenizer.ok()) return tokenizer;
+  if (absl::IsDataLoss(tokenizer.status())) return tokenizer.status();
   return absl::FailedPreconditionError(
       absl::StrCat(tokenizer.status().message(),
                    "; give the prompt as token ids: --prompt-ids"));

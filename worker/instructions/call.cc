@@ -88,9 +88,15 @@ Range DutyOf(const Call& call) {
   const Placement& placement = state.PlacementOf(unit);
   const int part = call.instruction.part();
   const Range duty = DutyOf(*state.plan, placement, part, state.rank());
-  const int64_t first =
-      AtRestWith(*state.plan, placement, part, state.rank()).begin;
+  const int64_t first = FirstAtRest(call);
   return {duty.begin - first, duty.end - first};
+}
+
+int64_t FirstAtRest(const Call& call) {
+  const RankState& state = call.state;
+  return AtRestWith(*state.plan, state.PlacementOf(call.instruction.unit()),
+                    call.instruction.part(), state.rank())
+      .begin;
 }
 
 CommOptions CommOptionsOf(const Call& call, std::string what) {
@@ -184,13 +190,12 @@ UnitBuffers BuffersOf(const Call& call) {
 MicroBatchContext ContextOf(const Call& call) {
   const RankState& state = call.state;
   const Derived& derived = state.plan->derived();
-  const TrainingSpec& training = state.plan->job().training();
   const ReplicaShare share =
       ShareOf(derived, Program::TRAIN, state.data_index());
   return {
       .step = StepOf(call),
       .first_sample = (share.first + call.instruction.micro_batch()) *
-                      training.micro_batch_size(),
+                      MicroBatchSequences(state.plan->job()),
       .training = state.step.training,
       .gradient_scale = state.loss_scale.factor() /
                         static_cast<double>(derived.tokens_per_step()),

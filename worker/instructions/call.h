@@ -60,6 +60,8 @@ char* RestOf(const Call& call, Instruction::Part part);
 // Of what rests of the instruction's part of its unit, what this rank does;
 // counted from the first element of AtRestWith the part.
 Range DutyOf(const Call& call);
+// That element, in the unit's flat buffer.
+int64_t FirstAtRest(const Call& call);
 
 // What its exchange says to the communicator, `what` being what moves.
 CommOptions CommOptionsOf(const Call& call, std::string what);

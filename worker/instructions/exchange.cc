@@ -1,7 +1,13 @@
 #include "worker/instructions/exchange.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "proto/plan/exchange_places.h"
+#include "proto/plan/ops/op_view.h"
+#include "worker/instructions/exchange_rows.h"
 #include "worker/instructions/run_collective.h"
 
 namespace troupe {
@@ -14,10 +20,13 @@ CommBuffer BufferOf(const OperandBytes& operand, Element element) {
       .element = element};
 }
 
-const Op& OpOf(const Call& call) {
+const UnitTable& TableOf(const Call& call) {
   const Plan& plan = *call.state.plan;
-  const Unit& unit = plan.units(call.instruction.unit());
-  return plan.tables(unit.table()).ops(call.instruction.exchange().op());
+  return plan.tables(plan.units(call.instruction.unit()).table());
+}
+
+const Op& OpOf(const Call& call) {
+  return TableOf(call).ops(call.instruction.exchange().op());
 }
 
 const char* WhatMoves(const Call& call) {
@@ -25,6 +34,28 @@ const char* WhatMoves(const Call& call) {
   // Values, which go the way of gradients.
   return OpOf(call).kind() == Op::RETURN ? "values that come back"
                                          : "gradients";
+}
+
+// Rows of tokens, in blocks as large as SIZES says.
+absl::Status RunRound(const Call& call, const CommBuffer& from,
+                      const CommBuffer& to, const CommOptions& options) {
+  const OperandBytes sizes = BytesOfOperand(call, Instruction::SIZES);
+  CHECK(sizes.data != nullptr) << "an exchange of rows needs SIZES";
+  std::vector<int32_t> offsets(sizes.bytes / sizeof(int32_t));
+  Device& device = DeviceOf(call);
+  device.CopyToHost(offsets.data(), sizes.data, sizes.bytes);
+  RETURN_IF_ERROR(device.Synchronize());
+  const Op& op = OpOf(call);
+  return ExchangeRows(
+      {.offsets = offsets,
+       .ranks = op.round().ranks(),
+       .round = op.round().number(),
+       .columns = ExchangedColumns(OpView(TableOf(call), op).input("x")),
+       .to_experts =
+           op.round().back() == call.instruction.exchange().backward(),
+       .from = from,
+       .to = to},
+      *call.state.communicators.at(call.instruction.group()), options);
 }
 
 }  // namespace
@@ -51,6 +82,7 @@ absl::Status RunExchange(const Call& call) {
       absl::StrCat(WhatMoves(call), exchange.again() ? ", once more," : "",
                    " within unit ", instruction.unit(), ", op ", exchange.op(),
                    ", micro-batch ", instruction.micro_batch()));
+  if (OpOf(call).has_round()) return RunRound(call, from, to, options);
   return RunCollective(exchange.collective(),
                        {.from = from,
                         .to = to,

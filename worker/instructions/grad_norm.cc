@@ -3,6 +3,7 @@
 #include "ops/reduce.h"
 #include "ops/tensor.h"
 #include "proto/base/check.h"
+#include "proto/plan/load_ranges.h"
 
 namespace troupe {
 
@@ -13,10 +14,16 @@ absl::Status RunGradNorm(const Call& call) {
   CHECK_EQ(sum.bytes, sizeof(double));
   if (duty.size() == 0) return absl::OkStatus();
   const DType type = call.state.GradientsType();
-  SumOfSquares(DeviceOf(call),
-               {.x = Tensor(gradients + duty.begin * DTypeBytes(type), type,
-                            {duty.size()}),
-                .result = Tensor(sum.data, DType::kF64, {1})});
+  const int64_t first = FirstAtRest(call);
+  const Unit& unit = call.state.plan->units(call.instruction.unit());
+  for (const Range& of :
+       WeightRanges(unit, {duty.begin + first, duty.end + first})) {
+    const int64_t begin = of.begin - first;
+    SumOfSquares(
+        DeviceOf(call),
+        {.x = Tensor(gradients + begin * DTypeBytes(type), type, {of.size()}),
+         .result = Tensor(sum.data, DType::kF64, {1})});
+  }
   return absl::OkStatus();
 }
 

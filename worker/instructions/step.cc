@@ -86,7 +86,8 @@ absl::Status RunStep(const Call& call) {
        .learning_rate = state.step.learning_rate,
        .gradient_scale = gradient_scale,
        .zero_gradients = LeavesZeros(call),
-       .holds = state.AtRest(unit)});
+       .holds = state.AtRest(unit),
+       .tokens = static_cast<double>(state.plan->derived().tokens_per_step())});
   return absl::OkStatus();
 }
 

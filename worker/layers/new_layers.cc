@@ -51,9 +51,14 @@ constexpr Row kKinds[] = {
     {Op::WEIGHT, NewWeight},
     {Op::PRODUCT, NewProduct},
     {Op::ROUTE, NewRoute},
+    {Op::ROUTER_LOAD, NewRouterLoad},
+    {Op::ROUTER_LOSS, NewRouterLoss},
+    {Op::CAPACITY, NewCapacity},
     {Op::DISPATCH, NewDispatch},
     {Op::GROUPED_LINEAR, NewGroupedLinear},
     {Op::COMBINE, NewCombine},
+    {Op::REGROUP, NewRegroup},
+    {Op::UNGROUP, NewUngroup},
 };
 
 absl::StatusOr<std::unique_ptr<Layer>> NewLayerOf(const OpBinding& op) {

@@ -159,6 +159,18 @@ std::vector<SliceRun> OpBinding::Positions(absl::string_view input) const {
   return runs;
 }
 
+TokenRows OpBinding::RowsOfSequences(absl::string_view input) const {
+  const TensorSpec& spec = view().input(input);
+  const Dim::Section& positions = spec.dims(1).sections(0);
+  for (const Dim::Section::Cut& cut : positions.cuts()) {
+    if (!cut.rows()) continue;
+    const int64_t rows = DimSize(spec.dims(0)) * positions.count();
+    return {.first = place().On(cut.axis()).index * rows,
+            .tokens = cut.whole()};
+  }
+  return {.first = 0, .tokens = positions.count()};
+}
+
 Range OpBinding::SamplesFor(const TensorSpec& rows,
                             absl::string_view batch) const {
   const Range here = Piece(rows.dims(0).sections(0));

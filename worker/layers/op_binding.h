@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "ops/token_rows.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/parameter_of.h"
 #include "proto/plan/place_unit.h"
@@ -98,6 +99,9 @@ class OpBinding {
   // Of an input [batch, sequence, ...], which positions of each sequence are
   // here: as few runs as there can be.
   std::vector<SliceRun> Positions(absl::string_view input) const;
+  // Of an input [batch, sequence, ...], which sequence each row here is of.
+  // Sequences are numbered from the first of the rank's part of the batch.
+  TokenRows RowsOfSequences(absl::string_view input) const;
   // Of a tensor of the batch, an input, the samples of which `rows` has rows:
   // it is loaded for neighbours, too, where an axis cuts rows but no batch.
   Range SamplesFor(const TensorSpec& rows, absl::string_view batch) const;

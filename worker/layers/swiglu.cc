@@ -20,6 +20,7 @@ class SwiGluLayer final : public Layer {
   explicit SwiGluLayer(const OpBinding& op)
       : gate_up_(op.Input("gate_up")),
         weights_(op.Input("weights")),
+        offsets_(op.Input("offsets")),
         y_(op.Output("y")),
         d_gate_up_(op.InputGradient("gate_up")),
         d_weights_(op.InputGradient("weights")),
@@ -30,7 +31,8 @@ class SwiGluLayer final : public Layer {
     SwiGlu(call.device, {.gate = Gate(gate_up),
                          .up = Up(gate_up),
                          .y = y_.In(call),
-                         .weights = weights_.In(call)});
+                         .weights = weights_.In(call),
+                         .offsets = offsets_.In(call)});
   }
 
   void BackwardInput(const LayerCall& call) const override {
@@ -42,12 +44,14 @@ class SwiGluLayer final : public Layer {
                                  .d_gate = Gate(gradient),
                                  .d_up = Up(gradient),
                                  .weights = weights_.In(call),
-                                 .d_weights = d_weights_.In(call)});
+                                 .d_weights = d_weights_.In(call),
+                                 .offsets = offsets_.In(call)});
   }
 
  private:
   const OperandPlace gate_up_;
   const OperandPlace weights_;
+  const OperandPlace offsets_;
   const OperandPlace y_;
   const OperandPlace d_gate_up_;
   const OperandPlace d_weights_;

@@ -9,6 +9,7 @@
 #include "proto/plan/check_units.h"
 #include "proto/plan/place_unit.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/replica_share.h"
 #include "worker/model/op_unit.h"
 #include "worker/model/synthetic_unit.h"
 
@@ -94,7 +95,7 @@ absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
   units.tables = {plan.tables().begin(), plan.tables().end()};
   units.units = {plan.units().begin(), plan.units().end()};
   return BuildUnits(units,
-                    {.shape = {.sequences = training.micro_batch_size(),
+                    {.shape = {.sequences = MicroBatchSequences(plan.job()),
                                .sequence_length = training.sequence_length(),
                                .dtype = ComputeType(training),
                                .dropout = training.dropout()},

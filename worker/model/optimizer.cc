@@ -5,10 +5,12 @@
 #include <map>
 #include <vector>
 
+#include "ops/load_step.h"
 #include "ops/optimizer.h"
 #include "ops/tensor.h"
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/load_ranges.h"
 #include "proto/plan/optimizer_states.h"
 
 namespace troupe {
@@ -34,9 +36,27 @@ std::vector<int64_t> DecayTurns(const Unit& unit, const Range& holds) {
   return turns;
 }
 
-// So many elements of a buffer, as far as there is one.
-Tensor Flat(void* buffer, DType type, int64_t elements) {
-  return buffer == nullptr ? Tensor() : Tensor(buffer, type, {elements});
+// Some elements of a buffer, as far as there is one.
+Tensor Part(void* buffer, DType type, const Range& elements) {
+  if (buffer == nullptr) return Tensor();
+  char* const bytes = static_cast<char*>(buffer);
+  return Tensor(bytes + elements.begin * DTypeBytes(type), type,
+                {elements.size()});
+}
+
+Range Within(const Range& range, const Range& holds) {
+  return {range.begin - holds.begin, range.end - holds.begin};
+}
+
+void StepLoad(Device& device, const OptimizerStep& step, const Range& at,
+              const Parameter::Load& load) {
+  LoadStep(device,
+           {.weights = Part(step.weights, DType::kF32, at),
+            .load = Part(step.gradients, step.gradients_type, at),
+            .parameters = Part(step.parameters, step.parameters_type, at),
+            .mean = step.tokens * load.per_token(),
+            .bias_rate = load.bias_rate(),
+            .zero_load = step.zero_gradients});
 }
 
 }  // namespace
@@ -62,24 +82,35 @@ void Optimizer::Step(Device& device, const Unit& unit,
                      const OptimizerStep& step) const {
   CHECK(spec_.name() != "none") << "a job without optimizer has no STEP";
   const Range holds = step.holds.value_or(Range{0, unit.flat_elements()});
+  for (const Range& of : WeightRanges(unit, holds)) {
+    StepWeights(device, unit, step, holds, of);
+  }
+  for (const LoadRange& load : LoadRanges(unit, holds)) {
+    StepLoad(device, step, Within(load.range, holds), load.load);
+  }
+}
+
+void Optimizer::StepWeights(Device& device, const Unit& unit,
+                            const OptimizerStep& step, const Range& holds,
+                            const Range& of) const {
   const int64_t n = holds.size();
-  if (n == 0) return;
+  const Range at = Within(of, holds);
   auto* const state = static_cast<float*>(step.state);
-  const Tensor weights = Flat(step.weights, DType::kF32, n);
-  const Tensor gradients = Flat(step.gradients, step.gradients_type, n);
-  const Tensor parameters = Flat(step.parameters, step.parameters_type, n);
+  const Tensor weights = Part(step.weights, DType::kF32, at);
+  const Tensor gradients = Part(step.gradients, step.gradients_type, at);
+  const Tensor parameters = Part(step.parameters, step.parameters_type, at);
   if (adamw_) {
     AdamW(device, {.weights = weights,
                    .gradients = gradients,
-                   .first_moment = Flat(state, DType::kF32, n),
-                   .second_moment = Flat(state + n, DType::kF32, n),
+                   .first_moment = Part(state, DType::kF32, at),
+                   .second_moment = Part(state + n, DType::kF32, at),
                    .parameters = parameters,
                    .learning_rate = static_cast<float>(step.learning_rate),
                    .beta1 = static_cast<float>(spec_.betas(0)),
                    .beta2 = static_cast<float>(spec_.betas(1)),
                    .epsilon = static_cast<float>(spec_.eps()),
                    .weight_decay = static_cast<float>(spec_.weight_decay()),
-                   .decay_turns = DecayTurns(unit, holds),
+                   .decay_turns = DecayTurns(unit, of),
                    .step = step.step,
                    .gradient_scale = static_cast<float>(step.gradient_scale),
                    .zero_gradients = step.zero_gradients});
@@ -88,13 +119,13 @@ void Optimizer::Step(Device& device, const Unit& unit,
     Sgd(device,
         {.weights = weights,
          .gradients = gradients,
-         .momentum_buffer = Flat(momentum ? state : nullptr, DType::kF32, n),
+         .momentum_buffer = Part(momentum ? state : nullptr, DType::kF32, at),
          .parameters = parameters,
          .learning_rate = static_cast<float>(step.learning_rate),
          .momentum = static_cast<float>(spec_.momentum()),
          .nesterov = spec_.nesterov(),
          .weight_decay = static_cast<float>(spec_.weight_decay()),
-         .decay_turns = DecayTurns(unit, holds),
+         .decay_turns = DecayTurns(unit, of),
          .gradient_scale = static_cast<float>(step.gradient_scale),
          .zero_gradients = step.zero_gradients});
   }

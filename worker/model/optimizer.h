@@ -12,6 +12,9 @@
 // unit is one call of one op, which is told where decay ends and begins: were
 // the decayed ones laid side by side, a rank that holds a part of the unit
 // would still need to be told, and every layout of flat buffers would change.
+//
+// State of a router (Parameter.load) is no weight: ops/load_step.h makes it,
+// and the weights before and behind it are calls of their own.
 #ifndef TROUPE_WORKER_MODEL_OPTIMIZER_H_
 #define TROUPE_WORKER_MODEL_OPTIMIZER_H_
 
@@ -48,6 +51,7 @@ struct OptimizerStep {
   bool zero_gradients = true;
   // The elements of the unit's flat buffers that these are; nothing: all.
   absl::optional<Range> holds;
+  double tokens = 0;  // of the step, on all ranks: for loads of experts
 };
 
 class Optimizer {
@@ -62,6 +66,10 @@ class Optimizer {
   void Step(Device& device, const Unit& unit, const OptimizerStep& step) const;
 
  private:
+  // Of the elements `of`, which are within `holds`.
+  void StepWeights(Device& device, const Unit& unit, const OptimizerStep& step,
+                   const Range& holds, const Range& of) const;
+
   OptimizerSpec spec_;
   bool adamw_ = false;
 };

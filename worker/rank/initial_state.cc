@@ -295,6 +295,7 @@ HuggingFaceContents ContentsOf(const Plan& plan) {
   HuggingFaceContents contents;
   for (const Unit& unit : plan.units()) {
     for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.has_load()) continue;  // zeros at first
       HuggingFaceParameter& wanted = contents.parameters.emplace_back();
       wanted.name = parameter.name();
       wanted.shape = WholeShape(parameter);

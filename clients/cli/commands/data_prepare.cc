@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <optional>
 #include <ostream>
 #include <string>
 
@@ -12,8 +11,10 @@
 #include "clients/cli/local/programs.h"
 #include "clients/cli/progress.h"
 #include "clients/cli/view/format.h"
+#include "proto/base/cores.h"
 #include "proto/base/status.h"
 #include "storage/dataset/make_tokenizer.h"
+#include "storage/dataset/open_tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
 #include "storage/dataset/text_check.h"
 #include "storage/dataset/text_sample.h"
@@ -34,7 +35,9 @@ class DataPrepare final : public Command {
                 .text = "bytes: each byte is a token; sentencepiece: trains a "
                         "model on the text (16 MiB of it at most, evenly "
                         "spread) and puts it beside the token file; or the "
-                        "path of a SentencePiece tokenizer.model [bytes]"});
+                        "path of a tokenizer.json, a SentencePiece "
+                        "tokenizer.model, or a Hugging Face directory with "
+                        "one of them [bytes]"});
     flags.Integer("--vocab-size", vocab_size_, {260, 1 << 20},
                   {.value = "N",
                    .text = "Of the model that sentencepiece trains [8000]"});
@@ -45,6 +48,10 @@ class DataPrepare final : public Command {
                  "is one text and nothing is inserted");
     flags.Switch("--any-content", any_content_,
                  "Take FILE as it is, without looking whether it is text");
+    flags.Integer("--threads", threads_, {1, 1024},
+                  {.value = "N",
+                   .text = "That encode; the tokens do not depend on how many "
+                           "there are [one a core]"});
     flags.Text("--out!", out_,
                {.value = "FILE", .text = "The token file to write"});
   }
@@ -59,21 +66,12 @@ class DataPrepare final : public Command {
     }
     if (!any_content_) RETURN_IF_ERROR(CheckText(file_));
     Interrupt interrupt;
-    const absl::StatusOr<std::optional<std::string>> trained =
-        Model(interrupt, console);
+    const absl::StatusOr<OpenedTokenizer> opened = Open(interrupt, console);
     // A Ctrl-C ends what trains the model as well.
     if (interrupt.Arrived()) return absl::CancelledError("interrupted");
-    RETURN_IF_ERROR(trained.status());
-    const std::optional<std::string>& model = *trained;
-    absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
-        model.has_value() ? MakeSentencePieceTokenizer(*model)
-                          : MakeTokenizer(tokenizer_);
-    if (!tokenizer.ok()) {
-      return model.has_value() ? Annotate(tokenizer.status(), tokenizer_)
-                               : tokenizer.status();
-    }
+    RETURN_IF_ERROR(opened.status());
     ASSIGN_OR_RETURN(const TokenFileHeader header,
-                     Tokenize(**tokenizer, model, interrupt, console));
+                     Tokenize(*opened, interrupt, console));
     console.out << out_ << ": " << GroupedText(header.token_count)
                 << " tokens, vocabulary " << GroupedText(header.vocab_size)
                 << " (" << header.tokenizer << "), "
@@ -86,19 +84,20 @@ class DataPrepare final : public Command {
   }
 
  private:
-  // The bytes of the tokenizer's model, where it has one.
-  absl::StatusOr<std::optional<std::string>> Model(Interrupt& interrupt,
-                                                   Console& console) {
+  absl::StatusOr<OpenedTokenizer> Open(Interrupt& interrupt, Console& console) {
+    OpenedTokenizer opened;
     if (tokenizer_ == kTrained) {
-      ASSIGN_OR_RETURN(std::string model, Train(interrupt, console));
-      return std::optional<std::string>(std::move(model));
+      ASSIGN_OR_RETURN(opened.model, Train(interrupt, console));
+      ASSIGN_OR_RETURN(opened.tokenizer,
+                       MakeSentencePieceTokenizer(opened.model));
+      return opened;
     }
     std::error_code error;
     const bool is_path = absl::StrContains(tokenizer_, '/') ||
                          std::filesystem::exists(tokenizer_, error);
-    if (!is_path) return std::nullopt;  // a name
-    ASSIGN_OR_RETURN(std::string model, ReadTokenizerModel(tokenizer_));
-    return std::optional<std::string>(std::move(model));
+    if (is_path) return OpenTokenizer(tokenizer_);
+    ASSIGN_OR_RETURN(opened.tokenizer, MakeTokenizer(tokenizer_));
+    return opened;
   }
 
   absl::StatusOr<std::string> Train(Interrupt& interrupt, Console& console) {
@@ -117,24 +116,28 @@ class DataPrepare final : public Command {
                       .keep_going = [&] { return !interrupt.Arrived(); }});
   }
 
-  absl::StatusOr<TokenFileHeader> Tokenize(
-      const Tokenizer& tokenizer, const std::optional<std::string>& model,
-      Interrupt& interrupt, Console& console) const {
+  absl::StatusOr<TokenFileHeader> Tokenize(const OpenedTokenizer& opened,
+                                           Interrupt& interrupt,
+                                           Console& console) const {
     Progress progress(console, interrupt, "");
-    return TokenizeFile(tokenizer,
-                        {.text_path = file_,
-                         .path = out_,
-                         .eos_per_line = eos_per_line_,
-                         .model = model,
-                         .progress = [&](uint64_t done, uint64_t total) {
-                           return progress.Show(static_cast<int64_t>(done),
-                                                static_cast<int64_t>(total));
-                         }});
+    TokenizeFileOptions options = {
+        .text_path = file_,
+        .path = out_,
+        .eos_per_line = eos_per_line_,
+        .threads =
+            threads_ == 0 ? UsableCoreCount() : static_cast<int>(threads_),
+        .progress = [&](uint64_t done, uint64_t total) {
+          return progress.Show(static_cast<int64_t>(done),
+                               static_cast<int64_t>(total));
+        }};
+    if (!opened.model.empty()) options.model = opened.model;
+    return TokenizeFile(*opened.tokenizer, options);
   }
 
   std::string file_;
   std::string tokenizer_ = "bytes";
   int64_t vocab_size_ = 0;  // 0 and "": not given
+  int64_t threads_ = 0;
   std::string model_type_;
   bool eos_per_line_ = false;
   bool any_content_ = false;

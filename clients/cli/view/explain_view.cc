@@ -76,6 +76,11 @@ std::vector<std::string> LayoutsOf(const ParallelismSpec& parallelism) {
       }
     }
   }
+  for (const RankField& field : RankFields()) {
+    if (field.of_data && RanksOf(parallelism, field.name) > 1) {
+      layouts.push_back(field.name);
+    }
+  }
   if (parallelism.zero() > 0) {
     layouts.push_back(absl::StrCat("zero ", parallelism.zero()));
   }
@@ -204,6 +209,8 @@ std::string WayText(const WayFields& fields) {
     if (value > 0) parts.push_back(absl::StrCat(name, ": ", value));
   };
   add("data", p.data());
+  const std::string of_data = SharingOfDataText(p);
+  if (!of_data.empty()) parts.push_back(of_data);
   if (SharesUnits(p)) parts.push_back(SharingText(p));
   add("zero", p.zero());
   add("zero_size", p.zero_size());

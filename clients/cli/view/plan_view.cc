@@ -391,6 +391,10 @@ std::string PlanText(const Plan& plan) {
       "  mesh             ", MeshText(plan.mesh()), "\n", "  communication    ",
       GroupsText(plan), "\n", StagesText(plan), StrategiesText(plan),
       "  parameters       ", CountText(derived.parameters()),
+      derived.active_parameters() == 0
+          ? ""
+          : absl::StrCat(", ", CountText(derived.active_parameters()),
+                         " of them for each token"),
       derived.frozen_parameters() == 0
           ? ""
           : absl::StrCat(", ", CountText(derived.frozen_parameters()),

@@ -27,6 +27,23 @@ std::string TrafficText(const TierTraffic& traffic) {
   return absl::StrCat(text, ", waited ", SecondsText(traffic.waited_seconds()));
 }
 
+// "experts 1.52x, 2.1 % dropped, balance 0.0103, z 0.0021, entropy 1.98".
+std::string RoutersText(const RouterRecord& routers) {
+  std::string text =
+      absl::StrFormat("experts %.2fx", routers.busiest_over_mean());
+  if (routers.dropped_share() > 0) {
+    absl::StrAppend(&text, ", ", PercentText(routers.dropped_share()),
+                    " dropped");
+  }
+  if (routers.balance_loss() > 0) {
+    absl::StrAppend(&text, ", balance ", NumberText(routers.balance_loss(), 4));
+  }
+  if (routers.z_loss() > 0) {
+    absl::StrAppend(&text, ", z ", NumberText(routers.z_loss(), 4));
+  }
+  return absl::StrCat(text, ", entropy ", NumberText(routers.entropy(), 2));
+}
+
 struct Field {
   std::string text;
   int rank;  // 0 is the last to be dropped
@@ -52,6 +69,9 @@ std::vector<Field> Fields(const StepRecord& record,
             : "";
     fields.push_back(
         {absl::StrFormat("scale %g%s", record.loss_scale(), skipped), 11});
+  }
+  if (record.has_routers()) {
+    fields.push_back({RoutersText(record.routers()), 11});
   }
   fields.push_back({CountText(record.tokens_per_second()) + " tok/s", 4});
   fields.push_back({"MFU " + PercentText(record.mfu()), 6});

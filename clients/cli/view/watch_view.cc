@@ -33,6 +33,10 @@ std::string DerivedText(const Mesh& mesh, const Derived& derived) {
       derived.micro_batches() == 1 ? " micro-batch" : " micro-batches",
       " a step on each rank, ", GroupedText(derived.tokens_per_step()),
       " tokens a step, ", CountText(derived.parameters()), " parameters",
+      derived.active_parameters() == 0
+          ? ""
+          : absl::StrCat(", ", CountText(derived.active_parameters()),
+                         " of them for each token"),
       derived.frozen_parameters() == 0
           ? ""
           : absl::StrCat(", ", CountText(derived.frozen_parameters()),

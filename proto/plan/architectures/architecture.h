@@ -45,6 +45,7 @@ Architecture Llama();
 Architecture Mistral();
 Architecture Mixtral();
 Architecture Qwen2();
+Architecture Qwen2Moe();
 Architecture Qwen3();
 Architecture Qwen3Moe();
 Architecture Synthetic();

@@ -3,8 +3,8 @@
 namespace troupe {
 
 std::vector<Architecture> Architectures() {
-  return {Gpt2(),  GptNeox(), Llama(),    Mistral(), Qwen2(),
-          Qwen3(), Mixtral(), Qwen3Moe(), Graph(),   Synthetic()};
+  return {Gpt2(),    GptNeox(),  Llama(),    Mistral(), Qwen2(),    Qwen3(),
+          Mixtral(), Qwen2Moe(), Qwen3Moe(), Graph(),   Synthetic()};
 }
 
 }  // namespace troupe

@@ -1,13 +1,82 @@
 #include "proto/plan/architectures/experts_section.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
+#include "proto/base/choices.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 
-int AppendExperts(const ExpertsSection& section, int x, UnitBuilder& unit) {
+namespace {
+
+bool HasCapacity(const ExpertsSpec& training) {
+  return training.routing() != "dropless";
+}
+
+// The gates' sum is what the model says, or the recipe.
+bool Renormalises(const ExpertsSection& section, const ExpertsSpec& training) {
+  if (training.routing() == "gshard") return true;
+  return training.routing() != "switch" && section.renormalise;
+}
+
+void AppendLosses(const ExpertsSection& section, const ExpertsSpec& training,
+                  const UnitBuilder::RouteOutputs& route, UnitBuilder& unit) {
+  UnitBuilder::RouterLossArgs loss = {
+      .route = route, .z_coefficient = training.z_coefficient()};
+  if (training.balance() == "sequence") {
+    loss.load = unit.RouterLoad(route.choices, section.experts);
+    loss.balance_coefficient = training.balance_coefficient();
+  } else if (training.balance() == "global") {
+    loss.shares = section.router + ".load";
+    loss.balance_coefficient = training.balance_coefficient();
+  }
+  unit.RouterLoss(loss);
+}
+
+int AppendShared(const ExpertsSection::Shared& shared, double init_std, int x,
+                 UnitBuilder& unit) {
+  const Dim intermediate = DimOf({{Dim::INTERMEDIATE, shared.intermediate}});
+  const Dim one = DimOf({{Dim::STATISTICS, 1}});
+  const int logit = unit.Linear({.x = x,
+                                 .projections = {{shared.weight, one}},
+                                 .output = "shared expert logit",
+                                 .init_std = init_std,
+                                 .f32 = true});
+  // One expert, which every token chooses: the gate is its score.
+  const int gates = unit.Route({.logits = logit,
+                                .choices = 1,
+                                .sigmoid = true,
+                                .prefix = "shared expert "})
+                        .gates;
+  const int gate_up = unit.Linear(
+      {.x = x,
+       .projections = {{shared.gate, intermediate}, {shared.up, intermediate}},
+       .output = "shared gate_up",
+       .init_std = init_std});
+  const int y = unit.Linear({.x = unit.SwiGlu(gate_up, gates),
+                             .projections = {{shared.down, unit.ColumnsOf(x)}},
+                             .output = "shared down",
+                             .init_std = init_std});
+  return y;
+}
+
+}  // namespace
+
+int64_t CapacityPlaces(const ExpertsSpec& training, int64_t choices,
+                       int64_t experts, int64_t sequence_length) {
+  const double mean = static_cast<double>(choices * sequence_length) /
+                      static_cast<double>(experts);
+  const double places = std::ceil(training.capacity_factor() * mean);
+  return static_cast<int64_t>(
+      std::min(std::max(places, 1.0), static_cast<double>(sequence_length)));
+}
+
+int AppendExperts(const ExpertsSection& section, const ExpertsSpec& training,
+                  int64_t sequence_length, int x, UnitBuilder& unit) {
   const Dim experts = DimOf({{Dim::EXPERTS, section.experts}});
   const Dim intermediate = DimOf({{Dim::INTERMEDIATE, section.intermediate}});
   const int logits = unit.Linear({.x = x,
@@ -15,10 +84,21 @@ int AppendExperts(const ExpertsSection& section, int x, UnitBuilder& unit) {
                                   .output = "router logits",
                                   .init_std = section.init_std,
                                   .f32 = true});
-  const UnitBuilder::RouteOutputs route =
-      unit.Route({.logits = logits,
-                  .choices = section.choices,
-                  .renormalise = section.renormalise});
+  const bool biased = training.balance() == "bias";
+  UnitBuilder::RouteOutputs route = unit.Route(
+      {.logits = logits,
+       .choices = section.choices,
+       .renormalise = Renormalises(section, training),
+       .bias = biased ? section.router + ".e_score_correction_bias" : "",
+       .bias_rate = training.bias_rate(),
+       .logsumexp = training.z_coefficient() > 0});
+  AppendLosses(section, training, route, unit);
+  if (HasCapacity(training)) {
+    route.gates =
+        unit.Capacity(route, section.experts,
+                      CapacityPlaces(training, section.choices, section.experts,
+                                     sequence_length));
+  }
   const UnitBuilder::Dispatched rows = unit.Dispatch(x, route, section.experts);
   const int gate_up =
       unit.GroupedLinear({.x = rows.rows,
@@ -35,14 +115,104 @@ int AppendExperts(const ExpertsSection& section, int x, UnitBuilder& unit) {
                           .projections = {{section.down, unit.ColumnsOf(x)}},
                           .output = "rows down",
                           .init_std = section.init_std});
-  return unit.Combine(down, rows);
+  const int combined = unit.Combine(down, rows);
+  if (!section.shared.has_value()) return combined;
+  return unit.Add(
+      {.x = combined,
+       .residual = AppendShared(*section.shared, section.init_std, x, unit)});
 }
+
+void SetExpertsDefaults(ModelSpec& model) {
+  constexpr double kCapacityFactor = 1.25;
+  constexpr double kGlobalCoefficient = 0.01;
+  constexpr double kSequenceCoefficient = 1e-4;
+  constexpr double kBiasRate = 1e-3;
+  ExpertsSpec& experts = *model.mutable_experts();
+  if (!experts.has_routing()) experts.set_routing("dropless");
+  if (!experts.has_balance()) experts.set_balance("none");
+  if (!experts.has_z_coefficient()) experts.set_z_coefficient(0);
+  if (HasCapacity(experts) && !experts.has_capacity_factor()) {
+    experts.set_capacity_factor(kCapacityFactor);
+  }
+  const bool by_sequence = experts.balance() == "sequence";
+  if ((by_sequence || experts.balance() == "global") &&
+      !experts.has_balance_coefficient()) {
+    experts.set_balance_coefficient(by_sequence ? kSequenceCoefficient
+                                                : kGlobalCoefficient);
+  }
+  if (experts.balance() == "bias" && !experts.has_bias_rate()) {
+    experts.set_bias_rate(kBiasRate);
+  }
+}
+
+namespace {
+
+// A field that means something with other values of another field only.
+absl::Status Idle(bool set, bool used, const char* name,
+                  absl::string_view needs) {
+  if (!set || used) return absl::OkStatus();
+  return FieldError(absl::StrCat("model.experts.", name),
+                    absl::StrCat("is used with ", needs, "; leave it out"));
+}
+
+absl::Status CheckRouting(const ModelSpec& model) {
+  const ExpertsSpec& experts = model.experts();
+  RETURN_IF_ERROR(CheckName("model.experts.routing", experts.routing(),
+                            {"dropless", "capacity", "gshard", "switch"}));
+  RETURN_IF_ERROR(Idle(experts.has_capacity_factor(), HasCapacity(experts),
+                       "capacity_factor",
+                       "routing capacity, gshard or switch"));
+  if (HasCapacity(experts)) {
+    RETURN_IF_ERROR(CheckNumber("model.experts.capacity_factor",
+                                experts.capacity_factor(),
+                                {.min = 0, .max = 1e6, .min_open = true}));
+  }
+  const bool gshard = experts.routing() == "gshard";
+  const int needed = gshard ? 2 : 1;
+  if ((!gshard && experts.routing() != "switch") ||
+      model.num_experts_per_tok() == needed) {
+    return absl::OkStatus();
+  }
+  return FieldError("model.experts.routing",
+                    absl::StrCat(experts.routing(), " gives each token ",
+                                 needed, gshard ? " experts" : " expert",
+                                 ", but model.num_experts_per_tok is ",
+                                 model.num_experts_per_tok(), "; set that to ",
+                                 needed, ", or use capacity"));
+}
+
+absl::Status CheckBalance(const ExpertsSpec& experts) {
+  RETURN_IF_ERROR(CheckName("model.experts.balance", experts.balance(),
+                            {"none", "sequence", "global", "bias"}));
+  const bool has_loss =
+      experts.balance() == "sequence" || experts.balance() == "global";
+  RETURN_IF_ERROR(Idle(experts.has_balance_coefficient(), has_loss,
+                       "balance_coefficient", "balance sequence or global"));
+  RETURN_IF_ERROR(Idle(experts.has_bias_rate(), experts.balance() == "bias",
+                       "bias_rate", "balance bias"));
+  if (has_loss) {
+    RETURN_IF_ERROR(CheckNumber("model.experts.balance_coefficient",
+                                experts.balance_coefficient(),
+                                {.min = 0, .max = 1e6}));
+  }
+  if (experts.balance() == "bias") {
+    RETURN_IF_ERROR(CheckNumber("model.experts.bias_rate", experts.bias_rate(),
+                                {.min = 0, .max = 1, .min_open = true}));
+  }
+  return CheckNumber("model.experts.z_coefficient", experts.z_coefficient(),
+                     {.min = 0, .max = 1e6});
+}
+
+}  // namespace
 
 absl::Status CheckExperts(const ModelSpec& model) {
   RETURN_IF_ERROR(CheckInteger("model.num_experts", model.num_experts(),
                                {.min = 1, .max = kExpertsMax}));
-  return CheckInteger("model.num_experts_per_tok", model.num_experts_per_tok(),
-                      {.min = 1, .max = model.num_experts()});
+  RETURN_IF_ERROR(CheckInteger("model.num_experts_per_tok",
+                               model.num_experts_per_tok(),
+                               {.min = 1, .max = model.num_experts()}));
+  RETURN_IF_ERROR(CheckRouting(model));
+  return CheckBalance(model.experts());
 }
 
 }  // namespace troupe

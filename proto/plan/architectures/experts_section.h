@@ -5,7 +5,8 @@
 //       up[e](x))
 //
 // as ops: a router's logits in f32, ROUTE, DISPATCH, the experts' products, and
-// COMBINE. No token is dropped.
+// COMBINE. What model.experts asks for comes with them: losses of the router, a
+// bias in the choice, room of experts.
 #ifndef TROUPE_PROTO_PLAN_ARCHITECTURES_EXPERTS_SECTION_H_
 #define TROUPE_PROTO_PLAN_ARCHITECTURES_EXPERTS_SECTION_H_
 
@@ -13,6 +14,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
 #include "proto/job.pb.h"
 #include "proto/plan/unit_builder.h"
 
@@ -29,10 +31,30 @@ struct ExpertsSection {
   int64_t intermediate = 0;
   bool renormalise = false;
   double init_std = 0;
+  // An expert that every token goes through, and its gate's one column; empty:
+  // there is none.
+  struct Shared {
+    std::string gate;  // a projection to [intermediate], as those above
+    std::string up;
+    std::string down;
+    std::string weight;  // to one column: sigmoid of it weighs the expert
+    int64_t intermediate = 0;
+  };
+  absl::optional<Shared> shared;
 };
 
-// Appends the section; y, of x's shape.
-int AppendExperts(const ExpertsSection& section, int x, UnitBuilder& unit);
+// Appends the section, with the losses that `training` asks for; y, of x's
+// shape. Sequences have `sequence_length` positions.
+int AppendExperts(const ExpertsSection& section, const ExpertsSpec& training,
+                  int64_t sequence_length, int x, UnitBuilder& unit);
+
+// Choices of a sequence that one expert takes: the mean times the factor,
+// rounded up, and at most all.
+int64_t CapacityPlaces(const ExpertsSpec& training, int64_t choices,
+                       int64_t experts, int64_t sequence_length);
+
+// What model.experts is where it does not say.
+void SetExpertsDefaults(ModelSpec& model);
 
 // InvalidArgument, which names the field: fewer than one expert, more than
 // kExpertsMax, more choices than experts.

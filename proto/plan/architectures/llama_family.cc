@@ -84,8 +84,10 @@ UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
       options.experts != nullptr ? options.experts(model, layer)
                                  : absl::nullopt;
   if (experts.has_value()) {
-    unit.Output(unit.Add(
-        {.x = AppendExperts(*experts, norm_2, unit), .residual = residual}));
+    unit.Output(
+        unit.Add({.x = AppendExperts(*experts, model.experts(),
+                                     shape.sequence_length, norm_2, unit),
+                  .residual = residual}));
     return unit;
   }
   const int gate_up = linear(

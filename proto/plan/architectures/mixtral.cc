@@ -41,6 +41,7 @@ absl::Status Resolve(ModelSpec& model) {
   if (!model.has_num_experts_per_tok()) {
     model.set_num_experts_per_tok(kChoices);
   }
+  SetExpertsDefaults(model);
   RETURN_IF_ERROR(SetLlamaDefaults(model));
   return Check(model);
 }
@@ -48,11 +49,12 @@ absl::Status Resolve(ModelSpec& model) {
 }  // namespace
 
 Architecture Mixtral() {
-  return {.name = "mixtral",
-          .fields = LlamaFields({"num_experts", "num_experts_per_tok"}),
-          .resolve = Resolve,
-          .check = Check,
-          .units = Units};
+  return {
+      .name = "mixtral",
+      .fields = LlamaFields({"num_experts", "num_experts_per_tok", "experts"}),
+      .resolve = Resolve,
+      .check = Check,
+      .units = Units};
 }
 
 }  // namespace troupe

@@ -1,88 +1,30 @@
 // Qwen 3 with experts (arXiv 2505.09388): Qwen 3's block; the feed-forward part
 // of most layers is a mixture of experts.
-#include <algorithm>
-
-#include "absl/strings/str_cat.h"
-#include "proto/base/status.h"
 #include "proto/plan/architectures/architecture.h"
-#include "proto/plan/architectures/experts_section.h"
 #include "proto/plan/architectures/llama_family.h"
-#include "proto/plan/fields.h"
-#include "proto/plan/model_fields.h"
+#include "proto/plan/architectures/qwen_moe.h"
 
 namespace troupe {
 namespace {
 
-// Layers that are named, and those between the sparse ones, have an ordinary
-// one.
-bool HasExperts(const ModelSpec& model, int64_t layer) {
-  const auto& dense = model.mlp_only_layers();
-  return std::count(dense.begin(), dense.end(), layer) == 0 &&
-         (layer + 1) % model.decoder_sparse_step() == 0;
-}
-
-absl::optional<ExpertsSection> ExpertsOf(const ModelSpec& model,
-                                         int64_t layer) {
-  if (!HasExperts(model, layer)) return absl::nullopt;
-  const std::string at = absl::StrCat("model.layers.", layer, ".mlp.");
-  return ExpertsSection{.router = at + "gate",
-                        .gate = at + "experts.*.gate_proj",
-                        .up = at + "experts.*.up_proj",
-                        .down = at + "experts.*.down_proj",
-                        .experts = model.num_experts(),
-                        .choices = model.num_experts_per_tok(),
-                        .intermediate = model.moe_intermediate_size(),
-                        .renormalise = model.norm_topk_prob(),
-                        .init_std = model.initializer_range()};
-}
-
 absl::StatusOr<UnitList> Units(const ModelSpec& model,
                                const MicroBatchShape& shape) {
-  return LlamaUnits(model, shape, {.head_norms = true, .experts = ExpertsOf});
-}
-
-absl::Status Check(const ModelSpec& model) {
-  RETURN_IF_ERROR(CheckExperts(model));
-  RETURN_IF_ERROR(CheckInteger("model.moe_intermediate_size",
-                               model.moe_intermediate_size(),
-                               {.min = 1, .max = 4 * kModelWidthMax}));
-  RETURN_IF_ERROR(CheckInteger("model.decoder_sparse_step",
-                               model.decoder_sparse_step(),
-                               {.min = 1, .max = kModelLayersMax}));
-  for (const int layer : model.mlp_only_layers()) {
-    RETURN_IF_ERROR(
-        CheckInteger("model.mlp_only_layers", layer,
-                     {.min = 0, .max = model.num_hidden_layers() - 1}));
-  }
-  return CheckLlama(model);
+  return LlamaUnits(model, shape,
+                    {.head_norms = true, .experts = QwenExpertsOf});
 }
 
 absl::Status Resolve(ModelSpec& model) {
-  constexpr int kExperts = 128;
-  constexpr int kChoices = 8;
-  constexpr int kIntermediate = 768;
-  if (!model.has_num_experts()) model.set_num_experts(kExperts);
-  if (!model.has_num_experts_per_tok()) {
-    model.set_num_experts_per_tok(std::min(kChoices, model.num_experts()));
-  }
-  if (!model.has_moe_intermediate_size()) {
-    model.set_moe_intermediate_size(kIntermediate);
-  }
-  if (!model.has_norm_topk_prob()) model.set_norm_topk_prob(false);
-  if (!model.has_decoder_sparse_step()) model.set_decoder_sparse_step(1);
-  RETURN_IF_ERROR(SetLlamaDefaults(model));
-  return Check(model);
+  return ResolveQwenMoe({.experts = 128, .choices = 8, .intermediate = 768},
+                        model);
 }
 
 }  // namespace
 
 Architecture Qwen3Moe() {
   return {.name = "qwen3_moe",
-          .fields = LlamaFields({"num_experts", "num_experts_per_tok",
-                                 "moe_intermediate_size", "norm_topk_prob",
-                                 "decoder_sparse_step", "mlp_only_layers"}),
+          .fields = QwenMoeFields(),
           .resolve = Resolve,
-          .check = Check,
+          .check = CheckQwenMoe,
           .units = Units};
 }
 

@@ -4,16 +4,45 @@
 // the same memory.
 //
 //   inputs   x
+//            offsets  [ranks, experts + 1], i32: of all ranks' rows; with
+//                     Op.round
+//            into     rows that other rounds have brought back; optional
 //   outputs  y
+//
+// With Op.round the ranks exchange rows of tokens (proto/base/expert_rounds.h):
+// to the experts x is what a rank has dispatched and y what a round may bring,
+// and back the other way around. Rows are [.., .., .., columns], or
+// [.., .., ..] where each is one number. Back, y is `into` with the round's
+// rows; of the gradient of dispatched rows each round makes its own.
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {
 
 std::vector<OperandRule> ExchangeOperands() {
-  return {{.name = "x"}, {.name = "y", .output = true}};
+  return {{.name = "x"},
+          {.name = "offsets", .optional = true, .dims = 2},
+          {.name = "into", .optional = true},
+          {.name = "y", .output = true}};
 }
 
+namespace {
+
+OpRules RoundRules(const OpView& op) {
+  OpRules rules;
+  rules.gradients = {{"x", op.op().round().back() ? InputGradient::kNew
+                                                  : InputGradient::kInParts}};
+  rules.backward_input_reads = {"offsets"};
+  if (op.HasInput("into")) {
+    rules.gradients.push_back({"into", InputGradient::kOfOutput, "y"});
+    rules.in_place = {{.output = "y", .input = "into"}};
+  }
+  return rules;
+}
+
+}  // namespace
+
 OpRules ExchangeRules(const OpView& op) {
+  if (op.op().has_round()) return RoundRules(op);
   const Op::Exchange& exchange = op.op().exchange();
   OpRules rules;
   switch (exchange.forward()) {
@@ -34,7 +63,7 @@ OpRules ExchangeRules(const OpView& op) {
       rules.gradients = {{"x", InputGradient::kInPlace, "y"}};
       break;
     case REDUCE:
-      rules.gradients = {{"x", InputGradient::kOnRoot}};
+      rules.gradients = {{"x", InputGradient::kInParts}};
       break;
     default:
       rules.gradients = {{"x", InputGradient::kNew}};

@@ -20,6 +20,9 @@ OpCut AttentionCut(const OpView& op, const Wishes& wishes);
 std::vector<OperandRule> AttentionPartOperands();
 OpRules AttentionPartRules(const OpView& op);
 
+std::vector<OperandRule> CapacityOperands();
+OpRules CapacityRules(const OpView& op);
+
 std::vector<OperandRule> CombineOperands();
 OpRules CombineRules(const OpView& op);
 OpCut CombineCut(const OpView& op, const Wishes& wishes);
@@ -77,6 +80,10 @@ std::vector<OperandRule> ProductOperands();
 OpRules ProductRules(const OpView& op);
 OpCut ProductCut(const OpView& op, const Wishes& wishes);
 
+std::vector<OperandRule> RegroupOperands();
+OpRules RegroupRules(const OpView& op);
+OpCut RegroupCut(const OpView& op, const Wishes& wishes);
+
 std::vector<OperandRule> ReturnOperands();
 OpRules ReturnRules(const OpView& op);
 
@@ -85,6 +92,14 @@ OpRules RopeRules(const OpView& op);
 
 std::vector<OperandRule> RouteOperands();
 OpRules RouteRules(const OpView& op);
+
+std::vector<OperandRule> RouterLoadOperands();
+OpRules RouterLoadRules(const OpView& op);
+OpCut RouterLoadCut(const OpView& op, const Wishes& wishes);
+
+std::vector<OperandRule> RouterLossOperands();
+OpRules RouterLossRules(const OpView& op);
+OpCut RouterLossCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> ScoresOperands();
 OpRules ScoresRules(const OpView& op);
@@ -102,6 +117,10 @@ OpCut SplitNormCut(const OpView& op, const Wishes& wishes);
 std::vector<OperandRule> SwiGluOperands();
 OpRules SwiGluRules(const OpView& op);
 OpCut SwiGluCut(const OpView& op, const Wishes& wishes);
+
+std::vector<OperandRule> UngroupOperands();
+OpRules UngroupRules(const OpView& op);
+OpCut UngroupCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> WeightedValuesOperands();
 OpRules WeightedValuesRules(const OpView& op);

@@ -50,6 +50,13 @@ constexpr Row kKinds[] = {
     {Op::GROUPED_LINEAR, GroupedLinearOperands, GroupedLinearRules,
      GroupedLinearCut, kMixesLayouts},
     {Op::COMBINE, CombineOperands, CombineRules, CombineCut},
+    {Op::REGROUP, RegroupOperands, RegroupRules, RegroupCut},
+    {Op::UNGROUP, UngroupOperands, UngroupRules, UngroupCut},
+    {Op::ROUTER_LOAD, RouterLoadOperands, RouterLoadRules, RouterLoadCut,
+     kMixesLayouts},
+    {Op::ROUTER_LOSS, RouterLossOperands, RouterLossRules, RouterLossCut,
+     kMixesLayouts},
+    {Op::CAPACITY, CapacityOperands, CapacityRules},
 };
 
 // Of inputs that need none; and what the passes read and do for those only, or

@@ -6,7 +6,7 @@
 // op_rules.cc.
 //
 // Operands are named as in the op. A kind with parameters has a backward-weight
-// pass, which reads the gradient of output "y".
+// pass, which reads the gradient of output "y" unless it says otherwise.
 #ifndef TROUPE_PROTO_PLAN_OPS_OP_RULES_H_
 #define TROUPE_PROTO_PLAN_OPS_OP_RULES_H_
 
@@ -33,7 +33,8 @@ struct InputGradient {
     kByForward,  // the forward pass writes it over the input
     kMadeAgain,  // made, and once more in the backward-weight pass where that
                  // reads it: so cheap that it is not kept
-    kOnRoot,     // made on one rank; its other readers make it on the others
+    kInParts,    // made in part; its other readers make the other parts: those
+                 // of other ranks, or other rows
   };
   std::string input;
   Rule rule = kNew;
@@ -64,6 +65,9 @@ struct OpRules {
   // Inputs and outputs whose values the passes read again.
   std::vector<std::string> backward_input_reads;
   std::vector<std::string> backward_weight_reads;
+  // Whether the backward-weight pass reads the gradient of the first output,
+  // too: of a parameter that is a state (Parameter.load) it does not.
+  bool weight_reads_gradient = true;
   std::vector<InPlace> in_place;
   // What the op needs to make its other outputs again where the forward pass
   // has written over its inputs, or another op has done its work. Empty: its

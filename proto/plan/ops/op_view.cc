@@ -79,7 +79,8 @@ absl::optional<AttentionShape> AttentionShapeOf(const OpView& op) {
 }
 
 double Rows(const TensorSpec& tensor) {
-  return static_cast<double>(RowsOf(tensor));
+  return static_cast<double>(
+      tensor.has_expected_rows() ? tensor.expected_rows() : RowsOf(tensor));
 }
 
 double Columns(const TensorSpec& tensor) {
@@ -87,7 +88,11 @@ double Columns(const TensorSpec& tensor) {
 }
 
 double Elements(const TensorSpec& tensor) {
-  return static_cast<double>(ElementsOf(tensor));
+  if (!tensor.has_expected_rows()) {
+    return static_cast<double>(ElementsOf(tensor));
+  }
+  const double all = Rows(tensor) / static_cast<double>(RowsOf(tensor));
+  return all * static_cast<double>(ElementsOf(tensor));
 }
 
 double Bytes(const TensorSpec& tensor) {

@@ -54,7 +54,8 @@ struct AttentionShape {
 };
 absl::optional<AttentionShape> AttentionShapeOf(const OpView& op);
 
-// Sizes as numbers to count work with.
+// Sizes as numbers to count work with: of rows that there may be, those that are
+// expected.
 double Rows(const TensorSpec& tensor);
 double Columns(const TensorSpec& tensor);
 double Elements(const TensorSpec& tensor);

@@ -5,6 +5,9 @@
 //
 //   inputs   gate_up  [..., intermediate | intermediate]
 //            weights  [...], f32; optional
+//            offsets  [groups + 1], i32; optional: of rows of which the tensors
+//                     have more room, as REGROUP makes them. Those beyond the
+//                     last offset are left alone
 //   outputs  y        [..., intermediate]
 #include "proto/plan/ops/kinds.h"
 
@@ -13,6 +16,7 @@ namespace troupe {
 std::vector<OperandRule> SwiGluOperands() {
   return {{.name = "gate_up", .sections = 2},
           {.name = "weights", .optional = true},
+          {.name = "offsets", .optional = true, .dims = 1},
           {.name = "y", .output = true}};
 }
 
@@ -25,6 +29,7 @@ OpRules SwiGluRules(const OpView& op) {
     rules.gradients.push_back({"weights", InputGradient::kNew});
     rules.backward_input_reads.push_back("weights");
   }
+  if (op.HasInput("offsets")) rules.backward_input_reads.push_back("offsets");
   rules.forward.set_memory_bytes(3.0 * Bytes(y));
   rules.forward.set_elementwise_ops(Elements(y));
   // Reads both and y's gradient, and writes theirs.

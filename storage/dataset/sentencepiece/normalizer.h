@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "storage/dataset/sentencepiece/charsmap.h"
 #include "storage/dataset/sentencepiece/model.h"
 #include "storage/dataset/sentencepiece/piece_trie.h"
 
@@ -54,18 +55,14 @@ class Normalizer {
   Normalizer(const SentencePieceModel& model, const PieceTrie& user_defined)
       : model_(&model), user_defined_(&user_defined) {}
   Prefix NormalizePrefix(absl::string_view text) const;
-  Prefix LookUp(absl::string_view text) const;
-  // Sets longest_. InvalidArgument where the table's array has no end.
-  absl::Status MeasureTable();
   bool Joins(absl::string_view text, size_t at) const;
   std::string NormalizeRange(absl::string_view text, size_t begin,
                              size_t end) const;
 
   const SentencePieceModel* model_;
   const PieceTrie* user_defined_;
-  std::vector<uint32_t> units_;     // a double array, as Darts-clone writes it
-  absl::string_view replacements_;  // in the model; each ends in a zero byte
-  size_t longest_ = 4;              // bytes that NormalizePrefix may consume
+  Charsmap map_;
+  size_t longest_ = 4;  // bytes that NormalizePrefix may consume
 };
 
 }  // namespace troupe

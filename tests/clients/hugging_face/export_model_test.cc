@@ -9,11 +9,13 @@
 #include "clients/hugging_face/config.h"
 #include "clients/hugging_face/import_model.h"
 #include "gmock/gmock.h"
+#include "proto/plan/job_json.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
 #include "storage/engine/posix_file.h"
 #include "tests/clients/hugging_face/round_trip.h"
+#include "tests/graphs/skip_graph.h"
 
 namespace troupe {
 namespace {
@@ -55,6 +57,21 @@ TEST(ExportModel, RoundTrip) {
     EXPECT_EQ(model.tie_word_embeddings(), was.tie_word_embeddings());
     EXPECT_EQ(model.sliding_window(), was.sliding_window());
   }
+}
+
+TEST(ExportModel, AGraphIsRefused) {
+  const std::string checkpoint = Imported("gpt2_tiny");
+  Manifest manifest = *ReadManifest(checkpoint);
+  JobSpec job = *ParseJobJson(manifest.job);
+  *job.mutable_model() = SkipModel({});
+  manifest.job = JobJson(job);
+  std::ofstream(checkpoint + "/manifest.json") << FormatManifest(manifest);
+  const std::string to = FreshPath("graph");
+  const auto exported = ExportModel({.checkpoint = checkpoint, .to = to});
+  EXPECT_EQ(exported.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(exported.status().message()),
+              HasSubstr("a model of model.graph is none of Hugging Face's"));
+  EXPECT_FALSE(std::filesystem::exists(to));
 }
 
 // Of a job that was trained on the tokens of a SentencePiece model.

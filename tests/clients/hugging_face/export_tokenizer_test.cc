@@ -10,6 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "storage/dataset/hugging_face/tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
 #include "storage/engine/posix_file.h"
 #include "tests/clients/hugging_face/round_trip.h"
@@ -231,6 +232,31 @@ TEST(ExportTokenizer, BytesAreTheirOwnIds) {
   EXPECT_EQ(vocabulary["\u00ff"], 255);
   EXPECT_EQ(vocabulary["\u0143"], 0xAD);
   EXPECT_FALSE(exported.ids->eos.has_value());
+}
+
+// That of GPT-2's directory.
+TEST(ExportTokenizer, ATokenizerJsonStaysAsItIs) {
+  const std::string bytes =
+      *ReadWholeFile(HfFixture("gpt2_tiny") + "/tokenizer.json", 1 << 20);
+  const auto tokenizer = MakeHuggingFaceTokenizer(bytes);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  ASSERT_TRUE((*tokenizer)->eos_id().has_value());
+  const std::string name = (*tokenizer)->name();
+  const ExportedTokenizer alone = Export(name, {{"tokenizer.json", bytes}});
+  EXPECT_THAT(Names(alone),
+              UnorderedElementsAre("tokenizer.json", "tokenizer_config.json"));
+  EXPECT_EQ(alone.files[0].bytes, bytes);
+  EXPECT_EQ(alone.ids->eos, (*tokenizer)->eos_id());
+  const json config = Content(alone, "tokenizer_config.json");
+  EXPECT_EQ(config["tokenizer_class"], "PreTrainedTokenizerFast");
+  EXPECT_EQ(config["eos_token"], "<|endoftext|>");
+  // With its own config all stays.
+  const ExportedTokenizer own = Export(
+      name, {{"tokenizer.json", bytes}, {"tokenizer_config.json", "{}"}});
+  EXPECT_FALSE(own.ids.has_value());
+  EXPECT_EQ(own.files[1].bytes, "{}");
+  // Another's is left out.
+  EXPECT_TRUE(Names(Export(name, {{"tokenizer.json", "{}"}})).empty());
 }
 
 TEST(ExportTokenizer, AModelThatIsNoneIsRefused) {

@@ -265,5 +265,22 @@ TEST(RunElsewhere, TheLastCopiesAreGivenUpWhereNoDiskIsInTheWay) {
   EXPECT_EQ(h.Begun(h.w3).resume(), "");
 }
 
+// It is told to give them up, does not obey either, and gets a rank again when
+// it is the only one that is idle: nobody counts on what it may still keep.
+TEST(RunElsewhere, TheLastCopiesAreGivenUpWhereNobodyAnswersInTime) {
+  LastCopiesAreSaved h;
+  const std::vector<WorkerId> alive = {h.on[0], h.on[1], h.w3};
+  h.Pass(Limits().save_copies_max - absl::Seconds(1), alive);
+  EXPECT_TRUE(h.Forgotten(h.on[0]).empty());
+  h.Pass(absl::Seconds(2), alive);
+  EXPECT_FALSE(h.Forgotten(h.on[0]).empty());
+  ASSERT_EQ(h.worker(h.w3).job(), h.id.value()) << h.status(h.id).reason();
+  EXPECT_FALSE(h.Begun(h.w3).has_recovery());
+  h.Disconnect(h.w3, "connection closed");
+  h.EndsKeeping(h.id, 1, h.on[1], {});
+  ASSERT_EQ(h.worker(h.on[0]).job(), h.id.value()) << h.status(h.id).reason();
+  EXPECT_FALSE(h.Begun(h.on[0]).has_recovery());
+}
+
 }  // namespace
 }  // namespace troupe

@@ -54,6 +54,20 @@ TEST(NarrowerWays, FewerReplicasDoTheSameBatch) {
   EXPECT_EQ(Texts(job, 9), Texts(job, 3)) << "fewer than the job's own";
 }
 
+TEST(NarrowerWays, RanksThatAreLeftShareTheExperts) {
+  JobSpec job = Elastic(ExampleJob({.data = 8}));
+  job.mutable_model()->set_architecture("mixtral");
+  job.mutable_model()->set_num_experts(8);
+  job.mutable_parallelism()->set_expert(4);
+  job.mutable_training()->set_global_batch_size(48);
+  std::vector<std::string> texts;
+  for (const JobSpec& way : NarrowerWays(job, 7)) {
+    const ParallelismSpec p = ResolveJob(way)->parallelism();
+    texts.push_back(absl::StrCat(p.data(), " / ", p.expert()));
+  }
+  EXPECT_THAT(texts, ElementsAre("6 / 2", "4 / 4", "3 / 1", "2 / 2", "1 / 1"));
+}
+
 TEST(NarrowerWays, FullReplicasKeepTheirStrategies) {
   JobSpec job = Elastic(ExampleJob({.data = 2}), 2);
   job.mutable_model()->set_tie_word_embeddings(false);

@@ -64,6 +64,35 @@ TEST(ResolveParallelism, VirtualStagesFollowTheSchedule) {
   EXPECT_EQ(parallelism.virtual_stages(), 2);
 }
 
+// Ranks that share experts are some of data's.
+TEST(ResolveParallelism, ExpertsAreSharedByRanksOfData) {
+  ParallelismSpec parallelism;
+  parallelism.set_data(6);
+  parallelism.set_expert(3);
+  parallelism.set_zero(1);
+  ASSERT_TRUE(ResolveParallelism({}, parallelism).ok());
+  EXPECT_EQ(parallelism.expert_slack(), 3);
+  EXPECT_EQ(parallelism.zero_size(), 6);
+  const auto message = [](int data, int expert, double slack) {
+    ParallelismSpec of;
+    of.set_data(data);
+    of.set_expert(expert);
+    if (slack > 0) of.set_expert_slack(slack);
+    return std::string(ResolveParallelism({}, of).message());
+  };
+  EXPECT_THAT(message(6, 4, 0),
+              AllOf(StartsWith("parallelism.expert: 4 does not divide the 6 "
+                               "ranks of parallelism.data"),
+                    HasSubstr("use 3 or 6")));
+  EXPECT_THAT(message(6, 0, 0), StartsWith("parallelism.expert: "));
+  EXPECT_THAT(message(6, 1, 1),
+              StartsWith("parallelism.expert_slack: says how the ranks of "
+                         "parallelism.expert share a unit, which is 1"));
+  EXPECT_EQ(message(6, 2, 1.5), "");
+  EXPECT_THAT(message(6, 2, 0.5), StartsWith("parallelism.expert_slack: 0.5"));
+  EXPECT_THAT(message(6, 2, 2.5), StartsWith("parallelism.expert_slack: 2.5"));
+}
+
 TEST(ResolveParallelism, SlicesAreDealtOverSequencesRanksFirst) {
   const auto message = [](int zero_size) {
     ParallelismSpec parallelism;

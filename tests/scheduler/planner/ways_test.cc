@@ -54,6 +54,18 @@ TEST(WaysToShare, HaveProducts) {
            R"(parallelism { data: 4 tensor: 2 sequence_parallel: true })"}));
 }
 
+// As many ranks of data as may, or none, share the experts.
+TEST(WaysToShare, HaveRanksThatShareExperts) {
+  JobSpec job = ExampleJob({.data = 4});
+  job.mutable_model()->set_architecture("mixtral");
+  job.mutable_model()->set_num_experts(4);
+  EXPECT_THAT(Texts(job),
+              IsSupersetOf({"parallelism { data: 4 }",
+                            "parallelism { data: 4 expert: 4 }",
+                            "parallelism { data: 2 tensor: 2 }",
+                            "parallelism { data: 2 tensor: 2 expert: 2 }"}));
+}
+
 TEST(WaysToShare, HaveCubesOfRanks) {
   const std::vector<std::string> texts =
       Texts(ExampleJob({.data = 16, .micro_batch_size = 4}));

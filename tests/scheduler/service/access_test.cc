@@ -201,6 +201,28 @@ TEST_F(AccessTest, WhoSubmitsAndCancelsIsRecorded) {
   EXPECT_EQ(job.events(2).text(), "cancelled by 127.0.0.1");
 }
 
+TEST_F(AccessTest, WhoCordonsIsLogged) {
+  FakeWorker worker(ChannelOf(PeerRole::kWorker), "w0");
+  ASSERT_TRUE(worker.Read()->has_registered());
+  const auto stub = Scheduler::NewStub(ChannelOf(PeerRole::kClient));
+  const CapturedLog log;
+  CordonWorkerRequest request;
+  request.set_name("w0");
+  CordonWorkerResponse response;
+  for (const char* why : {"its fan\nis broken", ""}) {
+    request.set_cordon(*why != '\0');
+    request.set_why(why);
+    ASSERT_TRUE(
+        stub->CordonWorker(troupe::Call().get(), request, &response).ok());
+  }
+  for (const char* line :
+       {"worker w0 cordoned by 127.0.0.1: its fan\\nis broken",
+        "worker w0 put back by 127.0.0.1"}) {
+    const std::string text = log.Await(1, line);
+    EXPECT_EQ(log.Count(line), 1u) << text;
+  }
+}
+
 // In the time that the server itself gives them.
 TEST_F(AccessTest, HalfAHandshakeEnds) {
   const std::string& address = served_.server.address();

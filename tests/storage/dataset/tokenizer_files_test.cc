@@ -1,6 +1,8 @@
 #include "storage/dataset/tokenizer_files.h"
 
+#include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
+#include "proto/base/crc32c.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
 #include "tests/storage/dataset/sentencepiece/written_model.h"
 
@@ -56,6 +58,17 @@ TEST_F(TokenizerFilesTest, TheirOwnModelMayBeThatOfTheTokens) {
   origin_.model.clear();
   EXPECT_TRUE(Belong({.model = model_, .config = kLlama}));
   EXPECT_FALSE(Belong({.model = other_, .config = kLlama}));
+}
+
+// A tokenizer.json that made the tokens must be there as it is.
+TEST_F(TokenizerFilesTest, ATokenizerJsonMustBeThatOfTheTokens) {
+  const std::string json = R"({"model": {}})";
+  origin_ = {.tokenizer = absl::StrFormat("hf:%08x:none", Crc32c(json))};
+  EXPECT_TRUE(Belong({.tokenizer = json}));
+  EXPECT_TRUE(Belong({.model = other_, .tokenizer = json, .config = "{}"}));
+  EXPECT_FALSE(Belong({.tokenizer = json + " "}));
+  EXPECT_FALSE(Belong({.model = model_}));
+  EXPECT_FALSE(Belong({}));
 }
 
 TEST_F(TokenizerFilesTest, OtherTokens) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/collective/key_value_store.h"
@@ -48,6 +49,36 @@ TEST(HostLinks, OnePairMeasuresAloneAndAllTogether) {
 TEST(HostLinks, FailsWhenItsTimeIsOver) {
   const auto links = Measure({.bytes_max = 1 << 20, .time_max = {}});
   for (const auto& link : links) EXPECT_FALSE(link.ok());
+}
+
+TEST(HostLinks, APeerThatJoinsAndHangsIsNoHang) {
+  InMemoryStore store;
+  const auto join = [&store](int rank) {
+    return CreateCommunicator(
+        "gloo", {.group = {.name = "links", .ranks = {0, 1}},
+                 .rank = rank,
+                 .store = &store});
+  };
+  absl::Notification over;
+  std::thread hangs([&] {
+    const auto communicator = join(1);
+    EXPECT_TRUE(communicator.ok()) << communicator.status();
+    over.WaitForNotification();
+  });
+  const auto communicator = join(0);
+  absl::Status measured = communicator.status();
+  if (communicator.ok()) {
+    const RealClock clock;
+    measured = MeasureHostLinks(
+                   **communicator, clock,
+                   {.bytes_max = 1 << 20, .time_max = absl::Milliseconds(300)})
+                   .status();
+  }
+  EXPECT_TRUE(absl::IsDeadlineExceeded(measured) ||
+              absl::IsUnavailable(measured))
+      << measured;
+  over.Notify();
+  hangs.join();
 }
 
 }  // namespace

@@ -156,10 +156,9 @@ TEST(CommunicatorTest, AnEndOfAShiftThatIsNotThereIsNotMoved) {
 
 TEST(CommunicatorTest, WhoHasNothingToExchangeIsPartOfItAllTheSame) {
   CountingCommunicator communicator(3);
-  const std::vector<int64_t> none(3);
+  const std::vector<ElementRange> none(3);
   EXPECT_TRUE(
-      communicator
-          .AllToAll({.send_elements = none, .receive_elements = none}, {})
+      communicator.AllToAll({.send_ranges = none, .receive_ranges = none}, {})
           .ok());
   EXPECT_EQ(communicator.calls, 1);
 }
@@ -242,15 +241,25 @@ TEST(CommunicatorDeathTest, WrongArgumentsAreOurBugs) {
   EXPECT_DEATH(communicator.AllToAll({.send = data, .receive = receive}, {})
                    .IgnoreError(),
                "size");
-  const std::vector<int64_t> three = {1, 1, 1};
-  EXPECT_DEATH(communicator
-                   .AllToAll({.send = data,
-                              .receive = receive,
-                              .send_elements = three,
-                              .receive_elements = three},
-                             {})
-                   .IgnoreError(),
-               "elements of all blocks");
+  const auto exchange = [&](const std::vector<ElementRange>& gives,
+                            const std::vector<ElementRange>& takes) {
+    communicator
+        .AllToAll({.send = data,
+                   .receive = receive,
+                   .send_ranges = gives,
+                   .receive_ranges = takes},
+                  {})
+        .IgnoreError();
+  };
+  const std::vector<ElementRange> three = {{0, 1}, {1, 2}, {2, 3}};
+  EXPECT_DEATH(exchange({{0, 1}}, three), "a block for each of 3 ranks");
+  EXPECT_DEATH(exchange(three, {{0, 1}, {1, 2}, {3, 5}}),
+               "a block of elements \\[3, 5\\) of 4");
+  EXPECT_DEATH(exchange(three, {{0, 1}, {2, 1}, {3, 4}}),
+               "a block of elements \\[2, 1\\) of 4");
+  EXPECT_DEATH(exchange(three, {{0, 1}, {2, 4}, {3, 4}}),
+               "blocks that are received overlap");
+  exchange(three, {{0, 1}, {2, 2}, {2, 4}});  // of no elements: apart
   EXPECT_DEATH(
       communicator
           .Shift({.send = data, .to = 0, .receive = receive, .from = 1}, {})

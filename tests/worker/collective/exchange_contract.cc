@@ -2,7 +2,9 @@
 // and shifts.
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "proto/base/philox.h"
@@ -102,16 +104,102 @@ TEST_P(CommunicatorContract, ExchangesBlocksOfAnySize) {
         }
       }
       std::vector<int64_t> receive(expected.size(), -1);
+      const std::vector<ElementRange> gives = RangesOfSizes(out);
+      const std::vector<ElementRange> takes = RangesOfSizes(in);
       const absl::Status status =
           communicator.AllToAll({.send = View(send),
                                  .receive = View(receive),
-                                 .send_elements = out,
-                                 .receive_elements = in},
+                                 .send_ranges = gives,
+                                 .receive_ranges = takes},
                                 {.name = "tokens"});
       ASSERT_TRUE(status.ok()) << status;
       ASSERT_EQ(receive, expected) << scale;
       // What follows finds the group in step.
       ASSERT_TRUE(communicator.Barrier({}).ok());
+    }
+  });
+}
+
+namespace {
+
+// Who has how much for whom: elements, by rank and peer.
+using Traffic = std::function<int64_t(int from, int to, int ranks)>;
+
+const std::pair<const char*, Traffic> kHostile[] = {
+    {"nobody", [](int, int, int) { return 0; }},
+    {"all to one", [](int, int to, int) { return to == 0 ? 3'001 : 0; }},
+    {"all to the last",
+     [](int from, int to, int ranks) {
+       return to == ranks - 1 ? 70'000 + from : 0;
+     }},
+    {"one to all",
+     [](int from, int to, int ranks) {
+       return from == ranks - 1 ? 513 * (to + 1) : 0;
+     }},
+    {"each to itself", [](int from, int to, int) { return from == to; }},
+    {"a ring", [](int from, int to,
+                  int ranks) { return (from + 1) % ranks == to ? 257 : 0; }},
+};
+
+// The last rank's block first, and between two blocks a gap.
+std::vector<ElementRange> Backwards(const std::vector<int64_t>& sizes) {
+  constexpr int64_t kGap = 5;
+  std::vector<ElementRange> ranges(sizes.size());
+  int64_t end = kGap;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    ranges[i] = {end, end + sizes[i]};
+    end += sizes[i] + kGap;
+  }
+  return ranges;
+}
+
+int64_t Elements(const std::vector<ElementRange>& backwards) {
+  return backwards.front().end + 5;
+}
+
+void ExchangeBackwards(Communicator& communicator, const Traffic& traffic) {
+  const int ranks = communicator.size();
+  const int me = communicator.rank();
+  std::vector<int64_t> out(ranks), in(ranks);
+  for (int peer = 0; peer < ranks; ++peer) {
+    out[peer] = traffic(me, peer, ranks);
+    in[peer] = traffic(peer, me, ranks);
+  }
+  const std::vector<ElementRange> gives = Backwards(out);
+  const std::vector<ElementRange> takes = Backwards(in);
+  std::vector<int64_t> send(Elements(gives), -2);
+  std::vector<int64_t> receive(Elements(takes), -1), expected = receive;
+  uint64_t bytes = 0;
+  for (int peer = 0; peer < ranks; ++peer) {
+    if (peer != me) bytes += out[peer] * sizeof(int64_t);
+    for (int64_t i = 0; i < out[peer]; ++i) {
+      send[gives[peer].begin + i] = Sent(me, peer, i);
+    }
+    for (int64_t i = 0; i < in[peer]; ++i) {
+      expected[takes[peer].begin + i] = Sent(peer, me, i);
+    }
+  }
+  // All are there before one counts.
+  ASSERT_TRUE(communicator.Barrier({}).ok());
+  const uint64_t before = communicator.sent_bytes();
+  const absl::Status status = communicator.AllToAll({.send = View(send),
+                                                     .receive = View(receive),
+                                                     .send_ranges = gives,
+                                                     .receive_ranges = takes},
+                                                    {.name = "tokens"});
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(receive, expected);
+  ASSERT_TRUE(communicator.Barrier({}).ok());
+  EXPECT_EQ(communicator.sent_bytes() - before, bytes);
+}
+
+}  // namespace
+
+TEST_P(CommunicatorContract, ExchangesBlocksInAnyOrderWithGaps) {
+  Together(GetParam(), [](Communicator& communicator) {
+    for (const auto& [name, traffic] : kHostile) {
+      SCOPED_TRACE(name);
+      ExchangeBackwards(communicator, traffic);
     }
   });
 }
@@ -127,11 +215,13 @@ TEST_P(CommunicatorContract, AnExchangeThatDoesNotFitFailsAtBothEnds) {
     std::vector<int32_t> send(std::accumulate(out.begin(), out.end(), 0));
     std::vector<int32_t> receive(std::accumulate(in.begin(), in.end(), 0));
     ASSERT_TRUE(communicator.Barrier({}).ok());
+    const std::vector<ElementRange> gives = RangesOfSizes(out);
+    const std::vector<ElementRange> takes = RangesOfSizes(in);
     const absl::Status status =
         communicator.AllToAll({.send = View(send),
                                .receive = View(receive),
-                               .send_elements = out,
-                               .receive_elements = in},
+                               .send_ranges = gives,
+                               .receive_ranges = takes},
                               {.timeout = absl::Milliseconds(500)});
     if (me != 0 && me != last) return;
     EXPECT_FALSE(status.ok());

@@ -133,13 +133,12 @@ class OnDevice final : public Communicator {
   }
   absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    const std::vector<int64_t> sent = send.sizes(), received = receive.sizes();
     return Across(send.whole, receive.whole,
                   [&](const CommBuffer& out, const CommBuffer& in) {
                     return inner_->AllToAll({.send = out,
                                              .receive = in,
-                                             .send_elements = sent,
-                                             .receive_elements = received},
+                                             .send_ranges = send.ranges,
+                                             .receive_ranges = receive.ranges},
                                             OptionsOf(call));
                   });
   }

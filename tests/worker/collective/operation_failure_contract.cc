@@ -90,10 +90,12 @@ absl::Status RunUnevenAllToAll(Communicator& communicator, int64_t size,
     sends += out.back();
   }
   std::vector<float> send(sends, 1.0f), receive(sends);
+  const std::vector<ElementRange> gives = RangesOfSizes(out);
+  const std::vector<ElementRange> takes = RangesOfSizes(in);
   return communicator.AllToAll({.send = View(send),
                                 .receive = View(receive),
-                                .send_elements = out,
-                                .receive_elements = in},
+                                .send_ranges = gives,
+                                .receive_ranges = takes},
                                options);
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "gtest/gtest.h"
+#include "storage/dataset/hugging_face/tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
 #include "tests/storage/checkpoint/small_checkpoint.h"
 #include "tests/storage/dataset/sentencepiece/written_model.h"
@@ -11,6 +12,10 @@
 
 namespace troupe {
 namespace {
+
+constexpr char kTokenizerJson[] =
+    R"({"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0},
+        "merges": []}})";
 
 using Contents = std::map<std::string, std::string>;
 
@@ -98,6 +103,25 @@ TEST_F(CarriedFilesTest, ADirectorysTokenizerOfOtherTokensIsLeftOut) {
   // The only copy of the tokens' model.
   std::filesystem::remove(tokens_ + ".model");
   EXPECT_EQ(Collect(options), own);
+}
+
+// Tokens that a directory's tokenizer.json made: all its files go along, and
+// with another directory the tokens' alone.
+TEST_F(CarriedFilesTest, ATokenizerJsonIsCarriedByItsName) {
+  const auto tokenizer = MakeHuggingFaceTokenizer(kTokenizerJson);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const std::string name = (*tokenizer)->name();
+  WriteText(tokens_ + ".model", kTokenizerJson);
+  EXPECT_EQ(Collect({.tokens = tokens_, .tokenizer = name}),
+            (Contents{{"tokenizer.json", kTokenizerJson}}));
+  WriteText(hf_ + "/tokenizer.json", kTokenizerJson);
+  WriteText(hf_ + "/special_tokens_map.json", "{}");
+  const CarriedFilesOptions options = {
+      .tokens = tokens_, .tokenizer = name, .hf = hf_};
+  EXPECT_EQ(Collect(options), (Contents{{"tokenizer.json", kTokenizerJson},
+                                        {"special_tokens_map.json", "{}"}}));
+  WriteText(hf_ + "/tokenizer.json", "another");
+  EXPECT_EQ(Collect(options), (Contents{{"tokenizer.json", kTokenizerJson}}));
 }
 
 }  // namespace

@@ -54,6 +54,22 @@ std::vector<Dim> OffsetsDims() {
   return {DimOf({{Dim::STATISTICS, kExperts + 1}})};
 }
 
+// Of rows that fill their tensors.
+OneOpSpec GroupedSwiGlu() {
+  const Dim columns = DimOf({{Dim::INTERMEDIATE, kHidden}});
+  const Dim both =
+      DimOf({{Dim::INTERMEDIATE, kHidden}, {Dim::INTERMEDIATE, kHidden}});
+  return {.name = "SwiGluOfGroups",
+          .op = OfKind(Op::SWIGLU),
+          .inputs = {{"gate_up", OfChoices(both)},
+                     {"weights", With(DimOf({{Dim::CHOICES, kChoices}})), F32},
+                     {.name = "offsets",
+                      .dims = OffsetsDims(),
+                      .dtype = I32,
+                      .ints = OffsetsOf(ChoicesOfTokens())}},
+          .outputs = {{"y", OfChoices(columns)}}};
+}
+
 OneOpSpec WeightedSwiGlu() {
   const Dim columns = DimOf({{Dim::INTERMEDIATE, kHidden}});
   const Dim both =
@@ -140,11 +156,50 @@ OneOpSpec Combine() {
           .outputs = {{"y", Columns(kHidden)}}};
 }
 
+// Rows of two ranks for the first's experts 0 and 1, of which round 1 is full:
+// 2 of source 0, then 7 and 11 of source 1.
+OneOpSpec::Operand OffsetsOfRanks() {
+  return {.name = "offsets",
+          .dims = {DimOf({{Dim::STATISTICS, 2}}),
+                   DimOf({{Dim::STATISTICS, kExperts + 1}})},
+          .dtype = I32,
+          .ints = {0, 13, 22, 30, 31, 0, 7, 21, 21, 40}};
+}
+
+Op OfRound(Op::Kind kind) {
+  Op op = OfKind(kind);
+  op.mutable_round()->set_axis("expert");
+  op.mutable_round()->set_ranks(2);
+  op.mutable_round()->set_number(1);
+  return op;
+}
+
+OneOpSpec Regroup() {
+  const Dim choices = DimOf({{Dim::CHOICES, kChoices}});
+  const std::vector<Dim> rows = OfChoices(DimOf({{Dim::HIDDEN, kHidden}}));
+  return {
+      .name = "Regroup",
+      .op = OfRound(Op::REGROUP),
+      .inputs = {{"x", rows}, {"gates", With(choices), F32}, OffsetsOfRanks()},
+      .outputs = {{"rows", rows},
+                  {"row_gates", With(choices), F32},
+                  {"own_offsets", {DimOf({{Dim::STATISTICS, 3}})}, I32}}};
+}
+
+OneOpSpec Ungroup() {
+  const std::vector<Dim> rows = OfChoices(DimOf({{Dim::HIDDEN, kHidden}}));
+  return {.name = "Ungroup",
+          .op = OfRound(Op::UNGROUP),
+          .inputs = {{"x", rows}, OffsetsOfRanks()},
+          .outputs = {{"y", rows}}};
+}
+
 }  // namespace
 
 std::vector<OneOpSpec> KindsOfExperts() {
   return {
       WeightedSwiGlu(),
+      GroupedSwiGlu(),
       Route("Route", false, 1),
       Route("RouteRenormalised", true, 1),
       Route("RouteOfGroups", true, 2),
@@ -152,6 +207,8 @@ std::vector<OneOpSpec> KindsOfExperts() {
       GroupedLinear("GroupedLinear", {9}),
       GroupedLinear("GroupedLinearOfTwo", {5, 4}),
       Combine(),
+      Regroup(),
+      Ungroup(),
   };
 }
 

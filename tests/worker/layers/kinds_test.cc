@@ -411,12 +411,14 @@ INSTANTIATE_TEST_SUITE_P(Kinds, KindsTest, testing::ValuesIn(Kinds()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(KindsTableTest, HasEveryKind) {
-  // No layer does the first two. The others are nothing without other ranks:
+  // No layer does the first two. The next four are nothing without other ranks:
   // tests/ops/cross_entropy_test, attention_part_test and split_norm_test hold
-  // what they compute, tests/equivalence has the ranks.
+  // what they compute, tests/equivalence has the ranks. The last three add to
+  // sums that other plans lack; tests/ops/router_loss_test holds them.
   std::set<int> kinds = {
-      Op::EXCHANGE,       Op::RETURN,  Op::CROSS_ENTROPY_PARTS,
-      Op::ATTENTION_PART, Op::MOMENTS, Op::SPLIT_NORM};
+      Op::EXCHANGE,       Op::RETURN,      Op::CROSS_ENTROPY_PARTS,
+      Op::ATTENTION_PART, Op::MOMENTS,     Op::SPLIT_NORM,
+      Op::ROUTER_LOAD,    Op::ROUTER_LOSS, Op::CAPACITY};
   for (const OneOpSpec& spec : Kinds()) kinds.insert(spec.op.kind());
   for (int i = 0; i < Op::Kind_descriptor()->value_count(); ++i) {
     const auto& kind = *Op::Kind_descriptor()->value(i);

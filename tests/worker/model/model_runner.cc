@@ -5,8 +5,11 @@
 
 #include "ops/reduce.h"
 #include "proto/base/check.h"
+#include "proto/plan/load_ranges.h"
 #include "proto/plan/model.h"
+#include "proto/plan/ops/op_rules.h"
 #include "proto/plan/slices.h"
+#include "proto/plan/sums.h"
 #include "proto/plan/trained.h"
 #include "scheduler/layouts/freeze.h"
 #include "worker/layers/element_dtype.h"
@@ -57,6 +60,11 @@ ModelSpec LlamaRelativeModel(const std::string& architecture,
   model.clear_mlp_bias();
   if (architecture == "mistral") model.set_sliding_window(shape.positions);
   if (architecture == "mixtral") model.set_num_experts(4);
+  if (architecture == "qwen2_moe") {
+    model.set_num_experts(5);
+    model.set_moe_intermediate_size(shape.intermediate / 2);
+    model.set_shared_expert_intermediate_size(shape.intermediate);
+  }
   if (architecture == "qwen3_moe") {
     model.set_num_experts(5);
     model.set_num_experts_per_tok(3);
@@ -88,8 +96,8 @@ ModelSpec GptNeoxModel(const GptNeoxShape& shape) {
 }
 
 std::vector<std::string> ModelNames() {
-  return {"gpt2",  "gpt_neox", "llama",   "mistral",
-          "qwen2", "qwen3",    "mixtral", "qwen3_moe"};
+  return {"gpt2",  "gpt_neox", "llama",     "mistral",  "qwen2",
+          "qwen3", "mixtral",  "qwen2_moe", "qwen3_moe"};
 }
 
 ModelSpec ModelNamed(const std::string& architecture,
@@ -150,6 +158,31 @@ OptimizerSpec AdamWSpec(const AdamWSettings& settings) {
   return spec;
 }
 
+namespace {
+
+// Of every plan, then what ops add to, as the pass `declare sums` lists them.
+Sums SumsOf(const UnitList& list) {
+  Sums sums = FirstSums();
+  for (size_t u = 0; u < list.units.size(); ++u) {
+    const UnitTable& table = list.tables[list.units[u].table()];
+    for (const Op& op : table.ops()) {
+      for (const SumRule& rule : RulesOf({table, op}).sums) {
+        const auto unit =
+            rule.own ? absl::optional<int>(static_cast<int>(u)) : absl::nullopt;
+        if (FindSum(sums, rule.name, unit).has_value()) continue;
+        Sum& sum = *sums.Add();
+        sum.set_name(rule.name);
+        if (unit.has_value()) sum.set_unit(*unit);
+        sum.set_elements(rule.elements);
+        sum.set_added_by(Instruction::FORWARD);
+      }
+    }
+  }
+  return sums;
+}
+
+}  // namespace
+
 ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
                          const BuildUnitsOptions& options,
                          const std::vector<std::string>& freeze)
@@ -170,7 +203,10 @@ ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
     activations_.try_emplace({edge.from, edge.value}, device, bytes);
     activation_gradients_.try_emplace({edge.from, edge.output}, device, bytes);
   }
-  auto units = BuildUnits(*listed, options);
+  BuildUnitsOptions build = options;
+  build.sums = SumsOf(*listed);
+  scalars_.resize(SumElements(build.sums));
+  auto units = BuildUnits(*listed, build);
   CHECK_OK(units.status());
   units_ = *std::move(units);
   int64_t workspace_bytes = 0;
@@ -219,7 +255,7 @@ UnitBuffers ModelRunner::Buffers(int unit, const int32_t* batch) {
       .tied_parameters = tied >= 0 ? computed(tied) : nullptr,
       .parameter_gradients = gradients_[unit].get(),
       .tied_parameter_gradients = tied >= 0 ? gradients_[tied].get() : nullptr,
-      .scalars = scalars_,
+      .scalars = scalars_.data(),
   };
   for (const Edge& edge : edges_) {
     void* const value = activations_.at({edge.from, edge.value}).get();
@@ -269,22 +305,28 @@ double ModelRunner::Step(const OptimizerSpec& spec, int64_t step, double clip) {
   double squared_norm = 0;
   const Tensor result(&squared_norm, DType::kF64, {1});
   for (int u = 0; u < units(); ++u) {
-    SumOfSquares(device_, {.x = Tensor(gradients_[u].get(), DType::kF32,
-                                       {TrainedElements(specs_[u])}),
-                           .result = result});
+    float* const gradients = static_cast<float*>(gradients_[u].get());
+    for (const Range& of : WeightRanges(specs_[u], TrainedRange(specs_[u]))) {
+      SumOfSquares(device_,
+                   {.x = Tensor(gradients + of.begin, DType::kF32, {of.size()}),
+                    .result = result});
+    }
   }
   const double norm = std::sqrt(squared_norm);
   const Optimizer optimizer(spec);
   for (int u = 0; u < units(); ++u) {
-    optimizer.Step(device_, specs_[u],
-                   {.weights = parameters_[u].get(),
-                    .parameters = rounded_[u].get(),
-                    .gradients = gradients_[u].get(),
-                    .state = state_[u].get(),
-                    .step = step,
-                    .learning_rate = spec.lr(),
-                    .gradient_scale = ClipCoefficient(norm, clip),
-                    .holds = TrainedRange(specs_[u])});
+    optimizer.Step(
+        device_, specs_[u],
+        {.weights = parameters_[u].get(),
+         .parameters = rounded_[u].get(),
+         .gradients = gradients_[u].get(),
+         .state = state_[u].get(),
+         .step = step,
+         .learning_rate = spec.lr(),
+         .gradient_scale = ClipCoefficient(norm, clip),
+         .holds = TrainedRange(specs_[u]),
+         .tokens = static_cast<double>(options_.shape.sequences *
+                                       options_.shape.sequence_length)});
   }
   CHECK_OK(device_.Synchronize());
   return norm;

@@ -125,7 +125,7 @@ class ModelRunner {
   // [rows, vocab], after a forward outside of training.
   std::vector<float> Logits() const;
   absl::Span<const float> stash(int unit) const { return stash_[unit].span(); }
-  double* scalars() { return scalars_; }
+  double* scalars() { return scalars_.data(); }
 
  private:
   bool rounds() const { return options_.shape.dtype != F32; }
@@ -146,7 +146,7 @@ class ModelRunner {
   std::map<std::pair<int, int>, DeviceMemory> activations_;
   std::map<std::pair<int, int>, DeviceMemory> activation_gradients_;
   std::unique_ptr<DeviceMemory> workspace_;
-  double scalars_[4] = {};
+  std::vector<double> scalars_;
 };
 
 }  // namespace troupe

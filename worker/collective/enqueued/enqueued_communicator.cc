@@ -304,7 +304,8 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
   }
 
   size_t OfOthers(const CommBlocks& blocks) const {
-    return blocks.whole.bytes() - blocks.Of(rank()).bytes();
+    const int64_t elements = blocks.ranged() - blocks.ranges[rank()].size();
+    return elements * ElementBytes(blocks.whole.element);
   }
   size_t ToOthers(const CommBuffer& data) const {
     return (size() - 1) * data.bytes();

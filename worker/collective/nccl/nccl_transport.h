@@ -1,6 +1,9 @@
 // NCCL as what moves the data of an enqueued communicator: its calls, on the
 // stream of the calling thread.
 //
+// An all-to-all is one group of ncclSend and ncclRecv, in which peers without a
+// block take no part. Their sizes are the host's arguments.
+//
 // NCCL's kernels run with that stream's priority, which is the lane's. It adds
 // bf16 and fp16 up as they move, rounding what each member adds: half the bytes
 // of sums in f32, no copies and no scratch. A maximum ignores NaNs.

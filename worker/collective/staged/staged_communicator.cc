@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/base/local_cause.h"
 #include "proto/base/status.h"
 #include "proto/base/steady_time.h"
 
@@ -59,8 +60,12 @@ class StagedCommunicator final : public Communicator {
     if (bytes <= staging_bytes_) return absl::OkStatus();
     Release();
     if (memory_.arena != nullptr) {
-      ASSIGN_OR_RETURN(block_,
-                       memory_.arena->Allocate(memory_.line_item, bytes));
+      // The planner has counted it, but not for a worker that came into a lost
+      // one's place on a GPU that another rank has: others may have room.
+      absl::StatusOr<ArenaBlock> block =
+          memory_.arena->Allocate(memory_.line_item, bytes);
+      if (!block.ok()) return OfThisMachine(block.status());
+      block_ = *std::move(block);
       staging_ = block_.data();
     } else {
       ASSIGN_OR_RETURN(staging_, device_.AllocateHost(bytes));
@@ -143,15 +148,25 @@ class StagedCommunicator final : public Communicator {
   absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
     ASSIGN_OR_RETURN(const Pair staged, StagePair(send.whole, receive.whole));
-    RETURN_IF_ERROR(CopyOut(send.whole, staged.send));
-    const std::vector<int64_t> out = send.sizes();
-    const std::vector<int64_t> in = receive.sizes();
+    const CommBlocks out = {staged.send, send.ranges};
+    const CommBlocks in = {staged.receive, receive.ranges};
+    for (int member = 0; member < size(); ++member) {
+      const CommBuffer block = send.Of(member);
+      if (block.elements == 0) continue;
+      device_.CopyToHost(out.Of(member).data, block.data, block.bytes());
+    }
+    RETURN_IF_ERROR(device_.Synchronize());
     RETURN_IF_ERROR(host_->AllToAll({.send = staged.send,
                                      .receive = staged.receive,
-                                     .send_elements = out,
-                                     .receive_elements = in},
+                                     .send_ranges = send.ranges,
+                                     .receive_ranges = receive.ranges},
                                     OptionsOf(call)));
-    return CopyBack(staged.receive, receive.whole);
+    for (int member = 0; member < size(); ++member) {
+      const CommBuffer block = receive.Of(member);
+      if (block.elements == 0) continue;
+      device_.CopyFromHost(block.data, in.Of(member).data, block.bytes());
+    }
+    return device_.Synchronize();
   }
 
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {

@@ -25,6 +25,7 @@ TEST(ModelMixtralTest, CountsParametersAndWorkAsPublished) {
   const auto list = ModelUnits(model, kShape);
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(ParameterCount(list->units), 46702792704);
+  EXPECT_EQ(ActiveParameterCount(*list), 12879925248);
   const double attention = 12.0 * 32 * 4096 * 16;
   const double embedding = 32000.0 * 4096;  // looked up, not multiplied
   EXPECT_NEAR((ModelFlopsPerToken(model, 16) - attention) / 6 + embedding,

@@ -17,6 +17,10 @@
 namespace troupe {
 namespace {
 
+std::vector<ElementRange> Copy(absl::Span<const ElementRange> ranges) {
+  return {ranges.begin(), ranges.end()};
+}
+
 class LateTransport final : public Transport {
  public:
   LateTransport(std::unique_ptr<Communicator> members,
@@ -59,11 +63,11 @@ class LateTransport final : public Transport {
   absl::Status AllToAll(const CommBlocks& send,
                         const CommBlocks& receive) override {
     return Enqueue([this, out = There(send.whole), in = There(receive.whole),
-                    sent = send.sizes(), received = receive.sizes()] {
+                    sent = Copy(send.ranges), received = Copy(receive.ranges)] {
       return members_->AllToAll({.send = out,
                                  .receive = in,
-                                 .send_elements = sent,
-                                 .receive_elements = received},
+                                 .send_ranges = sent,
+                                 .receive_ranges = received},
                                 kForEver);
     });
   }

@@ -1,0 +1,216 @@
+// The promise, where ranks share the experts of layers: whoever has them,
+// whatever else is cut, and wherever the router sends tokens, ranks train the
+// model that a single rank trains.
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "proto/base/check.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/reference_runs.h"
+#include "tests/equivalence/same_training.h"
+#include "tests/equivalence/tensor_job.h"
+
+namespace troupe {
+namespace {
+
+// Eight experts, of which a token has `choices`.
+JobSpec ExpertsJob(int choices, int positions = 24) {
+  JobSpec job = TensorJob({.architecture = "mixtral",
+                           .tied = false,
+                           .positions = positions,
+                           .micro_batch = 1});
+  job.mutable_model()->set_num_experts(8);
+  job.mutable_model()->set_num_experts_per_tok(choices);
+  job.mutable_training()->set_gradient_clipping(0.5);
+  return job;
+}
+
+// In protobuf's text form.
+template <typename Message>
+void Merge(const std::string& text, Message& message) {
+  Message added;
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &added)) << text;
+  message.MergeFrom(added);
+}
+
+struct Case {
+  std::string name;
+  std::string parallelism;
+  std::string memory = "";
+  std::string training = "";
+};
+
+JobSpec Shared(JobSpec job, const Case& c) {
+  Merge(c.parallelism, *job.mutable_parallelism());
+  Merge(c.memory, *job.mutable_memory());
+  Merge(c.training, *job.mutable_training());
+  return job;
+}
+
+void ExpectSame(const std::vector<Leg>& legs, const JobSpec& reference) {
+  static auto* const references = new ReferenceRuns;
+  const auto difference = references->Compare(legs, reference);
+  ASSERT_TRUE(difference.ok()) << difference.status();
+  EXPECT_TRUE(difference->IsRounding())
+      << "losses " << difference->losses << ", norms " << difference->norms
+      << ", weights " << difference->weights;
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases = {
+      {"all_ranks", "data: 2 expert: 2"},
+      {"with_replicas", "data: 4 expert: 2"},
+      {"four", "data: 4 expert: 4"},
+      {"eight", "data: 8 expert: 8"},
+      {"larger_micro_batches", "data: 2 expert: 2", "", "micro_batch_size: 2"},
+      {"tensor", "data: 2 expert: 2 tensor: 2"},
+      {"sequence", "data: 2 expert: 2 tensor: 2 sequence_parallel: true"},
+      {"ulysses", "data: 2 expert: 2 context: 2"},
+      {"ring", "data: 2 expert: 2 context: 2 context_method: 'ring'"},
+      {"batch", "data: 2 expert: 2 batch: 2", "", "micro_batch_size: 2"},
+      {"uneven_replicas",
+       "data: 4 expert: 2 micro_batches: 3 micro_batches: 1"},
+      {"strategies",
+       "data: 2 expert: 2 tensor: 2 strategies { units: 'embedding' "
+       "units: 'head' batch: 2 }",
+       "", "micro_batch_size: 2"},
+      {"frozen_router", "data: 2 expert: 2", "", "freeze: '*.gate.*'"},
+      {"frozen_experts", "data: 2 expert: 2", "", "freeze: '*.experts.*'"},
+  };
+  for (const char* const schedule :
+       {"gpipe", "1f1b", "interleaved_1f1b", "chimera", "zb_h1", "zb_v"}) {
+    cases.push_back({absl::StrCat("schedule_", schedule),
+                     absl::StrCat("data: 2 expert: 2 pipeline: 2 "
+                                  "pipeline_schedule: '",
+                                  schedule, "'")});
+  }
+  for (const int zero : {1, 2, 3}) {
+    cases.push_back({absl::StrCat("zero_", zero),
+                     absl::StrCat("data: 4 expert: 2 zero: ", zero)});
+    cases.push_back({absl::StrCat("zero_", zero, "_no_replicas"),
+                     absl::StrCat("data: 2 expert: 2 zero: ", zero)});
+    cases.push_back(
+        {absl::StrCat("zero_", zero, "_of_two"),
+         absl::StrCat("data: 4 expert: 2 zero_size: 2 zero: ", zero)});
+    cases.push_back(
+        {absl::StrCat("zero_", zero, "_pipeline"),
+         absl::StrCat("data: 4 expert: 2 pipeline: 2 zero: ", zero)});
+  }
+  const std::string memories[] = {"recompute { mode: 'full' }",
+                                  "recompute { mode: 'selective' }",
+                                  "optimizer: 'host' gradients: 'host'",
+                                  "parameters: 'host' activations: 'host'",
+                                  "optimizer: 'nvme' parameters: 'nvme'"};
+  for (const std::string& memory : memories) {
+    cases.push_back({absl::StrCat("memory_", &memory - memories),
+                     "data: 4 expert: 2", memory});
+  }
+  cases.push_back({"all_at_once",
+                   "data: 4 expert: 2 pipeline: 2 pipeline_schedule: 'zb_v' "
+                   "zero: 3",
+                   "recompute { mode: 'full' } optimizer: 'host'"});
+  return cases;
+}
+
+class Experts : public testing::TestWithParam<Case> {};
+
+TEST_P(Experts, TrainTheSameModel) {
+  const JobSpec job = ExpertsJob(/*choices=*/2);
+  const int64_t steps = job.training().steps();
+  ExpectSame({{Shared(job, GetParam()), steps}}, job);
+}
+
+// Rooms so small that rows come in several rounds, of which all but the first
+// are made again for backward.
+TEST(Rounds, TrainTheSameModel) {
+  const JobSpec job = ExpertsJob(/*choices=*/2);
+  const int64_t steps = job.training().steps();
+  const Case cases[] = {
+      {"", "data: 2 expert: 2 expert_slack: 1"},
+      {"", "data: 4 expert: 4 expert_slack: 1"},
+      {"", "data: 8 expert: 8 expert_slack: 1.5"},
+      {"", "data: 4 expert: 2 expert_slack: 1 tensor: 2 zero: 3"},
+      {"",
+       "data: 2 expert: 2 expert_slack: 1 pipeline: 2 "
+       "pipeline_schedule: 'zb_v'"},
+      {"", "data: 2 expert: 2 expert_slack: 1", "recompute { mode: 'full' }"},
+      {"", "data: 2 expert: 2 expert_slack: 1 context: 2"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.parallelism + c.memory);
+    ExpectSame({{Shared(job, c), steps}}, job);
+  }
+}
+
+// One choice of eight, for few tokens: in most micro-batches ranks receive
+// nothing, or all that there is.
+TEST(Routing, MayLeaveRanksWithoutTokens) {
+  const JobSpec job = ExpertsJob(/*choices=*/1, /*positions=*/2);
+  const int64_t steps = job.training().steps();
+  for (const int ranks : {2, 4, 8}) {
+    SCOPED_TRACE(ranks);
+    for (const char* const slack : {"", " expert_slack: 1"}) {
+      const Case c = {"",
+                      absl::StrCat("data: ", ranks, " expert: ", ranks, slack)};
+      ExpectSame({{Shared(job, c), steps}}, job);
+    }
+  }
+}
+
+// All scores are equal at first, so that each token goes to the first experts,
+// which are on the first rank: at any time if the router is frozen, until it
+// has learnt something else if it is not.
+TEST(Routing, MaySendAllTokensToOneRank) {
+  const auto scores_are_equal = [](Plan& plan) {
+    int routers = 0;
+    for (Unit& unit : *plan.mutable_units()) {
+      for (Parameter& parameter : *unit.mutable_parameters()) {
+        if (!absl::EndsWith(parameter.name(), ".gate.weight")) continue;
+        parameter.set_init(Parameter::ZEROS);
+        ++routers;
+      }
+    }
+    CHECK_GT(routers, 0);
+  };
+  for (const char* const training : {"freeze: '*.gate.*'", ""}) {
+    JobSpec job = ExpertsJob(/*choices=*/2);
+    Merge(training, *job.mutable_training());
+    const TrainingRun reference = Train(job, {.change_plan = scores_are_equal});
+    ASSERT_TRUE(reference.status().ok()) << reference.status();
+    for (const char* const slack : {"", " expert_slack: 1"}) {
+      SCOPED_TRACE(absl::StrCat(training, slack));
+      const Case c = {"", absl::StrCat("data: 4 expert: 4", slack)};
+      ExpectSameTraining(
+          Train(Shared(job, c), {.ranks = 4, .change_plan = scores_are_equal}),
+          reference, Tolerance(1e-5, 4e-4));
+    }
+  }
+}
+
+// Plans with and without the axis go on with what the other began.
+TEST(ExpertsResume, FromAnyPlanToAnyOther) {
+  const JobSpec job = ExpertsJob(/*choices=*/2);
+  std::vector<Leg> legs;
+  int64_t until = 0;
+  for (const std::string& parallelism :
+       {std::string("data: 4 expert: 4 zero: 2"), std::string("data: 2"),
+        std::string("data: 4 expert: 2 zero: 3"), std::string("tensor: 2"),
+        std::string("data: 2 expert: 2 pipeline: 2"), std::string(""),
+        std::string("data: 8 expert: 8"),
+        std::string("data: 2 expert: 2 tensor: 2")}) {
+    until += 2;
+    legs.push_back({Shared(job, {"", parallelism}), until});
+  }
+  legs.back().until = job.training().steps();
+  ExpectSame(legs, job);
+}
+
+INSTANTIATE_TEST_SUITE_P(InProcess, Experts, testing::ValuesIn(Cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace troupe

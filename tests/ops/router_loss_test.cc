@@ -1,0 +1,142 @@
+#include "ops/router_loss.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "ops/capacity.h"
+#include "ops/load_step.h"
+#include "tests/ops/devices.h"
+
+namespace troupe {
+namespace {
+
+class RouterLossTest : public OpTest {};
+
+struct Sums {
+  TestTensor balance, z, entropy, rows, tokens;
+  Sums(Device& device, int64_t e)
+      : balance(device, DType::kF64, {1}),
+        z(device, DType::kF64, {1}),
+        entropy(device, DType::kF64, {1}),
+        rows(device, DType::kF64, {1}),
+        tokens(device, DType::kF64, {e}) {}
+};
+
+double SumOf(const Values& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+TEST_P(RouterLossTest, Forward) {
+  constexpr int64_t n = 6, e = 4, k = 2;
+  Values scores = Random(n * e);
+  for (double& s : scores) s = std::abs(s) + 0.01;
+  const Values load = Random(3 * e), logsumexp = Random(n);
+  const Values choices = {0, 1, 2, 3, 0, 2, 0, 1, 0, 3, 3, 0};
+  const TokenRows rows = {.first = 1, .tokens = 3};
+  double balance = 0, z = 0, entropy = 0;
+  for (int64_t row = 0; row < n; ++row) {
+    const Values s(scores.begin() + row * e, scores.begin() + (row + 1) * e);
+    for (int64_t i = 0; i < e; ++i) {
+      const double p = s[i] / SumOf(s);
+      balance += 0.5 * load[rows.Of(row) * e + i] * p;
+      entropy -= p * std::log(p);
+    }
+    z += logsumexp[row] * logsumexp[row];
+  }
+  const TestTensor tscores(device(), {n, e}, scores);
+  const TestTensor tload(device(), {3, e}, load);
+  const TestTensor tlogsumexp(device(), {n}, logsumexp);
+  const TestTensor tchoices(device(), {n, k}, choices, DType::kI32);
+  const Sums sums(device(), e);
+  for (const double times : {1, 2}) {  // sums are added to
+    RouterLoss(device(), {.scores = tscores,
+                          .load = tload,
+                          .load_scale = 0.5,
+                          .rows = rows,
+                          .logsumexp = tlogsumexp,
+                          .choices = tchoices,
+                          .balance = sums.balance,
+                          .z = sums.z,
+                          .entropy = sums.entropy,
+                          .rows_counted = sums.rows,
+                          .tokens = sums.tokens});
+    EXPECT_NEAR(sums.balance.Read()[0], times * balance, 1e-5);
+    EXPECT_NEAR(sums.z.Read()[0], times * z, 1e-5);
+    EXPECT_NEAR(sums.entropy.Read()[0], times * entropy, 1e-5);
+    EXPECT_EQ(sums.rows.Read()[0], times * n);
+    EXPECT_EQ(sums.tokens.Read(),
+              Values({5 * times, 2 * times, 2 * times, 3 * times}));
+  }
+}
+
+// A router with sigmoid scores cannot lower its balance by making all of them
+// small: p adds up to 1.
+TEST_P(RouterLossTest, SmallScoresBuyNoBalance) {
+  constexpr int64_t n = 5, e = 8;
+  Values scores = Random(n * e);
+  for (double& s : scores) s = 1e-6 * (std::abs(s) + 0.1);
+  const TestTensor tscores(device(), {n, e}, scores);
+  const TestTensor load(device(), {1, e}, Values(e, 1.0));
+  const TestTensor choices(device(), {n, 1}, Values(n, 0.0), DType::kI32);
+  const Sums sums(device(), e);
+  RouterLoss(device(), {.scores = tscores,
+                        .load = load,
+                        .choices = choices,
+                        .balance = sums.balance,
+                        .entropy = sums.entropy,
+                        .rows_counted = sums.rows,
+                        .tokens = sums.tokens});
+  EXPECT_NEAR(sums.balance.Read()[0], n, 1e-5);
+}
+
+// First choices find places before any second one, in each sequence by itself.
+TEST_P(RouterLossTest, CapacityGivesPlacesInThePapersOrder) {
+  constexpr int64_t n = 8, k = 2;
+  // The first sequence's tokens choose (0, 1), (1, 0), (0, 2), (2, 0).
+  const Values choices = {0, 1, 1, 0, 0, 2, 2, 0, 0, 1, 0, 1, 0, 1, 0, 1};
+  Values gates(n * k);
+  std::iota(gates.begin(), gates.end(), 1.0);
+  const TestTensor tchoices(device(), {n, k}, choices, DType::kI32);
+  const TestTensor tgates(device(), {n, k}, gates);
+  const TestTensor kept(device(), DType::kF32, {n, k});
+  const TestTensor dropped(device(), DType::kF64, {1});
+  Capacity(device(), {.choices = tchoices,
+                      .gates = tgates,
+                      .tokens = 4,
+                      .experts = 3,
+                      .places = 2,
+                      .kept = kept,
+                      .dropped = dropped});
+  // Expert 0 of the first: tokens 0 and 2 by first choices; both second ones
+  // find it full, although token 1 comes before token 2.
+  EXPECT_EQ(kept.Read(),
+            Values({1, 2, 3, 0, 5, 6, 7, 0, 9, 10, 11, 12, 0, 0, 0, 0}));
+  EXPECT_EQ(dropped.Read()[0], 6);
+  const TestTensor d_kept(device(), {n, k}, Values(n * k, 3.0));
+  CapacityBackward(device(),
+                   {.kept = kept, .d_kept = d_kept, .d_gates = d_kept});
+  EXPECT_EQ(d_kept.Read(),
+            Values({3, 3, 3, 0, 3, 3, 3, 0, 3, 3, 3, 3, 0, 0, 0, 0}));
+}
+
+TEST_P(RouterLossTest, StepOfALoad) {
+  const TestTensor weights(device(), {4}, {0.5, 0.5, 0.5, 0.5});
+  const TestTensor load(device(), {4}, {1, 8, 4, 3});
+  const TestTensor rounded(device(), DType::kBF16, {4});
+  LoadStep(device(), {.weights = weights,
+                      .load = load,
+                      .parameters = rounded,
+                      .mean = 4,
+                      .bias_rate = 0.25});
+  EXPECT_EQ(weights.Read(), Values({0.75, 0.25, 0.5, 0.75}));
+  EXPECT_EQ(rounded.Read(), weights.Read());
+  LoadStep(device(),
+           {.weights = weights, .load = load, .mean = 4, .zero_load = true});
+  EXPECT_EQ(weights.Read(), Values({0.25, 2, 1, 0.75}));
+  EXPECT_EQ(load.Read(), Values(4, 0.0));
+}
+
+TROUPE_ON_EACH_DEVICE(RouterLossTest);
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,147 @@
+// Plans whose ranks share the experts of layers, broken in the ways in which
+// rows can go astray: every fault is found, and named.
+#include "proto/plan/check_experts.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/plan/check_layouts.h"
+#include "proto/plan/check_program.h"
+#include "tests/proto/plan/planted.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Two replicas of two ranks, each with two of four experts.
+JobSpec ExpertsJob() {
+  JobSpec job = ExampleJob({.data = 4});
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("mixtral");
+  model.set_intermediate_size(12);
+  model.set_num_experts(4);
+  job.mutable_parallelism()->set_expert(2);
+  return job;
+}
+
+// To the experts: rows, then gates; then back.
+Op& Round(Plan& plan, int n) { return NthOp(plan, Op::EXCHANGE, 1 + n); }
+
+const PlantedFault kFaults[] = {
+    {"a round that takes the rows of no rank's offsets",
+     [](Plan& p) {
+       const int own = NthOp(p, Op::DISPATCH, 0).outputs(4).tensor();
+       InputOf(Round(p, 0), "offsets").set_tensor(own);
+     },
+     "EXCHANGE reads offsets of dispatched rows of op"},
+    {"rows that are exchanged twice",
+     [](Plan& p) {
+       const int received = Round(p, 0).outputs(0).tensor();
+       InputOf(Round(p, 1), "x").set_tensor(received);
+     },
+     "EXCHANGE reads received rows of op"},
+    {"rows of another round than their gates",
+     [](Plan& p) { Round(p, 1).mutable_round()->set_number(1); },
+     "REGROUP reads received rows of op"},
+    {"ranks that are in different rounds",
+     [](Plan& p) { NthOp(p, Op::UNGROUP, 0).mutable_round()->set_number(1); },
+     "UNGROUP reads rows by expert of op"},
+    {"the gates of other tokens",
+     [](Plan& p) {
+       const int gates = NthOp(p, Op::DISPATCH, 0).outputs(1).tensor();
+       InputOf(NthOp(p, Op::SWIGLU, 0), "weights").set_tensor(gates);
+     },
+     "SWIGLU takes rows by expert of op"},
+    {"counts of other rows",
+     [](Plan& p) {
+       const int own = NthOp(p, Op::DISPATCH, 0).outputs(4).tensor();
+       InputOf(NthOp(p, Op::GROUPED_LINEAR, 0), "offsets").set_tensor(own);
+     },
+     "GROUPED_LINEAR reads rows by expert of op"},
+    {"other experts than the rank has",
+     [](Plan& p) {
+       Op& regroup = NthOp(p, Op::REGROUP, 0);
+       TensorOf(p, regroup.outputs(2))
+           .mutable_dims(0)
+           ->mutable_sections(0)
+           ->set_count(5);
+     },
+     "GROUPED_LINEAR has rows for 4 experts, and "},
+    {"rows that are combined by expert",
+     [](Plan& p) {
+       const int by_expert = NthOp(p, Op::UNGROUP, 0).inputs(0).tensor();
+       InputOf(NthOp(p, Op::COMBINE, 0), "x").set_tensor(by_expert);
+     },
+     "COMBINE combines rows by expert of op"},
+    {"rows that never come back",
+     [](Plan& p) {
+       const int dispatched = NthOp(p, Op::DISPATCH, 0).outputs(0).tensor();
+       InputOf(Round(p, 2), "x").set_tensor(dispatched);
+     },
+     "EXCHANGE reads rows as dispatched of op"},
+    {"rounds too few for what one rank may receive",
+     [](Plan& p) {
+       Op& back = Round(p, 2);
+       TensorOf(p, InputOf(back, "x"))
+           .mutable_dims(2)
+           ->mutable_sections(0)
+           ->set_count(3);
+     },
+     "COMBINE combines what 1 rounds of 48 rows have brought, and the 2 ranks "
+     "may send 64 to one"},
+    {"a round that is brought back into another",
+     [](Plan& p) {
+       Op& back = Round(p, 2);
+       Op::Operand& into = *back.add_inputs();
+       into.set_name("into");
+       into.set_tensor(NthOp(p, Op::DISPATCH, 0).outputs(0).tensor());
+     },
+     "EXCHANGE adds round 0 to rows as dispatched of op"},
+};
+
+TEST(CheckExperts, NamesTheFault) {
+  EXPECT_EQ(CheckPrograms(ExamplePlan(ExpertsJob())), absl::OkStatus());
+  for (const PlantedFault& fault : kFaults) {
+    Plan plan = ExamplePlan(ExpertsJob());
+    ASSERT_EQ(CheckExperts(plan), absl::OkStatus());
+    fault.plant(plan);
+    EXPECT_THAT(std::string(CheckExperts(plan).message()),
+                HasSubstr(fault.message))
+        << fault.name;
+  }
+}
+
+const PlantedFault kLayoutFaults[] = {
+    {"rows for as many ranks as there are not",
+     [](Plan& p) { Round(p, 0).mutable_round()->set_ranks(4); },
+     "among 4 ranks along expert"},
+    {"gradients that do not come back",
+     [](Plan& p) {
+       Round(p, 0).mutable_exchange()->set_backward(COLLECTIVE_UNSPECIFIED);
+     },
+     "does ALL_TO_ALL and COLLECTIVE_UNSPECIFIED in backward among 2 ranks"},
+    {"offsets that stay where they are",
+     [](Plan& p) {
+       NthOp(p, Op::EXCHANGE, 0)
+           .mutable_exchange()
+           ->set_forward(COLLECTIVE_UNSPECIFIED);
+     },
+     "does COLLECTIVE_UNSPECIFIED and COLLECTIVE_UNSPECIFIED in backward"},
+};
+
+TEST(CheckLayouts, NamesTheFaultOfExperts) {
+  for (const PlantedFault& fault : kLayoutFaults) {
+    Plan plan = ExamplePlan(ExpertsJob());
+    ASSERT_EQ(CheckLayouts(plan), absl::OkStatus());
+    fault.plant(plan);
+    EXPECT_THAT(std::string(CheckLayouts(plan).message()),
+                HasSubstr(fault.message))
+        << fault.name;
+  }
+}
+
+}  // namespace
+}  // namespace troupe
