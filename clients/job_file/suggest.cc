@@ -11,6 +11,9 @@ namespace {
 struct OtherName {
   const char* theirs;
   const char* ours;
+  // Said only where the section has ours; elsewhere theirs is a name of ours,
+  // too.
+  bool only_here = false;
 };
 
 constexpr OtherName kOtherNames[] = {
@@ -53,13 +56,14 @@ constexpr OtherName kOtherNames[] = {
     {"expert_parallel_size", "expert"},
     {"ep_size", "expert"},
     {"ep", "expert"},
+    {"data", "batch", .only_here = true},
 };
 
 }  // namespace
 
 std::string OurName(absl::string_view name) {
   for (const OtherName& other : kOtherNames) {
-    if (name == other.theirs) return other.ours;
+    if (name == other.theirs && !other.only_here) return other.ours;
   }
   return std::string(name);
 }
@@ -68,10 +72,15 @@ std::string Suggest(absl::string_view name,
                     const std::vector<std::string>& candidates) {
   // A name far longer than any field is no typo, and would cost time.
   if (name.size() > 64) return "";
-  const std::string ours = OurName(absl::AsciiStrToLower(name));
-  const bool is_known =
-      std::find(candidates.begin(), candidates.end(), ours) != candidates.end();
-  return is_known ? ours : ClosestName(name, candidates);
+  const std::string lower = absl::AsciiStrToLower(name);
+  const auto is_there = [&candidates](const std::string& ours) {
+    return std::count(candidates.begin(), candidates.end(), ours) > 0;
+  };
+  if (is_there(lower)) return lower;
+  for (const OtherName& other : kOtherNames) {
+    if (lower == other.theirs && is_there(other.ours)) return other.ours;
+  }
+  return ClosestName(name, candidates);
 }
 
 }  // namespace troupe

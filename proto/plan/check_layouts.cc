@@ -8,7 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/edges.h"
 #include "proto/plan/ops/op_rules.h"
+#include "proto/plan/ports.h"
 #include "proto/plan/segments.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
@@ -420,8 +422,26 @@ bool LieAlike(const Plan& plan, const TensorSpec& a, const TensorSpec& b) {
   return true;
 }
 
-// What a unit makes for the next is what that reads, and all that read the
-// batch have the same of it.
+// What a unit makes for another is what that reads.
+absl::Status CheckEdge(const Plan& plan, const Edge& edge) {
+  const Unit& from = plan.units(edge.from);
+  const Unit& to = plan.units(edge.to);
+  if (!from.has_table() || !to.has_table()) return absl::OkStatus();
+  const auto port = [&plan](const Unit& unit, TensorSpec::Home home,
+                            int number) -> const TensorSpec& {
+    const UnitTable& table = plan.tables(unit.table());
+    return table.tensors(TensorsOfHome(table, home)[number]);
+  };
+  const TensorSpec& made = port(from, TensorSpec::OUTPUT, edge.output);
+  const TensorSpec& read = port(to, TensorSpec::INPUT, edge.input);
+  if (LieAlike(plan, made, read)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "unit ", edge.to, " reads ", read.name(), " as ", CutsText(plan, read),
+      ", but unit ", edge.from, " makes it as ", CutsText(plan, made)));
+}
+
+// All that read the batch have the same of it, and all that read what another
+// unit makes find it as it is made.
 absl::Status CheckBetweenUnits(const Plan& plan) {
   const TensorSpec* loaded = nullptr;
   for (int u = 0; u < plan.units_size(); ++u) {
@@ -436,16 +456,10 @@ absl::Status CheckBetweenUnits(const Plan& plan) {
           CutsText(plan, *batch), ", but it is loaded for others as ",
           CutsText(plan, *loaded)));
     }
-    const TensorSpec* const read = TensorOf(plan, unit, TensorSpec::INPUT);
-    const TensorSpec* const made =
-        u == 0 ? nullptr
-               : TensorOf(plan, plan.units(u - 1), TensorSpec::OUTPUT);
-    if (read == nullptr || made == nullptr || LieAlike(plan, *made, *read)) {
-      continue;
-    }
-    return absl::FailedPreconditionError(absl::StrCat(
-        "unit ", u, " reads ", read->name(), " as ", CutsText(plan, *read),
-        ", but unit ", u - 1, " makes it as ", CutsText(plan, *made)));
+  }
+  const Edges edges(plan);
+  for (const Edge& edge : edges.all()) {
+    RETURN_IF_ERROR(CheckEdge(plan, edge));
   }
   return absl::OkStatus();
 }

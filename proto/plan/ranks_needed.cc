@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
-#include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/plan_limits.h"
+#include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
 
 namespace troupe {
@@ -16,9 +17,15 @@ namespace troupe {
 int RanksNeeded(const JobSpec& job) {
   ParallelismSpec parallelism = job.parallelism();
   AdoptFirstStrategy(parallelism);
+  std::vector<int> sizes = {
+      parallelism.has_pipeline() ? parallelism.pipeline() : 1,
+      parallelism.has_data() ? parallelism.data() : 1};
+  for (const RankField& field : FactorFields()) {
+    sizes.push_back(RanksOf(parallelism, field.name));
+  }
   int64_t ranks = 1;
-  for (const Axis& axis : AxesOf(parallelism)) {
-    ranks *= std::clamp<int64_t>(axis.size(), 1, kRanksMax);
+  for (const int size : sizes) {
+    ranks *= std::clamp<int64_t>(size, 1, kRanksMax);
     ranks = std::min<int64_t>(ranks, kRanksMax);
   }
   return static_cast<int>(ranks);
@@ -26,21 +33,19 @@ int RanksNeeded(const JobSpec& job) {
 
 absl::Status CheckSizes(const ParallelismSpec& parallelism) {
   struct Size {
-    const char* path;
+    std::string path;
     bool given = false;
     int64_t value = 1;
     int64_t max = 1;
   };
-  const Size sizes[] = {{"parallelism.data", parallelism.has_data(),
-                         parallelism.data(), kDataMax},
-                        {"parallelism.batch", parallelism.has_batch(),
-                         parallelism.batch(), kBatchMax},
-                        {"parallelism.tensor", parallelism.has_tensor(),
-                         parallelism.tensor(), kTensorMax},
-                        {"parallelism.context", parallelism.has_context(),
-                         parallelism.context(), kContextMax},
-                        {"parallelism.pipeline", parallelism.has_pipeline(),
-                         parallelism.pipeline(), kPipelineMax}};
+  std::vector<Size> sizes = {{"parallelism.data", parallelism.has_data(),
+                              parallelism.data(), kDataMax}};
+  for (const RankField& field : FactorFields()) {
+    sizes.push_back({field.Path(), HasField(parallelism, field.name),
+                     RanksOf(parallelism, field.name), field.max});
+  }
+  sizes.push_back({"parallelism.pipeline", parallelism.has_pipeline(),
+                   parallelism.pipeline(), kPipelineMax});
   const Size* largest = &sizes[0];
   int64_t ranks = 1;
   for (const Size& size : sizes) {

@@ -20,27 +20,10 @@
 
 namespace troupe {
 
-// Those of more than one rank, named as if all units did what `parallelism`
-// itself says.
-std::vector<Axis> FactorsOf(const ParallelismSpec& parallelism);
-
-// Ranks over which ZeRO may deal a unit: replicas, and those that share the
-// sequences of a micro-batch, or each of them.
-int DealtMost(const ParallelismSpec& parallelism);
-
 // The job's parallelism as it would be if all units did what the strategy says.
 // What is no way to share a unit (pipeline, data, zero) is the job's.
 ParallelismSpec WithStrategy(const ParallelismSpec& job,
                              const StrategySpec& strategy);
-
-// What a strategy calls the factor that is this axis of the job's mesh; other
-// axes are called alike in all.
-std::string FactorName(const ParallelismSpec& job,
-                       const ParallelismSpec& strategy,
-                       const std::string& axis);
-
-// The sizes and methods of one in the other.
-void CopySharing(const ParallelismSpec& from, StrategySpec& to);
 
 // Where the job itself shares stages among no ranks, all units that no strategy
 // names do what the first strategy says.
@@ -60,9 +43,6 @@ std::vector<Unit::Kind> KindsOf(const Units& units) {
 
 // Words that a strategy may have for units, besides their numbers.
 std::vector<std::string> UnitWords();
-
-// "tensor: 2, sequence_parallel: true", as in a job file; "1 rank".
-std::string SharingText(const ParallelismSpec& parallelism);
 
 }  // namespace troupe
 

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
-#include "proto/plan/axes.h"
 #include "proto/plan/memory.h"
 #include "scheduler/cluster/placement.h"
+#include "scheduler/layouts/layouts.h"
 
 namespace troupe {
 namespace {
@@ -21,6 +21,13 @@ JobSpec CutOver(JobSpec job, int tensor, int pipeline) {
   return job;
 }
 
+// As by default: by columns of units, and not by samples.
+bool IsCutInOneDimension(const ParallelismSpec& parallelism) {
+  constexpr char kField[] = "tensor";
+  return parallelism.tensor() < 2 ||
+         &RowOf(parallelism, kField) == RowsOf(kField).front();
+}
+
 // As it was trained. A text has one sequence, of which no axis of a square or a
 // cube could have samples: what was cut in several dimensions, or in other ways
 // for some units, is cut in one, over as many of its ranks as its heads and
@@ -31,7 +38,7 @@ JobSpec CutAsTrained(const JobSpec& trained, const JobCompiler& compiler) {
   int tensor = std::max(parallelism.tensor(), 1);
   JobSpec cut = CutOver(trained, tensor, pipeline);
   const bool is_cut_so =
-      TensorMethodOf(parallelism) == "1d" && parallelism.strategies().empty();
+      IsCutInOneDimension(parallelism) && parallelism.strategies().empty();
   if (is_cut_so) return cut;
   while (tensor > 1 &&
          absl::IsInvalidArgument(compiler.PlanText(cut).status())) {
@@ -160,7 +167,7 @@ absl::StatusOr<Writers> ChooseWriters(const GenerateRequest& request,
         "workers to cut it, ", kCutItSo, ", or add a worker with more memory"));
   }
   if (!asked) {
-    absl::StrAppend(&why, TensorMethodOf(trained.parallelism()) == "1d"
+    absl::StrAppend(&why, IsCutInOneDimension(trained.parallelism())
                               ? "cut as its job was, "
                               : "cut in one dimension, ");
   }

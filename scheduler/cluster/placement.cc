@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "proto/base/check.h"
-#include "proto/plan/axes.h"
 #include "proto/plan/mesh.h"
+#include "scheduler/layouts/axes.h"
 
 namespace troupe {
 namespace {
@@ -173,20 +172,14 @@ std::vector<const Worker*> PlaceRanks(
 
 RanksTogether RanksTogetherOf(const JobSpec& job) {
   const ParallelismSpec& parallelism = job.parallelism();
-  const bool ulysses = parallelism.context_method().empty() ||
-                       parallelism.context_method() == "ulysses";
   RanksTogether together;
   int group = 1;
-  const std::vector<Axis> axes = AxesOf(parallelism);
+  const std::vector<SharedAxis> axes = SharedAxes(parallelism);
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    const bool talks = absl::StartsWith(axis->name(), "tensor") ||
-                       axis->name() == "ulysses" || axis->name() == "expert" ||
-                       (axis->name() == "context" && ulysses);
-    if (!talks) break;
-    if (axis->size() <= 1) continue;
+    if (!axis->row->on_one_host) break;
     // No host has so many.
-    if (axis->size() > kRanksMax / group) break;
-    group *= axis->size();
+    if (axis->size > kRanksMax / group) break;
+    group *= axis->size;
     together.groups.insert(together.groups.begin(), group);
   }
   const RecoverySpec& recovery = job.recovery();

@@ -12,8 +12,9 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/sharing.h"
 #include "proto/plan/slices.h"
-#include "proto/plan/strategies.h"
+#include "scheduler/layouts/axes.h"
 
 namespace troupe {
 namespace {
@@ -119,7 +120,7 @@ class CutsCheck {
     for (const AxisRules& axis : axes_) {
       if (RuleOf(axis, Dim::HIDDEN) == nullptr) continue;
       return FieldError(
-          "parallelism.tensor_method",
+          absl::StrCat(axis.field.name, "_method"),
           "layers of experts are cut over ranks by the columns within their "
           "experts (1d), not by those of the hidden size as well; use 1d, or "
           "leave it out");
@@ -242,7 +243,7 @@ class CutsCheck {
     const Left left = LeftFor(axis, rule);
     std::vector<std::string> uses;
     const auto may_be = [&](int other) {
-      return MayBe(field, other) && CouldBe(axis, other);
+      return field.MayBe(other) && CouldBe(axis, other);
     };
     int below = size;
     while (below > 0 && !may_be(below)) --below;
@@ -251,8 +252,8 @@ class CutsCheck {
     int above = size;
     while (above <= left.count && !may_be(above)) ++above;
     if (above <= left.count) uses.push_back(field.TextFor(above));
-    if (!field.part_of.empty() && CouldBe(axis, 1)) {
-      uses.emplace_back("parallelism.context_method: ring without it");
+    if (!field.without.empty() && CouldBe(axis, 1)) {
+      uses.push_back(field.without);
     }
     const int pieces = PiecesFor(field, rule.kind);
     if (by_method) {
@@ -281,6 +282,11 @@ class CutsCheck {
   const std::vector<AxisRules>& axes_;
 };
 
+bool Holds(const DimRule& rule, const ParallelismSpec& parallelism) {
+  return rule.with.empty() ||
+         FieldText(parallelism, std::string(rule.with)) == "true";
+}
+
 }  // namespace
 
 const DimRule* RuleOf(const AxisRules& axis, Dim::Kind kind) {
@@ -291,22 +297,26 @@ const DimRule* RuleOf(const AxisRules& axis, Dim::Kind kind) {
 }
 
 std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
-  std::vector<AxisRules> axes;
-  for (const LayoutRow& row : Layouts()) {
-    if (!row.used(parallelism)) continue;
-    if (axes.empty() || axes.back().axis != row.axis) {
-      axes.push_back({.axis = std::string(row.axis),
-                      .size = SizeOfAxis(parallelism, row.axis),
-                      .slack = parallelism.expert_slack(),
-                      .field = SizeFieldOf(parallelism, row.axis)});
+  std::vector<AxisRules> rules;
+  for (const LayoutRow* const row : RowsInUse(parallelism)) {
+    const std::vector<SharedAxis> axes = AxesOfRow(*row, parallelism);
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+      AxisRules& along = rules.emplace_back();
+      along.axis = axis->name();
+      along.size = axis->size;
+      along.field = axis->field;
+      along.prepare = axis->row->prepare;
+      along.rewrite = axis->row->rewrite;
+      along.finish = axis->row->finish;
+      if (axis->row->slack != nullptr) {
+        along.slack = axis->row->slack(parallelism);
+      }
+      for (const DimRule& rule : axis->row->rules) {
+        if (Holds(rule, parallelism)) along.rules.push_back(rule);
+      }
     }
-    axes.back().rules.insert(axes.back().rules.end(), row.rules.begin(),
-                             row.rules.end());
-    if (row.prepare != nullptr) axes.back().prepares.push_back(row.prepare);
-    if (row.rewrite != nullptr) axes.back().rewrites.push_back(row.rewrite);
-    if (row.finish != nullptr) axes.back().finishes.push_back(row.finish);
   }
-  return axes;
+  return rules;
 }
 
 std::vector<AxisRules> RulesFor(const ParallelismSpec& strategy,

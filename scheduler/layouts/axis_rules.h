@@ -8,22 +8,24 @@
 
 #include "absl/status/status.h"
 #include "proto/job.pb.h"
-#include "proto/plan/axes.h"
+#include "proto/plan.pb.h"
 #include "proto/plan/unit_list.h"
 #include "scheduler/layouts/layouts.h"
 
 namespace troupe {
 
-// The rows of one axis together.
+// What a row does along one of its axes.
 struct AxisRules {
   std::string axis;  // of the mesh
   int size = 1;
   double slack = 1;            // AxisSpan.slack
   SizeField field;             // where a user says the size
   std::vector<DimRule> rules;  // the first that fits a tensor cuts it
-  std::vector<decltype(LayoutRow::prepare)> prepares;
-  std::vector<decltype(LayoutRow::rewrite)> rewrites;
-  std::vector<decltype(LayoutRow::finish)> finishes;
+  decltype(RowAxis::prepare) prepare = nullptr;
+  decltype(RowAxis::rewrite) rewrite = nullptr;
+  decltype(RowAxis::finish) finish = nullptr;
+
+  AxisSpan span() const { return {axis, size, slack}; }
 };
 
 // The rule for dims of a kind; nullptr where the axis does not cut them.

@@ -6,18 +6,16 @@
 // Replicas (parallelism.data) have micro-batches of their own, for all units
 // alike. This one may be for some units only, where others are shared otherwise
 // by the same ranks.
-#include "proto/plan/axes.h"
 #include "scheduler/layouts/layouts.h"
 
 namespace troupe {
 
 LayoutRow Batch() {
-  return {
-      .name = "batch",
-      .axis = "batch",
-      .used =
-          [](const ParallelismSpec& p) { return SizeOfAxis(p, "batch") > 1; },
-      .rules = {{.kind = Dim::BATCH, .field = "training.micro_batch_size"}}};
+  return {.field = "batch",
+          .axes = {{.name = "batch",
+                    .rules = {{.kind = Dim::BATCH,
+                               .field = "training.micro_batch_size"}},
+                    .resting = Resting::kDealt}}};
 }
 
 }  // namespace troupe

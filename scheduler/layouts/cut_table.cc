@@ -8,6 +8,7 @@
 #include "absl/types/optional.h"
 #include "proto/base/check.h"
 #include "proto/plan/ops/op_rules.h"
+#include "proto/plan/ports.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
 #include "scheduler/layouts/table_writer.h"
@@ -154,10 +155,11 @@ class TableCut {
   // Whose rules say how it lies between this unit and a neighbour.
   const AxisRules& RulesOfEnd(int tensor) const {
     const TensorSpec::Home home = whole_.tensors(tensor).home();
-    const AxisRules* const others = home == TensorSpec::INPUT    ? ends_.input
-                                    : home == TensorSpec::OUTPUT ? ends_.output
-                                                                 : nullptr;
-    return others != nullptr ? *others : axis_;
+    if (home != TensorSpec::INPUT && home != TensorSpec::OUTPUT) return axis_;
+    const auto& ends = home == TensorSpec::INPUT ? ends_.inputs : ends_.outputs;
+    if (ends.empty()) return axis_;
+    const auto others = ends.find(PortOf(whole_, tensor));
+    return others == ends.end() ? axis_ : *others->second;
   }
 
   // How it lies when this unit is done with it, or finds it.

@@ -3,6 +3,7 @@
 #ifndef TROUPE_SCHEDULER_LAYOUTS_CUT_TABLE_H_
 #define TROUPE_SCHEDULER_LAYOUTS_CUT_TABLE_H_
 
+#include <map>
 #include <vector>
 
 #include "proto/plan/ops/op_rules.h"
@@ -14,11 +15,12 @@ namespace troupe {
 // How the axis cuts a tensor where it may choose.
 AxisCut WishFor(const AxisRules& axis, const TensorSpec& tensor);
 
-// Whose rules say how a tensor that a unit shares with a neighbour lies between
-// them; null: its own.
+// Whose rules say how a tensor that a unit shares with another lies between
+// them, by the unit's inputs and outputs (proto/plan/ports.h). Of one that is
+// not there, its own.
 struct TableEnds {
-  const AxisRules* input = nullptr;
-  const AxisRules* output = nullptr;
+  std::map<int, const AxisRules*> inputs;
+  std::map<int, const AxisRules*> outputs;
   bool operator==(const TableEnds&) const = default;
 };
 

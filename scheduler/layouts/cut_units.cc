@@ -116,9 +116,8 @@ TableEnds EndsAlong(const Ends& ends, const std::string& axis) {
 void CutWithEnds(const std::vector<AxisRules>& axes,
                  const std::vector<Ends>& ends, UnitList& units) {
   for (const AxisRules& axis : axes) {
-    for (const auto prepare : axis.prepares) {
-      prepare({.name = axis.axis, .size = axis.size}, units);
-    }
+    if (axis.prepare == nullptr) continue;
+    axis.prepare(axis.span(), units);
   }
   std::vector<std::vector<Shares>> shares;  // by unit and parameter
   for (const Unit& unit : units.units) {
@@ -132,9 +131,8 @@ void CutWithEnds(const std::vector<AxisRules>& axes,
           CutAlong(axis, EndsAlong(ends[t], axis.axis), units.tables[t]);
       sums.push_back(std::move(table_cut.sums_parameters));
       cut.push_back(std::move(table_cut.table));
-      for (const auto rewrite : axis.rewrites) {
-        rewrite({.name = axis.axis, .size = axis.size}, cut.back());
-      }
+      if (axis.rewrite == nullptr) continue;
+      axis.rewrite(axis.span(), cut.back());
     }
     for (size_t u = 0; u < units.units.size(); ++u) {
       Unit& unit = units.units[u];
@@ -150,10 +148,7 @@ void CutWithEnds(const std::vector<AxisRules>& axes,
   }
   for (UnitTable& table : units.tables) {
     for (const AxisRules& axis : axes) {
-      for (const auto finish : axis.finishes) {
-        finish({.name = axis.axis, .size = axis.size, .slack = axis.slack},
-               table);
-      }
+      if (axis.finish != nullptr) axis.finish(axis.span(), table);
     }
     PartWhatExchangesPart(table);
   }

@@ -23,6 +23,7 @@
 // again.
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,7 +31,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "proto/base/check.h"
-#include "proto/plan/axes.h"
+#include "proto/base/choices.h"
+#include "proto/plan/fields.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/tensor_spec.h"
 #include "scheduler/layouts/layouts.h"
@@ -266,17 +268,51 @@ void ExchangeRows(const AxisSpan& axis, UnitTable& table) {
   CHECK(!experts.has_value()) << "rows are dispatched and not combined";
 }
 
+constexpr char kSlack[] = "expert_slack";
+
+double SlackOf(const ParallelismSpec& parallelism) {
+  return parallelism.expert_slack();
+}
+
+// Some of the ranks of parallelism.data, whose number is known.
+absl::Status Resolve(ParallelismSpec& parallelism) {
+  const int ranks = parallelism.expert();
+  if (parallelism.data() % ranks != 0) {
+    return FieldError(
+        "parallelism.expert",
+        absl::StrCat(ranks, " does not divide the ", parallelism.data(),
+                     " ranks of parallelism.data, which share the experts; "
+                     "use ",
+                     DivisorsText(parallelism.data(), ranks)));
+  }
+  if (!parallelism.has_expert_slack()) parallelism.set_expert_slack(ranks);
+  return CheckNumber(absl::StrCat("parallelism.", kSlack),
+                     parallelism.expert_slack(),
+                     {.min = 1, .max = static_cast<double>(ranks)});
+}
+
+// As many as may.
+int TriesOfData(int data, const ModelSpec& model) {
+  return model.num_experts() > 0 ? std::gcd(data, model.num_experts()) : 1;
+}
+
 }  // namespace
 
 LayoutRow Experts() {
-  return {
-      .name = "experts",
-      .axis = "expert",
-      .used =
-          [](const ParallelismSpec& p) { return SizeOfAxis(p, "expert") > 1; },
-      .rules = {{.kind = Dim::EXPERT_WEIGHTS, .field = "model.num_experts"},
-                {.kind = Dim::BATCH, .field = "training.micro_batch_size"}},
-      .finish = ExchangeRows};
+  return {.field = "expert",
+          .fields = {kSlack},
+          .axes = {{.name = "expert",
+                    .rules = {{.kind = Dim::EXPERT_WEIGHTS,
+                               .field = "model.num_experts"},
+                              {.kind = Dim::BATCH,
+                               .field = "training.micro_batch_size"}},
+                    .finish = ExchangeRows,
+                    .slack = SlackOf,
+                    .resting = Resting::kDealt,
+                    .on_one_host = true}},
+          .resolve = Resolve,
+          .tries_of_data = TriesOfData,
+          .leaves_out_defaults = true};
 }
 
 }  // namespace troupe

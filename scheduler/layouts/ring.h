@@ -35,6 +35,9 @@ class Around {
   int going_on_ = -1;
 };
 
+// Of a ring in which keys and values go around (ring_attention.cc).
+RowAxis RingAxis();
+
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_LAYOUTS_RING_H_

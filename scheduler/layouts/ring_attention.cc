@@ -15,7 +15,6 @@
 //     ATTENTION_PART
 //     SHIFT         to the next rank
 #include "absl/strings/str_cat.h"
-#include "proto/plan/axes.h"
 #include "proto/plan/ops/op_view.h"
 #include "scheduler/layouts/ring.h"
 
@@ -90,20 +89,23 @@ void HandKeysAround(const AxisSpan& axis, UnitTable& table) {
 
 }  // namespace
 
-LayoutRow RingAttention() {
-  return {.name = "ring_attention",
-          .axis = "context",
-          .used =
-              [](const ParallelismSpec& p) {
-                return SizeOfAxis(p, "context") > 1 &&
-                       (p.context_method() == "ring" ||
-                        p.context_method() == "usp");
-              },
+RowAxis RingAxis() {
+  return {.name = "context",
           .rules = {{.kind = Dim::SEQUENCE,
                      .field = "training.sequence_length",
                      .loaded = true,
                      .zigzag = true}},
-          .rewrite = HandKeysAround};
+          .rewrite = HandKeysAround,
+          .resting = Resting::kDealt};
+}
+
+LayoutRow RingAttention() {
+  return {.field = "context",
+          .method = "ring",
+          .axes = {RingAxis()},
+          .tries = TryAsItIs,
+          .fewer = DivisorsOf,
+          .is_advised = true};
 }
 
 }  // namespace troupe

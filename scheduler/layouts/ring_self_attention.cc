@@ -138,17 +138,19 @@ void HandKeysThenValuesAround(const AxisSpan& axis, UnitTable& table) {
 }  // namespace
 
 LayoutRow RingSelfAttention() {
-  return {.name = "ring_self_attention",
-          .axis = "context",
-          .used =
-              [](const ParallelismSpec& p) {
-                return p.context() > 1 &&
-                       p.context_method() == "ring_self_attention";
-              },
-          .rules = {{.kind = Dim::SEQUENCE,
-                     .field = "training.sequence_length",
-                     .loaded = true}},
-          .rewrite = HandKeysThenValuesAround};
+  return {.field = "context",
+          .method = "ring_self_attention",
+          .axes = {{.name = "context",
+                    .rules = {{.kind = Dim::SEQUENCE,
+                               .field = "training.sequence_length",
+                               .loaded = true}},
+                    .rewrite = HandKeysThenValuesAround,
+                    .resting = Resting::kDealt}},
+          .takes_graphs = false,
+          .fewer = DivisorsOf,
+          .leaner = {.field = "context_method",
+                     .value = "ring",
+                     .why = "as no scores are in memory"}};
 }
 
 }  // namespace troupe

@@ -3,10 +3,26 @@
 // vocabulary. What leads to them is a product cut by columns, what leads back
 // one cut by rows, so that a block exchanges twice forward, [tokens, hidden]
 // summed, and twice backward.
-#include "proto/plan/axes.h"
+//
+// With `sequence_parallel` (arXiv 2205.05198) what that leaves whole on every
+// rank, norms, dropout and residuals, is cut by rows over the same ranks. Sums
+// become reduce-scatters, with an all-gather in front of the next product: the
+// same bytes, and activations a rank's share.
 #include "scheduler/layouts/layouts.h"
 
 namespace troupe {
+namespace {
+
+constexpr char kSequence[] = "sequence_parallel";
+
+void TryWithSequences(const ParallelismSpec& parallelism,
+                      std::vector<ParallelismSpec>& ways) {
+  ways.push_back(parallelism);
+  ways.push_back(parallelism);
+  ways.back().set_sequence_parallel(true);
+}
+
+}  // namespace
 
 std::vector<DimRule> RulesOfInnerColumns() {
   return {{.kind = Dim::HEADS, .field = "model.num_attention_heads"},
@@ -18,12 +34,19 @@ std::vector<DimRule> RulesOfInnerColumns() {
 }
 
 LayoutRow Tensor1D() {
-  return {
-      .name = "tensor_1d",
-      .axis = "tensor",
-      .used =
-          [](const ParallelismSpec& p) { return SizeOfAxis(p, "tensor") > 1; },
-      .rules = RulesOfInnerColumns()};
+  std::vector<DimRule> rules = RulesOfInnerColumns();
+  rules.push_back({.kind = Dim::SEQUENCE,
+                   .field = "training.sequence_length",
+                   .with = kSequence});
+  return {.field = "tensor",
+          .method = "1d",
+          .implied = true,
+          .fields = {kSequence},
+          .axes = {{.name = "tensor", .rules = rules, .on_one_host = true}},
+          .tries = TryWithSequences,
+          .fewer = DivisorsOf,
+          .is_advised = true,
+          .leaner = {.field = kSequence, .value = "true"}};
 }
 
 }  // namespace troupe

@@ -11,7 +11,7 @@
 // up what it has for all samples of that axis: rows of activations move there,
 // which are fewer bytes than panels of the table. The logits are columns along
 // the axis of rows, and samples along that of columns.
-#include "proto/plan/axes.h"
+#include "scheduler/layouts/blocks.h"
 #include "scheduler/layouts/layouts.h"
 #include "scheduler/layouts/panels.h"
 #include "scheduler/layouts/split_norms.h"
@@ -19,40 +19,63 @@
 namespace troupe {
 namespace {
 
+constexpr BlockShape kSquare = {.method = "2d", .sides = 2, .name = "square"};
 constexpr DimRule kSamples = {.kind = Dim::BATCH,
                               .field = "training.micro_batch_size"};
 
-bool IsInBlocks(const ParallelismSpec& parallelism) {
-  return SizeOfAxis(parallelism, "tensor_row") > 1;
-}
-
-}  // namespace
-
-LayoutRow Tensor2DColumns() {
+RowAxis Columns() {
   std::vector<DimRule> rules = {
       {.kind = Dim::HIDDEN, .field = "model.hidden_size"}};
   for (const DimRule& rule : RulesOfInnerColumns()) {
     if (rule.kind != Dim::VOCABULARY) rules.push_back(rule);
   }
   rules.push_back(kSamples);
-  return {.name = "tensor_2d, columns",
-          .axis = "tensor_column",
-          .used = IsInBlocks,
+  return {.name = "tensor_column",
           .rules = rules,
           .prepare = MultiplyInPanels,
-          .rewrite = SplitNorms};
+          .rewrite = SplitNorms,
+          .on_one_host = true};
 }
 
-LayoutRow Tensor2DRows() {
-  return {
-      .name = "tensor_2d, rows",
-      .axis = "tensor_row",
-      .used = IsInBlocks,
-      .rules = {
-          {.kind = Dim::VOCABULARY, .field = "model.vocab_size", .pads = true},
-          // Which other axes cut as columns, in as many pieces.
-          {.kind = Dim::INNER},
-          kSamples}};
+RowAxis Rows() {
+  return {.name = "tensor_row",
+          .rules = {{.kind = Dim::VOCABULARY,
+                     .field = "model.vocab_size",
+                     .pads = true},
+                    // Which other axes cut as columns, in as many pieces.
+                    {.kind = Dim::INNER},
+                    kSamples},
+          .on_one_host = true};
+}
+
+std::vector<AxisExtent> SidesOf(const ParallelismSpec& parallelism) {
+  const AxisExtent side = SideOf(parallelism.tensor(), /*layers=*/1, 2);
+  return {side, side};
+}
+
+absl::Status CheckIsSquare(ParallelismSpec& parallelism) {
+  return CheckIsBlock(kSquare, parallelism.tensor());
+}
+
+void TrySquare(const ParallelismSpec& parallelism,
+               std::vector<ParallelismSpec>& ways) {
+  if (IsPower(parallelism.tensor(), 2)) ways.push_back(parallelism);
+}
+
+}  // namespace
+
+std::vector<RowAxis> AxesOfSquare() { return {Rows(), Columns()}; }
+
+LayoutRow Tensor2D() {
+  return {.field = "tensor",
+          .method = kSquare.method,
+          .axes = AxesOfSquare(),
+          .sizes = SidesOf,
+          .resolve = CheckIsSquare,
+          .examples = "4, 9 or 16",
+          .takes_graphs = false,
+          .tries = TrySquare,
+          .fewer = AllOrOne};
 }
 
 }  // namespace troupe

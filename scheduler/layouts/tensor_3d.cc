@@ -12,42 +12,65 @@
 // sums of its product along the other, and the next product does the opposite.
 // Weights, cut by y and z, rest in slices over x (zero.cc), as the paper has
 // them.
-#include "proto/plan/axes.h"
+#include "scheduler/layouts/blocks.h"
 #include "scheduler/layouts/layouts.h"
 #include "scheduler/layouts/split_norms.h"
 
 namespace troupe {
 namespace {
 
+constexpr BlockShape kCube = {.method = "3d", .sides = 3, .name = "cube"};
 constexpr DimRule kRows = {.kind = Dim::BATCH,
                            .field = "training.micro_batch_size"};
 
-}  // namespace
-
-LayoutRow Tensor3DRows() {
+RowAxis Rows() {
   DimRule loaded = kRows;
   loaded.loaded = true;
-  return {.name = "tensor_3d, rows",
-          .axis = "tensor_x",
-          .used = Is3D,
-          .rules = {loaded}};
+  return {.name = "tensor_x",
+          .rules = {loaded},
+          .resting = Resting::kSliced,
+          .on_one_host = true};
 }
 
-LayoutRow Tensor3DInner() {
+RowAxis Inner() {
   std::vector<DimRule> rules = RulesOfInnerColumns();
   rules.push_back(kRows);
-  return {.name = "tensor_3d, inner columns",
-          .axis = "tensor_y",
-          .used = Is3D,
-          .rules = rules};
+  return {.name = "tensor_y", .rules = rules, .on_one_host = true};
 }
 
-LayoutRow Tensor3DHidden() {
-  return {.name = "tensor_3d, hidden columns",
-          .axis = "tensor_z",
-          .used = Is3D,
+RowAxis Hidden() {
+  return {.name = "tensor_z",
           .rules = {{.kind = Dim::HIDDEN, .field = "model.hidden_size"}, kRows},
-          .rewrite = SplitNorms};
+          .rewrite = SplitNorms,
+          .on_one_host = true};
+}
+
+std::vector<AxisExtent> SidesOf(const ParallelismSpec& parallelism) {
+  return std::vector<AxisExtent>(
+      kCube.sides, SideOf(parallelism.tensor(), /*layers=*/1, kCube.sides));
+}
+
+absl::Status CheckIsCube(ParallelismSpec& parallelism) {
+  return CheckIsBlock(kCube, parallelism.tensor());
+}
+
+void TryCube(const ParallelismSpec& parallelism,
+             std::vector<ParallelismSpec>& ways) {
+  if (IsPower(parallelism.tensor(), kCube.sides)) ways.push_back(parallelism);
+}
+
+}  // namespace
+
+LayoutRow Tensor3D() {
+  return {.field = "tensor",
+          .method = kCube.method,
+          .axes = {Rows(), Inner(), Hidden()},
+          .sizes = SidesOf,
+          .resolve = CheckIsCube,
+          .examples = "8, 27 or 64",
+          .takes_graphs = false,
+          .tries = TryCube,
+          .fewer = AllOrOne};
 }
 
 }  // namespace troupe

@@ -5,10 +5,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/ports.h"
+#include "proto/plan/sharing.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/strategies.h"
+#include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/cut_table.h"
 #include "scheduler/layouts/cut_units.h"
 #include "scheduler/layouts/cut_with_ends.h"
@@ -23,12 +27,33 @@ const TensorSpec* TensorOf(const UnitTable& table, TensorSpec::Home home) {
   return nullptr;
 }
 
-const AxisRules* Along(const std::vector<AxisRules>& rules,
-                       const std::string& axis) {
+const AxisRules* FindAlong(const std::vector<AxisRules>& rules,
+                           const std::string& axis) {
   for (const AxisRules& along : rules) {
     if (along.axis == axis) return &along;
   }
   return nullptr;
+}
+
+// From an output of one unit to an input of another.
+struct UnitEdge {
+  size_t from = 0;
+  int output = 0;
+  size_t to = 0;
+  int input = 0;
+};
+std::vector<UnitEdge> EdgesOf(const std::vector<Unit>& units) {
+  std::vector<UnitEdge> edges;
+  for (size_t u = 0; u < units.size(); ++u) {
+    for (int i = 0; i < units[u].inputs_size(); ++i) {
+      const Unit::Source& source = units[u].inputs(i);
+      edges.push_back({.from = static_cast<size_t>(source.unit()),
+                       .output = source.output(),
+                       .to = u,
+                       .input = i});
+    }
+  }
+  return edges;
 }
 
 // How rules cut a tensor along one axis.
@@ -56,9 +81,12 @@ class UnitsCut {
       : rules_(rules), units_(units), of_unit_(units.units.size()) {}
 
   absl::Status Run() {
-    for (size_t u = 0; u + 1 < units_.units.size(); ++u) {
-      RETURN_IF_ERROR(CheckTied(u + 1));
-      RETURN_IF_ERROR(LayBetween(u));
+    RETURN_IF_ERROR(CheckFactors());
+    for (size_t u = 0; u < units_.units.size(); ++u) {
+      RETURN_IF_ERROR(CheckTied(u));
+    }
+    for (const UnitEdge& edge : EdgesOf(units_.units)) {
+      RETURN_IF_ERROR(LayBetween(edge));
     }
     RETURN_IF_ERROR(CheckBatch());
     UnitList cut;
@@ -78,24 +106,58 @@ class UnitsCut {
     return units_.tables[units_.units[unit].table()];
   }
 
-  // Says how what unit u makes for the next one lies between them.
-  absl::Status LayBetween(size_t u) {
-    if (rules_.of_unit[u] == rules_.of_unit[u + 1]) return absl::OkStatus();
-    const TensorSpec& made = *TensorOf(TableOf(u), TensorSpec::OUTPUT);
-    for (const AxisRules& maker : RulesOf(u)) {
-      const AxisRules& reader = *Along(RulesOf(u + 1), maker.axis);
+  // What a unit's ranks do along an axis that some strategy has. There is one,
+  // as CheckFactors says.
+  const AxisRules& Along(size_t unit, const std::string& axis) const {
+    const AxisRules* const rules = FindAlong(RulesOf(unit), axis);
+    CHECK(rules != nullptr) << "unit " << unit << " has nothing along " << axis;
+    return *rules;
+  }
+
+  // Each factor of a stage's ranks has rules in each strategy.
+  absl::Status CheckFactors() const {
+    const std::vector<AxisRules>& first = rules_.strategies.front();
+    for (const std::vector<AxisRules>& strategy : rules_.strategies) {
+      for (const AxisRules& along : first) {
+        const AxisRules* const own = FindAlong(strategy, along.axis);
+        if (strategy.size() == first.size() && own != nullptr &&
+            own->size == along.size) {
+          continue;
+        }
+        return FieldError("parallelism.strategies",
+                          absl::StrCat("not all of them say what the ",
+                                       along.size, " ranks along ", along.axis,
+                                       " do; use sizes that divide the ranks "
+                                       "of a stage alike"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const TensorSpec& MadeFor(const UnitEdge& edge) const {
+    const UnitTable& table = TableOf(edge.from);
+    return table.tensors(TensorsOfHome(table, TensorSpec::OUTPUT)[edge.output]);
+  }
+
+  // Says how what one unit makes for another lies between them.
+  absl::Status LayBetween(const UnitEdge& edge) {
+    const bool same = rules_.of_unit[edge.from] == rules_.of_unit[edge.to];
+    if (same || !units_.units[edge.from].has_table()) return absl::OkStatus();
+    const TensorSpec& made = MadeFor(edge);
+    for (const AxisRules& maker : RulesOf(edge.from)) {
+      const AxisRules& reader = Along(edge.to, maker.axis);
       const EndCut of_maker = EndCutOf(maker, made);
       const EndCut of_reader = EndCutOf(reader, made);
       if (of_maker == of_reader) continue;
       // As much as all of it is in memory, or moves, at one of the two only.
       const bool reader_turns = of_maker.cut.placement == Layout::SHARD;
-      if (!CanTurn(of_maker, of_reader) || CutsRowsToo(u, maker.axis)) {
-        return Misfit(u, maker.axis);
+      if (!CanTurn(of_maker, of_reader) || CutsRowsToo(edge, maker.axis)) {
+        return Misfit(edge, maker.axis);
       }
       if (reader_turns) {
-        of_unit_[u + 1][maker.axis].input = &maker;
+        of_unit_[edge.to][maker.axis].inputs[edge.input] = &maker;
       } else {
-        of_unit_[u][maker.axis].output = &reader;
+        of_unit_[edge.from][maker.axis].outputs[edge.output] = &reader;
       }
     }
     return absl::OkStatus();
@@ -115,9 +177,9 @@ class UnitsCut {
 
   // Whether another axis cuts samples of one of the two units, or rows of all
   // samples as one: what it has then is no piece of each sample.
-  bool CutsRowsToo(size_t u, const std::string& axis) const {
-    const TensorSpec& made = *TensorOf(TableOf(u), TensorSpec::OUTPUT);
-    for (const size_t unit : {u, u + 1}) {
+  bool CutsRowsToo(const UnitEdge& edge, const std::string& axis) const {
+    const TensorSpec& made = MadeFor(edge);
+    for (const size_t unit : {edge.from, edge.to}) {
       for (const AxisRules& other : RulesOf(unit)) {
         if (other.axis == axis) continue;
         const EndCut cut = EndCutOf(other, made);
@@ -128,16 +190,16 @@ class UnitsCut {
     return false;
   }
 
-  absl::Status Misfit(size_t u, const std::string& axis) const {
+  absl::Status Misfit(const UnitEdge& edge, const std::string& axis) const {
     const auto what = [&](size_t unit) {
-      const AxisRules& rules = *Along(RulesOf(unit), axis);
+      const AxisRules& rules = Along(unit, axis);
       return absl::StrCat(rules.field.name, ": ", rules.field.value);
     };
     return FieldError(
         "parallelism.strategies",
-        absl::StrCat("unit ", u, " makes what unit ", u + 1,
-                     " reads, and no exchange turns how it lies with ", what(u),
-                     " into how it lies with ", what(u + 1),
+        absl::StrCat("unit ", edge.from, " makes what unit ", edge.to,
+                     " reads, and no exchange turns how it lies with ",
+                     what(edge.from), " into how it lies with ", what(edge.to),
                      "; use batch and tensor for the two"));
   }
 
@@ -169,7 +231,7 @@ class UnitsCut {
           first_unit = u;
         }
         for (const AxisRules& rules : RulesOf(u)) {
-          const AxisRules& of_first = *Along(RulesOf(first_unit), rules.axis);
+          const AxisRules& of_first = Along(first_unit, rules.axis);
           if (EndCutOf(rules, *batch) == EndCutOf(of_first, *first)) continue;
           return FieldError(
               "parallelism.strategies",

@@ -8,8 +8,10 @@
 #ifndef TROUPE_SCHEDULER_LAYOUTS_ZERO_H_
 #define TROUPE_SCHEDULER_LAYOUTS_ZERO_H_
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "proto/job.pb.h"
+#include "scheduler/layouts/layouts.h"
 
 namespace troupe {
 
@@ -24,10 +26,26 @@ struct ZeroRow {
 };
 ZeroRow ZeroRowOf(const ParallelismSpec& parallelism);
 
+// The row whose parameters rest in slices without any ZeRO; nullptr: none does.
+const LayoutRow* SlicedRow(const ParallelismSpec& parallelism);
+
+// Ranks over which ZeRO may deal a unit: replicas, and those of rows that hold
+// it alike.
+int DealtMost(const ParallelismSpec& parallelism);
+
 // Of the ranks along an axis, so many neighbours of which a unit is dealt over;
-// 1: not along it. Those of a sequence first, then those of a micro-batch, then
-// whole replicas.
+// 1: not along it. The innermost axes of the mesh first, whole replicas last.
 int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism);
+
+// WithStrategy (proto/plan/strategies.h). What is dealt over all ranks that
+// there are with the job's own sharing is so with the strategy's, too.
+ParallelismSpec DealtWithStrategy(const ParallelismSpec& job,
+                                  const StrategySpec& strategy);
+
+// InvalidArgument "parallelism.zero_size: ...": not of neighbours that hold a
+// unit alike: some of those on one axis, or all of those on some axes. REQUIRES
+// 1 or more.
+absl::Status CheckZeroSize(const ParallelismSpec& parallelism);
 
 }  // namespace troupe
 

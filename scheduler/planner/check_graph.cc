@@ -1,9 +1,14 @@
 #include "scheduler/planner/check_graph.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
+#include "scheduler/layouts/layouts.h"
 #include "scheduler/pipelines/pipelines.h"
 
 namespace troupe {
@@ -32,28 +37,19 @@ absl::Status CheckGraph(const JobSpec& job, const UnitList& units) {
                        "synchronous schedule such as 1f1b"));
     }
   }
-  if (!parallelism.strategies().empty() && !IsChain(units)) {
-    return FieldError(
-        "parallelism.strategies",
-        "a unit of model.graph reads one that is not before it, and between "
-        "such units nothing is exchanged; leave strategies out, so that all "
-        "units are shared alike");
-  }
   if (!IsGraph(job.model())) return absl::OkStatus();
-  if (parallelism.tensor() > 1 && !parallelism.tensor_method().empty() &&
-      parallelism.tensor_method() != "1d") {
+  for (const LayoutRow* const row : RowsInUse(parallelism)) {
+    if (row->takes_graphs) continue;
+    std::vector<absl::string_view> others;
+    for (const LayoutRow* const other : RowsOf(row->field)) {
+      if (other->takes_graphs) others.push_back(other->method);
+    }
     return FieldError(
-        "parallelism.tensor_method",
-        absl::StrCat(parallelism.tensor_method(),
+        absl::StrCat("parallelism.", MethodNameOf(*row)),
+        absl::StrCat(row->method,
                      " is for the layers of the families that Troupe knows; "
-                     "use 1d with model.graph"));
-  }
-  if (parallelism.context() > 1 &&
-      parallelism.context_method() == "ring_self_attention") {
-    return FieldError(
-        "parallelism.context_method",
-        "ring_self_attention is for the layers of the families "
-        "that Troupe knows; use ulysses or ring with model.graph");
+                     "use ",
+                     absl::StrJoin(others, " or "), " with model.graph"));
   }
   return absl::OkStatus();
 }

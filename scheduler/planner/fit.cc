@@ -6,10 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
-#include "proto/plan/axes.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
+#include "proto/plan/sharing.h"
+#include "scheduler/layouts/axes.h"
+#include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/zero.h"
 #include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
 
@@ -129,11 +132,6 @@ absl::StatusOr<bool> Fits(const JobSpec& job,
   return CheckMemory(*plan, enough).ok();
 }
 
-// Of sequences cut over ranks: which has whole rows of scores in memory, and
-// which computes the same without.
-constexpr char kWithScores[] = "ring_self_attention";
-constexpr char kWithoutScores[] = "ring";
-
 // By how much more to cut along an axis.
 constexpr int kTimesMore[] = {2, 3, 4, 8};
 
@@ -142,96 +140,106 @@ std::string OnSoManyWorkers(const JobSpec& job) {
                       " workers like these, ");
 }
 
-// Numbers of ranks that could share units by the job's method: so many times as
-// many on each side of the square or cube that they are.
-std::vector<int> LargerTensors(const ParallelismSpec& now) {
-  SizeField field = {.name = "parallelism.tensor", .value = 1};
-  int size = 1;
-  for (const Axis& axis : AxesOf(now)) {
-    const SizeField of = SizeFieldOf(now, axis.name());
-    if (of.name != field.name || of.power < field.power) continue;
-    field = of;
-    size = axis.size();
+// So many times as many ranks on each side of the square or cube that they are.
+int MoreRanks(const LayoutRow& row, const ParallelismSpec& now, int times) {
+  const std::string field(row.field);
+  const int ranks = RanksOf(now, field);
+  const SharedAxis* side = nullptr;
+  const std::vector<SharedAxis> axes = AxesOfRow(row, now);
+  for (const SharedAxis& axis : axes) {
+    if (axis.field.name != absl::StrCat("parallelism.", field)) continue;
+    if (side == nullptr || axis.field.power >= side->field.power) side = &axis;
   }
-  std::vector<int> tensors;
-  for (const int more : kTimesMore)
-    tensors.push_back(field.ValueFor(size * more));
-  return tensors;
+  return side == nullptr ? ranks * times
+                         : side->field.ValueFor(side->size * times);
 }
 
-// What to cut units by so that the job fits, as advice; empty: nothing found.
-absl::StatusOr<std::string> TensorCutThatFits(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers,
-    const BuildPlan& build) {
+bool HasLeaner(const LayoutRow& row, const ParallelismSpec& now) {
+  return !row.leaner.field.empty() &&
+         FieldText(now, row.leaner.field) != row.leaner.value;
+}
+
+void MakeLeaner(const LayoutRow& row, ParallelismSpec& parallelism) {
+  SetField(row.leaner.field, row.leaner.value, parallelism);
+}
+
+std::string LeanerText(const LayoutRow& row) {
+  return absl::StrCat("parallelism.", row.leaner.field, ": ", row.leaner.value);
+}
+
+// The job's own row; where units are not shared by the field, what is advised.
+std::vector<const LayoutRow*> RowsToAdvise(const std::string& field,
+                                           const ParallelismSpec& now) {
+  if (RanksOf(now, field) > 1) return {&RowOf(now, field)};
+  std::vector<const LayoutRow*> rows;
+  for (const LayoutRow* const row : RowsOf(field)) {
+    if (row->is_advised) rows.push_back(row);
+  }
+  return rows;
+}
+
+// As `now`, by this row over so many times as many ranks.
+ParallelismSpec Shared(const LayoutRow& row, const ParallelismSpec& now,
+                       int times) {
+  ParallelismSpec more = now;
+  const std::string field(row.field);
+  const int ranks = MoreRanks(row, now, times);
+  SetRanks(field, ranks, more);
+  if (!row.implied && !row.method.empty()) {
+    SetField(MethodNameOf(row), std::string(row.method), more);
+  }
+  if (now.zero() > 0 && now.zero_size() == DealtMost(now)) {
+    more.set_zero_size(DealtMost(more));
+  }
+  return more;
+}
+
+// What to cut units by, over more ranks of a field, so that the job fits, as
+// advice; empty: nothing found.
+absl::StatusOr<std::string> CutThatFits(
+    const std::string& field, const JobSpec& job,
+    const std::vector<WorkerDescription>& workers, const BuildPlan& build) {
   const ParallelismSpec& now = job.parallelism();
   // Those are for as many ranks as there are.
   if (!now.strategies().empty()) return "";
-  JobSpec other = job;
-  ParallelismSpec& cut = *other.mutable_parallelism();
-  if (now.tensor() > 1 && !now.sequence_parallel()) {
-    cut.set_sequence_parallel(true);
+  const std::vector<const LayoutRow*> rows = RowsToAdvise(field, now);
+  for (const bool leaner : {false, true}) {
+    for (const int times : kTimesMore) {
+      for (const LayoutRow* const row : rows) {
+        if (leaner && !HasLeaner(*row, now)) continue;
+        JobSpec other = job;
+        ParallelismSpec& cut = *other.mutable_parallelism();
+        cut = Shared(*row, now, times);
+        if (leaner) MakeLeaner(*row, cut);
+        ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
+        if (!fits) continue;
+        return absl::StrCat(
+            "parallelism.", field, ": ", RanksOf(cut, field),
+            row == rows.front() ? "" : absl::StrCat(" and ", MethodText(*row)),
+            leaner ? absl::StrCat(" and ", LeanerText(*row)) : "",
+            OnSoManyWorkers(other));
+      }
+    }
+  }
+  return "";
+}
+
+// The same ranks, shared with less memory, as advice; empty: that is not there,
+// or does not fit either.
+absl::StatusOr<std::string> LeanerThatFits(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const BuildPlan& build) {
+  if (!job.parallelism().strategies().empty()) return "";
+  for (const LayoutRow* const row : RowsInUse(job.parallelism())) {
+    if (!HasLeaner(*row, job.parallelism())) continue;
+    JobSpec other = job;
+    MakeLeaner(*row, *other.mutable_parallelism());
     ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
-    if (fits)
-      return "parallelism.sequence_parallel: true, with which it fits, ";
-  }
-  for (const bool sequence : {false, true}) {
-    if (!sequence && now.sequence_parallel()) continue;
-    for (const int tensor : LargerTensors(now)) {
-      cut = now;
-      cut.set_tensor(tensor);
-      cut.set_sequence_parallel(sequence);
-      ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
-      if (!fits) continue;
-      return absl::StrCat("parallelism.tensor: ", cut.tensor(),
-                          sequence && !now.sequence_parallel()
-                              ? " and parallelism.sequence_parallel: true"
-                              : "",
-                          OnSoManyWorkers(other));
-    }
+    if (!fits) continue;
+    return absl::StrCat(LeanerText(*row), ", with which it fits",
+                        row->leaner.why.empty() ? "" : ", ", row->leaner.why);
   }
   return "";
-}
-
-// The same of sequences.
-absl::StatusOr<std::string> ContextCutThatFits(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers,
-    const BuildPlan& build) {
-  const ParallelismSpec& now = job.parallelism();
-  if (!now.strategies().empty()) return "";
-  std::vector<std::string> methods = {"ulysses", "ring"};
-  if (now.has_context_method()) methods = {now.context_method()};
-  if (now.context_method() == kWithScores) methods.emplace_back(kWithoutScores);
-  for (const int more : kTimesMore) {
-    for (const std::string& method : methods) {
-      JobSpec other = job;
-      ParallelismSpec& cut = *other.mutable_parallelism();
-      cut.set_context(now.context() * more);
-      cut.set_context_method(method);
-      if (now.zero() > 0) cut.set_zero_size(now.zero_size() * more);
-      ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
-      if (!fits) continue;
-      return absl::StrCat("parallelism.context: ", cut.context(),
-                          method == methods.front()
-                              ? ""
-                              : absl::StrCat(" with context_method: ", method),
-                          OnSoManyWorkers(other));
-    }
-  }
-  return "";
-}
-
-// The same ranks without rows of scores in memory, as advice; empty: they have
-// none, or that does not fit either.
-absl::StatusOr<std::string> MethodThatFits(
-    const JobSpec& job, const std::vector<WorkerDescription>& workers,
-    const BuildPlan& build) {
-  if (job.parallelism().context_method() != kWithScores) return "";
-  JobSpec other = job;
-  other.mutable_parallelism()->set_context_method(kWithoutScores);
-  ASSIGN_OR_RETURN(const bool fits, Fits(other, workers, build));
-  if (!fits) return "";
-  return absl::StrCat("parallelism.context_method: ", kWithoutScores,
-                      ", with which it fits, as no scores are in memory");
 }
 
 // What makes the job fit on the same ranks, and what a step then takes longer,
@@ -281,29 +289,32 @@ absl::Status CheckFit(const Plan& plan,
   ASSIGN_OR_RETURN(const int fits, LargestThatFits(job, workers, build));
   ASSIGN_OR_RETURN(const std::string remedies,
                    RemediesThatFit(plan, workers, build));
-  ASSIGN_OR_RETURN(const std::string method,
-                   MethodThatFits(job, workers, build));
+  ASSIGN_OR_RETURN(const std::string leaner,
+                   LeanerThatFits(job, workers, build));
   if (fits > 0) {
     return Annotate(
         budgets,
         absl::StrCat(
             "training.micro_batch_size: ", job.training().micro_batch_size(),
             " needs more memory than there is; use ", fits,
-            ", the largest that fits", method.empty() ? "" : ", or ", method,
+            ", the largest that fits", leaner.empty() ? "" : ", or ", leaner,
             remedies.empty() ? "" : ", or ", remedies));
   }
   // A stage is a unit at least.
   const bool may_cut = job.parallelism().pipeline() < plan.units_size();
-  ASSIGN_OR_RETURN(const std::string tensor,
-                   TensorCutThatFits(job, workers, build));
-  ASSIGN_OR_RETURN(const std::string context,
-                   ContextCutThatFits(job, workers, build));
+  std::string cuts;
+  const std::vector<RankField>& fields = FactorFields();
+  for (auto field = fields.rbegin(); field != fields.rend(); ++field) {
+    ASSIGN_OR_RETURN(const std::string cut,
+                     CutThatFits(field->name, job, workers, build));
+    cuts += cut;
+  }
   return Annotate(
       budgets,
       absl::StrCat(ModelInWords(job.model()),
                    " does not fit with any training.micro_batch_size; use ",
-                   method, method.empty() ? "" : ", ", remedies,
-                   remedies.empty() ? "" : ", ", tensor, context,
+                   leaner, leaner.empty() ? "" : ", ", remedies,
+                   remedies.empty() ? "" : ", ", cuts,
                    may_cut ? "more ranks of a pipeline "
                              "(parallelism.pipeline), "
                            : "",

@@ -1,6 +1,7 @@
 #include "scheduler/planner/lay_groups.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "proto/plan/replica_share.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/strategies.h"
+#include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/draft.h"
 
@@ -60,40 +62,57 @@ Places GradientPlaces(const Plan& plan) {
   return places;
 }
 
-// Over whom a unit is dealt.
-struct Dealing {
-  ParallelismSpec job;
-  ParallelismSpec strategy;  // of the unit
-  bool cuts_experts = false;
-
-  // So many neighbours along an axis of the mesh; 1: not along it. Ranks that
-  // have other experts of the unit do not share its slices.
-  int Along(const std::string& axis) const {
-    if (axis == "expert" && cuts_experts) return 1;
-    return ZeroSizeAlong(FactorName(job, strategy, axis), strategy);
-  }
-};
-
-// Whether ranks have some of its experts each.
-bool CutsExperts(const Unit& unit) {
+bool CutsParameters(const std::string& axis, const Unit& unit) {
   for (const Parameter& parameter : unit.parameters()) {
     for (const Dim& dim : parameter.dims()) {
-      if (CutBy(dim.sections(0), "expert") != nullptr) return true;
+      if (CutBy(dim.sections(0), axis) != nullptr) return true;
     }
   }
   return false;
 }
 
+// Over whom a unit is dealt.
+class Dealing {
+ public:
+  // `strategy`: of the unit.
+  Dealing(const Mesh& mesh, const ParallelismSpec& job,
+          const ParallelismSpec& strategy) {
+    for (const Axis& axis : mesh.axes()) {
+      const std::string factor = FactorName(job, strategy, axis.name());
+      along_[axis.name()] = ZeroSizeAlong(factor, strategy);
+    }
+  }
+
+  // So many neighbours along an axis of the mesh; 1: not along it.
+  int Along(const std::string& axis) const { return along_.at(axis); }
+
+  // Ranks that have other pieces of some parameter, such as other experts, do
+  // not share slices of the unit.
+  void LeaveOutWhatCuts(const Unit& unit) {
+    for (auto& [axis, ranks] : along_) {
+      if (ranks > 1 && CutsParameters(axis, unit)) ranks = 1;
+    }
+  }
+
+ private:
+  std::map<std::string, int> along_;
+};
+
 std::vector<Dealing> DealingOfUnits(const Plan& plan) {
   const ParallelismSpec& job = plan.job().parallelism();
-  std::vector<Dealing> dealing;
+  std::vector<Dealing> of_strategies = {Dealing(plan.mesh(), job, job)};
+  for (const StrategySpec& strategy : job.strategies()) {
+    of_strategies.emplace_back(plan.mesh(), job,
+                               DealtWithStrategy(job, strategy));
+  }
+  std::vector<Dealing> of_units;
   for (const int s :
        StrategyOfUnits(job, KindsOf(plan.units()), plan.stages())) {
-    const Unit& unit = plan.units(static_cast<int>(dealing.size()));
-    dealing.push_back({job, s < 0 ? job : WithStrategy(job, job.strategies(s)),
-                       CutsExperts(unit)});
+    const Unit& unit = plan.units(static_cast<int>(of_units.size()));
+    of_units.push_back(of_strategies[s + 1]);
+    of_units.back().LeaveOutWhatCuts(unit);
   }
-  return dealing;
+  return of_units;
 }
 
 // Nobody where it is not dealt.

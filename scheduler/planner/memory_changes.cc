@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/plan/strategies.h"
+#include "scheduler/layouts/zero.h"
 #include "scheduler/planner/check_devices.h"
 
 namespace troupe {
@@ -43,7 +43,7 @@ bool MayDeal(const ParallelismSpec& now) {
   return DealtMost(now) > 1 ||
          std::any_of(strategies.begin(), strategies.end(),
                      [&now](const StrategySpec& strategy) {
-                       return DealtMost(WithStrategy(now, strategy)) > 1;
+                       return DealtMost(DealtWithStrategy(now, strategy)) > 1;
                      });
 }
 

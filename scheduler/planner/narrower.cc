@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/types/optional.h"
 #include "proto/base/check.h"
-#include "proto/plan/axes.h"
 #include "proto/plan/ranks_needed.h"
+#include "proto/plan/sharing.h"
+#include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/resolve_rows.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/resolve_micro_batches.h"
 #include "scheduler/planner/ways.h"
@@ -18,18 +23,27 @@ namespace {
 struct Extent {
   int data = 1;
   int pipeline = 1;
-  int batch = 1;
-  int context = 1;
-  int tensor = 1;
+  std::vector<int> shared;  // ranks, by field (FactorFields)
 
-  int ranks() const { return data * pipeline * batch * context * tensor; }
+  int ranks() const {
+    int product = data * pipeline;
+    for (const int of_field : shared) product *= of_field;
+    return product;
+  }
 };
+
+std::vector<int> SharedOf(const ParallelismSpec& parallelism) {
+  std::vector<int> shared;
+  for (const RankField& field : FactorFields()) {
+    shared.push_back(RanksOf(parallelism, field.name));
+  }
+  return shared;
+}
 
 // Whether only replicas are fewer. Else nothing is left of what is said of
 // some units, and micro-batches are whole.
 bool HasFullReplicas(const Extent& extent, const ParallelismSpec& full) {
-  return extent.pipeline == full.pipeline() &&
-         extent.context == full.context() && extent.tensor == full.tensor();
+  return extent.pipeline == full.pipeline() && extent.shared == SharedOf(full);
 }
 
 // Whether a way is one costs what resolving a job does, and is asked of so many
@@ -37,20 +51,40 @@ bool HasFullReplicas(const Extent& extent, const ParallelismSpec& full) {
 constexpr int kTriedMax = 64;
 
 // Those up to `most`.
-std::vector<int> DivisorsOf(int number, int most) {
-  std::vector<int> divisors;
-  for (int d = 1; d <= std::min(number, most); ++d) {
-    if (number % d == 0) divisors.push_back(d);
-  }
+std::vector<int> DivisorsUpTo(int number, int most) {
+  std::vector<int> divisors = DivisorsOf(number);
+  divisors.erase(std::upper_bound(divisors.begin(), divisors.end(), most),
+                 divisors.end());
   return divisors;
 }
 
-// Squares and cubes of ranks are whole, or none.
-std::vector<int> TensorSizes(const ParallelismSpec& parallelism) {
-  if (TensorMethodOf(parallelism) == "1d") {
-    return DivisorsOf(parallelism.tensor(), parallelism.tensor());
+// Ranks of fields that go on with fewer; of the others there are as many as in
+// the job, or 1 where anything else is less.
+std::vector<std::vector<int>> FewerShared(const ParallelismSpec& full) {
+  std::vector<std::vector<int>> all = {{}};
+  for (const RankField& field : FactorFields()) {
+    const int ranks = RanksOf(full, field.name);
+    const LayoutRow& row = RowOf(full, field.name);
+    const std::vector<int> sizes =
+        row.fewer == nullptr ? std::vector<int>{ranks} : row.fewer(ranks);
+    std::vector<std::vector<int>> longer;
+    for (const std::vector<int>& shared : all) {
+      for (const int size : sizes) {
+        longer.push_back(shared);
+        longer.back().push_back(size);
+      }
+    }
+    all = std::move(longer);
   }
-  return {1, parallelism.tensor()};
+  return all;
+}
+
+void LeaveOutWhatIsWholeOrNone(const ParallelismSpec& full, Extent& extent) {
+  if (HasFullReplicas(extent, full)) return;
+  for (size_t f = 0; f < extent.shared.size(); ++f) {
+    const LayoutRow& row = RowOf(full, FactorFields()[f].name);
+    if (row.fewer == nullptr) extent.shared[f] = 1;
+  }
 }
 
 // In the order in which they are tried.
@@ -59,35 +93,47 @@ std::vector<Extent> ExtentsOf(const JobSpec& resolved, int workers) {
   const int least = resolved.elastic().min_workers();
   // All others would be refused, unless replicas need not run equally many.
   const int batch = resolved.training().global_batch_size();
-  std::vector<int> replicas = DivisorsOf(batch, workers);
+  std::vector<int> replicas = DivisorsUpTo(batch, workers);
   if (full.micro_batch_split() == kSplitBySpeed) {
     replicas.resize(std::min(batch, workers));
     std::iota(replicas.begin(), replicas.end(), 1);
   }
   std::vector<Extent> extents;
-  for (const int tensor : TensorSizes(full)) {
-    for (const int context : DivisorsOf(full.context(), full.context())) {
-      for (int pipeline = 1; pipeline <= full.pipeline(); ++pipeline) {
-        Extent extent = {
-            .pipeline = pipeline, .context = context, .tensor = tensor};
-        if (HasFullReplicas(extent, full)) extent.batch = full.batch();
-        const int replica = extent.ranks();
-        for (const int data : replicas) {
-          if (data * replica < least || data > workers / replica) continue;
-          extent.data = data;
-          extents.push_back(extent);
-        }
+  for (const std::vector<int>& shared : FewerShared(full)) {
+    for (int pipeline = 1; pipeline <= full.pipeline(); ++pipeline) {
+      Extent extent = {.pipeline = pipeline, .shared = shared};
+      LeaveOutWhatIsWholeOrNone(full, extent);
+      const int replica = extent.ranks();
+      for (const int data : replicas) {
+        if (data * replica < least || data > workers / replica) continue;
+        extent.data = data;
+        extents.push_back(extent);
       }
     }
   }
+  // Most ranks first; of equally many, most along the mesh's last fields.
   std::sort(
       extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
         const auto order = [](const Extent& e) {
-          return std::make_tuple(e.ranks(), e.tensor, e.context, e.pipeline);
+          return std::make_tuple(
+              e.ranks(), std::vector<int>(e.shared.rbegin(), e.shared.rend()),
+              e.pipeline);
         };
         return order(a) > order(b);
       });
   return extents;
+}
+
+void SetShared(const Extent& extent, ParallelismSpec& parallelism) {
+  for (size_t f = 0; f < extent.shared.size(); ++f) {
+    const std::string& field = FactorFields()[f].name;
+    if (extent.shared[f] > 1) {
+      SetRanks(field, extent.shared[f], parallelism);
+    } else {
+      ClearField(field, parallelism);
+      ClearMethod(field, parallelism);
+    }
+  }
 }
 
 // Nothing: the job cannot be cut so.
@@ -101,9 +147,7 @@ absl::optional<JobSpec> Narrowed(const JobSpec& job, const JobSpec& resolved,
     ClearMicroBatches(way);
   }
   parallelism.set_data(extent.data);
-  FitExperts(way);
-  parallelism.set_context(extent.context);
-  parallelism.set_tensor(extent.tensor);
+  FitFieldsOfData(way);
   if (extent.pipeline != resolved.parallelism().pipeline()) {
     parallelism.set_pipeline(extent.pipeline);
     parallelism.clear_stages();
@@ -114,16 +158,7 @@ absl::optional<JobSpec> Narrowed(const JobSpec& job, const JobSpec& resolved,
   }
   if (!HasFullReplicas(extent, resolved.parallelism())) {
     parallelism.clear_strategies();
-    parallelism.clear_batch();
-  }
-  if (extent.tensor == 1) {
-    parallelism.clear_sequence_parallel();
-    parallelism.clear_tensor_method();
-    parallelism.clear_tensor_depth();
-  }
-  if (extent.context == 1) {
-    parallelism.clear_context_method();
-    parallelism.clear_ulysses_size();
+    SetShared(extent, parallelism);
   }
   *way.mutable_training() = resolved.training();
   FitMicroBatch(way);

@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/sharing.h"
 #include "proto/plan/unit_passes.h"
+#include "scheduler/layouts/layouts.h"
 
 namespace troupe {
 namespace {
@@ -26,11 +28,18 @@ int64_t InstructionsOf(const UnitPasses& passes, int unit,
   return instructions;
 }
 
-// The field that cuts units over most ranks: their exchanges are what makes a
-// single micro-batch long.
-std::string LargestCut(const ParallelismSpec& parallelism) {
-  return parallelism.context() > parallelism.tensor() ? "parallelism.context"
-                                                      : "parallelism.tensor";
+// The row that cuts units over most ranks: their exchanges are what makes a
+// single micro-batch long. nullptr: none does.
+const LayoutRow* LargestCut(const ParallelismSpec& parallelism) {
+  const LayoutRow* largest = nullptr;
+  int most = 1;
+  for (const LayoutRow* const row : RowsInUse(parallelism)) {
+    const int ranks = RanksOf(parallelism, std::string(row->field));
+    if (ranks <= most || !CutsWithinSamples(*row)) continue;
+    largest = row;
+    most = ranks;
+  }
+  return largest;
 }
 
 absl::Status TooLong(const Draft& draft, const PlanSize& size,
@@ -55,14 +64,15 @@ absl::Status TooLong(const Draft& draft, const PlanSize& size,
   const int64_t micro_batches_max =
       rest / std::max<int64_t>(1, size.micro_batch);
   if (micro_batches_max < 1) {
-    const ParallelismSpec& parallelism = job.parallelism();
-    const std::string field = LargestCut(parallelism);
+    const LayoutRow* const cut = LargestCut(job.parallelism());
+    const std::string field =
+        cut == nullptr ? "tensor" : std::string(cut->field);
     return FieldError(
-        field, absl::StrCat(
-                   std::max(parallelism.context(), parallelism.tensor()),
-                   " ranks exchange so often that one micro-batch makes a plan "
-                   "of ",
-                   most, "; use fewer of them, or another method"));
+        absl::StrCat("parallelism.", field),
+        absl::StrCat(RanksOf(job.parallelism(), field),
+                     " ranks exchange so often that one micro-batch makes a "
+                     "plan of ",
+                     most, "; use fewer of them, or another method"));
   }
   return FieldError(
       "training.micro_batch_size",

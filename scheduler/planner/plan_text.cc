@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "proto/base/status.h"
-#include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
 #include "proto/plan/model_fields.h"
 #include "proto/plan/text_parts.h"
+#include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/cut_units.h"
 #include "scheduler/planner/partition.h"
 

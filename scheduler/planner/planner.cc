@@ -7,11 +7,11 @@
 #include "absl/strings/str_format.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
-#include "proto/plan/axes.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/sharing.h"
 #include "proto/plan/worker_refusal.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/check_devices.h"
@@ -34,17 +34,17 @@ namespace {
 
 // "parallelism.data: 4", "parallelism.pipeline: 2 x parallelism.data 4".
 std::string SizesText(const ParallelismSpec& parallelism) {
+  std::vector<std::pair<std::string, int>> sizes = {
+      {"parallelism.pipeline", parallelism.pipeline()},
+      {"parallelism.data", parallelism.data()}};
+  for (const RankField& field : FactorFields()) {
+    sizes.emplace_back(field.Path(), RanksOf(parallelism, field.name));
+  }
   std::string text;
-  std::string last;
-  for (const Axis& axis : AxesOf(parallelism)) {
-    const SizeField field = SizeFieldOf(parallelism, axis.name());
-    // The ranks of several axes may be those of one field.
-    if (axis.size() == 1 || !field.part_of.empty() || field.name == last) {
-      continue;
-    }
-    absl::StrAppend(&text, text.empty() ? "" : " x ", field.name,
-                    text.empty() ? ": " : " ", field.value);
-    last = field.name;
+  for (const auto& [path, ranks] : sizes) {
+    if (ranks < 2) continue;
+    absl::StrAppend(&text, text.empty() ? "" : " x ", path,
+                    text.empty() ? ": " : " ", ranks);
   }
   return text.empty() ? "parallelism.data: 1" : text;
 }

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
-#include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/sharing.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/pipelines/pipelines.h"
 

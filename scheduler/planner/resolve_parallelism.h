@@ -19,10 +19,6 @@ absl::Status ResolveParallelism(const MemorySpec& memory,
 // The part of it that is about how ranks share units: batch, context, tensor.
 absl::Status ResolveSharing(ParallelismSpec& parallelism);
 
-// Whether zero_size is of ranks over which units can be dealt. REQUIRES the
-// above.
-absl::Status CheckZeroSize(const ParallelismSpec& parallelism);
-
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_PLANNER_RESOLVE_PARALLELISM_H_

@@ -9,9 +9,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "proto/base/status.h"
-#include "proto/plan/axes.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
+#include "scheduler/layouts/axes.h"
+#include "scheduler/layouts/zero.h"
 #include "scheduler/planner/resolve_parallelism.h"
 
 namespace troupe {
@@ -86,8 +88,11 @@ absl::Status CheckFactors(int index, const ParallelismSpec& spec,
       absl::StrCat(SharingText(spec), " divides ", ranks, " ranks into ",
                    SizesText(own), ", and ", SharingText(job), " into ",
                    SizesText(wanted),
-                   "; they must be divided alike, in the order batch, "
-                   "context, tensor"));
+                   "; they must be divided alike, in the order ",
+                   absl::StrJoin(FactorFields(), ", ",
+                                 [](std::string* out, const RankField& field) {
+                                   out->append(field.name);
+                                 })));
 }
 
 absl::Status CheckStage(int index, const StrategySpec& strategy,
@@ -110,7 +115,7 @@ absl::Status ResolveStrategies(ParallelismSpec& parallelism) {
   for (int s = 0; s < parallelism.strategies_size(); ++s) {
     StrategySpec& strategy = *parallelism.mutable_strategies(s);
     RETURN_IF_ERROR(CheckUnitNames(s, strategy));
-    ParallelismSpec spec = WithStrategy(parallelism, strategy);
+    ParallelismSpec spec = DealtWithStrategy(parallelism, strategy);
     RETURN_IF_ERROR(AtStrategy(s, ResolveSharing(spec)));
     CopySharing(spec, strategy);
   }
@@ -121,13 +126,18 @@ absl::Status ResolveStrategies(ParallelismSpec& parallelism) {
 absl::Status CheckStrategies(const ParallelismSpec& parallelism) {
   for (int s = 0; s < parallelism.strategies_size(); ++s) {
     const StrategySpec& strategy = parallelism.strategies(s);
-    const ParallelismSpec spec = WithStrategy(parallelism, strategy);
+    const ParallelismSpec spec = DealtWithStrategy(parallelism, strategy);
     RETURN_IF_ERROR(CheckStage(s, strategy, parallelism));
     RETURN_IF_ERROR(CheckFactors(s, spec, parallelism));
-    if (Is3D(spec) != Is3D(parallelism)) {
-      return FieldError(absl::StrCat(PathOf(s), ".tensor_method"),
-                        "3d, with which parameters rest in slices, is for all "
-                        "units or for none");
+    const LayoutRow* const sliced = SlicedRow(spec);
+    const LayoutRow* const of_job = SlicedRow(parallelism);
+    if (sliced != of_job) {
+      const LayoutRow& row = sliced != nullptr ? *sliced : *of_job;
+      return FieldError(
+          absl::StrCat(PathOf(s), ".", MethodNameOf(row)),
+          absl::StrCat(row.method,
+                       ", with which parameters rest in slices, is for all "
+                       "units or for none"));
     }
     if (parallelism.zero() > 0) {
       RETURN_IF_ERROR(AtStrategy(s, CheckZeroSize(spec)));

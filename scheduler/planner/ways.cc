@@ -6,108 +6,132 @@
 #include <utility>
 
 #include "proto/base/check.h"
-#include "proto/plan/axes.h"
+#include "proto/plan/sharing.h"
+#include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/resolve_rows.h"
+#include "scheduler/layouts/zero.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/resolve_micro_batches.h"
 
 namespace troupe {
 namespace {
 
-// How the ranks of a stage lie along the axes of the mesh.
-struct Shares {
-  int data = 1;
-  int expert = 1;  // of data
-  int context = 1;
-  int tensor = 1;
-  bool sequence_parallel = false;
-  std::string tensor_method;  // where it is not 1d
-  int tensor_depth = 0;       // 2.5d
-  std::string context_method;
-  int ulysses_size = 0;
-  bool operator==(const Shares&) const = default;
-
-  int Axes() const { return (data > 1) + (context > 1) + (tensor > 1); }
-};
-
-std::string MethodBut1D(const ParallelismSpec& parallelism) {
-  const absl::string_view method = TensorMethodOf(parallelism);
-  return method == "1d" ? "" : std::string(method);
-}
+// A parallelism that says nothing but how many replicas there are and how ranks
+// share units.
+using Shares = ParallelismSpec;
 
 Shares SharesOf(const ParallelismSpec& parallelism) {
-  return {.data = parallelism.data(),
-          .expert = parallelism.expert(),
-          .context = parallelism.context(),
-          .tensor = parallelism.tensor(),
-          .sequence_parallel = parallelism.sequence_parallel(),
-          .tensor_method = MethodBut1D(parallelism),
-          .tensor_depth = parallelism.tensor_depth(),
-          .context_method = parallelism.context_method(),
-          .ulysses_size = parallelism.ulysses_size()};
+  Shares shares;
+  shares.set_data(parallelism.data());
+  CopySharing(parallelism, shares);
+  for (const LayoutRow* const row : RowsInUse(shares)) {
+    if (row->implied) ClearField(MethodNameOf(*row), shares);
+  }
+  return shares;
 }
 
-// With each method for context, and each of these for tensor.
-void AddMethods(Shares shares, std::vector<Shares>& all) {
-  if (shares.context == 1) {
-    all.push_back(shares);
+// Of fields of data, only how many ranks there are.
+bool HaveSameData(const ParallelismSpec& a, const ParallelismSpec& b) {
+  for (const RankField& field : RankFields()) {
+    const bool same = RanksOf(a, field.name) == RanksOf(b, field.name);
+    if (field.of_data && !same) return false;
+  }
+  return a.data() == b.data();
+}
+
+bool AreAlike(const Shares& a, const Shares& b) {
+  return HaveSameData(a, b) && SharingText(a) == SharingText(b);
+}
+
+// Behind which they are tried.
+std::pair<bool, int> Complexity(const Shares& shares) {
+  bool last = false;
+  int fields = shares.data() > 1 ? 1 : 0;
+  for (const RankField& field : FactorFields()) {
+    if (RanksOf(shares, field.name) < 2) continue;
+    ++fields;
+    last = last || RowOf(shares, field.name).tried_last;
+  }
+  return {last, fields};
+}
+
+// With a row that is tried.
+std::vector<std::string> TriedFields() {
+  std::vector<std::string> fields;
+  for (const RankField& field : FactorFields()) {
+    const std::vector<const LayoutRow*> rows = RowsOf(field.name);
+    const bool tried =
+        std::any_of(rows.begin(), rows.end(),
+                    [](const LayoutRow* row) { return row->tries != nullptr; });
+    if (tried) fields.push_back(field.name);
+  }
+  return fields;
+}
+
+// Each way in which so many ranks of a field may share units.
+std::vector<Shares> WithRanks(const Shares& shares, const std::string& field,
+                              int ranks) {
+  if (ranks == 1) return {shares};
+  std::vector<Shares> ways;
+  for (const LayoutRow* const row : RowsOf(field)) {
+    if (row->tries == nullptr) continue;
+    Shares way = shares;
+    SetRanks(field, ranks, way);
+    if (!row->implied && !row->method.empty()) {
+      SetField(MethodNameOf(*row), std::string(row->method), way);
+    }
+    row->tries(way, ways);
+  }
+  return ways;
+}
+
+// Deals `left` ranks out to the first `count` of the fields, the last first.
+void ShareOut(const std::vector<std::string>& fields, size_t count, int left,
+              const Shares& shares, std::vector<Shares>& all) {
+  if (count == 0) {
+    if (left == 1) all.push_back(shares);
     return;
   }
-  for (const char* const method : {"ulysses", "ring"}) {
-    shares.context_method = method;
-    all.push_back(shares);
-  }
-  shares.context_method = "usp";
-  for (int size = 2; size < shares.context; ++size) {
-    if (shares.context % size != 0) continue;
-    shares.ulysses_size = size;
-    all.push_back(shares);
+  for (const int ranks : DivisorsOf(left)) {
+    if (count == 1 && ranks != left) continue;
+    for (const Shares& way : WithRanks(shares, fields[count - 1], ranks)) {
+      ShareOut(fields, count - 1, left / ranks, way, all);
+    }
   }
 }
 
-// Squares of ranks, layers of them, and cubes.
-void AddBlocks(Shares shares, std::vector<Shares>& all) {
-  shares.tensor_method = "2d";
-  if (IsPower(shares.tensor, 2)) AddMethods(shares, all);
-  shares.tensor_method = "3d";
-  if (IsPower(shares.tensor, 3)) AddMethods(shares, all);
-  shares.tensor_method = "2.5d";
-  for (const int depth : DepthsOf(shares.tensor)) {
-    shares.tensor_depth = depth;
-    AddMethods(shares, all);
+// Each with ranks of data that share something, where the model has that.
+std::vector<Shares> WithFieldsOfData(const std::vector<Shares>& without,
+                                     const ModelSpec& model) {
+  std::vector<Shares> all;
+  for (const Shares& shares : without) {
+    all.push_back(shares);
+    for (const RankField& field : RankFields()) {
+      if (!field.of_data) continue;
+      const LayoutRow& row = RowOf(shares, field.name);
+      if (row.tries_of_data == nullptr) continue;
+      const int ranks = row.tries_of_data(shares.data(), model);
+      if (ranks < 2) continue;
+      all.push_back(shares);
+      SetRanks(field.name, ranks, all.back());
+    }
   }
+  return all;
 }
 
-// `experts`: of a layer, which as many ranks as can share them may have; 0: it
-// has none.
-std::vector<Shares> AllShares(int ranks, int experts) {
+std::vector<Shares> AllShares(int ranks, const ModelSpec& model) {
+  const std::vector<std::string> fields = TriedFields();
   std::vector<Shares> all;
   for (int data = ranks; data >= 1; --data) {
     if (ranks % data != 0) continue;
-    for (int tensor = 1; tensor <= ranks / data; ++tensor) {
-      if (ranks / data % tensor != 0) continue;
-      Shares shares = {.data = data,
-                       .context = ranks / data / tensor,
-                       .tensor = tensor,
-                       .tensor_method = "",
-                       .context_method = ""};
-      const int sharing = experts > 0 ? std::gcd(data, experts) : 1;
-      for (const bool sequence : {false, true}) {
-        if (sequence && tensor == 1) continue;
-        shares.sequence_parallel = sequence;
-        shares.expert = 1;
-        AddMethods(shares, all);
-        shares.expert = sharing;
-        if (sharing > 1) AddMethods(shares, all);
-      }
-      shares.expert = 1;
-      shares.sequence_parallel = false;
-      if (tensor > 1) AddBlocks(shares, all);
-    }
+    Shares shares;
+    shares.set_data(data);
+    ShareOut(fields, fields.size(), ranks / data, shares, all);
   }
+  all = WithFieldsOfData(all, model);
   std::stable_sort(all.begin(), all.end(),
                    [](const Shares& a, const Shares& b) {
-                     return std::make_pair(a.ulysses_size > 0, a.Axes()) <
-                            std::make_pair(b.ulysses_size > 0, b.Axes());
+                     return Complexity(a) < Complexity(b);
                    });
   return all;
 }
@@ -126,60 +150,48 @@ void SetZero(int zero, const ParallelismSpec& asked, JobSpec& way) {
   if (!ResolveJob(way).ok()) parallelism.clear_zero_size();
 }
 
-// Nothing is dealt over one rank, and with 3D what rests in slices anyway only
-// together with all else.
+// Nothing is dealt over one rank, and what rests in slices anyway only together
+// with all else.
 int LevelFor(const Shares& shares, int zero) {
-  if (shares.data * shares.context == 1) return 0;
-  return zero > 0 && shares.tensor_method == "3d" ? 3 : zero;
+  if (DealtMost(shares) == 1) return 0;
+  return zero > 0 && SlicedRow(shares) != nullptr ? 3 : zero;
 }
 
 JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   JobSpec way = resolved;
   ParallelismSpec& parallelism = *way.mutable_parallelism();
-  if (shares != SharesOf(parallelism)) {
+  if (!AreAlike(shares, SharesOf(parallelism))) {
     parallelism.clear_strategies();
-    parallelism.clear_batch();
   }
-  parallelism.set_data(shares.data);
-  parallelism.set_context(shares.context);
-  parallelism.set_tensor(shares.tensor);
-  parallelism.set_sequence_parallel(shares.sequence_parallel);
-  parallelism.clear_tensor_method();
-  parallelism.clear_tensor_depth();
-  parallelism.clear_context_method();
-  parallelism.clear_ulysses_size();
-  if (shares.data != resolved.parallelism().data() ||
-      shares.expert != parallelism.expert()) {
-    ClearMicroBatches(way);
-  }
-  if (shares.expert != parallelism.expert()) parallelism.clear_expert_slack();
-  parallelism.set_expert(shares.expert);
+  parallelism.set_data(shares.data());
+  CopySharing(shares, parallelism);
+  if (!HaveSameData(shares, resolved.parallelism())) ClearMicroBatches(way);
   way.mutable_memory()->clear_unsharded_bytes();
-  if (!shares.tensor_method.empty()) {
-    parallelism.set_tensor_method(shares.tensor_method);
-  }
-  if (shares.tensor_depth > 0) {
-    parallelism.set_tensor_depth(shares.tensor_depth);
-  }
-  if (shares.context > 1) {
-    parallelism.set_context_method(shares.context_method);
-  }
-  if (shares.ulysses_size > 1) {
-    parallelism.set_ulysses_size(shares.ulysses_size);
-  }
   FitMicroBatch(way);
   return way;
 }
 
+// Whether the row would fill in the same.
+bool IsDefault(const LayoutRow& row, const std::string& field,
+               const ParallelismSpec& parallelism) {
+  ParallelismSpec filled = parallelism;
+  ClearField(field, filled);
+  return row.resolve != nullptr && row.resolve(filled).ok() &&
+         FieldText(filled, field) == FieldText(parallelism, field);
+}
+
 }  // namespace
 
-void FitExperts(JobSpec& way) {
+void FitFieldsOfData(JobSpec& way) {
   ParallelismSpec& parallelism = *way.mutable_parallelism();
-  if (parallelism.expert() <= 1) return;
-  const int ranks = std::gcd(parallelism.expert(), parallelism.data());
-  if (ranks == parallelism.expert()) return;
-  parallelism.clear_expert_slack();
-  parallelism.set_expert(ranks);
+  for (const RankField& field : RankFields()) {
+    if (!field.of_data) continue;
+    const int ranks = RanksOf(parallelism, field.name);
+    const int left = std::gcd(ranks, parallelism.data());
+    if (ranks < 2 || left == ranks) continue;
+    ClearMethod(field.name, parallelism);
+    SetRanks(field.name, left, parallelism);
+  }
 }
 
 void FitMicroBatch(JobSpec& way) {
@@ -210,9 +222,12 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
   CHECK_OK(resolved.status());
   const ParallelismSpec& now = resolved->parallelism();
   const Shares as_it_is = SharesOf(now);
-  const int ranks = now.data() * now.batch() * now.context() * now.tensor();
-  const Shares only_data = {
-      .data = ranks, .tensor_method = "", .context_method = ""};
+  int ranks = now.data();
+  for (const RankField& field : FactorFields()) {
+    ranks *= RanksOf(now, field.name);
+  }
+  Shares only_data;
+  only_data.set_data(ranks);
   std::vector<JobSpec> ways = {job};
   const auto add = [&](const Shares& shares, int zero) {
     JobSpec way = WithShares(*resolved, shares);
@@ -222,11 +237,10 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
   for (int zero = 0; zero <= 3; ++zero) {
     if (zero == now.zero()) continue;
     if (LevelFor(as_it_is, zero) == zero) add(as_it_is, zero);
-    if (ranks > 1 && as_it_is != only_data) add(only_data, zero);
+    if (ranks > 1 && !AreAlike(as_it_is, only_data)) add(only_data, zero);
   }
-  for (const Shares& shares :
-       AllShares(ranks, resolved->model().num_experts())) {
-    if (shares == as_it_is) continue;
+  for (const Shares& shares : AllShares(ranks, resolved->model())) {
+    if (AreAlike(shares, as_it_is)) continue;
     add(shares, LevelFor(shares, now.zero()));
   }
   return ways;
@@ -237,24 +251,22 @@ WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job) {
   const ParallelismSpec& now = way.parallelism();
   ParallelismSpec& needed = *fields.mutable_parallelism();
   if (now.data() > 1) needed.set_data(now.data());
-  if (now.expert() > 1) needed.set_expert(now.expert());
-  if (now.expert() > 1 && now.expert_slack() < now.expert()) {
-    needed.set_expert_slack(now.expert_slack());
+  for (const LayoutRow* const row : RowsInUse(now)) {
+    const std::string field(row->field);
+    SetRanks(field, RanksOf(now, field), needed);
+    if (!row->implied && !row->method.empty()) {
+      SetField(MethodNameOf(*row), std::string(row->method), needed);
+    }
+    for (const std::string& own : row->fields) {
+      const std::string text = FieldText(now, own);
+      if (text.empty() || text == "false") continue;
+      if (row->leaves_out_defaults && IsDefault(*row, own, now)) continue;
+      SetField(own, text, needed);
+    }
   }
-  if (now.context() > 1) {
-    needed.set_context(now.context());
-    needed.set_context_method(now.context_method());
-  }
-  if (now.ulysses_size() > 1) needed.set_ulysses_size(now.ulysses_size());
-  if (now.tensor() > 1) needed.set_tensor(now.tensor());
-  if (now.sequence_parallel()) needed.set_sequence_parallel(true);
-  if (TensorMethodOf(now) != "1d") {
-    needed.set_tensor_method(std::string(TensorMethodOf(now)));
-  }
-  if (now.tensor_depth() > 1) needed.set_tensor_depth(now.tensor_depth());
   if (now.zero() > 0) needed.set_zero(now.zero());
-  const int dealt_most = now.data() * now.context();
-  if (now.zero() > 0 && now.has_zero_size() && now.zero_size() < dealt_most) {
+  if (now.zero() > 0 && now.has_zero_size() &&
+      now.zero_size() < DealtMost(now)) {
     needed.set_zero_size(now.zero_size());
   }
   const int micro_batch = way.training().micro_batch_size();

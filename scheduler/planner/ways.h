@@ -1,8 +1,6 @@
 // The ways in which the ranks of each stage could share a job: as data
-// parallelism, with units cut over ranks (tensor, with and without
-// sequence_parallel), with sequences cut over ranks (context, by each method),
-// and products of these; where layers have experts, with and without ranks that
-// share them. All train the same model on the same batches:
+// parallelism, by each row of scheduler/layouts that says what to try, and
+// products of these. All train the same model on the same batches:
 // training.global_batch_size, the pipeline and its schedule stay.
 #ifndef TROUPE_SCHEDULER_PLANNER_WAYS_H_
 #define TROUPE_SCHEDULER_PLANNER_WAYS_H_
@@ -15,9 +13,9 @@
 namespace troupe {
 
 // The job as it is, then it and plain data parallelism with the other levels of
-// ZeRO, then all others: those along one axis first, then along two, then
-// three, and with context_method usp behind all these. ZeRO deals over all
-// ranks of data and context, unless the job's zero_size is possible. The
+// ZeRO, then all others: those with one field first, then with two, then three,
+// and those with a row that is tried last behind all these. ZeRO deals over all
+// ranks that hold a unit alike, unless the job's zero_size is possible. The
 // micro-batch is the job's, or the largest below it that a replica's batch is a
 // multiple of.
 //
@@ -25,8 +23,9 @@ namespace troupe {
 // that ResolveJob takes the job, which need not be resolved.
 std::vector<JobSpec> WaysToShare(const JobSpec& job);
 
-// Lowers parallelism.expert to a divisor that divides parallelism.data, too.
-void FitExperts(JobSpec& way);
+// Lowers the ranks of fields of data, such as parallelism.expert, to divisors
+// that divide parallelism.data, too.
+void FitFieldsOfData(JobSpec& way);
 
 // Lowers training.micro_batch_size to the largest of which a replica's batch is
 // a multiple, where there is one. REQUIRES the fields, and parallelism.data.

@@ -6,8 +6,11 @@
 //
 //   bazel run //tests/equivalence:plan_matrix -- --draws 200 --seed 1
 //   bazel run //tests/equivalence:plan_matrix -- --seed 1 --only 37
+//   bazel run //tests/equivalence:plan_matrix -- --draws 200 --plans
 //
-// The second: that draw alone.
+// The second: that draw alone. The third trains nothing: it prints each plan's
+// fingerprint, or why it is refused, so that two versions of the planner can be
+// compared line by line.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +26,9 @@
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "proto/base/log.h"
+#include "proto/plan/ranks_needed.h"
+#include "scheduler/planner/planner.h"
+#include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/plan_matrix.h"
 
 namespace troupe {
@@ -111,17 +117,32 @@ class Table {
 };
 
 int Usage() {
-  std::fprintf(stderr,
-               "usage: plan_matrix [--draws N] [--seed N] [--only N]\n");
+  std::fprintf(
+      stderr,
+      "usage: plan_matrix [--draws N] [--seed N] [--only N] [--plans]\n");
   return 2;
+}
+
+void PrintPlans(uint64_t seed, int number) {
+  for (const Leg& leg : DrawPlan(seed, number).legs) {
+    const auto plan = CompileForThreads(leg.job, RanksNeeded(leg.job));
+    std::printf("%4d  %s\n", number,
+                plan.ok() ? PlanFingerprint(*plan).c_str()
+                          : plan.status().ToString().c_str());
+  }
 }
 
 int Main(const std::vector<absl::string_view>& arguments) {
   int draws = 200;
   int only = -1;
   uint64_t seed = 1;
+  bool plans = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const absl::string_view name = arguments[i];
+    if (name == "--plans") {
+      plans = true;
+      continue;
+    }
     const absl::string_view value =
         ++i < arguments.size() ? arguments[i] : absl::string_view();
     const bool known = name == "--draws"  ? absl::SimpleAtoi(value, &draws)
@@ -130,12 +151,14 @@ int Main(const std::vector<absl::string_view>& arguments) {
                                           : false;
     if (!known || draws < 1) return Usage();
   }
-  Table table(seed);
-  if (only >= 0) {
-    table.Run(only);
-  } else {
-    for (int number = 0; number < draws; ++number) table.Run(number);
+  const int first = std::max(only, 0);
+  const int end = only >= 0 ? only + 1 : draws;
+  if (plans) {
+    for (int number = first; number < end; ++number) PrintPlans(seed, number);
+    return 0;
   }
+  Table table(seed);
+  for (int number = first; number < end; ++number) table.Run(number);
   return table.Finish() ? 0 : 1;
 }
 

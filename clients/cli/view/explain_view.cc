@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "clients/cli/view/format.h"
+#include "proto/plan/sharing.h"
 
 namespace troupe {
 namespace {
@@ -54,19 +56,31 @@ std::vector<std::string> Wrapped(const std::string& text, int width,
   return lines;
 }
 
-// The rows of scheduler/layouts that the way has.
+// How the way shares units, by each field of ranks, without numbers: "context,
+// context_method: ring", "tensor, sequence_parallel: true".
 std::vector<std::string> LayoutsOf(const ParallelismSpec& parallelism) {
   std::vector<std::string> layouts;
-  if (parallelism.tensor() > 1) {
-    layouts.push_back(parallelism.sequence_parallel() ? "sequence"
-                      : parallelism.has_tensor_method()
-                          ? parallelism.tensor_method()
-                          : "tensor");
+  if (SharesUnits(parallelism)) {
+    const std::vector<std::string> fields =
+        absl::StrSplit(SharingText(parallelism), ", ");
+    for (const std::string& said : fields) {
+      const std::pair<std::string, std::string> field =
+          absl::StrSplit(said, ": ");
+      int number = 0;
+      const std::string word =
+          absl::SimpleAtoi(field.second, &number) ? field.first : said;
+      if (IsRankField(field.first)) {
+        layouts.push_back(word);
+      } else {
+        absl::StrAppend(&layouts.back(), ", ", word);
+      }
+    }
   }
-  if (parallelism.context() > 1) {
-    layouts.push_back(parallelism.context_method());
+  for (const RankField& field : RankFields()) {
+    if (field.of_data && RanksOf(parallelism, field.name) > 1) {
+      layouts.push_back(field.name);
+    }
   }
-  if (parallelism.expert() > 1) layouts.push_back("expert");
   if (parallelism.zero() > 0) {
     layouts.push_back(absl::StrCat("zero ", parallelism.zero()));
   }
@@ -195,21 +209,9 @@ std::string WayText(const WayFields& fields) {
     if (value > 0) parts.push_back(absl::StrCat(name, ": ", value));
   };
   add("data", p.data());
-  add("expert", p.expert());
-  if (p.has_expert_slack()) {
-    parts.push_back(absl::StrCat("expert_slack: ", p.expert_slack()));
-  }
-  add("tensor", p.tensor());
-  if (p.has_tensor_method()) {
-    parts.push_back(absl::StrCat("tensor_method: ", p.tensor_method()));
-  }
-  add("tensor_depth", p.tensor_depth());
-  if (p.sequence_parallel()) parts.push_back("sequence_parallel: true");
-  add("context", p.context());
-  if (p.has_context_method()) {
-    parts.push_back(absl::StrCat("context_method: ", p.context_method()));
-  }
-  add("ulysses_size", p.ulysses_size());
+  const std::string of_data = SharingOfDataText(p);
+  if (!of_data.empty()) parts.push_back(of_data);
+  if (SharesUnits(p)) parts.push_back(SharingText(p));
   add("zero", p.zero());
   add("zero_size", p.zero_size());
   add("micro_batch_size", fields.micro_batch_size());

@@ -21,6 +21,7 @@
 #include "proto/plan/model.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
 
 namespace troupe {

@@ -26,5 +26,14 @@ TEST(Suggest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(OurName("lr"), "lr");
 }
 
+// Replicas are the job's; what a strategy has for some units is batch.
+TEST(Suggest, SaysBatchForDataWhereThereIsOnlyThat) {
+  const std::vector<std::string> strategy = {"units", "batch", "tensor"};
+  EXPECT_EQ(Suggest("data", strategy), "batch");
+  EXPECT_EQ(Suggest("data", {"data", "batch"}), "data");
+  EXPECT_EQ(Suggest("data", {"steps"}), "");
+  EXPECT_EQ(OurName("data"), "data");
+}
+
 }  // namespace
 }  // namespace troupe

@@ -6,9 +6,9 @@
 #include "gtest/gtest.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/check_units.h"
-#include "proto/plan/model.h"
 #include "proto/plan/ports.h"
 #include "tests/graphs/skip_graph.h"
+#include "tests/proto/plan/unit_faults.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -17,21 +17,10 @@ namespace {
 using ::testing::HasSubstr;
 
 // Embedding, blocks 0 and 1, the last one, the head; 0 is read by three.
-Plan GoodPlan() {
-  UnitList list = *ModelUnits(SkipModel({.blocks = 3}),
-                              {.sequences = 2, .sequence_length = 5});
-  Plan plan;
-  for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
-  for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);
-  return plan;
-}
+Plan GoodPlan() { return PlanOfUnits(SkipModel({.blocks = 3})); }
 
 std::string FaultOf(const std::function<void(Plan&)>& damage) {
-  Plan plan = GoodPlan();
-  damage(plan);
-  const absl::Status status = CheckUnits(plan);
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  return std::string(status.message());
+  return UnitFaultOf(GoodPlan(), damage);
 }
 
 TEST(CheckEdges, ASkipPasses) {

@@ -2,12 +2,11 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/plan/model.h"
 #include "tests/proto/plan/gpt2_spec.h"
+#include "tests/proto/plan/unit_faults.h"
 
 namespace troupe {
 namespace {
@@ -15,21 +14,10 @@ namespace {
 using ::testing::HasSubstr;
 
 // Of GPT-2 with two blocks: tables of the embedding, the blocks and the head.
-Plan GoodPlan() {
-  UnitList list =
-      *ModelUnits(Gpt2(2, 24, 3), {.sequences = 2, .sequence_length = 5});
-  Plan plan;
-  for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
-  for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);
-  return plan;
-}
+Plan GoodPlan() { return PlanOfUnits(Gpt2(2, 24, 3)); }
 
 std::string FaultOf(const std::function<void(Plan&)>& damage) {
-  Plan plan = GoodPlan();
-  damage(plan);
-  const absl::Status status = CheckUnits(plan);
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  return std::string(status.message());
+  return UnitFaultOf(GoodPlan(), damage);
 }
 
 TEST(CheckUnits, AModelsUnitsPass) {

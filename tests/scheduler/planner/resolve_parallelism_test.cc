@@ -86,7 +86,8 @@ TEST(ResolveParallelism, ExpertsAreSharedByRanksOfData) {
                     HasSubstr("use 3 or 6")));
   EXPECT_THAT(message(6, 0, 0), StartsWith("parallelism.expert: "));
   EXPECT_THAT(message(6, 1, 1),
-              StartsWith("parallelism.expert_slack: says how many rows"));
+              StartsWith("parallelism.expert_slack: says how the ranks of "
+                         "parallelism.expert share a unit, which is 1"));
   EXPECT_EQ(message(6, 2, 1.5), "");
   EXPECT_THAT(message(6, 2, 0.5), StartsWith("parallelism.expert_slack: 0.5"));
   EXPECT_THAT(message(6, 2, 2.5), StartsWith("parallelism.expert_slack: 2.5"));
@@ -185,7 +186,9 @@ TEST(ResolveParallelism, TwoDimensionsTakeSquares) {
               HasSubstr("which is 1; use 4, 9 or 16, or leave it out"));
   ParallelismSpec sequence = Blocks("2d", 4);
   sequence.set_sequence_parallel(true);
-  EXPECT_THAT(MessageOf(sequence), HasSubstr("2d leaves nothing whole"));
+  EXPECT_EQ(MessageOf(sequence),
+            "parallelism.sequence_parallel: is for parallelism.tensor_method: "
+            "1d; leave it out");
   EXPECT_EQ(MessageOf(Blocks("2d", 4, 2)),
             "parallelism.tensor_depth: is for parallelism.tensor_method: 2.5d; "
             "leave it out");
@@ -291,7 +294,7 @@ TEST(ResolveParallelism, Refuses) {
   EXPECT_THAT(
       message([](ParallelismSpec& p) { p.set_context_method("ulysses"); }),
       StartsWith("parallelism.context_method: says how the ranks of "
-                 "parallelism.context work together, which is 1"));
+                 "parallelism.context share a unit, which is 1"));
   EXPECT_THAT(message([](ParallelismSpec& p) {
                 p.set_context(2);
                 p.set_context_method("rings");
@@ -318,8 +321,8 @@ TEST(ResolveParallelism, Refuses) {
                 p.set_tensor_method("3d");
                 p.set_sequence_parallel(true);
               }),
-              StartsWith("parallelism.sequence_parallel: cuts what "
-                         "tensor_method: 1d leaves whole"));
+              StartsWith("parallelism.sequence_parallel: is for "
+                         "parallelism.tensor_method: 1d"));
   for (const int zero : {1, 2}) {
     ParallelismSpec parallelism;
     parallelism.set_tensor(8);

@@ -72,6 +72,11 @@ const Refused kRefused[] = {
      "parallelism.strategies[0].tensor_method: "},
     {"data: 2 strategies { units: 'head' tensor: 0 }",
      "parallelism.strategies[0].tensor: "},
+    // Fewer ranks hold a unit alike than the job deals over.
+    {"batch: 4 data: 2 zero: 1 zero_size: 4 "
+     "strategies { units: 'blocks' tensor: 4 }",
+     "parallelism.strategies[0].zero_size: 4 are more than hold a unit alike; "
+     "use 2"},
     // What is cut.
     {"tensor: 3 strategies { units: 'blocks' units: 'embedding' units: 'head' "
      "batch: 3 }",

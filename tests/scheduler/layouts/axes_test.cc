@@ -1,9 +1,10 @@
-#include "proto/plan/axes.h"
+#include "scheduler/layouts/axes.h"
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "scheduler/layouts/blocks.h"
 
 namespace troupe {
 namespace {
@@ -15,6 +16,16 @@ std::string Text(const ParallelismSpec& parallelism) {
                     axis.size());
   }
   return text;
+}
+
+// Of an axis that the job has.
+SizeField SizeFieldOf(const ParallelismSpec& parallelism,
+                      const std::string& name) {
+  for (const SharedAxis& axis : SharedAxes(parallelism)) {
+    if (axis.name() == name) return axis.field;
+  }
+  ADD_FAILURE() << "no axis " << name;
+  return {};
 }
 
 ParallelismSpec Cube(int tensor) {
@@ -76,22 +87,17 @@ TEST(AxesOf, MoreRanksThanThereMayBe) {
   }
   EXPECT_EQ(Root(2147483647, 2), 46340);
   EXPECT_EQ(Root(2147483647, 3), 1290);
-  EXPECT_EQ(DepthsOf(32), (std::vector<int>{2, 8}));
-  EXPECT_EQ(DepthsOf(7), std::vector<int>());
 }
 
 TEST(AxesOf, OneRankHasNoMethod) {
   EXPECT_EQ(Text(Cube(1)), "pipeline 1 data 1");
-  EXPECT_EQ(SizeOfAxis(Cube(1), "tensor_x"), 1);
 }
 
 TEST(AxesOf, CubesHaveSides) {
   for (const int side : {2, 3, 4, 10}) {
-    const ParallelismSpec cube = Cube(side * side * side);
-    EXPECT_EQ(SizeOfAxis(cube, "tensor"), 1);
-    for (const char* const axis : {"tensor_x", "tensor_y", "tensor_z"}) {
-      EXPECT_EQ(SizeOfAxis(cube, axis), side);
-    }
+    EXPECT_EQ(Text(Cube(side * side * side)),
+              absl::StrCat("pipeline 1 data 1 tensor_x ", side, " tensor_y ",
+                           side, " tensor_z ", side));
   }
 }
 
@@ -103,7 +109,7 @@ TEST(SizeFieldOf, SaysWhatSizesOfTheAxisMeanThere) {
     EXPECT_EQ(side.ValueFor(2), 8);
     EXPECT_EQ(side.ValueFor(1), 1);
     EXPECT_TRUE(side.part_of.empty());
-    EXPECT_TRUE(MayBe(side, 1));
+    EXPECT_TRUE(side.MayBe(1));
   }
   ParallelismSpec parallelism;
   parallelism.set_tensor(6);
@@ -118,12 +124,12 @@ TEST(SizeFieldOf, SaysWhatSizesOfTheAxisMeanThere) {
   EXPECT_EQ(rings.name, "parallelism.context");
   EXPECT_EQ(rings.value, 12);
   EXPECT_EQ(rings.ValueFor(2), 6);
-  EXPECT_FALSE(MayBe(rings, 1));
+  EXPECT_FALSE(rings.MayBe(1));
   const SizeField groups = SizeFieldOf(parallelism, "ulysses");
   EXPECT_EQ(groups.name, "parallelism.ulysses_size");
   EXPECT_EQ(groups.part_of, "parallelism.context");
-  EXPECT_TRUE(MayBe(groups, 4));
-  EXPECT_FALSE(MayBe(groups, 5));
+  EXPECT_TRUE(groups.MayBe(4));
+  EXPECT_FALSE(groups.MayBe(5));
 }
 
 }  // namespace
