@@ -1,7 +1,9 @@
 #include "clients/hugging_face/export_tokenizer.h"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "storage/dataset/make_tokenizer.h"
 #include "storage/dataset/sentencepiece/model.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
+#include "storage/dataset/tokenizer.h"
 #include "storage/dataset/tokenizer_files.h"
 
 namespace troupe {
@@ -160,10 +163,11 @@ void AddOthers(std::vector<CarriedFile> carried, ExportedTokenizer& exported) {
 absl::StatusOr<ExportedTokenizer> ExportTokenizer(
     absl::string_view tokenizer, std::vector<CarriedFile> carried) {
   const std::string bytes = ContentOf(carried, kModel);
-  const std::string json = ContentOf(carried, kTokenizer);
+  const std::string described = ContentOf(carried, kTokenizer);
   if (TokenizerModelFile(tokenizer) == kTokenizer &&
-      IsTokenizerModel(tokenizer, json) && Find(carried, kConfig) == nullptr) {
-    return OfTokenizerJson(tokenizer, json, std::move(carried));
+      IsTokenizerModel(tokenizer, described) &&
+      Find(carried, kConfig) == nullptr) {
+    return OfTokenizerJson(tokenizer, described, std::move(carried));
   }
   if (BelongToTokens({.model = bytes,
                       .tokenizer = ContentOf(carried, kTokenizer),

@@ -113,8 +113,8 @@ void AddOf(const Source& source, const std::string& tokenizer,
               .model = collection.ContentOf(kTokenizerModelAsset)});
   for (size_t i = 0; i < source.size(); ++i) {
     const std::string& name = source[i].first;
-    const bool is_model =
-        name == kTokenizerModelAsset && IsTokenizerModel(tokenizer, files.model);
+    const bool is_model = name == kTokenizerModelAsset &&
+                          IsTokenizerModel(tokenizer, files.model);
     if (IsTokenizerFile(name) && !belong && !is_model) continue;
     if (!collection.Has(name)) {
       collection.Add(loaded[i].first, std::move(loaded[i].second));
