@@ -145,6 +145,9 @@ class MetaspaceSplit final : public PreTokenizerStep {
                                                 : SeamKind::kLocal;
   }
   bool AddsPrefix() const override { return scheme_ == PrependScheme::kAlways; }
+  bool AddsPrefixToFirst() const override {
+    return scheme_ == PrependScheme::kFirst;
+  }
 
  private:
   TextSpan Copy(absl::string_view piece, const TextSpan& span,

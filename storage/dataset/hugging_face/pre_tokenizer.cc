@@ -1,5 +1,6 @@
 #include "storage/dataset/hugging_face/pre_tokenizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "proto/base/status.h"
@@ -46,11 +47,26 @@ struct PreTokenizerParser {
         return place.Error("nothing may follow ByteLevel");
       }
       ASSIGN_OR_RETURN(auto made, row.make(place));
-      for (auto& step : made) steps.push_back(std::move(step));
+      for (auto& step : made) {
+        // Where a piece began in the text is not known behind a prefix.
+        if (step->AddsPrefixToFirst() && AnyAddsPrefix()) {
+          return place.Error(
+              "\"prepend_scheme\": first is not known behind a pre-tokenizer "
+              "that prepends, too");
+        }
+        steps.push_back(std::move(step));
+      }
       pre_tokenizer.byte_level_ = type == "ByteLevel";
       return absl::OkStatus();
     }
     return place.UnknownType(type);
+  }
+
+  bool AnyAddsPrefix() const {
+    return std::any_of(pre_tokenizer.steps_.begin(), pre_tokenizer.steps_.end(),
+                       [](const auto& step) {
+                         return step->AddsPrefix() || step->AddsPrefixToFirst();
+                       });
   }
 
   absl::Status AddSequence(const JsonPlace& place, int depth) {

@@ -49,6 +49,8 @@ class PreTokenizerStep {
   // Whether it puts something before pieces; not before the first where the
   // text continues.
   virtual bool AddsPrefix() const { return false; }
+  // Whether it puts something before the first piece of a text only.
+  virtual bool AddsPrefixToFirst() const { return false; }
 };
 
 class PreTokenizer {
