@@ -269,8 +269,8 @@ TEST(HuggingFaceTokenizer, RefusesWhatItDoesNotKnow) {
        "pre_tokenizer: type \"FixedLength\" is not known"},
       {"gpt2", "/pre_tokenizer/add_prefix_space", "1",
        "pre_tokenizer.add_prefix_space: must be true or false"},
-      {"chained", "/pre_tokenizer/pretokenizers/2/prepend_scheme",
-       R"("first")", "pre_tokenizer.pretokenizers[2]: \"prepend_scheme\": first"},
+      {"chained", "/pre_tokenizer/pretokenizers/2/prepend_scheme", R"("first")",
+       "pre_tokenizer.pretokenizers[2]: \"prepend_scheme\": first"},
       {"llama3", "/pre_tokenizer/pretokenizers/0/pattern/Regex", R"("(a")",
        "pre_tokenizer.pretokenizers[0].pattern: pattern, byte 2: a ')' is "
        "missing"},
