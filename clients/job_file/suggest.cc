@@ -56,7 +56,7 @@ constexpr OtherName kOtherNames[] = {
     {"expert_parallel_size", "expert"},
     {"ep_size", "expert"},
     {"ep", "expert"},
-    {"data", "batch", .only_here = true},
+    {"data", "batch", /*only_here=*/true},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "ops/attention.h"
 #include "ops/bias_gradient.h"
+#include "ops/capacity.h"
 #include "ops/causal_softmax.h"
 #include "ops/cross_entropy.h"
 #include "ops/dropout.h"
@@ -11,14 +12,17 @@
 #include "ops/gelu.h"
 #include "ops/grouped_matmul.h"
 #include "ops/layer_norm.h"
+#include "ops/load_step.h"
 #include "ops/matmul.h"
 #include "ops/optimizer.h"
 #include "ops/permute.h"
 #include "ops/random.h"
 #include "ops/reduce.h"
+#include "ops/regroup.h"
 #include "ops/rms_norm.h"
 #include "ops/rotary.h"
 #include "ops/route.h"
+#include "ops/router_loss.h"
 #include "ops/split_norm.h"
 #include "ops/swiglu.h"
 #include "tests/ops/split_memory_device.h"
@@ -47,6 +51,16 @@ void Enqueued(Device& device, const Args& args) {
   split.Enqueue([&split, real = OnRealBytes(split, args, {operands...})] {
     (split.cpu().kernels().*kernel)(split.cpu(), real);
   });
+}
+
+// The same of an op on the rows of a round, whose table is one of its operands.
+template <auto kernel, auto... operands, typename Args>
+void EnqueuedRound(Device& device, const Args& args) {
+  const auto& split = static_cast<SplitMemoryDevice&>(device);
+  Args real = args;
+  Tensor& offsets = real.round.offsets;
+  offsets = offsets.At(split.Bytes(offsets.raw()));
+  Enqueued<kernel, operands...>(device, real);
 }
 
 // Its table lies on the host and is read before the call returns.
@@ -133,24 +147,44 @@ constexpr KernelTable kSplitMemoryKernels = {
     .gelu = Enqueued<&K::gelu, &GeluArgs::x, &GeluArgs::y>,
     .gelu_backward = Enqueued<&K::gelu_backward, &GeluBackwardArgs::x,
                               &GeluBackwardArgs::dy, &GeluBackwardArgs::dx>,
-    .swiglu = Enqueued<&K::swiglu, &SwiGluArgs::gate, &SwiGluArgs::up,
-                       &SwiGluArgs::y, &SwiGluArgs::weights>,
+    .swiglu =
+        Enqueued<&K::swiglu, &SwiGluArgs::gate, &SwiGluArgs::up, &SwiGluArgs::y,
+                 &SwiGluArgs::weights, &SwiGluArgs::offsets>,
     .swiglu_backward =
         Enqueued<&K::swiglu_backward, &SwiGluBackwardArgs::gate,
                  &SwiGluBackwardArgs::up, &SwiGluBackwardArgs::dy,
                  &SwiGluBackwardArgs::d_gate, &SwiGluBackwardArgs::d_up,
-                 &SwiGluBackwardArgs::weights, &SwiGluBackwardArgs::d_weights>,
+                 &SwiGluBackwardArgs::weights, &SwiGluBackwardArgs::d_weights,
+                 &SwiGluBackwardArgs::offsets>,
     .route = Enqueued<&K::route, &RouteArgs::logits, &RouteArgs::bias,
                       &RouteArgs::scores, &RouteArgs::choices,
                       &RouteArgs::gates, &RouteArgs::logsumexp>,
     .route_backward =
         Enqueued<&K::route_backward, &RouteBackwardArgs::scores,
                  &RouteBackwardArgs::choices, &RouteBackwardArgs::d_gates,
-                 &RouteBackwardArgs::balance, &RouteBackwardArgs::logsumexp,
-                 &RouteBackwardArgs::logits, &RouteBackwardArgs::d_logits>,
-    .route_load = Enqueued<&K::route_load, &RouteLoadArgs::scores,
-                           &RouteLoadArgs::choices, &RouteLoadArgs::counts,
-                           &RouteLoadArgs::shares>,
+                 &RouteBackwardArgs::d_scores, &RouteBackwardArgs::d_logsumexp,
+                 &RouteBackwardArgs::logsumexp, &RouteBackwardArgs::logits,
+                 &RouteBackwardArgs::d_logits>,
+    .route_load =
+        Enqueued<&K::route_load, &RouteLoadArgs::choices, &RouteLoadArgs::load>,
+    .router_loss =
+        Enqueued<&K::router_loss, &RouterLossArgs::scores,
+                 &RouterLossArgs::load, &RouterLossArgs::logsumexp,
+                 &RouterLossArgs::choices, &RouterLossArgs::balance,
+                 &RouterLossArgs::z, &RouterLossArgs::entropy,
+                 &RouterLossArgs::rows_counted, &RouterLossArgs::tokens>,
+    .router_loss_backward =
+        Enqueued<&K::router_loss_backward, &RouterLossBackwardArgs::scores,
+                 &RouterLossBackwardArgs::load,
+                 &RouterLossBackwardArgs::logsumexp,
+                 &RouterLossBackwardArgs::d_scores,
+                 &RouterLossBackwardArgs::d_logsumexp>,
+    .capacity =
+        Enqueued<&K::capacity, &CapacityArgs::choices, &CapacityArgs::gates,
+                 &CapacityArgs::kept, &CapacityArgs::dropped>,
+    .capacity_backward =
+        Enqueued<&K::capacity_backward, &CapacityBackwardArgs::kept,
+                 &CapacityBackwardArgs::d_kept, &CapacityBackwardArgs::d_gates>,
     .sort_choices =
         Enqueued<&K::sort_choices, &SortChoicesArgs::choices,
                  &SortChoicesArgs::sources, &SortChoicesArgs::places,
@@ -159,6 +193,9 @@ constexpr KernelTable kSplitMemoryKernels = {
                             &GatherRowsArgs::sources, &GatherRowsArgs::y>,
     .sum_rows = Enqueued<&K::sum_rows, &SumRowsArgs::x, &SumRowsArgs::places,
                          &SumRowsArgs::residual, &SumRowsArgs::y>,
+    .regroup = EnqueuedRound<&K::regroup, &RegroupArgs::x, &RegroupArgs::y>,
+    .ungroup = EnqueuedRound<&K::ungroup, &RegroupArgs::x, &RegroupArgs::y>,
+    .own_offsets = EnqueuedRound<&K::own_offsets, &OwnOffsetsArgs::own_offsets>,
     .grouped_matmul = Enqueued<&K::grouped_matmul, &GroupedMatMulArgs::a,
                                &GroupedMatMulArgs::b, &GroupedMatMulArgs::c,
                                &GroupedMatMulArgs::offsets>,
@@ -200,6 +237,8 @@ constexpr KernelTable kSplitMemoryKernels = {
                       &AdamWArgs::parameters>,
     .sgd = Enqueued<&K::sgd, &SgdArgs::weights, &SgdArgs::gradients,
                     &SgdArgs::momentum_buffer, &SgdArgs::parameters>,
+    .load_step = Enqueued<&K::load_step, &LoadStepArgs::weights,
+                          &LoadStepArgs::load, &LoadStepArgs::parameters>,
     .sum_of_squares = Enqueued<&K::sum_of_squares, &SumOfSquaresArgs::x,
                                &SumOfSquaresArgs::result>,
     .add = Enqueued<&K::add, &AddArgs::x, &AddArgs::y>,
