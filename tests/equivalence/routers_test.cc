@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "scheduler/planner/start_draft.h"
+#include "proto/plan/ranks_needed.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/same_training.h"
@@ -148,10 +148,9 @@ TEST(RoutersOfACheckpoint, GoOnBitForBit) {
 
 TEST(RoutersRefuse, WhatTheyCannot) {
   const auto expect = [](const JobSpec& job, const char* text) {
-    const auto draft = StartDraft(job);
-    ASSERT_FALSE(draft.ok()) << text;
-    EXPECT_THAT(std::string(draft.status().message()),
-                testing::HasSubstr(text));
+    const auto plan = CompileForThreads(job, RanksNeeded(job));
+    ASSERT_FALSE(plan.ok()) << text;
+    EXPECT_THAT(std::string(plan.status().message()), testing::HasSubstr(text));
   };
   expect(CutJob(JobOf(kCapacity), {.context = 2}),
          "model.experts.routing: room of experts is given out over whole");

@@ -108,7 +108,7 @@ TEST(ModelTest, ResolvingLeavesNoFieldUnset) {
                       static_cast<int>(fields.size());
     const int of_synthetic = 6;
     // sliding_window, those of gpt_neox, of graph and of experts
-    const int of_others = 6 + 6;
+    const int of_others = 6 + 8;
     EXPECT_EQ(unset, of_synthetic + of_others + (gpt2 ? 7 + 1 : 1 + 2))
         << bare.DebugString();
   }

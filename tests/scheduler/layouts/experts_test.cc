@@ -67,6 +67,7 @@ TEST(ExpertsLayout, RowsGoToExpertsAndBack) {
   const std::string rows = " Shard(0) on expert";
   const std::vector<std::string> wanted = {
       "ROUTE [2, 8, 2]" + rows,
+      "ROUTER_LOSS",
       "DISPATCH [2, 8, 2, 16]" + rows,
       "ALL_GATHER / - [2, 5] Replicate",
       "ALL_TO_ALL / ALL_TO_ALL [2, 8, 4, 16]" + rows,
@@ -86,7 +87,7 @@ TEST(ExpertsLayout, RoundsHaveRoomForAnyRouting) {
   UnitList units = Units();
   CutUnits(RulesFor(Experts(4, 1.5)), units);
   const std::string rows = " Shard(0) on expert";
-  std::vector<std::string> wanted = {"ROUTE [1, 8, 2]" + rows,
+  std::vector<std::string> wanted = {"ROUTE [1, 8, 2]" + rows, "ROUTER_LOSS",
                                      "DISPATCH [1, 8, 2, 16]" + rows,
                                      "ALL_GATHER / - [4, 5] Replicate"};
   // Three choices' rows at once; all that there are for one rank are eight.

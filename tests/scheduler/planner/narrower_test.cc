@@ -86,8 +86,8 @@ TEST(NarrowerWays, FullReplicasKeepTheirStrategies) {
     way.mutable_recovery()->set_copies(0);  // for which there is no memory
     const auto plan = CompilePlan(way, ExampleWorkers(RanksNeeded(way)));
     EXPECT_TRUE(plan.ok()) << plan.status();
-    const bool full =
-        way.parallelism().pipeline() == 2 && way.parallelism().tensor() == 2;
+    const ParallelismSpec shared = ResolveJob(way)->parallelism();
+    const bool full = shared.pipeline() == 2 && shared.tensor() == 2;
     EXPECT_EQ(way.parallelism().strategies_size(), full ? 2 : 0);
   }
 }

@@ -83,7 +83,7 @@ TEST(ResolveParallelism, ExpertsAreSharedByRanksOfData) {
   EXPECT_THAT(message(6, 4, 0),
               AllOf(StartsWith("parallelism.expert: 4 does not divide the 6 "
                                "ranks of parallelism.data"),
-                    HasSubstr("use 3 or 6")));
+                    HasSubstr("use 1, 2, 3 or 6")));
   EXPECT_THAT(message(6, 0, 0), StartsWith("parallelism.expert: "));
   EXPECT_THAT(message(6, 1, 1),
               StartsWith("parallelism.expert_slack: says how the ranks of "

@@ -43,7 +43,8 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
               ? message.GetReflection()->FieldSize(message, field) > 0
               : !field->has_presence() ||
                     message.GetReflection()->HasField(message, field);
-      // None means: balanced by cost; as many on each replica; no sequence is cut; in one dimension;
+      // None means: balanced by cost; as many on each replica; no sequence
+      // is cut; in one dimension; no experts are shared;
       // found while training; nothing is frozen; a lost worker ends it;
       // all units are shared alike.
       EXPECT_TRUE(set || field->name() == "recovery" ||
@@ -52,6 +53,7 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
                   field->name() == "tensor_depth" ||
                   field->name() == "context_method" ||
                   field->name() == "ulysses_size" ||
+                  field->name() == "expert_slack" ||
                   field->name() == "loss_scale" || field->name() == "freeze" ||
                   field->name() == "micro_batches" ||
                   field->name() == "strategies")

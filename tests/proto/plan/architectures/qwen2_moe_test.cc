@@ -46,9 +46,9 @@ TEST(ExpertsFieldsTest, RefusesWhatDoesNotFit) {
     set(model, *model.mutable_experts());
     EXPECT_THAT(std::string(ResolveModel(model).message()), StartsWith(text));
   };
-  expect("model.experts.routing: 'lossless'",
+  expect("model.experts.routing: there is no \"lossless\"",
          [](ModelSpec&, ExpertsSpec& e) { e.set_routing("lossless"); });
-  expect("model.experts.balance: 'all'",
+  expect("model.experts.balance: there is no \"all\"",
          [](ModelSpec&, ExpertsSpec& e) { e.set_balance("all"); });
   expect("model.experts.capacity_factor: is used with routing capacity",
          [](ModelSpec&, ExpertsSpec& e) { e.set_capacity_factor(1); });
