@@ -246,7 +246,8 @@ TEST(ExportTokenizer, ATokenizerJsonStaysAsItIs) {
   EXPECT_THAT(Names(alone),
               UnorderedElementsAre("tokenizer.json", "tokenizer_config.json"));
   EXPECT_EQ(alone.files[0].bytes, bytes);
-  EXPECT_EQ(alone.ids->eos, (*tokenizer)->eos_id());
+  ASSERT_TRUE(alone.ids->eos.has_value());
+  EXPECT_EQ(*alone.ids->eos, *(*tokenizer)->eos_id());
   const json config = Content(alone, "tokenizer_config.json");
   EXPECT_EQ(config["tokenizer_class"], "PreTrainedTokenizerFast");
   EXPECT_EQ(config["eos_token"], "<|endoftext|>");
