@@ -109,14 +109,7 @@ class CutsCheck {
  private:
   // Products of experts have one side cut, as Megatron's, or rows.
   absl::Status CheckExperts() const {
-    const bool has_experts = whole_.counts.count(Dim::EXPERT_WEIGHTS) > 0;
-    for (const AxisRules& axis : axes_) {
-      if (RuleOf(axis, Dim::EXPERT_WEIGHTS) == nullptr || has_experts) continue;
-      return FieldError(axis.field.name,
-                        "is for models whose layers have experts, and this one "
-                        "has none; leave it out");
-    }
-    if (!has_experts) return absl::OkStatus();
+    if (whole_.counts.count(Dim::EXPERT_WEIGHTS) == 0) return absl::OkStatus();
     for (const AxisRules& axis : axes_) {
       if (RuleOf(axis, Dim::HIDDEN) == nullptr) continue;
       return FieldError(
@@ -339,6 +332,20 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& strategy,
     }
   }
   return rules;
+}
+
+absl::Status CheckHasExperts(const UnitList& units,
+                             const std::vector<AxisRules>& axes) {
+  if (WholeOf(units).counts.count(Dim::EXPERT_WEIGHTS) > 0) {
+    return absl::OkStatus();
+  }
+  for (const AxisRules& axis : axes) {
+    if (RuleOf(axis, Dim::EXPERT_WEIGHTS) == nullptr) continue;
+    return FieldError(axis.field.name,
+                      "is for models whose layers have experts, and this one "
+                      "has none; leave it out");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckCuts(const UnitList& units,

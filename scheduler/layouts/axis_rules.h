@@ -41,6 +41,10 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& strategy,
                                 const std::vector<Axis>& factors,
                                 const std::string& path);
 
+// InvalidArgument where an axis cuts experts and none of the units has any.
+absl::Status CheckHasExperts(const UnitList& units,
+                             const std::vector<AxisRules>& axes);
+
 // InvalidArgument where an axis does not divide what it is to cut: names
 // parallelism.<axis>, the field whose size it is, and the nearest sizes of the
 // axis that do.

@@ -308,6 +308,8 @@ UnitRules RulesByUnit(const ParallelismSpec& parallelism,
 }
 
 absl::Status CheckCuts(const UnitRules& rules, const UnitList& units) {
+  // Units of one strategy need not have what those of another have.
+  RETURN_IF_ERROR(CheckHasExperts(units, rules.strategies.front()));
   for (size_t s = 0; s < rules.strategies.size(); ++s) {
     UnitList own;
     for (size_t u = 0; u < units.units.size(); ++u) {

@@ -99,32 +99,21 @@ TEST(Graphs, ASkipWithinStagesThatAreCut) {
   }
 }
 
-// What the first block makes is read by units that are shared as it is, and by
-// others: each edge is turned for itself.
-TEST(Graphs, ASkipBetweenUnitsThatAreSharedOtherwise) {
+TEST(Graphs, ASkipBesideStrategiesIsRefused) {
   JobSpec job = SkipJob(/*tied=*/false);
+  job.mutable_parallelism()->set_tensor(3);
+  StrategySpec& batch = *job.mutable_parallelism()->add_strategies();
+  batch.set_batch(3);
+  batch.add_units("6");
   job.mutable_training()->set_sequence_length(18);
   job.mutable_training()->set_micro_batch_size(3);
   job.mutable_training()->set_global_batch_size(12);
-  using Units = std::vector<std::string>;
-  for (const Units& in_batch :
-       {Units{"1"}, Units{"6"}, Units{"blocks"}, Units{"embedding", "head"},
-        Units{"1", "3", "7"}}) {
-    for (const int pipeline : {1, 2}) {
-      for (const bool sequence : {false, true}) {
-        SCOPED_TRACE(absl::StrCat(in_batch.front(), ", pipeline ", pipeline,
-                                  sequence ? ", sequence" : ""));
-        JobSpec cut = CutJob(job, {.schedule = "1f1b", .pipeline = pipeline});
-        ParallelismSpec& parallelism = *cut.mutable_parallelism();
-        parallelism.set_tensor(3);
-        parallelism.set_sequence_parallel(sequence);
-        StrategySpec& batch = *parallelism.add_strategies();
-        batch.set_batch(3);
-        for (const std::string& unit : in_batch) batch.add_units(unit);
-        ExpectTrainsAlike(cut, job, {1e-5, 1e-4});
-      }
-    }
-  }
+  const auto plan = CompileForThreads(job, 3);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.status().message().find("parallelism.strategies: a unit of "
+                                         "model.graph"),
+            std::string::npos)
+      << plan.status();
 }
 
 TEST(Graphs, ASkipWithMemoryBelowTheDevice) {

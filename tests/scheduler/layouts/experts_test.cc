@@ -150,7 +150,8 @@ TEST(ExpertsLayout, RefusesWhatRanksCannotShare) {
       HasSubstr("parallelism.expert: 3 ranks cannot share 4 "
                 "(model.num_experts) evenly; use 2 or 4"));
   EXPECT_THAT(
-      std::string(CheckCuts(Units("llama"), RulesFor(Experts(2, 2))).message()),
+      std::string(
+          CheckHasExperts(Units("llama"), RulesFor(Experts(2, 2))).message()),
       HasSubstr("parallelism.expert: is for models whose layers have "
                 "experts, and this one has none"));
 }
