@@ -139,6 +139,9 @@ void PlacedValues::PlaceForward(Packing& workspace) {
     for (const Op::Operand& output : table_.ops(op).outputs()) {
       moments[Storage(output.tensor())].insert(fused ? op - 1 : op);
     }
+    for (const std::string& output : rules_[op].always_written) {
+      used[Storage(OpView(table_, table_.ops(op)).Output(output))] = true;
+    }
     // What it brings does not wait for the memory of what is read meanwhile.
     const int meanwhile = ComputesMeanwhile(table_, op);
     if (meanwhile < 0) continue;

@@ -74,6 +74,8 @@ struct OpRules {
   // inputs.
   std::vector<std::string> apart_reads;
   std::vector<SumRule> sums;
+  // Outputs that the forward pass writes also where nobody reads them.
+  std::vector<std::string> always_written;
   Work forward;
   Work backward_input;
   Work backward_weight;

@@ -23,6 +23,7 @@ std::vector<OperandRule> RouteOperands() {
 OpRules RouteRules(const OpView& op) {
   const TensorSpec& logits = op.input("logits");
   OpRules rules;
+  rules.always_written = {"choices"};
   rules.gradients = {{"logits", InputGradient::kNew}};
   rules.backward_input_reads = {"scores", "choices"};
   if (op.HasOutput("logsumexp") && op.op().route().sigmoid()) {
