@@ -232,6 +232,8 @@ class RunControl {
   // Those that the job has behind it where it goes on after `resumes_at`, or,
   // where that is negative, from its newest checkpoint.
   void CloseSteps(Job& job, Run& run, int64_t resumes_at, Actions& actions);
+  // Those up to the newest checkpoint, when a rank's worker is lost.
+  void CloseSaved(Job& job, absl::Time now, Actions& actions);
   // Fills the run's seats.
   void Seat(Job& job, const std::vector<const Worker*>& workers,
             absl::Time now);

@@ -272,6 +272,8 @@ void RunControl::CopiesCommitted(Job& job, const CopiesSaved& saved,
   Run& run = *job.run;
   run.copies_token.clear();
   CheckpointRecord checkpoint = saved.checkpoint();
+  // First, for the next scheduler may go on from it.
+  CloseSteps(job, run, checkpoint.step(), actions);
   checkpoint.set_attempt(run.attempt);
   jobs_.AddCheckpoint(job, checkpoint, now, actions);
   if (MovesOn(job)) return Move(job, WhyItMoves(run), now, actions);

@@ -100,6 +100,7 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
   const bool done =
       seat->succeeded || (job->moves() && !seat->live() && !saves);
   seat->Lose();
+  if (!seat->succeeded) CloseSaved(*job, now, actions);
   if (!done) {
     if (how != "left") BlameWorker(*job, *seat, reason, now, actions);
     Fail(*job, Blame::kWorkerLost,

@@ -95,6 +95,7 @@ void RunControl::AwaitPlacesNow(Job& job, absl::Time now, Actions& actions) {
   DropOlderCopies(job, actions);
   jobs_.Enter(job, PhaseEvent::kGoesOn, phase::AwaitPlaces{});
   job.run->let_go = now;
+  CloseSteps(job, *job.run, -1, actions);
   TakePlaces(job, now, actions);
 }
 
@@ -266,6 +267,18 @@ void RunControl::CloseSteps(Job& job, Run& run, int64_t resumes_at,
                             Actions& actions) {
   if (resumes_at < 0) resumes_at = NewestCheckpoint(job.status);
   for (GatheredStep& step : run.steps.CloseThrough(resumes_at)) {
+    AddGathered(job, std::move(step), actions);
+  }
+}
+
+// After a restart a rank says again what it had reported, and a checkpoint that
+// it had committed, while the scheduler still waits for the other ranks. If its
+// worker is lost, nobody else may say that. Steps up to the checkpoint do not
+// run again.
+void RunControl::CloseSaved(Job& job, absl::Time now, Actions& actions) {
+  const int64_t saved = NewestCheckpoint(job.status);
+  for (GatheredStep& step : job.run->steps.CloseThrough(saved)) {
+    CheckAgreement(job, step, now, actions);
     AddGathered(job, std::move(step), actions);
   }
 }

@@ -49,6 +49,26 @@ TEST(Elastic, CopiesBecomeACheckpointForFewer) {
   EXPECT_TRUE(h.Says("with step 3"));
 }
 
+// Of step 3 the lost rank said nothing. The next scheduler may go on from the
+// checkpoint, and never hears of step 3 again.
+TEST(Elastic, StepsAreStoredBeforeTheirCopiesAreACheckpoint) {
+  Elastic h;
+  h.stored_by_hand = true;
+  h.Step(h.id, 0, h.w[0], 3);
+  h.Step(h.id, 1, h.w[1], 3);
+  h.LoseTheLast({3});
+  h.Calm();
+  h.Saved(h.w[1]);
+  h.Saved(h.w[0]);
+  h.ClearActions();
+  h.Saved(h.w[0]);
+  ASSERT_EQ(h.status(h.id).checkpoints_size(), 1);
+  EXPECT_EQ(h.status(h.id).state(), RECOVERING) << "that is not stored yet";
+  const std::vector<PersistStep> steps = h.All<PersistStep>();
+  ASSERT_EQ(steps.size(), 1);
+  EXPECT_EQ(steps[0].step.step(), 3);
+}
+
 TEST(Elastic, AWorkerThatComesWhileCopiesAreSavedTakesThePlace) {
   Elastic h;
   h.LoseTheLast({2});
