@@ -15,11 +15,11 @@ class RouterLossTest : public OpTest {};
 struct Sums {
   TestTensor balance, z, entropy, rows, tokens;
   Sums(Device& device, int64_t e)
-      : balance(device, DType::kF64, {1}),
-        z(device, DType::kF64, {1}),
-        entropy(device, DType::kF64, {1}),
-        rows(device, DType::kF64, {1}),
-        tokens(device, DType::kF64, {e}) {}
+      : balance(device, {1}, {0}, DType::kF64),
+        z(device, {1}, {0}, DType::kF64),
+        entropy(device, {1}, {0}, DType::kF64),
+        rows(device, {1}, {0}, DType::kF64),
+        tokens(device, {e}, Values(e, 0.0), DType::kF64) {}
 };
 
 double SumOf(const Values& values) {
@@ -99,7 +99,7 @@ TEST_P(RouterLossTest, CapacityGivesPlacesInThePapersOrder) {
   const TestTensor tchoices(device(), {n, k}, choices, DType::kI32);
   const TestTensor tgates(device(), {n, k}, gates);
   const TestTensor kept(device(), DType::kF32, {n, k});
-  const TestTensor dropped(device(), DType::kF64, {1});
+  const TestTensor dropped(device(), {1}, {0}, DType::kF64);
   Capacity(device(), {.choices = tchoices,
                       .gates = tgates,
                       .tokens = 4,

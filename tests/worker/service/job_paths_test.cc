@@ -25,6 +25,8 @@ const std::set<std::string>& Words() {
                                 // The client reads it; the text travels.
                                 "model.graph",
                                 "model.graph_text",
+                                "model.experts.balance",
+                                "model.experts.routing",
                                 "model.hidden_act",
                                 "model.rope_scaling.type",
                                 "training.precision",
