@@ -74,10 +74,6 @@ std::vector<Case> Cases() {
       {"batch", "data: 2 expert: 2 batch: 2", "", "micro_batch_size: 2"},
       {"uneven_replicas",
        "data: 4 expert: 2 micro_batches: 3 micro_batches: 1"},
-      {"strategies",
-       "data: 2 expert: 2 tensor: 2 strategies { units: 'embedding' "
-       "units: 'head' batch: 2 }",
-       "", "micro_batch_size: 2"},
       {"frozen_router", "data: 2 expert: 2", "", "freeze: '*.gate.*'"},
       {"frozen_experts", "data: 2 expert: 2", "", "freeze: '*.experts.*'"},
   };
@@ -191,6 +187,20 @@ TEST(Routing, MaySendAllTokensToOneRank) {
           reference, Tolerance(1e-5, 4e-4));
     }
   }
+}
+
+// Samples that ranks with experts have are not turned into others' yet.
+TEST(ExpertsRefuse, OtherStrategiesBesideThemAreRefused) {
+  JobSpec job = Shared(ExpertsJob(/*choices=*/2),
+                       {"",
+                        "data: 2 expert: 2 tensor: 2 strategies { units: "
+                        "'embedding' units: 'head' batch: 2 }",
+                        "", "micro_batch_size: 2"});
+  const auto plan = CompileForThreads(job, 4);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_TRUE(absl::StrContains(plan.status().message(),
+                                "parallelism.strategies: unit 0 makes"))
+      << plan.status();
 }
 
 // Plans with and without the axis go on with what the other began.

@@ -85,14 +85,18 @@ class RouterLossLayer final : public Layer {
   // It makes nothing, and the sums have it already.
   void Recompute(const LayerCall&) const override {}
 
+  // Where there is no loss nothing that it would read need be there.
   void BackwardInput(const LayerCall& call) const override {
+    const bool balances = d_scores_.exists();
+    const bool has_z = d_logsumexp_.exists();
+    if (!balances && !has_z) return;
     const double scale = call.context.gradient_scale;
     RouterLossBackward(call.device,
                        {.scores = scores_.In(call),
-                        .load = load_.In(call),
+                        .load = balances ? load_.In(call) : Tensor(),
                         .load_scale = load_.scale,
                         .rows = load_.rows,
-                        .logsumexp = logsumexp_.In(call),
+                        .logsumexp = has_z ? logsumexp_.In(call) : Tensor(),
                         .balance_scale = scale * spec_.balance_coefficient(),
                         .z_scale = scale * spec_.z_coefficient(),
                         .d_scores = d_scores_.In(call),

@@ -29,13 +29,13 @@ OpRules RouterLossRules(const OpView& op) {
   const bool balances = by_sequence || op.op().parameters_size() > 0;
   if (balances) {
     rules.gradients.push_back({"scores", InputGradient::kNew});
-    rules.backward_input_reads.push_back("scores");
     if (by_sequence) rules.backward_input_reads.push_back("load");
   }
   if (z) {
     rules.gradients.push_back({"logsumexp", InputGradient::kNew});
     rules.backward_input_reads.push_back("logsumexp");
   }
+  if (balances || z) rules.backward_input_reads.push_back("scores");
   if (TrainsAny(op.op())) rules.backward_weight_reads = {"choices"};
   rules.weight_reads_gradient = false;
   const auto sum = [&rules](const char* name, int64_t elements, bool own) {
