@@ -66,7 +66,7 @@ class RouterLossLayer final : public Layer {
   }
 
   void Forward(const LayerCall& call) const override {
-    if (!tokens_.adds()) return;
+    if (!tokens_.adds() || call.decoding.count > 0) return;
     const Tensor scores = scores_.In(call);
     RouterLoss(call.device,
                {.scores = scores,
