@@ -9,9 +9,9 @@
 #include "proto/plan/model.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/slices.h"
-#include "proto/plan/sums.h"
 #include "proto/plan/trained.h"
 #include "scheduler/layouts/freeze.h"
+#include "tests/worker/model/unit_sums.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/model/initialize.h"
 #include "worker/model/optimizer.h"
@@ -157,31 +157,6 @@ OptimizerSpec AdamWSpec(const AdamWSettings& settings) {
   spec.set_weight_decay(settings.weight_decay);
   return spec;
 }
-
-namespace {
-
-// Of every plan, then what ops add to, as the pass `declare sums` lists them.
-Sums SumsOf(const UnitList& list) {
-  Sums sums = FirstSums();
-  for (size_t u = 0; u < list.units.size(); ++u) {
-    const UnitTable& table = list.tables[list.units[u].table()];
-    for (const Op& op : table.ops()) {
-      for (const SumRule& rule : RulesOf({table, op}).sums) {
-        const auto unit =
-            rule.own ? absl::optional<int>(static_cast<int>(u)) : absl::nullopt;
-        if (FindSum(sums, rule.name, unit).has_value()) continue;
-        Sum& sum = *sums.Add();
-        sum.set_name(rule.name);
-        if (unit.has_value()) sum.set_unit(*unit);
-        sum.set_elements(rule.elements);
-        sum.set_added_by(Instruction::FORWARD);
-      }
-    }
-  }
-  return sums;
-}
-
-}  // namespace
 
 ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
                          const BuildUnitsOptions& options,

@@ -13,6 +13,7 @@
 #include "proto/plan/model.h"
 #include "proto/plan/tensor_spec.h"
 #include "tests/worker/model/numeric.h"
+#include "tests/worker/model/unit_sums.h"
 #include "worker/model/build_units.h"
 #include "worker/model/initialize.h"
 
@@ -58,7 +59,7 @@ struct UnitHarness {
             .tied_parameters = tied_parameters.get(),
             .parameter_gradients = gradients.get(),
             .tied_parameter_gradients = tied_gradients.get(),
-            .scalars = scalars};
+            .scalars = scalars.data()};
   }
   void Forward(const MicroBatchContext& context) {
     unit->Forward(*device, context, Buffers());
@@ -86,12 +87,12 @@ struct UnitHarness {
   DeviceMemory input, output, stash, d_output, d_input, weight_stash, workspace;
   DeviceMemory parameters, gradients, tied_parameters, tied_gradients;
   std::vector<int32_t> batch;  // tokens, then targets
-  double scalars[4] = {};
+  std::vector<double> scalars = std::vector<double>(SumElements(SumsOf(units)));
 
  private:
   static std::unique_ptr<ModelUnit> Build(const UnitList& units, int index,
                                           uint64_t seed) {
-    auto built = BuildUnits(units, {.seed = seed});
+    auto built = BuildUnits(units, {.seed = seed, .sums = SumsOf(units)});
     CHECK_OK(built.status());
     return std::move((*built)[index]);
   }
