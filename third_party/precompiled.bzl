@@ -14,6 +14,8 @@ def precompiled_flags(package, name):
     return select({
         "//third_party:gcc": [],
         "//conditions:default": [
+            "-isysroot",
+            ".",
             "-include-pch",
             "$(GENDIR)/%s/%s.pch" % (package, name),
         ],
@@ -59,6 +61,10 @@ def _precompiled_headers_impl(ctx):
             "-fpch-instantiate-templates",
             "-Xclang",
             "-fno-pch-timestamp",
+            "-Xclang",
+            "-relocatable-pch",
+            "-isysroot",
+            "/proc/self/cwd",
             "-x",
             "c++-header",
         ],
@@ -73,18 +79,20 @@ def _precompiled_headers_impl(ctx):
             variables = variables,
             **action
         ),
-        env = cc_common.get_environment_variables(
-            variables = variables,
-            **action
+        # clang writes the absolute paths of headers into it, beginning with
+        # this: it is the same in all output folders, which share a cache.
+        env = dict(
+            cc_common.get_environment_variables(
+                variables = variables,
+                **action
+            ),
+            PWD = "/proc/self/cwd",
         ),
         inputs = depset(
             [source],
             transitive = [toolchain.all_files, context.headers],
         ),
         outputs = [result],
-        # clang writes absolute paths into it: in the cache that other output
-        # folders share it would name headers that are not theirs.
-        execution_requirements = {"no-cache": "1"},
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling " + ctx.label.name,
     )
