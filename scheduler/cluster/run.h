@@ -218,6 +218,8 @@ struct Run {
   std::vector<KeptCopy> SoundCopies(const RankSeat& seat) const;
   // The wrong_before of the attempt that follows.
   int64_t WrongBeforeNext() const;
+  // A sign of the rank that it gets on.
+  void GotOn(int rank, absl::Time now);
   // Time in which no rank could be heard: no wait counts it.
   void Forgive(absl::Duration time, absl::Time now);
   // Whether this cause explains better than the one that is there; then it is

@@ -238,7 +238,7 @@ void RunControl::SeatAdopted(Job& job, const Worker& worker,
   seat.machine = worker.status.description();
   workers_.Seat(worker.id, job.id, rank);
   job.run->reports[rank].heard = now;
-  Progress(job, rank, now);
+  job.run->GotOn(rank, now);
   if (held.ref().attempt() < job.run->attempt) {
     seat.state = RankSeat::kHeld;
     seat.kept = {held.kept().begin(), held.kept().end()};

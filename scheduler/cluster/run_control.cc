@@ -231,7 +231,7 @@ void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
   if (job == nullptr) return;
   switch (message.message_case()) {
     case WorkerMessage::kHeartbeat:
-      return Hear(*job, message.heartbeat().progress(), now);
+      return late_.Hear(*job, message.heartbeat().progress(), now);
     case WorkerMessage::kRankReady:
       return Ready(*job, message.rank_ready(), now, actions);
     case WorkerMessage::kStep:
@@ -253,11 +253,6 @@ void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
   }
 }
 
-void RunControl::Progress(Job& job, int rank, absl::Time now) {
-  job.run->progress = now;
-  job.run->ranks[rank].heard = now;
-}
-
 void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
                        Actions& actions) {
   RankSeat& seat = job.run->ranks[ready.ref().rank()];
@@ -266,7 +261,7 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
   seat.first_step = std::max<int64_t>(1, ready.first_step());
   seat.step = seat.first_step - 1;
   const int rank = ready.ref().rank();
-  Progress(job, rank, now);
+  job.run->GotOn(rank, now);
   const int other = job.run->ranks.OfAnotherStart(rank);
   if (other >= 0 && !job.run->stopping()) {
     const RankSeat& of_other = job.run->ranks[other];
@@ -304,7 +299,7 @@ void RunControl::TrainIfAllReady(Job& job, absl::Time now, Actions& actions) {
   job.status.set_steps_done(std::max(job.status.steps_done(), done));
   jobs_.Enter(job, PhaseEvent::kAllReady, phase::Training{});
   jobs_.SetState(job, RUNNING, "", now, actions);
-  SettleBlame(job, now, actions);
+  blame_.AllReady(job, now, actions);
   for (const std::string& warning : run.warnings) {
     jobs_.AddEvent(job, warning, now, actions);
   }
@@ -326,8 +321,8 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
                       Actions& actions) {
   RankSeat& seat = job.run->ranks[report.ref().rank()];
   seat.step = std::max(seat.step, report.record().step());
-  Progress(job, report.ref().rank(), now);
-  HearStep(job, report, now);
+  job.run->GotOn(report.ref().rank(), now);
+  late_.HearStep(job, report, now);
   for (GatheredStep& step : job.run->steps.Add(report)) {
     job.run->deadline.Add(absl::Seconds(step.record.step_seconds()));
     if (const auto pace = PaceOf(*job.run); pace.has_value()) {
@@ -358,7 +353,7 @@ void RunControl::Committed(Job& job, const CheckpointCommitted& committed,
   if (!job.run->checkpoints.Committed(step)) {
     return SendDone(job, committed.ref().rank(), step, actions);
   }
-  Progress(job, committed.ref().rank(), now);
+  job.run->GotOn(committed.ref().rank(), now);
   CheckpointRecord checkpoint = committed.checkpoint();
   checkpoint.set_attempt(job.run->attempt);
   // First, for rank 0 removes older ones when it is told.
@@ -371,13 +366,13 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
                        Actions& actions) {
   const int rank = ended.ref().rank();
   RankSeat& seat = job.run->ranks[rank];
-  Progress(job, rank, now);
+  job.run->GotOn(rank, now);
   seat.kept = {ended.kept().begin(), ended.kept().end()};
   seat.kept_by_attempt = job.run->attempt;
   seat.succeeded = ended.ok();
   const bool of_machine =
       !ended.ok() && !ended.stopped() && ended.local_cause();
-  if (of_machine) BlameWorker(job, seat, ended.error(), now, actions);
+  if (of_machine) blame_.Failed(job, seat, ended.error(), now, actions);
   if (!of_machine && seat.ready()) workers_.DidWell(seat.worker_name);
   // It stays for the next attempt, where there may be one that needs it, unless
   // what it keeps may be wrong. Whether a machine that fails is needed is known

@@ -27,9 +27,11 @@
 #include "scheduler/cluster/choose_recovery.h"
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/job_table.h"
+#include "scheduler/cluster/late_watch.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/policy/may_recover.h"
 #include "scheduler/cluster/policy/who_gives_way.h"
+#include "scheduler/cluster/worker_blame.h"
 #include "scheduler/cluster/worker_preference.h"
 #include "scheduler/cluster/worker_table.h"
 
@@ -46,7 +48,12 @@ class RunControl {
   // Borrows all but the limits.
   RunControl(const Limits& limits, const JobCompiler& compiler,
              WorkerTable& workers, JobTable& jobs)
-      : limits_(limits), compiler_(compiler), workers_(workers), jobs_(jobs) {}
+      : limits_(limits),
+        compiler_(compiler),
+        workers_(workers),
+        jobs_(jobs),
+        late_(limits, jobs),
+        blame_(limits, workers, jobs) {}
 
   // Gives rank r to workers[r], who hear of it when it is stored that they
   // have it. REQUIRES: the job is queued, they are idle.
@@ -271,8 +278,6 @@ class RunControl {
                  Actions& actions);
   void LeaveKept(Job& job, int rank, const std::string& why, absl::Time now,
                  Actions& actions);
-  void Hear(Job& job, const RankProgress& progress, absl::Time now);
-  void HearStep(Job& job, const StepReport& step, absl::Time now);
   void Set(Job& job, const StoreSet& set, absl::Time now, Actions& actions);
   void Get(Job& job, const StoreGet& get, absl::Time now, Actions& actions);
 
@@ -314,7 +319,6 @@ class RunControl {
   Job* Seated(WorkerId worker, const RankRef& ref);
   // Of the slowest machine of the run.
   absl::optional<MachinePace> PaceOf(const Run& run) const;
-  void Progress(Job& job, int rank, absl::Time now);
   void Fail(Job& job, Blame blame, const std::string& said, absl::Time now,
             Actions& actions);
   void Stop(Job& job, const std::string& reason, bool peers_gone,
@@ -327,15 +331,6 @@ class RunControl {
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);
   // Of a job that was to be saved and has let go.
   void CheckSaved(Job& job, absl::Time now, Actions& actions);
-  // A rank failed there for a cause of its worker's (run_elsewhere.cc).
-  void BlameWorker(Job& job, const RankSeat& seat, const std::string& why,
-                   absl::Time now, Actions& actions);
-  // All ranks are ready: where its start failed before, the fault was not its
-  // own.
-  void SettleBlame(Job& job, absl::Time now, Actions& actions);
-  void CountLocalFailure(Job& job, const std::string& worker,
-                         const std::string& why, absl::Time now,
-                         Actions& actions);
   // Whether its start, which failed for a cause of its workers, is tried again
   // on others.
   bool MayStartElsewhere(const Job& job) const;
@@ -347,20 +342,14 @@ class RunControl {
   void FailForHang(Job& job, absl::Time now, Actions& actions);
   void CheckTime(Job& job, absl::Time now, Actions& actions,
                  std::vector<StuckWorker>& stuck);
-  // Says who waits for whom in a step that is late.
-  void CheckStep(Job& job, absl::Time now, Actions& actions);
-  void SayLate(Job& job, absl::Time now, Actions& actions);
-  void AddLateEvent(Job& job, const std::string& text, absl::Time now,
-                    Actions& actions);
-  Waits WaitsOf(const Job& job, absl::Time now) const;
-  // "; rank 0 waits in ... for rank 1", where this rank was silent; or empty.
-  std::string WaitersFor(const Job& job, int rank, absl::Time now) const;
 
   const Limits limits_;
   bool draining_ = false;
   const JobCompiler& compiler_;
   WorkerTable& workers_;
   JobTable& jobs_;
+  LateWatch late_;
+  WorkerBlame blame_;
 };
 
 }  // namespace troupe

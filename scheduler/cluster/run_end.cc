@@ -102,10 +102,10 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
   seat->Lose();
   if (!seat->succeeded) CloseSaved(*job, now, actions);
   if (!done) {
-    if (how != "left") BlameWorker(*job, *seat, reason, now, actions);
+    if (how != "left") blame_.Failed(*job, *seat, reason, now, actions);
     Fail(*job, Blame::kWorkerLost,
          absl::StrCat(seat->Name(rank), " ", how, " in ", Place(*job), ": ",
-                      reason, WaitersFor(*job, rank, now)),
+                      reason, late_.WaitersFor(*job, rank, now)),
          now, actions);
   } else if (seat->succeeded) {
     TrainIfAllReady(*job, now, actions);
@@ -376,13 +376,15 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
   if (job.status.state() == STARTING || job.status.state() == RECOVERING) {
     return CheckStart(job, now, actions);
   }
-  if (now - run.progress <= run.hang_max) return CheckStep(job, now, actions);
+  if (now - run.progress <= run.hang_max) {
+    return late_.CheckStep(job, now, actions);
+  }
   FailForHang(job, now, actions);
 }
 
 void RunControl::FailForHang(Job& job, absl::Time now, Actions& actions) {
   const Run& run = *job.run;
-  std::string who = WaitsOf(job, now).Text();
+  std::string who = late_.WaitsOf(job, now).Text();
   if (who.empty()) who = LastHeard(run, now);
   Fail(job, Blame::kHang,
        absl::StrCat("no progress for ", absl::FormatDuration(run.hang_max),
