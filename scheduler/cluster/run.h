@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -149,6 +150,10 @@ struct Run {
   // Those that computed wrongly, in this attempt or one before it, by name.
   std::set<std::string> wrong_workers;
   CheckpointGather checkpoints;
+  // By step. Rank 0 has reported again, after a restart of the scheduler, that
+  // it has committed these, and other ranks have not reported again all steps
+  // before them: they are not known to the job yet (run_adopt.cc).
+  std::map<int64_t, CheckpointRecord> early_commits;
   std::vector<RankReport> reports;    // by rank; from heartbeats
   std::vector<std::string> warnings;  // of ranks that are ready, each once
   StepDeadline deadline;

@@ -331,6 +331,7 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
     CheckAgreement(job, step, now, actions);
     AddGathered(job, std::move(step), actions);
   }
+  StoreEarlyCommits(job, job.run->steps.last(), now, actions);
 }
 
 void RunControl::AddGathered(Job& job, GatheredStep step, Actions& actions) {
@@ -349,17 +350,17 @@ absl::optional<MachinePace> RunControl::PaceOf(const Run& run) const {
 
 void RunControl::Committed(Job& job, const CheckpointCommitted& committed,
                            absl::Time now, Actions& actions) {
+  Run& run = *job.run;
   const int64_t step = committed.checkpoint().step();
-  if (!job.run->checkpoints.Committed(step)) {
+  if (run.checkpoints.IsCommitted(step)) {
     return SendDone(job, committed.ref().rank(), step, actions);
   }
-  job.run->GotOn(committed.ref().rank(), now);
+  run.GotOn(committed.ref().rank(), now);
   CheckpointRecord checkpoint = committed.checkpoint();
-  checkpoint.set_attempt(job.run->attempt);
-  // First, for rank 0 removes older ones when it is told.
-  jobs_.AddCheckpoint(job, checkpoint, now, actions);
-  const int ranks = static_cast<int>(job.run->ranks.size());
-  for (int rank = 0; rank < ranks; ++rank) SendDone(job, rank, step, actions);
+  checkpoint.set_attempt(run.attempt);
+  run.early_commits[step] = std::move(checkpoint);
+  if (!AwaitsSteps(job, now)) return StoreEarlyCommits(job, now, actions);
+  StoreEarlyCommits(job, run.steps.last(), now, actions);
 }
 
 void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,

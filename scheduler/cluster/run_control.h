@@ -239,8 +239,14 @@ class RunControl {
   // Those that the job has behind it where it goes on after `resumes_at`, or,
   // where that is negative, from its newest checkpoint.
   void CloseSteps(Job& job, Run& run, int64_t resumes_at, Actions& actions);
-  // Those up to the newest checkpoint, when a rank's worker is lost.
-  void CloseSaved(Job& job, absl::Time now, Actions& actions);
+  // Whether ranks may report again steps that this scheduler has not heard from
+  // them, since they are there or may come back.
+  bool AwaitsSteps(const Job& job, absl::Time now) const;
+  // Those of Run::early_commits up to this step become the job's checkpoints.
+  // Steps before them do not run again: they are stored as they are reported.
+  void StoreEarlyCommits(Job& job, int64_t through, absl::Time now,
+                         Actions& actions);
+  void StoreEarlyCommits(Job& job, absl::Time now, Actions& actions);
   // Fills the run's seats.
   void Seat(Job& job, const std::vector<const Worker*>& workers,
             absl::Time now);

@@ -100,7 +100,7 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
   const bool done =
       seat->succeeded || (job->moves() && !seat->live() && !saves);
   seat->Lose();
-  if (!seat->succeeded) CloseSaved(*job, now, actions);
+  StoreEarlyCommits(*job, now, actions);
   if (!done) {
     if (how != "left") blame_.Failed(*job, *seat, reason, now, actions);
     Fail(*job, Blame::kWorkerLost,
@@ -236,6 +236,7 @@ void RunControl::CheckSaved(Job& job, absl::Time now, Actions& actions) {
 
 void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (job.run == nullptr || !job.run->ranks.all_let_go()) return;
+  StoreEarlyCommits(job, now, actions);
   CheckOpenSteps(job, now, actions);
   CheckSaved(job, now, actions);
   if (job.moves() &&

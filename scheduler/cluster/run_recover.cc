@@ -271,18 +271,6 @@ void RunControl::CloseSteps(Job& job, Run& run, int64_t resumes_at,
   }
 }
 
-// After a restart a rank says again what it had reported, and a checkpoint that
-// it had committed, while the scheduler still waits for the other ranks. If its
-// worker is lost, nobody else may say that. Steps up to the checkpoint do not
-// run again.
-void RunControl::CloseSaved(Job& job, absl::Time now, Actions& actions) {
-  const int64_t saved = NewestCheckpoint(job.status);
-  for (GatheredStep& step : job.run->steps.CloseThrough(saved)) {
-    CheckAgreement(job, step, now, actions);
-    AddGathered(job, std::move(step), actions);
-  }
-}
-
 void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
   const Run& run = *job.run;
   const int64_t begins = run.ranks[0].first_step;
