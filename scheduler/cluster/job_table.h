@@ -92,7 +92,10 @@ struct Job {
   absl::Time queued_since = absl::InfinitePast();
   bool tries_again = false;
 
-  // It has entered a phase by no edge of the table, and fails for that.
+  // Of the edge that it took last, until that is carried out.
+  PhaseEffect due = PhaseEffect::kNone;
+  // It has entered a phase by no edge of the table, or without the effect of
+  // the edge before, and fails for that.
   std::string defect;
 
   // Its ranks save at the end of their step, for it to go on with other
@@ -163,7 +166,8 @@ class JobTable {
   // it. To a phase of the job's run, or to one of a job without a run.
   // Where phase.h has no edge for that, the scheduler has a defect: the job
   // enters the phase all the same, so that phase and data agree, and is to fail
-  // (Job::defect).
+  // (Job::defect). The effect of the edge is due then (Job::due), and is to be
+  // carried out before the job takes another one.
   void Enter(Job& job, PhaseEvent event, RunPhase phase);
   void Enter(Job& job, PhaseEvent event);
   // The jobs that have entered a phase without an edge since the last call.
@@ -198,6 +202,7 @@ class JobTable {
 
  private:
   void TakeEdge(Job& job, PhaseEvent event, JobPhase to);
+  void FindDefective(Job& job, const std::string& what);
   // Where the job has nothing more to do with it.
   void LeaveDirectory(const Job& job);
   // The one place where a status gets its state.

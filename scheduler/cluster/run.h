@@ -84,6 +84,7 @@ struct SavingCopies {
   Stage stage = kWriting;
   std::string token;  // of its requests
   KeptState state;
+  std::vector<Handover> holders;  // by rank, from whom its state is saved
   absl::Time since;
   std::set<int> awaited;  // ranks whose workers have not answered
   std::vector<ShardRecord> shards;

@@ -400,14 +400,6 @@ bool RunControl::StartWasCut(const Job& job, const RankEnded& ended) {
 
 void RunControl::BeginAnew(Job& job, const std::string& why, absl::Time now,
                            Actions& actions) {
-  Run& run = *job.run;
-  for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
-    RankSeat& seat = run.ranks[rank];
-    if (!seat.taken() || seat.awaited()) continue;
-    SendForget(seat.worker, RefOf(job, rank),
-               absl::StrCat("the job begins anew: ", why), actions);
-    workers_.Release(seat.worker);
-  }
   BackToQueue(job, PhaseEvent::kStartCut, absl::StrCat("waits again: ", why),
               now, actions);
 }

@@ -13,7 +13,6 @@
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/mesh.h"
 #include "scheduler/cluster/effects.h"
-#include "scheduler/cluster/hand_out.h"
 #include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/run_words.h"
 #include "scheduler/cluster/step_gather.h"
@@ -72,7 +71,7 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   jobs_.SetState(job, STARTING, absl::StrCat("on ", NameList(workers)), now,
                  actions);
   job.run->handed = MakeHandOut(job, compiled);
-  StoreStart(job, actions);
+  Perform(job, "", actions);
 }
 
 void RunControl::StoreStart(Job& job, Actions& actions) {
@@ -123,13 +122,13 @@ void RunControl::NotStored(Job& job, const std::string& why, absl::Time now,
 
 void RunControl::Withdraw(Job& job, const std::string& why, absl::Time now,
                           Actions& actions) {
-  ReleaseAll(job, actions);
   BackToQueue(job, PhaseEvent::kWithdrawn, why, now, actions);
 }
 
 void RunControl::BackToQueue(Job& job, PhaseEvent event, const std::string& why,
                              absl::Time now, Actions& actions) {
   jobs_.Enter(job, event);
+  Perform(job, absl::StrCat("the job begins anew; it ", why), actions);
   if (job.run != nullptr) jobs_.EndRun(job);
   job.queued_since = now;
   job.status.set_intent(INTENT_RUN);
@@ -182,28 +181,11 @@ std::shared_ptr<const troupe::HandOut> RunControl::MakeHandOut(
 void RunControl::HandOut(Job& job, absl::Time now, Actions& actions) {
   CHECK(AwaitsStore(job)) << "job " << job.id;
   jobs_.Enter(job, PhaseEvent::kStored, phase::Starting{});
-  const auto common = job.run->handed;
   job.run->started = now;
   if (job.status.state() == RECOVERING) {  // and waits for the store no more
     jobs_.SetWaitReason(job, job.run->begins, actions);
   }
-  const int ranks = static_cast<int>(job.run->ranks.size());
-  std::vector<std::string> hosts;
-  for (const RankSeat& seat : job.run->ranks) {
-    hosts.push_back(workers_.Find(seat.worker)->status.description().host());
-  }
-  const std::vector<bool> checks =
-      RanksThatCheckData(common->loads_data, hosts);
-  for (int rank = 0; rank < ranks; ++rank) {
-    SendToWorker send{job.run->ranks[rank].worker, {}, common};
-    Assignment& start = *send.message.mutable_start();
-    *start.mutable_ref() = RefOf(job, rank);
-    start.set_run_id(job.status.run_id());
-    if (IsTraced(rank, ranks)) start.set_trace_every(limits_.trace_every);
-    job.run->ranks[rank].checks_data = checks[rank];
-    start.set_checks_data(checks[rank]);
-    actions.push_back(std::move(send));
-  }
+  Perform(job, "", actions);
 }
 
 Job* RunControl::Seated(WorkerId worker, const RankRef& ref) {

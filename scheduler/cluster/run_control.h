@@ -150,6 +150,17 @@ class RunControl {
   std::vector<StuckWorker> Tick(absl::Time now, Actions& actions);
 
  private:
+  // Carries out what is due of the edge that the job took (run_effects.cc):
+  // when the row with its new phase is stored, for it may be asked whether it
+  // is. `why` is told to those that are stopped or forget their ranks.
+  void Perform(Job& job, const std::string& why, Actions& actions);
+  void HandOutRanks(Job& job, Actions& actions);
+  void StopRanks(const Job& job, const std::string& why, bool peers_gone,
+                 Actions& actions);
+  void ForgetRanks(Job& job, const std::string& why, Actions& actions);
+  // Those that are there.
+  void FreeWorkers(Job& job, Actions& actions);
+  void SaveCopiesOfAll(Job& job, Actions& actions);
   // The next attempt begins: that is to be stored. REQUIRES: the job has no
   // run.
   void BeginRun(Job& job, PhaseEvent event, const Plan& outline,
@@ -332,8 +343,6 @@ class RunControl {
   // It goes on after this, if it may, or comes to its end.
   void SayStopped(Job& job, const std::string& reason, absl::Time now,
                   Actions& actions);
-  // Frees the workers of a run of which they have not heard.
-  void ReleaseAll(Job& job, Actions& actions);
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);
   // Of a job that was to be saved and has let go.
   void CheckSaved(Job& job, absl::Time now, Actions& actions);

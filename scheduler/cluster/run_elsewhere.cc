@@ -113,7 +113,6 @@ void RunControl::StartElsewhere(Job& job, absl::Time now, Actions& actions) {
   if (!job.run->tries_again) ++job.failed_starts;
   const std::string cause = job.run->cause;
   LetGo(job);
-  ReleaseAll(job, actions);
   BackToQueue(job, PhaseEvent::kGoesOnAnew,
               absl::StrCat("is tried on other workers; ", cause), now, actions);
 }

@@ -259,7 +259,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
       came.empty() ? "" : absl::StrCat("; ", absl::StrJoin(came, ", ")),
       "; before it, ", before->cause);
   jobs_.SetState(job, RECOVERING, run.begins, now, actions);
-  StoreStart(job, actions);
+  Perform(job, "", actions);
 }
 
 // What was reported of steps that will not run again is all that there is.
