@@ -11,7 +11,8 @@
 // Limits::adopt_max, is lost with it. A job that was still in its start has
 // nothing to lose, and begins anew. What a rank reports is acknowledged once it
 // is on the disk (Stored), and heard twice it counts once. Of a commit all hear
-// at once, even where the disk is full; what it makes obsolete stays then.
+// at once, even where the disk is full; what it makes obsolete stays then. A
+// commit that is reported again after a restart waits for the steps before it.
 #ifndef TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 #define TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 
