@@ -20,6 +20,7 @@
 #include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
 #include "scheduler/cluster/action.h"
+#include "scheduler/cluster/expert_loads.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/phase.h"
 #include "scheduler/cluster/run.h"
@@ -71,6 +72,7 @@ struct Job {
   bool stands_longer = false;    // since before this scheduler's time
   std::deque<StepRecord> steps;  // ascending; the newest of them
   StepSeries series;             // of all of them
+  ExpertLoads experts;           // since this scheduler began
   int64_t steps_since_thinned = 0;
   std::vector<JobEvent> events;
   std::string saves_in;  // its checkpoints' directory by name, or empty

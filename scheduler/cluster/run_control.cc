@@ -340,6 +340,7 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
 
 void RunControl::AddGathered(Job& job, GatheredStep step, Actions& actions) {
   if (step.timeline.has_value()) jobs_.AddTrace(job, *std::move(step.timeline));
+  if (step.experts.has_value()) job.experts.Add(*std::move(step.experts));
   jobs_.AddStep(job, step.record, actions);
 }
 
