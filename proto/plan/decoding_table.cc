@@ -89,7 +89,7 @@ class Decoding {
     }
     Op& op = *decoding_.add_ops();
     op.set_kind(Op::EXCHANGE);
-    op.mutable_exchange()->set_axis(axis.axis());
+    op.mutable_exchange()->add_axes(axis.axis());
     op.mutable_exchange()->set_forward(ALL_GATHER);
     *op.add_inputs() = OperandOf("x", tensor);
     *op.add_outputs() = OperandOf("y", whole);

@@ -15,6 +15,7 @@
 #include "proto/plan/sharing.h"
 #include "proto/plan/slices.h"
 #include "scheduler/layouts/axes.h"
+#include "scheduler/layouts/experts.h"
 
 namespace troupe {
 namespace {
@@ -118,7 +119,32 @@ class CutsCheck {
           "experts (1d), not by those of the hidden size as well; use 1d, or "
           "leave it out");
     }
+    RETURN_IF_ERROR(CheckFolded());
     return whole_.has_capacity ? CheckCapacity() : absl::OkStatus();
+  }
+
+  // It is the ranks of all axes that cut experts which share them.
+  absl::Status CheckFolded() const {
+    int64_t ranks = 1;
+    for (const AxisRules& axis : axes_) {
+      if (RuleOf(axis, Dim::EXPERT_WEIGHTS) != nullptr) ranks *= axis.size;
+    }
+    const int64_t experts = whole_.counts.at(Dim::EXPERT_WEIGHTS);
+    // Of ranks of data alone CheckRules says it.
+    if (!IsFolded() || experts % ranks == 0) return absl::OkStatus();
+    return FieldError(
+        kExpertField,
+        absl::StrCat(ranks, " ranks cannot share ", experts,
+                     " (model.num_experts) evenly; use a number that divides "
+                     "these"));
+  }
+
+  // Whether ranks of other fields share experts.
+  bool IsFolded() const {
+    return std::any_of(axes_.begin(), axes_.end(), [](const AxisRules& axis) {
+      return RuleOf(axis, Dim::EXPERT_WEIGHTS) != nullptr &&
+             axis.field.name != kExpertField;
+    });
   }
 
   // A place depends on all that the sequence's earlier tokens choose.
@@ -225,6 +251,7 @@ class CutsCheck {
   absl::Status CheckRules(size_t axis, bool loaded) const {
     for (const DimRule& rule : axes_[axis].rules) {
       if (rule.loaded != loaded) continue;
+      if (rule.in_mesh_order && IsFolded()) continue;
       if (!FitsOn(axis, rule)) return Refusal(axis, rule);
     }
     return absl::OkStatus();
@@ -300,14 +327,13 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
       along.field = axis->field;
       along.prepare = axis->row->prepare;
       along.rewrite = axis->row->rewrite;
-      along.finish = axis->row->finish;
-      if (axis->row->slack != nullptr) {
-        along.slack = axis->row->slack(parallelism);
-      }
       for (const DimRule& rule : axis->row->rules) {
         if (Holds(rule, parallelism)) along.rules.push_back(rule);
       }
     }
+  }
+  for (const LayoutRow* const row : RowsInUse(parallelism)) {
+    if (row->fold != nullptr) row->fold(parallelism, rules);
   }
   return rules;
 }
@@ -341,7 +367,7 @@ absl::Status CheckHasExperts(const UnitList& units,
   }
   for (const AxisRules& axis : axes) {
     if (RuleOf(axis, Dim::EXPERT_WEIGHTS) == nullptr) continue;
-    return FieldError(axis.field.name,
+    return FieldError(kExpertField,
                       "is for models whose layers have experts, and this one "
                       "has none; leave it out");
   }
@@ -350,8 +376,15 @@ absl::Status CheckHasExperts(const UnitList& units,
 
 absl::Status CheckCuts(const UnitList& units,
                        const std::vector<AxisRules>& axes) {
-  const Whole whole = WholeOf(units);
-  return CutsCheck(whole, axes).Run();
+  const bool folds =
+      std::any_of(axes.begin(), axes.end(), [](const AxisRules& axis) {
+        return RuleOf(axis, Dim::EXPERT_WEIGHTS) != nullptr &&
+               RuleOf(axis, Dim::INTERMEDIATE) != nullptr;
+      });
+  if (!folds) return CutsCheck(WholeOf(units), axes).Run();
+  UnitList named = units;
+  NameColumnsOfExperts(named);
+  return CutsCheck(WholeOf(named), axes).Run();
 }
 
 }  // namespace troupe

@@ -16,27 +16,43 @@
 namespace troupe {
 namespace {
 
+// Which of the section's cuts it is in front of.
+int PlaceOfCut(const AxisRules& axis, const DimRule& rule,
+               const Dim::Section& section) {
+  if (rule.loaded) return 0;
+  if (!rule.in_mesh_order) return section.cuts_size();
+  int at = 0;
+  for (const Dim::Section::Cut& cut : section.cuts()) {
+    const bool is_further_in =
+        std::count(axis.further_in.begin(), axis.further_in.end(),
+                   cut.axis()) > 0;
+    if (is_further_in) break;
+    ++at;
+  }
+  return at;
+}
+
 void CutSection(const AxisRules& axis, const DimRule& rule,
                 Dim::Section& section) {
   CHECK(CutBy(section, axis.axis) == nullptr) << "cut by " << axis.axis;
   Dim::Section::Cut cut;
   cut.set_axis(axis.axis);
-  cut.set_whole(rule.loaded ? WholeCount(section) : section.count());
+  const int at = PlaceOfCut(axis, rule, section);
+  cut.set_whole(at < section.cuts_size() ? section.cuts(at).whole()
+                                         : section.count());
   cut.set_rows(section.kind() == Dim::SEQUENCE && !rule.loaded);
   cut.set_zigzag(rule.zigzag);
   section.set_count(LargestPiece(section.count(), axis.size));
-  if (!rule.loaded) {
-    *section.add_cuts() = cut;
-    return;
-  }
-  // The others cut what it leaves.
-  const auto behind = section.cuts();
+  // Those behind it cut what it leaves.
+  const auto others = section.cuts();
   section.clear_cuts();
-  *section.add_cuts() = cut;
-  for (const Dim::Section::Cut& other : behind) {
-    Dim::Section::Cut& inner = *section.add_cuts() = other;
-    inner.set_whole(LargestPiece(other.whole(), axis.size));
+  for (int other = 0; other < others.size(); ++other) {
+    if (other == at) *section.add_cuts() = cut;
+    Dim::Section::Cut& added = *section.add_cuts() = others[other];
+    if (other < at) continue;
+    added.set_whole(LargestPiece(added.whole(), axis.size));
   }
+  if (at == others.size()) *section.add_cuts() = cut;
 }
 
 void Forget(const std::string& axis, Dim::Section& section) {
@@ -231,7 +247,7 @@ class TableCut {
   void AddExchangeAsIs(int from, int to) {
     Op::Exchange& exchange =
         *AddOpFrom(from, to, Op::EXCHANGE).mutable_exchange();
-    exchange.set_axis(axis_.axis);
+    exchange.add_axes(axis_.axis);
     exchange.set_forward(Turn(cuts_[from].value, cuts_[to].value));
     if (cut_.tensors(from).dtype() != I32) {  // numbers have no gradient
       exchange.set_backward(Turn(cuts_[to].gradient, cuts_[from].gradient));
@@ -249,7 +265,7 @@ class TableCut {
       back.set_kind(Op::RETURN);
       *back.add_inputs() = TableWriter::OperandOf("x", tensor);
       *back.add_inputs() = TableWriter::OperandOf("y", of);
-      back.mutable_exchange()->set_axis(axis_.axis);
+      back.mutable_exchange()->add_axes(axis_.axis);
       back.mutable_exchange()->set_backward(BROADCAST);
       back.mutable_exchange()->set_root(cuts_[tensor].value.panel);
     }

@@ -148,7 +148,7 @@ void CutWithEnds(const std::vector<AxisRules>& axes,
   }
   for (UnitTable& table : units.tables) {
     for (const AxisRules& axis : axes) {
-      if (axis.finish != nullptr) axis.finish(axis.span(), table);
+      if (axis.finish != nullptr) axis.finish(table);
     }
     PartWhatExchangesPart(table);
   }

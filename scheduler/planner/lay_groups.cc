@@ -266,6 +266,31 @@ void AddRoles(Plan& plan) {
   }
 }
 
+void AddExchange(const Op::Exchange& exchange, Groups& groups) {
+  Group along;
+  for (const std::string& axis : exchange.axes()) {
+    along.add_spans()->set_axis(axis);
+  }
+  groups.AddOnce(ExchangeGroupName(exchange), along,
+                 "exchange what units need");
+}
+
+// Of each axis that units are cut along, and of those that exchange together.
+void AddExchanges(const Plan& plan, Groups& groups) {
+  for (const Axis& axis : plan.mesh().axes()) {
+    if (axis.name() == "pipeline" || axis.name() == "data") continue;
+    if (axis.size() == 1) continue;
+    Op::Exchange along;
+    along.add_axes(axis.name());
+    AddExchange(along, groups);
+  }
+  for (const UnitTable& table : plan.tables()) {
+    for (const Op& op : table.ops()) {
+      if (op.exchange().axes_size() > 1) AddExchange(op.exchange(), groups);
+    }
+  }
+}
+
 }  // namespace
 
 void LayGroups(Plan& plan) {
@@ -311,12 +336,7 @@ void LayGroups(Plan& plan) {
                       TransferGroupName(/*gradient=*/true),
                       "hand gradients of activations to the stage before");
   }
-  for (const Axis& axis : plan.mesh().axes()) {
-    if (axis.name() == "pipeline" || axis.name() == "data") continue;
-    if (axis.size() == 1) continue;
-    groups.AddAlong(ExchangeGroupName(axis.name()), axis.name(),
-                    "exchange what units need");
-  }
+  AddExchanges(plan, groups);
 }
 
 }  // namespace troupe

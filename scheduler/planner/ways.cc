@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/plan/expert_ranks.h"
 #include "proto/plan/sharing.h"
 #include "scheduler/layouts/layouts.h"
 #include "scheduler/layouts/resolve_rows.h"
@@ -30,13 +31,13 @@ Shares SharesOf(const ParallelismSpec& parallelism) {
   return shares;
 }
 
-// Of fields of data, only how many ranks there are.
+// Of fields of data, only which ranks there are.
 bool HaveSameData(const ParallelismSpec& a, const ParallelismSpec& b) {
   for (const RankField& field : RankFields()) {
     const bool same = RanksOf(a, field.name) == RanksOf(b, field.name);
     if (field.of_data && !same) return false;
   }
-  return a.data() == b.data();
+  return a.data() == b.data() && ExpertRanksOf(a) == ExpertRanksOf(b);
 }
 
 bool AreAlike(const Shares& a, const Shares& b) {
@@ -110,10 +111,7 @@ std::vector<Shares> WithFieldsOfData(const std::vector<Shares>& without,
       if (!field.of_data) continue;
       const LayoutRow& row = RowOf(shares, field.name);
       if (row.tries_of_data == nullptr) continue;
-      const int ranks = row.tries_of_data(shares.data(), model);
-      if (ranks < 2) continue;
-      all.push_back(shares);
-      SetRanks(field.name, ranks, all.back());
+      row.tries_of_data(shares, model, all);
     }
   }
   return all;
@@ -180,17 +178,35 @@ bool IsDefault(const LayoutRow& row, const std::string& field,
          FieldText(filled, field) == FieldText(parallelism, field);
 }
 
+// Whether the field of data may have so many ranks: with its own fields as they
+// are, or else without them.
+bool FitField(const RankField& field, int ranks, ParallelismSpec& parallelism) {
+  for (const bool clear : {false, true}) {
+    ParallelismSpec fitted = parallelism;
+    if (clear) ClearMethod(field.name, fitted);
+    SetRanks(field.name, ranks, fitted);
+    ParallelismSpec resolved = fitted;
+    const LayoutRow& row = RowOf(fitted, field.name);
+    const bool fits = ranks < 2 ? clear
+                                : row.resolve == nullptr ||
+                                      row.resolve(resolved).ok();
+    if (!fits) continue;
+    parallelism = fitted;
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void FitFieldsOfData(JobSpec& way) {
   ParallelismSpec& parallelism = *way.mutable_parallelism();
   for (const RankField& field : RankFields()) {
     if (!field.of_data) continue;
-    const int ranks = RanksOf(parallelism, field.name);
-    const int left = std::gcd(ranks, parallelism.data());
-    if (ranks < 2 || left == ranks) continue;
-    ClearMethod(field.name, parallelism);
-    SetRanks(field.name, left, parallelism);
+    const std::vector<int> sizes = DivisorsOf(RanksOf(parallelism, field.name));
+    for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
+      if (FitField(field, *size, parallelism)) break;
+    }
   }
 }
 

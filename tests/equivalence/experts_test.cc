@@ -112,6 +112,61 @@ std::vector<Case> Cases() {
   return cases;
 }
 
+// Ranks that have positions, or rows between norms, have experts, too.
+std::vector<Case> FoldedCases() {
+  const std::string sequence = " tensor: 2 sequence_parallel: true ";
+  std::vector<Case> cases = {
+      {"tensor", "expert: 2" + sequence},
+      {"tensor_and_data", "data: 2 expert: 4" + sequence},
+      {"tensor_and_data_of_four", "data: 4 expert: 8" + sequence},
+      {"tensor_of_four", "expert: 4 tensor: 4 sequence_parallel: true"},
+      {"tensor_with_replicas", "data: 2 expert: 2 expert_tensor: 1" + sequence},
+      {"tensor_and_some_of_data",
+       "data: 4 expert: 4 expert_tensor: 1" + sequence},
+      {"ulysses", "context: 2 expert: 2"},
+      {"ulysses_and_data", "data: 2 context: 2 expert: 4"},
+      {"ring", "context: 2 context_method: 'ring' expert: 2"},
+      {"ring_and_data", "data: 2 context: 2 context_method: 'ring' expert: 4"},
+      {"ring_self_attention",
+       "context: 2 context_method: 'ring_self_attention' expert: 2"},
+      {"usp", "context: 4 context_method: 'usp' ulysses_size: 2 expert: 4"},
+      {"context_and_columns",
+       "context: 2 expert: 2 expert_tensor: 2" + sequence},
+      {"context_and_tensor", "context: 2 expert: 4" + sequence},
+      {"all", "data: 2 context: 2 expert: 8" + sequence},
+      {"usp_and_tensor",
+       "context: 4 context_method: 'usp' ulysses_size: 2 expert: 8" + sequence},
+      {"larger_micro_batches", "expert: 2" + sequence, "",
+       "micro_batch_size: 2"},
+      {"batch", "batch: 2 expert: 2" + sequence, "", "micro_batch_size: 2"},
+      {"frozen_experts", "expert: 2" + sequence, "", "freeze: '*.experts.*'"},
+      {"memory", "data: 2 expert: 4" + sequence,
+       "recompute { mode: 'full' } optimizer: 'host' parameters: 'nvme'"},
+      {"recompute", "context: 2 expert: 2", "recompute { mode: 'selective' }"},
+  };
+  for (const char* const schedule : {"1f1b", "interleaved_1f1b", "zb_v"}) {
+    const std::string pipeline =
+        absl::StrCat(" pipeline: 2 pipeline_schedule: '", schedule, "'");
+    cases.push_back({absl::StrCat("tensor_", schedule),
+                     "data: 2 expert: 4" + sequence + pipeline});
+    cases.push_back({absl::StrCat("ring_", schedule),
+                     "context: 2 context_method: 'ring' expert: 2" + pipeline});
+  }
+  for (const int zero : {1, 2, 3}) {
+    const std::string of = absl::StrCat(" zero: ", zero);
+    cases.push_back({absl::StrCat("tensor_zero_", zero),
+                     "data: 4 expert: 2 expert_tensor: 1" + sequence + of});
+    cases.push_back({absl::StrCat("context_zero_", zero),
+                     "data: 2 context: 2 expert: 4" + of});
+  }
+  const std::vector<Case> with_room = cases;
+  for (const Case& c : with_room) {
+    if (!c.memory.empty() || !c.training.empty()) continue;
+    cases.push_back({c.name + "_in_rounds", c.parallelism + " expert_slack: 1"});
+  }
+  return cases;
+}
+
 class Experts : public testing::TestWithParam<Case> {};
 
 TEST_P(Experts, TrainTheSameModel) {
@@ -120,6 +175,23 @@ TEST_P(Experts, TrainTheSameModel) {
   const int64_t steps = job.training().steps();
   const Case cut = {"", GetParam().parallelism, GetParam().memory};
   ExpectSame({{Shared(job, cut), steps}}, job);
+}
+
+// Beside experts these have a dense MLP, whose columns tensor cuts as ever.
+TEST(Folded, SharedExpertsAreCutByColumns) {
+  JobSpec job = TensorJob(
+      {.architecture = "qwen2_moe", .tied = false, .micro_batch = 1});
+  job.mutable_model()->set_num_experts(8);
+  job.mutable_training()->set_gradient_clipping(0.5);
+  const int64_t steps = job.training().steps();
+  for (const char* const parallelism :
+       {"tensor: 2 sequence_parallel: true expert: 2",
+        "data: 2 tensor: 2 sequence_parallel: true expert: 4 expert_slack: 1",
+        "data: 2 tensor: 2 sequence_parallel: true expert: 2 zero: 3 "
+        "expert_tensor: 1"}) {
+    SCOPED_TRACE(parallelism);
+    ExpectSame({{Shared(job, {"", parallelism}), steps}}, job);
+  }
 }
 
 // Rooms so small that rows come in several rounds, of which all but the first
@@ -211,12 +283,16 @@ TEST(ExpertsResume, FromAnyPlanToAnyOther) {
   for (const char* const parallelism :
        {"data: 4 expert: 4 zero: 2", "data: 2", "data: 4 expert: 2 zero: 3",
         "tensor: 2", "data: 2 expert: 2 pipeline: 2", "", "data: 8 expert: 8",
-        "data: 2 expert: 2 tensor: 2 expert_slack: 1"}) {
+        "data: 2 expert: 2 tensor: 2 expert_slack: 1",
+        "data: 2 tensor: 2 sequence_parallel: true expert: 4 zero: 1",
+        "context: 2 expert: 2"}) {
     plans.push_back(Shared(job, {"", parallelism}));
   }
   ExpectResumesThrough(plans, OneRank(job), Tolerance(1e-5, 1e-4));
 }
 
+INSTANTIATE_TEST_SUITE_P(Folded, Experts, testing::ValuesIn(FoldedCases()),
+                         [](const auto& info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(InProcess, Experts, testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });
 

@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/expert_ranks.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
@@ -160,22 +161,24 @@ void DrawSplit(uint64_t seed, int number, JobSpec& cut) {
 }
 
 // Of a stream of its own: most cuts of models with experts share them among
-// ranks of data, with room for all rows or for fewer.
+// ranks of data, context and tensor, with room for all rows or for fewer.
 void DrawExpertAxis(uint64_t seed, int number, JobSpec& cut) {
   Dice dice(seed ^ 0x65617869, number);
   ParallelismSpec& parallelism = *cut.mutable_parallelism();
   if (cut.model().num_experts() == 0 || dice.Below(4) == 0) return;
   const int experts = cut.model().num_experts();
+  const bool whole = parallelism.sequence_parallel() && dice.Even();
+  if (whole) parallelism.set_expert_tensor(1);
   std::vector<int> sizes;
-  for (int ranks = 2; ranks <= parallelism.data(); ++ranks) {
-    if (parallelism.data() % ranks == 0 && experts % ranks == 0) {
-      sizes.push_back(ranks);
-    }
+  for (const int ranks : ExpertSizes(parallelism)) {
+    if (experts % ranks == 0) sizes.push_back(ranks);
   }
+  parallelism.clear_expert_tensor();
   // Numbers of micro-batches are those of more replicas.
   if (sizes.empty() || !parallelism.micro_batches().empty()) return;
   const int ranks = sizes[dice.Below(static_cast<int>(sizes.size()))];
   parallelism.set_expert(ranks);
+  if (whole) parallelism.set_expert_tensor(1);
   if (dice.Even()) {
     parallelism.set_expert_slack(dice.OneOf<double>({1, 1.5, ranks / 1.25}));
   }
@@ -349,6 +352,7 @@ std::string CutText(const JobSpec& cut) {
   }
   absl::StrAppend(&text, ", data ", p.data());
   if (p.expert() > 1) absl::StrAppend(&text, ", expert ", p.expert());
+  if (p.has_expert_tensor()) absl::StrAppend(&text, " whole");
   if (p.has_expert_slack()) absl::StrAppend(&text, " in ", p.expert_slack());
   absl::StrAppend(&text, ", zero ", p.zero());
   if (p.has_zero_size()) absl::StrAppend(&text, " of ", p.zero_size());

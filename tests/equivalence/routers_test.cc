@@ -69,7 +69,8 @@ std::string NameOfCase(const testing::TestParamInfo<Case>& info) {
   return absl::StrCat(recipe.name, "_", cut.schedule, cut.pipeline, "_data",
                       cut.data, "_zero", cut.zero, "_tensor", cut.tensor,
                       cut.sequence ? "_sequence" : "", "_context", cut.context,
-                      cut.context > 1 ? cut.context_method : "");
+                      cut.context > 1 ? cut.context_method : "",
+                      cut.expert > 1 ? absl::StrCat("_expert", cut.expert) : "");
 }
 
 constexpr Recipe kSequence = {"BySequence", "dropless", "sequence"};
@@ -97,7 +98,16 @@ INSTANTIATE_TEST_SUITE_P(
                         JobCut{.context = 2}, JobCut{.context = 4},
                         JobCut{.context = 2, .context_method = "ring"},
                         JobCut{.data = 2, .zero = 3, .context = 2},
-                        JobCut{.tensor = 2, .sequence = true, .context = 2})),
+                        JobCut{.tensor = 2, .sequence = true, .context = 2},
+                        JobCut{.tensor = 2, .sequence = true, .expert = 2},
+                        JobCut{.context = 2, .expert = 2},
+                        JobCut{.context = 2,
+                               .context_method = "ring",
+                               .expert = 2},
+                        JobCut{.tensor = 2,
+                               .sequence = true,
+                               .data = 2,
+                               .expert = 4})),
     NameOfCase);
 
 // Also micro-batches of another size, and values that are computed again.

@@ -54,6 +54,7 @@ JobSpec CutJob(const JobSpec& job, const JobCut& cut) {
   parallelism.set_context(cut.context);
   if (cut.context > 1) parallelism.set_context_method(cut.context_method);
   if (cut.ulysses_size > 0) parallelism.set_ulysses_size(cut.ulysses_size);
+  if (cut.expert > 1) parallelism.set_expert(cut.expert);
   parallelism.set_zero(cut.zero);
   if (cut.zero_size > 0) parallelism.set_zero_size(cut.zero_size);
   if (cut.zero == 3) parallelism.set_reshard_after_forward(cut.reshard);

@@ -14,8 +14,6 @@
 // Axes that cut batch or sequence cut the rows, too: a rank has those of its
 // own tokens. Where an axis cuts the experts' columns, each rank has a summand
 // of what comes back of rows and gates.
-#include <algorithm>
-
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {
@@ -43,10 +41,7 @@ OpRules DispatchRules(const OpView& op) {
 }
 
 OpCut DispatchCut(const OpView& op, const Wishes& wishes) {
-  const auto& kinds = wishes.kinds;
-  if (std::count(kinds.begin(), kinds.end(), Dim::INTERMEDIATE) == 0) {
-    return CutAlike(op, wishes);
-  }
+  if (!CutsWithinExperts(wishes)) return CutAlike(op, wishes);
   constexpr TensorCut kSummed = {.value = {},
                                  .gradient = {.placement = Layout::PARTIAL}};
   OpCut cut;

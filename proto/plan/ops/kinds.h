@@ -10,6 +10,10 @@ namespace troupe {
 // the same slice.
 OpCut CutAlike(const OpView& op, const Wishes& wishes);
 
+// Whether the axis cuts the columns within each expert, and not the experts or
+// the rows.
+bool CutsWithinExperts(const Wishes& wishes);
+
 std::vector<OperandRule> AddOperands();
 OpRules AddRules(const OpView& op);
 

@@ -90,6 +90,13 @@ const Row& RowOf(Op::Kind kind) {
 
 }  // namespace
 
+bool CutsWithinExperts(const Wishes& wishes) {
+  const auto cuts = [&wishes](Dim::Kind kind) {
+    return std::count(wishes.kinds.begin(), wishes.kinds.end(), kind) > 0;
+  };
+  return cuts(Dim::INTERMEDIATE) && !cuts(Dim::EXPERT_WEIGHTS);
+}
+
 bool CutsColumns(const TensorSpec& tensor, const AxisCut& cut) {
   return cut.placement == Layout::SHARD && cut.dim == tensor.dims_size() - 1;
 }

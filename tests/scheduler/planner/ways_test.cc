@@ -63,7 +63,10 @@ TEST(WaysToShare, HaveRanksThatShareExperts) {
               IsSupersetOf({"parallelism { data: 4 }",
                             "parallelism { data: 4 expert: 4 }",
                             "parallelism { data: 2 tensor: 2 }",
-                            "parallelism { data: 2 tensor: 2 expert: 2 }"}));
+                            "parallelism { data: 2 tensor: 2 expert: 2 }",
+                            "parallelism { data: 2 tensor: 2 "
+                            "sequence_parallel: true expert: 4 "
+                            "expert_tensor: 1 }"}));
 }
 
 TEST(WaysToShare, HaveCubesOfRanks) {

@@ -168,7 +168,7 @@ OneOpSpec::Operand OffsetsOfRanks() {
 
 Op OfRound(Op::Kind kind) {
   Op op = OfKind(kind);
-  op.mutable_round()->set_axis("expert");
+  op.mutable_round()->add_axes("expert");
   op.mutable_round()->set_ranks(2);
   op.mutable_round()->set_number(1);
   return op;
