@@ -187,9 +187,9 @@ bool FitField(const RankField& field, int ranks, ParallelismSpec& parallelism) {
     SetRanks(field.name, ranks, fitted);
     ParallelismSpec resolved = fitted;
     const LayoutRow& row = RowOf(fitted, field.name);
-    const bool fits = ranks < 2 ? clear
-                                : row.resolve == nullptr ||
-                                      row.resolve(resolved).ok();
+    const bool fits =
+        ranks < 2 ? clear
+                  : row.resolve == nullptr || row.resolve(resolved).ok();
     if (!fits) continue;
     parallelism = fitted;
     return true;

@@ -1,7 +1,7 @@
 // What ranks that share experts hand to their communicators in a training step,
 // counted there, follows from where the router sends tokens, to the byte: what
-// the plan predicts where each expert gets as many, and more exchanges where one
-// rank gets all.
+// the plan predicts where each expert gets as many, and more exchanges where
+// one rank gets all.
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -111,8 +111,8 @@ TEST(ExpertBytes, AreThosePredictedWhereExpertsAreEvenlyLoaded) {
 TEST(ExpertBytes, AreTheSameWithRoomForFewer) {
   for (const char* const routing :
        {"routing: 'capacity' capacity_factor: 0.5"}) {
-    const TrainingRun run = Train(
-        JobOf(kExperts, "data: 4 expert: 4", routing), {.ranks = 4});
+    const TrainingRun run =
+        Train(JobOf(kExperts, "data: 4 expert: 4", routing), {.ranks = 4});
     ASSERT_TRUE(run.status().ok()) << run.status();
     EXPECT_GT(run.steps[0].back().routers().dropped_share(), 0);
     for (const int64_t difference : Differences(run)) EXPECT_EQ(difference, 0);
@@ -140,11 +140,10 @@ TEST(ExpertBytes, FollowWhereTheRouterSendsTokens) {
     SCOPED_TRACE(slack);
     constexpr int kRanks = 4;
     JobSpec job = JobOf(
-        /*choices=*/2,
-        absl::StrCat("data: 4 expert: 4 expert_slack: ", slack));
+        /*choices=*/2, absl::StrCat("data: 4 expert: 4 expert_slack: ", slack));
     job.mutable_training()->add_freeze("*.gate.*");
-    const TrainingRun run = Train(
-        job, {.ranks = kRanks, .change_plan = SendAllToTheFirst});
+    const TrainingRun run =
+        Train(job, {.ranks = kRanks, .change_plan = SendAllToTheFirst});
     ASSERT_TRUE(run.status().ok()) << run.status();
     const int64_t row = kHidden * int64_t{sizeof(float)};
     const int64_t gate = sizeof(float);
@@ -156,18 +155,15 @@ TEST(ExpertBytes, FollowWhereTheRouterSendsTokens) {
     // Rows beyond those that the first round has room for are sent again for
     // backward.
     const int64_t in_first_round = slack * rows;
-    const int64_t step =
-        kLayers * run.plan.derived().micro_batches();
+    const int64_t step = kLayers * run.plan.derived().micro_batches();
     const std::vector<int64_t> differences = Differences(run);
     const int64_t even = (to_experts + back) / kRanks * (kRanks - 1);
     for (int rank = 0; rank < kRanks; ++rank) {
       // Numbered by source: those of rank s are s R to (s + 1) R.
-      const int64_t again =
-          rank == 0 || (rank + 1) * rows <= in_first_round
-              ? 0
-              : rows * (row + gate);
-      const int64_t sent =
-          rank == 0 ? (kRanks - 1) * back : to_experts + again;
+      const int64_t again = rank == 0 || (rank + 1) * rows <= in_first_round
+                                ? 0
+                                : rows * (row + gate);
+      const int64_t sent = rank == 0 ? (kRanks - 1) * back : to_experts + again;
       EXPECT_EQ(differences[rank], step * (sent - even)) << "rank " << rank;
     }
   }
