@@ -111,6 +111,11 @@ class TableCheck {
         RETURN_IF_ERROR(IsRound(Rows::kGrouped, {"x"}));
         SetRows("y", Rows::kComputed);
         return absl::OkStatus();
+      case Op::ROUTER_LOAD:
+        counted_[View().Output("load")] = {View().Input("choices"), {}};
+        return absl::OkStatus();
+      case Op::CAPACITY:
+        return CheckRoom();
       case Op::GROUPED_LINEAR:
         RETURN_IF_ERROR(CheckProduct());
         return PassOn();
@@ -186,6 +191,12 @@ class TableCheck {
   absl::Status Exchange() {
     const Op& op = table_.ops(op_);
     if (op.has_round()) return op.round().back() ? GoBack() : GoToExperts();
+    const auto counts = counted_.find(View().Input("x"));
+    if (counts != counted_.end() && op.exchange().forward() == ALL_GATHER) {
+      counted_[View().Output("y")] = {counts->second.choices,
+                                      AxesIn(op.exchange().axes())};
+      return absl::OkStatus();
+    }
     const absl::optional<Rows> x = Input("x");
     if (!x.has_value() || x->kind != Rows::kOffsets) return PassOn();
     const int all = View().Output("y");
@@ -246,11 +257,11 @@ class TableCheck {
                                  weight.name(), " is of ",
                                  LocalShape(weight).front()));
         }
-        if (AxesThatCut(weight) != along) {
+        const Axes cut_by = AxesThatCut(weight.dims(0));
+        if (cut_by != along) {
           return At(absl::StrCat("has rows that were exchanged along ",
                                  Text(along), ", and the experts of ",
-                                 weight.name(), " are cut by ",
-                                 Text(AxesThatCut(weight))));
+                                 weight.name(), " are cut by ", Text(cut_by)));
         }
       }
     }
@@ -258,12 +269,29 @@ class TableCheck {
   }
 
   // Outermost first.
-  static Axes AxesThatCut(const Parameter& weight) {
+  static Axes AxesThatCut(const Dim& dim) {
     Axes axes;
-    for (const auto& cut : weight.dims(0).sections(0).cuts()) {
-      axes.push_back(cut.axis());
-    }
+    for (const auto& cut : dim.sections(0).cuts()) axes.push_back(cut.axis());
     return axes;
+  }
+
+  // Ranks that have some positions of a sequence know the counts of all that
+  // have others of it.
+  absl::Status CheckRoom() const {
+    const Axes along = AxesThatCut(View().input("choices").dims(1));
+    const auto counts =
+        counted_.find(View().HasInput("counts") ? View().Input("counts") : -1);
+    const bool has = counts != counted_.end();
+    const Axes of = has ? counts->second.along : Axes();
+    if (of != along) {
+      return At(absl::StrCat("gives out room with counts of ranks along ",
+                             Text(of), ", and sequences are cut by ",
+                             Text(along)));
+    }
+    if (has && counts->second.choices != View().Input("choices")) {
+      return At("gives out room by the counts of other choices");
+    }
+    return absl::OkStatus();
   }
 
   absl::Status Combine() const {
@@ -325,15 +353,22 @@ class TableCheck {
                      Op::Kind_Name(table_.ops(op_).kind()), " ", what));
   }
 
+  // How often experts are chosen: by whose choices, and of which ranks.
+  struct Counted {
+    int choices = -1;
+    Axes along;  // none: this rank's
+  };
+
   const Plan& plan_;
   const UnitTable& table_;
   const int index_;
   int op_ = 0;
-  Rows here_;                           // of the round that is looked at
-  std::map<int, Rows> rows_;            // by tensor
-  std::map<int, int> sorted_by_;        // sources and places: the DISPATCH
+  Rows here_;                     // of the round that is looked at
+  std::map<int, Rows> rows_;      // by tensor
+  std::map<int, int> sorted_by_;  // sources and places: the DISPATCH
   std::map<int, Axes> axes_of_;   // of gathered offsets
-  std::map<int, int64_t> room_;   // by returned rows: rows of a round
+  std::map<int, Counted> counted_;
+  std::map<int, int64_t> room_;  // by returned rows: rows of a round
 };
 
 }  // namespace

@@ -13,7 +13,9 @@ namespace troupe {
 // where they move, each round's behind those of the rounds before, and all
 // rounds together with room for whatever the router says. Where axes cut the
 // experts, they do so in the order of the mesh, each rank has as many, and rows
-// are exchanged along all of these axes. REQUIRES CheckUnits and CheckLayouts.
+// are exchanged along all of these axes. Where axes cut sequences, room of
+// experts is given out by the counts of all ranks along these. REQUIRES
+// CheckUnits and CheckLayouts.
 absl::Status CheckExperts(const Plan& plan);
 
 }  // namespace troupe

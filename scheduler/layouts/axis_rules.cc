@@ -147,17 +147,19 @@ class CutsCheck {
     });
   }
 
-  // A place depends on all that the sequence's earlier tokens choose.
+  // A place depends on what earlier tokens of the sequence choose: ranks are in
+  // their order.
   absl::Status CheckCapacity() const {
     for (const AxisRules& axis : axes_) {
-      if (RuleOf(axis, Dim::SEQUENCE) == nullptr) continue;
+      const DimRule* const rule = RuleOf(axis, Dim::SEQUENCE);
+      if (rule == nullptr || !rule->zigzag) continue;
       return FieldError(
           "model.experts.routing",
           absl::StrCat(
-              "room of experts is given out over whole sequences, but ",
-              "along ", axis.axis,
-              " each rank has some positions of a sequence only; use "
-              "dropless, or no context and no sequence_parallel"));
+              "room of experts is given out by position, but along ",
+              axis.axis,
+              " each rank has two pieces of a sequence, one from either end; "
+              "use dropless, or parallelism.context_method: ulysses"));
     }
     return absl::OkStatus();
   }

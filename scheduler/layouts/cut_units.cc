@@ -11,6 +11,7 @@
 #include "scheduler/layouts/append_to_flat.h"
 #include "scheduler/layouts/cut_table.h"
 #include "scheduler/layouts/cut_with_ends.h"
+#include "scheduler/layouts/share_room.h"
 
 namespace troupe {
 namespace {
@@ -150,6 +151,7 @@ void CutWithEnds(const std::vector<AxisRules>& axes,
     for (const AxisRules& axis : axes) {
       if (axis.finish != nullptr) axis.finish(table);
     }
+    ShareRoom(axes, table);
     PartWhatExchangesPart(table);
   }
   for (size_t u = 0; u < units.units.size(); ++u) {

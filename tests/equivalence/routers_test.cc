@@ -110,6 +110,25 @@ INSTANTIATE_TEST_SUITE_P(
                                .expert = 4})),
     NameOfCase);
 
+// Places are given out over ranks that have some positions each.
+INSTANTIATE_TEST_SUITE_P(
+    RoomOfCutSequences, Routers,
+    testing::Combine(
+        testing::Values(kCapacity, kGShard),
+        testing::Values(JobCut{.tensor = 2, .sequence = true},
+                        JobCut{.tensor = 4, .sequence = true},
+                        JobCut{.context = 2}, JobCut{.context = 4},
+                        JobCut{.context = 2,
+                               .context_method = "ring_self_attention"},
+                        JobCut{.data = 2, .zero = 3, .context = 2},
+                        JobCut{.tensor = 2, .sequence = true, .context = 2},
+                        JobCut{.tensor = 2, .sequence = true, .expert = 2},
+                        JobCut{.schedule = "zb_h1",
+                               .pipeline = 2,
+                               .context = 2,
+                               .expert = 2})),
+    NameOfCase);
+
 // Also micro-batches of another size, and values that are computed again.
 TEST(RoutersOfMicroBatches, TrainTheSameModel) {
   for (const Recipe& recipe : {kSequence, kGlobal, kBias, kGShard}) {
@@ -162,10 +181,9 @@ TEST(RoutersRefuse, WhatTheyCannot) {
     ASSERT_FALSE(plan.ok()) << text;
     EXPECT_THAT(std::string(plan.status().message()), testing::HasSubstr(text));
   };
-  expect(CutJob(JobOf(kCapacity), {.context = 2}),
-         "model.experts.routing: room of experts is given out over whole");
-  expect(CutJob(JobOf(kGShard), {.tensor = 2, .sequence = true}),
-         "along tensor each rank has some positions");
+  expect(CutJob(JobOf(kCapacity), {.context = 2, .context_method = "ring"}),
+         "model.experts.routing: room of experts is given out by position, but "
+         "along context each rank has two pieces");
   expect(CutJob(JobOf(kBias), {.schedule = "pipedream_2bw", .pipeline = 2}),
          "bias goes by the load of a whole step");
   JobSpec job = JobOf(kGlobal);

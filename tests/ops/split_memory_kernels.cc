@@ -181,7 +181,7 @@ constexpr KernelTable kSplitMemoryKernels = {
                  &RouterLossBackwardArgs::d_logsumexp>,
     .capacity =
         Enqueued<&K::capacity, &CapacityArgs::choices, &CapacityArgs::gates,
-                 &CapacityArgs::kept, &CapacityArgs::dropped>,
+                 &CapacityArgs::counts, &CapacityArgs::kept, &CapacityArgs::dropped>,
     .capacity_backward =
         Enqueued<&K::capacity_backward, &CapacityBackwardArgs::kept,
                  &CapacityBackwardArgs::d_kept, &CapacityBackwardArgs::d_gates>,

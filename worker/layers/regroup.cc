@@ -2,8 +2,6 @@
 // experts, with their gates; and back.
 #include "ops/regroup.h"
 
-#include <string>
-
 #include "proto/plan/tensor_spec.h"
 #include "worker/layers/kinds.h"
 
@@ -16,22 +14,13 @@ Tensor Column(const Tensor& numbers) {
   return numbers.View({numbers.elements(), 1});
 }
 
-// Which of the ranks that share the experts this one is.
-int RankAlong(const Op::Round& round, const OpBinding& op) {
-  int rank = 0;
-  for (const std::string& axis : round.axes()) {
-    const auto place = op.place().On(axis);
-    rank = rank * place.count + place.index;
-  }
-  return rank;
-}
-
 // The op's round on this rank.
 class OwnRound {
  public:
   explicit OwnRound(const OpBinding& op)
       : offsets_(op.Input("offsets")),
-        rank_(RankAlong(op.op().round(), op)),
+        rank_(op.RankAlong({op.op().round().axes().begin(),
+                            op.op().round().axes().end()})),
         number_(op.op().round().number()),
         rows_max_(RowsOf(op.view().input("x"))) {}
 
