@@ -111,6 +111,15 @@ std::vector<std::string> ClusterTestBase::SubmitCommand(
   return arguments;
 }
 
+std::vector<std::string> ClusterTestBase::WithExperts(
+    std::vector<std::string> settings) {
+  settings.insert(settings.begin(),
+                  {"model.architecture=mixtral", "model.intermediate_size=32",
+                   "model.num_key_value_heads=2", "model.num_experts=4",
+                   "model.num_experts_per_tok=2"});
+  return settings;
+}
+
 int ClusterTestBase::Submit(const std::vector<std::string>& settings) const {
   const Outcome submitted = Troupe(SubmitCommand(settings));
   EXPECT_EQ(submitted.code, 0) << submitted.err;
