@@ -19,10 +19,12 @@ int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 int64_t AttentionBytes(const AttentionShape& shape) {
   constexpr int64_t kBlock = 64;  // queries, or keys
   const int64_t head_dim = RoundUp(shape.head_dim, 16);
+  const int64_t value_dim = RoundUp(shape.value_dim, 16);
   const int64_t length = RoundUp(shape.length, kBlock);
-  const int64_t queries = 3 * length * (head_dim + 1);
-  const int64_t sums = 2 * length * head_dim;
-  const int64_t blocks = 5 * kBlock * head_dim + 4 * kBlock * kBlock;
+  const int64_t queries = length * (2 * head_dim + value_dim + 3);
+  const int64_t sums = length * (head_dim + value_dim);
+  const int64_t blocks =
+      kBlock * (3 * head_dim + 2 * value_dim) + 4 * kBlock * kBlock;
   return kF32Bytes * (queries + sums + blocks);
 }
 

@@ -11,6 +11,7 @@
 #include "ops/embedding.h"
 #include "ops/gelu.h"
 #include "ops/grouped_matmul.h"
+#include "ops/join_heads.h"
 #include "ops/layer_norm.h"
 #include "ops/load_step.h"
 #include "ops/matmul.h"
@@ -204,6 +205,12 @@ constexpr KernelTable kSplitMemoryKernels = {
                  &GroupedWeightGradientArgs::dy,
                  &GroupedWeightGradientArgs::offsets,
                  &GroupedWeightGradientArgs::dw>,
+    .join_heads =
+        Enqueued<&K::join_heads, &JoinHeadsArgs::q, &JoinHeadsArgs::k,
+                 &JoinHeadsArgs::v, &JoinHeadsArgs::shared, &JoinHeadsArgs::y>,
+    .join_heads_backward =
+        Enqueued<&K::join_heads_backward, &JoinHeadsArgs::q, &JoinHeadsArgs::k,
+                 &JoinHeadsArgs::v, &JoinHeadsArgs::shared, &JoinHeadsArgs::y>,
     .rotary = EnqueuedRotary,
     .attention = Enqueued<&K::attention, &AttentionArgs::q, &AttentionArgs::k,
                           &AttentionArgs::v, &AttentionArgs::o,

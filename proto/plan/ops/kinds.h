@@ -60,6 +60,10 @@ OpCut GroupedLinearCut(const OpView& op, const Wishes& wishes);
 std::vector<OperandRule> HeadNormOperands();
 OpRules HeadNormRules(const OpView& op);
 
+std::vector<OperandRule> JoinHeadsOperands();
+OpRules JoinHeadsRules(const OpView& op);
+OpCut JoinHeadsCut(const OpView& op, const Wishes& wishes);
+
 std::vector<OperandRule> LinearOperands();
 OpRules LinearRules(const OpView& op);
 OpCut LinearCut(const OpView& op, const Wishes& wishes);

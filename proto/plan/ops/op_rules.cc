@@ -57,6 +57,8 @@ constexpr Row kKinds[] = {
     {Op::ROUTER_LOSS, RouterLossOperands, RouterLossRules, RouterLossCut,
      kMixesLayouts},
     {Op::CAPACITY, CapacityOperands, CapacityRules},
+    {Op::JOIN_HEADS, JoinHeadsOperands, JoinHeadsRules, JoinHeadsCut,
+     kMixesLayouts},
 };
 
 // Of inputs that need none; and what the passes read and do for those only, or
