@@ -12,6 +12,7 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/ops/op_view.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/slices.h"
 #include "scheduler/layouts/axes.h"
@@ -21,10 +22,10 @@ namespace {
 
 constexpr absl::string_view kPath = "parallelism.";
 
-bool Fits(const DimRule& rule, int64_t count, int size) {
+bool Fits(const DimRule& rule, bool shares, int64_t count, int size) {
   if (rule.zigzag && size > 1) return count % (2 * size) == 0;
   if (count % size == 0 || (rule.pads && count >= size)) return true;
-  return rule.shares && size % count == 0;
+  return shares && size % count == 0;
 }
 
 // What there is to cut.
@@ -35,12 +36,19 @@ struct Whole {
   // Of each that has more than rows.
   std::set<Dims> tensors;
   bool has_capacity = false;
+  // Of the columns of rows that are normed.
+  Kinds normed;
 };
 Whole WholeOf(const UnitList& units) {
   Whole whole;
   for (const UnitTable& table : units.tables) {
     for (const Op& op : table.ops()) {
       whole.has_capacity |= op.kind() == Op::CAPACITY;
+      if (op.kind() != Op::NORM) continue;
+      const TensorSpec& x = OpView(table, op).input("x");
+      for (const Dim::Section& section : x.dims(x.dims_size() - 1).sections()) {
+        whole.normed.insert(section.kind());
+      }
     }
     for (const TensorSpec& tensor : table.tensors()) {
       Dims dims;
@@ -97,6 +105,7 @@ class CutsCheck {
   // The outermost cut first: what it leaves is what the others find.
   absl::Status Run() const {
     RETURN_IF_ERROR(CheckExperts());
+    RETURN_IF_ERROR(CheckLatents());
     for (size_t a = axes_.size(); a-- > 0;) {
       RETURN_IF_ERROR(CheckRules(a, /*loaded=*/true));
     }
@@ -119,6 +128,19 @@ class CutsCheck {
           "leave it out");
     }
     return whole_.has_capacity ? CheckCapacity() : absl::OkStatus();
+  }
+
+  // A latent is as narrow as it is so that every rank has all of it.
+  absl::Status CheckLatents() const {
+    if (whole_.counts.count(Dim::LATENT) == 0) return absl::OkStatus();
+    for (const AxisRules& axis : axes_) {
+      if (RuleOf(axis, Dim::HIDDEN) == nullptr) continue;
+      return FieldError(absl::StrCat(axis.field.name, "_method"),
+                        "latent attention is cut over ranks by heads (1d), not "
+                        "by the columns "
+                        "of the hidden size as well; use 1d, or leave it out");
+    }
+    return absl::OkStatus();
   }
 
   // A place depends on all that the sequence's earlier tokens choose.
@@ -178,7 +200,14 @@ class CutsCheck {
 
   bool FitsOn(size_t axis, const DimRule& rule) const {
     return whole_.counts.count(rule.kind) == 0 ||
-           Fits(rule, LeftFor(axis, rule).count, axes_[axis].size);
+           Fits(rule, Shares(rule), LeftFor(axis, rule).count,
+                axes_[axis].size);
+  }
+
+  // Whether several ranks may have the same of it: not where its columns are
+  // summed over the ranks.
+  bool Shares(const DimRule& rule) const {
+    return rule.shares && (rule.turned || whole_.normed.count(rule.kind) == 0);
   }
 
   // How many pieces of a dim the axes of a field want.

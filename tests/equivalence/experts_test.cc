@@ -2,6 +2,7 @@
 // whatever else is cut, and wherever the router sends tokens, ranks train the
 // model that a single rank trains.
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -12,6 +13,7 @@
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/reference_runs.h"
 #include "tests/equivalence/same_training.h"
+#include "tests/equivalence/small_job.h"
 #include "tests/equivalence/tensor_job.h"
 
 namespace troupe {
@@ -122,6 +124,56 @@ TEST_P(Experts, TrainTheSameModel) {
   ExpectSame({{Shared(job, cut), steps}}, job);
 }
 
+// Architectures whose attention or routers are unlike Mixtral's: what is cut
+// within attention, in every way, and experts beside it. The load of
+// deepseek_v3's is kept even by a bias.
+class ExpertsOf : public testing::TestWithParam<std::tuple<std::string, Case>> {
+};
+
+TEST_P(ExpertsOf, TrainTheSameModel) {
+  const auto& [architecture, cut] = GetParam();
+  JobSpec job = WithFewSteps(TensorJob({.architecture = architecture,
+                                        .tied = false,
+                                        .positions = 24,
+                                        .micro_batch = 1}));
+  job.mutable_training()->set_gradient_clipping(0.5);
+  if (architecture == "deepseek_v3") {
+    ExpertsSpec& experts = *job.mutable_model()->mutable_experts();
+    experts.set_balance("bias");
+    experts.set_bias_rate(0.02);
+    experts.set_balance_coefficient(0.2);
+  }
+  Merge(cut.training, *job.mutable_training());
+  const int64_t steps = job.training().steps();
+  ExpectSame({{Shared(job, {"", cut.parallelism, cut.memory}), steps}}, job);
+}
+
+std::vector<Case> CasesOfArchitectures() {
+  return {
+      {"data", "data: 4"},
+      {"expert", "data: 2 expert: 2"},
+      {"expert_rounds", "data: 2 expert: 2 expert_slack: 1"},
+      {"expert_tensor", "data: 2 expert: 2 tensor: 2"},
+      {"expert_sequence",
+       "data: 2 expert: 2 tensor: 2 sequence_parallel: true"},
+      {"expert_zero", "data: 4 expert: 2 zero: 3"},
+      {"expert_pipeline",
+       "data: 2 expert: 2 pipeline: 2 pipeline_schedule: 'zb_v'"},
+      {"tensor_4_sequence", "tensor: 4 sequence_parallel: true"},
+      {"ulysses", "context: 4"},
+      {"ring", "context: 4 context_method: 'ring'"},
+      {"rows_of_scores", "context: 4 context_method: 'ring_self_attention'"},
+      {"usp", "context: 4 context_method: 'usp' ulysses_size: 2"},
+      {"tensor_ring", "tensor: 2 context: 2 context_method: 'ring'"},
+      {"recompute", "data: 2", "recompute { mode: 'full' }"},
+      {"recompute_some", "tensor: 2", "recompute { mode: 'selective' }"},
+      {"tiers", "data: 2", "parameters: 'host' activations: 'host'"},
+      {"dropout", "tensor: 2", "", "dropout: 0.1"},
+      {"frozen_attention", "tensor: 2", "", "freeze: '*.self_attn.*'"},
+      {"frozen_router", "data: 2", "", "freeze: '*.gate.*'"},
+  };
+}
+
 // Rooms so small that rows come in several rounds, of which all but the first
 // are made again for backward.
 TEST(Rounds, TrainTheSameModel) {
@@ -216,6 +268,15 @@ TEST(ExpertsResume, FromAnyPlanToAnyOther) {
   }
   ExpectResumesThrough(plans, OneRank(job), Tolerance(1e-5, 1e-4));
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    InProcess, ExpertsOf,
+    testing::Combine(testing::Values("olmoe", "deepseek_v3"),
+                     testing::ValuesIn(CasesOfArchitectures())),
+    [](const auto& info) {
+      return absl::StrCat(std::get<0>(info.param), "_",
+                          std::get<1>(info.param).name);
+    });
 
 INSTANTIATE_TEST_SUITE_P(InProcess, Experts, testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });

@@ -16,6 +16,10 @@ JobSpec TensorJob(const TensorModel& options) {
     model.set_shared_expert_intermediate_size(48);
   }
   model.set_tie_word_embeddings(options.tied);
+  if (options.architecture == "olmoe") {
+    // What is normed over all heads is not shared by ranks.
+    model.clear_num_key_value_heads();
+  }
   if (model.has_num_key_value_heads()) {
     model.set_num_key_value_heads(options.key_value_heads);
     model.set_head_dim(4);
