@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/gpu_limits.h"
+#include "proto/base/status.h"
 #include "proto/plan/precision.h"
 
 namespace troupe {
