@@ -194,15 +194,16 @@ void WriteMixtral(const ModelSpec& model, json& config) {
   WriteLlamas(model, config);
 }
 
-// transformers 5 writes the first of these under the second's name.
-absl::StatusOr<int> ExpertsOfQwen(const JsonFields& config, int value_default) {
-  ASSIGN_OR_RETURN(const int experts,
-                   config.IntOr("num_experts", value_default));
+// Under the family's own key, or under the name that transformers 5 has for
+// all.
+absl::StatusOr<int> ExpertsOf(const JsonFields& config, const char* key,
+                              int value_default) {
+  ASSIGN_OR_RETURN(const int experts, config.IntOr(key, value_default));
   ASSIGN_OR_RETURN(const int local, config.IntOr("num_local_experts", experts));
-  if (config.Has("num_experts") && local != experts) {
-    return config.Error("num_experts",
-                        absl::StrCat("is ", experts, ", but num_local_experts ",
-                                     local, "; remove the one that is wrong"));
+  if (config.Has(key) && local != experts) {
+    return config.Error(
+        key, absl::StrCat("is ", experts, ", but num_local_experts ", local,
+                          "; remove the one that is wrong"));
   }
   return local;
 }
@@ -216,7 +217,8 @@ struct QwenMoeSizes {
 
 absl::Status ReadQwenMoe(const JsonFields& config, const QwenMoeSizes& defaults,
                          ModelSpec& model) {
-  ASSIGN_OR_RETURN(const int experts, ExpertsOfQwen(config, defaults.experts));
+  ASSIGN_OR_RETURN(const int experts,
+                   ExpertsOf(config, "num_experts", defaults.experts));
   model.set_num_experts(experts);
   const std::tuple<const char*, int, void (ModelSpec::*)(int)> sizes[] = {
       {"num_experts_per_tok", defaults.choices,
@@ -295,7 +297,8 @@ absl::Status ReadOlmoe(const JsonFields& config, ModelSpec& model) {
                         "queries, keys and values that are clipped are not "
                         "supported; set it to null");
   }
-  ASSIGN_OR_RETURN(const int experts, ExpertsOfQwen(config, kExperts));
+  ASSIGN_OR_RETURN(const int experts,
+                   ExpertsOf(config, "num_experts", kExperts));
   ASSIGN_OR_RETURN(const int choices,
                    config.IntOr("num_experts_per_tok", kChoices));
   ASSIGN_OR_RETURN(const bool renormalises,
@@ -402,10 +405,8 @@ absl::Status ReadDeepseekV3(const JsonFields& config, ModelSpec& model) {
   const int rank_default = config.IsNull("q_lora_rank") ? 0 : kQueryRank;
   ASSIGN_OR_RETURN(const int rank, config.IntOr("q_lora_rank", rank_default));
   model.set_q_lora_rank(rank);
-  // transformers 5 gives the first of these the second's name, too.
-  ASSIGN_OR_RETURN(const int local,
-                   config.IntOr("num_local_experts", kExperts));
-  ASSIGN_OR_RETURN(const int experts, config.IntOr("n_routed_experts", local));
+  ASSIGN_OR_RETURN(const int experts,
+                   ExpertsOf(config, "n_routed_experts", kExperts));
   model.set_num_experts(experts);
   ASSIGN_OR_RETURN(const double scale,
                    config.NumberOr("routed_scaling_factor", kGateScale));

@@ -166,6 +166,10 @@ TEST(HuggingFaceConfig, DeepseekV3IsRefusedWhereItIsAnotherNetwork) {
   EXPECT_THAT(MessageOfDeepseek("\"scoring_func\": \"sigmoid\"",
                                 "\"scoring_func\": \"softmax\""),
               HasSubstr("d: scoring_func: "));
+  EXPECT_THAT(MessageOfDeepseek("\"n_routed_experts\": 8",
+                                "\"n_routed_experts\": 8, "
+                                "\"num_local_experts\": 6"),
+              HasSubstr("d: n_routed_experts: is 8, but num_local_experts 6"));
   EXPECT_THAT(
       MessageOfDeepseek("\"moe_layer_freq\": 1", "\"moe_layer_freq\": 2"),
       HasSubstr("d: moe_layer_freq: layers without experts"));
