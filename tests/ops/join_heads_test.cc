@@ -1,5 +1,7 @@
 #include "ops/join_heads.h"
 
+#include <deque>
+
 #include "tests/ops/devices.h"
 
 namespace troupe {
@@ -112,7 +114,7 @@ class JoinHeadsTest : public OpTest {
     const int64_t columns[] = {c.q_columns(), c.k_columns(), c.v_columns(),
                                c.shared};
     std::vector<Values> parts;
-    std::vector<Strided> places;
+    std::deque<Strided> places;
     for (const int64_t n : columns) {
       parts.push_back(Random(dtype, kRows * n));
       places.emplace_back(device(), dtype, n, parts.back());
@@ -144,7 +146,7 @@ class JoinHeadsTest : public OpTest {
 
   void ExpectGradients(const Case& c, DType dtype, const Values& dy,
                        const std::vector<Values>& want) {
-    std::vector<Strided> places;
+    std::deque<Strided> places;
     for (const Values& of : want) {
       places.emplace_back(device(), dtype,
                           static_cast<int64_t>(of.size()) / kRows, Values());
