@@ -65,10 +65,7 @@ RawJoinHeads<T> RawOf(const JoinHeadsArgs& args) {
           .interleaved = args.interleaved};
 }
 
-__device__ int64_t SourceOf(int64_t turned, int64_t r, bool interleaved) {
-  if (!interleaved) return turned;
-  return turned < r / 2 ? 2 * turned : 2 * (turned - r / 2) + 1;
-}
+// The inverse of TurnedSource.
 __device__ int64_t TurnedOf(int64_t source, int64_t r, bool interleaved) {
   if (!interleaved) return source;
   return source / 2 + (source % 2 == 0 ? 0 : r / 2);
@@ -84,12 +81,13 @@ __global__ void JoinKernel(RawJoinHeads<T> a) {
   const int64_t keys = a.KeysBegin(), values = a.ValuesBegin();
   for (int64_t i = threadIdx.x; i < keys; i += kThreads) {
     const int64_t head = i / a.width(), at = i % a.width();
-    y[i] = q[head * a.width() +
-             (at < a.r ? a.n + SourceOf(at, a.r, a.interleaved) : at - a.r)];
+    y[i] =
+        q[head * a.width() +
+          (at < a.r ? a.n + TurnedSource(at, a.r, a.interleaved) : at - a.r)];
   }
   for (int64_t i = keys + threadIdx.x; i < values; i += kThreads) {
     const int64_t head = (i - keys) / a.width(), at = (i - keys) % a.width();
-    y[i] = at < a.r ? shared[SourceOf(at, a.r, a.interleaved)]
+    y[i] = at < a.r ? shared[TurnedSource(at, a.r, a.interleaved)]
                     : k[head * a.of_keys + at - a.r];
   }
   const T* const from = a.values_in_keys ? k + a.n : a.v.At(sample, time);
@@ -134,7 +132,7 @@ __global__ void PartKernel(RawJoinHeads<T> a) {
     for (int64_t head = 0; head < a.kv_heads; ++head) {
       sum += Widened(keys[head * a.width() + i]);
     }
-    shared[SourceOf(i, a.r, a.interleaved)] = Rounded<T>(sum);
+    shared[TurnedSource(i, a.r, a.interleaved)] = Rounded<T>(sum);
   }
 }
 
