@@ -125,7 +125,7 @@ class Cluster:
         return Job(self, answer.status)
 
     def jobs(self) -> list[Job]:
-        """All jobs that the scheduler knows, oldest first."""
+        """All jobs that the scheduler knows, newest first."""
         answer = self.call(
             "ListJobs", scheduler_pb2.ListJobsRequest(), scheduler_pb2.ListJobsResponse
         )

@@ -29,7 +29,7 @@ class TimedOut(TroupeError, TimeoutError):
     """The answer, or the end of the job, did not come in time."""
 
 
-class NotTrusted(TroupeError, PermissionError):
+class NotTrusted(TroupeError):
     """Client and scheduler do not accept each other's certificates."""
 
 

@@ -110,8 +110,27 @@ class _PythonReader(_Reader):
         )
 
 
+class _Loader(yaml.SafeLoader):
+    """Stops where a job file is too large, before that takes minutes."""
+
+    depth = 0
+    nodes = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.nodes += 1
+        if self.nodes > 2 * NODES_MAX:  # names and values
+            raise yaml.YAMLError(f"more than {NODES_MAX} values")
+        if self.depth > DEPTH_MAX:
+            raise yaml.YAMLError(f"nested deeper than {DEPTH_MAX} levels")
+        self.depth += 1
+        compose: Any = super().compose_node
+        node = compose(parent, index)
+        self.depth -= 1
+        return node
+
+
 class _YamlReader(_Reader):
-    def __init__(self, name: str, loader: yaml.SafeLoader) -> None:
+    def __init__(self, name: str, loader: _Loader) -> None:
         super().__init__()
         self.name = name
         self.loader = loader
@@ -177,7 +196,7 @@ def read_yaml(path: Path) -> Node:
     if len(data) > BYTES_MAX:
         raise JobRefused(f"{path}: more than {BYTES_MAX} bytes")
     try:
-        loader = yaml.SafeLoader(data.decode("utf-8"))
+        loader = _Loader(data.decode("utf-8"))
         found = loader.get_single_node()
     except UnicodeDecodeError:
         raise JobRefused(f"{path}: this is not UTF-8 text") from None
@@ -187,8 +206,6 @@ def read_yaml(path: Path) -> Node:
         raise JobRefused(f"{place}: not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise JobRefused(f"{path}: not YAML: {error}") from None
-    except RecursionError:
-        raise JobRefused(f"{path}: nested deeper than {DEPTH_MAX} levels") from None
     if found is None:
         raise JobRefused(f"{path}: the job file is empty")
     return _YamlReader(str(path), loader).node(found)

@@ -81,7 +81,7 @@ def verify_scheduler(
             with context.wrap_socket(plain) as secured:
                 shown = secured.getpeercert() or {}
                 pem = secured.getpeercert(binary_form=True) or b""
-                _check_role(address, shown)
+                check_role(address, shown)
                 _await_acceptance(address, certificates, secured)
         except ssl.SSLCertVerificationError as error:
             raise NotTrusted(
@@ -169,7 +169,9 @@ def _alternative_names(certificate: Any, kind: str) -> list[str]:
     return [name for of, name in certificate.get("subjectAltName", ()) if of == kind]
 
 
-def _check_role(address: str, certificate: Any) -> None:
+def check_role(address: str, certificate: Any) -> None:
+    """Raises NotTrusted where a certificate, as ssl tells of it, is not that of a
+    scheduler."""
     if SCHEDULER_ROLE in _alternative_names(certificate, "URI"):
         return
     raise NotTrusted(
