@@ -20,7 +20,8 @@ from troupe.connection import (
 from troupe.endpoints import Endpoints, find_scheduler
 from troupe.fill_message import set_fields
 from troupe.job import Job
-from troupe.job_file import JobLike, Overrides, load_job
+from troupe.job_file import JobLike, LoadedJob, Overrides, load_job
+from troupe.program import plan_with_program, submit_with_program
 from troupe.proto import scheduler_pb2
 from troupe.proto.explanation_pb2 import Explanation
 from troupe.proto.plan_pb2 import Plan
@@ -106,9 +107,12 @@ class Cluster:
         overrides: {"optimizer.lr": 1e-3}; None restores a field's default.
 
         Raises JobRefused. After Unavailable or TimedOut the scheduler may have
-        accepted the job nevertheless; jobs() says so.
+        accepted the job nevertheless; jobs() says so. A job with model.hf is
+        submitted by the program `troupe`, which must be on PATH.
         """
         loaded = load_job(job, overrides)
+        if loaded.needs_program:
+            return self.job(submit_with_program(loaded, self._flags()))
         request = scheduler_pb2.SubmitJobRequest(
             job=loaded.spec, fields=set_fields(loaded.spec)
         )
@@ -173,6 +177,8 @@ class Cluster:
         explain: bool,
     ) -> scheduler_pb2.PlanJobResponse:
         loaded = load_job(job, overrides)
+        if loaded.needs_program:
+            return self._plan_with_program(loaded, programs, explain)
         request = scheduler_pb2.PlanJobRequest(
             job=loaded.spec,
             programs=programs,
@@ -185,6 +191,26 @@ class Cluster:
             )
         except errors.CallFailed as error:
             raise _located(loaded.locate, as_refusal(error)) from None
+
+    def _plan_with_program(
+        self, loaded: LoadedJob, programs: bool, explain: bool
+    ) -> scheduler_pb2.PlanJobResponse:
+        answer = scheduler_pb2.PlanJobResponse()
+        if explain:
+            into: Message = answer.explanation
+            plan_with_program(loaded, self._flags(), into, "--explain")
+        else:
+            options = ["--programs"] if programs else []
+            plan_with_program(loaded, self._flags(), answer.plan, *options)
+        return answer
+
+    def _flags(self) -> list[str]:
+        """What says to a command of `troupe` which cluster this is."""
+        connection = self.connection()
+        flags = ["--scheduler", connection.address]
+        if connection.certificates is None:
+            return [*flags, *["--insecure"] * (2 if self._insecure == "anywhere" else 1)]
+        return [*flags, "--certificates", str(connection.certificates)]
 
     # Workers.
 

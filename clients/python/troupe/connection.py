@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Callable, Iterator, Optional, Type, TypeVar
 
 import grpc
@@ -66,8 +67,11 @@ def as_refusal(error: errors.CallFailed) -> errors.TroupeError:
 class Connection:
     """A channel that one scheduler answers. May be used by several threads."""
 
-    def __init__(self, channel: grpc.Channel, address: str) -> None:
+    def __init__(
+        self, channel: grpc.Channel, address: str, certificates: Optional[Path]
+    ) -> None:
         self.address = address
+        self.certificates = certificates
         self._channel = channel
         build = worker_pb2.BuildVersion(
             build=f"{_build.BUILD_NAME} for Python",
@@ -104,7 +108,7 @@ class Connection:
                 scheduler.credentials(endpoints.certificates),
                 [*_OPTIONS, ("grpc.ssl_target_name_override", scheduler.name)],
             )
-        return Connection(channel, address)
+        return Connection(channel, address, endpoints.certificates)
 
     def close(self) -> None:
         self._channel.close()

@@ -44,6 +44,11 @@ class LoadedJob:
     path: str = ""  # of the job file; empty: there is none
     positions: Positions = field(default_factory=dict)
 
+    @property
+    def needs_program(self) -> bool:
+        """Whether `troupe` has to read the model: a Hugging Face directory."""
+        return bool(self.spec.model.hf and not self.spec.model.architecture)
+
     def locate(self, refused: JobRefused) -> JobRefused:
         """Puts the place in the job file in front of a scheduler's message that
         begins with a field: "parallelism.data: 3 does not divide ..."."""
@@ -94,7 +99,6 @@ def load_job(job: JobLike, overrides: Optional[Overrides] = None) -> LoadedJob:
     overridden = {name for name in _PATHS if name in (overrides or {})}
     _make_paths_absolute(loaded.spec, folder, overridden)
     _read_graph(loaded)
-    _check_model(loaded)
     return loaded
 
 
@@ -136,16 +140,3 @@ def _read_graph(loaded: LoadedJob) -> None:
             model.graph_text = text
             return
     raise loaded.locate(JobRefused(f"model.graph: {model.graph}: {reason}"))
-
-
-def _check_model(loaded: LoadedJob) -> None:
-    """A Hugging Face directory is read by `troupe`, which knows its families."""
-    model = loaded.spec.model
-    if not model.hf or model.architecture:
-        return
-    raise loaded.locate(
-        JobRefused(
-            "model.hf: the Python client does not read config.json; submit this job with "
-            "`troupe submit`, and follow it with cluster.job('latest')"
-        )
-    )

@@ -4,9 +4,11 @@ import math
 import os
 import threading
 import unittest
+from pathlib import Path
+from unittest import mock
 
 import troupe
-from real_cluster import RealCluster, run_troupe, temporary_folder
+from real_cluster import TROUPE, RealCluster, run_troupe, temporary_folder
 from troupe.proto.cluster_pb2 import WorkerDescription
 
 ENDLESS = 10_000_000
@@ -89,6 +91,30 @@ class Jobs(unittest.TestCase):
         self.assertEqual(len({d.plan.job.SerializeToString(True) for d in described}), 1)
         self.assertEqual(len({d.status.fingerprint for d in described}), 1)
         self.assertEqual(len({d.steps[-1].loss for d in described}), 1)
+
+    def test_a_hugging_face_model_is_read_by_the_program(self):
+        hf = Path(os.environ.get("HF_DIRECTORIES", "tests/oracle/hf")).resolve()
+        job = {**real.job(steps=3), "model": {"hf": hf / "gpt2_bare"}}
+        job["recovery"] = {}
+        with mock.patch.dict(os.environ, TROUPE_PROGRAM="/nowhere"):
+            with self.assertRaisesRegex(troupe.JobRefused, "TROUPE_PROGRAM=/nowhere is none"):
+                cluster.submit(job)
+        with mock.patch.dict(os.environ, TROUPE_PROGRAM=TROUPE):
+            plan = cluster.plan(job)
+            self.assertEqual(plan.job.model.architecture, "gpt2")
+            self.assertGreater(plan.prediction.step_seconds, 0)
+            self.assertTrue(cluster.explain(job).ways)
+            made = cluster.submit(job, {"name": "7b"})
+            self.assertEqual((made.name, made.wait().steps_done), ("7b", 3))
+            described = made.describe().plan.job
+            self.assertEqual(described.model.hf, str(hf / "gpt2_bare"))
+            self.assertTrue(described.HasField("recovery"))
+            with self.assertRaisesRegex(
+                troupe.JobRefused, "^model.hidden_size: the config.json of model.hf says it"
+            ):
+                cluster.submit(job, {"model.hidden_size": 3})
+            with self.assertRaisesRegex(troupe.JobRefused, "^model.hf: /nowhere"):
+                cluster.submit(job, {"model.hf": "/nowhere"})
 
     def test_cancels(self):
         job = cluster.submit(real.job(steps=ENDLESS))
