@@ -51,9 +51,9 @@ def connect(
     Raises ClusterNotFound, Unavailable or NotTrusted.
     """
     cluster = Cluster(
-        None if directory is None else Path(directory),
+        None if directory is None else Path(directory).expanduser(),
         address,
-        None if certificates is None else Path(certificates),
+        None if certificates is None else Path(certificates).expanduser(),
         insecure,
     )
     cluster.connection()
