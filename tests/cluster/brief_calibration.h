@@ -1,5 +1,5 @@
-// A calibration as rough as it is quick, for workers of tests: a whole one takes
-// seconds, and such tests do not ask how good predictions are.
+// A calibration as rough as it is quick, for workers of tests: a whole one
+// takes seconds, and such tests do not ask how good predictions are.
 #ifndef TROUPE_TESTS_CLUSTER_BRIEF_CALIBRATION_H_
 #define TROUPE_TESTS_CLUSTER_BRIEF_CALIBRATION_H_
 

@@ -1,5 +1,5 @@
-// For tests that are no C++ programs: leaves a brief calibration for workers with
-// one thread.
+// For tests that are no C++ programs: leaves a brief calibration for workers
+// with one thread.
 #include <iostream>
 
 #include "tests/cluster/brief_calibration.h"
