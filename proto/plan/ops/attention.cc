@@ -7,6 +7,8 @@
 //   mask     of the probabilities
 #include <algorithm>
 
+#include "proto/base/gpu_limits.h"
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -17,6 +19,29 @@ std::vector<OperandRule> AttentionOperands() {
           {.name = "y", .output = true, .dims = 3},
           {.name = "logsumexp", .output = true, .dims = 3}};
 }
+
+namespace {
+
+// cuDNN's kernels, which are asked in bf16 and fp16 where nothing is dropped
+// out, take more than our own, in several calls where one would be past a
+// bound, if any is not. A worker without cuDNN is counted as one with it: plans
+// are the same for all.
+int64_t GpuScratchBytes(const OpView& op) {
+  const TensorSpec& y = op.output("y");
+  const AttentionShape shape = *AttentionShapeOf(op);
+  const int64_t own = GpuAttentionScratchBytes(op);
+  if (y.dtype() == F32 || op.op().has_mask() || shape.length == 0) return own;
+  const GpuAttentionShape call =
+      GpuAttentionCall({.samples = RowsOf(y) / shape.length,
+                        .heads = shape.heads,
+                        .kv_heads = shape.kv_heads,
+                        .q_length = shape.length,
+                        .kv_length = shape.length,
+                        .head_dim = shape.head_dim});
+  return call.samples == 0 ? own : std::max(own, GpuAttentionWorkBytes(call));
+}
+
+}  // namespace
 
 OpRules AttentionRules(const OpView& op) {
   // Products of [sequence, sequence] in each direction.
@@ -30,6 +55,7 @@ OpRules AttentionRules(const OpView& op) {
   const double product = Elements(op.output("y")) * (t + 1.0);
   rules.forward.set_attention_flops(kForward * product);
   rules.backward_input.set_attention_flops(kBackward * product);
+  rules.gpu_scratch_bytes = GpuScratchBytes(op);
   return rules;
 }
 

@@ -19,6 +19,7 @@
 // Backward the calls come last to first, and each takes the same gradient, that
 // of the last y. The gradient of q adds up on the way, in f32, where the
 // gradients of the ys before would be, which nobody needs.
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -60,6 +61,7 @@ OpRules AttentionPartRules(const OpView& op) {
   const double product = Elements(op.input("q")) * (keys + (first ? 1.0 : 0.0));
   rules.forward.set_attention_flops(kForward * product);
   rules.backward_input.set_attention_flops(kBackward * product);
+  rules.gpu_scratch_bytes = GpuAttentionScratchBytes(op);
   return rules;
 }
 

@@ -16,7 +16,9 @@
 // of what comes back of rows and gates.
 #include <algorithm>
 
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 
@@ -37,6 +39,7 @@ OpRules DispatchRules(const OpView& op) {
   rules.gradients = {{"x", InputGradient::kNew},
                      {"gates", InputGradient::kNew}};
   rules.backward_input_reads = {"places"};
+  rules.gpu_scratch_bytes = ElementsOf(op.input("choices")) * kGpuSortBytes;
   rules.forward.set_memory_bytes(2.0 * rows);
   rules.backward_input.set_memory_bytes(rows + Bytes(op.input("x")));
   return rules;

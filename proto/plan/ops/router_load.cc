@@ -14,6 +14,7 @@ std::vector<OperandRule> RouterLoadOperands() {
 
 OpRules RouterLoadRules(const OpView& op) {
   OpRules rules;
+  rules.training_only = true;
   rules.forward.set_memory_bytes(Bytes(op.input("choices")) +
                                  Bytes(op.output("load")));
   return rules;
