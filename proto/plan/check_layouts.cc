@@ -234,15 +234,20 @@ class TableCheck {
   }
 
   // A rank's rows of all samples are those of its samples: where the ranks
-  // divide them, and no other axis cuts either.
+  // divide them, and no other axis cuts either but samples before them.
   absl::Status CheckAreSamples(int index) const {
     const Op& op = table_.ops(index);
     for (const Op::Operand& of : {op.inputs(0), op.outputs(0)}) {
       const TensorSpec& tensor = table_.tensors(of.tensor());
       for (const int d : {0, 1}) {
+        bool is_within = d > 0;
         for (const auto& cut : tensor.dims(d).sections(0).cuts()) {
           const bool divides = d > 0 || cut.whole() % axis_.size() == 0;
-          if (cut.axis() == axis_.name() && divides) continue;
+          const bool own = cut.axis() == axis_.name();
+          if (own ? divides : !is_within) {
+            is_within |= own;
+            continue;
+          }
           return At(index, absl::StrCat("takes rows of ", tensor.name(),
                                         " for samples, which ", axis_.size(),
                                         " ranks do not have alike"));

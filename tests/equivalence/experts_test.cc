@@ -72,6 +72,18 @@ std::vector<Case> Cases() {
       {"ulysses", "data: 2 expert: 2 context: 2"},
       {"ring", "data: 2 expert: 2 context: 2 context_method: 'ring'"},
       {"batch", "data: 2 expert: 2 batch: 2", "", "micro_batch_size: 2"},
+      {"ends_in_batch",
+       "data: 2 expert: 2 tensor: 2 "
+       "strategies { units: 'embedding' units: 'head' batch: 2 }",
+       "", "micro_batch_size: 4"},
+      {"blocks_in_batch_zero_3",
+       "data: 2 expert: 2 zero: 3 tensor: 2 sequence_parallel: true "
+       "strategies { units: 'blocks' batch: 2 }",
+       "", "micro_batch_size: 4"},
+      {"stages_with_strategies",
+       "data: 2 expert: 2 pipeline: 2 strategies { stage: 0 tensor: 2 } "
+       "strategies { stage: 1 batch: 2 }",
+       "", "micro_batch_size: 4"},
       {"uneven_replicas",
        "data: 4 expert: 2 micro_batches: 3 micro_batches: 1"},
       {"frozen_router", "data: 2 expert: 2", "", "freeze: '*.gate.*'"},
@@ -187,20 +199,6 @@ TEST(Routing, MaySendAllTokensToOneRank) {
           reference, Tolerance(1e-5, 4e-4));
     }
   }
-}
-
-// Samples that ranks with experts have are not turned into others' yet.
-TEST(ExpertsRefuse, OtherStrategiesBesideThemAreRefused) {
-  JobSpec job = Shared(ExpertsJob(/*choices=*/2),
-                       {"",
-                        "data: 2 expert: 2 tensor: 2 strategies { units: "
-                        "'embedding' units: 'head' batch: 2 }",
-                        "", "micro_batch_size: 2"});
-  const auto plan = CompileForThreads(job, 4);
-  ASSERT_FALSE(plan.ok());
-  EXPECT_TRUE(absl::StrContains(plan.status().message(),
-                                "parallelism.strategies: unit 0 makes"))
-      << plan.status();
 }
 
 // Plans with and without the axis go on with what the other began.
