@@ -315,19 +315,27 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
 std::vector<AxisRules> RulesFor(const ParallelismSpec& strategy,
                                 const std::vector<Axis>& factors,
                                 const std::string& path) {
-  const std::vector<Axis> own = FactorsOf(strategy);
-  CHECK_EQ(own.size(), factors.size());
-  std::vector<AxisRules> rules = RulesFor(strategy);
-  for (AxisRules& along : rules) {
-    const auto factor = std::find_if(
-        own.begin(), own.end(),
-        [&along](const Axis& axis) { return axis.name() == along.axis; });
-    // Not a factor: an axis that all units have alike.
-    if (factor == own.end()) continue;
-    along.axis = factors[factor - own.begin()].name();
-    for (std::string* const field : {&along.field.name, &along.field.part_of}) {
-      if (absl::StartsWith(*field, kPath)) {
-        *field = absl::StrCat(path, ".", field->substr(kPath.size()));
+  const auto spans = SpansOf(strategy, factors);
+  CHECK(spans.has_value()) << SharingText(strategy);
+  std::vector<AxisRules> rules;
+  for (const AxisRules& own : RulesFor(strategy)) {
+    const auto span = std::find_if(
+        spans->begin(), spans->end(),
+        [&own](const FactorSpan& of) { return of.name == own.axis; });
+    if (span == spans->end()) {  // an axis that all units have alike
+      rules.push_back(own);
+      continue;
+    }
+    for (const Axis& axis : span->axes) {
+      AxisRules& along = rules.emplace_back(own);
+      along.axis = axis.name();
+      along.size = axis.size();
+      along.field.ranks *= own.size / axis.size();
+      for (std::string* const field :
+           {&along.field.name, &along.field.part_of}) {
+        if (absl::StartsWith(*field, kPath)) {
+          *field = absl::StrCat(path, ".", field->substr(kPath.size()));
+        }
       }
     }
   }

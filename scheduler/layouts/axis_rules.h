@@ -35,8 +35,8 @@ const DimRule* RuleOf(const AxisRules& axis, Dim::Kind kind);
 std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism);
 
 // Of the rows that a strategy uses, along the factors of the job's mesh.
-// `path`: the field that a user says it in. REQUIRES that its own factors are
-// of the same sizes.
+// `path`: the field that a user says it in. REQUIRES that its own factors fit
+// these (SpansOf, axes.h).
 std::vector<AxisRules> RulesFor(const ParallelismSpec& strategy,
                                 const std::vector<Axis>& factors,
                                 const std::string& path);

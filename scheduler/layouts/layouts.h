@@ -77,6 +77,9 @@ struct RowAxis {
   // Optional: rows that a rank has room for, over those that it sends.
   double (*slack)(const ParallelismSpec& parallelism) = nullptr;
   Resting resting = Resting::kWhole;
+  // A strategy may have its ranks along several neighbouring axes of the mesh:
+  // cutting along one after the other is cutting along all.
+  bool may_span = false;
   // Its ranks exchange several times in each unit, and computing waits for it:
   // they belong on one host.
   bool on_one_host = false;

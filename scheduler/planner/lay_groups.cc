@@ -78,8 +78,16 @@ class Dealing {
   Dealing(const Mesh& mesh, const ParallelismSpec& job,
           const ParallelismSpec& strategy) {
     for (const Axis& axis : mesh.axes()) {
-      const std::string factor = FactorName(job, strategy, axis.name());
-      along_[axis.name()] = ZeroSizeAlong(factor, strategy);
+      along_[axis.name()] = ZeroSizeAlong(axis.name(), strategy);
+    }
+    const auto spans = SpansOf(strategy, FactorsOf(job));
+    CHECK(spans.has_value()) << "strategies were checked";
+    for (const FactorSpan& span : *spans) {
+      const std::vector<int> sizes =
+          SizesAlong(span, ZeroSizeAlong(span.name, strategy));
+      for (size_t a = 0; a < sizes.size(); ++a) {
+        along_[span.axes[a].name()] = sizes[a];
+      }
     }
   }
 
