@@ -236,6 +236,20 @@ std::string SharingText(const ParallelismSpec& parallelism) {
   return parts.empty() ? "1 rank" : absl::StrJoin(parts, ", ");
 }
 
+std::string StrategiesText(const ParallelismSpec& parallelism) {
+  return absl::StrJoin(parallelism.strategies(), "; ",
+                       [](std::string* out, const StrategySpec& strategy) {
+                         ParallelismSpec shares;
+                         CopySharing(strategy, shares);
+                         absl::StrAppend(
+                             out,
+                             strategy.has_stage()
+                                 ? absl::StrCat("stage ", strategy.stage())
+                                 : absl::StrJoin(strategy.units(), " and "),
+                             " by ", SharingText(shares));
+                       });
+}
+
 std::string SharingOfDataText(const ParallelismSpec& parallelism) {
   return absl::StrJoin(TextsOf(FieldsOfData(), parallelism), ", ");
 }

@@ -67,6 +67,8 @@ void CopySharing(const StrategySpec& from, ParallelismSpec& to);
 // "tensor: 2, sequence_parallel: true", as in a job file, without what is 1 or
 // false; "1 rank".
 std::string SharingText(const ParallelismSpec& parallelism);
+// "blocks by batch: 2; stage 1 by tensor: 2", or empty.
+std::string StrategiesText(const ParallelismSpec& parallelism);
 // The same of fields of data: "expert: 4, expert_slack: 2"; or empty.
 std::string SharingOfDataText(const ParallelismSpec& parallelism);
 

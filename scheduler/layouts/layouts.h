@@ -142,6 +142,9 @@ struct LayoutRow {
   void (*tries)(const ParallelismSpec& parallelism,
                 std::vector<ParallelismSpec>& ways) = nullptr;
   bool tried_last = false;  // behind all ways with other rows only
+  // Fields by which the same ranks may share some of the units, where this row
+  // is the only one: `--explain` tries strategies with them.
+  std::vector<std::string> tried_beside;
   // Of a field of data: how many of its ranks `--explain` tries, besides none;
   // 1: none. nullptr: it does not try the row.
   int (*tries_of_data)(int data, const ModelSpec& model) = nullptr;

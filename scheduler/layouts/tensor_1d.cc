@@ -44,6 +44,7 @@ LayoutRow Tensor1D() {
           .fields = {kSequence},
           .axes = {{.name = "tensor", .rules = rules, .on_one_host = true}},
           .tries = TryWithSequences,
+          .tried_beside = {"batch"},
           .fewer = DivisorsOf,
           .is_advised = true,
           .leaner = {.field = kSequence, .value = "true"}};
