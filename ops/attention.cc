@@ -54,6 +54,16 @@ AttentionPart Part(const AttentionPart& part, int64_t q_length,
   return {.length = kv_length, .queries = {.first = kv_length - q_length}};
 }
 
+// Of all heads of values: as many in each as v has.
+template <typename Args>
+int64_t ValueColumns(const Args& args) {
+  CHECK(args.v.defined() && args.v.rank() == 3 && args.v.dim(2) > 0 &&
+        args.v.dim(2) % args.kv_heads == 0)
+      << "values " << args.v.ShapeString() << " of " << args.kv_heads
+      << " heads";
+  return args.v.dim(2);
+}
+
 // What kernels get: checked, and with all that is left out filled in.
 template <typename Args>
 Args Checked(const Args& args) {
@@ -65,9 +75,9 @@ Args Checked(const Args& args) {
   const int64_t kv_length = args.k.dim(1);
   const int64_t columns = args.q.dim(2);
   CHECK_EQ(columns % args.heads, 0) << args.q.ShapeString();
-  const int64_t kv_columns = columns / args.heads * args.kv_heads;
-  CheckOne(args.k, "k", args.q, args.q.dtype(), kv_length, kv_columns);
-  CheckOne(args.v, "v", args.q, args.q.dtype(), kv_length, kv_columns);
+  const int64_t key_columns = columns / args.heads * args.kv_heads;
+  CheckOne(args.k, "k", args.q, args.q.dtype(), kv_length, key_columns);
+  CheckOne(args.v, "v", args.q, args.q.dtype(), kv_length, ValueColumns(args));
   const AttentionDropout& dropout = args.dropout;
   CHECK(dropout.probability >= 0 && dropout.probability < 1)
       << dropout.probability;
@@ -85,7 +95,8 @@ Args Checked(const Args& args) {
 void Attention(Device& device, const AttentionArgs& args) {
   const AttentionArgs checked = Checked(args);
   const Tensor& q = args.q;
-  CheckResult(args.o, args.o_before, "o", q, q.dim(1), q.dim(2));
+  CheckResult(args.o, args.o_before, "o", q, q.dim(1),
+              args.v.dim(2) / args.kv_heads * args.heads);
   if (args.logsumexp.defined() || args.o_before.defined()) {
     CHECK_F32_ELEMENTS(args.logsumexp, q.dim(0) * args.heads * q.dim(1));
   }
@@ -96,14 +107,14 @@ void Attention(Device& device, const AttentionArgs& args) {
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args) {
   const AttentionBackwardArgs checked = Checked(args);
   const Tensor& q = args.q;
-  const int64_t q_length = q.dim(1), columns = q.dim(2);
-  const int64_t kv_length = args.k.dim(1), kv_columns = args.k.dim(2);
+  const int64_t q_length = q.dim(1), kv_length = args.k.dim(1);
+  const int64_t o_columns = args.v.dim(2) / args.kv_heads * args.heads;
   CHECK_F32_ELEMENTS(args.logsumexp, q.dim(0) * args.heads * q_length);
-  CheckOne(args.o, "o", q, q.dtype(), q_length, columns);
-  CheckOne(args.d_o, "d_o", q, q.dtype(), q_length, columns);
-  CheckResult(args.dq, args.dq_before, "dq", q, q_length, columns);
-  CheckResult(args.dk, args.dk_before, "dk", q, kv_length, kv_columns);
-  CheckResult(args.dv, args.dv_before, "dv", q, kv_length, kv_columns);
+  CheckOne(args.o, "o", q, q.dtype(), q_length, o_columns);
+  CheckOne(args.d_o, "d_o", q, q.dtype(), q_length, o_columns);
+  CheckResult(args.dq, args.dq_before, "dq", q, q_length, q.dim(2));
+  CheckResult(args.dk, args.dk_before, "dk", q, kv_length, args.k.dim(2));
+  CheckResult(args.dv, args.dv_before, "dv", q, kv_length, args.v.dim(2));
   device.kernels().attention_backward(device, checked);
 }
 

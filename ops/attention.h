@@ -11,17 +11,18 @@
 // with equal lengths attention is plainly causal, and with a KV cache the last
 // query sees all keys.
 //
-// Shapes: q, o are [batch, q_length, heads * head_dim]; k, v are [batch,
-// kv_length, kv_heads * head_dim]; head h is columns [h * head_dim, ...) and
-// reads kv head h / (heads / kv_heads). q, k, v, o and their gradients are all
-// f32, all bf16 or all fp16, logsumexp is f32; sums are in f32, and each
-// element stored is rounded once. In bf16, and in fp16 on GPUs, the factors of
-// products are of that type too: probabilities and the gradients of scores are
-// rounded before they meet v, k, q; and where heads share their keys, a GPU may
-// round the gradients of k and v by head, too, before it adds them up. Every
-// tensor may be strided in batch and
-// length, so q, k, v may be column slices of one [batch, length, 3 * width]
-// tensor, and so may their gradients.
+// Shapes: q is [batch, q_length, heads * head_dim], k [batch, kv_length,
+// kv_heads * head_dim], v [batch, kv_length, kv_heads * value_dim] and o
+// [batch, q_length, heads * value_dim]; head h is columns [h * head_dim, ...)
+// and reads kv head h / (heads / kv_heads). value_dim is what v has: head_dim
+// in most models, and on GPUs. q, k, v, o and their gradients are all f32, all
+// bf16 or all fp16, logsumexp is f32; sums are in f32, and each element stored
+// is rounded once. In bf16, and in fp16 on GPUs, the factors of products are of
+// that type too: probabilities and the gradients of scores are rounded before
+// they meet v, k, q; and where heads share their keys, a GPU may round the
+// gradients of k and v by head, too, before it adds them up. Every tensor may
+// be strided in batch and length, so q, k, v may be column slices of one
+// [batch, length, 3 * width] tensor, and so may their gradients.
 //
 // The keys of a sequence may also come in parts, one call for each, in any
 // order and cut anywhere, as in ring attention (Liu et al., 2310.01889), where

@@ -33,6 +33,7 @@ struct GeluBackwardArgs;
 struct GatherRowsArgs;
 struct GroupedMatMulArgs;
 struct GroupedWeightGradientArgs;
+struct JoinHeadsArgs;
 struct LayerNormArgs;
 struct LayerNormBackwardInputArgs;
 struct LayerNormBackwardWeightArgs;
@@ -99,6 +100,8 @@ struct KernelTable {
   Kernel<OwnOffsetsArgs> own_offsets;
   Kernel<GroupedMatMulArgs> grouped_matmul;
   Kernel<GroupedWeightGradientArgs> grouped_weight_gradient;
+  Kernel<JoinHeadsArgs> join_heads;
+  Kernel<JoinHeadsArgs> join_heads_backward;
   Kernel<RotaryArgs> rotary;
   Kernel<AttentionArgs> attention;
   Kernel<AttentionBackwardArgs> attention_backward;

@@ -68,7 +68,8 @@ void RouteLoad(Device& device, const RouteLoadArgs& args) {
   CHECK(args.choices.dense()) << args.choices.ShapeString() << " with gaps";
   CHECK_DENSE_F32(args.load);
   const int64_t n = args.choices.rows();
-  CHECK(n == 0 || args.rows.Of(n - 1) < args.load.rows())
+  const int64_t rows = args.by_choice ? args.choices.columns() : 1;
+  CHECK(n == 0 || (args.rows.Of(n - 1) + 1) * rows <= args.load.rows())
       << n << " rows of choices of more sequences than the load has, "
       << args.load.ShapeString();
   device.kernels().route_load(device, args);

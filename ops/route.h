@@ -77,6 +77,9 @@ struct RouteLoadArgs {
   // f32 [sequences, e], written or added to. Counts up to 2^24 are exact.
   Tensor load;
   bool accumulate = false;
+  // The first choices of tokens apart from their second ones, and so on: load is
+  // [sequences x k, e], of each sequence k rows.
+  bool by_choice = false;
 };
 
 void RouteLoad(Device& device, const RouteLoadArgs& args);

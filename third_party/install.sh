@@ -39,6 +39,9 @@ packages=(
   libspdlog-dev
   libsqlite3-dev libssl-dev libyaml-cpp-dev nlohmann-json3-dev
   prometheus-cpp-dev zlib1g-dev
+  # what the Python client is built with, runs on and is tested with
+  python3 python3-grpcio python3-pandas python3-protobuf python3-setuptools
+  python3-wheel python3-yaml
   # the browser in which tests/browser looks at charts, and its type
   chromium fonts-liberation
   # what tests/bench measures disks beside

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "clients/job_file/suggest.h"
 #include "clients/job_file/yaml_tree.h"
 #include "proto/base/choices.h"
+#include "proto/base/file_text.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -108,15 +108,13 @@ absl::StatusOr<ClusterSpec> LoadClusterSpec(const std::string& path) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is a folder; expected a cluster file"));
   }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
+  // One byte more than is accepted.
+  absl::optional<std::string> text = FileText(path, kYamlBytesMax + 1);
+  if (!text.has_value()) {
     return absl::NotFoundError(
         absl::StrCat(path, ": cannot open the cluster file; is it there?"));
   }
-  std::string text(kYamlBytesMax + 1, '\0');  // one more than is accepted
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(in.gcount());
-  return ParseClusterSpec({.name = path, .text = std::move(text)});
+  return ParseClusterSpec({.name = path, .text = *std::move(text)});
 }
 
 }  // namespace troupe

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
@@ -13,6 +11,7 @@
 #include "clients/cpp/cluster_commands.h"
 #include "clients/cpp/process_space.h"
 #include "nlohmann/json.hpp"
+#include "proto/base/file_text.h"
 #include "proto/base/shell_word.h"
 #include "proto/base/status.h"
 #include "proto/trust/cluster_trust.h"
@@ -82,17 +81,15 @@ bool MayRun(const ProcessId& process) {
 
 absl::StatusOr<Endpoints> ReadEndpoints(const std::string& dir) {
   const std::string path = (std::filesystem::path(dir) / kEndpointsFile);
-  std::ifstream in(path);
-  if (!in) {
+  const absl::optional<std::string> text = FileText(path);
+  if (!text.has_value()) {
     return absl::NotFoundError(
         absl::StrCat("no cluster in ", dir, " (there is no ", path,
                      "); start one with: ", UpCommand(dir)));
   }
   RETURN_IF_ERROR(CheckIsOurs(dir));
-  std::stringstream text;
-  text << in.rdbuf();
   const nlohmann::json json =
-      nlohmann::json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+      nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("grpc") ||
       !json["grpc"].is_string()) {
     return absl::DataLossError(

@@ -109,14 +109,16 @@ absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
   std::vector<SafetensorsTensor> tensors;
   for (const Unit& unit : units) {
     for (const Parameter& parameter : unit.parameters()) {
-      if (parameter.load().bias_rate() > 0) {
+      const bool of_training =
+          parameter.has_load() && !parameter.load().of_model();
+      if (of_training && parameter.load().bias_rate() > 0) {
         return absl::InvalidArgumentError(absl::StrCat(
             options.checkpoint, ": ", parameter.name(),
             " chooses experts with a bias (model.experts.balance bias), which "
             "transformers' model of this kind does not have; train without it "
             "to export"));
       }
-      if (parameter.has_load()) continue;  // of no use without training
+      if (of_training) continue;  // of no use without it
       const std::vector<int64_t> shape = WholeShape(parameter);
       const ManifestTensor* stored = checkpoint.Find(parameter.name());
       if (stored == nullptr || stored->shape != shape ||
@@ -126,8 +128,11 @@ absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
             " of F32[", absl::StrJoin(shape, ", "),
             "], which its model needs"));
       }
+      // transformers keeps what chooses experts in f32.
       SafetensorsTensor tensor = {
-          .name = parameter.name(), .dtype = options.dtype, .shape = shape};
+          .name = parameter.name(),
+          .dtype = parameter.has_load() ? StoredDType::kF32 : options.dtype,
+          .shape = shape};
       if (parameter.has_part_of()) {
         AddPart(parameter, std::move(tensor), parts, tensors);
       } else if (!parameter.each_in().empty()) {

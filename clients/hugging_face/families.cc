@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "clients/hugging_face/deepseek_config.h"
+#include "clients/hugging_face/experts_config.h"
 #include "clients/hugging_face/rope_config.h"
 #include "proto/base/status.h"
 
@@ -194,19 +196,6 @@ void WriteMixtral(const ModelSpec& model, json& config) {
   WriteLlamas(model, config);
 }
 
-// transformers 5 writes the first of these under the second's name.
-absl::StatusOr<int> ExpertsOfQwen(const JsonFields& config, int value_default) {
-  ASSIGN_OR_RETURN(const int experts,
-                   config.IntOr("num_experts", value_default));
-  ASSIGN_OR_RETURN(const int local, config.IntOr("num_local_experts", experts));
-  if (config.Has("num_experts") && local != experts) {
-    return config.Error("num_experts",
-                        absl::StrCat("is ", experts, ", but num_local_experts ",
-                                     local, "; remove the one that is wrong"));
-  }
-  return local;
-}
-
 // What transformers takes where the file is silent.
 struct QwenMoeSizes {
   int experts;
@@ -216,7 +205,8 @@ struct QwenMoeSizes {
 
 absl::Status ReadQwenMoe(const JsonFields& config, const QwenMoeSizes& defaults,
                          ModelSpec& model) {
-  ASSIGN_OR_RETURN(const int experts, ExpertsOfQwen(config, defaults.experts));
+  ASSIGN_OR_RETURN(const int experts,
+                   ReadExperts(config, "num_experts", defaults.experts));
   model.set_num_experts(experts);
   const std::tuple<const char*, int, void (ModelSpec::*)(int)> sizes[] = {
       {"num_experts_per_tok", defaults.choices,
@@ -286,6 +276,43 @@ void WriteQwen3Moe(const ModelSpec& model, json& config) {
   WriteQwen3(model, config);
 }
 
+absl::Status ReadOlmoe(const JsonFields& config, ModelSpec& model) {
+  constexpr int kExperts = 64;
+  constexpr int kChoices = 8;
+  if (config.Has("clip_qkv")) {
+    return config.Error("clip_qkv",
+                        "queries, keys and values that are clipped are not "
+                        "supported; set it to null");
+  }
+  ASSIGN_OR_RETURN(const int experts,
+                   ReadExperts(config, "num_experts", kExperts));
+  ASSIGN_OR_RETURN(const int choices,
+                   config.IntOr("num_experts_per_tok", kChoices));
+  ASSIGN_OR_RETURN(const bool renormalises,
+                   config.BoolOr("norm_topk_prob", false));
+  ASSIGN_OR_RETURN(const bool bias, config.BoolOr("attention_bias", false));
+  model.set_num_experts(experts);
+  model.set_num_experts_per_tok(choices);
+  model.set_norm_topk_prob(renormalises);
+  model.set_attention_bias(bias);
+  RETURN_IF_ERROR(ReadLlamas(config, /*kv_heads_required=*/false, model));
+  // Where the file is silent transformers takes these, not the family's.
+  constexpr double kEpsilon = 1e-5;
+  constexpr int kWidth = 2048;
+  if (!config.Has("rms_norm_eps")) model.set_rms_norm_eps(kEpsilon);
+  if (!config.Has("intermediate_size")) model.set_intermediate_size(kWidth);
+  return absl::OkStatus();
+}
+
+void WriteOlmoe(const ModelSpec& model, json& config) {
+  config["num_experts"] = model.num_experts();
+  config["num_experts_per_tok"] = model.num_experts_per_tok();
+  config["norm_topk_prob"] = model.norm_topk_prob();
+  config["attention_bias"] = model.attention_bias();
+  config["clip_qkv"] = nullptr;
+  WriteLlamas(model, config);
+}
+
 absl::Status ReadGptNeox(const JsonFields& config, ModelSpec& model) {
   RETURN_IF_ERROR(config.Expect(
       "hidden_act", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"}));
@@ -333,6 +360,9 @@ const std::vector<HuggingFaceFamily>& HuggingFaceFamilies() {
        WriteQwen2Moe},
       {"qwen3_moe", "Qwen3MoeForCausalLM", kKeys, false, ReadQwen3Moe,
        WriteQwen3Moe},
+      {"olmoe", "OlmoeForCausalLM", kKeys, false, ReadOlmoe, WriteOlmoe},
+      {"deepseek_v3", "DeepseekV3ForCausalLM", kKeys, false, ReadDeepseekV3,
+       WriteDeepseekV3},
   };
   return families;
 }

@@ -110,6 +110,7 @@ absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
       const HuggingFaceModel from,
       OpenHuggingFaceModel(options.from, HuggingFaceCheck::kTables));
   ImportedModel imported = {.checkpoint = "", .model = from.model};
+  imported.left_out = from.left_out;
   imported.parameters = ParameterCount(from.units);
   imported.bytes = imported.parameters * static_cast<int64_t>(sizeof(float));
   const CheckpointAttempt attempt = {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,6 +28,9 @@ struct ImportedModel {
   ModelSpec model;         // resolved
   int64_t parameters = 0;
   int64_t bytes = 0;
+  // Names of the directory's tensors that the checkpoint does not have: of
+  // layers for multi-token prediction.
+  std::vector<std::string> left_out;
 };
 
 // Streams: whatever the model's size, it holds less than kImportBytesMax.

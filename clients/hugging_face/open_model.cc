@@ -11,8 +11,12 @@
 namespace troupe {
 namespace {
 
-HuggingFaceContents ContentsOf(const std::vector<Unit>& units) {
+HuggingFaceContents ContentsOf(const ModelSpec& model,
+                               const std::vector<Unit>& units) {
   HuggingFaceContents contents;
+  if (MayHaveLayersBehind(model)) {
+    contents.layers_behind = model.num_hidden_layers();
+  }
   for (const Unit& unit : units) {
     for (const Parameter& parameter : unit.parameters()) {
       HuggingFaceParameter& wanted = contents.parameters.emplace_back();
@@ -42,7 +46,7 @@ absl::StatusOr<HuggingFaceModel> OpenHuggingFaceModel(
       Annotate(ResolveModel(model), absl::StrCat(directory, "/config.json")));
   ASSIGN_OR_RETURN(UnitList list,
                    ModelUnits(model, {.sequences = 1, .sequence_length = 1}));
-  const HuggingFaceContents contents = ContentsOf(list.units);
+  const HuggingFaceContents contents = ContentsOf(model, list.units);
   ASSIGN_OR_RETURN(HuggingFaceWeights weights,
                    OpenHuggingFaceWeights(directory, contents, check));
   std::vector<SafetensorsTensor> parameters;
@@ -51,10 +55,12 @@ absl::StatusOr<HuggingFaceModel> OpenHuggingFaceModel(
                           .dtype = StoredDType::kF32,
                           .shape = parameter.shape});
   }
+  std::vector<std::string> left_out = TensorsLeftOut(weights, contents);
   return HuggingFaceModel{.model = std::move(model),
                           .units = std::move(list.units),
                           .parameters = std::move(parameters),
-                          .weights = std::move(weights)};
+                          .weights = std::move(weights),
+                          .left_out = std::move(left_out)};
 }
 
 }  // namespace troupe

@@ -22,6 +22,8 @@ struct HuggingFaceModel {
   // Of all parameters, in F32; `weights` finds them under these names.
   std::vector<SafetensorsTensor> parameters;
   HuggingFaceWeights weights;
+  // Tensors of layers behind the last one, for multi-token prediction.
+  std::vector<std::string> left_out;
 };
 
 // Reads config and headers, with kTables also tied tables. NotFound where there

@@ -1,14 +1,13 @@
 #include "clients/job_file/job_file.h"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clients/job_file/yaml_tree.h"
+#include "proto/base/file_text.h"
 #include "proto/base/status.h"
 #include "proto/plan/graph/graph_text.h"
 #include "storage/disk/roots.h"
@@ -103,17 +102,18 @@ absl::Status ReadGraph(JobFile& job) {
   if (!fs::is_regular_file(model.graph(), code)) {
     return error("is no file; give one of units and ops (docs/graph.md)");
   }
-  std::ifstream in(model.graph(), std::ios::binary);
-  std::string text(kGraphBytesMax + 1, '\0');  // one more than is accepted
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(in.gcount());
-  if (!in.is_open() || in.bad()) return error("cannot be read");
-  if (static_cast<int64_t>(text.size()) > kGraphBytesMax) {
+  // One byte more than is accepted.
+  absl::optional<std::string> text =
+      FileText(model.graph(), kGraphBytesMax + 1);
+  if (!text.has_value()) return error("cannot be read");
+  if (static_cast<int64_t>(text->size()) > kGraphBytesMax) {
     return error(absl::StrCat("has more than ", kGraphBytesMax,
                               " bytes; use `repeat` for equal units"));
   }
-  if (text.empty() || !IsUtf8(text)) return error("is empty, or no UTF-8 text");
-  model.set_graph_text(std::move(text));
+  if (text->empty() || !IsUtf8(*text)) {
+    return error("is empty, or no UTF-8 text");
+  }
+  model.set_graph_text(*std::move(text));
   return absl::OkStatus();
 }
 
@@ -185,19 +185,17 @@ absl::StatusOr<JobFile> LoadJobFile(const JobFileOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.path, ": is a folder; expected a job file"));
   }
-  std::ifstream in(options.path, std::ios::binary);
-  if (!in) {
+  // One byte more than is accepted.
+  absl::optional<std::string> text = FileText(options.path, kYamlBytesMax + 1);
+  if (!text.has_value()) {
     return absl::NotFoundError(
         absl::StrCat(options.path, ": cannot open the job file; is it there?"));
   }
-  std::string text(kYamlBytesMax + 1, '\0');  // one more than is accepted
-  in.read(text.data(), text.size());
-  text.resize(in.gcount());
   const fs::path folder =
       (CurrentFolder() / options.path).lexically_normal().parent_path();
   ASSIGN_OR_RETURN(JobFile job, ParseJob({.name = options.path,
                                           .folder = folder.string(),
-                                          .text = std::move(text),
+                                          .text = *std::move(text),
                                           .overrides = options.overrides}));
   if (job.spec.has_model()) RETURN_IF_ERROR(ReadGraph(job));
   return job;

@@ -16,7 +16,17 @@ struct Heads {
   int kv_head;
 };
 
-// Where column `head * head_dim` of a sample begins.
+// Columns of a head of queries and keys, and of one of values.
+template <typename Args>
+int HeadDim(const Args& args) {
+  return static_cast<int>(args.q.dim(2) / args.heads);
+}
+template <typename Args>
+int ValueDim(const Args& args) {
+  return static_cast<int>(args.v.dim(2) / args.kv_heads);
+}
+
+// Where a column of a sample begins.
 template <typename T>
 T* At(const Tensor& t, int64_t sample, int64_t column) {
   return t.data<T>() + sample * t.stride(0) + column;
@@ -43,7 +53,8 @@ RawResult<T> ResultAt(const Tensor& t, const Tensor& before, int64_t sample,
 // What forward and backward tell the loops about the heads.
 template <typename T, typename Args>
 RawAttention<T> Common(const Args& args, const Heads& at) {
-  const int head_dim = static_cast<int>(args.q.dim(2) / args.heads);
+  const int head_dim = HeadDim(args);
+  const int value_dim = ValueDim(args);
   const int64_t q_length = args.q.dim(1);
   const AttentionDropout& dropout = args.dropout;
   const int64_t total_heads =
@@ -53,7 +64,7 @@ RawAttention<T> Common(const Args& args, const Heads& at) {
   RawAttention<T> raw = {};
   raw.q = At<T>(args.q, at.sample, at.first * head_dim);
   raw.k = At<T>(args.k, at.sample, at.kv_head * head_dim);
-  raw.v = At<T>(args.v, at.sample, at.kv_head * head_dim);
+  raw.v = At<T>(args.v, at.sample, at.kv_head * value_dim);
   raw.q_stride = args.q.stride(1);
   raw.k_stride = args.k.stride(1);
   raw.v_stride = args.v.stride(1);
@@ -66,6 +77,7 @@ RawAttention<T> Common(const Args& args, const Heads& at) {
   raw.part = args.part;
   raw.heads = at.count;
   raw.head_dim = head_dim;
+  raw.value_dim = value_dim;
   raw.scale = args.scale;
   raw.dropout = ToRaw(
       dropout.probability, dropout.stream,
@@ -93,10 +105,11 @@ void Forward(CpuDevice& cpu, const AttentionArgs& args) {
   const int pieces = args.heads / together;  // of a sample
   const int64_t tasks = batch * pieces;
   const int64_t ranges = QueryRanges(tasks, cpu.threads(), q_length);
-  const int head_dim = static_cast<int>(args.q.dim(2) / args.heads);
+  const int value_dim = ValueDim(args);
   const int64_t scratch_bytes =
-      sizeof(float) *
-      cpu.simd().attention_scratch(q_length, args.k.dim(1), head_dim, false);
+      sizeof(float) * cpu.simd().attention_scratch(q_length, args.k.dim(1),
+                                                   HeadDim(args), value_dim,
+                                                   /*backward=*/false);
   ParallelTasks(cpu.threads(), tasks * ranges, [&](int64_t task) {
     // The last ranges of a causal mask are the longest: they come first.
     const int64_t range = ranges - 1 - task / tasks;
@@ -106,7 +119,7 @@ void Forward(CpuDevice& cpu, const AttentionArgs& args) {
                                            .count = together,
                                            .kv_head = first / group});
     raw.result = ResultAt<T>(args.o, args.o_before, task % tasks / pieces,
-                             first * head_dim);
+                             first * value_dim);
     ScratchPool::Block scratch = cpu.scratch().Take(scratch_bytes);
     raw.scratch = scratch.as<float>();
     raw.q_begin = q_length * range / ranges;
@@ -150,38 +163,39 @@ template <typename T>
 void BackwardOfKvHead(CpuDevice& cpu, const AttentionBackwardArgs& args,
                       int64_t sample, int kv_head) {
   const int64_t kv_length = args.k.dim(1);
-  const int head_dim = static_cast<int>(args.q.dim(2) / args.heads);
+  const int head_dim = HeadDim(args), value_dim = ValueDim(args);
   const int padded = cpu.simd().padded_head_dim(head_dim);
+  const int padded_v = cpu.simd().padded_head_dim(value_dim);
   const int group = args.heads / args.kv_heads;
-  const int64_t sum_elements = kv_length * padded;
   ScratchPool::Block scratch = cpu.scratch().Take(
       sizeof(float) *
-      (2 * sum_elements +
-       cpu.simd().attention_scratch(args.q.dim(1), kv_length, head_dim, true)));
+      (kv_length * (padded + padded_v) +
+       cpu.simd().attention_scratch(args.q.dim(1), kv_length, head_dim,
+                                    value_dim, /*backward=*/true)));
   float* dk_sum = scratch.as<float>();
-  float* dv_sum = dk_sum + sum_elements;
+  float* dv_sum = dk_sum + kv_length * padded;
   const RawResult<T> dk =
       ResultAt<T>(args.dk, args.dk_before, sample, kv_head * head_dim);
   const RawResult<T> dv =
-      ResultAt<T>(args.dv, args.dv_before, sample, kv_head * head_dim);
+      ResultAt<T>(args.dv, args.dv_before, sample, kv_head * value_dim);
   BeginSums(dk, kv_length, head_dim, padded, dk_sum);
-  BeginSums(dv, kv_length, head_dim, padded, dv_sum);
+  BeginSums(dv, kv_length, value_dim, padded_v, dv_sum);
   for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     RawAttention<T> raw = Common<T>(
         args,
         {.sample = sample, .first = head, .count = 1, .kv_head = kv_head});
-    raw.o = At<T>(args.o, sample, head * head_dim);
+    raw.o = At<T>(args.o, sample, head * value_dim);
     raw.o_stride = args.o.stride(1);
-    raw.d_o = At<T>(args.d_o, sample, head * head_dim);
+    raw.d_o = At<T>(args.d_o, sample, head * value_dim);
     raw.d_o_stride = args.d_o.stride(1);
     raw.result = ResultAt<T>(args.dq, args.dq_before, sample, head * head_dim);
     raw.dk_sum = dk_sum;
     raw.dv_sum = dv_sum;
-    raw.scratch = dv_sum + sum_elements;
+    raw.scratch = dv_sum + kv_length * padded_v;
     cpu.loops<T>().attention_backward(raw);
   }
   StoreSums(cpu.loops<T>(), dk, kv_length, head_dim, padded, dk_sum);
-  StoreSums(cpu.loops<T>(), dv, kv_length, head_dim, padded, dv_sum);
+  StoreSums(cpu.loops<T>(), dv, kv_length, value_dim, padded_v, dv_sum);
 }
 
 template <typename T>

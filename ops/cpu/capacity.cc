@@ -1,5 +1,6 @@
 #include "ops/capacity.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "ops/cpu/cpu_device.h"
@@ -8,8 +9,28 @@
 namespace troupe::cpu {
 namespace {
 
-// Of the sequence whose choices these are; how many it drops.
-int64_t Place(const CapacityArgs& args, int64_t first) {
+// By expert: places of the sequence that are taken before this rank's j-th
+// choices find theirs.
+void SetTaken(const CapacityArgs& args, int64_t sequence, int64_t j,
+              std::vector<int64_t>& taken) {
+  std::fill(taken.begin(), taken.end(), 0);
+  const int64_t k = args.choices.columns();
+  for (int64_t rank = 0; rank < args.counts.dim(0); ++rank) {
+    const float* const of_rank =
+        args.counts.data<float>() +
+        (rank * args.counts.dim(1) + sequence * k) * args.experts;
+    const int64_t choices = rank < args.rank ? j + 1 : j;
+    for (int64_t c = 0; c < choices; ++c) {
+      for (int64_t expert = 0; expert < args.experts; ++expert) {
+        taken[expert] +=
+            static_cast<int64_t>(of_rank[c * args.experts + expert]);
+      }
+    }
+  }
+}
+
+// Of rows [first, end), which are of one sequence; how many choices it drops.
+int64_t Place(const CapacityArgs& args, int64_t first, int64_t end) {
   const int64_t k = args.choices.columns();
   const int32_t* const choices = args.choices.data<int32_t>() + first * k;
   const float* const gates = args.gates.data<float>() + first * k;
@@ -17,7 +38,8 @@ int64_t Place(const CapacityArgs& args, int64_t first) {
   std::vector<int64_t> taken(args.experts);
   int64_t dropped = 0;
   for (int64_t j = 0; j < k; ++j) {
-    for (int64_t at = j; at < args.tokens * k; at += k) {
+    if (args.counts.defined()) SetTaken(args, args.rows.Of(first), j, taken);
+    for (int64_t at = j; at < (end - first) * k; at += k) {
       const int32_t expert = choices[at];
       CHECK(expert >= 0 && expert < args.experts)
           << "choice " << expert << ", of " << args.experts << " experts";
@@ -33,8 +55,13 @@ int64_t Place(const CapacityArgs& args, int64_t first) {
 
 void Capacity(Device&, const CapacityArgs& args) {
   int64_t dropped = 0;
-  for (int64_t row = 0; row < args.choices.rows(); row += args.tokens) {
-    dropped += Place(args, row);
+  const int64_t rows = args.choices.rows();
+  for (int64_t row = 0; row < rows;) {
+    const int64_t next =
+        (args.rows.Of(row) + 1) * args.rows.tokens - args.rows.first;
+    const int64_t end = std::min(next, rows);
+    dropped += Place(args, row, end);
+    row = end;
   }
   if (args.dropped.defined()) {
     *args.dropped.data<double>() += static_cast<double>(dropped);

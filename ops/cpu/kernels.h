@@ -48,6 +48,8 @@ void OwnOffsets(Device& device, const OwnOffsetsArgs& args);
 void GroupedMatMul(Device& device, const GroupedMatMulArgs& args);
 void GroupedWeightGradient(Device& device,
                            const GroupedWeightGradientArgs& args);
+void JoinHeads(Device& device, const JoinHeadsArgs& args);
+void JoinHeadsBackward(Device& device, const JoinHeadsArgs& args);
 void Rotary(Device& device, const RotaryArgs& args);
 void Attention(Device& device, const AttentionArgs& args);
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args);

@@ -244,8 +244,10 @@ void RouteLoad(Device& device, const RouteLoadArgs& args) {
   for (int64_t row = 0; row < args.choices.rows(); ++row) {
     const int32_t* const choices = args.choices.data<int32_t>() + row * k;
     CheckChoices(choices, k, e, row);
-    float* const of_sequence = load + args.rows.Of(row) * e;
-    for (int64_t j = 0; j < k; ++j) of_sequence[choices[j]] += 1;
+    float* const of_sequence =
+        load + args.rows.Of(row) * e * (args.by_choice ? k : 1);
+    const int64_t step = args.by_choice ? e : 0;
+    for (int64_t j = 0; j < k; ++j) of_sequence[j * step + choices[j]] += 1;
   }
 }
 

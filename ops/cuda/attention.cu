@@ -77,7 +77,16 @@ RawAttention<T> Common(const Args& args) {
 }
 
 // Whether the kernels go so far, on this GPU.
-bool CheckHeadDim(CudaDevice& cuda, DType type, int64_t head_dim) {
+template <typename Args>
+bool CheckHeadDim(CudaDevice& cuda, const Args& args) {
+  const DType type = args.q.dtype();
+  const int64_t head_dim = args.q.dim(2) / args.heads;
+  const int64_t value_dim = args.v.dim(2) / args.kv_heads;
+  if (value_dim != head_dim) {
+    return cuda.Check(absl::UnimplementedError(absl::StrCat(
+        "attention on ", cuda.Describe(), " takes values as wide as keys, not ",
+        value_dim, " columns beside ", head_dim, "; use workers on CPUs")));
+  }
   const int most = AttentionHeadDimMax(type, cuda.shared_bytes_max());
   if (head_dim <= most) return true;
   return cuda.Check(absl::UnimplementedError(
@@ -139,7 +148,7 @@ int AttentionHeadDimMax(DType type, size_t shared_bytes) {
 
 void Attention(Device& device, const AttentionArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
-  if (!CheckHeadDim(cuda, args.q.dtype(), args.q.dim(2) / args.heads)) return;
+  if (!CheckHeadDim(cuda, args)) return;
   if (AttentionByCudnn(cuda, args)) return;
   WithActivationType(args.q.dtype(),
                      [&]<typename T>() { Forward<T>(cuda, args); });
@@ -147,7 +156,7 @@ void Attention(Device& device, const AttentionArgs& args) {
 
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
-  if (!CheckHeadDim(cuda, args.q.dtype(), args.q.dim(2) / args.heads)) return;
+  if (!CheckHeadDim(cuda, args)) return;
   if (AttentionBackwardByCudnn(cuda, args)) return;
   WithActivationType(args.q.dtype(),
                      [&]<typename T>() { Backward<T>(cuda, args); });

@@ -239,7 +239,7 @@ __global__ void RouteBackwardKernel(RawRouteBackward a) {
 // A thread has a choice.
 __global__ void LoadKernel(const int32_t* choices, int64_t count, int64_t k,
                            int64_t first, int64_t tokens, int64_t e,
-                           float* load, Fault* fault) {
+                           bool by_choice, float* load, Fault* fault) {
   const int64_t at = FlatBegin(1);
   if (at >= count) return;
   const int32_t choice = choices[at];
@@ -250,7 +250,8 @@ __global__ void LoadKernel(const int32_t* choices, int64_t count, int64_t k,
                           .limit = e});
   }
   const int64_t sequence = tokens == 0 ? 0 : (first + at / k) / tokens;
-  atomicAdd(load + sequence * e + choice, 1.0f);
+  const int64_t row = by_choice ? sequence * k + at % k : sequence;
+  atomicAdd(load + row * e + choice, 1.0f);
 }
 
 LaunchShape WarpForEach(int64_t rows, size_t shared_bytes) {
@@ -306,7 +307,8 @@ void RouteLoad(Device& device, const RouteLoadArgs& args) {
   if (count == 0) return;
   Launch(cuda, LoadKernel, FlatShape(count, 1), args.choices.data<int32_t>(),
          count, args.choices.columns(), args.rows.first, args.rows.tokens,
-         args.load.columns(), args.load.data<float>(), FaultOf(cuda));
+         args.load.columns(), args.by_choice, args.load.data<float>(),
+         FaultOf(cuda));
 }
 
 }  // namespace troupe::cuda

@@ -1,10 +1,12 @@
 #include "proto/plan/check_experts.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "proto/base/status.h"
@@ -53,6 +55,33 @@ std::string Text(const absl::optional<Rows>& rows) {
                           : absl::StrCat(", round ", rows->round));
 }
 
+using Axes = std::vector<std::string>;
+
+Axes AxesIn(const google::protobuf::RepeatedPtrField<std::string>& axes) {
+  return {axes.begin(), axes.end()};
+}
+
+std::string Text(const Axes& axes) {
+  return axes.empty() ? "no axis" : absl::StrJoin(axes, " x ");
+}
+
+// Those of the mesh that are among them, in its order.
+Axes InOrderOf(const Mesh& mesh, const Axes& axes) {
+  Axes ordered;
+  for (const Axis& axis : mesh.axes()) {
+    if (std::count(axes.begin(), axes.end(), axis.name()) > 0) {
+      ordered.push_back(axis.name());
+    }
+  }
+  return ordered;
+}
+
+int RanksAlong(const Mesh& mesh, const Axes& axes) {
+  int ranks = 1;
+  for (const std::string& axis : axes) ranks *= AxisSize(mesh, axis);
+  return ranks;
+}
+
 class TableCheck {
  public:
   TableCheck(const Plan& plan, int index)
@@ -82,6 +111,11 @@ class TableCheck {
         RETURN_IF_ERROR(IsRound(Rows::kGrouped, {"x"}));
         SetRows("y", Rows::kComputed);
         return absl::OkStatus();
+      case Op::ROUTER_LOAD:
+        counted_[View().Output("load")] = {View().Input("choices"), {}};
+        return absl::OkStatus();
+      case Op::CAPACITY:
+        return CheckRoom();
       case Op::GROUPED_LINEAR:
         RETURN_IF_ERROR(CheckProduct());
         return PassOn();
@@ -123,9 +157,20 @@ class TableCheck {
       return At(absl::StrCat("reads ", Text(offsets),
                              " for the offsets of all ranks' rows"));
     }
-    if (axis_of_[View().Input("offsets")] != op.round().axis()) {
-      return At(absl::StrCat("is along ", op.round().axis(),
-                             ", and its offsets are not"));
+    const Axes along = AxesIn(op.round().axes());
+    if (axes_of_[View().Input("offsets")] != along) {
+      return At(
+          absl::StrCat("is along ", Text(along), ", and its offsets are not"));
+    }
+    if (op.round().ranks() != RanksAlong(plan_.mesh(), along)) {
+      return At(absl::StrCat("is of ", op.round().ranks(), " ranks, and ",
+                             Text(along), " has ",
+                             RanksAlong(plan_.mesh(), along)));
+    }
+    if (op.kind() == Op::EXCHANGE && AxesIn(op.exchange().axes()) != along) {
+      return At(absl::StrCat("is among ranks along ",
+                             Text(AxesIn(op.exchange().axes())),
+                             ", in a round along ", Text(along)));
     }
     const bool any_round = kind == Rows::kDispatched;
     const Rows wanted = {kind, offsets->dispatch,
@@ -146,10 +191,21 @@ class TableCheck {
   absl::Status Exchange() {
     const Op& op = table_.ops(op_);
     if (op.has_round()) return op.round().back() ? GoBack() : GoToExperts();
+    const auto counts = counted_.find(View().Input("x"));
+    if (counts != counted_.end() && op.exchange().forward() == ALL_GATHER) {
+      counted_[View().Output("y")] = {counts->second.choices,
+                                      AxesIn(op.exchange().axes())};
+      return absl::OkStatus();
+    }
     const absl::optional<Rows> x = Input("x");
     if (!x.has_value() || x->kind != Rows::kOffsets) return PassOn();
     const int all = View().Output("y");
-    axis_of_[all] = op.exchange().axis();
+    const Axes along = AxesIn(op.exchange().axes());
+    if (along != InOrderOf(plan_.mesh(), along)) {
+      return At(absl::StrCat("is along ", Text(along),
+                             ", which is not their order in the mesh"));
+    }
+    axes_of_[all] = along;
     rows_[all] = {Rows::kAllOffsets, x->dispatch};
     return absl::OkStatus();
   }
@@ -189,16 +245,51 @@ class TableCheck {
       return At(absl::StrCat("reads ", Text(x), " with ", Text(offsets)));
     }
     const int64_t experts = ElementsOf(View().input("offsets")) - 1;
+    const Axes along =
+        x->kind == Rows::kGrouped ? AxesOfRounds(x->dispatch) : Axes();
     for (const Unit& unit : plan_.units()) {
       if (!unit.has_table() || unit.table() != index_) continue;
       for (const int parameter : table_.ops(op_).parameters()) {
         if (parameter >= unit.parameters_size()) continue;
         const Parameter& weight = unit.parameters(parameter);
-        if (LocalShape(weight).front() == experts) continue;
-        return At(absl::StrCat("has rows for ", experts, " experts, and ",
-                               weight.name(), " is of ",
-                               LocalShape(weight).front()));
+        if (LocalShape(weight).front() != experts) {
+          return At(absl::StrCat("has rows for ", experts, " experts, and ",
+                                 weight.name(), " is of ",
+                                 LocalShape(weight).front()));
+        }
+        const Axes cut_by = AxesThatCut(weight.dims(0));
+        if (cut_by != along) {
+          return At(absl::StrCat("has rows that were exchanged along ",
+                                 Text(along), ", and the experts of ",
+                                 weight.name(), " are cut by ", Text(cut_by)));
+        }
       }
+    }
+    return absl::OkStatus();
+  }
+
+  // Outermost first.
+  static Axes AxesThatCut(const Dim& dim) {
+    Axes axes;
+    for (const auto& cut : dim.sections(0).cuts()) axes.push_back(cut.axis());
+    return axes;
+  }
+
+  // Ranks that have some positions of a sequence know the counts of all that
+  // have others of it.
+  absl::Status CheckRoom() const {
+    const Axes along = AxesThatCut(View().input("choices").dims(1));
+    const auto counts =
+        counted_.find(View().HasInput("counts") ? View().Input("counts") : -1);
+    const bool has = counts != counted_.end();
+    const Axes of = has ? counts->second.along : Axes();
+    if (of != along) {
+      return At(absl::StrCat("gives out room with counts of ranks along ",
+                             Text(of), ", and sequences are cut by ",
+                             Text(along)));
+    }
+    if (has && counts->second.choices != View().Input("choices")) {
+      return At("gives out room by the counts of other choices");
     }
     return absl::OkStatus();
   }
@@ -220,7 +311,7 @@ class TableCheck {
     // Rounds in which there is room for all rows, if all are for one rank.
     const OpView dispatch(table_, table_.ops(x->dispatch));
     const int64_t rows = RowsOf(dispatch.output("rows"));
-    const int ranks = RanksOfRounds(x->dispatch);
+    const int ranks = RanksAlong(plan_.mesh(), AxesOfRounds(x->dispatch));
     const int64_t room = room_.at(View().Input("x"));
     if (x->round * room >= ranks * rows) return absl::OkStatus();
     return At(absl::StrCat("combines what ", x->round, " rounds of ", room,
@@ -228,14 +319,13 @@ class TableCheck {
                            " ranks may send ", ranks * rows, " to one"));
   }
 
-  int RanksOfRounds(int dispatch) const {
-    for (const auto& [tensor, axis] : axis_of_) {
+  // None: its rows stay where they are.
+  Axes AxesOfRounds(int dispatch) const {
+    for (const auto& [tensor, axes] : axes_of_) {
       const absl::optional<Rows> rows = Of(tensor);
-      if (rows.has_value() && rows->dispatch == dispatch) {
-        return AxisSize(plan_.mesh(), axis);
-      }
+      if (rows.has_value() && rows->dispatch == dispatch) return axes;
     }
-    return 1;
+    return {};
   }
 
   // What any other op makes of rows are these rows.
@@ -263,15 +353,22 @@ class TableCheck {
                      Op::Kind_Name(table_.ops(op_).kind()), " ", what));
   }
 
+  // How often experts are chosen: by whose choices, and of which ranks.
+  struct Counted {
+    int choices = -1;
+    Axes along;  // none: this rank's
+  };
+
   const Plan& plan_;
   const UnitTable& table_;
   const int index_;
   int op_ = 0;
-  Rows here_;                           // of the round that is looked at
-  std::map<int, Rows> rows_;            // by tensor
-  std::map<int, int> sorted_by_;        // sources and places: the DISPATCH
-  std::map<int, std::string> axis_of_;  // of gathered offsets
-  std::map<int, int64_t> room_;         // by returned rows: rows of a round
+  Rows here_;                     // of the round that is looked at
+  std::map<int, Rows> rows_;      // by tensor
+  std::map<int, int> sorted_by_;  // sources and places: the DISPATCH
+  std::map<int, Axes> axes_of_;   // of gathered offsets
+  std::map<int, Counted> counted_;
+  std::map<int, int64_t> room_;  // by returned rows: rows of a round
 };
 
 }  // namespace

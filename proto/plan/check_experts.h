@@ -11,8 +11,11 @@ namespace troupe {
 // experts that their offsets are of, with their own gates, and are combined
 // once: in the order of experts where weights are applied, in that of sources
 // where they move, each round's behind those of the rounds before, and all
-// rounds together with room for whatever the router says. Where an axis cuts
-// the experts, each rank has as many. REQUIRES CheckUnits and CheckLayouts.
+// rounds together with room for whatever the router says. Where axes cut the
+// experts, they do so in the order of the mesh, each rank has as many, and rows
+// are exchanged along all of these axes. Where axes cut sequences, room of
+// experts is given out by the counts of all ranks along these. REQUIRES
+// CheckUnits and CheckLayouts.
 absl::Status CheckExperts(const Plan& plan);
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/ops/op_rules.h"
@@ -79,7 +80,7 @@ class TableCheck {
     }
     for (int op = 0; op < table_.ops_size(); ++op) {
       if (IsExchange(table_.ops(op).kind())) {
-        RETURN_IF_ERROR(table_.ops(op).exchange().axis() == axis_.name()
+        RETURN_IF_ERROR(IsAmong(table_.ops(op).exchange().axes())
                             ? CheckExchange(op)
                             : CheckExchangeAlongAnother(op));
       } else {
@@ -90,6 +91,15 @@ class TableCheck {
   }
 
  private:
+  using Names = google::protobuf::RepeatedPtrField<std::string>;
+  bool IsAmong(const Names& axes) const {
+    return std::count(axes.begin(), axes.end(), axis_.name()) > 0;
+  }
+  static std::string Text(const Names& axes) {
+    return absl::StrJoin(axes, " x ");
+  }
+  static std::string Text(const AxisCut& cut) { return troupe::Text(cut); }
+
   TensorCut CutOfTensor(int tensor) const {
     const TensorSpec& spec = table_.tensors(tensor);
     return {CutAlong(spec, spec.layout(), axis_.name()),
@@ -234,15 +244,20 @@ class TableCheck {
   }
 
   // A rank's rows of all samples are those of its samples: where the ranks
-  // divide them, and no other axis cuts either.
+  // divide them, and no other axis cuts either but samples before them.
   absl::Status CheckAreSamples(int index) const {
     const Op& op = table_.ops(index);
     for (const Op::Operand& of : {op.inputs(0), op.outputs(0)}) {
       const TensorSpec& tensor = table_.tensors(of.tensor());
       for (const int d : {0, 1}) {
+        bool is_within = d > 0;
         for (const auto& cut : tensor.dims(d).sections(0).cuts()) {
           const bool divides = d > 0 || cut.whole() % axis_.size() == 0;
-          if (cut.axis() == axis_.name() && divides) continue;
+          const bool own = cut.axis() == axis_.name();
+          if (own ? divides : !is_within) {
+            is_within |= own;
+            continue;
+          }
           return At(index, absl::StrCat("takes rows of ", tensor.name(),
                                         " for samples, which ", axis_.size(),
                                         " ranks do not have alike"));
@@ -264,7 +279,7 @@ class TableCheck {
     for (const auto& [before, behind] :
          {std::pair(from.value, to.value), {from.gradient, to.gradient}}) {
       if (before == behind) continue;
-      return At(index, absl::StrCat("is along ", op.exchange().axis(),
+      return At(index, absl::StrCat("is along ", Text(op.exchange().axes()),
                                     ", and does not make ", Text(behind),
                                     " of ", Text(before)));
     }
@@ -281,8 +296,8 @@ class TableCheck {
                                 : ALL_TO_ALL;
     if (from.value == to.value && from.gradient == to.gradient &&
         from.value.placement == Layout::SHARD && from.value == from.gradient &&
-        op.round().axis() == axis_.name() &&
-        op.round().ranks() == axis_.size() &&
+        IsAmong(op.round().axes()) &&
+        op.round().ranks() % axis_.size() == 0 &&
         op.exchange().forward() == ALL_TO_ALL &&
         op.exchange().backward() == back) {
       return absl::OkStatus();
@@ -291,7 +306,7 @@ class TableCheck {
               absl::StrCat("does ", Collective_Name(op.exchange().forward()),
                            " and ", Collective_Name(op.exchange().backward()),
                            " in backward among ", op.round().ranks(),
-                           " ranks along ", op.round().axis(), ", of ",
+                           " ranks along ", Text(op.round().axes()), ", of ",
                            Text(from.value), " and ", Text(to.value),
                            "; rows go to experts among ", axis_.size(),
                            " by ALL_TO_ALL and ", Collective_Name(back)));

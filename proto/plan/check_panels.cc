@@ -115,7 +115,10 @@ class TableCheck {
     const Op& sent = table_.ops(op);
     return sent.exchange().forward() == BROADCAST &&
            sent.inputs(0).tensor() == back.inputs(1).tensor() &&
-           sent.exchange().axis() == back.exchange().axis() &&
+           std::equal(sent.exchange().axes().begin(),
+                      sent.exchange().axes().end(),
+                      back.exchange().axes().begin(),
+                      back.exchange().axes().end()) &&
            sent.exchange().root() == back.exchange().root();
   }
 

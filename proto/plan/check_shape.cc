@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/fault.h"
@@ -345,11 +346,11 @@ class ShapeCheck {
           CheckBytes(instruction, Instruction::SIZES, table.tensors(sizes)));
     }
     const Group& group = plan_.groups(instruction.group());
-    if (IsAlong(group, op.exchange().axis())) return absl::OkStatus();
+    if (IsAlong(group, op.exchange().axes())) return absl::OkStatus();
     return ProgramFault(
         place_, instruction,
         absl::StrCat("group ", group.name(), " is not of the ranks along ",
-                     op.exchange().axis()));
+                     absl::StrJoin(op.exchange().axes(), " x ")));
   }
 
   absl::Status CheckBytes(const Instruction& instruction,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "proto/base/check.h"
+#include "proto/plan/ops/op_rules.h"
 #include "proto/plan/slices.h"
 
 namespace troupe {
@@ -21,7 +22,7 @@ Op::Operand OperandOf(const char* name, int tensor) {
 class Decoding {
  public:
   explicit Decoding(const UnitTable& table)
-      : of_targets_(table.tensors_size()) {
+      : table_(table), of_targets_(table.tensors_size()) {
     *decoding_.mutable_tensors() = table.tensors();
     for (int t = 0; t < table.tensors_size(); ++t) {
       of_targets_[t] = table.tensors(t).home() == TensorSpec::TARGETS;
@@ -46,12 +47,14 @@ class Decoding {
  private:
   void Add(const Op& op) {
     CHECK(!op.has_mask()) << "text is generated without dropout";
-    bool of_targets =
-        op.kind() == Op::ROUTER_LOAD || op.kind() == Op::ROUTER_LOSS;
+    const OpRules rules = RulesOf({table_, op});
+    bool of_targets = rules.training_only;
     for (const Op::Operand& input : op.inputs()) {
       of_targets |= of_targets_[input.tensor()];
     }
-    if (op.kind() == Op::CROSS_ENTROPY) logits_ = op.inputs(0).tensor();
+    if (!rules.decodes.empty()) {
+      logits_ = OpView(table_, op).Input(rules.decodes);
+    }
     if (!of_targets) {
       *decoding_.add_ops() = op;
       return;
@@ -89,13 +92,14 @@ class Decoding {
     }
     Op& op = *decoding_.add_ops();
     op.set_kind(Op::EXCHANGE);
-    op.mutable_exchange()->set_axis(axis.axis());
+    op.mutable_exchange()->add_axes(axis.axis());
     op.mutable_exchange()->set_forward(ALL_GATHER);
     *op.add_inputs() = OperandOf("x", tensor);
     *op.add_outputs() = OperandOf("y", whole);
     return whole;
   }
 
+  const UnitTable& table_;
   UnitTable decoding_;
   std::vector<bool> of_targets_;  // by tensor
   int logits_ = -1;               // of the unit with the loss

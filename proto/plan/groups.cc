@@ -105,6 +105,11 @@ absl::Status CheckSpan(const Mesh& mesh, const Group::Span& span) {
   return absl::OkStatus();
 }
 
+bool IsAllOf(const Group::Span& span, absl::string_view axis) {
+  return span.axis() == axis && span.block() == 0 && span.stride() == 0 &&
+         span.places().empty();
+}
+
 }  // namespace
 
 absl::Status CheckGroup(const Mesh& mesh, const Group& group) {
@@ -244,9 +249,13 @@ std::string GroupName(const Mesh& mesh, const Group& group, int rank) {
 }
 
 bool IsAlong(const Group& group, absl::string_view axis) {
-  return group.spans_size() == 1 && group.spans(0).axis() == axis &&
-         group.spans(0).block() == 0 && group.spans(0).stride() == 0 &&
-         group.spans(0).places().empty();
+  return group.spans_size() == 1 && IsAllOf(group.spans(0), axis);
+}
+
+bool IsAlong(const Group& group,
+             const google::protobuf::RepeatedPtrField<std::string>& axes) {
+  return std::equal(group.spans().begin(), group.spans().end(), axes.begin(),
+                    axes.end(), IsAllOf);
 }
 
 bool Spans(const Mesh& mesh, const Group& group, absl::string_view axis) {

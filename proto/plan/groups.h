@@ -62,8 +62,10 @@ const Group::Carrier& CarrierOf(const Group& group, int number);
 // "data-3": that of the rank. REQUIRES that it is in one.
 std::string GroupName(const Mesh& mesh, const Group& group, int rank);
 
-// Whether it spans exactly this axis, and all of it.
+// Whether it spans exactly this axis, or these, and all of them.
 bool IsAlong(const Group& group, absl::string_view axis);
+bool IsAlong(const Group& group,
+             const google::protobuf::RepeatedPtrField<std::string>& axes);
 // Whether it has ranks of several places on an axis.
 bool Spans(const Mesh& mesh, const Group& group, absl::string_view axis);
 

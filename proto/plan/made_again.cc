@@ -88,10 +88,10 @@ class Closure {
     for (const int tensor : reads) {
       if (!IsThere(tensor)) Make(tensor);
     }
-    // A product writes what a fused GELU behind it makes.
+    // An op writes what a fused one behind it makes, beside its own output.
     const int next = op + 1;
     if (next < table_.ops_size() && table_.ops(next).fused() &&
-        table_.ops(next).kind() == Op::GELU) {
+        rules_[next].fusion.forward_by_maker && rules_[next].in_place.empty()) {
       RunAgain(next);
     }
   }
@@ -178,7 +178,7 @@ int ComputesMeanwhile(const UnitTable& table, int exchange) {
   if (table.ops(exchange).exchange().forward() != BROADCAST) return -1;
   const int panel = table.ops(exchange).outputs(0).tensor();
   for (const Op& op : table.ops()) {
-    if (op.kind() != Op::PRODUCT) continue;
+    if (!RulesOf({table, op}).in_panels) continue;
     const OpView product(table, op);
     if (product.Input("x") != panel && product.Input("w") != panel) continue;
     return MakerOf(table, product.Input("y before"));

@@ -133,6 +133,13 @@ int UnitCount(const ModelSpec& model) {
   return *count;
 }
 
+bool MayHaveLayersBehind(const ModelSpec& model) {
+  const absl::StatusOr<Architecture> architecture =
+      FindArchitecture(model.architecture());
+  CHECK_OK(architecture.status());
+  return architecture->layers_behind;
+}
+
 int64_t ElementsOf(const Parameter& parameter) {
   int64_t elements = 1;
   for (const int64_t dim : WholeShape(parameter)) elements *= dim;
@@ -180,7 +187,9 @@ double ModelFlopsPerToken(const ModelSpec& model, int64_t sequence_length) {
     for (const Op& op : list->tables[unit.table()].ops()) {
       if (op.kind() == Op::ATTENTION) {
         const OpView view(list->tables[unit.table()], op);
-        flops += 12.0 * Columns(view.output("y")) *
+        const double queries = static_cast<double>(
+            SectionSize(view.input("qkv").dims(2).sections(0)));
+        flops += 6.0 * (queries + Columns(view.output("y"))) *
                  static_cast<double>(sequence_length);
       }
       if (op.kind() == Op::EMBED) continue;

@@ -43,6 +43,11 @@ bool IsGraph(const ModelSpec& model);
 // How many units it has. REQUIRES a resolved model.
 int UnitCount(const ModelSpec& model);
 
+// Whether Hugging Face's files may have layers behind the last one, which are
+// no part of the model here: those for multi-token prediction (DeepSeek-V3,
+// arXiv 2412.19437, section 2.2). REQUIRES a resolved model.
+bool MayHaveLayersBehind(const ModelSpec& model);
+
 int64_t ElementsOf(const Parameter& parameter);
 
 // Number of trained scalars, tied ones once, alignment gaps and state of
@@ -56,7 +61,8 @@ int64_t ActiveParameterCount(const UnitList& list);
 // Model FLOPs of training one token, forward and backward:
 //   6 N + 12 L A T
 // (PaLM, arXiv 2204.02311, appendix B), A being the width of all query heads
-// together (hidden_size in most models), N counting all parameters but tables
+// together (hidden_size in most models; where heads of values have another
+// width, the mean of both), N counting all parameters but tables
 // that are only looked up: the position embedding, and the token embedding
 // where the projection has a table of its own; a tied one counts once.
 // Attention is counted in full, the causally masked half included.

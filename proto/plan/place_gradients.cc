@@ -38,6 +38,11 @@ bool PlacedGradients::IsOwn(int gradient) const {
          std::count(newest_.begin(), newest_.end(), gradient) == 1;
 }
 
+// Whether the gradient of the op's input is made by who reads its output.
+bool PlacedGradients::IsMadeByReader(int op) const {
+  return table_.ops(op).fused() && rules_[op].fusion.backward_by_reader;
+}
+
 int PlacedGradients::New(int op, int tensor) {
   gradients_.push_back({.tensor = tensor, .round = rounds_[op]});
   gradients_.back().moments.insert(Moment(op, 1));
@@ -57,8 +62,7 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
   const int i = index_of(spec.inputs(), rule.input);
   int tensor = spec.inputs(i).tensor();
   const int maker = MakerOf(table_, tensor);
-  if (maker >= 0 && table_.ops(maker).kind() == Op::GELU &&
-      table_.ops(maker).fused()) {
+  if (maker >= 0 && IsMadeByReader(maker)) {
     tensor = table_.ops(maker).inputs(0).tensor();
   }
   if (table_.tensors(tensor).dtype() == I32) return;
@@ -170,7 +174,7 @@ void PlacedGradients::Make() {
     for (const Op::Operand& input : spec.backward_inputs()) {
       of_op.backward_inputs.push_back(newest_[input.tensor()]);
     }
-    if (spec.kind() == Op::GELU && spec.fused()) continue;
+    if (IsMadeByReader(op)) continue;
     for (const InputGradient& rule : rules_[op].gradients) {
       MakeOfInput(op, rule);
       if (!status_.ok()) return;

@@ -67,6 +67,7 @@ class PlacedGradients {
   // The first fault is kept.
   void Refuse(int op, absl::string_view why);
   bool IsOwn(int gradient) const;
+  bool IsMadeByReader(int op) const;
   int New(int op, int tensor);
   void MakeOfInput(int op, const InputGradient& rule);
   void ReadInWeightPass(int op, int gradient);

@@ -128,10 +128,10 @@ void PlacedValues::PlaceForward(Packing& workspace) {
     if (!made_again_.tensors[t] && !returned_[t]) kept[Storage(t)] = true;
   }
   for (int op = 0; op < ops(); ++op) {
-    // A fused GELU or ADD is part of the product before it, which writes its
-    // output; what an ADD adds is read all the same.
+    // A neighbour does the work of a fused op. Its output is written by the op
+    // before it.
     const bool fused = table_.ops(op).fused();
-    const bool reads = !fused || table_.ops(op).kind() == Op::ADD;
+    const bool reads = !fused || rules_[op].fusion.reads;
     for (const Op::Operand& input : table_.ops(op).inputs()) {
       moments[Storage(input.tensor())].insert(op);
       if (reads) used[Storage(input.tensor())] = true;

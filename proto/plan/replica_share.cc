@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/sharing.h"
 
 namespace troupe {
 namespace {
@@ -35,7 +36,7 @@ absl::Status CheckCounts(const Counts& counts, int replicas, int most,
 
 int64_t MicroBatchSequences(const JobSpec& job) {
   return int64_t{job.training().micro_batch_size()} *
-         std::max(job.parallelism().expert(), 1);
+         RanksOfReplica(job.parallelism());
 }
 
 ReplicaShare ShareOf(const Derived& derived, Program::Kind program,

@@ -8,6 +8,7 @@
 namespace troupe {
 
 int64_t RotaryColumns(const ModelSpec& model) {
+  if (model.has_qk_rope_head_dim()) return model.qk_rope_head_dim();
   if (!model.has_partial_rotary_factor()) return model.head_dim();
   const int head_dim = model.hidden_size() / model.num_attention_heads();
   return static_cast<int64_t>(head_dim * model.partial_rotary_factor());

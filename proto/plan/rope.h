@@ -41,9 +41,9 @@ struct Rope {
       1;  // of cosine and sine, for queries and keys alike
 };
 
-// How many columns of a head turn, the first ones: head_dim, or
-// partial_rotary_factor of hidden_size over the heads, rounded down. REQUIRES a
-// resolved model.
+// How many columns of a head turn, the first ones: qk_rope_head_dim, head_dim,
+// or partial_rotary_factor of hidden_size over the heads, rounded down.
+// REQUIRES a resolved model.
 int64_t RotaryColumns(const ModelSpec& model);
 
 // What positions of a sequence of `sequence_length` turn by. Only dynamic and

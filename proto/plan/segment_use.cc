@@ -120,15 +120,27 @@ class Uses {
     ReadValues(op, names, &TensorPlace::InBackward);
   }
 
+  std::vector<int> OverwrittenBy(int op, const OpRules& rules) const {
+    std::vector<int> inputs;
+    const auto& operands = table_.ops(op).inputs();
+    for (int i = 0; i < operands.size(); ++i) {
+      const auto& names = rules.overwrites;
+      if (std::count(names.begin(), names.end(), operands[i].name()) > 0) {
+        inputs.push_back(i);
+      }
+    }
+    return inputs;
+  }
+
   void Forward(int op) {
-    if (table_.ops(op).kind() == Op::FORK) return;
+    const OpRules rules = RulesOf({table_, table_.ops(op)});
+    if (rules.only_names) return;
     Read(places_.ops[op].inputs);
     Write(places_.ops[op].outputs);
-    // Its gradient takes the place of the logits.
-    if (table_.ops(op).kind() == Op::CROSS_ENTROPY) {
-      Write({places_.ops[op].inputs[0]});
+    for (const int input : OverwrittenBy(op, rules)) {
+      Write({places_.ops[op].inputs[input]});
     }
-    for (const SumRule& sum : RulesOf({table_, table_.ops(op)}).sums) {
+    for (const SumRule& sum : rules.sums) {
       Unit::Addend& addend = use_.sums.emplace_back();
       addend.set_sum(sum.name);
       addend.set_elements(sum.elements);
@@ -140,10 +152,10 @@ class Uses {
   void Recompute(int op) {
     const OpPlaces& places = places_.ops[op];
     if (places.again == Again::kNo) return;
-    if (table_.ops(op).kind() == Op::FORK) return;
+    const OpRules rules = RulesOf({table_, table_.ops(op)});
+    if (rules.only_names) return;
     if (places.again == Again::kApart) {
-      ReadValues(op, RulesOf({table_, table_.ops(op)}).apart_reads,
-                 &TensorPlace::InRecompute);
+      ReadValues(op, rules.apart_reads, &TensorPlace::InRecompute);
     } else {
       for (const TensorPlace& input : places.inputs) {
         Read({input.InRecompute()});
@@ -152,8 +164,8 @@ class Uses {
     for (const TensorPlace& output : places.outputs) {
       if (output.again_bytes >= 0) Write({output.InRecompute()});
     }
-    if (table_.ops(op).kind() == Op::CROSS_ENTROPY) {
-      Write({places.inputs[0].InRecompute()});
+    for (const int input : OverwrittenBy(op, rules)) {
+      Write({places.inputs[input].InRecompute()});
     }
     UseWeights(op);
   }

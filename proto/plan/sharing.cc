@@ -9,6 +9,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "proto/base/check.h"
+#include "proto/plan/expert_ranks.h"
 #include "proto/plan/plan_limits.h"
 
 namespace troupe {
@@ -116,6 +117,21 @@ void CopyFields(const std::vector<const FieldDescriptor*>& fields,
   }
 }
 
+int ExpertRanksOfData(const ParallelismSpec& parallelism) {
+  return ExpertRanksOf(parallelism).data;
+}
+
+// What need not be said: 1 rank, or no. Of a field of data `expert_tensor: 1`
+// says something.
+bool IsLeftOut(const FieldDescriptor& field, const std::string& text) {
+  if (text.empty() || text == "false") return true;
+  if (field.cpp_type() != FieldDescriptor::CPPTYPE_INT32) return false;
+  const auto& of_data = FieldsOfData();
+  const bool says = !IsRankField(field.name()) &&
+                    std::count(of_data.begin(), of_data.end(), &field) > 0;
+  return text == "0" || (text == "1" && !says);
+}
+
 // Without what is 1 or false.
 std::vector<std::string> TextsOf(
     const std::vector<const FieldDescriptor*>& fields,
@@ -123,11 +139,7 @@ std::vector<std::string> TextsOf(
   std::vector<std::string> parts;
   for (const FieldDescriptor* const field : fields) {
     const std::string text = TextOf(parallelism, *field);
-    const bool is_number = field->cpp_type() == FieldDescriptor::CPPTYPE_INT32;
-    if (text.empty() || text == "false" ||
-        (is_number && (text == "0" || text == "1"))) {
-      continue;
-    }
+    if (IsLeftOut(*field, text)) continue;
     parts.push_back(absl::StrCat(field->name(), ": ", text));
   }
   return parts;
@@ -137,7 +149,7 @@ std::vector<std::string> TextsOf(
 
 const std::vector<RankField>& RankFields() {
   static const auto* const kFields = new std::vector<RankField>{
-      {"expert", kDataMax, /*of_data=*/true},
+      {"expert", kRanksMax, /*of_data=*/true, ExpertRanksOfData},
       {"batch", kBatchMax},
       {"context", kContextMax},
       {"tensor", kTensorMax},
@@ -183,14 +195,16 @@ void SetRanks(const std::string& field, int ranks,
 }
 
 int ReplicasOf(const ParallelismSpec& parallelism) {
-  int replicas = parallelism.has_data() ? parallelism.data() : 1;
+  const int data = parallelism.has_data() ? parallelism.data() : 1;
+  return data / RanksOfReplica(parallelism);
+}
+
+int RanksOfReplica(const ParallelismSpec& parallelism) {
+  int ranks = 1;
   for (const RankField& field : RankFields()) {
-    // Also of jobs that nobody has checked yet.
-    if (field.of_data) {
-      replicas /= std::max(RanksOf(parallelism, field.name), 1);
-    }
+    if (field.of_data) ranks *= field.ranks_of_data(parallelism);
   }
-  return replicas;
+  return ranks;
 }
 
 bool HasField(const ParallelismSpec& parallelism, const std::string& field) {
@@ -234,6 +248,20 @@ void CopySharing(const StrategySpec& from, ParallelismSpec& to) {
 std::string SharingText(const ParallelismSpec& parallelism) {
   const std::vector<std::string> parts = TextsOf(SharingFields(), parallelism);
   return parts.empty() ? "1 rank" : absl::StrJoin(parts, ", ");
+}
+
+std::string StrategiesText(const ParallelismSpec& parallelism) {
+  return absl::StrJoin(parallelism.strategies(), "; ",
+                       [](std::string* out, const StrategySpec& strategy) {
+                         ParallelismSpec shares;
+                         CopySharing(strategy, shares);
+                         absl::StrAppend(
+                             out,
+                             strategy.has_stage()
+                                 ? absl::StrCat("stage ", strategy.stage())
+                                 : absl::StrJoin(strategy.units(), " and "),
+                             " by ", SharingText(shares));
+                       });
 }
 
 std::string SharingOfDataText(const ParallelismSpec& parallelism) {

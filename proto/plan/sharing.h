@@ -18,10 +18,12 @@ namespace troupe {
 struct RankField {
   std::string name;
   int max = 1;
-  // Its ranks are some of those of `data`, and it divides that: they are
-  // counted once, share what all units have, and are no strategy's. Its row's
-  // own fields are named after it (`expert_slack`).
+  // Its ranks are some of those of `data`, and perhaps of other fields
+  // (expert_ranks.h): they are counted once, share what all units have, and are
+  // no strategy's. Its row's own fields are named after it (`expert_slack`).
   bool of_data = false;
+  // How many of them are ranks of data.
+  int (*ranks_of_data)(const ParallelismSpec& parallelism) = nullptr;
 
   std::string Path() const { return "parallelism." + name; }
   // Of the field that says how they share a unit, where there are several ways.
@@ -45,6 +47,8 @@ void SetRanks(const std::string& field, int ranks,
 // Replicas that have micro-batches of their own: of parallelism.data, ranks
 // that share something are one.
 int ReplicasOf(const ParallelismSpec& parallelism);
+// Ranks of parallelism.data that compute a micro-batch together.
+int RanksOfReplica(const ParallelismSpec& parallelism);
 
 // Of any field of a number, a word or yes and no. REQUIRES that there is one;
 // of HasField, it may also not exist.
@@ -67,6 +71,8 @@ void CopySharing(const StrategySpec& from, ParallelismSpec& to);
 // "tensor: 2, sequence_parallel: true", as in a job file, without what is 1 or
 // false; "1 rank".
 std::string SharingText(const ParallelismSpec& parallelism);
+// "blocks by batch: 2; stage 1 by tensor: 2", or empty.
+std::string StrategiesText(const ParallelismSpec& parallelism);
 // The same of fields of data: "expert: 4, expert_slack: 2"; or empty.
 std::string SharingOfDataText(const ParallelismSpec& parallelism);
 

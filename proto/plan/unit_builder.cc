@@ -284,11 +284,52 @@ int UnitBuilder::HeadNorm(const HeadNormArgs& args) {
   return y;
 }
 
-int UnitBuilder::Attention(int qkv) {
+UnitBuilder::SplitOutputs UnitBuilder::Split(int x, const std::string& first,
+                                             const std::string& rest) {
+  const Dim columns = ColumnDimOf(table_.tensors(x));
+  CHECK_GE(columns.sections_size(), 2) << "nothing to split";
+  SplitOutputs outputs = {.first = Like(x, first), .rest = Like(x, rest)};
+  auto& of_first = *table_.mutable_tensors(outputs.first)
+                        ->mutable_dims(2)
+                        ->mutable_sections();
+  of_first.DeleteSubrange(1, of_first.size() - 1);
+  auto& of_rest = *table_.mutable_tensors(outputs.rest)
+                       ->mutable_dims(2)
+                       ->mutable_sections();
+  of_rest.DeleteSubrange(0, 1);
+  Op& op = NewOp(Op::SPLIT);
+  AddInput(op, "x", x);
+  AddOutput(op, "y", outputs.first);
+  AddOutput(op, "rest", outputs.rest);
+  return outputs;
+}
+
+int UnitBuilder::JoinHeads(const JoinHeadsArgs& args) {
+  Dim queries = ColumnDimOf(table_.tensors(args.q));
+  Dim keys = ColumnDimOf(table_.tensors(args.k));
+  keys.mutable_sections(0)->set_width(queries.sections(0).width());
+  Dim values = keys;
+  values.mutable_sections(0)->set_width(args.values);
+  queries.MergeFrom(keys);
+  queries.MergeFrom(values);
+  const int y =
+      Tensor("qkv", {batch_, sequence_, queries}, options_.shape.dtype);
+  Op& op = NewOp(Op::JOIN_HEADS);
+  AddInput(op, "q", args.q);
+  AddInput(op, "k", args.k);
+  if (args.v >= 0) AddInput(op, "v", args.v);
+  if (args.shared >= 0) AddInput(op, "shared", args.shared);
+  AddOutput(op, "y", y);
+  op.mutable_join_heads()->set_interleaved(args.interleaved);
+  return y;
+}
+
+int UnitBuilder::Attention(int qkv, double scale) {
   const TensorSpec& columns = table_.tensors(qkv);
   CHECK_EQ(columns.dims(2).sections_size(), 3) << "queries, keys, values";
   Dim heads;
   *heads.add_sections() = columns.dims(2).sections(0);
+  heads.mutable_sections(0)->set_width(columns.dims(2).sections(2).width());
   const int y =
       Tensor("attention", {batch_, sequence_, heads}, options_.shape.dtype);
   Dim head_count = heads;
@@ -299,6 +340,7 @@ int UnitBuilder::Attention(int qkv) {
   AddInput(op, "qkv", qkv);
   AddOutput(op, "y", y);
   AddOutput(op, "logsumexp", logsumexp);
+  if (scale > 0) op.mutable_softmax()->set_scale(scale);
   SetMask(op);
   return y;
 }

@@ -130,9 +130,27 @@ class UnitBuilder {
   };
   int HeadNorm(const HeadNormArgs& args);
 
+  // The first section of x's columns, and the others.
+  struct SplitOutputs {
+    int first = -1;
+    int rest = -1;
+  };
+  SplitOutputs Split(int x, const std::string& first, const std::string& rest);
+
+  // [queries | keys | values] of tensors of one section each.
+  struct JoinHeadsArgs {
+    int q = -1;
+    int k = -1;
+    int v = -1;       // -1: each head of k has `values` columns of values, too
+    int shared = -1;  // optional: columns of all heads of keys
+    int64_t values = 0;  // columns of a head
+    bool interleaved = false;
+  };
+  int JoinHeads(const JoinHeadsArgs& args);
+
   // Of [queries | keys | values]. The probabilities have dropout where the job
-  // has.
-  int Attention(int qkv);
+  // has. `scale` of the scores; 0: 1 / sqrt(width of a key).
+  int Attention(int qkv, double scale = 0);
 
   // The tanh form, or the exact one.
   int Gelu(int x, bool exact = false);
@@ -148,7 +166,8 @@ class UnitBuilder {
     int groups = 1;
     int groups_used = 1;
     std::string bias;      // a parameter in the choice; empty: there is none
-    double bias_rate = 0;  // its change in a step
+    double bias_rate = 0;  // its change in a step; 0: it never changes
+    bool bias_of_model = false;  // (Parameter.Load)
     bool logsumexp = false;
     std::string prefix = {};  // of the names of what it makes
   };

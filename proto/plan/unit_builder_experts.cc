@@ -34,8 +34,12 @@ UnitBuilder::RouteOutputs UnitBuilder::Route(const RouteArgs& args) {
   route.set_groups_used(args.groups_used);
   if (!args.bias.empty()) {
     const int64_t experts = DimSize(ColumnDimOf(table_.tensors(args.logits)));
-    op.add_parameters(
-        LoadState(args.bias, experts, outputs.choices, args.bias_rate));
+    const int bias =
+        LoadState(args.bias, experts, outputs.choices, args.bias_rate);
+    troupe::Parameter& parameter = *unit_.mutable_parameters(bias);
+    parameter.mutable_load()->set_of_model(args.bias_of_model);
+    parameter.set_frozen(args.bias_rate == 0);
+    op.add_parameters(bias);
   }
   return outputs;
 }

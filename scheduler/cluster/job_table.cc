@@ -149,20 +149,33 @@ std::unique_ptr<Run> JobTable::EndRun(Job& job) {
 }
 
 void JobTable::TakeEdge(Job& job, PhaseEvent event, JobPhase to) {
+  if (job.due != PhaseEffect::kNone) {
+    FindDefective(job, absl::StrCat("nobody was told to ", EffectName(job.due),
+                                    " before \"", EventName(event), "\""));
+  }
   const JobPhase from =
       IsRestoring(event) ? JOB_PHASE_UNSPECIFIED : job.status.phase();
   const int edge = NextPhaseEdge(from, job.status.intent(), event);
   if (edge >= 0 && PhaseEdges()[edge].to == to) {
     ++edges_taken_[edge];
-  } else if (job.defect.empty()) {
-    job.defect = absl::StrCat(
-        "a defect of the scheduler: the job is ", PhaseName(from),
-        ", with the intent to ", IntentName(job.status.intent()),
-        ", and the table of phases has no edge to ", PhaseName(to), " by \"",
-        EventName(event), "\"; please report it with the job's events");
-    defective_.push_back(job.id);
+    job.due = PhaseEdges()[edge].effect;
+  } else {
+    FindDefective(
+        job,
+        absl::StrCat("the job is ", PhaseName(from), ", with the intent to ",
+                     IntentName(job.status.intent()),
+                     ", and the table of phases has no edge to ", PhaseName(to),
+                     " by \"", EventName(event), "\""));
+    job.due = EffectOf(event);
   }
   job.status.set_phase(to);
+}
+
+void JobTable::FindDefective(Job& job, const std::string& what) {
+  if (!job.defect.empty()) return;
+  job.defect = absl::StrCat("a defect of the scheduler: ", what,
+                            "; please report it with the job's events");
+  defective_.push_back(job.id);
 }
 
 void JobTable::Enter(Job& job, PhaseEvent event, RunPhase phase) {

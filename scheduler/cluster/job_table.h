@@ -20,6 +20,7 @@
 #include "proto/status.pb.h"
 #include "proto/timeline.pb.h"
 #include "scheduler/cluster/action.h"
+#include "scheduler/cluster/expert_loads.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/phase.h"
 #include "scheduler/cluster/run.h"
@@ -71,6 +72,7 @@ struct Job {
   bool stands_longer = false;    // since before this scheduler's time
   std::deque<StepRecord> steps;  // ascending; the newest of them
   StepSeries series;             // of all of them
+  ExpertLoads experts;           // since this scheduler began
   int64_t steps_since_thinned = 0;
   std::vector<JobEvent> events;
   std::string saves_in;  // its checkpoints' directory by name, or empty
@@ -92,7 +94,10 @@ struct Job {
   absl::Time queued_since = absl::InfinitePast();
   bool tries_again = false;
 
-  // It has entered a phase by no edge of the table, and fails for that.
+  // Of the edge that it took last, until that is carried out.
+  PhaseEffect due = PhaseEffect::kNone;
+  // It has entered a phase by no edge of the table, or without the effect of
+  // the edge before, and fails for that.
   std::string defect;
 
   // Its ranks save at the end of their step, for it to go on with other
@@ -163,7 +168,8 @@ class JobTable {
   // it. To a phase of the job's run, or to one of a job without a run.
   // Where phase.h has no edge for that, the scheduler has a defect: the job
   // enters the phase all the same, so that phase and data agree, and is to fail
-  // (Job::defect).
+  // (Job::defect). The effect of the edge is due then (Job::due), and is to be
+  // carried out before the job takes another one.
   void Enter(Job& job, PhaseEvent event, RunPhase phase);
   void Enter(Job& job, PhaseEvent event);
   // The jobs that have entered a phase without an edge since the last call.
@@ -198,6 +204,7 @@ class JobTable {
 
  private:
   void TakeEdge(Job& job, PhaseEvent event, JobPhase to);
+  void FindDefective(Job& job, const std::string& what);
   // Where the job has nothing more to do with it.
   void LeaveDirectory(const Job& job);
   // The one place where a status gets its state.

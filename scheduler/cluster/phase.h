@@ -1,8 +1,10 @@
 // Where a job is on its way, as one table: from each phase, which event leads
-// to which phase, and how firm its intent has to be for that. Every change of a
-// phase goes through this table (JobTable::Enter), so that what it does not
-// list cannot happen. The drawing in docs/recovery.md is made from it, and the
-// simulated cluster counts which edges its seeds take.
+// to which phase, how firm its intent has to be for that, and what others are
+// told or asked then. Every change of a phase goes through this table
+// (JobTable::Enter), so that what it does not list cannot happen, and the
+// effect of an edge is carried out in one place (RunControl::Perform). The
+// drawing in docs/recovery.md is made from it, and the simulated cluster counts
+// which edges its seeds take.
 //
 //   Queued        waits for its turn, for workers, or for another job's end
 //   Planned       is being compiled for the workers that are idle
@@ -57,11 +59,24 @@ enum class PhaseEvent {
   kFinished,          // it does not go on
 };
 
+// What others are told or asked when a job takes an edge.
+enum class PhaseEffect {
+  kNone,
+  kStoreStart,       // the store is asked whether the attempt is stored
+  kHandOut,          // the workers get the assignments of their ranks
+  kStopRanks,        // the ranks are told to stop
+  kForgetRanks,      // the workers end what they run, report nothing, are free
+  kFreeWorkers,      // the workers drop the copies that they keep, and are free
+  kSaveCopies,       // the workers are asked to write the copies that they keep
+  kStoreCheckpoint,  // the store is asked whether the checkpoint is stored
+};
+
 // A job's intent is between `least` and `most` when it takes the edge.
 struct PhaseEdge {
   JobPhase from = JOB_PHASE_UNSPECIFIED;  // unspecified: it is new here
   PhaseEvent event = PhaseEvent::kSubmitted;
   JobPhase to = JOB_PHASE_UNSPECIFIED;
+  PhaseEffect effect = PhaseEffect::kNone;
   JobIntent least = INTENT_RUN;
   JobIntent most = INTENT_CANCEL;
 };
@@ -72,11 +87,16 @@ absl::Span<const PhaseEdge> PhaseEdges();
 // The number of the one edge that is taken; -1: the event cannot happen.
 int NextPhaseEdge(JobPhase phase, JobIntent intent, PhaseEvent event);
 
-// "AwaitPlaces", "all let go", "save and cancel".
+// Where the table has no edge for the event, a job that fails for that still
+// has to leave its workers: the effect of any edge by the event; or none.
+PhaseEffect EffectOf(PhaseEvent event);
+
+// "AwaitPlaces", "all let go", "stop ranks", "save and cancel".
 std::string PhaseName(JobPhase phase);
 // To which phase of a job without a run the event leads. REQUIRES: to one.
 JobPhase WithoutRun(PhaseEvent event);
 std::string EventName(PhaseEvent event);
+std::string EffectName(PhaseEffect effect);
 std::string IntentName(JobIntent intent);
 // "Stopping -- all let go --> LetGo"
 std::string EdgeName(const PhaseEdge& edge);

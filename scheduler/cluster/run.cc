@@ -58,6 +58,11 @@ bool Run::Explain(Blame blame_now, std::string cause_now) {
   return true;
 }
 
+void Run::GotOn(int rank, absl::Time now) {
+  progress = now;
+  ranks[rank].heard = now;
+}
+
 void Run::Forgive(absl::Duration time, absl::Time now) {
   const auto forgive = [&](absl::Time& since) {
     if (since != absl::InfiniteFuture()) since = std::min(since + time, now);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -83,6 +84,7 @@ struct SavingCopies {
   Stage stage = kWriting;
   std::string token;  // of its requests
   KeptState state;
+  std::vector<Handover> holders;  // by rank, from whom its state is saved
   absl::Time since;
   std::set<int> awaited;  // ranks whose workers have not answered
   std::vector<ShardRecord> shards;
@@ -149,6 +151,10 @@ struct Run {
   // Those that computed wrongly, in this attempt or one before it, by name.
   std::set<std::string> wrong_workers;
   CheckpointGather checkpoints;
+  // By step. Rank 0 has reported again, after a restart of the scheduler, that
+  // it has committed these, and other ranks have not reported again all steps
+  // before them: they are not known to the job yet (run_adopt.cc).
+  std::map<int64_t, CheckpointRecord> early_commits;
   std::vector<RankReport> reports;    // by rank; from heartbeats
   std::vector<std::string> warnings;  // of ranks that are ready, each once
   StepDeadline deadline;
@@ -218,6 +224,8 @@ struct Run {
   std::vector<KeptCopy> SoundCopies(const RankSeat& seat) const;
   // The wrong_before of the attempt that follows.
   int64_t WrongBeforeNext() const;
+  // A sign of the rank that it gets on.
+  void GotOn(int rank, absl::Time now);
   // Time in which no rank could be heard: no wait counts it.
   void Forgive(absl::Duration time, absl::Time now);
   // Whether this cause explains better than the one that is there; then it is

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -86,7 +87,8 @@ bool IsFromBefore(const Job& job, const HeldRank& held) {
 // It has nothing to lose. One that has saved something was running, and died
 // with its scheduler before that could be written.
 bool IsInStart(const Job& job) {
-  return job.status.state() == STARTING && LastCommitted(job) < 0;
+  return job.status.state() == STARTING && LastCommitted(job) < 0 &&
+         job.run->early_commits.empty();
 }
 
 }  // namespace
@@ -238,7 +240,7 @@ void RunControl::SeatAdopted(Job& job, const Worker& worker,
   seat.machine = worker.status.description();
   workers_.Seat(worker.id, job.id, rank);
   job.run->reports[rank].heard = now;
-  Progress(job, rank, now);
+  job.run->GotOn(rank, now);
   if (held.ref().attempt() < job.run->attempt) {
     seat.state = RankSeat::kHeld;
     seat.kept = {held.kept().begin(), held.kept().end()};
@@ -347,6 +349,7 @@ void RunControl::SayAwaited(Job& job, Actions& actions) {
 
 void RunControl::CheckAwaited(Job& job, absl::Time now, Actions& actions) {
   if (now - job.run->restored <= limits_.adopt_max) return;
+  StoreEarlyCommits(job, now, actions);
   GiveUpAwaited(job, "",
                 absl::StrCat("did not come back within ",
                              absl::FormatDuration(limits_.adopt_max)),
@@ -368,6 +371,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
     lost.push_back(seat.Name(static_cast<int>(rank)));
   }
   if (lost.empty()) return;
+  StoreEarlyCommits(job, now, actions);
   workers_.GiveUpAwaited();
   const std::string what = absl::StrCat("the scheduler restarted, and ",
                                         NameList(std::move(lost)), " ", how);
@@ -396,14 +400,6 @@ bool RunControl::StartWasCut(const Job& job, const RankEnded& ended) {
 
 void RunControl::BeginAnew(Job& job, const std::string& why, absl::Time now,
                            Actions& actions) {
-  Run& run = *job.run;
-  for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
-    RankSeat& seat = run.ranks[rank];
-    if (!seat.taken() || seat.awaited()) continue;
-    SendForget(seat.worker, RefOf(job, rank),
-               absl::StrCat("the job begins anew: ", why), actions);
-    workers_.Release(seat.worker);
-  }
   BackToQueue(job, PhaseEvent::kStartCut, absl::StrCat("waits again: ", why),
               now, actions);
 }
@@ -424,6 +420,44 @@ void RunControl::SayStored(Job& job, absl::Time now, Actions& actions) {
   for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
     SendStored(job, rank, stored, actions);
   }
+}
+
+// After a restart rank 0 may be the first to come back. If the checkpoint that
+// it reports again were stored at once, and it were lost together with this
+// scheduler, the next one would go on from the checkpoint, and nobody could
+// report the steps before it.
+bool RunControl::AwaitsSteps(const Job& job, absl::Time now) const {
+  const Run& run = *job.run;
+  return now - run.restored <= limits_.adopt_max &&
+         std::none_of(run.ranks.begin(), run.ranks.end(),
+                      [](const RankSeat& seat) {
+                        return seat.state == RankSeat::kLost;
+                      });
+}
+
+void RunControl::StoreEarlyCommits(Job& job, int64_t through, absl::Time now,
+                                   Actions& actions) {
+  Run& run = *job.run;
+  auto& early = run.early_commits;
+  while (!early.empty() && early.begin()->first <= through) {
+    const CheckpointRecord checkpoint = std::move(early.begin()->second);
+    const int64_t step = checkpoint.step();
+    early.erase(early.begin());
+    for (GatheredStep& each : run.steps.CloseThrough(step)) {
+      CheckAgreement(job, each, now, actions);
+      AddGathered(job, std::move(each), actions);
+    }
+    if (step >= run.wrong_since || !run.checkpoints.Committed(step)) continue;
+    // First, for rank 0 removes older ones when it is told.
+    jobs_.AddCheckpoint(job, checkpoint, now, actions);
+    for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
+      SendDone(job, rank, step, actions);
+    }
+  }
+}
+
+void RunControl::StoreEarlyCommits(Job& job, absl::Time now, Actions& actions) {
+  StoreEarlyCommits(job, std::numeric_limits<int64_t>::max(), now, actions);
 }
 
 // What a worker says of a rank that stays for the next attempt it says again to

@@ -13,7 +13,6 @@
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/mesh.h"
 #include "scheduler/cluster/effects.h"
-#include "scheduler/cluster/hand_out.h"
 #include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/run_words.h"
 #include "scheduler/cluster/step_gather.h"
@@ -72,7 +71,7 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   jobs_.SetState(job, STARTING, absl::StrCat("on ", NameList(workers)), now,
                  actions);
   job.run->handed = MakeHandOut(job, compiled);
-  StoreStart(job, actions);
+  Perform(job, "", actions);
 }
 
 void RunControl::StoreStart(Job& job, Actions& actions) {
@@ -123,13 +122,13 @@ void RunControl::NotStored(Job& job, const std::string& why, absl::Time now,
 
 void RunControl::Withdraw(Job& job, const std::string& why, absl::Time now,
                           Actions& actions) {
-  ReleaseAll(job, actions);
   BackToQueue(job, PhaseEvent::kWithdrawn, why, now, actions);
 }
 
 void RunControl::BackToQueue(Job& job, PhaseEvent event, const std::string& why,
                              absl::Time now, Actions& actions) {
   jobs_.Enter(job, event);
+  Perform(job, absl::StrCat("the job begins anew; it ", why), actions);
   if (job.run != nullptr) jobs_.EndRun(job);
   job.queued_since = now;
   job.status.set_intent(INTENT_RUN);
@@ -182,28 +181,11 @@ std::shared_ptr<const troupe::HandOut> RunControl::MakeHandOut(
 void RunControl::HandOut(Job& job, absl::Time now, Actions& actions) {
   CHECK(AwaitsStore(job)) << "job " << job.id;
   jobs_.Enter(job, PhaseEvent::kStored, phase::Starting{});
-  const auto common = job.run->handed;
   job.run->started = now;
   if (job.status.state() == RECOVERING) {  // and waits for the store no more
     jobs_.SetWaitReason(job, job.run->begins, actions);
   }
-  const int ranks = static_cast<int>(job.run->ranks.size());
-  std::vector<std::string> hosts;
-  for (const RankSeat& seat : job.run->ranks) {
-    hosts.push_back(workers_.Find(seat.worker)->status.description().host());
-  }
-  const std::vector<bool> checks =
-      RanksThatCheckData(common->loads_data, hosts);
-  for (int rank = 0; rank < ranks; ++rank) {
-    SendToWorker send{job.run->ranks[rank].worker, {}, common};
-    Assignment& start = *send.message.mutable_start();
-    *start.mutable_ref() = RefOf(job, rank);
-    start.set_run_id(job.status.run_id());
-    if (IsTraced(rank, ranks)) start.set_trace_every(limits_.trace_every);
-    job.run->ranks[rank].checks_data = checks[rank];
-    start.set_checks_data(checks[rank]);
-    actions.push_back(std::move(send));
-  }
+  Perform(job, "", actions);
 }
 
 Job* RunControl::Seated(WorkerId worker, const RankRef& ref) {
@@ -231,7 +213,7 @@ void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
   if (job == nullptr) return;
   switch (message.message_case()) {
     case WorkerMessage::kHeartbeat:
-      return Hear(*job, message.heartbeat().progress(), now);
+      return late_.Hear(*job, message.heartbeat().progress(), now);
     case WorkerMessage::kRankReady:
       return Ready(*job, message.rank_ready(), now, actions);
     case WorkerMessage::kStep:
@@ -253,11 +235,6 @@ void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
   }
 }
 
-void RunControl::Progress(Job& job, int rank, absl::Time now) {
-  job.run->progress = now;
-  job.run->ranks[rank].heard = now;
-}
-
 void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
                        Actions& actions) {
   RankSeat& seat = job.run->ranks[ready.ref().rank()];
@@ -266,7 +243,7 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
   seat.first_step = std::max<int64_t>(1, ready.first_step());
   seat.step = seat.first_step - 1;
   const int rank = ready.ref().rank();
-  Progress(job, rank, now);
+  job.run->GotOn(rank, now);
   const int other = job.run->ranks.OfAnotherStart(rank);
   if (other >= 0 && !job.run->stopping()) {
     const RankSeat& of_other = job.run->ranks[other];
@@ -304,7 +281,7 @@ void RunControl::TrainIfAllReady(Job& job, absl::Time now, Actions& actions) {
   job.status.set_steps_done(std::max(job.status.steps_done(), done));
   jobs_.Enter(job, PhaseEvent::kAllReady, phase::Training{});
   jobs_.SetState(job, RUNNING, "", now, actions);
-  SettleBlame(job, now, actions);
+  blame_.AllReady(job, now, actions);
   for (const std::string& warning : run.warnings) {
     jobs_.AddEvent(job, warning, now, actions);
   }
@@ -326,8 +303,8 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
                       Actions& actions) {
   RankSeat& seat = job.run->ranks[report.ref().rank()];
   seat.step = std::max(seat.step, report.record().step());
-  Progress(job, report.ref().rank(), now);
-  HearStep(job, report, now);
+  job.run->GotOn(report.ref().rank(), now);
+  late_.HearStep(job, report, now);
   for (GatheredStep& step : job.run->steps.Add(report)) {
     job.run->deadline.Add(absl::Seconds(step.record.step_seconds()));
     if (const auto pace = PaceOf(*job.run); pace.has_value()) {
@@ -336,10 +313,12 @@ void RunControl::Step(Job& job, const StepReport& report, absl::Time now,
     CheckAgreement(job, step, now, actions);
     AddGathered(job, std::move(step), actions);
   }
+  StoreEarlyCommits(job, job.run->steps.last(), now, actions);
 }
 
 void RunControl::AddGathered(Job& job, GatheredStep step, Actions& actions) {
   if (step.timeline.has_value()) jobs_.AddTrace(job, *std::move(step.timeline));
+  if (step.experts.has_value()) job.experts.Add(*std::move(step.experts));
   jobs_.AddStep(job, step.record, actions);
 }
 
@@ -354,30 +333,30 @@ absl::optional<MachinePace> RunControl::PaceOf(const Run& run) const {
 
 void RunControl::Committed(Job& job, const CheckpointCommitted& committed,
                            absl::Time now, Actions& actions) {
+  Run& run = *job.run;
   const int64_t step = committed.checkpoint().step();
-  if (!job.run->checkpoints.Committed(step)) {
+  if (run.checkpoints.IsCommitted(step)) {
     return SendDone(job, committed.ref().rank(), step, actions);
   }
-  Progress(job, committed.ref().rank(), now);
+  run.GotOn(committed.ref().rank(), now);
   CheckpointRecord checkpoint = committed.checkpoint();
-  checkpoint.set_attempt(job.run->attempt);
-  // First, for rank 0 removes older ones when it is told.
-  jobs_.AddCheckpoint(job, checkpoint, now, actions);
-  const int ranks = static_cast<int>(job.run->ranks.size());
-  for (int rank = 0; rank < ranks; ++rank) SendDone(job, rank, step, actions);
+  checkpoint.set_attempt(run.attempt);
+  run.early_commits[step] = std::move(checkpoint);
+  if (!AwaitsSteps(job, now)) return StoreEarlyCommits(job, now, actions);
+  StoreEarlyCommits(job, run.steps.last(), now, actions);
 }
 
 void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
                        Actions& actions) {
   const int rank = ended.ref().rank();
   RankSeat& seat = job.run->ranks[rank];
-  Progress(job, rank, now);
+  job.run->GotOn(rank, now);
   seat.kept = {ended.kept().begin(), ended.kept().end()};
   seat.kept_by_attempt = job.run->attempt;
   seat.succeeded = ended.ok();
   const bool of_machine =
       !ended.ok() && !ended.stopped() && ended.local_cause();
-  if (of_machine) BlameWorker(job, seat, ended.error(), now, actions);
+  if (of_machine) blame_.Failed(job, seat, ended.error(), now, actions);
   if (!of_machine && seat.ready()) workers_.DidWell(seat.worker_name);
   // It stays for the next attempt, where there may be one that needs it, unless
   // what it keeps may be wrong. Whether a machine that fails is needed is known

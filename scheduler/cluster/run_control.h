@@ -11,7 +11,8 @@
 // Limits::adopt_max, is lost with it. A job that was still in its start has
 // nothing to lose, and begins anew. What a rank reports is acknowledged once it
 // is on the disk (Stored), and heard twice it counts once. Of a commit all hear
-// at once, even where the disk is full; what it makes obsolete stays then.
+// at once, even where the disk is full; what it makes obsolete stays then. A
+// commit that is reported again after a restart waits for the steps before it.
 #ifndef TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 #define TROUPE_SCHEDULER_CLUSTER_RUN_CONTROL_H_
 
@@ -27,9 +28,11 @@
 #include "scheduler/cluster/choose_recovery.h"
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/job_table.h"
+#include "scheduler/cluster/late_watch.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/policy/may_recover.h"
 #include "scheduler/cluster/policy/who_gives_way.h"
+#include "scheduler/cluster/worker_blame.h"
 #include "scheduler/cluster/worker_preference.h"
 #include "scheduler/cluster/worker_table.h"
 
@@ -46,7 +49,12 @@ class RunControl {
   // Borrows all but the limits.
   RunControl(const Limits& limits, const JobCompiler& compiler,
              WorkerTable& workers, JobTable& jobs)
-      : limits_(limits), compiler_(compiler), workers_(workers), jobs_(jobs) {}
+      : limits_(limits),
+        compiler_(compiler),
+        workers_(workers),
+        jobs_(jobs),
+        late_(limits, jobs),
+        blame_(limits, workers, jobs) {}
 
   // Gives rank r to workers[r], who hear of it when it is stored that they
   // have it. REQUIRES: the job is queued, they are idle.
@@ -143,6 +151,17 @@ class RunControl {
   std::vector<StuckWorker> Tick(absl::Time now, Actions& actions);
 
  private:
+  // Carries out what is due of the edge that the job took (run_effects.cc):
+  // when the row with its new phase is stored, for it may be asked whether it
+  // is. `why` is told to those that are stopped or forget their ranks.
+  void Perform(Job& job, const std::string& why, Actions& actions);
+  void HandOutRanks(Job& job, Actions& actions);
+  void StopRanks(const Job& job, const std::string& why, bool peers_gone,
+                 Actions& actions);
+  void ForgetRanks(Job& job, const std::string& why, Actions& actions);
+  // Those that are there.
+  void FreeWorkers(Job& job, Actions& actions);
+  void SaveCopiesOfAll(Job& job, Actions& actions);
   // The next attempt begins: that is to be stored. REQUIRES: the job has no
   // run.
   void BeginRun(Job& job, PhaseEvent event, const Plan& outline,
@@ -232,8 +251,14 @@ class RunControl {
   // Those that the job has behind it where it goes on after `resumes_at`, or,
   // where that is negative, from its newest checkpoint.
   void CloseSteps(Job& job, Run& run, int64_t resumes_at, Actions& actions);
-  // Those up to the newest checkpoint, when a rank's worker is lost.
-  void CloseSaved(Job& job, absl::Time now, Actions& actions);
+  // Whether ranks may report again steps that this scheduler has not heard from
+  // them, since they are there or may come back.
+  bool AwaitsSteps(const Job& job, absl::Time now) const;
+  // Those of Run::early_commits up to this step become the job's checkpoints.
+  // Steps before them do not run again: they are stored as they are reported.
+  void StoreEarlyCommits(Job& job, int64_t through, absl::Time now,
+                         Actions& actions);
+  void StoreEarlyCommits(Job& job, absl::Time now, Actions& actions);
   // Fills the run's seats.
   void Seat(Job& job, const std::vector<const Worker*>& workers,
             absl::Time now);
@@ -271,8 +296,6 @@ class RunControl {
                  Actions& actions);
   void LeaveKept(Job& job, int rank, const std::string& why, absl::Time now,
                  Actions& actions);
-  void Hear(Job& job, const RankProgress& progress, absl::Time now);
-  void HearStep(Job& job, const StepReport& step, absl::Time now);
   void Set(Job& job, const StoreSet& set, absl::Time now, Actions& actions);
   void Get(Job& job, const StoreGet& get, absl::Time now, Actions& actions);
 
@@ -314,7 +337,6 @@ class RunControl {
   Job* Seated(WorkerId worker, const RankRef& ref);
   // Of the slowest machine of the run.
   absl::optional<MachinePace> PaceOf(const Run& run) const;
-  void Progress(Job& job, int rank, absl::Time now);
   void Fail(Job& job, Blame blame, const std::string& said, absl::Time now,
             Actions& actions);
   void Stop(Job& job, const std::string& reason, bool peers_gone,
@@ -322,20 +344,9 @@ class RunControl {
   // It goes on after this, if it may, or comes to its end.
   void SayStopped(Job& job, const std::string& reason, absl::Time now,
                   Actions& actions);
-  // Frees the workers of a run of which they have not heard.
-  void ReleaseAll(Job& job, Actions& actions);
   void FinishIfLetGo(Job& job, absl::Time now, Actions& actions);
   // Of a job that was to be saved and has let go.
   void CheckSaved(Job& job, absl::Time now, Actions& actions);
-  // A rank failed there for a cause of its worker's (run_elsewhere.cc).
-  void BlameWorker(Job& job, const RankSeat& seat, const std::string& why,
-                   absl::Time now, Actions& actions);
-  // All ranks are ready: where its start failed before, the fault was not its
-  // own.
-  void SettleBlame(Job& job, absl::Time now, Actions& actions);
-  void CountLocalFailure(Job& job, const std::string& worker,
-                         const std::string& why, absl::Time now,
-                         Actions& actions);
   // Whether its start, which failed for a cause of its workers, is tried again
   // on others.
   bool MayStartElsewhere(const Job& job) const;
@@ -347,20 +358,14 @@ class RunControl {
   void FailForHang(Job& job, absl::Time now, Actions& actions);
   void CheckTime(Job& job, absl::Time now, Actions& actions,
                  std::vector<StuckWorker>& stuck);
-  // Says who waits for whom in a step that is late.
-  void CheckStep(Job& job, absl::Time now, Actions& actions);
-  void SayLate(Job& job, absl::Time now, Actions& actions);
-  void AddLateEvent(Job& job, const std::string& text, absl::Time now,
-                    Actions& actions);
-  Waits WaitsOf(const Job& job, absl::Time now) const;
-  // "; rank 0 waits in ... for rank 1", where this rank was silent; or empty.
-  std::string WaitersFor(const Job& job, int rank, absl::Time now) const;
 
   const Limits limits_;
   bool draining_ = false;
   const JobCompiler& compiler_;
   WorkerTable& workers_;
   JobTable& jobs_;
+  LateWatch late_;
+  WorkerBlame blame_;
 };
 
 }  // namespace troupe

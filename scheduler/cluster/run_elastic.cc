@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,7 +86,6 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
   const bool costs_restart = job.run->CostsRestart();
   StandStill(job);
   CloseSteps(job, *job.run, -1, actions);
-  ReleaseAll(job, actions);
   const int64_t saved = NewestCheckpoint(job.status);
   if (job.ends_once_saved()) {
     const phase::SavingCopies* const copies = job.run->saving_copies();
@@ -100,6 +98,7 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
                                 job.status.steps_done(),
                                 WhereSaved(job.status, all_there_was)),
                    now, actions);
+    Perform(job, "", actions);
     jobs_.EndRun(job);
     return;
   }
@@ -160,7 +159,7 @@ void RunControl::StoreCheckpoint(Job& job, absl::Time now, Actions& actions) {
   stores.since = now;
   stores.state.set_step(NewestCheckpoint(job.status));
   jobs_.Enter(job, PhaseEvent::kCopiesCommitted, std::move(stores));
-  AskTheStore(job, actions);
+  Perform(job, "", actions);
   jobs_.SetWaitReason(
       job,
       absl::StrCat("waits until it is stored that the checkpoint of step ",
@@ -181,19 +180,9 @@ void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
   saving.state = newest.state();
   run.copies_step = newest.state().step();
   saving.since = now;
+  saving.holders = HoldersOf(newest, static_cast<int>(run.ranks.size()));
   jobs_.Enter(job, PhaseEvent::kCopiesAsked, std::move(saving));
-  std::map<int, SaveCopies> requests;  // by the rank that holds them
-  for (const Handover& holder :
-       HoldersOf(newest, static_cast<int>(run.ranks.size()))) {
-    CopyToSave& copy = *requests[holder.from()].add_copies();
-    *copy.mutable_plan() = compiler_.PlanOfRank(*run.handed->plan, holder.to());
-    copy.set_peer(holder.peer());
-    copy.set_data_unchecked(holder.from() != holder.to() &&
-                            run.ranks[holder.to()].checks_data);
-  }
-  for (auto& [rank, request] : requests) {
-    SendSaveCopies(job, rank, std::move(request), actions);
-  }
+  Perform(job, "", actions);
   jobs_.SetWaitReason(
       job,
       absl::StrCat("saves the copies of step ", newest.state().step(),

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "proto/base/one_line.h"
 #include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/placement.h"
 #include "scheduler/cluster/policy/copies_left.h"
@@ -28,44 +27,8 @@ bool MayHaveTrained(const Job& job) {
 
 }  // namespace
 
-// The part of RunControl that keeps one bad worker from failing every job that
-// it gets: whose fault a failure was, and the start on other workers.
-
-void RunControl::BlameWorker(Job& job, const RankSeat& seat,
-                             const std::string& why, absl::Time now,
-                             Actions& actions) {
-  if (job.cancelled || job.ended()) return;
-  if (seat.ready() && now - job.run->started >= limits_.does_well_after) {
-    return workers_.DidWell(seat.worker_name);
-  }
-  workers_.Doubt(seat.worker_name);
-  const std::string line = OneLine(why, limits_.reason_bytes_max);
-  // It trained there before that: the job itself is well.
-  if (job.run->ranks.all_ready()) {
-    return CountLocalFailure(job, seat.worker_name, line, now, actions);
-  }
-  job.failed_on[seat.worker_name] = line;
-}
-
-void RunControl::SettleBlame(Job& job, absl::Time now, Actions& actions) {
-  job.failed_starts = 0;
-  job.avoid_pause = Job::kFirstPause;
-  for (const auto& [worker, why] : std::exchange(job.failed_on, {})) {
-    if (job.run->ranks.HasWorker(worker)) continue;
-    CountLocalFailure(job, worker, why, now, actions);
-  }
-}
-
-void RunControl::CountLocalFailure(Job& job, const std::string& worker,
-                                   const std::string& why, absl::Time now,
-                                   Actions& actions) {
-  if (!workers_.AddLocalFailure(worker, job.id, why)) return;
-  jobs_.AddEvent(job,
-                 absl::StrCat(worker,
-                              " is set aside: several jobs failed on "
-                              "it, and not elsewhere"),
-                 now, actions);
-}
+// The part of RunControl that starts a job on other workers than those where it
+// failed (worker_blame.h).
 
 // One that recovers keeps its plan, and only the place of the worker is filled
 // again.
@@ -150,7 +113,6 @@ void RunControl::StartElsewhere(Job& job, absl::Time now, Actions& actions) {
   if (!job.run->tries_again) ++job.failed_starts;
   const std::string cause = job.run->cause;
   LetGo(job);
-  ReleaseAll(job, actions);
   BackToQueue(job, PhaseEvent::kGoesOnAnew,
               absl::StrCat("is tried on other workers; ", cause), now, actions);
 }

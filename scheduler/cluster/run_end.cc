@@ -100,12 +100,12 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
   const bool done =
       seat->succeeded || (job->moves() && !seat->live() && !saves);
   seat->Lose();
-  if (!seat->succeeded) CloseSaved(*job, now, actions);
+  StoreEarlyCommits(*job, now, actions);
   if (!done) {
-    if (how != "left") BlameWorker(*job, *seat, reason, now, actions);
+    if (how != "left") blame_.Failed(*job, *seat, reason, now, actions);
     Fail(*job, Blame::kWorkerLost,
          absl::StrCat(seat->Name(rank), " ", how, " in ", Place(*job), ": ",
-                      reason, WaitersFor(*job, rank, now)),
+                      reason, late_.WaitersFor(*job, rank, now)),
          now, actions);
   } else if (seat->succeeded) {
     TrainIfAllReady(*job, now, actions);
@@ -158,9 +158,8 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
   const bool unheard = AwaitsStore(job);
   run.unheard |= unheard;
   job.status.set_attempt_over(MayRecover(job));
-  if (!run.stopping()) {
-    jobs_.Enter(job, PhaseEvent::kStopped, phase::Stopping{});
-  }
+  const bool again = run.stopping();  // they hear another reason
+  if (!again) jobs_.Enter(job, PhaseEvent::kStopped, phase::Stopping{});
   SayStopped(job, reason, now, actions);
   if (unheard) {
     for (RankSeat& seat : run.ranks) {
@@ -168,9 +167,8 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
     }
     return FinishIfLetGo(job, now, actions);
   }
-  for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
-    SendStop(job, static_cast<int>(rank), reason, peers_gone, actions);
-  }
+  if (again) return StopRanks(job, reason, peers_gone, actions);
+  Perform(job, reason, actions);
 }
 
 void RunControl::SayStopped(Job& job, const std::string& reason, absl::Time now,
@@ -180,18 +178,6 @@ void RunControl::SayStopped(Job& job, const std::string& reason, absl::Time now,
     jobs_.Raise(job, INTENT_RECOVER, "");
   }
   jobs_.SetState(job, recovers ? RECOVERING : STOPPING, reason, now, actions);
-}
-
-void RunControl::ReleaseAll(Job& job, Actions& actions) {
-  Run& run = *job.run;
-  for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
-    RankSeat& seat = run.ranks[rank];
-    if (!seat.taken() || seat.awaited()) continue;
-    SendGiveUpKept(job, static_cast<int>(rank), actions);
-    SendEndStored(job, static_cast<int>(rank), actions);
-    seat.state = RankSeat::kEnded;
-    workers_.Release(seat.worker);
-  }
 }
 
 // What the job keeps is in doubt, so that nothing is saved of it.
@@ -236,6 +222,7 @@ void RunControl::CheckSaved(Job& job, absl::Time now, Actions& actions) {
 
 void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (job.run == nullptr || !job.run->ranks.all_let_go()) return;
+  StoreEarlyCommits(job, now, actions);
   CheckOpenSteps(job, now, actions);
   CheckSaved(job, now, actions);
   if (job.moves() &&
@@ -262,7 +249,6 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
                                        : AwaitPlaces(job, now, actions);
   }
   LetGo(job);
-  ReleaseAll(job, actions);
   if (!job.ended() && !job.cancelled && MayBeginAgain(job)) {
     return BeginAgain(job, now, actions);
   }
@@ -276,6 +262,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
       jobs_.SetState(job, SUCCEEDED, EarlyEnd(job), now, actions);
     }
   }
+  Perform(job, "", actions);
   jobs_.EndRun(job);
 }
 
@@ -376,13 +363,15 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
   if (job.status.state() == STARTING || job.status.state() == RECOVERING) {
     return CheckStart(job, now, actions);
   }
-  if (now - run.progress <= run.hang_max) return CheckStep(job, now, actions);
+  if (now - run.progress <= run.hang_max) {
+    return late_.CheckStep(job, now, actions);
+  }
   FailForHang(job, now, actions);
 }
 
 void RunControl::FailForHang(Job& job, absl::Time now, Actions& actions) {
   const Run& run = *job.run;
-  std::string who = WaitsOf(job, now).Text();
+  std::string who = late_.WaitsOf(job, now).Text();
   if (who.empty()) who = LastHeard(run, now);
   Fail(job, Blame::kHang,
        absl::StrCat("no progress for ", absl::FormatDuration(run.hang_max),

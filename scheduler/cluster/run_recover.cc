@@ -259,7 +259,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
       came.empty() ? "" : absl::StrCat("; ", absl::StrJoin(came, ", ")),
       "; before it, ", before->cause);
   jobs_.SetState(job, RECOVERING, run.begins, now, actions);
-  StoreStart(job, actions);
+  Perform(job, "", actions);
 }
 
 // What was reported of steps that will not run again is all that there is.
@@ -267,18 +267,6 @@ void RunControl::CloseSteps(Job& job, Run& run, int64_t resumes_at,
                             Actions& actions) {
   if (resumes_at < 0) resumes_at = NewestCheckpoint(job.status);
   for (GatheredStep& step : run.steps.CloseThrough(resumes_at)) {
-    AddGathered(job, std::move(step), actions);
-  }
-}
-
-// After a restart a rank says again what it had reported, and a checkpoint that
-// it had committed, while the scheduler still waits for the other ranks. If its
-// worker is lost, nobody else may say that. Steps up to the checkpoint do not
-// run again.
-void RunControl::CloseSaved(Job& job, absl::Time now, Actions& actions) {
-  const int64_t saved = NewestCheckpoint(job.status);
-  for (GatheredStep& step : job.run->steps.CloseThrough(saved)) {
-    CheckAgreement(job, step, now, actions);
     AddGathered(job, std::move(step), actions);
   }
 }

@@ -80,9 +80,12 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   GatheredStep gathered;
   StepRecord& record = gathered.record;
   gathered.difference = CompareScalars(open.reports, ranks_, sums_);
-  record = gathered.difference.has_value()
-               ? open.reports.at(gathered.difference->agreed).record()
-               : open.reports.begin()->second.record();  // rank 0's, if it did
+  const StepReport& agreed =
+      gathered.difference.has_value()
+          ? open.reports.at(gathered.difference->agreed)
+          : open.reports.begin()->second;  // rank 0's, if it did
+  record = agreed.record();
+  gathered.experts = ExpertLoads::PointOf(step, sums_, agreed.sums());
   record.clear_tiers();
   Timeline timeline;
   timeline.set_step(step);

@@ -28,6 +28,7 @@
 #include "proto/timeline.pb.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/compare_scalars.h"
+#include "scheduler/cluster/expert_loads.h"
 
 namespace troupe {
 
@@ -36,6 +37,7 @@ struct GatheredStep {
   // Of the traced ranks, where all of them traced the step.
   std::optional<Timeline> timeline;
   std::optional<ScalarDifference> difference;
+  std::optional<ExpertLoads::Point> experts;  // of a model that has some
 };
 
 struct OpenDifference {

@@ -37,7 +37,9 @@ Point PointOf(const StepRecord& step) {
   return point;
 }
 
-void Join(Point& point, const Point& later) {
+}  // namespace
+
+void Join(StepSeries::Point& point, const StepSeries::Point& later) {
   point.last = later.last;
   for (int v = 0; v < StepSeries::kValueCount; ++v) {
     Widen(point.values[v], later.values[v]);
@@ -47,36 +49,6 @@ void Join(Point& point, const Point& later) {
   point.validation_loss = later.validation_loss;
 }
 
-}  // namespace
-
-bool StepSeries::InLastPoint(int64_t step) const {
-  return !points_.empty() &&
-         (points_.back().first - 1) / stride_ == (step - 1) / stride_;
-}
-
-void StepSeries::Add(const StepRecord& step) {
-  while (!points_.empty() && points_.back().first >= step.step()) {
-    points_.pop_back();
-  }
-  const Point point = PointOf(step);
-  if (InLastPoint(step.step())) return Join(points_.back(), point);
-  while (static_cast<int>(points_.size()) >= kPointsMax) Halve();
-  if (InLastPoint(step.step())) return Join(points_.back(), point);
-  points_.push_back(point);
-}
-
-void StepSeries::Halve() {
-  stride_ *= 2;
-  std::vector<Point> halved;
-  for (const Point& point : points_) {
-    if (!halved.empty() &&
-        (halved.back().first - 1) / stride_ == (point.first - 1) / stride_) {
-      Join(halved.back(), point);
-    } else {
-      halved.push_back(point);
-    }
-  }
-  points_ = std::move(halved);
-}
+void StepSeries::Add(const StepRecord& step) { points_.Add(PointOf(step)); }
 
 }  // namespace troupe

@@ -1,7 +1,6 @@
-// A job's curves for people to look at: all its steps, from the first on, in
-// bounded memory. Steps that lie side by side share a point, which knows the
-// least and the most of each value among them; when there are too many points,
-// neighbours become one and each stands for twice as many steps.
+// A job's curves for people to look at: all its steps, in bounded memory
+// (thinned.h). A point knows the least and the most of each value among its
+// steps.
 #ifndef TROUPE_SCHEDULER_CLUSTER_STEP_SERIES_H_
 #define TROUPE_SCHEDULER_CLUSTER_STEP_SERIES_H_
 
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "proto/status.pb.h"
+#include "scheduler/cluster/thinned.h"
 
 namespace troupe {
 
@@ -39,21 +39,19 @@ class StepSeries {
 
   static constexpr int kPointsMax = 512;
 
-  // Steps come in ascending order. One that does not takes the place of those
-  // from there on: a run was resumed from before them.
+  // As Thinned::Add.
   void Add(const StepRecord& step);
 
-  const std::vector<Point>& points() const { return points_; }
+  const std::vector<Point>& points() const { return points_.points(); }
   // So many steps a point stands for, a power of two.
-  int64_t stride() const { return stride_; }
+  int64_t stride() const { return points_.stride(); }
 
  private:
-  bool InLastPoint(int64_t step) const;
-  void Halve();
-
-  int64_t stride_ = 1;
-  std::vector<Point> points_;
+  Thinned<Point> points_{kPointsMax};
 };
+
+// Makes of two points one.
+void Join(StepSeries::Point& point, const StepSeries::Point& later);
 
 }  // namespace troupe
 

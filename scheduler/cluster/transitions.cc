@@ -9,6 +9,7 @@ namespace troupe {
 namespace {
 
 using E = PhaseEvent;
+using F = PhaseEffect;
 
 constexpr PhaseEdge kEdges[] = {
     {JOB_PHASE_UNSPECIFIED, E::kSubmitted, PHASE_QUEUED},
@@ -18,50 +19,52 @@ constexpr PhaseEdge kEdges[] = {
     {JOB_PHASE_UNSPECIFIED, E::kRestoredStopping, PHASE_STOPPING},
 
     {PHASE_QUEUED, E::kPlanAsked, PHASE_PLANNED},
-    {PHASE_QUEUED, E::kPlaced, PHASE_STORING},
+    {PHASE_QUEUED, E::kPlaced, PHASE_STORING, F::kStoreStart},
     {PHASE_QUEUED, E::kFinished, PHASE_ENDED},
     {PHASE_PLANNED, E::kPlanAnswered, PHASE_QUEUED},
     {PHASE_PLANNED, E::kFinished, PHASE_ENDED},
 
-    {PHASE_STORING, E::kStored, PHASE_STARTING},
-    {PHASE_STORING, E::kWithdrawn, PHASE_QUEUED},
+    {PHASE_STORING, E::kStored, PHASE_STARTING, F::kHandOut},
+    {PHASE_STORING, E::kWithdrawn, PHASE_QUEUED, F::kFreeWorkers},
     {PHASE_STORING, E::kStopped, PHASE_STOPPING},
     {PHASE_STARTING, E::kAllReady, PHASE_TRAINING},
-    {PHASE_STARTING, E::kStartCut, PHASE_QUEUED},
-    {PHASE_STARTING, E::kStopped, PHASE_STOPPING},
-    {PHASE_TRAINING, E::kStopped, PHASE_STOPPING},
+    {PHASE_STARTING, E::kStartCut, PHASE_QUEUED, F::kForgetRanks},
+    {PHASE_STARTING, E::kStopped, PHASE_STOPPING, F::kStopRanks},
+    {PHASE_TRAINING, E::kStopped, PHASE_STOPPING, F::kStopRanks},
     {PHASE_TRAINING, E::kAllLetGo, PHASE_LET_GO},
     {PHASE_STOPPING, E::kAllLetGo, PHASE_LET_GO},
 
     {PHASE_ADOPTING, E::kBackInStart, PHASE_STARTING},
     {PHASE_ADOPTING, E::kBackInTraining, PHASE_TRAINING},
-    {PHASE_ADOPTING, E::kStartCut, PHASE_QUEUED},
-    {PHASE_ADOPTING, E::kStopped, PHASE_STOPPING},
+    {PHASE_ADOPTING, E::kStartCut, PHASE_QUEUED, F::kForgetRanks},
+    {PHASE_ADOPTING, E::kStopped, PHASE_STOPPING, F::kStopRanks},
     {PHASE_ADOPTING, E::kAllLetGo, PHASE_LET_GO},
 
-    {PHASE_LET_GO, E::kGoesOn, PHASE_AWAIT_PLACES, INTENT_RECOVER,
+    {PHASE_LET_GO, E::kGoesOn, PHASE_AWAIT_PLACES, F::kNone, INTENT_RECOVER,
      INTENT_SAVE_CANCEL},
-    {PHASE_LET_GO, E::kGoesOnAnew, PHASE_QUEUED},
-    {PHASE_LET_GO, E::kFinished, PHASE_ENDED},
+    {PHASE_LET_GO, E::kGoesOnAnew, PHASE_QUEUED, F::kFreeWorkers},
+    {PHASE_LET_GO, E::kFinished, PHASE_ENDED, F::kFreeWorkers},
 
-    {PHASE_AWAIT_PLACES, E::kPlacesTaken, PHASE_STORING, INTENT_RECOVER,
-     INTENT_SAVE_MOVE},
-    {PHASE_AWAIT_PLACES, E::kCopiesAsked, PHASE_SAVING_COPIES},
-    {PHASE_AWAIT_PLACES, E::kCopiesCommitted, PHASE_SAVING_COPIES},
-    {PHASE_AWAIT_PLACES, E::kMoved, PHASE_QUEUED, INTENT_RECOVER,
-     INTENT_SAVE_MOVE},
+    {PHASE_AWAIT_PLACES, E::kPlacesTaken, PHASE_STORING, F::kStoreStart,
+     INTENT_RECOVER, INTENT_SAVE_MOVE},
+    {PHASE_AWAIT_PLACES, E::kCopiesAsked, PHASE_SAVING_COPIES, F::kSaveCopies},
+    {PHASE_AWAIT_PLACES, E::kCopiesCommitted, PHASE_SAVING_COPIES,
+     F::kStoreCheckpoint},
+    {PHASE_AWAIT_PLACES, E::kMoved, PHASE_QUEUED, F::kFreeWorkers,
+     INTENT_RECOVER, INTENT_SAVE_MOVE},
     {PHASE_AWAIT_PLACES, E::kStopped, PHASE_LET_GO},
-    {PHASE_AWAIT_PLACES, E::kFinished, PHASE_ENDED, INTENT_SAVE_CANCEL,
-     INTENT_SAVE_CANCEL},
-    {PHASE_SAVING_COPIES, E::kPlacesTaken, PHASE_STORING, INTENT_RECOVER,
-     INTENT_SAVE_MOVE},
-    {PHASE_SAVING_COPIES, E::kCopiesCommitted, PHASE_SAVING_COPIES},
+    {PHASE_AWAIT_PLACES, E::kFinished, PHASE_ENDED, F::kFreeWorkers,
+     INTENT_SAVE_CANCEL, INTENT_SAVE_CANCEL},
+    {PHASE_SAVING_COPIES, E::kPlacesTaken, PHASE_STORING, F::kStoreStart,
+     INTENT_RECOVER, INTENT_SAVE_MOVE},
+    {PHASE_SAVING_COPIES, E::kCopiesCommitted, PHASE_SAVING_COPIES,
+     F::kStoreCheckpoint},
     {PHASE_SAVING_COPIES, E::kCopiesGivenUp, PHASE_AWAIT_PLACES},
-    {PHASE_SAVING_COPIES, E::kMoved, PHASE_QUEUED, INTENT_RECOVER,
-     INTENT_SAVE_MOVE},
+    {PHASE_SAVING_COPIES, E::kMoved, PHASE_QUEUED, F::kFreeWorkers,
+     INTENT_RECOVER, INTENT_SAVE_MOVE},
     {PHASE_SAVING_COPIES, E::kStopped, PHASE_LET_GO},
-    {PHASE_SAVING_COPIES, E::kFinished, PHASE_ENDED, INTENT_SAVE_CANCEL,
-     INTENT_SAVE_CANCEL},
+    {PHASE_SAVING_COPIES, E::kFinished, PHASE_ENDED, F::kFreeWorkers,
+     INTENT_SAVE_CANCEL, INTENT_SAVE_CANCEL},
 };
 
 }  // namespace
@@ -88,6 +91,13 @@ int NextPhaseEdge(JobPhase phase, JobIntent intent, PhaseEvent event) {
     ++number;
   }
   return -1;
+}
+
+PhaseEffect EffectOf(PhaseEvent event) {
+  for (const PhaseEdge& edge : kEdges) {
+    if (edge.event == event && edge.effect != F::kNone) return edge.effect;
+  }
+  return F::kNone;
 }
 
 std::string PhaseName(JobPhase phase) {
@@ -173,6 +183,28 @@ std::string EventName(PhaseEvent event) {
   return "";
 }
 
+std::string EffectName(PhaseEffect effect) {
+  switch (effect) {
+    case F::kNone:
+      return "";
+    case F::kStoreStart:
+      return "store start";
+    case F::kHandOut:
+      return "hand out";
+    case F::kStopRanks:
+      return "stop ranks";
+    case F::kForgetRanks:
+      return "forget ranks";
+    case F::kFreeWorkers:
+      return "free workers";
+    case F::kSaveCopies:
+      return "save copies";
+    case F::kStoreCheckpoint:
+      return "store checkpoint";
+  }
+  return "";
+}
+
 std::string IntentName(JobIntent intent) {
   switch (intent) {
     case INTENT_RUN:
@@ -205,7 +237,8 @@ std::string DrawPhases() {
     }
     absl::StrAppend(&drawing, "    ", PhaseName(edge.from), " --> ",
                     PhaseName(edge.to), ": ", EventName(edge.event), when,
-                    "\n");
+                    edge.effect == F::kNone ? "" : " / ",
+                    EffectName(edge.effect), "\n");
   }
   return drawing;
 }

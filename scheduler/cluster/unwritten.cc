@@ -32,7 +32,7 @@ std::string AlsoOthers(size_t others) {
 
 void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
                        Actions& actions) {
-  Progress(job, shard.ref().rank(), now);
+  job.run->GotOn(shard.ref().rank(), now);
   if (job.run->checkpoints.committed() == shard.step()) {
     return SendDone(job, shard.ref().rank(), shard.step(), actions);
   }
@@ -41,7 +41,7 @@ void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
 
 void RunControl::Unwritten(Job& job, const CheckpointUnwritten& unwritten,
                            absl::Time now, Actions& actions) {
-  Progress(job, unwritten.ref().rank(), now);
+  job.run->GotOn(unwritten.ref().rank(), now);
   if (job.run->checkpoints.committed() == unwritten.step()) {
     return SendDone(job, unwritten.ref().rank(), unwritten.step(), actions);
   }

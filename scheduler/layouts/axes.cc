@@ -72,15 +72,23 @@ std::vector<Axis> FactorsOf(const ParallelismSpec& parallelism) {
   return factors;
 }
 
-std::string FactorName(const ParallelismSpec& job,
-                       const ParallelismSpec& strategy,
-                       const std::string& axis) {
-  const std::vector<Axis> factors = FactorsOf(job);
-  const std::vector<Axis> own = FactorsOf(strategy);
-  for (size_t f = 0; f < factors.size() && f < own.size(); ++f) {
-    if (factors[f].name() == axis) return own[f].name();
+absl::optional<std::vector<FactorSpan>> SpansOf(
+    const ParallelismSpec& strategy, const std::vector<Axis>& factors) {
+  std::vector<FactorSpan> spans;
+  size_t next = 0;
+  for (const SharedAxis& own : SharedAxesOf(FactorFields(), strategy)) {
+    FactorSpan& span =
+        spans.emplace_back(FactorSpan{.name = own.name(), .size = own.size});
+    int size = 1;
+    while (size < own.size && next < factors.size()) {
+      size *= factors[next].size();
+      span.axes.push_back(factors[next++]);
+    }
+    const bool fits = span.axes.size() == 1 || own.row->may_span;
+    if (size != own.size || !fits) return absl::nullopt;
   }
-  return axis;
+  if (next != factors.size()) return absl::nullopt;
+  return spans;
 }
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "scheduler/layouts/layouts.h"
@@ -38,11 +39,18 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
 // if all units did what `parallelism` itself says.
 std::vector<Axis> FactorsOf(const ParallelismSpec& parallelism);
 
-// What a strategy calls the factor that is this axis of the job's mesh; other
-// axes are called alike in all.
-std::string FactorName(const ParallelismSpec& job,
-                       const ParallelismSpec& strategy,
-                       const std::string& axis);
+// A factor of a strategy, and the axes of the job's mesh that it is: one, or,
+// of a row that may span several (RowAxis.may_span), neighbours, outermost
+// first.
+struct FactorSpan {
+  std::string name;  // as the strategy calls it
+  int size = 1;
+  std::vector<Axis> axes;
+};
+// Of all factors of a strategy, over those of the job. nullopt: ranks are not
+// divided so that they fit.
+absl::optional<std::vector<FactorSpan>> SpansOf(
+    const ParallelismSpec& strategy, const std::vector<Axis>& factors);
 
 }  // namespace troupe
 

@@ -12,19 +12,21 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/ops/op_view.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/slices.h"
 #include "scheduler/layouts/axes.h"
+#include "scheduler/layouts/experts.h"
 
 namespace troupe {
 namespace {
 
 constexpr absl::string_view kPath = "parallelism.";
 
-bool Fits(const DimRule& rule, int64_t count, int size) {
+bool Fits(const DimRule& rule, bool shares, int64_t count, int size) {
   if (rule.zigzag && size > 1) return count % (2 * size) == 0;
   if (count % size == 0 || (rule.pads && count >= size)) return true;
-  return rule.shares && size % count == 0;
+  return shares && size % count == 0;
 }
 
 // What there is to cut.
@@ -35,12 +37,19 @@ struct Whole {
   // Of each that has more than rows.
   std::set<Dims> tensors;
   bool has_capacity = false;
+  // Of the columns of rows that are normed.
+  Kinds normed;
 };
 Whole WholeOf(const UnitList& units) {
   Whole whole;
   for (const UnitTable& table : units.tables) {
     for (const Op& op : table.ops()) {
       whole.has_capacity |= op.kind() == Op::CAPACITY;
+      if (op.kind() != Op::NORM) continue;
+      const TensorSpec& x = OpView(table, op).input("x");
+      for (const Dim::Section& section : x.dims(x.dims_size() - 1).sections()) {
+        whole.normed.insert(section.kind());
+      }
     }
     for (const TensorSpec& tensor : table.tensors()) {
       Dims dims;
@@ -97,6 +106,7 @@ class CutsCheck {
   // The outermost cut first: what it leaves is what the others find.
   absl::Status Run() const {
     RETURN_IF_ERROR(CheckExperts());
+    RETURN_IF_ERROR(CheckLatents());
     for (size_t a = axes_.size(); a-- > 0;) {
       RETURN_IF_ERROR(CheckRules(a, /*loaded=*/true));
     }
@@ -118,20 +128,60 @@ class CutsCheck {
           "experts (1d), not by those of the hidden size as well; use 1d, or "
           "leave it out");
     }
+    RETURN_IF_ERROR(CheckFolded());
     return whole_.has_capacity ? CheckCapacity() : absl::OkStatus();
   }
 
-  // A place depends on all that the sequence's earlier tokens choose.
+  // It is the ranks of all axes that cut experts which share them.
+  absl::Status CheckFolded() const {
+    int64_t ranks = 1;
+    for (const AxisRules& axis : axes_) {
+      if (RuleOf(axis, Dim::EXPERT_WEIGHTS) != nullptr) ranks *= axis.size;
+    }
+    const int64_t experts = whole_.counts.at(Dim::EXPERT_WEIGHTS);
+    // Of ranks of data alone CheckRules says it.
+    if (!IsFolded() || experts % ranks == 0) return absl::OkStatus();
+    return FieldError(
+        kExpertField,
+        absl::StrCat(ranks, " ranks cannot share ", experts,
+                     " (model.num_experts) evenly; use a number that divides "
+                     "these"));
+  }
+
+  // Whether ranks of other fields share experts.
+  bool IsFolded() const {
+    return std::any_of(axes_.begin(), axes_.end(), [](const AxisRules& axis) {
+      return RuleOf(axis, Dim::EXPERT_WEIGHTS) != nullptr &&
+             axis.field.name != kExpertField;
+    });
+  }
+
+  // A latent is as narrow as it is so that every rank has all of it.
+  absl::Status CheckLatents() const {
+    if (whole_.counts.count(Dim::LATENT) == 0) return absl::OkStatus();
+    for (const AxisRules& axis : axes_) {
+      if (RuleOf(axis, Dim::HIDDEN) == nullptr) continue;
+      return FieldError(absl::StrCat(axis.field.name, "_method"),
+                        "latent attention is cut over ranks by heads (1d), not "
+                        "by the columns "
+                        "of the hidden size as well; use 1d, or leave it out");
+    }
+    return absl::OkStatus();
+  }
+
+  // A place depends on what earlier tokens of the sequence choose: ranks are in
+  // their order.
   absl::Status CheckCapacity() const {
     for (const AxisRules& axis : axes_) {
-      if (RuleOf(axis, Dim::SEQUENCE) == nullptr) continue;
+      const DimRule* const rule = RuleOf(axis, Dim::SEQUENCE);
+      if (rule == nullptr || !rule->zigzag) continue;
       return FieldError(
           "model.experts.routing",
           absl::StrCat(
-              "room of experts is given out over whole sequences, but ",
-              "along ", axis.axis,
-              " each rank has some positions of a sequence only; use "
-              "dropless, or no context and no sequence_parallel"));
+              "room of experts is given out by position, but along ",
+              axis.axis,
+              " each rank has two pieces of a sequence, one from either end; "
+              "use dropless, or parallelism.context_method: ulysses"));
     }
     return absl::OkStatus();
   }
@@ -178,7 +228,14 @@ class CutsCheck {
 
   bool FitsOn(size_t axis, const DimRule& rule) const {
     return whole_.counts.count(rule.kind) == 0 ||
-           Fits(rule, LeftFor(axis, rule).count, axes_[axis].size);
+           Fits(rule, Shares(rule), LeftFor(axis, rule).count,
+                axes_[axis].size);
+  }
+
+  // Whether several ranks may have the same of it: not where its columns are
+  // summed over the ranks.
+  bool Shares(const DimRule& rule) const {
+    return rule.shares && (rule.turned || whole_.normed.count(rule.kind) == 0);
   }
 
   // How many pieces of a dim the axes of a field want.
@@ -225,6 +282,7 @@ class CutsCheck {
   absl::Status CheckRules(size_t axis, bool loaded) const {
     for (const DimRule& rule : axes_[axis].rules) {
       if (rule.loaded != loaded) continue;
+      if (rule.in_mesh_order && IsFolded()) continue;
       if (!FitsOn(axis, rule)) return Refusal(axis, rule);
     }
     return absl::OkStatus();
@@ -300,14 +358,13 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
       along.field = axis->field;
       along.prepare = axis->row->prepare;
       along.rewrite = axis->row->rewrite;
-      along.finish = axis->row->finish;
-      if (axis->row->slack != nullptr) {
-        along.slack = axis->row->slack(parallelism);
-      }
       for (const DimRule& rule : axis->row->rules) {
         if (Holds(rule, parallelism)) along.rules.push_back(rule);
       }
     }
+  }
+  for (const LayoutRow* const row : RowsInUse(parallelism)) {
+    if (row->fold != nullptr) row->fold(parallelism, rules);
   }
   return rules;
 }
@@ -315,19 +372,27 @@ std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism) {
 std::vector<AxisRules> RulesFor(const ParallelismSpec& strategy,
                                 const std::vector<Axis>& factors,
                                 const std::string& path) {
-  const std::vector<Axis> own = FactorsOf(strategy);
-  CHECK_EQ(own.size(), factors.size());
-  std::vector<AxisRules> rules = RulesFor(strategy);
-  for (AxisRules& along : rules) {
-    const auto factor = std::find_if(
-        own.begin(), own.end(),
-        [&along](const Axis& axis) { return axis.name() == along.axis; });
-    // Not a factor: an axis that all units have alike.
-    if (factor == own.end()) continue;
-    along.axis = factors[factor - own.begin()].name();
-    for (std::string* const field : {&along.field.name, &along.field.part_of}) {
-      if (absl::StartsWith(*field, kPath)) {
-        *field = absl::StrCat(path, ".", field->substr(kPath.size()));
+  const auto spans = SpansOf(strategy, factors);
+  CHECK(spans.has_value()) << SharingText(strategy);
+  std::vector<AxisRules> rules;
+  for (const AxisRules& own : RulesFor(strategy)) {
+    const auto span = std::find_if(
+        spans->begin(), spans->end(),
+        [&own](const FactorSpan& of) { return of.name == own.axis; });
+    if (span == spans->end()) {  // an axis that all units have alike
+      rules.push_back(own);
+      continue;
+    }
+    for (const Axis& axis : span->axes) {
+      AxisRules& along = rules.emplace_back(own);
+      along.axis = axis.name();
+      along.size = axis.size();
+      along.field.ranks *= own.size / axis.size();
+      for (std::string* const field :
+           {&along.field.name, &along.field.part_of}) {
+        if (absl::StartsWith(*field, kPath)) {
+          *field = absl::StrCat(path, ".", field->substr(kPath.size()));
+        }
       }
     }
   }
@@ -341,7 +406,7 @@ absl::Status CheckHasExperts(const UnitList& units,
   }
   for (const AxisRules& axis : axes) {
     if (RuleOf(axis, Dim::EXPERT_WEIGHTS) == nullptr) continue;
-    return FieldError(axis.field.name,
+    return FieldError(kExpertField,
                       "is for models whose layers have experts, and this one "
                       "has none; leave it out");
   }
@@ -350,8 +415,15 @@ absl::Status CheckHasExperts(const UnitList& units,
 
 absl::Status CheckCuts(const UnitList& units,
                        const std::vector<AxisRules>& axes) {
-  const Whole whole = WholeOf(units);
-  return CutsCheck(whole, axes).Run();
+  const bool folds =
+      std::any_of(axes.begin(), axes.end(), [](const AxisRules& axis) {
+        return RuleOf(axis, Dim::EXPERT_WEIGHTS) != nullptr &&
+               RuleOf(axis, Dim::INTERMEDIATE) != nullptr;
+      });
+  if (!folds) return CutsCheck(WholeOf(units), axes).Run();
+  UnitList named = units;
+  NameColumnsOfExperts(named);
+  return CutsCheck(WholeOf(named), axes).Run();
 }
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #ifndef TROUPE_SCHEDULER_LAYOUTS_AXIS_RULES_H_
 #define TROUPE_SCHEDULER_LAYOUTS_AXIS_RULES_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,14 +19,17 @@ namespace troupe {
 struct AxisRules {
   std::string axis;  // of the mesh
   int size = 1;
-  double slack = 1;            // AxisSpan.slack
   SizeField field;             // where a user says the size
   std::vector<DimRule> rules;  // the first that fits a tensor cuts it
   decltype(RowAxis::prepare) prepare = nullptr;
   decltype(RowAxis::rewrite) rewrite = nullptr;
-  decltype(RowAxis::finish) finish = nullptr;
+  // Optional: makes several ops of one that needs what other ranks have, of a
+  // table that all axes have cut.
+  std::function<void(UnitTable& table)> finish;
+  // Of the axes that have a rule in the order of the mesh, those further in.
+  std::vector<std::string> further_in;
 
-  AxisSpan span() const { return {axis, size, slack}; }
+  AxisSpan span() const { return {axis, size}; }
 };
 
 // The rule for dims of a kind; nullptr where the axis does not cut them.
@@ -35,8 +39,8 @@ const DimRule* RuleOf(const AxisRules& axis, Dim::Kind kind);
 std::vector<AxisRules> RulesFor(const ParallelismSpec& parallelism);
 
 // Of the rows that a strategy uses, along the factors of the job's mesh.
-// `path`: the field that a user says it in. REQUIRES that its own factors are
-// of the same sizes.
+// `path`: the field that a user says it in. REQUIRES that its own factors fit
+// these (SpansOf, axes.h).
 std::vector<AxisRules> RulesFor(const ParallelismSpec& strategy,
                                 const std::vector<Axis>& factors,
                                 const std::string& path);

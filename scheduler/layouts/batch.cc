@@ -15,7 +15,8 @@ LayoutRow Batch() {
           .axes = {{.name = "batch",
                     .rules = {{.kind = Dim::BATCH,
                                .field = "training.micro_batch_size"}},
-                    .resting = Resting::kDealt}}};
+                    .resting = Resting::kDealt,
+                    .may_span = true}}};
 }
 
 }  // namespace troupe

@@ -16,27 +16,43 @@
 namespace troupe {
 namespace {
 
+// Which of the section's cuts it is in front of.
+int PlaceOfCut(const AxisRules& axis, const DimRule& rule,
+               const Dim::Section& section) {
+  if (rule.loaded) return 0;
+  if (!rule.in_mesh_order) return section.cuts_size();
+  int at = 0;
+  for (const Dim::Section::Cut& cut : section.cuts()) {
+    const bool is_further_in =
+        std::count(axis.further_in.begin(), axis.further_in.end(),
+                   cut.axis()) > 0;
+    if (is_further_in) break;
+    ++at;
+  }
+  return at;
+}
+
 void CutSection(const AxisRules& axis, const DimRule& rule,
                 Dim::Section& section) {
   CHECK(CutBy(section, axis.axis) == nullptr) << "cut by " << axis.axis;
   Dim::Section::Cut cut;
   cut.set_axis(axis.axis);
-  cut.set_whole(rule.loaded ? WholeCount(section) : section.count());
+  const int at = PlaceOfCut(axis, rule, section);
+  cut.set_whole(at < section.cuts_size() ? section.cuts(at).whole()
+                                         : section.count());
   cut.set_rows(section.kind() == Dim::SEQUENCE && !rule.loaded);
   cut.set_zigzag(rule.zigzag);
   section.set_count(LargestPiece(section.count(), axis.size));
-  if (!rule.loaded) {
-    *section.add_cuts() = cut;
-    return;
-  }
-  // The others cut what it leaves.
-  const auto behind = section.cuts();
+  // Those behind it cut what it leaves.
+  const auto others = section.cuts();
   section.clear_cuts();
-  *section.add_cuts() = cut;
-  for (const Dim::Section::Cut& other : behind) {
-    Dim::Section::Cut& inner = *section.add_cuts() = other;
-    inner.set_whole(LargestPiece(other.whole(), axis.size));
+  for (int other = 0; other < others.size(); ++other) {
+    if (other == at) *section.add_cuts() = cut;
+    Dim::Section::Cut& added = *section.add_cuts() = others[other];
+    if (other < at) continue;
+    added.set_whole(LargestPiece(added.whole(), axis.size));
   }
+  if (at == others.size()) *section.add_cuts() = cut;
 }
 
 void Forget(const std::string& axis, Dim::Section& section) {
@@ -122,16 +138,16 @@ class TableCut {
     }
     for (const Op& op : whole_.ops()) {
       const OpView view(whole_, op);
-      const bool by_columns =
-          op.kind() == Op::CROSS_ENTROPY &&
-          CutsColumns(view.input("logits"),
-                      wishes_.tensors[view.Input("logits")]);
-      const int parts = by_columns ? AddParts(view) : -1;
-      AddOp(view);
-      if (!by_columns) continue;
-      Op::Operand& input = *cut_.mutable_ops(cut_.ops_size() - 1)->add_inputs();
-      input.set_name("parts");
-      input.set_tensor(parts);
+      const OpRules rules = RulesOf(view);
+      const bool has_parts =
+          rules.parts.has_value() &&
+          CutsColumns(view.input(rules.parts->of),
+                      wishes_.tensors[view.Input(rules.parts->of)]);
+      const int parts = has_parts ? AddParts(view, *rules.parts) : -1;
+      AddOp(view, rules);
+      if (!has_parts) continue;
+      *cut_.mutable_ops(cut_.ops_size() - 1)->add_inputs() =
+          TableWriter::OperandOf(rules.parts->parts, parts);
     }
     AddReturns(sent_.ReadLast());
     return std::move(cut_);
@@ -231,7 +247,7 @@ class TableCut {
   void AddExchangeAsIs(int from, int to) {
     Op::Exchange& exchange =
         *AddOpFrom(from, to, Op::EXCHANGE).mutable_exchange();
-    exchange.set_axis(axis_.axis);
+    exchange.add_axes(axis_.axis);
     exchange.set_forward(Turn(cuts_[from].value, cuts_[to].value));
     if (cut_.tensors(from).dtype() != I32) {  // numbers have no gradient
       exchange.set_backward(Turn(cuts_[to].gradient, cuts_[from].gradient));
@@ -249,7 +265,7 @@ class TableCut {
       back.set_kind(Op::RETURN);
       *back.add_inputs() = TableWriter::OperandOf("x", tensor);
       *back.add_inputs() = TableWriter::OperandOf("y", of);
-      back.mutable_exchange()->set_axis(axis_.axis);
+      back.mutable_exchange()->add_axes(axis_.axis);
       back.mutable_exchange()->set_backward(BROADCAST);
       back.mutable_exchange()->set_root(cuts_[tensor].value.panel);
     }
@@ -260,7 +276,7 @@ class TableCut {
   void BringNextPanel(const Op& op) {
     bool behind = false;
     for (const Op& next : whole_.ops()) {
-      if (behind && next.kind() == Op::PRODUCT) {
+      if (behind && RulesOf({whole_, next}).in_panels) {
         if (next.panel() > 0) return;
         const OpCut cut = CutOf({whole_, next}, wishes_);
         for (int i = 0; i < next.inputs_size(); ++i) {
@@ -323,7 +339,7 @@ class TableCut {
     return version;
   }
 
-  void AddOp(const OpView& view) {
+  void AddOp(const OpView& view, const OpRules& rules) {
     const OpCut cut = CutOf(view, wishes_);
     Op op = view.op();
     CHECK(op.backward_inputs().empty()) << "made by a row of an axis behind";
@@ -346,13 +362,13 @@ class TableCut {
       made_[tensor] = Add(tensor, wish, "");
       turns.emplace_back(output.tensor(), made_[tensor]);
     }
-    const bool is_product = op.kind() == Op::PRODUCT;
-    if (is_product) BringNextPanel(view.op());
+    if (rules.in_panels) BringNextPanel(view.op());
     *cut_.add_ops() = op;
-    if (is_product) AddReturns(sent_.ReadBefore(op));
-    has_products_ |= is_product;
+    if (rules.in_panels) AddReturns(sent_.ReadBefore(op));
+    has_panels_ |= rules.in_panels;
     for (const auto& [from, to] : turns) AddExchange(from, to);
-    if (op.kind() == Op::WEIGHT && !has_products_) BringNextPanel(view.op());
+    // The first weight stands in front of all that computes.
+    if (op.inputs().empty() && !has_panels_) BringNextPanel(view.op());
   }
 
   // Otherwise than by its maker.
@@ -384,14 +400,15 @@ class TableCut {
     return made.value.placement == Layout::PARTIAL ? " summand" : " as made";
   }
 
-  // In front of a CROSS_ENTROPY: the parts of all ranks.
-  int AddParts(const OpView& loss) {
-    const TensorSpec& logits = loss.input("logits");
+  // In front of the op: the parts of all ranks.
+  int AddParts(const OpView& op, const PartsRule& rule) {
+    const TensorSpec& of = op.input(rule.of);
     TensorSpec& parts = *cut_.add_tensors();
-    parts.set_name("softmax parts");
-    *parts.add_dims() = logits.dims(0);
-    *parts.add_dims() = logits.dims(1);
-    *parts.add_dims() = DimOf({{Dim::STATISTICS, kSoftmaxParts}});
+    parts.set_name(rule.name);
+    for (int d = 0; d + 1 < of.dims_size(); ++d) {
+      *parts.add_dims() = of.dims(d);
+    }
+    *parts.add_dims() = DimOf({{Dim::STATISTICS, rule.columns}});
     parts.set_dtype(F32);
     const AxisCut shard = {.placement = Layout::SHARD, .dim = 0};
     AddTo(axis_.axis, shard, *parts.mutable_layout());
@@ -399,29 +416,20 @@ class TableCut {
     const int own = cut_.tensors_size() - 1;
     TensorSpec& all = *cut_.add_tensors();
     all = cut_.tensors(own);
-    all.set_name("softmax parts of all");
+    all.set_name(all.name() + " of all");
     all.clear_layout();
     Dim::Section& batch = *all.mutable_dims(0)->mutable_sections(0);
     batch.set_count(batch.count() * axis_.size);
     cuts_.push_back({});
-    Op& op = *cut_.add_ops();
-    op.set_kind(Op::CROSS_ENTROPY_PARTS);
-    const std::pair<const char*, int> inputs[] = {
-        {"logits", made_[loss.Input("logits")]},
-        {"targets", made_[loss.Input("targets")]}};
-    for (const auto& [name, tensor] : inputs) {
-      Op::Operand& input = *op.add_inputs();
-      input.set_name(name);
-      input.set_tensor(tensor);
+    Op& maker = *cut_.add_ops();
+    maker.set_kind(rule.kind);
+    for (const std::string& name : rule.reads) {
+      *maker.add_inputs() = TableWriter::OperandOf(name, made_[op.Input(name)]);
     }
-    Op::Operand& output = *op.add_outputs();
-    output.set_name("parts");
-    output.set_tensor(own);
+    *maker.add_outputs() = TableWriter::OperandOf(rule.parts, own);
     AddExchange(own, own + 1);
     return own + 1;
   }
-
-  static constexpr int64_t kSoftmaxParts = 3;
 
   const AxisRules& axis_;
   const TableEnds ends_;
@@ -431,7 +439,7 @@ class TableCut {
   std::vector<TensorCut> cuts_;  // of the tensors of cut_
   std::vector<int> made_;        // by tensor of the whole: of cut_, or -1
   std::vector<std::pair<int, int>> turned_;  // of cut_, and of the whole
-  bool has_products_ = false;
+  bool has_panels_ = false;
   SentPanels sent_;
 };
 

@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/plan/ops/op_view.h"
+#include "proto/plan/ops/op_rules.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
 #include "scheduler/layouts/append_to_flat.h"
 #include "scheduler/layouts/cut_table.h"
 #include "scheduler/layouts/cut_with_ends.h"
+#include "scheduler/layouts/share_room.h"
 
 namespace troupe {
 namespace {
@@ -23,20 +24,27 @@ bool IsCutAtRest(const AxisRules& axis, const Dim& dim) {
   return false;
 }
 
-// A GELU or ADD is a neighbour's work only where nothing is exchanged between.
+// A neighbour does the work of a fused op only where nothing is exchanged
+// between.
 void PartWhatExchangesPart(UnitTable& table) {
+  const auto takes_in = [&table](int op) {
+    return op >= 0 && op < table.ops_size() &&
+           RulesOf({table, table.ops(op)}).takes_in_fused;
+  };
   for (int index = 0; index < table.ops_size(); ++index) {
     Op& op = *table.mutable_ops(index);
-    const bool gelu = op.kind() == Op::GELU;
-    if (!op.fused() || (!gelu && op.kind() != Op::ADD)) continue;
-    const bool maker = index > 0 && table.ops(index - 1).kind() == Op::LINEAR &&
-                       table.ops(index - 1).outputs(0).tensor() ==
-                           OpView(table, op).Input("x");
-    const bool reader =
-        index + 1 < table.ops_size() &&
-        table.ops(index + 1).kind() == Op::LINEAR &&
+    if (!op.fused()) continue;
+    const Fusion fusion = RulesOf({table, op}).fusion;
+    const bool by_maker =
+        takes_in(index - 1) &&
+        table.ops(index - 1).outputs(0).tensor() == op.inputs(0).tensor();
+    const bool by_reader =
+        takes_in(index + 1) &&
         table.ops(index + 1).inputs(0).tensor() == op.outputs(0).tensor();
-    if (!maker || (gelu && !reader)) op.set_fused(false);
+    if ((fusion.forward_by_maker && !by_maker) ||
+        (fusion.backward_by_reader && !by_reader)) {
+      op.set_fused(false);
+    }
   }
 }
 
@@ -148,8 +156,9 @@ void CutWithEnds(const std::vector<AxisRules>& axes,
   }
   for (UnitTable& table : units.tables) {
     for (const AxisRules& axis : axes) {
-      if (axis.finish != nullptr) axis.finish(axis.span(), table);
+      if (axis.finish != nullptr) axis.finish(table);
     }
+    ShareRoom(axes, table);
     PartWhatExchangesPart(table);
   }
   for (size_t u = 0; u < units.units.size(); ++u) {

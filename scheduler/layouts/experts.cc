@@ -1,317 +1,249 @@
-// Expert parallelism (GShard, arXiv 2006.16668): each rank of an axis has some
-// of the experts of each layer, and some of the sequences of a micro-batch.
-// What a rank dispatches goes to the ranks that have the experts, is computed
-// there by them, and comes back; all else it computes for its own sequences.
-// Experts have their whole gradient where they are; all other parameters are
-// summed over the axis, as over replicas.
+// Expert parallelism (GShard, arXiv 2006.16668): ranks that have different
+// tokens of a micro-batch have some of the experts of each layer each. Rows go
+// to the ranks with their experts and come back (write_rounds.h); all else a
+// rank computes for its own tokens. Experts have their whole gradient where
+// they are; all other parameters are summed over the same ranks, as over
+// replicas.
 //
-//   DISPATCH          the rank's rows, sorted by expert, and so by destination
-//   EXCHANGE          all-gather: the offsets of all ranks' rows
-//   in each round:
-//     EXCHANGE        rows to the ranks with their experts; their gates
-//     REGROUP         by expert
-//     GROUPED_LINEAR  and what else the experts compute
-//     UNGROUP         by source again
-//     EXCHANGE        back to the ranks with the tokens
-//   COMBINE
-//
-// A round takes as many rows as its buffer has room for (parallelism.
-// expert_slack times what a rank dispatches). Which ones follows from the
-// offsets (proto/base/expert_rounds.h), so there are as many rounds in the
-// program as the worst routing needs, and one without rows does nothing. Of the
-// first round what backward reads is kept; later ones, which are rare, are made
-// again.
-#include <cmath>
-#include <map>
+// These ranks are of one or several axes (parallel folding, arXiv 2504.14960):
+// `expert`, the ranks of parallelism.data that compute a micro-batch together
+// then, each some of its sequences; those of context, which have some of its
+// positions; and those of tensor, which between norms have some of its rows
+// (sequence_parallel). No second mesh is needed: each axis cuts the experts
+// besides what else it cuts.
+#include "scheduler/layouts/experts.h"
+
+#include <algorithm>
 #include <numeric>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/optional.h"
+#include "absl/strings/str_join.h"
 #include "proto/base/check.h"
 #include "proto/base/choices.h"
+#include "proto/base/status.h"
+#include "proto/plan/expert_ranks.h"
 #include "proto/plan/fields.h"
-#include "proto/plan/ops/op_view.h"
-#include "proto/plan/tensor_spec.h"
+#include "proto/plan/sharing.h"
+#include "scheduler/layouts/axes.h"
+#include "scheduler/layouts/axis_rules.h"
 #include "scheduler/layouts/layouts.h"
-#include "scheduler/layouts/table_writer.h"
+#include "scheduler/layouts/write_rounds.h"
 
 namespace troupe {
 namespace {
 
-// The experts of one layer.
-class ExpertsOf {
- public:
-  ExpertsOf(const AxisSpan& axis, const Op& dispatch, UnitTable& table)
-      : axis_(axis),
-        table_(table),
-        writer_(dispatch, table),
-        rows_(OpView(table, dispatch).Output("rows")),
-        gates_(OpView(table, dispatch).Output("row_gates")),
-        offsets_(OpView(table, dispatch).Output("offsets")),
-        made_({rows_, gates_, offsets_}) {
-    *table_.add_ops() = dispatch;
-    GatherOffsets();
-  }
-
-  // Keeps an op that reads dispatched rows, or what is made of them. COMBINE
-  // ends it.
-  bool Takes(const Op& op) {
-    if (op.kind() == Op::COMBINE) return false;
-    bool reads = false;
-    for (const Op::Operand& input : op.inputs()) {
-      reads |= made_.count(input.tensor()) > 0;
-    }
-    if (!reads) return false;
-    for (const Op::Operand& output : op.outputs()) {
-      made_.insert(output.tensor());
-    }
-    ops_.push_back(op);
-    return true;
-  }
-
-  // Writes what it has kept, round by round, and what combines the rows.
-  void Write(Op combine) {
-    Op::Operand& x = *combine.mutable_inputs(0);
-    CHECK_EQ(x.name(), "x");
-    const int down = x.tensor();
-    const int64_t choices = ChoicesIn(rows_);
-    const auto room = static_cast<int64_t>(
-        std::ceil(axis_.slack * static_cast<double>(choices)));
-    const int64_t rounds = (axis_.size * choices + room - 1) / room;
-    int back = -1;  // rows that rounds so far have brought
-    for (int number = 0; number < rounds; ++number) {
-      back = WriteRound({.number = number, .choices = room}, down, back);
-    }
-    x.set_tensor(back);
-    *table_.add_ops() = combine;
-  }
-
- private:
-  struct Round {
-    int number = 0;
-    int64_t choices = 0;  // that the dims of its rows have, where they lie
-  };
-
-  Dim::Section& ChoicesOf(int tensor) {
-    for (Dim& dim : *writer_.tensor(tensor).mutable_dims()) {
-      if (dim.sections(0).kind() == Dim::CHOICES) {
-        return *dim.mutable_sections(0);
-      }
-    }
-    CHECK(false) << writer_.tensor(tensor).name() << " are no rows of choices";
-    return *writer_.tensor(tensor).mutable_dims(0)->mutable_sections(0);
-  }
-  int64_t ChoicesIn(int tensor) { return ChoicesOf(tensor).count(); }
-
-  // As many as a rank dispatches.
-  int NewRows(int like, absl::string_view what) {
-    const int tensor = writer_.NewTensor(like, what);
-    writer_.tensor(tensor).clear_expected_rows();
-    ChoicesOf(tensor).set_count(ChoicesIn(rows_));
-    return tensor;
-  }
-  // As many as a round has room for. If experts are evenly loaded, all that a
-  // rank receives come in the first.
-  int NewReceived(int like, absl::string_view what, const Round& round) {
-    const int tensor = writer_.NewTensor(like, what);
-    BeReceived(tensor, round);
-    return tensor;
-  }
-  void BeReceived(int tensor, const Round& round) {
-    TensorSpec& spec = writer_.tensor(tensor);
-    spec.set_again(round.number > 0);
-    ChoicesOf(tensor).set_count(round.choices);
-    const bool is_row = spec.dims_size() == writer_.tensor(rows_).dims_size();
-    if (!is_row) return;
-    const int64_t dispatched = RowsOf(writer_.tensor(rows_));
-    spec.set_expected_rows(round.number == 0 ? dispatched : 0);
-  }
-
-  int NewOffsets(absl::string_view what, const std::vector<Dim>& dims) {
-    const int tensor = writer_.NewTensor(offsets_, what);
-    TensorSpec& spec = writer_.tensor(tensor);
-    spec.clear_dims();
-    for (const Dim& dim : dims) *spec.add_dims() = dim;
-    spec.clear_layout();
-    return tensor;
-  }
-
-  void GatherOffsets() {
-    const Dim own = writer_.tensor(offsets_).dims(0);
-    all_offsets_ = NewOffsets("offsets of all ranks",
-                              {DimOf({{Dim::STATISTICS, axis_.size}}), own});
-    Layout::AxisLayout& of_rank =
-        *writer_.tensor(offsets_).mutable_layout()->add_axes();
-    of_rank.set_axis(axis_.name);
-    of_rank.set_placement(Layout::SHARD);
-    Op& gather =
-        writer_.AddOp(Op::EXCHANGE, {{"x", offsets_}}, {{"y", all_offsets_}});
-    gather.mutable_exchange()->set_axis(axis_.name);
-    gather.mutable_exchange()->set_forward(ALL_GATHER);
-  }
-
-  void SetRound(const Round& round, Op& op) const {
-    op.mutable_round()->set_axis(axis_.name);
-    op.mutable_round()->set_ranks(axis_.size);
-    op.mutable_round()->set_number(round.number);
-  }
-
-  void Exchange(const Round& round, int x, int y, bool back = false,
-                int into = -1) {
-    Op& op = writer_.AddOp(
-        Op::EXCHANGE, {{"x", x}, {"offsets", all_offsets_}, {"into", into}},
-        {{"y", y}});
-    op.mutable_exchange()->set_axis(axis_.name);
-    op.mutable_exchange()->set_forward(ALL_TO_ALL);
-    op.mutable_exchange()->set_backward(ALL_TO_ALL);
-    SetRound(round, op);
-    op.mutable_round()->set_back(back);
-  }
-
-  static std::string Named(const Round& round, absl::string_view what) {
-    return round.number == 0 ? std::string(what)
-                             : absl::StrCat(what, ", round ", round.number);
-  }
-
-  // Returns the rows that have come back so far.
-  int WriteRound(const Round& round, int down, int before) {
-    const int received = NewReceived(rows_, Named(round, "received"), round);
-    const int gates =
-        NewReceived(gates_, Named(round, "received gates"), round);
-    Exchange(round, rows_, received);
-    Exchange(round, gates_, gates);
-    std::map<int, int> of_round = Regroup(round, received, gates);
-    for (const Op& kept : ops_) WriteOp(kept, round, of_round);
-    const int by_source =
-        NewReceived(down, Named(round, "results by source"), round);
-    SetRound(round, writer_.AddOp(
-                        Op::UNGROUP,
-                        {{"x", of_round.at(down)}, {"offsets", all_offsets_}},
-                        {{"y", by_source}}));
-    const int back = NewRows(down, Named(round, "results"));
-    Exchange(round, by_source, back, /*back=*/true, before);
-    return back;
-  }
-
-  // By dispatched tensor, what its place is for this rank's experts.
-  std::map<int, int> Regroup(const Round& round, int received, int gates) {
-    const int64_t experts = DimSize(writer_.tensor(offsets_).dims(0)) - 1;
-    const Dim own = DimOf({{Dim::STATISTICS, experts / axis_.size + 1}});
-    const std::map<int, int> of_round = {
-        {rows_, NewReceived(rows_, Named(round, "of experts"), round)},
-        {gates_, NewReceived(gates_, Named(round, "gates of experts"), round)},
-        {offsets_, NewOffsets(Named(round, "offsets of experts"), {own})}};
-    SetRound(round,
-             writer_.AddOp(
-                 Op::REGROUP,
-                 {{"x", received}, {"gates", gates}, {"offsets", all_offsets_}},
-                 {{"rows", of_round.at(rows_)},
-                  {"row_gates", of_round.at(gates_)},
-                  {"own_offsets", of_round.at(offsets_)}}));
-    writer_.tensor(of_round.at(offsets_)).set_again(round.number > 0);
-    return of_round;
-  }
-
-  // Of a round's rows.
-  void WriteOp(const Op& kept, const Round& round,
-               std::map<int, int>& of_round) {
-    Op op = kept;
-    for (Op::Operand& input : *op.mutable_inputs()) {
-      const auto own = of_round.find(input.tensor());
-      if (own != of_round.end()) input.set_tensor(own->second);
-    }
-    if (op.kind() == Op::SWIGLU) {
-      *op.add_inputs() =
-          TableWriter::OperandOf("offsets", of_round.at(offsets_));
-    }
-    for (Op::Operand& output : *op.mutable_outputs()) {
-      const int made = output.tensor();
-      if (round.number == 0) {
-        BeReceived(made, round);
-      } else {
-        output.set_tensor(NewReceived(
-            made, Named(round, writer_.tensor(made).name()), round));
-      }
-      of_round[made] = output.tensor();
-    }
-    *table_.add_ops() = op;
-  }
-
-  const AxisSpan& axis_;
-  UnitTable& table_;
-  TableWriter writer_;
-  const int rows_;
-  const int gates_;
-  const int offsets_;
-  int all_offsets_ = -1;
-  std::set<int> made_;   // of dispatched rows
-  std::vector<Op> ops_;  // what reads them
-};
-
-void ExchangeRows(const AxisSpan& axis, UnitTable& table) {
-  UnitTable before;
-  before.mutable_ops()->Swap(table.mutable_ops());
-  absl::optional<ExpertsOf> experts;
-  for (const Op& op : before.ops()) {
-    if (op.kind() == Op::DISPATCH) {
-      experts.emplace(axis, op, table);
-    } else if (experts.has_value() && op.kind() == Op::COMBINE) {
-      experts->Write(op);
-      experts.reset();
-    } else if (!experts.has_value() || !experts->Takes(op)) {
-      *table.add_ops() = op;
-    }
-  }
-  CHECK(!experts.has_value()) << "rows are dispatched and not combined";
-}
-
+constexpr char kField[] = "expert";
 constexpr char kSlack[] = "expert_slack";
+constexpr char kTensor[] = "expert_tensor";
 
-double SlackOf(const ParallelismSpec& parallelism) {
-  return parallelism.expert_slack();
+constexpr DimRule kExperts = {.kind = Dim::EXPERT_WEIGHTS,
+                              .field = "model.num_experts",
+                              .in_mesh_order = true};
+
+std::vector<AxisExtent> RanksOfData(const ParallelismSpec& parallelism) {
+  const int ranks = ExpertRanksOf(parallelism).data;
+  return {{.size = ranks, .field = {.name = kExpertField, .value = ranks}}};
 }
 
-// Some of the ranks of parallelism.data, whose number is known.
-absl::Status Resolve(ParallelismSpec& parallelism) {
+// Those that cut experts, in the order of the mesh.
+std::vector<std::string> FoldedAxes(const ParallelismSpec& parallelism) {
+  const ExpertRanks ranks = ExpertRanksOf(parallelism);
+  std::vector<std::string> fields;
+  if (ranks.data > 1) fields.emplace_back(kField);
+  if (ranks.context) fields.emplace_back("context");
+  if (ranks.tensor) fields.emplace_back("tensor");
+  std::vector<std::string> axes;
+  for (const std::string& field : fields) {
+    for (const SharedAxis& axis :
+         AxesOfRow(RowOf(parallelism, field), parallelism)) {
+      axes.push_back(axis.name());
+    }
+  }
+  return axes;
+}
+
+void CutExpertsToo(AxisRules& along) {
+  if (RuleOf(along, kExperts.kind) == nullptr) {
+    along.rules.insert(along.rules.begin(), kExperts);
+  }
+  if (RuleOf(along, Dim::INTERMEDIATE) == nullptr) return;
+  CHECK(along.prepare == nullptr) << along.axis;
+  along.prepare = [](const AxisSpan&, UnitList& units) {
+    NameColumnsOfExperts(units);
+  };
+}
+
+void Fold(const ParallelismSpec& parallelism, std::vector<AxisRules>& rules) {
+  const std::vector<std::string> axes = FoldedAxes(parallelism);
+  AxisRules* last = nullptr;
+  for (AxisRules& along : rules) {
+    const auto own = std::find(axes.begin(), axes.end(), along.axis);
+    if (own == axes.end()) continue;
+    CutExpertsToo(along);
+    along.further_in.assign(own + 1, axes.end());
+    last = &along;
+  }
+  if (last == nullptr) return;
+  last->finish = [spec = RoundsSpec{.axes = axes,
+                                    .ranks = parallelism.expert(),
+                                    .slack = parallelism.expert_slack()}](
+                     UnitTable& table) { WriteRounds(spec, table); };
+}
+
+// Of ranks that do not fit.
+absl::Status Misfit(const ParallelismSpec& parallelism) {
   const int ranks = parallelism.expert();
-  if (parallelism.data() % ranks != 0) {
+  const int data = parallelism.data();
+  const bool may_context = parallelism.context() > 1;
+  const bool may_tensor = parallelism.tensor() > 1 &&
+                          parallelism.sequence_parallel() &&
+                          parallelism.expert_tensor() < 2;
+  if (!may_context && !may_tensor) {
     return FieldError(
-        "parallelism.expert",
-        absl::StrCat(ranks, " does not divide the ", parallelism.data(),
+        kExpertField,
+        absl::StrCat(ranks, " does not divide the ", data,
                      " ranks of parallelism.data, which share the experts; "
                      "use ",
-                     DivisorsText(parallelism.data(), ranks)));
+                     DivisorsText(data, ranks)));
   }
-  if (!parallelism.has_expert_slack()) parallelism.set_expert_slack(ranks);
+  std::string from = absl::StrCat("some of the ", data,
+                                  " of parallelism.data that divide these");
+  if (may_context) {
+    absl::StrAppend(&from, ", all ", parallelism.context(),
+                    " of parallelism.context");
+  }
+  if (may_tensor) {
+    absl::StrAppend(&from, ", all ", parallelism.tensor(),
+                    " of parallelism.tensor");
+  }
+  const std::vector<int> sizes = ExpertSizes(parallelism);
+  return FieldError(
+      kExpertField,
+      absl::StrCat(ranks, " ranks cannot be made of ", from, "; use ",
+                   absl::StrJoin(sizes, ", "), sizes.empty() ? "1" : " or 1"));
+}
+
+absl::Status CheckTensor(const ParallelismSpec& parallelism) {
+  if (!parallelism.has_expert_tensor()) return absl::OkStatus();
+  const std::string path = absl::StrCat("parallelism.", kTensor);
+  const int of = parallelism.expert_tensor();
+  const int ranks = parallelism.tensor();
+  if (of != 1 && of != ranks) {
+    return FieldError(
+        path, absl::StrCat(of, " of the ", ranks,
+                           " ranks of parallelism.tensor cannot share the "
+                           "columns of an expert; use ",
+                           ranks > 1 ? absl::StrCat(ranks, " or 1") : "1"));
+  }
+  if (of == ranks || parallelism.sequence_parallel()) return absl::OkStatus();
+  return FieldError(path,
+                    "1 gives each rank of parallelism.tensor experts of its "
+                    "own, and these ranks have the same tokens; use "
+                    "parallelism.sequence_parallel: true, or leave it out");
+}
+
+// Twice the rows of an even load, and the worst routing in at most eight rounds:
+// a balanced router stays in the first one, and a plan does not become long.
+double DefaultSlack(int ranks) {
+  constexpr double kRoom = 2;
+  constexpr double kRoundsMost = 8;
+  return std::min<double>(ranks, std::max(kRoom, ranks / kRoundsMost));
+}
+
+absl::Status Resolve(ParallelismSpec& parallelism) {
+  RETURN_IF_ERROR(CheckTensor(parallelism));
+  const ExpertRanks from = ExpertRanksOf(parallelism);
+  if (!from.fits) return Misfit(parallelism);
+  if ((from.context || from.tensor) && !parallelism.strategies().empty()) {
+    return FieldError(
+        "parallelism.strategies",
+        absl::StrCat("do not go with ", kExpertField, ": ",
+                     parallelism.expert(), ", which takes ranks of ",
+                     from.context ? "context" : "tensor",
+                     " in all units; use ranks of parallelism.data alone, or "
+                     "no strategies"));
+  }
+  const int ranks = parallelism.expert();
+  if (!parallelism.has_expert_slack()) {
+    parallelism.set_expert_slack(DefaultSlack(ranks));
+  }
   return CheckNumber(absl::StrCat("parallelism.", kSlack),
                      parallelism.expert_slack(),
                      {.min = 1, .max = static_cast<double>(ranks)});
 }
 
-// As many as may.
-int TriesOfData(int data, const ModelSpec& model) {
-  return model.num_experts() > 0 ? std::gcd(data, model.num_experts()) : 1;
+// As many ranks as may: of data, of data and context, and those of tensor with
+// others.
+void TryOfData(const ParallelismSpec& parallelism, const ModelSpec& model,
+               std::vector<ParallelismSpec>& ways) {
+  const int experts = model.num_experts();
+  if (experts < 2) return;
+  const auto try_with = [&](int besides, bool whole) {
+    if (experts % besides != 0) return;
+    const int ranks = besides * std::gcd(parallelism.data(), experts / besides);
+    if (ranks < 2) return;
+    ParallelismSpec way = parallelism;
+    way.set_expert(ranks);
+    if (whole) way.set_expert_tensor(1);
+    if (ExpertRanksOf(way).fits) ways.push_back(way);
+  };
+  try_with(1, /*whole=*/false);
+  const int context = std::max(parallelism.context(), 1);
+  if (context > 1) try_with(context, /*whole=*/false);
+  if (!parallelism.sequence_parallel()) return;
+  try_with(parallelism.tensor(), /*whole=*/true);
+  if (context > 1) try_with(parallelism.tensor() * context, /*whole=*/true);
+}
+
+bool IsRow(const TensorSpec& tensor) {
+  return std::any_of(tensor.dims().begin(), tensor.dims().end(),
+                     [](const Dim& dim) {
+                       return dim.sections_size() > 0 &&
+                              dim.sections(0).kind() == Dim::CHOICES;
+                     });
+}
+
+void NameColumns(google::protobuf::RepeatedPtrField<Dim>& dims) {
+  for (Dim& dim : dims) {
+    for (Dim::Section& section : *dim.mutable_sections()) {
+      if (section.kind() != Dim::INTERMEDIATE) continue;
+      section.set_kind(Dim::EXPERT_INTERMEDIATE);
+    }
+  }
 }
 
 }  // namespace
 
+void NameColumnsOfExperts(UnitList& units) {
+  for (UnitTable& table : units.tables) {
+    for (TensorSpec& tensor : *table.mutable_tensors()) {
+      if (IsRow(tensor)) NameColumns(*tensor.mutable_dims());
+    }
+  }
+  for (Unit& unit : units.units) {
+    for (Parameter& parameter : *unit.mutable_parameters()) {
+      const Dim& first = parameter.dims(0);
+      if (first.sections(0).kind() != Dim::EXPERT_WEIGHTS) continue;
+      NameColumns(*parameter.mutable_dims());
+    }
+  }
+}
+
 LayoutRow Experts() {
-  return {.field = "expert",
-          .fields = {kSlack},
+  return {.field = kField,
+          .fields = {kSlack, kTensor},
           .axes = {{.name = "expert",
-                    .rules = {{.kind = Dim::EXPERT_WEIGHTS,
-                               .field = "model.num_experts"},
+                    .rules = {kExperts,
                               {.kind = Dim::BATCH,
                                .field = "training.micro_batch_size"}},
-                    .finish = ExchangeRows,
-                    .slack = SlackOf,
                     .resting = Resting::kDealt,
                     .on_one_host = true}},
+          .sizes = RanksOfData,
+          .fold = Fold,
           .resolve = Resolve,
-          .tries_of_data = TriesOfData,
+          .tries_of_data = TryOfData,
           .leaves_out_defaults = true};
 }
 

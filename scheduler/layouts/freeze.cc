@@ -284,6 +284,7 @@ absl::Status MarkFrozen(const TrainingSpec& training, UnitList& units) {
   for (Unit& unit : units.units) {
     for (Parameter& parameter : *unit.mutable_parameters()) {
       parameter.set_frozen(
+          parameter.frozen() ||
           std::any_of(training.freeze().begin(), training.freeze().end(),
                       [&parameter](const std::string& pattern) {
                         return GlobMatches(pattern, parameter.name());
@@ -302,7 +303,9 @@ int64_t FrozenCount(const UnitList& units) {
   int64_t elements = 0;
   for (const Unit& unit : units.units) {
     for (const Parameter& parameter : unit.parameters()) {
-      if (parameter.frozen()) elements += ElementsOf(parameter);
+      if (parameter.frozen() && !parameter.has_load()) {
+        elements += ElementsOf(parameter);
+      }
     }
   }
   return elements;

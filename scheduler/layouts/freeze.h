@@ -19,7 +19,7 @@ namespace troupe {
 // near, or where nothing is left to train.
 absl::Status MarkFrozen(const TrainingSpec& training, UnitList& units);
 
-// How many elements are frozen, of whole parameters.
+// How many elements are frozen, of whole parameters; those of ParameterCount.
 int64_t FrozenCount(const UnitList& units);
 
 // The same share of the work of a training step as these units do of what they

@@ -28,9 +28,10 @@ const RankField& RankFieldOf(absl::string_view name) {
 
 const std::vector<LayoutRow>& Layouts() {
   static const auto* const kLayouts = new std::vector<LayoutRow>{
-      // In front of what others cut of a batch.
-      Batch(),
+      // In front of what others cut of a batch, the outermost of the mesh
+      // first: what ranks of `batch` have is one run of samples.
       Experts(),
+      Batch(),
       Tensor1D(),
       Tensor2D(),
       Tensor25D(),

@@ -26,6 +26,8 @@
 
 namespace troupe {
 
+struct AxisRules;  // axis_rules.h
+
 // What an axis does to dims of a kind.
 struct DimRule {
   Dim::Kind kind = Dim::KIND_UNSPECIFIED;
@@ -44,6 +46,9 @@ struct DimRule {
   // Nothing rests so; ops that cannot compute on what the other rules leave
   // have their operands turned to lie so.
   bool turned = false;
+  // Of several axes that cut it, the outermost of the mesh has the outermost
+  // pieces, whichever cuts first.
+  bool in_mesh_order = false;
   // A field of yes and no of the row, with which the rule holds; empty: always.
   absl::string_view with;
 };
@@ -52,7 +57,6 @@ struct DimRule {
 struct AxisSpan {
   std::string name;
   int size = 1;
-  double slack = 1;  // RowAxis.slack
 };
 
 // What becomes, between uses, of what the ranks along an axis hold alike.
@@ -72,11 +76,10 @@ struct RowAxis {
   // Optional: of a table that is cut so, makes several ops of one that needs
   // what other ranks have, with exchanges between.
   void (*rewrite)(const AxisSpan& axis, UnitTable& table) = nullptr;
-  // Optional: the same of a table that all axes have cut.
-  void (*finish)(const AxisSpan& axis, UnitTable& table) = nullptr;
-  // Optional: rows that a rank has room for, over those that it sends.
-  double (*slack)(const ParallelismSpec& parallelism) = nullptr;
   Resting resting = Resting::kWhole;
+  // A strategy may have its ranks along several neighbouring axes of the mesh:
+  // cutting along one after the other is cutting along all.
+  bool may_span = false;
   // Its ranks exchange several times in each unit, and computing waits for it:
   // they belong on one host.
   bool on_one_host = false;
@@ -125,6 +128,10 @@ struct LayoutRow {
   // one axis, which has all ranks.
   std::vector<AxisExtent> (*sizes)(const ParallelismSpec& parallelism) =
       nullptr;
+  // Changes what axes do, those of other rows that it takes ranks of, too.
+  // nullptr: nothing.
+  void (*fold)(const ParallelismSpec& parallelism,
+               std::vector<AxisRules>& rules) = nullptr;
   // Fills in the row's fields, and refuses what it cannot be: InvalidArgument
   // that begins with the path of a field. Called with 2 ranks or more. nullptr:
   // takes any.
@@ -139,9 +146,14 @@ struct LayoutRow {
   void (*tries)(const ParallelismSpec& parallelism,
                 std::vector<ParallelismSpec>& ways) = nullptr;
   bool tried_last = false;  // behind all ways with other rows only
-  // Of a field of data: how many of its ranks `--explain` tries, besides none;
-  // 1: none. nullptr: it does not try the row.
-  int (*tries_of_data)(int data, const ModelSpec& model) = nullptr;
+  // Fields by which the same ranks may share some of the units, where this row
+  // is the only one: `--explain` tries strategies with them.
+  std::vector<std::string> tried_beside;
+  // Of a field of data: adds what `--explain` tries of it, besides leaving it
+  // out, for a parallelism that has all else. nullptr: it does not try the row.
+  void (*tries_of_data)(const ParallelismSpec& parallelism,
+                        const ModelSpec& model,
+                        std::vector<ParallelismSpec>& ways) = nullptr;
   // Whether a way that is shown leaves out the row's fields where they are what
   // `resolve` fills in.
   bool leaves_out_defaults = false;

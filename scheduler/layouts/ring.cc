@@ -25,7 +25,7 @@ int Around::Arrive() {
   }
   if (hop_ > 0) {
     Op& back = writer_.AddOp(Op::RETURN, {{"x", before}, {"y", here_}}, {});
-    back.mutable_exchange()->set_axis(axis_.name);
+    back.mutable_exchange()->add_axes(axis_.name);
     back.mutable_exchange()->set_backward(SHIFT);
   }
   return here_;
@@ -41,7 +41,7 @@ void Around::GoOn() {
   ShiftBy(hop_, axis_.name, *moved.mutable_gradient_layout());
   Op& shift =
       writer_.AddOp(Op::EXCHANGE, {{"x", going_on_}}, {{"y", arrived_}});
-  shift.mutable_exchange()->set_axis(axis_.name);
+  shift.mutable_exchange()->add_axes(axis_.name);
   shift.mutable_exchange()->set_forward(SHIFT);
   shift.mutable_exchange()->set_backward(SHIFT);
 }

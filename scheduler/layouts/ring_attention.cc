@@ -58,6 +58,9 @@ class Parts {
     *part.add_backward_inputs() =
         TableWriter::OperandOf("all logsumexp", logsumexp_);
     if (attention_.has_mask()) *part.mutable_mask() = attention_.mask();
+    if (attention_.has_softmax()) {
+      *part.mutable_softmax() = attention_.softmax();
+    }
     part.mutable_hop()->set_axis(axis_.name);
     part.mutable_hop()->set_number(hop);
     y_before_ = y;

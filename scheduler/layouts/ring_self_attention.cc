@@ -9,7 +9,6 @@
 //   at each hop:     SCORES of the keys that are here
 //   SOFTMAX
 //   at each hop:     WEIGHTED_VALUES of the values that are here
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,8 +38,7 @@ class Rows {
         writer_(attention, table),
         qkv_(OpView(table, attention).Input("qkv")),
         y_(OpView(table, attention).Output("y")),
-        scale_(1.0 / std::sqrt(static_cast<double>(
-                         AttentionShapeOf({table, attention})->head_dim))) {}
+        scale_(AttentionScale({table, attention})) {}
 
   void Write() {
     const auto [q, kv] = writer_.Split(qkv_, 1, "queries", "keys and values");

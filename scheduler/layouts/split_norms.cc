@@ -61,7 +61,7 @@ void Split(const std::string& axis, const Op& norm, UnitTable& table) {
   SetPartial(axis, *writer.tensor(whole).mutable_gradient_layout());
   writer.AddOp(Op::MOMENTS, {{"x", x}}, {{"y", own}});
   Op& sum = writer.AddOp(Op::EXCHANGE, {{"x", own}}, {{"y", whole}});
-  sum.mutable_exchange()->set_axis(axis);
+  sum.mutable_exchange()->add_axes(axis);
   sum.mutable_exchange()->set_forward(ALL_REDUCE);
   sum.mutable_exchange()->set_backward(ALL_REDUCE);
   Op& split = writer.AddOp(Op::SPLIT_NORM, {{"x", x}, {"moments", whole}},

@@ -20,7 +20,7 @@ Op& TableWriter::AddOp(Op::Kind kind, const std::vector<Named>& inputs,
   return op;
 }
 
-Op::Operand TableWriter::OperandOf(const char* name, int tensor) {
+Op::Operand TableWriter::OperandOf(const std::string& name, int tensor) {
   Op::Operand operand;
   operand.set_name(name);
   operand.set_tensor(tensor);

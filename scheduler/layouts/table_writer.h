@@ -31,7 +31,7 @@ class TableWriter {
   std::pair<int, int> Split(int x, int first, absl::string_view what,
                             absl::string_view others);
 
-  static Op::Operand OperandOf(const char* name, int tensor);
+  static Op::Operand OperandOf(const std::string& name, int tensor);
 
  private:
   UnitTable& table_;

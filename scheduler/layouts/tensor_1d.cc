@@ -2,13 +2,15 @@
 // has some of the heads, of the MLP's intermediate columns and of the
 // vocabulary. What leads to them is a product cut by columns, what leads back
 // one cut by rows, so that a block exchanges twice forward, [tokens, hidden]
-// summed, and twice backward.
+// summed, and twice backward. Norms of all heads together become norms of cut
+// rows, which exchange two numbers for each.
 //
 // With `sequence_parallel` (arXiv 2205.05198) what that leaves whole on every
 // rank, norms, dropout and residuals, is cut by rows over the same ranks. Sums
 // become reduce-scatters, with an all-gather in front of the next product: the
 // same bytes, and activations a rank's share.
 #include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/split_norms.h"
 
 namespace troupe {
 namespace {
@@ -42,8 +44,12 @@ LayoutRow Tensor1D() {
           .method = "1d",
           .implied = true,
           .fields = {kSequence},
-          .axes = {{.name = "tensor", .rules = rules, .on_one_host = true}},
+          .axes = {{.name = "tensor",
+                    .rules = rules,
+                    .rewrite = SplitNorms,  // of queries and keys
+                    .on_one_host = true}},
           .tries = TryWithSequences,
+          .tried_beside = {"batch"},
           .fewer = DivisorsOf,
           .is_advised = true,
           .leaner = {.field = kSequence, .value = "true"}};

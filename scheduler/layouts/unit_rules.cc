@@ -56,6 +56,23 @@ std::vector<UnitEdge> EdgesOf(const std::vector<Unit>& units) {
   return edges;
 }
 
+// By output of a table, which of those of the cut table it is. One that is
+// turned is made by its exchange, behind others that the same op makes.
+std::vector<int> NumbersOfOutputs(const UnitTable& whole,
+                                  const UnitTable& cut) {
+  const std::vector<int> outputs = TensorsOfHome(cut, TensorSpec::OUTPUT);
+  std::vector<int> numbers;
+  for (const int t : TensorsOfHome(whole, TensorSpec::OUTPUT)) {
+    const auto same =
+        std::find_if(outputs.begin(), outputs.end(), [&](int output) {
+          return cut.tensors(output).name() == whole.tensors(t).name();
+        });
+    CHECK(same != outputs.end()) << whole.tensors(t).name() << " is gone";
+    numbers.push_back(static_cast<int>(same - outputs.begin()));
+  }
+  return numbers;
+}
+
 // How rules cut a tensor along one axis.
 struct EndCut {
   AxisCut cut;
@@ -94,6 +111,7 @@ class UnitsCut {
     for (size_t s = 0; s < rules_.strategies.size(); ++s) {
       CutThoseOf(static_cast<int>(s), cut);
     }
+    NumberInputs(cut);
     units_ = std::move(cut);
     return absl::OkStatus();
   }
@@ -175,16 +193,21 @@ class UnitsCut {
     return piece.cut.dim == 0 || piece.how.rows();
   }
 
-  // Whether another axis cuts samples of one of the two units, or rows of all
-  // samples as one: what it has then is no piece of each sample.
+  // Whether another axis cuts what this one has of the samples of one of the
+  // two units, or rows of all samples as one: what it has then is no piece of
+  // each sample. What cuts samples before it leaves it whole ones.
   bool CutsRowsToo(const UnitEdge& edge, const std::string& axis) const {
     const TensorSpec& made = MadeFor(edge);
     for (const size_t unit : {edge.from, edge.to}) {
+      bool is_within = false;
       for (const AxisRules& other : RulesOf(unit)) {
-        if (other.axis == axis) continue;
+        if (other.axis == axis) {
+          is_within = true;
+          continue;
+        }
         const EndCut cut = EndCutOf(other, made);
         if (cut.cut.placement != Layout::SHARD) continue;
-        if (cut.cut.dim == 0 || cut.how.rows()) return true;
+        if ((cut.cut.dim == 0 && is_within) || cut.how.rows()) return true;
       }
     }
     return false;
@@ -272,6 +295,22 @@ class UnitsCut {
     for (size_t i = 0; i < numbers.size(); ++i) {
       Unit& unit = cut.units[numbers[i]] = std::move(own.units[i]);
       unit.set_table(before + unit.table());
+    }
+  }
+
+  // Units go on reading the same outputs.
+  void NumberInputs(UnitList& cut) const {
+    std::vector<std::vector<int>> numbers(units_.units.size());
+    for (size_t u = 0; u < units_.units.size(); ++u) {
+      const Unit& unit = cut.units[u];
+      if (!unit.has_table()) continue;
+      numbers[u] = NumbersOfOutputs(TableOf(u), cut.tables[unit.table()]);
+    }
+    for (Unit& unit : cut.units) {
+      for (Unit::Source& source : *unit.mutable_inputs()) {
+        const std::vector<int>& of = numbers[source.unit()];
+        if (!of.empty()) source.set_output(of[source.output()]);
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 #include "scheduler/layouts/zero.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -124,6 +125,16 @@ int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism) {
     left /= std::max(ranks, 1);
   }
   return 1;
+}
+
+std::vector<int> SizesAlong(const FactorSpan& factor, int neighbours) {
+  std::vector<int> sizes(factor.axes.size(), 1);
+  for (size_t a = sizes.size(); a-- > 0;) {
+    sizes[a] = std::gcd(neighbours, factor.axes[a].size());
+    if (sizes[a] < factor.axes[a].size()) break;
+    neighbours /= sizes[a];
+  }
+  return sizes;
 }
 
 ParallelismSpec DealtWithStrategy(const ParallelismSpec& job,

@@ -8,9 +8,12 @@
 #ifndef TROUPE_SCHEDULER_LAYOUTS_ZERO_H_
 #define TROUPE_SCHEDULER_LAYOUTS_ZERO_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "proto/job.pb.h"
+#include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/layouts.h"
 
 namespace troupe {
@@ -36,6 +39,10 @@ int DealtMost(const ParallelismSpec& parallelism);
 // Of the ranks along an axis, so many neighbours of which a unit is dealt over;
 // 1: not along it. The innermost axes of the mesh first, whole replicas last.
 int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism);
+
+// Of so many neighbours along a factor, how many are on each of its axes: all
+// of the innermost first. Their product is less where no neighbours are.
+std::vector<int> SizesAlong(const FactorSpan& factor, int neighbours);
 
 // WithStrategy (proto/plan/strategies.h). What is dealt over all ranks that
 // there are with the job's own sharing is so with the strategy's, too.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/base/check.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
@@ -45,12 +46,12 @@ int TransferGroup(const Plan& plan, bool gradient) {
   return FindGroup(plan, TransferGroupName(gradient));
 }
 
-std::string ExchangeGroupName(absl::string_view axis) {
-  return absl::StrCat(axis, "-exchanges");
+std::string ExchangeGroupName(const Op::Exchange& exchange) {
+  return absl::StrCat(absl::StrJoin(exchange.axes(), "-"), "-exchanges");
 }
 
-int ExchangeGroup(const Plan& plan, absl::string_view axis) {
-  return FindGroup(plan, ExchangeGroupName(axis));
+int ExchangeGroup(const Plan& plan, const Op::Exchange& exchange) {
+  return FindGroup(plan, ExchangeGroupName(exchange));
 }
 
 int GatherGroup(const Plan& plan, int dealt) {

@@ -55,8 +55,8 @@ std::string TransferGroupName(bool gradient);
 
 // Index of the group of neighbours along an axis within a stage, who exchange
 // what their units need of one another.
-int ExchangeGroup(const Plan& plan, absl::string_view axis);
-std::string ExchangeGroupName(absl::string_view axis);
+int ExchangeGroup(const Plan& plan, const Op::Exchange& exchange);
+std::string ExchangeGroupName(const Op::Exchange& exchange);
 
 // Index of the group in which the lane of gathers meets whom a unit is dealt
 // over.

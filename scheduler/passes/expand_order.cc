@@ -138,7 +138,7 @@ class Expansion {
     const Op::Exchange& exchange = table.ops(op).exchange();
     Instruction& instruction = Emit(Instruction::EXCHANGE, unit, 0, step);
     instruction.clear_weight_version();
-    instruction.set_group(ExchangeGroup(plan_, exchange.axis()));
+    instruction.set_group(ExchangeGroup(plan_, exchange));
     Instruction::Exchange& what = *instruction.mutable_exchange();
     what.set_op(op);
     const bool backward = of == Of::kGradients;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/gpu_limits.h"
+#include "proto/base/status.h"
 #include "proto/plan/precision.h"
 
 namespace troupe {
@@ -66,26 +67,58 @@ absl::Status CheckDevices(const std::vector<WorkerDescription>& workers) {
       ", or stop the workers of one kind"));
 }
 
+// Of a head of queries and keys, and the field that says it.
+struct HeadWidth {
+  int64_t columns = 0;
+  const char* field = "";
+};
+HeadWidth KeyWidth(const ModelSpec& model) {
+  if (model.has_qk_rope_head_dim()) {
+    return {model.qk_nope_head_dim() + model.qk_rope_head_dim(),
+            "model.qk_nope_head_dim: "};
+  }
+  if (model.has_head_dim()) return {model.head_dim(), "model.head_dim: "};
+  return {model.hidden_size() / model.num_attention_heads(),
+          "model.num_attention_heads: "};
+}
+
+std::string NameOf(const WorkerDescription& worker) {
+  return worker.gpu().name().empty()
+             ? worker.name()
+             : absl::StrCat(worker.name(), ", ", worker.gpu().name());
+}
+
+// Attention's kernels for GPUs take values as wide as keys.
+absl::Status CheckValues(const ModelSpec& model,
+                         const std::vector<WorkerDescription>& workers) {
+  const int64_t keys = KeyWidth(model).columns;
+  if (!model.has_v_head_dim() || model.v_head_dim() == keys) {
+    return absl::OkStatus();
+  }
+  for (const WorkerDescription& worker : workers) {
+    if (!worker.has_gpu()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.v_head_dim: attention on a GPU (", NameOf(worker),
+        ") takes heads of values as wide as those of keys, not ",
+        model.v_head_dim(), " columns beside ", keys, "; use workers on CPUs"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckHeads(const JobSpec& job,
                         const std::vector<WorkerDescription>& workers) {
   const ModelSpec& model = job.model();
   if (model.num_attention_heads() <= 0) return absl::OkStatus();
-  const int64_t width = model.has_head_dim()
-                            ? model.head_dim()
-                            : model.hidden_size() / model.num_attention_heads();
+  RETURN_IF_ERROR(CheckValues(model, workers));
+  const auto [width, field] = KeyWidth(model);
   const ElementType type = ComputeType(job.training());
   for (const WorkerDescription& worker : workers) {
     if (!worker.has_gpu() || width <= HeadDimMax(worker.gpu(), type)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        model.has_head_dim() ? "model.head_dim: "
-                             : "model.num_attention_heads: ",
-        "heads of ", width, " columns, and attention in ", PrecisionName(type),
-        " on a GPU (",
-        worker.gpu().name().empty()
-            ? worker.name()
-            : absl::StrCat(worker.name(), ", ", worker.gpu().name()),
-        ") takes up to ", HeadDimMax(worker.gpu(), type),
-        "; use more heads, or workers on CPUs"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, "heads of ", width, " columns, and attention in ",
+                     PrecisionName(type), " on a GPU (", NameOf(worker),
+                     ") takes up to ", HeadDimMax(worker.gpu(), type),
+                     "; use more heads, or workers on CPUs"));
   }
   return absl::OkStatus();
 }

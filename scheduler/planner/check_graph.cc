@@ -37,13 +37,6 @@ absl::Status CheckGraph(const JobSpec& job, const UnitList& units) {
                        "synchronous schedule such as 1f1b"));
     }
   }
-  if (!parallelism.strategies().empty() && !IsChain(units)) {
-    return FieldError(
-        "parallelism.strategies",
-        "a unit of model.graph reads one that is not before it, and what such "
-        "units hand on is not turned between them yet; leave strategies out, "
-        "so that all units are shared alike");
-  }
   if (!IsGraph(job.model())) return absl::OkStatus();
   for (const LayoutRow* const row : RowsInUse(parallelism)) {
     if (row->takes_graphs) continue;

@@ -31,7 +31,7 @@ JobSpec WithMicroBatch(
   for (int& count : given) {
     count = std::min(micro_batches_max,
                      count * training.micro_batch_size() / micro_batch);
-    micro_batches += count * std::max(job.parallelism().expert(), 1);
+    micro_batches += count * RanksOfReplica(job.parallelism());
   }
   if (given.empty()) {
     const int replicas = job.parallelism().data();

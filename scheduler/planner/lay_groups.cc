@@ -78,8 +78,16 @@ class Dealing {
   Dealing(const Mesh& mesh, const ParallelismSpec& job,
           const ParallelismSpec& strategy) {
     for (const Axis& axis : mesh.axes()) {
-      const std::string factor = FactorName(job, strategy, axis.name());
-      along_[axis.name()] = ZeroSizeAlong(factor, strategy);
+      along_[axis.name()] = ZeroSizeAlong(axis.name(), strategy);
+    }
+    const auto spans = SpansOf(strategy, FactorsOf(job));
+    CHECK(spans.has_value()) << "strategies were checked";
+    for (const FactorSpan& span : *spans) {
+      const std::vector<int> sizes =
+          SizesAlong(span, ZeroSizeAlong(span.name, strategy));
+      for (size_t a = 0; a < sizes.size(); ++a) {
+        along_[span.axes[a].name()] = sizes[a];
+      }
     }
   }
 
@@ -266,6 +274,31 @@ void AddRoles(Plan& plan) {
   }
 }
 
+void AddExchange(const Op::Exchange& exchange, Groups& groups) {
+  Group along;
+  for (const std::string& axis : exchange.axes()) {
+    along.add_spans()->set_axis(axis);
+  }
+  groups.AddOnce(ExchangeGroupName(exchange), along,
+                 "exchange what units need");
+}
+
+// Of each axis that units are cut along, and of those that exchange together.
+void AddExchanges(const Plan& plan, Groups& groups) {
+  for (const Axis& axis : plan.mesh().axes()) {
+    if (axis.name() == "pipeline" || axis.name() == "data") continue;
+    if (axis.size() == 1) continue;
+    Op::Exchange along;
+    along.add_axes(axis.name());
+    AddExchange(along, groups);
+  }
+  for (const UnitTable& table : plan.tables()) {
+    for (const Op& op : table.ops()) {
+      if (op.exchange().axes_size() > 1) AddExchange(op.exchange(), groups);
+    }
+  }
+}
+
 }  // namespace
 
 void LayGroups(Plan& plan) {
@@ -311,12 +344,7 @@ void LayGroups(Plan& plan) {
                       TransferGroupName(/*gradient=*/true),
                       "hand gradients of activations to the stage before");
   }
-  for (const Axis& axis : plan.mesh().axes()) {
-    if (axis.name() == "pipeline" || axis.name() == "data") continue;
-    if (axis.size() == 1) continue;
-    groups.AddAlong(ExchangeGroupName(axis.name()), axis.name(),
-                    "exchange what units need");
-  }
+  AddExchanges(plan, groups);
 }
 
 }  // namespace troupe

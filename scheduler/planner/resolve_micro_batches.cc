@@ -25,15 +25,18 @@ std::string ListText(const ParallelismSpec& parallelism) {
                       "]");
 }
 
-// " / parallelism.expert 2" where ranks share experts.
+// " / parallelism.expert 2" where ranks of data share experts.
 std::string ExpertText(const ParallelismSpec& parallelism) {
-  if (parallelism.expert() <= 1) return "";
-  return absl::StrCat(" / parallelism.expert ", parallelism.expert());
+  const int ranks = RanksOfReplica(parallelism);
+  if (ranks == 1) return "";
+  return ranks == parallelism.expert()
+             ? absl::StrCat(" / parallelism.expert ", ranks)
+             : absl::StrCat(" / the ", ranks, " that parallelism.expert takes");
 }
 
 std::string ReplicasText(const ParallelismSpec& parallelism) {
   const int replicas = ReplicasOf(parallelism);
-  if (parallelism.expert() <= 1) {
+  if (RanksOfReplica(parallelism) == 1) {
     return absl::StrCat("parallelism.data is ", replicas);
   }
   return absl::StrCat("parallelism.data ", parallelism.data(),
@@ -133,7 +136,7 @@ absl::Status ResolveMicroBatches(JobSpec& job) {
         "parallelism.data",
         absl::StrCat(replicas, " replicas, and a step has ", of_step,
                      " micro-batches; use at most ",
-                     of_step * std::max(parallelism.expert(), 1),
+                     of_step * RanksOfReplica(parallelism),
                      ", a smaller training.micro_batch_size, or a larger "
                      "training.global_batch_size"));
   }

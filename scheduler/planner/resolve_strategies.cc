@@ -1,5 +1,6 @@
 #include "scheduler/planner/resolve_strategies.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/sharing.h"
@@ -63,7 +65,18 @@ std::string SizesText(const std::vector<Axis>& factors) {
   });
 }
 
-// Each factor of a stage's ranks has one size.
+std::vector<std::string> FieldsThatSpan() {
+  std::vector<std::string> fields;
+  for (const LayoutRow& row : Layouts()) {
+    const bool spans =
+        std::any_of(row.axes.begin(), row.axes.end(),
+                    [](const RowAxis& axis) { return axis.may_span; });
+    if (spans) fields.emplace_back(row.field);
+  }
+  return fields;
+}
+
+// Each factor of a stage's ranks is one of the job's, or several in a row.
 absl::Status CheckFactors(int index, const ParallelismSpec& spec,
                           const ParallelismSpec& job) {
   const std::vector<Axis> own = FactorsOf(spec);
@@ -79,10 +92,7 @@ absl::Status CheckFactors(int index, const ParallelismSpec& spec,
                      "); within a replica each stage has as many ranks for "
                      "all units: use sizes whose product is the same"));
   }
-  const bool same = std::equal(
-      own.begin(), own.end(), wanted.begin(), wanted.end(),
-      [](const Axis& a, const Axis& b) { return a.size() == b.size(); });
-  if (same) return absl::OkStatus();
+  if (SpansOf(spec, wanted).has_value()) return absl::OkStatus();
   return FieldError(
       PathOf(index),
       absl::StrCat(SharingText(spec), " divides ", ranks, " ranks into ",
@@ -92,7 +102,29 @@ absl::Status CheckFactors(int index, const ParallelismSpec& spec,
                    absl::StrJoin(FactorFields(), ", ",
                                  [](std::string* out, const RankField& field) {
                                    out->append(field.name);
-                                 })));
+                                 }),
+                   "; only ", absl::StrJoin(FieldsThatSpan(), " or "),
+                   " of a strategy may be several sizes of parallelism itself "
+                   "in a row, so give the smallest sizes there"));
+}
+
+// Neighbours over which ZeRO deals are so on each axis.
+absl::Status CheckDealing(int index, const ParallelismSpec& spec,
+                          const ParallelismSpec& job) {
+  const auto spans = SpansOf(spec, FactorsOf(job));
+  CHECK(spans.has_value()) << "factors were checked";
+  for (const FactorSpan& span : *spans) {
+    const int wanted = ZeroSizeAlong(span.name, spec);
+    int dealt = 1;
+    for (const int size : SizesAlong(span, wanted)) dealt *= size;
+    if (dealt == wanted) continue;
+    return FieldError(
+        absl::StrCat(PathOf(index), ".zero_size"),
+        absl::StrCat(wanted, " are no neighbours among the ", span.size,
+                     " ranks of ", span.name, ", which are ",
+                     SizesText(span.axes), "; use ", dealt));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckStage(int index, const StrategySpec& strategy,
@@ -141,6 +173,7 @@ absl::Status CheckStrategies(const ParallelismSpec& parallelism) {
     }
     if (parallelism.zero() > 0) {
       RETURN_IF_ERROR(AtStrategy(s, CheckZeroSize(spec)));
+      RETURN_IF_ERROR(CheckDealing(s, spec, parallelism));
     }
   }
   return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/sharing.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_micro_batches.h"
 
@@ -147,14 +148,17 @@ absl::Status ResolveBatches(JobSpec& job) {
                      global, "; use ", DivisorsText(global, micro)));
   }
   const int64_t together = MicroBatchSequences(job);
+  const int shared = RanksOfReplica(job.parallelism());
   if (global % together != 0) {
     return FieldError(
         "parallelism.expert",
         absl::StrCat(
-            job.parallelism().expert(), " ranks compute a micro-batch of ",
+            shared, " ranks of parallelism.data compute a micro-batch of ",
             micro, " sequences each together, and training.global_batch_size ",
             global, " is no multiple of ", together, "; use ",
-            DivisorsText(global / micro, job.parallelism().expert())));
+            shared == job.parallelism().expert()
+                ? DivisorsText(global / micro, shared)
+                : "fewer ranks of data"));
   }
   RETURN_IF_ERROR(ResolveMicroBatches(job));
   const bool even = job.parallelism().micro_batch_split() == kSplitEven;

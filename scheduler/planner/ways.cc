@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/plan/expert_ranks.h"
 #include "proto/plan/sharing.h"
+#include "proto/plan/strategies.h"
 #include "scheduler/layouts/layouts.h"
 #include "scheduler/layouts/resolve_rows.h"
 #include "scheduler/layouts/zero.h"
@@ -17,7 +19,7 @@ namespace troupe {
 namespace {
 
 // A parallelism that says nothing but how many replicas there are and how ranks
-// share units.
+// share units, each of them or all.
 using Shares = ParallelismSpec;
 
 Shares SharesOf(const ParallelismSpec& parallelism) {
@@ -27,20 +29,22 @@ Shares SharesOf(const ParallelismSpec& parallelism) {
   for (const LayoutRow* const row : RowsInUse(shares)) {
     if (row->implied) ClearField(MethodNameOf(*row), shares);
   }
+  *shares.mutable_strategies() = parallelism.strategies();
   return shares;
 }
 
-// Of fields of data, only how many ranks there are.
+// Of fields of data, only which ranks there are.
 bool HaveSameData(const ParallelismSpec& a, const ParallelismSpec& b) {
   for (const RankField& field : RankFields()) {
     const bool same = RanksOf(a, field.name) == RanksOf(b, field.name);
     if (field.of_data && !same) return false;
   }
-  return a.data() == b.data();
+  return a.data() == b.data() && ExpertRanksOf(a) == ExpertRanksOf(b);
 }
 
 bool AreAlike(const Shares& a, const Shares& b) {
-  return HaveSameData(a, b) && SharingText(a) == SharingText(b);
+  return HaveSameData(a, b) && SharingText(a) == SharingText(b) &&
+         StrategiesText(a) == StrategiesText(b);
 }
 
 // Behind which they are tried.
@@ -52,6 +56,7 @@ std::pair<bool, int> Complexity(const Shares& shares) {
     ++fields;
     last = last || RowOf(shares, field.name).tried_last;
   }
+  if (!shares.strategies().empty()) ++fields;
   return {last, fields};
 }
 
@@ -110,16 +115,55 @@ std::vector<Shares> WithFieldsOfData(const std::vector<Shares>& without,
       if (!field.of_data) continue;
       const LayoutRow& row = RowOf(shares, field.name);
       if (row.tries_of_data == nullptr) continue;
-      const int ranks = row.tries_of_data(shares.data(), model);
-      if (ranks < 2) continue;
-      all.push_back(shares);
-      SetRanks(field.name, ranks, all.back());
+      row.tries_of_data(shares, model, all);
     }
   }
   return all;
 }
 
-std::vector<Shares> AllShares(int ranks, const ModelSpec& model) {
+// What strategies are tried for: tables are large by their vocabulary, blocks
+// by their activations; the first stage and the last have the tables.
+std::vector<StrategySpec> PartsToTry(int pipeline) {
+  std::vector<StrategySpec> parts(2);
+  parts[0].add_units("blocks");
+  parts[1].add_units("embedding");
+  parts[1].add_units("head");
+  if (pipeline < 2) return parts;
+  for (const int stage : {0, pipeline - 1}) {
+    parts.emplace_back().set_stage(stage);
+  }
+  return parts;
+}
+
+// Each with some units shared otherwise by the same ranks, where the row that
+// shares them says by what.
+std::vector<Shares> WithStrategies(const std::vector<Shares>& without,
+                                   const ParallelismSpec& job) {
+  const std::vector<StrategySpec> parts =
+      PartsToTry(job.pipeline() * job.virtual_stages());
+  std::vector<Shares> all = without;
+  for (const Shares& shares : without) {
+    std::vector<const LayoutRow*> of_factors;
+    for (const RankField& field : FactorFields()) {
+      if (RanksOf(shares, field.name) < 2) continue;
+      of_factors.push_back(&RowOf(shares, field.name));
+    }
+    if (of_factors.size() != 1) continue;
+    const LayoutRow& row = *of_factors.front();
+    for (const std::string& other : row.tried_beside) {
+      Shares part_shares;
+      SetRanks(other, RanksOf(shares, std::string(row.field)), part_shares);
+      for (const StrategySpec& part : parts) {
+        all.push_back(shares);
+        StrategySpec& strategy = *all.back().add_strategies() = part;
+        CopySharing(part_shares, strategy);
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<Shares> AllShares(int ranks, const JobSpec& resolved) {
   const std::vector<std::string> fields = TriedFields();
   std::vector<Shares> all;
   for (int data = ranks; data >= 1; --data) {
@@ -128,7 +172,8 @@ std::vector<Shares> AllShares(int ranks, const ModelSpec& model) {
     shares.set_data(data);
     ShareOut(fields, fields.size(), ranks / data, shares, all);
   }
-  all = WithFieldsOfData(all, model);
+  all = WithFieldsOfData(all, resolved.model());
+  all = WithStrategies(all, resolved.parallelism());
   std::stable_sort(all.begin(), all.end(),
                    [](const Shares& a, const Shares& b) {
                      return Complexity(a) < Complexity(b);
@@ -160,9 +205,7 @@ int LevelFor(const Shares& shares, int zero) {
 JobSpec WithShares(const JobSpec& resolved, const Shares& shares) {
   JobSpec way = resolved;
   ParallelismSpec& parallelism = *way.mutable_parallelism();
-  if (!AreAlike(shares, SharesOf(parallelism))) {
-    parallelism.clear_strategies();
-  }
+  *parallelism.mutable_strategies() = shares.strategies();
   parallelism.set_data(shares.data());
   CopySharing(shares, parallelism);
   if (!HaveSameData(shares, resolved.parallelism())) ClearMicroBatches(way);
@@ -180,17 +223,61 @@ bool IsDefault(const LayoutRow& row, const std::string& field,
          FieldText(filled, field) == FieldText(parallelism, field);
 }
 
+// Whether the field of data may have so many ranks: with its own fields as they
+// are, or else without them.
+bool FitField(const RankField& field, int ranks, ParallelismSpec& parallelism) {
+  for (const bool clear : {false, true}) {
+    ParallelismSpec fitted = parallelism;
+    if (clear) ClearMethod(field.name, fitted);
+    SetRanks(field.name, ranks, fitted);
+    ParallelismSpec resolved = fitted;
+    const LayoutRow& row = RowOf(fitted, field.name);
+    const bool fits =
+        ranks < 2 ? clear
+                  : row.resolve == nullptr || row.resolve(resolved).ok();
+    if (!fits) continue;
+    parallelism = fitted;
+    return true;
+  }
+  return false;
+}
+
+// Whether ranks that share samples have as many each, in each strategy.
+bool DividesSamples(const JobSpec& way) {
+  for (const StrategySpec& strategy : way.parallelism().strategies()) {
+    const int samples = way.training().micro_batch_size();
+    if (samples % std::max(strategy.batch(), 1) != 0) return false;
+  }
+  return true;
+}
+
+// Sets those of `needed` that a job must say for units to be shared so.
+void SetSharing(const ParallelismSpec& now, ParallelismSpec& needed) {
+  for (const LayoutRow* const row : RowsInUse(now)) {
+    const std::string field(row->field);
+    SetRanks(field, RanksOf(now, field), needed);
+    if (!row->implied && !row->method.empty()) {
+      SetField(MethodNameOf(*row), std::string(row->method), needed);
+    }
+    for (const std::string& own : row->fields) {
+      const std::string text = FieldText(now, own);
+      if (text.empty() || text == "false") continue;
+      if (row->leaves_out_defaults && IsDefault(*row, own, now)) continue;
+      SetField(own, text, needed);
+    }
+  }
+}
+
 }  // namespace
 
 void FitFieldsOfData(JobSpec& way) {
   ParallelismSpec& parallelism = *way.mutable_parallelism();
   for (const RankField& field : RankFields()) {
     if (!field.of_data) continue;
-    const int ranks = RanksOf(parallelism, field.name);
-    const int left = std::gcd(ranks, parallelism.data());
-    if (ranks < 2 || left == ranks) continue;
-    ClearMethod(field.name, parallelism);
-    SetRanks(field.name, left, parallelism);
+    const std::vector<int> sizes = DivisorsOf(RanksOf(parallelism, field.name));
+    for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
+      if (FitField(field, *size, parallelism)) break;
+    }
   }
 }
 
@@ -239,8 +326,9 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
     if (LevelFor(as_it_is, zero) == zero) add(as_it_is, zero);
     if (ranks > 1 && !AreAlike(as_it_is, only_data)) add(only_data, zero);
   }
-  for (const Shares& shares : AllShares(ranks, resolved->model())) {
+  for (const Shares& shares : AllShares(ranks, *resolved)) {
     if (AreAlike(shares, as_it_is)) continue;
+    if (!DividesSamples(WithShares(*resolved, shares))) continue;
     add(shares, LevelFor(shares, now.zero()));
   }
   return ways;
@@ -251,18 +339,12 @@ WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job) {
   const ParallelismSpec& now = way.parallelism();
   ParallelismSpec& needed = *fields.mutable_parallelism();
   if (now.data() > 1) needed.set_data(now.data());
-  for (const LayoutRow* const row : RowsInUse(now)) {
-    const std::string field(row->field);
-    SetRanks(field, RanksOf(now, field), needed);
-    if (!row->implied && !row->method.empty()) {
-      SetField(MethodNameOf(*row), std::string(row->method), needed);
-    }
-    for (const std::string& own : row->fields) {
-      const std::string text = FieldText(now, own);
-      if (text.empty() || text == "false") continue;
-      if (row->leaves_out_defaults && IsDefault(*row, own, now)) continue;
-      SetField(own, text, needed);
-    }
+  SetSharing(now, needed);
+  for (const StrategySpec& strategy : now.strategies()) {
+    ParallelismSpec of_strategy;
+    SetSharing(WithStrategy(now, strategy), of_strategy);
+    StrategySpec& said = *needed.add_strategies() = strategy;
+    CopySharing(of_strategy, said);
   }
   if (now.zero() > 0) needed.set_zero(now.zero());
   if (now.zero() > 0 && now.has_zero_size() &&

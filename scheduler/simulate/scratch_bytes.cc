@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <vector>
 
-#include "proto/plan/ops/op_view.h"
+#include "proto/plan/ops/op_rules.h"
 #include "proto/plan/precision.h"
-#include "scheduler/simulate/product_rates.h"
 
 namespace troupe {
 namespace {
@@ -19,10 +17,12 @@ int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 int64_t AttentionBytes(const AttentionShape& shape) {
   constexpr int64_t kBlock = 64;  // queries, or keys
   const int64_t head_dim = RoundUp(shape.head_dim, 16);
+  const int64_t value_dim = RoundUp(shape.value_dim, 16);
   const int64_t length = RoundUp(shape.length, kBlock);
-  const int64_t queries = 3 * length * (head_dim + 1);
-  const int64_t sums = 2 * length * head_dim;
-  const int64_t blocks = 5 * kBlock * head_dim + 4 * kBlock * kBlock;
+  const int64_t queries = length * (2 * head_dim + value_dim + 3);
+  const int64_t sums = length * (head_dim + value_dim);
+  const int64_t blocks =
+      kBlock * (3 * head_dim + 2 * value_dim) + 4 * kBlock * kBlock;
   return kF32Bytes * (queries + sums + blocks);
 }
 
@@ -58,30 +58,33 @@ int64_t PackedBytes(int64_t n, int64_t k, int threads) {
 int64_t HeapBytes(const Plan& plan, int threads) {
   constexpr int64_t kCached = 7;
   for (const Unit& unit : plan.units()) {
-    const std::vector<Linear> linears = LinearsOf(plan, unit);
-    if (linears.empty()) continue;
-    return kCached * SharedPackedBytes(linears[0].out, linears[0].in, threads);
+    if (!unit.has_table()) continue;
+    const UnitTable& table = plan.tables(unit.table());
+    for (const Op& op : table.ops()) {
+      const PassProducts products = RulesOf({table, op}).products;
+      if (products.forward.empty()) continue;
+      const MatrixProduct& first = products.forward.front();
+      return kCached * SharedPackedBytes(first.n, first.k, threads);
+    }
   }
   return 0;
 }
 
-// c [m, n] = a [m, k] b [k, n].
-struct Product {
-  int64_t m, n, k;
-};
-
-// The most that any product of a step takes: forward, and the gradients of the
-// input and of the weight.
-int64_t MostOfProducts(const Plan& plan,
-                       const std::function<int64_t(const Product&)>& bytes) {
+// The most that any product of a step takes.
+int64_t MostOfProducts(
+    const Plan& plan,
+    const std::function<int64_t(const MatrixProduct&)>& bytes) {
   int64_t most = 0;
-  for (const Unit& unit : plan.units()) {
-    for (const Linear& linear : LinearsOf(plan, unit)) {
-      const auto& [in, out, in_out, rows, is_panel, times] = linear;
-      const Product weight = in_out ? Product{.m = in, .n = out, .k = rows}
-                                    : Product{.m = out, .n = in, .k = rows};
-      most = std::max({most, bytes({.m = rows, .n = out, .k = in}),
-                       bytes({.m = rows, .n = in, .k = out}), bytes(weight)});
+  for (const UnitTable& table : plan.tables()) {
+    for (const Op& op : table.ops()) {
+      const PassProducts products = RulesOf({table, op}).products;
+      for (const auto* const pass :
+           {&products.forward, &products.backward_input,
+            &products.backward_weight}) {
+        for (const MatrixProduct& product : *pass) {
+          most = std::max(most, bytes(product));
+        }
+      }
     }
   }
   return most;
@@ -93,7 +96,7 @@ int64_t PieceOf(int64_t n, int64_t most, int64_t strip) {
   return RoundUp((n + pieces - 1) / pieces, strip);
 }
 
-int64_t NarrowPackedBytes(const Product& product) {
+int64_t NarrowPackedBytes(const MatrixProduct& product) {
   constexpr int64_t kSide = 1024, kDepth = 256;
   constexpr int64_t kStripRows = 6, kStripColumns = 64;
   const int64_t rows = PieceOf(product.m, kSide, kStripRows);
@@ -118,9 +121,10 @@ int64_t GroupedBytes(const Plan& plan, const ScratchOptions& options) {
   constexpr int64_t kOfPrimitives = 800 << 10;
   bool grouped = false;
   for (const UnitTable& table : plan.tables()) {
-    grouped |= std::any_of(
-        table.ops().begin(), table.ops().end(),
-        [](const Op& op) { return op.kind() == Op::GROUPED_LINEAR; });
+    grouped |= std::any_of(table.ops().begin(), table.ops().end(),
+                           [&table](const Op& op) {
+                             return RulesOf({table, op}).products.grouped;
+                           });
   }
   if (!grouped) return 0;
   const ElementType type = ComputeType(plan.job().training());
@@ -141,15 +145,15 @@ ScratchBytes ScratchBytesOf(const Plan& plan, const ScratchOptions& options) {
             .products = std::max(NarrowProductBytes(plan, options),
                                  GroupedBytes(plan, options))};
   }
-  return {.attention = attention,
-          .products = std::max(MostOfProducts(plan,
-                                              [&](const Product& product) {
-                                                return PackedBytes(product.n,
-                                                                   product.k,
-                                                                   threads);
-                                              }),
-                               GroupedBytes(plan, options)),
-          .heap = HeapBytes(plan, threads)};
+  return {
+      .attention = attention,
+      .products = std::max(MostOfProducts(plan,
+                                          [&](const MatrixProduct& product) {
+                                            return PackedBytes(
+                                                product.n, product.k, threads);
+                                          }),
+                           GroupedBytes(plan, options)),
+      .heap = HeapBytes(plan, threads)};
 }
 
 }  // namespace troupe

@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "proto/base/status.h"
@@ -203,6 +204,47 @@ absl::StatusOr<std::string> CurvesJson(const ClusterHost& host, JobId id,
   return json + "]}";
 }
 
+// "unit":3,"load":[1.02,0.98]
+std::string LayerJson(const ExpertLoads::Layer& layer) {
+  double all = 0;
+  for (const float choices : layer.choices) all += choices;
+  const double mean = all / static_cast<double>(layer.choices.size());
+  std::string json =
+      absl::StrCat("{\"unit\":", layer.unit, ",\"load\":[");
+  for (const float choices : layer.choices) {
+    absl::StrAppendFormat(&json, "%s%.3g", json.back() == '[' ? "" : ",",
+                          mean > 0 ? choices / mean : 0);
+  }
+  return json + "]}";
+}
+
+absl::StatusOr<std::string> ExpertsJson(const ClusterHost& host, JobId id,
+                                        const ApiQuery& query) {
+  std::vector<ExpertLoads::Point> points;
+  int64_t stride = 1;
+  RETURN_IF_ERROR(
+      host.Read([&](const Cluster& cluster, absl::Time) -> absl::Status {
+        ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
+        stride = job->experts.stride();
+        const int64_t from = query.stride == stride ? query.from : 0;
+        for (const ExpertLoads::Point& point : job->experts.points()) {
+          if (point.last > from) points.push_back(point);
+        }
+        return absl::OkStatus();
+      }));
+  std::string json = absl::StrCat("{\"stride\":", stride, ",\"points\":[");
+  for (const ExpertLoads::Point& point : points) {
+    absl::StrAppend(&json, json.back() == '[' ? "" : ",",
+                    "{\"first\":", point.first, ",\"last\":", point.last,
+                    ",\"layers\":[");
+    for (const ExpertLoads::Layer& layer : point.layers) {
+      absl::StrAppend(&json, json.back() == '[' ? "" : ",", LayerJson(layer));
+    }
+    json += "]}";
+  }
+  return json + "]}";
+}
+
 absl::StatusOr<std::string> JobJson(const ClusterHost& host, JobId id) {
   JobDescription job;
   RETURN_IF_ERROR(host.Read([&](const Cluster& cluster, absl::Time) {
@@ -296,13 +338,14 @@ absl::StatusOr<std::string> ApiAnswer(const ClusterHost& host,
     if (parts[2] == "brief") return BriefJson(host, id, query.from);
     if (parts[2] == "plan") return PlanJson(host, id);
     if (parts[2] == "curves") return CurvesJson(host, id, query);
+    if (parts[2] == "experts") return ExpertsJson(host, id, query);
     if (parts[2] == "steps") return StepsJson(host, id, query.from);
     if (parts[2] == "timeline") return TimelineJson(host, id);
   }
   return absl::NotFoundError(absl::StrCat(
       "there is no /api/v1", path, "; there are cluster, workers, jobs, ",
       "jobs/ID, jobs/ID/brief, jobs/ID/plan, jobs/ID/curves, ",
-      "jobs/ID/steps?from=STEP, jobs/ID/timeline"));
+      "jobs/ID/experts, jobs/ID/steps?from=STEP, jobs/ID/timeline"));
 }
 
 }  // namespace troupe

@@ -18,6 +18,11 @@
 //                         {"stride": S, "points": [...]} (step_series.h): those
 //                         that have changed since step N, or all where a point
 //                         stands for another number of steps than S
+//   /jobs/ID/experts?from=N&stride=S
+//                         as /curves, of a mixture of experts; a point is
+//                         {"first", "last", "layers": [{"unit", "load": [...]}]}
+//                         (expert_loads.h): how often each expert was chosen
+//                         over the mean of its layer
 //   /jobs/ID/steps?from=N {"steps": [StepRecord]} after step N, at most
 //                         kStepsMax of them
 //   /jobs/ID/timeline     {"measured": Timeline of the last traced step,

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/tensor_box.h"
 
@@ -24,6 +26,18 @@ bool IsNoParameter(absl::string_view name) {
   return std::any_of(
       std::begin(kEndings), std::end(kEndings),
       [&](absl::string_view ending) { return absl::EndsWith(name, ending); });
+}
+
+bool IsLeftOut(absl::string_view name, const HuggingFaceContents& contents) {
+  int layer = 0;
+  if (!contents.layers_behind.has_value() ||
+      !absl::ConsumePrefix(&name, "model.layers.")) {
+    return false;
+  }
+  const size_t end = name.find('.');
+  return end != absl::string_view::npos &&
+         absl::SimpleAtoi(name.substr(0, end), &layer) &&
+         layer >= *contents.layers_behind;
 }
 
 bool IsProjection(absl::string_view name) {
@@ -90,9 +104,9 @@ absl::Status CheckAllTied(const HuggingFaceWeights& weights) {
 
 // Every parameter is there in its shape, and nothing else is.
 absl::Status CheckHeaders(const HuggingFaceWeights& weights,
-                          const std::vector<HuggingFaceParameter>& parameters) {
+                          const HuggingFaceContents& contents) {
   std::set<const SafetensorsTensor*> known;
-  for (const HuggingFaceParameter& parameter : parameters) {
+  for (const HuggingFaceParameter& parameter : contents.parameters) {
     RETURN_IF_ERROR(weights.CheckShape(parameter.name, parameter.shape));
     known.insert(weights.Find(parameter.name));
     for (int64_t i = 0; !parameter.each.empty() && i < parameter.shape[0];
@@ -103,6 +117,7 @@ absl::Status CheckHeaders(const HuggingFaceWeights& weights,
   const bool tied = !weights.tied().empty();
   for (const SafetensorsTensor* stored : weights.tensors()) {
     if (known.count(stored) > 0 || IsNoParameter(stored->name) ||
+        IsLeftOut(stored->name, contents) ||
         (tied && IsProjection(stored->name))) {
       continue;
     }
@@ -115,6 +130,16 @@ absl::Status CheckHeaders(const HuggingFaceWeights& weights,
 }
 
 }  // namespace
+
+std::vector<std::string> TensorsLeftOut(const HuggingFaceWeights& weights,
+                                        const HuggingFaceContents& contents) {
+  std::vector<std::string> names;
+  for (const SafetensorsTensor* const stored : weights.tensors()) {
+    if (IsLeftOut(stored->name, contents)) names.push_back(stored->name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 absl::StatusOr<HuggingFaceWeights> OpenHuggingFaceWeights(
     const std::string& directory, const HuggingFaceContents& contents,
@@ -130,7 +155,7 @@ absl::StatusOr<HuggingFaceWeights> OpenHuggingFaceWeights(
       weights.AddStack(parameter.name, parameter.each, parameter.shape[0]);
     }
   }
-  RETURN_IF_ERROR(CheckHeaders(weights, contents.parameters));
+  RETURN_IF_ERROR(CheckHeaders(weights, contents));
   if (check == HuggingFaceCheck::kTables) {
     RETURN_IF_ERROR(CheckAllTied(weights));
   }

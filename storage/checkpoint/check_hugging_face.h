@@ -29,7 +29,14 @@ struct HuggingFaceParameter {
 struct HuggingFaceContents {
   std::vector<HuggingFaceParameter> parameters;  // all of the model's
   std::vector<std::string> tied;  // token tables that are the projection, too
+  // Tensors `model.layers.<n>.` with this n or a larger one may be there, too,
+  // and are left out.
+  absl::optional<int> layers_behind = absl::nullopt;
 };
+
+// Those of the directory, ascending.
+std::vector<std::string> TensorsLeftOut(const HuggingFaceWeights& weights,
+                                        const HuggingFaceContents& contents);
 
 enum class HuggingFaceCheck {
   kHeaders,  // names and shapes; reads no weights

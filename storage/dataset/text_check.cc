@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "proto/base/status.h"
 #include "storage/dataset/troupe_file.h"
 #include "storage/dataset/utf8.h"
@@ -22,8 +23,8 @@ namespace troupe {
 namespace {
 
 constexpr uint64_t kHeadBytes = 512;
-constexpr uint64_t kLinesBytes = 256 << 10;  // searched for JSON lines
-constexpr int kJsonLinesMax = 8;             // as many are looked at
+constexpr uint64_t kJsonBytes = 256 << 10;  // searched for JSON
+constexpr int kJsonLinesMax = 8;            // as many are looked at
 constexpr uint64_t kSampleBytes = 64 << 10;
 constexpr uint64_t kSamples = 16;
 // Of a thousand bytes. A text from the web has a few broken characters, one in
@@ -148,6 +149,58 @@ absl::Status CheckLines(const std::string& path, absl::string_view begin,
       absl::StrCat(kTakeOutText, "; --any-content takes it as it is"));
 }
 
+// Counts the keys of a document's beginning, and notes where it is no JSON.
+class KeyCount : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool key(string_t&) override {
+    ++keys_;
+    return true;
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(size_t) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(size_t position, const std::string&,
+                   const nlohmann::json::exception&) override {
+    wrong_at_ = position;
+    return false;
+  }
+
+  int keys() const { return keys_; }
+  // The number of the byte, from 1; one more than there are: JSON that is cut
+  // off. 0: it is whole.
+  size_t wrong_at() const { return wrong_at_; }
+
+ private:
+  int keys_ = 0;
+  size_t wrong_at_ = 0;
+};
+
+// One document: an object, or a list of them, over many lines or in a long one.
+absl::Status CheckDocument(const std::string& path, absl::string_view begin) {
+  absl::ConsumePrefix(&begin, "\xef\xbb\xbf");
+  const absl::string_view text = absl::StripLeadingAsciiWhitespace(begin);
+  if (!absl::StartsWith(text, "{") && !absl::StartsWith(text, "[")) {
+    return absl::OkStatus();
+  }
+  KeyCount json;
+  nlohmann::json::sax_parse(text.begin(), text.end(), &json);
+  const bool is_json = json.wrong_at() == 0 || json.wrong_at() > text.size();
+  if (!is_json || json.keys() == 0) return absl::OkStatus();
+  return Refuse(
+      path, "JSON (an object, or a list of objects)",
+      absl::StrCat("a model would learn its keys and braces: take out the "
+                   "text, as in  jq -r '.[].text' FILE > FILE.txt",
+                   "; --any-content takes it as it is"));
+}
+
 struct ByteCounts {
   uint64_t bytes = 0;
   uint64_t invalid = 0;  // that are no UTF-8
@@ -212,9 +265,10 @@ absl::Status CheckText(const std::string& path) {
   RETURN_IF_ERROR(CheckHead(path, head));
   RETURN_IF_ERROR(CheckSamples(path, file, bytes));
   RETURN_IF_ERROR(CheckName(path));
-  std::string begin(std::min(bytes, kLinesBytes), '\0');
+  std::string begin(std::min(bytes, kJsonBytes), '\0');
   RETURN_IF_ERROR(file.ReadAt(0, begin.size(), begin.data()));
-  return CheckLines(path, begin, begin.size() == bytes);
+  RETURN_IF_ERROR(CheckLines(path, begin, begin.size() == bytes));
+  return CheckDocument(path, begin);
 }
 
 }  // namespace troupe

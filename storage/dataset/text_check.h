@@ -16,7 +16,8 @@ namespace troupe {
 //    bytes: safetensors, Parquet, PDF, token files, ...;
 //  * zero bytes, which no text has, or another encoding than UTF-8: more than
 //    1 % of the bytes are not valid UTF-8;
-//  * JSON: by the file's name, or where its first lines are JSON objects.
+//  * JSON: by the file's name, where its first lines are JSON objects, or where
+//    it begins as one document with an object in it.
 //
 // An empty file is not refused. Errors of the disk name the path.
 absl::Status CheckText(const std::string& path);

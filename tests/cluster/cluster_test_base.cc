@@ -7,11 +7,8 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "ops/cpu/device.h"
 #include "proto/base/check.h"
-#include "proto/base/clock.h"
-#include "worker/calibrate/calibrate.h"
-#include "worker/calibrate/calibration_file.h"
+#include "tests/cluster/brief_calibration.h"
 
 namespace troupe {
 namespace {
@@ -27,25 +24,6 @@ training: {steps: 4, global_batch_size: 8, micro_batch_size: 1, seed: 7}
 optimizer: {lr: 1.0e-3}
 parallelism: {data: 2}
 )";
-
-// Leaves for the workers a calibration as rough as it is quick: a whole one
-// takes seconds, and nothing here asks how good predictions are.
-void CalibrateBriefly() {
-  const int threads = std::stoi(kThreads);
-  const auto device = NewCpuDevice({.threads = threads});
-  const RealClock clock;
-  const auto calibration = LoadOrMeasure(
-      {.path = DefaultCalibrationFile(threads),
-       .threads = threads,
-       .device = CalibrationDevice()},
-      [&] {
-        return Calibrate(
-            *device, clock,
-            {.compute = {.each = absl::Milliseconds(1), .shrink = 16},
-             .link = {.bytes = 1 << 16, .repeats = 1}});
-      });
-  EXPECT_TRUE(calibration.ok()) << calibration.status();
-}
 
 // A text with some structure, the same in every run.
 std::string SomeText() {
@@ -65,7 +43,8 @@ ClusterTestBase::ClusterTestBase() {
   fs::remove_all(dir_);
   fs::create_directories(dir_);
   setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
-  CalibrateBriefly();
+  const absl::Status calibrated = CalibrateBriefly(std::stoi(kThreads));
+  EXPECT_TRUE(calibrated.ok()) << calibrated;
   std::ofstream(fs::path(dir_) / "tiny.yaml") << kTinyJob;
   std::ofstream(fs::path(dir_) / "tiny.txt") << SomeText();
   const Outcome prepared =
@@ -109,6 +88,15 @@ std::vector<std::string> ClusterTestBase::SubmitCommand(
     arguments.insert(arguments.end(), {"--set", setting});
   }
   return arguments;
+}
+
+std::vector<std::string> ClusterTestBase::WithExperts(
+    std::vector<std::string> settings) {
+  settings.insert(settings.begin(),
+                  {"model.architecture=mixtral", "model.intermediate_size=32",
+                   "model.num_key_value_heads=2", "model.num_experts=4",
+                   "model.num_experts_per_tok=2"});
+  return settings;
 }
 
 int ClusterTestBase::Submit(const std::vector<std::string>& settings) const {

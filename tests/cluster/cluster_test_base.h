@@ -32,6 +32,10 @@ class ClusterTestBase : public testing::Test {
   // `troupe submit` with the tiny job and these fields.
   std::vector<std::string> SubmitCommand(
       const std::vector<std::string>& settings) const;
+  // These fields, and those that give the tiny job's model four experts in each
+  // layer, of which a token has two.
+  static std::vector<std::string> WithExperts(
+      std::vector<std::string> settings);
   // Follows the job to its end.
   Outcome Watch(int job) const;
   // Runs such a job to its end, which it must reach well; of each step.

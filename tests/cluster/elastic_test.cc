@@ -115,13 +115,15 @@ class ElasticTest : public ClusterTestBase {
   }
   // Each step once, and to what f32 sums in another order give as one worker
   // does them that nothing happens to.
-  void ExpectAQuietRuns() {
+  void ExpectAQuietRuns(const std::vector<std::string>& model = {}) {
     const nlohmann::json described = Describe(1);
     ASSERT_EQ(described["state"], "CANCELLED") << described["reason"];
     const nlohmann::json& steps = described["steps"];
     ASSERT_EQ(described["steps_done"], steps.size());
-    const std::vector<double> quiet = Losses(Settings(
-        {"parallelism.data=1", absl::StrCat("training.steps=", steps.size())}));
+    std::vector<std::string> one = model;
+    one.insert(one.end(), {"parallelism.data=1",
+                           absl::StrCat("training.steps=", steps.size())});
+    const std::vector<double> quiet = Losses(Settings(one));
     ASSERT_EQ(quiet.size(), steps.size());
     for (size_t i = 0; i < steps.size(); ++i) {
       ASSERT_EQ(steps[i]["step"].get<size_t>(), i + 1);
@@ -148,6 +150,22 @@ TEST_F(ElasticTest, GoesOnWithFewerAndWithMoreAgain) {
 
 // Replicas run unlike numbers of micro-batches; the two that are left split the
 // batch evenly, and three run the job's numbers again.
+// Of four ranks with an expert each, three have all four of them, two have two.
+TEST_F(ElasticTest, ExpertsGoOnWithFewerAndWithMoreAgain) {
+  Up(4);
+  const auto job = Start(
+      WithExperts({"parallelism.data=4", "parallelism.expert=4"}));
+  KillTheOneOfRank(1);
+  EXPECT_NE(job->WaitForLine("goes on with 3 workers after "), "");
+  KillTheOneOfRank(1);
+  EXPECT_NE(job->WaitForLine("goes on with 2 workers after "), "");
+  const Outcome up = Troupe({"up", "--workers", "4", "--threads", kThreads});
+  ASSERT_EQ(up.code, 0) << up.err;
+  EXPECT_NE(job->WaitForLine("goes on with 4 workers after "), "");
+  End(*job);
+  ExpectAQuietRuns(WithExperts({}));
+}
+
 TEST_F(ElasticTest, UnevenReplicasGoOnWithFewerAndWithMoreAgain) {
   Up(3);
   const std::vector<std::string> plan = {"parallelism.data=3",

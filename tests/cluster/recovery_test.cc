@@ -57,6 +57,20 @@ TEST_F(RecoveryTest, AKilledWorkerCostsAStepAndChangesNoNumber) {
   ExpectTheQuietRuns(1, zero);
 }
 
+// Nobody else has its experts but in the copy that it left.
+TEST_F(RecoveryTest, ExpertsOfAKilledWorkerComeFromItsCopy) {
+  Up(3);
+  const std::vector<std::string> experts =
+      WithExperts({"parallelism.expert=2", "parallelism.zero=1"});
+  const auto job = Start(experts);
+  const std::string victim = Describe(1)["workers"][1];
+  ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+  const Outcome outcome = job->Wait();
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("recovered in "), std::string::npos);
+  ExpectTheQuietRuns(1, experts);
+}
+
 // Its process lives, and holds the checkpoints' directory, past its lease.
 TEST_F(RecoveryTest, AStoppedWorkerLosesItsPlaceAndItsDirectory) {
   Up(3);

@@ -29,6 +29,22 @@ TEST_F(VerifyTest, TwoReplicasTrainTheSameModelAsOneRank) {
       << outcome.out;
 }
 
+TEST_F(VerifyTest, RanksThatShareExpertsTrainTheSameModelAsOneRank) {
+  Up(2);
+  for (const std::vector<std::string>& cut :
+       {std::vector<std::string>{"parallelism.data=2"},
+        {"parallelism.data=1", "parallelism.tensor=2",
+         "parallelism.sequence_parallel=true"}}) {
+    std::vector<std::string> settings = WithExperts(cut);
+    settings.push_back("parallelism.expert=2");
+    const Outcome outcome = Verify(settings);
+    EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+    EXPECT_NE(outcome.out.find("the plan trains the same model as one rank"),
+              std::string::npos)
+        << outcome.out;
+  }
+}
+
 TEST_F(VerifyTest, InBf16WithinItsRounding) {
   Up(2);
   const Outcome outcome =

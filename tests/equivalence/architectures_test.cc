@@ -32,7 +32,7 @@ TEST_P(EveryArchitecture, TrainsTheSameModelOverAnyRanks) {
 INSTANTIATE_TEST_SUITE_P(Small, EveryArchitecture,
                          testing::Values("gpt_neox", "mistral", "qwen2",
                                          "qwen3", "mixtral", "qwen2_moe",
-                                         "qwen3_moe"));
+                                         "qwen3_moe", "olmoe", "deepseek_v3"));
 
 }  // namespace
 }  // namespace troupe

@@ -70,7 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
     Architectures, Context,
     testing::Combine(
         testing::Values("gpt2", "gpt_neox", "llama", "mistral", "qwen2",
-                        "qwen3", "mixtral", "qwen2_moe", "qwen3_moe"),
+                        "qwen3", "mixtral", "qwen2_moe", "qwen3_moe", "olmoe",
+                        "deepseek_v3"),
         testing::Values(JobCut{.context = 2}, JobCut{.context = 4},
                         JobCut{.context = 4, .context_method = "ring"},
                         JobCut{.context = 4,

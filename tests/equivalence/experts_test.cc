@@ -2,6 +2,7 @@
 // whatever else is cut, and wherever the router sends tokens, ranks train the
 // model that a single rank trains.
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -12,6 +13,7 @@
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/reference_runs.h"
 #include "tests/equivalence/same_training.h"
+#include "tests/equivalence/small_job.h"
 #include "tests/equivalence/tensor_job.h"
 
 namespace troupe {
@@ -72,6 +74,18 @@ std::vector<Case> Cases() {
       {"ulysses", "data: 2 expert: 2 context: 2"},
       {"ring", "data: 2 expert: 2 context: 2 context_method: 'ring'"},
       {"batch", "data: 2 expert: 2 batch: 2", "", "micro_batch_size: 2"},
+      {"ends_in_batch",
+       "data: 2 expert: 2 tensor: 2 "
+       "strategies { units: 'embedding' units: 'head' batch: 2 }",
+       "", "micro_batch_size: 4"},
+      {"blocks_in_batch_zero_3",
+       "data: 2 expert: 2 zero: 3 tensor: 2 sequence_parallel: true "
+       "strategies { units: 'blocks' batch: 2 }",
+       "", "micro_batch_size: 4"},
+      {"stages_with_strategies",
+       "data: 2 expert: 2 pipeline: 2 strategies { stage: 0 tensor: 2 } "
+       "strategies { stage: 1 batch: 2 }",
+       "", "micro_batch_size: 4"},
       {"uneven_replicas",
        "data: 4 expert: 2 micro_batches: 3 micro_batches: 1"},
       {"frozen_router", "data: 2 expert: 2", "", "freeze: '*.gate.*'"},
@@ -112,6 +126,61 @@ std::vector<Case> Cases() {
   return cases;
 }
 
+// Ranks that have positions, or rows between norms, have experts, too.
+std::vector<Case> FoldedCases() {
+  const std::string sequence = " tensor: 2 sequence_parallel: true ";
+  std::vector<Case> cases = {
+      {"tensor", "expert: 2" + sequence},
+      {"tensor_and_data", "data: 2 expert: 4" + sequence},
+      {"tensor_and_data_of_four", "data: 4 expert: 8" + sequence},
+      {"tensor_of_four", "expert: 4 tensor: 4 sequence_parallel: true"},
+      {"tensor_with_replicas", "data: 2 expert: 2 expert_tensor: 1" + sequence},
+      {"tensor_and_some_of_data",
+       "data: 4 expert: 4 expert_tensor: 1" + sequence},
+      {"ulysses", "context: 2 expert: 2"},
+      {"ulysses_and_data", "data: 2 context: 2 expert: 4"},
+      {"ring", "context: 2 context_method: 'ring' expert: 2"},
+      {"ring_and_data", "data: 2 context: 2 context_method: 'ring' expert: 4"},
+      {"ring_self_attention",
+       "context: 2 context_method: 'ring_self_attention' expert: 2"},
+      {"usp", "context: 4 context_method: 'usp' ulysses_size: 2 expert: 4"},
+      {"context_and_columns",
+       "context: 2 expert: 2 expert_tensor: 2" + sequence},
+      {"context_and_tensor", "context: 2 expert: 4" + sequence},
+      {"all", "data: 2 context: 2 expert: 8" + sequence},
+      {"usp_and_tensor",
+       "context: 4 context_method: 'usp' ulysses_size: 2 expert: 8" + sequence},
+      {"larger_micro_batches", "expert: 2" + sequence, "",
+       "micro_batch_size: 2"},
+      {"batch", "batch: 2 expert: 2" + sequence, "", "micro_batch_size: 2"},
+      {"frozen_experts", "expert: 2" + sequence, "", "freeze: '*.experts.*'"},
+      {"memory", "data: 2 expert: 4" + sequence,
+       "recompute { mode: 'full' } optimizer: 'host' parameters: 'nvme'"},
+      {"recompute", "context: 2 expert: 2", "recompute { mode: 'selective' }"},
+  };
+  for (const char* const schedule : {"1f1b", "interleaved_1f1b", "zb_v"}) {
+    const std::string pipeline =
+        absl::StrCat(" pipeline: 2 pipeline_schedule: '", schedule, "'");
+    cases.push_back({absl::StrCat("tensor_", schedule),
+                     "data: 2 expert: 4" + sequence + pipeline});
+    cases.push_back({absl::StrCat("ring_", schedule),
+                     "context: 2 context_method: 'ring' expert: 2" + pipeline});
+  }
+  for (const int zero : {1, 2, 3}) {
+    const std::string of = absl::StrCat(" zero: ", zero);
+    cases.push_back({absl::StrCat("tensor_zero_", zero),
+                     "data: 4 expert: 2 expert_tensor: 1" + sequence + of});
+    cases.push_back({absl::StrCat("context_zero_", zero),
+                     "data: 2 context: 2 expert: 4" + of});
+  }
+  const std::vector<Case> with_room = cases;
+  for (const Case& c : with_room) {
+    if (!c.memory.empty() || !c.training.empty()) continue;
+    cases.push_back({c.name + "_in_rounds", c.parallelism + " expert_slack: 1"});
+  }
+  return cases;
+}
+
 class Experts : public testing::TestWithParam<Case> {};
 
 TEST_P(Experts, TrainTheSameModel) {
@@ -120,6 +189,75 @@ TEST_P(Experts, TrainTheSameModel) {
   const int64_t steps = job.training().steps();
   const Case cut = {"", GetParam().parallelism, GetParam().memory};
   ExpectSame({{Shared(job, cut), steps}}, job);
+}
+
+// Beside experts these have a dense MLP, whose columns tensor cuts as ever.
+TEST(Folded, SharedExpertsAreCutByColumns) {
+  JobSpec job = TensorJob(
+      {.architecture = "qwen2_moe", .tied = false, .micro_batch = 1});
+  job.mutable_model()->set_num_experts(8);
+  job.mutable_training()->set_gradient_clipping(0.5);
+  const int64_t steps = job.training().steps();
+  for (const char* const parallelism :
+       {"tensor: 2 sequence_parallel: true expert: 2",
+        "data: 2 tensor: 2 sequence_parallel: true expert: 4 expert_slack: 1",
+        "data: 2 tensor: 2 sequence_parallel: true expert: 2 zero: 3 "
+        "expert_tensor: 1"}) {
+    SCOPED_TRACE(parallelism);
+    ExpectSame({{Shared(job, {"", parallelism}), steps}}, job);
+  }
+}
+
+// Architectures whose attention or routers are unlike Mixtral's: what is cut
+// within attention, in every way, and experts beside it. The load of
+// deepseek_v3's is kept even by a bias.
+class ExpertsOf : public testing::TestWithParam<std::tuple<std::string, Case>> {
+};
+
+TEST_P(ExpertsOf, TrainTheSameModel) {
+  const auto& [architecture, cut] = GetParam();
+  JobSpec job = WithFewSteps(TensorJob({.architecture = architecture,
+                                        .tied = false,
+                                        .positions = 24,
+                                        .micro_batch = 1}));
+  job.mutable_training()->set_gradient_clipping(0.5);
+  if (architecture == "deepseek_v3") {
+    ExpertsSpec& experts = *job.mutable_model()->mutable_experts();
+    experts.set_balance("bias");
+    experts.set_bias_rate(0.02);
+    experts.set_balance_coefficient(0.2);
+  }
+  Merge(cut.training, *job.mutable_training());
+  const int64_t steps = job.training().steps();
+  ExpectSame({{Shared(job, {"", cut.parallelism, cut.memory}), steps}}, job);
+}
+
+std::vector<Case> CasesOfArchitectures() {
+  return {
+      {"data", "data: 4"},
+      {"expert", "data: 2 expert: 2"},
+      {"expert_rounds", "data: 2 expert: 2 expert_slack: 1"},
+      {"expert_tensor", "data: 2 expert: 2 tensor: 2"},
+      {"expert_sequence",
+       "data: 2 expert: 2 tensor: 2 sequence_parallel: true"},
+      {"expert_zero", "data: 4 expert: 2 zero: 3"},
+      {"folded", "tensor: 2 sequence_parallel: true expert: 2"},
+      {"folded_ring", "context: 2 context_method: 'ring' expert: 2"},
+      {"expert_pipeline",
+       "data: 2 expert: 2 pipeline: 2 pipeline_schedule: 'zb_v'"},
+      {"tensor_4_sequence", "tensor: 4 sequence_parallel: true"},
+      {"ulysses", "context: 4"},
+      {"ring", "context: 4 context_method: 'ring'"},
+      {"rows_of_scores", "context: 4 context_method: 'ring_self_attention'"},
+      {"usp", "context: 4 context_method: 'usp' ulysses_size: 2"},
+      {"tensor_ring", "tensor: 2 context: 2 context_method: 'ring'"},
+      {"recompute", "data: 2", "recompute { mode: 'full' }"},
+      {"recompute_some", "tensor: 2", "recompute { mode: 'selective' }"},
+      {"tiers", "data: 2", "parameters: 'host' activations: 'host'"},
+      {"dropout", "tensor: 2", "", "dropout: 0.1"},
+      {"frozen_attention", "tensor: 2", "", "freeze: '*.self_attn.*'"},
+      {"frozen_router", "data: 2", "", "freeze: '*.gate.*'"},
+  };
 }
 
 // Rooms so small that rows come in several rounds, of which all but the first
@@ -189,20 +327,6 @@ TEST(Routing, MaySendAllTokensToOneRank) {
   }
 }
 
-// Samples that ranks with experts have are not turned into others' yet.
-TEST(ExpertsRefuse, OtherStrategiesBesideThemAreRefused) {
-  JobSpec job = Shared(ExpertsJob(/*choices=*/2),
-                       {"",
-                        "data: 2 expert: 2 tensor: 2 strategies { units: "
-                        "'embedding' units: 'head' batch: 2 }",
-                        "", "micro_batch_size: 2"});
-  const auto plan = CompileForThreads(job, 4);
-  ASSERT_FALSE(plan.ok());
-  EXPECT_TRUE(absl::StrContains(plan.status().message(),
-                                "parallelism.strategies: unit 0 makes"))
-      << plan.status();
-}
-
 // Plans with and without the axis go on with what the other began.
 TEST(ExpertsResume, FromAnyPlanToAnyOther) {
   JobSpec job = ExpertsJob(/*choices=*/2);
@@ -211,11 +335,25 @@ TEST(ExpertsResume, FromAnyPlanToAnyOther) {
   for (const char* const parallelism :
        {"data: 4 expert: 4 zero: 2", "data: 2", "data: 4 expert: 2 zero: 3",
         "tensor: 2", "data: 2 expert: 2 pipeline: 2", "", "data: 8 expert: 8",
-        "data: 2 expert: 2 tensor: 2 expert_slack: 1"}) {
+        "data: 2 expert: 2 tensor: 2 expert_slack: 1",
+        "data: 2 tensor: 2 sequence_parallel: true expert: 4 zero: 1",
+        "context: 2 expert: 2"}) {
     plans.push_back(Shared(job, {"", parallelism}));
   }
   ExpectResumesThrough(plans, OneRank(job), Tolerance(1e-5, 1e-4));
 }
+
+INSTANTIATE_TEST_SUITE_P(Folded, Experts, testing::ValuesIn(FoldedCases()),
+                         [](const auto& info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    InProcess, ExpertsOf,
+    testing::Combine(testing::Values("olmoe", "deepseek_v3"),
+                     testing::ValuesIn(CasesOfArchitectures())),
+    [](const auto& info) {
+      return absl::StrCat(std::get<0>(info.param), "_",
+                          std::get<1>(info.param).name);
+    });
 
 INSTANTIATE_TEST_SUITE_P(InProcess, Experts, testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/graph/print_graph.h"
 #include "proto/plan/model.h"
+#include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/pipeline_job.h"
@@ -99,22 +101,62 @@ TEST(Graphs, ASkipWithinStagesThatAreCut) {
   }
 }
 
-TEST(Graphs, ASkipBesideStrategiesIsRefused) {
-  JobSpec job = SkipJob(/*tied=*/false);
-  job.mutable_parallelism()->set_tensor(3);
-  StrategySpec& batch = *job.mutable_parallelism()->add_strategies();
-  batch.set_batch(3);
-  batch.add_units("6");
+// Units 0 to 7: the embedding, six blocks, the head; unit 1 is read by 2, 6
+// and 7.
+struct SkipStrategy {
+  std::string name;
+  std::string parallelism;  // in protobuf's text form
+  int zero = 0;
+  bool tied = false;
+};
+class SkipBesideStrategies : public testing::TestWithParam<SkipStrategy> {};
+
+TEST_P(SkipBesideStrategies, TrainsTheSameModel) {
+  const SkipStrategy& c = GetParam();
+  JobSpec job = SkipJob(c.tied);
   job.mutable_training()->set_sequence_length(18);
   job.mutable_training()->set_micro_batch_size(3);
   job.mutable_training()->set_global_batch_size(12);
-  const auto plan = CompileForThreads(job, 3);
-  ASSERT_FALSE(plan.ok());
-  EXPECT_NE(plan.status().message().find("parallelism.strategies: a unit of "
-                                         "model.graph"),
-            std::string::npos)
-      << plan.status();
+  for (const char* const recompute : {"none", "full"}) {
+    SCOPED_TRACE(recompute);
+    JobSpec cut = job;
+    ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(
+        c.parallelism, cut.mutable_parallelism()));
+    if (c.zero > 0) cut.mutable_parallelism()->set_zero(c.zero);
+    cut.mutable_memory()->mutable_recompute()->set_mode(recompute);
+    const TrainingRun run = Train(cut, {.ranks = RanksNeeded(cut)});
+    ASSERT_TRUE(run.status().ok()) << run.status();
+    ExpectSameTraining(run, OneRank(job), {1e-5, 1e-4});
+  }
 }
+
+const SkipStrategy kSkipStrategies[] = {
+    {"only_the_reader", "tensor: 3 strategies { units: '6' batch: 3 }"},
+    {"only_the_head", "tensor: 3 strategies { units: 'head' batch: 3 }"},
+    {"all_but_the_maker", "batch: 3 strategies { units: '1' tensor: 3 }", 0,
+     true},
+    {"those_between",
+     "tensor: 3 strategies { units: '2' units: '3' units: '4' batch: 3 }", 0,
+     true},
+    {"sequences",
+     "batch: 3 strategies { units: '1' tensor: 3 sequence_parallel: true } "
+     "strategies { units: '6' tensor: 3 }"},
+    {"stages",
+     "pipeline: 2 strategies { stage: 0 tensor: 3 } "
+     "strategies { stage: 1 batch: 3 }"},
+    {"stages_the_other_way",
+     "pipeline: 2 pipeline_schedule: 'zb_h1' strategies { stage: 0 batch: 3 } "
+     "strategies { stage: 1 tensor: 3 }"},
+    {"interleaved",
+     "pipeline: 2 pipeline_schedule: 'interleaved_1f1b' "
+     "strategies { stage: 0 batch: 3 } strategies { stage: 3 tensor: 3 } "
+     "strategies { units: '1' tensor: 3 } ",
+     3},
+    {"zero_3", "data: 2 tensor: 3 strategies { units: '6' batch: 3 }", 3},
+};
+INSTANTIATE_TEST_SUITE_P(InProcess, SkipBesideStrategies,
+                         testing::ValuesIn(kSkipStrategies),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(Graphs, ASkipWithMemoryBelowTheDevice) {
   const JobSpec job = SkipJob();

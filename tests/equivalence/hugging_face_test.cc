@@ -25,12 +25,13 @@
 namespace troupe {
 namespace {
 
-constexpr const char* kModels[] = {"gpt2_tiny",     "gpt2_bare",
-                                   "llama_tiny",    "llama_tied_bf16_sharded",
-                                   "mistral_tiny",  "qwen2_tiny",
-                                   "gpt_neox_tiny", "qwen3_tiny",
-                                   "mixtral_tiny",  "qwen2_moe_tiny",
-                                   "qwen3_moe_tiny"};
+constexpr const char* kModels[] = {"gpt2_tiny",       "gpt2_bare",
+                                   "llama_tiny",      "llama_tied_bf16_sharded",
+                                   "mistral_tiny",    "qwen2_tiny",
+                                   "gpt_neox_tiny",   "qwen3_tiny",
+                                   "mixtral_tiny",    "qwen2_moe_tiny",
+                                   "qwen3_moe_tiny",  "olmoe_tiny",
+                                   "deepseek_v3_tiny"};
 
 // What transformers says of a model directory.
 struct Expected {

@@ -9,11 +9,14 @@
 #include "proto/base/status.h"
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/expert_ranks.h"
+#include "proto/plan/model.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/tensor_job.h"
+#include "tests/graphs/skip_graph.h"
 
 namespace troupe {
 namespace {
@@ -91,11 +94,27 @@ void DrawExperts(uint64_t seed, int number, JobSpec& job) {
   model.set_num_hidden_layers(drawn.num_hidden_layers());
 }
 
+// Of a stream of its own: half of the draws of GPT-2 are a graph with a skip
+// (tests/graphs/skip_graph.h) of the same sizes.
+void DrawSkip(uint64_t seed, int number, JobSpec& job) {
+  Dice dice(seed ^ 0x736b6970, number);
+  const ModelSpec drawn = job.model();
+  if (drawn.architecture() != "gpt2" || dice.Even()) return;
+  *job.mutable_model() =
+      SkipModel({.blocks = kLayers,
+                 .hidden = static_cast<int>(drawn.hidden_size()),
+                 .heads = drawn.num_attention_heads(),
+                 .intermediate = static_cast<int>(drawn.intermediate_size()),
+                 .vocabulary = static_cast<int>(drawn.vocab_size()),
+                 .positions = static_cast<int>(drawn.max_position_embeddings()),
+                 .tied = drawn.tie_word_embeddings()});
+}
+
 // Of a stream of its own: half of all draws freeze something, from one tensor
 // of every block to all but norms.
 void DrawFreeze(uint64_t seed, int number, JobSpec& job) {
   Dice dice(seed ^ 0x66726565, number);
-  if (dice.Even()) return;
+  if (dice.Even() || IsGraph(job.model())) return;  // names of families
   const std::string embedding =
       job.model().architecture() == "gpt2" ? "*.wte.*" : "*.embed_*";
   TrainingSpec& training = *job.mutable_training();
@@ -160,22 +179,24 @@ void DrawSplit(uint64_t seed, int number, JobSpec& cut) {
 }
 
 // Of a stream of its own: most cuts of models with experts share them among
-// ranks of data, with room for all rows or for fewer.
+// ranks of data, context and tensor, with room for all rows or for fewer.
 void DrawExpertAxis(uint64_t seed, int number, JobSpec& cut) {
   Dice dice(seed ^ 0x65617869, number);
   ParallelismSpec& parallelism = *cut.mutable_parallelism();
   if (cut.model().num_experts() == 0 || dice.Below(4) == 0) return;
   const int experts = cut.model().num_experts();
+  const bool whole = parallelism.sequence_parallel() && dice.Even();
+  if (whole) parallelism.set_expert_tensor(1);
   std::vector<int> sizes;
-  for (int ranks = 2; ranks <= parallelism.data(); ++ranks) {
-    if (parallelism.data() % ranks == 0 && experts % ranks == 0) {
-      sizes.push_back(ranks);
-    }
+  for (const int ranks : ExpertSizes(parallelism)) {
+    if (experts % ranks == 0) sizes.push_back(ranks);
   }
+  parallelism.clear_expert_tensor();
   // Numbers of micro-batches are those of more replicas.
   if (sizes.empty() || !parallelism.micro_batches().empty()) return;
   const int ranks = sizes[dice.Below(static_cast<int>(sizes.size()))];
   parallelism.set_expert(ranks);
+  if (whole) parallelism.set_expert_tensor(1);
   if (dice.Even()) {
     parallelism.set_expert_slack(dice.OneOf<double>({1, 1.5, ranks / 1.25}));
   }
@@ -349,6 +370,7 @@ std::string CutText(const JobSpec& cut) {
   }
   absl::StrAppend(&text, ", data ", p.data());
   if (p.expert() > 1) absl::StrAppend(&text, ", expert ", p.expert());
+  if (p.has_expert_tensor()) absl::StrAppend(&text, " whole");
   if (p.has_expert_slack()) absl::StrAppend(&text, " in ", p.expert_slack());
   absl::StrAppend(&text, ", zero ", p.zero());
   if (p.has_zero_size()) absl::StrAppend(&text, " of ", p.zero_size());
@@ -388,7 +410,8 @@ std::string PrecisionText(const TrainingSpec& training) {
 std::string TrainingText(const JobSpec& job) {
   const TrainingSpec& training = job.training();
   return absl::StrCat(
-      PrecisionText(training), ", ", job.model().architecture(),
+      PrecisionText(training), ", ",
+      IsGraph(job.model()) ? "skip" : job.model().architecture(),
       job.model().tie_word_embeddings() ? ", tied" : "",
       job.model().has_num_key_value_heads()
           ? absl::StrCat(", ", job.model().num_key_value_heads(), " kv heads")
@@ -433,6 +456,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   PlanDraw draw;
   draw.reference = DrawTraining(dice);
   DrawExperts(seed, number, draw.reference);
+  DrawSkip(seed, number, draw.reference);
   DrawFreeze(seed, number, draw.reference);
   const int64_t steps = draw.reference.training().steps();
   JobSpec first = DrawCut(dice, draw.reference);

@@ -168,8 +168,9 @@ TEST_P(RecomputeWithinUnits, TrainsTheSameBitForBit) {
 using testing::Bool;
 using testing::Combine;
 using testing::Values;
-const auto kArchitectures = Values("gpt2", "gpt_neox", "llama", "mistral",
-                                   "qwen2", "qwen3", "qwen3_moe");
+const auto kArchitectures =
+    Values("gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3",
+           "qwen3_moe", "olmoe", "deepseek_v3");
 INSTANTIATE_TEST_SUITE_P(Whole, RecomputeWithinUnits,
                          Combine(kArchitectures, Values("selective", "full"),
                                  Values(1), Values(false)),

@@ -66,10 +66,11 @@ TEST_P(Routers, TrainTheSameModel) {
 
 std::string NameOfCase(const testing::TestParamInfo<Case>& info) {
   const auto& [recipe, cut] = info.param;
-  return absl::StrCat(recipe.name, "_", cut.schedule, cut.pipeline, "_data",
-                      cut.data, "_zero", cut.zero, "_tensor", cut.tensor,
-                      cut.sequence ? "_sequence" : "", "_context", cut.context,
-                      cut.context > 1 ? cut.context_method : "");
+  return absl::StrCat(
+      recipe.name, "_", cut.schedule, cut.pipeline, "_data", cut.data, "_zero",
+      cut.zero, "_tensor", cut.tensor, cut.sequence ? "_sequence" : "",
+      "_context", cut.context, cut.context > 1 ? cut.context_method : "",
+      cut.expert > 1 ? absl::StrCat("_expert", cut.expert) : "");
 }
 
 constexpr Recipe kSequence = {"BySequence", "dropless", "sequence"};
@@ -92,12 +93,36 @@ INSTANTIATE_TEST_SUITE_P(
     CutSequences, Routers,
     testing::Combine(
         testing::Values(kSequence, kGlobal, kBias),
+        testing::Values(
+            JobCut{.tensor = 2, .sequence = true},
+            JobCut{.tensor = 4, .sequence = true}, JobCut{.context = 2},
+            JobCut{.context = 4},
+            JobCut{.context = 2, .context_method = "ring"},
+            JobCut{.data = 2, .zero = 3, .context = 2},
+            JobCut{.tensor = 2, .sequence = true, .context = 2},
+            JobCut{.tensor = 2, .sequence = true, .expert = 2},
+            JobCut{.context = 2, .expert = 2},
+            JobCut{.context = 2, .context_method = "ring", .expert = 2},
+            JobCut{.tensor = 2, .sequence = true, .data = 2, .expert = 4})),
+    NameOfCase);
+
+// Places are given out over ranks that have some positions each.
+INSTANTIATE_TEST_SUITE_P(
+    RoomOfCutSequences, Routers,
+    testing::Combine(
+        testing::Values(kCapacity, kGShard),
         testing::Values(JobCut{.tensor = 2, .sequence = true},
                         JobCut{.tensor = 4, .sequence = true},
                         JobCut{.context = 2}, JobCut{.context = 4},
-                        JobCut{.context = 2, .context_method = "ring"},
+                        JobCut{.context = 2,
+                               .context_method = "ring_self_attention"},
                         JobCut{.data = 2, .zero = 3, .context = 2},
-                        JobCut{.tensor = 2, .sequence = true, .context = 2})),
+                        JobCut{.tensor = 2, .sequence = true, .context = 2},
+                        JobCut{.tensor = 2, .sequence = true, .expert = 2},
+                        JobCut{.schedule = "zb_h1",
+                               .pipeline = 2,
+                               .context = 2,
+                               .expert = 2})),
     NameOfCase);
 
 // Also micro-batches of another size, and values that are computed again.
@@ -109,6 +134,22 @@ TEST(RoutersOfMicroBatches, TrainTheSameModel) {
     other.mutable_training()->set_micro_batch_size(1);
     other.mutable_memory()->mutable_recompute()->set_mode("full");
     ExpectSameTraining(Train(other, {}), OneRank(job), kTolerance);
+  }
+}
+
+// Places of choices that are found once more for backward.
+TEST(RoomOfCutSequencesAgain, TrainsTheSameModel) {
+  for (const char* const mode : {"full", "selective"}) {
+    for (const JobCut& cut :
+         {JobCut{.context = 2, .expert = 2},
+          JobCut{.tensor = 2, .sequence = true, .context = 2}}) {
+      SCOPED_TRACE(absl::StrCat(mode, ", tensor ", cut.tensor));
+      const JobSpec job = JobOf(kCapacity);
+      JobSpec other = CutJob(job, cut);
+      other.mutable_memory()->mutable_recompute()->set_mode(mode);
+      ExpectSameTraining(Train(other, {.ranks = cut.ranks()}), OneRank(job),
+                         kTolerance);
+    }
   }
 }
 
@@ -152,10 +193,9 @@ TEST(RoutersRefuse, WhatTheyCannot) {
     ASSERT_FALSE(plan.ok()) << text;
     EXPECT_THAT(std::string(plan.status().message()), testing::HasSubstr(text));
   };
-  expect(CutJob(JobOf(kCapacity), {.context = 2}),
-         "model.experts.routing: room of experts is given out over whole");
-  expect(CutJob(JobOf(kGShard), {.tensor = 2, .sequence = true}),
-         "along tensor each rank has some positions");
+  expect(CutJob(JobOf(kCapacity), {.context = 2, .context_method = "ring"}),
+         "model.experts.routing: room of experts is given out by position, but "
+         "along context each rank has two pieces");
   expect(CutJob(JobOf(kBias), {.schedule = "pipedream_2bw", .pipeline = 2}),
          "bias goes by the load of a whole step");
   JobSpec job = JobOf(kGlobal);

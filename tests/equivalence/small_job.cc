@@ -69,6 +69,30 @@ JobSpec SmallLlamaJob() {
   return job;
 }
 
+namespace {
+
+// Heads of keys are wider than those of values, and part of them turns; the
+// scale of scores follows from the stretched positions.
+void SetSmallDeepseek(ModelSpec& model) {
+  model.clear_num_key_value_heads();
+  model.clear_head_dim();
+  model.mutable_rope_scaling()->set_mscale(1);
+  model.mutable_rope_scaling()->set_mscale_all_dim(0.8);
+  model.set_q_lora_rank(20);
+  model.set_kv_lora_rank(14);
+  model.set_qk_nope_head_dim(6);
+  model.set_qk_rope_head_dim(4);
+  model.set_v_head_dim(5);
+  model.set_first_k_dense_replace(1);
+  model.set_num_experts(6);
+  model.set_num_experts_per_tok(2);
+  model.set_n_group(3);
+  model.set_topk_group(2);
+  model.set_moe_intermediate_size(30);
+}
+
+}  // namespace
+
 JobSpec SmallJobOf(const std::string& architecture) {
   if (architecture == "gpt2") return SmallJob();
   if (architecture == "gpt_neox") {
@@ -81,6 +105,12 @@ JobSpec SmallJobOf(const std::string& architecture) {
   ModelSpec& model = *job.mutable_model();
   if (architecture == "mistral") model.set_sliding_window(17);
   if (architecture == "mixtral") model.set_num_experts(4);
+  if (architecture == "deepseek_v3") SetSmallDeepseek(model);
+  if (architecture == "olmoe") {
+    model.clear_head_dim();  // of the hidden size
+    model.set_num_experts(6);
+    model.set_num_experts_per_tok(2);
+  }
   if (architecture == "qwen2_moe") {
     model.set_num_experts(6);
     model.set_moe_intermediate_size(30);

@@ -102,6 +102,16 @@ std::vector<Case> Cases() {
        "pipeline: 2 strategies { stage: 0 tensor: 4 } "
        "strategies { stage: 1 batch: 4 } ",
        kFour},
+      {"batch_over_two_axes",
+       "batch: 2 tensor: 2 strategies { units: 'blocks' batch: 4 }", kFour},
+      {"batch_over_two_axes_sequence",
+       "batch: 2 tensor: 2 sequence_parallel: true "
+       "strategies { units: 'embedding' units: 'head' batch: 4 }",
+       kFour},
+      {"batch_over_two_axes_stages",
+       "pipeline: 2 batch: 2 tensor: 2 strategies { stage: 1 batch: 4 } "
+       "zero: 3 zero_size: 2",
+       kFour},
       {"uneven_replicas",
        kTensorThenBatch + "data: 2 micro_batches: 3 micro_batches: 1", kUntied},
   };

@@ -16,6 +16,10 @@ JobSpec TensorJob(const TensorModel& options) {
     model.set_shared_expert_intermediate_size(48);
   }
   model.set_tie_word_embeddings(options.tied);
+  if (options.architecture == "olmoe") {
+    // What is normed over all heads is not shared by ranks.
+    model.clear_num_key_value_heads();
+  }
   if (model.has_num_key_value_heads()) {
     model.set_num_key_value_heads(options.key_value_heads);
     model.set_head_dim(4);
@@ -54,6 +58,7 @@ JobSpec CutJob(const JobSpec& job, const JobCut& cut) {
   parallelism.set_context(cut.context);
   if (cut.context > 1) parallelism.set_context_method(cut.context_method);
   if (cut.ulysses_size > 0) parallelism.set_ulysses_size(cut.ulysses_size);
+  if (cut.expert > 1) parallelism.set_expert(cut.expert);
   parallelism.set_zero(cut.zero);
   if (cut.zero_size > 0) parallelism.set_zero_size(cut.zero_size);
   if (cut.zero == 3) parallelism.set_reshard_after_forward(cut.reshard);

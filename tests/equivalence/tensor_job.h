@@ -39,6 +39,7 @@ struct JobCut {
   int context = 1;
   std::string context_method = "ulysses";
   int ulysses_size = 0;  // usp
+  int expert = 1;
   int ranks() const { return tensor * context * pipeline * data; }
 };
 JobSpec CutJob(const JobSpec& job, const JobCut& cut);

@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
     InProcess, TensorParallel,
     testing::Combine(testing::Values("gpt2", "gpt_neox", "llama", "mistral",
                                      "qwen2", "qwen3", "mixtral", "qwen2_moe",
-                                     "qwen3_moe"),
+                                     "qwen3_moe", "olmoe", "deepseek_v3"),
                      testing::Values(2, 3, 4, 8), testing::Bool()),
     CaseName);
 

@@ -251,6 +251,7 @@ void ClusterInvariants::CheckState(const Job& job) {
   const bool runs = state == STARTING || state == RUNNING ||
                     state == STOPPING || state == RECOVERING;
   EXPECT_TRUE(runs || state == QUEUED || job.ended()) << "job " << job.id;
+  EXPECT_EQ(EffectName(job.due), "") << "job " << job.id;
   // A failed one waits until its ranks let go.
   if (state != FAILED) {
     EXPECT_EQ(job.run != nullptr, runs) << "job " << job.id;

@@ -16,11 +16,17 @@ struct AttentionCase {
   int64_t batch, q_length, kv_length;
   int heads, kv_heads, head_dim;
   AttentionDropout dropout = {};
+  int value_dim = 0;  // 0: head_dim
 
+  int values() const { return value_dim > 0 ? value_dim : head_dim; }
   int64_t q_columns() const { return heads * head_dim; }
-  int64_t kv_columns() const { return kv_heads * head_dim; }
+  int64_t k_columns() const { return kv_heads * head_dim; }
+  int64_t v_columns() const { return kv_heads * values(); }
+  int64_t o_columns() const { return heads * values(); }
   int64_t q_elements() const { return batch * q_length * q_columns(); }
-  int64_t kv_elements() const { return batch * kv_length * kv_columns(); }
+  int64_t k_elements() const { return batch * kv_length * k_columns(); }
+  int64_t v_elements() const { return batch * kv_length * v_columns(); }
+  int64_t o_elements() const { return batch * q_length * o_columns(); }
   double scale() const { return 1 / std::sqrt(double(head_dim)); }
 };
 

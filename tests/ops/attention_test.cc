@@ -18,15 +18,17 @@ class AttentionTest : public OpTest {
 
 Results RunBoth(Device& device, const Case& c, const Inputs& in, DType dtype) {
   const std::vector<int64_t> q_dims = {c.batch, c.q_length, c.q_columns()};
-  const std::vector<int64_t> kv_dims = {c.batch, c.kv_length, c.kv_columns()};
+  const std::vector<int64_t> k_dims = {c.batch, c.kv_length, c.k_columns()};
+  const std::vector<int64_t> v_dims = {c.batch, c.kv_length, c.v_columns()};
+  const std::vector<int64_t> o_dims = {c.batch, c.q_length, c.o_columns()};
   const TestTensor q(device, q_dims, in.q, dtype);
-  const TestTensor k(device, kv_dims, in.k, dtype);
-  const TestTensor v(device, kv_dims, in.v, dtype);
-  const TestTensor d_o(device, q_dims, in.d_o, dtype);
-  const TestTensor o(device, dtype, q_dims);
+  const TestTensor k(device, k_dims, in.k, dtype);
+  const TestTensor v(device, v_dims, in.v, dtype);
+  const TestTensor d_o(device, o_dims, in.d_o, dtype);
+  const TestTensor o(device, dtype, o_dims);
   const TestTensor dq(device, dtype, q_dims);
-  const TestTensor dk(device, dtype, kv_dims);
-  const TestTensor dv(device, dtype, kv_dims);
+  const TestTensor dk(device, dtype, k_dims);
+  const TestTensor dv(device, dtype, v_dims);
   const TestTensor lse(device, DType::kF32, {c.batch, c.heads, c.q_length});
   Attention(device, {.q = q,
                      .k = k,
@@ -82,9 +84,9 @@ void AttentionTest::ExpectReference(absl::Span<const Case> cases) {
   for (const DType dtype : ActivationTypes()) {
     for (const Case& c : cases) {
       const Inputs in{Random(dtype, c.q_elements(), 1.5),
-                      Random(dtype, c.kv_elements(), 1.5),
-                      Random(dtype, c.kv_elements()),
-                      Random(dtype, c.q_elements())};
+                      Random(dtype, c.k_elements(), 1.5),
+                      Random(dtype, c.v_elements()),
+                      Random(dtype, c.o_elements())};
       const Results want = AttentionReference(c, in);
       const Results got = RunBoth(device(), c, in, dtype);
       EXPECT_LT(RelativeError(got.o, want.o), ErrorOf(dtype)) << c;
@@ -114,7 +116,7 @@ TEST_P(AttentionTest, DropoutOfTheLastQueries) {
 
 // The reference's backward is analytic; this holds it against its own forward.
 TEST(AttentionReferenceTest, AgreesWithFiniteDifferences) {
-  const Case c{1, 5, 7, 2, 1, 3};
+  const Case c{1, 5, 7, 2, 1, 3, {}, 4};
   std::mt19937 generator(1);
   std::normal_distribution<double> normal;
   const auto random = [&](int64_t n) {
@@ -122,8 +124,8 @@ TEST(AttentionReferenceTest, AgreesWithFiniteDifferences) {
     for (double& v : values) v = normal(generator);
     return values;
   };
-  Inputs in{random(c.q_elements()), random(c.kv_elements()),
-            random(c.kv_elements()), random(c.q_elements())};
+  Inputs in{random(c.q_elements()), random(c.k_elements()),
+            random(c.v_elements()), random(c.o_elements())};
   const Results results = AttentionReference(c, in);
   const auto check = [&](Values* input, const Values& gradient) {
     for (size_t i = 0; i < input->size(); ++i) {
@@ -200,14 +202,35 @@ TEST_P(AttentionTest, SlicesOfOneTensor) {
 // Large scores must neither overflow nor lose the others.
 TEST_P(AttentionTest, LargeScores) {
   const Case c{1, 100, 100, 1, 1, 8};
-  const Inputs in{Random(c.q_elements(), 12), Random(c.kv_elements(), 12),
-                  Random(c.kv_elements()), Random(c.q_elements())};
+  const Inputs in{Random(c.q_elements(), 12), Random(c.k_elements(), 12),
+                  Random(c.v_elements()), Random(c.o_elements())};
   EXPECT_LT(RelativeError(RunBoth(device(), c, in, DType::kF32).o,
                           AttentionReference(c, in).o),
             1e-4);
 }
 
 TROUPE_ON_DEVICES(AttentionTest, AttentionDevices());
+
+// Heads of values may be narrower or wider than those of keys.
+class AttentionOfWidthsTest : public AttentionTest {};
+
+TEST_P(AttentionOfWidthsTest, ForwardAndBackward) {
+  ExpectReference({
+      {1, 1, 1, 1, 1, 1, {}, 3},
+      {2, 65, 65, 2, 2, 24, {}, 16},
+      {1, 70, 70, 4, 2, 17, {}, 33},
+      {1, 129, 129, 3, 3, 192, {}, 128},
+      {2, 67, 67, 3, 1, 20, kDropout, 37},
+  });
+}
+// As when text is generated.
+TEST_P(AttentionOfWidthsTest, FewQueriesAndManyKeys) {
+  ExpectReference(
+      {{1, 1, 700, 4, 2, 72, {}, 64}, {1, 5, 600, 2, 1, 20, {}, 65}});
+}
+
+// GPUs have no kernels for them (ops/attention.h).
+TROUPE_ON_DEVICES(AttentionOfWidthsTest, CpuDevices());
 
 }  // namespace
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #ifndef TROUPE_TESTS_OPS_DEVICES_H_
 #define TROUPE_TESTS_OPS_DEVICES_H_
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -40,6 +41,17 @@ inline std::vector<TestDevice> TestDevices() {
   if (BuiltWithCuda()) {
     devices.push_back({.name = "cuda", .kind = DeviceKind::kCuda});
   }
+  return devices;
+}
+
+// For what a GPU does not have.
+inline std::vector<TestDevice> CpuDevices() {
+  std::vector<TestDevice> devices = TestDevices();
+  devices.erase(std::remove_if(devices.begin(), devices.end(),
+                               [](const TestDevice& device) {
+                                 return device.kind != DeviceKind::kCpu;
+                               }),
+                devices.end());
   return devices;
 }
 

@@ -5,6 +5,7 @@
 
 #include "ops/capacity.h"
 #include "ops/load_step.h"
+#include "ops/route.h"
 #include "tests/ops/devices.h"
 
 namespace troupe {
@@ -102,7 +103,7 @@ TEST_P(RouterLossTest, CapacityGivesPlacesInThePapersOrder) {
   const TestTensor dropped(device(), {1}, {0}, DType::kF64);
   Capacity(device(), {.choices = tchoices,
                       .gates = tgates,
-                      .tokens = 4,
+                      .rows = {.tokens = 4},
                       .experts = 3,
                       .places = 2,
                       .kept = kept,
@@ -117,6 +118,66 @@ TEST_P(RouterLossTest, CapacityGivesPlacesInThePapersOrder) {
                    {.kept = kept, .d_kept = d_kept, .d_gates = d_kept});
   EXPECT_EQ(d_kept.Read(),
             Values({3, 3, 3, 0, 3, 3, 3, 0, 3, 3, 3, 3, 0, 0, 0, 0}));
+}
+
+// Of two sequences of six tokens, three ranks have four tokens each: the second
+// one has the end of the first sequence and the beginning of the second.
+TEST_P(RouterLossTest, CapacityOfSomeTokensIsThatOfTheSequence) {
+  constexpr int64_t n = 12, k = 2, experts = 4, sequences = 2, ranks = 3;
+  constexpr int64_t tokens = n / sequences, of_rank = n / ranks;
+  Values choices(n * k);
+  for (int64_t token = 0; token < n; ++token) {
+    choices[token * k] = token * token % 3;
+    choices[token * k + 1] = (token * token % 3 + 1 + token % 2) % experts;
+  }
+  Values gates(n * k);
+  std::iota(gates.begin(), gates.end(), 1.0);
+  const auto of_rows = [&](const Values& all, int64_t rank) {
+    return Values(all.begin() + rank * of_rank * k,
+                  all.begin() + (rank + 1) * of_rank * k);
+  };
+  const TestTensor whole(device(), DType::kF32, {n, k});
+  const TestTensor dropped(device(), {1}, {0}, DType::kF64);
+  Capacity(device(),
+           {.choices = TestTensor(device(), {n, k}, choices, DType::kI32),
+            .gates = TestTensor(device(), {n, k}, gates),
+            .rows = {.tokens = tokens},
+            .experts = experts,
+            .places = 2,
+            .kept = whole,
+            .dropped = dropped});
+  EXPECT_GT(dropped.Read()[0], 2);
+  Values counted;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    const TestTensor counts(device(), DType::kF32, {sequences * k, experts});
+    RouteLoad(device(), {.choices = TestTensor(device(), {of_rank, k},
+                                               of_rows(choices, rank),
+                                               DType::kI32),
+                         .rows = {.first = rank * of_rank, .tokens = tokens},
+                         .load = counts,
+                         .by_choice = true});
+    const Values own = counts.Read();
+    counted.insert(counted.end(), own.begin(), own.end());
+  }
+  const TestTensor counts(device(), {ranks, sequences * k, experts}, counted);
+  const TestTensor dropped_by_ranks(device(), {1}, {0}, DType::kF64);
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    const TestTensor kept(device(), DType::kF32, {of_rank, k});
+    Capacity(device(), {.choices = TestTensor(device(), {of_rank, k},
+                                              of_rows(choices, rank),
+                                              DType::kI32),
+                        .gates = TestTensor(device(), {of_rank, k},
+                                            of_rows(gates, rank)),
+                        .rows = {.first = rank * of_rank, .tokens = tokens},
+                        .experts = experts,
+                        .places = 2,
+                        .counts = counts,
+                        .rank = rank,
+                        .kept = kept,
+                        .dropped = dropped_by_ranks});
+    EXPECT_EQ(kept.Read(), of_rows(whole.Read(), rank)) << "rank " << rank;
+  }
+  EXPECT_EQ(dropped_by_ranks.Read(), dropped.Read());
 }
 
 TEST_P(RouterLossTest, StepOfALoad) {

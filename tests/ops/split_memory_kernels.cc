@@ -11,6 +11,7 @@
 #include "ops/embedding.h"
 #include "ops/gelu.h"
 #include "ops/grouped_matmul.h"
+#include "ops/join_heads.h"
 #include "ops/layer_norm.h"
 #include "ops/load_step.h"
 #include "ops/matmul.h"
@@ -181,7 +182,7 @@ constexpr KernelTable kSplitMemoryKernels = {
                  &RouterLossBackwardArgs::d_logsumexp>,
     .capacity =
         Enqueued<&K::capacity, &CapacityArgs::choices, &CapacityArgs::gates,
-                 &CapacityArgs::kept, &CapacityArgs::dropped>,
+                 &CapacityArgs::counts, &CapacityArgs::kept, &CapacityArgs::dropped>,
     .capacity_backward =
         Enqueued<&K::capacity_backward, &CapacityBackwardArgs::kept,
                  &CapacityBackwardArgs::d_kept, &CapacityBackwardArgs::d_gates>,
@@ -204,6 +205,12 @@ constexpr KernelTable kSplitMemoryKernels = {
                  &GroupedWeightGradientArgs::dy,
                  &GroupedWeightGradientArgs::offsets,
                  &GroupedWeightGradientArgs::dw>,
+    .join_heads =
+        Enqueued<&K::join_heads, &JoinHeadsArgs::q, &JoinHeadsArgs::k,
+                 &JoinHeadsArgs::v, &JoinHeadsArgs::shared, &JoinHeadsArgs::y>,
+    .join_heads_backward =
+        Enqueued<&K::join_heads_backward, &JoinHeadsArgs::q, &JoinHeadsArgs::k,
+                 &JoinHeadsArgs::v, &JoinHeadsArgs::shared, &JoinHeadsArgs::y>,
     .rotary = EnqueuedRotary,
     .attention = Enqueued<&K::attention, &AttentionArgs::q, &AttentionArgs::k,
                           &AttentionArgs::v, &AttentionArgs::o,

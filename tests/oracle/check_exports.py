@@ -30,6 +30,9 @@ with torch.no_grad():
     for p in model.parameters():
         p.copy_(torch.randn_like(p) * (0.35 if p.dim() > 1 else 0.1)
                 + (0 if p.dim() > 1 else 1))
+    for name, b in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):
+            b.copy_(0.2 * torch.rand_like(b))
 model.save_pretrained(out)
 """
 LOSS = """
@@ -53,6 +56,11 @@ def rope(kind, theta=500000.0, **more):
     return dict(rope_parameters=dict(rope_type=kind, rope_theta=theta, **more))
 
 
+DEEPSEEK = dict(SIZES, num_key_value_heads=4, q_lora_rank=24, kv_lora_rank=20,
+                qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=5,
+                n_routed_experts=8, num_experts_per_tok=3, n_group=4,
+                topk_group=2, moe_intermediate_size=12, n_shared_experts=2,
+                first_k_dense_replace=1)
 LLAMA3 = rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=32)
 CASES = {
@@ -74,6 +82,14 @@ CASES = {
                                 **rope("default"))),
     "qwen2": ("qwen2", dict(GROUPED, **rope("default"))),
     "qwen3": ("qwen3", dict(GROUPED, head_dim=8, **rope("default"))),
+    "olmoe": ("olmoe", dict(GROUPED, num_experts=6, num_experts_per_tok=2,
+                            **rope("default"))),
+    "deepseek_v3": ("deepseek_v3", dict(DEEPSEEK, **rope("default"))),
+    "deepseek_v3_yarn": ("deepseek_v3", dict(
+        DEEPSEEK, q_lora_rank=None, rope_interleave=False,
+        attention_bias=True, norm_topk_prob=False, **rope(
+            "yarn", factor=4.0, original_max_position_embeddings=16,
+            beta_fast=2.0, beta_slow=0.25, mscale=1.0, mscale_all_dim=0.7))),
     "gpt_neox_whole": ("gpt_neox", dict(SIZES, **rope(
         "default", 5000.0, partial_rotary_factor=1.0))),
     "gpt_neox_half": ("gpt_neox", dict(SIZES, **rope(

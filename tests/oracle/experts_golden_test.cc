@@ -8,8 +8,9 @@ namespace troupe {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Experts, GoldenSuite,
-                         testing::Values("mixtral", "qwen2_moe", "qwen3_moe",
-                                         "qwen3_moe_renormalised",
+                         testing::Values("deepseek_v3", "deepseek_v3_yarn",
+                                         "mixtral", "olmoe", "qwen2_moe",
+                                         "qwen3_moe", "qwen3_moe_renormalised",
                                          "router_sequence", "router_global",
                                          "router_bias", "router_capacity",
                                          "router_gshard", "router_switch"),

@@ -13,7 +13,7 @@ import transformers
 
 import golden
 from float64 import float64
-from routers import Routers
+from routers import DeepseekRouters, Routers
 
 # The fields of a job's model, which are those of the configs but for the
 # numbers of experts.
@@ -21,6 +21,17 @@ BASE = dict(num_hidden_layers=2, hidden_size=16, num_attention_heads=4,
             num_key_value_heads=2, head_dim=6, intermediate_size=11,
             vocab_size=37, max_position_embeddings=23, rms_norm_eps=1e-5,
             rope_theta=500.0, tie_word_embeddings=False, num_experts_per_tok=2)
+# Heads of values have another width than those of keys, of which a part turns.
+DEEPSEEK = dict(num_hidden_layers=2, hidden_size=16, num_attention_heads=4,
+                q_lora_rank=12, kv_lora_rank=10, qk_nope_head_dim=6,
+                qk_rope_head_dim=4, v_head_dim=5, intermediate_size=23,
+                vocab_size=37, max_position_embeddings=32, rms_norm_eps=1e-5,
+                rope_theta=500.0, tie_word_embeddings=False, num_experts=8,
+                num_experts_per_tok=3, n_group=4, topk_group=2,
+                moe_intermediate_size=9, n_shared_experts=2,
+                first_k_dense_replace=1, norm_topk_prob=True,
+                routed_scaling_factor=2.5, rope_interleave=True,
+                attention_bias=False)
 QWEN = dict(BASE, num_experts=7, num_experts_per_tok=3, intermediate_size=23,
             moe_intermediate_size=9)
 
@@ -37,6 +48,27 @@ MODELS = {
     "qwen2_moe": (transformers.Qwen2MoeForCausalLM, transformers.Qwen2MoeConfig,
                   dict(QWEN, head_dim=4, norm_topk_prob=False,
                        shared_expert_intermediate_size=13)),
+    # Norms of all queries, and of all keys, of a token.
+    "olmoe": (transformers.OlmoeForCausalLM, transformers.OlmoeConfig,
+              dict(BASE, head_dim=4, num_experts=7, num_experts_per_tok=3,
+                   norm_topk_prob=False)),
+    # A dense layer in front; a bias that chooses, beside a loss.
+    "deepseek_v3": (
+        transformers.DeepseekV3ForCausalLM, transformers.DeepseekV3Config,
+        dict(DEEPSEEK, experts=dict(balance="bias", bias_rate=0.01,
+                                    balance_coefficient=0.3))),
+    # No latents of queries, and all else otherwise, too; the bias stays.
+    "deepseek_v3_yarn": (
+        transformers.DeepseekV3ForCausalLM, transformers.DeepseekV3Config,
+        dict(DEEPSEEK, q_lora_rank=0, rope_interleave=False,
+             attention_bias=True, norm_topk_prob=False, n_shared_experts=1,
+             first_k_dense_replace=0, n_group=1, topk_group=1,
+             tie_word_embeddings=True,
+             rope_scaling=dict(
+                 type="yarn", factor=2.0, original_max_position_embeddings=16,
+                 beta_fast=2.0, beta_slow=0.25, mscale=1.0, mscale_all_dim=0.7,
+                 truncate=True),
+             experts=dict(balance="sequence", balance_coefficient=0.2))),
 }
 
 # Mixtral with what model.experts asks for.
@@ -80,16 +112,27 @@ def main():
     for name in wanted:
         model_class, config_class, job_model = MODELS[name]
         fields = dict(job_model)
-        rope = dict(rope_type="default", rope_theta=fields.pop("rope_theta"))
+        rope = dict(fields.pop("rope_scaling", None) or {"type": "default"})
+        rope.update(rope_type=rope.pop("type"),
+                    rope_theta=fields.pop("rope_theta"))
         experts = fields.pop("experts", None)
         parts.mixtral = config_class is transformers.MixtralConfig
         if parts.mixtral:
             fields["num_local_experts"] = fields.pop("num_experts")
+        deepseek = config_class is transformers.DeepseekV3Config
+        if deepseek:
+            fields["n_routed_experts"] = fields.pop("num_experts")
+            fields["num_key_value_heads"] = fields["num_attention_heads"]
+            fields["q_lora_rank"] = fields["q_lora_rank"] or None
+        if config_class is transformers.OlmoeConfig:
+            del fields["head_dim"]
         config = config_class(**fields, rope_parameters=rope,
                               attention_dropout=0, bos_token_id=0,
-                              eos_token_id=0, attn_implementation="eager",
+                              eos_token_id=0, pad_token_id=None,
+                              attn_implementation="eager",
                               experts_implementation="eager")
         architecture = ("mixtral" if parts.mixtral else
+                        "deepseek_v3" if deepseek else
                         name.removesuffix("_renormalised"))
         with float64():
             model = model_class(config).double().train()
@@ -97,7 +140,8 @@ def main():
             golden.write_golden(
                 os.path.join(folder, f"{name}.safetensors"), model,
                 dict(job_model, architecture=architecture), parts,
-                routers=(Routers(model, experts, golden.SEQUENCE_LENGTH)
+                routers=((DeepseekRouters if deepseek else Routers)(
+                    model, experts, golden.SEQUENCE_LENGTH)
                          if experts else golden.NoRouters()))
 
 

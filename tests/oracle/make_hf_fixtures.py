@@ -44,6 +44,10 @@ def randomise(model, seed):
             else:
                 norm = name.endswith("weight")
                 parameter.copy_(1 + 0.2 * noise if norm else 0.05 * noise)
+        for name, buffer in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                buffer.copy_(0.2 * torch.rand(buffer.shape,
+                                              generator=generator))
 
 
 def mean_loss(model, ids):
@@ -227,6 +231,54 @@ def qwen3_moe_tiny(folder):
     write(folder, model, torch.bfloat16, finish, max_shard_size="24KB")
 
 
+def olmoe_tiny(folder):
+    """Norms over all heads of queries, and of keys."""
+    model = transformers.OlmoeForCausalLM(transformers.OlmoeConfig(
+        **LLAMA, vocab_size=272, num_experts=6, num_experts_per_tok=2,
+        rope_parameters=dict(rope_type="default", rope_theta=5000.0)))
+    write(folder, model, torch.float32, save_byte_level_tokenizer)
+
+
+def deepseek_v3_tiny(folder):
+    """As it is published, in bf16: the config of transformers 4 and of the
+    code beside it, and a layer behind the last one that predicts tokens."""
+    fields = dict(LLAMA, num_key_value_heads=4)
+    scaling = dict(type="yarn", factor=4.0, beta_fast=2.0, beta_slow=0.25,
+                   mscale=1.0, mscale_all_dim=1.0,
+                   original_max_position_embeddings=16)
+    model = transformers.DeepseekV3ForCausalLM(transformers.DeepseekV3Config(
+        **fields, vocab_size=272, q_lora_rank=12, kv_lora_rank=10,
+        qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=5,
+        n_routed_experts=8, num_experts_per_tok=3, n_group=4, topk_group=2,
+        moe_intermediate_size=12, n_shared_experts=1, first_k_dense_replace=1,
+        rope_parameters=dict(scaling, rope_theta=5000.0)))
+
+    def finish(folder):
+        path = os.path.join(folder, "model.safetensors")
+        tensors = load_file(path)
+        tensors["model.layers.2.eh_proj.weight"] = torch.ones(
+            16, 32, dtype=torch.bfloat16)
+        save_file(tensors, path, metadata={"format": "pt"})
+        path = os.path.join(folder, "config.json")
+        with open(path) as file:
+            config = json.load(file)
+        for name in ("rope_parameters", "num_mtp_layers", "num_local_experts",
+                     "head_dim", "qk_head_dim"):
+            config.pop(name, None)
+        config.update(rope_theta=5000.0, rope_scaling=scaling,
+                      num_nextn_predict_layers=1, moe_layer_freq=1,
+                      n_routed_experts=8, scoring_func="sigmoid",
+                      topk_method="noaux_tc", aux_loss_alpha=0.001,
+                      seq_aux=True, torch_dtype=config.pop("dtype"),
+                      transformers_version="4.33.1")
+        with open(path, "w") as file:
+            json.dump(config, file, indent=2)
+            file.write("\n")
+        save_byte_level_tokenizer(folder)
+
+    write(folder, model, torch.bfloat16, finish)
+
+
 def gpt_neox_tiny(folder):
     """As Pythia is published: f16, and the names of transformers 4."""
     model = transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(
@@ -283,7 +335,7 @@ def main():
     folder = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "hf")
     for make in (llama_tiny, llama_tied_bf16_sharded, mistral_tiny, qwen2_tiny,
                  qwen3_tiny, mixtral_tiny, qwen2_moe_tiny, qwen3_moe_tiny,
-                 gpt2_tiny, gpt2_bare, gpt_neox_tiny):
+                 olmoe_tiny, deepseek_v3_tiny, gpt2_tiny, gpt2_bare, gpt_neox_tiny):
         # All, or those that are named.
         if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
             make(os.path.join(folder, make.__name__))

@@ -1,4 +1,4 @@
-"""Mixtral's routers with balancing, room of experts and a z-loss, as the papers
+"""Routers with balancing, room of experts and a z-loss, as the papers
 have them and docs/experts.md says; in torch, for make_experts_golden.py.
 
 GShard (arXiv 2006.16668), Switch (2101.03961), ST-MoE (2202.08906), DeepSeek-V3
@@ -101,3 +101,59 @@ class Routers:
                                torch.sign(mean - load))
             else:
                 gate.state.copy_(load / mean)
+
+
+class DeepseekRouters:
+    """Those of a model that has a bias in the choice itself: what chooses is
+    transformers', what keeps the load even is here."""
+
+    def __init__(self, model, experts, sequence_length):
+        self.experts = experts
+        self.length = sequence_length
+        self.gates, self.states = [], {}
+        generator = torch.Generator().manual_seed(7)
+        for number, layer in enumerate(model.model.layers):
+            if not hasattr(layer.mlp, "gate"):
+                continue
+            gate = layer.mlp.gate
+            gate.e_score_correction_bias.copy_(
+                0.1 * torch.rand(gate.num_experts, generator=generator))
+            gate.register_forward_hook(self.see)
+            self.gates.append(gate)
+            name = f"model.layers.{number}.mlp.gate.e_score_correction_bias"
+            self.states[name] = gate.e_score_correction_bias
+
+    @staticmethod
+    def see(gate, _, outputs):
+        logits, _, gate.choices = outputs
+        gate.scores = torch.sigmoid(logits)
+
+    def loss(self):
+        total = 0
+        for gate in self.gates:
+            p = gate.scores / gate.scores.sum(1, keepdim=True)
+            chosen = torch.nn.functional.one_hot(
+                gate.choices, gate.num_experts).sum(1).double()
+            f = (chosen.unflatten(0, (-1, self.length)).mean(1) *
+                 gate.num_experts / gate.choices.shape[1])
+            share = p.unflatten(0, (-1, self.length)).mean(1)
+            total = total + (f * share).sum(1).mean()
+        return self.experts["balance_coefficient"] * total
+
+    def count(self, gate):
+        return torch.bincount(gate.choices.flatten(),
+                              minlength=gate.num_experts).double()
+
+    def counts(self):
+        """Of a bias that stays as it is nothing is counted."""
+        if self.experts["balance"] != "bias":
+            return {}
+        return {name: self.count(gate)
+                for name, gate in zip(self.states, self.gates)}
+
+    def step(self):
+        for gate in self.gates:
+            load = self.count(gate)
+            gate.e_score_correction_bias += (
+                self.experts.get("bias_rate", 0) *
+                torch.sign(load.mean() - load))

@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -18,6 +17,7 @@
 #include "absl/time/time.h"
 #include "ops/cpu/device.h"
 #include "proto/base/cores.h"
+#include "proto/base/file_text.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
 #include "storage/disk/directory.h"
@@ -92,13 +92,10 @@ std::string CalibrationDevice() {
 
 absl::StatusOr<Calibration> ReadCalibration(
     const CalibrationFileOptions& options) {
-  std::ifstream file(options.path);
-  if (!file) return absl::NotFoundError(options.path);
-  std::ostringstream text;
-  text << file.rdbuf();
+  const absl::optional<std::string> text = FileText(options.path);
+  if (!text.has_value()) return absl::NotFoundError(options.path);
   Calibration calibration;
-  if (!google::protobuf::TextFormat::ParseFromString(text.str(),
-                                                     &calibration)) {
+  if (!google::protobuf::TextFormat::ParseFromString(*text, &calibration)) {
     return absl::DataLossError(
         absl::StrCat(options.path, " is no calibration; it is replaced"));
   }
@@ -107,7 +104,7 @@ absl::StatusOr<Calibration> ReadCalibration(
     return absl::NotFoundError(
         absl::StrCat(options.path, " is for another machine"));
   }
-  if (IsStale(options.path, text.str())) {
+  if (IsStale(options.path, *text)) {
     return absl::NotFoundError(
         absl::StrCat(options.path, " was measured on a busy machine"));
   }

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "proto/base/file_text.h"
 #include "proto/base/log.h"
 #include "storage/disk/directory.h"
 #include "storage/disk/file_lock.h"
@@ -20,10 +19,7 @@ namespace {
 
 // Empty where there is no such file yet.
 std::string ReadAll(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return FileText(path).value_or("");
 }
 
 // What the line of the key says, if there is one.

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "proto/base/clock.h"
 #include "proto/base/cores.h"
+#include "proto/base/file_text.h"
 
 namespace troupe {
 namespace {
@@ -62,10 +61,9 @@ MachineTimes ParseProcStat(absl::string_view proc_stat,
 }
 
 MachineTimes ReadMachineTimes() {
-  std::stringstream text;
-  text << std::ifstream("/proc/stat").rdbuf();
-  MachineTimes times = ParseProcStat(
-      text.str(), UsableCores(), std::max(1.0, double(sysconf(_SC_CLK_TCK))));
+  MachineTimes times =
+      ParseProcStat(FileText("/proc/stat").value_or(""), UsableCores(),
+                    std::max(1.0, double(sysconf(_SC_CLK_TCK))));
   times.wall = 1e-9 * RealClock().MonotonicNanos();
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage usage = {};

@@ -3,15 +3,14 @@
 #include <google/protobuf/text_format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "proto/base/file_text.h"
 #include "worker/calibrate/calibration_file.h"
 
 namespace troupe {
@@ -48,11 +47,9 @@ CalibrationCache ReadCalibrationCache(const CalibrationSearch& search) {
         !absl::SimpleAtoi(number, &threads)) {
       continue;
     }
-    std::stringstream content;
-    content << std::ifstream(entry.path()).rdbuf();
+    const std::string content = FileText(entry.path()).value_or("");
     Calibration calibration;
-    if (google::protobuf::TextFormat::ParseFromString(content.str(),
-                                                      &calibration) &&
+    if (google::protobuf::TextFormat::ParseFromString(content, &calibration) &&
         calibration.device() == search.device) {
       found[threads] = std::move(calibration);
     }

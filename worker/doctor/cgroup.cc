@@ -1,7 +1,6 @@
 #include "worker/doctor/cgroup.h"
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 #include <vector>
 
@@ -9,14 +8,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "proto/base/file_text.h"
 
 namespace troupe {
 namespace {
 
+// Empty where there is no such file.
 std::string Content(const std::string& path) {
-  std::stringstream content;
-  content << std::ifstream(path).rdbuf();
-  return content.str();
+  return FileText(path).value_or("");
 }
 
 template <typename T>

@@ -1,12 +1,11 @@
 #include "worker/doctor/memory.h"
 
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "proto/base/file_text.h"
 #include "worker/collective/shared_memory/memory_domain.h"
 #include "worker/doctor/cgroup.h"
 
@@ -72,12 +71,10 @@ Finding JudgeSharedMemory(const std::string& domain) {
 }
 
 Finding CheckMemory() {
-  std::stringstream meminfo;
-  meminfo << std::ifstream("/proc/meminfo").rdbuf();
-  return JudgeMemory(
-      {.total_bytes = MeminfoBytes(meminfo.str(), "MemTotal"),
-       .available_bytes = MeminfoBytes(meminfo.str(), "MemAvailable"),
-       .cgroup_bytes = ReadCgroupLimits("").memory_bytes});
+  const std::string meminfo = FileText("/proc/meminfo").value_or("");
+  return JudgeMemory({.total_bytes = MeminfoBytes(meminfo, "MemTotal"),
+                      .available_bytes = MeminfoBytes(meminfo, "MemAvailable"),
+                      .cgroup_bytes = ReadCgroupLimits("").memory_bytes});
 }
 
 Finding CheckSharedMemory() { return JudgeSharedMemory(MemoryDomain()); }

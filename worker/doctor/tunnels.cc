@@ -7,13 +7,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/base/file_text.h"
 
 namespace troupe {
 namespace {
@@ -45,9 +44,8 @@ std::vector<Tunnel> FindTunnels(const std::string& folder) {
   std::filesystem::directory_iterator it(folder, error);
   for (; !error && it != std::filesystem::directory_iterator();
        it.increment(error)) {
-    std::ostringstream event;
-    event << std::ifstream(it->path() / "uevent").rdbuf();
-    if (!absl::StrContains(event.str(), "DEVTYPE=wireguard\n")) continue;
+    const std::string event = FileText(it->path() / "uevent").value_or("");
+    if (!absl::StrContains(event, "DEVTYPE=wireguard\n")) continue;
     const std::string interface = it->path().filename();
     tunnels.push_back({interface, AddressOf(interface)});
   }

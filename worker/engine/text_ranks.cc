@@ -100,8 +100,10 @@ absl::Status TextRanks::Meet() {
 
 absl::Status TextRanks::Exchange(const Op::Exchange& exchange, const Tensor& x,
                                  const Tensor& y) {
-  const auto found = along_.find(exchange.axis());
-  CHECK(found != along_.end()) << "no group along " << exchange.axis();
+  CHECK_EQ(exchange.axes_size(), 1) << "a text's ranks share units otherwise";
+  const std::string& axis = exchange.axes(0);
+  const auto found = along_.find(axis);
+  CHECK(found != along_.end()) << "no group along " << axis;
   Communicator& communicator = *found->second;
   const CommBuffer to = BufferOf(y);
   CommBuffer from;
@@ -114,7 +116,7 @@ absl::Status TextRanks::Exchange(const Op::Exchange& exchange, const Tensor& x,
   }
   return RunCollective(exchange.forward(), {.from = from, .to = to},
                        communicator,
-                       {.name = absl::StrCat("values along ", exchange.axis()),
+                       {.name = absl::StrCat("values along ", axis),
                         .timeout = options_.timeout});
 }
 

@@ -3,8 +3,6 @@
 // values], and attends to all that it holds.
 #include "ops/attention.h"
 
-#include <cmath>
-
 #include "ops/reduce.h"
 #include "proto/base/check.h"
 #include "proto/plan/tensor_spec.h"
@@ -32,9 +30,9 @@ class AttentionLayer final : public Layer {
     heads_ = static_cast<int>(queries.count());
     kv_heads_ = static_cast<int>(keys.count());
     q_width_ = SectionSize(queries);
-    kv_width_ = SectionSize(keys);
-    scale_ = static_cast<float>(
-        1.0 / std::sqrt(static_cast<double>(queries.width())));
+    k_width_ = SectionSize(keys);
+    v_width_ = SectionSize(qkv.dims(kColumns).sections(2));
+    scale_ = static_cast<float>(AttentionScale(op.view()));
     dtype_ = DTypeOfElement(qkv.dtype());
   }
 
@@ -74,7 +72,8 @@ class AttentionLayer final : public Layer {
   }
 
   int64_t CacheBytes(int64_t positions) const override {
-    return positions * 2 * kv_width_ * static_cast<int64_t>(DTypeBytes(dtype_));
+    return positions * (k_width_ + v_width_) *
+           static_cast<int64_t>(DTypeBytes(dtype_));
   }
 
  private:
@@ -82,10 +81,11 @@ class AttentionLayer final : public Layer {
     return qkv.Slice(kColumns, 0, q_width_);
   }
   Tensor Keys(const Tensor& qkv) const {
-    return qkv.Slice(kColumns, q_width_, q_width_ + kv_width_);
+    return qkv.Slice(kColumns, q_width_, q_width_ + k_width_);
   }
   Tensor Values(const Tensor& qkv) const {
-    return qkv.Slice(kColumns, q_width_ + kv_width_, q_width_ + 2 * kv_width_);
+    return qkv.Slice(kColumns, q_width_ + k_width_,
+                     q_width_ + k_width_ + v_width_);
   }
 
   void Decode(const LayerCall& call) const {
@@ -93,18 +93,19 @@ class AttentionLayer final : public Layer {
     const int64_t end = decoding.first_position + decoding.count;
     const Tensor qkv = qkv_.In(call);
     const Tensor cache(decoding.cache, dtype_,
-                       {1, decoding.cache_positions, 2 * kv_width_});
+                       {1, decoding.cache_positions, k_width_ + v_width_});
     Copy(call.device,
-         {.x = qkv.Slice(kColumns, q_width_, q_width_ + 2 * kv_width_),
+         {.x = qkv.Slice(kColumns, q_width_, q_width_ + k_width_ + v_width_),
           .y = cache.Slice(1, decoding.first_position, end)});
     const Tensor seen = cache.Slice(1, 0, end);
-    Attention(call.device, {.q = Queries(qkv),
-                            .k = seen.Slice(kColumns, 0, kv_width_),
-                            .v = seen.Slice(kColumns, kv_width_, 2 * kv_width_),
-                            .o = y_.In(call),
-                            .heads = heads_,
-                            .kv_heads = kv_heads_,
-                            .scale = scale_});
+    Attention(call.device,
+              {.q = Queries(qkv),
+               .k = seen.Slice(kColumns, 0, k_width_),
+               .v = seen.Slice(kColumns, k_width_, k_width_ + v_width_),
+               .o = y_.In(call),
+               .heads = heads_,
+               .kv_heads = kv_heads_,
+               .scale = scale_});
   }
 
   const OperandPlace qkv_;
@@ -116,7 +117,8 @@ class AttentionLayer final : public Layer {
   int heads_ = 0;
   int kv_heads_ = 0;
   int64_t q_width_ = 0;
-  int64_t kv_width_ = 0;
+  int64_t k_width_ = 0;
+  int64_t v_width_ = 0;
   float scale_ = 0;
   DType dtype_ = DType::kF32;
 };

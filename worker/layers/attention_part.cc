@@ -1,6 +1,5 @@
 // Causal attention of a rank's queries to the keys of one rank of a ring, going
 // on from what the calls before have found.
-#include <cmath>
 #include <vector>
 
 #include "ops/attention.h"
@@ -46,9 +45,9 @@ class AttentionPartLayer final : public Layer {
     const Dim::Section& keys = view.input("kv").dims(kColumns).sections(0);
     heads_ = static_cast<int>(queries.count());
     kv_heads_ = static_cast<int>(keys.count());
-    kv_width_ = SectionSize(keys);
-    scale_ = static_cast<float>(
-        1.0 / std::sqrt(static_cast<double>(queries.width())));
+    k_width_ = SectionSize(keys);
+    v_width_ = SectionSize(view.input("kv").dims(kColumns).sections(1));
+    scale_ = static_cast<float>(AttentionScale(view));
     const Dim::Section& positions = view.input("q").dims(1).sections(0);
     const Op::Hop& part = op.op().hop();
     part_ = {.length = WholeCount(positions),
@@ -105,10 +104,10 @@ class AttentionPartLayer final : public Layer {
 
  private:
   Tensor Keys(const Tensor& kv) const {
-    return kv.Slice(kColumns, 0, kv_width_);
+    return kv.Slice(kColumns, 0, k_width_);
   }
   Tensor Values(const Tensor& kv) const {
-    return kv.Slice(kColumns, kv_width_, 2 * kv_width_);
+    return kv.Slice(kColumns, k_width_, k_width_ + v_width_);
   }
 
   const OperandPlace q_;
@@ -125,7 +124,8 @@ class AttentionPartLayer final : public Layer {
   OperandPlace dq_before_;
   int heads_ = 0;
   int kv_heads_ = 0;
-  int64_t kv_width_ = 0;
+  int64_t k_width_ = 0;
+  int64_t v_width_ = 0;
   float scale_ = 0;
   AttentionPart part_;
 };

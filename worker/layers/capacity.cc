@@ -1,6 +1,9 @@
 // Gates of choices for which their expert has no room are 0.
 #include "ops/capacity.h"
 
+#include <string>
+#include <vector>
+
 #include "ops/reduce.h"
 #include "proto/plan/sum_names.h"
 #include "worker/layers/kinds.h"
@@ -12,9 +15,11 @@ class CapacityLayer final : public Layer {
  public:
   explicit CapacityLayer(const OpBinding& op)
       : spec_(op.op().capacity()),
-        tokens_(op.RowsOfSequences("gates").tokens),
+        rows_(op.RowsOfSequences("gates")),
+        rank_(op.RankAlong(AxesThatCut(op.view().input("choices")))),
         choices_(op.Input("choices")),
         gates_(op.Input("gates")),
+        counts_(op.Input("counts")),
         kept_(op.Output("kept")),
         d_gates_(op.InputGradient("gates")),
         d_kept_(op.OutputGradient("kept")),
@@ -39,20 +44,41 @@ class CapacityLayer final : public Layer {
   }
 
  private:
+  // Outermost first.
+  static std::vector<std::string> AxesThatCut(const TensorSpec& choices) {
+    std::vector<std::string> axes;
+    for (const auto& cut : choices.dims(1).sections(0).cuts()) {
+      axes.push_back(cut.axis());
+    }
+    return axes;
+  }
+
+  // [ranks, sequences x choices, experts].
+  Tensor Counts(const LayerCall& call) const {
+    if (!counts_.exists()) return {};
+    const Tensor counts = counts_.In(call);
+    return counts.View(
+        {counts.dim(0), counts.dim(1) * counts.dim(2), counts.dim(3)});
+  }
+
   void Run(const LayerCall& call, const Tensor& dropped) const {
     Capacity(call.device, {.choices = choices_.In(call),
                            .gates = gates_.In(call),
-                           .tokens = tokens_,
+                           .rows = rows_,
                            .experts = spec_.experts(),
                            .places = spec_.places(),
+                           .counts = Counts(call),
+                           .rank = rank_,
                            .kept = kept_.In(call),
                            .dropped = dropped});
   }
 
   const Op::Capacity spec_;
-  const int64_t tokens_;  // of a sequence
+  const TokenRows rows_;
+  const int rank_;  // of those that have some of the sequences
   const OperandPlace choices_;
   const OperandPlace gates_;
+  const OperandPlace counts_;  // of these ranks
   const OperandPlace kept_;
   const OperandPlace d_gates_;
   const OperandPlace d_kept_;

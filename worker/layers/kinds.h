@@ -28,6 +28,7 @@ NewLayer NewFork;
 NewLayer NewGelu;
 NewLayer NewGroupedLinear;
 NewLayer NewHeadNorm;
+NewLayer NewJoinHeads;
 NewLayer NewLinear;
 NewLayer NewMoments;
 NewLayer NewNorm;

@@ -33,6 +33,7 @@ constexpr Row kKinds[] = {
     {Op::GELU, NewGelu},
     {Op::SWIGLU, NewSwiGlu},
     {Op::HEAD_NORM, NewHeadNorm},
+    {Op::JOIN_HEADS, NewJoinHeads},
     {Op::ADD, NewAdd},
     {Op::CROSS_ENTROPY, NewCrossEntropy},
     {Op::CROSS_ENTROPY_PARTS, NewCrossEntropyParts},

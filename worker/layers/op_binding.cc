@@ -171,6 +171,15 @@ TokenRows OpBinding::RowsOfSequences(absl::string_view input) const {
   return {.first = 0, .tokens = positions.count()};
 }
 
+int OpBinding::RankAlong(const std::vector<std::string>& axes) const {
+  int rank = 0;
+  for (const std::string& axis : axes) {
+    const troupe::Piece place = unit_.place.On(axis);
+    rank = rank * place.count + place.index;
+  }
+  return rank;
+}
+
 Range OpBinding::SamplesFor(const TensorSpec& rows,
                             absl::string_view batch) const {
   const Range here = Piece(rows.dims(0).sections(0));

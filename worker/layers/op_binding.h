@@ -4,6 +4,7 @@
 #define TROUPE_WORKER_LAYERS_OP_BINDING_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -58,6 +59,8 @@ class OpBinding {
   OpBinding(const UnitBinding& unit, int op) : unit_(unit), index_(op) {}
 
   const Op& op() const { return unit_.table.ops(index_); }
+  // Which of the ranks along all these axes, outermost first, this one is.
+  int RankAlong(const std::vector<std::string>& axes) const;
   const OpPlaces& places() const { return unit_.places.ops[index_]; }
   // Specs of operands.
   OpView view() const { return {unit_.table, op()}; }

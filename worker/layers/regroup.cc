@@ -19,7 +19,8 @@ class OwnRound {
  public:
   explicit OwnRound(const OpBinding& op)
       : offsets_(op.Input("offsets")),
-        rank_(op.place().On(op.op().round().axis()).index),
+        rank_(op.RankAlong({op.op().round().axes().begin(),
+                            op.op().round().axes().end()})),
         number_(op.op().round().number()),
         rows_max_(RowsOf(op.view().input("x"))) {}
 

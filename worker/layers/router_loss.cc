@@ -18,18 +18,27 @@ class RouterLoadLayer final : public Layer {
   explicit RouterLoadLayer(const OpBinding& op)
       : rows_(op.RowsOfSequences("choices")),
         choices_(op.Input("choices")),
-        load_(op.Output("load")) {}
+        load_(op.Output("load")),
+        by_choice_(op.view().output("load").dims_size() > 2) {}
 
   void Forward(const LayerCall& call) const override {
     RouteLoad(
         call.device,
-        {.choices = choices_.In(call), .rows = rows_, .load = load_.In(call)});
+        {.choices = choices_.In(call),
+         .rows = rows_,
+         .load = Rows(load_.In(call)),
+         .by_choice = by_choice_});
   }
 
  private:
+  static Tensor Rows(const Tensor& load) {
+    return load.View({load.rows(), load.columns()});
+  }
+
   const TokenRows rows_;
   const OperandPlace choices_;
   const OperandPlace load_;
+  const bool by_choice_;
 };
 
 // What a router's load is measured against.

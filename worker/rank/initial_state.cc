@@ -11,6 +11,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/job_differences.h"
 #include "proto/plan/job_json.h"
+#include "proto/plan/model.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/slices.h"
 #include "storage/checkpoint/check_hugging_face.h"
@@ -293,9 +294,15 @@ absl::Status SpreadAllWeights(RankState& state, TierPort& port) {
 // What a Hugging Face directory of the plan's model holds.
 HuggingFaceContents ContentsOf(const Plan& plan) {
   HuggingFaceContents contents;
+  const ModelSpec& model = plan.job().model();
+  if (MayHaveLayersBehind(model)) {
+    contents.layers_behind = model.num_hidden_layers();
+  }
   for (const Unit& unit : plan.units()) {
     for (const Parameter& parameter : unit.parameters()) {
-      if (parameter.has_load()) continue;  // zeros at first
+      if (parameter.has_load() && !parameter.load().of_model()) {
+        continue;  // zeros at first
+      }
       HuggingFaceParameter& wanted = contents.parameters.emplace_back();
       wanted.name = parameter.name();
       wanted.shape = WholeShape(parameter);

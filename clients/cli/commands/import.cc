@@ -38,8 +38,13 @@ class Import final : public Command {
             .lexically_normal();
     console.out << imported->checkpoint << ": " << model.architecture() << ", "
                 << CountText(static_cast<double>(imported->parameters))
-                << " parameters, " << BytesText(imported->bytes) << "\n"
-                << "train on with, in the job:  model: {hf: "
+                << " parameters, " << BytesText(imported->bytes) << "\n";
+    if (!imported->left_out.empty()) {
+      console.out << "left out: " << imported->left_out.size()
+                  << " tensors of layers for multi-token prediction ("
+                  << imported->left_out.front() << ", ...)\n";
+    }
+    console.out << "train on with, in the job:  model: {hf: "
                 << YamlWord(from.string())
                 << "}  checkpoint: {resume: " << YamlWord(made.string())
                 << "}\n"

@@ -1,13 +1,12 @@
 #include "clients/cli/local/cluster_file.h"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/process_space.h"
 #include "nlohmann/json.hpp"
+#include "proto/base/file_text.h"
 #include "proto/base/status.h"
 #include "storage/disk/file_lock.h"
 #include "storage/disk/new_file.h"
@@ -89,11 +88,9 @@ absl::Status Write(const std::string& dir,
 
 absl::StatusOr<std::vector<ClusterMember>> ReadClusterFile(
     const std::string& dir) {
-  std::ifstream in(PathOf(dir));
-  if (!in) return std::vector<ClusterMember>();
-  std::stringstream text;
-  text << in.rdbuf();
-  const Json whole = Json::parse(text.str(), nullptr, false);
+  const absl::optional<std::string> text = FileText(PathOf(dir));
+  if (!text.has_value()) return std::vector<ClusterMember>();
+  const Json whole = Json::parse(*text, nullptr, false);
   if (whole.is_object() && LiveElsewhere(ProcessSpaceIn(whole), dir)) {
     const std::string place = PlaceName(ProcessSpaceIn(whole));
     return absl::FailedPreconditionError(

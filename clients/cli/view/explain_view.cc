@@ -81,6 +81,7 @@ std::vector<std::string> LayoutsOf(const ParallelismSpec& parallelism) {
       layouts.push_back(field.name);
     }
   }
+  if (!parallelism.strategies().empty()) layouts.push_back("strategies");
   if (parallelism.zero() > 0) {
     layouts.push_back(absl::StrCat("zero ", parallelism.zero()));
   }
@@ -200,6 +201,24 @@ std::string RefusedText(const Explanation& explanation) {
   return text.empty() ? "" : absl::StrCat("\ncannot be planned\n", text);
 }
 
+// "strategies: [{units: [blocks], batch: 2}]"; empty where there are none.
+std::string StrategyFields(const ParallelismSpec& parallelism) {
+  std::vector<std::string> all;
+  for (const StrategySpec& strategy : parallelism.strategies()) {
+    ParallelismSpec shares;
+    CopySharing(strategy, shares);
+    const std::string what =
+        strategy.has_stage()
+            ? absl::StrCat("stage: ", strategy.stage())
+            : absl::StrCat("units: [", absl::StrJoin(strategy.units(), ", "),
+                           "]");
+    all.push_back(absl::StrCat("{", what, ", ", SharingText(shares), "}"));
+  }
+  return all.empty()
+             ? ""
+             : absl::StrCat("strategies: [", absl::StrJoin(all, ", "), "]");
+}
+
 }  // namespace
 
 std::string WayText(const WayFields& fields) {
@@ -212,6 +231,8 @@ std::string WayText(const WayFields& fields) {
   const std::string of_data = SharingOfDataText(p);
   if (!of_data.empty()) parts.push_back(of_data);
   if (SharesUnits(p)) parts.push_back(SharingText(p));
+  const std::string strategies = StrategyFields(p);
+  if (!strategies.empty()) parts.push_back(strategies);
   add("zero", p.zero());
   add("zero_size", p.zero_size());
   add("micro_batch_size", fields.micro_batch_size());

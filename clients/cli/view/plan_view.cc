@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "clients/cli/view/experts_text.h"
 #include "clients/cli/view/format.h"
 #include "clients/job_file/print_job.h"
 #include "proto/base/glob.h"
@@ -399,7 +400,8 @@ std::string PlanText(const Plan& plan) {
           ? ""
           : absl::StrCat(", ", CountText(derived.frozen_parameters()),
                          " of them frozen"),
-      "\n", FrozenText(plan), MicroBatchesText(plan), "  tokens/step      ",
+      "\n", FrozenText(plan), ExpertsText(plan, kNextLine),
+      MicroBatchesText(plan), "  tokens/step      ",
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",
       "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",

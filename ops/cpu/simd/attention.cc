@@ -11,11 +11,12 @@ namespace {
 // Where things lie in the scratch memory.
 template <typename T>
 struct Forward {
-  int padded;
+  int padded;                // head_dim
+  int padded_v;              // value_dim
   Element<T>* k_transposed;  // by block of keys: [head_dim, kKeys]
-  Element<T>* v;             // [kv_length, padded], to contract over keys
+  Element<T>* v;             // [kv_length, padded_v], to contract over keys
   Element<T>* q;             // [kQueries, padded]
-  float* o;                  // [kQueries, padded], before division by the sums
+  float* o;  // [kQueries, padded_v], before division by the sums
   float* scores;             // [kQueries, kKeys]
   Factor<T>* p;              // [kQueries, kKeys]: probabilities; f32: scores
   float largest[kQueries];   // score of a row, times scale and log2(e)
@@ -26,13 +27,13 @@ template <typename T>
 Forward<T> Lay(const RawAttention<T>& a) {
   Forward<T> f;
   f.padded = PaddedHeadDim(a.head_dim);
-  const int64_t of_keys =
-      Elements<T>(RoundUp(a.kv_length, kKeys) * int64_t{f.padded});
+  f.padded_v = PaddedHeadDim(a.value_dim);
+  const int64_t keys = RoundUp(a.kv_length, kKeys);
   f.k_transposed = reinterpret_cast<Element<T>*>(a.scratch);
-  f.v = f.k_transposed + of_keys;
-  f.q = f.v + of_keys;
+  f.v = f.k_transposed + Elements<T>(keys * f.padded);
+  f.q = f.v + Elements<T>(keys * f.padded_v);
   f.o = reinterpret_cast<float*>(f.q + Elements<T>(kQueries * f.padded));
-  f.scores = f.o + kQueries * f.padded;
+  f.scores = f.o + kQueries * f.padded_v;
   constexpr bool kInPlace = sizeof(Factor<T>) == sizeof(float);
   f.p = reinterpret_cast<Factor<T>*>(kInPlace ? f.scores
                                               : f.scores + kQueries * kKeys);
@@ -101,8 +102,8 @@ void OnlineSoftmax(const RawAttention<T>& a, Forward<T>& f, int rows,
   for (int r = 0; r < rows; ++r) {
     if (shrink[r] != 1.0f) {
       Store(f.sum[r], Load(f.sum[r]) * shrink[r]);
-      float* o = f.o + r * f.padded;
-      for (int d = 0; d < f.padded; d += kLanes) {
+      float* o = f.o + r * f.padded_v;
+      for (int d = 0; d < f.padded_v; d += kLanes) {
         Store(o + d, Load(o + d) * shrink[r]);
       }
     }
@@ -121,7 +122,8 @@ void BeginBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
     Store(f.sum[r], Vec{});
   }
   for (int r = 0; r < rows; ++r) {
-    LoadBefore(a.result, query + r, a.head_dim, f.padded, f.o + r * f.padded);
+    LoadBefore(a.result, query + r, a.value_dim, f.padded_v,
+               f.o + r * f.padded_v);
     if (!a.result.before) continue;
     const float logsumexp = a.logsumexp[query + r] * kLog2E;
     if (logsumexp < kNone) continue;  // of no keys
@@ -135,7 +137,7 @@ void EndBlock(const RawAttention<T>& a, const Forward<T>& f, int64_t query,
               int rows) {
   for (int r = 0; r < rows; ++r) {
     const float sum = Sum(Load(f.sum[r]));
-    StoreResult(a.result, query + r, a.head_dim, f.o + r * f.padded,
+    StoreResult(a.result, query + r, a.value_dim, f.o + r * f.padded_v,
                 sum == 0 ? 0 : 1.0f / sum);
     const bool as_before = a.result.before && Seen(a, query + r) == 0;
     if (a.logsumexp && !as_before) {
@@ -152,12 +154,11 @@ void ForwardBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
   BeginBlock(a, f, query, rows);
   const int64_t keys = Seen(a, query + rows - 1);
   for (int64_t key = 0; key < keys; key += kKeys) {
-    const int64_t first = Elements<T>(key * f.padded);
     BlockProduct<false>(
         Block<Element<T>>{.a = f.q,
                           .a_row = Elements<T>(f.padded),
                           .a_column = 1,
-                          .b = f.k_transposed + first,
+                          .b = f.k_transposed + Elements<T>(key * f.padded),
                           .b_row = kKeys,
                           .c = f.scores,
                           .c_row = kKeys,
@@ -170,12 +171,12 @@ void ForwardBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
         Block<Element<T>>{.a = reinterpret_cast<const Element<T>*>(f.p),
                           .a_row = Elements<T>(kKeys),
                           .a_column = 1,
-                          .b = f.v + first,
-                          .b_row = f.padded,
+                          .b = f.v + Elements<T>(key * f.padded_v),
+                          .b_row = f.padded_v,
                           .c = f.o,
-                          .c_row = f.padded,
+                          .c_row = f.padded_v,
                           .m = rows,
-                          .n = f.padded,
+                          .n = f.padded_v,
                           .k = static_cast<int>(Elements<T>(visible))});
   }
   EndBlock(a, f, query, rows);
@@ -188,12 +189,14 @@ int PaddedHeadDim(int head_dim) {
 }
 
 int64_t AttentionScratch(int64_t q_length, int64_t kv_length, int head_dim,
-                         bool backward) {
+                         int value_dim, bool backward) {
   const int64_t padded = PaddedHeadDim(head_dim);
-  const int64_t blocks = 4 * kQueries * kKeys + 2 * kQueries * padded;
-  if (!backward) return 2 * RoundUp(kv_length, kKeys) * padded + blocks;
-  return 3 * RoundUp(q_length, kQueries) * (padded + 1) + 3 * kKeys * padded +
-         blocks;
+  const int64_t padded_v = PaddedHeadDim(value_dim);
+  const int64_t both = padded + padded_v;
+  const int64_t blocks = 4 * kQueries * kKeys + kQueries * both;
+  if (!backward) return RoundUp(kv_length, kKeys) * both + blocks;
+  return RoundUp(q_length, kQueries) * (both + padded + 3) +
+         kKeys * (both + padded) + blocks;
 }
 
 template <typename T>
@@ -213,7 +216,7 @@ void Attention(const RawAttention<T>& a) {
                    static_cast<int>(Least(kKeys, keys - key)), a.head_dim,
                    f.k_transposed + Elements<T>(key * f.padded));
   }
-  PackColumns(a.v, a.v_stride, keys, a.head_dim, f.padded, f.v);
+  PackColumns(a.v, a.v_stride, keys, a.value_dim, f.padded_v, f.v);
   for (int head = 0; head < a.heads; ++head) {
     const RawAttention<T> one = OneHead(a, head);
     for (int64_t query = begin; query < a.q_end; query += kQueries) {

@@ -12,16 +12,17 @@ namespace {
 //   dQ = dS K,  dK = dS^T Q.
 template <typename T>
 struct Backward {
-  int padded;
+  int padded;                // head_dim
+  int padded_v;              // value_dim
   Element<T>* q;             // [q_length, padded], to contract over columns
-  Element<T>* d_o;           // the same
+  Element<T>* d_o;           // [q_length, padded_v], the same
   Element<T>* q_columns;     // to contract over rows; f32: q
   Element<T>* d_o_columns;   // the same
   float* dq;                 // [q_length, padded]
   float* delta;              // [q_length]: rowsum(dO o O)
   Element<T>* k;             // [kKeys, padded], to contract over rows
   Element<T>* k_transposed;  // [head_dim, kKeys]
-  Element<T>* v_transposed;  // [head_dim, kKeys]
+  Element<T>* v_transposed;  // [value_dim, kKeys]
   float* scores;             // [kQueries, kKeys]
   float* dp;                 // [kQueries, kKeys]: dO V^T
   Element<T>* p;             // [kQueries, kKeys]: P o D, to contract over rows
@@ -33,11 +34,14 @@ template <typename T>
 Backward<T> Lay(const RawAttention<T>& a) {
   Backward<T> b;
   b.padded = PaddedHeadDim(a.head_dim);
-  const int64_t of_queries = RoundUp(a.q_length, kQueries) * b.padded;
+  b.padded_v = PaddedHeadDim(a.value_dim);
+  const int64_t queries = RoundUp(a.q_length, kQueries);
+  const int64_t of_queries = queries * b.padded;
+  const int64_t of_results = queries * b.padded_v;
   const int64_t of_keys = int64_t{kKeys} * b.padded;
   b.dq = a.scratch;
   b.delta = b.dq + of_queries;
-  b.scores = b.delta + RoundUp(a.q_length, kQueries);
+  b.scores = b.delta + queries;
   b.dp = b.scores + kQueries * kKeys;
   Element<T>* next = reinterpret_cast<Element<T>*>(b.dp + kQueries * kKeys);
   const auto take = [&next](int64_t numbers) {
@@ -45,12 +49,12 @@ Backward<T> Lay(const RawAttention<T>& a) {
   };
   constexpr bool kTwice = Contracted<T>::kWidth > 1;
   b.q = take(of_queries);
-  b.d_o = take(of_queries);
+  b.d_o = take(of_results);
   b.q_columns = kTwice ? take(of_queries) : b.q;
-  b.d_o_columns = kTwice ? take(of_queries) : b.d_o;
+  b.d_o_columns = kTwice ? take(of_results) : b.d_o;
   b.k = take(of_keys);
   b.k_transposed = take(of_keys);
-  b.v_transposed = take(of_keys);
+  b.v_transposed = take(int64_t{kKeys} * b.padded_v);
   b.p = take(kQueries * kKeys);
   b.ds = take(kQueries * kKeys);
   b.ds_keys = kTwice ? take(kQueries * kKeys) : b.ds;
@@ -151,12 +155,13 @@ void GradientRows(const RawAttention<T>& a, const Backward<T>& b, int rows,
 template <typename T>
 void BackwardBlock(const RawAttention<T>& a, const Backward<T>& b,
                    int64_t query, int rows, int64_t key, int keys) {
-  const int64_t at = Elements<T>(query * b.padded);
-  // C [rows, kKeys] = A B^T, A of the queries, B of the keys.
-  const auto scores = [&](const Element<T>* q, const Element<T>* k, float* c) {
+  // C [rows, kKeys] = A B^T, A of the queries, B of the keys, over `dim`
+  // columns that are padded to `padded`.
+  const auto scores = [&](const Element<T>* q, const Element<T>* k, int dim,
+                          int padded, float* c) {
     BlockProduct<false>(
-        Block<Element<T>>{.a = q + at,
-                          .a_row = Elements<T>(b.padded),
+        Block<Element<T>>{.a = q + Elements<T>(query * padded),
+                          .a_row = Elements<T>(padded),
                           .a_column = 1,
                           .b = k,
                           .b_row = kKeys,
@@ -164,31 +169,32 @@ void BackwardBlock(const RawAttention<T>& a, const Backward<T>& b,
                           .c_row = kKeys,
                           .m = rows,
                           .n = kKeys,
-                          .k = static_cast<int>(Elements<T>(a.head_dim))});
+                          .k = static_cast<int>(Elements<T>(dim))});
   };
-  scores(b.q, b.k_transposed, b.scores);
-  scores(b.d_o, b.v_transposed, b.dp);
+  scores(b.q, b.k_transposed, a.head_dim, b.padded, b.scores);
+  scores(b.d_o, b.v_transposed, a.value_dim, b.padded_v, b.dp);
   if (a.dropout.threshold == 0) {
     GradientRows<false>(a, b, rows, query, key);
   } else {
     GradientRows<true>(a, b, rows, query, key);
   }
   // C [keys, padded] += A^T B, A of scores, B of the queries.
-  const auto of_keys = [&](const Element<T>* p, const Element<T>* q, float* c) {
+  const auto of_keys = [&](const Element<T>* p, const Element<T>* q, int padded,
+                           float* c) {
     BlockProduct<true>(
         Block<Element<T>>{.a = p,
                           .a_row = 1,
                           .a_column = kKeys,
-                          .b = q + at,
-                          .b_row = b.padded,
-                          .c = c + key * b.padded,
-                          .c_row = b.padded,
+                          .b = q + Elements<T>(query * padded),
+                          .b_row = padded,
+                          .c = c + key * padded,
+                          .c_row = padded,
                           .m = keys,
-                          .n = b.padded,
+                          .n = padded,
                           .k = static_cast<int>(Elements<T>(rows))});
   };
-  of_keys(b.p, b.d_o_columns, a.dv_sum);
-  of_keys(b.ds, b.q_columns, a.dk_sum);
+  of_keys(b.p, b.d_o_columns, b.padded_v, a.dv_sum);
+  of_keys(b.ds, b.q_columns, b.padded, a.dk_sum);
   BlockProduct<true>(
       Block<Element<T>>{.a = b.ds_keys,
                         .a_row = Elements<T>(kKeys),
@@ -208,21 +214,22 @@ void PackQueries(const RawAttention<T>& a, const Backward<T>& b,
                  int64_t first) {
   const int64_t rows = a.q_length - first;
   const int64_t at = Elements<T>(first * b.padded);
+  const int64_t at_o = Elements<T>(first * b.padded_v);
   const T* const q = a.q + first * a.q_stride;
   const T* const d_o = a.d_o + first * a.d_o_stride;
   PackRows(q, a.q_stride, rows, a.head_dim, b.padded, b.q + at);
-  PackRows(d_o, a.d_o_stride, rows, a.head_dim, b.padded, b.d_o + at);
+  PackRows(d_o, a.d_o_stride, rows, a.value_dim, b.padded_v, b.d_o + at_o);
   if (b.q_columns != b.q) {
     PackColumns(q, a.q_stride, rows, a.head_dim, b.padded, b.q_columns + at);
-    PackColumns(d_o, a.d_o_stride, rows, a.head_dim, b.padded,
-                b.d_o_columns + at);
+    PackColumns(d_o, a.d_o_stride, rows, a.value_dim, b.padded_v,
+                b.d_o_columns + at_o);
   }
   for (int64_t query = first; query < a.q_length; ++query) {
     const T* d_o = a.d_o + query * a.d_o_stride;
     const T* o = a.o + query * a.o_stride;
-    PrefetchAhead(o, a.o_stride, a.head_dim);
+    PrefetchAhead(o, a.o_stride, a.value_dim);
     Vec sum{};
-    ForEachVec(a.head_dim, [&](int64_t i, auto l) {
+    ForEachVec(a.value_dim, [&](int64_t i, auto l) {
       sum += Load(d_o + i, l) * Load(o + i, l);
     });
     b.delta[query] = Sum(sum);
@@ -246,7 +253,7 @@ void AttentionBackward(const RawAttention<T>& a) {
     const T* k = a.k + key * a.k_stride;
     PackColumns(k, a.k_stride, keys, a.head_dim, b.padded, b.k);
     PackTransposed(k, a.k_stride, keys, a.head_dim, b.k_transposed);
-    PackTransposed(a.v + key * a.v_stride, a.v_stride, keys, a.head_dim,
+    PackTransposed(a.v + key * a.v_stride, a.v_stride, keys, a.value_dim,
                    b.v_transposed);
     for (int64_t query = first / kQueries * kQueries; query < a.q_length;
          query += kQueries) {

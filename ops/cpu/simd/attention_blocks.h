@@ -80,7 +80,7 @@ template <typename T>
 inline RawAttention<T> OneHead(const RawAttention<T>& a, int head) {
   RawAttention<T> one = a;
   one.q += head * a.head_dim;
-  one.result = AtColumn(a.result, int64_t{head} * a.head_dim);
+  one.result = AtColumn(a.result, int64_t{head} * a.value_dim);
   if (a.logsumexp) one.logsumexp += head * a.q_length;
   one.dropout.first_element +=
       static_cast<uint64_t>(head) * a.part.length * a.part.length;

@@ -57,14 +57,14 @@ void Weigh(const RawAttention<T>& a, const float* p, int64_t keys, float scale,
            T* o) {
   constexpr int kVecs = 4;  // so many sums hide the latency of adding
   int i = 0;
-  for (; i + kVecs * kLanes <= a.head_dim; i += kVecs * kLanes) {
+  for (; i + kVecs * kLanes <= a.value_dim; i += kVecs * kLanes) {
     WeighColumns<kVecs>(a, a.v + i, p, keys, scale, o + i, Full{});
   }
-  for (; i + kLanes <= a.head_dim; i += kLanes) {
+  for (; i + kLanes <= a.value_dim; i += kLanes) {
     WeighColumns<1>(a, a.v + i, p, keys, scale, o + i, Full{});
   }
-  if (i == a.head_dim) return;
-  WeighColumns<1>(a, a.v + i, p, keys, scale, o + i, Part{a.head_dim - i});
+  if (i == a.value_dim) return;
+  WeighColumns<1>(a, a.v + i, p, keys, scale, o + i, Part{a.value_dim - i});
 }
 
 }  // namespace

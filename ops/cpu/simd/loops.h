@@ -93,7 +93,7 @@ void Attention(const RawAttention<T>& args);
 template <typename T>
 void AttentionBackward(const RawAttention<T>& args);
 int64_t AttentionScratch(int64_t q_length, int64_t kv_length, int head_dim,
-                         bool backward);
+                         int value_dim, bool backward);
 int PaddedHeadDim(int head_dim);
 
 // attention_few.cc: few queries read each key once, and packing keys would cost

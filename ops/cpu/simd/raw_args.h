@@ -129,9 +129,10 @@ struct RawResult {
 };
 
 // Heads of one sample that read the same kv head, side by side: `heads` in the
-// forward, one in the backward. Strides are between rows (positions). Backward
-// writes dq and adds into dk and dv, which are dense [kv_length, padded
-// head_dim].
+// forward, one in the backward. Strides are between rows (positions). Heads of
+// q and k have head_dim columns, those of v and o value_dim. Backward writes dq
+// and adds into dk and dv, which are dense [kv_length, padded head_dim] and
+// [kv_length, padded value_dim].
 template <typename T>
 struct RawAttention {
   const T *q, *k, *v;
@@ -143,6 +144,7 @@ struct RawAttention {
   int64_t q_begin, q_end;  // the forward's queries
   int heads;
   int head_dim;
+  int value_dim;
   float scale;
   RawDropout dropout;  // first_element: of head 0, of positions 0 and 0
   float* scratch;

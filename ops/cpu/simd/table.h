@@ -82,7 +82,7 @@ struct SimdTable {
   void (*scale)(float* x, int64_t n, float alpha);
   // Floats of scratch that attention needs, and the padded head_dim.
   int64_t (*attention_scratch)(int64_t q_length, int64_t kv_length,
-                               int head_dim, bool backward);
+                               int head_dim, int value_dim, bool backward);
   int (*padded_head_dim)(int head_dim);
 
   // Products in f32 of what is narrower (raw_args.h): how wide a strip of the

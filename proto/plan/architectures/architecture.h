@@ -33,17 +33,22 @@ struct Architecture {
   bool transformer = true;
   // Where it is none, those of these sizes that it has.
   std::vector<std::string> shared = {};
+  // Hugging Face's files may have layers behind the last one, which predict
+  // further tokens and are left out.
+  bool layers_behind = false;
 };
 
 // In the order in which they are listed to users.
 std::vector<Architecture> Architectures();
 
+Architecture DeepseekV3();
 Architecture Gpt2();
 Architecture GptNeox();
 Architecture Graph();
 Architecture Llama();
 Architecture Mistral();
 Architecture Mixtral();
+Architecture Olmoe();
 Architecture Qwen2();
 Architecture Qwen2Moe();
 Architecture Qwen3();

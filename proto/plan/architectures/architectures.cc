@@ -3,8 +3,9 @@
 namespace troupe {
 
 std::vector<Architecture> Architectures() {
-  return {Gpt2(),    GptNeox(),  Llama(),    Mistral(), Qwen2(),    Qwen3(),
-          Mixtral(), Qwen2Moe(), Qwen3Moe(), Graph(),   Synthetic()};
+  return {Gpt2(),       GptNeox(), Llama(),    Mistral(),  Qwen2(),
+          Qwen3(),      Mixtral(), Qwen2Moe(), Qwen3Moe(), Olmoe(),
+          DeepseekV3(), Graph(),   Synthetic()};
 }
 
 }  // namespace troupe

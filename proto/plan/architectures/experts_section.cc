@@ -27,7 +27,9 @@ void AppendLosses(const ExpertsSection& section, const ExpertsSpec& training,
                   const UnitBuilder::RouteOutputs& route, UnitBuilder& unit) {
   UnitBuilder::RouterLossArgs loss = {
       .route = route, .z_coefficient = training.z_coefficient()};
-  if (training.balance() == "sequence") {
+  const bool beside_bias =
+      training.balance() == "bias" && training.balance_coefficient() > 0;
+  if (training.balance() == "sequence" || beside_bias) {
     loss.load = unit.RouterLoad(route.choices, section.experts);
     loss.balance_coefficient = training.balance_coefficient();
   } else if (training.balance() == "global") {
@@ -37,21 +39,29 @@ void AppendLosses(const ExpertsSection& section, const ExpertsSpec& training,
   unit.RouterLoss(loss);
 }
 
-int AppendShared(const ExpertsSection::Shared& shared, double init_std, int x,
-                 UnitBuilder& unit) {
-  const Dim intermediate = DimOf({{Dim::INTERMEDIATE, shared.intermediate}});
+// Of one expert, which every token chooses: the gate is its score.
+int SharedGates(const std::string& weight, double init_std, int x,
+                UnitBuilder& unit) {
   const Dim one = DimOf({{Dim::STATISTICS, 1}});
   const int logit = unit.Linear({.x = x,
-                                 .projections = {{shared.weight, one}},
+                                 .projections = {{weight, one}},
                                  .output = "shared expert logit",
                                  .init_std = init_std,
                                  .f32 = true});
-  // One expert, which every token chooses: the gate is its score.
-  const int gates = unit.Route({.logits = logit,
-                                .choices = 1,
-                                .sigmoid = true,
-                                .prefix = "shared expert "})
-                        .gates;
+  return unit
+      .Route({.logits = logit,
+              .choices = 1,
+              .sigmoid = true,
+              .prefix = "shared expert "})
+      .gates;
+}
+
+int AppendShared(const ExpertsSection::Shared& shared, double init_std, int x,
+                 UnitBuilder& unit) {
+  const Dim intermediate = DimOf({{Dim::INTERMEDIATE, shared.intermediate}});
+  const int gates = shared.weight.empty()
+                        ? -1
+                        : SharedGates(shared.weight, init_std, x, unit);
   const int gate_up = unit.Linear(
       {.x = x,
        .projections = {{shared.gate, intermediate}, {shared.up, intermediate}},
@@ -85,13 +95,20 @@ int AppendExperts(const ExpertsSection& section, const ExpertsSpec& training,
                                   .init_std = section.init_std,
                                   .f32 = true});
   const bool biased = training.balance() == "bias";
-  UnitBuilder::RouteOutputs route = unit.Route(
-      {.logits = logits,
-       .choices = section.choices,
-       .renormalise = Renormalises(section, training),
-       .bias = biased ? section.router + ".e_score_correction_bias" : "",
-       .bias_rate = training.bias_rate(),
-       .logsumexp = training.z_coefficient() > 0});
+  UnitBuilder::RouteOutputs route =
+      unit.Route({.logits = logits,
+                  .choices = section.choices,
+                  .sigmoid = section.sigmoid,
+                  .renormalise = Renormalises(section, training),
+                  .scale = section.scale,
+                  .groups = section.groups,
+                  .groups_used = section.groups_used,
+                  .bias = biased || section.bias
+                              ? section.router + ".e_score_correction_bias"
+                              : "",
+                  .bias_rate = biased ? training.bias_rate() : 0,
+                  .bias_of_model = section.bias,
+                  .logsumexp = training.z_coefficient() > 0});
   AppendLosses(section, training, route, unit);
   if (HasCapacity(training)) {
     route.gates =
@@ -184,13 +201,12 @@ absl::Status CheckRouting(const ModelSpec& model) {
 absl::Status CheckBalance(const ExpertsSpec& experts) {
   RETURN_IF_ERROR(CheckName("model.experts.balance", experts.balance(),
                             {"none", "sequence", "global", "bias"}));
-  const bool has_loss =
-      experts.balance() == "sequence" || experts.balance() == "global";
-  RETURN_IF_ERROR(Idle(experts.has_balance_coefficient(), has_loss,
-                       "balance_coefficient", "balance sequence or global"));
+  RETURN_IF_ERROR(Idle(experts.has_balance_coefficient(),
+                       experts.balance() != "none", "balance_coefficient",
+                       "balance sequence, global or bias"));
   RETURN_IF_ERROR(Idle(experts.has_bias_rate(), experts.balance() == "bias",
                        "bias_rate", "balance bias"));
-  if (has_loss) {
+  if (experts.balance() != "none") {
     RETURN_IF_ERROR(CheckNumber("model.experts.balance_coefficient",
                                 experts.balance_coefficient(),
                                 {.min = 0, .max = 1e6}));

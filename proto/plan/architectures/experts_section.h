@@ -30,14 +30,22 @@ struct ExpertsSection {
   int64_t choices = 0;
   int64_t intermediate = 0;
   bool renormalise = false;
+  bool sigmoid = false;  // scores; else softmax
+  double scale = 1;      // of gates
+  // Neighbouring experts are so many blocks, of which the best are looked at.
+  int groups = 1;
+  int groups_used = 1;
+  // The model itself has a bias in the choice, whatever keeps the load even.
+  bool bias = false;
   double init_std = 0;
-  // An expert that every token goes through, and its gate's one column; empty:
-  // there is none.
+  // An expert that every token goes through; empty: there is none.
   struct Shared {
     std::string gate;  // a projection to [intermediate], as those above
     std::string up;
     std::string down;
-    std::string weight;  // to one column: sigmoid of it weighs the expert
+    // To one column, the sigmoid of which weighs the expert; empty: nothing
+    // does.
+    std::string weight;
     int64_t intermediate = 0;
   };
   absl::optional<Shared> shared;

@@ -29,19 +29,83 @@ UnitBuilder Embedding(const ModelSpec& model, const MicroBatchShape& shape) {
   return unit;
 }
 
+// Queries and keys behind the family's other norms, as attention reads them.
+int Normed(const ModelSpec& model, const LlamaOptions& options,
+           const std::string& at, int qkv, UnitBuilder& unit) {
+  if (options.head_norms) {
+    return unit.HeadNorm({.x = qkv,
+                          .queries = at + "q_norm",
+                          .keys = at + "k_norm",
+                          .epsilon = model.rms_norm_eps()});
+  }
+  if (!options.whole_norms) return qkv;
+  const auto norm = [&](int x, const char* name) {
+    return unit
+        .Norm({.x = x,
+               .name = at + name,
+               .output = name,
+               .root_mean_square = true,
+               .epsilon = model.rms_norm_eps()})
+        .y;
+  };
+  const auto [q, kv] = unit.Split(qkv, "q", "kv");
+  const auto [k, v] = unit.Split(kv, "k", "v");
+  return unit.JoinHeads({.q = norm(q, "q_norm"),
+                         .k = norm(k, "k_norm"),
+                         .v = v,
+                         .values = model.head_dim()});
+}
+
+// Of x, which is normed.
+int SelfAttention(const ModelSpec& model, const MicroBatchShape& shape,
+                  const std::string& at, int x, const LlamaOptions& options,
+                  UnitBuilder& unit) {
+  if (options.attention != nullptr) {
+    return options.attention(model, shape, at, x, unit);
+  }
+  const Dim heads =
+      DimOf({{Dim::HEADS, model.num_attention_heads(), model.head_dim()}});
+  const Dim kv_heads = DimOf(
+      {{Dim::KEY_VALUE_HEADS, model.num_key_value_heads(), model.head_dim()}});
+  const int qkv = unit.Linear({.x = x,
+                               .projections = {{at + "q_proj", heads},
+                                               {at + "k_proj", kv_heads},
+                                               {at + "v_proj", kv_heads}},
+                               .output = "qkv",
+                               .bias = options.qkv_bias,
+                               .init_std = model.initializer_range()});
+  const int normed = Normed(model, options, at, qkv, unit);
+  const int turned = unit.Rope(RopeOf(model, shape, normed));
+  return unit.Linear({.x = unit.Attention(turned),
+                      .projections = {{at + "o_proj", Hidden(model)}},
+                      .output = "o_proj",
+                      .bias = options.output_bias,
+                      .init_std = model.initializer_range()});
+}
+
+int Mlp(const ModelSpec& model, const std::string& at, int x, bool bias,
+        UnitBuilder& unit) {
+  const Dim intermediate =
+      DimOf({{Dim::INTERMEDIATE, model.intermediate_size()}});
+  const int gate_up =
+      unit.Linear({.x = x,
+                   .projections = {{at + "gate_proj", intermediate},
+                                   {at + "up_proj", intermediate}},
+                   .output = "gate_up",
+                   .bias = bias,
+                   .init_std = model.initializer_range()});
+  return unit.Linear({.x = unit.SwiGlu(gate_up),
+                      .projections = {{at + "down_proj", Hidden(model)}},
+                      .output = "down_proj",
+                      .bias = bias,
+                      .init_std = model.initializer_range()});
+}
+
 UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
                   int64_t layer, const LlamaOptions& options) {
   UnitBuilder unit(Unit::BLOCK,
                    {.index = 1 + layer, .layer = layer, .shape = shape});
   const std::string at = absl::StrCat("model.layers.", layer, ".");
-  const std::string attn = at + "self_attn.";
-  const std::string mlp = at + "mlp.";
-  const Dim heads =
-      DimOf({{Dim::HEADS, model.num_attention_heads(), model.head_dim()}});
-  const Dim kv_heads = DimOf(
-      {{Dim::KEY_VALUE_HEADS, model.num_key_value_heads(), model.head_dim()}});
-  const Dim intermediate =
-      DimOf({{Dim::INTERMEDIATE, model.intermediate_size()}});
   const auto norm = [&](int x, int residual, const char* name) {
     return unit.Norm({.x = x,
                       .residual = residual,
@@ -50,52 +114,20 @@ UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
                       .root_mean_square = true,
                       .epsilon = model.rms_norm_eps()});
   };
-  const auto linear = [&](int x, const char* output, bool bias,
-                          std::vector<UnitBuilder::Projection> projections) {
-    return unit.Linear({.x = x,
-                        .projections = std::move(projections),
-                        .output = output,
-                        .bias = bias,
-                        .init_std = model.initializer_range()});
-  };
-
   const int x = unit.Input(Hidden(model));
-  const int qkv =
-      linear(norm(x, -1, "input_layernorm").y, "qkv", options.qkv_bias,
-             {{attn + "q_proj", heads},
-              {attn + "k_proj", kv_heads},
-              {attn + "v_proj", kv_heads}});
-  const int normed = options.head_norms
-                         ? unit.HeadNorm({.x = qkv,
-                                          .queries = attn + "q_norm",
-                                          .keys = attn + "k_norm",
-                                          .epsilon = model.rms_norm_eps()})
-                         : qkv;
-  const int turned = unit.Rope(
-      {.x = normed,
-       .training = RopeFrequencies(model, shape.sequence_length),
-       .decoding = RopeFrequencies(model, model.max_position_embeddings())});
   const int attention =
-      linear(unit.Attention(turned), "o_proj", options.output_bias,
-             {{attn + "o_proj", Hidden(model)}});
+      SelfAttention(model, shape, at + "self_attn.",
+                    norm(x, -1, "input_layernorm").y, options, unit);
   const auto [norm_2, residual] =
       norm(attention, x, "post_attention_layernorm");
   const absl::optional<ExpertsSection> experts =
       options.experts != nullptr ? options.experts(model, layer)
                                  : absl::nullopt;
-  if (experts.has_value()) {
-    unit.Output(
-        unit.Add({.x = AppendExperts(*experts, model.experts(),
-                                     shape.sequence_length, norm_2, unit),
-                  .residual = residual}));
-    return unit;
-  }
-  const int gate_up = linear(
-      norm_2, "gate_up", options.mlp_bias,
-      {{mlp + "gate_proj", intermediate}, {mlp + "up_proj", intermediate}});
-  const int down = linear(unit.SwiGlu(gate_up), "down_proj", options.mlp_bias,
-                          {{mlp + "down_proj", Hidden(model)}});
-  unit.Output(unit.Add({.x = down, .residual = residual}));
+  const int y = experts.has_value()
+                    ? AppendExperts(*experts, model.experts(),
+                                    shape.sequence_length, norm_2, unit)
+                    : Mlp(model, at + "mlp.", norm_2, options.mlp_bias, unit);
+  unit.Output(unit.Add({.x = y, .residual = residual}));
   return unit;
 }
 
@@ -148,6 +180,13 @@ UnitList LlamaUnits(const ModelSpec& model, const MicroBatchShape& shape,
   }
   units.Append(Head(model, shape));
   return units;
+}
+
+UnitBuilder::RopeArgs RopeOf(const ModelSpec& model,
+                             const MicroBatchShape& shape, int x) {
+  return {.x = x,
+          .training = RopeFrequencies(model, shape.sequence_length),
+          .decoding = RopeFrequencies(model, model.max_position_embeddings())};
 }
 
 std::vector<std::string> LlamaFields(std::initializer_list<const char*> own) {

@@ -24,6 +24,7 @@
 #include "proto/job.pb.h"
 #include "proto/plan/architectures/experts_section.h"
 #include "proto/plan/micro_batch.h"
+#include "proto/plan/unit_builder.h"
 #include "proto/plan/unit_list.h"
 
 namespace troupe {
@@ -34,6 +35,11 @@ struct LlamaOptions {
   bool output_bias = false;  // of attention's output
   bool mlp_bias = false;
   bool head_norms = false;  // of each head of queries and keys
+  bool whole_norms = false;  // of all heads of queries, and of keys, as one row
+  // What takes the place of the family's attention, from the normed x on, the
+  // last product included; null: nothing. `at` is the prefix of its names.
+  int (*attention)(const ModelSpec& model, const MicroBatchShape& shape,
+                   const std::string& at, int x, UnitBuilder& unit) = nullptr;
   // The experts of a layer; nothing, or null: it has an ordinary MLP.
   absl::optional<ExpertsSection> (*experts)(const ModelSpec& model,
                                             int64_t layer) = nullptr;
@@ -41,6 +47,10 @@ struct LlamaOptions {
 
 UnitList LlamaUnits(const ModelSpec& model, const MicroBatchShape& shape,
                     const LlamaOptions& options);
+
+// What RopeArgs needs of the job, for training and for decoding.
+UnitBuilder::RopeArgs RopeOf(const ModelSpec& model,
+                             const MicroBatchShape& shape, int x);
 
 // The family's fields, then a member's own.
 std::vector<std::string> LlamaFields(std::initializer_list<const char*> own);

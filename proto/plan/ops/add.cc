@@ -17,6 +17,7 @@ OpRules AddRules(const OpView& op) {
   rules.gradients = {{"x", InputGradient::kOfOutput, "y"},
                      {"residual", InputGradient::kOfOutput, "y"}};
   rules.in_place = {{.output = "y", .input = "x", .same = op.op().fused()}};
+  rules.fusion = {.forward_by_maker = true, .reads = true};
   rules.forward.set_memory_bytes(kTouched * Bytes(op.output("y")));
   return rules;
 }

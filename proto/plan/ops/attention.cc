@@ -1,12 +1,17 @@
 // ATTENTION: multi-head causal self-attention by blocks (FlashAttention, arXiv
 // 2205.14135). Keys and values may have fewer heads (arXiv 2305.13245).
 //
-//   inputs   qkv        [batch, sequence, heads | key-value heads | the same]
-//   outputs  y          [batch, sequence, heads]
+//   inputs   qkv        [batch, sequence, heads | key-value heads | the same];
+//                       heads of values may have another width
+//   outputs  y          [batch, sequence, heads], each as wide as one of values
 //            logsumexp  [batch, heads, sequence], f32
 //   mask     of the probabilities
+//   softmax  the scale of the scores, where not 1 / sqrt(width of a key)
 #include <algorithm>
+#include <cmath>
 
+#include "proto/base/gpu_limits.h"
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -18,18 +23,58 @@ std::vector<OperandRule> AttentionOperands() {
           {.name = "logsumexp", .output = true, .dims = 3}};
 }
 
+namespace {
+
+// cuDNN's kernels, which are asked in bf16 and fp16 where nothing is dropped
+// out, take more than our own, in several calls where one would be past a
+// bound, if any is not. A worker without cuDNN is counted as one with it: plans
+// are the same for all.
+int64_t GpuScratchBytes(const OpView& op) {
+  const TensorSpec& y = op.output("y");
+  const AttentionShape shape = *AttentionShapeOf(op);
+  const int64_t own = GpuAttentionScratchBytes(op);
+  if (y.dtype() == F32 || op.op().has_mask() || shape.length == 0) return own;
+  const GpuAttentionShape call =
+      GpuAttentionCall({.samples = RowsOf(y) / shape.length,
+                        .heads = shape.heads,
+                        .kv_heads = shape.kv_heads,
+                        .q_length = shape.length,
+                        .kv_length = shape.length,
+                        .head_dim = shape.head_dim});
+  return call.samples == 0 ? own : std::max(own, GpuAttentionWorkBytes(call));
+}
+
+}  // namespace
+
+Work AttentionWork(double keys, double values, double seen, bool backward) {
+  // Forward scores and their product with values; backward the scores again,
+  // the gradients of queries and keys, and two products with values.
+  Work work;
+  work.set_attention_flops(backward ? (3.0 * keys + 2.0 * values) * seen
+                                    : (keys + values) * seen);
+  return work;
+}
+
+double AttentionScale(const OpView& op) {
+  if (op.op().has_softmax()) return op.op().softmax().scale();
+  const AttentionShape shape = *AttentionShapeOf(op);
+  return 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
+}
+
 OpRules AttentionRules(const OpView& op) {
-  // Products of [sequence, sequence] in each direction.
-  constexpr double kForward = 2;
-  constexpr double kBackward = 5;
   OpRules rules;
   rules.gradients = {{"qkv", InputGradient::kNew}};
   rules.backward_input_reads = {"qkv", "y", "logsumexp"};
   // Query t sees t + 1 keys.
   const double t = static_cast<double>(DimSize(op.output("y").dims(1)));
-  const double product = Elements(op.output("y")) * (t + 1.0);
-  rules.forward.set_attention_flops(kForward * product);
-  rules.backward_input.set_attention_flops(kBackward * product);
+  const double keys =
+      Rows(op.output("y")) *
+      static_cast<double>(SectionSize(op.input("qkv").dims(2).sections(0)));
+  const double values = Elements(op.output("y"));
+  rules.forward = AttentionWork(keys, values, t + 1.0, /*backward=*/false);
+  rules.backward_input =
+      AttentionWork(keys, values, t + 1.0, /*backward=*/true);
+  rules.gpu_scratch_bytes = GpuScratchBytes(op);
   return rules;
 }
 

@@ -1,24 +1,27 @@
-// ATTENTION_PART: one of the calls that ATTENTION becomes where ranks hand their
-// keys and values around (Ring Attention, arXiv 2310.01889): the rank's queries
-// and the keys of the rank `hop` places before it. Online softmax goes on from
-// call to call, in what has been found so far; the first begins it, the last
-// has the whole.
+// ATTENTION_PART: one of the calls that ATTENTION becomes where ranks hand
+// their keys and values around (Ring Attention, arXiv 2310.01889): the rank's
+// queries and the keys of the rank `hop` places before it. Online softmax goes
+// on from call to call, in what has been found so far; the first begins it, the
+// last has the whole.
 //
 //   inputs   q                 [batch, sequence, heads]
 //            kv                [batch, sequence, key-value heads | the same]
 //            y before          optional: y of the call before, f32
 //            logsumexp before  optional: its logsumexp
-//   outputs  y                 as q; f32 but for the last call's
+//   outputs  y                 heads as wide as those of values; f32 but for
+//                              the last call's
 //            logsumexp         [batch, heads, sequence], f32, where the one
 //                              before was
 //   backward inputs
 //            all y             y and logsumexp of the last call: the gradient
 //            all logsumexp     needs no other
 //   mask     of the probabilities
+//   softmax  as ATTENTION has it
 //
 // Backward the calls come last to first, and each takes the same gradient, that
 // of the last y. The gradient of q adds up on the way, in f32, where the
 // gradients of the ys before would be, which nobody needs.
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -36,8 +39,6 @@ std::vector<OperandRule> AttentionPartOperands() {
 }
 
 OpRules AttentionPartRules(const OpView& op) {
-  constexpr double kForward = 2;
-  constexpr double kBackward = 5;
   OpRules rules;
   const bool first = !op.HasInput("y before");
   const bool last = op.Output("y") == op.BackwardInput("all y");
@@ -56,10 +57,13 @@ OpRules AttentionPartRules(const OpView& op) {
   rules.backward_input_reads = {"q", "kv", "all y", "all logsumexp"};
   // In zigzag order a rank's queries see half of any rank's keys; of its own,
   // one of the diagonal more.
-  const double keys = static_cast<double>(DimSize(op.input("kv").dims(1)));
-  const double product = Elements(op.input("q")) * (keys + (first ? 1.0 : 0.0));
-  rules.forward.set_attention_flops(kForward * product);
-  rules.backward_input.set_attention_flops(kBackward * product);
+  const double seen = static_cast<double>(DimSize(op.input("kv").dims(1))) +
+                      (first ? 1.0 : 0.0);
+  const double keys = Elements(op.input("q"));
+  const double values = Elements(op.output("y"));
+  rules.forward = AttentionWork(keys, values, seen, /*backward=*/false);
+  rules.backward_input = AttentionWork(keys, values, seen, /*backward=*/true);
+  rules.gpu_scratch_bytes = GpuAttentionScratchBytes(op);
   return rules;
 }
 

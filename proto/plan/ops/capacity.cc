@@ -1,8 +1,11 @@
 // CAPACITY: gates of choices for which their expert has no room are 0
-// (ops/capacity.h). It needs whole sequences.
+// (ops/capacity.h). Where axes cut the sequence it needs all ranks' counts.
 //
 //   inputs   choices  [batch, sequence, choices], i32
 //            gates    [batch, sequence, choices], f32
+//            counts   [ranks, batch, choices, experts], f32; optional:
+//                     ROUTER_LOAD of all ranks along the axes that cut the
+//                     sequence, in their order
 //   outputs  kept     as gates
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/sum_names.h"
@@ -12,6 +15,7 @@ namespace troupe {
 std::vector<OperandRule> CapacityOperands() {
   return {{.name = "choices", .dims = 3},
           {.name = "gates", .dims = 3},
+          {.name = "counts", .optional = true, .dims = 4},
           {.name = "kept", .output = true, .dims = 3}};
 }
 

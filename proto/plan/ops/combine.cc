@@ -6,8 +6,6 @@
 //            sources  [batch, sequence, choices], i32
 //            places   [batch, sequence, choices], i32
 //   outputs  y        [batch, sequence, hidden]
-#include <algorithm>
-
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {
@@ -30,10 +28,7 @@ OpRules CombineRules(const OpView& op) {
 }
 
 OpCut CombineCut(const OpView& op, const Wishes& wishes) {
-  const auto& kinds = wishes.kinds;
-  if (std::count(kinds.begin(), kinds.end(), Dim::INTERMEDIATE) == 0) {
-    return CutAlike(op, wishes);
-  }
+  if (!CutsWithinExperts(wishes)) return CutAlike(op, wishes);
   constexpr TensorCut kSummand = {.value = {.placement = Layout::PARTIAL}};
   return {.inputs = {kSummand, {}, {}}, .outputs = {kSummand}};
 }

@@ -11,6 +11,12 @@
 #include "proto/plan/sum_names.h"
 
 namespace troupe {
+namespace {
+
+// The largest logit, the sum of exponentials, the target's logit.
+constexpr int64_t kSoftmaxParts = 3;
+
+}  // namespace
 
 std::vector<OperandRule> CrossEntropyOperands() {
   return {{.name = "logits", .dims = 3},
@@ -22,6 +28,14 @@ OpRules CrossEntropyRules(const OpView& op) {
   const TensorSpec& logits = op.input("logits");
   OpRules rules;
   rules.gradients = {{"logits", InputGradient::kByForward}};
+  rules.overwrites = {"logits"};
+  rules.decodes = "logits";
+  rules.parts = {.of = "logits",
+                 .kind = Op::CROSS_ENTROPY_PARTS,
+                 .reads = {"logits", "targets"},
+                 .parts = "parts",
+                 .name = "softmax parts",
+                 .columns = kSoftmaxParts};
   rules.sums = {{.name = kLossSum, .rows_of = "logits"},
                 {.name = kTokensSum, .rows_of = "logits"}};
   // Reads the logits twice and writes their gradient.

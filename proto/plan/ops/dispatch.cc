@@ -16,7 +16,9 @@
 // of what comes back of rows and gates.
 #include <algorithm>
 
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 
@@ -37,16 +39,14 @@ OpRules DispatchRules(const OpView& op) {
   rules.gradients = {{"x", InputGradient::kNew},
                      {"gates", InputGradient::kNew}};
   rules.backward_input_reads = {"places"};
+  rules.gpu_scratch_bytes = ElementsOf(op.input("choices")) * kGpuSortBytes;
   rules.forward.set_memory_bytes(2.0 * rows);
   rules.backward_input.set_memory_bytes(rows + Bytes(op.input("x")));
   return rules;
 }
 
 OpCut DispatchCut(const OpView& op, const Wishes& wishes) {
-  const auto& kinds = wishes.kinds;
-  if (std::count(kinds.begin(), kinds.end(), Dim::INTERMEDIATE) == 0) {
-    return CutAlike(op, wishes);
-  }
+  if (!CutsWithinExperts(wishes)) return CutAlike(op, wishes);
   constexpr TensorCut kSummed = {.value = {},
                                  .gradient = {.placement = Layout::PARTIAL}};
   OpCut cut;

@@ -6,8 +6,11 @@
 //   outputs  y       [batch, sequence, hidden]
 #include <algorithm>
 
+#include "proto/base/gpu_limits.h"
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 
@@ -15,6 +18,20 @@ std::vector<OperandRule> EmbedOperands() {
   return {{.name = "tokens", .dims = 2},
           {.name = "y", .output = true, .dims = 3}};
 }
+
+namespace {
+
+// Tokens are sorted; of each piece there are two sums in f32, one of which its
+// run may begin in.
+int64_t GpuScratchBytes(const OpView& op) {
+  const int64_t tokens = ElementsOf(op.input("tokens"));
+  const int64_t pieces =
+      (tokens + kGpuEmbeddingPieceRows - 1) / kGpuEmbeddingPieceRows;
+  return tokens * kGpuSortBytes +
+         2 * pieces * ColumnsOf(op.output("y")) * BytesOfElement(F32);
+}
+
+}  // namespace
 
 OpRules EmbedRules(const OpView& op) {
   const TensorSpec& y = op.output("y");
@@ -30,6 +47,7 @@ OpRules EmbedRules(const OpView& op) {
   // Adds to rows of the tables' gradients.
   rules.backward_weight.set_memory_bytes(
       Bytes(y) + trained * 2.0 * Elements(y) * f32_bytes);
+  rules.gpu_scratch_bytes = GpuScratchBytes(op);
   return rules;
 }
 

@@ -18,6 +18,7 @@ std::vector<OperandRule> ForkOperands() {
 
 OpRules ForkRules(const OpView& op) {
   OpRules rules;
+  rules.only_names = true;
   rules.in_place = {{.output = "y", .input = "x", .same = true}};
   rules.gradients = {{"x", InputGradient::kInPlaceIfOwn, "y"}};
   const bool sums = op.HasOutput("other");

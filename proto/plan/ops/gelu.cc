@@ -21,6 +21,7 @@ OpRules GeluRules(const OpView& op) {
   rules.forward.set_elementwise_ops(Elements(y));
   rules.backward_input.set_memory_bytes(3.0 * Bytes(y));
   rules.backward_input.set_elementwise_ops(Elements(y));
+  rules.fusion = {.forward_by_maker = true, .backward_by_reader = true};
   if (op.op().fused()) {
     rules.apart_reads = {"x"};
     rules.apart.set_memory_bytes(2.0 * Bytes(y));

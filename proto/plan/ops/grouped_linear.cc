@@ -6,8 +6,11 @@
 //               offsets  [experts + 1], i32: the first row of each expert
 //   outputs     y        [batch, sequence, choices, out]
 //   parameters  the weights, [experts, out, in]
+#include <algorithm>
+
 #include "proto/base/check.h"
 #include "proto/plan/ops/kinds.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 
@@ -16,6 +19,30 @@ std::vector<OperandRule> GroupedLinearOperands() {
           {.name = "offsets", .dims = 1},
           {.name = "y", .output = true, .dims = 4}};
 }
+
+namespace {
+
+// Each expert has its share of the rows.
+void AddProducts(const OpView& op, PassProducts& products) {
+  products.grouped = true;
+  const TensorSpec& x = op.input("x");
+  const int64_t rows = MultipliedRows(x);
+  if (rows == 0) return;
+  const int64_t experts = ColumnsOf(op.input("offsets")) - 1;
+  const Dim& columns = op.output("y").dims(3);
+  for (int w = 0; w < op.op().parameters_size(); ++w) {
+    const Dim::Section& section = columns.sections(w % columns.sections_size());
+    AddWeightProduct({.in = ColumnsOf(x),
+                      .out = op.op().parameters_size() == 1
+                                 ? DimSize(columns)
+                                 : section.count() * section.width(),
+                      .rows = std::max<int64_t>(1, rows / experts),
+                      .times = static_cast<double>(experts)},
+                     Trains(op.op(), w), products);
+  }
+}
+
+}  // namespace
 
 OpRules GroupedLinearRules(const OpView& op) {
   const TensorSpec& y = op.output("y");
@@ -31,6 +58,7 @@ OpRules GroupedLinearRules(const OpView& op) {
   rules.forward.set_matmul_flops(flops);
   rules.backward_input.set_matmul_flops(flops);
   rules.backward_weight.set_matmul_flops(trained * flops);
+  AddProducts(op, rules.products);
   return rules;
 }
 

@@ -7,6 +7,7 @@
 //               query_rstd  [batch, sequence, heads], f32: 1 / root mean square
 //               key_rstd    [batch, sequence, key-value heads], f32
 //   parameters  the weight of queries, then of keys, [width of a head]
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {
@@ -28,6 +29,9 @@ OpRules HeadNormRules(const OpView& op) {
   rules.forward.set_memory_bytes(2.0 * bytes);
   rules.backward_input.set_memory_bytes(3.0 * bytes);
   rules.backward_weight.set_memory_bytes(2.0 * bytes);
+  // Of queries, then of keys.
+  rules.gpu_scratch_bytes =
+      GpuSumOfRowsBytes(op.output("y").dims(2).sections(0).width());
   return rules;
 }
 

@@ -10,6 +10,10 @@ namespace troupe {
 // the same slice.
 OpCut CutAlike(const OpView& op, const Wishes& wishes);
 
+// Whether the axis cuts the columns within each expert, and not the experts or
+// the rows.
+bool CutsWithinExperts(const Wishes& wishes);
+
 std::vector<OperandRule> AddOperands();
 OpRules AddRules(const OpView& op);
 
@@ -59,6 +63,10 @@ OpCut GroupedLinearCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> HeadNormOperands();
 OpRules HeadNormRules(const OpView& op);
+
+std::vector<OperandRule> JoinHeadsOperands();
+OpRules JoinHeadsRules(const OpView& op);
+OpCut JoinHeadsCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> LinearOperands();
 OpRules LinearRules(const OpView& op);

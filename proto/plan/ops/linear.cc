@@ -6,7 +6,9 @@
 //   inputs      x  [..., in]
 //   outputs     y  [..., out]
 //   parameters  the weights, then, with `bias`, their biases
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 
@@ -15,6 +17,23 @@ std::vector<OperandRule> LinearOperands() {
 }
 
 namespace {
+
+// Each weight makes a section of columns.
+void AddProducts(const OpView& op, PassProducts& products) {
+  const TensorSpec& x = op.input("x");
+  const TensorSpec& y = op.output("y");
+  const Dim& columns = y.dims(y.dims_size() - 1);
+  const int weights = WeightCount(op.op());
+  for (int w = 0; w < weights; ++w) {
+    const Dim::Section& section = columns.sections(w % columns.sections_size());
+    AddWeightProduct(
+        {.in = ColumnsOf(x),
+         .out = weights == 1 ? ColumnsOf(y) : section.count() * section.width(),
+         .in_out = op.op().linear().in_out(),
+         .rows = MultipliedRows(x)},
+        Trains(op.op(), w), products);
+  }
+}
 
 // The share of y's columns whose weights are trained, and whether any bias is.
 double TrainedShare(const OpView& op) {
@@ -57,6 +76,9 @@ OpRules LinearRules(const OpView& op) {
   if (TrainsBias(op)) {
     rules.backward_weight.set_memory_bytes(Bytes(y));
   }
+  rules.takes_in_fused = true;
+  AddProducts(op, rules.products);
+  rules.gpu_scratch_bytes = GpuProductScratchBytes(op);
   return rules;
 }
 

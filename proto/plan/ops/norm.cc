@@ -11,7 +11,9 @@
 //
 // The sum may lie where x did; from it the others can be made again. Of rows
 // that are cut by columns every rank has the statistics (SPLIT_NORM).
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 
@@ -47,6 +49,8 @@ OpRules NormRules(const OpView& op) {
     rules.backward_input_reads = {"x", "mean", "rstd"};
   }
   rules.backward_weight_reads = rules.backward_input_reads;
+  // Scale and shift.
+  rules.gpu_scratch_bytes = GpuSumOfRowsBytes(2 * ColumnsOf(op.output("y")));
   return rules;
 }
 

@@ -57,6 +57,8 @@ constexpr Row kKinds[] = {
     {Op::ROUTER_LOSS, RouterLossOperands, RouterLossRules, RouterLossCut,
      kMixesLayouts},
     {Op::CAPACITY, CapacityOperands, CapacityRules},
+    {Op::JOIN_HEADS, JoinHeadsOperands, JoinHeadsRules, JoinHeadsCut,
+     kMixesLayouts},
 };
 
 // Of inputs that need none; and what the passes read and do for those only, or
@@ -89,6 +91,13 @@ const Row& RowOf(Op::Kind kind) {
 }
 
 }  // namespace
+
+bool CutsWithinExperts(const Wishes& wishes) {
+  const auto cuts = [&wishes](Dim::Kind kind) {
+    return std::count(wishes.kinds.begin(), wishes.kinds.end(), kind) > 0;
+  };
+  return cuts(Dim::INTERMEDIATE) && !cuts(Dim::EXPERT_WEIGHTS);
+}
 
 bool CutsColumns(const TensorSpec& tensor, const AxisCut& cut) {
   return cut.placement == Layout::SHARD && cut.dim == tensor.dims_size() - 1;

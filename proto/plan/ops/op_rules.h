@@ -16,6 +16,7 @@
 
 #include "absl/types/optional.h"
 #include "proto/plan/ops/op_view.h"
+#include "proto/plan/ops/products.h"
 #include "proto/unit.pb.h"
 
 namespace troupe {
@@ -60,6 +61,27 @@ struct SumRule {
   std::string rows_of;
 };
 
+// Which neighbours do the work of an op that is fused (Op.fused).
+struct Fusion {
+  bool forward_by_maker = false;    // the op that makes its first input
+  bool backward_by_reader = false;  // the op that reads its output makes the
+                                    // gradient of its input
+  bool reads = false;               // what it adds to that input is read all
+                                    // the same
+};
+
+// What ranks tell each other before an op of which an input is cut by columns:
+// each makes a part, [.., .., columns] in f32 of the input's other dims, and
+// the op reads those of all, by rank along the first dim.
+struct PartsRule {
+  std::string of;                        // the input that may be cut
+  Op::Kind kind = Op::KIND_UNSPECIFIED;  // makes a part
+  std::vector<std::string> reads;  // of the op's inputs: what it is made of
+  std::string parts;               // its output, and the op's input
+  std::string name;                // of the tensor
+  int64_t columns = 0;
+};
+
 struct OpRules {
   std::vector<InputGradient> gradients;  // of inputs that have one
   // Inputs and outputs whose values the passes read again.
@@ -76,6 +98,26 @@ struct OpRules {
   std::vector<SumRule> sums;
   // Outputs that the forward pass writes also where nobody reads them.
   std::vector<std::string> always_written;
+  // Inputs that the forward pass writes over.
+  std::vector<std::string> overwrites;
+  // Outputs are the memory of an input: the forward pass has nothing to do.
+  bool only_names = false;
+  Fusion fusion;                // where the op is fused
+  bool takes_in_fused = false;  // neighbours that are fused may leave their
+                                // work to ops like this
+  // One of several calls that each multiply a panel of what ranks have, which
+  // "x" and "w" name, and add it to "y before" (Op.panel).
+  bool in_panels = false;
+  absl::optional<PartsRule> parts;
+  // Text is generated without the op.
+  bool training_only = false;
+  // The input that text is generated from: of a loss, which generating leaves
+  // out.
+  std::string decodes;
+  // What the op's products are. They are priced by sizes like theirs.
+  PassProducts products;
+  // What kernels for GPUs take beside their operands (proto/base/gpu_limits.h).
+  int64_t gpu_scratch_bytes = 0;
   Work forward;
   Work backward_input;
   Work backward_weight;

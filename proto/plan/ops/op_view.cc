@@ -70,12 +70,14 @@ absl::optional<AttentionShape> AttentionShapeOf(const OpView& op) {
   if (!is_part && op.op().kind() != Op::ATTENTION) return absl::nullopt;
   const TensorSpec& q = op.input(is_part ? "q" : "qkv");
   const Dim::Section& queries = q.dims(2).sections(0);
-  const Dim::Section& keys = is_part ? op.input("kv").dims(2).sections(0)
-                                     : q.dims(2).sections(1);
+  const Dim& of_keys = is_part ? op.input("kv").dims(2) : q.dims(2);
+  const Dim::Section& keys = of_keys.sections(is_part ? 0 : 1);
+  const Dim::Section& values = of_keys.sections(is_part ? 1 : 2);
   return AttentionShape{.length = DimSize(q.dims(1)),
                         .heads = queries.count(),
                         .kv_heads = keys.count(),
-                        .head_dim = queries.width()};
+                        .head_dim = queries.width(),
+                        .value_dim = values.width()};
 }
 
 double Rows(const TensorSpec& tensor) {

@@ -50,9 +50,15 @@ struct AttentionShape {
   int64_t length = 0;    // of this call's queries, and keys
   int64_t heads = 0;     // of queries
   int64_t kv_heads = 0;  // of keys, and of values
-  int64_t head_dim = 0;
+  int64_t head_dim = 0;  // of queries and keys
+  int64_t value_dim = 0;  // of values
 };
 absl::optional<AttentionShape> AttentionShapeOf(const OpView& op);
+// Of its scores. REQUIRES an op that has a shape.
+double AttentionScale(const OpView& op);
+// Of products with all heads of queries and keys, and with all of values,
+// `keys` and `values` elements, of which each row sees `seen` positions.
+Work AttentionWork(double keys, double values, double seen, bool backward);
 
 // Sizes as numbers to count work with: of rows that there may be, those that
 // are expected.

@@ -12,7 +12,9 @@
 //
 // The gradients of x and w are summands of that place's, which it has of all
 // ranks along the one axis, and along the other.
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 
@@ -22,6 +24,25 @@ std::vector<OperandRule> ProductOperands() {
           {.name = "y before", .optional = true, .dims = 3},
           {.name = "y", .output = true, .dims = 3}};
 }
+
+namespace {
+
+// The weight's gradient is a tensor's, made with x's.
+PassProducts ProductsOf(const OpView& op, bool of_w) {
+  PassProducts products;
+  AddWeightProduct({.in = ColumnsOf(op.input("x")),
+                    .out = ColumnsOf(op.output("y")),
+                    .in_out = op.op().linear().in_out(),
+                    .rows = RowsOf(op.input("x"))},
+                   of_w, products);
+  auto& backward = products.backward_input;
+  auto& weight = products.backward_weight;
+  backward.insert(backward.end(), weight.begin(), weight.end());
+  weight.clear();
+  return products;
+}
+
+}  // namespace
 
 OpRules ProductRules(const OpView& op) {
   const TensorSpec& x = op.input("x");
@@ -44,6 +65,9 @@ OpRules ProductRules(const OpView& op) {
   if (TrainsAny(op.op())) {
     rules.backward_weight.set_memory_bytes(Bytes(y));
   }
+  rules.in_panels = true;
+  rules.products = ProductsOf(op, of_w);
+  rules.gpu_scratch_bytes = GpuProductScratchBytes(op);
   return rules;
 }
 

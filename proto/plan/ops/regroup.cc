@@ -21,17 +21,10 @@
 //
 // Where an axis cuts the experts' columns, each rank has a summand of what
 // comes back of rows and gates, and of what UNGROUP is given.
-#include <algorithm>
-
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {
 namespace {
-
-bool CutsWithinExperts(const Wishes& wishes) {
-  const auto& kinds = wishes.kinds;
-  return std::count(kinds.begin(), kinds.end(), Dim::INTERMEDIATE) > 0;
-}
 
 // Each row is read and written once in either direction.
 void SetWork(double bytes, OpRules& rules) {

@@ -2,18 +2,20 @@
 // ops/route.h). Where a sequence is cut over ranks each has a summand.
 //
 //   inputs   choices  [batch, sequence, choices], i32
-//   outputs  load     [batch, experts], f32
+//   outputs  load     [batch, experts], f32; or [batch, choices, experts]: by
+//                     which of a token's choices
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {
 
 std::vector<OperandRule> RouterLoadOperands() {
   return {{.name = "choices", .dims = 3},
-          {.name = "load", .output = true, .dims = 2}};
+          {.name = "load", .output = true}};
 }
 
 OpRules RouterLoadRules(const OpView& op) {
   OpRules rules;
+  rules.training_only = true;
   rules.forward.set_memory_bytes(Bytes(op.input("choices")) +
                                  Bytes(op.output("load")));
   return rules;

@@ -26,6 +26,7 @@ OpRules RouterLossRules(const OpView& op) {
   const bool by_sequence = op.HasInput("load");
   const bool z = op.HasInput("logsumexp");
   OpRules rules;
+  rules.training_only = true;
   const bool balances = by_sequence || op.op().parameters_size() > 0;
   if (balances) {
     rules.gradients.push_back({"scores", InputGradient::kNew});

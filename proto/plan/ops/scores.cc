@@ -31,6 +31,14 @@ OpRules ScoresRules(const OpView& op) {
   const double product = 2 * Elements(op.input("q")) * keys;
   rules.forward.set_matmul_flops(product);
   rules.backward_input.set_matmul_flops(2 * product);
+  const TensorSpec& queries = op.input("q");
+  const Dim::Section& heads = queries.dims(2).sections(0);
+  rules.products = ProductsOfHeads(
+      {.makes_scores = true,
+       .rows = DimSize(queries.dims(1)),
+       .keys = DimSize(op.input("k").dims(1)),
+       .width = heads.width(),
+       .times = static_cast<double>(DimSize(queries.dims(0)) * heads.count())});
   return rules;
 }
 

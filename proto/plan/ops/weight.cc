@@ -7,6 +7,8 @@
 //
 // It is not kept for backward, but made again: a copy.
 #include "proto/plan/ops/kinds.h"
+#include "proto/plan/precision.h"
+#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 
@@ -19,6 +21,8 @@ OpRules WeightRules(const OpView& op) {
   OpRules rules;
   rules.forward.set_memory_bytes(2 * bytes);
   rules.backward_weight.set_memory_bytes(3 * bytes);
+  // Its gradient in f32, as one row.
+  rules.gpu_scratch_bytes = ElementsOf(op.output("y")) * BytesOfElement(F32);
   return rules;
 }
 

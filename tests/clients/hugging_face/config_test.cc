@@ -9,6 +9,7 @@
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
 #include "storage/disk/roots.h"
+#include "storage/engine/posix_file.h"
 #include "tests/clients/hugging_face/round_trip.h"
 
 namespace troupe {
@@ -31,7 +32,8 @@ TEST(HuggingFaceConfig, ReadsWhatTransformersWrites) {
   for (const char* name :
        {"gpt2_tiny", "gpt2_bare", "llama_tiny", "llama_tied_bf16_sharded",
         "mistral_tiny", "qwen2_tiny", "gpt_neox_tiny", "qwen3_tiny",
-        "mixtral_tiny", "qwen2_moe_tiny", "qwen3_moe_tiny"}) {
+        "mixtral_tiny", "qwen2_moe_tiny", "qwen3_moe_tiny", "olmoe_tiny",
+        "deepseek_v3_tiny"}) {
     SCOPED_TRACE(name);
     const absl::StatusOr<ModelSpec> model = ReadFixture(name);
     ASSERT_TRUE(model.ok()) << model.status();
@@ -50,13 +52,14 @@ TEST(HuggingFaceConfig, WrittenIsRead) {
   for (const char* name :
        {"gpt2_tiny", "llama_tiny", "mistral_tiny", "qwen2_tiny",
         "gpt_neox_tiny", "qwen3_tiny", "mixtral_tiny", "qwen2_moe_tiny",
-        "qwen3_moe_tiny"}) {
+        "qwen3_moe_tiny", "olmoe_tiny", "deepseek_v3_tiny"}) {
     SCOPED_TRACE(name);
     ModelSpec model = *ReadFixture(name);
     if (!model.has_intermediate_size()) {
       model.set_intermediate_size(4 * model.hidden_size());
     }
-    if (absl::StartsWith(model.architecture(), "qwen2") &&
+    if ((absl::StartsWith(model.architecture(), "qwen2") ||
+         model.architecture() == "olmoe") &&
         !model.has_head_dim()) {
       model.set_head_dim(4);
     }
@@ -145,6 +148,50 @@ absl::StatusOr<ModelSpec> Relative(const std::string& type,
                           {{"\"llama\"", absl::StrCat("\"", type, "\"")},
                            {"\"vocab_size\"", keys + ", \"vocab_size\""}}),
       "r");
+}
+
+// DeepSeek's config, of which a value is changed, or a key.
+std::string MessageOfDeepseek(const std::string& from, const std::string& to) {
+  std::string text =
+      *ReadWholeFile("tests/oracle/hf/deepseek_v3_tiny/config.json", 1 << 20);
+  EXPECT_THAT(text, HasSubstr(from));
+  text = absl::StrReplaceAll(text, {{from, to}});
+  return std::string(ParseHuggingFaceConfig(text, "d").status().message());
+}
+
+TEST(HuggingFaceConfig, DeepseekV3IsRefusedWhereItIsAnotherNetwork) {
+  EXPECT_THAT(MessageOfDeepseek("\"num_key_value_heads\": 4",
+                                "\"num_key_value_heads\": 2"),
+              HasSubstr("d: num_key_value_heads: is 2, but"));
+  EXPECT_THAT(MessageOfDeepseek("\"scoring_func\": \"sigmoid\"",
+                                "\"scoring_func\": \"softmax\""),
+              HasSubstr("d: scoring_func: "));
+  EXPECT_THAT(MessageOfDeepseek("\"n_routed_experts\": 8",
+                                "\"n_routed_experts\": 8, "
+                                "\"num_local_experts\": 6"),
+              HasSubstr("d: n_routed_experts: is 8, but num_local_experts 6"));
+  EXPECT_THAT(
+      MessageOfDeepseek("\"moe_layer_freq\": 1", "\"moe_layer_freq\": 2"),
+      HasSubstr("d: moe_layer_freq: layers without experts"));
+}
+
+TEST(HuggingFaceConfig, NoLatentsOfQueriesAreNull) {
+  std::string text =
+      *ReadWholeFile("tests/oracle/hf/deepseek_v3_tiny/config.json", 1 << 20);
+  text = absl::StrReplaceAll(
+      text, {{"\"q_lora_rank\": 12", "\"q_lora_rank\": null"}});
+  const auto model = ParseHuggingFaceConfig(text, "d");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE(model->has_q_lora_rank());
+  EXPECT_EQ(model->q_lora_rank(), 0);
+  EXPECT_THAT(FormatHuggingFaceConfig({.model = *model, .dtype = "float32"}),
+              HasSubstr("\"q_lora_rank\": null"));
+}
+
+TEST(HuggingFaceConfig, ClippedProjectionsAreRefused) {
+  EXPECT_EQ(Relative("olmoe", "\"clip_qkv\": 8.0").status().message(),
+            "r: clip_qkv: queries, keys and values that are clipped are not "
+            "supported; set it to null");
 }
 
 TEST(HuggingFaceConfig, MistralsWindowIsOfTheModel) {

@@ -34,7 +34,7 @@ TEST(ExportModel, RoundTrip) {
   for (const char* name :
        {"llama_tiny", "llama_tied_bf16_sharded", "mistral_tiny", "qwen2_tiny",
         "gpt_neox_tiny", "qwen3_tiny", "mixtral_tiny", "qwen2_moe_tiny",
-        "qwen3_moe_tiny", "gpt2_tiny"}) {
+        "qwen3_moe_tiny", "olmoe_tiny", "deepseek_v3_tiny", "gpt2_tiny"}) {
     SCOPED_TRACE(name);
     const std::string to = FreshPath(name);
     const auto exported = ExportModel({.checkpoint = Imported(name), .to = to});
@@ -44,7 +44,10 @@ TEST(ExportModel, RoundTrip) {
     const auto before = HuggingFaceWeights::Open(HfFixture(name));
     const auto after = HuggingFaceWeights::Open(to);
     ASSERT_TRUE(after.ok()) << after.status();
-    EXPECT_EQ(after->tensors().size(), before->tensors().size());
+    // A layer that predicts further tokens does not come in.
+    const size_t left_out =
+        before->Find("model.layers.2.eh_proj.weight") ? 1 : 0;
+    EXPECT_EQ(after->tensors().size(), before->tensors().size() - left_out);
     for (const SafetensorsTensor* tensor : after->tensors()) {
       EXPECT_EQ(AllOf(*after, *tensor), AllOf(*before, *tensor))
           << tensor->name;

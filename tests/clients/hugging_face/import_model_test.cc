@@ -118,6 +118,25 @@ TEST(ImportModel, TensorsOfExpertsAreOne) {
   EXPECT_EQ(got, want);
 }
 
+// A layer behind the last one, for multi-token prediction, is named and left
+// out; the bias that chooses experts is a weight as others are.
+TEST(ImportModel, LayersBehindTheLastAreLeftOut) {
+  const auto imported = ImportModel(
+      {.from = HfFixture("deepseek_v3_tiny"), .to = FreshPath("behind")});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_THAT(imported->left_out,
+              testing::ElementsAre("model.layers.2.eh_proj.weight"));
+  const auto checkpoint = TensorReader::Open(imported->checkpoint);
+  EXPECT_EQ((*checkpoint)->Find("model.layers.2.eh_proj.weight"), nullptr);
+  const auto weights = HuggingFaceWeights::Open(HfFixture("deepseek_v3_tiny"));
+  const std::string bias = "model.layers.1.mlp.gate.e_score_correction_bias";
+  std::vector<float> got(8);
+  ASSERT_TRUE((*checkpoint)
+                  ->Read(bias, StoredDType::kF32, WholeTensor({8}), got.data())
+                  .ok());
+  EXPECT_EQ(got, AllOf(*weights, {.name = bias, .shape = {8}}));
+}
+
 TEST(ImportModel, EndedItLeavesNothing) {
   const std::string to = FreshPath("ended");
   const auto directories = [&] {

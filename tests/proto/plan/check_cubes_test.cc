@@ -118,7 +118,7 @@ const PlantedFault kLayoutFaults[] = {
      "REPLICATE "
      "elsewhere"},
     {"summed over others",
-     [](Plan& p) { SumOfMoments(p).mutable_exchange()->set_axis("tensor_y"); },
+     [](Plan& p) { SumOfMoments(p).mutable_exchange()->set_axes(0, "tensor_y"); },
      "along tensor_y, op 1 EXCHANGE does ALL_REDUCE and ALL_REDUCE in "
      "backward, "
      "which does not make SHARD(0) of SHARD(0)"},
@@ -126,7 +126,7 @@ const PlantedFault kLayoutFaults[] = {
      [](Plan& p) {
        for (Op& op : *TableOf(p).mutable_ops()) {
          if (op.exchange().forward() != REDUCE_SCATTER) continue;
-         op.mutable_exchange()->set_axis("tensor_y");
+         op.mutable_exchange()->set_axes(0, "tensor_y");
          return;
        }
      },

@@ -27,6 +27,17 @@ JobSpec ExpertsJob() {
   return job;
 }
 
+// Of two replicas with two tensor-parallel ranks each, all four share them.
+JobSpec FoldedJob() {
+  JobSpec job = ExpertsJob();
+  ParallelismSpec& parallelism = *job.mutable_parallelism();
+  parallelism.set_data(2);
+  parallelism.set_tensor(2);
+  parallelism.set_sequence_parallel(true);
+  parallelism.set_expert(4);
+  return job;
+}
+
 // To the experts: rows, then gates; then back.
 Op& Round(Plan& plan, int n) { return NthOp(plan, Op::EXCHANGE, 1 + n); }
 
@@ -114,10 +125,147 @@ TEST(CheckExperts, NamesTheFault) {
   }
 }
 
+// The exchange of a folded plan that gathers offsets.
+Op& Gather(Plan& plan) {
+  for (UnitTable& table : *plan.mutable_tables()) {
+    for (Op& op : *table.mutable_ops()) {
+      if (op.exchange().axes_size() > 1 && !op.has_round()) return op;
+    }
+  }
+  ADD_FAILURE() << "no offsets are gathered along two axes";
+  return *plan.mutable_tables(0)->mutable_ops(0);
+}
+// Rows, gates, back.
+Op& FoldedRound(Plan& plan, int n) {
+  for (UnitTable& table : *plan.mutable_tables()) {
+    for (Op& op : *table.mutable_ops()) {
+      if (op.kind() == Op::EXCHANGE && op.has_round() && n-- == 0) return op;
+    }
+  }
+  ADD_FAILURE() << "no such exchange";
+  return *plan.mutable_tables(0)->mutable_ops(0);
+}
+Dim::Section& ExpertsOfFirstWeight(Plan& plan) {
+  for (Unit& unit : *plan.mutable_units()) {
+    for (Parameter& parameter : *unit.mutable_parameters()) {
+      Dim::Section& first = *parameter.mutable_dims(0)->mutable_sections(0);
+      if (first.kind() == Dim::EXPERT_WEIGHTS) return first;
+    }
+  }
+  ADD_FAILURE() << "no experts";
+  return *plan.mutable_units(0)
+              ->mutable_parameters(0)
+              ->mutable_dims(0)
+              ->mutable_sections(0);
+}
+
+const PlantedFault kFoldedFaults[] = {
+    {"ranks whose experts are not in the order of their group",
+     [](Plan& p) {
+       ExpertsOfFirstWeight(p).mutable_cuts()->SwapElements(0, 1);
+     },
+     "are cut by tensor x expert"},
+    {"experts that fewer ranks share than rows go to",
+     [](Plan& p) {
+       ExpertsOfFirstWeight(p).mutable_cuts(1)->set_axis("context");
+     },
+     "are cut by expert x context"},
+    {"offsets of the ranks of one axis only",
+     [](Plan& p) {
+       Gather(p).mutable_exchange()->mutable_axes()->RemoveLast();
+     },
+     "is along expert x tensor, and its offsets are not"},
+    {"offsets in another order than the ranks of the mesh",
+     [](Plan& p) {
+       Gather(p).mutable_exchange()->mutable_axes()->SwapElements(0, 1);
+     },
+     "is along tensor x expert, which is not their order in the mesh"},
+    {"rows that go to the ranks of one axis only",
+     [](Plan& p) {
+       FoldedRound(p, 0).mutable_exchange()->mutable_axes()->RemoveLast();
+     },
+     "is among ranks along expert, in a round along expert x tensor"},
+    {"rows for fewer ranks than there are",
+     [](Plan& p) { FoldedRound(p, 0).mutable_round()->set_ranks(2); },
+     "is of 2 ranks, and expert x tensor has 4"},
+};
+
+TEST(CheckExperts, NamesTheFaultOfRanksOfSeveralAxes) {
+  EXPECT_EQ(CheckPrograms(ExamplePlan(FoldedJob())), absl::OkStatus());
+  for (const PlantedFault& fault : kFoldedFaults) {
+    Plan plan = ExamplePlan(FoldedJob());
+    ASSERT_EQ(CheckExperts(plan), absl::OkStatus());
+    fault.plant(plan);
+    EXPECT_THAT(std::string(CheckExperts(plan).message()),
+                HasSubstr(fault.message))
+        << fault.name;
+  }
+}
+
+// Two ranks have half of each sequence's positions.
+JobSpec RoomJob() {
+  JobSpec job = ExpertsJob();
+  job.mutable_model()->mutable_experts()->set_routing("capacity");
+  ParallelismSpec& parallelism = *job.mutable_parallelism();
+  parallelism.set_data(2);
+  parallelism.set_context(2);
+  return job;
+}
+
+Op& GatherOfCounts(Plan& plan) {
+  const Op& room = NthOp(plan, Op::CAPACITY, 0);
+  for (UnitTable& table : *plan.mutable_tables()) {
+    for (Op& op : *table.mutable_ops()) {
+      if (op.kind() == Op::EXCHANGE &&
+          op.outputs(0).tensor() == room.inputs(2).tensor()) {
+        return op;
+      }
+    }
+  }
+  ADD_FAILURE() << "no counts are gathered";
+  return *plan.mutable_tables(0)->mutable_ops(0);
+}
+
+const PlantedFault kRoomFaults[] = {
+    {"room that each rank gives out by itself",
+     [](Plan& p) { NthOp(p, Op::CAPACITY, 0).mutable_inputs()->RemoveLast(); },
+     "CAPACITY gives out room with counts of ranks along no axis, and "
+     "sequences are cut by context"},
+    {"counts of ranks that have other sequences",
+     [](Plan& p) {
+       GatherOfCounts(p).mutable_exchange()->set_axes(0, "expert");
+     },
+     "CAPACITY gives out room with counts of ranks along expert"},
+    {"counts of this rank's tokens only",
+     [](Plan& p) {
+       const int own = GatherOfCounts(p).inputs(0).tensor();
+       InputOf(NthOp(p, Op::CAPACITY, 0), "counts").set_tensor(own);
+     },
+     "CAPACITY gives out room with counts of ranks along no axis"},
+    {"counts of something else",
+     [](Plan& p) {
+       const int gates = InputOf(NthOp(p, Op::CAPACITY, 0), "gates").tensor();
+       InputOf(NthOp(p, Op::ROUTER_LOAD, 0), "choices").set_tensor(gates);
+     },
+     "CAPACITY gives out room by the counts of other choices"},
+};
+
+TEST(CheckExperts, NamesTheFaultOfRoom) {
+  EXPECT_EQ(CheckPrograms(ExamplePlan(RoomJob())), absl::OkStatus());
+  for (const PlantedFault& fault : kRoomFaults) {
+    Plan plan = ExamplePlan(RoomJob());
+    ASSERT_EQ(CheckExperts(plan), absl::OkStatus());
+    fault.plant(plan);
+    EXPECT_THAT(std::string(CheckExperts(plan).message()),
+                HasSubstr(fault.message))
+        << fault.name;
+  }
+}
+
 const PlantedFault kLayoutFaults[] = {
     {"rows for as many ranks as there are not",
-     [](Plan& p) { Round(p, 0).mutable_round()->set_ranks(4); },
-     "among 4 ranks along expert"},
+     [](Plan& p) { Round(p, 0).mutable_round()->set_ranks(3); },
+     "among 3 ranks along expert"},
     {"gradients that do not come back",
      [](Plan& p) {
        Round(p, 0).mutable_exchange()->set_backward(COLLECTIVE_UNSPECIFIED);

@@ -142,7 +142,7 @@ const PlantedFault kFaults[] = {
      [](Plan& p) {
        SendsBack(p, InputOf(Product(p, 0), "x"))
            .mutable_exchange()
-           ->set_axis("tensor_row");
+           ->set_axes(0, "tensor_row");
      },
      "RETURN brings back SHARD(0) from SHARD(0) by BROADCAST of place 0"},
     {"a panel that is sent back from another tensor like it",

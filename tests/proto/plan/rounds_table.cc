@@ -45,7 +45,7 @@ class Writer {
     table_.mutable_tensors(own)->set_home(TensorSpec::TOKENS);
     all_ = Tensor("all", {Count(Dim::STATISTICS, kRoundsRanks), offsets}, I32);
     Op& gather = Add(Op::EXCHANGE, {{"x", own}}, {{"y", all_}});
-    gather.mutable_exchange()->set_axis("expert");
+    gather.mutable_exchange()->add_axes("expert");
     gather.mutable_exchange()->set_forward(ALL_GATHER);
     int back = -1;
     for (int round = 0; round < spec.rounds; ++round) {
@@ -86,11 +86,11 @@ class Writer {
   Op::Round& AddOfRound(int number, Op::Kind kind, const Operands& inputs,
                         const Operands& outputs) {
     Op& op = Add(kind, inputs, outputs);
-    op.mutable_round()->set_axis("expert");
+    op.mutable_round()->add_axes("expert");
     op.mutable_round()->set_ranks(kRoundsRanks);
     op.mutable_round()->set_number(number);
     if (kind == Op::EXCHANGE) {
-      op.mutable_exchange()->set_axis("expert");
+      op.mutable_exchange()->add_axes("expert");
       op.mutable_exchange()->set_forward(ALL_TO_ALL);
       op.mutable_exchange()->set_backward(ALL_TO_ALL);
     }

@@ -41,6 +41,34 @@ TEST(Phases, AllButTheEndAreEnteredAndLeft) {
   }
 }
 
+bool HasRun(JobPhase phase) {
+  return phase != JOB_PHASE_UNSPECIFIED && phase != PHASE_QUEUED &&
+         phase != PHASE_PLANNED && phase != PHASE_ENDED;
+}
+
+// Else a worker would stay with a job that is over, or in the queue.
+TEST(Phases, WhereARunEndsItsWorkersAreFree) {
+  for (const PhaseEdge& edge : PhaseEdges()) {
+    const bool frees = edge.effect == PhaseEffect::kFreeWorkers ||
+                       edge.effect == PhaseEffect::kForgetRanks;
+    EXPECT_EQ(frees, HasRun(edge.from) && !HasRun(edge.to)) << EdgeName(edge);
+  }
+}
+
+TEST(Phases, AnAttemptIsStoredBeforeAnybodyHearsOfIt) {
+  for (const PhaseEdge& edge : PhaseEdges()) {
+    EXPECT_EQ(edge.effect == PhaseEffect::kStoreStart, edge.to == PHASE_STORING)
+        << EdgeName(edge);
+    EXPECT_EQ(edge.effect == PhaseEffect::kHandOut,
+              edge.event == PhaseEvent::kStored)
+        << EdgeName(edge);
+    const bool heard = edge.from != PHASE_STORING;
+    EXPECT_EQ(edge.effect == PhaseEffect::kStopRanks,
+              edge.to == PHASE_STOPPING && HasRun(edge.from) && heard)
+        << EdgeName(edge);
+  }
+}
+
 TEST(Phases, WhatIsNotListedDoesNotHappen) {
   EXPECT_EQ(NextPhaseEdge(PHASE_ENDED, INTENT_RUN, PhaseEvent::kStopped), -1);
   EXPECT_EQ(NextPhaseEdge(PHASE_QUEUED, INTENT_RUN, PhaseEvent::kAllReady), -1);

@@ -250,24 +250,6 @@ TEST_F(RunAdoptRecover, StepsThatAreInTheCheckpointAreClosed) {
   EXPECT_EQ(h->Begun(h->Join("w1")).resume(), "/c/step-6");
 }
 
-// The scheduler may be killed once more before it knows whether the other rank
-// comes back: it has stored the checkpoint, and so the steps before it.
-TEST_F(RunAdoptRecover, StepsThatAreInTheCheckpointOutliveWhoSaidThem) {
-  const auto h = Restarted(before_);
-  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 7));
-  for (const int64_t step : {6, 7}) h->Step(id_, 0, w0, step);
-  h->Commits(id_, w0, 6);
-  EXPECT_EQ(h->status(id_).steps_done(), 5) << "rank 1 may say more of step 6";
-  h->Disconnect(w0, "connection closed");
-  const StoredJob stored = StoredBy(*h).at(0);
-  EXPECT_EQ(NewestCheckpoint(stored.row.status), 6);
-  ASSERT_EQ(stored.steps.size(), 1);
-  EXPECT_EQ(stored.steps[0].step(), 6) << "step 7 runs again";
-  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1, 1, 7));
-  h->Step(id_, 1, w1, 6);
-  EXPECT_EQ(StoredBy(*h).at(0).steps.size(), 1) << "each comes out once";
-}
-
 // A rank that has done all stays for the others, also past a restart.
 TEST_F(RunAdoptRecover, WhoHasDoneAllKeepsItsCopies) {
   before_.Ended(id_, 0, on_[0], {});

@@ -297,15 +297,22 @@ TEST_F(RunAdopt, CommitsAreAcknowledgedWithSteps) {
 TEST_F(RunAdopt, CommitsThatWereNotStoredAreHeardAgain) {
   const auto h = Restarted(before_);
   const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id_, 0, 1, 9));
+  const int64_t stored = h->status(id_).steps_done();
+  for (int64_t step = stored + 1; step <= 9; ++step) h->Step(id_, 0, w0, step);
   for (const int64_t step : {3, 6, 9}) Commit(*h, id_, w0, step);
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1, 1, 9));
+  for (int64_t step = stored + 1; step <= 9; ++step) {
+    EXPECT_EQ(Dones(*h, w0), (step - 1) / 3) << "before step " << step;
+    h->Step(id_, 1, w1, step);
+  }
   EXPECT_EQ(Dones(*h, w0), 3);
   EXPECT_EQ(Commits(*h, w0), 0);
   ASSERT_EQ(h->status(id_).checkpoints_size(), 3);
   EXPECT_EQ(h->status(id_).checkpoints(2).path(), "/c/step-9");
   // One that had not heard of the last of them.
-  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id_, 1, 1, 9));
+  EXPECT_EQ(Dones(*h, w1), 3);
   Shard(*h, id_, 1, w1, 9);
-  EXPECT_EQ(Dones(*h, w1), 1);
+  EXPECT_EQ(Dones(*h, w1), 4);
 }
 
 // Of a rank that has ended nothing more is awaited, and a step that the others

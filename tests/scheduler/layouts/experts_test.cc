@@ -144,7 +144,60 @@ TEST(ExpertsLayout, ColumnsWithinExpertsMayBeCutToo) {
                                        rows + ", Partial on tensor"));
 }
 
+// Between norms they have different rows: these go to experts as they are.
+TEST(ExpertsLayout, TensorRanksMayHaveWholeExperts) {
+  ParallelismSpec parallelism;
+  parallelism.set_tensor(2);
+  parallelism.set_sequence_parallel(true);
+  parallelism.set_expert(2);
+  parallelism.set_expert_slack(2);
+  UnitList units = Units();
+  ASSERT_TRUE(CheckCuts(units, RulesFor(parallelism)).ok());
+  CutUnits(RulesFor(parallelism), units);
+  const std::vector<std::string> lines = ExpertLines(BlockOf(units));
+  const std::string rows = " Shard(1) on tensor";
+  for (const char* const line :
+       {"DISPATCH [4, 4, 2, 16]", "REGROUP [4, 4, 4, 16]",
+        "GROUPED_LINEAR [4, 4, 4, 24]", "SWIGLU [4, 4, 4, 12]",
+        "COMBINE [4, 4, 16]"}) {
+    EXPECT_THAT(lines, testing::Contains(line + rows));
+  }
+  EXPECT_THAT(lines, testing::Contains("ALL_GATHER / - [2, 5] Replicate"));
+}
+
+// As the ranks of a group are counted, whichever axis cuts first.
+TEST(ExpertsLayout, ExpertsLieInTheOrderOfTheMesh) {
+  ParallelismSpec parallelism;
+  parallelism.set_context(2);
+  parallelism.set_tensor(2);
+  parallelism.set_sequence_parallel(true);
+  parallelism.set_expert(4);
+  parallelism.set_expert_slack(4);
+  UnitList units = Units();
+  CutUnits(RulesFor(parallelism), units);
+  int of_experts = 0;
+  for (const Parameter& parameter : units.units[1].parameters()) {
+    if (parameter.dims_size() < 3) continue;
+    ++of_experts;
+    const Dim::Section& experts = parameter.dims(0).sections(0);
+    ASSERT_EQ(experts.cuts_size(), 2);
+    EXPECT_EQ(experts.cuts(0).axis(), "context");
+    EXPECT_EQ(experts.cuts(0).whole(), 4);
+    EXPECT_EQ(experts.cuts(1).axis(), "tensor");
+    EXPECT_EQ(experts.cuts(1).whole(), 2);
+    EXPECT_EQ(experts.count(), 1);
+  }
+  EXPECT_EQ(of_experts, 3);
+}
+
 TEST(ExpertsLayout, RefusesWhatRanksCannotShare) {
+  ParallelismSpec folded;
+  folded.set_context(3);
+  folded.set_expert(3);
+  EXPECT_THAT(std::string(CheckCuts(Units(), RulesFor(folded)).message()),
+              HasSubstr("parallelism.expert: 3 ranks cannot share 4 "
+                        "(model.num_experts) evenly"));
+
   EXPECT_THAT(
       std::string(CheckCuts(Units(), RulesFor(Experts(3, 3))).message()),
       HasSubstr("parallelism.expert: 3 ranks cannot share 4 "

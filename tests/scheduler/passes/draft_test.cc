@@ -17,7 +17,9 @@ TEST(Draft, FindsItsGroups) {
   EXPECT_EQ(GroupSize(plan.mesh(), plan.groups(WorldGroup(plan))), 8);
   EXPECT_EQ(plan.groups(TransferGroup(plan, /*gradient=*/true)).name(),
             "gradients");
-  EXPECT_EQ(SpansText(plan.groups(ExchangeGroup(plan, "tensor"))), "tensor");
+  Op::Exchange along;
+  along.add_axes("tensor");
+  EXPECT_EQ(SpansText(plan.groups(ExchangeGroup(plan, along))), "tensor");
 }
 
 TEST(Draft, TiedUnitsShareGradients) {

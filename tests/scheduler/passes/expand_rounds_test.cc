@@ -28,7 +28,9 @@ Draft DraftOfRounds() {
   unit.add_parameters();
   *draft.plan.add_units() = unit;
   draft.stage_units = {{0}};
-  draft.plan.add_groups()->set_name(ExchangeGroupName("expert"));
+  Op::Exchange along;
+  along.add_axes("expert");
+  draft.plan.add_groups()->set_name(ExchangeGroupName(along));
   return draft;
 }
 

@@ -61,6 +61,26 @@ TEST(CheckHeads, KernelsOfGpusGoSoFar) {
   EXPECT_TRUE(CheckHeads(JobSpec(), Workers("g")).ok());
 }
 
+// Heads of values are as wide as those of keys there.
+TEST(CheckHeads, KernelsOfGpusTakeOneWidth) {
+  JobSpec job = Job(16);
+  job.mutable_model()->set_qk_nope_head_dim(128);
+  job.mutable_model()->set_qk_rope_head_dim(64);
+  job.mutable_model()->set_v_head_dim(128);
+  EXPECT_TRUE(CheckHeads(job, Workers("cc")).ok());
+  EXPECT_EQ(CheckHeads(job, Workers("g")),
+            absl::InvalidArgumentError(
+                "model.v_head_dim: attention on a GPU (worker-0) takes heads "
+                "of values as wide as those of keys, not 128 columns beside "
+                "192; use workers on CPUs"));
+  job.mutable_model()->set_v_head_dim(192);
+  EXPECT_TRUE(CheckHeads(job, Workers("g")).ok());
+  job.mutable_model()->set_qk_nope_head_dim(256);
+  job.mutable_model()->set_v_head_dim(320);
+  EXPECT_EQ(CheckHeads(job, Workers("g")).message().substr(0, 51),
+            "model.qk_nope_head_dim: heads of 320 columns, and a");
+}
+
 // One whose blocks have less shared memory takes narrower heads; how much
 // narrower depends on what is computed in.
 TEST(CheckHeads, AGpuMaySayLess) {

@@ -256,7 +256,7 @@ TEST(Explain, ComparesLongWaysToo) {
   const JobSpec job = ExampleJob({.data = 2, .micro_batches = 100});
   const Explanation explanation =
       Explain(job, ExampleWorkers(2), {}, /*instructions_max=*/600).value();
-  EXPECT_EQ(explanation.ways_size(), 8);
+  EXPECT_EQ(explanation.ways_size(), 12);
   EXPECT_EQ(explanation.refused_size(), 0);
   const Explanation whole = Explain(job, ExampleWorkers(2)).value();
   for (const ExplainedWay& way : explanation.ways()) {

@@ -68,6 +68,26 @@ TEST(NarrowerWays, RanksThatAreLeftShareTheExperts) {
   EXPECT_THAT(texts, ElementsAre("6 / 2", "4 / 4", "3 / 1", "2 / 2", "1 / 1"));
 }
 
+// Those of tensor stay as they are; with fewer of data, fewer share them.
+TEST(NarrowerWays, RanksOfSeveralFieldsThatAreLeftShareTheExperts) {
+  JobSpec job = Elastic(ExampleJob({.data = 4}));
+  job.mutable_model()->set_architecture("mixtral");
+  job.mutable_model()->set_num_experts(8);
+  ParallelismSpec& parallelism = *job.mutable_parallelism();
+  parallelism.set_tensor(2);
+  parallelism.set_sequence_parallel(true);
+  parallelism.set_expert(8);
+  parallelism.set_expert_slack(2);
+  job.mutable_training()->set_global_batch_size(48);
+  std::vector<std::string> texts;
+  for (const JobSpec& way : NarrowerWays(job, 7)) {
+    const ParallelismSpec p = ResolveJob(way)->parallelism();
+    texts.push_back(absl::StrCat(p.data(), " x ", p.tensor(), " / ", p.expert(),
+                                 " in ", p.expert_slack()));
+  }
+  EXPECT_THAT(texts, testing::IsSupersetOf({"2 x 2 / 4 in 2", "1 x 2 / 2 in 2"}));
+}
+
 TEST(NarrowerWays, FullReplicasKeepTheirStrategies) {
   JobSpec job = Elastic(ExampleJob({.data = 2}), 2);
   job.mutable_model()->set_tie_word_embeddings(false);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/text_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -71,7 +72,7 @@ TEST(ResolveParallelism, ExpertsAreSharedByRanksOfData) {
   parallelism.set_expert(3);
   parallelism.set_zero(1);
   ASSERT_TRUE(ResolveParallelism({}, parallelism).ok());
-  EXPECT_EQ(parallelism.expert_slack(), 3);
+  EXPECT_EQ(parallelism.expert_slack(), 2);
   EXPECT_EQ(parallelism.zero_size(), 6);
   const auto message = [](int data, int expert, double slack) {
     ParallelismSpec of;
@@ -91,6 +92,40 @@ TEST(ResolveParallelism, ExpertsAreSharedByRanksOfData) {
   EXPECT_EQ(message(6, 2, 1.5), "");
   EXPECT_THAT(message(6, 2, 0.5), StartsWith("parallelism.expert_slack: 0.5"));
   EXPECT_THAT(message(6, 2, 2.5), StartsWith("parallelism.expert_slack: 2.5"));
+}
+
+// Where ranks of data do not suffice.
+TEST(ResolveParallelism, ExpertsAreSharedByRanksThatCutTokens) {
+  const auto message = [](const std::string& text) {
+    ParallelismSpec of;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &of));
+    return std::string(ResolveParallelism({}, of).message());
+  };
+  const std::string sequence = "tensor: 2 sequence_parallel: true ";
+  EXPECT_EQ(message("data: 1 expert: 2 " + sequence), "");
+  EXPECT_EQ(message("data: 2 expert: 4 " + sequence), "");
+  EXPECT_EQ(message("data: 2 expert: 2 expert_tensor: 1 " + sequence), "");
+  EXPECT_EQ(message("data: 2 expert: 2 expert_tensor: 2 " + sequence), "");
+  EXPECT_EQ(message("data: 1 context: 2 expert: 2"), "");
+  EXPECT_THAT(message("data: 2 expert: 4 tensor: 2"),
+              StartsWith("parallelism.expert: 4 does not divide the 2 ranks "
+                         "of parallelism.data"))
+      << "without sequence_parallel they have the same tokens";
+  EXPECT_THAT(message("data: 3 context: 2 expert: 8 " + sequence),
+              StartsWith("parallelism.expert: 8 ranks cannot be made of some "
+                         "of the 3 of parallelism.data that divide these, all "
+                         "2 of parallelism.context, all 2 of "
+                         "parallelism.tensor; use 2, 3, 4, 6, 12 or 1"));
+  EXPECT_THAT(message("data: 2 expert: 2 expert_tensor: 1 tensor: 2"),
+              StartsWith("parallelism.expert_tensor: 1 gives each rank"));
+  EXPECT_THAT(message("data: 2 expert: 2 expert_tensor: 3 " + sequence),
+              StartsWith("parallelism.expert_tensor: 3 of the 2 ranks"));
+  EXPECT_THAT(message("data: 2 expert: 4 expert_tensor: 2 " + sequence),
+              StartsWith("parallelism.expert: 4 does not divide"));
+  EXPECT_THAT(message("data: 2 expert: 4 " + sequence +
+                      "strategies { units: 'head' tensor: 2 }"),
+              StartsWith("parallelism.strategies: do not go with "
+                         "parallelism.expert: 4"));
 }
 
 TEST(ResolveParallelism, SlicesAreDealtOverSequencesRanksFirst) {

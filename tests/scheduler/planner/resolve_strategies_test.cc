@@ -64,10 +64,18 @@ const Refused kRefused[] = {
      "parallelism.strategies[0]: batch: 4 is for 4 ranks, and the other units "
      "of the job are for 2 (tensor: 2); within a replica each stage has as "
      "many ranks for all units: use sizes whose product is the same"},
-    {"batch: 2 tensor: 2 strategies { units: 'head' batch: 4 }",
-     "parallelism.strategies[0]: batch: 4 divides 4 ranks into 4, and batch: "
-     "2, tensor: 2 into 2 x 2; they must be divided alike, in the order batch, "
-     "context, tensor"},
+    {"batch: 4 strategies { units: 'head' batch: 2 tensor: 2 }",
+     "parallelism.strategies[0]: batch: 2, tensor: 2 divides 4 ranks into 2 x "
+     "2, and batch: 4 into 4; they must be divided alike, in the order batch, "
+     "context, tensor; only batch of a strategy may be several sizes of "
+     "parallelism itself in a row, so give the smallest sizes there"},
+    {"batch: 2 tensor: 2 strategies { units: 'head' tensor: 4 }",
+     "parallelism.strategies[0]: tensor: 4 divides 4 ranks into 4, and batch: "
+     "2, tensor: 2 into 2 x 2; "},
+    {"context: 2 tensor: 3 zero: 1 zero_size: 2 data: 2 "
+     "strategies { units: 'blocks' batch: 6 }",
+     "parallelism.strategies[0].zero_size: 2 are no neighbours among the 6 "
+     "ranks of batch, which are 2 x 3; use 1"},
     {"tensor: 2 strategies { units: 'head' batch: 2 tensor_method: '2d' }",
      "parallelism.strategies[0].tensor_method: "},
     {"data: 2 strategies { units: 'head' tensor: 0 }",
@@ -99,7 +107,7 @@ const Refused kRefused[] = {
 TEST(ResolveStrategies, RefusesWithTheWayOut) {
   for (const Refused& refused : kRefused) {
     const JobSpec job = JobOf(refused.parallelism, refused.tied);
-    const auto plan = CompilePlan(job, ExampleWorkers(8));
+    const auto plan = CompilePlan(job, ExampleWorkers(12));
     EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument)
         << refused.parallelism;
     EXPECT_THAT(std::string(plan.status().message()),

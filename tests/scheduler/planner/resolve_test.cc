@@ -54,6 +54,7 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
                   field->name() == "context_method" ||
                   field->name() == "ulysses_size" ||
                   field->name() == "expert_slack" ||
+                  field->name() == "expert_tensor" ||
                   field->name() == "loss_scale" || field->name() == "freeze" ||
                   field->name() == "micro_batches" ||
                   field->name() == "strategies")

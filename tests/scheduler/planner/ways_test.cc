@@ -1,10 +1,12 @@
 #include "scheduler/planner/ways.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/ranks_needed.h"
@@ -42,7 +44,45 @@ TEST(WaysToShare, HaveEachLayoutAndLevelOfZero) {
                   R"(parallelism { context: 2 context_method: "ulysses" })",
                   R"(parallelism { context: 2 context_method: "ring" })",
                   "parallelism { tensor: 2 }",
-                  "parallelism { tensor: 2 sequence_parallel: true }"));
+                  "parallelism { tensor: 2 sequence_parallel: true }",
+                  R"(parallelism { tensor: 2 strategies { units: "blocks" )"
+                  R"(batch: 2 } })",
+                  R"(parallelism { tensor: 2 strategies { units: "embedding" )"
+                  R"(units: "head" batch: 2 } })",
+                  R"(parallelism { tensor: 2 sequence_parallel: true )"
+                  R"(strategies { units: "blocks" batch: 2 } })",
+                  R"(parallelism { tensor: 2 sequence_parallel: true )"
+                  R"(strategies { units: "embedding" units: "head" )"
+                  R"(batch: 2 } })"));
+}
+
+// The stages that have the tables, too; none whose ranks have no samples each.
+TEST(WaysToShare, HaveStrategies) {
+  JobSpec job = ExampleJob({.data = 2, .micro_batches = 2, .blocks = 4});
+  job.mutable_parallelism()->set_pipeline(2);
+  for (const int stage : {0, 1}) {
+    EXPECT_THAT(Texts(job), Contains(absl::StrCat(
+                                "parallelism { tensor: 2 strategies { stage: ",
+                                stage, " batch: 2 } }")));
+  }
+  job.mutable_training()->set_micro_batch_size(1);
+  for (const std::string& text : Texts(job)) {
+    EXPECT_FALSE(absl::StrContains(text, "strategies")) << text;
+  }
+}
+
+// It is a way itself, and what it would be without them is one.
+TEST(WaysToShare, ShowAJobsStrategies) {
+  JobSpec job = ExampleJob({});
+  job.mutable_parallelism()->set_tensor(2);
+  StrategySpec& batch = *job.mutable_parallelism()->add_strategies();
+  batch.add_units("blocks");
+  batch.set_batch(2);
+  const std::vector<std::string> texts = Texts(job);
+  EXPECT_EQ(texts[0], R"(parallelism { tensor: 2 strategies { units: "blocks" )"
+                      R"(batch: 2 } })");
+  EXPECT_EQ(std::count(texts.begin(), texts.end(), texts[0]), 1);
+  EXPECT_THAT(texts, Contains("parallelism { tensor: 2 }"));
 }
 
 TEST(WaysToShare, HaveProducts) {
@@ -63,7 +103,10 @@ TEST(WaysToShare, HaveRanksThatShareExperts) {
               IsSupersetOf({"parallelism { data: 4 }",
                             "parallelism { data: 4 expert: 4 }",
                             "parallelism { data: 2 tensor: 2 }",
-                            "parallelism { data: 2 tensor: 2 expert: 2 }"}));
+                            "parallelism { data: 2 tensor: 2 expert: 2 }",
+                            "parallelism { data: 2 tensor: 2 "
+                            "sequence_parallel: true expert: 4 "
+                            "expert_tensor: 1 }"}));
 }
 
 TEST(WaysToShare, HaveCubesOfRanks) {
@@ -125,10 +168,10 @@ TEST(WaysToShare, KeepRanksBatchAndPipelineAndNameNoneTwice) {
     EXPECT_TRUE(seen.insert(parallelism.SerializeAsString()).second)
         << parallelism.ShortDebugString();
     if (i < 7) continue;  // the job, and levels of ZeRO
-    const std::pair<bool, int> now = {parallelism.has_ulysses_size(),
-                                      (parallelism.data() > 1) +
-                                          (parallelism.context() > 1) +
-                                          (parallelism.tensor() > 1)};
+    const std::pair<bool, int> now = {
+        parallelism.has_ulysses_size(),
+        (parallelism.data() > 1) + (parallelism.context() > 1) +
+            (parallelism.tensor() > 1) + !parallelism.strategies().empty()};
     EXPECT_GE(now, before);
     before = now;
   }

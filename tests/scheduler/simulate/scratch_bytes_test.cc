@@ -11,6 +11,7 @@
 #include "ops/cpu/device.h"
 #include "ops/matmul.h"
 #include "ops/reduce.h"
+#include "proto/plan/tensor_spec.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -132,9 +133,12 @@ TEST(ScratchBytes, Bf16ProductsTakeTheirsFromThePoolToo) {
 // and 384 x 384 for each of two threads.
 TEST(ScratchBytes, F32ProductsPackTheVocabulary) {
   Plan plan = SomePlan("f32");
-  for (Parameter& parameter : *plan.mutable_units(0)->mutable_parameters()) {
-    Dim::Section& rows = *parameter.mutable_dims(0)->mutable_sections(0);
-    if (rows.count() == kVocabulary) rows.set_count(32000);
+  for (UnitTable& table : *plan.mutable_tables()) {
+    for (TensorSpec& tensor : *table.mutable_tensors()) {
+      Dim& columns = *tensor.mutable_dims(tensor.dims_size() - 1);
+      if (DimSize(columns) != kVocabulary) continue;
+      columns.mutable_sections(0)->set_count(32000);
+    }
   }
   EXPECT_EQ(ScratchBytesOf(plan, {.threads = 2}).products,
             4 * (19968 * 256 + 2 * 384 * 384));

@@ -156,6 +156,25 @@ TEST_F(ApiTest, CurvesStaySmallAndComeAsTheyGrow) {
   EXPECT_EQ(look(), 0u) << "nothing is new";
 }
 
+TEST_F(ApiTest, LoadsOfExpertsAreOverTheMeanOfTheirLayer) {
+  const std::string path =
+      absl::StrCat("/jobs/", made_up_.running().value(), "/experts");
+  const auto all = Get(path);
+  EXPECT_EQ(all["stride"], 1);
+  ASSERT_EQ(all["points"].size(), 120u);
+  const auto layers = all["points"].back()["layers"];
+  ASSERT_EQ(layers.size(), 6u);
+  EXPECT_EQ(layers[2]["unit"], 3);
+  double sum = 0;
+  for (const double load : layers[2]["load"]) sum += load;
+  EXPECT_NEAR(sum, 16, 0.1);
+  EXPECT_EQ(Get(path, {.from = 118, .stride = 1})["points"].size(), 2u);
+  for (int i = 0; i < 10; ++i) made_up_.Step();
+  const auto halved = Get(path, {.from = 120, .stride = 1});
+  EXPECT_EQ(halved["stride"], 2) << "all points, for they are others";
+  EXPECT_EQ(halved["points"].size(), 65u);
+}
+
 TEST_F(ApiTest, WhatIsNotThereIsNotFound) {
   for (const char* path :
        {"", "/", "/nothing", "/jobs/99", "/jobs/99/steps", "/jobs/x",

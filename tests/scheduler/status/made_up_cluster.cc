@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/time/clock.h"
+#include "proto/plan/sums.h"
 #include "tests/clients/gantt/made_pipeline.h"
 
 namespace troupe {
@@ -12,6 +13,8 @@ namespace {
 constexpr int64_t kMiB = 1 << 20;
 
 constexpr int kUnitsPerStage = 3;
+constexpr int kLayersWithExperts = 6;
+constexpr int kExperts = 16;
 
 // A step of a pipeline, of 0.3 s.
 Timeline TimelineOf(int ranks, bool predicted) {
@@ -45,6 +48,13 @@ absl::StatusOr<CompiledJob> MadeUpCluster::Compiler::Compile(
   Axis* axis = plan->mutable_mesh()->add_axes();
   axis->set_name("pipeline");
   axis->set_size(ranks);
+  *plan->mutable_sums() = FirstSums();
+  for (int layer = 1; layer <= kLayersWithExperts; ++layer) {
+    Sum* tokens = plan->add_sums();
+    tokens->set_name(kExpertTokensSum);
+    tokens->set_unit(layer);
+    tokens->set_elements(kExperts);
+  }
   plan->mutable_derived()->set_tokens_per_step(8192);
   plan->mutable_derived()->set_parameters(10'795'776);
   plan->mutable_derived()->set_micro_batches(2);
@@ -221,6 +231,15 @@ void MadeUpCluster::ReportStep(JobId job, int rank, int64_t step) {
                 : 3e-5 + 1.35e-4 * (1 + std::cos(3.14159 * (step - 20) / 180)));
   record->set_step_seconds(0.335 + 0.012 * noise + 0.002 * rank);
   record->set_memory_bytes(330 * kMiB);
+  record->mutable_routers()->set_busiest_over_mean(1.5);
+  report->mutable_sums()->Resize(static_cast<int>(SumElements(FirstSums())), 0);
+  for (int layer = 1; layer <= kLayersWithExperts; ++layer) {
+    for (int expert = 0; expert < kExperts; ++expert) {
+      report->add_sums(std::floor(
+          256 * std::exp2(std::sin(layer + 5 * expert) *
+                          (0.3 + 1.5 * std::exp(-step / 60.0)))));
+    }
+  }
   TierTraffic& nvme = *record->add_tiers();
   nvme.set_tier(NVME);
   nvme.set_bytes_in(300 * kMiB);

@@ -88,8 +88,24 @@ TEST_F(TextCheck, JsonLinesByTheirContent) {
     EXPECT_TRUE(
         IsRefused(content, "first lines are JSON objects", "jq -r .text"));
   }
-  // As far as whole lines are looked at.
-  EXPECT_TRUE(Check("{\"text\": \"" + std::string(1 << 20, 'x')).ok());
+}
+
+// Over several lines, or in a line that is not read to its end.
+TEST_F(TextCheck, JsonDocumentsByTheirContent) {
+  for (const std::string& content : {
+           std::string("[{\"text\": \"a\"}, {\"text\": \"b\"}]\n"),
+           std::string("[\n  {\n    \"text\": \"a\"\n  }\n]"),
+           std::string("\xef\xbb\xbf{\n  \"data\": [\"a\", 1.5, null]\n}\n"),
+           "{\"text\": \"" + std::string(1 << 20, 'x'),
+           "[{\"id\": 1, \"text\": \"" + std::string(1 << 20, 'x') + "\"}]",
+       }) {
+    EXPECT_TRUE(IsRefused(content, "JSON (an object", "jq -r '.[].text'"));
+  }
+  for (const char* text :
+       {"[1, 2, 3]\n", "[Enter Hamlet]\n{aside} Words.", "{\"a\": 1} is JSON",
+        "{\"a\": 1}x", "[\"a quotation\"]\n{\"b\": 1}", "{", "["}) {
+    EXPECT_TRUE(Check(text).ok()) << Check(text);
+  }
 }
 
 TEST_F(TextCheck, AnAbsentFileIsNamed) {

@@ -103,6 +103,61 @@ OneOpSpec Route(const char* name, bool renormalise, int groups) {
   return spec;
 }
 
+// The balance of each sequence by its load, and the z-loss; each alone, too.
+OneOpSpec RouterLoss(const char* name, double balance, double z) {
+  const Dim experts = DimOf({{Dim::EXPERTS, kExperts}});
+  OneOpSpec spec = {.name = name,
+                    .op = OfKind(Op::ROUTER_LOSS),
+                    .inputs = {{.name = "scores",
+                                .dims = With(experts),
+                                .dtype = F32,
+                                .scale = 0.3,
+                                .shift = 1},
+                               {.name = "choices",
+                                .dims = With(DimOf({{Dim::CHOICES, kChoices}})),
+                                .dtype = I32,
+                                .ints = ChoicesOfTokens()}}};
+  if (balance > 0) {
+    spec.inputs.push_back({.name = "load",
+                           .dims = {DimOf({{Dim::BATCH, kBatch}}),
+                                    DimOf({{Dim::STATISTICS, kExperts}})},
+                           .dtype = F32});
+  }
+  if (z > 0) spec.inputs.push_back({"logsumexp", Rows(), F32});
+  spec.op.mutable_router_loss()->set_balance_coefficient(balance);
+  spec.op.mutable_router_loss()->set_z_coefficient(z);
+  return spec;
+}
+
+OneOpSpec RouterLoad() {
+  return {.name = "RouterLoad",
+          .op = OfKind(Op::ROUTER_LOAD),
+          .inputs = {{.name = "choices",
+                      .dims = With(DimOf({{Dim::CHOICES, kChoices}})),
+                      .dtype = I32,
+                      .ints = ChoicesOfTokens()}},
+          .outputs = {{"load",
+                       {DimOf({{Dim::BATCH, kBatch}}),
+                        DimOf({{Dim::STATISTICS, kExperts}})},
+                       F32}}};
+}
+
+// Room for two choices of a sequence: of five tokens some find none.
+OneOpSpec Capacity() {
+  const Dim choices = DimOf({{Dim::CHOICES, kChoices}});
+  OneOpSpec spec = {.name = "Capacity",
+                    .op = OfKind(Op::CAPACITY),
+                    .inputs = {{.name = "choices",
+                                .dims = With(choices),
+                                .dtype = I32,
+                                .ints = ChoicesOfTokens()},
+                               {"gates", With(choices), F32}},
+                    .outputs = {{"kept", With(choices), F32}}};
+  spec.op.mutable_capacity()->set_places(2);
+  spec.op.mutable_capacity()->set_experts(kExperts);
+  return spec;
+}
+
 OneOpSpec Dispatch() {
   const Dim choices = DimOf({{Dim::CHOICES, kChoices}});
   return {.name = "Dispatch",
@@ -168,7 +223,7 @@ OneOpSpec::Operand OffsetsOfRanks() {
 
 Op OfRound(Op::Kind kind) {
   Op op = OfKind(kind);
-  op.mutable_round()->set_axis("expert");
+  op.mutable_round()->add_axes("expert");
   op.mutable_round()->set_ranks(2);
   op.mutable_round()->set_number(1);
   return op;
@@ -203,6 +258,11 @@ std::vector<OneOpSpec> KindsOfExperts() {
       Route("Route", false, 1),
       Route("RouteRenormalised", true, 1),
       Route("RouteOfGroups", true, 2),
+      RouterLoss("RouterLoss", 0.7, 0.3),
+      RouterLoss("RouterLossOfBalance", 0.7, 0),
+      RouterLoss("RouterLossOfLogits", 0, 0.3),
+      RouterLoad(),
+      Capacity(),
       Dispatch(),
       GroupedLinear("GroupedLinear", {9}),
       GroupedLinear("GroupedLinearOfTwo", {5, 4}),

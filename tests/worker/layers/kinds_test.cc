@@ -127,6 +127,48 @@ OneOpSpec Attention(const char* name, int64_t heads, int64_t kv_heads,
   return spec;
 }
 
+// Heads of values of another width, and scores of another scale.
+OneOpSpec AttentionOfWidths() {
+  constexpr int64_t kHeads = 4, kKvHeads = 2, kKeys = 6, kValues = 3;
+  OneOpSpec spec = Attention("AttentionOfWidths", kHeads, kKvHeads, false);
+  spec.inputs[0].dims =
+      With(DimOf({{Dim::HEADS, kHeads, kKeys},
+                  {Dim::KEY_VALUE_HEADS, kKvHeads, kKeys},
+                  {Dim::KEY_VALUE_HEADS, kKvHeads, kValues}}));
+  spec.outputs[0].dims = With(DimOf({{Dim::HEADS, kHeads, kValues}}));
+  spec.op.mutable_softmax()->set_scale(0.7);
+  return spec;
+}
+
+// Of parts that are whole heads.
+OneOpSpec JoinHeads() {
+  return {.name = "JoinHeads",
+          .op = OfKind(Op::JOIN_HEADS),
+          .inputs = {{"q", With(DimOf({{Dim::HEADS, 4, 3}}))},
+                     {"k", With(DimOf({{Dim::KEY_VALUE_HEADS, 2, 3}}))},
+                     {"v", With(DimOf({{Dim::KEY_VALUE_HEADS, 2, 3}}))}},
+          .outputs = {{"y", With(Qkv(4, 2, 3))}}};
+}
+
+// Keys whose first columns are the same for all heads; values in the same rows.
+OneOpSpec JoinHeadsOfLatents(const char* name, bool interleaved) {
+  constexpr int64_t kHeads = 3, kOwn = 2, kShared = 4, kValues = 5;
+  constexpr int64_t kKeys = kOwn + kShared;
+  OneOpSpec spec = {
+      .name = name,
+      .op = OfKind(Op::JOIN_HEADS),
+      .inputs = {{"q", With(DimOf({{Dim::HEADS, kHeads, kKeys}}))},
+                 {"k", With(DimOf(
+                           {{Dim::KEY_VALUE_HEADS, kHeads, kOwn + kValues}}))},
+                 {"shared", With(DimOf({{Dim::HEAD_COLUMNS, kShared}}))}},
+      .outputs = {
+          {"y", With(DimOf({{Dim::HEADS, kHeads, kKeys},
+                            {Dim::KEY_VALUE_HEADS, kHeads, kKeys},
+                            {Dim::KEY_VALUE_HEADS, kHeads, kValues}}))}}};
+  spec.op.mutable_join_heads()->set_interleaved(interleaved);
+  return spec;
+}
+
 OneOpSpec HeadNorm(const char* name, int64_t kv_heads) {
   constexpr int64_t kHeads = 4;
   constexpr int64_t kWidth = 6;
@@ -325,6 +367,10 @@ std::vector<OneOpSpec> Kinds() {
       Attention("Attention", 3, 3, false),
       Attention("AttentionOfGroups", 4, 2, false),
       Attention("AttentionMasked", 2, 1, true),
+      AttentionOfWidths(),
+      JoinHeads(),
+      JoinHeadsOfLatents("JoinHeadsOfLatents", false),
+      JoinHeadsOfLatents("JoinHeadsOfInterleavedLatents", true),
       HeadNorm("HeadNorm", 4),
       HeadNorm("HeadNormOfGroups", 2),
       Gelu("Gelu", false),
@@ -413,12 +459,10 @@ INSTANTIATE_TEST_SUITE_P(Kinds, KindsTest, testing::ValuesIn(Kinds()),
 TEST(KindsTableTest, HasEveryKind) {
   // No layer does the first two. The next four are nothing without other ranks:
   // tests/ops/cross_entropy_test, attention_part_test and split_norm_test hold
-  // what they compute, tests/equivalence has the ranks. The last three add to
-  // sums that other plans lack; tests/ops/router_loss_test holds them.
+  // what they compute, tests/equivalence has the ranks.
   std::set<int> kinds = {
-      Op::EXCHANGE,       Op::RETURN,      Op::CROSS_ENTROPY_PARTS,
-      Op::ATTENTION_PART, Op::MOMENTS,     Op::SPLIT_NORM,
-      Op::ROUTER_LOAD,    Op::ROUTER_LOSS, Op::CAPACITY};
+      Op::EXCHANGE,       Op::RETURN,  Op::CROSS_ENTROPY_PARTS,
+      Op::ATTENTION_PART, Op::MOMENTS, Op::SPLIT_NORM};
   for (const OneOpSpec& spec : Kinds()) kinds.insert(spec.op.kind());
   for (int i = 0; i < Op::Kind_descriptor()->value_count(); ++i) {
     const auto& kind = *Op::Kind_descriptor()->value(i);

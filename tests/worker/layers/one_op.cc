@@ -1,14 +1,17 @@
 #include "tests/worker/layers/one_op.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "ops/cpu/device.h"
 #include "ops/reduce.h"
 #include "proto/base/check.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/sum_names.h"
 #include "proto/plan/tensor_spec.h"
 #include "proto/plan/unit_builder.h"
+#include "tests/worker/model/unit_sums.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/layers/new_layers.h"
 #include "worker/layers/operand_place.h"
@@ -18,10 +21,12 @@ namespace {
 
 constexpr double kGradientScale = 0.25;
 
-// Statistics, which are read again and have no gradient.
-bool IsStatistic(const std::string& name) {
+// Statistics, which are read again and have no gradient; of inputs those that
+// count.
+bool IsStatistic(const std::string& name, bool output) {
+  if (!output) return name == "load";
   return name == "mean" || absl::EndsWith(name, "rstd") ||
-         name == "logsumexp" || name == "scores";
+         name == "logsumexp" || name == "scores" || name == "load";
 }
 
 int IndexOf(const std::vector<OneOp::Operand>& operands,
@@ -53,13 +58,15 @@ OneOp::OneOp(const OneOpSpec& spec, ElementType dtype)
   }
   Place();
   const std::vector<Unit> units = {unit_};
-  const Sums sums = FirstSums();  // in scalars_: the first two
+  sums_ = FirstSums();
+  AddSums(table_, /*index=*/0, sums_);
+  scalars_.resize(SumElements(sums_));
   auto layers = NewLayers({.table = table_,
                            .places = places_,
                            .unit = unit_,
                            .units = units,
                            .seed = 7,
-                           .sums = &sums});
+                           .sums = &sums_});
   CHECK_OK(layers.status());
   layers_ = *std::move(layers);
 }
@@ -67,7 +74,8 @@ OneOp::OneOp(const OneOpSpec& spec, ElementType dtype)
 void OneOp::Build(const OneOpSpec& spec, ElementType dtype) {
   Op& op = *table_.add_ops();
   op = spec.op;
-  const auto add = [&](const OneOpSpec::Operand& operand, Op::Operand& in_op) {
+  const auto add = [&](const OneOpSpec::Operand& operand, Op::Operand& in_op,
+                       bool output) {
     TensorSpec& tensor = *table_.add_tensors();
     tensor.set_name(operand.name);
     for (const Dim& dim : operand.dims) *tensor.add_dims() = dim;
@@ -82,19 +90,22 @@ void OneOp::Build(const OneOpSpec& spec, ElementType dtype) {
         .name = operand.name, .tensor = number, .ints = operand.ints};
     made.value.resize(ElementsOf(tensor));
     made.gradient.resize(ElementsOf(tensor));
-    made.differentiable = tensor.dtype() != I32 && !IsStatistic(operand.name);
+    made.differentiable =
+        tensor.dtype() != I32 && !IsStatistic(operand.name, output);
     if (tensor.dtype() == I32 && operand.ints.empty()) {
       tokens.resize(ElementsOf(tensor));
     }
     return made;
   };
   for (const OneOpSpec::Operand& input : spec.inputs) {
-    inputs.push_back(add(input, *op.add_inputs()));
+    inputs.push_back(add(input, *op.add_inputs(), /*output=*/false));
     FillRandom(absl::MakeSpan(inputs.back().value), 10 + inputs.size());
-    for (float& value : inputs.back().value) value *= input.scale;
+    for (float& value : inputs.back().value) {
+      value = value * input.scale + input.shift;
+    }
   }
   for (const OneOpSpec::Operand& output : spec.outputs) {
-    outputs.push_back(add(output, *op.add_outputs()));
+    outputs.push_back(add(output, *op.add_outputs(), /*output=*/true));
     FillRandom(absl::MakeSpan(outputs.back().gradient), 20 + outputs.size());
   }
   for (const std::vector<int64_t>& shape : spec.parameters) {
@@ -171,7 +182,7 @@ LayerCall OneOp::Call() {
                                 .gradient_scale = kGradientScale},
                     .parameters = rounded_->get(),
                     .parameter_gradients = flat_gradients_->get(),
-                    .scalars = scalars_};
+                    .scalars = scalars_.data()};
   call.memory[static_cast<size_t>(UnitMemory::kStash)] = values_->get();
   call.memory[static_cast<size_t>(UnitMemory::kWeightStash)] =
       gradients_->get();
@@ -233,7 +244,7 @@ void OneOp::Forward() {
     Copy(*device_, {.x = Tensor(parameters.data(), DType::kF32, {n}),
                     .y = Tensor(rounded_->get(), DTypeOfElement(dtype_), {n})});
   }
-  scalars_[0] = scalars_[1] = 0;
+  std::fill(scalars_.begin(), scalars_.end(), 0);
   layers_[0]->Forward(Call());
   for (size_t i = 0; i < outputs.size(); ++i) {
     outputs[i].value =
@@ -272,7 +283,15 @@ void OneOp::Backward() {
 
 double OneOp::Loss() {
   Forward();
-  double loss = scalars_[0] * kGradientScale;
+  const Op::RouterLoss& router = table_.ops(0).router_loss();
+  double loss = scalars_[0];
+  for (const auto& [name, coefficient] :
+       {std::pair{kRouterBalanceSum, router.balance_coefficient()},
+        std::pair{kRouterZSum, router.z_coefficient()}}) {
+    const auto place = FindSum(sums_, name);
+    if (place.has_value()) loss += coefficient * scalars_[place->first];
+  }
+  loss *= kGradientScale;
   for (const Operand& output : outputs) {
     if (output.differentiable) loss += Dot(output.value, output.gradient);
   }

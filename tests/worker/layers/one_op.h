@@ -13,6 +13,7 @@
 #include "ops/device.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/place_unit.h"
+#include "proto/plan/sums.h"
 #include "proto/unit.pb.h"
 #include "tests/worker/model/numeric.h"
 #include "worker/layers/layer.h"
@@ -29,6 +30,7 @@ struct OneOpSpec {
     int64_t row_alignment = 0;
     std::vector<int32_t> ints = {};  // of an i32: what it holds
     float scale = 1;                 // of the random numbers of an input
+    float shift = 0;                 // added to them
   };
   std::string name;
   Op op;  // kind and attributes
@@ -51,7 +53,8 @@ class OneOp {
   void Forward();
   // After Forward: gradients of inputs and parameters.
   void Backward();
-  // What the gradients are of: all outputs, each element weighed.
+  // What the gradients are of: all outputs, each element weighed, and what the
+  // op adds to the loss.
   double Loss();
 
   struct Operand {
@@ -90,7 +93,8 @@ class OneOp {
   std::vector<float> added_;  // the part of x's gradient that others made
   std::unique_ptr<DeviceMemory> values_, gradients_, added_memory_, rounded_,
       flat_gradients_;
-  double scalars_[2] = {};
+  Sums sums_;
+  std::vector<double> scalars_;
 };
 
 }  // namespace troupe

@@ -60,6 +60,17 @@ ModelSpec LlamaRelativeModel(const std::string& architecture,
   model.clear_mlp_bias();
   if (architecture == "mistral") model.set_sliding_window(shape.positions);
   if (architecture == "mixtral") model.set_num_experts(4);
+  if (architecture == "olmoe") {
+    model.set_num_experts(5);
+    model.set_num_experts_per_tok(2);
+    model.set_attention_bias(shape.tied);
+    model.set_head_dim(shape.hidden / shape.heads);
+    if (model.head_dim() % 2 == 1) {  // no pairs turn
+      model.set_head_dim(shape.hidden);
+      model.set_num_attention_heads(1);
+      model.set_num_key_value_heads(1);
+    }
+  }
   if (architecture == "qwen2_moe") {
     model.set_num_experts(5);
     model.set_moe_intermediate_size(shape.intermediate / 2);
@@ -72,6 +83,30 @@ ModelSpec LlamaRelativeModel(const std::string& architecture,
     model.set_norm_topk_prob(shape.tied);
     if (shape.layers > 1) model.add_mlp_only_layers(0);
   }
+  CHECK_OK(ResolveModel(model));
+  return model;
+}
+
+// Heads of values are narrower than those of keys; layer 0 has no experts where
+// there are others.
+ModelSpec DeepseekModel(const LlamaShape& shape) {
+  ModelSpec model = LlamaModel(shape);
+  model.set_architecture("deepseek_v3");
+  model.clear_mlp_bias();
+  model.clear_num_key_value_heads();
+  model.clear_head_dim();
+  model.set_q_lora_rank(shape.tied ? 0 : shape.hidden / 2);
+  model.set_kv_lora_rank(shape.hidden / 2 + 1);
+  model.set_qk_nope_head_dim(shape.head_dim);
+  model.set_qk_rope_head_dim(2);
+  model.set_v_head_dim(shape.head_dim - 1);
+  model.set_rope_interleave(!shape.tied);
+  model.set_first_k_dense_replace(shape.layers > 1 ? 1 : 0);
+  model.set_num_experts(6);
+  model.set_num_experts_per_tok(2);
+  model.set_n_group(3);
+  model.set_topk_group(2);
+  model.set_moe_intermediate_size(shape.intermediate / 2);
   CHECK_OK(ResolveModel(model));
   return model;
 }
@@ -96,8 +131,8 @@ ModelSpec GptNeoxModel(const GptNeoxShape& shape) {
 }
 
 std::vector<std::string> ModelNames() {
-  return {"gpt2",  "gpt_neox", "llama",     "mistral",  "qwen2",
-          "qwen3", "mixtral",  "qwen2_moe", "qwen3_moe"};
+  return {"gpt2",    "gpt_neox",  "llama",     "mistral", "qwen2",      "qwen3",
+          "mixtral", "qwen2_moe", "qwen3_moe", "olmoe",   "deepseek_v3"};
 }
 
 ModelSpec ModelNamed(const std::string& architecture,
@@ -109,6 +144,7 @@ ModelSpec ModelNamed(const std::string& architecture,
     return GptNeoxModel({.positions = shape.positions, .tied = shape.tied});
   }
   const LlamaShape llama = {.positions = shape.positions, .tied = shape.tied};
+  if (architecture == "deepseek_v3") return DeepseekModel(llama);
   return architecture == "llama" ? LlamaModel(llama)
                                  : LlamaRelativeModel(architecture, llama);
 }
@@ -143,6 +179,7 @@ ModelSpec TinyModelNamed(const std::string& architecture, bool tied) {
                             .positions = 8,
                             .tied = tied,
                             .bias = tied};
+  if (architecture == "deepseek_v3") return DeepseekModel(llama);
   return architecture == "llama" ? LlamaModel(llama)
                                  : LlamaRelativeModel(architecture, llama);
 }

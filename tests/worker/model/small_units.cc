@@ -68,6 +68,15 @@ UnitList Qwen3Moe(double dropout) {
   return Units(TinyModelNamed("qwen3_moe", /*tied=*/false), dropout);
 }
 
+UnitList Olmoe(double dropout) {
+  return Units(TinyModelNamed("olmoe", /*tied=*/false), dropout);
+}
+
+template <bool kOptions>
+UnitList DeepseekV3(double dropout) {
+  return Units(TinyModelNamed("deepseek_v3", /*tied=*/kOptions), dropout);
+}
+
 template <bool kOptions>
 UnitList GptNeox(double dropout) {
   return Units(GptNeoxModel({.hidden = 8,
@@ -139,6 +148,9 @@ std::vector<SmallUnit> SmallUnits() {
       {"Qwen3Block", Qwen3, 1, true},
       {"MixtralBlock", Mixtral, 1, true},
       {"Qwen3MoeBlock", Qwen3Moe, 1, true},
+      {"OlmoeBlock", Olmoe, 1, true},
+      {"DeepseekV3Block", DeepseekV3<false>, 1, true},
+      {"DeepseekV3BlockOfOptions", DeepseekV3<true>, 1, true},
       {"LlamaTiedHead", PlainLlama<true>, 3},
       {"LlamaHead", PlainLlama<false>, 3},
       {"FusedGelu", FusedGelu, 0},

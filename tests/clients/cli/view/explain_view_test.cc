@@ -44,6 +44,13 @@ TEST(WayText, IsWhatStandsInTheJobFile) {
                     " ulysses_size: 2 zero: 1 zero_size: 4 }"),
             "data: 2, context: 4, context_method: usp, ulysses_size: 2, "
             "zero: 1, zero_size: 4");
+  EXPECT_EQ(text_of("parallelism { data: 2 tensor: 2"
+                    " strategies { stage: 1 batch: 2 }"
+                    " strategies { units: 'embedding' units: 'head'"
+                    " tensor: 2 sequence_parallel: true } zero: 2 }"),
+            "data: 2, tensor: 2, strategies: [{stage: 1, batch: 2}, "
+            "{units: [embedding, head], tensor: 2, sequence_parallel: true}], "
+            "zero: 2");
 }
 
 TEST(ExplanationText, IsATable) {

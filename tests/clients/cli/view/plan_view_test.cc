@@ -62,6 +62,25 @@ TEST(PlanView, FoldsRanksThatAreAlike) {
             "          of budget            -         -\n");
 }
 
+TEST(PlanView, SaysWhoHasExpertsAndTheWorstRouting) {
+  Plan plan = SomePlan();
+  EXPECT_THAT(PlanText(plan), testing::Not(HasSubstr("experts")));
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "tensors { dims { sections { kind: STATISTICS count: 4 width: 1 } }"
+      " dims { sections { kind: STATISTICS count: 9 width: 1 } } }"
+      "ops { kind: REGROUP inputs { name: 'offsets' }"
+      " round { axes: 'expert' axes: 'tensor' ranks: 4 } }"
+      "ops { kind: REGROUP inputs { name: 'offsets' }"
+      " round { axes: 'expert' axes: 'tensor' ranks: 4 number: 1 } }",
+      plan.add_tables()));
+  EXPECT_THAT(
+      PlanText(plan),
+      HasSubstr("\n  experts          2 of 8 on each of the 4 ranks along "
+                "expert x tensor\n"
+                "                   predicted with an even load; at worst one "
+                "rank gets all rows, 4 times as many, in 2 rounds\n"));
+}
+
 TEST(PlanView, SaysHowTheMachineIs) {
   Plan plan = SomePlan();
   MachinePace& pace = *plan.mutable_prediction()->mutable_machine();

@@ -48,7 +48,7 @@ TEST(ModelQwen2Test, RefusesFieldsOfLlama) {
   model.set_attention_bias(true);
   EXPECT_THAT(
       std::string(ResolveModel(model).message()),
-      StartsWith("model.attention_bias: is a field of gpt_neox or llama"));
+      StartsWith("model.attention_bias: is a field of gpt_neox, llama"));
 }
 
 }  // namespace

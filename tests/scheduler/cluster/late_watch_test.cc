@@ -21,7 +21,7 @@ RankProgress Reducing(int64_t step, double seconds) {
 }
 
 // Two ranks that have taken a step of a tenth of a second.
-class RunLate : public testing::Test {
+class LateWatchTest : public testing::Test {
  protected:
   void SetUp() override {
     on_ = h_.JoinMany(2);
@@ -64,7 +64,7 @@ class RunLate : public testing::Test {
   int stuck_ = 0;
 };
 
-TEST_F(RunLate, AStepThatIsLateSaysWhoWaitsForWhomOnce) {
+TEST_F(LateWatchTest, AStepThatIsLateSaysWhoWaitsForWhomOnce) {
   StuckFor(3);
   EXPECT_EQ(reason(), "");
   StuckFor(1);
@@ -79,7 +79,7 @@ TEST_F(RunLate, AStepThatIsLateSaysWhoWaitsForWhomOnce) {
   EXPECT_EQ(h_.status(id_).state(), RUNNING);
 }
 
-TEST_F(RunLate, AStepThatGoesOnSaysSo) {
+TEST_F(LateWatchTest, AStepThatGoesOnSaysSo) {
   StuckFor(6);
   h_.ClearActions();
   Second(Computing(3, 0.1), Computing(3, 0.1));
@@ -90,7 +90,7 @@ TEST_F(RunLate, AStepThatGoesOnSaysSo) {
   EXPECT_FALSE(h_.All<NotifyJob>().empty());
 }
 
-TEST_F(RunLate, ItIsSaidAgainWhenOthersAreToBlame) {
+TEST_F(LateWatchTest, ItIsSaidAgainWhenOthersAreToBlame) {
   StuckFor(6);
   for (int s = 7; s < 16; ++s) {
     Second(Computing(2, s), Reducing(2, s));
@@ -101,7 +101,7 @@ TEST_F(RunLate, ItIsSaidAgainWhenOthersAreToBlame) {
       << Events()[1];
 }
 
-TEST_F(RunLate, AStoppedWorkerIsNamedBeforeItIsLost) {
+TEST_F(LateWatchTest, AStoppedWorkerIsNamedBeforeItIsLost) {
   Beat(0, Computing(2, 0.1));
   Beat(1, Computing(2, 0.1));
   for (int s = 1; h_.status(id_).state() == RUNNING; ++s) {
@@ -119,7 +119,7 @@ TEST_F(RunLate, AStoppedWorkerIsNamedBeforeItIsLost) {
             "in REDUCE_GRADS u2-3 for rank 1");
 }
 
-TEST_F(RunLate, ValidationsAndCheckpointsAreNotLate) {
+TEST_F(LateWatchTest, ValidationsAndCheckpointsAreNotLate) {
   for (const Program::Kind program :
        {Program::VALIDATE, Program::CHECKPOINT, Program::KIND_UNSPECIFIED}) {
     for (int s = 1; s < 10; ++s) {
@@ -139,7 +139,7 @@ TEST_F(RunLate, ValidationsAndCheckpointsAreNotLate) {
   EXPECT_EQ(Events().size(), 1u);
 }
 
-TEST_F(RunLate, TheFirstStepOfAnAttemptHasMoreTime) {
+TEST_F(LateWatchTest, TheFirstStepOfAnAttemptHasMoreTime) {
   Harness h;
   const WorkerId on = h.Join("w0");
   const JobId id = h.Running({on});
@@ -158,7 +158,7 @@ TEST_F(RunLate, TheFirstStepOfAnAttemptHasMoreTime) {
       << h.status(id).reason();
 }
 
-TEST_F(RunLate, AHangSaysWhoWaited) {
+TEST_F(LateWatchTest, AHangSaysWhoWaited) {
   StuckFor(61);
   EXPECT_EQ(h_.status(id_).state(), STOPPING);
   EXPECT_EQ(reason(),
@@ -166,7 +166,7 @@ TEST_F(RunLate, AHangSaysWhoWaited) {
             "for rank 1; rank 1 has been in FORWARD u1 m0 for 60 s (w1)");
 }
 
-TEST_F(RunLate, ThereAreNotMoreThanSoManyEvents) {
+TEST_F(LateWatchTest, ThereAreNotMoreThanSoManyEvents) {
   for (int step = 2; step < 200; ++step) {
     for (int s = 1; s < 5; ++s) {
       Second(Computing(step, s), Computing(step, s));
@@ -178,21 +178,21 @@ TEST_F(RunLate, ThereAreNotMoreThanSoManyEvents) {
   EXPECT_TRUE(absl::StartsWith(reason(), "step 199 is late")) << reason();
 }
 
-TEST_F(RunLate, AStepThatIsReportedIsOver) {
+TEST_F(LateWatchTest, AStepThatIsReportedIsOver) {
   StuckFor(3);
   for (int r = 0; r < 2; ++r) h_.Step(id_, r, on_[r], 2);
   h_.Tick(absl::Milliseconds(800));
   EXPECT_EQ(reason(), "");
 }
 
-TEST_F(RunLate, AStepThatIsReportedLateEndsNoLaterOne) {
+TEST_F(LateWatchTest, AStepThatIsReportedLateEndsNoLaterOne) {
   StuckFor(3);
   for (int r = 0; r < 2; ++r) h_.Step(id_, r, on_[r], 1);
   h_.Tick(absl::Milliseconds(800));
   EXPECT_TRUE(absl::StartsWith(reason(), "step 2 is late")) << reason();
 }
 
-TEST_F(RunLate, ProgressOfOthersIsDropped) {
+TEST_F(LateWatchTest, ProgressOfOthersIsDropped) {
   WorkerMessage message;
   RankProgress& progress = *message.mutable_heartbeat()->mutable_progress();
   progress = Computing(2, 1000);

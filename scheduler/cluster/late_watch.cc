@@ -1,11 +1,10 @@
+#include "scheduler/cluster/late_watch.h"
+
 #include <algorithm>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/cluster/rank_view.h"
-#include "scheduler/cluster/run_control.h"
-#include "scheduler/cluster/who_waits.h"
 
 namespace troupe {
 namespace {
@@ -31,14 +30,13 @@ StepInProgress LongestStep(const Run& run, absl::Time now) {
 
 }  // namespace
 
-// The part of RunControl that watches how ranks get on between their reports.
-
-void RunControl::Hear(Job& job, const RankProgress& progress, absl::Time now) {
+void LateWatch::Hear(Job& job, const RankProgress& progress,
+                     absl::Time now) const {
   if (progress.lanes_size() > job.plan->lanes_size()) return;
   const int rank = progress.ref().rank();
   RankReport& report = job.run->reports[rank];
   if (DiskGotOn(report.progress, progress)) {
-    Progress(job, rank, now);
+    job.run->GotOn(rank, now);
     job.run->disk_progress = report.disk_moved = now;
   }
   report.progress = progress;
@@ -48,7 +46,8 @@ void RunControl::Hear(Job& job, const RankProgress& progress, absl::Time now) {
 
 // A step that is over is no longer in progress, whatever the heartbeat before
 // said. One that is reported late is over for long.
-void RunControl::HearStep(Job& job, const StepReport& step, absl::Time now) {
+void LateWatch::HearStep(Job& job, const StepReport& step,
+                         absl::Time now) const {
   RankReport& report = job.run->reports[step.ref().rank()];
   if (step.record().step() < report.progress.step()) return;
   report.progress = RankProgress();
@@ -56,13 +55,13 @@ void RunControl::HearStep(Job& job, const StepReport& step, absl::Time now) {
   report.heard = now;
 }
 
-Waits RunControl::WaitsOf(const Job& job, absl::Time now) const {
+Waits LateWatch::WaitsOf(const Job& job, absl::Time now) const {
   return WhoWaits(*job.plan, job.run->reports,
                   {.now = now, .silent_after = 2.5 * limits_.heartbeat});
 }
 
-std::string RunControl::WaitersFor(const Job& job, int rank,
-                                   absl::Time now) const {
+std::string LateWatch::WaitersFor(const Job& job, int rank,
+                                  absl::Time now) const {
   const Waits waits = WaitsOf(job, now);
   const Culprit silent = {.rank = rank, .silent = true};
   const bool to_blame = std::find(waits.culprits.begin(), waits.culprits.end(),
@@ -71,7 +70,7 @@ std::string RunControl::WaitersFor(const Job& job, int rank,
   return absl::StrCat("; ", absl::StrJoin(waits.waiters, "; "));
 }
 
-void RunControl::CheckStep(Job& job, absl::Time now, Actions& actions) {
+void LateWatch::CheckStep(Job& job, absl::Time now, Actions& actions) {
   if (job.status.state() != RUNNING) return;
   Run& run = *job.run;
   const StepInProgress longest = LongestStep(run, now);
@@ -93,7 +92,7 @@ void RunControl::CheckStep(Job& job, absl::Time now, Actions& actions) {
   SayLate(job, now, actions);
 }
 
-void RunControl::SayLate(Job& job, absl::Time now, Actions& actions) {
+void LateWatch::SayLate(Job& job, absl::Time now, Actions& actions) {
   LateStep& late = job.run->late;
   const Waits waits = WaitsOf(job, now);
   const std::string who = waits.Text();
@@ -111,8 +110,8 @@ void RunControl::SayLate(Job& job, absl::Time now, Actions& actions) {
   AddLateEvent(job, text, now, actions);
 }
 
-void RunControl::AddLateEvent(Job& job, const std::string& text, absl::Time now,
-                              Actions& actions) {
+void LateWatch::AddLateEvent(Job& job, const std::string& text, absl::Time now,
+                             Actions& actions) {
   if (++job.run->late_events > limits_.late_events_max) return;
   jobs_.AddEvent(job, text, now, actions);
 }

@@ -1,0 +1,18 @@
+// The lines of `troupe plan` about experts that ranks share.
+#ifndef TROUPE_CLIENTS_CLI_VIEW_EXPERTS_TEXT_H_
+#define TROUPE_CLIENTS_CLI_VIEW_EXPERTS_TEXT_H_
+
+#include <string>
+
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// Who has which, and what the worst routing costs: predictions assume an even
+// load. Each line ends with a newline; the second one begins with `indent`.
+// Empty where each rank has all experts of its layers.
+std::string ExpertsText(const Plan& plan, const std::string& indent);
+
+}  // namespace troupe
+
+#endif  // TROUPE_CLIENTS_CLI_VIEW_EXPERTS_TEXT_H_

@@ -1,0 +1,143 @@
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/plan/model.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::StartsWith;
+
+// Of the config.json of DeepSeek-V3 what is no default here.
+ModelSpec Published() {
+  ModelSpec model;
+  model.set_architecture("deepseek_v3");
+  model.set_num_hidden_layers(61);
+  model.set_hidden_size(7168);
+  model.set_num_attention_heads(128);
+  model.set_intermediate_size(18432);
+  model.set_vocab_size(129280);
+  model.set_max_position_embeddings(163840);
+  RopeScaling& scaling = *model.mutable_rope_scaling();
+  scaling.set_type("yarn");
+  scaling.set_factor(40);
+  scaling.set_original_max_position_embeddings(4096);
+  scaling.set_mscale(1);
+  scaling.set_mscale_all_dim(1);
+  return model;
+}
+
+ModelSpec Small() {
+  ModelSpec model = Published();
+  model.set_num_hidden_layers(2);
+  model.set_hidden_size(16);
+  model.set_num_attention_heads(4);
+  model.set_first_k_dense_replace(1);
+  return model;
+}
+
+// 671 billion, of which a token meets 37 (arXiv 2412.19437).
+TEST(ModelDeepseekV3Test, CountsTheParametersAsPublished) {
+  ModelSpec model = Published();
+  ASSERT_EQ(ResolveModel(model), absl::OkStatus());
+  const auto list = ModelUnits(model, {.sequences = 1, .sequence_length = 16});
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(ParameterCount(list->units), 671026404352);
+  EXPECT_EQ(ActiveParameterCount(*list), 37552282624);
+}
+
+// The token table is only looked up. Scores are of 192 columns of each head,
+// values of 128.
+TEST(ModelDeepseekV3Test, ModelFlopsAreTheClosedForm) {
+  ModelSpec model = Published();
+  ASSERT_EQ(ResolveModel(model), absl::OkStatus());
+  const double multiplied = 37552282624.0 - 129280.0 * 7168;
+  const double want = 6 * multiplied + 6.0 * 61 * 128 * (192 + 128) * 4096;
+  EXPECT_NEAR(ModelFlopsPerToken(model, 4096) / want, 1, 1e-12);
+}
+
+const Op* FirstOf(Op::Kind kind, const UnitList& list) {
+  for (const UnitTable& table : list.tables) {
+    for (const Op& op : table.ops()) {
+      if (op.kind() == kind) return &op;
+    }
+  }
+  return nullptr;
+}
+
+// Each of queries and keys would be multiplied by 0.1 ln 40 + 1.
+TEST(ModelDeepseekV3Test, ScoresGrowWhereTheirPositionsAreStretched) {
+  ModelSpec model = Small();
+  ASSERT_EQ(ResolveModel(model), absl::OkStatus());
+  const auto list = ModelUnits(model, {.sequences = 1, .sequence_length = 16});
+  ASSERT_TRUE(list.ok()) << list.status();
+  const Op* const attention = FirstOf(Op::ATTENTION, *list);
+  ASSERT_NE(attention, nullptr);
+  EXPECT_NEAR(attention->softmax().scale(),
+              std::pow(0.1 * std::log(40.0) + 1, 2) / std::sqrt(192.0), 1e-12);
+  const Op* const rope = FirstOf(Op::ROPE, *list);
+  ASSERT_NE(rope, nullptr);
+  EXPECT_EQ(rope->rope().training().inverse_frequencies_size(), 32);
+  EXPECT_EQ(rope->rope().training().factor(), 1);
+}
+
+// The bias that chooses is the model's own: it is held still where the load is
+// kept even in another way, and no state of the training.
+TEST(ModelDeepseekV3Test, TheBiasIsOfTheModel) {
+  for (const char* const balance : {"", "none", "sequence", "global"}) {
+    SCOPED_TRACE(balance);
+    ModelSpec model = Small();
+    if (*balance != 0) model.mutable_experts()->set_balance(balance);
+    ASSERT_EQ(ResolveModel(model), absl::OkStatus());
+    const auto list =
+        ModelUnits(model, {.sequences = 1, .sequence_length = 16});
+    ASSERT_TRUE(list.ok()) << list.status();
+    int biases = 0;
+    for (const Unit& unit : list->units) {
+      for (const Parameter& parameter : unit.parameters()) {
+        if (parameter.name() !=
+            "model.layers.1.mlp.gate.e_score_correction_bias") {
+          continue;
+        }
+        ++biases;
+        EXPECT_TRUE(parameter.load().of_model());
+        EXPECT_EQ(parameter.frozen(), *balance != 0);
+      }
+    }
+    EXPECT_EQ(biases, 1);
+  }
+}
+
+TEST(ModelDeepseekV3Test, RefusesWhatDoesNotFit) {
+  const auto expect = [](const char* text,
+                         const std::function<void(ModelSpec&)>& set) {
+    ModelSpec model = Small();
+    set(model);
+    EXPECT_THAT(std::string(ResolveModel(model).message()), StartsWith(text));
+  };
+  expect("model.head_dim: is a field of",
+         [](ModelSpec& m) { m.set_head_dim(64); });
+  expect("model.num_key_value_heads: is a field of",
+         [](ModelSpec& m) { m.set_num_key_value_heads(4); });
+  expect("model.qk_rope_head_dim: 3 is odd",
+         [](ModelSpec& m) { m.set_qk_rope_head_dim(3); });
+  expect("model.kv_lora_rank: ", [](ModelSpec& m) { m.set_kv_lora_rank(0); });
+  expect("model.v_head_dim: ", [](ModelSpec& m) { m.set_v_head_dim(0); });
+  expect("model.n_group: 7 does not divide model.num_experts 256",
+         [](ModelSpec& m) { m.set_n_group(7); });
+  expect("model.topk_group: ", [](ModelSpec& m) { m.set_topk_group(9); });
+  expect("model.topk_group: the 4 experts of 1 of 2 groups are fewer than",
+         [](ModelSpec& m) {
+           m.set_num_experts(8);
+           m.set_n_group(2);
+           m.set_topk_group(1);
+         });
+  expect("model.routed_scaling_factor: ",
+         [](ModelSpec& m) { m.set_routed_scaling_factor(0); });
+}
+
+}  // namespace
+}  // namespace troupe
