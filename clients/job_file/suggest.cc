@@ -56,7 +56,6 @@ constexpr OtherName kOtherNames[] = {
     {"expert_parallel_size", "expert"},
     {"ep_size", "expert"},
     {"ep", "expert"},
-    {"expert_tensor_parallel_size", "expert_tensor"},
     {"data", "batch", /*only_here=*/true},
 };
 

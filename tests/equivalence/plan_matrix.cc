@@ -187,10 +187,8 @@ void DrawExpertAxis(uint64_t seed, int number, JobSpec& cut) {
   const int experts = cut.model().num_experts();
   const bool whole = parallelism.sequence_parallel() && dice.Even();
   if (whole) parallelism.set_expert_tensor(1);
-  std::vector<int> sizes;
-  for (const int ranks : ExpertSizes(parallelism)) {
-    if (experts % ranks == 0) sizes.push_back(ranks);
-  }
+  std::vector<int> sizes = ExpertSizes(parallelism);
+  std::erase_if(sizes, [&](int ranks) { return experts % ranks != 0; });
   parallelism.clear_expert_tensor();
   // Numbers of micro-batches are those of more replicas.
   if (sizes.empty() || !parallelism.micro_batches().empty()) return;
