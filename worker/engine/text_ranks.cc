@@ -20,6 +20,8 @@ Element ElementOf(DType dtype) {
   switch (dtype) {
     case DType::kF32:
       return Element::kF32;
+    case DType::kF64:  // moments of rows that lie over ranks
+      return Element::kF64;
     case DType::kBF16:
       return Element::kBF16;
     case DType::kF16:

@@ -10,6 +10,7 @@
 #include "clients/hugging_face/import_model.h"
 #include "gmock/gmock.h"
 #include "proto/plan/job_json.h"
+#include "proto/plan/model.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
@@ -53,7 +54,10 @@ TEST(ExportModel, RoundTrip) {
           << tensor->name;
     }
     ModelSpec model = *ReadHuggingFaceConfig(to);
-    const ModelSpec was = *ReadHuggingFaceConfig(HfFixture(name));
+    ModelSpec was = *ReadHuggingFaceConfig(HfFixture(name));
+    // What a file leaves out is written with its default.
+    ASSERT_EQ(ResolveModel(model), absl::OkStatus());
+    ASSERT_EQ(ResolveModel(was), absl::OkStatus());
     EXPECT_EQ(model.architecture(), was.architecture());
     EXPECT_EQ(model.rope_scaling().SerializeAsString(),
               was.rope_scaling().SerializeAsString());
