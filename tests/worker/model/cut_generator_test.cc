@@ -35,10 +35,12 @@ struct Cut {
 // of them does; fewer key-value heads than ranks.
 ModelSpec ModelFor(const std::string& architecture, bool tied, int tensor) {
   ModelSpec model;
+  // Keys that are normed together are not shared by ranks.
+  const int kv_heads = architecture == "olmoe" ? 12 : tensor == 3 ? 3 : 2;
   const LlamaShape llama = {.layers = 3,
                             .hidden = 48,
                             .heads = 12,
-                            .kv_heads = tensor == 3 ? 3 : 2,
+                            .kv_heads = kv_heads,
                             .head_dim = 4,
                             .intermediate = 72,
                             .positions = kPositions,

@@ -52,8 +52,38 @@ ModelSpec LlamaModel(const LlamaShape& shape) {
   return model;
 }
 
+namespace {
+
+// Heads of values are narrower than those of keys; layer 0 has no experts where
+// there are others.
+ModelSpec DeepseekModel(const LlamaShape& shape) {
+  ModelSpec model = LlamaModel(shape);
+  model.set_architecture("deepseek_v3");
+  model.clear_mlp_bias();
+  model.clear_num_key_value_heads();
+  model.clear_head_dim();
+  model.set_q_lora_rank(shape.tied ? 0 : shape.hidden / 2);
+  model.set_kv_lora_rank(shape.hidden / 2 + 1);
+  model.set_qk_nope_head_dim(shape.head_dim);
+  model.set_qk_rope_head_dim(2);
+  model.set_v_head_dim(shape.head_dim - 1);
+  model.set_rope_interleave(!shape.tied);
+  model.set_first_k_dense_replace(shape.layers > 1 ? 1 : 0);
+  // Of all experts, so that no rounding changes a choice.
+  model.set_num_experts(4);
+  model.set_num_experts_per_tok(4);
+  model.set_n_group(2);
+  model.set_topk_group(2);
+  model.set_moe_intermediate_size(shape.intermediate / 2);
+  CHECK_OK(ResolveModel(model));
+  return model;
+}
+
+}  // namespace
+
 ModelSpec LlamaRelativeModel(const std::string& architecture,
                              const LlamaShape& shape) {
+  if (architecture == "deepseek_v3") return DeepseekModel(shape);
   ModelSpec model = LlamaModel(shape);
   model.set_architecture(architecture);
   model.clear_attention_bias();
@@ -61,8 +91,8 @@ ModelSpec LlamaRelativeModel(const std::string& architecture,
   if (architecture == "mistral") model.set_sliding_window(shape.positions);
   if (architecture == "mixtral") model.set_num_experts(4);
   if (architecture == "olmoe") {
-    model.set_num_experts(5);
-    model.set_num_experts_per_tok(2);
+    model.set_num_experts(4);  // all, so that no rounding changes a choice
+    model.set_num_experts_per_tok(4);
     model.set_attention_bias(shape.tied);
     model.set_head_dim(shape.hidden / shape.heads);
     if (model.head_dim() % 2 == 1) {  // no pairs turn
@@ -87,27 +117,10 @@ ModelSpec LlamaRelativeModel(const std::string& architecture,
   return model;
 }
 
-// Heads of values are narrower than those of keys; layer 0 has no experts where
-// there are others.
-ModelSpec DeepseekModel(const LlamaShape& shape) {
-  ModelSpec model = LlamaModel(shape);
-  model.set_architecture("deepseek_v3");
-  model.clear_mlp_bias();
-  model.clear_num_key_value_heads();
-  model.clear_head_dim();
-  model.set_q_lora_rank(shape.tied ? 0 : shape.hidden / 2);
-  model.set_kv_lora_rank(shape.hidden / 2 + 1);
-  model.set_qk_nope_head_dim(shape.head_dim);
-  model.set_qk_rope_head_dim(2);
-  model.set_v_head_dim(shape.head_dim - 1);
-  model.set_rope_interleave(!shape.tied);
-  model.set_first_k_dense_replace(shape.layers > 1 ? 1 : 0);
-  model.set_num_experts(6);
-  model.set_num_experts_per_tok(2);
-  model.set_n_group(3);
-  model.set_topk_group(2);
-  model.set_moe_intermediate_size(shape.intermediate / 2);
-  CHECK_OK(ResolveModel(model));
+ModelSpec WithBiasesHeld(ModelSpec model) {
+  if (model.experts().balance() != "bias") return model;
+  model.mutable_experts()->set_balance("none");
+  model.mutable_experts()->clear_bias_rate();
   return model;
 }
 
@@ -144,7 +157,6 @@ ModelSpec ModelNamed(const std::string& architecture,
     return GptNeoxModel({.positions = shape.positions, .tied = shape.tied});
   }
   const LlamaShape llama = {.positions = shape.positions, .tied = shape.tied};
-  if (architecture == "deepseek_v3") return DeepseekModel(llama);
   return architecture == "llama" ? LlamaModel(llama)
                                  : LlamaRelativeModel(architecture, llama);
 }
@@ -179,7 +191,6 @@ ModelSpec TinyModelNamed(const std::string& architecture, bool tied) {
                             .positions = 8,
                             .tied = tied,
                             .bias = tied};
-  if (architecture == "deepseek_v3") return DeepseekModel(llama);
   return architecture == "llama" ? LlamaModel(llama)
                                  : LlamaRelativeModel(architecture, llama);
 }

@@ -48,6 +48,9 @@ struct LlamaShape {
   bool bias = false;  // of attention and MLP
 };
 ModelSpec LlamaModel(const LlamaShape& shape);
+// Routers' biases do not move: in the place of their gradients lie counts,
+// which are none of a loss.
+ModelSpec WithBiasesHeld(ModelSpec model);
 // Of that shape, but its biases, which the architecture decides.
 ModelSpec LlamaRelativeModel(const std::string& architecture,
                              const LlamaShape& shape);

@@ -5,6 +5,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/model.h"
 #include "proto/plan/tensor_spec.h"
+#include "scheduler/layouts/freeze.h"
 #include "tests/worker/model/model_runner.h"
 
 namespace troupe {
@@ -17,9 +18,11 @@ MicroBatchShape Shape(double dropout) {
 }
 
 UnitList Units(ModelSpec model, double dropout) {
+  model = WithBiasesHeld(std::move(model));
   model.set_initializer_range(0.4);
   auto units = ModelUnits(model, Shape(dropout));
   CHECK_OK(units.status());
+  LayFrozen(*units);  // a router's bias may be
   return *std::move(units);
 }
 

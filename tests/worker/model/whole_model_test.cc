@@ -46,14 +46,15 @@ struct Recipe {
 class WholeModelTest : public testing::TestWithParam<std::string> {
  protected:
   static ModelSpec Model() {
-    ModelSpec model = ModelNamed(GetParam(), {.tied = IsGpt2()});
+    ModelSpec model =
+        WithBiasesHeld(ModelNamed(GetParam(), {.tied = IsGpt2()}));
     if (!IsGpt2()) model.set_initializer_range(0.2);
     return model;
   }
   static bool IsGpt2() { return GetParam() == "gpt2"; }
 
   static ModelSpec TinyModel(bool tied) {
-    ModelSpec model = TinyModelNamed(GetParam(), tied);
+    ModelSpec model = WithBiasesHeld(TinyModelNamed(GetParam(), tied));
     model.set_initializer_range(0.4);
     return model;
   }
