@@ -39,12 +39,17 @@ struct Whole {
   bool has_capacity = false;
   // Of the columns of rows that are normed.
   Kinds normed;
+  // Heads of values have another width than those of keys.
+  bool has_unlike_values = false;
 };
 Whole WholeOf(const UnitList& units) {
   Whole whole;
   for (const UnitTable& table : units.tables) {
     for (const Op& op : table.ops()) {
       whole.has_capacity |= op.kind() == Op::CAPACITY;
+      const auto shape = AttentionShapeOf({table, op});
+      whole.has_unlike_values |=
+          shape.has_value() && shape->head_dim != shape->value_dim;
       if (op.kind() != Op::NORM) continue;
       const TensorSpec& x = OpView(table, op).input("x");
       for (const Dim::Section& section : x.dims(x.dims_size() - 1).sections()) {
@@ -107,6 +112,7 @@ class CutsCheck {
   absl::Status Run() const {
     RETURN_IF_ERROR(CheckExperts());
     RETURN_IF_ERROR(CheckLatents());
+    RETURN_IF_ERROR(CheckValues());
     for (size_t a = axes_.size(); a-- > 0;) {
       RETURN_IF_ERROR(CheckRules(a, /*loaded=*/true));
     }
@@ -154,6 +160,22 @@ class CutsCheck {
       return RuleOf(axis, Dim::EXPERT_WEIGHTS) != nullptr &&
              axis.field.name != kExpertField;
     });
+  }
+
+  // Where keys are handed around, the gradient of queries adds up where those
+  // of what was found so far would lie: values are as wide as keys.
+  absl::Status CheckValues() const {
+    if (!whole_.has_unlike_values) return absl::OkStatus();
+    for (const AxisRules& axis : axes_) {
+      const DimRule* const rule = RuleOf(axis, Dim::SEQUENCE);
+      if (rule == nullptr || !rule->zigzag || axis.size == 1) continue;
+      return FieldError(
+          absl::StrCat(axis.field.name, "_method"),
+          "rings that hand keys around need heads of values as wide as those "
+          "of keys, which this model does not have; use ulysses or "
+          "ring_self_attention");
+    }
+    return absl::OkStatus();
   }
 
   // A latent is as narrow as it is so that every rank has all of it.

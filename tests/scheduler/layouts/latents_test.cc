@@ -147,6 +147,23 @@ TEST(LatentLayout, NormedKeysAreNotShared) {
   EXPECT_TRUE(CheckCuts(Olmoe(), RulesFor(ulysses)).ok());
 }
 
+TEST(LatentLayout, RingsNeedValuesAsWideAsKeys) {
+  for (const char* const method : {"ring", "usp"}) {
+    ParallelismSpec parallelism;
+    parallelism.set_context(4);
+    parallelism.set_context_method(method);
+    if (method == std::string("usp")) parallelism.set_ulysses_size(2);
+    EXPECT_THAT(
+        std::string(CheckCuts(Deepseek(), RulesFor(parallelism)).message()),
+        HasSubstr("parallelism.context_method: rings that hand keys around"));
+    EXPECT_EQ(CheckCuts(Olmoe(), RulesFor(parallelism)).message(), "");
+  }
+  ParallelismSpec rows;
+  rows.set_context(4);
+  rows.set_context_method("ring_self_attention");
+  EXPECT_TRUE(CheckCuts(Deepseek(), RulesFor(rows)).ok());
+}
+
 TEST(LatentLayout, LatentsAreNotCutByColumns) {
   ParallelismSpec parallelism = Tensor(4);
   parallelism.set_tensor_method("2d");
