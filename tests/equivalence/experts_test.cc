@@ -216,6 +216,11 @@ class ExpertsOf : public testing::TestWithParam<std::tuple<std::string, Case>> {
 
 TEST_P(ExpertsOf, TrainTheSameModel) {
   const auto& [architecture, cut] = GetParam();
+  const bool hands_keys_around = absl::StrContains(cut.parallelism, "'ring'") ||
+                                 absl::StrContains(cut.parallelism, "'usp'");
+  if (architecture == "deepseek_v3" && hands_keys_around) {
+    GTEST_SKIP() << "refused: values are narrower than keys";
+  }
   JobSpec job = WithFewSteps(TensorJob({.architecture = architecture,
                                         .tied = false,
                                         .positions = 24,
