@@ -97,6 +97,7 @@ std::vector<int32_t> Continue(const std::string& checkpoint,
        .plan = TextPlanOf(checkpoint),
        .prompt_ids = expected.ids,
        .max_new_tokens = static_cast<int64_t>(expected.greedy.size()),
+       .ignore_eos = true,
        .sampling = {.temperature = 0}},
       *device, arenas, [&](const TextPiece& piece) {
         ids.insert(ids.end(), piece.ids.begin(), piece.ids.end());

@@ -84,7 +84,7 @@ TEST_P(ExpertBytes, RoomIsWhatIsKept) {
   const auto& [ranks, slack] = GetParam();
   const Plan all = PlanOf(ranks, 1, 0);
   const Plan plan = PlanOf(ranks, ranks, slack);
-  const Plan most = PlanOf(ranks, ranks, 0);
+  const Plan most = PlanOf(ranks, ranks, /*slack=*/ranks);
   EXPECT_LE(Stash(plan), Stash(most));
   EXPECT_EQ(Stash(plan) < Stash(most), slack < ranks);
   EXPECT_EQ(plan.units(1).forward().matmul_flops(),

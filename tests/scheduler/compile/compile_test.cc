@@ -45,7 +45,7 @@ TEST(Compile, Explains) {
   const CompileResponse response = Compile(request, {});
   EXPECT_EQ(response.error(), "");
   EXPECT_FALSE(response.has_plan());
-  EXPECT_EQ(response.explanation().ways_size(), 8);
+  EXPECT_EQ(response.explanation().ways_size(), 12);
   request.mutable_job()->mutable_model()->set_num_attention_heads(3);
   EXPECT_THAT(Compile(request, {}).error(),
               StartsWith("model.num_attention_heads: 3 "));
