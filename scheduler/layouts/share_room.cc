@@ -54,17 +54,8 @@ void Share(const Sharers& sharers, const Op& capacity, UnitTable& table) {
   SetDims(
       {DimOf({{Dim::STATISTICS, sharers.ranks}}), batch, by_choice, experts},
       writer.tensor(all));
-  for (const std::string& axis : sharers.axes) {
-    Layout::AxisLayout& of_rank =
-        *writer.tensor(own).mutable_layout()->add_axes();
-    of_rank.set_axis(axis);
-    of_rank.set_placement(Layout::SHARD);
-  }
   writer.AddOp(Op::ROUTER_LOAD, {{"choices", choices}}, {{"load", own}});
-  Op& gather = writer.AddOp(Op::EXCHANGE, {{"x", own}}, {{"y", all}});
-  gather.mutable_exchange()->mutable_axes()->Assign(sharers.axes.begin(),
-                                                    sharers.axes.end());
-  gather.mutable_exchange()->set_forward(ALL_GATHER);
+  writer.Gather(sharers.axes, own, all);
   Op shared = capacity;
   *shared.add_inputs() = TableWriter::OperandOf("counts", all);
   *table.add_ops() = shared;

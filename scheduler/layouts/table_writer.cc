@@ -20,6 +20,19 @@ Op& TableWriter::AddOp(Op::Kind kind, const std::vector<Named>& inputs,
   return op;
 }
 
+void TableWriter::Gather(const std::vector<std::string>& axes, int own,
+                         int all) {
+  for (const std::string& axis : axes) {
+    Layout::AxisLayout& of_rank = *tensor(own).mutable_layout()->add_axes();
+    of_rank.set_axis(axis);
+    of_rank.set_placement(Layout::SHARD);
+  }
+  Op::Exchange& gather =
+      *AddOp(Op::EXCHANGE, {{"x", own}}, {{"y", all}}).mutable_exchange();
+  gather.mutable_axes()->Assign(axes.begin(), axes.end());
+  gather.set_forward(ALL_GATHER);
+}
+
 Op::Operand TableWriter::OperandOf(const std::string& name, int tensor) {
   Op::Operand operand;
   operand.set_name(name);

@@ -31,6 +31,10 @@ class TableWriter {
   std::pair<int, int> Split(int x, int first, absl::string_view what,
                             absl::string_view others);
 
+  // Makes `all`: what each rank along these axes has of `own`, one behind the
+  // other along the first dim, ranks of the last axis side by side.
+  void Gather(const std::vector<std::string>& axes, int own, int all);
+
   static Op::Operand OperandOf(const std::string& name, int tensor);
 
  private:

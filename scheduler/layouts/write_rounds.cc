@@ -118,16 +118,7 @@ class ExpertsOf {
     const Dim own = writer_.tensor(offsets_).dims(0);
     all_offsets_ = NewOffsets("offsets of all ranks",
                               {DimOf({{Dim::STATISTICS, spec_.ranks}}), own});
-    for (const std::string& axis : spec_.axes) {
-      Layout::AxisLayout& of_rank =
-          *writer_.tensor(offsets_).mutable_layout()->add_axes();
-      of_rank.set_axis(axis);
-      of_rank.set_placement(Layout::SHARD);
-    }
-    Op& gather =
-        writer_.AddOp(Op::EXCHANGE, {{"x", offsets_}}, {{"y", all_offsets_}});
-    SetAxes(*gather.mutable_exchange()->mutable_axes());
-    gather.mutable_exchange()->set_forward(ALL_GATHER);
+    writer_.Gather(spec_.axes, offsets_, all_offsets_);
   }
 
   void SetAxes(google::protobuf::RepeatedPtrField<std::string>& axes) const {
