@@ -183,34 +183,12 @@ std::string PointJson(const StepSeries::Point& point) {
   return json + "}";
 }
 
-absl::StatusOr<std::string> CurvesJson(const ClusterHost& host, JobId id,
-                                       const ApiQuery& query) {
-  std::vector<StepSeries::Point> points;
-  int64_t stride = 1;
-  RETURN_IF_ERROR(
-      host.Read([&](const Cluster& cluster, absl::Time) -> absl::Status {
-        ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
-        stride = job->series.stride();
-        const int64_t from = query.stride == stride ? query.from : 0;
-        for (const StepSeries::Point& point : job->series.points()) {
-          if (point.last > from) points.push_back(point);
-        }
-        return absl::OkStatus();
-      }));
-  std::string json = absl::StrCat("{\"stride\":", stride, ",\"points\":[");
-  for (const StepSeries::Point& point : points) {
-    absl::StrAppend(&json, json.back() == '[' ? "" : ",", PointJson(point));
-  }
-  return json + "]}";
-}
-
 // "unit":3,"load":[1.02,0.98]
 std::string LayerJson(const ExpertLoads::Layer& layer) {
   double all = 0;
   for (const float choices : layer.choices) all += choices;
   const double mean = all / static_cast<double>(layer.choices.size());
-  std::string json =
-      absl::StrCat("{\"unit\":", layer.unit, ",\"load\":[");
+  std::string json = absl::StrCat("{\"unit\":", layer.unit, ",\"load\":[");
   for (const float choices : layer.choices) {
     absl::StrAppendFormat(&json, "%s%.3g", json.back() == '[' ? "" : ",",
                           mean > 0 ? choices / mean : 0);
@@ -218,29 +196,35 @@ std::string LayerJson(const ExpertLoads::Layer& layer) {
   return json + "]}";
 }
 
-absl::StatusOr<std::string> ExpertsJson(const ClusterHost& host, JobId id,
-                                        const ApiQuery& query) {
-  std::vector<ExpertLoads::Point> points;
+std::string PointJson(const ExpertLoads::Point& point) {
+  std::string json = absl::StrCat("{\"first\":", point.first, ",\"last\":",
+                                  point.last, ",\"layers\":[");
+  for (const ExpertLoads::Layer& layer : point.layers) {
+    absl::StrAppend(&json, json.back() == '[' ? "" : ",", LayerJson(layer));
+  }
+  return json + "]}";
+}
+
+// Of one of a job's series.
+template <class Series>
+absl::StatusOr<std::string> PointsJson(const ClusterHost& host, JobId id,
+                                       const ApiQuery& query,
+                                       Series Job::*series) {
+  std::vector<typename Series::Point> points;
   int64_t stride = 1;
   RETURN_IF_ERROR(
       host.Read([&](const Cluster& cluster, absl::Time) -> absl::Status {
         ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
-        stride = job->experts.stride();
+        stride = (job->*series).stride();
         const int64_t from = query.stride == stride ? query.from : 0;
-        for (const ExpertLoads::Point& point : job->experts.points()) {
+        for (const auto& point : (job->*series).points()) {
           if (point.last > from) points.push_back(point);
         }
         return absl::OkStatus();
       }));
   std::string json = absl::StrCat("{\"stride\":", stride, ",\"points\":[");
-  for (const ExpertLoads::Point& point : points) {
-    absl::StrAppend(&json, json.back() == '[' ? "" : ",",
-                    "{\"first\":", point.first, ",\"last\":", point.last,
-                    ",\"layers\":[");
-    for (const ExpertLoads::Layer& layer : point.layers) {
-      absl::StrAppend(&json, json.back() == '[' ? "" : ",", LayerJson(layer));
-    }
-    json += "]}";
+  for (const auto& point : points) {
+    absl::StrAppend(&json, json.back() == '[' ? "" : ",", PointJson(point));
   }
   return json + "]}";
 }
@@ -337,8 +321,8 @@ absl::StatusOr<std::string> ApiAnswer(const ClusterHost& host,
     if (parts.size() == 2) return JobJson(host, id);
     if (parts[2] == "brief") return BriefJson(host, id, query.from);
     if (parts[2] == "plan") return PlanJson(host, id);
-    if (parts[2] == "curves") return CurvesJson(host, id, query);
-    if (parts[2] == "experts") return ExpertsJson(host, id, query);
+    if (parts[2] == "curves") return PointsJson(host, id, query, &Job::series);
+    if (parts[2] == "experts") return PointsJson(host, id, query, &Job::experts);
     if (parts[2] == "steps") return StepsJson(host, id, query.from);
     if (parts[2] == "timeline") return TimelineJson(host, id);
   }
