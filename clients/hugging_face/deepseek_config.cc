@@ -11,13 +11,14 @@ namespace {
 using nlohmann::json;
 
 // Keys of a config, what transformers takes where they are absent, and fields.
-struct DeepseekSize {
+template <class T>
+struct DeepseekKey {
   const char* key;
-  int value_default;
-  int (ModelSpec::*get)() const;
-  void (ModelSpec::*set)(int);
+  T value_default;
+  T (ModelSpec::*get)() const;
+  void (ModelSpec::*set)(T);
 };
-constexpr DeepseekSize kDeepseekSizes[] = {
+constexpr DeepseekKey<int> kDeepseekSizes[] = {
     {"kv_lora_rank", 512, &ModelSpec::kv_lora_rank,
      &ModelSpec::set_kv_lora_rank},
     {"qk_nope_head_dim", 128, &ModelSpec::qk_nope_head_dim,
@@ -37,13 +38,7 @@ constexpr DeepseekSize kDeepseekSizes[] = {
      &ModelSpec::set_first_k_dense_replace},
 };
 
-struct DeepseekFlag {
-  const char* key;
-  bool value_default;
-  bool (ModelSpec::*get)() const;
-  void (ModelSpec::*set)(bool);
-};
-constexpr DeepseekFlag kDeepseekFlags[] = {
+constexpr DeepseekKey<bool> kDeepseekFlags[] = {
     {"norm_topk_prob", true, &ModelSpec::norm_topk_prob,
      &ModelSpec::set_norm_topk_prob},
     {"rope_interleave", true, &ModelSpec::rope_interleave,
@@ -82,12 +77,12 @@ absl::Status ReadDeepseekV3(const JsonFields& config, ModelSpec& model) {
                                      "keys as of queries, ",
                                      model.num_attention_heads()));
   }
-  for (const DeepseekSize& size : kDeepseekSizes) {
+  for (const DeepseekKey<int>& size : kDeepseekSizes) {
     ASSIGN_OR_RETURN(const int value,
                      config.IntOr(size.key, size.value_default));
     (model.*size.set)(value);
   }
-  for (const DeepseekFlag& flag : kDeepseekFlags) {
+  for (const DeepseekKey<bool>& flag : kDeepseekFlags) {
     ASSIGN_OR_RETURN(const bool value,
                      config.BoolOr(flag.key, flag.value_default));
     (model.*flag.set)(value);
@@ -109,10 +104,10 @@ absl::Status ReadDeepseekV3(const JsonFields& config, ModelSpec& model) {
 }
 
 void WriteDeepseekV3(const ModelSpec& model, json& config) {
-  for (const DeepseekSize& size : kDeepseekSizes) {
+  for (const DeepseekKey<int>& size : kDeepseekSizes) {
     config[size.key] = (model.*size.get)();
   }
-  for (const DeepseekFlag& flag : kDeepseekFlags) {
+  for (const DeepseekKey<bool>& flag : kDeepseekFlags) {
     config[flag.key] = (model.*flag.get)();
   }
   config["q_lora_rank"] =
