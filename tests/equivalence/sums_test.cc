@@ -159,38 +159,47 @@ TEST(Sums, OfPipelinesThatSumLateAreTheSingleRanks) {
   ExpectTheSumsOfOne({.schedule = "zb_h2", .pipeline = 2, .data = 2});
 }
 
+// Weights stay as they are, so that older ones are the same.
+JobSpec Still(const JobCut& cut, int micro_batch_size) {
+  JobSpec job = Job(cut);
+  job.mutable_training()->set_steps(7);
+  job.mutable_training()->set_validate_every(3);
+  job.mutable_training()->set_micro_batch_size(micro_batch_size);
+  job.mutable_lr_scheduler()->set_warmup_steps(2);
+  job.mutable_optimizer()->set_lr(1e-30);
+  job.mutable_optimizer()->set_weight_decay(0);
+  return job;
+}
+
+void ExpectTheValidationsOf(const TrainingRun& single, const TrainingRun& run) {
+  for (size_t i = 0; i < single.steps[0].size(); ++i) {
+    const StepRecord& want = single.steps[0][i];
+    const StepRecord& got = run.steps[0].at(i);
+    EXPECT_EQ(got.has_validation_loss(), want.has_validation_loss());
+    EXPECT_NEAR(got.validation_loss(), want.validation_loss(), 1e-4);
+  }
+}
+
+void ExpectTheSumsOfOneAhead(const JobCut& cut, int micro_batch_size) {
+  static const auto* const single = new TrainingRun(Run(Still({}, 2)));
+  SCOPED_TRACE(absl::StrCat("pipeline ", cut.pipeline, ", tensor ", cut.tensor,
+                            ", context ", cut.context, ", micro-batches of ",
+                            micro_batch_size));
+  const TrainingRun run = Run(Still(cut, micro_batch_size));
+  ExpectTheSumsOf(*single, run);
+  ExpectTheValidationsOf(*single, run);
+}
+
 // Blocks add to the sums of steps that come up to three programs later, also
-// while a step is validated. Weights stay as they are, so that older ones are
-// the same.
+// while a step is validated.
 TEST(Sums, OfPipelinesThatComputeAheadAreTheSingleRanks) {
-  const auto still = [](const JobCut& cut, int micro_batch_size) {
-    JobSpec job = Job(cut);
-    job.mutable_training()->set_steps(7);
-    job.mutable_training()->set_validate_every(3);
-    job.mutable_training()->set_micro_batch_size(micro_batch_size);
-    job.mutable_lr_scheduler()->set_warmup_steps(2);
-    job.mutable_optimizer()->set_lr(1e-30);
-    job.mutable_optimizer()->set_weight_decay(0);
-    return job;
-  };
-  const TrainingRun single = Run(still({}, 2));
   for (const int micro_batch_size : {2, 8}) {
     for (const JobCut& cut :
          {JobCut{.schedule = "pipedream", .pipeline = 2},
           JobCut{.schedule = "pipedream", .pipeline = 4},
           JobCut{.tensor = 2, .schedule = "pipedream", .pipeline = 2},
           JobCut{.schedule = "pipedream", .pipeline = 2, .context = 2}}) {
-      SCOPED_TRACE(absl::StrCat("pipeline ", cut.pipeline, ", tensor ",
-                                cut.tensor, ", context ", cut.context,
-                                ", micro-batches of ", micro_batch_size));
-      const TrainingRun run = Run(still(cut, micro_batch_size));
-      ExpectTheSumsOf(single, run);
-      for (size_t i = 0; i < single.steps[0].size(); ++i) {
-        const StepRecord& want = single.steps[0][i];
-        const StepRecord& got = run.steps[0][i];
-        EXPECT_EQ(got.has_validation_loss(), want.has_validation_loss());
-        EXPECT_NEAR(got.validation_loss(), want.validation_loss(), 1e-4);
-      }
+      ExpectTheSumsOfOneAhead(cut, micro_batch_size);
     }
   }
 }
