@@ -410,6 +410,9 @@ RoleValues ValuesOf(const Plan& plan, const UnitPasses& passes,
   const Program& train = *FindProgram(role, Program::TRAIN);
   RoleValues values;
   for (const Instruction& instruction : train.instructions()) {
+    if (instruction.kind() == Instruction::REDUCE_SCALARS) {
+      values.report_lag = -instruction.ahead();
+    }
     // Backward-weight needs gradients and activations only.
     if (instruction.weight_version() == 0 ||
         (instruction.kind() != Instruction::FORWARD &&
