@@ -25,6 +25,9 @@ bool IsPassedOver(absl::string_view name) {
       "parallelism",
       "checkpoint",
       "memory",
+      "model.experts.load",
+      "model.experts.load_file",
+      "model.experts.measured",
       "model.graph",  // its text says what it is
       "model.hf",
       "model.initializer_range",

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/expert_load.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
@@ -82,7 +83,7 @@ absl::Status AddUnits(const UnitRules& rules, UnitList list, Draft& draft) {
   plan.clear_tables();
   for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
   for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);
-  return absl::OkStatus();
+  return ExpectMeasuredLoad(plan);
 }
 
 int64_t RoundedUp(int64_t number, int64_t divisor) {

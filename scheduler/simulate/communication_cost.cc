@@ -159,7 +159,7 @@ Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
   const int group = instruction.group();
   const int number = numbers_[group][rank];
   const Operation operation = {
-      .size = {.bytes = CollectiveBytes(plan_, rank, instruction),
+      .size = {.bytes = BusiestBytes(plan_, rank, instruction),
                .ranks = GroupSize(plan_.mesh(), plan_.groups(group)),
                .collective = CollectiveOf(instruction)},
       .backward = instruction.exchange().backward(),

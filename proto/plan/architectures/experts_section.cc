@@ -148,6 +148,7 @@ void SetExpertsDefaults(ModelSpec& model) {
   if (!experts.has_routing()) experts.set_routing("dropless");
   if (!experts.has_balance()) experts.set_balance("none");
   if (!experts.has_z_coefficient()) experts.set_z_coefficient(0);
+  if (!experts.has_load()) experts.set_load("uniform");
   if (HasCapacity(experts) && !experts.has_capacity_factor()) {
     experts.set_capacity_factor(kCapacityFactor);
   }
@@ -219,6 +220,36 @@ absl::Status CheckBalance(const ExpertsSpec& experts) {
                      {.min = 0, .max = 1e6});
 }
 
+absl::Status CheckLoad(const ExpertsSpec& experts) {
+  if (experts.has_load()) {
+    RETURN_IF_ERROR(CheckName("model.experts.load", experts.load(),
+                              {"uniform", "measured"}));
+  }
+  const bool measured = experts.load() == "measured";
+  RETURN_IF_ERROR(
+      Idle(experts.has_load_file(), measured, "load_file", "load measured"));
+  RETURN_IF_ERROR(
+      Idle(!experts.measured().empty(), measured, "measured", "load measured"));
+  if (measured && experts.measured().empty()) {
+    return FieldError("model.experts.load",
+                      "measured needs model.experts.load_file, a file with "
+                      "what /api/v1/jobs/ID/experts of a run has answered");
+  }
+  for (int i = 0; i < experts.measured_size(); ++i) {
+    double all = 0;
+    for (const double load : experts.measured(i).load()) {
+      RETURN_IF_ERROR(
+          CheckNumber(absl::StrCat("model.experts.measured[", i, "].load"),
+                      load, {.min = 0, .max = 1e6}));
+      all += load;
+    }
+    if (all > 0) continue;
+    return FieldError(absl::StrCat("model.experts.measured[", i, "].load"),
+                      "no expert has any load");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckExperts(const ModelSpec& model) {
@@ -228,7 +259,8 @@ absl::Status CheckExperts(const ModelSpec& model) {
                                model.num_experts_per_tok(),
                                {.min = 1, .max = model.num_experts()}));
   RETURN_IF_ERROR(CheckRouting(model));
-  return CheckBalance(model.experts());
+  RETURN_IF_ERROR(CheckBalance(model.experts()));
+  return CheckLoad(model.experts());
 }
 
 }  // namespace troupe
