@@ -144,16 +144,24 @@ class TableCheck {
     return Of(View().Input(name));
   }
 
-  // The gates of a token are those of its choices, with the room that was given
-  // out to these.
+  // The tensor that was exchanged to make this one; itself where none was.
+  int Origin(int tensor) const {
+    const auto found = origin_.find(tensor);
+    return found == origin_.end() ? tensor : found->second;
+  }
+
+  // Whether the op's gates are those of its choices.
+  bool HasOwnGates() const {
+    const auto chosen = chosen_.find(Origin(View().Input("gates")));
+    return chosen != chosen_.end() &&
+           chosen->second == Origin(View().Input("choices"));
+  }
+
+  // With the room that was given out to the choices.
   absl::Status CheckGates() const {
-    const int gates = View().Input("gates");
-    const auto chosen = chosen_.find(gates);
-    if (chosen == chosen_.end() || chosen->second != View().Input("choices")) {
-      return At("has the gates of other choices");
-    }
-    const auto kept = kept_.find(View().Input("choices"));
-    if (kept != kept_.end() && kept->second != gates) {
+    if (!HasOwnGates()) return At("has the gates of other choices");
+    const auto kept = kept_.find(Origin(View().Input("choices")));
+    if (kept != kept_.end() && kept->second != Origin(View().Input("gates"))) {
       return At("has gates from before room was given out");
     }
     return absl::OkStatus();
@@ -216,6 +224,7 @@ class TableCheck {
   absl::Status Exchange() {
     const Op& op = table_.ops(op_);
     if (op.has_round()) return op.round().back() ? GoBack() : GoToExperts();
+    origin_[View().Output("y")] = Origin(View().Input("x"));
     const auto counts = counted_.find(View().Input("x"));
     if (counts != counted_.end() && op.exchange().forward() == ALL_GATHER) {
       counted_[View().Output("y")] = {counts->second.choices,
@@ -303,12 +312,12 @@ class TableCheck {
   // Ranks that have some positions of a sequence know the counts of all that
   // have others of it.
   absl::Status CheckRoom() {
-    const auto chosen = chosen_.find(View().Input("gates"));
-    if (chosen == chosen_.end() || chosen->second != View().Input("choices")) {
+    if (!HasOwnGates()) {
       return At("gives out room to the gates of other choices");
     }
-    chosen_[View().Output("kept")] = chosen->second;
-    kept_[chosen->second] = View().Output("kept");
+    const int choices = Origin(View().Input("choices"));
+    chosen_[View().Output("kept")] = choices;
+    kept_[choices] = View().Output("kept");
     const Axes along = AxesThatCut(View().input("choices").dims(1));
     const auto counts =
         counted_.find(View().HasInput("counts") ? View().Input("counts") : -1);
@@ -405,6 +414,7 @@ class TableCheck {
   std::map<int, int> sorted_by_;  // sources and places: the DISPATCH
   std::map<int, Axes> axes_of_;   // of gathered offsets
   std::map<int, Counted> counted_;
+  std::map<int, int> origin_;     // of what is exchanged
   std::map<int, int> chosen_;     // by gates: the choices
   std::map<int, int> kept_;       // by choices: the gates that have room
   std::map<int, bool> combined_;  // by DISPATCH
