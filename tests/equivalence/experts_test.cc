@@ -207,6 +207,28 @@ TEST_P(ExpertsOf, TrainTheSameModel) {
   ExpectSame({{Shared(job, {"", cut.parallelism, cut.memory}), steps}}, job);
 }
 
+// Experts of another kind: GELU, and no gates within. As GShard and Switch have
+// them, with room for some choices.
+TEST(ExpertsOfAGpt2, TrainTheSameModel) {
+  for (const char* const routing : {"gshard", "switch", "dropless"}) {
+    JobSpec job = WithFewSteps(
+        TensorJob({.tied = false, .positions = 24, .micro_batch = 1}));
+    job.mutable_model()->set_num_experts(8);
+    job.mutable_model()->set_decoder_sparse_step(2);
+    job.mutable_model()->mutable_experts()->set_routing(routing);
+    job.mutable_training()->set_gradient_clipping(0.5);
+    const int64_t steps = job.training().steps();
+    for (const char* const parallelism :
+         {"data: 2", "data: 2 expert: 2 expert_slack: 1", "tensor: 4",
+          "tensor: 2 sequence_parallel: true expert: 2 expert_slack: 1",
+          "data: 2 tensor: 2 expert: 2 zero: 1",
+          "context: 2 expert: 2 pipeline: 2 pipeline_schedule: 'zb_v'"}) {
+      SCOPED_TRACE(absl::StrCat(routing, ", ", parallelism));
+      ExpectSame({{Shared(job, {"", parallelism}), steps}}, job);
+    }
+  }
+}
+
 std::vector<Case> CasesOfArchitectures() {
   return {
       {"data", "data: 4"},

@@ -56,6 +56,23 @@ int SharedGates(const std::string& weight, double init_std, int x,
       .gates;
 }
 
+// The hidden columns of the chosen experts, weighted by their gates.
+int AppendHidden(const ExpertsSection& section,
+                 const UnitBuilder::Dispatched& rows, UnitBuilder& unit) {
+  const Dim intermediate = DimOf({{Dim::INTERMEDIATE, section.intermediate}});
+  const bool gated = !section.gate.empty();
+  UnitBuilder::GroupedLinearArgs args = {.x = rows.rows,
+                                         .offsets = rows.offsets,
+                                         .experts = section.experts,
+                                         .output = gated ? "gate_up" : "up",
+                                         .init_std = section.init_std};
+  if (gated) args.projections.push_back({section.gate, intermediate});
+  args.projections.push_back({section.up, intermediate});
+  const int hidden = unit.GroupedLinear(args);
+  return gated ? unit.SwiGlu(hidden, rows.gates)
+               : unit.Gelu(hidden, /*exact=*/false, rows.gates);
+}
+
 int AppendShared(const ExpertsSection::Shared& shared, double init_std, int x,
                  UnitBuilder& unit) {
   const Dim intermediate = DimOf({{Dim::INTERMEDIATE, shared.intermediate}});
@@ -88,7 +105,6 @@ int64_t CapacityPlaces(const ExpertsSpec& training, int64_t choices,
 int AppendExperts(const ExpertsSection& section, const ExpertsSpec& training,
                   int64_t sequence_length, int x, UnitBuilder& unit) {
   const Dim experts = DimOf({{Dim::EXPERTS, section.experts}});
-  const Dim intermediate = DimOf({{Dim::INTERMEDIATE, section.intermediate}});
   const int logits = unit.Linear({.x = x,
                                   .projections = {{section.router, experts}},
                                   .output = "router logits",
@@ -117,21 +133,14 @@ int AppendExperts(const ExpertsSection& section, const ExpertsSpec& training,
                                      sequence_length));
   }
   const UnitBuilder::Dispatched rows = unit.Dispatch(x, route, section.experts);
-  const int gate_up =
-      unit.GroupedLinear({.x = rows.rows,
-                          .offsets = rows.offsets,
-                          .experts = section.experts,
-                          .projections = {{section.gate, intermediate},
-                                          {section.up, intermediate}},
-                          .output = "gate_up",
-                          .init_std = section.init_std});
-  const int down =
-      unit.GroupedLinear({.x = unit.SwiGlu(gate_up, rows.gates),
-                          .offsets = rows.offsets,
-                          .experts = section.experts,
-                          .projections = {{section.down, unit.ColumnsOf(x)}},
-                          .output = "rows down",
-                          .init_std = section.init_std});
+  const int down = unit.GroupedLinear(
+      {.x = AppendHidden(section, rows, unit),
+       .offsets = rows.offsets,
+       .experts = section.experts,
+       .projections = {{section.down, unit.ColumnsOf(x)}},
+       .output = "rows down",
+       .init_std = section.down_init_std > 0 ? section.down_init_std
+                                             : section.init_std});
   const int combined = unit.Combine(down, rows);
   if (!section.shared.has_value()) return combined;
   return unit.Add(

@@ -23,7 +23,7 @@ constexpr Row kKinds[] = {
     {Op::LINEAR, LinearOperands, LinearRules, LinearCut, kMixesLayouts},
     {Op::ROPE, RopeOperands, RopeRules},
     {Op::ATTENTION, AttentionOperands, AttentionRules, AttentionCut},
-    {Op::GELU, GeluOperands, GeluRules},
+    {Op::GELU, GeluOperands, GeluRules, GeluCut, kMixesLayouts},
     {Op::SWIGLU, SwiGluOperands, SwiGluRules, SwiGluCut, kMixesLayouts},
     {Op::ADD, AddOperands, AddRules},
     {Op::HEAD_NORM, HeadNormOperands, HeadNormRules},
