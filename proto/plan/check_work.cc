@@ -63,7 +63,7 @@ Box Alike(const Plan& plan, const Home& home, const Unit::Part& part, int rank,
   const std::vector<int> places = Coordinates(plan.mesh(), rank);
   for (int i = 0; i < plan.mesh().axes_size(); ++i) {
     const Axis& axis = plan.mesh().axes(i);
-    int copies = axis.name() == "data" ? axis.size() : 1;
+    int copies = axis.name() == kReplicaAxis ? axis.size() : 1;
     for (const Unit::Part::Share& share : part.shares()) {
       if (share.axis() != axis.name() || share.copies() < 1) continue;
       if (!sums || share.summed()) copies = share.copies();
