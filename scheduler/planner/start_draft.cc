@@ -19,6 +19,8 @@
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/freeze.h"
+#include "scheduler/layouts/lay_parts.h"
+#include "scheduler/layouts/optimizer_groups.h"
 #include "scheduler/layouts/unit_rules.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/pipelines/pipelines.h"
@@ -52,6 +54,7 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   const int64_t active = ActiveParameterCount(list);
   if (active < derived.parameters()) derived.set_active_parameters(active);
   RETURN_IF_ERROR(MarkFrozen(training, list));
+  RETURN_IF_ERROR(MarkGroups(plan.job().optimizer(), list));
   derived.set_frozen_parameters(FrozenCount(list));
   derived.set_model_flops_per_token(derived.model_flops_per_token() *
                                     TrainedWorkShare(list));
@@ -73,6 +76,7 @@ absl::Status AddUnits(const UnitRules& rules, UnitList list, Draft& draft) {
   Plan& plan = draft.plan;
   RETURN_IF_ERROR(CheckCuts(rules, list));
   RETURN_IF_ERROR(CutUnits(rules, list));
+  LayParts(plan.job().optimizer(), list);
   LayFrozen(list);
   const RecomputedUnits recomputed = {
       .count = static_cast<int>(list.units.size()),

@@ -51,6 +51,18 @@ AttentionSize AttentionSizeOf(const Plan& plan) {
   return {.length = plan.job().training().sequence_length()};
 }
 
+// Elements of the optimizer's states that a KEEP or a SNAPSHOT reads.
+int64_t SavedStates(const Plan& plan, const Placement& placement,
+                    const Instruction& saves) {
+  if (saves.kind() == Instruction::KEEP) {
+    return LargestStateAtRest(plan, placement);
+  }
+  const Unit::Part& part = plan.units(saves.unit()).parts(saves.part());
+  return LargestDuty(plan, placement, saves.part()) *
+         static_cast<int64_t>(
+             StatesOfPart(plan.job().optimizer(), part).size());
+}
+
 }  // namespace
 
 CostModel::CostModel(const Plan& plan,
@@ -288,7 +300,6 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
           ? LargestTrainedAtRest(plan_, placement)
           : LargestDuty(plan_, placement, instruction.part());
   const double bytes = kBytesOfF32 * static_cast<double>(elements);
-  const double moments = OptimizerMoments(plan_.job().optimizer());
   const double gradients =  // their size, of one of f32
       static_cast<double>(BytesOfElement(GradientType(training))) / kBytesOfF32;
   const bool on_host =
@@ -300,6 +311,9 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
     // Weights, gradients and moments are each read and written; where the
     // model computes with a copy half as large, that is written too.
     const double copy = HasMasterWeights(training) ? 0.5 : 0;
+    const double moments =  // for each element, on the average
+        static_cast<double>(LargestStateAtRest(plan_, placement)) /
+        static_cast<double>(std::max<int64_t>(1, elements));
     cost.optimizer =
         (2 * (1 + gradients + moments) + copy) * bytes /
         (on_host ? machine.tiers.optimizer
@@ -330,9 +344,11 @@ Cost CostModel::SnapshotCost(int rank, const Instruction& snapshot) const {
   Cost cost;
   for (const Instruction::Operand& operand : snapshot.operands()) {
     if (operand.part() == Instruction::COPY) continue;
-    const bool moments = operand.part() == Instruction::MOMENTS;
-    double read =
-        bytes * (moments ? OptimizerMoments(plan_.job().optimizer()) : 1);
+    double read = bytes;
+    if (operand.part() == Instruction::MOMENTS) {
+      read = kBytesOfF32 *
+             static_cast<double>(SavedStates(plan_, placement, snapshot));
+    }
     if (keeps && operand.part() == Instruction::WEIGHTS) {
       const TrainingSpec& training = plan_.job().training();
       read = HasMasterWeights(training) ? 0 : bytes;

@@ -11,6 +11,8 @@
 #include "proto/plan/slices.h"
 #include "proto/plan/trained.h"
 #include "scheduler/layouts/freeze.h"
+#include "scheduler/layouts/lay_parts.h"
+#include "scheduler/layouts/optimizer_groups.h"
 #include "tests/worker/model/unit_sums.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/model/initialize.h"
@@ -208,13 +210,17 @@ OptimizerSpec AdamWSpec(const AdamWSettings& settings) {
 
 ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
                          const BuildUnitsOptions& options,
-                         const std::vector<std::string>& freeze)
+                         const Training& trained)
     : device_(device), model_(model), options_(options) {
   auto listed = ModelUnits(model, options.shape);
   CHECK_OK(listed.status());
   TrainingSpec training;
-  for (const std::string& pattern : freeze) training.add_freeze(pattern);
+  for (const std::string& pattern : trained.freeze) {
+    training.add_freeze(pattern);
+  }
   CHECK_OK(MarkFrozen(training, *listed));
+  CHECK_OK(MarkGroups(trained.optimizer, *listed));
+  LayParts(trained.optimizer, *listed);
   LayFrozen(*listed);
   specs_ = listed->units;
   Plan plan;
