@@ -120,7 +120,7 @@ Blend GradientOf(const std::string& parameter, const OptimizerSpec& optimizer) {
   if (states.empty()) return {};
   const OptimizerSpec settings = SettingsOf(optimizer, rule);
   Blend blend = {.tensor = StateTensorName(states.front(), parameter)};
-  if (settings.name() == "sgd") {
+  if (settings.name() == "sgd" || settings.name() == "muon") {
     blend.decay = settings.momentum();
   } else {  // an average: AdamW's first beta is its decay, Lion's second
     blend.decay = settings.betas(settings.name() == "adamw" ? 0 : 1);

@@ -6,7 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/glob.h"
 #include "proto/base/status.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/layout.h"
+#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
+#include "proto/plan/slices.h"
+#include "proto/plan/trained.h"
 
 namespace troupe {
 namespace {
@@ -47,6 +52,48 @@ absl::Status CheckParts(const Plan& plan, int index) {
                        " optimizer states, and lies behind one with ", before));
     }
     before = states;
+  }
+  return absl::OkStatus();
+}
+
+// A matrix that is updated as a whole lies in one slice of its unit.
+absl::Status CheckMatrix(const Plan& plan, const Placement& placement,
+                         const Parameter& parameter) {
+  if (!placement.has_dealt()) return absl::OkStatus();
+  const int ranks = GroupSize(plan.mesh(), plan.groups(placement.dealt()));
+  const Range lies = {parameter.offset(),
+                      parameter.offset() + LocalElements(parameter)};
+  const int64_t trained = TrainedElements(plan.units(placement.unit()));
+  for (int r = 0; r < ranks; ++r) {
+    const Range slice = EvenLines(trained, {.index = r, .count = ranks});
+    if (lies.begin < slice.begin || lies.begin >= slice.end) continue;
+    if (lies.end <= slice.end) return absl::OkStatus();
+  }
+  return Fault(placement.unit(), absl::StrCat(parameter.name(),
+                                              ", whose rule updates it as a "
+                                              "whole, lies in several slices"));
+}
+
+absl::Status CheckMatrices(const Plan& plan) {
+  const OptimizerSpec& optimizer = plan.job().optimizer();
+  for (const Role& role : plan.roles()) {
+    for (const Placement& placement : role.placements()) {
+      const Unit& unit = plan.units(placement.unit());
+      for (int p = 0; p < unit.parts_size(); ++p) {
+        if (unit.parts(p).frozen() ||
+            !UpdatesMatrices(optimizer, unit.parts(p).rule())) {
+          continue;
+        }
+        const Range range = RangeOfPart(unit, p);
+        for (const Parameter& parameter : unit.parameters()) {
+          if (parameter.offset() < range.begin ||
+              parameter.offset() >= range.end) {
+            continue;
+          }
+          RETURN_IF_ERROR(CheckMatrix(plan, placement, parameter));
+        }
+      }
+    }
   }
   return absl::OkStatus();
 }
@@ -92,7 +139,7 @@ absl::Status CheckRules(const Plan& plan) {
     RETURN_IF_ERROR(CheckParts(plan, u));
     RETURN_IF_ERROR(CheckParameters(plan, u));
   }
-  return absl::OkStatus();
+  return CheckMatrices(plan);
 }
 
 }  // namespace troupe

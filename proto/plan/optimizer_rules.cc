@@ -4,6 +4,8 @@
 
 #include "proto/base/check.h"
 #include "proto/base/glob.h"
+#include "proto/base/muon_workspace.h"
+#include "proto/plan/slices.h"
 
 namespace troupe {
 
@@ -39,6 +41,36 @@ OptimizerSpec SettingsOf(const OptimizerSpec& optimizer, int rule) {
 double LearningRateScale(const OptimizerSpec& optimizer, int rule) {
   CHECK(rule >= 0 && rule < RuleCount(optimizer)) << rule;
   return rule == 0 ? 1 : optimizer.groups(rule - 1).lr_scale();
+}
+
+bool UpdatesMatrices(const OptimizerSpec& optimizer, int rule) {
+  CHECK(rule >= 0 && rule < RuleCount(optimizer)) << rule;
+  return rule > 0 && optimizer.groups(rule - 1).name() == "muon";
+}
+
+Matrices MatricesOf(const Parameter& parameter) {
+  const std::vector<int64_t> shape = LocalShape(parameter);
+  CHECK(shape.size() == 2 || shape.size() == 3) << parameter.name();
+  return {.count = shape.size() == 3 ? shape[0] : 1,
+          .rows = shape[shape.size() - 2],
+          .columns = shape.back()};
+}
+
+int64_t StepWorkspaceBytes(const OptimizerSpec& optimizer, const Unit& unit) {
+  int64_t elements = 0;
+  for (const RuleRange& range : RuleRanges(unit)) {
+    if (!UpdatesMatrices(optimizer, range.rule)) continue;
+    for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.offset() < range.range.begin ||
+          parameter.offset() >= range.range.end) {
+        continue;
+      }
+      const Matrices matrices = MatricesOf(parameter);
+      elements =
+          std::max(elements, MuonWorkspace(matrices.rows, matrices.columns));
+    }
+  }
+  return elements * static_cast<int64_t>(sizeof(float));
 }
 
 std::vector<RuleRange> RuleRanges(const Unit& unit) {

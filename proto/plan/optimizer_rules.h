@@ -28,6 +28,22 @@ int RuleOf(const OptimizerSpec& optimizer, absl::string_view parameter);
 OptimizerSpec SettingsOf(const OptimizerSpec& optimizer, int rule);
 double LearningRateScale(const OptimizerSpec& optimizer, int rule);
 
+// Whether an update of the rule is of whole matrices (muon), and not of each
+// element by itself.
+bool UpdatesMatrices(const OptimizerSpec& optimizer, int rule);
+
+// The matrices of a parameter that such a rule trains: itself, or one for each
+// index of the first of three dims. What a rank has of it.
+struct Matrices {
+  int64_t count = 1;
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+Matrices MatricesOf(const Parameter& parameter);
+
+// Bytes that a STEP of the unit works in; 0: its rules need none.
+int64_t StepWorkspaceBytes(const OptimizerSpec& optimizer, const Unit& unit);
+
 // The elements of a unit's flat buffer that are trained by one rule. Neighbours
 // have different rules.
 struct RuleRange {

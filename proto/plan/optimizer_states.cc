@@ -12,10 +12,11 @@ absl::Span<const absl::string_view> StatesOf(absl::string_view name,
                                              double momentum) {
   static constexpr absl::string_view kAdamW[] = {"exp_avg", "exp_avg_sq"};
   static constexpr absl::string_view kLion[] = {"exp_avg"};
-  static constexpr absl::string_view kSgd[] = {"momentum"};
+  static constexpr absl::string_view kMomentum[] = {"momentum"};
   if (name == "adamw") return kAdamW;
   if (name == "lion") return kLion;
-  if (name == "sgd" && momentum != 0) return kSgd;
+  if (name == "muon") return kMomentum;
+  if (name == "sgd" && momentum != 0) return kMomentum;
   return {};
 }
 

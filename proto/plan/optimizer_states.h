@@ -29,8 +29,9 @@
 
 namespace troupe {
 
-// By their names. AdamW: "exp_avg", "exp_avg_sq"; Lion: "exp_avg"; SGD with
-// momentum: "momentum"; else none. REQUIRES a resolved spec, as all below.
+// By their names. AdamW: "exp_avg", "exp_avg_sq"; Lion: "exp_avg"; Muon, and
+// SGD with momentum: "momentum"; else none. REQUIRES a resolved spec, as all
+// below.
 absl::Span<const absl::string_view> StatesOfRule(const OptimizerSpec& optimizer,
                                                  int rule);
 

@@ -7,6 +7,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/loaded_batch.h"
+#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
@@ -23,7 +24,9 @@ constexpr int64_t kBytesOfF32 = 4;
 int64_t WorkspaceBytes(const Plan& plan, const Role& role) {
   int64_t bytes = 0;
   for (const Placement& placement : role.placements()) {
-    bytes = std::max(bytes, plan.units(placement.unit()).workspace_bytes());
+    const Unit& unit = plan.units(placement.unit());
+    bytes = std::max({bytes, unit.workspace_bytes(),
+                      StepWorkspaceBytes(plan.job().optimizer(), unit)});
   }
   return bytes;
 }

@@ -65,20 +65,32 @@ absl::Status CheckLion(const std::string& path, const OptimizerSpec& rule) {
   return CheckNoMomentum(path, rule);
 }
 
-absl::Status CheckSgd(const std::string& path, const OptimizerSpec& rule) {
+// It does without AdamW's and Lion's fields.
+absl::Status CheckMomentum(const std::string& path, const OptimizerSpec& rule) {
   const bool own_betas = !AreBetas(rule.betas(), kBetas);
   if (own_betas || rule.eps() != kEps) {
     return FieldError(absl::StrCat(path, own_betas ? ".betas" : ".eps"),
                       "is for adamw; leave it out, or use name adamw");
   }
-  const std::string field = absl::StrCat(path, ".momentum");
-  RETURN_IF_ERROR(CheckNumber(field, rule.momentum(),
-                              {.min = 0, .max = 1, .max_open = true}));
+  return CheckNumber(absl::StrCat(path, ".momentum"), rule.momentum(),
+                     {.min = 0, .max = 1, .max_open = true});
+}
+
+absl::Status CheckSgd(const std::string& path, const OptimizerSpec& rule) {
+  RETURN_IF_ERROR(CheckMomentum(path, rule));
   if (rule.nesterov() && rule.momentum() == 0) {
-    return FieldError(absl::StrCat(path, ".nesterov"),
-                      absl::StrCat("needs ", field, " above 0; use 0.9"));
+    return FieldError(
+        absl::StrCat(path, ".nesterov"),
+        absl::StrCat("needs ", path, ".momentum above 0; use 0.9"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckMuon(const std::string& path, const OptimizerSpec& rule) {
+  RETURN_IF_ERROR(CheckMomentum(path, rule));
+  if (rule.momentum() > 0) return absl::OkStatus();
+  return FieldError(absl::StrCat(path, ".momentum"),
+                    "muon needs a momentum above 0; use 0.95");
 }
 
 // What can train parameters, and what its settings are where nothing is given.
@@ -87,9 +99,12 @@ struct RuleRow {
   absl::Status (*check)(const std::string& path, const OptimizerSpec& rule);
   const double (&betas)[2];
   double weight_decay;
+  double momentum = 0;
+  bool nesterov = false;
 };
 constexpr RuleRow kRules[] = {{"adamw", CheckAdamW, kBetas, 0.1},
                               {"lion", CheckLion, kLionBetas, 0.1},
+                              {"muon", CheckMuon, kBetas, 0.1, 0.95, true},
                               {"sgd", CheckSgd, kBetas, 0}};
 
 std::vector<std::string> RuleNames() {
@@ -108,8 +123,8 @@ absl::Status ResolveRule(const std::string& path, OptimizerSpec& rule) {
   }
   if (!rule.has_eps()) rule.set_eps(kEps);
   if (!rule.has_weight_decay()) rule.set_weight_decay(row.weight_decay);
-  if (!rule.has_momentum()) rule.set_momentum(0);
-  if (!rule.has_nesterov()) rule.set_nesterov(false);
+  if (!rule.has_momentum()) rule.set_momentum(row.momentum);
+  if (!rule.has_nesterov()) rule.set_nesterov(row.nesterov);
   RETURN_IF_ERROR(CheckNumber(absl::StrCat(path, ".weight_decay"),
                               rule.weight_decay(),
                               {.min = 0, .max = kLargeFactor}));
@@ -172,6 +187,11 @@ absl::Status ResolveOptimizer(JobSpec& job) {
                       "out");
   }
   if (optimizer.name() == "none") return absl::OkStatus();
+  if (optimizer.name() == "muon") {
+    return FieldError("optimizer.name",
+                      "muon trains matrices only; use adamw, and a group of "
+                      "optimizer.groups with name muon");
+  }
   RETURN_IF_ERROR(CheckPresent({.present = optimizer.has_lr(),
                                 .path = "optimizer.lr",
                                 .meaning = "the peak learning rate"}));

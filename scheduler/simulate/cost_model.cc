@@ -16,6 +16,7 @@
 #include "proto/plan/loaded_batch.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ops/op_view.h"
+#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
@@ -49,6 +50,31 @@ AttentionSize AttentionSizeOf(const Plan& plan) {
     }
   }
   return {.length = plan.job().training().sequence_length()};
+}
+
+// Of the products of a STEP whose rules update whole matrices, five for each
+// (ops/muon.h); where slices have some of them each, of the mean.
+double MatrixStepFlops(const Plan& plan, const Placement& placement) {
+  constexpr double kIterations = 5;
+  const OptimizerSpec& optimizer = plan.job().optimizer();
+  const Unit& unit = plan.units(placement.unit());
+  double flops = 0;
+  for (const RuleRange& range : RuleRanges(unit)) {
+    if (!UpdatesMatrices(optimizer, range.rule)) continue;
+    for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.offset() < range.range.begin ||
+          parameter.offset() >= range.range.end) {
+        continue;
+      }
+      const auto [count, rows, columns] = MatricesOf(parameter);
+      const double side = static_cast<double>(std::min(rows, columns));
+      const double length = static_cast<double>(std::max(rows, columns));
+      flops += static_cast<double>(count) * kIterations *
+               (4 * side * side * length + 2 * side * side * side);
+    }
+  }
+  if (!placement.has_dealt()) return flops;
+  return flops / GroupSize(plan.mesh(), plan.groups(placement.dealt()));
 }
 
 // Elements of the optimizer's states that a KEEP or a SNAPSHOT reads.
@@ -319,6 +345,9 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
         (on_host ? machine.tiers.optimizer
                  : machine.calibration.optimizer_bytes_per_second() *
                        machine.scale);
+    cost.matmul =
+        MatrixStepFlops(plan_, placement) /
+        (machine.calibration.matmul(0).flops_per_second() * machine.scale);
   }
   return cost;
 }

@@ -125,6 +125,79 @@ TEST(Groups, EveryPlanTrainsTheSameModelWithLion) {
   }
 }
 
+// Muon trains matrices that no ranks share. Where slices of ZeRO hold the unit,
+// each matrix is whole in one of them.
+JobSpec WithMuon(JobSpec job) {
+  OptimizerGroup& muon =
+      AddGroup({"*.mlp.*.weight", "*.self_attn.*.weight"}, job);
+  muon.set_name("muon");
+  AddGroup({"*norm*"}, job).set_weight_decay(0.05);
+  return job;
+}
+
+const Case kMuonCases[] = {
+    {"replicas", {.data = 2}},
+    {"states in slices", {.data = 2, .zero = 1}},
+    {"gradients in slices", {.data = 4, .zero = 2}},
+    {"parameters in slices", {.data = 3, .zero = 3}},
+    {"slices of two", {.data = 4, .zero = 3, .zero_size = 2}},
+    {"ring", {.zero = 1, .context = 2, .context_method = "ring"}},
+    {"pipeline", {.schedule = "1f1b", .pipeline = 2, .data = 2, .zero = 1}},
+    {"zero bubble", {.schedule = "zb_h1", .pipeline = 2}},
+    {"bf16 in slices", {.data = 2, .zero = 3}, "device", "bf16"},
+};
+
+TEST(Groups, EveryPlanTrainsTheSameModelWithMuon) {
+  ReferenceRuns references;
+  JobSpec job = WithMuon(WithFewSteps(TensorJob({.architecture = "llama"})));
+  for (const Case& of : kMuonCases) ExpectTrainsTheSame(of, job, references);
+  job.mutable_training()->add_freeze("*.0.mlp.*");
+  ExpectTrainsTheSame(kMuonCases[3], job, references);
+}
+
+TEST(Groups, GoOnInAnotherPlanWithMuon) {
+  const JobSpec job =
+      WithMuon(WithFewSteps(TensorJob({.architecture = "llama"})));
+  ReferenceRuns references;
+  const std::vector<JobCut> cuts = {
+      {.data = 2, .zero = 3}, {.pipeline = 2}, {.data = 3, .zero = 1}};
+  for (size_t c = 0; c < cuts.size(); ++c) {
+    const JobCut& next = cuts[(c + 1) % cuts.size()];
+    const auto difference = references.Compare(
+        {{CutJob(job, cuts[c]), 4}, {CutJob(job, next), 8}}, job);
+    ASSERT_TRUE(difference.ok()) << difference.status();
+    EXPECT_TRUE(difference->IsRounding())
+        << "losses " << difference->losses << ", norms " << difference->norms
+        << ", weights " << difference->weights;
+  }
+}
+
+TEST(Groups, MuonIsRefusedWhereMatricesAreNotWhole) {
+  const JobSpec job =
+      WithMuon(WithFewSteps(TensorJob({.architecture = "llama"})));
+  const auto refusal = [](const JobSpec& of, int ranks) {
+    return std::string(CompileForThreads(of, ranks).status().message());
+  };
+  EXPECT_TRUE(absl::StrContains(
+      refusal(CutJob(job, {.tensor = 2}), 2),
+      "optimizer.groups[0].name: muon needs whole matrices, and ranks have a "
+      "part of model.layers.0."))
+      << refusal(CutJob(job, {.tensor = 2}), 2);
+  EXPECT_TRUE(absl::StrContains(refusal(CutJob(job, {.data = 8, .zero = 1}), 8),
+                                "parallelism.zero_size: "))
+      << refusal(CutJob(job, {.data = 8, .zero = 1}), 8);
+  JobSpec below = job;
+  below.mutable_memory()->set_optimizer("host");
+  EXPECT_TRUE(absl::StrContains(refusal(below, 1),
+                                "optimizer.groups[0].name: muon does not go "
+                                "with memory.optimizer"))
+      << refusal(below, 1);
+  JobSpec vectors = job;
+  vectors.mutable_optimizer()->mutable_groups(1)->set_name("muon");
+  EXPECT_TRUE(absl::StrContains(refusal(vectors, 1), "is a vector"))
+      << refusal(vectors, 1);
+}
+
 // With the front of the model frozen, too.
 TEST(Groups, AndFrozenParameters) {
   JobSpec job = Grouped(WithFewSteps(TensorJob({.architecture = "llama"})));

@@ -77,11 +77,44 @@ class Lion(torch.optim.Optimizer):
                 m.copy_(beta2 * m + (1 - beta2) * p.grad)
 
 
+class Muon(torch.optim.Optimizer):
+    """Section 2.2 of arXiv 2502.16982, with Newton-Schulz in float64."""
+
+    def __init__(self, params, lr, momentum, nesterov):
+        super().__init__(params, dict(lr=lr, momentum=momentum,
+                                      nesterov=nesterov, weight_decay=0))
+
+    @staticmethod
+    def orthogonal(matrix):
+        a, b, c = 3.4445, -4.7750, 2.0315
+        tall = matrix.shape[0] > matrix.shape[1]
+        x = matrix.T if tall else matrix
+        x = x / (x.norm() + 1e-7)
+        for _ in range(5):
+            gram = x @ x.T
+            x = a * x + (b * gram + c * gram @ gram) @ x
+        return x.T if tall else x
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                u = self.state[p].setdefault("u", torch.zeros_like(p))
+                u.copy_(group["momentum"] * u + p.grad)
+                d = p.grad + group["momentum"] * u if group["nesterov"] else u
+                size = 0.2 * max(p.shape) ** 0.5
+                p *= 1 - group["lr"] * group["weight_decay"]
+                p -= group["lr"] * size * self.orthogonal(d)
+
+
 def new_optimizer(rule, params):
     """`params` are torch's groups; `rule` is as a group of a job's optimizer."""
     lr = LR * rule["lr_scale"]
     if rule["name"] == "lion":
         return Lion(params, lr=lr, betas=rule["betas"], weight_decay=0)
+    if rule["name"] == "muon":
+        return Muon(params, lr=lr, momentum=rule["momentum"],
+                    nesterov=rule["nesterov"])
     if rule["name"] == "sgd":
         return torch.optim.SGD(params, lr=lr, momentum=rule["momentum"],
                                nesterov=rule["nesterov"])

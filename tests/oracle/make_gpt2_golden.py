@@ -3,7 +3,7 @@
 Two small GPT-2 models, tied and untied, and each again with frozen parameters:
 of the tied one the embeddings and the first block, so that no gradient goes
 back beyond the second block; of the other biases and parts of both blocks. The
-tied one also with groups of the optimizer.
+tied one also with groups of the optimizer, and the other one with Muon.
 golden.py says what is in a file and README.md how to run this. Sizes are no
 multiples of anything.
 """
@@ -56,6 +56,9 @@ def main():
         dict(match=["*.wpe.*", "*.h.1.attn.c_proj.weight"], name="sgd",
              momentum=0.9, nesterov=True, lr_scale=10),
         dict(match=["*.h.0.ln_1.*"], name="sgd", weight_decay=0.2)])
+    gpt2(file("gpt2_untied_muon"), tied=False, groups=[
+        dict(match=["*.attn.*.weight", "*.mlp.*.weight"], name="muon",
+             momentum=0.95, nesterov=True)])
 
 
 if __name__ == "__main__":

@@ -7,9 +7,12 @@
 
 #include "absl/strings/string_view.h"
 #include "ops/load_step.h"
+#include "ops/muon.h"
 #include "ops/optimizer.h"
 #include "ops/tensor.h"
 #include "proto/base/check.h"
+#include "proto/base/muon_workspace.h"
+#include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/load_ranges.h"
 #include "proto/plan/optimizer_rules.h"
@@ -64,6 +67,8 @@ void StepLoad(Device& device, const OptimizerStep& step, const Range& at,
 
 // What one call of an op changes.
 struct Update {
+  const Unit& unit;
+  Range of;
   Tensor weights;
   Tensor gradients;
   Tensor parameters;
@@ -81,6 +86,8 @@ Update UpdateIn(const Unit& unit, const OptimizerStep& step,
                 const Elements& elements, const std::vector<Range>& states) {
   const Range at = Within(elements.of, elements.holds);
   Update update = {
+      .unit = unit,
+      .of = elements.of,
       .weights = Part(step.weights, DType::kF32, at),
       .gradients = Part(step.gradients, step.gradients_type, at),
       .parameters = Part(step.parameters, step.parameters_type, at),
@@ -102,7 +109,8 @@ struct Rule {
   const OptimizerStep& step;
 };
 
-void UpdateAdamW(Device& device, const Update& update, const Rule& rule) {
+absl::Status UpdateAdamW(Device& device, const Update& update,
+                         const Rule& rule) {
   const OptimizerSpec& settings = rule.settings;
   AdamW(device, {.weights = update.weights,
                  .gradients = update.gradients,
@@ -118,9 +126,11 @@ void UpdateAdamW(Device& device, const Update& update, const Rule& rule) {
                  .step = rule.step.step,
                  .gradient_scale = static_cast<float>(rule.step.gradient_scale),
                  .zero_gradients = rule.step.zero_gradients});
+  return absl::OkStatus();
 }
 
-void UpdateLion(Device& device, const Update& update, const Rule& rule) {
+absl::Status UpdateLion(Device& device, const Update& update,
+                        const Rule& rule) {
   const OptimizerSpec& settings = rule.settings;
   Lion(device, {.weights = update.weights,
                 .gradients = update.gradients,
@@ -133,9 +143,10 @@ void UpdateLion(Device& device, const Update& update, const Rule& rule) {
                 .decay_turns = update.decay_turns,
                 .gradient_scale = static_cast<float>(rule.step.gradient_scale),
                 .zero_gradients = rule.step.zero_gradients});
+  return absl::OkStatus();
 }
 
-void UpdateSgd(Device& device, const Update& update, const Rule& rule) {
+absl::Status UpdateSgd(Device& device, const Update& update, const Rule& rule) {
   const OptimizerSpec& settings = rule.settings;
   Sgd(device, {.weights = update.weights,
                .gradients = update.gradients,
@@ -149,15 +160,62 @@ void UpdateSgd(Device& device, const Update& update, const Rule& rule) {
                .decay_turns = update.decay_turns,
                .gradient_scale = static_cast<float>(rule.step.gradient_scale),
                .zero_gradients = rule.step.zero_gradients});
+  return absl::OkStatus();
 }
 
-using UpdateFn = void (*)(Device& device, const Update& update,
-                          const Rule& rule);
+// Of each matrix of these elements; gaps between them stay zeros.
+absl::Status UpdateMuon(Device& device, const Update& update,
+                        const Rule& rule) {
+  const OptimizerSpec& settings = rule.settings;
+  for (const Parameter& parameter : update.unit.parameters()) {
+    if (parameter.offset() < update.of.begin ||
+        parameter.offset() >= update.of.end) {
+      continue;
+    }
+    const Matrices matrices = MatricesOf(parameter);
+    const int64_t count = matrices.count;
+    const int64_t rows = matrices.rows;
+    const int64_t columns = matrices.columns;
+    const int64_t first = parameter.offset() - update.of.begin;
+    CHECK_LE(first + count * rows * columns, update.of.size())
+        << parameter.name() << " is not whole";
+    const Tensor workspace(rule.step.workspace, DType::kF32,
+                           {MuonWorkspace(rows, columns)});
+    for (int64_t m = 0; m < count; ++m) {
+      const int64_t begin = first + m * rows * columns;
+      const auto matrix = [&](const Tensor& flat) {
+        if (!flat.defined()) return flat;
+        return flat.Slice(0, begin, begin + rows * columns)
+            .View({rows, columns});
+      };
+      RETURN_IF_ERROR(Muon(
+          device,
+          {.weights = matrix(update.weights),
+           .gradients = matrix(update.gradients),
+           .momentum_buffer = matrix(update.states.at(0)),
+           .parameters = matrix(update.parameters),
+           .learning_rate = rule.learning_rate,
+           .momentum = static_cast<float>(settings.momentum()),
+           .nesterov = settings.nesterov(),
+           .weight_decay = parameter.weight_decay()
+                               ? static_cast<float>(settings.weight_decay())
+                               : 0,
+           .gradient_scale = static_cast<float>(rule.step.gradient_scale),
+           .zero_gradients = rule.step.zero_gradients,
+           .workspace = workspace}));
+    }
+  }
+  return absl::OkStatus();
+}
+
+using UpdateFn = absl::Status (*)(Device& device, const Update& update,
+                                  const Rule& rule);
 
 // By the name of a rule; null: there is none.
 UpdateFn UpdateOf(absl::string_view name) {
   if (name == "adamw") return UpdateAdamW;
   if (name == "lion") return UpdateLion;
+  if (name == "muon") return UpdateMuon;
   if (name == "sgd") return UpdateSgd;
   return nullptr;
 }
@@ -182,8 +240,8 @@ int64_t Optimizer::StateBytes(const Unit& unit) const {
          static_cast<int64_t>(sizeof(float));
 }
 
-void Optimizer::Step(Device& device, const Unit& unit,
-                     const OptimizerStep& step) const {
+absl::Status Optimizer::Step(Device& device, const Unit& unit,
+                             const OptimizerStep& step) const {
   CHECK(spec_.name() != "none") << "a job without optimizer has no STEP";
   const Range holds = step.holds.value_or(Range{0, unit.flat_elements()});
   const std::vector<Range> states = StateRanges(spec_, unit);
@@ -192,16 +250,17 @@ void Optimizer::Step(Device& device, const Unit& unit,
     const double learning_rate =
         step.learning_rate * LearningRateScale(spec_, rule.rule);
     for (const Range& of : WeightRanges(unit, Both(rule.range, holds))) {
-      UpdateOf(settings.name())(
+      RETURN_IF_ERROR(UpdateOf(settings.name())(
           device, UpdateIn(unit, step, {.holds = holds, .of = of}, states),
           {.settings = settings,
            .learning_rate = static_cast<float>(learning_rate),
-           .step = step});
+           .step = step}));
     }
   }
   for (const LoadRange& load : LoadRanges(unit, holds)) {
     StepLoad(device, step, Within(load.range, holds), load.load);
   }
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

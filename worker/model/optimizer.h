@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/optional.h"
 #include "ops/device.h"
 #include "ops/tensor.h"
@@ -54,6 +55,7 @@ struct OptimizerStep {
   // The elements of the unit's flat buffers that these are; nothing: all.
   absl::optional<Range> holds;
   double tokens = 0;  // of the step, on all ranks: for loads of experts
+  void* workspace = nullptr;  // StepWorkspaceBytes (optimizer_rules.h)
 };
 
 class Optimizer {
@@ -64,7 +66,9 @@ class Optimizer {
   // Of all states of a whole unit.
   int64_t StateBytes(const Unit& unit) const;
 
-  void Step(Device& device, const Unit& unit, const OptimizerStep& step) const;
+  // An error is the device's.
+  absl::Status Step(Device& device, const Unit& unit,
+                    const OptimizerStep& step) const;
 
  private:
   OptimizerSpec spec_;

@@ -4,7 +4,7 @@
 //   <name>                       the parameter, as in Hugging Face's files
 //   optimizer.exp_avg.<name>     AdamW: first moments; Lion: moments
 //   optimizer.exp_avg_sq.<name>  AdamW: second moments
-//   optimizer.momentum.<name>    SGD with momentum
+//   optimizer.momentum.<name>    Muon, SGD with momentum
 #ifndef TROUPE_WORKER_RANK_UNIT_STATE_H_
 #define TROUPE_WORKER_RANK_UNIT_STATE_H_
 

@@ -79,5 +79,24 @@ TEST(CheckRules, RefusesPlantedFaults) {
   }
 }
 
+// A matrix that Muon trains must not be moved over the edge of a slice.
+TEST(CheckRules, RefusesMatricesInSeveralSlices) {
+  JobSpec job = ExampleJob({.data = 2, .micro_batches = 2});
+  OptimizerGroup& muon = *job.mutable_optimizer()->add_groups();
+  muon.add_match("*.mlp.*.weight");
+  muon.set_name("muon");
+  job.mutable_parallelism()->set_zero(1);
+  Plan plan = ExamplePlan(job);
+  ASSERT_TRUE(CheckRules(plan).ok()) << CheckRules(plan);
+  Unit& unit = *plan.mutable_units(kBlock);
+  const int64_t slice = unit.flat_elements() / 2;
+  for (Parameter& parameter : *unit.mutable_parameters()) {
+    if (parameter.name() != "transformer.h.0.mlp.c_fc.weight") continue;
+    parameter.set_offset(slice - 32);
+  }
+  EXPECT_THAT(std::string(CheckRules(plan).message()),
+              HasSubstr("whose rule updates it as a whole, lies in several"));
+}
+
 }  // namespace
 }  // namespace troupe

@@ -27,6 +27,16 @@ TEST(ResolveOptimizer, LionHasItsOwnDefaults) {
   EXPECT_EQ(job.optimizer().weight_decay(), 0.1);
 }
 
+TEST(ResolveOptimizer, MuonHasItsOwnDefaults) {
+  JobSpec job = ExampleJob({});
+  AddGroup("*.mlp.*.weight", job).set_name("muon");
+  ASSERT_TRUE(ResolveOptimizer(job).ok());
+  const OptimizerSpec muon = SettingsOf(job.optimizer(), 1);
+  EXPECT_EQ(muon.momentum(), 0.95);
+  EXPECT_TRUE(muon.nesterov());
+  EXPECT_EQ(muon.weight_decay(), 0.1);
+}
+
 // A group does as the optimizer where it says nothing, unless it is another
 // rule: then it has that rule's defaults.
 TEST(ResolveOptimizer, GroupsDoAsTheOptimizerDoes) {
@@ -72,8 +82,8 @@ const Case kRefused[] = {
     {[](JobSpec& j) { AddGroup("*", j).set_lr_scale(-1); },
      "optimizer.groups[0].lr_scale: -1 is out of range"},
     {[](JobSpec& j) { AddGroup("*", j).set_name("lionn"); },
-     "optimizer.groups[0].name: there is no \"lionn\"; use adamw, lion or "
-     "sgd; did you mean \"lion\"?"},
+     "optimizer.groups[0].name: there is no \"lionn\"; use adamw, lion, muon "
+     "or sgd; did you mean \"lion\"?"},
     {[](JobSpec& j) { AddGroup("*", j).set_weight_decay(-1); },
      "optimizer.groups[0].weight_decay: -1 is out of range"},
     {[](JobSpec& j) { AddGroup("*", j).set_momentum(0.9); },
@@ -90,6 +100,14 @@ const Case kRefused[] = {
        group.add_betas(0.9);
      },
      "optimizer.groups[0].betas: is for adamw"},
+    {[](JobSpec& j) { j.mutable_optimizer()->set_name("muon"); },
+     "optimizer.name: muon trains matrices only"},
+    {[](JobSpec& j) {
+       OptimizerGroup& group = AddGroup("*", j);
+       group.set_name("muon");
+       group.set_momentum(0);
+     },
+     "optimizer.groups[0].momentum: muon needs a momentum above 0"},
     {[](JobSpec& j) { AddGroup("*", j).add_betas(0.9); },
      "optimizer.groups[0].betas: 1 numbers; use two"},
 };

@@ -153,14 +153,16 @@ void ExpectSteps(const OptimizerSpec& spec,
     float* slice_state = state.floats();
     for (size_t c = 0; c + 1 < cuts.size(); ++c) {
       const Range slice = {cuts[c], cuts[c + 1]};
-      optimizer.Step(*device, unit,
-                     {.weights = weights.floats() + slice.begin,
-                      .gradients = gradients.floats() + slice.begin,
-                      .state = slice_state,
-                      .step = step,
-                      .learning_rate = 0.01 * step,
-                      .gradient_scale = 0.5,
-                      .holds = slice});
+      const absl::Status stepped =
+          optimizer.Step(*device, unit,
+                         {.weights = weights.floats() + slice.begin,
+                          .gradients = gradients.floats() + slice.begin,
+                          .state = slice_state,
+                          .step = step,
+                          .learning_rate = 0.01 * step,
+                          .gradient_scale = 0.5,
+                          .holds = slice});
+      EXPECT_TRUE(stepped.ok()) << stepped;
       slice_state += StateElements(spec, unit, slice);
     }
   }
@@ -201,12 +203,13 @@ TEST(OptimizerTest, RoundsTheNewWeightsWhereTheModelComputesInBf16) {
     FillRandom(weights.span(), 1);
     FillRandom(gradients.span(), 2);
     state.Zero();
-    optimizer.Step(*device, unit,
-                   {.weights = weights.get(),
-                    .parameters = parameters.get(),
-                    .gradients = gradients.get(),
-                    .state = state.get(),
-                    .learning_rate = 0.01});
+    const absl::Status stepped = optimizer.Step(*device, unit,
+                                                {.weights = weights.get(),
+                                                 .parameters = parameters.get(),
+                                                 .gradients = gradients.get(),
+                                                 .state = state.get(),
+                                                 .learning_rate = 0.01});
+    ASSERT_TRUE(stepped.ok()) << stepped;
     for (int64_t i = 0; i < n; ++i) {
       const uint32_t bits =
           uint32_t{static_cast<const uint16_t*>(parameters.get())[i]} << 16;
