@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
@@ -38,7 +39,7 @@ std::vector<DealtAxis> DealtAxes(const ParallelismSpec& parallelism) {
   }
   const int data = std::max(ReplicasOf(parallelism), 1);
   dealt.push_back(
-      {.name = "data",
+      {.name = kReplicaAxis,
        .ranks = data,
        .text = absl::StrCat("the ", data, " replicas of parallelism.data"),
        .field = "parallelism.data",

@@ -11,6 +11,7 @@
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_memory.h"
+#include "scheduler/planner/resolve_optimizer.h"
 #include "scheduler/planner/resolve_parallelism.h"
 #include "scheduler/planner/resolve_training.h"
 

@@ -6,6 +6,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/sums.h"
 #include "proto/plan/tensor_spec.h"
@@ -86,8 +87,7 @@ int64_t CollectiveBytes(const Plan& plan, int rank,
           placement.has_dealt()
               ? GroupSize(plan.mesh(), plan.groups(placement.dealt()))
               : 1;
-      elements +=
-          plan.units(u + i).parts(instruction.part()).elements() / slices;
+      elements += ReducedRange(plan.units(u + i), instruction).size() / slices;
     }
   }
   return elements * BytesOfElement(GradientType(plan.job().training()));

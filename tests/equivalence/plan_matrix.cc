@@ -140,6 +140,26 @@ void DrawFreeze(uint64_t seed, int number, JobSpec& job) {
   }
 }
 
+// Of a stream of its own: half of all draws have groups in the optimizer, whose
+// rules keep two states of each element, one or none. (Not Lion: where its sum
+// is all but zero, a rounding changes the sign of a whole update.)
+void DrawGroups(uint64_t seed, int number, JobSpec& job) {
+  Dice dice(seed ^ 0x67726f75, number);
+  if (dice.Even() || IsGraph(job.model())) return;  // names of families
+  const auto add = [&job, &dice](const std::string& match) {
+    OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
+    group.add_match(match);
+    group.set_lr_scale(dice.OneOf({0.5, 2.0}));
+    if (dice.Even()) group.set_weight_decay(dice.OneOf({0.0, 0.2}));
+    if (dice.Even()) return;
+    group.set_name("sgd");
+    group.set_momentum(dice.OneOf({0.0, 0.9}));
+  };
+  add("*.weight");
+  if (dice.Even() && job.model().num_experts() == 0) add("*.mlp.*");
+  add(job.model().architecture() == "gpt2" ? "*.h.1.*" : "*.1.*");
+}
+
 void DrawPipeline(Dice& dice, ParallelismSpec& parallelism) {
   const std::vector<Pipeline>& all = Pipelines();
   const Pipeline& schedule = all[dice.Below(static_cast<int>(all.size()))];
@@ -376,6 +396,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   DrawExperts(seed, number, draw.reference);
   DrawSkip(seed, number, draw.reference);
   DrawFreeze(seed, number, draw.reference);
+  DrawGroups(seed, number, draw.reference);
   const int64_t steps = draw.reference.training().steps();
   JobSpec first = DrawCut(dice, draw.reference);
   DrawStrategies(seed, number, first);

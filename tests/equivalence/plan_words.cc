@@ -68,6 +68,17 @@ std::string CutText(const JobSpec& cut) {
   return text;
 }
 
+std::string GroupsText(const OptimizerSpec& optimizer) {
+  std::string text;
+  for (const OptimizerGroup& group : optimizer.groups()) {
+    absl::StrAppend(&text, ", ", group.has_name() ? group.name() : "adamw",
+                    " for ", absl::StrJoin(group.match(), " "), " at ",
+                    group.lr_scale());
+    if (group.momentum() > 0) absl::StrAppend(&text, " with momentum");
+  }
+  return text;
+}
+
 std::string PrecisionText(const TrainingSpec& training) {
   const ElementType type = ComputeType(training);
   const bool all = type != F32 && GradientType(training) == type;
@@ -88,7 +99,8 @@ std::string TrainingText(const JobSpec& job) {
       training.validate_every() > 0 ? ", validated" : "",
       training.freeze().empty()
           ? ""
-          : absl::StrCat(", frozen ", absl::StrJoin(training.freeze(), " ")));
+          : absl::StrCat(", frozen ", absl::StrJoin(training.freeze(), " ")),
+      GroupsText(job.optimizer()));
 }
 
 }  // namespace troupe

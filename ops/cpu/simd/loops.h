@@ -90,6 +90,8 @@ double SumOfSquares(const T* x, int64_t n);
 template <typename T, typename G>
 void AdamW(const RawAdamW<T, G>& args, int64_t n);
 template <typename T, typename G>
+void Lion(const RawLion<T, G>& args, int64_t n);
+template <typename T, typename G>
 void Sgd(const RawSgd<T, G>& args, int64_t n);
 
 // attention.cc, attention_backward.cc

@@ -55,8 +55,10 @@ struct ActivationLoops {
   // x = exp(x - shift) * scale.
   void (*exp_scaled)(T* x, int64_t n, float shift, float scale);
   void (*adamw)(const RawAdamW<T, float>& args, int64_t n);
+  void (*lion)(const RawLion<T, float>& args, int64_t n);
   void (*sgd)(const RawSgd<T, float>& args, int64_t n);
   void (*adamw_of_own)(const RawAdamW<T, T>& args, int64_t n);
+  void (*lion_of_own)(const RawLion<T, T>& args, int64_t n);
   void (*sgd_of_own)(const RawSgd<T, T>& args, int64_t n);
   double (*sum_of_squares)(const T* x, int64_t n);
   // y += alpha * x.

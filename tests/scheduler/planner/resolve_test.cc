@@ -46,7 +46,7 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
       // None means: balanced by cost; as many on each replica; no sequence
       // is cut; in one dimension; no experts are shared;
       // found while training; nothing is frozen; a lost worker ends it;
-      // all units are shared alike.
+      // all units are shared, and all parameters trained, alike.
       EXPECT_TRUE(set || field->name() == "recovery" ||
                   field->name() == "elastic" || field->name() == "stages" ||
                   field->name() == "tensor_method" ||
@@ -57,7 +57,7 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
                   field->name() == "expert_tensor" ||
                   field->name() == "loss_scale" || field->name() == "freeze" ||
                   field->name() == "micro_batches" ||
-                  field->name() == "strategies")
+                  field->name() == "strategies" || field->name() == "groups")
           << field->full_name();
     }
   };
