@@ -37,7 +37,7 @@ packages=(
   libfmt-dev libgloo-dev libgmock-dev libgrpc++-dev libgrpc-dev libgtest-dev
   libicu-dev libpcre2-dev liburing-dev libprotobuf-dev libsentencepiece-dev
   libspdlog-dev
-  libsqlite3-dev libssl-dev libyaml-cpp-dev nlohmann-json3-dev
+  libsqlite3-dev libssl-dev libyaml-cpp-dev libzstd-dev nlohmann-json3-dev
   prometheus-cpp-dev zlib1g-dev
   # what the Python client is built with, runs on and is tested with
   python3 python3-grpcio python3-pandas python3-protobuf python3-setuptools

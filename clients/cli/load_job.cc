@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "clients/cli/job_epochs.h"
 #include "clients/hugging_face/expand_model.h"
 #include "proto/base/status.h"
 
@@ -24,6 +25,8 @@ absl::StatusOr<JobFile> LoadJob(JobUse use, const JobFileOptions& options) {
   const absl::Status expanded = ExpandHuggingFaceModel(
       UseOfWeights(use, job.spec), *job.spec.mutable_model());
   if (!expanded.ok()) return job.Locate(expanded);
+  const absl::Status with_steps = ExpandEpochs(job.spec);
+  if (!with_steps.ok()) return job.Locate(with_steps);
   return job;
 }
 

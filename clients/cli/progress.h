@@ -1,6 +1,6 @@
-// "1.2 GiB of 4.8 GiB (25.0%)" while something large is written: one line that
-// is written over, on a terminal only. And Ctrl-C while it is: what is being
-// written ends then, and is removed.
+// "1.2 GiB of 4.8 GiB (25.0%), 3:20 left" while something large is written: one
+// line that is written over, on a terminal only. And Ctrl-C while it is: what
+// is being written ends then, and is removed.
 #ifndef TROUPE_CLIENTS_CLI_PROGRESS_H_
 #define TROUPE_CLIENTS_CLI_PROGRESS_H_
 
@@ -23,8 +23,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Shows it, unless it was shown less than half a second ago. Cancelled after
-  // an interrupt.
+  // Shows it, unless it was shown less than half a second ago; `total` is 0
+  // where it is not known. The time that is left goes by what was done since
+  // the first call. Cancelled after an interrupt.
   absl::Status Show(int64_t done, int64_t total);
 
  private:
@@ -32,6 +33,8 @@ class Progress {
   Interrupt& interrupt_;
   const std::string what_;
   absl::Time shown_at_;
+  absl::Time first_at_;
+  int64_t first_done_ = -1;  // -1: nothing was told yet
   bool shown_ = false;
 };
 

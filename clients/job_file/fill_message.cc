@@ -68,6 +68,11 @@ class Filler {
     if (node.kind == YamlNode::Kind::kScalar && mode != nullptr) {
       return Located(node, path, SetScalar(node, *mode, message));
     }
+    const FieldDescriptor* const sources =
+        message.GetDescriptor()->FindFieldByName("sources");
+    if (node.kind == YamlNode::Kind::kList && sources != nullptr) {
+      return Field(node, *sources, Join(path, sources->name()), message);
+    }
     if (node.kind != YamlNode::Kind::kMap) {
       const std::string label = path.empty() ? "" : absl::StrCat(path, ": ");
       return source_.Error(

@@ -23,9 +23,9 @@ using PositionMap = std::map<std::string, std::string>;
 // Sets the fields of `message` that `root`, a map, names; the others stay as
 // they are. A list replaces the one that was there; a single value is a list of
 // one. An empty section is skipped; a section that has a field `mode` may be
-// given as that alone. `positions` gains an entry for each value and section. A
-// field that is a map from texts to messages holds sections under names of the
-// user's choice.
+// given as that alone, one that has a list `sources` as that list. `positions`
+// gains an entry for each value and section. A field that is a map from texts
+// to messages holds sections under names of the user's choice.
 //
 // InvalidArgument "job.yaml:14:9: parallelism.dta: no such field; did you mean
 // data?", "...: training.steps: expected an integer, found the text "many"".

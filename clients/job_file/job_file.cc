@@ -65,11 +65,22 @@ void MakeAbsolute(absl::string_view field, const std::string& folder,
   path = (base / path).lexically_normal().string();
 }
 
+void MakeDataAbsolute(const std::string& folder, const PositionMap& positions,
+                      DataSpec& data) {
+  MakeAbsolute("data.tokens", folder, positions, *data.mutable_tokens());
+  for (int i = 0; i < data.sources_size(); ++i) {
+    MakeAbsolute(absl::StrCat("data.sources[", i, "].tokens"), folder,
+                 positions, *data.mutable_sources(i)->mutable_tokens());
+  }
+  if (!data.has_validation()) return;
+  MakeAbsolute("data.validation", folder, positions,
+               *data.mutable_validation());
+}
+
 void MakePathsAbsolute(const std::string& folder, JobFile& job) {
   const PositionMap& positions = job.positions;
   if (job.spec.has_data()) {
-    MakeAbsolute("data.tokens", folder, positions,
-                 *job.spec.mutable_data()->mutable_tokens());
+    MakeDataAbsolute(folder, positions, *job.spec.mutable_data());
   }
   if (job.spec.model().has_hf()) {
     MakeAbsolute("model.hf", folder, positions,

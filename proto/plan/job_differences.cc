@@ -20,20 +20,14 @@ using google::protobuf::Message;
 bool IsPassedOver(absl::string_view name) {
   static const auto& names = *new absl::flat_hash_set<absl::string_view>{
       "name",
-      "data.tokens",  // the checkpoint knows them better than by their path
-      "data.changed",
-      "parallelism",
-      "checkpoint",
-      "memory",
-      "model.experts.load",
-      "model.experts.load_file",
+      // The checkpoint knows them better than by their paths.
+      "data.tokens", "data.sources", "data.validation_blocks",
+      "data.validation", "data.changed", "parallelism", "checkpoint", "memory",
+      "model.experts.load", "model.experts.load_file",
       "model.experts.measured",
       "model.graph",  // its text says what it is
-      "model.hf",
-      "model.initializer_range",
-      "training.micro_batch_size",
-      "training.stop_after",
-      "training.validate_every",
+      "model.hf", "model.initializer_range", "training.micro_batch_size",
+      "training.stop_after", "training.validate_every",
       "training.validation_sequences"};
   return names.contains(name);
 }

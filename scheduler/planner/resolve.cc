@@ -10,6 +10,7 @@
 #include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
+#include "scheduler/planner/resolve_data.h"
 #include "scheduler/planner/resolve_memory.h"
 #include "scheduler/planner/resolve_optimizer.h"
 #include "scheduler/planner/resolve_parallelism.h"
@@ -38,32 +39,6 @@ absl::Status CheckJobName(absl::string_view name) {
   if (printable) return absl::OkStatus();
   return FieldError("name", absl::StrCat("use at most ", kNameLengthMax,
                                          " printable characters"));
-}
-
-// A synthetic model reads nothing.
-absl::Status ResolveNoData(DataSpec& data) {
-  if (!data.tokens().empty()) {
-    return FieldError("data.tokens",
-                      "a synthetic model reads no data; leave it out");
-  }
-  if (data.validation_fraction() > 0) {
-    return FieldError("data.validation_fraction",
-                      "a synthetic model has no data to hold back; leave it "
-                      "out");
-  }
-  data.set_validation_fraction(0);
-  return absl::OkStatus();
-}
-
-absl::Status ResolveData(DataSpec& data) {
-  RETURN_IF_ERROR(
-      CheckPresent({.present = !data.tokens().empty(),
-                    .path = "data.tokens",
-                    .meaning = "a file made by `troupe data prepare`"}));
-  if (!data.has_validation_fraction()) data.set_validation_fraction(0);
-  if (!data.has_changed()) data.set_changed(false);
-  return CheckNumber("data.validation_fraction", data.validation_fraction(),
-                     {.min = 0, .max = 1, .max_open = true});
 }
 
 absl::Status ResolveCheckpoint(CheckpointSpec& checkpoint, int64_t steps) {

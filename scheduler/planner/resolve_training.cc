@@ -201,6 +201,14 @@ absl::Status CheckPlanLength(const JobSpec& job) {
 
 absl::Status ResolveTraining(JobSpec& job) {
   TrainingSpec& training = *job.mutable_training();
+  if (training.has_epochs()) {
+    return FieldError("training.epochs",
+                      training.has_steps()
+                          ? "is beside training.steps; leave one of them out"
+                          : "is turned into training.steps by `troupe`, which "
+                            "reads the token files; submit the job with it, or "
+                            "give training.steps");
+  }
   RETURN_IF_ERROR(CheckPresent({.present = training.has_steps(),
                                 .path = "training.steps",
                                 .meaning = "the number of optimizer steps"}));
@@ -233,11 +241,13 @@ absl::Status ResolveTraining(JobSpec& job) {
   }
   RETURN_IF_ERROR(CheckRecipe(training));
   RETURN_IF_ERROR(CheckLossScale(job));
-  if (training.validate_every() > 0 && job.data().validation_fraction() == 0) {
+  if (training.validate_every() > 0 && job.data().validation_fraction() == 0 &&
+      job.data().validation().empty()) {
     return FieldError(
         "training.validate_every",
         absl::StrCat(training.validate_every(),
-                     " needs data.validation_fraction above 0; use 0.05"));
+                     " needs data.validation_fraction above 0; use 0.05, or "
+                     "give data.validation"));
   }
   RETURN_IF_ERROR(CheckSequenceLength(job));
   RETURN_IF_ERROR(ResolveBatches(job));

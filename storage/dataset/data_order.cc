@@ -1,5 +1,7 @@
 #include "storage/dataset/data_order.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/philox.h"
@@ -51,29 +53,43 @@ absl::StatusOr<DataOrder> DataOrder::Create(const DataOrderOptions& options) {
   if (length == 0) {
     return absl::InvalidArgumentError("sequence_length must be at least 1");
   }
+  const uint64_t blocks = options.validation_blocks;
+  if (blocks == 0) {
+    return absl::InvalidArgumentError("validation_blocks must be at least 1");
+  }
   DataOrder order(options);
-  const uint64_t validation_tokens = static_cast<uint64_t>(
-      static_cast<double>(options.token_count) * fraction);
-  order.validation_begin_ = options.token_count - validation_tokens;
-  const auto windows = [length](uint64_t tokens) {
-    return tokens == 0 ? 0 : (tokens - 1) / length;
+  // Of a file that is cut into parts, the fewer tokens than parts at its end
+  // are in none.
+  const uint64_t tokens = options.token_count / blocks;
+  const uint64_t validation_tokens =
+      static_cast<uint64_t>(static_cast<double>(tokens) * fraction);
+  order.part_tokens_ = tokens;
+  order.validation_begin_ = tokens - validation_tokens;
+  const auto windows = [length](uint64_t count) {
+    return count == 0 ? 0 : (count - 1) / length;
   };
-  order.training_windows_ = windows(order.validation_begin_);
-  order.validation_windows_ = windows(validation_tokens);
+  order.part_training_ = windows(order.validation_begin_);
+  order.training_windows_ = order.part_training_ * blocks;
+  order.validation_windows_ = windows(validation_tokens) * blocks;
+  const std::string fewer_blocks =
+      blocks > 1 ? ", or fewer validation_blocks" : "";
+  const std::string of =
+      blocks > 1
+          ? absl::StrCat("each of ", blocks, " parts of ", tokens, " tokens ")
+          : absl::StrCat(tokens, " tokens ");
   if (order.training_windows_ == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "of ", options.token_count, " tokens ", order.validation_begin_,
-        " train (validation_fraction ", fraction, "), but sequence_length ",
-        length, " needs ", length + 1,
-        "; use a longer text or a shorter sequence_length"));
+        "of ", of, order.validation_begin_, " train (validation_fraction ",
+        fraction, "), but sequence_length ", length, " needs ", length + 1,
+        "; use a longer text or a shorter sequence_length", fewer_blocks));
   }
   if (fraction > 0 && order.validation_windows_ == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("of ", options.token_count, " tokens ", validation_tokens,
-                     " validate (validation_fraction ", fraction,
-                     "), but sequence_length ", length, " needs ", length + 1,
-                     "; use a longer text, a shorter sequence_length, a larger "
-                     "validation_fraction, or 0 for none"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "of ", of, validation_tokens, " validate (validation_fraction ",
+        fraction, "), but sequence_length ", length, " needs ", length + 1,
+        "; use a longer text, a shorter sequence_length, a larger "
+        "validation_fraction, or 0 for none",
+        fewer_blocks));
   }
   return order;
 }
@@ -81,13 +97,17 @@ absl::StatusOr<DataOrder> DataOrder::Create(const DataOrderOptions& options) {
 uint64_t DataOrder::TrainingToken(uint64_t number) const {
   const PermutationKey key = {.seed = options_.seed,
                               .epoch = number / training_windows_};
-  return Permute(key, training_windows_, number % training_windows_) *
-         options_.sequence_length;
+  const uint64_t window =
+      Permute(key, training_windows_, number % training_windows_);
+  return window / part_training_ * part_tokens_ +
+         window % part_training_ * options_.sequence_length;
 }
 
 uint64_t DataOrder::ValidationToken(uint64_t index) const {
   CHECK_LT(index, validation_windows_);
-  return validation_begin_ + index * options_.sequence_length;
+  const uint64_t blocks = options_.validation_blocks;
+  return index % blocks * part_tokens_ + validation_begin_ +
+         index / blocks * options_.sequence_length;
 }
 
 }  // namespace troupe

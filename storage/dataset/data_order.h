@@ -2,12 +2,14 @@
 // (seed, file, sequence length): any rank of any plan finds its samples by
 // number, and the position in the data is one number in the checkpoint.
 //
-// The first tokens of the file train, the tail validates; no token does both.
-// Training window w is the T + 1 tokens from token w * T (T inputs, and the
-// same shifted by one as targets). Sample number n (= step * global batch +
+// The file is B equal parts, of each of which the first tokens train and the
+// tail validates; no token does both. With B = 1, the default, the tail of the
+// file validates. Training window w is the T + 1 tokens from token w * T of
+// those of its part (T inputs, and the same shifted by one as targets); windows
+// are numbered part by part. Sample number n (= step * global batch +
 // place in the batch) is window P(n mod windows) of epoch n / windows, where P
 // is a pseudo-random permutation of the windows with (seed, epoch) as its key.
-// Validation windows come in file order.
+// Validation windows come from the parts by turns, of each part in file order.
 //
 // P is a Feistel network over Philox (Luby and Rackoff 1988) on the next power
 // of 4, walked until it is back inside the range (Black and Rogaway, "Ciphers
@@ -34,13 +36,14 @@ uint64_t Permute(const PermutationKey& key, uint64_t size, uint64_t index);
 struct DataOrderOptions {
   uint64_t token_count = 0;        // of the file
   uint64_t sequence_length = 0;    // T
-  double validation_fraction = 0;  // of the tokens, at the tail; in [0, 1)
+  double validation_fraction = 0;  // of the tokens of a part; in [0, 1)
+  uint64_t validation_blocks = 1;  // B
   uint64_t seed = 0;
 };
 
 class DataOrder {
  public:
-  // InvalidArgument, with the numbers and the way out, where the file is too
+  // InvalidArgument, with the numbers and the way out, where a part is too
   // short for one training window, or for one validation window if any are
   // wanted.
   static absl::StatusOr<DataOrder> Create(const DataOrderOptions& options);
@@ -60,9 +63,11 @@ class DataOrder {
   explicit DataOrder(const DataOrderOptions& options) : options_(options) {}
 
   DataOrderOptions options_;
+  uint64_t part_tokens_ = 0;
+  uint64_t validation_begin_ = 0;  // first token, in a part
+  uint64_t part_training_ = 0;     // windows of a part
   uint64_t training_windows_ = 0;
   uint64_t validation_windows_ = 0;
-  uint64_t validation_begin_ = 0;  // first token
 };
 
 }  // namespace troupe

@@ -1,8 +1,5 @@
 #include "storage/dataset/part_encoder.h"
 
-#include <algorithm>
-#include <atomic>
-#include <thread>
 #include <utility>
 
 #include "proto/base/check.h"
@@ -15,35 +12,70 @@ constexpr size_t kPartsPerThread = 4;
 
 }  // namespace
 
-PartEncoder::PartEncoder(int threads, Sink sink)
-    : threads_(threads), sink_(std::move(sink)) {
+PartEncoder::PartEncoder(int threads) {
   CHECK(threads >= 1);
+  if (threads == 1) return;
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
-absl::Status PartEncoder::Add(std::string part, Encode encode) {
-  waiting_.push_back({std::move(part), std::move(encode), {}, {}});
-  if (waiting_.size() < kPartsPerThread * threads_) return absl::OkStatus();
-  return Finish();
-}
-
-absl::Status PartEncoder::Finish() {
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next++; i < waiting_.size(); i = next++) {
-      Part& part = waiting_[i];
-      part.status = part.encode(part.text, part.ids);
-    }
-  };
-  const size_t count = std::min<size_t>(threads_, waiting_.size());
-  std::vector<std::thread> others;
-  for (size_t i = 1; i < count; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
-  for (const Part& part : waiting_) {
-    RETURN_IF_ERROR(part.status);
-    RETURN_IF_ERROR(sink_(part.ids));
+PartEncoder::~PartEncoder() {
+  {
+    absl::MutexLock lock(&mutex_);
+    waiting_.clear();
+    ended_ = true;
   }
-  waiting_.clear();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void PartEncoder::Work() {
+  const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ended_ || !waiting_.empty();
+  };
+  while (true) {
+    Part* part = nullptr;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&ready));
+      if (waiting_.empty()) return;
+      part = waiting_.front();
+      waiting_.pop_front();
+    }
+    part->status = part->encode(part->result);
+    absl::MutexLock lock(&mutex_);
+    part->done = true;
+  }
+}
+
+absl::Status PartEncoder::Add(Encode encode, Sink sink) {
+  if (threads_.empty()) {
+    EncodedPart part;
+    RETURN_IF_ERROR(encode(part));
+    return sink(part);
+  }
+  parts_.push_back(std::make_unique<Part>());
+  parts_.back()->encode = std::move(encode);
+  parts_.back()->sink = std::move(sink);
+  {
+    absl::MutexLock lock(&mutex_);
+    waiting_.push_back(parts_.back().get());
+  }
+  return Drain(kPartsPerThread * threads_.size());
+}
+
+absl::Status PartEncoder::Finish() { return Drain(0); }
+
+absl::Status PartEncoder::Drain(size_t left) {
+  while (!parts_.empty()) {
+    Part& part = *parts_.front();
+    {
+      absl::MutexLock lock(&mutex_);
+      if (parts_.size() > left) mutex_.Await(absl::Condition(&part.done));
+      if (!part.done) break;
+    }
+    RETURN_IF_ERROR(part.status);
+    RETURN_IF_ERROR(part.sink(part.result));
+    parts_.pop_front();
+  }
   return absl::OkStatus();
 }
 

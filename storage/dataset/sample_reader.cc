@@ -3,51 +3,162 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 
 namespace troupe {
+namespace {
+
+// Sources of one size are not shuffled alike. The first one's order is that of
+// a job that has no other.
+uint64_t SeedOf(uint64_t seed, size_t source) {
+  constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
+  return seed + source * kGoldenRatio;
+}
+
+std::vector<double> WeightsOf(const std::vector<SampleSource>& sources) {
+  std::vector<double> weights;
+  for (const SampleSource& source : sources) weights.push_back(source.weight);
+  return weights;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const SampleReader::Source>> SampleReader::Open(
+    const std::string& path, const DataOrderOptions& order,
+    uint64_t vocab_size) {
+  ASSIGN_OR_RETURN(TokenFile file,
+                   TokenFile::Open(path, {.vocab_size = vocab_size}));
+  DataOrderOptions of_file = order;
+  of_file.token_count = file.size();
+  const absl::StatusOr<DataOrder> made = DataOrder::Create(of_file);
+  if (!made.ok()) return Annotate(made.status(), path);
+  return std::unique_ptr<const Source>(new Source{std::move(file), *made});
+}
 
 absl::StatusOr<SampleReader> SampleReader::Create(
-    const std::string& path, const SampleReaderOptions& options) {
-  ASSIGN_OR_RETURN(TokenFile file,
-                   TokenFile::Open(path, {.vocab_size = options.vocab_size}));
-  absl::StatusOr<DataOrder> order =
-      DataOrder::Create({.token_count = file.size(),
-                         .sequence_length = options.sequence_length,
-                         .validation_fraction = options.validation_fraction,
-                         .seed = options.seed});
-  if (!order.ok()) return Annotate(order.status(), path);
-  return SampleReader(std::move(file), *order);
+    const SampleReaderOptions& options) {
+  ASSIGN_OR_RETURN(MixOrder mix, MixOrder::Create(WeightsOf(options.sources)));
+  SampleReader reader(std::move(mix));
+  for (size_t i = 0; i < options.sources.size(); ++i) {
+    ASSIGN_OR_RETURN(reader.sources_.emplace_back(),
+                     Open(options.sources[i].tokens,
+                          {.sequence_length = options.sequence_length,
+                           .validation_fraction = options.validation_fraction,
+                           .validation_blocks = options.validation_blocks,
+                           .seed = SeedOf(options.seed, i)},
+                          options.vocab_size));
+  }
+  RETURN_IF_ERROR(reader.OpenValidation(options));
+  RETURN_IF_ERROR(reader.FindTokenizer());
+  reader.Identify(options);
+  return reader;
+}
+
+absl::Status SampleReader::OpenValidation(const SampleReaderOptions& options) {
+  if (options.validation.empty()) {
+    std::vector<uint64_t> windows;
+    for (const auto& source : sources_) {
+      windows.push_back(source->order.validation_windows());
+    }
+    const bool any = options.validation_fraction > 0;
+    validation_windows_ = any ? mix_.LongestWithin(windows) : 0;
+    return absl::OkStatus();
+  }
+  // All of the file, in its order: its windows are those that would train.
+  ASSIGN_OR_RETURN(
+      validation_,
+      Open(options.validation, {.sequence_length = options.sequence_length},
+           options.vocab_size));
+  validation_windows_ = validation_->order.training_windows();
+  return absl::OkStatus();
+}
+
+std::vector<const TokenFile*> SampleReader::files() const {
+  std::vector<const TokenFile*> files;
+  for (const auto& source : sources_) files.push_back(&source->file);
+  if (validation_ != nullptr) files.push_back(&validation_->file);
+  return files;
+}
+
+absl::Status SampleReader::FindTokenizer() {
+  for (const TokenFile* file : files()) {
+    const std::string& name = file->layout().tokenizer;
+    if (name.empty()) continue;
+    if (tokenizer_.empty()) {
+      tokenizer_ = name;
+      tokenizer_path_ = file->path();
+    }
+    if (name == tokenizer_) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(file->path(), ": its tokens were made by ", name,
+                     ", those of ", tokenizer_path_, " by ", tokenizer_,
+                     "; prepare all files with one tokenizer"));
+  }
+  return absl::OkStatus();
+}
+
+void SampleReader::Identify(const SampleReaderOptions& options) {
+  if (sources_.size() == 1) {
+    identity_ = sources_[0]->file.identity();
+  } else {
+    identity_ = absl::StrCat("a mix of ", sources_.size());
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      absl::StrAppendFormat(&identity_, "; %d of %d: %s", mix_.shares()[i],
+                            mix_.period(), sources_[i]->file.identity());
+    }
+  }
+  if (options.validation_blocks > 1) {
+    absl::StrAppend(&identity_, "; ", options.validation_fraction,
+                    " held back in ", options.validation_blocks, " blocks");
+  }
+}
+
+uint64_t SampleReader::training_windows() const {
+  uint64_t windows = 0;
+  for (const auto& source : sources_) {
+    windows += source->order.training_windows();
+  }
+  return windows;
 }
 
 absl::Status SampleReader::Read(uint64_t number, const SampleOut& out) const {
-  if (number / order_.training_windows() >= kEpochsMax) {
+  const MixOrder::Place place = mix_.PlaceOf(number);
+  const Source& source = *sources_[place.source];
+  if (place.index / source.order.training_windows() >= kEpochsMax) {
     return absl::OutOfRangeError(absl::StrCat(
-        file_.path(), ": sample ", number, " is past 2^52 epochs of ",
-        order_.training_windows(), " windows; is the checkpoint damaged?"));
+        source.file.path(), ": sample ", place.index,
+        " is past 2^52 epochs of ", source.order.training_windows(),
+        " windows; is the checkpoint damaged?"));
   }
-  return ReadWindow(order_.TrainingToken(number), out);
+  return ReadWindow(source, source.order.TrainingToken(place.index), out);
 }
 
 absl::Status SampleReader::ReadValidation(uint64_t index,
                                           const SampleOut& out) const {
-  if (index >= order_.validation_windows()) {
+  if (index >= validation_windows_) {
     return absl::OutOfRangeError(
-        absl::StrCat(file_.path(), ": validation window ", index, " of ",
-                     order_.validation_windows()));
+        absl::StrCat("validation window ", index, " of ", validation_windows_));
   }
-  return ReadWindow(order_.ValidationToken(index), out);
+  if (validation_ != nullptr) {
+    return ReadWindow(*validation_,
+                      index * validation_->order.sequence_length(), out);
+  }
+  const MixOrder::Place place = mix_.PlaceOf(index);
+  const Source& source = *sources_[place.source];
+  return ReadWindow(source, source.order.ValidationToken(place.index), out);
 }
 
-absl::Status SampleReader::ReadWindow(uint64_t first_token,
-                                      const SampleOut& out) const {
-  const uint64_t length = order_.sequence_length();
+absl::Status SampleReader::ReadWindow(const Source& source,
+                                      uint64_t first_token,
+                                      const SampleOut& out) {
+  const uint64_t length = source.order.sequence_length();
   CHECK_EQ(out.tokens.size(), length);
   CHECK_EQ(out.targets.size(), length);
-  RETURN_IF_ERROR(file_.Read(first_token, length, out.tokens.data()));
+  RETURN_IF_ERROR(source.file.Read(first_token, length, out.tokens.data()));
   std::copy(out.tokens.begin() + 1, out.tokens.end(), out.targets.begin());
-  return file_.Read(first_token + length, 1, &out.targets.back());
+  return source.file.Read(first_token + length, 1, &out.targets.back());
 }
 
 }  // namespace troupe

@@ -1,26 +1,42 @@
-// Reads samples of a token file by number, in the global order: inputs and
-// targets of one window, ready for the embedding and the loss.
+// Reads samples by number, in the global order: inputs and targets of one
+// window, ready for the embedding and the loss. The samples are those of a
+// token file, or of several that are mixed (mix_order.h), each shuffled by
+// itself epoch for epoch (data_order.h). What a sample is does not depend on
+// who reads it: any rank of any plan finds it by its number.
 //
-//   ASSIGN_OR_RETURN(auto reader, SampleReader::Create(path, options));
-//   RETURN_IF_ERROR(reader.Read(step * global_batch + j, tokens, targets));
+//   ASSIGN_OR_RETURN(auto reader, SampleReader::Create(
+//       {.sources = {{"a.tokens", 0.7}, {"b.tokens", 0.3}}, ...}));
+//   RETURN_IF_ERROR(reader.Read(step * global_batch + j, {tokens, targets}));
 #ifndef TROUPE_STORAGE_DATASET_SAMPLE_READER_H_
 #define TROUPE_STORAGE_DATASET_SAMPLE_READER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "storage/dataset/data_order.h"
+#include "storage/dataset/mix_order.h"
 #include "storage/dataset/token_file.h"
 
 namespace troupe {
 
+struct SampleSource {
+  std::string tokens;  // the path of a token file
+  double weight = 1;
+};
+
 struct SampleReaderOptions {
+  std::vector<SampleSource> sources;  // one or more
+  // A token file to validate on; empty: what is held back of each source.
+  std::string validation = "";
   uint64_t sequence_length = 0;
   double validation_fraction = 0;
+  uint64_t validation_blocks = 1;
   uint64_t seed = 0;
   uint64_t vocab_size = 0;  // of the model; 0: as in TokenFileOptions
 };
@@ -31,29 +47,62 @@ struct SampleOut {
   absl::Span<int32_t> targets;  // the tokens one place later
 };
 
-// Thread-safe.
+// Move-only, thread-safe.
 class SampleReader {
  public:
-  // Errors of TokenFile::Open and DataOrder::Create, with the path.
+  // Errors of TokenFile::Open, DataOrder::Create and MixOrder::Create, with the
+  // path; InvalidArgument where two files name different tokenizers.
   static absl::StatusOr<SampleReader> Create(
-      const std::string& path, const SampleReaderOptions& options);
+      const SampleReaderOptions& options);
 
-  const TokenFile& file() const { return file_; }
-  const DataOrder& order() const { return order_; }
+  // The token files, each once: the sources in their order, then the one that
+  // validates, where there is one. They stay where they are.
+  std::vector<const TokenFile*> files() const;
+
+  // The tokenizer that made the tokens, by name, and the path of the token file
+  // that says so; empty where none does.
+  const std::string& tokenizer() const { return tokenizer_; }
+  const std::string& tokenizer_path() const { return tokenizer_path_; }
+
+  // What tells this data, and the order in which it is read, from others, as a
+  // line for people. Of one file whose tail validates: TokenFile::identity().
+  const std::string& identity() const { return identity_; }
+
+  // Windows of one epoch: of all sources together.
+  uint64_t training_windows() const;
+  // Zero where nothing validates.
+  uint64_t validation_windows() const { return validation_windows_; }
 
   // The training sample of this number; epoch follows epoch. OutOfRange past
   // kEpochsMax of them: only a damaged position in the data is that far.
   absl::Status Read(uint64_t number, const SampleOut& out) const;
-  // OutOfRange for index >= order().validation_windows().
+  // OutOfRange for index >= validation_windows().
   absl::Status ReadValidation(uint64_t index, const SampleOut& out) const;
 
  private:
-  SampleReader(TokenFile file, const DataOrder& order)
-      : file_(std::move(file)), order_(order) {}
-  absl::Status ReadWindow(uint64_t first_token, const SampleOut& out) const;
+  struct Source {
+    TokenFile file;
+    DataOrder order;
+  };
 
-  TokenFile file_;
-  DataOrder order_;
+  static absl::StatusOr<std::unique_ptr<const Source>> Open(
+      const std::string& path, const DataOrderOptions& order,
+      uint64_t vocab_size);
+  static absl::Status ReadWindow(const Source& source, uint64_t first_token,
+                                 const SampleOut& out);
+
+  explicit SampleReader(MixOrder mix) : mix_(std::move(mix)) {}
+  absl::Status OpenValidation(const SampleReaderOptions& options);
+  absl::Status FindTokenizer();
+  void Identify(const SampleReaderOptions& options);
+
+  MixOrder mix_;
+  std::vector<std::unique_ptr<const Source>> sources_;
+  std::unique_ptr<const Source> validation_;  // null: of the sources
+  uint64_t validation_windows_ = 0;
+  std::string tokenizer_;
+  std::string tokenizer_path_;
+  std::string identity_;
 };
 
 }  // namespace troupe

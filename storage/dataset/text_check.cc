@@ -41,6 +41,8 @@ struct FormatRow {
 constexpr absl::string_view kUnpack = "unpack it, and give the text in it";
 constexpr absl::string_view kTable =
     "write its column of text to a file, with pandas or pyarrow";
+constexpr absl::string_view kParquet =
+    "python3 -m troupe.parquet FILE | troupe data prepare - --format jsonl";
 constexpr absl::string_view kNoText = "give a text";
 
 constexpr FormatRow kFormats[] = {
@@ -56,7 +58,7 @@ constexpr FormatRow kFormats[] = {
     {0, "7z\xbc\xaf\x27\x1c", "a 7z archive", kUnpack},
     {0, "Rar!\x1a\x07", "a rar archive", kUnpack},
     {257, "ustar", "a tar archive", "tar -xf FILE"},
-    {0, "PAR1", "a Parquet file", kTable},
+    {0, "PAR1", "a Parquet file", kParquet},
     {0, "ARROW1", "an Arrow file", kTable},
     {0, "\xff\xff\xff\xff", "an Arrow stream, or other binary data", kTable},
     {0, "\x89HDF", "an HDF5 file", kNoText},
@@ -111,17 +113,14 @@ absl::Status CheckHead(const std::string& path, absl::string_view head) {
 }
 
 constexpr absl::string_view kTakeOutText =
-    "a model would learn its keys and braces: take out the text, as in  "
-    "jq -r .text FILE > FILE.txt";
+    "a model would learn its keys and braces: make JSON lines of it, as in  "
+    "jq -c '.[]' FILE > FILE.jsonl";
 
 absl::Status CheckName(const std::string& path) {
-  const std::string name = absl::AsciiStrToLower(path);
-  for (const absl::string_view ending : {".jsonl", ".ndjson", ".json"}) {
-    if (!absl::EndsWith(name, ending)) continue;
-    return Refuse(path, absl::StrCat("named as JSON (", ending, ")"),
-                  kTakeOutText);
+  if (!absl::EndsWith(absl::AsciiStrToLower(path), ".json")) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  return Refuse(path, "named as JSON (.json)", kTakeOutText);
 }
 
 bool IsJsonObject(absl::string_view line) {
@@ -146,7 +145,8 @@ absl::Status CheckLines(const std::string& path, absl::string_view begin,
   if (lines == 0) return absl::OkStatus();
   return Refuse(
       path, "JSON lines (its first lines are JSON objects)",
-      absl::StrCat(kTakeOutText, "; --any-content takes it as it is"));
+      "a model would learn its keys and braces: give --format jsonl, which "
+      "takes their texts, or --any-content, which takes the file as it is");
 }
 
 // Counts the keys of a document's beginning, and notes where it is no JSON.
@@ -196,9 +196,7 @@ absl::Status CheckDocument(const std::string& path, absl::string_view begin) {
   if (!is_json || json.keys() == 0) return absl::OkStatus();
   return Refuse(
       path, "JSON (an object, or a list of objects)",
-      absl::StrCat("a model would learn its keys and braces: take out the "
-                   "text, as in  jq -r '.[].text' FILE > FILE.txt",
-                   "; --any-content takes it as it is"));
+      absl::StrCat(kTakeOutText, "; --any-content takes it as it is"));
 }
 
 struct ByteCounts {
@@ -221,27 +219,16 @@ ByteCounts CountInvalid(absl::string_view sample) {
   return counts;
 }
 
-absl::Status CheckSamples(const std::string& path, const PosixFile& file,
-                          uint64_t bytes) {
-  ByteCounts all;
-  std::string sample;
-  const uint64_t size = std::min(bytes, kSampleBytes);
-  const uint64_t samples =
-      std::min(kSamples, (bytes + kSampleBytes - 1) / kSampleBytes);
-  for (uint64_t i = 0; i < samples; ++i) {
-    const uint64_t at = samples == 1 ? 0 : (bytes - size) * i / (samples - 1);
-    sample.resize(size);
-    RETURN_IF_ERROR(file.ReadAt(at, size, sample.data()));
-    const size_t zero = sample.find('\0');
-    if (zero != sample.npos) {
-      return Refuse(path, absl::StrCat("binary: byte ", at + zero, " is zero"),
-                    "give a text in UTF-8, or --any-content to take it as it "
-                    "is");
-    }
-    const ByteCounts counts = CountInvalid(sample);
-    all.bytes += counts.bytes;
-    all.invalid += counts.invalid;
-  }
+// Zero bytes in a piece of a text that begins at byte `at`.
+absl::Status CheckNoZero(const std::string& path, absl::string_view piece,
+                         uint64_t at) {
+  const size_t zero = piece.find('\0');
+  if (zero == piece.npos) return absl::OkStatus();
+  return Refuse(path, absl::StrCat("binary: byte ", at + zero, " is zero"),
+                "give a text in UTF-8, or --any-content to take it as it is");
+}
+
+absl::Status CheckUtf8(const std::string& path, const ByteCounts& all) {
   if (all.invalid * 1000 <= all.bytes * kInvalidPermilleMax) {
     return absl::OkStatus();
   }
@@ -254,6 +241,32 @@ absl::Status CheckSamples(const std::string& path, const PosixFile& file,
       "FILE.txt; --any-content takes it as it is");
 }
 
+absl::Status CheckSamples(const std::string& path, const PosixFile& file,
+                          uint64_t bytes) {
+  ByteCounts all;
+  std::string sample;
+  const uint64_t size = std::min(bytes, kSampleBytes);
+  const uint64_t samples =
+      std::min(kSamples, (bytes + kSampleBytes - 1) / kSampleBytes);
+  for (uint64_t i = 0; i < samples; ++i) {
+    const uint64_t at = samples == 1 ? 0 : (bytes - size) * i / (samples - 1);
+    sample.resize(size);
+    RETURN_IF_ERROR(file.ReadAt(at, size, sample.data()));
+    RETURN_IF_ERROR(CheckNoZero(path, sample, at));
+    const ByteCounts counts = CountInvalid(sample);
+    all.bytes += counts.bytes;
+    all.invalid += counts.invalid;
+  }
+  return CheckUtf8(path, all);
+}
+
+absl::Status CheckNoJson(const std::string& path, absl::string_view begin,
+                         bool is_all) {
+  RETURN_IF_ERROR(CheckName(path));
+  RETURN_IF_ERROR(CheckLines(path, begin, is_all));
+  return CheckDocument(path, begin);
+}
+
 }  // namespace
 
 absl::Status CheckText(const std::string& path) {
@@ -264,11 +277,23 @@ absl::Status CheckText(const std::string& path) {
   RETURN_IF_ERROR(file.ReadAt(0, head.size(), head.data()));
   RETURN_IF_ERROR(CheckHead(path, head));
   RETURN_IF_ERROR(CheckSamples(path, file, bytes));
-  RETURN_IF_ERROR(CheckName(path));
   std::string begin(std::min(bytes, kJsonBytes), '\0');
   RETURN_IF_ERROR(file.ReadAt(0, begin.size(), begin.data()));
-  RETURN_IF_ERROR(CheckLines(path, begin, begin.size() == bytes));
-  return CheckDocument(path, begin);
+  return CheckNoJson(path, begin, begin.size() == bytes);
+}
+
+absl::Status CheckTextBeginning(const std::string& path,
+                                absl::string_view begin, bool is_all) {
+  if (begin.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckNotBinary(path, begin));
+  RETURN_IF_ERROR(CheckUtf8(path, CountInvalid(begin)));
+  const absl::string_view looked_at = begin.substr(0, kJsonBytes);
+  return CheckNoJson(path, looked_at, is_all && looked_at == begin);
+}
+
+absl::Status CheckNotBinary(const std::string& path, absl::string_view begin) {
+  RETURN_IF_ERROR(CheckHead(path, begin.substr(0, kHeadBytes)));
+  return CheckNoZero(path, begin, 0);
 }
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace troupe {
 
@@ -21,6 +22,14 @@ namespace troupe {
 //
 // An empty file is not refused. Errors of the disk name the path.
 absl::Status CheckText(const std::string& path);
+
+// The same of a text of which only the beginning is at hand, as of a compressed
+// file. `is_all`: nothing follows it.
+absl::Status CheckTextBeginning(const std::string& path,
+                                absl::string_view begin, bool is_all);
+
+// Whether the beginning of a file of JSON lines is that of a binary format.
+absl::Status CheckNotBinary(const std::string& path, absl::string_view begin);
 
 }  // namespace troupe
 

@@ -17,6 +17,7 @@ namespace troupe {
 namespace {
 
 constexpr uint64_t kVocabSizeMax = uint64_t{1} << 31;
+constexpr uint64_t kEndBytes = 8;
 constexpr uint64_t kVerifyTokens = 1 << 16;  // at once
 constexpr size_t kPieceBytes = 1 << 14;      // of one read of ids
 constexpr size_t kChecksumBytes = 1 << 20;   // of one read for the checksum
@@ -192,13 +193,87 @@ absl::Status TokenFile::CheckSum(const std::function<bool()>& go_on) const {
       path_, begin, crc, *layout_.data_crc32c));
 }
 
+absl::StatusOr<uint64_t> TokenFile::DocumentEnd(uint64_t document) const {
+  char bytes[kEndBytes];
+  RETURN_IF_ERROR(layout_.data->Read(
+      layout_.document_ends->offset + document * kEndBytes, kEndBytes, bytes));
+  return LoadLittleEndian<uint64_t>(bytes);
+}
+
+absl::StatusOr<std::vector<uint64_t>> TokenFile::DocumentEnds(
+    uint64_t first, uint64_t count) const {
+  if (!layout_.document_ends.has_value()) {
+    return absl::UnimplementedError(absl::StrCat(
+        path_,
+        ": does not say where its documents end; make it with `troupe "
+        "data prepare`"));
+  }
+  if (first > size() || count > size() - first) {
+    return absl::OutOfRangeError(absl::StrCat(path_, ": has ", size(),
+                                              " tokens, asked for the ends of "
+                                              "documents among ",
+                                              count, " from ", first));
+  }
+  // The first document that ends behind token `first`.
+  uint64_t low = 0;
+  for (uint64_t high = layout_.documents; low < high;) {
+    const uint64_t middle = low + (high - low) / 2;
+    ASSIGN_OR_RETURN(const uint64_t end, DocumentEnd(middle));
+    if (end > first) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  std::vector<uint64_t> ends;
+  for (; low < layout_.documents; ++low) {
+    ASSIGN_OR_RETURN(const uint64_t end, DocumentEnd(low));
+    if (end > first + count) break;
+    ends.push_back(end);
+  }
+  return ends;
+}
+
+absl::Status TokenFile::VerifyDocumentEnds() const {
+  if (!layout_.document_ends.has_value()) return absl::OkStatus();
+  const uint64_t begin = layout_.document_ends->offset;
+  std::string chunk(kChecksumBytes, '\0');
+  static_assert(kChecksumBytes % kEndBytes == 0);
+  uint32_t crc = 0;
+  uint64_t last = 0;
+  const uint64_t bytes = layout_.documents * kEndBytes;
+  for (uint64_t done = 0; done < bytes; done += chunk.size()) {
+    chunk.resize(std::min<uint64_t>(chunk.size(), bytes - done));
+    RETURN_IF_ERROR(
+        layout_.data->Read(begin + done, chunk.size(), chunk.data()));
+    crc = ExtendCrc32c(crc, chunk);
+    for (size_t at = 0; at < chunk.size(); at += kEndBytes) {
+      const auto end = LoadLittleEndian<uint64_t>(chunk.data() + at);
+      if (end <= last || end > size()) {
+        return absl::DataLossError(absl::StrCat(
+            path_, ": offset ", begin + done + at,
+            ": a document ends at token ", end, ", the one before it at ", last,
+            ", and there are ", size(), " tokens"));
+      }
+      last = end;
+    }
+  }
+  if (crc == layout_.document_ends->crc32c && last == size()) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      path_, ": offset ", begin,
+      ": the ends of its documents are damaged; prepare the file again"));
+}
+
 absl::Status TokenFile::Verify() const {
   std::vector<int32_t> ids(std::min(kVerifyTokens, size()));
   for (uint64_t at = 0; at < size(); at += ids.size()) {
     RETURN_IF_ERROR(
         Read(at, std::min<uint64_t>(ids.size(), size() - at), ids.data()));
   }
-  return CheckSum([] { return true; });
+  RETURN_IF_ERROR(CheckSum([] { return true; }));
+  return VerifyDocumentEnds();
 }
 
 }  // namespace troupe

@@ -14,6 +14,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,13 +52,20 @@ class TokenFile {
   // where the file has shrunk; errors of the disk as they are.
   absl::Status Read(uint64_t first, uint64_t count, int32_t* out) const;
 
+  // Where documents end within the `count` tokens from number `first`: each the
+  // number of the token behind a document's last one, above first and at most
+  // first + count, ascending. Unimplemented where the file does not say where
+  // its documents end; OutOfRange past its end.
+  absl::StatusOr<std::vector<uint64_t>> DocumentEnds(uint64_t first,
+                                                     uint64_t count) const;
+
   // Whether the tokens have the checksum of their header: reads them all, or
   // until `go_on` says false, and then says OK. OK where the format has none.
   // DataLoss names the file.
   absl::Status CheckSum(const std::function<bool()>& go_on) const;
 
-  // Reads it all: every id against the vocabulary, and the data's checksum
-  // where the format has one.
+  // Reads it all: every id against the vocabulary, the data's checksum where
+  // the format has one, and the ends of documents.
   absl::Status Verify() const;
 
  private:
@@ -68,6 +76,9 @@ class TokenFile {
   // Those of `count` tokens that lie one after the other from `offset` on.
   absl::Status ReadRun(uint64_t first, uint64_t offset, uint64_t count,
                        int32_t* out) const;
+  // Of the document with this number. Requires layout_.document_ends.
+  absl::StatusOr<uint64_t> DocumentEnd(uint64_t document) const;
+  absl::Status VerifyDocumentEnds() const;
 
   std::string path_;
   TokenLayout layout_;

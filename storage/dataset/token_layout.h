@@ -27,6 +27,13 @@ struct TokenRun {
   uint64_t offset = 0;  // bytes, in `data`
 };
 
+// Where each document ends: 8 bytes each, the number of the token behind its
+// last one; they ascend, and the last one is the number of tokens.
+struct DocumentEnds {
+  uint64_t offset = 0;  // bytes, in `data`
+  uint32_t crc32c = 0;  // of all of them
+};
+
 struct TokenLayout {
   std::string format;            // "troupe", "megatron", "llm.c"
   std::optional<DataFile> data;  // there; all runs lie in it
@@ -35,7 +42,8 @@ struct TokenLayout {
   std::vector<TokenRun> runs;  // by first_token, the first at 0; none if empty
   uint64_t vocab_size = 0;     // 0: the format does not say
   uint64_t documents = 0;      // 0: the format does not say
-  std::string tokenizer;       // by name; empty: the format does not say
+  std::optional<DocumentEnds> document_ends;  // where the file has them
+  std::string tokenizer;  // by name; empty: the format does not say
   std::optional<uint32_t> data_crc32c;  // of the one run, where there is one
 };
 

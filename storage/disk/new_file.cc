@@ -52,7 +52,7 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<NewFile> NewFile::Create(const std::string& path, mode_t mode) {
+absl::StatusOr<std::string> ReplaceablePath(const std::string& path) {
   ASSIGN_OR_RETURN(std::string target, FollowLinks(path));
   struct stat info;
   if (StatPath(target, &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -60,6 +60,11 @@ absl::StatusOr<NewFile> NewFile::Create(const std::string& path, mode_t mode) {
         absl::StrCat(path, ": is ", KindOf(info.st_mode),
                      ", which a file cannot replace; give another name"));
   }
+  return target;
+}
+
+absl::StatusOr<NewFile> NewFile::Create(const std::string& path, mode_t mode) {
+  ASSIGN_OR_RETURN(std::string target, ReplaceablePath(path));
   std::string aside = absl::StrCat(target, ".tmp-", getpid());
   // Made by us: what is there under that name is of a process that is gone, or
   // of somebody who would like to be written into.

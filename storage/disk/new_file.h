@@ -23,13 +23,16 @@
 
 namespace troupe {
 
+// Where a new file of this path will be: as given, links followed.
+// InvalidArgument where that is a directory, a device or a pipe: those are no
+// files that could be replaced.
+absl::StatusOr<std::string> ReplaceablePath(const std::string& path);
+
 // Move-only. Errors name the file and the errno.
 class NewFile {
  public:
-  // In a directory that is there. Of a symbolic link, what it points to is
-  // replaced. InvalidArgument where `path` is a directory, a device or a pipe:
-  // those are no files that could be replaced. A `mode` of 0600 keeps it from
-  // others from its first byte on.
+  // In a directory that is there, at ReplaceablePath(path), whose errors it
+  // has. A `mode` of 0600 keeps it from others from its first byte on.
   static absl::StatusOr<NewFile> Create(const std::string& path,
                                         mode_t mode = 0644);
 

@@ -110,6 +110,15 @@ absl::Status PosixFile::WriteAt(uint64_t offset,
   return transfer.status();
 }
 
+absl::Status PosixFile::Truncate(uint64_t bytes) const {
+  int result;
+  do {
+    result = ftruncate(fd_, static_cast<off_t>(bytes));
+  } while (result < 0 && errno == EINTR);
+  if (result == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, absl::StrCat(path_, ": truncate to ", bytes));
+}
+
 absl::Status PosixFile::Sync() const { return SyncDescriptor(fd_, path_); }
 
 absl::Status PosixFile::Close() {

@@ -31,6 +31,8 @@ class PosixFile {
   // Exactly `bytes` bytes; OutOfRange where the file ends before.
   absl::Status ReadAt(uint64_t offset, size_t bytes, char* out) const;
   absl::Status WriteAt(uint64_t offset, absl::string_view bytes) const;
+  // Ends the file behind `bytes` bytes.
+  absl::Status Truncate(uint64_t bytes) const;
   absl::Status Sync() const;
   // Also what the destructor does, but with the error.
   absl::Status Close();

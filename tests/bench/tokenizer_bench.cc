@@ -3,10 +3,12 @@
 //
 //   tokenizer_bench TOKENIZER.json TEXT [PYTHON]
 //
-// Times Encode of the whole text on one thread, and TokenizeFile (which reads,
-// cuts, encodes, writes) on one thread and on two. PYTHON is an interpreter
-// that has `tokenizers`: then tokenizer_peer.py encodes the same text on one
-// thread, the ids must be equal, and the ratios of the rates are printed.
+// Times Encode of the whole text on one thread, and PrepareTokens (which reads,
+// unpacks, cuts, encodes, writes) on one thread and on two: of the text, of the
+// text compressed, and of its lines as compressed JSON lines. MB are of the
+// text. PYTHON is an interpreter that has `tokenizers`: then tokenizer_peer.py
+// encodes the same text on one thread, the ids must be equal, and the ratios of
+// the rates are printed.
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,16 +18,20 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "proto/base/check.h"
 #include "proto/base/shell_word.h"
 #include "storage/dataset/open_tokenizer.h"
-#include "storage/dataset/tokenize_file.h"
+#include "tests/storage/corpus/packed.h"
+#include "tests/storage/corpus/prepare.h"
 
 namespace troupe {
 namespace {
@@ -36,6 +42,24 @@ std::string ReadFile(const std::string& path) {
   std::ostringstream bytes;
   bytes << file.rdbuf();
   return bytes.str();
+}
+
+void WriteFile(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// Each line that is not empty as a document. Bytes that are not UTF-8 become
+// U+FFFD.
+std::string AsJsonLines(const std::string& text) {
+  std::string out;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (line.empty()) continue;
+    const nlohmann::json object = {{"text", std::string(line)}};
+    out +=
+        object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+        "\n";
+  }
+  return out;
 }
 
 // The faster of two runs, each with a tokenizer of its own.
@@ -100,19 +124,32 @@ void Run(const std::vector<std::string>& arguments) {
               peer > 0 ? ", the peer's" : "");
   if (peer > 0) Print("tokenizers, one thread", peer, text.size(), 0);
   Print("Encode, one thread", whole, text.size(), peer);
-  for (const int threads : {1, 2}) {
-    const double seconds =
-        Seconds(arguments[0], [&](const Tokenizer& tokenizer) {
-          const auto header = TokenizeFile(
-              tokenizer,
-              {.text_path = arguments[1], .path = out, .threads = threads});
-          CHECK_OK(header.status());
-          CHECK(header->token_count == ids.size());
-        });
-    Print(absl::StrCat("TokenizeFile, ", threads, " thread(s)"), seconds,
-          text.size(), peer);
+  const std::string packed = out + ".txt.zst";
+  const std::string lines = out + ".jsonl.zst";
+  WriteFile(packed, Zstded(text));
+  WriteFile(lines, Zstded(AsJsonLines(text)));
+  for (const auto& [what, path] :
+       {std::pair("plain", arguments[1]), std::pair(".txt.zst", packed),
+        std::pair(".jsonl.zst", lines)}) {
+    for (const int threads : {1, 2}) {
+      const double seconds =
+          Seconds(arguments[0], [&, path = path](const Tokenizer& tokenizer) {
+            const auto prepared =
+                Prepare(tokenizer, {.inputs = {path},
+                                    .path = out,
+                                    .options = {.threads = threads}});
+            CHECK_OK(prepared.status());
+            const bool has_eos = tokenizer.eos_id().has_value();
+            CHECK(path == lines ||
+                  prepared->header.token_count == ids.size() + has_eos);
+          });
+      Print(absl::StrCat(what, ", ", threads, " thread(s)"), seconds,
+            text.size(), peer);
+    }
   }
-  std::filesystem::remove(out);
+  for (const std::string& path : {out, packed, lines}) {
+    std::filesystem::remove(path);
+  }
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ class Reference {
                           .dropout = spec_.dropout()},
                 .seed = spec_.seed()}),
         data_(SampleReader::Create(
-                  training.job.data().tokens(),
-                  {.sequence_length =
+                  {.sources = {{training.job.data().tokens()}},
+                   .sequence_length =
                        static_cast<uint64_t>(spec_.sequence_length()),
                    .validation_fraction =
                        training.job.data().validation_fraction(),

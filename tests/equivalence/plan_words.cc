@@ -16,6 +16,17 @@ std::string ListText(absl::string_view name,
   return absl::StrCat(", ", name, " ", absl::StrJoin(units, "+"));
 }
 
+std::string GroupsText(const OptimizerSpec& optimizer) {
+  std::string text;
+  for (const OptimizerGroup& group : optimizer.groups()) {
+    absl::StrAppend(&text, ", ", group.has_name() ? group.name() : "adamw",
+                    " for ", absl::StrJoin(group.match(), " "), " at ",
+                    group.lr_scale());
+    if (group.momentum() > 0) absl::StrAppend(&text, " with momentum");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string CutText(const JobSpec& cut) {
@@ -65,17 +76,6 @@ std::string CutText(const JobSpec& cut) {
                     m.device_bytes());
   }
   if (cut.checkpoint().background()) absl::StrAppend(&text, ", background");
-  return text;
-}
-
-std::string GroupsText(const OptimizerSpec& optimizer) {
-  std::string text;
-  for (const OptimizerGroup& group : optimizer.groups()) {
-    absl::StrAppend(&text, ", ", group.has_name() ? group.name() : "adamw",
-                    " for ", absl::StrJoin(group.match(), " "), " at ",
-                    group.lr_scale());
-    if (group.momentum() > 0) absl::StrAppend(&text, " with momentum");
-  }
   return text;
 }
 

@@ -24,7 +24,10 @@
 namespace troupe {
 namespace {
 
-constexpr uint64_t kHeaderCrcAt = 60;
+// Where the header's checksum stands: the version is in byte 8.
+uint64_t HeaderCrcAt(const std::string& bytes) {
+  return bytes[8] == 1 ? 60 : kTokenFileHeaderBytes - 4;
+}
 
 void ReadTokens(const std::string& path) {
   const absl::StatusOr<TokenFile> file = TokenFile::Open(path);
@@ -42,8 +45,10 @@ void ReadTokens(const std::string& path) {
 
 void ReadSamples(const std::string& path, uint64_t number) {
   constexpr uint64_t kLength = 3;
-  const absl::StatusOr<SampleReader> reader = SampleReader::Create(
-      path, {.sequence_length = kLength, .validation_fraction = 0.5});
+  const absl::StatusOr<SampleReader> reader =
+      SampleReader::Create({.sources = {{path}},
+                            .sequence_length = kLength,
+                            .validation_fraction = 0.5});
   if (!reader.ok()) return;
   int32_t tokens[kLength];
   int32_t targets[kLength];
@@ -71,9 +76,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string path = scratch.Write("b.tokens", bytes);
   troupe::ReadTokens(path);
   if (size < troupe::kTokenFileHeaderBytes) return 0;
+  const uint64_t crc_at = troupe::HeaderCrcAt(bytes);
   const uint32_t crc =
-      troupe::Crc32c(absl::string_view(bytes).substr(0, troupe::kHeaderCrcAt));
-  troupe::StoreLittleEndian<uint32_t>(crc, bytes.data() + troupe::kHeaderCrcAt);
+      troupe::Crc32c(absl::string_view(bytes).substr(0, crc_at));
+  troupe::StoreLittleEndian<uint32_t>(crc, bytes.data() + crc_at);
   scratch.Write("b.tokens", bytes);
   troupe::ReadTokens(path);
   troupe::ReadSamples(

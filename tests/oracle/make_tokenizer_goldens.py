@@ -6,7 +6,8 @@ of texts.
 Each <family>.json is a tokenizer.json with the parts that a family of models
 has, trained here. texts.json has texts, base64 of their bytes; and
 <family>.ids.json the ids of each (bytes that are not UTF-8 read as Python's
-errors="replace" reads them), and the text that those ids decode to. README.md
+errors="replace" reads them), and the text that those ids decode to. trained.json
+is what the library's trainer makes of these texts. README.md
 says how to install what this needs.
 """
 
@@ -336,8 +337,24 @@ def write(name, value):
         file.write(value)
 
 
+def trained():
+    """What the library's trainer makes of texts.json, as `troupe data prepare
+    --train-tokenizer bpe` makes it."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(
+        [text.decode(errors="replace") for text in texts()],
+        trainers.BpeTrainer(
+            vocab_size=800, min_frequency=2, show_progress=False,
+            special_tokens=["<|endoftext|>"],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    return tokenizer
+
+
 def main():
     os.makedirs(HERE, exist_ok=True)
+    write("trained.json", trained().to_str() + "\n")
     given = texts()
     write("texts.json", json.dumps([base64.b64encode(t).decode() for t in given], indent=0) + "\n")
     for family, make in FAMILIES.items():

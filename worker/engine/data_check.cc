@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
@@ -9,14 +11,21 @@
 
 namespace troupe {
 
-DataCheck::DataCheck(const TokenFile& file) : file_(file) {
+DataCheck::DataCheck(std::vector<const TokenFile*> files)
+    : files_(std::move(files)) {
   thread_ = std::thread([this] {
     NameThisThread("data check");
     setpriority(PRIO_PROCESS, 0, 19);  // on Linux: of this thread
-    status_ =
-        Annotate(file_.CheckSum([this] { return !give_up_; }), "data.tokens");
+    status_ = Annotate(CheckAll(), "data.tokens");
     done_.Notify();
   });
+}
+
+absl::Status DataCheck::CheckAll() const {
+  for (const TokenFile* const file : files_) {
+    RETURN_IF_ERROR(file->CheckSum([this] { return !give_up_; }));
+  }
+  return absl::OkStatus();
 }
 
 DataCheck::~DataCheck() {
@@ -35,7 +44,8 @@ bool DataCheck::holds() const {
 absl::Status DataCheck::AwaitEnd(absl::Duration patience) const {
   if (!done_.WaitForNotificationWithTimeout(patience)) {
     LogWarning(absl::StrCat(
-        "data.tokens: ", file_.path(),
+        "data.tokens: ", files_.front()->path(),
+        files_.size() > 1 ? " and others" : "",
         ": the job ends before its checksum is known: look with `troupe data "
         "inspect --verify`"));
   }

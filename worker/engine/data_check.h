@@ -1,8 +1,8 @@
-// Whether a token file still has the bytes that were written into it: reads it
-// all beside the job's first steps, on a thread of the lowest priority, and
-// compares its checksum. Flipped bytes would train another model in silence.
+// Whether token files still have the bytes that were written into them: reads
+// them beside the job's first steps, on a thread of the lowest priority, and
+// compares their checksums. Flipped bytes would train another model in silence.
 //
-//   DataCheck check(reader.file());
+//   DataCheck check(reader.files());
 //   ... in each step: RETURN_IF_ERROR(check.status());
 //   RETURN_IF_ERROR(check.AwaitEnd(absl::Seconds(10)));
 #ifndef TROUPE_WORKER_ENGINE_DATA_CHECK_H_
@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -20,8 +21,8 @@ namespace troupe {
 
 class DataCheck {
  public:
-  // Borrows the file.
-  explicit DataCheck(const TokenFile& file);
+  // Borrows the files.
+  explicit DataCheck(std::vector<const TokenFile*> files);
   // Gives up what is not read yet.
   ~DataCheck();
   DataCheck(const DataCheck&) = delete;
@@ -39,7 +40,9 @@ class DataCheck {
   absl::Status AwaitEnd(absl::Duration patience) const;
 
  private:
-  const TokenFile& file_;
+  absl::Status CheckAll() const;
+
+  const std::vector<const TokenFile*> files_;
   std::atomic<bool> give_up_{false};
   absl::Status status_;  // once done_
   SteadyNotification done_;

@@ -66,10 +66,10 @@ CheckpointAttempt CopiesAttempt(const JobSpec& job, const SaveCopies& request) {
 }
 
 absl::StatusOr<ShardRecord> WriteCopy(const CopyToSave& copy,
-                                    const CheckpointAttempt& attempt,
-                                    const KeptMemory& kept,
-                                    const RankResources& resources,
-                                    DiskLog& log) {
+                                      const CheckpointAttempt& attempt,
+                                      const KeptMemory& kept,
+                                      const RankResources& resources,
+                                      DiskLog& log) {
   const Plan& plan = copy.plan();
   const int index = kept.fingerprint == plan.fingerprint()
                         ? kept.copies.Find(attempt.step, copy.peer())
@@ -106,18 +106,19 @@ absl::StatusOr<CheckpointRecord> CommitCopies(const SaveCopies& request,
                                      .good_steps = state.good_steps(),
                                      .skipped_steps = state.skipped_steps()},
                       .created = clock.Now()};
+  absl::optional<SampleReader> data;
   if (LoadsData(plan.roles(0))) {
-    ASSIGN_OR_RETURN(const SampleReader data, OpenData(job));
-    saved.tokenizer = data.file().layout().tokenizer;
-    saved.data = data.file().identity();
+    ASSIGN_OR_RETURN(data, OpenData(job));
+    saved.tokenizer = data->tokenizer();
+    saved.data = data->identity();
   }
-  return CommitShards(CopiesAttempt(job, request), plan, saved,
-                      {request.shard_records().begin(),
-                       request.shard_records().end()},
-                      CollectCarriedFiles({.tokens = job.data().tokens(),
-                                           .tokenizer = saved.tokenizer,
-                                           .hf = job.model().hf()}),
-                      folder.get());
+  return CommitShards(
+      CopiesAttempt(job, request), plan, saved,
+      {request.shard_records().begin(), request.shard_records().end()},
+      CollectCarriedFiles({.tokens = TokensOf(job, data),
+                           .tokenizer = saved.tokenizer,
+                           .hf = job.model().hf()}),
+      folder.get());
 }
 
 }  // namespace troupe

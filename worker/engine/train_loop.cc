@@ -131,14 +131,14 @@ absl::Status TrainLoop::RunSteps() {
                                                resources_.clock, listener_);
   }
   if (options_.checks_data && state_->data.has_value()) {
-    data_check_ = std::make_unique<DataCheck>(state_->data->file());
+    data_check_ = std::make_unique<DataCheck>(state_->data->files());
   }
   ASSIGN_OR_RETURN(const StartingPoint start, Begin());
   steps_done_ = start.position.step;
   const JobSpec& job = options_.plan->job();
   if (programs_.checkpoint != nullptr && state_->rank() == 0) {
     saver_->SetCarried(
-        CollectCarriedFiles({.tokens = job.data().tokens(),
+        CollectCarriedFiles({.tokens = TokensOf(job, state_->data),
                              .tokenizer = state_->tokenizer(),
                              .hf = job.model().hf(),
                              .resumed_from = start.resumed_from}));

@@ -29,7 +29,7 @@ absl::Status ReadSample(const Call& call, int64_t place, const SampleOut& out) {
   }
   const int64_t windows =
       std::min<int64_t>(state.plan->job().training().validation_sequences(),
-                        state.data->order().validation_windows());
+                        state.data->validation_windows());
   if (place < windows) return state.data->ReadValidation(place, out);
   std::fill(out.tokens.begin(), out.tokens.end(), 0);
   std::fill(out.targets.begin(), out.targets.end(), -1);

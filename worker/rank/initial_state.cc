@@ -198,15 +198,16 @@ absl::StatusOr<std::string> CheckSameData(const Manifest& manifest,
   const std::string here = state.DataIdentity();
   // Neither an imported model nor a rank without data has any.
   if (manifest.data.empty() || here.empty() || manifest.data == here) return "";
-  const DataSpec& data = state.plan->job().data();
-  if (data.changed()) {
+  const JobSpec& job = state.plan->job();
+  if (job.data().changed()) {
     return absl::StrCat("data.tokens: ", manifest.data, " there, ", here,
                         " in this job");
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "it was trained on other tokens: ", manifest.data,
-      "; data.tokens: ", data.tokens(), " has ", here,
-      "; put that file back, or, if other tokens are meant from here on, set "
+      "it was trained on other tokens, or on the same in another order: ",
+      manifest.data, "; data.tokens: ", TokensOf(job, state.data), " has ",
+      here,
+      "; put that back, or, if other data is meant from here on, set "
       "data.changed: true"));
 }
 

@@ -1,12 +1,16 @@
 #include "worker/rank/rank_state.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
 #include "proto/base/cores.h"
 #include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/data_files.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/loaded_batch.h"
@@ -30,23 +34,37 @@ std::unique_ptr<Device> HostBeside(const Device& device) {
 }  // namespace
 
 absl::StatusOr<SampleReader> OpenData(const JobSpec& job) {
-  ASSIGN_OR_RETURN(
-      SampleReader data,
-      SampleReader::Create(
-          job.data().tokens(),
-          {.sequence_length =
-               static_cast<uint64_t>(job.training().sequence_length()),
-           .validation_fraction = job.data().validation_fraction(),
-           .seed = job.training().seed(),
-           .vocab_size = static_cast<uint64_t>(job.model().vocab_size())}));
+  SampleReaderOptions options = {
+      .validation = job.data().validation(),
+      .sequence_length =
+          static_cast<uint64_t>(job.training().sequence_length()),
+      .validation_fraction = job.data().validation_fraction(),
+      .validation_blocks =
+          static_cast<uint64_t>(std::max(1, job.data().validation_blocks())),
+      .seed = job.training().seed(),
+      .vocab_size = static_cast<uint64_t>(job.model().vocab_size())};
+  for (DataFileField& file : TrainingFiles(job.data())) {
+    options.sources.push_back({std::move(file.path), file.weight});
+  }
+  ASSIGN_OR_RETURN(SampleReader data, SampleReader::Create(options));
   // What a file of another format holds is seen when it is read.
-  const uint64_t vocab_size = data.file().layout().vocab_size;
-  if (vocab_size > static_cast<uint64_t>(job.model().vocab_size())) {
+  for (const TokenFile* const file : data.files()) {
+    const uint64_t vocab_size = file->layout().vocab_size;
+    if (vocab_size <= options.vocab_size) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "model.vocab_size: ", job.model().vocab_size(), ", but ",
-        job.data().tokens(), " holds tokens of a vocabulary of ", vocab_size));
+        "model.vocab_size: ", job.model().vocab_size(), ", but ", file->path(),
+        " holds tokens of a vocabulary of ", vocab_size));
   }
   return data;
+}
+
+std::string TokensOf(const JobSpec& job,
+                     const absl::optional<SampleReader>& data) {
+  if (data.has_value() && !data->tokenizer_path().empty()) {
+    return data->tokenizer_path();
+  }
+  const std::vector<DataFileField> files = TrainingFiles(job.data());
+  return files.empty() ? "" : files[0].path;
 }
 
 RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
@@ -127,11 +145,11 @@ DType RankState::GradientsType() const {
 }
 
 std::string RankState::tokenizer() const {
-  return data.has_value() ? data->file().layout().tokenizer : "";
+  return data.has_value() ? data->tokenizer() : "";
 }
 
 std::string RankState::DataIdentity() const {
-  return data.has_value() ? data->file().identity() : "";
+  return data.has_value() ? data->identity() : "";
 }
 
 const Placement& RankState::PlacementOf(int unit) const {

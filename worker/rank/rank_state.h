@@ -53,6 +53,11 @@ struct StepContext {
 // vocabulary than the model's; else the errors of SampleReader.
 absl::StatusOr<SampleReader> OpenData(const JobSpec& job);
 
+// The token file beside which the model of its tokenizer lies: the one that
+// names the tokenizer, else the job's first; empty: a job without data.
+std::string TokensOf(const JobSpec& job,
+                     const absl::optional<SampleReader>& data);
+
 // Makes the units of a plan for one of its ranks.
 using UnitsBuilder =
     std::function<absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>>(
@@ -82,8 +87,8 @@ struct RankState {
   int data_size() const { return plan->derived().data_parallel_size(); }
   // By what the data was made, by name; empty: not known, or no data here.
   std::string tokenizer() const;
-  // What tells the data from other data (storage/dataset/token_file.h); empty:
-  // no data here.
+  // What tells the data from other data (storage/dataset/sample_reader.h);
+  // empty: no data here.
   std::string DataIdentity() const;
   // Of a unit: what rests here of its flat buffers (proto/plan/at_rest.h), what
   // is trained and what is frozen, and of that in its resident buffers the

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "proto/base/status.h"
+#include "proto/plan/data_files.h"
 #include "storage/disk/roots.h"
 
 namespace troupe {
@@ -17,7 +18,9 @@ absl::Status CheckResume(const std::string& resume) {
 }  // namespace
 
 absl::Status CheckJobPaths(const JobSpec& job) {
-  RETURN_IF_ERROR(CheckJobPath("data.tokens", job.data().tokens()));
+  for (const DataFileField& file : DataFiles(job.data())) {
+    RETURN_IF_ERROR(CheckJobPath(file.field, file.path));
+  }
   RETURN_IF_ERROR(CheckJobPath("model.hf", job.model().hf()));
   RETURN_IF_ERROR(
       CheckJobPath("checkpoint.directory", job.checkpoint().directory()));

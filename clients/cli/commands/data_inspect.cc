@@ -30,8 +30,8 @@ class DataInspect final : public Command {
                    "A token file: of `troupe data prepare`, Megatron-LM "
                    "(prefix, .bin or .idx) or llm.c");
     flags.Switch("--verify", verify_,
-                 "Read all of it: each id against the vocabulary, and the "
-                 "checksum where there is one");
+                 "Read all of it: each id against the vocabulary, the "
+                 "checksum where there is one, and the ends of documents");
   }
 
   absl::Status Run(Console& console) override {
@@ -56,7 +56,10 @@ class DataInspect final : public Command {
     if (!verify_) return absl::OkStatus();
     RETURN_IF_ERROR(file.Verify());
     out << "verified    every id"
-        << (layout.data_crc32c.has_value() ? " and the checksum" : "") << "\n";
+        << (layout.data_crc32c.has_value() ? " and the checksum" : "")
+        << (layout.document_ends.has_value() ? ", and the ends of documents"
+                                             : "")
+        << "\n";
     return absl::OkStatus();
   }
 

@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <filesystem>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/interrupt.h"
@@ -13,23 +16,42 @@
 #include "clients/cli/view/format.h"
 #include "proto/base/cores.h"
 #include "proto/base/status.h"
+#include "storage/corpus/check_corpus.h"
+#include "storage/corpus/corpus_files.h"
+#include "storage/corpus/corpus_sample.h"
+#include "storage/corpus/prepare_tokens.h"
+#include "storage/corpus/train_bpe.h"
+#include "storage/dataset/hugging_face/tokenizer.h"
 #include "storage/dataset/make_tokenizer.h"
 #include "storage/dataset/open_tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
-#include "storage/dataset/text_check.h"
-#include "storage/dataset/text_sample.h"
-#include "storage/dataset/tokenize_file.h"
 
 namespace troupe {
 namespace {
 
 constexpr uint64_t kSampleBytesMax = 16 << 20;
 constexpr char kTrained[] = "sentencepiece";
+constexpr int64_t kVocabSize = 8000;
 
 class DataPrepare final : public Command {
  public:
   void Declare(Flags& flags) override {
-    flags.Required("FILE", file_, "The text");
+    flags.RequiredTexts(
+        "FILE", inputs_,
+        "Texts (.txt), JSON lines (.jsonl), both also as .gz or .zst; folders "
+        "with such files; -: the standard input");
+    flags.Choice("--format", format_, {"text", "jsonl"},
+                 "Of all files, whatever their names [by the name; text]");
+    flags.Text("--field", rules_.field,
+               {.value = "NAME",
+                .text = "Of JSON lines: the field that is the text [text]"});
+    flags.Switch("--skip-bad-lines", rules_.skip_bad_lines,
+                 "Leave out and count lines that are no JSON, have no such "
+                 "field, or are too long");
+    flags.Integer("--max-line-mib", line_mib_max_, {1, 4096},
+                  {.value = "N",
+                   .text = "The longest line that is one document; it is held "
+                           "in memory [64]"});
     flags.Text("--tokenizer", tokenizer_,
                {.value = "NAME",
                 .text = "bytes: each byte is a token; sentencepiece: trains a "
@@ -38,16 +60,22 @@ class DataPrepare final : public Command {
                         "path of a tokenizer.json, a SentencePiece "
                         "tokenizer.model, or a Hugging Face directory with "
                         "one of them [bytes]"});
-    flags.Integer("--vocab-size", vocab_size_, {260, 1 << 20},
-                  {.value = "N",
-                   .text = "Of the model that sentencepiece trains [8000]"});
+    flags.Choice("--train-tokenizer", trained_kind_, {"bpe"},
+                 "In place of --tokenizer. bpe: trains a byte-level BPE on all "
+                 "of the text and puts its tokenizer.json beside the token "
+                 "file, as FILE.tokens.model");
+    flags.Integer(
+        "--vocab-size", vocab_size_, {260, 1 << 20},
+        {.value = "N", .text = "Of the tokenizer that is trained [8000]"});
     flags.Choice("--model-type", model_type_, {"unigram", "bpe"},
                  "Of the model that sentencepiece trains [unigram]");
     flags.Switch("--append-eos-per-line", eos_per_line_,
-                 "Each line is a document: EOS follows it. Without, the file "
-                 "is one text and nothing is inserted");
-    flags.Switch("--any-content", any_content_,
-                 "Take FILE as it is, without looking whether it is text");
+                 "Each line of a text is a document. Without, the file is one. "
+                 "EOS follows each document where the tokenizer has one");
+    flags.Switch(
+        "--any-content", any_content_,
+        "Take the bytes of each FILE as they are: nothing is unpacked, "
+        "and whether it is text is not looked at");
     flags.Integer("--threads", threads_, {1, 1024},
                   {.value = "N",
                    .text = "That encode; the tokens do not depend on how many "
@@ -58,34 +86,97 @@ class DataPrepare final : public Command {
 
   absl::Status Run(Console& console) override {
     const absl::Time start = absl::Now();
-    if (tokenizer_ != kTrained && (vocab_size_ != 0 || !model_type_.empty())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "usage: --vocab-size and --model-type are for a model that is "
-          "trained: --tokenizer sentencepiece, not ",
-          tokenizer_));
-    }
-    if (!any_content_) RETURN_IF_ERROR(CheckText(file_));
+    RETURN_IF_ERROR(CheckFlags());
+    RETURN_IF_ERROR(FindFiles(console));
     Interrupt interrupt;
     const absl::StatusOr<OpenedTokenizer> opened = Open(interrupt, console);
     // A Ctrl-C ends what trains the model as well.
     if (interrupt.Arrived()) return absl::CancelledError("interrupted");
     RETURN_IF_ERROR(opened.status());
-    ASSIGN_OR_RETURN(const TokenFileHeader header,
+    ASSIGN_OR_RETURN(const PreparedTokens prepared,
                      Tokenize(*opened, interrupt, console));
-    console.out << out_ << ": " << GroupedText(header.token_count)
-                << " tokens, vocabulary " << GroupedText(header.vocab_size)
-                << " (" << header.tokenizer << "), "
-                << BytesText(kTokenFileHeaderBytes +
-                             header.token_count * header.bytes_per_token)
-                << ", in "
-                << SecondsText(absl::ToDoubleSeconds(absl::Now() - start))
-                << "\n";
+    Say(prepared, opened->tokenizer->eos_id().has_value(), absl::Now() - start,
+        console);
     return absl::OkStatus();
   }
 
  private:
+  void Say(const PreparedTokens& prepared, bool ends_documents,
+           absl::Duration spent, Console& console) const {
+    const TokenFileHeader& header = prepared.header;
+    console.out << out_ << ": " << GroupedText(header.token_count)
+                << " tokens in " << GroupedText(header.documents)
+                << (header.documents == 1 ? " document" : " documents")
+                << ", vocabulary " << GroupedText(header.vocab_size) << " ("
+                << header.tokenizer << "), "
+                << BytesText(static_cast<int64_t>(TokenFileBytes(header)))
+                << ", in " << SecondsText(absl::ToDoubleSeconds(spent)) << "\n";
+    if (header.documents > 1 && !ends_documents) {
+      console.err << "the tokenizer " << header.tokenizer
+                  << " has no token that ends a document: a model will not "
+                     "see where one ends\n";
+    }
+    if (prepared.skipped_lines > 0) {
+      console.err << GroupedText(prepared.skipped_lines)
+                  << " bad lines were left out\n";
+    }
+  }
+
+  absl::Status CheckFlags() {
+    const bool bpe = !trained_kind_.empty();
+    if (bpe && !tokenizer_.empty()) {
+      return absl::InvalidArgumentError(
+          "usage: --train-tokenizer is in place of --tokenizer; give one");
+    }
+    if (tokenizer_.empty() && !bpe) tokenizer_ = "bytes";
+    const bool trains = bpe || tokenizer_ == kTrained;
+    if (!trains && (vocab_size_ != 0 || !model_type_.empty())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "usage: --vocab-size and --model-type are for a model that is "
+          "trained: --train-tokenizer bpe or --tokenizer sentencepiece, not ",
+          tokenizer_));
+    }
+    if (bpe && !model_type_.empty()) {
+      return absl::InvalidArgumentError(
+          "usage: --model-type is for --tokenizer sentencepiece");
+    }
+    if (vocab_size_ == 0) vocab_size_ = kVocabSize;
+    return absl::OkStatus();
+  }
+
+  absl::Status FindFiles(Console& console) {
+    rules_.line_bytes_max = static_cast<uint64_t>(line_mib_max_) << 20;
+    CorpusFilesOptions options = {.inputs = inputs_};
+    if (format_ == "jsonl") options.format = TextFormat::kJsonl;
+    if (format_ == "text") options.format = TextFormat::kText;
+    ASSIGN_OR_RETURN(CorpusFiles found, FindCorpusFiles(options));
+    for (CorpusFile& file : found.files) {
+      if (any_content_ && format_.empty()) file.format = TextFormat::kText;
+      if (eos_per_line_ && file.format == TextFormat::kText) {
+        file.format = TextFormat::kLines;
+      }
+    }
+    files_ = std::move(found.files);
+    if (!found.passed_over.empty()) {
+      console.err << "passed over: "
+                  << absl::StrJoin(found.passed_over, ", ",
+                                   [](std::string* out, const auto& kind) {
+                                     absl::StrAppend(out, kind.second, " of ",
+                                                     kind.first);
+                                   })
+                  << "\n";
+    }
+    return any_content_ ? absl::OkStatus() : CheckCorpus(files_);
+  }
+
   absl::StatusOr<OpenedTokenizer> Open(Interrupt& interrupt, Console& console) {
     OpenedTokenizer opened;
+    if (!trained_kind_.empty()) {
+      ASSIGN_OR_RETURN(opened.model, TrainByteLevel(interrupt, console));
+      ASSIGN_OR_RETURN(opened.tokenizer,
+                       MakeHuggingFaceTokenizer(opened.model));
+      return opened;
+    }
     if (tokenizer_ == kTrained) {
       ASSIGN_OR_RETURN(opened.model, Train(interrupt, console));
       ASSIGN_OR_RETURN(opened.tokenizer,
@@ -103,40 +194,71 @@ class DataPrepare final : public Command {
   absl::StatusOr<std::string> Train(Interrupt& interrupt, Console& console) {
     ASSIGN_OR_RETURN(const std::string program,
                      FindProgram("troupe-tokenizer", ThisProgram()));
-    const int64_t vocab_size = vocab_size_ == 0 ? 8000 : vocab_size_;
     const std::string type = model_type_.empty() ? "unigram" : model_type_;
     ASSIGN_OR_RETURN(std::string sample,
-                     SampleText(file_, {.bytes_max = kSampleBytesMax}));
+                     SampleCorpus(files_, rules_, kSampleBytesMax));
     console.err << "training a " << type << " vocabulary of "
-                << GroupedText(vocab_size) << " on "
+                << GroupedText(vocab_size_) << " on "
                 << BytesText(static_cast<int64_t>(sample.size()))
                 << " of text ..." << std::endl;
-    return RunFilter({.command = {program, absl::StrCat(vocab_size), type},
+    return RunFilter({.command = {program, absl::StrCat(vocab_size_), type},
                       .input = std::move(sample),
                       .keep_going = [&] { return !interrupt.Arrived(); }});
   }
 
-  absl::StatusOr<TokenFileHeader> Tokenize(const OpenedTokenizer& opened,
-                                           Interrupt& interrupt,
-                                           Console& console) const {
-    Progress progress(console, interrupt, "");
-    TokenizeFileOptions options = {
-        .text_path = file_,
-        .path = out_,
-        .eos_per_line = eos_per_line_,
-        .threads =
-            threads_ == 0 ? UsableCoreCount() : static_cast<int>(threads_),
-        .progress = [&](uint64_t done, uint64_t total) {
-          return progress.Show(static_cast<int64_t>(done),
-                               static_cast<int64_t>(total));
-        }};
-    if (!opened.model.empty()) options.model = opened.model;
-    return TokenizeFile(*opened.tokenizer, options);
+  absl::StatusOr<std::string> TrainByteLevel(Interrupt& interrupt,
+                                             Console& console) {
+    console.err << "training a byte-level BPE of " << GroupedText(vocab_size_)
+                << " tokens ..." << std::endl;
+    Progress progress(console, interrupt, "counting words: ");
+    return TrainBpe({.files = files_,
+                     .rules = rules_,
+                     .unpack = !any_content_,
+                     .vocab_size = vocab_size_,
+                     .progress = [&](uint64_t done, uint64_t total) {
+                       return progress.Show(static_cast<int64_t>(done),
+                                            static_cast<int64_t>(total));
+                     }});
   }
 
-  std::string file_;
-  std::string tokenizer_ = "bytes";
-  int64_t vocab_size_ = 0;  // 0 and "": not given
+  absl::StatusOr<PreparedTokens> Tokenize(const OpenedTokenizer& opened,
+                                          Interrupt& interrupt,
+                                          Console& console) const {
+    Progress progress(console, interrupt, "");
+    PrepareTokensOptions options = {
+        .files = files_,
+        .path = out_,
+        .rules = rules_,
+        .unpack = !any_content_,
+        .threads =
+            threads_ == 0 ? UsableCoreCount() : static_cast<int>(threads_),
+        .progress =
+            [&](uint64_t done, uint64_t total) {
+              return progress.Show(static_cast<int64_t>(done),
+                                   static_cast<int64_t>(total));
+            },
+        .note = [&](const std::string& line) { console.err << line << "\n"; }};
+    if (!opened.model.empty()) options.model = opened.model;
+    absl::StatusOr<PreparedTokens> prepared =
+        PrepareTokens(*opened.tokenizer, options);
+    std::error_code error;
+    const std::string unfinished = absl::StrCat(out_, ".partial");
+    if (absl::IsCancelled(prepared.status()) &&
+        std::filesystem::exists(unfinished, error)) {
+      console.err << "\nwhat was done is in " << unfinished
+                  << ", and the same command continues it\n";
+    }
+    return prepared;
+  }
+
+  std::vector<std::string> inputs_;
+  std::vector<CorpusFile> files_;
+  std::string format_;  // empty: by the name
+  PartRules rules_;
+  int64_t line_mib_max_ = 64;
+  std::string tokenizer_;
+  std::string trained_kind_;  // by --train-tokenizer
+  int64_t vocab_size_ = 0;    // 0 and "": not given
   int64_t threads_ = 0;
   std::string model_type_;
   bool eos_per_line_ = false;

@@ -3,7 +3,8 @@ descriptor: a field of the .proto file is a field of the job. What the message
 has no place for is refused by name.
 
 The shapes are those of job files: a single value is a list of one; a section
-that has a field `mode` may be given as that alone; an empty section is skipped.
+that has a field `mode` may be given as that alone, one that has a list `sources`
+as that list; an empty section is skipped.
 """
 
 from __future__ import annotations
@@ -111,6 +112,11 @@ class _Filler:
         if not isinstance(node.value, list) and "mode" in descriptor.fields_by_name:
             mode = descriptor.fields_by_name["mode"]
             setattr(message, "mode", self.scalar(node, mode, path))
+            return
+        is_list = isinstance(node.value, list) and not node.is_section
+        if is_list and "sources" in descriptor.fields_by_name:
+            sources = descriptor.fields_by_name["sources"]
+            self.field(node, sources, f"{path}.sources", message)
             return
         if not node.is_section or not isinstance(node.value, list):
             label = f"{path}: " if path else ""

@@ -27,6 +27,7 @@ GRAPH_BYTES_MAX = 1 << 20
 # Paths as the workers see them.
 _PATHS = (
     "data.tokens",
+    "data.validation",
     "model.hf",
     "model.graph",
     "checkpoint.directory",
@@ -46,8 +47,10 @@ class LoadedJob:
 
     @property
     def needs_program(self) -> bool:
-        """Whether `troupe` has to read the model: a Hugging Face directory."""
-        return bool(self.spec.model.hf and not self.spec.model.architecture)
+        """Whether `troupe` has to read files: a Hugging Face directory, or the sizes
+        of token files, of which it makes steps."""
+        reads_model = self.spec.model.hf and not self.spec.model.architecture
+        return bool(reads_model or self.spec.training.HasField("epochs"))
 
     def locate(self, refused: JobRefused) -> JobRefused:
         """Puts the place in the job file in front of a scheduler's message that
@@ -96,7 +99,7 @@ def load_job(job: JobLike, overrides: Optional[Overrides] = None) -> LoadedJob:
         )
     for path_of_field, value in (overrides or {}).items():
         fill_field(path_of_field, value, loaded.spec, loaded.positions)
-    overridden = {name for name in _PATHS if name in (overrides or {})}
+    overridden = set(overrides or {})
     _make_paths_absolute(loaded.spec, folder, overridden)
     _read_graph(loaded)
     return loaded
@@ -109,14 +112,21 @@ def _make_paths_absolute(
         section_name, name = path.split(".")
         if not spec.HasField(section_name):
             continue
-        section = getattr(spec, section_name)
-        value = getattr(section, name)
         base = Path.cwd() if path in overridden else folder
-        if not value or base is None or os.path.isabs(value) or _ROOT.match(value):
+        section = getattr(spec, section_name)
+        if path == "checkpoint.resume" and section.resume == "latest":
             continue
-        if path == "checkpoint.resume" and value == "latest":
-            continue
-        setattr(section, name, os.path.normpath(base / value))
+        _make_absolute(section, name, base)
+    base = Path.cwd() if "data.sources" in overridden else folder
+    for source in spec.data.sources:
+        _make_absolute(source, "tokens", base)
+
+
+def _make_absolute(section: Any, name: str, base: Optional[Path]) -> None:
+    value = getattr(section, name)
+    if not value or base is None or os.path.isabs(value) or _ROOT.match(value):
+        return
+    setattr(section, name, os.path.normpath(base / value))
 
 
 def _read_graph(loaded: LoadedJob) -> None:

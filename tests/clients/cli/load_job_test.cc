@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "storage/dataset/token_file_writer.h"
 
 namespace troupe {
 namespace {
@@ -34,6 +35,48 @@ TEST(LoadJob, AWrongDirectoryIsFoundWhereItWasWritten) {
   EXPECT_EQ(job.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(job.status().message()),
               HasSubstr("job.yaml:3:7: model.hf: /nowhere/config.json"));
+}
+
+TEST(LoadJob, EpochsBecomeSteps) {
+  const std::string tokens = absl::StrCat(::testing::TempDir(), "/e.tokens");
+  auto writer = TokenFileWriter::Create(
+      {.path = tokens, .vocab_size = 256, .tokenizer = "bytes"});
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE((*writer)->Append(std::vector<int32_t>(1001, 1)).ok());
+  ASSERT_TRUE((*writer)->Finish().ok());
+  const auto load = [&](const std::string& data, const std::string& training) {
+    return LoadJob(JobUse::kRun,
+                   {.path = File(absl::StrCat(
+                        "model: {architecture: gpt2}\ndata: ", data,
+                        "\ntraining: {global_batch_size: 8, sequence_length: "
+                        "10, ",
+                        training, "}\n"))});
+  };
+  // 100 windows; with a tenth held back 90, and of two files 200.
+  const std::string one = absl::StrCat("{tokens: ", tokens, "}");
+  EXPECT_EQ(load(one, "epochs: 1")->spec.training().steps(), 13);
+  EXPECT_EQ(load(one, "epochs: 2")->spec.training().steps(), 25);
+  EXPECT_EQ(load(one, "epochs: 0.5")->spec.training().steps(), 7);
+  EXPECT_FALSE(load(one, "epochs: 1")->spec.training().has_epochs());
+  const std::string held_back =
+      absl::StrCat("{tokens: ", tokens, ", validation_fraction: 0.1}");
+  EXPECT_EQ(load(held_back, "epochs: 1")->spec.training().steps(), 12);
+  EXPECT_EQ(load(absl::StrCat("[", one, ", ", one, "]"), "epochs: 1")
+                ->spec.training()
+                .steps(),
+            25);
+  const auto error = [&](const std::string& data, const std::string& training) {
+    return std::string(load(data, training).status().message());
+  };
+  EXPECT_THAT(error(one, "epochs: 1, steps: 2"),
+              HasSubstr("job.yaml:3:63: training.epochs: is beside "
+                        "training.steps"));
+  EXPECT_THAT(error(one, "epochs: 0"), HasSubstr("training.epochs: 0 is out"));
+  EXPECT_THAT(error("{tokens: /no/such}", "epochs: 1"),
+              HasSubstr("job.yaml:2:16: data.tokens: training.epochs needs its "
+                        "size: /no/such"));
+  EXPECT_THAT(error("", "epochs: 1"), HasSubstr("is for a job with "
+                                                "data.tokens"));
 }
 
 // Weights are asked for where the job begins with them.

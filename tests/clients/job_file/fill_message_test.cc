@@ -107,6 +107,23 @@ TEST(FillField, SetsReplacesAndClears) {
   EXPECT_EQ(set("name.first", "a"), "--set x: name has no fields");
 }
 
+// `data: [...]` is short for `data: {sources: [...]}`.
+TEST(FillMessage, ASectionWithSourcesMayBeTheirList) {
+  JobSpec job;
+  PositionMap positions;
+  const YamlNode root =
+      ParseYaml("data: [{tokens: a, weight: 0.7}, {tokens: b}]\n", kSource)
+          .value();
+  ASSERT_TRUE(FillMessage(root, kSource, job, positions).ok());
+  ASSERT_EQ(job.data().sources_size(), 2);
+  EXPECT_EQ(job.data().sources(0).weight(), 0.7);
+  EXPECT_EQ(job.data().sources(1).tokens(), "b");
+  EXPECT_EQ(positions.at("data.sources[1].tokens"), "job.yaml:1:44");
+  EXPECT_EQ(ErrorOf("data: [{tokns: a}]\n"),
+            "job.yaml:1:9: data.sources[0].tokns: no such field; did you mean "
+            "tokens?");
+}
+
 TEST(FillMessage, ASingleValueIsAListOfOne) {
   JobSpec job;
   PositionMap positions;

@@ -43,6 +43,20 @@ TEST(JobFile, PathsOfOverridesStartFromHere) {
   EXPECT_EQ(job.spec.checkpoint().resume(), fs::current_path() / "old");
 }
 
+TEST(JobFile, PathsOfAMixStartFromTheFilesFolder) {
+  const JobFile job =
+      ParseJob({.name = "job.yaml",
+                .folder = "/home/me/jobs",
+                .text = "data:\n  validation: v.tokens\n  sources:\n"
+                        "  - {tokens: a.tokens}\n  - {tokens: /b.tokens}\n"
+                        "  - {tokens: data:c.tokens}\n"})
+          .value();
+  EXPECT_EQ(job.spec.data().sources(0).tokens(), "/home/me/jobs/a.tokens");
+  EXPECT_EQ(job.spec.data().sources(1).tokens(), "/b.tokens");
+  EXPECT_EQ(job.spec.data().sources(2).tokens(), "data:c.tokens");
+  EXPECT_EQ(job.spec.data().validation(), "/home/me/jobs/v.tokens");
+}
+
 TEST(JobFile, OverridesComeAfterTheFile) {
   const JobFile job =
       Parse(kJob, {"parallelism.data=4", "optimizer.lr=1e-3",

@@ -33,6 +33,23 @@ class JobFileTest(unittest.TestCase):
         return str(caught.exception)
 
 
+class Mixes(JobFileTest):
+    def test_the_list_is_short_for_sources(self):
+        spec = self.load("data: [{tokens: a.tokens, weight: 0.7}, {tokens: /b}]\n")
+        self.assertEqual(
+            [source.tokens for source in spec.data.sources],
+            [str(self.folder / "a.tokens"), "/b"],
+        )
+        self.assertEqual(spec.data.sources[0].weight, 0.7)
+        spec = troupe.load_job({"data": [{"tokens": "/a"}]}).spec
+        self.assertEqual(len(spec.data.sources), 1)
+        self.refused("data: [{tokns: a}]\n", "1:9", "data.sources[0].tokns")
+
+    def test_epochs_need_the_program(self):
+        self.assertTrue(troupe.load_job({"training": {"epochs": 2}}).needs_program)
+        self.assertFalse(troupe.load_job({"training": {"steps": 2}}).needs_program)
+
+
 class Scalars(JobFileTest):
     def test_mean_what_the_field_wants(self):
         spec = self.load(

@@ -46,18 +46,19 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
       // None means: balanced by cost; as many on each replica; no sequence
       // is cut; in one dimension; no experts are shared;
       // found while training; nothing is frozen; a lost worker ends it;
-      // all units are shared, and all parameters trained, alike.
-      EXPECT_TRUE(set || field->name() == "recovery" ||
-                  field->name() == "elastic" || field->name() == "stages" ||
-                  field->name() == "tensor_method" ||
-                  field->name() == "tensor_depth" ||
-                  field->name() == "context_method" ||
-                  field->name() == "ulysses_size" ||
-                  field->name() == "expert_slack" ||
-                  field->name() == "expert_tensor" ||
-                  field->name() == "loss_scale" || field->name() == "freeze" ||
-                  field->name() == "micro_batches" ||
-                  field->name() == "strategies" || field->name() == "groups")
+      // all units are shared, and all parameters trained, alike; one file;
+      // held back from it; by steps.
+      EXPECT_TRUE(
+          set || field->name() == "recovery" || field->name() == "elastic" ||
+          field->name() == "stages" || field->name() == "tensor_method" ||
+          field->name() == "tensor_depth" ||
+          field->name() == "context_method" ||
+          field->name() == "ulysses_size" || field->name() == "expert_slack" ||
+          field->name() == "expert_tensor" || field->name() == "loss_scale" ||
+          field->name() == "freeze" || field->name() == "sources" ||
+          field->name() == "validation" || field->name() == "epochs" ||
+          field->name() == "micro_batches" ||
+          field->name() == "strategies" || field->name() == "groups")
           << field->full_name();
     }
   };
@@ -141,6 +142,34 @@ TEST(ResolveJob, RefusesWithThePathAndTheWayOut) {
       {[](JobSpec& j) { j.mutable_data()->set_validation_fraction(1.5); },
        "data.validation_fraction: 1.5 is out of range; use a number from 0 "
        "and below 1"},
+      {[](JobSpec& j) { j.mutable_data()->add_sources(); },
+       "data.tokens: is beside data.sources"},
+      {[](JobSpec& j) {
+         j.mutable_data()->clear_tokens();
+         j.mutable_data()->add_sources()->set_tokens("a");
+         j.mutable_data()->add_sources();
+       },
+       "data.sources[1].tokens: is missing"},
+      {[](JobSpec& j) {
+         j.mutable_data()->clear_tokens();
+         j.mutable_data()->add_sources()->set_tokens("a");
+         j.mutable_data()->mutable_sources(0)->set_weight(0);
+       },
+       "data.sources[0].weight: 0 is out of range"},
+      {[](JobSpec& j) { j.mutable_data()->set_validation_blocks(8); },
+       "data.validation_blocks: 8 needs data.validation_fraction"},
+      {[](JobSpec& j) {
+         j.mutable_data()->set_validation("v");
+         j.mutable_data()->set_validation_fraction(0.5);
+       },
+       "data.validation: is beside data.validation_fraction"},
+      {[](JobSpec& j) {
+         j.mutable_training()->clear_steps();
+         j.mutable_training()->set_epochs(2);
+       },
+       "training.epochs: is turned into training.steps by `troupe`"},
+      {[](JobSpec& j) { j.mutable_training()->set_epochs(2); },
+       "training.epochs: is beside training.steps"},
       {[](JobSpec& j) { j.mutable_parallelism()->set_data(0); },
        "parallelism.data: 0 is out of range; use 1 to 131072"},
       {[](JobSpec& j) { j.mutable_parallelism()->set_bucket_megabytes(0); },

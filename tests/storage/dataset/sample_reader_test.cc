@@ -1,6 +1,8 @@
 #include "storage/dataset/sample_reader.h"
 
+#include <numeric>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -14,14 +16,33 @@ namespace {
 class SampleReaderTest : public ::testing::Test {
  protected:
   // Token i is i, so a sample says where it was read.
-  void SetUp() override {
-    auto writer = TokenFileWriter::Create(
-        {.path = path_, .vocab_size = 1000, .tokenizer = "bytes"});
+  void SetUp() override { Write("t", 0, 1000); }
+
+  // Tokens from `first` on.
+  std::string Write(const std::string& name, int32_t first, int32_t count,
+                    const std::string& tokenizer = "bytes") {
+    auto writer = TokenFileWriter::Create({.path = dir_.File(name),
+                                           .vocab_size = 100'000,
+                                           .tokenizer = tokenizer});
     CHECK_OK(writer.status());
-    std::vector<int32_t> tokens(1000);
-    for (int i = 0; i < 1000; ++i) tokens[i] = i;
+    std::vector<int32_t> tokens(count);
+    std::iota(tokens.begin(), tokens.end(), first);
     CHECK_OK((*writer)->Append(tokens));
     CHECK_OK((*writer)->Finish().status());
+    return dir_.File(name);
+  }
+
+  // The first token of each sample, of training or validation.
+  std::vector<int32_t> Starts(const SampleReader& reader, uint64_t samples,
+                              size_t length, bool validation = false) {
+    std::vector<int32_t> tokens(length), targets(length), starts;
+    const SampleOut out = {absl::MakeSpan(tokens), absl::MakeSpan(targets)};
+    for (uint64_t n = 0; n < samples; ++n) {
+      CHECK_OK(validation ? reader.ReadValidation(n, out)
+                          : reader.Read(n, out));
+      starts.push_back(tokens[0]);
+    }
+    return starts;
   }
 
   TempDir dir_;
@@ -29,12 +50,14 @@ class SampleReaderTest : public ::testing::Test {
 };
 
 TEST_F(SampleReaderTest, TargetsAreTheTokensOnePlaceLater) {
-  const auto reader = SampleReader::Create(
-      path_, {.sequence_length = 9, .validation_fraction = 0.1, .seed = 5});
+  const auto reader = SampleReader::Create({.sources = {{path_}},
+                                            .sequence_length = 9,
+                                            .validation_fraction = 0.1,
+                                            .seed = 5});
   ASSERT_TRUE(reader.ok()) << reader.status().ToString();
   std::vector<int32_t> tokens(9), targets(9);
   std::set<int32_t> starts;
-  const uint64_t windows = reader->order().training_windows();
+  const uint64_t windows = reader->training_windows();
   for (uint64_t n = 0; n < windows; ++n) {
     ASSERT_TRUE(
         reader->Read(n, {absl::MakeSpan(tokens), absl::MakeSpan(targets)})
@@ -50,11 +73,13 @@ TEST_F(SampleReaderTest, TargetsAreTheTokensOnePlaceLater) {
 }
 
 TEST_F(SampleReaderTest, ValidationIsTheTailInOrder) {
-  const auto reader = SampleReader::Create(
-      path_, {.sequence_length = 9, .validation_fraction = 0.1, .seed = 5});
+  const auto reader = SampleReader::Create({.sources = {{path_}},
+                                            .sequence_length = 9,
+                                            .validation_fraction = 0.1,
+                                            .seed = 5});
   std::vector<int32_t> tokens(9), targets(9);
   const SampleOut out = {absl::MakeSpan(tokens), absl::MakeSpan(targets)};
-  EXPECT_EQ(reader->order().validation_windows(), 11u);  // (100 - 1) / 9
+  EXPECT_EQ(reader->validation_windows(), 11u);  // (100 - 1) / 9
   for (uint64_t i = 0; i < 11; ++i) {
     ASSERT_TRUE(reader->ReadValidation(i, out).ok());
     EXPECT_EQ(tokens[0], static_cast<int32_t>(900 + 9 * i));
@@ -65,7 +90,8 @@ TEST_F(SampleReaderTest, ValidationIsTheTailInOrder) {
 }
 
 TEST_F(SampleReaderTest, SamplesGoOnForManyEpochsButNotForever) {
-  const auto reader = SampleReader::Create(path_, {.sequence_length = 999});
+  const auto reader =
+      SampleReader::Create({.sources = {{path_}}, .sequence_length = 999});
   ASSERT_TRUE(reader.ok()) << reader.status().ToString();
   std::vector<int32_t> tokens(999), targets(999);
   const SampleOut out = {absl::MakeSpan(tokens), absl::MakeSpan(targets)};
@@ -75,12 +101,83 @@ TEST_F(SampleReaderTest, SamplesGoOnForManyEpochsButNotForever) {
 }
 
 TEST_F(SampleReaderTest, ErrorsNameTheFile) {
-  EXPECT_TRUE(
-      Fails(SampleReader::Create(path_, {.sequence_length = 1000}).status(),
-            absl::StatusCode::kInvalidArgument, {path_, "1001"}));
   EXPECT_TRUE(Fails(
-      SampleReader::Create(dir_.File("no"), {.sequence_length = 4}).status(),
-      absl::StatusCode::kNotFound, {dir_.File("no")}));
+      SampleReader::Create({.sources = {{path_}}, .sequence_length = 1000})
+          .status(),
+      absl::StatusCode::kInvalidArgument, {path_, "1001"}));
+  EXPECT_TRUE(Fails(SampleReader::Create(
+                        {.sources = {{dir_.File("no")}}, .sequence_length = 4})
+                        .status(),
+                    absl::StatusCode::kNotFound, {dir_.File("no")}));
+}
+
+TEST_F(SampleReaderTest, AMixReadsEachSourceInItsOwnOrder) {
+  const std::string a = Write("a", 10'000, 101);  // 10 windows
+  const std::string b = Write("b", 20'000, 251);  // 25 windows
+  const auto alone = SampleReader::Create(
+      {.sources = {{a}}, .sequence_length = 10, .seed = 3});
+  const auto mix = SampleReader::Create(
+      {.sources = {{a, 0.3}, {b, 0.7}}, .sequence_length = 10, .seed = 3});
+  ASSERT_TRUE(mix.ok()) << mix.status();
+  EXPECT_EQ(mix->training_windows(), 35u);
+  std::vector<int32_t> of_a, of_b;
+  for (const int32_t start : Starts(*mix, 200, 10)) {
+    (start < 20'000 ? of_a : of_b).push_back(start);
+  }
+  EXPECT_EQ(of_a.size(), 60u);
+  EXPECT_EQ(of_a, Starts(*alone, 60, 10)) << "the first as if it were alone";
+  // Each epoch has every window once, in another order.
+  std::vector<std::vector<int32_t>> epochs;
+  for (size_t at = 0; at + 25 <= of_b.size(); at += 25) {
+    epochs.emplace_back(of_b.begin() + at, of_b.begin() + at + 25);
+    EXPECT_EQ(
+        std::set<int32_t>(epochs.back().begin(), epochs.back().end()).size(),
+        25u);
+  }
+  ASSERT_EQ(epochs.size(), 5u);
+  EXPECT_NE(epochs[0], epochs[1]);
+}
+
+TEST_F(SampleReaderTest, ValidationMayBeOfAnotherFileOrOfBlocks) {
+  const std::string v = Write("v", 50'000, 41);
+  const auto apart = SampleReader::Create(
+      {.sources = {{path_}}, .validation = v, .sequence_length = 10});
+  ASSERT_TRUE(apart.ok()) << apart.status();
+  EXPECT_EQ(apart->training_windows(), 99u) << "nothing is held back";
+  EXPECT_EQ(apart->validation_windows(), 4u);
+  EXPECT_EQ(Starts(*apart, 4, 10, /*validation=*/true),
+            (std::vector<int32_t>{50'000, 50'010, 50'020, 50'030}));
+  EXPECT_EQ(apart->files().size(), 2u);
+
+  const SampleReaderOptions blocks = {.sources = {{path_}},
+                                      .sequence_length = 10,
+                                      .validation_fraction = 0.2,
+                                      .validation_blocks = 4};
+  const auto spread = SampleReader::Create(blocks);
+  ASSERT_TRUE(spread.ok()) << spread.status();
+  // Parts of 250 tokens, of which 200 train and 50 validate.
+  EXPECT_EQ(spread->training_windows(), 4u * 19);
+  ASSERT_EQ(spread->validation_windows(), 4u * 4);
+  EXPECT_EQ(Starts(*spread, 5, 10, /*validation=*/true),
+            (std::vector<int32_t>{200, 450, 700, 950, 210}));
+  for (const int32_t start : Starts(*spread, 4 * 19, 10)) {
+    EXPECT_LT(start % 250 + 10, 200) << "with its last target";
+  }
+  // The order is another one, which a checkpoint has to notice.
+  SampleReaderOptions tail = blocks;
+  tail.validation_blocks = 1;
+  const auto tailed = SampleReader::Create(tail);
+  EXPECT_EQ(tailed->identity(), apart->identity());
+  EXPECT_NE(spread->identity(), tailed->identity());
+}
+
+TEST_F(SampleReaderTest, FilesOfAMixAreOfOneTokenizer) {
+  const std::string other = Write("o", 0, 100, "hf:1a2b3c4d:5");
+  EXPECT_TRUE(Fails(SampleReader::Create(
+                        {.sources = {{path_}, {other}}, .sequence_length = 10})
+                        .status(),
+                    absl::StatusCode::kInvalidArgument,
+                    {other, "made by hf:1a2b3c4d:5", "by bytes"}));
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST_F(TroupeFileTest, ReadsBackAtEveryWidth) {
     ASSERT_TRUE(file->Read(500, 3, out).ok());
     EXPECT_EQ(out[2], static_cast<int32_t>(3 * 502 % vocab));
     EXPECT_EQ(std::filesystem::file_size(path_),
-              64 + 1000 * BytesPerToken(vocab));
+              128 + 1000 * BytesPerToken(vocab));
   }
   EXPECT_EQ(BytesPerToken(256), 1u);
   EXPECT_EQ(BytesPerToken(257), 2u);
@@ -86,14 +86,14 @@ TEST_F(TroupeFileTest, EveryTruncationAndEveryFlippedBitIsFound) {
   }
   WriteText(path_, whole + "x");
   EXPECT_TRUE(Fails(OpenStatus(), absl::StatusCode::kDataLoss,
-                    {"offset 104", "something follows"}));
+                    {"offset 168", "something follows"}));
   for (size_t at = 0; at < whole.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string flipped = whole;
       flipped[at] = static_cast<char>(flipped[at] ^ (1 << bit));
       WriteText(path_, flipped);
       const auto file = TokenFile::Open(path_);
-      EXPECT_EQ(file.ok(), at >= 64) << at;
+      EXPECT_EQ(file.ok(), at >= 128) << at;
       if (file.ok()) {
         EXPECT_FALSE(file->Verify().ok()) << at;
       }
@@ -108,10 +108,10 @@ TEST_F(TroupeFileTest, ErrorsSayWhatIsWrong) {
                     {"offset 0: no token file", "troupe data prepare"}));
   Write(256, 10);
   std::string bytes = ReadText(path_);
-  bytes[8] = 2;
+  bytes[8] = 3;
   WriteText(path_, bytes);
   EXPECT_TRUE(Fails(OpenStatus(), absl::StatusCode::kDataLoss,
-                    {"offset 8: version 2"}));
+                    {"offset 8: version 3"}));
 }
 
 TEST_F(TroupeFileTest, AHeaderThatContradictsItselfIsRefused) {
@@ -143,7 +143,8 @@ TEST_F(TroupeFileTest, TokensOutsideTheVocabularyAreNamed) {
                                   .token_count = 10,
                                   .data_crc32c = Crc32c(tokens),
                                   .tokenizer = "bytes"};
-  WriteText(path_, FormatTokenFileHeader(header) + tokens);
+  WriteText(path_,
+            FormatTokenFileHeader(header) + tokens + std::string(6, '\0'));
   const auto file = TokenFile::Open(path_);
   ASSERT_TRUE(file.ok()) << file.status().ToString();
   int32_t out[10];
@@ -151,7 +152,81 @@ TEST_F(TroupeFileTest, TokensOutsideTheVocabularyAreNamed) {
   for (const absl::Status& status : {file->Read(5, 5, out), file->Verify()}) {
     EXPECT_TRUE(
         Fails(status, absl::StatusCode::kDataLoss,
-              {path_, "offset 71: token 7 is 200", "the vocabulary has 100"}));
+              {path_, "offset 135: token 7 is 200", "the vocabulary has 100"}));
+  }
+}
+
+// As files of version 1 are, which had a shorter header and no documents.
+TEST_F(TroupeFileTest, ReadsVersion1) {
+  const std::string tokens = "hello";
+  std::string bytes(64, '\0');
+  bytes.replace(0, 8, kTokenFileMagic);
+  StoreLittleEndian<uint32_t>(1, &bytes[8]);
+  StoreLittleEndian<uint32_t>(1, &bytes[12]);
+  StoreLittleEndian<uint64_t>(256, &bytes[16]);
+  StoreLittleEndian<uint64_t>(tokens.size(), &bytes[24]);
+  StoreLittleEndian<uint32_t>(Crc32c(tokens), &bytes[32]);
+  bytes.replace(36, 5, "bytes");
+  StoreLittleEndian<uint32_t>(Crc32c({bytes.data(), 60}), &bytes[60]);
+  WriteText(path_, bytes + tokens);
+  const auto file = TokenFile::Open(path_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(file->Verify().ok()) << file->Verify();
+  EXPECT_EQ(file->size(), 5u);
+  EXPECT_EQ(file->layout().tokenizer, "bytes");
+  EXPECT_EQ(file->layout().documents, 0u);
+  EXPECT_TRUE(Fails(file->DocumentEnds(0, 5).status(),
+                    absl::StatusCode::kUnimplemented,
+                    {path_, "does not say where its documents end"}));
+  const std::string identity = file->identity();
+  WriteText(path_, bytes + "hellO");
+  EXPECT_FALSE(TokenFile::Open(path_)->Verify().ok());
+  // The same tokens of version 2 are the same to a checkpoint.
+  auto writer = TokenFileWriter::Create(
+      {.path = path_, .vocab_size = 256, .tokenizer = "bytes"});
+  ASSERT_TRUE((*writer)->Append({'h', 'e', 'l', 'l', 'o'}).ok());
+  ASSERT_TRUE((*writer)->EndDocument().ok());
+  ASSERT_TRUE((*writer)->Finish().ok());
+  EXPECT_EQ(TokenFile::Open(path_)->identity(), identity);
+  for (size_t cut = 0; cut < bytes.size() + 5; ++cut) {
+    WriteText(path_, (bytes + tokens).substr(0, cut));
+    EXPECT_TRUE(
+        Fails(OpenStatus(), absl::StatusCode::kDataLoss, {path_, "offset"}));
+  }
+}
+
+TEST_F(TroupeFileTest, DocumentsAreFound) {
+  auto writer = TokenFileWriter::Create(
+      {.path = path_, .vocab_size = 300, .tokenizer = "x"});
+  const std::vector<uint64_t> ends = {3, 4, 9, 10, 40, 41};
+  uint64_t tokens = 0;
+  for (const uint64_t end : ends) {
+    for (; tokens < end; ++tokens) ASSERT_TRUE((*writer)->Append({1}).ok());
+    ASSERT_TRUE((*writer)->EndDocument().ok());
+    ASSERT_TRUE((*writer)->EndDocument().ok()) << "none without tokens";
+  }
+  ASSERT_TRUE((*writer)->Finish().ok());
+  const TokenFile file = TokenFile::Open(path_).value();
+  EXPECT_TRUE(file.Verify().ok()) << file.Verify();
+  EXPECT_EQ(file.layout().documents, ends.size());
+  for (uint64_t first = 0; first <= 41; ++first) {
+    for (uint64_t count = 0; first + count <= 41; ++count) {
+      std::vector<uint64_t> want;
+      for (const uint64_t end : ends) {
+        if (end > first && end <= first + count) want.push_back(end);
+      }
+      ASSERT_EQ(*file.DocumentEnds(first, count), want)
+          << first << " " << count;
+    }
+  }
+  EXPECT_TRUE(absl::IsOutOfRange(file.DocumentEnds(40, 2).status()));
+  // Ends that are damaged are found when the file is verified.
+  const std::string whole = ReadText(path_);
+  for (size_t at = whole.size() - 8 * ends.size(); at < whole.size(); ++at) {
+    std::string flipped = whole;
+    flipped[at] ^= 2;
+    WriteText(path_, flipped);
+    EXPECT_FALSE(TokenFile::Open(path_)->Verify().ok()) << at;
   }
 }
 

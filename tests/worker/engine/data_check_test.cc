@@ -29,7 +29,7 @@ class DataCheckTest : public ::testing::Test {
 TEST_F(DataCheckTest, IsOkForWhatWasWritten) {
   const auto file = TokenFile::Open(path_);
   ASSERT_TRUE(file.ok());
-  const DataCheck check(*file);
+  const DataCheck check({&*file});
   EXPECT_TRUE(check.AwaitEnd(absl::InfiniteDuration()).ok());
   EXPECT_TRUE(check.status().ok());
   EXPECT_TRUE(check.holds());
@@ -41,7 +41,7 @@ TEST_F(DataCheckTest, NamesTheFileWhoseBytesChanged) {
   close(fd);
   const auto file = TokenFile::Open(path_);  // its header is whole
   ASSERT_TRUE(file.ok());
-  const DataCheck check(*file);
+  const DataCheck check({&*file});
   EXPECT_TRUE(Fails(check.AwaitEnd(absl::InfiniteDuration()),
                     absl::StatusCode::kDataLoss,
                     {"data.tokens: " + path_, "prepare the file again"}));
@@ -54,7 +54,7 @@ TEST_F(DataCheckTest, GivesUpWhenTheJobEnds) {
   WriteEndlessTokens(path, 256);
   const auto file = TokenFile::Open(path);
   ASSERT_TRUE(file.ok()) << file.status();
-  const DataCheck check(*file);
+  const DataCheck check({&*file});
   EXPECT_FALSE(check.holds()) << "it is not known yet";
   EXPECT_TRUE(check.status().ok());
 }  // without this the test would not end

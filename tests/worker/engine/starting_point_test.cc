@@ -393,6 +393,49 @@ void PrepareOtherTokens(const JobSpec& job) {
   ASSERT_TRUE((*writer)->Finish().ok());
 }
 
+// Wherever a run stops, and by whatever plan the next one goes on, the samples
+// of a mix come in one order.
+TEST(StartingPoint, AMixIsResumedExactlyByAnotherPlan) {
+  const auto mix_job = [](int64_t stop_after) {
+    JobSpec job = SavingJob("mix", stop_after);
+    DataSpec& data = *job.mutable_data();
+    const std::string tokens = data.tokens();
+    DataSource& first = *data.add_sources();
+    first.set_tokens(tokens);
+    first.set_weight(0.6);
+    JobSpec other = job;
+    other.mutable_data()->set_tokens(tokens + ".mixed");
+    WriteText(other.data().tokens(), ReadText(tokens));
+    PrepareOtherTokens(other);
+    DataSource& second = *data.add_sources();
+    second.set_tokens(other.data().tokens());
+    second.set_weight(0.4);
+    data.clear_tokens();
+    data.set_validation_blocks(2);
+    return job;
+  };
+  const TrainingRun whole = Train(mix_job(6), {});
+  ASSERT_TRUE(whole.status().ok()) << whole.status();
+  JobSpec job = mix_job(3);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  const std::string path = CheckpointPath(job.checkpoint().directory(), 3);
+  job.mutable_training()->set_stop_after(6);
+  job.mutable_training()->set_micro_batch_size(4);
+  job.mutable_parallelism()->set_data(2);
+  const TrainingRun rest = Train(job, {.ranks = 2, .resume = path});
+  ASSERT_TRUE(rest.status().ok()) << rest.status();
+  ASSERT_EQ(rest.steps[0].size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(rest.steps[0][i].loss(), whole.steps[0][3 + i].loss(), 1e-4);
+  }
+  // Another order of the sources is another order of the samples.
+  job.mutable_data()->mutable_sources()->SwapElements(0, 1);
+  EXPECT_TRUE(Fails(Train(job, {.ranks = 2, .resume = path}).status(),
+                    absl::StatusCode::kInvalidArgument,
+                    {"in another order: a mix of 2; 3 of 5: troupe, 4000",
+                     "0.2 held back in 2 blocks"}));
+}
+
 // As two hosts may, under one path, where nothing is resumed either.
 TEST(StartingPoint, RanksThatHaveOtherTokensDoNotStart) {
   JobSpec job = TwoRanks("other_hosts_tokens");
@@ -421,10 +464,13 @@ TEST(StartingPoint, OtherTokensThanTheCheckpointsAreRefused) {
   PrepareOtherTokens(job);
   job.mutable_training()->set_stop_after(4);
   const absl::Status refused = Train(job, {.resume = path}).status();
-  EXPECT_TRUE(Fails(refused, absl::StatusCode::kInvalidArgument,
-                    {path, "trained on other tokens: troupe, 4000 tokens",
-                     "data.tokens: " + job.data().tokens(),
-                     "put that file back", "data.changed: true"}));
+  EXPECT_TRUE(
+      Fails(refused, absl::StatusCode::kInvalidArgument,
+            {path,
+             "trained on other tokens, or on the same in another order: "
+             "troupe, 4000 tokens",
+             "data.tokens: " + job.data().tokens(), "put that back",
+             "data.changed: true"}));
   job.mutable_data()->set_changed(true);
   const TrainingRun meant = Train(job, {.resume = path});
   ASSERT_TRUE(meant.status().ok()) << meant.status();

@@ -13,15 +13,17 @@ TEST_F(DataInspectTest, ShowsATokenFileOfOurs) {
   ASSERT_EQ(RunCommand({"data", "prepare", text, "--out", out}).code, 0);
   const CommandOutcome shown = RunCommand({"data", "inspect", out, "--verify"});
   EXPECT_EQ(shown.code, 0) << shown.err;
-  EXPECT_EQ(shown.out, "format      troupe\nfile        " + out +
-                           ", 70 B\n"
-                           "tokens      6, of 1 byte\n"
-                           "documents   not said in the file\n"
-                           "vocabulary  256\n"
-                           "tokenizer   bytes\n"
-                           "first text  \"hello\\n\"\n"
-                           "first ids   104 101 108 108 111 10\n"
-                           "verified    every id and the checksum\n");
+  EXPECT_EQ(shown.out,
+            "format      troupe\nfile        " + out +
+                ", 144 B\n"
+                "tokens      6, of 1 byte\n"
+                "documents   1\n"
+                "vocabulary  256\n"
+                "tokenizer   bytes\n"
+                "first text  \"hello\\n\"\n"
+                "first ids   104 101 108 108 111 10\n"
+                "verified    every id and the checksum, and the ends "
+                "of documents\n");
 }
 
 TEST_F(DataInspectTest, ShowsThoseOfOthers) {

@@ -16,7 +16,9 @@ TEST_F(DataPrepareTest, WritesATokenFile) {
       RunCommand({"data", "prepare", text, "--out", out});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.rfind(
-                out + ": 5 tokens, vocabulary 256 (bytes), 69 B, in ", 0),
+                out + ": 5 tokens in 1 document, vocabulary 256 (bytes), 144 "
+                      "B, in ",
+                0),
             0)
       << outcome.out;
   const TokenFile file = TokenFile::Open(out).value();
@@ -56,7 +58,7 @@ TEST_F(DataPrepareTest, SaysWhatIsWrong) {
   const CommandOutcome size = RunCommand(
       {"data", "prepare", text, "--out", out, "--vocab-size", "300"});
   EXPECT_EQ(size.code, 2) << "bytes has 256 whatever is asked for";
-  EXPECT_NE(size.err.find("--tokenizer sentencepiece, not bytes"),
+  EXPECT_NE(size.err.find("or --tokenizer sentencepiece, not bytes"),
             std::string::npos)
       << size.err;
 }
@@ -92,23 +94,47 @@ TEST_F(DataPrepareTest, TrainsASentencePieceModelAndUsesItAgain) {
 }
 
 TEST_F(DataPrepareTest, WantsAText) {
-  const std::string file = File("data.gz", "\x1f\x8b\x08 compressed");
+  const std::string file = File("data.txt", "%PDF-1.4 and more");
   const std::string out = file + ".tokens";
   for (const char* tokenizer : {"bytes", "sentencepiece"}) {
     const CommandOutcome refused = RunCommand(
         {"data", "prepare", file, "--out", out, "--tokenizer", tokenizer});
     EXPECT_EQ(refused.code, 1);
-    EXPECT_NE(refused.err.find(file +
-                               ": is compressed (gzip), not text; "
-                               "gunzip -k " +
-                               file),
-              std::string::npos)
+    EXPECT_NE(
+        refused.err.find(file + ": is a PDF, not text; pdftotext " + file),
+        std::string::npos)
         << refused.err;
     EXPECT_FALSE(std::filesystem::exists(out));
   }
   EXPECT_EQ(
       RunCommand({"data", "prepare", file, "--any-content", "--out", out}).code,
       0);
+}
+
+TEST_F(DataPrepareTest, TakesAFolderOfJsonLines) {
+  const std::string first =
+      File("corpus/a.jsonl", "{\"body\": \"one\"}\n{\"body\": 2}\n");
+  File("corpus/b.txt", "two");
+  File("corpus/notes.md", "three");
+  const std::string folder = first.substr(0, first.rfind('/'));
+  const std::string out = folder + ".tokens";
+  const std::vector<std::string> command = {
+      "data", "prepare", folder, "--field", "body", "--out", out};
+  const CommandOutcome bad = RunCommand(command);
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_NE(bad.err.find("a.jsonl:2: its field \"body\" is a number"),
+            std::string::npos)
+      << bad.err;
+  std::vector<std::string> skipping = command;
+  skipping.push_back("--skip-bad-lines");
+  const CommandOutcome done = RunCommand(skipping);
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.out.rfind(out + ": 6 tokens in 2 documents,", 0), 0)
+      << done.out;
+  EXPECT_NE(done.err.find("passed over: 1 of .md"), std::string::npos)
+      << done.err;
+  EXPECT_NE(done.err.find("1 bad lines were left out"), std::string::npos)
+      << done.err;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "storage/dataset/text_stream.h"
-#include "storage/dataset/tokenize_file.h"
+#include "tests/storage/corpus/prepare.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -164,14 +164,15 @@ TEST(HuggingFaceTokenizer, AFilesTokensDoNotDependOnThreads) {
     ASSERT_NE(tokenizer, nullptr);
     for (const bool lines : {false, true}) {
       for (const int threads : {1, 3}) {
-        const auto header = TokenizeFile(
-            *tokenizer, {.text_path = dir.File("text"),
-                         .path = dir.File(absl::StrCat("of", threads)),
-                         .eos_per_line = lines,
-                         .threads = threads});
-        ASSERT_TRUE(header.ok()) << header.status();
+        const auto prepared =
+            Prepare(*tokenizer, {.inputs = {dir.File("text")},
+                                 .path = dir.File(absl::StrCat("of", threads)),
+                                 .lines = lines,
+                                 .options = {.threads = threads}});
+        ASSERT_TRUE(prepared.ok()) << prepared.status();
         if (!lines) {
-          EXPECT_EQ(header->token_count, Ids(*tokenizer, text).size());
+          EXPECT_EQ(prepared->header.token_count,
+                    Ids(*tokenizer, text).size() + 1);
         }
       }
       EXPECT_EQ(Bytes(dir.File("of1")), Bytes(dir.File("of3"))) << family;

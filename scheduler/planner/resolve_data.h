@@ -1,0 +1,18 @@
+// What a job trains and validates on (docs/job.md, `data`).
+#ifndef TROUPE_SCHEDULER_PLANNER_RESOLVE_DATA_H_
+#define TROUPE_SCHEDULER_PLANNER_RESOLVE_DATA_H_
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+
+namespace troupe {
+
+// Sets defaults and checks. InvalidArgument begins with the field.
+absl::Status ResolveData(DataSpec& data);
+
+// Of a synthetic model, which reads nothing.
+absl::Status ResolveNoData(DataSpec& data);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_PLANNER_RESOLVE_DATA_H_

@@ -1,0 +1,21 @@
+// Whether the files of a corpus are what they are taken for: asked before
+// tokens are made of them, so that hours later nothing is found that could be
+// seen at once.
+#ifndef TROUPE_STORAGE_CORPUS_CHECK_CORPUS_H_
+#define TROUPE_STORAGE_CORPUS_CHECK_CORPUS_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "storage/corpus/corpus_files.h"
+
+namespace troupe {
+
+// Texts as storage/dataset/text_check.h says, compressed ones by their first
+// MiB; of JSON lines that they are not binary. The standard input and pipes are
+// not looked at. InvalidArgument with the file, what it is and what to do.
+absl::Status CheckCorpus(const std::vector<CorpusFile>& files);
+
+}  // namespace troupe
+
+#endif  // TROUPE_STORAGE_CORPUS_CHECK_CORPUS_H_
