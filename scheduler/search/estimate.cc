@@ -432,6 +432,14 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
       needs = std::max(needs, unit.pass_bytes - left);
       left += unit.kept_bytes;
     }
+    // What a stage hands on it does not keep, and what it is handed it does.
+    const auto handed_on = [&](size_t stage) {
+      const int last = stages.units[stage].back();
+      return times.in_flight[s] *
+             costs.kinds[costs.kind_of_unit[last]].output_bytes;
+    };
+    if (s + 1 < stages.units.size()) at_rest -= handed_on(s);
+    if (s > 0) at_rest += handed_on(s - 1);
     for (const int place : stages.holders[s]) {
       resident[place] += at_rest;
       whole[place] = std::max(whole[place], unsharded);

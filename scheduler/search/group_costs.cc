@@ -41,6 +41,7 @@ const GroupCosts::Priced& GroupCosts::PricedOf(const Group& group) {
   const auto [found, is_new] = priced_.try_emplace(group);
   Priced& priced = found->second;
   if (!is_new) return priced;
+  priced.plan.mutable_job()->mutable_training()->set_sequence_length(1);
   Axis& axis = *priced.plan.mutable_mesh()->add_axes();
   axis.set_name(kAxis);
   axis.set_size(group.count);

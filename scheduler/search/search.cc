@@ -42,6 +42,9 @@ constexpr int kTierTriesMax = 3;
 constexpr int kTimesMoreWorkers[] = {2, 3, 4, 8, 16};
 constexpr size_t kMoreWorkersMax = 4096;
 
+// Of so many workers steps are simulated with faster links, too.
+constexpr size_t kFasterLinksMax = 64;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::string ObjectiveOf(const JobSpec& job) {
@@ -148,7 +151,7 @@ class Search {
     for (const int ranks :
          space_.RankCounts(static_cast<int>(workers_.size()))) {
       const bool may_win =
-          objective_.fewest() ||
+          objective_.fewest() || workers_.size() <= Space::kFewRanks ||
           objective_.ValueOf(rank_seconds / ranks, ranks) <= best_estimate_ ||
           rank_seconds == kInfinity;
       if (!may_win) break;
@@ -347,7 +350,7 @@ class Search {
       one.way.set_tokens_per_dollar(one.way.tokens_per_second() /
                                     objective_.DollarsPerSecond(one.ranks));
     }
-    if (workers_.size() <= Space::kFewRanks) {
+    if (workers_.size() <= kFasterLinksMax) {
       SetFasterLinks(*planned, used, one.way);
     }
     simulated_.push_back(std::move(one));
@@ -558,6 +561,18 @@ absl::StatusOr<ChosenWays> ChooseParallelism(
     return ForWorkers(absl::FailedPreconditionError(absl::StrCat(
         "the sizes that parallelism says want ", least, " workers, there are ",
         workers.size(), "; start more workers or leave a size open")));
+  }
+  if (ObjectiveOf(job) == "tokens_per_dollar") {
+    for (const WorkerDescription& worker : workers) {
+      if (worker.dollars_per_hour() > 0) continue;
+      return FieldError(
+          "objective",
+          absl::StrCat("tokens_per_dollar needs what workers cost, and nobody "
+                       "says that of ",
+                       worker.name(),
+                       "; give dollars_per_hour of its device in a cluster "
+                       "file, or use time"));
+    }
   }
   return Search(job, workers, options).Run();
 }

@@ -55,7 +55,7 @@ class Space {
   // host has, others that share units are kSharedMax, rows that are tried last
   // are left out, and micro-batches are powers of two.
   void LimitTo(int workers_of_host) { workers_of_host_ = workers_of_host; }
-  static constexpr int kFewRanks = 64;
+  static constexpr int kFewRanks = 16;
   static constexpr int kSharedMax = 16;
 
   // Numbers of ranks to try of so many workers, most first.

@@ -1,8 +1,7 @@
 #include "scheduler/search/unit_costs.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
+#include <numeric>
 #include <utility>
 
 #include "proto/base/status.h"
@@ -157,7 +156,6 @@ class Coster {
         case Buffer::GRADIENT:
         case Buffer::WEIGHT_STASH:
         case Buffer::RECOMPUTED:
-        case Buffer::SEGMENT_VALUES:
         case Buffer::SEGMENT_GRADIENTS:
           unit.pass_bytes += bytes;
           break;
@@ -180,7 +178,16 @@ class Coster {
 
 absl::StatusOr<UnitCosts> CostUnits(
     const JobSpec& way, const std::vector<WorkerDescription>& workers) {
-  ASSIGN_OR_RETURN(DraftOfKinds kinds, StartDraftOfKinds(way));
+  DraftOfKinds kinds;
+  const RecomputeSpec& recompute = way.memory().recompute();
+  if (recompute.units().empty() && recompute.selective_units().empty()) {
+    ASSIGN_OR_RETURN(kinds, StartDraftOfKinds(way));
+  } else {
+    // Units by their numbers: each is a kind of its own.
+    ASSIGN_OR_RETURN(kinds.draft, StartDraft(way));
+    kinds.kind_of_unit.resize(kinds.draft.plan.units_size());
+    std::iota(kinds.kind_of_unit.begin(), kinds.kind_of_unit.end(), 0);
+  }
   RunPasses(kinds.draft);
   Plan& plan = kinds.draft.plan;
   ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());

@@ -161,7 +161,7 @@ void CompareSpaces(int count) {
   int64_t simulated = 0;
   int beyond = 0;
   for (int seed = 1; seed <= count; ++seed) {
-    const DrawnSpace space = DrawSpace(seed, /*workers_max=*/16);
+    const DrawnSpace space = DrawSpace(seed, /*workers_max=*/8);
     const Everything everything = SimulateEverything(space);
     const Chosen chosen = ChooseIn(space);
     plans += everything.plans;

@@ -45,10 +45,13 @@ JobSpec DrawJob(Draw& draw) {
   model.set_vocab_size(draw.Of({64, 256}));
   job.mutable_training()->set_global_batch_size(draw.Of({4, 8, 12, 16}));
   job.mutable_training()->clear_micro_batch_size();
+  if (draw.Below(2) == 0) {
+    job.mutable_training()->set_micro_batch_size(draw.Of({1, 2}));
+  }
   job.clear_parallelism();
   job.mutable_parallelism()->set_mode("auto");
   job.mutable_parallelism()->set_bucket_megabytes(draw.Of({0.01, 0.05, 25.0}));
-  job.mutable_memory()->set_mode("auto");
+  if (draw.Below(3) == 0) job.mutable_memory()->set_mode("auto");
   return job;
 }
 

@@ -39,8 +39,8 @@ void SetMemory(int64_t bytes, std::vector<WorkerDescription>& workers) {
 
 // Within 2 % of the best of everything that the space has.
 TEST(ChooseParallelism, IsAsGoodAsSimulatingEverything) {
-  constexpr int kSpaces = 8;
-  constexpr int kWorkersMax = 8;
+  constexpr int kSpaces = 6;
+  constexpr int kWorkersMax = 4;
   double worst = 1;
   int64_t simulated = 0;
   int64_t plans = 0;
@@ -133,6 +133,10 @@ TEST(ChooseParallelism, RefusesWhatIsWrongWhateverIsChosen) {
   job.mutable_parallelism()->set_mode("best");
   EXPECT_THAT(std::string(PlanJob(job, ExampleWorkers(2)).status().message()),
               StartsWith("parallelism: "));
+  job = OpenJob();
+  job.set_objective("tokens_per_dollar");
+  EXPECT_THAT(std::string(PlanJob(job, ExampleWorkers(2)).status().message()),
+              HasSubstr("dollars_per_hour"));
   job = OpenJob();
   job.set_objective("speed");
   EXPECT_THAT(std::string(PlanJob(job, ExampleWorkers(2)).status().message()),
