@@ -42,35 +42,6 @@ int64_t RoundedUp(int64_t number, int64_t divisor) {
   return (number + divisor - 1) / divisor;
 }
 
-// One stage and one replica of the way, with one micro-batch and nothing beside
-// its steps.
-JobSpec OneStageOf(const JobSpec& job, const Candidate& candidate) {
-  JobSpec way = JobOf(job, candidate);
-  ParallelismSpec stage;
-  CopySharing(candidate.parallelism, stage);
-  stage.set_data(RanksOfReplica(candidate.parallelism));
-  *way.mutable_parallelism() = stage;
-  way.mutable_training()->set_global_batch_size(candidate.micro_batch_size *
-                                                stage.data());
-  way.mutable_training()->clear_validate_every();
-  way.mutable_training()->clear_validation_sequences();
-  way.mutable_memory()->clear_unsharded_bytes();
-  way.clear_checkpoint();
-  way.clear_recovery();
-  way.clear_elastic();
-  return way;
-}
-
-// The first so many, each with a processor of its own: what ranks share is
-// counted for all that the job has.
-std::vector<WorkerDescription> Uncrowded(
-    const std::vector<WorkerDescription>& workers, int count) {
-  std::vector<WorkerDescription> alone(workers.begin(),
-                                       workers.begin() + count);
-  for (WorkerDescription& worker : alone) worker.clear_host_cores();
-  return alone;
-}
-
 // What each unit takes at each place.
 PlaceSeconds SecondsAt(const std::vector<double>& slowness,
                        const UnitCosts& costs) {
@@ -112,10 +83,7 @@ absl::StatusOr<const UnitCosts*> Estimator::CostsOf(
                    candidate.micro_batch_size, "/", candidate.recompute);
   auto found = costs_.find(key);
   if (found == costs_.end()) {
-    const absl::StatusOr<JobSpec> way = ResolveJob(OneStageOf(job_, candidate));
-    absl::StatusOr<UnitCosts> costs =
-        way.ok() ? CostUnits(*way, Uncrowded(workers_, RanksNeeded(*way)))
-                 : way.status();
+    absl::StatusOr<UnitCosts> costs = CostUnits(job_, candidate, workers_);
     if (costs.ok()) costs->number = static_cast<int>(costs_.size());
     found = costs_.emplace(key, std::move(costs)).first;
   }

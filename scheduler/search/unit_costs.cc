@@ -9,8 +9,11 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/rank_classes.h"
+#include "proto/plan/ranks_needed.h"
+#include "proto/plan/sharing.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/choose_backends.h"
+#include "scheduler/planner/resolve.h"
 #include "scheduler/planner/start_draft.h"
 #include "scheduler/simulate/adapters.h"
 #include "scheduler/simulate/cost_model.h"
@@ -174,10 +177,43 @@ class Coster {
   std::vector<UnitCost> units_;
 };
 
+// One stage and one replica of the way, with one micro-batch and nothing beside
+// its steps.
+JobSpec OneStageOf(const JobSpec& job, const Candidate& candidate) {
+  JobSpec way = JobOf(job, candidate);
+  ParallelismSpec stage;
+  CopySharing(candidate.parallelism, stage);
+  stage.set_data(RanksOfReplica(candidate.parallelism));
+  *way.mutable_parallelism() = stage;
+  way.mutable_training()->set_global_batch_size(candidate.micro_batch_size *
+                                                stage.data());
+  way.mutable_training()->clear_validate_every();
+  way.mutable_training()->clear_validation_sequences();
+  way.mutable_memory()->clear_unsharded_bytes();
+  way.clear_checkpoint();
+  way.clear_recovery();
+  way.clear_elastic();
+  return way;
+}
+
+// The first so many, each with a processor of its own: what ranks share is
+// counted for all that the job has.
+std::vector<WorkerDescription> Uncrowded(
+    const std::vector<WorkerDescription>& workers, int count) {
+  std::vector<WorkerDescription> alone(workers.begin(),
+                                       workers.begin() + count);
+  for (WorkerDescription& worker : alone) worker.clear_host_cores();
+  return alone;
+}
+
 }  // namespace
 
-absl::StatusOr<UnitCosts> CostUnits(
-    const JobSpec& way, const std::vector<WorkerDescription>& workers) {
+absl::StatusOr<UnitCosts> CostUnits(const JobSpec& job,
+                                    const Candidate& candidate,
+                                    const std::vector<WorkerDescription>& all) {
+  ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(OneStageOf(job, candidate)));
+  const std::vector<WorkerDescription> workers =
+      Uncrowded(all, RanksNeeded(way));
   DraftOfKinds kinds;
   const RecomputeSpec& recompute = way.memory().recompute();
   if (recompute.units().empty() && recompute.selective_units().empty()) {

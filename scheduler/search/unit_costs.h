@@ -13,6 +13,7 @@
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
+#include "scheduler/search/space.h"
 
 namespace troupe {
 
@@ -51,11 +52,12 @@ struct UnitCosts {
   int number = 0;                 // of the search: tells costs apart
 };
 
-// `way`: a resolved job of one stage and one replica, with one micro-batch.
-// workers: one for each of its ranks. InvalidArgument, as StartDraft: sizes do
-// not divide.
+// Of the candidate's way to share units, its micro-batch and what it
+// recomputes. REQUIRES workers for all of its ranks. InvalidArgument, as
+// ResolveJob and StartDraft: sizes do not divide.
 absl::StatusOr<UnitCosts> CostUnits(
-    const JobSpec& way, const std::vector<WorkerDescription>& workers);
+    const JobSpec& job, const Candidate& candidate,
+    const std::vector<WorkerDescription>& workers);
 
 }  // namespace troupe
 
