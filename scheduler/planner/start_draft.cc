@@ -32,6 +32,7 @@
 #include "scheduler/planner/check_graph.h"
 #include "scheduler/planner/lay_groups.h"
 #include "scheduler/planner/partition.h"
+#include "scheduler/planner/unit_kinds.h"
 #include "scheduler/tiers/offload.h"
 #include "scheduler/tiers/recompute.h"
 
@@ -336,8 +337,11 @@ absl::StatusOr<StageLayout> StageLayoutOf(
       .memory = absl::nullopt};
 }
 
-absl::StatusOr<Draft> StartDraft(
-    const JobSpec& resolved, const std::vector<WorkerDescription>& workers) {
+namespace {
+
+absl::StatusOr<Draft> StartDraftOf(
+    const JobSpec& resolved, const std::vector<WorkerDescription>& workers,
+    std::vector<int>* kinds) {
   Draft draft;
   *draft.plan.mutable_job() = resolved;
   LayMesh(draft.plan);
@@ -345,11 +349,29 @@ absl::StatusOr<Draft> StartDraft(
   Derive(draft.plan);
   RETURN_IF_ERROR(OrderSteps(draft));
   RETURN_IF_ERROR(CheckIsModel(resolved));
-  ASSIGN_OR_RETURN(const UnitList whole, WholeUnits(draft.plan));
+  ASSIGN_OR_RETURN(UnitList whole, WholeUnits(draft.plan));
+  if (kinds != nullptr) {
+    *kinds = KindOfUnits(whole);
+    KeepOneOfEachKind(*kinds, whole);
+  }
   RETURN_IF_ERROR(CutUnitsAndStages(whole, workers, draft));
   LayGroups(draft.plan);
   RETURN_IF_ERROR(LayAllMatrices(draft.plan));
   return draft;
+}
+
+}  // namespace
+
+absl::StatusOr<Draft> StartDraft(
+    const JobSpec& resolved, const std::vector<WorkerDescription>& workers) {
+  return StartDraftOf(resolved, workers, nullptr);
+}
+
+absl::StatusOr<DraftOfKinds> StartDraftOfKinds(const JobSpec& resolved) {
+  DraftOfKinds result;
+  ASSIGN_OR_RETURN(result.draft,
+                   StartDraftOf(resolved, {}, &result.kind_of_unit));
+  return result;
 }
 
 }  // namespace troupe

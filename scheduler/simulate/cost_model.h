@@ -94,6 +94,10 @@ class CostModel {
   // For a collective or a transfer: from when every member has reached it.
   Cost CostOf(int rank, const Instruction& instruction) const;
 
+  // Of a collective of a rank in a group of the plan, whatever instruction it
+  // is of.
+  Cost GroupCost(int rank, int group, const Operation& operation) const;
+
   // Of all passes of a unit over a micro-batch, while all ranks compute: with
   // the rank's share of a processor that is crowded.
   double UnitSeconds(int rank, int unit) const;
