@@ -13,6 +13,9 @@ namespace troupe {
 namespace {
 
 constexpr size_t kNearest = 3;
+// A division whose bound is so much longer than the best estimate is left out:
+// its own estimates are longer still.
+constexpr double kBoundMargin = 0.1;
 
 // Most that are on one host.
 int LargestHost(const std::vector<WorkerDescription>& workers) {
@@ -99,7 +102,7 @@ absl::Status Candidates::EstimateRanks(int ranks) {
                    });
   for (const Division& division : divisions) {
     RETURN_IF_ERROR(Ask(may_go_on_));
-    if (division.value > best_ * (1 + error_)) {
+    if (division.value > best_ * (1 + std::min(error_, kBoundMargin))) {
       ++reasons_["slower at best than others are estimated"];
       continue;
     }

@@ -442,16 +442,21 @@ absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
   }
   const double share = speed / shape.pipeline;
   double seconds = 0;
-  int64_t bytes = 0;
+  int64_t bytes = 0;  // of all units, with one micro-batch in flight
+  int64_t most = 0;   // of one unit while it computes
   for (const int kind : costs->kind_of_unit) {
     const UnitCost& unit = costs->kinds[kind];
     seconds += unit.forward.With(share) +
                std::min(unit.backward.With(share),
                         unit.input.With(share) + unit.weight.With(share));
-    bytes += unit.parameter_bytes + unit.gradient_bytes + unit.state_bytes;
+    const int64_t at_rest =
+        (unit.parameter_bytes + unit.gradient_bytes + unit.state_bytes) /
+        shape.dealt;
+    bytes += at_rest + unit.output_bytes;
+    most = std::max(most, at_rest + unit.workspace_bytes);
   }
   Estimate bound = {.seconds = seconds * shape.micro_batches / shape.pipeline,
-                    .bytes = bytes / shape.pipeline / shape.dealt};
+                    .bytes = std::max(bytes / shape.pipeline, most)};
   bound.lacks = std::max<int64_t>(0, bound.bytes - room);
   return bound;
 }

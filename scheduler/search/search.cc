@@ -49,10 +49,12 @@ int64_t InstructionsOf(const Plan &plan) {
 }
 
 class Search {
-public:
+ public:
   Search(const JobSpec &job, const std::vector<WorkerDescription> &workers,
          const SearchOptions &options)
-      : job_(job), workers_(workers), options_(options),
+      : job_(job),
+        workers_(workers),
+        options_(options),
         candidates_(job, workers, options.error, options.may_go_on) {}
 
   absl::StatusOr<ChosenWays> Run() {
@@ -62,15 +64,14 @@ public:
                        " divisions, ", candidates_.estimated(), " estimated"));
     }));
     RETURN_IF_ERROR(SimulateBest());
-    if (Best() == nullptr)
-      RETURN_IF_ERROR(TryTiers());
+    if (Best() == nullptr) RETURN_IF_ERROR(TryTiers());
     if (Best() == nullptr) {
       return RefusalOf(job_, workers_, candidates_, options_.may_go_on);
     }
     return Choose();
   }
 
-private:
+ private:
   struct Simulated {
     JobSpec job;
     int ranks = 1;
@@ -83,8 +84,7 @@ private:
   const Objective &objective() const { return candidates_.objective(); }
 
   void Say(const std::string &line) const {
-    if (options_.progress)
-      options_.progress(line);
+    if (options_.progress) options_.progress(line);
   }
 
   // The best that fits; nullptr: none was found.
@@ -99,8 +99,7 @@ private:
   }
 
   static bool Before(const Simulated &a, const Simulated &b) {
-    if (a.way.fits() != b.way.fits())
-      return a.way.fits();
+    if (a.way.fits() != b.way.fits()) return a.way.fits();
     const double a_seconds = a.way.step_seconds();
     const double b_seconds = b.way.step_seconds();
     return std::tie(a.value, a_seconds, a.key) <
@@ -123,8 +122,7 @@ private:
   absl::Status SimulateBest() {
     while (!candidates_.empty()) {
       const Estimated next = candidates_.Take();
-      if (!MayWin(next))
-        continue;
+      if (!MayWin(next)) continue;
       const int times = Best() == nullptr ? 2 : 1;
       if (instructions_ >= times * options_.instructions_max) {
         ++not_simulated_;
@@ -137,8 +135,7 @@ private:
       // Its bound was too small: what is recomputed then comes in its turn.
       const bool lacks =
           simulated_.size() > before && !simulated_.back().way.fits();
-      if (lacks)
-        candidates_.EstimateNext(next);
+      if (lacks) candidates_.EstimateNext(next);
     }
     return absl::OkStatus();
   }
@@ -146,15 +143,14 @@ private:
   // By its estimate, less what that may err by.
   bool MayWin(const Estimated &next) const {
     const Simulated *const best = Best();
-    if (best == nullptr)
-      return true;
+    if (best == nullptr) return true;
     const double at_best = next.estimate.seconds * LeastRatio();
     return objective().ValueOf(at_best, next.ranks) <= best->value &&
            (!objective().fewest() || at_best <= best->way.step_seconds());
   }
 
-  absl::StatusOr<PlannedWay>
-  PlanOf(const JobSpec &job, const std::vector<WorkerDescription> &used) {
+  absl::StatusOr<PlannedWay> PlanOf(
+      const JobSpec &job, const std::vector<WorkerDescription> &used) {
     PlanWayOptions options = {.instructions_max = kShort,
                               .may_go_on = options_.may_go_on};
     absl::StatusOr<PlannedWay> planned = PlanWay(job, used, options);
@@ -173,8 +169,7 @@ private:
         workers_.begin(), workers_.begin() + estimated.ranks);
     absl::StatusOr<PlannedWay> planned = PlanOf(job, used);
     if (!planned.ok()) {
-      if (!absl::IsInvalidArgument(planned.status()))
-        return planned.status();
+      if (!absl::IsInvalidArgument(planned.status())) return planned.status();
       candidates_.Refuse(planned.status());
       return absl::OkStatus();
     }
@@ -206,8 +201,7 @@ private:
   // Nothing fits on devices alone: what may rest below them, of those that lack
   // least.
   absl::Status TryTiers() {
-    if (!LeavesOpen(job_.memory()))
-      return absl::OkStatus();
+    if (!LeavesOpen(job_.memory())) return absl::OkStatus();
     for (const Estimated &lacking :
          std::vector<Estimated>(candidates_.nearest())) {
       JobSpec job = JobOf(job_, lacking.candidate);
@@ -230,8 +224,7 @@ private:
     Explanation &explanation = choice.explanation;
     for (const Simulated &one : simulated_) {
       *explanation.add_ways() = one.way;
-      if (one.way.fits())
-        choice.jobs.push_back(one.job);
+      if (one.way.fits()) choice.jobs.push_back(one.job);
     }
     for (int i = 0; i < explanation.ways_size(); ++i) {
       ExplainedWay &way = *explanation.mutable_ways(i);
@@ -269,12 +262,11 @@ private:
   int64_t instructions_ = 0;
 };
 
-} // namespace
+}  // namespace
 
-absl::StatusOr<ChosenWays>
-ChooseParallelism(const JobSpec &job,
-                  const std::vector<WorkerDescription> &workers,
-                  const SearchOptions &options) {
+absl::StatusOr<ChosenWays> ChooseParallelism(
+    const JobSpec &job, const std::vector<WorkerDescription> &workers,
+    const SearchOptions &options) {
   RETURN_IF_ERROR(CheckOpenJob(job));
   const int least = RanksAtLeast(job);
   if (static_cast<int>(workers.size()) < least) {
@@ -285,14 +277,13 @@ ChooseParallelism(const JobSpec &job,
   return Search(job, workers, options).Run();
 }
 
-absl::StatusOr<ChosenWays>
-ChooseParallelism(const JobSpec &job,
-                  const std::vector<WorkerDescription> &workers,
-                  const MayGoOn &may_go_on, const SearchProgress &progress) {
+absl::StatusOr<ChosenWays> ChooseParallelism(
+    const JobSpec &job, const std::vector<WorkerDescription> &workers,
+    const MayGoOn &may_go_on, const SearchProgress &progress) {
   return ChooseParallelism(job, workers,
                            SearchOptions{.may_go_on = may_go_on,
                                          .progress = progress,
                                          .error = kEstimateError});
 }
 
-} // namespace troupe
+}  // namespace troupe
