@@ -157,6 +157,9 @@ void RunAll(const std::string& wanted) {
 
 void CompareSpaces(int count) {
   double worst = 1;
+  double too_small = 0;
+  double too_large = 0;
+  int64_t broken = 0;
   int64_t plans = 0;
   int64_t simulated = 0;
   int beyond = 0;
@@ -165,6 +168,9 @@ void CompareSpaces(int count) {
     const Everything everything = SimulateEverything(space);
     const Chosen chosen = ChooseIn(space);
     plans += everything.plans;
+    too_small = std::max(too_small, everything.too_small);
+    too_large = std::max(too_large, everything.too_large);
+    broken += everything.bounds_broken;
     simulated += chosen.simulated;
     if (!chosen.best.has_value() || !everything.best.has_value()) {
       const bool differ =
@@ -185,6 +191,10 @@ void CompareSpaces(int count) {
                                       .c_str());
     std::fflush(stdout);
   }
+  std::printf(
+      "estimates up to %.0f %% too small and %.0f %% too large, %ld of %ld "
+      "bounds of memory broken\n",
+      100 * too_small, 100 * too_large, broken, plans);
   std::printf(
       "%d spaces: worst ratio %.4f, %d beyond 1.02; %ld of %ld plans "
       "simulated; %.0f s of processor\n",

@@ -8,6 +8,7 @@
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/planner/check_memory.h"
 #include "scheduler/planner/planner.h"
+#include "scheduler/search/estimate.h"
 #include "scheduler/search/plan_job.h"
 #include "scheduler/search/search.h"
 #include "scheduler/search/space.h"
@@ -94,6 +95,14 @@ int64_t BytesOfOneRank(JobSpec job,
   return plan->prediction().ranks(0).peak_bytes();
 }
 
+int64_t PeakOf(const Plan& plan) {
+  int64_t peak = 0;
+  for (const RankPrediction& rank : plan.prediction().ranks()) {
+    peak = std::max(peak, rank.peak_bytes());
+  }
+  return peak;
+}
+
 std::string TextOf(const JobSpec& job) {
   return absl::StrCat(job.parallelism().ShortDebugString(),
                       " micro_batch_size: ", job.training().micro_batch_size(),
@@ -124,6 +133,7 @@ DrawnSpace DrawSpace(uint64_t seed, int workers_max) {
 Everything SimulateEverything(const DrawnSpace& drawn) {
   Everything everything;
   const Space space(drawn.job);
+  Estimator estimator(drawn.job, drawn.workers);
   Reasons reasons;
   for (const int ranks :
        space.RankCounts(static_cast<int>(drawn.workers.size()))) {
@@ -140,6 +150,11 @@ Everything SimulateEverything(const DrawnSpace& drawn) {
           if (!plan.ok() || !CheckMemory(*plan, used).ok()) continue;
           ++everything.fitting;
           const double seconds = plan->prediction().step_seconds();
+          const Estimate estimate = estimator.Of(candidate).value();
+          const double ratio = seconds / estimate.seconds;
+          everything.too_small = std::max(everything.too_small, ratio - 1);
+          everything.too_large = std::max(everything.too_large, 1 / ratio - 1);
+          if (estimate.bytes > PeakOf(*plan)) ++everything.bounds_broken;
           if (everything.best.has_value() &&
               everything.best->seconds <= seconds) {
             continue;

@@ -33,6 +33,11 @@ struct Everything {
   absl::optional<Best> best;
   int64_t plans = 0;
   int64_t fitting = 0;
+  // Of those that fit: by how much their estimates are too small and too large
+  // at most (0.1: 10 %), and how many need less memory than they say.
+  double too_small = 0;
+  double too_large = 0;
+  int64_t bounds_broken = 0;
 };
 Everything SimulateEverything(const DrawnSpace& space);
 

@@ -42,6 +42,8 @@ TEST(ChooseParallelism, IsAsGoodAsSimulatingEverything) {
   constexpr int kSpaces = 6;
   constexpr int kWorkersMax = 4;
   double worst = 1;
+  double too_small = 0;
+  double too_large = 0;
   int64_t simulated = 0;
   int64_t plans = 0;
   int fitting = 0;
@@ -52,6 +54,9 @@ TEST(ChooseParallelism, IsAsGoodAsSimulatingEverything) {
     const Chosen chosen = ChooseIn(space);
     ASSERT_EQ(chosen.best.has_value(), everything.best.has_value())
         << chosen.refusal;
+    EXPECT_EQ(everything.bounds_broken, 0);
+    too_small = std::max(too_small, everything.too_small);
+    too_large = std::max(too_large, everything.too_large);
     plans += everything.plans;
     simulated += chosen.simulated;
     if (!chosen.best.has_value()) continue;
@@ -62,8 +67,11 @@ TEST(ChooseParallelism, IsAsGoodAsSimulatingEverything) {
     worst = std::max(worst, ratio);
   }
   EXPECT_GE(fitting, kSpaces / 2);
-  std::printf("%d spaces: worst ratio %.4f, %ld of %ld plans simulated\n",
-              kSpaces, worst, simulated, plans);
+  std::printf(
+      "%d spaces: worst ratio %.4f, %ld of %ld plans simulated, estimates up "
+      "to "
+      "%.0f %% too small and %.0f %% too large\n",
+      kSpaces, worst, simulated, plans, 100 * too_small, 100 * too_large);
 }
 
 TEST(ChooseParallelism, EqualInputsGiveEqualPlans) {
