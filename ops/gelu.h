@@ -10,6 +10,10 @@
 //
 // All tensors dense, of one shape and one dtype, f32, bf16 or fp16; computed in
 // f32 and rounded once.
+//
+// In the tanh form rows may have a weight each, y = weight gelu(x), and offsets
+// may say how many rows there are: as in ops/swiglu.h, and for the same
+// experts.
 #ifndef TROUPE_OPS_GELU_H_
 #define TROUPE_OPS_GELU_H_
 
@@ -23,6 +27,9 @@ struct GeluArgs {
   Tensor x;
   Tensor y;  // written; may be x
   bool exact = false;
+  Tensor weights = {};  // optional, f32 [rows]; not exact
+  // Optional, i32 [groups + 1]: there are offsets[groups] rows; not exact.
+  Tensor offsets = {};
 };
 
 void Gelu(Device& device, const GeluArgs& args);
@@ -32,6 +39,9 @@ struct GeluBackwardArgs {
   Tensor dy;  // the gradient of its output
   Tensor dx;  // written; may be dy or x
   bool exact = false;
+  Tensor weights = {};    // as in the forward
+  Tensor d_weights = {};  // f32 [rows], written; with weights only
+  Tensor offsets = {};    // as in the forward
 };
 
 void GeluBackward(Device& device, const GeluBackwardArgs& args);

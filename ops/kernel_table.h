@@ -37,6 +37,7 @@ struct JoinHeadsArgs;
 struct LayerNormArgs;
 struct LayerNormBackwardInputArgs;
 struct LayerNormBackwardWeightArgs;
+struct LionArgs;
 struct LoadStepArgs;
 struct MatMulArgs;
 struct MomentsArgs;
@@ -110,6 +111,7 @@ struct KernelTable {
   Kernel<CrossEntropyArgs> cross_entropy;
   Kernel<CrossEntropyPartsArgs> cross_entropy_parts;
   Kernel<AdamWArgs> adamw;
+  Kernel<LionArgs> lion;
   Kernel<SgdArgs> sgd;
   Kernel<LoadStepArgs> load_step;
   Kernel<SumOfSquaresArgs> sum_of_squares;

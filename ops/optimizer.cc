@@ -43,6 +43,16 @@ void AdamW(Device& device, const AdamWArgs& args) {
   device.kernels().adamw(device, args);
 }
 
+void Lion(Device& device, const LionArgs& args) {
+  CHECK_DENSE_F32(args.weights);
+  const int64_t n = args.weights.elements();
+  CheckGradients(args.gradients, args.parameters, n);
+  CHECK_F32_ELEMENTS(args.moment, n);
+  CheckCopy(args.parameters, n);
+  CheckTurns(args.decay_turns, n);
+  device.kernels().lion(device, args);
+}
+
 void Sgd(Device& device, const SgdArgs& args) {
   CHECK_DENSE_F32(args.weights);
   const int64_t n = args.weights.elements();

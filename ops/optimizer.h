@@ -51,6 +51,26 @@ struct AdamWArgs {
 
 void AdamW(Device& device, const AdamWArgs& args);
 
+// Lion (Chen et al., 2302.06675, algorithm 2):
+//   w *= 1 - lr * weight_decay
+//   w -= lr * sign(beta1 m + (1 - beta1) g);  m = beta2 m + (1 - beta2) g
+// The sign of 0 is 0.
+struct LionArgs {
+  Tensor weights;     // updated
+  Tensor gradients;   // read; set to zero where zero_gradients
+  Tensor moment;      // m, updated
+  Tensor parameters;  // optional, written
+  float learning_rate = 0.0f;
+  float beta1 = 0.9f;
+  float beta2 = 0.99f;
+  float weight_decay = 0.0f;
+  std::vector<int64_t> decay_turns;  // ascending
+  float gradient_scale = 1.0f;
+  bool zero_gradients = false;
+};
+
+void Lion(Device& device, const LionArgs& args);
+
 // SGD with momentum, as torch.optim.SGD (dampening 0):
 //   g += weight_decay * w;  u = momentum u + g (u = g in the first step)
 //   w -= lr * (nesterov ? g + momentum u : u)

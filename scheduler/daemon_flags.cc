@@ -26,6 +26,8 @@ const CLI::App* AddCompileCommand(CLI::App& app, CompileOptions& options) {
                     "Answer with every role's programs");
   compile->add_flag("--timeline", options.timeline,
                     "Answer with the timeline of the predicted step");
+  compile->add_flag("--progress", options.progress,
+                    "Say on stderr how far a search has come");
   return compile;
 }
 

@@ -43,9 +43,11 @@ absl::StatusOr<CompileResponse> PlanForWorkers(const CompileRequest& request,
   std::vector<std::string> command = {program, "compile"};
   if (parts.programs) command.emplace_back("--programs");
   if (parts.timeline) command.emplace_back("--timeline");
+  if (parts.progress) command.emplace_back("--progress");
   ASSIGN_OR_RETURN(const std::string output,
                    RunFilter({.command = std::move(command),
-                              .input = request.SerializeAsString()}));
+                              .input = request.SerializeAsString(),
+                              .shows_errors = parts.progress}));
   CompileResponse response;
   if (!response.ParseFromString(output)) {
     return absl::InternalError(

@@ -18,6 +18,7 @@ namespace troupe {
 struct PlanParts {
   bool programs = false;
   bool timeline = false;
+  bool progress = false;  // of a search, on our stderr
 };
 
 struct LocalPlanOptions {

@@ -22,6 +22,7 @@ constexpr double kTflopsMax = 1e5;
 constexpr double kGibMax = 1e7;
 constexpr double kGbPerSecondMax = 1e6;
 constexpr double kMicrosecondsMax = 1e7;
+constexpr double kDollarsMax = 1e6;  // an hour
 
 constexpr double kOverheadUs = 5;  // of a kernel's launch
 
@@ -193,6 +194,10 @@ class Checker {
                                 device.attention(i)));
     }
     RETURN_IF_ERROR(Memory(path + ".memory", device.memory()));
+    RETURN_IF_ERROR(Check(path + ".dollars_per_hour",
+                          Real{.value = device.dollars_per_hour(),
+                               .max = kDollarsMax,
+                               .zero = true}));
     if (!Given(path + ".overhead_us")) {
       device.set_overhead_us(kOverheadUs);
       return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -158,6 +159,7 @@ WorkerDescription WorkerOf(const NodeSpec& node, const LinksSpec& links) {
   const DeviceSpec device = WithTwins(node.device());
   WorkerDescription worker;
   worker.set_threads(1);
+  worker.set_dollars_per_hour(device.dollars_per_hour());
   AddBudget(DEVICE, device.memory().device(), worker);
   AddBudget(HOST, device.memory().host(), worker);
   AddBudget(NVME, device.memory().nvme(), worker);
@@ -217,6 +219,15 @@ absl::Status CheckPrecision(const NodeSpec& node, const std::string& path,
 }
 
 }  // namespace
+
+int CountWorkers(const ClusterSpec& cluster) {
+  int64_t count = 0;
+  for (const NodeSpec& node : cluster.nodes()) {
+    count += int64_t{1} * node.count() * node.workers();
+  }
+  return static_cast<int>(
+      std::min<int64_t>(count, std::numeric_limits<int>::max()));
+}
 
 absl::StatusOr<std::vector<WorkerDescription>> ClusterWorkers(
     const ClusterSpec& cluster, const WorkersWanted& wanted) {

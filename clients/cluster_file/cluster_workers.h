@@ -12,6 +12,9 @@
 
 namespace troupe {
 
+// How many workers the file describes.
+int CountWorkers(const ClusterSpec& cluster);
+
 struct WorkersWanted {
   int count = 1;
   std::string precision = "f32";  // in which the job computes

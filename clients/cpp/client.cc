@@ -103,12 +103,10 @@ absl::StatusOr<SubmitJobResponse> Client::Submit(const JobSpec& job,
       keep_going);
 }
 
-absl::StatusOr<Plan> Client::PlanJob(PlanJobRequest request) {
+absl::StatusOr<PlanJobResponse> Client::PlanJob(PlanJobRequest request) {
   NameFields(request);
-  ASSIGN_OR_RETURN(PlanJobResponse response,
-                   connection_->Call(&Scheduler::Stub::PlanJob, request,
-                                     connection_->options.plan));
-  return std::move(*response.mutable_plan());
+  return connection_->Call(&Scheduler::Stub::PlanJob, request,
+                           connection_->options.plan);
 }
 
 absl::StatusOr<Explanation> Client::ExplainJob(const JobSpec& job) {

@@ -59,7 +59,7 @@ class Client {
   // accepted nevertheless.
   absl::StatusOr<SubmitJobResponse> Submit(
       const JobSpec& job, const KeepGoing& keep_going = [] { return true; });
-  absl::StatusOr<Plan> PlanJob(PlanJobRequest request);
+  absl::StatusOr<PlanJobResponse> PlanJob(PlanJobRequest request);
   absl::StatusOr<Explanation> ExplainJob(const JobSpec& job);
   absl::StatusOr<ListJobsResponse> ListJobs();
   absl::StatusOr<JobDescription> Describe(int64_t id);

@@ -336,6 +336,11 @@ absl::StatusOr<ExportedModel> ExportModel(const ExportOptions& options) {
                    TensorReader::Open(options.checkpoint));
   ASSIGN_OR_RETURN(const ModelSpec model,
                    ModelOf(*checkpoint, options.checkpoint));
+  if (model.architecture() == "gpt2" && model.num_experts() > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.checkpoint,
+        ": is a gpt2 with experts, which transformers does not have"));
+  }
   ASSIGN_OR_RETURN(const UnitList list,
                    ModelUnits(model, {.sequences = 1, .sequence_length = 1}));
   const std::vector<Unit>& units = list.units;

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "clients/job_file/parse_loads.h"
 #include "clients/job_file/yaml_tree.h"
 #include "proto/base/file_text.h"
 #include "proto/base/status.h"
@@ -89,6 +90,11 @@ void MakePathsAbsolute(const std::string& folder, JobFile& job) {
     MakeAbsolute("model.graph", folder, positions,
                  *job.spec.mutable_model()->mutable_graph());
   }
+  if (job.spec.model().experts().has_load_file()) {
+    MakeAbsolute(
+        "model.experts.load_file", folder, positions,
+        *job.spec.mutable_model()->mutable_experts()->mutable_load_file());
+  }
   if (!job.spec.has_checkpoint()) return;
   CheckpointSpec& checkpoint = *job.spec.mutable_checkpoint();
   if (checkpoint.has_directory()) {
@@ -125,6 +131,36 @@ absl::Status ReadGraph(JobFile& job) {
     return error("is empty, or no UTF-8 text");
   }
   model.set_graph_text(*std::move(text));
+  return absl::OkStatus();
+}
+
+// And how its experts were loaded.
+absl::Status ReadLoads(JobFile& job) {
+  const ExpertsSpec& experts = job.spec.model().experts();
+  if (!experts.has_load_file() || !experts.measured().empty()) {
+    return absl::OkStatus();
+  }
+  const auto error = [&](absl::string_view what) {
+    return job.Locate(absl::InvalidArgumentError(absl::StrCat(
+        "model.experts.load_file: ", experts.load_file(), ": ", what)));
+  };
+  std::error_code code;
+  if (!fs::is_regular_file(experts.load_file(), code)) {
+    return error("is no file; save what /api/v1/jobs/ID/experts answers");
+  }
+  // One byte more than is accepted.
+  const absl::optional<std::string> text =
+      FileText(experts.load_file(), kLoadBytesMax + 1);
+  if (!text.has_value()) return error("cannot be read");
+  if (text->size() > kLoadBytesMax) {
+    return error(absl::StrCat("has more than ", kLoadBytesMax, " bytes"));
+  }
+  absl::StatusOr<std::vector<MeasuredLoad>> loads = ParseLoads(*text);
+  if (!loads.ok()) return error(loads.status().message());
+  for (MeasuredLoad& load : *loads) {
+    *job.spec.mutable_model()->mutable_experts()->add_measured() =
+        std::move(load);
+  }
   return absl::OkStatus();
 }
 
@@ -208,7 +244,10 @@ absl::StatusOr<JobFile> LoadJobFile(const JobFileOptions& options) {
                                           .folder = folder.string(),
                                           .text = *std::move(text),
                                           .overrides = options.overrides}));
-  if (job.spec.has_model()) RETURN_IF_ERROR(ReadGraph(job));
+  if (job.spec.has_model()) {
+    RETURN_IF_ERROR(ReadGraph(job));
+    RETURN_IF_ERROR(ReadLoads(job));
+  }
   return job;
 }
 

@@ -35,10 +35,11 @@ struct JobFile {
   absl::Status Locate(const absl::Status& status) const;
 };
 
-// Reads the file, and that of model.graph, and applies the overrides. Relative
-// paths among the fields (model.hf, model.graph, data.tokens,
-// checkpoint.directory and resume) become absolute: those in the file from the
-// file's folder, those in an override from the current one. Errors: NotFound for the file, else InvalidArgument as in FillMessage.
+// Reads the file, and those of model.graph and model.experts.load_file, and
+// applies the overrides. Relative paths among the fields (model.hf, these two,
+// data.tokens, checkpoint.directory and resume) become absolute: those in the
+// file from the file's folder, those in an override from the current one.
+// Errors: NotFound for the file, else InvalidArgument as in FillMessage.
 absl::StatusOr<JobFile> LoadJobFile(const JobFileOptions& options);
 
 // The same on a text, but that no other file is read; `folder` is absolute.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "storage/checkpoint/tensor_reader.h"
 
@@ -114,14 +115,16 @@ absl::Status CheckTensors(const TensorReader& these, const std::string& path,
 // How the gradient of `parameter` follows from the optimizer's state; no tensor
 // where it keeps none.
 Blend GradientOf(const std::string& parameter, const OptimizerSpec& optimizer) {
-  const auto states = OptimizerStates(optimizer);
+  const int rule = RuleOf(optimizer, parameter);
+  const auto states = StatesOfRule(optimizer, rule);
   if (states.empty()) return {};
+  const OptimizerSpec settings = SettingsOf(optimizer, rule);
   Blend blend = {.tensor = StateTensorName(states.front(), parameter)};
-  if (optimizer.name() == "adamw") {
-    blend.decay = optimizer.betas(0);
+  if (settings.name() == "sgd" || settings.name() == "muon") {
+    blend.decay = settings.momentum();
+  } else {  // an average: AdamW's first beta is its decay, Lion's second
+    blend.decay = settings.betas(settings.name() == "adamw" ? 0 : 1);
     blend.scale = 1 / (1 - blend.decay);
-  } else {
-    blend.decay = optimizer.momentum();
   }
   return blend;
 }
@@ -155,17 +158,20 @@ absl::StatusOr<std::vector<TensorDistance>> CompareCheckpoints(
                                                      elements, run, reference));
     all_weights += weights.back();
     const Blend gradient = GradientOf(tensor.name, options.optimizer);
-    if (gradient.tensor.empty()) continue;
     gradients.emplace_back();
-    // A frozen parameter has no state, and no gradient.
-    if (reference.after().Find(gradient.tensor) == nullptr) continue;
+    // Of a parameter whose rule keeps no state, or that is frozen, nothing is
+    // known.
+    if (gradient.tensor.empty() ||
+        reference.after().Find(gradient.tensor) == nullptr) {
+      continue;
+    }
     ASSIGN_OR_RETURN(gradients.back(),
                      Measure(gradient, elements, run, reference));
     all_gradients += gradients.back();
   }
   for (size_t i = 0; i < distances.size(); ++i) {
     distances[i].weights = DistanceOf(weights[i], all_weights);
-    if (gradients.empty()) continue;
+    if (gradients[i].elements == 0) continue;
     distances[i].gradient = DistanceOf(gradients[i], all_gradients);
   }
   std::stable_sort(distances.begin(), distances.end(),

@@ -2,7 +2,8 @@
 // left its losses and its last two checkpoints; gradients are taken from those.
 //
 // A checkpoint has no gradients, but the optimizer's state does: AdamW's first
-// moment is m_N = beta1 m_(N-1) + (1 - beta1) g_N and SGD's momentum buffer
+// moment is m_N = beta1 m_(N-1) + (1 - beta1) g_N, Lion's the same with beta2,
+// and Muon's and SGD's momentum buffer
 // u_N = momentum u_(N-1) + g_N (+ weight_decay w), so two consecutive states
 // give the gradient of step N as the optimizer saw it, after clipping. Before
 // the first step the state is zero. Where step N updated nothing, as gradients

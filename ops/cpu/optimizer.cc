@@ -70,6 +70,32 @@ void AdamW(Device& device, const AdamWArgs& args) {
   });
 }
 
+void Lion(Device& device, const LionArgs& args) {
+  const CpuDevice& cpu = CpuDevice::From(device);
+  const double lr = args.learning_rate;
+  WithTypes(args.parameters, args.gradients, [&]<typename T, typename G>() {
+    const auto lion =
+        LoopOf<G>(cpu.loops<T>().lion, cpu.loops<T>().lion_of_own);
+    const auto run = [&](int64_t begin, int64_t end, bool decays) {
+      lion({.weights = DataFrom<float>(args.weights, begin),
+            .gradients = DataFrom<G>(args.gradients, begin),
+            .moment = DataFrom<float>(args.moment, begin),
+            .parameters = DataFrom<T>(args.parameters, begin),
+            .beta1 = args.beta1,
+            .beta2 = args.beta2,
+            .decay =
+                decays ? static_cast<float>(1.0 - lr * args.weight_decay) : 1,
+            .learning_rate = args.learning_rate,
+            .gradient_scale = args.gradient_scale,
+            .zero_gradients = args.zero_gradients},
+           end - begin);
+    };
+    cpu.ForElements(args.weights.elements(), [&](int64_t begin, int64_t end) {
+      ForDecayRuns(args.decay_turns, begin, end, run);
+    });
+  });
+}
+
 void Sgd(Device& device, const SgdArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
   WithTypes(args.parameters, args.gradients, [&]<typename T, typename G>() {

@@ -2,6 +2,7 @@
 
 #include "ops/cpu/cpu_device.h"
 #include "ops/cpu/kernels.h"
+#include "ops/cpu/rows_present.h"
 
 namespace troupe::cpu {
 namespace {
@@ -17,15 +18,6 @@ class Rows {
   T* data_;
   int64_t stride_;
 };
-
-// How many of `rows` rows there are.
-int64_t RowsPresent(const Tensor& offsets, int64_t rows) {
-  if (!offsets.defined()) return rows;
-  const int64_t present = offsets.data<int32_t>()[offsets.elements() - 1];
-  CHECK(0 <= present && present <= rows)
-      << "groups of " << present << " rows in " << rows;
-  return present;
-}
 
 }  // namespace
 

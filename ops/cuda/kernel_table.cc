@@ -49,6 +49,7 @@ const KernelTable kKernels = {
     .cross_entropy = CrossEntropy,
     .cross_entropy_parts = CrossEntropyParts,
     .adamw = AdamW,
+    .lion = Lion,
     .sgd = Sgd,
     .load_step = LoadStep,
     .sum_of_squares = SumOfSquares,

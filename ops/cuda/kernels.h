@@ -59,6 +59,7 @@ void CausalSoftmaxBackward(Device& device,
 void CrossEntropy(Device& device, const CrossEntropyArgs& args);
 void CrossEntropyParts(Device& device, const CrossEntropyPartsArgs& args);
 void AdamW(Device& device, const AdamWArgs& args);
+void Lion(Device& device, const LionArgs& args);
 void Sgd(Device& device, const SgdArgs& args);
 void LoadStep(Device& device, const LoadStepArgs& args);
 void SumOfSquares(Device& device, const SumOfSquaresArgs& args);

@@ -90,6 +90,47 @@ __global__ void AdamWKernel(const __grid_constant__ RawAdamW<T, G> a,
 }
 
 template <typename T, typename G>
+struct RawLion {
+  float* weights;
+  G* gradients;
+  float* moment;
+  T* parameters;  // or null
+  float beta1, beta2;
+  float decay;  // 1 - lr * weight_decay
+  float learning_rate, gradient_scale;
+  bool zero_gradients, aligned;
+  DecayTurns turns;
+};
+
+template <typename T, typename G>
+__global__ void LionKernel(const __grid_constant__ RawLion<T, G> a,
+                           int64_t count) {
+  const int64_t begin = FlatBegin(n), rest = count - begin;
+  if (rest <= 0) return;
+  float w[n], g[n], m[n];
+  Load(a.weights + begin, rest, a.aligned, w);
+  Load(a.gradients + begin, rest, a.aligned, g);
+  Load(a.moment + begin, rest, a.aligned, m);
+  bool decays[n];
+  FindDecay(a.turns, begin, decays);
+#pragma unroll
+  for (int i = 0; i < n; ++i) {
+    g[i] *= a.gradient_scale;
+    const float c = m[i] * a.beta1 + g[i] * (1.0f - a.beta1);
+    const float sign = c > 0 ? 1.0f : c < 0 ? -1.0f : c;  // 0, or NaN
+    w[i] = w[i] * (decays[i] ? a.decay : 1.0f) - sign * a.learning_rate;
+    m[i] = m[i] * a.beta2 + g[i] * (1.0f - a.beta2);
+    g[i] = 0;
+  }
+  Store(a.moment + begin, rest, a.aligned, m);
+  Store(a.weights + begin, rest, a.aligned, w);
+  if (a.parameters != nullptr) {
+    Store(a.parameters + begin, rest, a.aligned, w);
+  }
+  if (a.zero_gradients) Store(a.gradients + begin, rest, a.aligned, g);
+}
+
+template <typename T, typename G>
 struct RawSgd {
   float* weights;
   G* gradients;
@@ -158,6 +199,28 @@ void AdamW(Device& device, const AdamWArgs& args) {
     raw.aligned = Aligned<n>(raw.weights, raw.gradients, raw.first_moment,
                              raw.second_moment, raw.parameters);
     Launch(CudaOf(device), AdamWKernel<T, G>, FlatShape(count, n), raw, count);
+  });
+}
+
+void Lion(Device& device, const LionArgs& args) {
+  const double lr = args.learning_rate;
+  const int64_t count = args.weights.elements();
+  WithTypes(args.parameters, args.gradients, [&]<typename T, typename G>() {
+    RawLion<T, G> raw = {
+        .weights = args.weights.data<float>(),
+        .gradients = args.gradients.data<G>(),
+        .moment = args.moment.data<float>(),
+        .parameters = DataFrom<T>(args.parameters, 0),
+        .beta1 = args.beta1,
+        .beta2 = args.beta2,
+        .decay = static_cast<float>(1.0 - lr * args.weight_decay),
+        .learning_rate = args.learning_rate,
+        .gradient_scale = args.gradient_scale,
+        .zero_gradients = args.zero_gradients,
+        .turns = ToRaw(args.decay_turns)};
+    raw.aligned = Aligned<n>(raw.weights, raw.gradients, raw.moment,
+                             raw.parameters);
+    Launch(CudaOf(device), LionKernel<T, G>, FlatShape(count, n), raw, count);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/plan/groups.h"
+#include "proto/plan/optimizer_states.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/trained.h"
 
@@ -85,6 +86,12 @@ int64_t LargestTrainedAtRest(const Plan& plan, const Placement& placement) {
 int64_t LargestFrozenAtRest(const Plan& plan, const Placement& placement) {
   return LargestSlice(plan, DealsFrozen(plan, placement), placement.dealt(),
                       FrozenRange(UnitOf(plan, placement)).size());
+}
+
+// The first slice is the largest, and its elements have the most states.
+int64_t LargestStateAtRest(const Plan& plan, const Placement& placement) {
+  return StateElements(plan.job().optimizer(), UnitOf(plan, placement),
+                       {0, LargestTrainedAtRest(plan, placement)});
 }
 
 int64_t LargestDuty(const Plan& plan, const Placement& placement, int part) {

@@ -47,6 +47,8 @@ Range DutyOf(const Plan& plan, const Placement& placement, int part, int rank);
 // At most so many elements on any rank of the placement's role.
 int64_t LargestTrainedAtRest(const Plan& plan, const Placement& placement);
 int64_t LargestFrozenAtRest(const Plan& plan, const Placement& placement);
+// Of all the optimizer's states of what is trained (optimizer_states.h).
+int64_t LargestStateAtRest(const Plan& plan, const Placement& placement);
 int64_t LargestDuty(const Plan& plan, const Placement& placement, int part);
 
 }  // namespace troupe

@@ -59,9 +59,8 @@ int64_t BytesForEachElement(const Plan& plan, Buffer::Kind kind) {
     case Buffer::UNSHARDED_GRADIENTS:
       return BytesOfElement(GradientType(plan.job().training()));
     case Buffer::MASTER_WEIGHTS:
-      return BytesOfElement(F32);
     case Buffer::OPTIMIZER_STATE:
-      return BytesOfElement(F32) * OptimizerMoments(plan.job().optimizer());
+      return BytesOfElement(F32);
     default:
       return 0;
   }
@@ -151,6 +150,9 @@ class AtRestCheck {
                             buffer.kind() == Buffer::UNSHARDED_PARAMETERS;
     int64_t elements = buffer.slice() ? LargestTrainedAtRest(plan_, *dealt)
                                       : TrainedElements(unit);
+    if (buffer.kind() == Buffer::OPTIMIZER_STATE) {
+      elements = StateElements(plan_.job().optimizer(), unit, {0, elements});
+    }
     if (frozen_too) {
       elements += buffer.slice() ? LargestFrozenAtRest(plan_, *dealt)
                                  : FrozenRange(unit).size();

@@ -91,12 +91,20 @@ class TableCheck {
     for (op_ = 0; op_ < table_.ops_size(); ++op_) {
       RETURN_IF_ERROR(CheckOp(table_.ops(op_)));
     }
+    for (const auto& [dispatch, combined] : combined_) {
+      if (combined) continue;
+      op_ = dispatch;
+      return At("has rows that are never combined");
+    }
     return absl::OkStatus();
   }
 
  private:
   absl::Status CheckOp(const Op& op) {
     switch (op.kind()) {
+      case Op::ROUTE:
+        chosen_[View().Output("gates")] = View().Output("choices");
+        return absl::OkStatus();
       case Op::DISPATCH:
         return Dispatch();
       case Op::EXCHANGE:
@@ -136,7 +144,32 @@ class TableCheck {
     return Of(View().Input(name));
   }
 
+  // The tensor that was exchanged to make this one; itself where none was.
+  int Origin(int tensor) const {
+    const auto found = origin_.find(tensor);
+    return found == origin_.end() ? tensor : found->second;
+  }
+
+  // Whether the op's gates are those of its choices.
+  bool HasOwnGates() const {
+    const auto chosen = chosen_.find(Origin(View().Input("gates")));
+    return chosen != chosen_.end() &&
+           chosen->second == Origin(View().Input("choices"));
+  }
+
+  // With the room that was given out to the choices.
+  absl::Status CheckGates() const {
+    if (!HasOwnGates()) return At("has the gates of other choices");
+    const auto kept = kept_.find(Origin(View().Input("choices")));
+    if (kept != kept_.end() && kept->second != Origin(View().Input("gates"))) {
+      return At("has gates from before room was given out");
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Dispatch() {
+    RETURN_IF_ERROR(CheckGates());
+    combined_[op_] = false;
     for (const char* const name : {"rows", "row_gates"}) {
       rows_[View().Output(name)] = {Rows::kDispatched, op_};
     }
@@ -191,6 +224,7 @@ class TableCheck {
   absl::Status Exchange() {
     const Op& op = table_.ops(op_);
     if (op.has_round()) return op.round().back() ? GoBack() : GoToExperts();
+    origin_[View().Output("y")] = Origin(View().Input("x"));
     const auto counts = counted_.find(View().Input("x"));
     if (counts != counted_.end() && op.exchange().forward() == ALL_GATHER) {
       counted_[View().Output("y")] = {counts->second.choices,
@@ -277,7 +311,13 @@ class TableCheck {
 
   // Ranks that have some positions of a sequence know the counts of all that
   // have others of it.
-  absl::Status CheckRoom() const {
+  absl::Status CheckRoom() {
+    if (!HasOwnGates()) {
+      return At("gives out room to the gates of other choices");
+    }
+    const int choices = Origin(View().Input("choices"));
+    chosen_[View().Output("kept")] = choices;
+    kept_[choices] = View().Output("kept");
     const Axes along = AxesThatCut(View().input("choices").dims(1));
     const auto counts =
         counted_.find(View().HasInput("counts") ? View().Input("counts") : -1);
@@ -294,7 +334,7 @@ class TableCheck {
     return absl::OkStatus();
   }
 
-  absl::Status Combine() const {
+  absl::Status Combine() {
     const absl::optional<Rows> x = Input("x");
     const auto sources = sorted_by_.find(View().Input("sources"));
     const auto places = sorted_by_.find(View().Input("places"));
@@ -304,6 +344,12 @@ class TableCheck {
       return At(absl::StrCat("combines ", Text(x),
                              " as another op has dispatched them"));
     }
+    bool& combined = combined_.at(x->dispatch);
+    if (combined) {
+      return At(
+          absl::StrCat("combines the rows of op ", x->dispatch, " once more"));
+    }
+    combined = true;
     if (x->kind == Rows::kDispatched) return absl::OkStatus();
     if (x->kind != Rows::kReturned) {
       return At(absl::StrCat("combines ", Text(*x)));
@@ -368,7 +414,11 @@ class TableCheck {
   std::map<int, int> sorted_by_;  // sources and places: the DISPATCH
   std::map<int, Axes> axes_of_;   // of gathered offsets
   std::map<int, Counted> counted_;
-  std::map<int, int64_t> room_;  // by returned rows: rows of a round
+  std::map<int, int> origin_;     // of what is exchanged
+  std::map<int, int> chosen_;     // by gates: the choices
+  std::map<int, int> kept_;       // by choices: the gates that have room
+  std::map<int, bool> combined_;  // by DISPATCH
+  std::map<int, int64_t> room_;   // by returned rows: rows of a round
 };
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace troupe {
 
 // FailedPrecondition, naming table and op, unless each layer's rows meet the
-// experts that their offsets are of, with their own gates, and are combined
-// once: in the order of experts where weights are applied, in that of sources
+// experts that their offsets are of, with the gates of their own choices, and
+// are combined once: in the order of experts where weights are applied, in that of sources
 // where they move, each round's behind those of the rounds before, and all
 // rounds together with room for whatever the router says. Where axes cut the
 // experts, they do so in the order of the mesh, each rank has as many, and rows

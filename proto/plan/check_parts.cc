@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/slices.h"
 
 namespace troupe {
@@ -174,9 +175,7 @@ absl::Status CheckParts(const Plan& plan) {
   for (int u = 0; u < plan.units_size(); ++u) {
     if (!plan.units(u).has_table()) continue;
     for (const Axis& axis : plan.mesh().axes()) {
-      const bool replicates =
-          axis.name() == "pipeline" || axis.name() == "data";
-      if (replicates || axis.size() == 1) continue;
+      if (!IsFactor(axis.name()) || axis.size() == 1) continue;
       RETURN_IF_ERROR(AxisCheck(plan, u, axis).Run());
     }
   }

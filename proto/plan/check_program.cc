@@ -17,6 +17,7 @@
 #include "proto/plan/check_parts.h"
 #include "proto/plan/check_passes.h"
 #include "proto/plan/check_rings.h"
+#include "proto/plan/check_rules.h"
 #include "proto/plan/check_shape.h"
 #include "proto/plan/check_sums.h"
 #include "proto/plan/check_tiers.h"
@@ -39,10 +40,10 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits},  {CheckFrozen},  {CheckLayouts}, {CheckRings},
-    {CheckPanels}, {CheckExperts}, {CheckShape},   {CheckParts},
-    {CheckPasses}, {CheckWork},    {CheckAtRest},  {CheckTiers},
-    {CheckWaits},  {CheckSums},    {CheckBuffers}, {CheckCopies}};
+    {CheckUnits},   {CheckFrozen},  {CheckRules}, {CheckLayouts}, {CheckRings},
+    {CheckPanels},  {CheckExperts}, {CheckShape}, {CheckParts},   {CheckPasses},
+    {CheckWork},    {CheckAtRest},  {CheckTiers}, {CheckWaits},   {CheckSums},
+    {CheckBuffers}, {CheckCopies}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

@@ -179,7 +179,7 @@ class ShapeCheck {
     }
     const int micro_batches =
         ShareOf(plan_.derived(), program_.kind(),
-                CoordinateOn(plan_.mesh(), "data", place_.rank))
+                CoordinateOn(plan_.mesh(), kReplicaAxis, place_.rank))
             .count;
     if (instruction.has_micro_batch() &&
         !Within(instruction.micro_batch(), micro_batches)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <tuple>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "proto/base/status.h"
+#include "proto/plan/buffer_kind.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
@@ -384,6 +386,48 @@ class ProgramCheck {
   absl::optional<int> reduced_;  // how many steps late
 };
 
+std::string StepText(int ahead) {
+  return ahead == 0
+             ? "of its step"
+             : absl::StrCat("of the step ", std::abs(ahead),
+                            ahead > 0 ? " after" : " before", " its own");
+}
+
+// That sums of each step have a copy of SCALARS for themselves, from the first
+// program that adds to them to the one that takes them over the ranks. A
+// validation has that of the step which TRAIN has summed just before.
+absl::Status CheckCopiesOfSums(const Plan& plan, const Role& role, int lag) {
+  int first = -lag;
+  int last = 0;
+  for (const Program& program : role.programs()) {
+    const ProgramPlace place = {.rank = FirstRankOf(plan.mesh(), role),
+                                .kind = program.kind()};
+    const bool validates = program.kind() == Program::VALIDATE;
+    for (const Instruction& instruction : program.instructions()) {
+      for (const Instruction::Operand& operand : instruction.operands()) {
+        if (operand.part() != Instruction::TOTALS) continue;
+        const Buffer& sums = program.buffers(operand.buffer());
+        const int wanted = validates ? -lag : instruction.ahead();
+        if (sums.copy_offset() != wanted) {
+          return ProgramFault(
+              place, instruction,
+              absl::StrCat("uses SCALARS ", StepText(sums.copy_offset()),
+                           ", want those ", StepText(wanted)));
+        }
+        last = std::max(last, wanted);
+        const int copies = CopiesOf(role.slots(sums.slot()));
+        if (last - first < copies) continue;
+        return ProgramFault(
+            place, instruction,
+            absl::StrCat("uses SCALARS of one of ", last - first + 1,
+                         " steps under way, of which ", copies,
+                         " have a copy"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckSums(const Plan& plan) {
@@ -408,6 +452,7 @@ absl::Status CheckSums(const Plan& plan) {
                               " programs late, and REPORT does not sum those "
                               "that are left"));
     }
+    RETURN_IF_ERROR(CheckCopiesOfSums(plan, role, lag));
   }
   return absl::OkStatus();
 }

@@ -63,7 +63,7 @@ Box Alike(const Plan& plan, const Home& home, const Unit::Part& part, int rank,
   const std::vector<int> places = Coordinates(plan.mesh(), rank);
   for (int i = 0; i < plan.mesh().axes_size(); ++i) {
     const Axis& axis = plan.mesh().axes(i);
-    int copies = axis.name() == "data" ? axis.size() : 1;
+    int copies = axis.name() == kReplicaAxis ? axis.size() : 1;
     for (const Unit::Part::Share& share : part.shares()) {
       if (share.axis() != axis.name() || share.copies() < 1) continue;
       if (!sums || share.summed()) copies = share.copies();
@@ -223,24 +223,33 @@ absl::Status CheckReductions(const Plan& plan, const UnitPasses& unit_passes,
       const int count = std::max(1, instruction.unit_count());
       for (int k = 0; k < count; ++k) {
         const int u = instruction.unit() + k;
-        const int part = instruction.part();
         const int parts = TrainedParts(plan.units(u));
-        if (part < 0 || part >= parts || (count > 1 && parts > 1)) {
+        const int first = instruction.part();
+        const int64_t end =
+            count > 1 ? parts
+                      : int64_t{first} + std::max(1, instruction.part_count());
+        const bool is_all = first == 0 && instruction.part_count() == 0;
+        if (first < 0 || first >= parts || end > parts ||
+            (count > 1 && !is_all)) {
           return ProgramFault(
               place, instruction,
               absl::StrCat("unit ", u, " has ", parts, " trained parts"));
         }
-        sums[{u, part}] += 1;
         summed[u] = true;
-        const Placement::Part& with = FindPlacement(role, u)->parts(part);
-        if (with.has_summed() && with.summed() == instruction.group()) continue;
-        return ProgramFault(
-            place, instruction,
-            absl::StrCat(
-                "unit ", u, " sums its gradients over ",
-                with.has_summed()
-                    ? absl::StrCat("group ", plan.groups(with.summed()).name())
-                    : "nobody else"));
+        for (int part = first; part < end; ++part) {
+          sums[{u, part}] += 1;
+          const Placement::Part& with = FindPlacement(role, u)->parts(part);
+          if (with.has_summed() && with.summed() == instruction.group()) {
+            continue;
+          }
+          return ProgramFault(
+              place, instruction,
+              absl::StrCat("unit ", u, " sums its gradients over ",
+                           with.has_summed()
+                               ? absl::StrCat("group ",
+                                              plan.groups(with.summed()).name())
+                               : "nobody else"));
+        }
       }
     }
     if (instruction.kind() != Instruction::BACKWARD_WEIGHT) continue;

@@ -9,7 +9,6 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
-#include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 
@@ -101,8 +100,9 @@ bool KeepsMirrors(const Plan& plan) {
 }
 
 int64_t CopyBytesOfUnit(const Plan& plan, const Placement& placement) {
-  const int64_t bytes = LargestTrainedAtRest(plan, placement) * kBytesOfF32 *
-                            (1 + OptimizerMoments(plan.job().optimizer())) +
+  const int64_t bytes = (LargestTrainedAtRest(plan, placement) +
+                         LargestStateAtRest(plan, placement)) *
+                            kBytesOfF32 +
                         LargestFrozenAtRest(plan, placement) *
                             BytesOfElement(ComputeType(plan.job().training()));
   return (bytes + kLine - 1) / kLine * kLine;

@@ -7,6 +7,7 @@
 #include "proto/plan/meeting.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/trained.h"
 
@@ -48,10 +49,9 @@ int64_t ReducedElements(const Plan& plan, const Role& role,
   int64_t elements = 0;
   for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
     const int unit = instruction.unit() + i;
-    const int64_t of_part =
-        plan.units(unit).parts(instruction.part()).elements();
-    elements += std::min(
-        of_part, LargestTrainedAtRest(plan, *FindPlacement(role, unit)));
+    elements +=
+        std::min(ReducedRange(plan.units(unit), instruction).size(),
+                 LargestTrainedAtRest(plan, *FindPlacement(role, unit)));
   }
   return elements;
 }

@@ -23,6 +23,8 @@ bool IsPassedOver(absl::string_view name) {
       // The checkpoint knows them better than by their paths.
       "data.tokens", "data.sources", "data.validation_blocks",
       "data.validation", "data.changed", "parallelism", "checkpoint", "memory",
+      "model.experts.load", "model.experts.load_file",
+      "model.experts.measured",
       "model.graph",  // its text says what it is
       "model.hf", "model.initializer_range", "training.micro_batch_size",
       "training.stop_after", "training.validate_every",
@@ -45,7 +47,7 @@ std::string WhereNotSet(const JobSpec& job, absl::string_view name) {
   // What no job has by default. Of how positions are stretched, the type stands
   // for the rest.
   if (name == "model.rope_scaling.type" || name == "model.sliding_window" ||
-      name == "training.freeze") {
+      name == "training.freeze" || name == "optimizer.groups") {
     return job.model().architecture().empty() ? "" : "none";
   }
   if (name == "model.rope_scaling.mscale" ||

@@ -13,6 +13,15 @@
 
 namespace troupe {
 
+// Axes that every plan's mesh has. Along the second, ranks have all of the same
+// units and a summand of each gradient. All others are factors: what one does
+// for a unit, the unit's tables and parts say.
+inline constexpr char kPipelineAxis[] = "pipeline";
+inline constexpr char kReplicaAxis[] = "data";
+inline bool IsFactor(absl::string_view axis) {
+  return axis != kPipelineAxis && axis != kReplicaAxis;
+}
+
 // InvalidArgument: a size below 1, a name twice, more than kRanksMax ranks
 // (plan_limits.h).
 absl::Status CheckMesh(const Mesh& mesh);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "proto/base/check.h"
 #include "proto/base/choices.h"
 #include "proto/base/status.h"
@@ -12,7 +13,6 @@
 #include "proto/plan/fields.h"
 #include "proto/plan/model_fields.h"
 #include "proto/plan/ops/op_rules.h"
-#include "proto/plan/ops/op_view.h"
 #include "proto/plan/parameter_of.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
@@ -162,15 +162,12 @@ int64_t ActiveParameterCount(const UnitList& list) {
     if (!unit.has_table()) continue;
     const UnitTable& table = list.tables[unit.table()];
     for (const Op& op : table.ops()) {
-      if (op.kind() != Op::GROUPED_LINEAR) continue;
-      const OpView view(table, op);
-      const double choices =
-          static_cast<double>(DimSize(view.input("x").dims(2)));
-      const double experts = Columns(view.input("offsets")) - 1;
+      const double share = RulesOf({table, op}).active_share;
+      if (share == 1) continue;
       for (const int parameter : op.parameters()) {
         count -= static_cast<double>(
                      ElementsOf(ParameterOf(list.units, unit, parameter))) *
-                 (1 - choices / experts);
+                 (1 - share);
       }
     }
   }
@@ -184,22 +181,11 @@ double ModelFlopsPerToken(const ModelSpec& model, int64_t sequence_length) {
   double flops = 0;
   for (const Unit& unit : list->units) {
     if (!unit.has_table()) continue;
-    for (const Op& op : list->tables[unit.table()].ops()) {
-      if (op.kind() == Op::ATTENTION) {
-        const OpView view(list->tables[unit.table()], op);
-        const double queries = static_cast<double>(
-            SectionSize(view.input("qkv").dims(2).sections(0)));
-        flops += 6.0 * (queries + Columns(view.output("y"))) *
-                 static_cast<double>(sequence_length);
-      }
-      if (op.kind() == Op::EMBED) continue;
-      // A token goes through some of the experts only.
-      if (op.kind() == Op::GROUPED_LINEAR) {
-        const OpRules rules = RulesOf({list->tables[unit.table()], op});
-        flops += 3.0 * rules.forward.matmul_flops() /
-                 static_cast<double>(sequence_length);
-        continue;
-      }
+    const UnitTable& table = list->tables[unit.table()];
+    for (const Op& op : table.ops()) {
+      const absl::optional<double> counted = RulesOf({table, op}).model_flops;
+      flops += counted.value_or(0);
+      if (counted.has_value()) continue;
       for (const int parameter : op.parameters()) {
         const Parameter& of = ParameterOf(list->units, unit, parameter);
         if (of.has_load()) continue;

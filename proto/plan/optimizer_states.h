@@ -3,34 +3,54 @@
 // tensors of a checkpoint. Whoever lays out, counts, writes or reads them asks
 // here: a writer that assumes a state which nobody keeps reads what lies behind
 // the buffer.
+//
+// How many states a parameter has is said by its rule (optimizer_rules.h). The
+// parts of a unit with more states lie before those with fewer, so the elements
+// that have a k-th state are one range, which begins where the buffer does, and
+// an element has the same offset in each of its states:
+//
+//   flat buffer   | adamw | lion | sgd | frozen |
+//   state 0       | adamw | lion |
+//   state 1       | adamw |
 #ifndef TROUPE_PROTO_PLAN_OPTIMIZER_STATES_H_
 #define TROUPE_PROTO_PLAN_OPTIMIZER_STATES_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "proto/job.pb.h"
+#include "proto/plan/layout.h"
+#include "proto/unit.pb.h"
 
 namespace troupe {
 
-// AdamW: "exp_avg", "exp_avg_sq"; SGD with momentum: "momentum"; else none.
-// REQUIRES a resolved spec, as all below.
-inline absl::Span<const absl::string_view> OptimizerStates(
-    const OptimizerSpec& optimizer) {
-  static constexpr absl::string_view kAdamW[] = {"exp_avg", "exp_avg_sq"};
-  static constexpr absl::string_view kSgd[] = {"momentum"};
-  if (optimizer.name() == "adamw") return kAdamW;
-  if (optimizer.name() == "sgd" && optimizer.momentum() != 0) return kSgd;
-  return {};
-}
+// By their names. AdamW: "exp_avg", "exp_avg_sq"; Lion: "exp_avg"; Muon, and
+// SGD with momentum: "momentum"; else none. REQUIRES a resolved spec, as all
+// below.
+absl::Span<const absl::string_view> StatesOfRule(const OptimizerSpec& optimizer,
+                                                 int rule);
 
-// How many they are.
-inline int OptimizerMoments(const OptimizerSpec& optimizer) {
-  return static_cast<int>(OptimizerStates(optimizer).size());
-}
+// Those of a part of a unit; a frozen one has none.
+absl::Span<const absl::string_view> StatesOfPart(const OptimizerSpec& optimizer,
+                                                 const Unit::Part& part);
+
+// The names of all that some rule of the job keeps, each once.
+std::vector<absl::string_view> AllStates(const OptimizerSpec& optimizer);
+
+// Elements of the unit's flat buffer that have each state: those of state 0,
+// of state 1, ... A state that no element has is not listed. REQUIRES the
+// unit's parts.
+std::vector<Range> StateRanges(const OptimizerSpec& optimizer,
+                               const Unit& unit);
+
+// How many elements all states of the unit's elements `of` have together.
+int64_t StateElements(const OptimizerSpec& optimizer, const Unit& unit,
+                      const Range& of);
 
 // Its name in a checkpoint: "optimizer.exp_avg.transformer.wte.weight".
 inline constexpr absl::string_view kStateTensors = "optimizer.";

@@ -62,18 +62,38 @@ absl::StatusOr<int> Number(absl::string_view text, absl::string_view word) {
   return value;
 }
 
-// "u3" or "u3-5".
-absl::Status ParseUnits(absl::string_view word, Instruction& instruction) {
+struct Numbers {
+  int first = 0;
+  int count = 0;  // 0: only the first was given
+};
+
+// Behind the letter, "3" or "3-5".
+absl::StatusOr<Numbers> ParseNumbers(absl::string_view word) {
   const std::vector<absl::string_view> ends =
       absl::StrSplit(word.substr(1), '-');
-  if (ends.size() > 2) return WordError(word, "want u3 or u3-5");
-  ASSIGN_OR_RETURN(const int first, Number(ends[0], word));
-  instruction.set_unit(first);
-  if (ends.size() == 2) {
-    ASSIGN_OR_RETURN(const int last, Number(ends[1], word));
-    if (last < first) return WordError(word, "the range goes backwards");
-    instruction.set_unit_count(last - first + 1);
+  if (ends.size() > 2) {
+    return WordError(word, "want one number, or two as in 3-5");
   }
+  Numbers span;
+  ASSIGN_OR_RETURN(span.first, Number(ends[0], word));
+  if (ends.size() == 1) return span;
+  ASSIGN_OR_RETURN(const int last, Number(ends[1], word));
+  if (last < span.first) return WordError(word, "the range goes backwards");
+  span.count = last - span.first + 1;
+  return span;
+}
+
+absl::Status ParseUnits(absl::string_view word, Instruction& instruction) {
+  ASSIGN_OR_RETURN(const Numbers span, ParseNumbers(word));
+  instruction.set_unit(span.first);
+  instruction.set_unit_count(span.count);
+  return absl::OkStatus();
+}
+
+absl::Status ParseParts(absl::string_view word, Instruction& instruction) {
+  ASSIGN_OR_RETURN(const Numbers span, ParseNumbers(word));
+  instruction.set_part(span.first);
+  instruction.set_part_count(span.count);
   return absl::OkStatus();
 }
 
@@ -177,6 +197,8 @@ absl::Status ParseWord(absl::string_view word, const Lanes& lanes,
   switch (word[0]) {
     case 'u':
       return ParseUnits(word, instruction);
+    case 'q':
+      return ParseParts(word, instruction);
     case '@':
       return ParseLane(word, lanes, instruction);
     case '^':
@@ -197,9 +219,6 @@ absl::Status ParseWord(absl::string_view word, const Lanes& lanes,
       break;
     case 's':
       instruction.set_segment(value);
-      break;
-    case 'q':
-      instruction.set_part(value);
       break;
     case 'v':
       instruction.set_weight_version(value);
@@ -235,8 +254,12 @@ std::string InstructionText(const Instruction& instruction) {
   if (instruction.segment() != 0) {
     absl::StrAppend(&text, " s", instruction.segment());
   }
-  if (instruction.part() != 0) {
+  if (instruction.part() != 0 || instruction.part_count() > 1) {
     absl::StrAppend(&text, " q", instruction.part());
+  }
+  if (instruction.part_count() > 1) {
+    absl::StrAppend(&text, "-",
+                    instruction.part() + instruction.part_count() - 1);
   }
   if (instruction.has_micro_batch()) {
     absl::StrAppend(&text, " m", instruction.micro_batch());

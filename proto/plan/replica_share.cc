@@ -68,7 +68,7 @@ absl::Status CheckReplicaShares(const Plan& plan) {
   const Counts& counts = derived.replica_micro_batches();
   const Counts& validation = derived.replica_validation_micro_batches();
   if (counts.empty() && validation.empty()) return absl::OkStatus();
-  const int replicas = AxisSize(plan.mesh(), "data");
+  const int replicas = AxisSize(plan.mesh(), kReplicaAxis);
   absl::Status status =
       CheckCounts(counts, replicas, derived.micro_batches(), "micro-batches");
   if (!status.ok()) return status;

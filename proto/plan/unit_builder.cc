@@ -345,11 +345,12 @@ int UnitBuilder::Attention(int qkv, double scale) {
   return y;
 }
 
-int UnitBuilder::Gelu(int x, bool exact) {
+int UnitBuilder::Gelu(int x, bool exact, int weights) {
   const int y = Like(x, "gelu");
   Op& op = NewOp(Op::GELU);
   if (exact) op.mutable_gelu()->set_exact(true);
   AddInput(op, "x", x);
+  if (weights >= 0) AddInput(op, "weights", weights);
   AddOutput(op, "y", y);
   return y;
 }

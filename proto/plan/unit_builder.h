@@ -152,8 +152,8 @@ class UnitBuilder {
   // has. `scale` of the scores; 0: 1 / sqrt(width of a key).
   int Attention(int qkv, double scale = 0);
 
-  // The tanh form, or the exact one.
-  int Gelu(int x, bool exact = false);
+  // The tanh form, or the exact one. `weights`: of rows, optional.
+  int Gelu(int x, bool exact = false, int weights = -1);
   // `weights`: of rows, optional.
   int SwiGlu(int gate_up, int weights = -1);
 

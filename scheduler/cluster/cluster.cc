@@ -135,6 +135,10 @@ absl::StatusOr<Compilation> Cluster::PlanJob(const JobSpec& spec) const {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
   const std::vector<const Worker*> in_service = workers_.InService();
   if (static_cast<int>(in_service.size()) < needed) {
+    if (LeavesRanksOpen(spec)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the job ", WaitReasons(workers_).For(needed)));
+    }
     Compilation narrower =
         ElasticCompilation(compiler_.Narrower(spec, MostOfOneKind(in_service)),
                            compiler_, in_service, /*more_than=*/0);
@@ -152,10 +156,18 @@ absl::StatusOr<Compilation> Cluster::Consider(const JobSpec& spec,
                                               const std::string& client) const {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
   RETURN_IF_ERROR(CheckQueue(client));
-  return CompilationForAll(spec, needed);
+  Compilation compilation = CompilationForAll(spec, needed);
+  if (LeavesRanksOpen(spec) && compilation.choices.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "parallelism: auto is chosen for the workers that are there: the job ",
+        WaitReasons(workers_).For(needed),
+        "; submit it when they are there, or say how it is divided"));
+  }
+  return compilation;
 }
 
 Compilation Cluster::CompilationForAll(const JobSpec& spec, int needed) const {
+  if (LeavesRanksOpen(spec)) return OpenCompilation(spec, needed, workers_);
   Compilation compilation = CompilationFor(spec, needed, workers_);
   if (!compilation.choices.empty()) {
     AddNarrower(compiler_, workers_, compilation);
@@ -180,10 +192,14 @@ absl::Status Cluster::CheckQueue(const std::string& client) const {
       "; submit again when some have started, or cancel some"));
 }
 
-absl::StatusOr<JobId> Cluster::Submit(const JobSpec& spec,
+absl::StatusOr<JobId> Cluster::Submit(const JobSpec& asked,
                                       const CompileOutcome& considered,
                                       absl::Time now, Actions& actions,
                                       const std::string& client) {
+  // What was chosen once stays: whoever plans the job again, plans that.
+  const bool open = LeavesRanksOpen(asked);
+  if (open && !considered.fits()) return considered.refusal;
+  const JobSpec& spec = open ? considered.compiled.chosen : asked;
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
   RETURN_IF_ERROR(CheckQueue(client));
   const JobId id = jobs_.Add(spec, needed, now, actions, client).id;

@@ -80,7 +80,7 @@ class Cluster {
   // job's record; empty: nobody in particular.
   absl::StatusOr<Compilation> Consider(const JobSpec& spec,
                                        const std::string& client = "") const;
-  absl::StatusOr<JobId> Submit(const JobSpec& spec,
+  absl::StatusOr<JobId> Submit(const JobSpec& asked,
                                const CompileOutcome& considered, absl::Time now,
                                Actions& actions,
                                const std::string& client = "");

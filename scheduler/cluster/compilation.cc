@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/worker_refusal.h"
 #include "scheduler/cluster/placement.h"
 
@@ -137,6 +138,9 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
     if (!best.fits() || seconds(*compiled) < seconds(best.compiled)) {
       best.compiled = *std::move(compiled);
       best.workers = choice.ids;
+      if (LeavesRanksOpen(choice.spec)) {
+        best.workers.resize(MeshSize(best.compiled.outline->mesh()));
+      }
       ranks = choice.workers.size();
       best.idle = choice.idle;
     }
@@ -246,6 +250,24 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
       add(PlaceRanks(LargestOf(trusted, needed), needed, together), idle);
       add(PlaceRanks(LargestOf(alike, needed), needed, together), idle);
     }
+  }
+  return compilation;
+}
+
+Compilation OpenCompilation(const JobSpec& spec, int least,
+                            const WorkerTable& workers) {
+  Compilation compilation;
+  compilation.spec = spec;
+  compilation.changes = workers.changes();
+  Choices make;
+  for (const bool idle : {true, false}) {
+    const std::vector<const Worker*> candidates =
+        idle ? workers.Idle() : workers.InService();
+    for (const auto& alike : OfOneKind(candidates, least)) {
+      compilation.choices.push_back(make.Of(
+          spec, PlaceRanks(alike, static_cast<int>(alike.size())), idle));
+    }
+    if (workers.idle_count() == workers.in_service_count()) break;
   }
   return compilation;
 }

@@ -71,6 +71,12 @@ Compilation CompilationFor(const JobSpec& spec, int needed,
                            const WorkerTable& workers,
                            const FailedStarts& failed = {});
 
+// The same of a job that leaves ranks open, `least` or more: all idle workers
+// of one kind, and then all that are alive. The plan says how many of them it
+// takes.
+Compilation OpenCompilation(const JobSpec& spec, int least,
+                            const WorkerTable& workers);
+
 // For a job with `elastic`, most ranks first: on these workers, those that
 // placement prefers and then those with the most memory, each of the ways in
 // turn. What has no more than `more_than` ranks is left out.

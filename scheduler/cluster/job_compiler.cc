@@ -7,6 +7,11 @@
 #include "proto/plan/roles.h"
 
 namespace troupe {
+
+bool LeavesRanksOpen(const JobSpec& job) {
+  return job.parallelism().has_mode();
+}
+
 CompiledJob MakeCompiledJob(Plan plan, Timeline predicted) {
   CompiledJob compiled;
   compiled.loads_data.resize(MeshSize(plan.mesh()));

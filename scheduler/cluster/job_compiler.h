@@ -23,19 +23,28 @@ struct CompiledJob {
   std::shared_ptr<const Plan> outline;  // the same without `roles`
   std::vector<bool> loads_data;         // by rank: it has instructions that do
   Timeline predicted;
+  // Of a job that left parallelism open: the job as its user wrote it, with
+  // what was chosen, and how it was chosen.
+  JobSpec chosen;
+  Explanation explanation;
 };
 
 // Makes what follows from the plan. Takes as long as the plan is large: not for
 // the cluster's own events.
 CompiledJob MakeCompiledJob(Plan plan, Timeline predicted);
 
+// Whether the planner chooses how many workers the job runs on, of those that
+// there are (docs/auto.md).
+bool LeavesRanksOpen(const JobSpec& job);
+
 // Thread-safe: holds no state that changes.
 class JobCompiler {
  public:
   virtual ~JobCompiler() = default;
 
-  // How many workers the job runs on. INVALID_ARGUMENT, beginning with the
-  // path of the field: the job is wrong whatever it runs on.
+  // How many workers the job runs on; where it leaves that open
+  // (LeavesRanksOpen), at least. INVALID_ARGUMENT, beginning with the path of
+  // the field: the job is wrong whatever it runs on.
   virtual absl::StatusOr<int> RanksNeeded(const JobSpec& job) const = 0;
 
   // How a job with `elastic` may run on fewer ranks than it needs, `workers` at
@@ -43,7 +52,8 @@ class JobCompiler {
   virtual std::vector<JobSpec> Narrower(const JobSpec& job,
                                         int workers) const = 0;
 
-  // workers[r] is to carry out rank r. INVALID_ARGUMENT: wrong, or it does not
+  // workers[r] is to carry out rank r; where the job leaves ranks open, as many
+  // as there are or the first of them. INVALID_ARGUMENT: wrong, or it does not
   // fit, with the line item and what would make it fit; whether others would do
   // says IsForWorkers (proto/plan/worker_refusal.h). And what `may_go_on` says.
   virtual absl::StatusOr<CompiledJob> Compile(

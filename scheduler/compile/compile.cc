@@ -1,5 +1,6 @@
 #include "scheduler/compile/compile.h"
 
+#include <iostream>
 #include <istream>
 #include <iterator>
 #include <memory>
@@ -11,17 +12,26 @@
 #include "absl/types/optional.h"
 #include "proto/base/status.h"
 #include "scheduler/cluster/compilation.h"
-#include "scheduler/planner/explain.h"
 #include "scheduler/planner/planner.h"
+#include "scheduler/search/plan_job.h"
+#include "scheduler/search/space.h"
 #include "scheduler/service/plan_compiler.h"
 
 namespace troupe {
 namespace {
 
+SearchProgress ProgressOn(std::ostream& err) {
+  return [&err](const std::string& line) {
+    constexpr char kEraseLine[] = "\r\x1b[K";
+    err << kEraseLine << "searching: " << line << std::flush;
+  };
+}
+
 // A job with `elastic` on fewer workers than it has ranks, as a cluster of
 // these would plan it; nothing: they are enough, or it is another job.
 absl::optional<CompileOutcome> CompileNarrower(
     const JobSpec& job, const std::vector<WorkerDescription>& workers) {
+  if (LeavesParallelismOpen(job)) return absl::nullopt;
   const PlanCompiler compiler;
   const int count = static_cast<int>(workers.size());
   const absl::StatusOr<int> needed = compiler.RanksNeeded(job);
@@ -43,20 +53,36 @@ absl::optional<CompileOutcome> CompileNarrower(
 }
 
 // As a cluster of these workers would, which may be fewer.
-absl::StatusOr<PlanAndStep> PlanForAll(
+absl::StatusOr<PlannedJob> PlanForAll(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const CompileOptions& options) {
-  PlanAndStep planned;
+  PlannedJob result;
+  PlanAndStep& planned = result.planned;
   absl::optional<CompileOutcome> narrower = CompileNarrower(job, workers);
   if (narrower.has_value()) {
     if (!narrower->fits()) return narrower->refusal;
     planned.plan = *narrower->compiled.plan;
     planned.step = std::move(narrower->compiled.predicted);
-    return planned;
+    return result;
   }
-  if (options.timeline) return CompilePlanAndStep(job, workers);
+  if (options.timeline || LeavesParallelismOpen(job)) {
+    return PlanJob(job, workers, {},
+                   options.progress ? ProgressOn(std::cerr) : nullptr);
+  }
   ASSIGN_OR_RETURN(planned.plan, CompilePlan(job, workers));
-  return planned;
+  return result;
+}
+
+absl::StatusOr<Explanation> ExplainAll(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const CompileOptions& options) {
+  if (!LeavesParallelismOpen(job))
+    return PlanCompiler().Explain(job, workers, {});
+  ASSIGN_OR_RETURN(
+      ChosenWays choice,
+      ChooseParallelism(job, workers, {},
+                        options.progress ? ProgressOn(std::cerr) : nullptr));
+  return std::move(choice.explanation);
 }
 
 }  // namespace
@@ -68,7 +94,8 @@ CompileResponse Compile(CompileRequest request, const CompileOptions& options) {
       std::make_move_iterator(request.mutable_workers()->end()));
   request.clear_workers();
   if (request.explain()) {
-    absl::StatusOr<Explanation> explanation = Explain(request.job(), workers);
+    absl::StatusOr<Explanation> explanation =
+        ExplainAll(request.job(), workers, options);
     if (explanation.ok()) {
       *response.mutable_explanation() = *std::move(explanation);
     } else {
@@ -76,16 +103,21 @@ CompileResponse Compile(CompileRequest request, const CompileOptions& options) {
     }
     return response;
   }
-  absl::StatusOr<PlanAndStep> planned =
+  absl::StatusOr<PlannedJob> result =
       PlanForAll(request.job(), workers, options);
-  if (!planned.ok()) {
-    response.set_error(std::string(planned.status().message()));
+  if (!result.ok()) {
+    response.set_error(std::string(result.status().message()));
     return response;
   }
-  *response.mutable_plan() = std::move(planned->plan);
+  PlanAndStep& planned = result->planned;
+  *response.mutable_plan() = std::move(planned.plan);
+  if (result->explanation.has_search()) {
+    *response.mutable_explanation() = std::move(result->explanation);
+  }
   if (!options.programs) response.mutable_plan()->clear_roles();
-  if (options.timeline)
-    *response.mutable_predicted() = std::move(planned->step);
+  if (options.timeline) {
+    *response.mutable_predicted() = std::move(planned.step);
+  }
   return response;
 }
 
@@ -93,7 +125,9 @@ int CompileMain(const CompileOptions& options, std::istream& in,
                 std::ostream& out) {
   CompileRequest request;
   if (!request.ParseFromIstream(&in)) return 1;
-  Compile(std::move(request), options).SerializeToOstream(&out);
+  const CompileResponse response = Compile(std::move(request), options);
+  if (options.progress) std::cerr << "\r\x1b[K" << std::flush;
+  response.SerializeToOstream(&out);
   out.flush();
   return out.good() ? 0 : 1;
 }

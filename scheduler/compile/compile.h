@@ -15,6 +15,7 @@ namespace troupe {
 struct CompileOptions {
   bool programs = false;  // the plan's roles
   bool timeline = false;  // the predicted step
+  bool progress = false;  // of a search, on stderr: one line, written over
 };
 
 // A refused job is an answer too: `error` says why.

@@ -1,6 +1,7 @@
 #include "scheduler/layouts/axes.h"
 
 #include "proto/base/check.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/sharing.h"
 
 namespace troupe {
@@ -55,9 +56,9 @@ std::vector<SharedAxis> SharedAxes(const ParallelismSpec& parallelism) {
 
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
   std::vector<Axis> axes = {
-      AxisOf("pipeline",
+      AxisOf(kPipelineAxis,
              parallelism.has_pipeline() ? parallelism.pipeline() : 1),
-      AxisOf("data", ReplicasOf(parallelism))};
+      AxisOf(kReplicaAxis, ReplicasOf(parallelism))};
   for (const SharedAxis& axis : SharedAxes(parallelism)) {
     axes.push_back(AxisOf(axis.name(), axis.size));
   }

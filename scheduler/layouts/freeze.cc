@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "proto/base/choices.h"
 #include "proto/base/glob.h"
-#include "proto/base/one_line.h"
+#include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
 #include "proto/plan/ops/op_rules.h"
@@ -18,7 +16,7 @@
 #include "proto/plan/ports.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
-#include "scheduler/layouts/append_to_flat.h"
+#include "scheduler/layouts/name_patterns.h"
 
 namespace troupe {
 namespace {
@@ -33,111 +31,6 @@ bool IsFrozen(const Unit& unit) {
 
 bool AnyFrozen(const UnitList& units) {
   return std::any_of(units.units.begin(), units.units.end(), IsFrozen);
-}
-
-std::vector<std::string> NamesOf(const UnitList& units) {
-  std::vector<std::string> names;
-  for (const Unit& unit : units.units) {
-    for (const Parameter& parameter : unit.parameters()) {
-      names.push_back(parameter.name());
-    }
-  }
-  return names;
-}
-
-// Least changes of single characters that make `text` of a part of `name`
-// (Sellers, 1980).
-int Distance(absl::string_view text, absl::string_view name) {
-  std::vector<int> row(name.size() + 1, 0);
-  for (size_t i = 1; i <= text.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i);
-    for (size_t j = 1; j <= name.size(); ++j) {
-      const int same = diagonal + (text[i - 1] == name[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({same, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return *std::min_element(row.begin(), row.end());
-}
-
-// Of a pattern, for the nearest names: no name is longer.
-constexpr size_t kSearchedMax = 256;
-
-// The nearest names, at most three: "a, b or c".
-std::string NearestText(const std::string& pattern,
-                        const std::vector<std::string>& names) {
-  constexpr size_t kShown = 3;
-  std::string text = pattern.substr(0, kSearchedMax);
-  text.erase(std::remove_if(text.begin(), text.end(),
-                            [](char c) { return c == '*' || c == '?'; }),
-             text.end());
-  std::vector<std::pair<int, std::string>> ranked;
-  for (const std::string& name : names) {
-    ranked.emplace_back(Distance(text, name), name);
-  }
-  std::stable_sort(
-      ranked.begin(), ranked.end(),
-      [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<std::string> nearest;
-  for (size_t i = 0; i < std::min(kShown, ranked.size()); ++i) {
-    nearest.push_back(ranked[i].second);
-  }
-  return OrList(nearest);
-}
-
-absl::Status MatchesNothing(const std::string& pattern,
-                            const std::vector<std::string>& names) {
-  if (names.empty()) {
-    return FieldError(kField, "the model has no parameters to freeze");
-  }
-  return FieldError(kField, absl::StrCat("\"", OneLine(pattern, kSearchedMax),
-                                         "\" matches no parameter; did you ",
-                                         "mean ", NearestText(pattern, names),
-                                         "? * stands for any characters"));
-}
-
-// The trained half of a part, or the frozen one, laid out behind what the unit
-// has so far.
-void AppendPart(const Unit::Part& part, bool frozen,
-                std::vector<int> parameters, Unit& unit) {
-  if (parameters.empty()) return;
-  Unit::Part& half = *unit.add_parts() = part;
-  half.set_frozen(frozen);
-  half.set_elements(AppendToFlat(parameters, unit));
-}
-
-void SplitParts(Unit& unit) {
-  if (!IsFrozen(unit)) return;
-  // By part: its parameters as they lie.
-  std::vector<std::vector<int>> parameters(unit.parts_size());
-  for (int part = 0; part < unit.parts_size(); ++part) {
-    const Range range = RangeOfPart(unit, part);
-    for (int p = 0; p < unit.parameters_size(); ++p) {
-      const int64_t offset = unit.parameters(p).offset();
-      if (offset >= range.begin && offset < range.end) {
-        parameters[part].push_back(p);
-      }
-    }
-    std::sort(parameters[part].begin(), parameters[part].end(),
-              [&unit](int a, int b) {
-                return unit.parameters(a).offset() <
-                       unit.parameters(b).offset();
-              });
-  }
-  const std::vector<Unit::Part> parts = {unit.parts().begin(),
-                                         unit.parts().end()};
-  unit.clear_parts();
-  unit.set_flat_elements(0);
-  for (const bool frozen : {false, true}) {
-    for (size_t part = 0; part < parts.size(); ++part) {
-      std::vector<int> half;
-      for (const int p : parameters[part]) {
-        if (unit.parameters(p).frozen() == frozen) half.push_back(p);
-      }
-      AppendPart(parts[part], frozen, std::move(half), unit);
-    }
-  }
 }
 
 // Which tensors of a table have a gradient, found in forward order.
@@ -272,13 +165,9 @@ double FlopsOf(const UnitList& units) {
 
 absl::Status MarkFrozen(const TrainingSpec& training, UnitList& units) {
   if (training.freeze().empty()) return absl::OkStatus();
-  const std::vector<std::string> names = NamesOf(units);
+  const std::vector<std::string> names = ParameterNames(units);
   for (const std::string& pattern : training.freeze()) {
-    const bool matches = std::any_of(names.begin(), names.end(),
-                                     [&pattern](const std::string& name) {
-                                       return GlobMatches(pattern, name);
-                                     });
-    if (!matches) return MatchesNothing(pattern, names);
+    RETURN_IF_ERROR(CheckMatchesSome(kField, pattern, names));
   }
   bool trained = false;
   for (Unit& unit : units.units) {
@@ -322,7 +211,6 @@ double TrainedWorkShare(const UnitList& units) {
 
 void LayFrozen(UnitList& units) {
   if (!AnyFrozen(units)) return;
-  for (Unit& unit : units.units) SplitParts(unit);
   MarkTables(units);
   units.Derive();
 }

@@ -1,8 +1,7 @@
 // training.freeze: which parameters never change, and what follows for the
-// units: what is trained lies first in each flat buffer, and the tables say
-// which gradients need not be computed. Nobody else reads the patterns; all
-// that there is to spare follows from the parts (proto/plan/trained.h) and the
-// tables (proto/plan/ops).
+// tables of units, which say which gradients need not be computed. Nobody else
+// reads the patterns; all that there is to spare follows from the parts
+// (lay_parts.h) and the tables (proto/plan/ops).
 #ifndef TROUPE_SCHEDULER_LAYOUTS_FREEZE_H_
 #define TROUPE_SCHEDULER_LAYOUTS_FREEZE_H_
 
@@ -27,9 +26,7 @@ int64_t FrozenCount(const UnitList& units);
 // units.
 double TrainedWorkShare(const UnitList& units);
 
-// Once units are cut: splits parts into trained and frozen ones, moves those
-// behind, and marks the tables. Parameters keep their order otherwise. Does
-// nothing where nothing is frozen.
+// Once units are cut: marks the tables. Does nothing where nothing is frozen.
 void LayFrozen(UnitList& units);
 
 }  // namespace troupe

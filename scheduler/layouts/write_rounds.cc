@@ -1,5 +1,6 @@
 #include "scheduler/layouts/write_rounds.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -9,12 +10,27 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "proto/base/check.h"
+#include "proto/plan/ops/op_rules.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/tensor_spec.h"
 #include "scheduler/layouts/table_writer.h"
 
 namespace troupe {
 namespace {
+
+// Whether the op is told how many rows there are, and is not so far.
+bool TakesOffsets(const Op& op) {
+  const std::vector<OperandRule> rules = OperandsOf(op.kind());
+  return std::any_of(
+      rules.begin(), rules.end(), [&op](const OperandRule& rule) {
+        const absl::string_view name = rule.name;
+        return name == "offsets" && rule.optional &&
+               std::none_of(op.inputs().begin(), op.inputs().end(),
+                            [name](const Op::Operand& input) {
+                              return input.name() == name;
+                            });
+      });
+}
 
 // The experts of one layer.
 class ExpertsOf {
@@ -195,7 +211,7 @@ class ExpertsOf {
       const auto own = of_round.find(input.tensor());
       if (own != of_round.end()) input.set_tensor(own->second);
     }
-    if (op.kind() == Op::SWIGLU) {
+    if (TakesOffsets(op)) {
       *op.add_inputs() =
           TableWriter::OperandOf("offsets", of_round.at(offsets_));
     }

@@ -1,6 +1,7 @@
 #include "scheduler/layouts/zero.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
@@ -38,7 +40,7 @@ std::vector<DealtAxis> DealtAxes(const ParallelismSpec& parallelism) {
   }
   const int data = std::max(ReplicasOf(parallelism), 1);
   dealt.push_back(
-      {.name = "data",
+      {.name = kReplicaAxis,
        .ranks = data,
        .text = absl::StrCat("the ", data, " replicas of parallelism.data"),
        .field = "parallelism.data",
@@ -77,21 +79,25 @@ std::string MisfitOf(int size, const ParallelismSpec& parallelism) {
   return absl::StrCat(size, " are more than hold a unit alike");
 }
 
+// By level.
+constexpr ZeroRow kRows[] = {
+    {},
+    {.states = true},
+    {.states = true, .gradients = true},
+    {.states = true, .gradients = true, .parameters = true},
+};
+
 }  // namespace
 
 ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
-  static constexpr ZeroRow kRows[] = {
-      {},
-      {.states = true},
-      {.states = true, .gradients = true},
-      {.states = true, .gradients = true, .parameters = true},
-  };
   const bool sliced = SlicedRow(parallelism) != nullptr;
   ZeroRow row = kRows[sliced ? 3 : parallelism.zero()];
   row.gathered_for_each_use =
       row.parameters && parallelism.reshard_after_forward();
   return row;
 }
+
+int ZeroLevels() { return static_cast<int>(std::size(kRows)); }
 
 const LayoutRow* SlicedRow(const ParallelismSpec& parallelism) {
   // Asked for each buffer of a plan.

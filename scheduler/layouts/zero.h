@@ -28,6 +28,8 @@ struct ZeroRow {
                                        // last
 };
 ZeroRow ZeroRowOf(const ParallelismSpec& parallelism);
+// Levels that there are: parallelism.zero is 0 to one less.
+int ZeroLevels();
 
 // The row whose parameters rest in slices without any ZeRO; nullptr: none does.
 const LayoutRow* SlicedRow(const ParallelismSpec& parallelism);

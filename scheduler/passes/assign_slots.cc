@@ -293,8 +293,10 @@ int CopiesNeeded(const Lasting& value) {
   const Buffer::Kind kind = value.buffers.front()->kind();
   // The version that STEP writes takes the place of the oldest one.
   if (kind == Buffer::PARAMETERS) return std::max(1, -value.offset_min);
-  // A step's scalars are zero before its program begins.
-  if (kind == Buffer::SCALARS) return 1 - value.offset_min;
+  // Of every step under way: from the one that is summed to the last one that
+  // anything is computed of ahead. Each is zero before the first program that
+  // adds to it begins.
+  if (kind == Buffer::SCALARS) return 1 + value.offset_max - value.offset_min;
   // One of a state's copies is whole while the other is written.
   if (IsStateCopy(kind)) return 2;
   const int apart = value.offset_max - value.offset_min;

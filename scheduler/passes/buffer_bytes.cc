@@ -7,6 +7,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/loaded_batch.h"
+#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
@@ -23,18 +24,24 @@ constexpr int64_t kBytesOfF32 = 4;
 int64_t WorkspaceBytes(const Plan& plan, const Role& role) {
   int64_t bytes = 0;
   for (const Placement& placement : role.placements()) {
-    bytes = std::max(bytes, plan.units(placement.unit()).workspace_bytes());
+    const Unit& unit = plan.units(placement.unit());
+    bytes = std::max({bytes, unit.workspace_bytes(),
+                      StepWorkspaceBytes(plan.job().optimizer(), unit)});
   }
   return bytes;
 }
 
-// Of each flat buffer of the trained state what a rank has to write, at most.
+// Of weights and optimizer states what a rank has to write, at most.
 int64_t CopiedElements(const Plan& plan, const Placement& placement) {
+  const Unit& unit = plan.units(placement.unit());
   int64_t duties = 0;
-  for (int p = 0; p < TrainedParts(plan.units(placement.unit())); ++p) {
-    duties += LargestDuty(plan, placement, p);
+  for (int p = 0; p < TrainedParts(unit); ++p) {
+    const auto states = StatesOfPart(plan.job().optimizer(), unit.parts(p));
+    duties += LargestDuty(plan, placement, p) *
+              (1 + static_cast<int64_t>(states.size()));
   }
-  return std::min(duties, LargestTrainedAtRest(plan, placement));
+  return std::min(duties, LargestTrainedAtRest(plan, placement) +
+                              LargestStateAtRest(plan, placement));
 }
 
 }  // namespace
@@ -63,7 +70,6 @@ bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
 int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
                     int unit, int output) {
   const TrainingSpec& training = plan.job().training();
-  const int moments = OptimizerMoments(plan.job().optimizer());
   const auto trained = [&] {
     return RestsInSlices(plan, role, kind, unit)
                ? LargestTrainedAtRest(plan, *FindPlacement(role, unit))
@@ -104,10 +110,11 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::MASTER_WEIGHTS:
       return trained() * kBytesOfF32;
     case Buffer::OPTIMIZER_STATE:
-      return trained() * kBytesOfF32 * moments;
-    case Buffer::SNAPSHOT_COPY:
-      return CopiedElements(plan, *FindPlacement(role, unit)) * (1 + moments) *
+      return StateElements(plan.job().optimizer(), plan.units(unit),
+                           {0, trained()}) *
              kBytesOfF32;
+    case Buffer::SNAPSHOT_COPY:
+      return CopiedElements(plan, *FindPlacement(role, unit)) * kBytesOfF32;
     case Buffer::STATE_COPY:
       return StateCopyBytes(plan, role);
     case Buffer::PEER_COPY:

@@ -12,6 +12,7 @@
 #include "proto/plan/exchange_places.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/sums.h"
@@ -92,7 +93,7 @@ class Declaration : private OperandWriter {
           Reduce(u + i);
         }
         if (instruction.unit_count() <= 1) {
-          Narrow(u, instruction.part());
+          Narrow(u, ReducedRange(plan_.units(u), instruction));
         }
         return;
       case Instruction::SCATTER_GRADS:
@@ -102,7 +103,7 @@ class Declaration : private OperandWriter {
       case Instruction::GRAD_NORM:
         Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
             kNone, Instruction::READ);
-        Narrow(u, instruction.part());
+        Narrow(u, RangeOfPart(plan_.units(u), instruction.part()));
         return UseSum(PlaceOfSum(plan_, kSquaredNormSum), Instruction::ADD);
       case Instruction::REDUCE_SCALARS:
         return Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone,
@@ -243,13 +244,13 @@ class Declaration : private OperandWriter {
               .bytes = BytesOf(table.tensors(place.tensor))});
   }
 
-  // Of a part of a unit's gradients; nothing to say where it is all of them.
-  void Narrow(int unit, int part) {
-    const Unit& of = plan_.units(unit);
-    // Of a unit that is dealt, each rank has other bytes of the part.
-    if (TrainedParts(of) == 1 || FindPlacement(role_, unit)->has_dealt())
+  // Of a range of a unit's gradients; nothing to say where it is all of them.
+  void Narrow(int unit, const Range& range) {
+    // Of a unit that is dealt, each rank has other bytes of the range.
+    if (range == TrainedRange(plan_.units(unit)) ||
+        FindPlacement(role_, unit)->has_dealt()) {
       return;
-    const Range range = RangeOfPart(of, part);
+    }
     const int64_t bytes = BytesOfElement(GradientType(plan_.job().training()));
     NarrowTo({.offset = range.begin * bytes, .bytes = range.size() * bytes});
   }
@@ -410,6 +411,9 @@ RoleValues ValuesOf(const Plan& plan, const UnitPasses& passes,
   const Program& train = *FindProgram(role, Program::TRAIN);
   RoleValues values;
   for (const Instruction& instruction : train.instructions()) {
+    if (instruction.kind() == Instruction::REDUCE_SCALARS) {
+      values.report_lag = -instruction.ahead();
+    }
     // Backward-weight needs gradients and activations only.
     if (instruction.weight_version() == 0 ||
         (instruction.kind() != Instruction::FORWARD &&

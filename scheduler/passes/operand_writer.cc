@@ -55,11 +55,11 @@ int OperandWriter::NewestOffset(int unit) const {
 }
 
 // What belongs to a step has a copy for each that is under way. Scalars of a
-// validation take that of the step which comes next.
+// validation take that of the step which TRAIN has just summed.
 int OperandWriter::OffsetOf(Buffer::Kind kind) const {
   const bool validates = program_.kind() == Program::VALIDATE;
-  if (kind == Buffer::SCALARS) return validates ? 1 : at_->ahead();
-  return IsResident(kind) ? 0 : at_->ahead();
+  if (kind == Buffer::SCALARS && validates) return -values_.report_lag;
+  return IsResident(kind) && kind != Buffer::SCALARS ? 0 : at_->ahead();
 }
 
 }  // namespace troupe

@@ -18,6 +18,8 @@ namespace troupe {
 struct RoleValues {
   std::map<int, int> versions;  // of a unit's parameters, if several
   std::set<Value> carried;
+  // How many steps before its own those are whose scalars TRAIN sums.
+  int report_lag = 0;
 };
 
 // Of a buffer.

@@ -14,15 +14,35 @@
 namespace troupe {
 namespace {
 
-// Units [first, first + count) whose gradients one group sums; of one unit, a
-// part of them.
+// Units [first, first + count) whose gradients one group sums; of one unit,
+// some of its parts.
 struct Bucket {
   int first = 0;
   int count = 0;
   int part = 0;
+  int part_count = 1;
   int group = 0;
   int64_t bytes = 0;
+  bool whole = true;  // all that is trained of each unit
 };
+
+// Behind the last part that differs from this one in nothing but its rule: the
+// same ranks sum their gradients.
+int EndOfParts(const Unit& unit, int part) {
+  const auto name = [&unit](int p) {
+    Unit::Part alike = unit.parts(p);
+    alike.clear_elements();
+    alike.clear_rule();
+    return alike.SerializeAsString();
+  };
+  int end = part + 1;
+  while (end < unit.parts_size() &&
+         unit.parts(end).rule() != unit.parts(end - 1).rule() &&
+         name(end) == name(part)) {
+    ++end;
+  }
+  return end;
+}
 
 std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
   const double bytes_max =
@@ -36,20 +56,29 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
     const Placement& placement = role.placements(i);
     const int u = placement.unit();
     const Unit& unit = plan.units(u);
-    for (int p = 0; p < unit.parts_size(); ++p) {
-      const int64_t bytes = unit.parts(p).elements() * element_bytes;
+    int end = 0;
+    for (int p = 0; p < unit.parts_size(); p = end) {
+      end = EndOfParts(unit, p);
+      int64_t bytes = 0;
+      for (int q = p; q < end; ++q) {
+        bytes += unit.parts(q).elements() * element_bytes;
+      }
       if (!placement.parts(p).has_summed() || bytes == 0) continue;
       const int group = placement.parts(p).summed();
+      const bool whole = p == 0 && end == TrainedParts(unit);
       // Slices of several units are no one range, nor are copies of what rests
       // elsewhere.
-      const bool joins = !placement.has_dealt() && on_device &&
-                         TrainedParts(unit) == 1 && !buckets.empty() &&
-                         TrainedParts(plan.units(buckets.back().first)) == 1 &&
+      const bool joins = !placement.has_dealt() && on_device && whole &&
+                         !buckets.empty() && buckets.back().whole &&
                          buckets.back().group == group &&
                          buckets.back().first == u + 1 &&
                          buckets.back().bytes + bytes <= bytes_max;
       if (!joins) {
-        buckets.push_back({.first = u, .part = p, .group = group});
+        buckets.push_back({.first = u,
+                           .part = p,
+                           .part_count = end - p,
+                           .group = group,
+                           .whole = whole});
       }
       buckets.back().first = u;
       buckets.back().count += 1;
@@ -157,6 +186,9 @@ void Emit(const Bucket& bucket, Program& program) {
   reduce.set_unit(bucket.first);
   if (bucket.count > 1) reduce.set_unit_count(bucket.count);
   reduce.set_part(bucket.part);
+  if (bucket.count == 1 && bucket.part_count > 1) {
+    reduce.set_part_count(bucket.part_count);
+  }
   reduce.set_group(bucket.group);
 }
 

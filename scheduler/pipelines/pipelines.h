@@ -29,6 +29,10 @@ struct Pipeline {
   // The schedule is for ranks that start the next optimizer step while others
   // still finish this one; a barrier between steps costs it its advantage.
   bool overlaps_steps = false;
+  // Stages of each rank with which a search tries the schedule (docs/auto.md).
+  // None: it does not, as another one takes no longer and needs no more memory,
+  // or as it does not train the same.
+  std::vector<int> tried_stages = {};
 };
 
 // All there are, by name.

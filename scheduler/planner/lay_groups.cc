@@ -150,8 +150,8 @@ Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
   for (const Axis& axis : plan.mesh().axes()) {
     Group::Span span;
     span.set_axis(axis.name());
-    int ranks = axis.name() == "data" ? axis.size() : 1;
-    if (axis.name() == "pipeline") {
+    int ranks = axis.name() == kReplicaAxis ? axis.size() : 1;
+    if (axis.name() == kPipelineAxis) {
       ranks = static_cast<int>(holders.size());
       if (ranks < axis.size()) {
         for (const int place : holders) span.add_places(place);
@@ -190,7 +190,7 @@ class Groups {
   template <typename Set>
   void FindAlike(const Group& group, Set set) {
     Find(group,
-         IsAlong(group, "data")
+         IsAlong(group, kReplicaAxis)
              ? "sum gradients over data replicas"
              : "sum gradients over the ranks that hold the same",
          set);
@@ -226,8 +226,8 @@ class Groups {
     if (places.size() < 2) return;
     Group group;
     Group::Span& span = *group.add_spans();
-    span.set_axis("pipeline");
-    const size_t all = AxisSize(plan_.mesh(), "pipeline");
+    span.set_axis(kPipelineAxis);
+    const size_t all = AxisSize(plan_.mesh(), kPipelineAxis);
     if (places.size() < all) {
       for (const int place : places) span.add_places(place);
     }
@@ -266,10 +266,10 @@ void AddPlace(const char* axis, int place, Role& role) {
 
 void AddRoles(Plan& plan) {
   for (const std::vector<int>& replicas : ReplicaKinds(plan.derived())) {
-    for (int p = 0; p < AxisSize(plan.mesh(), "pipeline"); ++p) {
+    for (int p = 0; p < AxisSize(plan.mesh(), kPipelineAxis); ++p) {
       Role& role = *plan.add_roles();
-      AddPlace("pipeline", p, role);
-      for (const int replica : replicas) AddPlace("data", replica, role);
+      AddPlace(kPipelineAxis, p, role);
+      for (const int replica : replicas) AddPlace(kReplicaAxis, replica, role);
     }
   }
 }
@@ -286,8 +286,7 @@ void AddExchange(const Op::Exchange& exchange, Groups& groups) {
 // Of each axis that units are cut along, and of those that exchange together.
 void AddExchanges(const Plan& plan, Groups& groups) {
   for (const Axis& axis : plan.mesh().axes()) {
-    if (axis.name() == "pipeline" || axis.name() == "data") continue;
-    if (axis.size() == 1) continue;
+    if (!IsFactor(axis.name()) || axis.size() == 1) continue;
     Op::Exchange along;
     along.add_axes(axis.name());
     AddExchange(along, groups);
@@ -326,7 +325,7 @@ void LayGroups(Plan& plan) {
     groups.Find(dealt, "sum gradients, to each rank its slice",
                 [&](int group) { placement.set_dealt(group); });
     for (int r = 0; r < plan.roles_size(); ++r) {
-      const int place = r % AxisSize(plan.mesh(), "pipeline");
+      const int place = r % AxisSize(plan.mesh(), kPipelineAxis);
       if (holders[u].count(place) == 0) continue;
       *plan.mutable_roles(r)->add_placements() = placement;
     }
@@ -337,8 +336,8 @@ void LayGroups(Plan& plan) {
   }
   AddWorld(plan, groups);
   AddCopies(plan, groups);
-  if (AxisSize(plan.mesh(), "pipeline") > 1) {
-    groups.AddAlong(TransferGroupName(/*gradient=*/false), "pipeline",
+  if (AxisSize(plan.mesh(), kPipelineAxis) > 1) {
+    groups.AddAlong(TransferGroupName(/*gradient=*/false), kPipelineAxis,
                     "hand activations to the next stage");
     groups.AddBetween(GradientPlaces(plan),
                       TransferGroupName(/*gradient=*/true),

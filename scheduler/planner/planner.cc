@@ -367,6 +367,9 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   Prediction prediction = Predict(plan, used, options.timeline);
   prediction.set_chosen_memory(chosen_memory);
   prediction.set_gathers(gathers);
+  if (options.must_fit) {
+    prediction.set_worst_routing_seconds(WorstRoutingSeconds(used, plan));
+  }
   *plan.mutable_prediction() = std::move(prediction);
   return std::move(plan);
 }

@@ -12,6 +12,7 @@
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_data.h"
 #include "scheduler/planner/resolve_memory.h"
+#include "scheduler/planner/resolve_optimizer.h"
 #include "scheduler/planner/resolve_parallelism.h"
 #include "scheduler/planner/resolve_training.h"
 
@@ -179,6 +180,11 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
                       : ResolveData(*resolved.mutable_data()));
   RETURN_IF_ERROR(
       ResolveParallelism(job.memory(), *resolved.mutable_parallelism()));
+  if (job.has_objective()) {
+    return FieldError("objective",
+                      "is for parallelism: auto, and here nothing is chosen; "
+                      "leave it out");
+  }
   RETURN_IF_ERROR(CheckZeroHasState(resolved));
   RETURN_IF_ERROR(ResolveTraining(resolved));
   RETURN_IF_ERROR(CheckLoadIsCounted(resolved));

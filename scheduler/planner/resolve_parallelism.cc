@@ -137,6 +137,12 @@ absl::Status ResolveSharing(ParallelismSpec& parallelism) {
 
 absl::Status ResolveParallelism(const MemorySpec& memory,
                                 ParallelismSpec& parallelism) {
+  if (parallelism.has_mode()) {
+    RETURN_IF_ERROR(CheckName("parallelism", parallelism.mode(), {"auto"}));
+    return FieldError("parallelism",
+                      "auto is for `troupe plan` and `troupe submit`, which "
+                      "know the workers; here say data, pipeline and tensor");
+  }
   RETURN_IF_ERROR(ResolveStrategies(parallelism));
   if (!parallelism.has_data()) parallelism.set_data(1);
   if (!parallelism.has_bucket_megabytes()) parallelism.set_bucket_megabytes(25);

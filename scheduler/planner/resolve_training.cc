@@ -1,8 +1,6 @@
 #include "scheduler/planner/resolve_training.h"
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/choices.h"
@@ -21,11 +19,8 @@ namespace troupe {
 namespace {
 
 constexpr int64_t kStepsMax = int64_t{1} << 40;
-constexpr double kBetas[] = {0.9, 0.95};
-constexpr double kEps = 1e-8;
 constexpr int kBatchMax = 1 << 20;
 constexpr int64_t kMicroBatchTokensMax = int64_t{1} << 27;
-constexpr double kLargeFactor = 1e4;
 
 absl::Status CheckRecipe(const TrainingSpec& training) {
   RETURN_IF_ERROR(CheckInteger("training.steps", training.steps(),
@@ -202,43 +197,6 @@ absl::Status CheckPlanLength(const JobSpec& job) {
   return absl::OkStatus();
 }
 
-absl::Status CheckAdamW(OptimizerSpec& optimizer) {
-  if (optimizer.betas_size() != 2) {
-    return FieldError("optimizer.betas",
-                      absl::StrCat(optimizer.betas_size(),
-                                   " numbers; use two, like [0.9, 0.95]"));
-  }
-  for (const double beta : optimizer.betas()) {
-    RETURN_IF_ERROR(CheckNumber("optimizer.betas", beta,
-                                {.min = 0, .max = 1, .max_open = true}));
-  }
-  RETURN_IF_ERROR(CheckNumber("optimizer.eps", optimizer.eps(),
-                              {.min = 0, .max = 1, .min_open = true}));
-  if (optimizer.momentum() != 0 || optimizer.nesterov()) {
-    return FieldError(
-        optimizer.nesterov() ? "optimizer.nesterov" : "optimizer.momentum",
-        "is for sgd; adamw has betas: leave it out, or use name sgd");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckSgd(const OptimizerSpec& optimizer) {
-  const bool own_betas = optimizer.betas_size() != 2 ||
-                         optimizer.betas(0) != kBetas[0] ||
-                         optimizer.betas(1) != kBetas[1];
-  if (own_betas || optimizer.eps() != kEps) {
-    return FieldError(own_betas ? "optimizer.betas" : "optimizer.eps",
-                      "is for adamw; leave it out, or use name adamw");
-  }
-  RETURN_IF_ERROR(CheckNumber("optimizer.momentum", optimizer.momentum(),
-                              {.min = 0, .max = 1, .max_open = true}));
-  if (optimizer.nesterov() && optimizer.momentum() == 0) {
-    return FieldError("optimizer.nesterov",
-                      "needs optimizer.momentum above 0; use 0.9");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status ResolveTraining(JobSpec& job) {
@@ -294,38 +252,6 @@ absl::Status ResolveTraining(JobSpec& job) {
   RETURN_IF_ERROR(CheckSequenceLength(job));
   RETURN_IF_ERROR(ResolveBatches(job));
   return CheckPlanLength(job);
-}
-
-absl::Status ResolveOptimizer(JobSpec& job) {
-  OptimizerSpec& optimizer = *job.mutable_optimizer();
-  const bool synthetic = IsSynthetic(job.model());
-  if (!optimizer.has_name()) {
-    optimizer.set_name(synthetic && !optimizer.has_lr() ? "none" : "adamw");
-  }
-  std::vector<std::string> names = {"adamw", "sgd"};
-  if (synthetic) names.push_back("none");
-  RETURN_IF_ERROR(CheckName("optimizer.name", optimizer.name(), names));
-  if (optimizer.name() == "none") return absl::OkStatus();
-  RETURN_IF_ERROR(CheckPresent({.present = optimizer.has_lr(),
-                                .path = "optimizer.lr",
-                                .meaning = "the peak learning rate"}));
-  const bool adamw = optimizer.name() == "adamw";
-  if (optimizer.betas().empty()) {
-    for (const double beta : kBetas) optimizer.add_betas(beta);
-  }
-  if (!optimizer.has_eps()) optimizer.set_eps(kEps);
-  if (!optimizer.has_weight_decay()) {
-    optimizer.set_weight_decay(adamw ? 0.1 : 0);
-  }
-  if (!optimizer.has_momentum()) optimizer.set_momentum(0);
-  if (!optimizer.has_nesterov()) optimizer.set_nesterov(false);
-  RETURN_IF_ERROR(
-      CheckNumber("optimizer.lr", optimizer.lr(),
-                  {.min = 0, .max = kLargeFactor, .min_open = true}));
-  RETURN_IF_ERROR(CheckNumber("optimizer.weight_decay",
-                              optimizer.weight_decay(),
-                              {.min = 0, .max = kLargeFactor}));
-  return adamw ? CheckAdamW(optimizer) : CheckSgd(optimizer);
 }
 
 absl::Status ResolveLrScheduler(JobSpec& job) {

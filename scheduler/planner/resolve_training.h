@@ -1,4 +1,4 @@
-// The part of resolving a job that is about the recipe: batch sizes, optimizer,
+// The part of resolving a job that is about the recipe: batch sizes and the
 // learning rate. Used by resolve.cc only.
 #ifndef TROUPE_SCHEDULER_PLANNER_RESOLVE_TRAINING_H_
 #define TROUPE_SCHEDULER_PLANNER_RESOLVE_TRAINING_H_
@@ -12,7 +12,6 @@ namespace troupe {
 // against the messages resolved before: model, data, parallelism, training,
 // optimizer, lr_scheduler.
 absl::Status ResolveTraining(JobSpec& job);
-absl::Status ResolveOptimizer(JobSpec& job);
 absl::Status ResolveLrScheduler(JobSpec& job);
 
 }  // namespace troupe

@@ -35,7 +35,7 @@ double ShortSteps::At(double with_fewer, double with_more) const {
 }
 
 absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
-    const JobSpec& job, int64_t instructions_max) {
+    const JobSpec& job, int64_t instructions_max, int fills_min) {
   ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
   ASSIGN_OR_RETURN(
       const Draft draft,
@@ -53,7 +53,8 @@ absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
   const int ranks = resolved.parallelism().pipeline();
   const int fewer = static_cast<int>(
       room / static_cast<double>(2 * ranks * size.micro_batch));
-  if (fewer < 2 || 2 * fewer * ranks >= draft.plan.derived().micro_batches()) {
+  if (fewer < fills_min ||
+      2 * fewer * ranks >= draft.plan.derived().micro_batches()) {
     return absl::nullopt;
   }
   ShortSteps steps;

@@ -28,10 +28,10 @@ struct ShortSteps {
 };
 
 // nullopt: the job's own plan has at most so many instructions, or no shorter
-// step fills its pipeline twice within them. InvalidArgument: the job cannot be
-// planned.
+// step fills its pipeline so many times within them. InvalidArgument: the job
+// cannot be planned.
 absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
-    const JobSpec& job, int64_t instructions_max);
+    const JobSpec& job, int64_t instructions_max, int fills_min = 2);
 
 // The job's prediction from those of both.
 Prediction PredictionAt(const ShortSteps& steps, const Prediction& fewer,

@@ -55,7 +55,7 @@ void SetMicroBatches(const std::vector<int>& counts, JobSpec& job) {
 std::vector<double> ReplicaSeconds(
     const Plan& plan, const std::vector<WorkerDescription>& workers) {
   const CostModel costs(plan, workers);
-  std::vector<double> replicas(AxisSize(plan.mesh(), "data"), 0);
+  std::vector<double> replicas(AxisSize(plan.mesh(), kReplicaAxis), 0);
   for (int rank = 0; rank < MeshSize(plan.mesh()); ++rank) {
     const int place = CoordinateOn(plan.mesh(), "pipeline", rank);
     double seconds = 0;
@@ -66,7 +66,7 @@ std::vector<double> ReplicaSeconds(
         seconds += costs.UnitSeconds(rank, u) / holders.size();
       }
     }
-    double& replica = replicas[CoordinateOn(plan.mesh(), "data", rank)];
+    double& replica = replicas[CoordinateOn(plan.mesh(), kReplicaAxis, rank)];
     replica = std::max(replica, seconds);
   }
   return replicas;

@@ -10,21 +10,30 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/expert_load.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
+#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/roles.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/freeze.h"
+#include "scheduler/layouts/lay_matrices.h"
+#include "scheduler/layouts/lay_parts.h"
+#include "scheduler/layouts/optimizer_groups.h"
 #include "scheduler/layouts/unit_rules.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/check_graph.h"
 #include "scheduler/planner/lay_groups.h"
 #include "scheduler/planner/partition.h"
+#include "scheduler/planner/unit_kinds.h"
+#include "scheduler/tiers/offload.h"
 #include "scheduler/tiers/recompute.h"
 
 namespace troupe {
@@ -35,6 +44,21 @@ void LayMesh(Plan& plan) {
     *plan.mutable_mesh()->add_axes() = std::move(axis);
   }
   CHECK_OK(CheckMesh(plan.mesh()));
+}
+
+// Updates of matrices work in memory that lanes of the host do not have.
+absl::Status CheckStepsOnDevice(const JobSpec& job) {
+  if (!StepsOnHost(job.memory())) return absl::OkStatus();
+  for (int g = 0; g < job.optimizer().groups_size(); ++g) {
+    if (!UpdatesMatrices(job.optimizer(), g + 1)) continue;
+    return FieldError(
+        absl::StrCat("optimizer.groups[", g, "].name"),
+        absl::StrCat(job.optimizer().groups(g).name(),
+                     " does not go with memory.optimizer or memory.gradients "
+                     "below the device, where the optimizer runs on the host; "
+                     "use device for both"));
+  }
+  return absl::OkStatus();
 }
 
 // Of the model, on one rank each; and what follows from them alone.
@@ -52,6 +76,8 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   const int64_t active = ActiveParameterCount(list);
   if (active < derived.parameters()) derived.set_active_parameters(active);
   RETURN_IF_ERROR(MarkFrozen(training, list));
+  RETURN_IF_ERROR(MarkGroups(plan.job().optimizer(), list));
+  RETURN_IF_ERROR(CheckStepsOnDevice(plan.job()));
   derived.set_frozen_parameters(FrozenCount(list));
   derived.set_model_flops_per_token(derived.model_flops_per_token() *
                                     TrainedWorkShare(list));
@@ -73,6 +99,10 @@ absl::Status AddUnits(const UnitRules& rules, UnitList list, Draft& draft) {
   Plan& plan = draft.plan;
   RETURN_IF_ERROR(CheckCuts(rules, list));
   RETURN_IF_ERROR(CutUnits(rules, list));
+  LayParts(plan.job().optimizer(), list);
+  for (const Unit& unit : list.units) {
+    RETURN_IF_ERROR(CheckMatrices(plan.job().optimizer(), unit));
+  }
   LayFrozen(list);
   const RecomputedUnits recomputed = {
       .count = static_cast<int>(list.units.size()),
@@ -82,7 +112,7 @@ absl::Status AddUnits(const UnitRules& rules, UnitList list, Draft& draft) {
   plan.clear_tables();
   for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
   for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);
-  return absl::OkStatus();
+  return ExpectMeasuredLoad(plan);
 }
 
 int64_t RoundedUp(int64_t number, int64_t divisor) {
@@ -252,6 +282,24 @@ absl::Status CutUnitsAndStages(const UnitList& whole,
   return AddUnits(RulesByUnit(parallelism, of_unit), whole, draft);
 }
 
+// REQUIRES placements.
+absl::Status LayAllMatrices(Plan& plan) {
+  for (int u = 0; u < plan.units_size(); ++u) {
+    for (const Role& role : plan.roles()) {
+      const Placement* const placement = FindPlacement(role, u);
+      if (placement == nullptr) continue;
+      if (placement->has_dealt()) {
+        const Group& group = plan.groups(placement->dealt());
+        RETURN_IF_ERROR(LayMatrices(plan.job().optimizer(),
+                                    GroupSize(plan.mesh(), group),
+                                    *plan.mutable_units(u)));
+      }
+      break;  // all roles deal a unit alike
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool LastStageTurnsAtOnce(const ComputeOrder& order) {
@@ -289,8 +337,11 @@ absl::StatusOr<StageLayout> StageLayoutOf(
       .memory = absl::nullopt};
 }
 
-absl::StatusOr<Draft> StartDraft(
-    const JobSpec& resolved, const std::vector<WorkerDescription>& workers) {
+namespace {
+
+absl::StatusOr<Draft> StartDraftOf(
+    const JobSpec& resolved, const std::vector<WorkerDescription>& workers,
+    std::vector<int>* kinds) {
   Draft draft;
   *draft.plan.mutable_job() = resolved;
   LayMesh(draft.plan);
@@ -298,10 +349,29 @@ absl::StatusOr<Draft> StartDraft(
   Derive(draft.plan);
   RETURN_IF_ERROR(OrderSteps(draft));
   RETURN_IF_ERROR(CheckIsModel(resolved));
-  ASSIGN_OR_RETURN(const UnitList whole, WholeUnits(draft.plan));
+  ASSIGN_OR_RETURN(UnitList whole, WholeUnits(draft.plan));
+  if (kinds != nullptr) {
+    *kinds = KindOfUnits(whole);
+    KeepOneOfEachKind(*kinds, whole);
+  }
   RETURN_IF_ERROR(CutUnitsAndStages(whole, workers, draft));
   LayGroups(draft.plan);
+  RETURN_IF_ERROR(LayAllMatrices(draft.plan));
   return draft;
+}
+
+}  // namespace
+
+absl::StatusOr<Draft> StartDraft(
+    const JobSpec& resolved, const std::vector<WorkerDescription>& workers) {
+  return StartDraftOf(resolved, workers, nullptr);
+}
+
+absl::StatusOr<DraftOfKinds> StartDraftOfKinds(const JobSpec& resolved) {
+  DraftOfKinds result;
+  ASSIGN_OR_RETURN(result.draft,
+                   StartDraftOf(resolved, {}, &result.kind_of_unit));
+  return result;
 }
 
 }  // namespace troupe

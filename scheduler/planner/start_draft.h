@@ -24,6 +24,15 @@ absl::StatusOr<Draft> StartDraft(
     const JobSpec& resolved,
     const std::vector<WorkerDescription>& workers = {});
 
+// The same of a model that has one unit of each kind of the job's
+// (unit_kinds.h): what a search takes for the costs of all. REQUIRES one stage,
+// and a job that names no units by their numbers.
+struct DraftOfKinds {
+  Draft draft;
+  std::vector<int> kind_of_unit;  // of the job's units: which unit of the draft
+};
+absl::StatusOr<DraftOfKinds> StartDraftOfKinds(const JobSpec& resolved);
+
 // What the stages of a draft are cut by, but memory. Asynchronous schedules are
 // cut as if all were equally fast: which stage a unit is in is part of what
 // they train, and measurements must not change that.

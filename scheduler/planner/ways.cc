@@ -14,6 +14,7 @@
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/resolve_micro_batches.h"
+#include "scheduler/planner/shares.h"
 
 namespace troupe {
 namespace {
@@ -22,7 +23,7 @@ namespace {
 // share units, each of them or all.
 using Shares = ParallelismSpec;
 
-Shares SharesOf(const ParallelismSpec& parallelism) {
+Shares SharingOf(const ParallelismSpec& parallelism) {
   Shares shares;
   shares.set_data(parallelism.data());
   CopySharing(parallelism, shares);
@@ -45,80 +46,6 @@ bool HaveSameData(const ParallelismSpec& a, const ParallelismSpec& b) {
 bool AreAlike(const Shares& a, const Shares& b) {
   return HaveSameData(a, b) && SharingText(a) == SharingText(b) &&
          StrategiesText(a) == StrategiesText(b);
-}
-
-// Behind which they are tried.
-std::pair<bool, int> Complexity(const Shares& shares) {
-  bool last = false;
-  int fields = shares.data() > 1 ? 1 : 0;
-  for (const RankField& field : FactorFields()) {
-    if (RanksOf(shares, field.name) < 2) continue;
-    ++fields;
-    last = last || RowOf(shares, field.name).tried_last;
-  }
-  if (!shares.strategies().empty()) ++fields;
-  return {last, fields};
-}
-
-// With a row that is tried.
-std::vector<std::string> TriedFields() {
-  std::vector<std::string> fields;
-  for (const RankField& field : FactorFields()) {
-    const std::vector<const LayoutRow*> rows = RowsOf(field.name);
-    const bool tried =
-        std::any_of(rows.begin(), rows.end(),
-                    [](const LayoutRow* row) { return row->tries != nullptr; });
-    if (tried) fields.push_back(field.name);
-  }
-  return fields;
-}
-
-// Each way in which so many ranks of a field may share units.
-std::vector<Shares> WithRanks(const Shares& shares, const std::string& field,
-                              int ranks) {
-  if (ranks == 1) return {shares};
-  std::vector<Shares> ways;
-  for (const LayoutRow* const row : RowsOf(field)) {
-    if (row->tries == nullptr) continue;
-    Shares way = shares;
-    SetRanks(field, ranks, way);
-    if (!row->implied && !row->method.empty()) {
-      SetField(MethodNameOf(*row), std::string(row->method), way);
-    }
-    row->tries(way, ways);
-  }
-  return ways;
-}
-
-// Deals `left` ranks out to the first `count` of the fields, the last first.
-void ShareOut(const std::vector<std::string>& fields, size_t count, int left,
-              const Shares& shares, std::vector<Shares>& all) {
-  if (count == 0) {
-    if (left == 1) all.push_back(shares);
-    return;
-  }
-  for (const int ranks : DivisorsOf(left)) {
-    if (count == 1 && ranks != left) continue;
-    for (const Shares& way : WithRanks(shares, fields[count - 1], ranks)) {
-      ShareOut(fields, count - 1, left / ranks, way, all);
-    }
-  }
-}
-
-// Each with ranks of data that share something, where the model has that.
-std::vector<Shares> WithFieldsOfData(const std::vector<Shares>& without,
-                                     const ModelSpec& model) {
-  std::vector<Shares> all;
-  for (const Shares& shares : without) {
-    all.push_back(shares);
-    for (const RankField& field : RankFields()) {
-      if (!field.of_data) continue;
-      const LayoutRow& row = RowOf(shares, field.name);
-      if (row.tries_of_data == nullptr) continue;
-      row.tries_of_data(shares, model, all);
-    }
-  }
-  return all;
 }
 
 // What strategies are tried for: tables are large by their vocabulary, blocks
@@ -164,19 +91,11 @@ std::vector<Shares> WithStrategies(const std::vector<Shares>& without,
 }
 
 std::vector<Shares> AllShares(int ranks, const JobSpec& resolved) {
-  const std::vector<std::string> fields = TriedFields();
-  std::vector<Shares> all;
-  for (int data = ranks; data >= 1; --data) {
-    if (ranks % data != 0) continue;
-    Shares shares;
-    shares.set_data(data);
-    ShareOut(fields, fields.size(), ranks / data, shares, all);
-  }
-  all = WithFieldsOfData(all, resolved.model());
-  all = WithStrategies(all, resolved.parallelism());
+  std::vector<Shares> all =
+      WithStrategies(SharesOf(ranks, resolved.model()), resolved.parallelism());
   std::stable_sort(all.begin(), all.end(),
                    [](const Shares& a, const Shares& b) {
-                     return Complexity(a) < Complexity(b);
+                     return ComplexityOf(a) < ComplexityOf(b);
                    });
   return all;
 }
@@ -308,7 +227,7 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
   const absl::StatusOr<JobSpec> resolved = ResolveJob(job);
   CHECK_OK(resolved.status());
   const ParallelismSpec& now = resolved->parallelism();
-  const Shares as_it_is = SharesOf(now);
+  const Shares as_it_is = SharingOf(now);
   int ranks = now.data();
   for (const RankField& field : FactorFields()) {
     ranks *= RanksOf(now, field.name);

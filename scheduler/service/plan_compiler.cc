@@ -10,10 +10,17 @@
 #include "scheduler/planner/plan_text.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/search/plan_job.h"
+#include "scheduler/search/search.h"
+#include "scheduler/search/space.h"
 
 namespace troupe {
 
 absl::StatusOr<int> PlanCompiler::RanksNeeded(const JobSpec& job) const {
+  if (LeavesParallelismOpen(job)) {
+    RETURN_IF_ERROR(CheckOpenJob(job));
+    return RanksAtLeast(job);
+  }
   ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
   return troupe::RanksNeeded(resolved);
 }
@@ -26,14 +33,22 @@ std::vector<JobSpec> PlanCompiler::Narrower(const JobSpec& job,
 absl::StatusOr<CompiledJob> PlanCompiler::Compile(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const MayGoOn& may_go_on) const {
-  ASSIGN_OR_RETURN(PlanAndStep planned,
-                   CompilePlanAndStep(job, workers, may_go_on));
-  return MakeCompiledJob(std::move(planned.plan), std::move(planned.step));
+  ASSIGN_OR_RETURN(PlannedJob result, PlanJob(job, workers, may_go_on));
+  CompiledJob compiled = MakeCompiledJob(std::move(result.planned.plan),
+                                         std::move(result.planned.step));
+  compiled.chosen = std::move(result.job);
+  compiled.explanation = std::move(result.explanation);
+  return compiled;
 }
 
 absl::StatusOr<Explanation> PlanCompiler::Explain(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const MayGoOn& may_go_on) const {
+  if (LeavesParallelismOpen(job)) {
+    ASSIGN_OR_RETURN(ChosenWays choice,
+                     ChooseParallelism(job, workers, may_go_on));
+    return std::move(choice.explanation);
+  }
   return troupe::Explain(job, workers, may_go_on);
 }
 

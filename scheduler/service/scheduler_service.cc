@@ -212,6 +212,9 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
         const CompiledJob& compiled = outcome->compiled;
         *response->mutable_plan() =
             request->programs() ? *compiled.plan : *compiled.outline;
+        if (compiled.explanation.has_search()) {
+          *response->mutable_explanation() = compiled.explanation;
+        }
         Answer(reactor, "PlanJob", absl::OkStatus());
       });
 }

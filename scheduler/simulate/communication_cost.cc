@@ -157,21 +157,25 @@ Cost CostModel::TransferCost(int rank, const Instruction& instruction) const {
 
 Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
   const int group = instruction.group();
-  const int number = numbers_[group][rank];
   const Operation operation = {
-      .size = {.bytes = CollectiveBytes(plan_, rank, instruction),
+      .size = {.bytes = BusiestBytes(plan_, rank, instruction),
                .ranks = GroupSize(plan_.mesh(), plan_.groups(group)),
                .collective = CollectiveOf(instruction)},
       .backward = instruction.exchange().backward(),
       .narrow = IsNarrow(plan_, instruction)};
-  Traffic traffic = CollectiveTraffic(links_[group].at(number),
-                                      PlaceOf(rank, group), operation);
-  if (!FillsLinks(instruction)) {
-    traffic = {.latency = traffic.latency + traffic.moving};
-  }
+  Cost cost = GroupCost(rank, group, operation);
+  if (FillsLinks(instruction)) return cost;
+  return {.communication = cost.communication};
+}
+
+Cost CostModel::GroupCost(int rank, int group,
+                          const Operation& operation) const {
+  const int number = numbers_[group][rank];
   const double share = At(rank).communication_share;
   return TrafficCost(
-      traffic, Times(At(rank).network, share),
+      CollectiveTraffic(links_[group].at(number), PlaceOf(rank, group),
+                        operation),
+      Times(At(rank).network, share),
       Times(LocalLink(rank, CarrierOf(plan_.groups(group), number)), share));
 }
 

@@ -16,6 +16,7 @@
 #include "proto/plan/loaded_batch.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ops/op_view.h"
+#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
@@ -49,6 +50,43 @@ AttentionSize AttentionSizeOf(const Plan& plan) {
     }
   }
   return {.length = plan.job().training().sequence_length()};
+}
+
+// Of the products of a STEP whose rules update whole matrices, five for each
+// (ops/muon.h); where slices have some of them each, of the mean.
+double MatrixStepFlops(const Plan& plan, const Placement& placement) {
+  constexpr double kIterations = 5;
+  const OptimizerSpec& optimizer = plan.job().optimizer();
+  const Unit& unit = plan.units(placement.unit());
+  double flops = 0;
+  for (const RuleRange& range : RuleRanges(unit)) {
+    if (!UpdatesMatrices(optimizer, range.rule)) continue;
+    for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.offset() < range.range.begin ||
+          parameter.offset() >= range.range.end) {
+        continue;
+      }
+      const auto [count, rows, columns] = MatricesOf(parameter);
+      const double side = static_cast<double>(std::min(rows, columns));
+      const double length = static_cast<double>(std::max(rows, columns));
+      flops += static_cast<double>(count) * kIterations *
+               (4 * side * side * length + 2 * side * side * side);
+    }
+  }
+  if (!placement.has_dealt()) return flops;
+  return flops / GroupSize(plan.mesh(), plan.groups(placement.dealt()));
+}
+
+// Elements of the optimizer's states that a KEEP or a SNAPSHOT reads.
+int64_t SavedStates(const Plan& plan, const Placement& placement,
+                    const Instruction& saves) {
+  if (saves.kind() == Instruction::KEEP) {
+    return LargestStateAtRest(plan, placement);
+  }
+  const Unit::Part& part = plan.units(saves.unit()).parts(saves.part());
+  return LargestDuty(plan, placement, saves.part()) *
+         static_cast<int64_t>(
+             StatesOfPart(plan.job().optimizer(), part).size());
 }
 
 }  // namespace
@@ -288,7 +326,6 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
           ? LargestTrainedAtRest(plan_, placement)
           : LargestDuty(plan_, placement, instruction.part());
   const double bytes = kBytesOfF32 * static_cast<double>(elements);
-  const double moments = OptimizerMoments(plan_.job().optimizer());
   const double gradients =  // their size, of one of f32
       static_cast<double>(BytesOfElement(GradientType(training))) / kBytesOfF32;
   const bool on_host =
@@ -300,11 +337,17 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
     // Weights, gradients and moments are each read and written; where the
     // model computes with a copy half as large, that is written too.
     const double copy = HasMasterWeights(training) ? 0.5 : 0;
+    const double moments =  // for each element, on the average
+        static_cast<double>(LargestStateAtRest(plan_, placement)) /
+        static_cast<double>(std::max<int64_t>(1, elements));
     cost.optimizer =
         (2 * (1 + gradients + moments) + copy) * bytes /
         (on_host ? machine.tiers.optimizer
                  : machine.calibration.optimizer_bytes_per_second() *
                        machine.scale);
+    cost.matmul =
+        MatrixStepFlops(plan_, placement) /
+        (machine.calibration.matmul(0).flops_per_second() * machine.scale);
   }
   return cost;
 }
@@ -330,9 +373,11 @@ Cost CostModel::SnapshotCost(int rank, const Instruction& snapshot) const {
   Cost cost;
   for (const Instruction::Operand& operand : snapshot.operands()) {
     if (operand.part() == Instruction::COPY) continue;
-    const bool moments = operand.part() == Instruction::MOMENTS;
-    double read =
-        bytes * (moments ? OptimizerMoments(plan_.job().optimizer()) : 1);
+    double read = bytes;
+    if (operand.part() == Instruction::MOMENTS) {
+      read = kBytesOfF32 *
+             static_cast<double>(SavedStates(plan_, placement, snapshot));
+    }
     if (keeps && operand.part() == Instruction::WEIGHTS) {
       const TrainingSpec& training = plan_.job().training();
       read = HasMasterWeights(training) ? 0 : bytes;

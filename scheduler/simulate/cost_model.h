@@ -72,10 +72,15 @@ struct Cost {
 
 // What the members of a collective reduce, or gather, together with the rank; 0
 // for other kinds. Of slices the mean, which tells nobody apart that has the
-// same program. And how they do.
+// same program; of rows of experts those of an even load, in one round. And how
+// they do.
 int64_t CollectiveBytes(const Plan& plan, int rank,
                         const Instruction& instruction);
 Collective CollectiveOf(const Instruction& instruction);
+// The same, but of rows of experts those that the busiest rank is expected to
+// get in their round (TensorSpec.expected_rows).
+int64_t BusiestBytes(const Plan& plan, int rank,
+                     const Instruction& instruction);
 
 // What a SEND or RECV moves; 0 for other kinds.
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction);
@@ -88,6 +93,10 @@ class CostModel {
 
   // For a collective or a transfer: from when every member has reached it.
   Cost CostOf(int rank, const Instruction& instruction) const;
+
+  // Of a collective of a rank in a group of the plan, whatever instruction it
+  // is of.
+  Cost GroupCost(int rank, int group, const Operation& operation) const;
 
   // Of all passes of a unit over a micro-batch, while all ranks compute: with
   // the rank's share of a processor that is crowded.

@@ -4,9 +4,12 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/ops/op_view.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/sums.h"
+#include "proto/plan/tensor_spec.h"
 #include "proto/plan/trained.h"
 #include "scheduler/simulate/cost_model.h"
 
@@ -14,10 +17,14 @@ namespace troupe {
 
 namespace {
 
-// Rows to experts, or back, if experts are evenly loaded: all that a rank
-// dispatches, in the first round. It dispatches no more than it has room for.
-int64_t RoundBytes(const Op::Round& round, const Instruction& exchange) {
-  if (round.number() > 0) return 0;
+const Op& OpOf(const Plan& plan, const Instruction& exchange) {
+  return plan.tables(plan.units(exchange.unit()).table())
+      .ops(exchange.exchange().op());
+}
+
+// Of all rows that a rank dispatches: it has room for no fewer that it
+// receives.
+int64_t DispatchedBytes(const Instruction& exchange) {
   int64_t bytes = 0;
   for (const Instruction::Operand& operand : exchange.operands()) {
     if (operand.part() == Instruction::SIZES) continue;
@@ -28,13 +35,29 @@ int64_t RoundBytes(const Op::Round& round, const Instruction& exchange) {
 
 }  // namespace
 
+int64_t BusiestBytes(const Plan& plan, int rank,
+                     const Instruction& instruction) {
+  const int64_t bytes = CollectiveBytes(plan, rank, instruction);
+  if (instruction.kind() != Instruction::EXCHANGE) return bytes;
+  const Op& op = OpOf(plan, instruction);
+  if (!op.has_round()) return bytes;
+  const OpView view(plan.tables(plan.units(instruction.unit()).table()), op);
+  const TensorSpec& x = view.input("x");
+  const TensorSpec& y = view.output("y");
+  const TensorSpec& received = op.round().back() ? x : y;
+  if (!received.has_expected_rows()) return bytes;  // gates: a few bytes
+  const int64_t dispatched = RowsOf(op.round().back() ? y : x);
+  return DispatchedBytes(instruction) / dispatched * received.expected_rows();
+}
+
 int64_t CollectiveBytes(const Plan& plan, int rank,
                         const Instruction& instruction) {
   if (instruction.kind() == Instruction::REDUCE_SCALARS) return SumsBytes(plan);
   if (instruction.kind() == Instruction::EXCHANGE) {
-    const Op& op = plan.tables(plan.units(instruction.unit()).table())
-                       .ops(instruction.exchange().op());
-    if (op.has_round()) return RoundBytes(op.round(), instruction);
+    const Op& op = OpOf(plan, instruction);
+    if (op.has_round()) {
+      return op.round().number() > 0 ? 0 : DispatchedBytes(instruction);
+    }
     int64_t bytes = 0;
     for (const Instruction::Operand& operand : instruction.operands()) {
       bytes = std::max(bytes, operand.bytes());
@@ -64,8 +87,7 @@ int64_t CollectiveBytes(const Plan& plan, int rank,
           placement.has_dealt()
               ? GroupSize(plan.mesh(), plan.groups(placement.dealt()))
               : 1;
-      elements +=
-          plan.units(u + i).parts(instruction.part()).elements() / slices;
+      elements += ReducedRange(plan.units(u + i), instruction).size() / slices;
     }
   }
   return elements * BytesOfElement(GradientType(plan.job().training()));
@@ -89,9 +111,8 @@ Collective CollectiveOf(const Instruction& instruction) {
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction) {
   const bool transfer = instruction.kind() == Instruction::SEND ||
                         instruction.kind() == Instruction::RECV;
-  return transfer
-             ? OutputBytes(plan, instruction.unit(), instruction.output())
-             : 0;
+  return transfer ? OutputBytes(plan, instruction.unit(), instruction.output())
+                  : 0;
 }
 
 }  // namespace troupe

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/plan/bf16_gain.h"
+#include "proto/plan/expert_load.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/group_staging.h"
 #include "proto/plan/groups.h"
@@ -354,6 +355,22 @@ Prediction Predict(const Plan& plan,
              "all of it"
            : ""));
   return prediction;
+}
+
+double WorstRoutingSeconds(const std::vector<WorkerDescription>& workers,
+                           Plan& plan) {
+  const auto expected = plan.tables();
+  bool shared = false;
+  for (UnitTable& table : *plan.mutable_tables()) {
+    const int ranks = RanksOfExperts(table);
+    if (ranks == 0) continue;
+    ExpectRows(ranks, table);
+    shared = true;
+  }
+  if (!shared) return 0;
+  const SteadyStep step = PredictStep(plan, workers, CostModel(plan, workers));
+  *plan.mutable_tables() = expected;
+  return static_cast<double>(step.period_ns) * kNs;
 }
 
 }  // namespace troupe

@@ -25,6 +25,11 @@ Prediction Predict(const Plan& plan,
                    const std::vector<WorkerDescription>& workers,
                    Timeline* timeline = nullptr);
 
+// Of a step in which one of the ranks that share experts gets all rows of every
+// layer; 0 where none do. The plan is left as it was.
+double WorstRoutingSeconds(const std::vector<WorkerDescription>& workers,
+                           Plan& plan);
+
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_SIMULATE_PREDICTION_H_

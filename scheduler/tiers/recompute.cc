@@ -14,6 +14,7 @@ struct Row {
   absl::string_view mode;
   std::vector<Keeps> (*keeps)(const RecomputeSpec& spec,
                               const RecomputedUnits& units);
+  bool tried = false;  // by a search
 };
 
 std::vector<Keeps> None(const RecomputeSpec&, const RecomputedUnits& units) {
@@ -43,9 +44,9 @@ std::vector<Keeps> Listed(const RecomputeSpec& spec,
   return keeps;
 }
 
-constexpr Row kRows[] = {{"none", None},
-                         {"selective", Selective},
-                         {"full", Full},
+constexpr Row kRows[] = {{"none", None, /*tried=*/true},
+                         {"selective", Selective, /*tried=*/true},
+                         {"full", Full, /*tried=*/true},
                          {kRecomputeList, Listed},
                          {kRecomputeAuto, None}};
 
@@ -78,6 +79,14 @@ std::vector<Keeps> KeptBy(const RecomputeSpec& spec,
 std::vector<std::string> RecomputeModes() {
   std::vector<std::string> modes;
   for (const Row& row : kRows) modes.emplace_back(row.mode);
+  return modes;
+}
+
+std::vector<std::string> TriedRecomputeModes() {
+  std::vector<std::string> modes;
+  for (const Row& row : kRows) {
+    if (row.tried) modes.emplace_back(row.mode);
+  }
   return modes;
 }
 

@@ -34,8 +34,10 @@ struct RecomputedUnits {
 std::vector<Keeps> KeptBy(const RecomputeSpec& spec,
                           const RecomputedUnits& units);
 
-// The names of the rows.
+// The names of the rows. And of those that a search tries, each of which keeps
+// less than the one before and computes more.
 std::vector<std::string> RecomputeModes();
+std::vector<std::string> TriedRecomputeModes();
 inline constexpr char kRecomputeList[] = "units";
 inline constexpr char kRecomputeAuto[] = "auto";
 

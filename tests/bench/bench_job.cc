@@ -21,11 +21,13 @@ struct Sizes {
   const char* name;
   const char* architecture;
   int layers, hidden, heads, key_value_heads, intermediate, vocab, positions;
+  int experts = 0;  // of which each token has two
 };
 constexpr Sizes kModels[] = {
     {"gpt2", "gpt2", 12, 768, 12, 12, 3072, 50257, 1024},
     {"gpt2-1.5b", "gpt2", 48, 1600, 25, 25, 6400, 50257, 1024},
     {"llama", "llama", 12, 768, 12, 4, 2048, 32000, 1024},
+    {"mixtral", "mixtral", 12, 768, 12, 4, 1024, 32000, 1024, 8},
     {"llama-1b", "llama", 22, 2048, 32, 4, 5632, 32000, 4096},
 };
 
@@ -44,6 +46,10 @@ ModelSpec Model(const BenchJobOptions& options) {
     model.set_num_key_value_heads(sizes->key_value_heads);
   }
   model.set_intermediate_size(sizes->intermediate);
+  if (sizes->experts > 0) {
+    model.set_num_experts(sizes->experts);
+    model.set_num_experts_per_tok(2);
+  }
   model.set_vocab_size(sizes->vocab);
   model.set_max_position_embeddings(
       std::max(sizes->positions, options.sequence_length));
@@ -146,6 +152,7 @@ absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
   }
   parallelism.set_sequence_parallel(options.sequence_parallel);
   parallelism.set_zero(options.zero);
+  if (options.expert > 1) parallelism.set_expert(options.expert);
   *job.mutable_memory() = options.memory;
   return CompilePlan(job, workers);
 }

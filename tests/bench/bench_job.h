@@ -1,6 +1,6 @@
-// The jobs that are benchmarked: GPT-2 124M and a Llama of its size, for GPUs
-// also GPT-2 1.5B and a Llama of 1.1B, on tokens at random. pytorch_models.py
-// has the same.
+// The jobs that are benchmarked: GPT-2 124M, a Llama of its size and a Mixtral
+// of whose parameters a token meets as many; for GPUs also GPT-2 1.5B and a
+// Llama of 1.1B. On tokens at random. pytorch_models.py has the same.
 #ifndef TROUPE_TESTS_BENCH_BENCH_JOB_H_
 #define TROUPE_TESTS_BENCH_BENCH_JOB_H_
 
@@ -24,6 +24,7 @@ struct BenchJobOptions {
   std::string context_method = "ulysses";
   bool sequence_parallel = false;
   int zero = 0;            // over the replicas
+  int expert = 1;          // of them, ranks that share experts
   MemorySpec memory = {};  // recomputation and tiers
   bool nvme = false;       // workers have an nvme tier
   int threads = 2;         // of each worker

@@ -1,5 +1,6 @@
-"""GPT-2 124M and a Llama of its size, GPT-2 1.5B and a Llama of 1.1B, as plain
-PyTorch modules: the models of bench_job.cc.
+"""GPT-2 124M, a Llama of its size and a Mixtral of whose parameters a token
+meets as many, GPT-2 1.5B and a Llama of 1.1B, as plain PyTorch modules: the
+models of bench_job.cc. Only the Mixtral needs transformers (pytorch_experts.py).
 
 The same arithmetic as `transformers`, with fewer Python calls and no cache:
 attention is torch.nn.functional.scaled_dot_product_attention, there is no
@@ -19,6 +20,9 @@ MODELS = {
                       intermediate=6400, vocab=50257, positions=1024),
     "llama": dict(layers=12, hidden=768, heads=12, kv_heads=4,
                   intermediate=2048, vocab=32000, positions=1024),
+    "mixtral": dict(layers=12, hidden=768, heads=12, kv_heads=4,
+                    intermediate=1024, vocab=32000, positions=1024, experts=8,
+                    choices=2),
     "llama-1b": dict(layers=22, hidden=2048, heads=32, kv_heads=4,
                      intermediate=5632, vocab=32000, positions=4096),
 }
@@ -85,11 +89,18 @@ class Block(nn.Module):
         self.norm_1 = norm(gpt2, sizes)
         self.attention = (Gpt2Attention if gpt2 else LlamaAttention)(**sizes)
         self.norm_2 = norm(gpt2, sizes)
-        self.mlp = (Gpt2Mlp if gpt2 else LlamaMlp)(**sizes)
+        self.mlp = mlp(gpt2, sizes)
 
     def forward(self, x, rope):
         x = x + self.attention(self.norm_1(x), rope)
         return x + self.mlp(self.norm_2(x))
+
+
+def mlp(gpt2, sizes):
+    if "experts" in sizes:
+        import pytorch_experts
+        return pytorch_experts.Experts(**sizes)
+    return (Gpt2Mlp if gpt2 else LlamaMlp)(**sizes)
 
 
 def norm(gpt2, sizes):
@@ -129,7 +140,7 @@ class LanguageModel(nn.Module):
         self.norm = norm(gpt2, sizes)
         self.head = nn.Linear(hidden, vocab, bias=False)
         for name, parameter in self.named_parameters():
-            if parameter.dim() == 2:
+            if parameter.dim() >= 2:
                 nn.init.normal_(parameter, std=0.02)
         if gpt2:
             self.head.weight = self.tokens.weight

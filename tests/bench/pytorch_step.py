@@ -4,14 +4,19 @@
     ~/torch/bin/python tests/bench/pytorch_step.py --model gpt2 --threads 2
     ~/torch/bin/python tests/bench/pytorch_step.py --model llama --precision bf16 --ddp 2 --threads 1
     ~/torch/bin/python tests/bench/pytorch_step.py --model gpt2 --tensor 2 --sequence-parallel --threads 1
+    ~/torch/bin/python tests/bench/pytorch_step.py --model mixtral --expert 2 --threads 1
 
 A step is forward and backward of one batch a process, clipping to a norm of 1,
 and AdamW, fused, with two decay groups. Processes of --tensor share one batch.
+Those of --expert are as those of --ddp, but each has some of the experts.
 Prints tokens/s (median of the steps) of each variant, in turns:
 
   eager, compile               f32
   autocast-eager, -compile     bf16 products, weights and AdamW's state f32
   pure-eager, -compile         weights, gradients and AdamW's state bf16
+  loop-eager, -compile         a mixtral, in f32: its experts one by one, or
+  grouped-eager, -compile      their grouped product (pytorch_experts.py), which
+                               are not compiled, while all else is
 
 On a GPU, --device cuda:0, only --find-batch: it doubles the batch from --batch
 on until memory is full, the step is no faster for it, or --seconds are over.
@@ -50,6 +55,8 @@ import pytorch_tensor
 VARIANTS = {"f32": ["eager", "compile"],
             "bf16": ["autocast-eager", "autocast-compile", "pure-eager",
                      "pure-compile"]}
+EXPERTS_VARIANTS = ["loop-eager", "loop-compile", "grouped-eager",
+                    "grouped-compile"]
 
 
 def parse_arguments():
@@ -69,6 +76,8 @@ def parse_arguments():
     parser.add_argument("--tensor", type=int, default=0, metavar="N",
                         help="tensor parallelism on Gloo, N processes")
     parser.add_argument("--sequence-parallel", action="store_true")
+    parser.add_argument("--expert", type=int, default=0, metavar="N",
+                        help="experts shared by N processes on Gloo")
     parser.add_argument("--zero", type=int, choices=[2, 3], default=0,
                         help="of --ddp: FSDP2 (fully_shard) in its place")
     parser.add_argument("--check", action="store_true")
@@ -78,12 +87,21 @@ def parse_arguments():
     parser.add_argument("--seconds", type=float, default=120,
                         help="after which --find-batch tries no more")
     arguments = parser.parse_args()
-    arguments.variants = arguments.variants or VARIANTS[arguments.precision]
-    arguments.processes = max(1, arguments.ddp, arguments.tensor)
-    if arguments.ddp and arguments.tensor:
-        parser.error("--ddp and --tensor are not combined")
-    if arguments.check and not arguments.tensor:
-        parser.error("--check is of --tensor")
+    has_experts = "experts" in pytorch_models.MODELS[arguments.model]
+    arguments.variants = arguments.variants or (
+        EXPERTS_VARIANTS if has_experts else VARIANTS[arguments.precision])
+    arguments.processes = max(1, arguments.ddp, arguments.tensor,
+                              arguments.expert)
+    if sum(map(bool, (arguments.ddp, arguments.tensor, arguments.expert))) > 1:
+        parser.error("--ddp, --tensor and --expert are not combined")
+    if has_experts and (arguments.precision != "f32" or arguments.tensor or
+                        arguments.zero):
+        parser.error(f"--model {arguments.model} is in f32, with --ddp or "
+                     "--expert")
+    if arguments.expert and not has_experts:
+        parser.error(f"--expert: {arguments.model} has no experts")
+    if arguments.check and not arguments.tensor and not arguments.expert:
+        parser.error("--check is of --tensor and --expert")
     if arguments.tensor and arguments.paced and len(arguments.variants) > 1:
         parser.error("--tensor takes one variant of --paced")
     return arguments
@@ -106,19 +124,43 @@ class Trainer:
                                    "cpu", (arguments.tensor,)))
         if arguments.zero:
             shard(self.model, arguments.zero == 3)
+        ignored = []
+        if arguments.expert:
+            import pytorch_experts
+            pytorch_experts.cut(self.model)
+            ignored = pytorch_experts.names(self.model)
+        self.experts = [p for name, p in self.model.named_parameters()
+                        if name in ignored]
         self.parameters = list(self.model.parameters())
         self.optimizer = torch.optim.AdamW(
             decay_groups(self.parameters), lr=lr, betas=(0.9, 0.95), eps=1e-8,
             fused=True)
-        if arguments.ddp and not arguments.zero:
-            self.model = torch.nn.parallel.DistributedDataParallel(
-                self.model, gradient_as_bucket_view=True)
+        self.whole_model = self.model
+        if (arguments.ddp and not arguments.zero) or arguments.expert:
+            ddp = torch.nn.parallel.DistributedDataParallel
+            ddp._set_params_and_buffers_to_ignore_for_model(self.model, ignored)
+            self.model = ddp(self.model, gradient_as_bucket_view=True)
         self.compiled = torch.compile(self.model, dynamic=False)
 
     def compile_parts(self):
         for block in self.model.blocks:
             block.compile(dynamic=False)
         self.model.loss = torch.compile(self.model.loss, dynamic=False)
+
+    def use_experts(self, variant):
+        """As the variant says, where the model has any."""
+        implementation = variant.partition("-")[0]
+        if implementation in ("loop", "grouped"):
+            import pytorch_experts
+            pytorch_experts.use(self.whole_model, implementation)
+
+    def clip_gradients(self):
+        if not self.experts:
+            return pytorch_tensor.clip_gradients(self.parameters, 1.0)
+        import pytorch_experts
+        own = set(self.experts)
+        pytorch_experts.clip_gradients(
+            [p for p in self.parameters if p not in own], self.experts, 1.0)
 
     def step(self, compiled, autocast, batch):
         """Its loss."""
@@ -132,7 +174,7 @@ class Trainer:
                   if autocast else contextlib.nullcontext()):
                 loss = model(*batch)
             loss.backward()
-        pytorch_tensor.clip_gradients(self.parameters, 1.0)
+        self.clip_gradients()
         self.optimizer.step()
         self.optimizer.zero_grad()
         return pytorch_tensor.whole(loss.detach())
@@ -164,9 +206,10 @@ class Contestant:
 
     def step(self, variant):
         """Its loss."""
-        return self.trainers[variant.startswith("pure")].step(
-            variant.endswith("compile"), variant.startswith("autocast"),
-            self.batch)
+        trainer = self.trainers[variant.startswith("pure")]
+        trainer.use_experts(variant)
+        return trainer.step(variant.endswith("compile"),
+                            variant.startswith("autocast"), self.batch)
 
     def parameter_count(self):
         trainer = next(iter(self.trainers.values()))
@@ -204,24 +247,48 @@ def run_paced(arguments, contestant):
         say("done")
 
 
+def gathered(arguments, batch):
+    """Of all processes that have batches of their own."""
+    if not arguments.expert:
+        return batch
+    parts = []
+    for own in batch:
+        all_parts = [torch.empty_like(own) for _ in range(arguments.processes)]
+        torch.distributed.all_gather(all_parts, own.contiguous())
+        parts.append(torch.cat(all_parts))
+    return parts
+
+
+def mean_loss(arguments, loss):
+    if not arguments.expert:
+        return loss
+    total = torch.tensor(loss)
+    torch.distributed.all_reduce(total)
+    return total.item() / arguments.processes
+
+
 def check(arguments):
     """Whether what is cut has the losses of what is not."""
     variant, = arguments.variants
     pure, compiled = variant.startswith("pure"), variant.endswith("compile")
     autocast = variant.startswith("autocast")
     batch = random_batch(arguments)
-    trainer = Trainer(arguments, pure, lr=1e-3)
-    losses = [trainer.step(compiled, autocast, batch)
-              for _ in range(arguments.steps)]
-    trainer = Trainer(argparse.Namespace(**{**vars(arguments), "tensor": 0}),
-                      pure, lr=1e-3)
-    whole = [trainer.step(False, autocast, batch)
-             for _ in range(arguments.steps)]
+    all_batches = gathered(arguments, batch)
+
+    def losses_of(trainer, compiled, batch):
+        trainer.use_experts(variant)
+        return [trainer.step(compiled, autocast, batch)
+                for _ in range(arguments.steps)]
+
+    losses = [mean_loss(arguments, loss) for loss in losses_of(
+        Trainer(arguments, pure, lr=1e-3), compiled, batch)]
+    alone = argparse.Namespace(**{**vars(arguments), "tensor": 0, "expert": 0})
+    whole = losses_of(Trainer(alone, pure, lr=1e-3), False, all_batches)
     apart = [abs(a - b) / b for a, b in zip(losses, whole)]
     limit = 1e-4 if arguments.precision == "f32" else 1e-2
     good = all(difference <= limit for difference in apart)  # no NaN
     say(f"{variant:18} loss {whole[0]:.4f} to {whole[-1]:.4f} in one process,",
-        f"at most {max(apart):.1e} from that in {arguments.tensor}:",
+        f"at most {max(apart):.1e} from that in {arguments.processes}:",
         "ok" if good else "FAILED")
     return good
 
@@ -237,7 +304,8 @@ def run(arguments, contestant):
             contestant.step(variant)
             seconds[variant].append(time.perf_counter() - start)
             cpu_seconds[variant].append(time.process_time() - cpu_start)
-    tokens = arguments.batch * arguments.seq * max(1, arguments.ddp)
+    tokens = arguments.batch * arguments.seq * max(1, arguments.ddp,
+                                                   arguments.expert)
     say(f"{arguments.model}: {contestant.parameter_count()} parameters,",
         f"{tokens} tokens a step, {arguments.processes} processes of",
         f"{arguments.threads} threads, torch {torch.__version__}")
@@ -329,7 +397,8 @@ def main():
     arguments = parse_arguments()
     if arguments.find_batch:
         return find_batch(arguments)
-    if arguments.tensor and len(arguments.variants) > 1:
+    apart = arguments.tensor or arguments.check
+    if apart and len(arguments.variants) > 1:
         return max(subprocess.call([sys.executable, *sys.argv, "--variants",
                                     variant])
                    for variant in arguments.variants)

@@ -161,6 +161,8 @@ int main(int argc, char** argv) {
   app.add_option("--zero", options.job.zero,
                  "of the replicas, what rests in slices: 0 to 3")
       ->check(CLI::Range(0, 3));
+  app.add_option("--expert", options.job.expert,
+                 "of the replicas, those that share experts");
   app.add_option("--threads", options.job.threads, "of each worker");
   app.add_option("--batch", options.job.batch, "sequences of a micro-batch");
   app.add_option("--micro-batches", options.job.micro_batches,

@@ -7,12 +7,15 @@
     ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench --layouts t2x1 s2x1
     ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench --layouts c2x1 --seq 4096
     ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench --layouts z2:2x1 z3:2x1
+    ~/torch/bin/pip install transformers
+    ~/torch/bin/python tests/bench/versus_pytorch.py bazel-bin/tests/bench/step_bench --models mixtral --precisions f32 --layouts e2x1
 
 For each model, precision and layout it starts ours (step_bench: real train
 loops over real communicators) and PyTorch's (pytorch_step.py: eager and
 torch.compile, DistributedDataParallel on Gloo where there are several
 processes; where the layout begins with a t, tensor parallelism instead, with an
-s sequence parallelism too, with z2: or z3: ZeRO and FSDP2, with a c ours cuts
+s sequence parallelism too, with z2: or z3: ZeRO and FSDP2, with an e each
+process has some of the experts (pytorch_experts.py), with a c ours cuts
 sequences over processes as Ulysses does, with an r as rings, of which PyTorch,
 whose context_parallel has no attention for CPUs, is one with all threads), both
 paced: one step of one, one step of the next, and so on, so that what else goes on strikes all
@@ -36,6 +39,9 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 VARIANTS = {"f32": ["eager", "compile"],
             "bf16": ["autocast-eager", "autocast-compile", "pure-eager",
                      "pure-compile"]}
+# Of a mixture of experts; ours is compared with the fastest of all.
+EXPERTS_VARIANTS = ["loop-eager", "loop-compile", "grouped-eager",
+                    "grouped-compile"]
 
 
 def parse_arguments():
@@ -45,7 +51,7 @@ def parse_arguments():
     parser.add_argument("--precisions", nargs="+", default=["f32", "bf16"])
     parser.add_argument("--layouts", nargs="+", type=Layout,
                         default=[Layout("1x2"), Layout("2x1")],
-                        metavar="[t|s|c|r|z2:|z3:]PROCESSESxTHREADS")
+                        metavar="[t|s|c|r|e|z2:|z3:]PROCESSESxTHREADS")
     parser.add_argument("--batch", type=int, default=1,
                         help="sequences of a step, of each replica")
     parser.add_argument("--seq", type=int, default=1024)
@@ -62,9 +68,10 @@ class Layout:
         self.text = text
         self.tensor, self.sequence = text[0] in "ts", text[0] == "s"
         self.context = text[0] in "cr"
+        self.expert = text[0] == "e"
         self.zero = int(text[1]) if text[0] == "z" else 0
         self.processes, self.threads = map(
-            int, text.rpartition(":")[2].lstrip("tscr").split("x"))
+            int, text.rpartition(":")[2].lstrip("tscre").split("x"))
         self.replicas = 1 if self.tensor or self.context else self.processes
 
     def ours(self):
@@ -76,7 +83,8 @@ class Layout:
 
     def theirs(self):
         return ["--threads", str(self.their_threads())] + (
-            ["--ddp", str(self.processes)] if self.replicas > 1 else [])
+            ["--ddp", str(self.processes)]
+            if self.replicas > 1 and not self.expert else [])
 
     def their_threads(self):
         return self.threads * (self.processes if self.context else 1)
@@ -85,6 +93,7 @@ class Layout:
         """Of both contestants."""
         return ((["--tensor", str(self.processes)] if self.tensor else []) +
                 (["--sequence-parallel"] if self.sequence else []) +
+                (["--expert", str(self.processes)] if self.expert else []) +
                 (["--zero", str(self.zero)] if self.zero else []))
 
 
@@ -171,7 +180,8 @@ def contestants(entries):
 
 
 def measure(arguments, model, precision, layout):
-    variants = [v for v in VARIANTS[precision]
+    of_model = EXPERTS_VARIANTS if model == "mixtral" else VARIANTS[precision]
+    variants = [v for v in of_model
                 if not (arguments.no_compile and v.endswith("compile"))]
     machine = Machine(arguments.ours, layout.processes * layout.threads)
     entries = start(arguments, model, precision, layout, variants)
@@ -196,6 +206,7 @@ def report(title, rates):
     peers = {}
     for name, rate in rates.items():
         kind = name.rpartition("-")[0]  # autocast, pure, or nothing
+        kind = "" if kind in ("loop", "grouped") else kind
         peers[kind] = max(peers.get(kind, 0), rate)
     cells = [f"{title:16}", f"ours {ours:7.1f}"]
     cells += [f"{name} {rate:7.1f}" for name, rate in rates.items()]

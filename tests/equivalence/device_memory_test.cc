@@ -245,9 +245,12 @@ std::string StateIn(const char* copy, const Plan& plan, int rank) {
   const Role& role = plan.roles(0);
   std::string state;
   for (const Placement& placement : role.placements()) {
-    state.append(copy + CopyOffsetOfUnit(plan, role, placement.unit()),
-                 TrainedAtRest(plan, placement, rank).size() * sizeof(float) *
-                     (1 + OptimizerMoments(plan.job().optimizer())));
+    const Range rests = TrainedAtRest(plan, placement, rank);
+    state.append(
+        copy + CopyOffsetOfUnit(plan, role, placement.unit()),
+        sizeof(float) * (rests.size() +
+                         StateElements(plan.job().optimizer(),
+                                       plan.units(placement.unit()), rests)));
   }
   return state;
 }

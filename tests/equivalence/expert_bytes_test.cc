@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -16,6 +15,7 @@
 #include "proto/plan/sums.h"
 #include "scheduler/simulate/rates.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/experts_job.h"
 #include "tests/equivalence/tensor_job.h"
 
 namespace troupe {
@@ -119,19 +119,6 @@ TEST(ExpertBytes, AreTheSameWithRoomForFewer) {
   }
 }
 
-// All scores are equal, and of equal ones the first experts are chosen.
-void SendAllToTheFirst(Plan& plan) {
-  int routers = 0;
-  for (Unit& unit : *plan.mutable_units()) {
-    for (Parameter& parameter : *unit.mutable_parameters()) {
-      if (!absl::EndsWith(parameter.name(), ".gate.weight")) continue;
-      parameter.set_init(Parameter::ZEROS);
-      ++routers;
-    }
-  }
-  CHECK_EQ(routers, kLayers);
-}
-
 // Two choices of each token, both on the first rank of a group. Of R rows that
 // a rank dispatches, (n - 1) / n are predicted to leave it, and as many to come
 // and go back; all of those of the other ranks go to the first.
@@ -143,7 +130,7 @@ TEST(ExpertBytes, FollowWhereTheRouterSendsTokens) {
         /*choices=*/2, absl::StrCat("data: 4 expert: 4 expert_slack: ", slack));
     job.mutable_training()->add_freeze("*.gate.*");
     const TrainingRun run =
-        Train(job, {.ranks = kRanks, .change_plan = SendAllToTheFirst});
+        Train(job, {.ranks = kRanks, .change_plan = MakeScoresEqual});
     ASSERT_TRUE(run.status().ok()) << run.status();
     const int64_t row = kHidden * int64_t{sizeof(float)};
     const int64_t gate = sizeof(float);

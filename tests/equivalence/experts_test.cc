@@ -1,16 +1,15 @@
-// The promise, where ranks share the experts of layers: whoever has them,
-// whatever else is cut, and wherever the router sends tokens, ranks train the
-// model that a single rank trains.
+// The promise, where ranks share the experts of layers: whoever has them, and
+// whatever else is cut, ranks train the model that a single rank trains. Routers
+// that send tokens where they do harm: hostile_routing_test.cc.
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "proto/base/check.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/experts_job.h"
 #include "tests/equivalence/reference_runs.h"
 #include "tests/equivalence/same_training.h"
 #include "tests/equivalence/small_job.h"
@@ -18,26 +17,6 @@
 
 namespace troupe {
 namespace {
-
-// Eight experts, of which a token has `choices`.
-JobSpec ExpertsJob(int choices, int positions = 24) {
-  JobSpec job = TensorJob({.architecture = "mixtral",
-                           .tied = false,
-                           .positions = positions,
-                           .micro_batch = 1});
-  job.mutable_model()->set_num_experts(8);
-  job.mutable_model()->set_num_experts_per_tok(choices);
-  job.mutable_training()->set_gradient_clipping(0.5);
-  return job;
-}
-
-// In protobuf's text form.
-template <typename Message>
-void Merge(const std::string& text, Message& message) {
-  Message added;
-  CHECK(google::protobuf::TextFormat::ParseFromString(text, &added)) << text;
-  message.MergeFrom(added);
-}
 
 struct Case {
   std::string name;
@@ -51,15 +30,6 @@ JobSpec Shared(JobSpec job, const Case& c) {
   Merge(c.memory, *job.mutable_memory());
   Merge(c.training, *job.mutable_training());
   return job;
-}
-
-void ExpectSame(const std::vector<Leg>& legs, const JobSpec& reference) {
-  static auto* const references = new ReferenceRuns;
-  const auto difference = references->Compare(legs, reference);
-  ASSERT_TRUE(difference.ok()) << difference.status();
-  EXPECT_TRUE(difference->IsRounding())
-      << "losses " << difference->losses << ", norms " << difference->norms
-      << ", weights " << difference->weights;
 }
 
 std::vector<Case> Cases() {
@@ -237,6 +207,28 @@ TEST_P(ExpertsOf, TrainTheSameModel) {
   ExpectSame({{Shared(job, {"", cut.parallelism, cut.memory}), steps}}, job);
 }
 
+// Experts of another kind: GELU, and no gates within. As GShard and Switch have
+// them, with room for some choices.
+TEST(ExpertsOfAGpt2, TrainTheSameModel) {
+  for (const char* const routing : {"gshard", "switch", "dropless"}) {
+    JobSpec job = WithFewSteps(
+        TensorJob({.tied = false, .positions = 24, .micro_batch = 1}));
+    job.mutable_model()->set_num_experts(8);
+    job.mutable_model()->set_decoder_sparse_step(2);
+    job.mutable_model()->mutable_experts()->set_routing(routing);
+    job.mutable_training()->set_gradient_clipping(0.5);
+    const int64_t steps = job.training().steps();
+    for (const char* const parallelism :
+         {"data: 2", "data: 2 expert: 2 expert_slack: 1", "tensor: 4",
+          "tensor: 2 sequence_parallel: true expert: 2 expert_slack: 1",
+          "data: 2 tensor: 2 expert: 2 zero: 1",
+          "context: 2 expert: 2 pipeline: 2 pipeline_schedule: 'zb_v'"}) {
+      SCOPED_TRACE(absl::StrCat(routing, ", ", parallelism));
+      ExpectSame({{Shared(job, {"", parallelism}), steps}}, job);
+    }
+  }
+}
+
 std::vector<Case> CasesOfArchitectures() {
   return {
       {"data", "data: 4"},
@@ -284,51 +276,6 @@ TEST(Rounds, TrainTheSameModel) {
   for (const Case& c : cases) {
     SCOPED_TRACE(c.parallelism + c.memory);
     ExpectSame({{Shared(job, c), steps}}, job);
-  }
-}
-
-// One choice of eight, for few tokens: in most micro-batches ranks receive
-// nothing, or all that there is.
-TEST(Routing, MayLeaveRanksWithoutTokens) {
-  const JobSpec job = ExpertsJob(/*choices=*/1, /*positions=*/2);
-  const int64_t steps = job.training().steps();
-  for (const int ranks : {2, 4, 8}) {
-    SCOPED_TRACE(ranks);
-    for (const char* const slack : {"", " expert_slack: 1"}) {
-      const Case c = {"",
-                      absl::StrCat("data: ", ranks, " expert: ", ranks, slack)};
-      ExpectSame({{Shared(job, c), steps}}, job);
-    }
-  }
-}
-
-// All scores are equal at first, so that each token goes to the first experts,
-// which are on the first rank: at any time if the router is frozen, until it
-// has learnt something else if it is not.
-TEST(Routing, MaySendAllTokensToOneRank) {
-  const auto scores_are_equal = [](Plan& plan) {
-    int routers = 0;
-    for (Unit& unit : *plan.mutable_units()) {
-      for (Parameter& parameter : *unit.mutable_parameters()) {
-        if (!absl::EndsWith(parameter.name(), ".gate.weight")) continue;
-        parameter.set_init(Parameter::ZEROS);
-        ++routers;
-      }
-    }
-    CHECK_GT(routers, 0);
-  };
-  for (const char* const training : {"freeze: '*.gate.*'", ""}) {
-    JobSpec job = ExpertsJob(/*choices=*/2);
-    Merge(training, *job.mutable_training());
-    const TrainingRun reference = Train(job, {.change_plan = scores_are_equal});
-    ASSERT_TRUE(reference.status().ok()) << reference.status();
-    for (const char* const slack : {"", " expert_slack: 1"}) {
-      SCOPED_TRACE(absl::StrCat(training, slack));
-      const Case c = {"", absl::StrCat("data: 4 expert: 4", slack)};
-      ExpectSameTraining(
-          Train(Shared(job, c), {.ranks = 4, .change_plan = scores_are_equal}),
-          reference, Tolerance(1e-5, 4e-4));
-    }
   }
 }
 

@@ -3,8 +3,6 @@
 #include <initializer_list>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
 #include "proto/base/philox.h"
 #include "proto/base/status.h"
 #include "proto/cluster.pb.h"
@@ -15,6 +13,7 @@
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/plan_words.h"
 #include "tests/equivalence/tensor_job.h"
 #include "tests/graphs/skip_graph.h"
 
@@ -139,6 +138,26 @@ void DrawFreeze(uint64_t seed, int number, JobSpec& job) {
     default:
       return freeze({"*.weight"});
   }
+}
+
+// Of a stream of its own: half of all draws have groups in the optimizer, whose
+// rules keep two states of each element, one or none. (Not Lion: where its sum
+// is all but zero, a rounding changes the sign of a whole update.)
+void DrawGroups(uint64_t seed, int number, JobSpec& job) {
+  Dice dice(seed ^ 0x67726f75, number);
+  if (dice.Even() || IsGraph(job.model())) return;  // names of families
+  const auto add = [&job, &dice](const std::string& match) {
+    OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
+    group.add_match(match);
+    group.set_lr_scale(dice.OneOf({0.5, 2.0}));
+    if (dice.Even()) group.set_weight_decay(dice.OneOf({0.0, 0.2}));
+    if (dice.Even()) return;
+    group.set_name("sgd");
+    group.set_momentum(dice.OneOf({0.0, 0.9}));
+  };
+  add("*.weight");
+  if (dice.Even() && job.model().num_experts() == 0) add("*.mlp.*");
+  add(job.model().architecture() == "gpt2" ? "*.h.1.*" : "*.1.*");
 }
 
 void DrawPipeline(Dice& dice, ParallelismSpec& parallelism) {
@@ -343,85 +362,6 @@ JobSpec DrawCut(Dice& dice, const JobSpec& job) {
   return cut;
 }
 
-std::string ListText(absl::string_view name,
-                     const google::protobuf::RepeatedField<int>& units) {
-  if (units.empty()) return "";
-  return absl::StrCat(", ", name, " ", absl::StrJoin(units, "+"));
-}
-
-std::string CutText(const JobSpec& cut) {
-  const ParallelismSpec& p = cut.parallelism();
-  const MemorySpec& m = cut.memory();
-  std::string text = absl::StrCat("tensor ", p.tensor());
-  if (p.has_tensor_method()) absl::StrAppend(&text, " ", p.tensor_method());
-  if (p.sequence_parallel()) absl::StrAppend(&text, " sequence");
-  if (p.batch() > 1) absl::StrAppend(&text, ", batch ", p.batch());
-  for (const StrategySpec& strategy : p.strategies()) {
-    absl::StrAppend(&text, ", ",
-                    strategy.has_stage()
-                        ? absl::StrCat("stage ", strategy.stage())
-                        : absl::StrJoin(strategy.units(), "+"),
-                    strategy.has_batch() ? " by batch" : " by tensor");
-  }
-  if (p.context() > 1) {
-    absl::StrAppend(&text, ", ", p.context_method(), " ", p.context());
-  }
-  absl::StrAppend(&text, ", data ", p.data());
-  if (p.expert() > 1) absl::StrAppend(&text, ", expert ", p.expert());
-  if (p.has_expert_tensor()) absl::StrAppend(&text, " whole");
-  if (p.has_expert_slack()) absl::StrAppend(&text, " in ", p.expert_slack());
-  absl::StrAppend(&text, ", zero ", p.zero());
-  if (p.has_zero_size()) absl::StrAppend(&text, " of ", p.zero_size());
-  const bool in_slices = p.zero() == 3 || p.has_tensor_method();
-  if (in_slices && !p.reshard_after_forward()) {
-    absl::StrAppend(&text, " kept");
-  }
-  if (m.has_unsharded_bytes()) {
-    absl::StrAppend(&text, " in ", m.unsharded_bytes());
-  }
-  absl::StrAppend(&text, ", ", p.pipeline_schedule(), " ", p.pipeline());
-  if (p.has_virtual_stages()) absl::StrAppend(&text, "x", p.virtual_stages());
-  absl::StrAppend(&text, ", micro-batch ", cut.training().micro_batch_size(),
-                  ListText("split", p.micro_batches()));
-  const RecomputeSpec& recompute = m.recompute();
-  if (recompute.has_mode()) {
-    absl::StrAppend(&text, ", recompute ", recompute.mode());
-  }
-  absl::StrAppend(&text, ListText("recompute", recompute.units()),
-                  ListText("selective", recompute.selective_units()));
-  absl::StrAppend(&text, ", tiers ", m.optimizer(), "/", m.parameters(), "/",
-                  m.gradients(), "/", m.activations());
-  if (m.has_chunk_megabytes()) {
-    absl::StrAppend(&text, ", chunks ", m.chunk_megabytes(), " in ",
-                    m.device_bytes());
-  }
-  if (cut.checkpoint().background()) absl::StrAppend(&text, ", background");
-  return text;
-}
-
-std::string PrecisionText(const TrainingSpec& training) {
-  const ElementType type = ComputeType(training);
-  const bool all = type != F32 && GradientType(training) == type;
-  return absl::StrCat(PrecisionName(type), all ? ", gradients too" : "");
-}
-
-std::string TrainingText(const JobSpec& job) {
-  const TrainingSpec& training = job.training();
-  return absl::StrCat(
-      PrecisionText(training), ", ",
-      IsGraph(job.model()) ? "skip" : job.model().architecture(),
-      job.model().tie_word_embeddings() ? ", tied" : "",
-      job.model().has_num_key_value_heads()
-          ? absl::StrCat(", ", job.model().num_key_value_heads(), " kv heads")
-          : "",
-      training.dropout() > 0 ? ", dropout" : "", ", clipping ",
-      training.gradient_clipping(), ", batch ", training.global_batch_size(),
-      training.validate_every() > 0 ? ", validated" : "",
-      training.freeze().empty()
-          ? ""
-          : absl::StrCat(", frozen ", absl::StrJoin(training.freeze(), " ")));
-}
-
 bool IsAsynchronous(const JobSpec& job) {
   const auto schedule = FindPipeline(job.parallelism().pipeline_schedule());
   return schedule->asynchronous;
@@ -456,6 +396,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   DrawExperts(seed, number, draw.reference);
   DrawSkip(seed, number, draw.reference);
   DrawFreeze(seed, number, draw.reference);
+  DrawGroups(seed, number, draw.reference);
   const int64_t steps = draw.reference.training().steps();
   JobSpec first = DrawCut(dice, draw.reference);
   DrawStrategies(seed, number, first);

@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/ranks_needed.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/start_draft.h"
 #include "tests/equivalence/cluster_of_threads.h"
@@ -102,26 +104,20 @@ JobSpec Job(const JobCut& cut) {
   return job;
 }
 
-TrainingRun Run(const JobCut& cut) {
+TrainingRun Run(const JobSpec& job) {
   TrainingRun run =
-      Train(Job(cut), {.ranks = cut.ranks(),
-                       .change_plan = [](Plan& plan) { plan = WithSums(plan); },
-                       .build_units = CountingUnits});
+      Train(job, {.ranks = static_cast<int>(RanksNeeded(job)),
+                  .change_plan = [](Plan& plan) { plan = WithSums(plan); },
+                  .build_units = CountingUnits});
   EXPECT_EQ(run.status(), absl::OkStatus());
   return run;
 }
 
-const TrainingRun& Single() {
-  static const auto* const run = new TrainingRun(Run({}));
-  return *run;
-}
-
-void ExpectTheSumsOfOne(const JobCut& cut) {
-  const TrainingRun run = Run(cut);
-  for (int rank = 1; rank < cut.ranks(); ++rank) {
+void ExpectTheSumsOf(const TrainingRun& single, const TrainingRun& run) {
+  for (size_t rank = 1; rank < run.sums.size(); ++rank) {
     EXPECT_EQ(run.sums[rank], run.sums[0]) << rank;
   }
-  const std::vector<std::vector<double>>& want = Single().sums[0];
+  const std::vector<std::vector<double>>& want = single.sums[0];
   const std::vector<std::vector<double>>& got = run.sums[0];
   ASSERT_EQ(got.size(), want.size());
   const int64_t all = SumElements(run.plan.sums());
@@ -142,6 +138,11 @@ void ExpectTheSumsOfOne(const JobCut& cut) {
   }
 }
 
+void ExpectTheSumsOfOne(const JobCut& cut) {
+  static const auto* const single = new TrainingRun(Run(Job({})));
+  ExpectTheSumsOf(*single, Run(Job(cut)));
+}
+
 TEST(Sums, OfAPipelineAreTheSingleRanks) {
   ExpectTheSumsOfOne({.pipeline = 2});
 }
@@ -156,6 +157,51 @@ TEST(Sums, OfAContextAreTheSingleRanks) {
 
 TEST(Sums, OfPipelinesThatSumLateAreTheSingleRanks) {
   ExpectTheSumsOfOne({.schedule = "zb_h2", .pipeline = 2, .data = 2});
+}
+
+// Weights stay as they are, so that older ones are the same.
+JobSpec Still(const JobCut& cut, int micro_batch_size) {
+  JobSpec job = Job(cut);
+  job.mutable_training()->set_steps(7);
+  job.mutable_training()->set_validate_every(3);
+  job.mutable_training()->set_micro_batch_size(micro_batch_size);
+  job.mutable_lr_scheduler()->set_warmup_steps(2);
+  job.mutable_optimizer()->set_lr(1e-30);
+  job.mutable_optimizer()->set_weight_decay(0);
+  return job;
+}
+
+void ExpectTheValidationsOf(const TrainingRun& single, const TrainingRun& run) {
+  for (size_t i = 0; i < single.steps[0].size(); ++i) {
+    const StepRecord& want = single.steps[0][i];
+    const StepRecord& got = run.steps[0].at(i);
+    EXPECT_EQ(got.has_validation_loss(), want.has_validation_loss());
+    EXPECT_NEAR(got.validation_loss(), want.validation_loss(), 1e-4);
+  }
+}
+
+void ExpectTheSumsOfOneAhead(const JobCut& cut, int micro_batch_size) {
+  static const auto* const single = new TrainingRun(Run(Still({}, 2)));
+  SCOPED_TRACE(absl::StrCat("pipeline ", cut.pipeline, ", tensor ", cut.tensor,
+                            ", context ", cut.context, ", micro-batches of ",
+                            micro_batch_size));
+  const TrainingRun run = Run(Still(cut, micro_batch_size));
+  ExpectTheSumsOf(*single, run);
+  ExpectTheValidationsOf(*single, run);
+}
+
+// Blocks add to the sums of steps that come up to three programs later, also
+// while a step is validated.
+TEST(Sums, OfPipelinesThatComputeAheadAreTheSingleRanks) {
+  for (const int micro_batch_size : {2, 8}) {
+    for (const JobCut& cut :
+         {JobCut{.schedule = "pipedream", .pipeline = 2},
+          JobCut{.schedule = "pipedream", .pipeline = 4},
+          JobCut{.tensor = 2, .schedule = "pipedream", .pipeline = 2},
+          JobCut{.schedule = "pipedream", .pipeline = 2, .context = 2}}) {
+      ExpectTheSumsOfOneAhead(cut, micro_batch_size);
+    }
+  }
 }
 
 }  // namespace

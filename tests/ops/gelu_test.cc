@@ -57,6 +57,57 @@ TEST_P(GeluTest, TheExactFormForwardAndBackward) {
   }
 }
 
+// Rows of experts: each has a weight, whose gradient is what the row's y would
+// be without it times dy; rows beyond the last offset are left alone.
+TEST_P(GeluTest, WeightedRowsOfWhichSomeAreMissing) {
+  struct Sizes {
+    int64_t rows, present, n;
+  };
+  const Sizes sizes[] = {{1, 1, 1}, {5, 3, 17}, {130, 130, 129}, {65, 0, 770}};
+  constexpr double kUntouched = 7;
+  for (const DType dtype : ActivationTypes()) {
+    for (const auto& [rows, present, n] : sizes) {
+      const int64_t count = rows * n;
+      const Values x = Random(dtype, count, 2.0), dy = Random(dtype, count);
+      Values weights = Random(rows);
+      weights[0] = 0;
+      Values want_y(count, kUntouched), want_dx(count, kUntouched);
+      Values want_weights(rows, kUntouched);
+      for (int64_t row = 0; row < present; ++row) {
+        want_weights[row] = 0;
+        for (int64_t i = row * n; i < (row + 1) * n; ++i) {
+          const double h = 1e-5;
+          want_y[i] = weights[row] * GeluOf(x[i]);
+          want_dx[i] = weights[row] * dy[i] *
+                       (GeluOf(x[i] + h) - GeluOf(x[i] - h)) / (2 * h);
+          want_weights[row] += dy[i] * GeluOf(x[i]);
+        }
+      }
+      const TestTensor tx(device(), {rows, n}, x, dtype);
+      const TestTensor tdy(device(), {rows, n}, dy, dtype);
+      const TestTensor tweights(device(), {rows}, weights);
+      const TestTensor offsets(device(), {3},
+                               Values{0, 0, static_cast<double>(present)},
+                               DType::kI32);
+      const Values untouched(count, kUntouched);
+      const TestTensor y(device(), {rows, n}, untouched, dtype);
+      const TestTensor dx(device(), {rows, n}, untouched, dtype);
+      const TestTensor d_weights(device(), {rows}, Values(rows, kUntouched));
+      Gelu(device(),
+           {.x = tx, .y = y, .weights = tweights, .offsets = offsets});
+      EXPECT_LT(RelativeError(y.Read(), want_y), ErrorOf(dtype, 1e-6)) << n;
+      GeluBackward(device(), {.x = tx,
+                              .dy = tdy,
+                              .dx = dx,
+                              .weights = tweights,
+                              .d_weights = d_weights,
+                              .offsets = offsets});
+      EXPECT_LT(RelativeError(dx.Read(), want_dx), ErrorOf(dtype)) << n;
+      EXPECT_LT(RelativeError(d_weights.Read(), want_weights), kF32Error) << n;
+    }
+  }
+}
+
 TEST_P(GeluTest, FarOutAndNotANumber) {
   for (const auto& [dtype, exact] : {std::pair{DType::kF32, false},
                                      {DType::kBF16, false},

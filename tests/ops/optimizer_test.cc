@@ -63,6 +63,46 @@ TEST_P(OptimizerTest, AdamWOverSomeSteps) {
   }
 }
 
+// Signs are of sums that are no smaller than their rounding errors, so that the
+// reference has the same; some elements have neither a moment nor a gradient.
+TEST_P(OptimizerTest, LionOverSomeSteps) {
+  for (const Types& types : AllTypes()) {
+    for (int64_t n : {1, 17, 129, 40003}) {
+      const double lr = 0.01, b1 = 0.9, b2 = 0.99, decay = 0.1;
+      Values w = Random(n), m(n);
+      const TestTensor tw(device(), {n}, w), tm(device(), {n}, m);
+      const TestTensor copy(device(), types.copy, {n});
+      for (int step = 1; step <= 3; ++step) {
+        Values g = Random(types.gradients, n);
+        for (int64_t i = 0; i < n; ++i) {
+          const bool unclear =
+              std::abs(b1 * m[i] + (1 - b1) * 0.5 * g[i]) < 1e-6;
+          if (i % 7 == 3 || unclear) g[i] = 0;
+          const double scaled = 0.5 * g[i];
+          const double c = b1 * m[i] + (1 - b1) * scaled;
+          w[i] = w[i] * (1 - lr * decay) - lr * ((c > 0) - (c < 0));
+          m[i] = b2 * m[i] + (1 - b2) * scaled;
+        }
+        const TestTensor tg(device(), {n}, g, types.gradients);
+        Lion(device(), {.weights = tw,
+                        .gradients = tg,
+                        .moment = tm,
+                        .parameters = copy,
+                        .learning_rate = 0.01f,
+                        .beta1 = 0.9f,
+                        .beta2 = 0.99f,
+                        .weight_decay = 0.1f,
+                        .gradient_scale = 0.5f,
+                        .zero_gradients = step == 3});
+        EXPECT_EQ(tg.Read(), step == 3 ? Values(n) : g);
+      }
+      EXPECT_LT(RelativeError(tw.Read(), w), kF32Error) << n;
+      EXPECT_LT(RelativeError(tm.Read(), m), kF32Error) << n;
+      EXPECT_EQ(copy.Read(), AsStored(types.copy, tw.Read()));
+    }
+  }
+}
+
 TEST_P(OptimizerTest, PartsOfAFlatBufferAreUpdatedAlike) {
   const int64_t n = 1000;
   const Values w = Random(n), g = Random(n), m = Random(n), v(n, 0.3);
@@ -95,14 +135,22 @@ TEST_P(OptimizerTest, SomeElementsDecay) {
     float weight_decay;
     std::vector<int64_t> turns;
   };
-  const auto update = [&](bool adamw, const std::vector<Call>& calls) {
+  enum class Op { kAdamW, kLion, kSgd };
+  const auto update = [&](Op op, const std::vector<Call>& calls) {
     const TestTensor tw(device(), {n}, w), tg(device(), {n}, g);
     const TestTensor tm(device(), {n}, m), tv(device(), {n}, v);
     for (const Call& call : calls) {
       const auto part = [&](const TestTensor& t) {
         return t.tensor().Slice(0, call.begin, call.end);
       };
-      if (adamw) {
+      if (op == Op::kLion) {
+        Lion(device(), {.weights = part(tw),
+                        .gradients = part(tg),
+                        .moment = part(tm),
+                        .learning_rate = 0.1f,
+                        .weight_decay = call.weight_decay,
+                        .decay_turns = call.turns});
+      } else if (op == Op::kAdamW) {
         AdamW(device(), {.weights = part(tw),
                          .gradients = part(tg),
                          .first_moment = part(tm),
@@ -134,8 +182,8 @@ TEST_P(OptimizerTest, SomeElementsDecay) {
       if (end > begin) runs.push_back({begin, end, i % 2 == 0 ? 0.5f : 0, {}});
       begin = end;
     }
-    for (const bool adamw : {true, false}) {
-      EXPECT_EQ(update(adamw, {{0, n, 0.5f, turns}}), update(adamw, runs));
+    for (const Op op : {Op::kAdamW, Op::kLion, Op::kSgd}) {
+      EXPECT_EQ(update(op, {{0, n, 0.5f, turns}}), update(op, runs));
     }
   }
 }

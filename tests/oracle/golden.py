@@ -4,7 +4,8 @@ write_golden() trains a small random model of `transformers` in float64 for a
 few AdamW steps with clipping and decay groups, and writes what it saw as one
 safetensors file: initial weights, batches, logits, the gradients of the first
 step, losses and gradient norms of all steps, and the weights after them. Some
-parameters may be frozen; these have no gradients.
+parameters may be frozen; these have no gradients. Some may be in groups of the
+optimizer, with settings or a rule of their own.
 
 All weights, biases and norms are random, so that nothing passes by being zero
 or one. Numbers are stored as f32 where the tests' bounds do not notice.
@@ -58,13 +59,101 @@ def loss_of(model, tokens, targets):
     return logits, loss
 
 
-def adamw(parameters):
-    decay = [p for _, p in parameters if p.dim() >= 2]
-    others = [p for _, p in parameters if p.dim() < 2]
-    return torch.optim.AdamW(
-        [{"params": decay, "weight_decay": WEIGHT_DECAY},
-         {"params": others, "weight_decay": 0.0}],
-        lr=LR, betas=BETAS, eps=EPS)
+class Lion(torch.optim.Optimizer):
+    """Algorithm 2 of Chen et al., arXiv 2302.06675, as it stands there."""
+
+    def __init__(self, params, lr, betas, weight_decay):
+        super().__init__(params, dict(lr=lr, betas=betas,
+                                      weight_decay=weight_decay))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for p in group["params"]:
+                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                c = beta1 * m + (1 - beta1) * p.grad
+                p -= group["lr"] * (c.sign() + group["weight_decay"] * p)
+                m.copy_(beta2 * m + (1 - beta2) * p.grad)
+
+
+class Muon(torch.optim.Optimizer):
+    """Section 2.2 of arXiv 2502.16982, with Newton-Schulz in float64."""
+
+    def __init__(self, params, lr, momentum, nesterov):
+        super().__init__(params, dict(lr=lr, momentum=momentum,
+                                      nesterov=nesterov, weight_decay=0))
+
+    @staticmethod
+    def orthogonal(matrix):
+        a, b, c = 3.4445, -4.7750, 2.0315
+        tall = matrix.shape[0] > matrix.shape[1]
+        x = matrix.T if tall else matrix
+        x = x / (x.norm() + 1e-7)
+        for _ in range(5):
+            gram = x @ x.T
+            x = a * x + (b * gram + c * gram @ gram) @ x
+        return x.T if tall else x
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                u = self.state[p].setdefault("u", torch.zeros_like(p))
+                u.copy_(group["momentum"] * u + p.grad)
+                d = p.grad + group["momentum"] * u if group["nesterov"] else u
+                size = 0.2 * max(p.shape) ** 0.5
+                p *= 1 - group["lr"] * group["weight_decay"]
+                p -= group["lr"] * size * self.orthogonal(d)
+
+
+def new_optimizer(rule, params):
+    """`params` are torch's groups; `rule` is as a group of a job's optimizer."""
+    lr = LR * rule["lr_scale"]
+    if rule["name"] == "lion":
+        return Lion(params, lr=lr, betas=rule["betas"], weight_decay=0)
+    if rule["name"] == "muon":
+        return Muon(params, lr=lr, momentum=rule["momentum"],
+                    nesterov=rule["nesterov"])
+    if rule["name"] == "sgd":
+        return torch.optim.SGD(params, lr=lr, momentum=rule["momentum"],
+                               nesterov=rule["nesterov"])
+    return torch.optim.AdamW(params, lr=lr, betas=rule["betas"],
+                             eps=rule["eps"])
+
+
+def resolved(group):
+    """A group with all settings but weight_decay, as in a resolved job."""
+    betas = (0.9, 0.99) if group.get("name") == "lion" else BETAS
+    eps = EPS if group.get("name", "adamw") == "adamw" else 1e-8
+    return dict(dict(name="adamw", lr_scale=1, betas=betas, eps=eps,
+                     momentum=0, nesterov=False), **group)
+
+
+def optimizers(parameters, groups):
+    """One for each rule: the optimizer's own, then those of the groups.
+
+    A parameter is in the last group that matches it. Where a group says how
+    much decays, all of its parameters do; else matrices do.
+    """
+    def rule_of(name):
+        matching = [g for g, group in enumerate(groups)
+                    if any(fnmatch.fnmatchcase(name, p)
+                           for p in group["match"])]
+        return matching[-1] if matching else -1
+
+    made = []
+    for index, rule in enumerate([resolved({})] + groups, start=-1):
+        params = []
+        for name, parameter in parameters:
+            if rule_of(name) != index:
+                continue
+            decay = WEIGHT_DECAY if parameter.dim() >= 2 else 0.0
+            params.append({"params": [parameter],
+                           "weight_decay": rule.get("weight_decay", decay)})
+        if params:
+            made.append(new_optimizer(rule, params))
+    return made
 
 
 def whole(name, tensor):
@@ -87,13 +176,15 @@ class NoRouters:
         """Changes the states by what the step counted."""
 
 
-def write_golden(path, model, job_model, parts=whole, freeze=(),
+def write_golden(path, model, job_model, parts=whole, freeze=(), groups=(),
                  routers=NoRouters()):
     """`model` in float64; `job_model` is the same as a job's model section.
 
     `parts` are the parameters that we make of a tensor, where not the same.
     Parameters whose names match one of the patterns `freeze` are not trained.
+    `groups` are those of a job's optimizer.
     """
+    groups = [resolved(group) for group in groups]
 
     def ours(tensors):
         return [part for named in tensors for part in parts(*named)]
@@ -111,10 +202,10 @@ def write_golden(path, model, job_model, parts=whole, freeze=(),
         parameter.requires_grad_(
             not any(fnmatch.fnmatchcase(name, f) for f in freeze))
     trained = [(n, p) for n, p in parameters if p.requires_grad]
-    optimizer = adamw(trained)
+    rules = optimizers(trained, groups)
     losses, norms = [], []
     for step in range(STEPS):
-        optimizer.zero_grad()
+        model.zero_grad()
         logits, loss = loss_of(model, batch[step, 0], batch[step, 1])
         (loss + routers.loss()).backward()
         if step == 0:
@@ -125,7 +216,8 @@ def write_golden(path, model, job_model, parts=whole, freeze=(),
         norms.append(torch.nn.utils.clip_grad_norm_(
             [p for _, p in trained], CLIP).item())
         losses.append(loss.item())
-        optimizer.step()
+        for optimizer in rules:
+            optimizer.step()
         routers.step()
     assert min(norms) > 1.5 * CLIP, norms
     out.update(arrays("final.", ours(parameters)))
@@ -135,10 +227,14 @@ def write_golden(path, model, job_model, parts=whole, freeze=(),
     recipe = dict(lr=LR, beta1=BETAS[0], beta2=BETAS[1], eps=EPS,
                   weight_decay=WEIGHT_DECAY, clip=CLIP)
     frozen = {"freeze": json.dumps(list(freeze))} if freeze else {}
+    optimizer = dict(name="adamw", lr=LR, betas=BETAS, eps=EPS,
+                     weight_decay=WEIGHT_DECAY, groups=groups)
+    grouped = {"optimizer": json.dumps(optimizer)} if groups else {}
     save_file(out, path, metadata={
         "model": json.dumps(job_model),
         "recipe": json.dumps(recipe),
         **frozen,
+        **grouped,
         "torch": torch.__version__.split("+")[0],
         "transformers": transformers.__version__})
     os.chmod(path, 0o644)

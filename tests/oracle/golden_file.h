@@ -16,6 +16,8 @@ struct GoldenFile {
   std::map<std::string, double> recipe;
   std::string model;                // a ModelSpec in JSON
   std::vector<std::string> freeze;  // patterns of names
+  std::string optimizer;  // a resolved OptimizerSpec in JSON, where it has
+                          // groups; else empty
 
   // CHECKs that they are there.
   const std::vector<double>& Get(const std::string& name) const;

@@ -28,6 +28,21 @@ ModelSpec Model(const GoldenFile& golden) {
   return model;
 }
 
+OptimizerSpec OptimizerOf(const GoldenFile& golden) {
+  if (golden.optimizer.empty()) {
+    return AdamWSpec({.lr = golden.Number("lr"),
+                      .beta1 = golden.Number("beta1"),
+                      .beta2 = golden.Number("beta2"),
+                      .eps = golden.Number("eps"),
+                      .weight_decay = golden.Number("weight_decay")});
+  }
+  OptimizerSpec optimizer;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(golden.optimizer, &optimizer);
+  CHECK(status.ok()) << golden.optimizer << ": " << status.ToString();
+  return optimizer;
+}
+
 }  // namespace
 
 GoldenSuite::GoldenSuite()
@@ -35,7 +50,7 @@ GoldenSuite::GoldenSuite()
       device_(NewCpuDevice({.threads = 2})),
       runner_(*device_, Model(golden_),
               {.shape = {.sequences = kSequences, .sequence_length = kLength}},
-              golden_.freeze) {
+              {.freeze = golden_.freeze, .optimizer = OptimizerOf(golden_)}) {
   for (const double token : golden_.Get("batches")) {
     batches_.push_back(static_cast<int32_t>(token));
   }
@@ -133,12 +148,7 @@ TEST_P(GoldenSuite, EveryGradient) {
 }
 
 TEST_P(GoldenSuite, FiveStepsWithClipping) {
-  const OptimizerSpec optimizer =
-      AdamWSpec({.lr = golden_.Number("lr"),
-                 .beta1 = golden_.Number("beta1"),
-                 .beta2 = golden_.Number("beta2"),
-                 .eps = golden_.Number("eps"),
-                 .weight_decay = golden_.Number("weight_decay")});
+  const OptimizerSpec optimizer = OptimizerOf(golden_);
   for (int64_t step = 1; step <= kSteps; ++step) {
     runner_.scalars()[0] = 0;
     runner_.Run(Batch(step), Training(step));

@@ -2,7 +2,8 @@
 
 Small models whose tokens go to a few of many experts. transformers 5 keeps the
 weights of a layer's experts in two tensors; ours are three, of gates, of ups and
-of downs. golden.py says what is in a file and README.md how to run this.
+of downs. A GPT-2 with experts is nobody's: its layers are written here. golden.py
+says what is in a file and README.md how to run this.
 """
 
 import os
@@ -91,6 +92,94 @@ for name, experts in ROUTERS.items():
                          experts=experts))
 
 
+# As GShard (arXiv 2006.16668) and Switch (2101.03961) have it.
+GPT2 = dict(architecture="gpt2", num_hidden_layers=2, hidden_size=24,
+            num_attention_heads=3, intermediate_size=29, vocab_size=61,
+            max_position_embeddings=19, layer_norm_epsilon=1e-5, num_experts=5)
+GPT2_MODELS = {
+    # A dense layer in front.
+    "gpt2_gshard": dict(GPT2, num_experts_per_tok=2, decoder_sparse_step=2,
+                        tie_word_embeddings=False,
+                        experts=dict(routing="gshard", capacity_factor=0.75,
+                                     balance="sequence",
+                                     balance_coefficient=0.2)),
+    "gpt2_switch": dict(GPT2, num_experts_per_tok=1, decoder_sparse_step=1,
+                        tie_word_embeddings=True,
+                        experts=dict(routing="switch", capacity_factor=1.0,
+                                     balance="global",
+                                     balance_coefficient=0.1)),
+}
+
+
+class Gate(torch.nn.Module):
+    """What routers.py makes a router of."""
+
+    def __init__(self, hidden, experts, choices):
+        super().__init__()
+        self.hidden_dim, self.num_experts, self.top_k = hidden, experts, choices
+        self.weight = torch.nn.Parameter(torch.empty(experts, hidden))
+
+
+class Gpt2Experts(torch.nn.Module):
+    def __init__(self, hidden, intermediate, experts, choices):
+        super().__init__()
+        self.router = Gate(hidden, experts, choices)
+        self.c_fc = torch.nn.Parameter(
+            torch.empty(experts, intermediate, hidden))
+        self.c_proj = torch.nn.Parameter(
+            torch.empty(experts, hidden, intermediate))
+
+    def forward(self, x):
+        _, gates, choices = self.router(x)
+        tokens = x.flatten(0, 1)
+        y = torch.zeros_like(tokens)
+        for choice in range(choices.shape[1]):
+            chosen = choices[:, choice]
+            up = torch.einsum("th,tih->ti", tokens, self.c_fc[chosen])
+            hidden = torch.nn.functional.gelu(up, approximate="tanh")
+            down = torch.einsum("ti,thi->th", hidden, self.c_proj[chosen])
+            y = y + gates[:, choice:choice + 1] * down
+        return y.view_as(x)
+
+
+def gpt2_parts(name, tensor):
+    for part in ("c_fc", "c_proj"):
+        if name.endswith(f"mlp.{part}"):
+            at = name.removesuffix(part)
+            return [(f"{at}experts.{part}.weight", tensor)]
+    return [(name, tensor)]
+
+
+def write_gpt2(path, job_model):
+    config = transformers.GPT2Config(
+        n_layer=job_model["num_hidden_layers"], n_embd=job_model["hidden_size"],
+        n_head=job_model["num_attention_heads"],
+        n_inner=job_model["intermediate_size"],
+        vocab_size=job_model["vocab_size"],
+        n_positions=job_model["max_position_embeddings"],
+        activation_function="gelu_new", resid_pdrop=0, embd_pdrop=0,
+        attn_pdrop=0, tie_word_embeddings=job_model["tie_word_embeddings"],
+        bos_token_id=0, eos_token_id=0, attn_implementation="eager")
+    model = transformers.GPT2LMHeadModel(config)
+    gates = {}
+    for number, block in enumerate(model.transformer.h):
+        if (number + 1) % job_model["decoder_sparse_step"]:
+            continue
+        block.mlp = Gpt2Experts(
+            job_model["hidden_size"], job_model["intermediate_size"],
+            job_model["num_experts"], job_model["num_experts_per_tok"])
+        gates[f"transformer.h.{number}.mlp.router"] = block.mlp.router
+    model = model.double().train()
+    golden.write_golden(path, model, job_model, gpt2_parts,
+                        routers=Routers(gates, job_model["experts"],
+                                        golden.SEQUENCE_LENGTH))
+
+
+def mixtral_gates(model):
+    return {f"model.layers.{number}.block_sparse_moe.gate": layer.mlp.gate
+            for number, layer in enumerate(model.model.layers)}
+
+
 def parts(name, tensor):
     """Ours of a tensor of transformers'."""
     qwen = ("gate_proj", "up_proj", "down_proj", "mlp.")
@@ -106,10 +195,22 @@ def parts(name, tensor):
     return [(f"{at}{gate}.weight", halves[0]), (f"{at}{up}.weight", halves[1])]
 
 
+def routers_of(model, experts, deepseek):
+    if not experts:
+        return golden.NoRouters()
+    if deepseek:
+        return DeepseekRouters(model, experts, golden.SEQUENCE_LENGTH)
+    return Routers(mixtral_gates(model), experts, golden.SEQUENCE_LENGTH)
+
+
 def main():
     folder = os.path.dirname(os.path.abspath(sys.argv[0]))
-    wanted = sys.argv[1:] or MODELS
+    wanted = sys.argv[1:] or [*MODELS, *GPT2_MODELS]
     for name in wanted:
+        if name in GPT2_MODELS:
+            write_gpt2(os.path.join(folder, f"{name}.safetensors"),
+                       GPT2_MODELS[name])
+            continue
         model_class, config_class, job_model = MODELS[name]
         fields = dict(job_model)
         rope = dict(fields.pop("rope_scaling", None) or {"type": "default"})
@@ -140,9 +241,7 @@ def main():
             golden.write_golden(
                 os.path.join(folder, f"{name}.safetensors"), model,
                 dict(job_model, architecture=architecture), parts,
-                routers=((DeepseekRouters if deepseek else Routers)(
-                    model, experts, golden.SEQUENCE_LENGTH)
-                         if experts else golden.NoRouters()))
+                routers=routers_of(model, experts, deepseek))
 
 
 if __name__ == "__main__":

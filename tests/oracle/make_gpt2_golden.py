@@ -2,7 +2,8 @@
 
 Two small GPT-2 models, tied and untied, and each again with frozen parameters:
 of the tied one the embeddings and the first block, so that no gradient goes
-back beyond the second block; of the other biases and parts of both blocks.
+back beyond the second block; of the other biases and parts of both blocks. The
+tied one also with groups of the optimizer, and the other one with Muon.
 golden.py says what is in a file and README.md how to run this. Sizes are no
 multiples of anything.
 """
@@ -18,7 +19,7 @@ SIZES = dict(n_layer=2, n_embd=24, n_head=3, n_inner=89, vocab_size=61,
              n_positions=19)
 
 
-def gpt2(path, tied, freeze=()):
+def gpt2(path, tied, freeze=(), groups=()):
     config = transformers.GPT2Config(
         **SIZES, activation_function="gelu_new", resid_pdrop=0, embd_pdrop=0,
         attn_pdrop=0, tie_word_embeddings=tied, bos_token_id=0, eos_token_id=0,
@@ -31,7 +32,7 @@ def gpt2(path, tied, freeze=()):
         layer_norm_epsilon=config.layer_norm_epsilon,
         tie_word_embeddings=tied)
     model = transformers.GPT2LMHeadModel(config).double().train()
-    golden.write_golden(path, model, job_model, freeze=freeze)
+    golden.write_golden(path, model, job_model, freeze=freeze, groups=groups)
 
 
 def main():
@@ -46,6 +47,18 @@ def main():
          freeze=["*.wte.*", "*.wpe.*", "*.h.0.*"])
     gpt2(file("gpt2_untied_frozen"), tied=False,
          freeze=["*bias", "*.h.0.attn.*", "*.h.1.mlp.c_fc.*", "*.ln_2.weight"])
+    # AdamW at three learning rates, with a decay of norms; Lion, also on
+    # biases; SGD with and without a moment.
+    gpt2(file("gpt2_tied_groups"), tied=True, groups=[
+        dict(match=["*.ln_*", "*bias"], weight_decay=0.05, lr_scale=0.5),
+        dict(match=["*.wte.*"], lr_scale=0.1, betas=(0.8, 0.999)),
+        dict(match=["*.mlp.c_fc.*"], name="lion", weight_decay=0.3),
+        dict(match=["*.wpe.*", "*.h.1.attn.c_proj.weight"], name="sgd",
+             momentum=0.9, nesterov=True, lr_scale=10),
+        dict(match=["*.h.0.ln_1.*"], name="sgd", weight_decay=0.2)])
+    gpt2(file("gpt2_untied_muon"), tied=False, groups=[
+        dict(match=["*.attn.*.weight", "*.mlp.*.weight"], name="muon",
+             momentum=0.95, nesterov=True)])
 
 
 if __name__ == "__main__":

@@ -12,16 +12,18 @@ import torch
 
 
 class Routers:
-    def __init__(self, model, experts, sequence_length):
+    """`gates` by what the parameters of each begin with."""
+
+    def __init__(self, gates, experts, sequence_length):
         self.experts = dict({"routing": "dropless", "balance": "none"},
                             **experts)
         self.length = sequence_length
-        self.gates = [layer.mlp.gate for layer in model.model.layers]
+        self.gates = list(gates.values())
         self.states = {}
         generator = torch.Generator().manual_seed(7)
         ending = {"global": "load", "bias": "e_score_correction_bias"}.get(
             self.experts["balance"])
-        for number, gate in enumerate(self.gates):
+        for name, gate in gates.items():
             gate.forward = types.MethodType(
                 lambda gate, x: self.forward(gate, x), gate)
             gate.state = None
@@ -30,8 +32,7 @@ class Routers:
             # Not the zeros of a new job, so that the first step has a balance.
             gate.state = 0.1 * torch.rand(gate.num_experts,
                                           generator=generator).double()
-            self.states["model.layers.%d.block_sparse_moe.gate.%s" %
-                        (number, ending)] = gate.state
+            self.states[f"{name}.{ending}"] = gate.state
 
     def forward(self, gate, x):
         x = x.reshape(-1, gate.hidden_dim)

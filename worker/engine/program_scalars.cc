@@ -1,34 +1,52 @@
 #include "worker/engine/program_scalars.h"
 
 #include <algorithm>
+#include <set>
 
 #include "proto/base/check.h"
 
 namespace troupe {
+namespace {
+
+// Of `offsets`, at which the program has copies: those that it is the first to
+// add to.
+std::set<int> BegunAt(Program::Kind kind, const std::set<int>& offsets) {
+  switch (kind) {
+    case Program::TRAIN:
+      // The run before began all earlier ones. A rank that only takes part in
+      // sums has no copy of its own step in the program, but later runs sum
+      // that, too.
+      return {std::max(0, *offsets.rbegin())};
+    case Program::REPORT:
+      return {};
+    default:
+      return offsets;
+  }
+}
+
+}  // namespace
 
 ProgramScalars::ProgramScalars(const Program& program, const RankMemory& memory,
                                int64_t step) {
   const Buffer* earliest = nullptr;
-  // A rank that only takes part in sums has no copy of its own step in the
-  // program, but later runs will sum that too.
-  int latest = 0;
+  std::set<int> offsets;
   for (const Buffer& buffer : program.buffers()) {
     if (buffer.kind() != Buffer::SCALARS) continue;
-    latest = std::max(latest, buffer.copy_offset());
-    if (earliest == nullptr || buffer.copy_offset() < earliest->copy_offset()) {
-      earliest = &buffer;
-    }
+    offsets.insert(buffer.copy_offset());
+    if (buffer.copy_offset() == *offsets.begin()) earliest = &buffer;
   }
   if (earliest == nullptr) return;
   bytes_ = earliest->bytes();
   known_ = memory.At(*earliest, step).memory();
-  Buffer own = *earliest;
-  own.set_copy_offset(latest);
-  begun_ = memory.At(own, step).memory();
+  for (const int offset : BegunAt(program.kind(), offsets)) {
+    Buffer begun = *earliest;
+    begun.set_copy_offset(offset);
+    begun_.push_back(memory.At(begun, step).memory());
+  }
 }
 
 void ProgramScalars::Begin(Device& device) const {
-  if (begun_ != nullptr) device.Zero(begun_, bytes_);
+  for (char* const copy : begun_) device.Zero(copy, bytes_);
 }
 
 void ProgramScalars::Read(Device& device, absl::Span<double> host) const {

@@ -1,7 +1,8 @@
-// SCALARS of one run of a program. A plan whose steps are summed late has
-// several copies of them, each of another step (docs/plan.md): a run begins the
-// copy of its own step at zero, and what is known when it ends is in the copy
-// of the earliest step that it touches. In most plans they are the same.
+// SCALARS of one run of a program. A plan whose steps are summed late, or that
+// computes ahead, has several copies of them, each of another step
+// (docs/plan.md). A run begins those copies at zero to which no run before it
+// has added, and what is known when it ends is in the copy of the earliest step
+// that it touches. In most plans there is one copy.
 //
 //   const ProgramScalars scalars(program, memory, step);
 //   scalars.Begin(device);
@@ -12,6 +13,7 @@
 #define TROUPE_WORKER_ENGINE_PROGRAM_SCALARS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "ops/device.h"
@@ -33,7 +35,7 @@ class ProgramScalars {
 
  private:
   int64_t bytes_ = 0;
-  char* begun_ = nullptr;
+  std::vector<char*> begun_;
   char* known_ = nullptr;
 };
 

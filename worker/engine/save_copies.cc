@@ -35,11 +35,12 @@ std::vector<StateTensor> TensorsOf(const Plan& plan, char* copy) {
         .trained = {.parameters = TierAddress::InHost(
                         copy + CopyOffsetOfUnit(plan, role, unit)),
                     .holds = rests}};
-    const int64_t bytes = rests.size() * kBytes;
-    memory.trained.optimizer_state = memory.trained.parameters + bytes;
-    const int moments = OptimizerMoments(plan.job().optimizer());
+    memory.trained.optimizer_state =
+        memory.trained.parameters + rests.size() * kBytes;
+    const int64_t states =
+        StateElements(plan.job().optimizer(), plan.units(unit), rests);
     memory.frozen = {
-        .parameters = memory.trained.parameters + (1 + moments) * bytes,
+        .parameters = memory.trained.optimizer_state + states * kBytes,
         .parameters_type = DTypeOfElement(ComputeType(plan.job().training())),
         .holds = FrozenAtRest(plan, placement, plan.rank())};
     for (int part = 0; part < placement.parts_size(); ++part) {

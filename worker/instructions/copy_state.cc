@@ -1,6 +1,7 @@
 #include "worker/instructions/copy_state.h"
 
 #include "proto/base/status.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/optimizer_states.h"
 
 namespace troupe {
@@ -30,6 +31,7 @@ StateBuffers StateOf(const Call& call) {
 absl::StatusOr<UnitFlatBuffers> CopyState(const Call& call,
                                           const UnitFlatBuffers& from,
                                           const Range& range, char* copy) {
+  const Plan& plan = *call.state.plan;
   TierPort& port = call.state.PortOf(call.instruction.lane());
   const int64_t bytes = range.size() * kBytes;
   const Range& rests = *from.holds;
@@ -40,11 +42,18 @@ absl::StatusOr<UnitFlatBuffers> CopyState(const Call& call,
       port.Read(from.parameters + range.begin * kBytes, bytes, copy));
   if (from.optimizer_state) {
     to.optimizer_state = to.parameters + bytes;
-    const int moments = OptimizerMoments(call.state.plan->job().optimizer());
-    for (int m = 0; m < moments; ++m) {
-      const int64_t first = m * rests.size() + range.begin;
-      RETURN_IF_ERROR(port.Read(from.optimizer_state + first * kBytes, bytes,
-                                to.optimizer_state.memory() + m * bytes));
+    int64_t before = 0;  // elements of the states before, there
+    char* next = to.optimizer_state.memory();
+    for (const Range& has : StateRanges(plan.job().optimizer(),
+                                        plan.units(call.instruction.unit()))) {
+      const Range wanted = Both(has, *to.holds);
+      const int64_t first = before + wanted.begin - rests.begin;
+      if (wanted.size() > 0) {
+        RETURN_IF_ERROR(port.Read(from.optimizer_state + first * kBytes,
+                                  wanted.size() * kBytes, next));
+      }
+      before += Both(has, rests).size();
+      next += wanted.size() * kBytes;
     }
   }
   // The next step changes what was read.

@@ -15,8 +15,11 @@ absl::Status RunKeep(const Call& call) {
   if (trained.holds->size() > 0) {
     const Range all = {.begin = 0, .end = trained.holds->size()};
     RETURN_IF_ERROR(CopyState(call, trained, all, to).status());
-    const int moments = OptimizerMoments(call.state.plan->job().optimizer());
-    to += (1 + moments) * all.size() * static_cast<int64_t>(sizeof(float));
+    const Plan& plan = *call.state.plan;
+    const int64_t states =
+        StateElements(plan.job().optimizer(),
+                      plan.units(call.instruction.unit()), *trained.holds);
+    to += (all.size() + states) * static_cast<int64_t>(sizeof(float));
   }
   if (frozen.holds->size() == 0) return absl::OkStatus();
   TierPort& port = call.state.PortOf(call.instruction.lane());

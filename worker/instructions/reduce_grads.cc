@@ -6,6 +6,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/reduced_range.h"
 #include "worker/instructions/run_collective.h"
 
 namespace troupe {
@@ -20,11 +21,13 @@ absl::Status RunReduceGrads(const Call& call) {
   int64_t elements = 0;
   for (const Instruction::Operand& operand : call.instruction.operands()) {
     const Buffer& buffer = call.program.buffers(operand.buffer());
-    const Range part = PartAtRest(*state.plan, state.PlacementOf(buffer.unit()),
-                                  call.instruction.part(), state.rank());
+    const Range rests = state.AtRest(buffer.unit());
+    const Range part =
+        Both(ReducedRange(state.plan->units(buffer.unit()), call.instruction),
+             rests);
     char* const gradients =
         state.RestIn(buffer, AddressOf(call, buffer)).memory() +
-        (part.begin - state.AtRest(buffer.unit()).begin) * width;
+        (part.begin - rests.begin) * width;
     if (begin == nullptr) begin = gradients;
     CHECK_EQ(gradients, begin + elements * width)
         << "gradients of unit " << buffer.unit()

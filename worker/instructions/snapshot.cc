@@ -16,13 +16,17 @@ constexpr int64_t kBytes = sizeof(float);
 // Of the copy, what the parts before this one take.
 int64_t BytesBefore(const Call& call) {
   const RankState& state = call.state;
-  const Placement& placement = state.PlacementOf(call.instruction.unit());
+  const Plan& plan = *state.plan;
+  const int unit = call.instruction.unit();
+  const Placement& placement = state.PlacementOf(unit);
   int64_t elements = 0;
   for (int p = 0; p < call.instruction.part(); ++p) {
-    elements += DutyOf(*state.plan, placement, p, state.rank()).size();
+    const auto states =
+        StatesOfPart(plan.job().optimizer(), plan.units(unit).parts(p));
+    elements += DutyOf(plan, placement, p, state.rank()).size() *
+                (1 + static_cast<int64_t>(states.size()));
   }
-  return elements * kBytes *
-         (1 + OptimizerMoments(state.plan->job().optimizer()));
+  return elements * kBytes;
 }
 
 }  // namespace

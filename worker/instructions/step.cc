@@ -74,7 +74,7 @@ absl::Status RunStep(const Call& call) {
     DeviceOf(call).CopyWithin(NeedOperand(call, Instruction::WEIGHTS),
                               MemoryOf(call, *old), old->bytes());
   }
-  state.optimizer.Step(
+  return state.optimizer.Step(
       DeviceOf(call), state.plan->units(unit),
       {.weights = master == nullptr ? parameters : master,
        .parameters = master == nullptr ? nullptr : parameters,
@@ -87,8 +87,8 @@ absl::Status RunStep(const Call& call) {
        .gradient_scale = gradient_scale,
        .zero_gradients = LeavesZeros(call),
        .holds = state.AtRest(unit),
-       .tokens = static_cast<double>(state.plan->derived().tokens_per_step())});
-  return absl::OkStatus();
+       .tokens = static_cast<double>(state.plan->derived().tokens_per_step()),
+       .workspace = Operand(call, Instruction::SCRATCH)});
 }
 
 }  // namespace troupe

@@ -8,10 +8,10 @@
 //                   .learning_rate = 3e-4,
 //                   .gradient_scale = ClipCoefficient(norm, 1.0)});
 //
-// Weight decay touches only parameters that ask for it. Whatever their order, a
-// unit is one call of one op, which is told where decay ends and begins: were
-// the decayed ones laid side by side, a rank that holds a part of the unit
-// would still need to be told, and every layout of flat buffers would change.
+// Each part of a unit is trained by one rule (proto/plan/optimizer_rules.h),
+// and parts with the same rule lie side by side: a unit is one call of an op
+// for each rule that it has. Weight decay touches only parameters that ask for
+// it; the op is told where decay ends and begins.
 //
 // State of a router (Parameter.load) is no weight: ops/load_step.h makes it,
 // and the weights before and behind it are calls of their own.
@@ -19,7 +19,9 @@
 #define TROUPE_WORKER_MODEL_OPTIMIZER_H_
 
 #include <cstdint>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/optional.h"
 #include "ops/device.h"
 #include "ops/tensor.h"
@@ -43,8 +45,9 @@ struct OptimizerStep {
   DType parameters_type = DType::kBF16;
   void* gradients = nullptr;  // read; left zero where that is asked for
   DType gradients_type = DType::kF32;
-  void* state = nullptr;  // OPTIMIZER_STATE, StateBytes of as many
-                          // elements; zero before step 1
+  // OPTIMIZER_STATE, StateBytes of what is held: each state behind the one
+  // before (proto/plan/optimizer_states.h). Zero before step 1.
+  void* state = nullptr;
   int64_t step = 1;       // of the updates; the first is 1
   double learning_rate = 0;
   double gradient_scale = 1;
@@ -52,6 +55,7 @@ struct OptimizerStep {
   // The elements of the unit's flat buffers that these are; nothing: all.
   absl::optional<Range> holds;
   double tokens = 0;  // of the step, on all ranks: for loads of experts
+  void* workspace = nullptr;  // StepWorkspaceBytes (optimizer_rules.h)
 };
 
 class Optimizer {
@@ -59,19 +63,16 @@ class Optimizer {
   // REQUIRES a resolved spec. One whose name is none has no Step.
   explicit Optimizer(const OptimizerSpec& spec);
 
-  // Of a flat buffer's state, f32: AdamW's first moments, then its second ones;
-  // SGD's momentum, none without momentum.
-  int64_t StateBytes(int64_t flat_elements) const;
+  // Of all states of a whole unit.
+  int64_t StateBytes(const Unit& unit) const;
 
-  void Step(Device& device, const Unit& unit, const OptimizerStep& step) const;
+  // An error is the device's.
+  absl::Status Step(Device& device, const Unit& unit,
+                    const OptimizerStep& step) const;
 
  private:
-  // Of the elements `of`, which are within `holds`.
-  void StepWeights(Device& device, const Unit& unit, const OptimizerStep& step,
-                   const Range& holds, const Range& of) const;
-
   OptimizerSpec spec_;
-  bool adamw_ = false;
+  std::vector<OptimizerSpec> rules_;  // their settings
 };
 
 }  // namespace troupe

@@ -410,7 +410,6 @@ absl::Status RestoreFromCopy(const char* copy, RankState& state) {
   TierPort port = NewPort(state);
   RETURN_IF_ERROR(ZeroState(state, port));
   const Plan& plan = *state.plan;
-  const int moments = OptimizerMoments(plan.job().optimizer());
   for (const int unit : state.HeldUnits()) {
     const char* from = copy + CopyOffsetOfUnit(plan, state.role(), unit);
     for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
@@ -420,9 +419,11 @@ absl::Status RestoreFromCopy(const char* copy, RankState& state) {
       RETURN_IF_ERROR(port.Write(memory.parameters, from, bytes));
       from += bytes;
       if (!memory.optimizer_state) continue;
-      RETURN_IF_ERROR(
-          port.Write(memory.optimizer_state, from, moments * bytes));
-      from += moments * bytes;
+      const int64_t state_bytes =
+          kBytes * StateElements(plan.job().optimizer(), plan.units(unit),
+                                 *memory.holds);
+      RETURN_IF_ERROR(port.Write(memory.optimizer_state, from, state_bytes));
+      from += state_bytes;
     }
   }
   RETURN_IF_ERROR(port.Settle());

@@ -133,7 +133,7 @@ KeptMemory RankState::TakeKept() {
 }
 
 int RankState::data_index() const {
-  return CoordinateOn(plan->mesh(), "data", rank());
+  return CoordinateOn(plan->mesh(), kReplicaAxis, rank());
 }
 
 DType RankState::ParametersType() const {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "proto/base/glob.h"
+#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 
 namespace troupe {
@@ -22,11 +23,16 @@ bool WasFrozen(const JobSpec& saved, absl::string_view name) {
 }
 
 // The bias correction counts the job's steps, not the parameter's: after many
-// of them m = (1 - beta1) g and v = (1 - beta2) g^2 are not corrected.
-std::string FirstUpdate(const OptimizerSpec& optimizer) {
-  if (optimizer.name() != "adamw") return "";
-  const double times =
-      (1 - optimizer.betas(0)) / std::sqrt(1 - optimizer.betas(1));
+// of them m = (1 - beta1) g and v = (1 - beta2) g^2 are not corrected. In
+// learning rates; 0: the rule has none to correct.
+double FirstUpdate(const OptimizerSpec& optimizer, int rule) {
+  const OptimizerSpec settings = SettingsOf(optimizer, rule);
+  if (settings.name() != "adamw") return 0;
+  return (1 - settings.betas(0)) / std::sqrt(1 - settings.betas(1));
+}
+
+std::string FirstUpdateText(double times) {
+  if (times == 0) return "";
   return absl::StrFormat(
       ", and their first update is %.2g times the learning rate%s", times,
       times > 1 ? ", the next ones more: consider a lower optimizer.lr, or "
@@ -37,7 +43,7 @@ std::string FirstUpdate(const OptimizerSpec& optimizer) {
 }  // namespace
 
 bool StateWasFrozen(const JobSpec& saved, absl::string_view state_tensor) {
-  for (const absl::string_view state : OptimizerStates(saved.optimizer())) {
+  for (const absl::string_view state : AllStates(saved.optimizer())) {
     absl::string_view name = state_tensor;
     if (absl::ConsumePrefix(&name, StateTensorName(state, ""))) {
       return WasFrozen(saved, name);
@@ -47,18 +53,25 @@ bool StateWasFrozen(const JobSpec& saved, absl::string_view state_tensor) {
 }
 
 std::string StatesThatBegin(const JobSpec& saved, const Plan& plan) {
-  if (OptimizerStates(plan.job().optimizer()).empty()) return "";
+  const OptimizerSpec& optimizer = plan.job().optimizer();
   int tensors = 0;
+  double first_update = 0;  // the largest
   for (const Unit& unit : plan.units()) {
     for (const Parameter& parameter : unit.parameters()) {
-      if (!parameter.frozen() && WasFrozen(saved, parameter.name())) ++tensors;
+      const int rule = RuleOf(optimizer, parameter.name());
+      if (parameter.frozen() || !WasFrozen(saved, parameter.name()) ||
+          StatesOfRule(optimizer, rule).empty()) {
+        continue;
+      }
+      ++tensors;
+      first_update = std::max(first_update, FirstUpdate(optimizer, rule));
     }
   }
   if (tensors == 0) return "";
   return absl::StrCat("the optimizer's states of ", tensors,
                       tensors == 1 ? " tensor that was" : " tensors that were",
                       " frozen there begin at zero",
-                      FirstUpdate(plan.job().optimizer()));
+                      FirstUpdateText(first_update));
 }
 
 }  // namespace troupe

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
+#include "absl/functional/function_ref.h"
+#include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/optimizer_states.h"
 
@@ -16,6 +17,17 @@ struct FlatPart {
   Range wanted;
   DType type = DType::kF32;
 };
+
+// That in which a parameter lies.
+const Unit::Part& PartWith(const Unit& unit, const Parameter& parameter) {
+  int64_t end = 0;
+  for (const Unit::Part& part : unit.parts()) {
+    end += part.elements();
+    if (parameter.offset() < end) return part;
+  }
+  CHECK(false) << parameter.name() << " is in no part of its unit";
+  return unit.parts(0);
+}
 
 // Of a row-major tensor.
 std::vector<int64_t> StridesOf(const std::vector<int64_t>& shape) {
@@ -46,8 +58,9 @@ absl::optional<StateBox> BoxIn(const ParameterBox& box, const TensorBox& own,
   return state;
 }
 
-void AddTensors(const std::string& prefix, const Unit& unit,
-                const MeshPlace& place, const FlatPart& part,
+// `name_of`: that of a parameter's tensor.
+void AddTensors(absl::FunctionRef<std::string(const Parameter&)> name_of,
+                const Unit& unit, const MeshPlace& place, const FlatPart& part,
                 const TierAddress& memory, std::vector<StateTensor>& tensors) {
   for (const Parameter& parameter : unit.parameters()) {
     const int64_t offset = parameter.offset();
@@ -59,7 +72,7 @@ void AddTensors(const std::string& prefix, const Unit& unit,
     const std::vector<TensorBox> pieces =
         BoxesOfRange(shape, {.begin = within.begin, .count = within.size()});
     StateTensor tensor;
-    tensor.name = absl::StrCat(prefix, parameter.name());
+    tensor.name = name_of(parameter);
     tensor.shape = WholeShape(parameter);
     tensor.data = memory;
     tensor.type = part.type;
@@ -118,13 +131,22 @@ std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
                    .wanted = range.value_or(held),
                    .type = memory.parameters_type};
   std::vector<StateTensor> tensors;
-  AddTensors("", unit, place, part, memory.parameters, tensors);
+  AddTensors([](const Parameter& parameter) { return parameter.name(); }, unit,
+             place, part, memory.parameters, tensors);
   if (!memory.optimizer_state) return tensors;
-  part.type = DType::kF32;
   TierAddress flat = memory.optimizer_state;
-  for (const absl::string_view state : OptimizerStates(optimizer)) {
-    AddTensors(StateTensorName(state, ""), unit, place, part, flat, tensors);
-    flat = flat + part.held.size() * static_cast<int64_t>(sizeof(float));
+  const std::vector<Range> states = StateRanges(optimizer, unit);
+  for (size_t s = 0; s < states.size(); ++s) {
+    const FlatPart of_state = {.held = Both(part.held, states[s]),
+                               .wanted = Both(part.wanted, states[s])};
+    AddTensors(
+        [&](const Parameter& parameter) {
+          return StateTensorName(
+              StatesOfPart(optimizer, PartWith(unit, parameter)).at(s),
+              parameter.name());
+        },
+        unit, place, of_state, flat, tensors);
+    flat = flat + of_state.held.size() * static_cast<int64_t>(sizeof(float));
   }
   return tensors;
 }

@@ -2,9 +2,9 @@
 // the names that any other plan looks for.
 //
 //   <name>                       the parameter, as in Hugging Face's files
-//   optimizer.exp_avg.<name>     AdamW: first moments
+//   optimizer.exp_avg.<name>     AdamW: first moments; Lion: moments
 //   optimizer.exp_avg_sq.<name>  AdamW: second moments
-//   optimizer.momentum.<name>    SGD with momentum
+//   optimizer.momentum.<name>    Muon, SGD with momentum
 #ifndef TROUPE_WORKER_RANK_UNIT_STATE_H_
 #define TROUPE_WORKER_RANK_UNIT_STATE_H_
 
@@ -57,8 +57,9 @@ struct StateTensor {
 
 // A unit's flat buffers, or the range of them that this rank has: of parameters
 // that are trained f32, which are MASTER_WEIGHTS where the job has them and
-// PARAMETERS where not, and the optimizer's state behind one another
-// (docs/plan.md, OPTIMIZER_STATE); of frozen ones PARAMETERS.
+// PARAMETERS where not, and the optimizer's states behind one another, of each
+// what lies in the range (proto/plan/optimizer_states.h); of frozen ones
+// PARAMETERS.
 struct UnitFlatBuffers {
   TierAddress parameters;
   DType parameters_type = DType::kF32;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -104,6 +105,9 @@ class PlanCommand final : public Command {
       console.out << MessageJsonText(plan);
       return absl::OkStatus();
     }
+    if (compiled->explanation().has_search()) {
+      console.out << ExplanationText(compiled->explanation()) << "\n";
+    }
     console.out << PlanText(plan);
     if (programs_) console.out << "\n" << ProgramsText(plan);
     return absl::OkStatus();
@@ -133,8 +137,14 @@ class PlanCommand final : public Command {
 
   absl::StatusOr<CompileResponse> Compile(const JobSpec& job,
                                           const Console& console) {
-    if (!hardware_.empty()) return PlanForHardware(job);
+    if (!hardware_.empty()) return PlanForHardware(job, console);
     if (cluster_.is_given()) return PlanInCluster(job, console);
+    const bool open = job.parallelism().has_mode();
+    if (open && workers_ == 0) {
+      return absl::InvalidArgumentError(
+          "usage: parallelism: auto is chosen for given workers; give "
+          "--workers N, --cluster FILE, or --dir DIR of a running cluster");
+    }
     ASSIGN_OR_RETURN(const WorkerShare share, share_.Share());
     return PlanLocally(
         job, {.workers =
@@ -143,11 +153,12 @@ class PlanCommand final : public Command {
               .calibration = calibration_,
               .search = ThisProgram(),
               .explain = explain_,
-              .parts = Parts()});
+              .parts = Parts(job, console)});
   }
 
   // For what a cluster file describes.
-  absl::StatusOr<CompileResponse> PlanForHardware(const JobSpec& job) const {
+  absl::StatusOr<CompileResponse> PlanForHardware(
+      const JobSpec& job, const Console& console) const {
     if (workers_ > 0 || share_.is_given() || !calibration_.empty() ||
         cluster_.is_given()) {
       return absl::InvalidArgumentError(
@@ -157,9 +168,13 @@ class PlanCommand final : public Command {
     RETURN_IF_ERROR(CheckSizes(job.parallelism()));
     ASSIGN_OR_RETURN(const ClusterSpec cluster, LoadClusterSpec(hardware_));
     const std::string& precision = job.training().precision();
+    // Of an open job all that there are.
+    const int count = job.parallelism().has_mode()
+                          ? std::min(CountWorkers(cluster), kRanksMax)
+                          : RanksNeeded(job);
     absl::StatusOr<std::vector<WorkerDescription>> workers = ClusterWorkers(
-        cluster, {.count = RanksNeeded(job),
-                  .precision = precision.empty() ? "f32" : precision});
+        cluster,
+        {.count = count, .precision = precision.empty() ? "f32" : precision});
     if (!workers.ok()) return Annotate(workers.status(), hardware_);
     CompileRequest request;
     *request.mutable_job() = job;
@@ -167,11 +182,13 @@ class PlanCommand final : public Command {
       *request.add_workers() = std::move(worker);
     }
     request.set_explain(explain_);
-    return PlanForWorkers(request, Parts(), ThisProgram());
+    return PlanForWorkers(request, Parts(job, console), ThisProgram());
   }
 
-  PlanParts Parts() const {
-    return {.programs = programs_, .timeline = !gantt_.empty()};
+  PlanParts Parts(const JobSpec& job, const Console& console) const {
+    return {.programs = programs_,
+            .timeline = !gantt_.empty(),
+            .progress = job.parallelism().has_mode() && console.terminal};
   }
 
   // For the workers of a running cluster. It predicts, but sends no timeline.
@@ -192,7 +209,9 @@ class PlanCommand final : public Command {
     PlanJobRequest request;
     *request.mutable_job() = job;
     request.set_programs(programs_);
-    ASSIGN_OR_RETURN(*response.mutable_plan(), client->PlanJob(request));
+    ASSIGN_OR_RETURN(PlanJobResponse planned, client->PlanJob(request));
+    response.mutable_plan()->Swap(planned.mutable_plan());
+    response.mutable_explanation()->Swap(planned.mutable_explanation());
     return response;
   }
 

@@ -233,10 +233,13 @@ absl::StatusOr<FilterOutcome> RunToEnd(const FilterOptions& options) {
   ASSIGN_OR_RETURN(const Fd in, MemoryFile(options.input));
   ASSIGN_OR_RETURN(const Fd out, MemoryFile(""));
   ASSIGN_OR_RETURN(const Fd err, MemoryFile(""));
-  ASSIGN_OR_RETURN(const pid_t pid,
-                   Spawn(options.command,
-                         {.in = in.get(), .out = out.get(), .err = err.get()},
-                         /*own_session=*/false));
+  ASSIGN_OR_RETURN(
+      const pid_t pid,
+      Spawn(options.command,
+            {.in = in.get(),
+             .out = out.get(),
+             .err = options.shows_errors ? STDERR_FILENO : err.get()},
+            /*own_session=*/false));
   int status = 0;
   const bool asks = options.keep_going != nullptr;
   while (true) {

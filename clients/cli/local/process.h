@@ -65,6 +65,7 @@ void Reap(const ProcessId& process);
 struct FilterOptions {
   std::vector<std::string> command;
   std::string input;
+  bool shows_errors = false;  // its stderr is ours, and not in the outcome
   // Asked many times a second; false ends the program: Cancelled.
   std::function<bool()> keep_going = nullptr;
 };

@@ -8,8 +8,9 @@
 
 namespace troupe {
 
-// Who has which, and what the worst routing costs: predictions assume an even
-// load. Each line ends with a newline; the second one begins with `indent`.
+// Who has which, which load the prediction counts, and what the worst routing
+// takes. Each line ends with a newline; those behind the first begin with
+// `indent`.
 // Empty where each rank has all experts of its layers.
 std::string ExpertsText(const Plan& plan, const std::string& indent);
 

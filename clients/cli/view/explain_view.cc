@@ -20,6 +20,7 @@ namespace {
 constexpr int kLineWidth = 110;
 constexpr int kLastColumnWidth = 52;
 constexpr int kQuickestShown = 10;
+constexpr int kShownBesideBest = 10;  // of a search
 constexpr char kLegend[] =
     "ways to share the ranks of each stage, in place of what the job says of "
     "them; as predicted, by time of a step\n"
@@ -95,16 +96,23 @@ std::vector<int> Shown(const Explanation& explanation) {
   std::set<std::string> seen;
   for (int i = 0; i < explanation.ways_size(); ++i) {
     const WayFields& fields = explanation.ways(i).fields();
-    bool is_worth = i < kQuickestShown || fields.is_job();
+    bool is_worth = explanation.has_search()
+                        ? i <= kShownBesideBest
+                        : i < kQuickestShown || fields.is_job();
+    // Of a search, only the best that differ.
     for (const std::string& layout : LayoutsOf(fields.parallelism())) {
-      is_worth |= seen.insert(layout).second;
+      is_worth |= !explanation.has_search() && seen.insert(layout).second;
     }
     if (is_worth) shown.push_back(i);
   }
   return shown;
 }
 
+// What others are compared with: the job, or what was chosen.
 const ExplainedWay* FindJob(const Explanation& explanation) {
+  if (explanation.has_search() && explanation.ways_size() > 0) {
+    return &explanation.ways(0);
+  }
   for (const ExplainedWay& way : explanation.ways()) {
     if (way.fields().is_job()) return &way;
   }
@@ -116,8 +124,9 @@ class Rows {
   explicit Rows(const Explanation& explanation)
       : explanation_(explanation),
         job_(FindJob(explanation)),
-        table_({">", "step>", "vs job>", "tokens/s>", "sent>", "memory>",
-                "full>", "parallelism, and what would make it better"}) {}
+        table_({">", "step>", explanation.has_search() ? "vs best>" : "vs job>",
+                "tokens/s>", "sent>", "memory>", "full>",
+                "parallelism, and what would make it better"}) {}
 
   void Add(int index) {
     const ExplainedWay& way = explanation_.ways(index);
@@ -228,6 +237,11 @@ std::string WayText(const WayFields& fields) {
     if (value > 0) parts.push_back(absl::StrCat(name, ": ", value));
   };
   add("data", p.data());
+  add("pipeline", p.pipeline());
+  if (p.has_pipeline_schedule()) {
+    parts.push_back(absl::StrCat("pipeline_schedule: ", p.pipeline_schedule()));
+  }
+  add("virtual_stages", p.virtual_stages());
   const std::string of_data = SharingOfDataText(p);
   if (!of_data.empty()) parts.push_back(of_data);
   if (SharesUnits(p)) parts.push_back(SharingText(p));
@@ -236,14 +250,64 @@ std::string WayText(const WayFields& fields) {
   add("zero", p.zero());
   add("zero_size", p.zero_size());
   add("micro_batch_size", fields.micro_batch_size());
+  if (!fields.recompute().empty()) {
+    parts.push_back(absl::StrCat("memory.recompute: ", fields.recompute()));
+  }
   return parts.empty() ? "data: 1" : absl::StrJoin(parts, ", ");
 }
+
+namespace {
+
+// What a search chose and why, and what it ruled out.
+std::string ChoiceText(const Explanation& explanation) {
+  const SearchSummary& search = explanation.search();
+  const ExplainedWay& best = explanation.ways(0);
+  std::string text = absl::StrFormat(
+      "chosen for %d workers, by %s: %s\n  a step takes %s; %s\n",
+      search.workers(), search.objective(), WayText(best.fields()),
+      SecondsText(best.step_seconds()), best.advice());
+  if (best.tokens_per_dollar() > 0) {
+    absl::StrAppend(&text, "  ", CountText(best.tokens_per_dollar()),
+                    " tokens a dollar\n");
+  }
+  absl::StrAppendFormat(
+      &text,
+      "searched: %d divisions of ranks and batches; %d ways estimated, %d "
+      "simulated, which estimates missed by %.0f %% at most\n",
+      search.candidates(), search.estimated(), search.simulated(),
+      100 * search.error_max());
+  if (search.not_simulated() > 0) {
+    absl::StrAppend(&text, "  ", search.not_simulated(),
+                    " that could be better by their estimates were not "
+                    "simulated, as that takes too long\n");
+  }
+  for (const RuledOut& out : search.ruled_out()) {
+    const std::string lacks =
+        out.has_nearest()
+            ? absl::StrCat("; closest, by ", BytesText(out.lacks_bytes()),
+                           " a rank: ", WayText(out.nearest()))
+            : "";
+    bool first = true;
+    for (const std::string& line :
+         Wrapped(absl::StrCat(out.count(), " ruled out: ", out.reason(), lacks),
+                 kLineWidth - 4)) {
+      absl::StrAppend(&text, first ? "  " : "    ", line, "\n");
+      first = false;
+    }
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string ExplanationText(const Explanation& explanation) {
   Rows rows(explanation);
   const std::vector<int> shown = Shown(explanation);
   for (const int index : shown) rows.Add(index);
-  std::string text = absl::StrCat(kLegend, rows.Text());
+  std::string text =
+      explanation.has_search()
+          ? absl::StrCat(ChoiceText(explanation), "\n", rows.Text())
+          : absl::StrCat(kLegend, rows.Text());
   const size_t hidden = explanation.ways_size() - shown.size();
   if (hidden > 0) {
     absl::StrAppend(&text, "\nand ", hidden, " more; --json has all\n");

@@ -23,6 +23,16 @@ inline Vec NormalBelow(Vec x) {
 
 inline Vec GeluOf(Vec x) { return x / (1.0f + ExpOfInner(x)); }
 
+// With s = 1 / (1 + e): d = s + x s (1 - s) 2u', and 1 - s = e s. Far out the
+// second term is zero, but infinite times zero if x is not held back.
+inline Vec GeluSlope(Vec x) {
+  const Vec e = ExpOfInner(x);
+  const Vec s = 1.0f / (1.0f + e);
+  const Vec near = Max(Set(-30.0f), Min(Set(30.0f), x));
+  const Vec slope = (2 * kRoot) * (1.0f + (3 * kCubic) * near * near);
+  return s + (near * slope) * (s * (e * s));
+}
+
 }  // namespace
 
 template <typename T>
@@ -31,19 +41,31 @@ void Gelu(const T* x, T* y, int64_t n) {
       n, [=](int64_t i, auto l) { Store(y + i, GeluOf(Load(x + i, l)), l); });
 }
 
-// With s = 1 / (1 + e): d = s + x s (1 - s) 2u', and 1 - s = e s. Far out the
-// second term is zero, but infinite times zero if x is not held back.
 template <typename T>
 void GeluBackward(const T* x, const T* dy, T* dx, int64_t n) {
   ForEachVec(n, [=](int64_t i, auto l) {
-    const Vec v = Load(x + i, l);
-    const Vec e = ExpOfInner(v);
-    const Vec s = 1.0f / (1.0f + e);
-    const Vec near = Max(Set(-30.0f), Min(Set(30.0f), v));
-    const Vec slope = (2 * kRoot) * (1.0f + (3 * kCubic) * near * near);
-    const Vec d = s + (near * slope) * (s * (e * s));
-    Store(dx + i, Load(dy + i, l) * d, l);
+    Store(dx + i, Load(dy + i, l) * GeluSlope(Load(x + i, l)), l);
   });
+}
+
+template <typename T>
+void GeluOfRow(const T* x, T* y, int64_t n, float weight) {
+  ForEachVec(n, [=](int64_t i, auto l) {
+    Store(y + i, GeluOf(Load(x + i, l)) * weight, l);
+  });
+}
+
+template <typename T>
+float GeluOfRowBackward(const T* x, const T* dy, T* dx, int64_t n,
+                        float weight) {
+  Vec sum{};
+  ForEachVec(n, [=, &sum](int64_t i, auto l) {
+    const Vec v = Load(x + i, l);
+    const Vec of_y = Load(dy + i, l);
+    sum += of_y * GeluOf(v);  // zero in lanes beyond n
+    Store(dx + i, (of_y * weight) * GeluSlope(v), l);
+  });
+  return Sum(sum);
 }
 
 template <typename T>
@@ -88,18 +110,27 @@ void Bias(T* c, const T* bias, T* pre, bool gelu, int64_t n) {
 
 template void Gelu(const float*, float*, int64_t);
 template void GeluBackward(const float*, const float*, float*, int64_t);
+template void GeluOfRow(const float*, float*, int64_t, float);
+template float GeluOfRowBackward(const float*, const float*, float*, int64_t,
+                                 float);
 template void GeluExact(const float*, float*, int64_t);
 template void GeluExactBackward(const float*, const float*, float*, int64_t);
 template void Bias(float*, const float*, float*, bool, int64_t);
 template void Gelu(const uint16_t*, uint16_t*, int64_t);
 template void GeluBackward(const uint16_t*, const uint16_t*, uint16_t*,
                            int64_t);
+template void GeluOfRow(const uint16_t*, uint16_t*, int64_t, float);
+template float GeluOfRowBackward(const uint16_t*, const uint16_t*, uint16_t*,
+                                 int64_t, float);
 template void GeluExact(const uint16_t*, uint16_t*, int64_t);
 template void GeluExactBackward(const uint16_t*, const uint16_t*, uint16_t*,
                                 int64_t);
 template void Bias(uint16_t*, const uint16_t*, uint16_t*, bool, int64_t);
 template void Gelu(const Fp16*, Fp16*, int64_t);
 template void GeluBackward(const Fp16*, const Fp16*, Fp16*, int64_t);
+template void GeluOfRow(const Fp16*, Fp16*, int64_t, float);
+template float GeluOfRowBackward(const Fp16*, const Fp16*, Fp16*, int64_t,
+                                 float);
 template void GeluExact(const Fp16*, Fp16*, int64_t);
 template void GeluExactBackward(const Fp16*, const Fp16*, Fp16*, int64_t);
 template void Bias(Fp16*, const Fp16*, Fp16*, bool, int64_t);

@@ -15,6 +15,11 @@ void Gelu(const T* x, T* y, int64_t n);
 template <typename T>
 void GeluBackward(const T* x, const T* dy, T* dx, int64_t n);
 template <typename T>
+void GeluOfRow(const T* x, T* y, int64_t n, float weight);
+template <typename T>
+float GeluOfRowBackward(const T* x, const T* dy, T* dx, int64_t n,
+                        float weight);
+template <typename T>
 void GeluExact(const T* x, T* y, int64_t n);
 template <typename T>
 void GeluExactBackward(const T* x, const T* dy, T* dx, int64_t n);
@@ -84,6 +89,8 @@ double SumOfSquares(const T* x, int64_t n);
 // optimizer.cc
 template <typename T, typename G>
 void AdamW(const RawAdamW<T, G>& args, int64_t n);
+template <typename T, typename G>
+void Lion(const RawLion<T, G>& args, int64_t n);
 template <typename T, typename G>
 void Sgd(const RawSgd<T, G>& args, int64_t n);
 

@@ -25,6 +25,24 @@ void AdamW(const RawAdamW<T, G>& a, int64_t n) {
 }
 
 template <typename T, typename G>
+void Lion(const RawLion<T, G>& a, int64_t n) {
+  const float rest1 = 1.0f - a.beta1;
+  const float rest2 = 1.0f - a.beta2;
+  const Vec zero = Vec{}, up = Set(1.0f), down = Set(-1.0f);
+  ForEachVec(n, [&](int64_t i, auto l) {
+    const Vec g = Load(a.gradients + i, l) * a.gradient_scale;
+    const Vec m = Load(a.moment + i, l);
+    const Vec c = m * a.beta1 + g * rest1;
+    const Vec sign = c > zero ? up : (c < zero ? down : c);  // 0, or NaN
+    const Vec w = Load(a.weights + i, l) * a.decay - sign * a.learning_rate;
+    Store(a.moment + i, m * a.beta2 + g * rest2, l);
+    Store(a.weights + i, w, l);
+    if (a.parameters) Store(a.parameters + i, w, l);
+    if (a.zero_gradients) Store(a.gradients + i, Vec{}, l);
+  });
+}
+
+template <typename T, typename G>
 void Sgd(const RawSgd<T, G>& a, int64_t n) {
   ForEachVec(n, [&](int64_t i, auto l) {
     Vec w = Load(a.weights + i, l);
@@ -44,14 +62,19 @@ void Sgd(const RawSgd<T, G>& a, int64_t n) {
 }
 
 template void AdamW(const RawAdamW<float, float>&, int64_t);
+template void Lion(const RawLion<float, float>&, int64_t);
 template void Sgd(const RawSgd<float, float>&, int64_t);
 template void AdamW(const RawAdamW<uint16_t, float>&, int64_t);
+template void Lion(const RawLion<uint16_t, float>&, int64_t);
 template void Sgd(const RawSgd<uint16_t, float>&, int64_t);
 template void AdamW(const RawAdamW<uint16_t, uint16_t>&, int64_t);
+template void Lion(const RawLion<uint16_t, uint16_t>&, int64_t);
 template void Sgd(const RawSgd<uint16_t, uint16_t>&, int64_t);
 template void AdamW(const RawAdamW<Fp16, float>&, int64_t);
+template void Lion(const RawLion<Fp16, float>&, int64_t);
 template void Sgd(const RawSgd<Fp16, float>&, int64_t);
 template void AdamW(const RawAdamW<Fp16, Fp16>&, int64_t);
+template void Lion(const RawLion<Fp16, Fp16>&, int64_t);
 template void Sgd(const RawSgd<Fp16, Fp16>&, int64_t);
 
 }  // namespace TROUPE_SIMD

@@ -108,6 +108,18 @@ struct RawAdamW {
 };
 
 template <typename T, typename G>
+struct RawLion {
+  float* weights;
+  G* gradients;
+  float* moment;
+  T* parameters;  // or null
+  float beta1, beta2;
+  float decay;  // 1 - lr * weight_decay
+  float learning_rate, gradient_scale;
+  bool zero_gradients;
+};
+
+template <typename T, typename G>
 struct RawSgd {
   float* weights;
   G* gradients;

@@ -22,6 +22,9 @@ struct ActivationLoops {
   void (*gelu_exact)(const T* x, T* y, int64_t n);  // with erf
   void (*gelu_exact_backward)(const T* x, const T* dy, T* dx, int64_t n);
   // One row, of this weight; backward returns the weight's gradient.
+  void (*gelu_of_row)(const T* x, T* y, int64_t n, float weight);
+  float (*gelu_of_row_backward)(const T* x, const T* dy, T* dx, int64_t n,
+                                float weight);
   void (*swiglu)(const T* gate, const T* up, T* y, int64_t n, float weight);
   float (*swiglu_backward)(const T* gate, const T* up, const T* dy, T* d_gate,
                            T* d_up, int64_t n, float weight);
@@ -52,8 +55,10 @@ struct ActivationLoops {
   // x = exp(x - shift) * scale.
   void (*exp_scaled)(T* x, int64_t n, float shift, float scale);
   void (*adamw)(const RawAdamW<T, float>& args, int64_t n);
+  void (*lion)(const RawLion<T, float>& args, int64_t n);
   void (*sgd)(const RawSgd<T, float>& args, int64_t n);
   void (*adamw_of_own)(const RawAdamW<T, T>& args, int64_t n);
+  void (*lion_of_own)(const RawLion<T, T>& args, int64_t n);
   void (*sgd_of_own)(const RawSgd<T, T>& args, int64_t n);
   double (*sum_of_squares)(const T* x, int64_t n);
   // y += alpha * x.

@@ -56,6 +56,23 @@ int SharedGates(const std::string& weight, double init_std, int x,
       .gates;
 }
 
+// The hidden columns of the chosen experts, weighted by their gates.
+int AppendHidden(const ExpertsSection& section,
+                 const UnitBuilder::Dispatched& rows, UnitBuilder& unit) {
+  const Dim intermediate = DimOf({{Dim::INTERMEDIATE, section.intermediate}});
+  const bool gated = !section.gate.empty();
+  UnitBuilder::GroupedLinearArgs args = {.x = rows.rows,
+                                         .offsets = rows.offsets,
+                                         .experts = section.experts,
+                                         .output = gated ? "gate_up" : "up",
+                                         .init_std = section.init_std};
+  if (gated) args.projections.push_back({section.gate, intermediate});
+  args.projections.push_back({section.up, intermediate});
+  const int hidden = unit.GroupedLinear(args);
+  return gated ? unit.SwiGlu(hidden, rows.gates)
+               : unit.Gelu(hidden, /*exact=*/false, rows.gates);
+}
+
 int AppendShared(const ExpertsSection::Shared& shared, double init_std, int x,
                  UnitBuilder& unit) {
   const Dim intermediate = DimOf({{Dim::INTERMEDIATE, shared.intermediate}});
@@ -88,7 +105,6 @@ int64_t CapacityPlaces(const ExpertsSpec& training, int64_t choices,
 int AppendExperts(const ExpertsSection& section, const ExpertsSpec& training,
                   int64_t sequence_length, int x, UnitBuilder& unit) {
   const Dim experts = DimOf({{Dim::EXPERTS, section.experts}});
-  const Dim intermediate = DimOf({{Dim::INTERMEDIATE, section.intermediate}});
   const int logits = unit.Linear({.x = x,
                                   .projections = {{section.router, experts}},
                                   .output = "router logits",
@@ -117,21 +133,14 @@ int AppendExperts(const ExpertsSection& section, const ExpertsSpec& training,
                                      sequence_length));
   }
   const UnitBuilder::Dispatched rows = unit.Dispatch(x, route, section.experts);
-  const int gate_up =
-      unit.GroupedLinear({.x = rows.rows,
-                          .offsets = rows.offsets,
-                          .experts = section.experts,
-                          .projections = {{section.gate, intermediate},
-                                          {section.up, intermediate}},
-                          .output = "gate_up",
-                          .init_std = section.init_std});
-  const int down =
-      unit.GroupedLinear({.x = unit.SwiGlu(gate_up, rows.gates),
-                          .offsets = rows.offsets,
-                          .experts = section.experts,
-                          .projections = {{section.down, unit.ColumnsOf(x)}},
-                          .output = "rows down",
-                          .init_std = section.init_std});
+  const int down = unit.GroupedLinear(
+      {.x = AppendHidden(section, rows, unit),
+       .offsets = rows.offsets,
+       .experts = section.experts,
+       .projections = {{section.down, unit.ColumnsOf(x)}},
+       .output = "rows down",
+       .init_std = section.down_init_std > 0 ? section.down_init_std
+                                             : section.init_std});
   const int combined = unit.Combine(down, rows);
   if (!section.shared.has_value()) return combined;
   return unit.Add(
@@ -148,6 +157,7 @@ void SetExpertsDefaults(ModelSpec& model) {
   if (!experts.has_routing()) experts.set_routing("dropless");
   if (!experts.has_balance()) experts.set_balance("none");
   if (!experts.has_z_coefficient()) experts.set_z_coefficient(0);
+  if (!experts.has_load()) experts.set_load("uniform");
   if (HasCapacity(experts) && !experts.has_capacity_factor()) {
     experts.set_capacity_factor(kCapacityFactor);
   }
@@ -219,6 +229,36 @@ absl::Status CheckBalance(const ExpertsSpec& experts) {
                      {.min = 0, .max = 1e6});
 }
 
+absl::Status CheckLoad(const ExpertsSpec& experts) {
+  if (experts.has_load()) {
+    RETURN_IF_ERROR(CheckName("model.experts.load", experts.load(),
+                              {"uniform", "measured"}));
+  }
+  const bool measured = experts.load() == "measured";
+  RETURN_IF_ERROR(
+      Idle(experts.has_load_file(), measured, "load_file", "load measured"));
+  RETURN_IF_ERROR(
+      Idle(!experts.measured().empty(), measured, "measured", "load measured"));
+  if (measured && experts.measured().empty()) {
+    return FieldError("model.experts.load",
+                      "measured needs model.experts.load_file, a file with "
+                      "what /api/v1/jobs/ID/experts of a run has answered");
+  }
+  for (int i = 0; i < experts.measured_size(); ++i) {
+    double all = 0;
+    for (const double load : experts.measured(i).load()) {
+      RETURN_IF_ERROR(
+          CheckNumber(absl::StrCat("model.experts.measured[", i, "].load"),
+                      load, {.min = 0, .max = 1e6}));
+      all += load;
+    }
+    if (all > 0) continue;
+    return FieldError(absl::StrCat("model.experts.measured[", i, "].load"),
+                      "no expert has any load");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckExperts(const ModelSpec& model) {
@@ -228,7 +268,8 @@ absl::Status CheckExperts(const ModelSpec& model) {
                                model.num_experts_per_tok(),
                                {.min = 1, .max = model.num_experts()}));
   RETURN_IF_ERROR(CheckRouting(model));
-  return CheckBalance(model.experts());
+  RETURN_IF_ERROR(CheckBalance(model.experts()));
+  return CheckLoad(model.experts());
 }
 
 }  // namespace troupe

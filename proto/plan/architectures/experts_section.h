@@ -4,6 +4,8 @@
 //   y = sum over the chosen experts e of gate[e] down[e](silu(gate_p[e](x)) *
 //       up[e](x))
 //
+// or, where experts have no gates within, down[e](gelu(up[e](x))),
+//
 // as ops: a router's logits in f32, ROUTE, DISPATCH, the experts' products, and
 // COMBINE. What model.experts asks for comes with them: losses of the router, a
 // bias in the choice, room of experts.
@@ -23,7 +25,7 @@ namespace troupe {
 struct ExpertsSection {
   std::string router;  // of `<router>.weight`, [experts, hidden]
   // Of each expert's `<name>.weight`; `*` stands for its number.
-  std::string gate;
+  std::string gate;  // empty: there is none, and GELU behind `up`
   std::string up;
   std::string down;
   int64_t experts = 0;
@@ -38,6 +40,7 @@ struct ExpertsSection {
   // The model itself has a bias in the choice, whatever keeps the load even.
   bool bias = false;
   double init_std = 0;
+  double down_init_std = 0;  // of `down`; 0: as the others
   // An expert that every token goes through; empty: there is none.
   struct Shared {
     std::string gate;  // a projection to [intermediate], as those above

@@ -2,6 +2,11 @@
 // layer, GELU, weights of blocks kept [in, out] as its Conv1D does.
 //
 //   r = x + dropout(attention(norm_1(x)));  y = r + dropout(mlp(norm_2(r)))
+//
+// With model.num_experts the MLP of some layers is a mixture of experts, whose
+// products have no biases, as GShard (arXiv 2006.16668) and Switch (2101.03961)
+// have it. Nobody else has files of such models.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -9,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/architectures/architecture.h"
+#include "proto/plan/architectures/experts_section.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model_fields.h"
 #include "proto/plan/tensor_spec.h"
@@ -39,6 +45,24 @@ Dim Qkv(const ModelSpec& model) {
   return DimOf({{Dim::HEADS, heads, width},
                 {Dim::KEY_VALUE_HEADS, heads, width},
                 {Dim::KEY_VALUE_HEADS, heads, width}});
+}
+
+bool HasExperts(const ModelSpec& model, int64_t layer) {
+  return model.num_experts() > 0 &&
+         (layer + 1) % model.decoder_sparse_step() == 0;
+}
+
+ExpertsSection ExpertsOf(const ModelSpec& model, const std::string& at,
+                         double residual_std) {
+  return {.router = at + "mlp.router",
+          .up = at + "mlp.experts.*.c_fc",
+          .down = at + "mlp.experts.*.c_proj",
+          .experts = model.num_experts(),
+          .choices = model.num_experts_per_tok(),
+          .intermediate = model.intermediate_size(),
+          .renormalise = true,
+          .init_std = model.initializer_range(),
+          .down_init_std = residual_std};
 }
 
 UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
@@ -80,8 +104,12 @@ UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
                                              .output = "ln_2",
                                              .epsilon = epsilon});
   const int mlp =
-      linear(unit.Gelu(linear(norm_2, "mlp.c_fc", intermediate, init_std)),
-             "mlp.c_proj", Hidden(model), residual_std);
+      HasExperts(model, layer)
+          ? AppendExperts(ExpertsOf(model, at, residual_std), model.experts(),
+                          shape.sequence_length, norm_2, unit)
+          : linear(
+                unit.Gelu(linear(norm_2, "mlp.c_fc", intermediate, init_std)),
+                "mlp.c_proj", Hidden(model), residual_std);
   unit.Output(unit.Add({.x = unit.Dropout(mlp), .residual = residual}));
   return unit;
 }
@@ -114,15 +142,50 @@ absl::StatusOr<UnitList> Units(const ModelSpec& model,
   return units;
 }
 
+// A field of experts in a model without.
+absl::Status Unused(bool set, const char* field) {
+  if (!set) return absl::OkStatus();
+  return FieldError(absl::StrCat("model.", field),
+                    "is of a gpt2 with model.num_experts; leave it out, or say "
+                    "how many experts there are");
+}
+
+absl::Status CheckMixture(const ModelSpec& model) {
+  if (model.has_num_experts()) {
+    RETURN_IF_ERROR(CheckInteger("model.decoder_sparse_step",
+                                 model.decoder_sparse_step(),
+                                 {.min = 1, .max = model.num_hidden_layers()}));
+    return CheckExperts(model);
+  }
+  RETURN_IF_ERROR(
+      Unused(model.has_num_experts_per_tok(), "num_experts_per_tok"));
+  RETURN_IF_ERROR(
+      Unused(model.has_decoder_sparse_step(), "decoder_sparse_step"));
+  return Unused(model.has_experts(), "experts");
+}
+
 absl::Status Check(const ModelSpec& model) {
   RETURN_IF_ERROR(CheckHeadsDivideWidth(model));
-  return CheckNumber("model.layer_norm_epsilon", model.layer_norm_epsilon(),
-                     {.min = 0, .max = 1, .min_open = true});
+  RETURN_IF_ERROR(CheckNumber("model.layer_norm_epsilon",
+                              model.layer_norm_epsilon(),
+                              {.min = 0, .max = 1, .min_open = true}));
+  return CheckMixture(model);
+}
+
+void SetMixtureDefaults(ModelSpec& model) {
+  if (!model.has_num_experts()) return;
+  SetExpertsDefaults(model);
+  if (!model.has_num_experts_per_tok()) {
+    const bool one = model.experts().routing() == "switch";
+    model.set_num_experts_per_tok(one ? 1 : std::min(2, model.num_experts()));
+  }
+  if (!model.has_decoder_sparse_step()) model.set_decoder_sparse_step(1);
 }
 
 absl::Status Resolve(ModelSpec& model) {
   if (!model.has_layer_norm_epsilon()) model.set_layer_norm_epsilon(1e-5);
   if (!model.has_tie_word_embeddings()) model.set_tie_word_embeddings(true);
+  SetMixtureDefaults(model);
   return Check(model);
 }
 
@@ -130,7 +193,8 @@ absl::Status Resolve(ModelSpec& model) {
 
 Architecture Gpt2() {
   return {.name = "gpt2",
-          .fields = {"layer_norm_epsilon"},
+          .fields = {"layer_norm_epsilon", "num_experts", "num_experts_per_tok",
+                     "decoder_sparse_step", "experts"},
           .resolve = Resolve,
           .check = Check,
           .units = Units};

@@ -71,6 +71,11 @@ OpRules AttentionRules(const OpView& op) {
       Rows(op.output("y")) *
       static_cast<double>(SectionSize(op.input("qkv").dims(2).sections(0)));
   const double values = Elements(op.output("y"));
+  // Of queries and values with all positions of the sequence, whatever the mask
+  // and the window leave out (arXiv 2204.02311, appendix B).
+  const double queries = static_cast<double>(
+      SectionSize(op.input("qkv").dims(2).sections(0)));
+  rules.model_flops = 6.0 * (queries + Columns(op.output("y"))) * t;
   rules.forward = AttentionWork(keys, values, t + 1.0, /*backward=*/false);
   rules.backward_input =
       AttentionWork(keys, values, t + 1.0, /*backward=*/true);

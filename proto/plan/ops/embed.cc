@@ -43,6 +43,7 @@ OpRules EmbedRules(const OpView& op) {
   const double f32_bytes = static_cast<double>(BytesOfElement(F32));
   OpRules rules;
   rules.backward_weight_reads = {"tokens"};
+  rules.model_flops = 0;
   rules.forward.set_memory_bytes((tables + 1.0) * Bytes(y));
   // Adds to rows of the tables' gradients.
   rules.backward_weight.set_memory_bytes(

@@ -2,14 +2,22 @@
 // tanh form, the product before it writes both
 // x and y, and the product behind it makes the gradient of x.
 //
+// Or weighted by rows, as SWIGLU is, of the experts of a GPT-2: y = weight
+// gelu(x).
+//
 //   inputs   x
+//            weights  [...], f32; optional: of each row
+//            offsets  [groups + 1], i32; optional: as those of SWIGLU
 //   outputs  y
 #include "proto/plan/ops/kinds.h"
 
 namespace troupe {
 
 std::vector<OperandRule> GeluOperands() {
-  return {{.name = "x"}, {.name = "y", .output = true}};
+  return {{.name = "x"},
+          {.name = "weights", .optional = true},
+          {.name = "offsets", .optional = true, .dims = 1},
+          {.name = "y", .output = true}};
 }
 
 OpRules GeluRules(const OpView& op) {
@@ -17,6 +25,11 @@ OpRules GeluRules(const OpView& op) {
   OpRules rules;
   rules.gradients = {{"x", InputGradient::kNew}};
   rules.backward_input_reads = {"x"};
+  if (op.HasInput("weights")) {
+    rules.gradients.push_back({"weights", InputGradient::kNew});
+    rules.backward_input_reads.push_back("weights");
+  }
+  if (op.HasInput("offsets")) rules.backward_input_reads.push_back("offsets");
   rules.forward.set_memory_bytes(Bytes(y));
   rules.forward.set_elementwise_ops(Elements(y));
   rules.backward_input.set_memory_bytes(3.0 * Bytes(y));
@@ -28,6 +41,10 @@ OpRules GeluRules(const OpView& op) {
     rules.apart.set_elementwise_ops(Elements(y));
   }
   return rules;
+}
+
+OpCut GeluCut(const OpView& op, const Wishes& wishes) {
+  return CutWithRowWeights(op, wishes);
 }
 
 }  // namespace troupe

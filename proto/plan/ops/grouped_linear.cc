@@ -58,6 +58,13 @@ OpRules GroupedLinearRules(const OpView& op) {
   rules.forward.set_matmul_flops(flops);
   rules.backward_input.set_matmul_flops(flops);
   rules.backward_weight.set_matmul_flops(trained * flops);
+  // A token goes through some of the experts only.
+  const TensorSpec& x = op.input("x");
+  const double tokens =
+      static_cast<double>(DimSize(x.dims(0)) * DimSize(x.dims(1)));
+  rules.model_flops = 3.0 * flops / tokens;
+  rules.active_share = static_cast<double>(DimSize(x.dims(2))) /
+                       (Columns(op.input("offsets")) - 1);
   AddProducts(op, rules.products);
   return rules;
 }

@@ -9,6 +9,9 @@ namespace troupe {
 // What computes row by row, head by head or element by element: all of it on
 // the same slice.
 OpCut CutAlike(const OpView& op, const Wishes& wishes);
+// The same, of elementwise ops that may have a weight of each row: an input
+// `weights`.
+OpCut CutWithRowWeights(const OpView& op, const Wishes& wishes);
 
 // Whether the axis cuts the columns within each expert, and not the experts or
 // the rows.
@@ -56,6 +59,7 @@ OpRules ForkRules(const OpView& op);
 
 std::vector<OperandRule> GeluOperands();
 OpRules GeluRules(const OpView& op);
+OpCut GeluCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> GroupedLinearOperands();
 OpRules GroupedLinearRules(const OpView& op);

@@ -23,7 +23,7 @@ constexpr Row kKinds[] = {
     {Op::LINEAR, LinearOperands, LinearRules, LinearCut, kMixesLayouts},
     {Op::ROPE, RopeOperands, RopeRules},
     {Op::ATTENTION, AttentionOperands, AttentionRules, AttentionCut},
-    {Op::GELU, GeluOperands, GeluRules},
+    {Op::GELU, GeluOperands, GeluRules, GeluCut, kMixesLayouts},
     {Op::SWIGLU, SwiGluOperands, SwiGluRules, SwiGluCut, kMixesLayouts},
     {Op::ADD, AddOperands, AddRules},
     {Op::HEAD_NORM, HeadNormOperands, HeadNormRules},
@@ -75,11 +75,13 @@ void LeaveOutGradients(const OpView& op, OpRules& rules) {
     if (gradients.empty()) {
       rules.backward_input_reads.clear();
       rules.backward_input.Clear();
+      rules.products.backward_input.clear();
     }
   }
   if (op.op().frozen_parameters().empty() || TrainsAny(op.op())) return;
   rules.backward_weight_reads.clear();
   rules.backward_weight.Clear();
+  rules.products.backward_weight.clear();
 }
 
 const Row& RowOf(Op::Kind kind) {

@@ -114,6 +114,11 @@ struct OpRules {
   // The input that text is generated from: of a loss, which generating leaves
   // out.
   std::string decodes;
+  // Flops of a training step that the op's model counts for one token, by which
+  // MFU is measured. Absent: 6 for each of its parameters.
+  absl::optional<double> model_flops;
+  // The share of its parameters that a token meets.
+  double active_share = 1;
   // What the op's products are. They are priced by sizes like theirs.
   PassProducts products;
   // What kernels for GPUs take beside their operands (proto/base/gpu_limits.h).

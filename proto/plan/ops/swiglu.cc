@@ -38,8 +38,12 @@ OpRules SwiGluRules(const OpView& op) {
   return rules;
 }
 
-// Of columns that are cut each rank has a summand of the weights' gradient.
 OpCut SwiGluCut(const OpView& op, const Wishes& wishes) {
+  return CutWithRowWeights(op, wishes);
+}
+
+// Of columns that are cut each rank has a summand of the weights' gradient.
+OpCut CutWithRowWeights(const OpView& op, const Wishes& wishes) {
   OpCut cut = CutAlike(op, wishes);
   if (!op.HasInput("weights") ||
       !CutsColumns(op.output("y"), wishes.tensors[op.Output("y")])) {

@@ -151,5 +151,33 @@ TEST(JobFile, ReadsTheDemo) {
             fs::current_path() / "clients/examples/demo.tokens");
 }
 
+TEST(JobFile, CarriesHowExpertsWereLoaded) {
+  const std::string folder = testing::TempDir();
+  const std::string job = folder + "/load_job.yaml";
+  std::ofstream(job)
+      << "name: a\nmodel: {experts: {load: measured, load_file: loads.json}}\n";
+  const std::string loads = folder + "/loads.json";
+  fs::remove(loads);
+  const auto refusal = [&] {
+    return std::string(LoadJobFile({.path = job}).status().message());
+  };
+  EXPECT_NE(refusal().find("load_job.yaml:2:"), std::string::npos);
+  EXPECT_NE(refusal().find("model.experts.load_file: "), std::string::npos);
+  EXPECT_NE(refusal().find("is no file; save what"), std::string::npos);
+  std::ofstream(loads) << "<html>";
+  EXPECT_NE(refusal().find("is no JSON; want what"), std::string::npos);
+  std::ofstream(loads)
+      << R"({"stride":2,"points":[{"first":1,"last":2,"layers":[)"
+      << R"({"unit":1,"load":[1,1]}]},{"first":3,"last":3,"layers":[)"
+      << R"({"unit":1,"load":[2,0]}]}]})";
+  const JobFile loaded = LoadJobFile({.path = job}).value();
+  const ExpertsSpec& experts = loaded.spec.model().experts();
+  EXPECT_EQ(experts.load_file(), fs::path(loads).lexically_normal());
+  ASSERT_EQ(experts.measured_size(), 1);
+  EXPECT_EQ(experts.measured(0).unit(), 1);
+  EXPECT_DOUBLE_EQ(experts.measured(0).load(0), 4.0 / 3);
+  EXPECT_DOUBLE_EQ(experts.measured(0).load(1), 2.0 / 3);
+}
+
 }  // namespace
 }  // namespace troupe

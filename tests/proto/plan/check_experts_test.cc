@@ -111,6 +111,34 @@ const PlantedFault kFaults[] = {
        into.set_tensor(NthOp(p, Op::DISPATCH, 0).outputs(0).tensor());
      },
      "EXCHANGE adds round 0 to rows as dispatched of op"},
+    {"rows that are combined twice",
+     [](Plan& p) {
+       UnitTable& table = TableOf(p);
+       *table.add_ops() = NthOp(p, Op::COMBINE, 0);
+     },
+     "once more"},
+    {"rows that nobody combines",
+     [](Plan& p) {
+       TableOf(p).mutable_ops()->DeleteSubrange(Nth(p, Op::COMBINE, 0), 1);
+     },
+     "DISPATCH has rows that are never combined"},
+    {"gates that are no router's",
+     [](Plan& p) {
+       Op& dispatch = NthOp(p, Op::DISPATCH, 0);
+       InputOf(dispatch, "gates")
+           .set_tensor(InputOf(dispatch, "choices").tensor());
+     },
+     "DISPATCH has the gates of other choices"},
+    {"gates of another router",
+     [](Plan& p) {
+       // Whose choices are other tensors.
+       Op& route = NthOp(p, Op::ROUTE, 0);
+       const int choices = route.outputs(0).tensor();
+       *TableOf(p).add_tensors() = TableOf(p).tensors(choices);
+       const int others = TableOf(p).tensors_size() - 1;
+       InputOf(NthOp(p, Op::DISPATCH, 0), "choices").set_tensor(others);
+     },
+     "DISPATCH has the gates of other choices"},
 };
 
 TEST(CheckExperts, NamesTheFault) {
@@ -248,6 +276,18 @@ const PlantedFault kRoomFaults[] = {
        InputOf(NthOp(p, Op::ROUTER_LOAD, 0), "choices").set_tensor(gates);
      },
      "CAPACITY gives out room by the counts of other choices"},
+    {"room for the gates of other choices",
+     [](Plan& p) {
+       Op& room = NthOp(p, Op::CAPACITY, 0);
+       InputOf(room, "gates").set_tensor(InputOf(room, "choices").tensor());
+     },
+     "CAPACITY gives out room to the gates of other choices"},
+    {"choices that keep their gates without room",
+     [](Plan& p) {
+       const int all = InputOf(NthOp(p, Op::CAPACITY, 0), "gates").tensor();
+       InputOf(NthOp(p, Op::DISPATCH, 0), "gates").set_tensor(all);
+     },
+     "DISPATCH has gates from before room was given out"},
 };
 
 TEST(CheckExperts, NamesTheFaultOfRoom) {

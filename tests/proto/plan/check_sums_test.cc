@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
 #include "proto/plan/check_program.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/resolve.h"
@@ -197,6 +198,82 @@ TEST(CheckSums, NamesTheFault) {
         << fault.name;
     EXPECT_FALSE(CheckPrograms(plan).ok()) << fault.name;
   }
+}
+
+// Rank 0 computes two steps ahead of those that are summed.
+Plan PlanThatIsAhead() {
+  JobSpec job = Job();
+  job.mutable_parallelism()->set_pipeline(3);
+  job.mutable_parallelism()->set_data(1);
+  job.mutable_parallelism()->set_pipeline_schedule("pipedream");
+  job.mutable_training()->set_gradient_clipping(0);
+  job.mutable_training()->set_global_batch_size(
+      job.training().micro_batch_size());
+  Draft draft = StartDraft(ResolveJob(job).value()).value();
+  for (Unit& unit : *draft.plan.mutable_units()) {
+    Unit::Addend& addend = *unit.add_addends();
+    addend.set_sum("all");
+    addend.set_elements(1);
+  }
+  RunPasses(draft);
+  return draft.plan;
+}
+
+// Of the first instruction of the kind.
+const Buffer& SumsOf(const Program& program, Instruction::Kind kind) {
+  for (const Instruction& instruction : program.instructions()) {
+    if (instruction.kind() != kind) continue;
+    for (const Instruction::Operand& operand : instruction.operands()) {
+      if (operand.part() != Instruction::TOTALS) continue;
+      return program.buffers(operand.buffer());
+    }
+  }
+  CHECK(false) << "nobody uses sums";
+  return program.buffers(0);
+}
+
+TEST(CheckSums, EveryStepUnderWayHasACopy) {
+  Plan plan = PlanThatIsAhead();
+  EXPECT_EQ(CheckPrograms(plan), absl::OkStatus());
+  const Program& train = ProgramOf(plan, 0, kTrain);
+  const Buffer& ahead = SumsOf(train, Instruction::FORWARD);
+  const Buffer& summed = SumsOf(train, Instruction::REDUCE_SCALARS);
+  EXPECT_EQ(ahead.copy_offset(), 2);
+  EXPECT_LT(summed.copy_offset(), 0);
+  EXPECT_EQ(plan.roles(0).slots(ahead.slot()).copies(),
+            ahead.copy_offset() - summed.copy_offset() + 1);
+  // A validation adds where nothing is needed any more.
+  const Program& validate = ProgramOf(plan, 0, Program::VALIDATE);
+  EXPECT_EQ(SumsOf(validate, Instruction::FORWARD).copy_offset(),
+            summed.copy_offset());
+}
+
+TEST(CheckSums, NamesTheCopyThatIsWrong) {
+  const auto expect = [](const Plan& plan, const char* message) {
+    const absl::Status status = CheckSums(plan);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << message;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  };
+  const auto move = [](Plan& plan, Program::Kind kind) {
+    for (Buffer& buffer : *ProgramOf(plan, 0, kind).mutable_buffers()) {
+      if (buffer.kind() != Buffer::SCALARS) continue;
+      buffer.set_copy_offset(buffer.copy_offset() + 1);
+    }
+  };
+  Plan plan = PlanThatIsAhead();
+  move(plan, Program::FILL);
+  expect(plan,
+         "rank 0, FILL: F u0 m0 +1: uses SCALARS of the step 2 after its own, "
+         "want those of the step 1 after its own");
+  plan = PlanThatIsAhead();
+  move(plan, Program::VALIDATE);
+  expect(plan, "rank 0, VALIDATE: F u0 m0: uses SCALARS of the step ");
+  plan = PlanThatIsAhead();
+  const int index =
+      SumsOf(ProgramOf(plan, 0, kTrain), Instruction::FORWARD).slot();
+  Slot& slot = *plan.mutable_roles(0)->mutable_slots(index);
+  slot.set_copies(slot.copies() - 1);
+  expect(plan, "uses SCALARS of one of ");
 }
 
 }  // namespace

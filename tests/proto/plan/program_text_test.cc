@@ -45,6 +45,16 @@ TEST(ProgramText, NumbersOutputsAndInputs) {
   EXPECT_FALSE(ParseInstruction("F u4 m1 input.x<0", AllLanes()).ok());
 }
 
+TEST(ProgramText, NumbersParts) {
+  for (const std::string text :
+       {"N u1 q1 g0", "R u1 q0-2 g0", "R u1 q1-2 g0"}) {
+    const auto instruction = ParseInstruction(text, AllLanes());
+    ASSERT_TRUE(instruction.ok()) << instruction.status();
+    EXPECT_EQ(InstructionText(*instruction), text);
+  }
+  EXPECT_FALSE(ParseInstruction("R u1 q2-1", AllLanes()).ok());
+}
+
 TEST(ProgramText, EveryKindGoesBothWays) {
   for (int number = Instruction::Kind_MIN + 1;
        number < Instruction::Kind_ARRAYSIZE; ++number) {
@@ -55,6 +65,8 @@ TEST(ProgramText, EveryKindGoesBothWays) {
     written.set_gradient(number % 2 == 0);
     written.set_unit(2);
     written.set_unit_count(4);
+    written.set_part(1);
+    written.set_part_count(3);
     written.set_micro_batch(0);
     written.set_weight_version(7);
     written.set_peer(3);

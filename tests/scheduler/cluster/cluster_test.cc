@@ -1,5 +1,6 @@
 #include "scheduler/cluster/cluster.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/scheduler/cluster/harness.h"
 
@@ -127,6 +128,43 @@ struct Planned : Harness {
   std::vector<WorkerId> on;
   JobId id;
 };
+
+JobSpec OpenSpec() {
+  JobSpec spec = SpecOf(1);
+  spec.mutable_parallelism()->clear_data();
+  spec.mutable_parallelism()->set_mode("auto");
+  return spec;
+}
+
+// What was chosen is the job from then on: whoever plans it again has the same.
+TEST(Cluster, AnOpenJobIsPlannedForTheWorkersThatAreThere) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(4);
+  const JobId id = h.Submit(OpenSpec());
+  EXPECT_EQ(h.status(id).state(), STARTING);
+  EXPECT_FALSE(h.job(id).spec.parallelism().has_mode());
+  EXPECT_EQ(h.job(id).spec.parallelism().data(), 3);
+  EXPECT_EQ(h.job(id).ranks_needed, 3);
+  EXPECT_EQ(h.worker(on[3]).job(), 0) << "it is left for others";
+  const JobId second = h.Submit(OpenSpec());
+  EXPECT_EQ(h.job(second).spec.parallelism().data(), 1) << "one is idle";
+  EXPECT_EQ(h.status(second).state(), STARTING);
+  const JobId third = h.Submit(OpenSpec());
+  EXPECT_EQ(h.job(third).spec.parallelism().data(), 3) << "all are busy";
+  EXPECT_EQ(h.status(third).state(), QUEUED);
+}
+
+TEST(Cluster, AnOpenJobIsRefusedWhereNoWorkerIs) {
+  Harness h;
+  const absl::Status refused = h.TrySubmit(OpenSpec()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              testing::HasSubstr("parallelism: auto"));
+  h.JoinMany(2);
+  JobSpec large = OpenSpec();
+  large.mutable_model()->set_hidden_size(5000);
+  EXPECT_TRUE(absl::IsInvalidArgument(h.TrySubmit(large).status()));
+}
 
 TEST(Cluster, IsThereWhileAJobIsPlanned) {
   Planned h;

@@ -26,14 +26,15 @@ namespace troupe {
 // these share, too, or the model's first forward_us. It may be told to refuse
 // numbers of ranks, as a newer build does with jobs of an older one. Of texts
 // it refuses five ranks, and heads, where there are some, that tensor does not
-// divide.
+// divide. Of a job that leaves ranks open it takes as many as there are, three
+// at most.
 class FakeCompiler final : public JobCompiler {
  public:
   absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override {
     if (job.name() == "wrong") {
       return absl::InvalidArgumentError("name: this one is wrong");
     }
-    return job.parallelism().data();
+    return std::max(job.parallelism().data(), LeavesRanksOpen(job) ? 1 : 0);
   }
   // The same for all, but for jobs that may run on other numbers of ranks.
   std::string FingerprintOf(const JobSpec& job, int ranks) const {
@@ -56,6 +57,7 @@ class FakeCompiler final : public JobCompiler {
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const override {
     if (absl::Status asked = Ask(may_go_on); !asked.ok()) return asked;
+    if (LeavesRanksOpen(job)) return CompileOpen(job, workers);
     const int ranks = job.parallelism().data();
     CHECK_EQ(ranks, static_cast<int>(workers.size()));
     if (refused_ranks.count(ranks) > 0) {
@@ -90,6 +92,15 @@ class FakeCompiler final : public JobCompiler {
       predicted.add_ranks()->set_rank(rank);
     }
     return MakeCompiledJob(std::move(plan), std::move(predicted));
+  }
+  absl::StatusOr<CompiledJob> CompileOpen(
+      JobSpec job, std::vector<WorkerDescription> workers) const {
+    workers.resize(std::min<size_t>(workers.size(), 3));
+    job.mutable_parallelism()->clear_mode();
+    job.mutable_parallelism()->set_data(static_cast<int>(workers.size()));
+    absl::StatusOr<CompiledJob> compiled = Compile(job, workers, {});
+    if (compiled.ok()) compiled->chosen = job;
+    return compiled;
   }
   // One way, with as many bytes to send as there are workers.
   absl::StatusOr<Explanation> Explain(

@@ -12,6 +12,7 @@
 #include "proto/plan/slices.h"
 #include "proto/plan/trained.h"
 #include "scheduler/layouts/cut_units.h"
+#include "scheduler/layouts/lay_parts.h"
 #include "scheduler/layouts/layouts.h"
 #include "tests/scheduler/example_job.h"
 #include "tests/scheduler/example_plan.h"
@@ -42,6 +43,7 @@ UnitList Frozen(const std::vector<std::string>& patterns,
   UnitList units = Units();
   EXPECT_TRUE(MarkFrozen(Freeze(patterns), units).ok());
   CutUnits(axes, units);
+  LayParts({}, units);
   LayFrozen(units);
   return units;
 }

@@ -46,7 +46,8 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
       // None means: balanced by cost; as many on each replica; no sequence
       // is cut; in one dimension; no experts are shared;
       // found while training; nothing is frozen; a lost worker ends it;
-      // all units are shared alike; one file; held back from it; by steps.
+      // all units are shared, and all parameters trained, alike; one file;
+      // held back from it; by steps.
       EXPECT_TRUE(
           set || field->name() == "recovery" || field->name() == "elastic" ||
           field->name() == "stages" || field->name() == "tensor_method" ||
@@ -56,7 +57,8 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
           field->name() == "expert_tensor" || field->name() == "loss_scale" ||
           field->name() == "freeze" || field->name() == "sources" ||
           field->name() == "validation" || field->name() == "epochs" ||
-          field->name() == "micro_batches" || field->name() == "strategies")
+          field->name() == "micro_batches" ||
+          field->name() == "strategies" || field->name() == "groups")
           << field->full_name();
     }
   };

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "scheduler/planner/resolve_optimizer.h"
 #include "tests/scheduler/example_job.h"
 
 namespace troupe {
@@ -162,7 +163,9 @@ const Case kRecipes[] = {
      },
      "training.validation_sequences: 1048576 is too many at once"},
     {[](JobSpec& j) { j.mutable_optimizer()->set_name("adam"); },
-     "optimizer.name: there is no \"adam\"; use adamw or sgd; did you mean "
+     "optimizer.name: there is no \"adam\"; use adamw, lion, muon or sgd; did "
+     "you "
+     "mean "
      "\"adamw\"?"},
     {[](JobSpec& j) { j.mutable_optimizer()->set_lr(0); },
      "optimizer.lr: 0 is out of range; use a number above 0"},

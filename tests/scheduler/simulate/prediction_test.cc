@@ -1,6 +1,7 @@
 #include "scheduler/simulate/prediction.h"
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -224,6 +225,48 @@ TEST(Predict, MoreWorkersAreFaster) {
     EXPECT_LT(step, before) << data;
     before = step;
   }
+}
+
+// Four ranks, each with one of four experts.
+JobSpec ExpertsJob(const std::vector<double>& load) {
+  JobSpec job = ExampleJob({.data = 4});
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("mixtral");
+  model.set_intermediate_size(640);
+  model.set_num_experts(4);
+  job.mutable_parallelism()->set_expert(4);
+  if (load.empty()) return job;
+  ExpertsSpec& experts = *model.mutable_experts();
+  experts.set_load("measured");
+  for (const int unit : {1, 2}) {
+    MeasuredLoad& measured = *experts.add_measured();
+    measured.set_unit(unit);
+    measured.mutable_load()->Assign(load.begin(), load.end());
+  }
+  return job;
+}
+
+TEST(Predict, FollowsTheBusiestOfTheRanksThatShareExperts) {
+  const Prediction even = ExamplePlan(ExpertsJob({})).prediction();
+  const Prediction same = ExamplePlan(ExpertsJob({1, 1, 1, 1})).prediction();
+  const Prediction more = ExamplePlan(ExpertsJob({2, 1, 1, 0})).prediction();
+  const Prediction all = ExamplePlan(ExpertsJob({0, 4, 0, 0})).prediction();
+  EXPECT_DOUBLE_EQ(same.step_seconds(), even.step_seconds());
+  EXPECT_GT(more.step_seconds(), 1.1 * even.step_seconds());
+  EXPECT_GT(all.step_seconds(), 1.1 * more.step_seconds());
+  // What the worst routing takes does not depend on what is expected.
+  for (const Prediction& prediction : {even, more, all}) {
+    EXPECT_DOUBLE_EQ(prediction.worst_routing_seconds(), all.step_seconds());
+  }
+  // Nor do the bytes that a rank sends, which are the mean of all.
+  EXPECT_EQ(more.ranks(0).bytes_sent_per_step(),
+            even.ranks(0).bytes_sent_per_step());
+}
+
+TEST(Predict, OfOneRankWithAllExpertsThereIsNoWorstRouting) {
+  JobSpec job = ExpertsJob({});
+  job.mutable_parallelism()->clear_expert();
+  EXPECT_EQ(ExamplePlan(job).prediction().worst_routing_seconds(), 0);
 }
 
 }  // namespace

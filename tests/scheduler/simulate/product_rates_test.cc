@@ -1,6 +1,7 @@
 #include "scheduler/simulate/product_rates.h"
 
 #include "gtest/gtest.h"
+#include "proto/plan/ops/op_rules.h"
 #include "scheduler/simulate/rates.h"
 #include "tests/scheduler/example_plan.h"
 
@@ -64,6 +65,30 @@ TEST(ProductRates, ScoresAreOfTheSizeOfAHead) {
                   (linears / 2 + scores + scores / 2 + 2 * scores / 4),
               1e3);
   EXPECT_NEAR(block.backward_weight, 4e9, 1);
+}
+
+// Products that no pass makes do not count: of weights that are frozen, and of
+// inputs before which nothing is trained.
+TEST(ProductRates, LeaveOutWhatFrozenWeightsSpare) {
+  JobSpec job = ExampleJob({});
+  job.mutable_model()->set_tie_word_embeddings(false);
+  for (const char* const pattern : {"*.wte.*", "*.wpe.*", "*.h.0.*"}) {
+    job.mutable_training()->add_freeze(pattern);
+  }
+  const Plan plan = ExamplePlan(job);
+  const Calibration calibration = OneRateAForm();
+  const double any = calibration.matmul(0).flops_per_second();
+  const std::vector<ProductRates> rates = ProductRatesOf(plan, calibration);
+  EXPECT_EQ(rates[1].backward_input, any);
+  EXPECT_EQ(rates[1].backward_weight, any);
+  const UnitTable& table = plan.tables(plan.units(1).table());
+  for (const Op& op : table.ops()) {
+    const PassProducts products = RulesOf({table, op}).products;
+    EXPECT_TRUE(products.backward_input.empty()) << op.kind();
+    EXPECT_TRUE(products.backward_weight.empty()) << op.kind();
+  }
+  EXPECT_NEAR(rates[2].backward_input, 2e9, 1);
+  EXPECT_NEAR(rates[2].backward_weight, 4e9, 1);
 }
 
 TEST(ProductRates, LlamaTransposesAllWeights) {

@@ -1,6 +1,7 @@
 #include "tests/worker/engine/kept_ranks.h"
 
 #include "proto/base/check.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/optimizer_states.h"
 #include "storage/engine/make_engine.h"
 #include "tests/equivalence/small_job.h"
@@ -67,16 +68,19 @@ float KeptRanks::Moment(int unit, int moment, int64_t element) {
 
 void KeptRanks::Train(SmallRank& rank) {
   RankState& state = rank.state();
-  const int count = OptimizerMoments(state.plan->job().optimizer());
   for (const int unit : state.HeldUnits()) {
     const Range rests = state.AtRest(unit);
     if (rests.size() == 0) continue;
-    auto* moments = reinterpret_cast<float*>(
+    auto* next = reinterpret_cast<float*>(
         state.MemoryOfUnit(unit).optimizer_state.memory());
-    for (int m = 0; m < count; ++m) {
-      for (int64_t e = rests.begin; e < rests.end; ++e) {
-        moments[m * rests.size() + e - rests.begin] = Moment(unit, m, e);
+    int m = 0;
+    for (const Range& has :
+         StateRanges(state.plan->job().optimizer(), state.plan->units(unit))) {
+      const Range here = Both(has, rests);
+      for (int64_t e = here.begin; e < here.end; ++e) {
+        *next++ = Moment(unit, m, e);
       }
+      ++m;
     }
   }
 }

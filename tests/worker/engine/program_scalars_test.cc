@@ -65,8 +65,10 @@ class Rank {
   absl::optional<RankMemory> memory_;
 };
 
-Program ProgramWith(const std::vector<int>& offsets) {
+Program ProgramWith(const std::vector<int>& offsets,
+                    Program::Kind kind = Program::TRAIN) {
   Program program;
+  program.set_kind(kind);
   program.add_buffers()->set_kind(Buffer::BATCH);
   for (const int offset : offsets) {
     Buffer& buffer = *program.add_buffers();
@@ -106,9 +108,28 @@ TEST(ProgramScalars, WithALagTheEarliestStepIsKnownWhileItsOwnBegins) {
 
 TEST(ProgramScalars, AValidationUsesACopyThatNoStepNeeds) {
   Rank rank(3);
-  const Program validate = ProgramWith({1});
-  EXPECT_EQ(rank.Zeros(validate, 5), std::vector<int>({6 % 3}));
+  const Program validate = ProgramWith({-2}, Program::VALIDATE);
+  EXPECT_EQ(rank.Zeros(validate, 5), std::vector<int>({3 % 3}));
   EXPECT_EQ(rank.Known(validate, 5), 0);
+}
+
+TEST(ProgramScalars, AReportSumsWhatStepsHaveLeft) {
+  Rank rank(3);
+  const Program report = ProgramWith({-2}, Program::REPORT);
+  EXPECT_TRUE(rank.Zeros(report, 6).empty());
+  EXPECT_EQ(rank.Known(report, 6), 10 + 4 % 3);
+}
+
+// What is added ahead of a step stays until that is summed.
+TEST(ProgramScalars, OfStepsThatAreAheadBeginBeforeAnythingIsAdded) {
+  Rank rank(4);
+  EXPECT_EQ(rank.Zeros(ProgramWith({1, 2}, Program::FILL), 4),
+            std::vector<int>({5 % 4, 6 % 4}));
+  std::fill_n(rank.Copy(5 % 4), kSums, 1);
+  std::fill_n(rank.Copy(6 % 4), kSums, 1);
+  const Program train = ProgramWith({2, 0, 1, -1});
+  EXPECT_EQ(rank.Zeros(train, 5), std::vector<int>({7 % 4}));
+  EXPECT_EQ(rank.Known(train, 6), 1);  // of step 5
 }
 
 }  // namespace

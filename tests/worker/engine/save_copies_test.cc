@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
@@ -231,7 +232,14 @@ void RestoreFromCopies(KeptRanks& ranks) {
 JobSpec JobWith(const std::string& optimizer, const std::string& precision,
                 int zero, bool frozen) {
   JobSpec job = SmallJob();
-  if (optimizer != "adamw") {
+  if (optimizer == "groups") {
+    // Two states, one and none, within each block.
+    for (const char* const match : {"*.mlp.*", "*bias"}) {
+      OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
+      group.add_match(match);
+      group.set_name(match == std::string("*bias") ? "sgd" : "lion");
+    }
+  } else if (optimizer != "adamw") {
     OptimizerSpec& sgd = *job.mutable_optimizer();
     sgd.Clear();
     sgd.set_name("sgd");
@@ -250,11 +258,13 @@ JobSpec JobWith(const std::string& optimizer, const std::string& precision,
 // Every state that an optimizer has, and none that it has not.
 TEST(SaveCopies, SavesToTheBitWhatTheRanksThemselvesSave) {
   const std::string directory = testing::TempDir() + "/save_copies_alike";
-  for (const char* optimizer : {"adamw", "sgd with momentum", "sgd"}) {
+  for (const char* optimizer :
+       {"adamw", "groups", "sgd with momentum", "sgd"}) {
     for (const char* precision : {"f32", "bf16", "fp16"}) {
       for (const int zero : {0, 1, 2, 3}) {
         for (const bool frozen : {false, true}) {
-          if (frozen && optimizer != std::string("adamw")) continue;
+          const bool sgd = absl::StartsWith(optimizer, "sgd");
+          if (frozen && sgd) continue;
           SCOPED_TRACE(absl::StrCat(optimizer, ", ", precision, ", zero ", zero,
                                     frozen ? ", frozen" : ""));
           std::filesystem::remove_all(directory);
@@ -267,7 +277,7 @@ TEST(SaveCopies, SavesToTheBitWhatTheRanksThemselvesSave) {
           };
           const auto want = content(SaveAsUsual(ranks));
           EXPECT_TRUE(content(SaveFromCopies(ranks)) == want);
-          if (optimizer != std::string("adamw")) continue;
+          if (sgd) continue;
           RestoreFromCopies(ranks);
           EXPECT_TRUE(content(SaveAsUsual(ranks)) == want);
         }

@@ -80,6 +80,25 @@ OneOpSpec WeightedSwiGlu() {
           .outputs = {{"y", With(columns)}}};
 }
 
+// Of a GPT-2's experts. `grouped`: of rows that fill their tensors.
+OneOpSpec WeightedGelu(const char* name, bool grouped) {
+  const std::vector<Dim> columns =
+      OfChoices(DimOf({{Dim::INTERMEDIATE, kHidden}}));
+  OneOpSpec spec = {
+      .name = name,
+      .op = OfKind(Op::GELU),
+      .inputs = {{"x", columns},
+                 {"weights", With(DimOf({{Dim::CHOICES, kChoices}})), F32}},
+      .outputs = {{"y", columns}}};
+  if (grouped) {
+    spec.inputs.push_back({.name = "offsets",
+                           .dims = OffsetsDims(),
+                           .dtype = I32,
+                           .ints = OffsetsOf(ChoicesOfTokens())});
+  }
+  return spec;
+}
+
 OneOpSpec Route(const char* name, bool renormalise, int groups) {
   constexpr int64_t kOfGroup = 3;
   const Dim experts = DimOf({{Dim::EXPERTS, groups * kOfGroup}});
@@ -255,6 +274,8 @@ std::vector<OneOpSpec> KindsOfExperts() {
   return {
       WeightedSwiGlu(),
       GroupedSwiGlu(),
+      WeightedGelu("GeluOfWeightedRows", false),
+      WeightedGelu("GeluOfGroups", true),
       Route("Route", false, 1),
       Route("RouteRenormalised", true, 1),
       Route("RouteOfGroups", true, 2),

@@ -8,9 +8,12 @@
 #include "proto/plan/load_ranges.h"
 #include "proto/plan/model.h"
 #include "proto/plan/ops/op_rules.h"
+#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/trained.h"
 #include "scheduler/layouts/freeze.h"
+#include "scheduler/layouts/lay_parts.h"
+#include "scheduler/layouts/optimizer_groups.h"
 #include "tests/worker/model/unit_sums.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/model/initialize.h"
@@ -208,13 +211,17 @@ OptimizerSpec AdamWSpec(const AdamWSettings& settings) {
 
 ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
                          const BuildUnitsOptions& options,
-                         const std::vector<std::string>& freeze)
+                         const Training& trained)
     : device_(device), model_(model), options_(options) {
   auto listed = ModelUnits(model, options.shape);
   CHECK_OK(listed.status());
   TrainingSpec training;
-  for (const std::string& pattern : freeze) training.add_freeze(pattern);
+  for (const std::string& pattern : trained.freeze) {
+    training.add_freeze(pattern);
+  }
   CHECK_OK(MarkFrozen(training, *listed));
+  CHECK_OK(MarkGroups(trained.optimizer, *listed));
+  LayParts(trained.optimizer, *listed);
   LayFrozen(*listed);
   specs_ = listed->units;
   Plan plan;
@@ -243,7 +250,8 @@ ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
     weight_stash_.emplace_back(device, unit.weight_stash_bytes());
     gradients_.back().Zero();
     state_.back().Zero();
-    workspace_bytes = std::max(workspace_bytes, unit.workspace_bytes());
+    workspace_bytes = std::max({workspace_bytes, unit.workspace_bytes(),
+                                StepWorkspaceBytes(trained.optimizer, unit)});
   }
   workspace_ = std::make_unique<DeviceMemory>(device, workspace_bytes);
 }
@@ -338,7 +346,7 @@ double ModelRunner::Step(const OptimizerSpec& spec, int64_t step, double clip) {
   const double norm = std::sqrt(squared_norm);
   const Optimizer optimizer(spec);
   for (int u = 0; u < units(); ++u) {
-    optimizer.Step(
+    CHECK_OK(optimizer.Step(
         device_, specs_[u],
         {.weights = parameters_[u].get(),
          .parameters = rounded_[u].get(),
@@ -349,7 +357,8 @@ double ModelRunner::Step(const OptimizerSpec& spec, int64_t step, double clip) {
          .gradient_scale = ClipCoefficient(norm, clip),
          .holds = TrainedRange(specs_[u]),
          .tokens = static_cast<double>(options_.shape.sequences *
-                                       options_.shape.sequence_length)});
+                                       options_.shape.sequence_length),
+         .workspace = workspace_->get()}));
   }
   CHECK_OK(device_.Synchronize());
   return norm;

@@ -93,10 +93,16 @@ OptimizerSpec AdamWSpec(const AdamWSettings& settings);
 // In bf16 and fp16, `parameters` below are the f32 master weights.
 class ModelRunner {
  public:
-  // `freeze`: as training.freeze of a job.
+  struct Training {
+    std::vector<std::string> freeze = {};  // as training.freeze of a job
+    // What Step gets; resolved, and only its groups matter.
+    OptimizerSpec optimizer = {};
+  };
   ModelRunner(Device& device, const ModelSpec& model,
-              const BuildUnitsOptions& options,
-              const std::vector<std::string>& freeze = {});
+              const BuildUnitsOptions& options)
+      : ModelRunner(device, model, options, Training()) {}
+  ModelRunner(Device& device, const ModelSpec& model,
+              const BuildUnitsOptions& options, const Training& trained);
 
   void Initialize(uint64_t seed);
   // After `parameters` were written: what the model computes with follows them.

@@ -104,6 +104,7 @@ Unit UnitWith(const std::vector<NamedShape>& parameters) {
                            (elements + kFlatAlignment - 1) / kFlatAlignment *
                                kFlatAlignment);
   }
+  unit.add_parts()->set_elements(unit.flat_elements());
   return unit;
 }
 

@@ -51,7 +51,7 @@ double RelativeError(absl::Span<const float> a, absl::Span<const double> b);
 double GradientError(const std::function<double()>& loss, absl::Span<float> x,
                      absl::Span<const float> gradient, float delta = 1e-2f);
 
-// A unit with the given parameters, aligned as in a plan.
+// A unit with the given parameters, aligned as in a plan, in one part.
 struct NamedShape {
   std::string name;
   std::vector<int64_t> shape;

@@ -6,6 +6,8 @@
 
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
+#include "proto/plan/optimizer_rules.h"
+#include "proto/plan/optimizer_states.h"
 #include "proto/plan/slices.h"
 #include "tests/worker/model/numeric.h"
 
@@ -30,6 +32,15 @@ OptimizerSpec AdamWSpec() {
   return spec;
 }
 
+OptimizerSpec LionSpec() {
+  OptimizerSpec spec;
+  spec.set_name("lion");
+  spec.add_betas(0.9);
+  spec.add_betas(0.99);
+  spec.set_weight_decay(0.3);
+  return spec;
+}
+
 OptimizerSpec SgdSpec(double momentum, bool nesterov) {
   OptimizerSpec spec;
   spec.set_name("sgd");
@@ -39,7 +50,38 @@ OptimizerSpec SgdSpec(double momentum, bool nesterov) {
   return spec;
 }
 
-// torch's update of one scalar, in double.
+// AdamW, where the second of three parameters is trained by Lion at a tenth of
+// the learning rate and the third by SGD. Laid as a plan lays them.
+OptimizerSpec ThreeRules() {
+  OptimizerSpec spec = AdamWSpec();
+  const auto add = [&spec](const OptimizerSpec& rule, const char* match) {
+    OptimizerGroup& group = *spec.add_groups();
+    group.add_match(match);
+    group.set_lr_scale(1);
+    group.set_name(rule.name());
+    *group.mutable_betas() = rule.betas();
+    group.set_momentum(rule.momentum());
+    return &group;
+  };
+  add(LionSpec(), "b")->set_lr_scale(0.1);
+  add(SgdSpec(0, false), "c")->set_weight_decay(0.7);
+  return spec;
+}
+Unit ThreeParts() {
+  Unit unit = ThreeParameters();
+  unit.clear_parts();
+  for (int p = 0; p < unit.parameters_size(); ++p) {
+    const int64_t end = p + 1 < unit.parameters_size()
+                            ? unit.parameters(p + 1).offset()
+                            : unit.flat_elements();
+    Unit::Part& part = *unit.add_parts();
+    part.set_elements(end - unit.parameters(p).offset());
+    part.set_rule(p);
+  }
+  return unit;
+}
+
+// torch's update of one scalar, in double, and Lion's.
 struct Scalar {
   double w, m = 0, v = 0;
 
@@ -54,24 +96,36 @@ struct Scalar {
            (std::sqrt(v) / std::sqrt(1 - std::pow(b2, step)) + spec.eps());
       return;
     }
+    if (spec.name() == "lion") {
+      const double c = spec.betas(0) * m + (1 - spec.betas(0)) * g;
+      w = w * (1 - lr * decay) - lr * ((c > 0) - (c < 0));
+      m = spec.betas(1) * m + (1 - spec.betas(1)) * g;
+      return;
+    }
     g += decay * w;
     m = spec.momentum() * m + g;
     w -= lr * (spec.nesterov() ? g + spec.momentum() * m : m);
   }
 };
 
-void ExpectSteps(const OptimizerSpec& spec) {
+// `cuts`: the unit's elements are updated in as many calls as there are slices
+// between these, each with a state of its own, as ranks do that have a slice.
+void ExpectSteps(const OptimizerSpec& spec,
+                 const Unit& unit = ThreeParameters(),
+                 std::vector<int64_t> cuts = {}) {
   const auto device = NewCpuDevice({.threads = 1});
-  const Unit unit = ThreeParameters();
   const Optimizer optimizer(spec);
   const int64_t n = unit.flat_elements();
+  cuts.insert(cuts.begin(), 0);
+  cuts.push_back(n);
   DeviceMemory weights(*device, n * 4), gradients(*device, n * 4),
-      state(*device, optimizer.StateBytes(n));
+      state(*device, optimizer.StateBytes(unit));
   weights.Zero();
   state.Zero();
   gradients.Zero();
   std::vector<Scalar> expected(n, Scalar{0});
   std::vector<double> decay(n, 0);
+  std::vector<int> rule(n, 0);
   std::vector<bool> gap(n, true);
   for (const Parameter& parameter : unit.parameters()) {
     int64_t elements = 1;
@@ -81,7 +135,10 @@ void ExpectSteps(const OptimizerSpec& spec) {
     for (int64_t i = 0; i < elements; ++i) {
       const int64_t at = parameter.offset() + i;
       expected[at].w = span[i];
-      decay[at] = parameter.weight_decay() ? spec.weight_decay() : 0;
+      rule[at] = RuleOf(spec, parameter.name());
+      decay[at] = parameter.weight_decay()
+                      ? SettingsOf(spec, rule[at]).weight_decay()
+                      : 0;
       gap[at] = false;
     }
   }
@@ -89,15 +146,25 @@ void ExpectSteps(const OptimizerSpec& spec) {
     for (int64_t i = 0; i < n; ++i) {
       const float g = gap[i] ? 0 : std::sin(static_cast<float>(step * i + 1));
       gradients.span()[i] = g;
-      expected[i].Step(spec, 0.5 * g, 0.01 * step, decay[i], step);
+      expected[i].Step(SettingsOf(spec, rule[i]), 0.5 * g,
+                       0.01 * step * LearningRateScale(spec, rule[i]), decay[i],
+                       step);
     }
-    optimizer.Step(*device, unit,
-                   {.weights = weights.get(),
-                    .gradients = gradients.get(),
-                    .state = state.get(),
-                    .step = step,
-                    .learning_rate = 0.01 * step,
-                    .gradient_scale = 0.5});
+    float* slice_state = state.floats();
+    for (size_t c = 0; c + 1 < cuts.size(); ++c) {
+      const Range slice = {cuts[c], cuts[c + 1]};
+      const absl::Status stepped =
+          optimizer.Step(*device, unit,
+                         {.weights = weights.floats() + slice.begin,
+                          .gradients = gradients.floats() + slice.begin,
+                          .state = slice_state,
+                          .step = step,
+                          .learning_rate = 0.01 * step,
+                          .gradient_scale = 0.5,
+                          .holds = slice});
+      EXPECT_TRUE(stepped.ok()) << stepped;
+      slice_state += StateElements(spec, unit, slice);
+    }
   }
   for (int64_t i = 0; i < n; ++i) {
     EXPECT_NEAR(weights.span()[i], expected[i].w, 1e-6) << i;
@@ -110,24 +177,39 @@ TEST(OptimizerTest, PlainSgd) { ExpectSteps(SgdSpec(0, false)); }
 TEST(OptimizerTest, SgdWithMomentum) { ExpectSteps(SgdSpec(0.9, false)); }
 TEST(OptimizerTest, SgdWithNesterov) { ExpectSteps(SgdSpec(0.9, true)); }
 
+TEST(OptimizerTest, Lion) { ExpectSteps(LionSpec()); }
+
+// Also where a slice begins or ends within a part, or has none of some rule.
+TEST(OptimizerTest, EachPartByItsRule) {
+  const Unit unit = ThreeParts();
+  ExpectSteps(ThreeRules(), unit);
+  const int64_t second = unit.parts(0).elements();
+  const int64_t third = second + unit.parts(1).elements();
+  ExpectSteps(ThreeRules(), unit, {second - 3, second + 2});
+  ExpectSteps(ThreeRules(), unit, {second, third});
+  ExpectSteps(ThreeRules(), unit, {second + 2, third + 5});
+}
+
 // Of bf16: the weights stay exact, and a copy of them is rounded.
 TEST(OptimizerTest, RoundsTheNewWeightsWhereTheModelComputesInBf16) {
   const auto device = NewCpuDevice({.threads = 1});
   const Unit unit = ThreeParameters();
   const int64_t n = unit.flat_elements();
-  for (const OptimizerSpec& spec : {AdamWSpec(), SgdSpec(0.9, false)}) {
+  for (const OptimizerSpec& spec :
+       {AdamWSpec(), LionSpec(), SgdSpec(0.9, false)}) {
     const Optimizer optimizer(spec);
     DeviceMemory weights(*device, n * 4), gradients(*device, n * 4),
-        state(*device, optimizer.StateBytes(n)), parameters(*device, n * 2);
+        state(*device, optimizer.StateBytes(unit)), parameters(*device, n * 2);
     FillRandom(weights.span(), 1);
     FillRandom(gradients.span(), 2);
     state.Zero();
-    optimizer.Step(*device, unit,
-                   {.weights = weights.get(),
-                    .parameters = parameters.get(),
-                    .gradients = gradients.get(),
-                    .state = state.get(),
-                    .learning_rate = 0.01});
+    const absl::Status stepped = optimizer.Step(*device, unit,
+                                                {.weights = weights.get(),
+                                                 .parameters = parameters.get(),
+                                                 .gradients = gradients.get(),
+                                                 .state = state.get(),
+                                                 .learning_rate = 0.01});
+    ASSERT_TRUE(stepped.ok()) << stepped;
     for (int64_t i = 0; i < n; ++i) {
       const uint32_t bits =
           uint32_t{static_cast<const uint16_t*>(parameters.get())[i]} << 16;
@@ -140,9 +222,14 @@ TEST(OptimizerTest, RoundsTheNewWeightsWhereTheModelComputesInBf16) {
 }
 
 TEST(OptimizerTest, StateBytesFollowTheKind) {
-  EXPECT_EQ(Optimizer(AdamWSpec()).StateBytes(48), 2 * 48 * 4);
-  EXPECT_EQ(Optimizer(SgdSpec(0.9, false)).StateBytes(48), 48 * 4);
-  EXPECT_EQ(Optimizer(SgdSpec(0, false)).StateBytes(48), 0);
+  const Unit unit = ThreeParts();
+  const int64_t n = unit.flat_elements();
+  const int64_t a = unit.parts(0).elements(), b = unit.parts(1).elements();
+  EXPECT_EQ(Optimizer(ThreeRules()).StateBytes(unit), (2 * a + b) * 4);
+  const Unit plain = ThreeParameters();
+  EXPECT_EQ(Optimizer(AdamWSpec()).StateBytes(plain), 2 * n * 4);
+  EXPECT_EQ(Optimizer(SgdSpec(0.9, false)).StateBytes(plain), n * 4);
+  EXPECT_EQ(Optimizer(SgdSpec(0, false)).StateBytes(plain), 0);
 }
 
 TEST(OptimizerTest, ClipsAsTorchDoes) {

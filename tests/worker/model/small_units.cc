@@ -6,6 +6,7 @@
 #include "proto/plan/model.h"
 #include "proto/plan/tensor_spec.h"
 #include "scheduler/layouts/freeze.h"
+#include "scheduler/layouts/lay_parts.h"
 #include "tests/worker/model/model_runner.h"
 
 namespace troupe {
@@ -22,7 +23,8 @@ UnitList Units(ModelSpec model, double dropout) {
   model.set_initializer_range(0.4);
   auto units = ModelUnits(model, Shape(dropout));
   CHECK_OK(units.status());
-  LayFrozen(*units);  // a router's bias may be
+  LayParts({}, *units);  // a router's bias may be frozen
+  LayFrozen(*units);
   return *std::move(units);
 }
 

@@ -83,6 +83,32 @@ TEST(ExplanationText, IsATable) {
   }
 }
 
+// What was chosen and why, then the others, then what was ruled out.
+TEST(ExplanationText, OfASearchBeginsWithTheChoice) {
+  Explanation explanation = Parse(
+      "ways { fields { parallelism { data: 2 pipeline: 2"
+      " pipeline_schedule: 'zb_h1' } micro_batch_size: 4"
+      " recompute: 'selective' } fits: true step_seconds: 0.5"
+      " advice: 'limited by compute, 92 % of the step' }"
+      "search { objective: 'time' workers: 4 candidates: 120 estimated: 60"
+      " simulated: 9 error_max: 0.04"
+      " ruled_out { reason: 'too little memory' count: 30"
+      " nearest { parallelism { data: 4 } } lacks_bytes: 1048576 }"
+      " ruled_out { reason: 'replicas do not divide' count: 3 } }");
+  for (int i = 0; i < 12; ++i) *explanation.add_ways() = explanation.ways(0);
+  const std::string text = ExplanationText(explanation);
+  EXPECT_THAT(text, HasSubstr("chosen for 4 workers, by time: data: 2, "
+                              "pipeline: 2, pipeline_schedule: zb_h1, "
+                              "micro_batch_size: 4, memory.recompute: "
+                              "selective\n"));
+  EXPECT_THAT(text, HasSubstr("120 divisions of ranks and batches; 60 ways "
+                              "estimated, 9 simulated, which estimates missed "
+                              "by 4 % at most\n"));
+  EXPECT_THAT(text, HasSubstr("  30 ruled out: too little memory; closest, by "
+                              "1.0 MiB a rank: data: 4\n"));
+  EXPECT_THAT(text, HasSubstr("and 2 more; --json has all"));
+}
+
 TEST(ExplanationText, ShowsTheQuickestTheJobAndTheBestOfEachLayout) {
   std::string ways;
   for (int i = 0; i < 20; ++i) {

@@ -68,17 +68,38 @@ TEST(PlanView, SaysWhoHasExpertsAndTheWorstRouting) {
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
       "tensors { dims { sections { kind: STATISTICS count: 4 width: 1 } }"
       " dims { sections { kind: STATISTICS count: 9 width: 1 } } }"
+      // Of 10 rows that are dispatched, a round has room for 20.
+      "tensors { dims { sections { kind: CHOICES count: 10 width: 1 } }"
+      " dims { sections { kind: HIDDEN count: 4 width: 1 } } }"
+      "tensors { expected_rows: 15"
+      " dims { sections { kind: CHOICES count: 20 width: 1 } }"
+      " dims { sections { kind: HIDDEN count: 4 width: 1 } } }"
+      "tensors { expected_rows: 0"
+      " dims { sections { kind: CHOICES count: 20 width: 1 } }"
+      " dims { sections { kind: HIDDEN count: 4 width: 1 } } }"
+      "ops { kind: DISPATCH outputs { name: 'rows' tensor: 1 } }"
       "ops { kind: REGROUP inputs { name: 'offsets' }"
+      " inputs { name: 'x' tensor: 2 }"
       " round { axes: 'expert' axes: 'tensor' ranks: 4 } }"
       "ops { kind: REGROUP inputs { name: 'offsets' }"
+      " inputs { name: 'x' tensor: 3 }"
       " round { axes: 'expert' axes: 'tensor' ranks: 4 number: 1 } }",
       plan.add_tables()));
   EXPECT_THAT(
       PlanText(plan),
       HasSubstr("\n  experts          2 of 8 on each of the 4 ranks along "
                 "expert x tensor\n"
-                "                   predicted with an even load; at worst one "
-                "rank gets all rows, 4 times as many, in 2 rounds\n"));
+                "                   predicted with an even load\n"
+                "                   at worst one rank gets all rows, 4 times "
+                "as many, in 2 rounds\n"));
+  plan.mutable_job()->mutable_model()->mutable_experts()->set_load("measured");
+  plan.mutable_prediction()->set_worst_routing_seconds(0.9);
+  EXPECT_THAT(
+      PlanText(plan),
+      HasSubstr("predicted with the measured load: the busiest rank gets 1.50 "
+                "times the rows of an even one\n"
+                "                   at worst one rank gets all rows, 4 times "
+                "as many, in 2 rounds: 900 ms a step\n"));
 }
 
 TEST(PlanView, SaysHowTheMachineIs) {

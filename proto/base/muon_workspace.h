@@ -1,0 +1,23 @@
+// What an update of Muon works in (ops/muon.h), which plans make room for.
+#ifndef TROUPE_PROTO_BASE_MUON_WORKSPACE_H_
+#define TROUPE_PROTO_BASE_MUON_WORKSPACE_H_
+
+#include <algorithm>
+#include <cstdint>
+
+namespace troupe {
+
+// Elements of f32: two matrices of its size, two square ones of its shorter
+// side, each of whole lines of 64 bytes, and one line for a norm.
+inline int64_t MuonWorkspace(int64_t rows, int64_t columns) {
+  constexpr int64_t kLine = 16;
+  const auto in_lines = [](int64_t elements) {
+    return (elements + kLine - 1) / kLine * kLine;
+  };
+  const int64_t side = std::min(rows, columns);
+  return 2 * in_lines(rows * columns) + 2 * in_lines(side * side) + kLine;
+}
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_BASE_MUON_WORKSPACE_H_

@@ -1,0 +1,92 @@
+#include "proto/plan/optimizer_rules.h"
+
+#include <algorithm>
+
+#include "proto/base/check.h"
+#include "proto/base/glob.h"
+#include "proto/base/muon_workspace.h"
+#include "proto/plan/slices.h"
+
+namespace troupe {
+
+int RuleOf(const OptimizerSpec& optimizer, absl::string_view parameter) {
+  for (int g = optimizer.groups_size(); g-- > 0;) {
+    const auto& patterns = optimizer.groups(g).match();
+    const bool matches = std::any_of(patterns.begin(), patterns.end(),
+                                     [parameter](const std::string& pattern) {
+                                       return GlobMatches(pattern, parameter);
+                                     });
+    if (matches) return g + 1;
+  }
+  return 0;
+}
+
+OptimizerSpec SettingsOf(const OptimizerSpec& optimizer, int rule) {
+  CHECK(rule >= 0 && rule < RuleCount(optimizer)) << rule;
+  OptimizerSpec settings = optimizer;
+  settings.clear_groups();
+  if (rule == 0) return settings;
+  const OptimizerGroup& group = optimizer.groups(rule - 1);
+  settings.set_name(group.name());
+  *settings.mutable_betas() = group.betas();
+  settings.set_eps(group.eps());
+  settings.set_momentum(group.momentum());
+  settings.set_nesterov(group.nesterov());
+  if (group.has_weight_decay()) {
+    settings.set_weight_decay(group.weight_decay());
+  }
+  return settings;
+}
+
+double LearningRateScale(const OptimizerSpec& optimizer, int rule) {
+  CHECK(rule >= 0 && rule < RuleCount(optimizer)) << rule;
+  return rule == 0 ? 1 : optimizer.groups(rule - 1).lr_scale();
+}
+
+bool UpdatesMatrices(const OptimizerSpec& optimizer, int rule) {
+  CHECK(rule >= 0 && rule < RuleCount(optimizer)) << rule;
+  return rule > 0 && optimizer.groups(rule - 1).name() == "muon";
+}
+
+Matrices MatricesOf(const Parameter& parameter) {
+  const std::vector<int64_t> shape = LocalShape(parameter);
+  CHECK(shape.size() == 2 || shape.size() == 3) << parameter.name();
+  return {.count = shape.size() == 3 ? shape[0] : 1,
+          .rows = shape[shape.size() - 2],
+          .columns = shape.back()};
+}
+
+int64_t StepWorkspaceBytes(const OptimizerSpec& optimizer, const Unit& unit) {
+  int64_t elements = 0;
+  for (const RuleRange& range : RuleRanges(unit)) {
+    if (!UpdatesMatrices(optimizer, range.rule)) continue;
+    for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.offset() < range.range.begin ||
+          parameter.offset() >= range.range.end) {
+        continue;
+      }
+      const Matrices matrices = MatricesOf(parameter);
+      elements =
+          std::max(elements, MuonWorkspace(matrices.rows, matrices.columns));
+    }
+  }
+  return elements * static_cast<int64_t>(sizeof(float));
+}
+
+std::vector<RuleRange> RuleRanges(const Unit& unit) {
+  std::vector<RuleRange> ranges;
+  int64_t begin = 0;
+  for (const Unit::Part& part : unit.parts()) {
+    if (part.frozen()) break;
+    const int64_t end = begin + part.elements();
+    if (!ranges.empty() && ranges.back().rule == part.rule()) {
+      ranges.back().range.end = end;
+    } else if (end > begin) {
+      ranges.push_back({{begin, end}, part.rule()});
+    }
+    begin = end;
+  }
+  return ranges;
+}
+
+}  // namespace troupe

@@ -1,0 +1,170 @@
+#include "scheduler/layouts/lay_matrices.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
+#include "proto/plan/fields.h"
+#include "proto/plan/optimizer_rules.h"
+#include "proto/plan/slices.h"
+#include "proto/plan/trained.h"
+#include "proto/plan/unit_builder.h"
+
+namespace troupe {
+namespace {
+
+// How many slices may be gaps: as many as hold something.
+constexpr double kSizeMax = 2;
+
+// Whether ranks have a part each of a matrix of the parameter. Of three dims
+// the first one counts matrices, such as those of experts.
+bool IsCut(const Parameter& parameter) {
+  for (int d = parameter.dims_size() == 3 ? 1 : 0; d < parameter.dims_size();
+       ++d) {
+    for (const Dim::Section& section : parameter.dims(d).sections()) {
+      if (!section.cuts().empty()) return true;
+    }
+  }
+  return false;
+}
+
+// A parameter as it lies in the unit's flat buffer.
+struct Lies {
+  int parameter = 0;
+  int part = 0;
+  int64_t elements = 0;  // aligned
+  bool whole = false;    // within one slice
+};
+
+// What is trained, as it lies; of a part whose updates are of matrices, the
+// largest first, which leaves the smallest gaps.
+std::vector<Lies> TrainedOf(const OptimizerSpec& optimizer, const Unit& unit) {
+  std::vector<Lies> all;
+  for (int part = 0; part < TrainedParts(unit); ++part) {
+    const Range range = RangeOfPart(unit, part);
+    std::vector<Lies> lies;
+    for (int p = 0; p < unit.parameters_size(); ++p) {
+      const Parameter& parameter = unit.parameters(p);
+      if (parameter.offset() < range.begin || parameter.offset() >= range.end) {
+        continue;
+      }
+      lies.push_back(
+          {.parameter = p,
+           .part = part,
+           .elements = FlatAligned(LocalElements(parameter)),
+           .whole = UpdatesMatrices(optimizer, unit.parts(part).rule())});
+    }
+    std::stable_sort(lies.begin(), lies.end(),
+                     [&unit](const Lies& a, const Lies& b) {
+                       if (a.whole) return a.elements > b.elements;
+                       return unit.parameters(a.parameter).offset() <
+                              unit.parameters(b.parameter).offset();
+                     });
+    all.insert(all.end(), lies.begin(), lies.end());
+  }
+  return all;
+}
+
+// Where each begins in slices of so many elements, and where the last one ends.
+std::vector<int64_t> OffsetsIn(int64_t slice, const std::vector<Lies>& all) {
+  std::vector<int64_t> offsets;
+  int64_t end = 0;
+  for (const Lies& lies : all) {
+    const int64_t left = slice - end % slice;
+    if (lies.whole && lies.elements > left) end += left;
+    offsets.push_back(end);
+    end += lies.elements;
+  }
+  offsets.push_back(end);
+  return offsets;
+}
+
+// The smallest slice with which all of it lies in those of so many ranks.
+int64_t SmallestSlice(int ranks, const std::vector<Lies>& all) {
+  int64_t sum = 0;
+  int64_t largest = 0;
+  for (const Lies& lies : all) {
+    sum += lies.elements;
+    if (lies.whole) largest = std::max(largest, lies.elements);
+  }
+  int64_t slice = std::max(FlatAligned((sum + ranks - 1) / ranks), largest);
+  while (OffsetsIn(slice, all).back() > ranks * slice) {
+    slice += std::max(kFlatAlignment, FlatAligned(slice / 64));
+  }
+  return slice;
+}
+
+}  // namespace
+
+absl::Status CheckMatrices(const OptimizerSpec& optimizer, const Unit& unit) {
+  for (const Lies& lies : TrainedOf(optimizer, unit)) {
+    if (!lies.whole) continue;
+    const Parameter& parameter = unit.parameters(lies.parameter);
+    const int group = unit.parts(lies.part).rule() - 1;
+    const std::string field =
+        absl::StrCat("optimizer.groups[", group, "].name");
+    const std::string& name = optimizer.groups(group).name();
+    if (parameter.dims_size() < 2) {
+      return FieldError(
+          field, absl::StrCat(name, " trains matrices, and ", parameter.name(),
+                              " is a vector; match matrices only"));
+    }
+    if (IsCut(parameter)) {
+      return FieldError(
+          field, absl::StrCat(name,
+                              " needs whole matrices, and ranks have a "
+                              "part of ",
+                              parameter.name(),
+                              " each; share the units by parallelism.data, "
+                              "batch, context or pipeline"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LayMatrices(const OptimizerSpec& optimizer, int ranks,
+                         Unit& unit) {
+  const std::vector<Lies> all = TrainedOf(optimizer, unit);
+  if (ranks == 1 || std::none_of(all.begin(), all.end(),
+                                 [](const Lies& lies) { return lies.whole; })) {
+    return absl::OkStatus();
+  }
+  const int64_t slice = SmallestSlice(ranks, all);
+  const int64_t before = TrainedElements(unit);
+  if (static_cast<double>(ranks * slice) >
+      kSizeMax * static_cast<double>(before)) {
+    return FieldError(
+        "parallelism.zero_size",
+        absl::StrCat("whole matrices, which muon needs, do not fill the slices "
+                     "of ",
+                     ranks, " ranks: the largest matrix of a unit is ",
+                     absl::StrCat(slice), " of its ", before,
+                     " elements; use zero_size ",
+                     std::max<int64_t>(1, before / slice), " or fewer"));
+  }
+  const std::vector<int64_t> offsets = OffsetsIn(slice, all);
+  const int64_t frozen = FrozenRange(unit).size();
+  const int64_t moved = ranks * slice - before;
+  const int trained_parts = TrainedParts(unit);
+  for (Parameter& parameter : *unit.mutable_parameters()) {
+    if (parameter.offset() >= before) {
+      parameter.set_offset(parameter.offset() + moved);
+    }
+  }
+  std::vector<int64_t> begins(trained_parts + 1, ranks * slice);
+  for (size_t i = all.size(); i-- > 0;) {
+    unit.mutable_parameters(all[i].parameter)->set_offset(offsets[i]);
+    begins[all[i].part] = offsets[i];
+  }
+  begins[0] = 0;
+  for (int part = 0; part < trained_parts; ++part) {
+    unit.mutable_parts(part)->set_elements(begins[part + 1] - begins[part]);
+  }
+  unit.set_flat_elements(ranks * slice + frozen);
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

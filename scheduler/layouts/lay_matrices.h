@@ -1,0 +1,30 @@
+// Rules whose updates are of whole matrices (Muon): where a unit rests in even
+// slices over ranks (ZeRO), each of its matrices lies within one slice, so that
+// one rank updates it. Slices stay even, and collectives know nothing of it:
+// gaps in the flat buffer, which are zeros like those of alignment, make up for
+// what matrices leave of a slice.
+//
+//   two ranks   | norms | a     | gap | b | c | gap |
+//               |      slice 0        |   slice 1   |
+#ifndef TROUPE_SCHEDULER_LAYOUTS_LAY_MATRICES_H_
+#define TROUPE_SCHEDULER_LAYOUTS_LAY_MATRICES_H_
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+#include "proto/unit.pb.h"
+
+namespace troupe {
+
+// InvalidArgument "optimizer.groups[1].name: ...": a parameter that such a rule
+// has is no matrix, or ranks have a part of it each. REQUIRES LayParts.
+absl::Status CheckMatrices(const OptimizerSpec& optimizer, const Unit& unit);
+
+// Lays the trained parts of a unit that rests in slices over so many ranks. Does
+// nothing where it has no such rule. InvalidArgument
+// "parallelism.zero_size: ...": the slices would be more gaps than anything
+// else. REQUIRES CheckMatrices.
+absl::Status LayMatrices(const OptimizerSpec& optimizer, int ranks, Unit& unit);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_LAYOUTS_LAY_MATRICES_H_

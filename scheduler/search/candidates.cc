@@ -1,0 +1,163 @@
+#include "scheduler/search/candidates.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+constexpr size_t kNearest = 3;
+
+// Most that are on one host.
+int LargestHost(const std::vector<WorkerDescription>& workers) {
+  std::map<std::string, int> hosts;
+  int most = 0;
+  for (const WorkerDescription& worker : workers) {
+    most = std::max(most, ++hosts[worker.host()]);
+  }
+  return most;
+}
+
+std::string KeyOf(const Candidate& candidate) {
+  return absl::StrCat(candidate.parallelism.ShortDebugString(), "/",
+                      candidate.micro_batch_size, "/", candidate.recompute);
+}
+
+// What a refusal says is wrong, without the way out.
+std::string ReasonOf(const absl::Status& refused) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(refused.message(), "; ");
+  return parts.front();
+}
+
+struct Division {
+  Candidate candidate;
+  double value = 0;
+  double seconds = 0;
+};
+
+}  // namespace
+
+bool Estimated::operator<(const Estimated& other) const {
+  return std::tie(value, estimate.seconds, key) <
+         std::tie(other.value, other.estimate.seconds, other.key);
+}
+
+Candidates::Candidates(const JobSpec& job,
+                       const std::vector<WorkerDescription>& workers,
+                       double error, const MayGoOn& may_go_on)
+    : workers_(workers),
+      error_(error),
+      may_go_on_(may_go_on),
+      space_(job),
+      estimator_(job, workers),
+      objective_(job, workers),
+      modes_(space_.RecomputeModesOf()) {
+  space_.LimitTo(LargestHost(workers));
+}
+
+absl::Status Candidates::EstimateAll(
+    const std::function<void(int ranks)>& hears) {
+  const bool all = objective_.fewest() || workers_.size() <= Space::kFewRanks;
+  for (const int ranks : space_.RankCounts(static_cast<int>(workers_.size()))) {
+    // Fewer ranks take no less time together.
+    const double least = objective_.ValueOf(rank_seconds_ / ranks, ranks);
+    if (!all && !left_.empty() && least > best_) break;
+    hears(ranks);
+    RETURN_IF_ERROR(EstimateRanks(ranks));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Candidates::EstimateRanks(int ranks) {
+  std::vector<Division> divisions;
+  for (Candidate& candidate : space_.DivisionsOf(ranks, reasons_)) {
+    RETURN_IF_ERROR(Ask(may_go_on_));
+    ++divisions_;
+    const absl::StatusOr<Estimate> bound = estimator_.BoundOf(candidate);
+    if (!bound.ok()) {
+      Refuse(bound.status());
+    } else if (!bound->fits()) {
+      AddTooLarge(candidate, *bound);
+    } else {
+      rank_seconds_ = std::min(rank_seconds_, bound->seconds * ranks);
+      divisions.push_back({.candidate = std::move(candidate),
+                           .value = objective_.ValueOf(bound->seconds, ranks),
+                           .seconds = bound->seconds});
+    }
+  }
+  std::stable_sort(divisions.begin(), divisions.end(),
+                   [](const Division& a, const Division& b) {
+                     return std::tie(a.value, a.seconds) <
+                            std::tie(b.value, b.seconds);
+                   });
+  for (const Division& division : divisions) {
+    RETURN_IF_ERROR(Ask(may_go_on_));
+    if (division.value > best_ * (1 + error_)) {
+      ++reasons_["slower at best than others are estimated"];
+      continue;
+    }
+    for (const Candidate& candidate : space_.CandidatesOf(division.candidate)) {
+      EstimateFrom(modes_.begin(), candidate, ranks);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
+  for (; mode != modes_.end(); ++mode) {
+    candidate.recompute = *mode;
+    const absl::StatusOr<Estimate> estimate = estimator_.Of(candidate);
+    if (!estimate.ok()) return Refuse(estimate.status());
+    if (!estimate->fits()) {
+      AddTooLarge(candidate, *estimate);
+      continue;
+    }
+    const double value = objective_.ValueOf(estimate->seconds, ranks);
+    best_ = std::min(best_, value);
+    ++estimated_;
+    left_.insert({.candidate = candidate,
+                  .estimate = *estimate,
+                  .ranks = ranks,
+                  .value = value,
+                  .key = KeyOf(candidate)});
+    return;
+  }
+}
+
+void Candidates::EstimateNext(const Estimated& lacking) {
+  const Mode mode =
+      std::find(modes_.begin(), modes_.end(), lacking.candidate.recompute);
+  if (mode == modes_.end()) return;
+  EstimateFrom(mode + 1, lacking.candidate, lacking.ranks);
+}
+
+Estimated Candidates::Take() {
+  return std::move(left_.extract(left_.begin()).value());
+}
+
+void Candidates::Refuse(const absl::Status& refused) {
+  if (refusal_.ok()) refusal_ = refused;
+  ++reasons_[ReasonOf(refused)];
+}
+
+void Candidates::AddTooLarge(const Candidate& candidate,
+                             const Estimate& estimate) {
+  ++too_large_;
+  nearest_.push_back(
+      {.candidate = candidate, .estimate = estimate, .key = KeyOf(candidate)});
+  std::sort(nearest_.begin(), nearest_.end(),
+            [](const Estimated& a, const Estimated& b) {
+              return std::tie(a.estimate.lacks, a.key) <
+                     std::tie(b.estimate.lacks, b.key);
+            });
+  if (nearest_.size() > kNearest) nearest_.pop_back();
+}
+
+}  // namespace troupe

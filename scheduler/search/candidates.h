@@ -1,0 +1,92 @@
+// All candidates of a search by their estimates: the best first, and what was
+// ruled out, for which reasons.
+#ifndef TROUPE_SCHEDULER_SEARCH_CANDIDATES_H_
+#define TROUPE_SCHEDULER_SEARCH_CANDIDATES_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/base/may_go_on.h"
+#include "proto/cluster.pb.h"
+#include "proto/job.pb.h"
+#include "scheduler/search/estimate.h"
+#include "scheduler/search/objective.h"
+#include "scheduler/search/space.h"
+
+namespace troupe {
+
+// A candidate and its estimate; the best by the objective comes first, then the
+// shorter step, then the earlier text.
+struct Estimated {
+  Candidate candidate;
+  Estimate estimate;
+  int ranks = 1;
+  double value = 0;  // Objective::ValueOf
+  std::string key;   // its text
+  bool operator<(const Estimated& other) const;
+};
+
+class Candidates {
+ public:
+  // Borrows all. `error`: that of estimates.
+  Candidates(const JobSpec& job, const std::vector<WorkerDescription>& workers,
+             double error, const MayGoOn& may_go_on);
+
+  // Estimates those of all numbers of ranks that may win, or of one. `hears`:
+  // for each number, once it begins.
+  absl::Status EstimateAll(const std::function<void(int ranks)>& hears);
+  absl::Status EstimateRanks(int ranks);
+  // Of a candidate whose plan does not fit though its bound does: the same with
+  // more that is recomputed.
+  void EstimateNext(const Estimated& lacking);
+
+  // Takes the best that is left. REQUIRES that one is.
+  bool empty() const { return left_.empty(); }
+  Estimated Take();
+
+  // One more that cannot be planned.
+  void Refuse(const absl::Status& refused);
+
+  const Objective& objective() const { return objective_; }
+  int64_t divisions() const { return divisions_; }
+  int64_t estimated() const { return estimated_; }
+  int64_t too_large() const { return too_large_; }
+  // Of those, the few that lack least memory, least first.
+  const std::vector<Estimated>& nearest() const { return nearest_; }
+  const Reasons& reasons() const { return reasons_; }
+  const absl::Status& first_refusal() const { return refusal_; }
+
+ private:
+  using Mode = std::vector<std::string>::const_iterator;
+
+  // With the first of the modes from here on that fits.
+  void EstimateFrom(Mode mode, Candidate candidate, int ranks);
+  void AddTooLarge(const Candidate& candidate, const Estimate& estimate);
+
+  const std::vector<WorkerDescription>& workers_;
+  const double error_;
+  const MayGoOn& may_go_on_;
+  Space space_;
+  Estimator estimator_;
+  const Objective objective_;
+  const std::vector<std::string> modes_;  // of recomputation
+  std::set<Estimated> left_;
+  std::vector<Estimated> nearest_;
+  Reasons reasons_;
+  absl::Status refusal_;
+  int64_t divisions_ = 0;
+  int64_t estimated_ = 0;
+  int64_t too_large_ = 0;
+  double best_ = std::numeric_limits<double>::infinity();
+  // The least that all ranks take together, of one number of ranks.
+  double rank_seconds_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_SEARCH_CANDIDATES_H_

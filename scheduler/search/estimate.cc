@@ -1,0 +1,482 @@
+#include "scheduler/search/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/status.h"
+#include "proto/plan/precision.h"
+#include "proto/plan/ranks_needed.h"
+#include "proto/plan/sharing.h"
+#include "scheduler/layouts/zero.h"
+#include "scheduler/planner/partition.h"
+#include "scheduler/planner/resolve.h"
+#include "scheduler/simulate/place_seconds.h"
+#include "scheduler/simulate/seats.h"
+#include "scheduler/simulate/stand_ins.h"
+
+namespace troupe {
+namespace {
+
+constexpr double kBytesOfMegabyte = 1 << 20;
+constexpr int64_t kScalarsBytes = 5 * 8;  // the sums that every plan has
+
+// Micro-batches of the orders of which a longer one is told, in pipelines: once
+// it is full, each further micro-batch takes as long as the one before.
+constexpr int kFewer = 2;
+constexpr int kMore = 4;
+
+int64_t DeviceBytesOf(const WorkerDescription& worker) {
+  if (worker.budgets().empty()) return std::numeric_limits<int64_t>::max();
+  int64_t bytes = 0;
+  for (const TierBudget& budget : worker.budgets()) {
+    if (budget.tier() == DEVICE) bytes += budget.bytes();
+  }
+  return bytes;
+}
+
+int64_t RoundedUp(int64_t number, int64_t divisor) {
+  return (number + divisor - 1) / divisor;
+}
+
+// What each unit takes at each place.
+PlaceSeconds SecondsAt(const std::vector<double>& slowness,
+                       const UnitCosts& costs) {
+  PlaceSeconds seconds;
+  for (const double slower : slowness) {
+    EqualRanks& ranks = seconds.emplace_back().emplace_back();
+    for (const int kind : costs.kind_of_unit) {
+      const UnitCost& unit = costs.kinds[kind];
+      ranks.seconds.push_back(unit.forward.With(1 / slower) +
+                              unit.backward.With(1 / slower));
+    }
+  }
+  return seconds;
+}
+
+}  // namespace
+
+// What stages take on the places that hold them.
+struct Estimator::Timed {
+  std::vector<StageSeconds> stages;
+  double handover = 0;
+  // Of the stage that gathers longest, behind what its first forward hides.
+  double first_gather = 0;
+};
+
+Estimator::Estimator(const JobSpec& job,
+                     const std::vector<WorkerDescription>& workers)
+    : job_(job),
+      workers_(workers),
+      groups_(workers),
+      narrow_gradients_(BytesOfElement(GradientType(job.training())) == 2),
+      narrow_parameters_(BytesOfElement(ComputeType(job.training())) == 2) {}
+
+absl::StatusOr<const UnitCosts*> Estimator::CostsOf(
+    const Candidate& candidate) {
+  const std::string key =
+      absl::StrCat(SharingText(candidate.parallelism), "/",
+                   SharingOfDataText(candidate.parallelism), "/",
+                   candidate.micro_batch_size, "/", candidate.recompute);
+  auto found = costs_.find(key);
+  if (found == costs_.end()) {
+    absl::StatusOr<UnitCosts> costs = CostUnits(job_, candidate, workers_);
+    if (costs.ok()) costs->number = static_cast<int>(costs_.size());
+    found = costs_.emplace(key, std::move(costs)).first;
+  }
+  if (!found->second.ok()) return found->second.status();
+  return &*found->second;
+}
+
+// Of the first worker's time for the same work, alone on its processor.
+const std::vector<double>& Estimator::SlownessOf(int ranks) {
+  const auto [found, is_new] = slowness_.try_emplace(ranks);
+  if (!is_new) return found->second;
+  const ElementType type = ComputeType(job_.training());
+  const auto rate = [type](const WorkerDescription& worker) {
+    return BestProductRate(worker.calibration(), type) *
+           std::max(1, worker.threads()) /
+           std::max(1, worker.calibration().threads());
+  };
+  const Seats seats =
+      SeatsOf(absl::MakeConstSpan(workers_).first(ranks), /*lanes=*/1);
+  const double first = rate(workers_[0]);
+  for (int r = 0; r < ranks; ++r) {
+    const double own = rate(workers_[r]);
+    const double slower = first > 0 && own > 0 ? first / own : 1;
+    found->second.push_back(slower / seats.FairShare(r));
+  }
+  return found->second;
+}
+
+const Estimator::Places& Estimator::PlacesOf(const Shape& shape) {
+  const auto [found, is_new] =
+      places_.try_emplace({shape.ranks, shape.pipeline});
+  Places& places = found->second;
+  if (!is_new) return places;
+  const std::vector<double>& slowness = SlownessOf(shape.ranks);
+  const int each = shape.ranks / shape.pipeline;
+  for (int p = 0; p < shape.pipeline; ++p) {
+    double slowest = 0;
+    int64_t room = std::numeric_limits<int64_t>::max();
+    for (int r = p * each; r < (p + 1) * each; ++r) {
+      slowest = std::max(slowest, slowness[r]);
+      room = std::min(room, DeviceBytesOf(workers_[r]));
+    }
+    places.slowness.push_back(slowest);
+    places.room.push_back(room);
+  }
+  return places;
+}
+
+Estimator::Shape Estimator::ShapeOf(const JobSpec& way) const {
+  const ParallelismSpec& parallelism = way.parallelism();
+  Shape shape = {.ranks = RanksNeeded(way),
+                 .pipeline = std::max(1, parallelism.pipeline())};
+  const int64_t at_once = int64_t{1} * way.training().micro_batch_size() *
+                          std::max(1, parallelism.data());
+  shape.micro_batches = static_cast<int>(
+      std::max<int64_t>(1, way.training().global_batch_size() / at_once));
+  for (const int count : parallelism.micro_batches()) {
+    shape.micro_batches = std::max(shape.micro_batches, count);
+  }
+  shape.dealt = DealtMost(parallelism);
+  shape.stride = shape.ranks / shape.pipeline / shape.dealt;
+  return shape;
+}
+
+absl::StatusOr<const ComputeOrder*> Estimator::OrderOf(
+    const ParallelismSpec& way, int micro_batches) {
+  const std::string key =
+      absl::StrCat(way.pipeline_schedule(), "/", way.pipeline(), "/",
+                   way.virtual_stages(), "/", micro_batches);
+  auto found = orders_.find(key);
+  if (found == orders_.end()) {
+    ASSIGN_OR_RETURN(const Pipeline schedule,
+                     FindPipeline(way.pipeline_schedule()));
+    found =
+        orders_
+            .emplace(key,
+                     schedule.order({.ranks = way.pipeline(),
+                                     .micro_batches = micro_batches,
+                                     .virtual_stages = way.virtual_stages()}))
+            .first;
+  }
+  if (!found->second.ok()) return found->second.status();
+  return &*found->second;
+}
+
+absl::StatusOr<Estimator::Stages> Estimator::CutStages(
+    const UnitCosts& costs, const StageLayout& layout,
+    const ParallelismSpec& way) {
+  std::vector<Unit> units;
+  for (const int kind : costs.kind_of_unit) {
+    units.push_back(costs.kinds[kind].nominal);
+  }
+  Stages stages;
+  stages.holders = layout.holders;
+  ASSIGN_OR_RETURN(stages.units, PartitionUnits(units, layout, way));
+  return stages;
+}
+
+absl::StatusOr<const Estimator::Stages*> Estimator::StagesOf(
+    const ParallelismSpec& way, const UnitCosts& costs,
+    const ComputeOrder& order, const Places& places) {
+  StageLayout layout = {
+      .holders = StageHolders(order, way.pipeline() * way.virtual_stages()),
+      .micro_batches = 1,
+      .seconds = {},
+      .memory = absl::nullopt};
+  const auto [least, most] =
+      std::minmax_element(places.slowness.begin(), places.slowness.end());
+  const bool unequal = *most > (1 + kEqualSpeeds) * *least;
+  std::string key =
+      absl::StrCat(costs.number, "/", absl::StrJoin(way.stages(), ","));
+  for (const std::vector<int>& holders : layout.holders) {
+    absl::StrAppend(&key, "/", absl::StrJoin(holders, ","));
+  }
+  if (unequal) {
+    absl::StrAppend(&key, "/", absl::StrJoin(places.slowness, ","));
+  }
+  auto found = stages_.find(key);
+  if (found == stages_.end()) {
+    if (unequal) layout.seconds = SecondsAt(places.slowness, costs);
+    found = stages_.emplace(key, CutStages(costs, layout, way)).first;
+  }
+  if (!found->second.ok()) return found->second.status();
+  return &*found->second;
+}
+
+Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
+                                       const UnitCosts& costs,
+                                       const Stages& stages,
+                                       const Places& places) {
+  const ParallelismSpec& parallelism = way.parallelism();
+  const ZeroRow zero = ZeroRowOf(parallelism);
+  const GroupCosts::Group dealt = {
+      .count = parallelism.zero() > 0 ? parallelism.zero_size() : 1,
+      .stride = shape.stride};
+  Timed timed;
+  int64_t handed_over = 0;
+  for (size_t s = 0; s < stages.units.size(); ++s) {
+    double slower = 0;
+    for (const int place : stages.holders[s]) {
+      slower = std::max(slower, places.slowness[place]);
+    }
+    StageSeconds& seconds = timed.stages.emplace_back();
+    double gathers = 0;
+    double scatters = 0;
+    for (const int u : stages.units[s]) {
+      const UnitCost& unit = costs.kinds[costs.kind_of_unit[u]];
+      seconds.forward += unit.forward.With(1 / slower);
+      seconds.backward += unit.backward.With(1 / slower);
+      seconds.input += unit.input.With(1 / slower);
+      seconds.weight += unit.weight.With(1 / slower);
+      if (dealt.count == 1) continue;
+      gathers += groups_.SecondsOf(dealt, {.collective = ALL_GATHER,
+                                           .bytes = unit.parameter_bytes,
+                                           .narrow = narrow_parameters_});
+      scatters += groups_.SecondsOf(dealt, {.collective = REDUCE_SCATTER,
+                                            .bytes = unit.gradient_bytes,
+                                            .narrow = narrow_gradients_});
+    }
+    const bool each_use = dealt.count > 1 && zero.gathered_for_each_use;
+    if (dealt.count > 1 && !each_use) {
+      timed.first_gather =
+          std::max(timed.first_gather, gathers - seconds.forward);
+    }
+    const double beside = (each_use ? gathers : 0) +
+                          (dealt.count > 1 && zero.gradients ? scatters : 0);
+    if (each_use) seconds.forward = std::max(seconds.forward, gathers);
+    seconds.backward = std::max(seconds.backward, beside);
+    seconds.input = std::max(seconds.input, each_use ? gathers : 0);
+    if (s + 1 < stages.units.size()) {
+      handed_over = std::max(
+          handed_over,
+          costs.kinds[costs.kind_of_unit[stages.units[s].back()]].output_bytes);
+    }
+  }
+  timed.handover =
+      groups_.SecondsOf({.count = shape.pipeline > 1 ? 2 : 1,
+                         .stride = shape.ranks / shape.pipeline},
+                        {.collective = SHIFT, .bytes = handed_over});
+  return timed;
+}
+
+absl::StatusOr<OrderTimes> Estimator::RunOrder(const ParallelismSpec& way,
+                                               const Shape& shape,
+                                               const Timed& timed) {
+  const int count = shape.micro_batches;
+  const int fewer = kFewer * shape.pipeline;
+  const int more = kMore * shape.pipeline;
+  if (count <= more) {
+    ASSIGN_OR_RETURN(const ComputeOrder* const order, OrderOf(way, count));
+    return TimeOrder(*order, timed.stages, timed.handover);
+  }
+  if (shape.pipeline > 1) {
+    // Whether there is one of all.
+    const int left = fewer + count % shape.pipeline;
+    RETURN_IF_ERROR(OrderOf(way, left).status());
+  }
+  ASSIGN_OR_RETURN(const ComputeOrder* const shorter, OrderOf(way, fewer));
+  ASSIGN_OR_RETURN(const ComputeOrder* const longer, OrderOf(way, more));
+  const OrderTimes first = TimeOrder(*shorter, timed.stages, timed.handover);
+  OrderTimes times = TimeOrder(*longer, timed.stages, timed.handover);
+  for (size_t rank = 0; rank < times.ends.size(); ++rank) {
+    const double each = (times.ends[rank] - first.ends[rank]) / (more - fewer);
+    times.ends[rank] += each * (count - more);
+  }
+  return times;
+}
+
+// From the last pass of the slowest rank to the end of the step.
+double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
+                                const UnitCosts& costs, const Stages& stages,
+                                const Timed& timed, const OrderTimes& times) {
+  const ParallelismSpec& parallelism = way.parallelism();
+  const ZeroRow zero = ZeroRowOf(parallelism);
+  const bool deals = parallelism.zero() > 0;
+  const int of_slice = deals ? parallelism.zero_size() : 1;
+  const GroupCosts::Group slices = {.count = of_slice, .stride = shape.stride};
+  const GroupCosts::Group alike = {.count = shape.dealt / of_slice,
+                                   .stride = shape.stride * of_slice};
+  const std::vector<double>& slowness = PlacesOf(shape).slowness;
+  std::vector<double> summed(shape.pipeline, 0);
+  std::vector<double> updates(shape.pipeline, 0);
+  for (size_t s = 0; s < stages.units.size(); ++s) {
+    const auto unit_count = static_cast<double>(stages.units[s].size());
+    int64_t gradients = 0;
+    double scatters = 0;
+    double update = 0;
+    for (const int u : stages.units[s]) {
+      const UnitCost& unit = costs.kinds[costs.kind_of_unit[u]];
+      gradients += unit.gradient_bytes;
+      update += unit.step / (deals && zero.states ? of_slice : 1) +
+                unit.norm / shape.dealt;
+      if (!deals) continue;
+      scatters += groups_.SecondsOf(slices, {.collective = REDUCE_SCATTER,
+                                             .bytes = unit.gradient_bytes,
+                                             .narrow = narrow_gradients_});
+    }
+    const auto bucket =
+        std::max<double>(parallelism.bucket_megabytes() * kBytesOfMegabyte,
+                         static_cast<double>(gradients) / unit_count);
+    const double buckets =
+        deals
+            ? unit_count
+            : std::max(1.0, std::ceil(static_cast<double>(gradients) / bucket));
+    const double sums =
+        (zero.gradients && deals ? scatters / unit_count : scatters) +
+        buckets * groups_.SecondsOf(
+                      alike,
+                      {.collective = ALL_REDUCE,
+                       .bytes = static_cast<int64_t>(
+                           static_cast<double>(gradients / of_slice) / buckets),
+                       .narrow = narrow_gradients_});
+    const double hidden =
+        timed.stages[s].backward * (unit_count - 1) / unit_count;
+    for (const int place : stages.holders[s]) {
+      summed[place] += std::max(sums - hidden, sums / buckets);
+      updates[place] += update * slowness[place];
+    }
+  }
+  double last = 0;
+  double end = 0;
+  double update = 0;
+  for (int place = 0; place < shape.pipeline; ++place) {
+    last = std::max(last, times.ends[place]);
+    end = std::max(end, times.ends[place] + summed[place]);
+    update = std::max(update, updates[place]);
+  }
+  const double scalars =
+      groups_.SecondsOf({.count = shape.ranks, .stride = 1},
+                        {.collective = ALL_REDUCE, .bytes = kScalarsBytes});
+  // A table that the first stage and the last share.
+  double tied = 0;
+  if (costs.tied_to >= 0 && shape.pipeline > 1) {
+    tied = groups_.SecondsOf(
+        {.count = 2,
+         .stride = shape.ranks / shape.pipeline * (shape.pipeline - 1)},
+        {.collective = ALL_REDUCE,
+         .bytes = costs.kinds[costs.tied_to].gradient_bytes,
+         .narrow = narrow_gradients_});
+  }
+  return end - last + update + scalars + tied;
+}
+
+void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
+                          const UnitCosts& costs, const Stages& stages,
+                          const Places& places, const OrderTimes& times,
+                          Estimate& estimate) const {
+  const ZeroRow zero = ZeroRowOf(way);
+  const int64_t slices = way.zero() > 0 ? way.zero_size() : 1;
+  const auto rests = [slices](int64_t bytes, bool dealt) {
+    return dealt ? RoundedUp(bytes, slices) : bytes;
+  };
+  std::vector<int64_t> resident(shape.pipeline, 0);
+  std::vector<int64_t> whole(shape.pipeline, 0);
+  std::vector<int64_t> pass(shape.pipeline, 0);
+  for (size_t s = 0; s < stages.units.size(); ++s) {
+    int64_t at_rest = 0;
+    int64_t unsharded = 0;
+    int64_t workspace = 0;
+    int64_t needs = 0;
+    int64_t left = 0;  // of what is kept, by units behind
+    for (auto u = stages.units[s].rbegin(); u != stages.units[s].rend(); ++u) {
+      const UnitCost& unit = costs.kinds[costs.kind_of_unit[*u]];
+      at_rest += rests(unit.parameter_bytes, zero.parameters) +
+                 rests(unit.gradient_bytes, zero.gradients) +
+                 rests(unit.state_bytes, zero.states) +
+                 times.in_flight[s] * unit.kept_bytes;
+      if (slices > 1) {
+        unsharded =
+            std::max(unsharded, (zero.parameters ? unit.parameter_bytes : 0) +
+                                    (zero.gradients ? unit.gradient_bytes : 0));
+      }
+      workspace = std::max(workspace, unit.workspace_bytes);
+      needs = std::max(needs, unit.pass_bytes - left);
+      left += unit.kept_bytes;
+    }
+    // What a stage hands on it does not keep, and what it is handed it does.
+    const auto handed_on = [&](size_t stage) {
+      const int last = stages.units[stage].back();
+      return times.in_flight[s] *
+             costs.kinds[costs.kind_of_unit[last]].output_bytes;
+    };
+    if (s + 1 < stages.units.size()) at_rest -= handed_on(s);
+    if (s > 0) at_rest += handed_on(s - 1);
+    for (const int place : stages.holders[s]) {
+      resident[place] += at_rest;
+      whole[place] = std::max(whole[place], unsharded);
+      pass[place] = std::max(pass[place], needs + workspace);
+    }
+  }
+  bool first = true;
+  for (int place = 0; place < shape.pipeline; ++place) {
+    const int64_t bytes = resident[place] + whole[place] + pass[place] +
+                          (workers_[0].has_gpu() ? costs.scratch_bytes : 0);
+    const int64_t room = places.room[place];
+    const int64_t lacks = std::max<int64_t>(0, bytes - room);
+    if (!first && std::make_pair(lacks, bytes) <=
+                      std::make_pair(estimate.lacks, estimate.bytes)) {
+      continue;
+    }
+    first = false;
+    estimate.bytes = bytes;
+    estimate.lacks = lacks;
+  }
+}
+
+absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
+  ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(division));
+  const Shape shape = ShapeOf(JobOf(job_, division));
+  const Places& places = PlacesOf(shape);
+  double speed = 0;
+  int64_t room = 0;
+  for (int p = 0; p < shape.pipeline; ++p) {
+    speed += 1 / places.slowness[p];
+    room = std::max(room, places.room[p]);
+  }
+  const double share = speed / shape.pipeline;
+  double seconds = 0;
+  int64_t bytes = 0;
+  for (const int kind : costs->kind_of_unit) {
+    const UnitCost& unit = costs->kinds[kind];
+    seconds += unit.forward.With(share) +
+               std::min(unit.backward.With(share),
+                        unit.input.With(share) + unit.weight.With(share));
+    bytes += unit.parameter_bytes + unit.gradient_bytes + unit.state_bytes;
+  }
+  Estimate bound = {.seconds = seconds * shape.micro_batches / shape.pipeline,
+                    .bytes = bytes / shape.pipeline / shape.dealt};
+  bound.lacks = std::max<int64_t>(0, bound.bytes - room);
+  return bound;
+}
+
+absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
+  ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(JobOf(job_, candidate)));
+  const ParallelismSpec& parallelism = way.parallelism();
+  ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(candidate));
+  const Shape shape = ShapeOf(way);
+  const Places& places = PlacesOf(shape);
+  ASSIGN_OR_RETURN(const ComputeOrder* const order,
+                   OrderOf(parallelism, std::min(shape.micro_batches,
+                                                 kMore * shape.pipeline)));
+  ASSIGN_OR_RETURN(const Stages* const stages,
+                   StagesOf(parallelism, *costs, *order, places));
+  const Timed timed = TimeStages(way, shape, *costs, *stages, places);
+  ASSIGN_OR_RETURN(const OrderTimes times, RunOrder(parallelism, shape, timed));
+  Estimate estimate;
+  for (const double end : times.ends) {
+    estimate.seconds = std::max(estimate.seconds, end);
+  }
+  estimate.seconds += std::max(0.0, timed.first_gather) +
+                      SecondsBehind(way, shape, *costs, *stages, timed, times);
+  SetMemory(parallelism, shape, *costs, *stages, places, times, estimate);
+  return estimate;
+}
+
+}  // namespace troupe

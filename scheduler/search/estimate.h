@@ -1,0 +1,124 @@
+// What a candidate's step takes and how much memory it needs at least, in
+// closed form: no plan is built. The terms are what one unit of each kind costs
+// (unit_costs.h), computed once for each way to share units and micro-batch;
+// what is summed over replicas (group_costs.h); and the order of the pipeline's
+// schedule (order_times.h). Stages are cut as the planner cuts them.
+//
+//   step = the order's time, with each stage as long as its units, or as the
+//          gathers and scatters of ZeRO that go on beside it where these take
+//          longer
+//        + what of the gradients' sums the last backward passes do not hide
+//        + the sum of the scalars + the optimizer's update
+//
+// Left out: validation, checkpoints, copies for recovery, transfers that share
+// links with exchanges. An estimate errs by up to kEstimateError of what is
+// simulated; `tests/scheduler/search` holds it to that. Bytes are a bound: no
+// plan of the candidate needs less.
+#ifndef TROUPE_SCHEDULER_SEARCH_ESTIMATE_H_
+#define TROUPE_SCHEDULER_SEARCH_ESTIMATE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/cluster.pb.h"
+#include "proto/job.pb.h"
+#include "scheduler/pipelines/compute_order.h"
+#include "scheduler/planner/partition.h"
+#include "scheduler/search/group_costs.h"
+#include "scheduler/search/order_times.h"
+#include "scheduler/search/space.h"
+#include "scheduler/search/unit_costs.h"
+
+namespace troupe {
+
+// A step is between estimate / (1 + e) and estimate (1 + e).
+inline constexpr double kEstimateError = 0.25;
+
+struct Estimate {
+  double seconds = 0;
+  int64_t bytes = 0;  // of the device, on the rank that lacks most
+  int64_t lacks = 0;  // of these, beyond what the rank has; 0: it fits
+  bool fits() const { return lacks == 0; }
+};
+
+class Estimator {
+ public:
+  // Borrows all. workers[r] fills rank r; there may be more than a candidate
+  // has ranks.
+  Estimator(const JobSpec& job, const std::vector<WorkerDescription>& workers);
+
+  // Of all candidates of a division (space.h): no step is shorter, and no
+  // rank's memory smaller, with any schedule, level of ZeRO or recomputation.
+  // InvalidArgument: it cannot be planned.
+  absl::StatusOr<Estimate> BoundOf(const Candidate& division);
+
+  // InvalidArgument: it cannot be planned.
+  absl::StatusOr<Estimate> Of(const Candidate& candidate);
+
+ private:
+  // Of so many ranks in so many stages: how many times as long a place takes
+  // for the same work as the first worker by itself, and the bytes of its
+  // smallest device.
+  struct Places {
+    std::vector<double> slowness;
+    std::vector<int64_t> room;
+  };
+  // A candidate's numbers.
+  struct Shape {
+    int ranks = 1;
+    int pipeline = 1;
+    int micro_batches = 1;  // of a replica, in a step
+    int dealt = 1;          // ranks that hold a unit alike
+    int stride = 1;         // from one of them to the next
+  };
+  struct Stages {
+    std::vector<std::vector<int>> units;
+    std::vector<std::vector<int>> holders;
+  };
+  struct Timed;
+
+  absl::StatusOr<const UnitCosts*> CostsOf(const Candidate& candidate);
+  const std::vector<double>& SlownessOf(int ranks);
+  const Places& PlacesOf(const Shape& shape);
+  absl::StatusOr<const ComputeOrder*> OrderOf(const ParallelismSpec& way,
+                                              int micro_batches);
+  static absl::StatusOr<Stages> CutStages(const UnitCosts& costs,
+                                          const StageLayout& layout,
+                                          const ParallelismSpec& way);
+  absl::StatusOr<const Stages*> StagesOf(const ParallelismSpec& way,
+                                         const UnitCosts& costs,
+                                         const ComputeOrder& order,
+                                         const Places& places);
+  Shape ShapeOf(const JobSpec& resolved) const;
+  absl::StatusOr<OrderTimes> RunOrder(const ParallelismSpec& way,
+                                      const Shape& shape, const Timed& timed);
+  Timed TimeStages(const JobSpec& way, const Shape& shape,
+                   const UnitCosts& costs, const Stages& stages,
+                   const Places& places);
+  double SecondsBehind(const JobSpec& way, const Shape& shape,
+                       const UnitCosts& costs, const Stages& stages,
+                       const Timed& timed, const OrderTimes& times);
+  void SetMemory(const ParallelismSpec& way, const Shape& shape,
+                 const UnitCosts& costs, const Stages& stages,
+                 const Places& places, const OrderTimes& times,
+                 Estimate& estimate) const;
+
+  const JobSpec& job_;
+  const std::vector<WorkerDescription>& workers_;
+  GroupCosts groups_;
+  bool narrow_gradients_ = false;
+  bool narrow_parameters_ = false;
+  std::map<std::string, absl::StatusOr<UnitCosts>> costs_;
+  std::map<int, std::vector<double>> slowness_;  // by ranks, of each
+  std::map<std::pair<int, int>, Places> places_;
+  std::map<std::string, absl::StatusOr<ComputeOrder>> orders_;
+  std::map<std::string, absl::StatusOr<Stages>> stages_;
+};
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_SEARCH_ESTIMATE_H_

@@ -1,0 +1,76 @@
+#include "scheduler/search/group_costs.h"
+
+#include <algorithm>
+#include <string>
+
+#include "scheduler/planner/choose_backends.h"
+#include "scheduler/simulate/adapters.h"
+#include "scheduler/simulate/links.h"
+#include "scheduler/simulate/traffic.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kAxis[] = "data";
+
+// Of the ranks from 0 to `end`, those on the first one's host, and what its
+// adapters carry for each: seconds for each byte that all of them send.
+double CrowdedSecondsPerByte(const std::vector<WorkerDescription>& workers,
+                             size_t end) {
+  std::vector<WorkerDescription> host;
+  for (size_t r = 0; r < end; ++r) {
+    if (workers[r].host() == workers[0].host()) host.push_back(workers[r]);
+  }
+  if (host.size() < 2) return 0;
+  const Adapters adapters =
+      AdaptersOf(host, std::vector<int>(host.size(), 0), /*gain=*/1);
+  if (adapters.of_rank.empty()) return 0;
+  std::vector<double> seconds(adapters.rates.size(), 0);
+  for (const std::vector<int>& used : adapters.of_rank) {
+    for (const int adapter : used) {
+      seconds[adapter] +=
+          1 / (adapters.rates[adapter] * static_cast<double>(used.size()));
+    }
+  }
+  return *std::max_element(seconds.begin(), seconds.end());
+}
+
+}  // namespace
+
+const GroupCosts::Priced& GroupCosts::PricedOf(const Group& group) {
+  const auto [found, is_new] = priced_.try_emplace(group);
+  Priced& priced = found->second;
+  if (!is_new) return priced;
+  priced.plan.mutable_job()->mutable_training()->set_sequence_length(1);
+  Axis& axis = *priced.plan.mutable_mesh()->add_axes();
+  axis.set_name(kAxis);
+  axis.set_size(group.count);
+  troupe::Group& all = *priced.plan.add_groups();
+  all.set_name(kAxis);
+  all.add_spans()->set_axis(kAxis);
+  std::vector<WorkerDescription> members;
+  for (int i = 0; i < group.count; ++i) {
+    members.push_back(workers_.at(size_t{1} * i * group.stride));
+  }
+  ChooseBackends(members, priced.plan.mesh(), *priced.plan.mutable_groups());
+  priced.costs = std::make_unique<CostModel>(priced.plan, members);
+  priced.seconds_per_byte = CrowdedSecondsPerByte(
+      workers_,
+      std::min(workers_.size(), size_t{1} * group.count * group.stride));
+  return priced;
+}
+
+double GroupCosts::SecondsOf(const Group& group, const Move& move) {
+  if (group.count < 2 || move.bytes == 0) return 0;
+  const Priced& priced = PricedOf(group);
+  const Cost cost =
+      priced.costs->GroupCost(0, 0,
+                              {.size = {.bytes = move.bytes,
+                                        .ranks = group.count,
+                                        .collective = move.collective},
+                               .narrow = move.narrow});
+  const double crowded = cost.bytes[NETWORK_OUT] * priced.seconds_per_byte;
+  return cost.communication + std::max(0.0, crowded - cost.on_wire);
+}
+
+}  // namespace troupe

@@ -1,0 +1,241 @@
+#include "scheduler/search/unit_costs.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "proto/base/status.h"
+#include "proto/plan/buffer_kind.h"
+#include "proto/plan/find_program.h"
+#include "proto/plan/lanes.h"
+#include "proto/plan/rank_classes.h"
+#include "proto/plan/ranks_needed.h"
+#include "proto/plan/sharing.h"
+#include "scheduler/passes/passes.h"
+#include "scheduler/planner/choose_backends.h"
+#include "scheduler/planner/resolve.h"
+#include "scheduler/planner/start_draft.h"
+#include "scheduler/simulate/adapters.h"
+#include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/effort.h"
+#include "scheduler/simulate/gpu_scratch.h"
+#include "scheduler/simulate/run_programs.h"
+
+namespace troupe {
+namespace {
+
+constexpr double kNs = 1e-9;
+
+// Once a step, whatever its micro-batches: priced by themselves.
+bool IsOfStep(Instruction::Kind kind) {
+  return kind == Instruction::REDUCE_GRADS || kind == Instruction::GRAD_NORM ||
+         kind == Instruction::REDUCE_SCALARS || kind == Instruction::STEP;
+}
+
+bool IsBackward(Instruction::Kind kind) {
+  return kind == Instruction::RECOMPUTE ||
+         kind == Instruction::BACKWARD_INPUT ||
+         kind == Instruction::BACKWARD_WEIGHT;
+}
+
+bool IsPass(Instruction::Kind kind) {
+  return kind == Instruction::FORWARD || IsBackward(kind);
+}
+
+class Coster {
+ public:
+  Coster(const Plan& plan, const std::vector<WorkerDescription>& workers)
+      : plan_(plan),
+        costs_(plan, workers),
+        train_(*FindProgram(plan.roles(0), Program::TRAIN)),
+        units_(plan.units_size()) {}
+
+  std::vector<UnitCost> Run() {
+    AddTimes();
+    AddMemory();
+    for (int u = 0; u < plan_.units_size(); ++u) {
+      const Unit& unit = plan_.units(u);
+      *units_[u].nominal.mutable_forward() = unit.forward();
+      *units_[u].nominal.mutable_backward_input() = unit.backward_input();
+      *units_[u].nominal.mutable_backward_weight() = unit.backward_weight();
+      if (unit.has_recompute()) {
+        *units_[u].nominal.mutable_recompute() = unit.recompute();
+      }
+      units_[u].output_bytes = unit.activation_bytes();
+    }
+    return std::move(units_);
+  }
+
+ private:
+  bool Computes(const Instruction& instruction) const {
+    return KindOfLane(plan_.lanes(), instruction.lane()) == Lane::COMPUTE;
+  }
+
+  ProgramsRun Simulate() const {
+    const RankClasses classes(plan_, costs_.Traits());
+    return RunPrograms(plan_, classes,
+                       [this](int rank, const Instruction& instruction) {
+                         return IsOfStep(instruction.kind())
+                                    ? Effort()
+                                    : EffortOf(costs_.CostOf(rank, instruction),
+                                               Computes(instruction));
+                       },
+                       {.seats = {},
+                        .adapters = UsesOf(costs_.adapters(), classes),
+                        .is_enough = nullptr});
+  }
+
+  // A unit's pass lasts until the next one's begins, so that exchanges count
+  // where passes wait for them.
+  void AddTimes() {
+    const ProgramsRun run = Simulate();
+    const RankTimes& times = run.ranks.front();
+    PassSeconds* now = nullptr;
+    int64_t began = 0;
+    int64_t ended = 0;
+    const auto end_pass = [&](int64_t end) {
+      if (now != nullptr) now->all += static_cast<double>(end - began) * kNs;
+    };
+    for (int i = 0; i < train_.instructions_size(); ++i) {
+      const Instruction& instruction = train_.instructions(i);
+      const Instruction::Kind kind = instruction.kind();
+      AddAlone(instruction);
+      if (!IsPass(kind)) continue;
+      UnitCost& unit = units_[instruction.unit()];
+      PassSeconds* const pass =
+          kind == Instruction::FORWARD ? &unit.forward : &unit.backward;
+      if (pass != now) {
+        end_pass(times.instructions[i].runs);
+        now = pass;
+        began = times.instructions[i].runs;
+      }
+      pass->compute += costs_.CostOf(0, instruction).total();
+      ended = std::max(ended, times.instructions[i].end);
+    }
+    end_pass(ended);
+  }
+
+  // What an instruction takes by itself.
+  void AddAlone(const Instruction& instruction) {
+    if (!instruction.has_unit()) return;
+    const Instruction::Kind kind = instruction.kind();
+    UnitCost& unit = units_[instruction.unit()];
+    const double seconds = costs_.CostOf(0, instruction).total();
+    const auto add = [seconds](PassSeconds& pass, bool computes) {
+      pass.all += seconds;
+      if (computes) pass.compute += seconds;
+    };
+    if (kind == Instruction::STEP) unit.step += seconds;
+    if (kind == Instruction::GRAD_NORM) unit.norm += seconds;
+    if (kind == Instruction::BACKWARD_WEIGHT) add(unit.weight, true);
+    if (kind == Instruction::BACKWARD_INPUT || kind == Instruction::RECOMPUTE) {
+      add(unit.input, true);
+    }
+    if (kind == Instruction::EXCHANGE && instruction.exchange().backward()) {
+      add(unit.input, false);
+    }
+  }
+
+  void AddMemory() {
+    for (const Buffer& buffer : train_.buffers()) {
+      if (!buffer.has_unit() || TierOf(buffer) != DEVICE) continue;
+      UnitCost& unit = units_[buffer.unit()];
+      const int64_t bytes = buffer.bytes();
+      switch (buffer.kind()) {
+        case Buffer::PARAMETERS:
+          unit.parameter_bytes += bytes;
+          break;
+        case Buffer::PARAMETER_GRADIENTS:
+          unit.gradient_bytes += bytes;
+          break;
+        case Buffer::MASTER_WEIGHTS:
+        case Buffer::OPTIMIZER_STATE:
+          unit.state_bytes += bytes;
+          break;
+        case Buffer::ACTIVATION:
+        case Buffer::STASH:
+          unit.kept_bytes += bytes;
+          break;
+        case Buffer::GRADIENT:
+        case Buffer::WEIGHT_STASH:
+        case Buffer::RECOMPUTED:
+        case Buffer::SEGMENT_GRADIENTS:
+          unit.pass_bytes += bytes;
+          break;
+        default:
+          break;
+      }
+    }
+    for (int u = 0; u < plan_.units_size(); ++u) {
+      units_[u].workspace_bytes = plan_.units(u).workspace_bytes();
+    }
+  }
+
+  const Plan& plan_;
+  const CostModel costs_;
+  const Program& train_;
+  std::vector<UnitCost> units_;
+};
+
+// One stage and one replica of the way, with one micro-batch and nothing beside
+// its steps.
+JobSpec OneStageOf(const JobSpec& job, const Candidate& candidate) {
+  JobSpec way = JobOf(job, candidate);
+  ParallelismSpec stage;
+  CopySharing(candidate.parallelism, stage);
+  stage.set_data(RanksOfReplica(candidate.parallelism));
+  *way.mutable_parallelism() = stage;
+  way.mutable_training()->set_global_batch_size(candidate.micro_batch_size *
+                                                stage.data());
+  way.mutable_training()->clear_validate_every();
+  way.mutable_training()->clear_validation_sequences();
+  way.mutable_memory()->clear_unsharded_bytes();
+  way.clear_checkpoint();
+  way.clear_recovery();
+  way.clear_elastic();
+  return way;
+}
+
+// The first so many, each with a processor of its own: what ranks share is
+// counted for all that the job has.
+std::vector<WorkerDescription> Uncrowded(
+    const std::vector<WorkerDescription>& workers, int count) {
+  std::vector<WorkerDescription> alone(workers.begin(),
+                                       workers.begin() + count);
+  for (WorkerDescription& worker : alone) worker.clear_host_cores();
+  return alone;
+}
+
+}  // namespace
+
+absl::StatusOr<UnitCosts> CostUnits(const JobSpec& job,
+                                    const Candidate& candidate,
+                                    const std::vector<WorkerDescription>& all) {
+  ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(OneStageOf(job, candidate)));
+  const std::vector<WorkerDescription> workers =
+      Uncrowded(all, RanksNeeded(way));
+  DraftOfKinds kinds;
+  const RecomputeSpec& recompute = way.memory().recompute();
+  if (recompute.units().empty() && recompute.selective_units().empty()) {
+    ASSIGN_OR_RETURN(kinds, StartDraftOfKinds(way));
+  } else {
+    // Units by their numbers: each is a kind of its own.
+    ASSIGN_OR_RETURN(kinds.draft, StartDraft(way));
+    kinds.kind_of_unit.resize(kinds.draft.plan.units_size());
+    std::iota(kinds.kind_of_unit.begin(), kinds.kind_of_unit.end(), 0);
+  }
+  RunPasses(kinds.draft);
+  Plan& plan = kinds.draft.plan;
+  ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
+  UnitCosts result = {.kinds = Coster(plan, workers).Run(),
+                      .kind_of_unit = std::move(kinds.kind_of_unit)};
+  for (const MemoryItem& item : GpuScratchItems(plan)) {
+    result.scratch_bytes += item.bytes();
+  }
+  for (const Unit& unit : plan.units()) {
+    if (unit.tied_size() > 0) result.tied_to = unit.tied(0).unit();
+  }
+  return result;
+}
+
+}  // namespace troupe

@@ -1,0 +1,64 @@
+// What one unit of each kind costs where a stage's ranks share it in a given
+// way: the terms of which an estimate is made (estimate.h). They come from the
+// planner's own passes and the simulator's cost model, on a model that has one
+// unit of each kind, one stage, one replica and one micro-batch: so a new op or
+// layout is priced without a line here, and by no second formula.
+#ifndef TROUPE_SCHEDULER_SEARCH_UNIT_COSTS_H_
+#define TROUPE_SCHEDULER_SEARCH_UNIT_COSTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/cluster.pb.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+#include "scheduler/search/space.h"
+
+namespace troupe {
+
+// Of one micro-batch, on one rank that computes with a processor of its own.
+struct PassSeconds {
+  double all = 0;      // exchanges that nothing hides among them
+  double compute = 0;  // of these, on the processor
+  // All, where ranks have only such a share of their processors.
+  double With(double share) const { return all + compute * (1 / share - 1); }
+};
+
+struct UnitCost {
+  PassSeconds forward;
+  PassSeconds backward;  // recomputation, input and weight as one pass
+  PassSeconds input;     // recomputation and input alone
+  PassSeconds weight;
+  double step = 0;  // the optimizer's, of all that is trained
+  double norm = 0;  // of all gradients
+  // At rest on the device, where nothing is dealt over replicas.
+  int64_t parameter_bytes = 0;
+  int64_t gradient_bytes = 0;
+  int64_t state_bytes = 0;      // moments and master weights
+  int64_t kept_bytes = 0;       // of each micro-batch in flight
+  int64_t output_bytes = 0;     // what goes to the next stage
+  int64_t pass_bytes = 0;       // besides, while its backward passes run
+  int64_t workspace_bytes = 0;  // of all units of a rank the most
+  Unit nominal;  // the work of its passes, for the balance of stages
+};
+
+// Of a strategy, a micro-batch and what is recomputed.
+struct UnitCosts {
+  std::vector<UnitCost> kinds;
+  std::vector<int> kind_of_unit;  // of the job's model
+  int64_t scratch_bytes = 0;      // that kernels of a GPU take beside slots
+  int tied_to = -1;               // the kind whose table another one uses
+  int number = 0;                 // of the search: tells costs apart
+};
+
+// Of the candidate's way to share units, its micro-batch and what it
+// recomputes. REQUIRES workers for all of its ranks. InvalidArgument, as
+// ResolveJob and StartDraft: sizes do not divide.
+absl::StatusOr<UnitCosts> CostUnits(
+    const JobSpec& job, const Candidate& candidate,
+    const std::vector<WorkerDescription>& workers);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_SEARCH_UNIT_COSTS_H_

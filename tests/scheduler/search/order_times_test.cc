@@ -1,0 +1,58 @@
+#include "scheduler/search/order_times.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scheduler/pipelines/pipelines.h"
+
+namespace troupe {
+namespace {
+
+constexpr StageSeconds kStage = {
+    .forward = 1, .backward = 2, .input = 1, .weight = 1};
+
+OrderTimes TimesOf(const char* schedule, const PipelineShape& shape) {
+  const ComputeOrder order =
+      FindPipeline(schedule).value().order(shape).value();
+  return TimeOrder(order, std::vector<StageSeconds>(shape.stages(), kStage), 0);
+}
+
+double EndOf(const OrderTimes& times) {
+  return *std::max_element(times.ends.begin(), times.ends.end());
+}
+
+// (M + P - 1) (F + B), as the papers have it.
+TEST(TimeOrder, IsTheClosedFormOf1f1b) {
+  for (const int ranks : {1, 2, 4, 7}) {
+    for (const int micro_batches : {1, 3, 8}) {
+      const OrderTimes times =
+          TimesOf("1f1b", {.ranks = ranks, .micro_batches = micro_batches});
+      EXPECT_EQ(EndOf(times), 3 * (micro_batches + ranks - 1));
+      for (int s = 0; s < ranks; ++s) {
+        EXPECT_EQ(times.in_flight[s], std::min(ranks - s, micro_batches));
+      }
+    }
+  }
+}
+
+// M (F + B) + (P - 1) (F + B) / V.
+TEST(TimeOrder, IsTheClosedFormOfInterleaved1f1b) {
+  const PipelineShape shape = {
+      .ranks = 4, .micro_batches = 8, .virtual_stages = 2};
+  EXPECT_EQ(EndOf(TimesOf("interleaved_1f1b", shape)), 2 * 3 * 8 + 3 * 3);
+}
+
+TEST(TimeOrder, AHandoverIsWaitedForOnOtherRanksOnly) {
+  const ComputeOrder order = FindPipeline("1f1b")
+                                 .value()
+                                 .order({.ranks = 2, .micro_batches = 1})
+                                 .value();
+  const std::vector<StageSeconds> stages(2, kStage);
+  EXPECT_EQ(EndOf(TimeOrder(order, stages, 0.5)),
+            EndOf(TimeOrder(order, stages, 0)) + 2 * 0.5);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,163 @@
+#include "scheduler/search/search.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/plan/ranks_needed.h"
+#include "scheduler/planner/planner.h"
+#include "scheduler/search/estimate.h"
+#include "scheduler/search/plan_job.h"
+#include "tests/scheduler/example_job.h"
+#include "tests/scheduler/search/drawn_space.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+JobSpec OpenJob(int batch = 16, int blocks = 4) {
+  JobSpec job = ExampleJob({.blocks = blocks});
+  job.clear_parallelism();
+  job.mutable_parallelism()->set_mode("auto");
+  job.mutable_training()->set_global_batch_size(batch);
+  job.mutable_training()->clear_micro_batch_size();
+  return job;
+}
+
+void SetMemory(int64_t bytes, std::vector<WorkerDescription>& workers) {
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_budgets(0)->set_bytes(bytes);
+  }
+}
+
+// Within 2 % of the best of everything that the space has.
+TEST(ChooseParallelism, IsAsGoodAsSimulatingEverything) {
+  constexpr int kSpaces = 6;
+  constexpr int kWorkersMax = 4;
+  double worst = 1;
+  int64_t simulated = 0;
+  int64_t plans = 0;
+  int fitting = 0;
+  for (uint64_t seed = 1; seed <= kSpaces; ++seed) {
+    const DrawnSpace space = DrawSpace(seed, kWorkersMax);
+    SCOPED_TRACE(space.name);
+    const Everything everything = SimulateEverything(space);
+    const Chosen chosen = ChooseIn(space);
+    ASSERT_EQ(chosen.best.has_value(), everything.best.has_value())
+        << chosen.refusal;
+    plans += everything.plans;
+    simulated += chosen.simulated;
+    if (!chosen.best.has_value()) continue;
+    ++fitting;
+    const double ratio = chosen.best->seconds / everything.best->seconds;
+    EXPECT_LE(ratio, 1.02) << chosen.best->way
+                           << "\n  best: " << everything.best->way;
+    worst = std::max(worst, ratio);
+  }
+  EXPECT_GE(fitting, kSpaces / 2);
+  std::printf("%d spaces: worst ratio %.4f, %ld of %ld plans simulated\n",
+              kSpaces, worst, simulated, plans);
+}
+
+TEST(ChooseParallelism, EqualInputsGiveEqualPlans) {
+  const DrawnSpace space = DrawSpace(3, 8);
+  const PlannedJob first = PlanJob(space.job, space.workers).value();
+  const PlannedJob second = PlanJob(space.job, space.workers).value();
+  EXPECT_EQ(first.planned.plan.SerializeAsString(),
+            second.planned.plan.SerializeAsString());
+  EXPECT_EQ(first.explanation.SerializeAsString(),
+            second.explanation.SerializeAsString());
+}
+
+// Planned again, the job that is stored is the plan that was chosen.
+TEST(ChooseParallelism, TheChoiceIsAJob) {
+  const std::vector<WorkerDescription> workers = ExampleWorkers(4);
+  const PlannedJob planned = PlanJob(OpenJob(), workers).value();
+  EXPECT_FALSE(planned.job.parallelism().has_mode());
+  const std::vector<WorkerDescription> used(
+      workers.begin(), workers.begin() + RanksNeeded(planned.job));
+  EXPECT_EQ(CompilePlan(planned.job, used).value().fingerprint(),
+            planned.planned.plan.fingerprint());
+}
+
+TEST(ChooseParallelism, AFixedFieldStays) {
+  JobSpec job = OpenJob();
+  job.mutable_parallelism()->set_tensor(2);
+  for (const PlannedJob& planned : {PlanJob(job, ExampleWorkers(4)).value(),
+                                    PlanJob(job, ExampleWorkers(3)).value()}) {
+    EXPECT_EQ(planned.job.parallelism().tensor(), 2);
+    for (const ExplainedWay& way : planned.explanation.ways()) {
+      EXPECT_EQ(way.fields().parallelism().tensor(), 2);
+    }
+  }
+  job = OpenJob();
+  job.mutable_parallelism()->set_pipeline(2);
+  job.mutable_parallelism()->set_pipeline_schedule("gpipe");
+  job.mutable_training()->set_micro_batch_size(2);
+  const PlannedJob planned = PlanJob(job, ExampleWorkers(4)).value();
+  EXPECT_EQ(planned.job.parallelism().pipeline_schedule(), "gpipe");
+  EXPECT_EQ(planned.job.parallelism().pipeline(), 2);
+  EXPECT_EQ(planned.job.training().micro_batch_size(), 2);
+}
+
+TEST(ChooseParallelism, RefusesWithWhatWouldFit) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(2);
+  SetMemory(40'000, workers);
+  const absl::Status refused = PlanJob(OpenJob(), workers).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(
+      std::string(refused.message()),
+      AllOf(StartsWith("parallelism: auto: none of "), HasSubstr("closest is"),
+            HasSubstr("memory: auto"), HasSubstr(" workers like these")));
+  SetMemory(100, workers);
+  EXPECT_THAT(std::string(PlanJob(OpenJob(), workers).status().message()),
+              AllOf(HasSubstr("or a smaller model"),
+                    Not(HasSubstr("workers like these"))));
+}
+
+TEST(ChooseParallelism, RefusesWhatIsWrongWhateverIsChosen) {
+  JobSpec job = OpenJob();
+  job.mutable_parallelism()->set_tensor(3);
+  EXPECT_THAT(std::string(PlanJob(job, ExampleWorkers(3)).status().message()),
+              HasSubstr("model.num_attention_heads"));
+  EXPECT_EQ(PlanJob(job, ExampleWorkers(2)).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  job = OpenJob();
+  job.mutable_parallelism()->set_mode("best");
+  EXPECT_THAT(std::string(PlanJob(job, ExampleWorkers(2)).status().message()),
+              StartsWith("parallelism: "));
+  job = OpenJob();
+  job.set_objective("tokens_per_dollar");
+  EXPECT_THAT(std::string(PlanJob(job, ExampleWorkers(2)).status().message()),
+              HasSubstr("dollars_per_hour"));
+  job = OpenJob();
+  job.set_objective("speed");
+  EXPECT_THAT(std::string(PlanJob(job, ExampleWorkers(2)).status().message()),
+              StartsWith("objective: "));
+}
+
+// Of workers that cost, the step that is cheapest; or as few as fit.
+TEST(ChooseParallelism, HasObjectives) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(4);
+  for (WorkerDescription& worker : workers) worker.set_dollars_per_hour(2);
+  JobSpec job = OpenJob();
+  EXPECT_EQ(RanksNeeded(PlanJob(job, workers).value().job), 4);
+  job.set_objective("fewest_workers");
+  EXPECT_EQ(RanksNeeded(PlanJob(job, workers).value().job), 1);
+  job.set_objective("tokens_per_dollar");
+  const PlannedJob cheapest = PlanJob(job, workers).value();
+  for (const ExplainedWay& way : cheapest.explanation.ways()) {
+    EXPECT_LE(way.tokens_per_dollar(),
+              cheapest.explanation.ways(0).tokens_per_dollar());
+  }
+}
+
+}  // namespace
+}  // namespace troupe
