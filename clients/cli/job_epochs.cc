@@ -7,7 +7,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/data_files.h"
 #include "proto/plan/fields.h"
-#include "proto/plan/model.h"
+#include "proto/plan/model_fields.h"
 #include "storage/dataset/data_order.h"
 #include "storage/dataset/token_file.h"
 
