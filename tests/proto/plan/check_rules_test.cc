@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/plan/check_work.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -76,6 +77,25 @@ TEST(CheckRules, RefusesPlantedFaults) {
     fault.plant(plan);
     EXPECT_THAT(std::string(CheckRules(plan).message()),
                 HasSubstr(fault.message));
+  }
+}
+
+// Parts that differ in their rule alone are summed at once: each of them is
+// summed once.
+TEST(CheckRules, PartsAreSummedOnce) {
+  JobSpec job = Job();
+  job.mutable_parallelism()->set_bucket_megabytes(1e-6);
+  for (const int count : {1, 2, 3}) {
+    Plan plan = ExamplePlan(job);
+    Program& train = ProgramOf(plan, 0, Program::TRAIN);
+    train.mutable_instructions(IndexOf(train, "R u1 q0-2 g0"))
+        ->set_part_count(count);
+    const absl::Status status = CheckWork(plan);
+    EXPECT_EQ(status.ok(), count == 3) << status;
+    if (count < 3) {
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("REDUCE_GRADS of unit 1 is missing"));
+    }
   }
 }
 

@@ -124,6 +124,12 @@ const Fault kFaults[] = {
        train.mutable_instructions(IndexOf(train, "N u1 g0"))->clear_group();
      },
      "rank 1, TRAIN: N u1: is not dealt over those who have the same, data"},
+    {"a sum of parts that are not there",
+     [](Plan& p) {
+       Program& train = ProgramOf(p, 1, kTrain);
+       train.mutable_instructions(IndexOf(train, "R u0 g0"))->set_part_count(2);
+     },
+     "R u0 q0-1 g0: unit 0 has 1 trained parts"},
     {"norm of a part that is not there",
      [](Plan& p) {
        Program& train = ProgramOf(p, 1, kTrain);

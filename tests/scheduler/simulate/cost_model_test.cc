@@ -45,6 +45,25 @@ TEST(CostModel, StatesCostTheirBytes) {
   EXPECT_DOUBLE_EQ(CostOf(model, "L m0").elementwise, 128e-9);
 }
 
+// Of what a rule keeps, and multiplies: Lion has one state, and Muon five steps
+// of three products with each matrix, here at 1e9 flops a second.
+TEST(CostModel, StepsCostWhatTheirRulesDo) {
+  JobSpec job = ExampleJob({});
+  OptimizerGroup& lion = *job.mutable_optimizer()->add_groups();
+  lion.add_match("*");
+  lion.set_name("lion");
+  OptimizerGroup& muon = *job.mutable_optimizer()->add_groups();
+  muon.add_match("*.h.0.mlp.c_fc.weight");
+  muon.set_name("muon");
+  const Plan plan = ExamplePlan(job);
+  const CostModel model(plan, ExampleWorkers(1));
+  const double bytes = 4.0 * plan.units(2).flat_elements();
+  EXPECT_DOUBLE_EQ(CostOf(model, "O u2").optimizer, 6 * bytes * 1e-9);
+  EXPECT_EQ(CostOf(model, "O u2").matmul, 0);
+  const double products = 5 * (4 * 16 * 16 * 64 + 2 * 16 * 16 * 16);
+  EXPECT_DOUBLE_EQ(CostOf(model, "O u1").matmul, products * 1e-9);
+}
+
 TEST(CostModel, CollectivesCostTheirRing) {
   const Plan plan = ExamplePlan(ExampleJob({.data = 2}));
   const CostModel model(plan, ExampleWorkers(2));
