@@ -140,10 +140,10 @@ absl::Status LayMatrices(const OptimizerSpec& optimizer, int ranks,
         "parallelism.zero_size",
         absl::StrCat("whole matrices, which muon needs, do not fill the slices "
                      "of ",
-                     ranks, " ranks: the largest matrix of a unit is ",
-                     absl::StrCat(slice), " of its ", before,
-                     " elements; use zero_size ",
-                     std::max<int64_t>(1, before / slice), " or fewer"));
+                     ranks, " ranks: to hold some of them, a slice has ", slice,
+                     " elements, and the unit has ", before,
+                     "; use a zero_size of at most ",
+                     std::max<int64_t>(1, before / slice)));
   }
   const std::vector<int64_t> offsets = OffsetsIn(slice, all);
   const int64_t frozen = FrozenRange(unit).size();
