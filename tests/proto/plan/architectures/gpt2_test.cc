@@ -42,6 +42,43 @@ TEST(ModelGpt2Test, UnitsComeInOrderWithHuggingFaceNames) {
   EXPECT_EQ(units[3].tied(0).parameter(), "transformer.wte.weight");
 }
 
+// Two weights of all experts in place of the MLP's, without biases, and a
+// router.
+TEST(ModelGpt2Test, EveryOtherLayerMayHaveExperts) {
+  ModelSpec model = Gpt2(2, 24, 3);
+  model.set_num_experts(4);
+  model.set_decoder_sparse_step(2);
+  ASSERT_TRUE(ResolveModel(model).ok()) << ResolveModel(model);
+  EXPECT_EQ(model.num_experts_per_tok(), 2);
+  const auto units = UnitsOf(model);
+  ASSERT_EQ(units.size(), 4u);
+  EXPECT_EQ(units[1].parameters_size(), 12);
+  const Unit& sparse = units[2];
+  ASSERT_EQ(sparse.parameters_size(), 8 + 3);
+  const std::string mlp = "transformer.h.1.mlp.";
+  EXPECT_EQ(sparse.parameters(8).name(), mlp + "router.weight");
+  EXPECT_EQ(sparse.parameters(9).name(), mlp + "experts.c_fc.weight");
+  EXPECT_EQ(sparse.parameters(9).each_in(), mlp + "experts.*.c_fc.weight");
+  EXPECT_EQ(sparse.parameters(10).name(), mlp + "experts.c_proj.weight");
+  ModelSpec one = Gpt2(2, 24, 3);
+  one.set_num_experts(4);
+  one.mutable_experts()->set_routing("switch");
+  ASSERT_TRUE(ResolveModel(one).ok()) << ResolveModel(one);
+  EXPECT_EQ(one.num_experts_per_tok(), 1);
+  EXPECT_EQ(one.decoder_sparse_step(), 1);
+}
+
+TEST(ModelGpt2Test, RefusesFieldsOfExpertsWithoutAny) {
+  ModelSpec model = Gpt2(2, 24, 3);
+  model.mutable_experts()->set_routing("switch");
+  EXPECT_THAT(std::string(ResolveModel(model).message()),
+              StartsWith("model.experts: is of a gpt2 with model.num_experts"));
+  model.clear_experts();
+  model.set_decoder_sparse_step(2);
+  EXPECT_THAT(std::string(ResolveModel(model).message()),
+              StartsWith("model.decoder_sparse_step: is of a gpt2 with"));
+}
+
 TEST(ModelGpt2Test, AnUntiedProjectionHasItsOwnTable) {
   ModelSpec model = Gpt2(12, 768, 12);
   model.set_tie_word_embeddings(false);
