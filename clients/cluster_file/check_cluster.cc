@@ -194,10 +194,12 @@ class Checker {
                                 device.attention(i)));
     }
     RETURN_IF_ERROR(Memory(path + ".memory", device.memory()));
-    RETURN_IF_ERROR(Check(path + ".dollars_per_hour",
-                          Real{.value = device.dollars_per_hour(),
-                               .max = kDollarsMax,
-                               .zero = true}));
+    if (Given(path + ".dollars_per_hour")) {
+      RETURN_IF_ERROR(Check(path + ".dollars_per_hour",
+                            Real{.value = device.dollars_per_hour(),
+                                 .max = kDollarsMax,
+                                 .zero = true}));
+    }
     if (!Given(path + ".overhead_us")) {
       device.set_overhead_us(kOverheadUs);
       return absl::OkStatus();
