@@ -79,8 +79,9 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   RETURN_IF_ERROR(MarkGroups(plan.job().optimizer(), list));
   RETURN_IF_ERROR(CheckStepsOnDevice(plan.job()));
   derived.set_frozen_parameters(FrozenCount(list));
-  derived.set_model_flops_per_token(derived.model_flops_per_token() *
-                                    TrainedWorkShare(list));
+  derived.set_model_flops_per_token(
+      ModelFlopsPerToken(plan.job().model(), training.sequence_length()) *
+      TrainedWorkShare(list));
   return list;
 }
 
@@ -161,8 +162,6 @@ void Derive(Plan& plan) {
   DeriveMicroBatches(plan.job(), derived);
   derived.set_tokens_per_step(int64_t{training.global_batch_size()} *
                               training.sequence_length());
-  derived.set_model_flops_per_token(
-      ModelFlopsPerToken(plan.job().model(), training.sequence_length()));
 }
 
 // Ranks need not wait for one another between steps where no update waits for
@@ -341,7 +340,7 @@ namespace {
 
 absl::StatusOr<Draft> StartDraftOf(
     const JobSpec& resolved, const std::vector<WorkerDescription>& workers,
-    std::vector<int>* kinds) {
+    const ModelKinds* kinds) {
   Draft draft;
   *draft.plan.mutable_job() = resolved;
   LayMesh(draft.plan);
@@ -349,10 +348,11 @@ absl::StatusOr<Draft> StartDraftOf(
   Derive(draft.plan);
   RETURN_IF_ERROR(OrderSteps(draft));
   RETURN_IF_ERROR(CheckIsModel(resolved));
-  ASSIGN_OR_RETURN(UnitList whole, WholeUnits(draft.plan));
+  UnitList whole;
   if (kinds != nullptr) {
-    *kinds = KindOfUnits(whole);
-    KeepOneOfEachKind(*kinds, whole);
+    whole = kinds->units;
+  } else {
+    ASSIGN_OR_RETURN(whole, WholeUnits(draft.plan));
   }
   RETURN_IF_ERROR(CutUnitsAndStages(whole, workers, draft));
   LayGroups(draft.plan);
@@ -367,11 +367,19 @@ absl::StatusOr<Draft> StartDraft(
   return StartDraftOf(resolved, workers, nullptr);
 }
 
-absl::StatusOr<DraftOfKinds> StartDraftOfKinds(const JobSpec& resolved) {
-  DraftOfKinds result;
-  ASSIGN_OR_RETURN(result.draft,
-                   StartDraftOf(resolved, {}, &result.kind_of_unit));
-  return result;
+absl::StatusOr<ModelKinds> KindsOfModel(const JobSpec& resolved) {
+  Plan plan;
+  *plan.mutable_job() = resolved;
+  ModelKinds kinds;
+  ASSIGN_OR_RETURN(kinds.units, WholeUnits(plan));
+  kinds.of_unit = KindOfUnits(kinds.units);
+  KeepOneOfEachKind(kinds.of_unit, kinds.units);
+  return kinds;
+}
+
+absl::StatusOr<Draft> StartDraftOfKinds(const JobSpec& resolved,
+                                        const ModelKinds& kinds) {
+  return StartDraftOf(resolved, {}, &kinds);
 }
 
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
+#include "proto/plan/unit_list.h"
 #include "scheduler/passes/draft.h"
 #include "scheduler/planner/partition.h"
 
@@ -24,14 +25,18 @@ absl::StatusOr<Draft> StartDraft(
     const JobSpec& resolved,
     const std::vector<WorkerDescription>& workers = {});
 
-// The same of a model that has one unit of each kind of the job's
-// (unit_kinds.h): what a search takes for the costs of all. REQUIRES one stage,
-// and a job that names no units by their numbers.
-struct DraftOfKinds {
-  Draft draft;
-  std::vector<int> kind_of_unit;  // of the job's units: which unit of the draft
+// A model with one unit of each kind of the job's (unit_kinds.h): what a search
+// takes for the costs of all. It depends on the model, the micro-batch and what
+// is frozen, and on nothing else of the job.
+struct ModelKinds {
+  UnitList units;
+  std::vector<int> of_unit;  // of the job's units: which of these
 };
-absl::StatusOr<DraftOfKinds> StartDraftOfKinds(const JobSpec& resolved);
+absl::StatusOr<ModelKinds> KindsOfModel(const JobSpec& resolved);
+// A draft of that model. REQUIRES one stage, and a job that names no units by
+// their numbers. How large the model is, is not derived.
+absl::StatusOr<Draft> StartDraftOfKinds(const JobSpec& resolved,
+                                        const ModelKinds& kinds);
 
 // What the stages of a draft are cut by, but memory. Asynchronous schedules are
 // cut as if all were equally fast: which stage a unit is in is part of what

@@ -10,6 +10,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
+#include "proto/plan/replica_share.h"
 #include "proto/plan/sharing.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/partition.h"
@@ -36,10 +37,6 @@ int64_t DeviceBytesOf(const WorkerDescription& worker) {
     if (budget.tier() == DEVICE) bytes += budget.bytes();
   }
   return bytes;
-}
-
-int64_t RoundedUp(int64_t number, int64_t divisor) {
-  return (number + divisor - 1) / divisor;
 }
 
 // What each unit takes at each place.
@@ -75,6 +72,17 @@ Estimator::Estimator(const JobSpec& job,
       narrow_gradients_(BytesOfElement(GradientType(job.training())) == 2),
       narrow_parameters_(BytesOfElement(ComputeType(job.training())) == 2) {}
 
+absl::StatusOr<const ModelKinds*> Estimator::KindsOfMicroBatch(
+    const JobSpec& way) {
+  const int64_t sequences = MicroBatchSequences(way);
+  auto found = kinds_.find(sequences);
+  if (found == kinds_.end()) {
+    ASSIGN_OR_RETURN(ModelKinds kinds, KindsOfModel(way));
+    found = kinds_.emplace(sequences, std::move(kinds)).first;
+  }
+  return &found->second;
+}
+
 absl::StatusOr<const UnitCosts*> Estimator::CostsOf(
     const Candidate& candidate) {
   const std::string key =
@@ -83,7 +91,9 @@ absl::StatusOr<const UnitCosts*> Estimator::CostsOf(
                    candidate.micro_batch_size, "/", candidate.recompute);
   auto found = costs_.find(key);
   if (found == costs_.end()) {
-    absl::StatusOr<UnitCosts> costs = CostUnits(job_, candidate, workers_);
+    absl::StatusOr<UnitCosts> costs = CostUnits(
+        job_, candidate, workers_,
+        [this](const JobSpec& way) { return KindsOfMicroBatch(way); });
     if (costs.ok()) costs->number = static_cast<int>(costs_.size());
     found = costs_.emplace(key, std::move(costs)).first;
   }
@@ -367,69 +377,6 @@ double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
   return end - last + update + scalars + tied;
 }
 
-void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
-                          const UnitCosts& costs, const Stages& stages,
-                          const Places& places, const OrderTimes& times,
-                          Estimate& estimate) const {
-  const ZeroRow zero = ZeroRowOf(way);
-  const int64_t slices = way.zero() > 0 ? way.zero_size() : 1;
-  const auto rests = [slices](int64_t bytes, bool dealt) {
-    return dealt ? RoundedUp(bytes, slices) : bytes;
-  };
-  std::vector<int64_t> resident(shape.pipeline, 0);
-  std::vector<int64_t> whole(shape.pipeline, 0);
-  std::vector<int64_t> pass(shape.pipeline, 0);
-  for (size_t s = 0; s < stages.units.size(); ++s) {
-    int64_t at_rest = 0;
-    int64_t unsharded = 0;
-    int64_t workspace = 0;
-    int64_t needs = 0;
-    int64_t left = 0;  // of what is kept, by units behind
-    for (auto u = stages.units[s].rbegin(); u != stages.units[s].rend(); ++u) {
-      const UnitCost& unit = costs.kinds[costs.kind_of_unit[*u]];
-      at_rest += rests(unit.parameter_bytes, zero.parameters) +
-                 rests(unit.gradient_bytes, zero.gradients) +
-                 rests(unit.state_bytes, zero.states) +
-                 times.in_flight[s] * unit.kept_bytes;
-      if (slices > 1) {
-        unsharded =
-            std::max(unsharded, (zero.parameters ? unit.parameter_bytes : 0) +
-                                    (zero.gradients ? unit.gradient_bytes : 0));
-      }
-      workspace = std::max(workspace, unit.workspace_bytes);
-      needs = std::max(needs, unit.pass_bytes - left);
-      left += unit.kept_bytes;
-    }
-    // What a stage hands on it does not keep, and what it is handed it does.
-    const auto handed_on = [&](size_t stage) {
-      const int last = stages.units[stage].back();
-      return times.in_flight[s] *
-             costs.kinds[costs.kind_of_unit[last]].output_bytes;
-    };
-    if (s + 1 < stages.units.size()) at_rest -= handed_on(s);
-    if (s > 0) at_rest += handed_on(s - 1);
-    for (const int place : stages.holders[s]) {
-      resident[place] += at_rest;
-      whole[place] = std::max(whole[place], unsharded);
-      pass[place] = std::max(pass[place], needs + workspace);
-    }
-  }
-  bool first = true;
-  for (int place = 0; place < shape.pipeline; ++place) {
-    const int64_t bytes = resident[place] + whole[place] + pass[place] +
-                          (workers_[0].has_gpu() ? costs.scratch_bytes : 0);
-    const int64_t room = places.room[place];
-    const int64_t lacks = std::max<int64_t>(0, bytes - room);
-    if (!first && std::make_pair(lacks, bytes) <=
-                      std::make_pair(estimate.lacks, estimate.bytes)) {
-      continue;
-    }
-    first = false;
-    estimate.bytes = bytes;
-    estimate.lacks = lacks;
-  }
-}
-
 absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
   ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(division));
   const Shape shape = ShapeOf(JobOf(job_, division));
@@ -480,7 +427,7 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   }
   estimate.seconds += std::max(0.0, timed.first_gather) +
                       SecondsBehind(way, shape, *costs, *stages, timed, times);
-  SetMemory(parallelism, shape, *costs, *stages, places, times, estimate);
+  SetMemory(parallelism, shape, *costs, *stages, places, *order, estimate);
   return estimate;
 }
 

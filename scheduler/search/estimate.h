@@ -11,9 +11,10 @@
 //        + the sum of the scalars + the optimizer's update
 //
 // Left out: validation, checkpoints, copies for recovery, transfers that share
-// links with exchanges. An estimate errs by up to kEstimateError of what is
-// simulated; `tests/scheduler/search` holds it to that. Bytes are a bound: no
-// plan of the candidate needs less.
+// links with exchanges. So an estimate may be too short: then its candidate is
+// simulated in vain. It is too long by kEstimateError at most, or the best
+// could be missed; `tests/scheduler/search` holds it to that. Bytes are a
+// bound: no plan of the candidate needs less.
 #ifndef TROUPE_SCHEDULER_SEARCH_ESTIMATE_H_
 #define TROUPE_SCHEDULER_SEARCH_ESTIMATE_H_
 
@@ -35,7 +36,7 @@
 
 namespace troupe {
 
-// A step is between estimate / (1 + e) and estimate (1 + e).
+// No step is shorter than estimate / (1 + e).
 inline constexpr double kEstimateError = 0.25;
 
 struct Estimate {
@@ -80,7 +81,9 @@ class Estimator {
     std::vector<std::vector<int>> holders;
   };
   struct Timed;
+  struct StageBytes;
 
+  absl::StatusOr<const ModelKinds*> KindsOfMicroBatch(const JobSpec& way);
   absl::StatusOr<const UnitCosts*> CostsOf(const Candidate& candidate);
   const std::vector<double>& SlownessOf(int ranks);
   const Places& PlacesOf(const Shape& shape);
@@ -102,9 +105,11 @@ class Estimator {
   double SecondsBehind(const JobSpec& way, const Shape& shape,
                        const UnitCosts& costs, const Stages& stages,
                        const Timed& timed, const OrderTimes& times);
+  static StageBytes BytesOf(const ParallelismSpec& way, const UnitCosts& costs,
+                            const Stages& stages, size_t stage);
   void SetMemory(const ParallelismSpec& way, const Shape& shape,
                  const UnitCosts& costs, const Stages& stages,
-                 const Places& places, const OrderTimes& times,
+                 const Places& places, const ComputeOrder& order,
                  Estimate& estimate) const;
 
   const JobSpec& job_;
@@ -112,6 +117,7 @@ class Estimator {
   GroupCosts groups_;
   bool narrow_gradients_ = false;
   bool narrow_parameters_ = false;
+  std::map<int64_t, ModelKinds> kinds_;  // by sequences of a micro-batch
   std::map<std::string, absl::StatusOr<UnitCosts>> costs_;
   std::map<int, std::vector<double>> slowness_;  // by ranks, of each
   std::map<std::pair<int, int>, Places> places_;

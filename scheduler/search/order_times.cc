@@ -27,7 +27,6 @@ class Run {
       ends->assign(cells, {.at = kNotYet});
     }
     times_.begins.assign(order.size(), -1);
-    times_.in_flight.assign(stages.size(), 0);
   }
 
   OrderTimes ToTheEnd() {
@@ -42,7 +41,6 @@ class Run {
       if (next_[rank] < order_[rank].size()) {
         now_[rank] = std::numeric_limits<double>::infinity();
       }
-      AddInFlight(order_[rank]);
     }
     times_.ends = std::move(now_);
     return std::move(times_);
@@ -107,17 +105,6 @@ class Run {
     return true;
   }
 
-  void AddInFlight(const std::vector<ComputeStep>& steps) {
-    std::vector<int> now(stages_.size(), 0);
-    for (const ComputeStep& step : steps) {
-      int& count = now[step.stage];
-      if (step.kind == ComputeStep::kForward) ++count;
-      if (step.kind == ComputeStep::kBackwardWeight) --count;
-      int& most = times_.in_flight[step.stage];
-      most = std::max(most, count);
-    }
-  }
-
   const ComputeOrder& order_;
   const std::vector<StageSeconds>& stages_;
   const double handover_;
@@ -134,6 +121,22 @@ class Run {
 OrderTimes TimeOrder(const ComputeOrder& order,
                      const std::vector<StageSeconds>& stages, double handover) {
   return Run(order, stages, handover).ToTheEnd();
+}
+
+std::vector<int64_t> MostKept(const ComputeOrder& order,
+                              const std::vector<int64_t>& of_stage) {
+  std::vector<int64_t> most;
+  for (const std::vector<ComputeStep>& steps : order) {
+    int64_t now = 0;
+    int64_t& of_rank = most.emplace_back(0);
+    for (const ComputeStep& step : steps) {
+      if (step.kind == ComputeStep::kForward) now += of_stage[step.stage];
+      of_rank = std::max(of_rank, now);
+      if (step.kind == ComputeStep::kBackwardWeight)
+        now -= of_stage[step.stage];
+    }
+  }
+  return most;
 }
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #ifndef TROUPE_SCHEDULER_SEARCH_ORDER_TIMES_H_
 #define TROUPE_SCHEDULER_SEARCH_ORDER_TIMES_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "scheduler/pipelines/compute_order.h"
@@ -21,9 +22,6 @@ struct StageSeconds {
 struct OrderTimes {
   std::vector<double> begins;  // by rank of the pipeline
   std::vector<double> ends;
-  // By stage: of how many micro-batches a rank has gone forward and not
-  // backward, at most.
-  std::vector<int> in_flight;
 };
 
 // `handover`: from a stage to a neighbour on another rank. What waits for
@@ -31,6 +29,11 @@ struct OrderTimes {
 // schedules.
 OrderTimes TimeOrder(const ComputeOrder& order,
                      const std::vector<StageSeconds>& stages, double handover);
+
+// By rank of the pipeline: what its micro-batches in flight keep at most, where
+// one of them keeps so much of each stage from its forward to its backward.
+std::vector<int64_t> MostKept(const ComputeOrder& order,
+                              const std::vector<int64_t>& of_stage);
 
 }  // namespace troupe
 

@@ -55,11 +55,16 @@ std::vector<WorkerDescription> Times(
 int WorkersThatFit(const JobSpec& job,
                    const std::vector<WorkerDescription>& workers,
                    const MayGoOn& may_go_on) {
+  // Larger micro-batches need more memory.
+  JobSpec smallest = job;
+  if (!job.training().has_micro_batch_size()) {
+    smallest.mutable_training()->set_micro_batch_size(1);
+  }
   for (const int times : kTimesMoreWorkers) {
     if (times * workers.size() > kMoreWorkersMax) break;
     const std::vector<WorkerDescription> more = Times(workers, times);
     const int count = static_cast<int>(more.size());
-    Candidates candidates(job, more, kEstimateError, may_go_on);
+    Candidates candidates(smallest, more, kEstimateError, may_go_on);
     if (!candidates.EstimateRanks(count).ok()) break;
     if (!candidates.empty()) return count;
   }

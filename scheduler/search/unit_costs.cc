@@ -196,6 +196,11 @@ JobSpec OneStageOf(const JobSpec& job, const Candidate& candidate) {
   return way;
 }
 
+// Then each unit is a kind of its own.
+bool NamesUnits(const RecomputeSpec& recompute) {
+  return !recompute.units().empty() || !recompute.selective_units().empty();
+}
+
 // The first so many, each with a processor of its own: what ranks share is
 // counted for all that the job has.
 std::vector<WorkerDescription> Uncrowded(
@@ -210,25 +215,26 @@ std::vector<WorkerDescription> Uncrowded(
 
 absl::StatusOr<UnitCosts> CostUnits(const JobSpec& job,
                                     const Candidate& candidate,
-                                    const std::vector<WorkerDescription>& all) {
+                                    const std::vector<WorkerDescription>& all,
+                                    const KindsOf& kinds_of) {
   ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(OneStageOf(job, candidate)));
   const std::vector<WorkerDescription> workers =
       Uncrowded(all, RanksNeeded(way));
-  DraftOfKinds kinds;
-  const RecomputeSpec& recompute = way.memory().recompute();
-  if (recompute.units().empty() && recompute.selective_units().empty()) {
-    ASSIGN_OR_RETURN(kinds, StartDraftOfKinds(way));
+  Draft draft;
+  UnitCosts result;
+  if (NamesUnits(way.memory().recompute())) {
+    ASSIGN_OR_RETURN(draft, StartDraft(way));
+    result.kind_of_unit.resize(draft.plan.units_size());
+    std::iota(result.kind_of_unit.begin(), result.kind_of_unit.end(), 0);
   } else {
-    // Units by their numbers: each is a kind of its own.
-    ASSIGN_OR_RETURN(kinds.draft, StartDraft(way));
-    kinds.kind_of_unit.resize(kinds.draft.plan.units_size());
-    std::iota(kinds.kind_of_unit.begin(), kinds.kind_of_unit.end(), 0);
+    ASSIGN_OR_RETURN(const ModelKinds* const kinds, kinds_of(way));
+    ASSIGN_OR_RETURN(draft, StartDraftOfKinds(way, *kinds));
+    result.kind_of_unit = kinds->of_unit;
   }
-  RunPasses(kinds.draft);
-  Plan& plan = kinds.draft.plan;
+  RunPasses(draft);
+  Plan& plan = draft.plan;
   ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
-  UnitCosts result = {.kinds = Coster(plan, workers).Run(),
-                      .kind_of_unit = std::move(kinds.kind_of_unit)};
+  result.kinds = Coster(plan, workers).Run();
   for (const MemoryItem& item : GpuScratchItems(plan)) {
     result.scratch_bytes += item.bytes();
   }

@@ -7,12 +7,14 @@
 #define TROUPE_SCHEDULER_SEARCH_UNIT_COSTS_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
+#include "scheduler/planner/start_draft.h"
 #include "scheduler/search/space.h"
 
 namespace troupe {
@@ -52,12 +54,17 @@ struct UnitCosts {
   int number = 0;                 // of the search: tells costs apart
 };
 
+// KindsOfModel of a job, which a search keeps for all that have its
+// micro-batch.
+using KindsOf =
+    std::function<absl::StatusOr<const ModelKinds*>(const JobSpec& resolved)>;
+
 // Of the candidate's way to share units, its micro-batch and what it
 // recomputes. REQUIRES workers for all of its ranks. InvalidArgument, as
 // ResolveJob and StartDraft: sizes do not divide.
 absl::StatusOr<UnitCosts> CostUnits(
     const JobSpec& job, const Candidate& candidate,
-    const std::vector<WorkerDescription>& workers);
+    const std::vector<WorkerDescription>& workers, const KindsOf& kinds_of);
 
 }  // namespace troupe
 

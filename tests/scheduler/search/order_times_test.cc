@@ -30,8 +30,15 @@ TEST(TimeOrder, IsTheClosedFormOf1f1b) {
       const OrderTimes times =
           TimesOf("1f1b", {.ranks = ranks, .micro_batches = micro_batches});
       EXPECT_EQ(EndOf(times), 3 * (micro_batches + ranks - 1));
-      for (int s = 0; s < ranks; ++s) {
-        EXPECT_EQ(times.in_flight[s], std::min(ranks - s, micro_batches));
+      const ComputeOrder order =
+          FindPipeline("1f1b")
+              .value()
+              .order({.ranks = ranks, .micro_batches = micro_batches})
+              .value();
+      const std::vector<int64_t> kept =
+          MostKept(order, std::vector<int64_t>(ranks, 10));
+      for (int r = 0; r < ranks; ++r) {
+        EXPECT_EQ(kept[r], 10 * std::min(ranks - r, micro_batches));
       }
     }
   }

@@ -1,0 +1,89 @@
+// The bound of a candidate's memory.
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/layouts/zero.h"
+#include "scheduler/search/estimate.h"
+
+namespace troupe {
+
+// Of one stage: what rests, what it keeps of each micro-batch, and what it
+// needs besides while a backward pass runs, when what units behind have kept is
+// free.
+struct Estimator::StageBytes {
+  int64_t at_rest = 0;
+  int64_t kept = 0;
+  int64_t pass = 0;
+  int64_t workspace = 0;
+};
+
+Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
+                                         const UnitCosts& costs,
+                                         const Stages& stages, size_t stage) {
+  const ZeroRow zero = ZeroRowOf(way);
+  const int64_t slices = way.zero() > 0 ? way.zero_size() : 1;
+  const auto rests = [slices](int64_t bytes, bool dealt) {
+    return dealt ? bytes / slices : bytes;
+  };
+  const auto unit_of = [&](int u) -> const UnitCost& {
+    return costs.kinds[costs.kind_of_unit[u]];
+  };
+  StageBytes bytes;
+  const std::vector<int>& units = stages.units[stage];
+  for (auto u = units.rbegin(); u != units.rend(); ++u) {
+    const UnitCost& unit = unit_of(*u);
+    bytes.at_rest += rests(unit.parameter_bytes, zero.parameters) +
+                     rests(unit.gradient_bytes, zero.gradients) +
+                     rests(unit.state_bytes, zero.states);
+    int64_t whole = 0;
+    if (slices > 1) {
+      whole = (zero.parameters ? unit.parameter_bytes : 0) +
+              (zero.gradients ? unit.gradient_bytes : 0);
+    }
+    bytes.pass = std::max(bytes.pass, unit.pass_bytes + whole - bytes.kept);
+    bytes.workspace = std::max(bytes.workspace, unit.workspace_bytes);
+    bytes.kept += unit.kept_bytes;
+  }
+  // What a stage hands on it does not keep, and what it is handed it does.
+  if (stage + 1 < stages.units.size()) {
+    bytes.kept -= unit_of(units.back()).output_bytes;
+  }
+  if (stage > 0) {
+    bytes.kept += unit_of(stages.units[stage - 1].back()).output_bytes;
+  }
+  return bytes;
+}
+
+void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
+                          const UnitCosts& costs, const Stages& stages,
+                          const Places& places, const ComputeOrder& order,
+                          Estimate& estimate) const {
+  std::vector<StageBytes> by_place(shape.pipeline);
+  std::vector<int64_t> kept;
+  for (size_t s = 0; s < stages.units.size(); ++s) {
+    const StageBytes bytes = BytesOf(way, costs, stages, s);
+    kept.push_back(bytes.kept);
+    for (const int place : stages.holders[s]) {
+      StageBytes& all = by_place[place];
+      // Which of its stages computes when it keeps most, is not asked.
+      all.pass = all.at_rest == 0 ? bytes.pass : std::min(all.pass, bytes.pass);
+      all.at_rest += bytes.at_rest;
+      all.workspace = std::max(all.workspace, bytes.workspace);
+    }
+  }
+  const std::vector<int64_t> most_kept = MostKept(order, kept);
+  const int64_t scratch = workers_[0].has_gpu() ? costs.scratch_bytes : 0;
+  for (int place = 0; place < shape.pipeline; ++place) {
+    const StageBytes& all = by_place[place];
+    const int64_t bytes =
+        all.at_rest + most_kept[place] + all.pass + all.workspace + scratch;
+    const int64_t lacks = std::max<int64_t>(0, bytes - places.room[place]);
+    if (place == 0 || std::make_pair(lacks, bytes) >
+                          std::make_pair(estimate.lacks, estimate.bytes)) {
+      estimate.bytes = bytes;
+      estimate.lacks = lacks;
+    }
+  }
+}
+
+}  // namespace troupe
