@@ -40,7 +40,7 @@ void SetMemory(int64_t bytes, std::vector<WorkerDescription>& workers) {
 // Within 2 % of the best of everything that the space has.
 TEST(ChooseParallelism, IsAsGoodAsSimulatingEverything) {
   constexpr int kSpaces = 4;
-  constexpr int kWorkersMax = 4;
+  constexpr int kWorkersMax = 3;
   double worst = 1;
   double too_small = 0;
   double too_large = 0;
