@@ -118,7 +118,7 @@ TEST(FillMessage, ASectionWithSourcesMayBeTheirList) {
   ASSERT_EQ(job.data().sources_size(), 2);
   EXPECT_EQ(job.data().sources(0).weight(), 0.7);
   EXPECT_EQ(job.data().sources(1).tokens(), "b");
-  EXPECT_EQ(positions.at("data.sources[1].tokens"), "job.yaml:1:44");
+  EXPECT_EQ(positions.at("data.sources[1].tokens"), "job.yaml:1:43");
   EXPECT_EQ(ErrorOf("data: [{tokns: a}]\n"),
             "job.yaml:1:9: data.sources[0].tokns: no such field; did you mean "
             "tokens?");

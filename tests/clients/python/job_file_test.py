@@ -10,6 +10,14 @@ from troupe.fill_message import field_paths, set_fields
 from troupe.proto.job_pb2 import JobSpec
 
 
+_LISTS_OF_SECTIONS = (
+    "data.sources.",
+    "model.experts.measured.",
+    "optimizer.groups.",
+    "parallelism.strategies.",
+)
+
+
 class JobFileTest(unittest.TestCase):
     def setUp(self):
         made = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
@@ -250,7 +258,7 @@ class SetFields(unittest.TestCase):
             else:
                 # Lists of sections, and what reads a file.
                 self.assertTrue(
-                    path.startswith("parallelism.strategies.")
+                    path.startswith(_LISTS_OF_SECTIONS)
                     or path in ("model.hf", "model.graph"),
                     path,
                 )

@@ -33,15 +33,15 @@ TEST(CheckFieldsKnown, TakesWhatItKnows) {
 
 TEST(CheckFieldsKnown, RefusesAPathThatItDoesNotKnow) {
   const JobSpec job = SomeJob();
-  for (const char* path : {"training.epochs", "novelty", "name.first",
+  for (const char* path : {"training.novelties", "novelty", "name.first",
                            "training.", "", "training.steps.of"}) {
     const absl::Status refused = CheckFieldsKnown(job, {"training", path});
     EXPECT_TRUE(absl::IsInvalidArgument(refused)) << path;
     EXPECT_EQ(refused.message().substr(0, std::string(path).size() + 2),
               std::string(path) + ": ");
   }
-  EXPECT_EQ(CheckFieldsKnown(job, {"training.epochs"}).message(),
-            "training.epochs: the scheduler's build (troupe 0.18) does not "
+  EXPECT_EQ(CheckFieldsKnown(job, {"training.novelties"}).message(),
+            "training.novelties: the scheduler's build (troupe 0.18) does not "
             "know this field; leave it out, or have the scheduler and the "
             "workers run the build of the client");
 }

@@ -66,11 +66,12 @@ TEST(SchedulerService, AJobWithFieldsThatItDoesNotKnowIsRefusedByName) {
   SubmitJobRequest submit;
   *submit.mutable_job() = SpecOf(1);
   submit.add_fields("name");
-  submit.add_fields("training.epochs");
+  submit.add_fields("training.novelties");
   SubmitJobResponse response;
   grpc::Status status = served.stub->SubmitJob(Call().get(), submit, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), testing::StartsWith("training.epochs: "));
+  EXPECT_THAT(status.error_message(),
+              testing::StartsWith("training.novelties: "));
   PlanJobRequest plan;
   *plan.mutable_job() = SpecOf(1);
   plan.add_fields("novelty");

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest.h"
+#include "storage/dataset/troupe_file.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/storage/endless_tokens.h"
@@ -337,15 +338,15 @@ TEST(TrainLoop, FlippedBytesInTheTokenFileAreFound) {
   const std::string tokens = OwnTokens(job);
   {
     std::fstream file(tokens, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(70);
+    file.seekp(kTokenFileHeaderBytes + 6);
     file.put('\2');
-    file.seekp(71);
+    file.seekp(kTokenFileHeaderBytes + 7);
     file.put('\0');
   }
   const TrainingRun run = Train(job, {.checks_data = true});
   EXPECT_TRUE(absl::IsDataLoss(run.status())) << run.status();
   EXPECT_TRUE(absl::StrContains(run.status().message(),
-                                "data.tokens: " + tokens + ": offset 64"))
+                                "data.tokens: " + tokens + ": offset 128"))
       << run.status();
 }
 

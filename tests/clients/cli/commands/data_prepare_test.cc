@@ -112,6 +112,8 @@ TEST_F(DataPrepareTest, WantsAText) {
 }
 
 TEST_F(DataPrepareTest, TakesAFolderOfJsonLines) {
+  std::filesystem::create_directories(
+      std::filesystem::path(testing::TempDir()) / "corpus");
   const std::string first =
       File("corpus/a.jsonl", "{\"body\": \"one\"}\n{\"body\": 2}\n");
   File("corpus/b.txt", "two");
