@@ -16,8 +16,8 @@
 namespace troupe {
 namespace {
 
-// How many slices may be gaps: as many as hold something.
-constexpr double kSizeMax = 2;
+// Of what is trained, gaps included, over that without them: at most.
+constexpr int64_t kSizeMax = 2;
 
 // Whether ranks have a part each of a matrix of the parameter. Of three dims
 // the first one counts matrices, such as those of experts.
@@ -134,8 +134,7 @@ absl::Status LayMatrices(const OptimizerSpec& optimizer, int ranks,
   }
   const int64_t slice = SmallestSlice(ranks, all);
   const int64_t before = TrainedElements(unit);
-  if (static_cast<double>(ranks * slice) >
-      kSizeMax * static_cast<double>(before)) {
+  if (ranks * slice > kSizeMax * before) {
     return FieldError(
         "parallelism.zero_size",
         absl::StrCat("whole matrices, which muon needs, do not fill the slices "
@@ -143,7 +142,7 @@ absl::Status LayMatrices(const OptimizerSpec& optimizer, int ranks,
                      ranks, " ranks: to hold some of them, a slice has ", slice,
                      " elements, and the unit has ", before,
                      "; use a zero_size of at most ",
-                     std::max<int64_t>(1, before / slice)));
+                     std::max<int64_t>(1, kSizeMax * before / slice)));
   }
   const std::vector<int64_t> offsets = OffsetsIn(slice, all);
   const int64_t frozen = FrozenRange(unit).size();

@@ -56,7 +56,7 @@ Values Orthogonal(Values x, Shape shape) {
     const Values turned = Product(polynomial, x, rows, rows, columns);
     for (size_t i = 0; i < x.size(); ++i) x[i] = 3.4445 * x[i] + turned[i];
   }
-  return tall ? Transposed(x, columns, rows) : x;
+  return tall ? Transposed(x, rows, columns) : x;
 }
 
 TEST_P(MuonTest, OverSomeSteps) {

@@ -121,7 +121,7 @@ TEST(LayMatrices, RefusesSlicesThatAreMostlyGaps) {
               HasSubstr("parallelism.zero_size: whole matrices, which muon "
                         "needs, do not fill the slices of 8 ranks"));
   EXPECT_THAT(std::string(LayMatrices(Muon(), 8, unit).message()),
-              HasSubstr("use a zero_size of at most 2"));
+              HasSubstr("use a zero_size of at most 4"));
 }
 
 TEST(LayMatrices, RefusesWhatIsNoWholeMatrix) {

@@ -163,12 +163,13 @@ TEST(ScratchBytes, TheHeapKeepsSevenTimesWhatTheFirstF32ProductPacks) {
 }
 
 // Of ring self-attention, scores are products like any other: here of queries
-// with 8,192 keys of 8 columns, which pack more than gradients of weights of 64
+// with 2,400 keys of 16 columns, which pack more than gradients of weights of 64
 // columns do. Columns are packed 48 at once.
 TEST(ScratchBytes, CountProductsOfScores) {
-  constexpr int64_t kKeys = 8192;
+  constexpr int64_t kKeys = 2400;
   const auto products = [](const std::string& method) {
     JobSpec job = ExampleJob({.micro_batch_size = 1});
+    job.mutable_model()->set_num_attention_heads(1);
     job.mutable_model()->set_max_position_embeddings(2 * kKeys);
     job.mutable_training()->set_sequence_length(2 * kKeys);
     job.mutable_parallelism()->set_context(2);
@@ -176,7 +177,7 @@ TEST(ScratchBytes, CountProductsOfScores) {
     return ScratchBytesOf(ExamplePlan(job), {.threads = 1}).products;
   };
   EXPECT_EQ(products("ulysses"), 4 * (96 * 384 + 384 * 384));
-  EXPECT_EQ(products("ring_self_attention"), 4 * (8208 * 8 + 384 * 384));
+  EXPECT_EQ(products("ring_self_attention"), 4 * (kKeys * 16 + 384 * 384));
 }
 
 TEST(ScratchBytes, GrowWithThreadsAndLength) {

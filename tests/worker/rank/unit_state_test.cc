@@ -19,6 +19,7 @@ Unit UnitOfTwo() {
   *bias.add_dims() = DimOf({{Dim::HIDDEN, 2}});
   bias.set_offset(16);
   unit.set_flat_elements(32);
+  unit.add_parts()->set_elements(32);
   return unit;
 }
 
