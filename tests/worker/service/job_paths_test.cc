@@ -22,10 +22,12 @@ const std::set<std::string>& Words() {
   static const auto* const words =
       new std::set<std::string>{"name",
                                 "model.architecture",
-                                // The client reads it; the text travels.
+                                // The client reads these; the text travels.
                                 "model.graph",
                                 "model.graph_text",
+                                "model.experts.load_file",
                                 "model.experts.balance",
+                                "model.experts.load",
                                 "model.experts.routing",
                                 "model.hidden_act",
                                 "model.rope_scaling.type",
