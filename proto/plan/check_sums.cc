@@ -407,6 +407,7 @@ absl::Status CheckCopiesOfSums(const Plan& plan, const Role& role, int lag) {
       for (const Instruction::Operand& operand : instruction.operands()) {
         if (operand.part() != Instruction::TOTALS) continue;
         const Buffer& sums = program.buffers(operand.buffer());
+        if (sums.copy() > 0) continue;  // of this step, in another tier
         const int wanted = validates ? -lag : instruction.ahead();
         if (sums.copy_offset() != wanted) {
           return ProgramFault(

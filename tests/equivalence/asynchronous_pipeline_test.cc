@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/plan/replica_share.h"
+#include "proto/plan/sharing.h"
 #include "proto/plan/sums.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/delayed_gradients.h"
@@ -78,8 +80,12 @@ JobSpec AsynchronousJob(const PipelineModel& model, const Schedule& schedule,
 std::vector<DelayedStep> ReferenceOf(const TrainingRun& run,
                                      const Schedule& schedule,
                                      std::vector<int64_t> restarts = {}) {
-  DelayedTraining training = {.job = run.plan.job(),
-                              .restarts = std::move(restarts)};
+  const JobSpec& job = run.plan.job();
+  DelayedTraining training = {.job = job, .restarts = std::move(restarts)};
+  // Ranks that share experts have one micro-batch together, and so a replica.
+  training.job.mutable_training()->set_micro_batch_size(
+      MicroBatchSequences(job));
+  training.job.mutable_parallelism()->set_data(ReplicasOf(job.parallelism()));
   for (const Stage& stage : run.plan.stages()) {
     training.stage_units.push_back(stage.unit_count());
   }

@@ -11,6 +11,8 @@
 #include "proto/plan/model.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
+#include "proto/plan/replica_share.h"
+#include "proto/plan/sharing.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/plan_words.h"
@@ -374,7 +376,8 @@ JobSpec OnlyPipeline(const JobSpec& job, const JobSpec& cut) {
   ParallelismSpec& parallelism = *result.mutable_parallelism();
   const ParallelismSpec& as = cut.parallelism();
   parallelism.set_pipeline(as.pipeline());
-  parallelism.set_data(as.data());
+  // Ranks that share experts have one micro-batch together, and so a replica.
+  parallelism.set_data(ReplicasOf(as));
   parallelism.set_pipeline_schedule(as.pipeline_schedule());
   const auto plan = CompileForThreads(cut, RanksNeeded(cut));
   if (plan.ok()) {
@@ -382,8 +385,7 @@ JobSpec OnlyPipeline(const JobSpec& job, const JobSpec& cut) {
       parallelism.add_stages(stage.unit_count());
     }
   }
-  result.mutable_training()->set_micro_batch_size(
-      cut.training().micro_batch_size());
+  result.mutable_training()->set_micro_batch_size(MicroBatchSequences(cut));
   return result;
 }
 

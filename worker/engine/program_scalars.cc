@@ -31,7 +31,8 @@ ProgramScalars::ProgramScalars(const Program& program, const RankMemory& memory,
   const Buffer* earliest = nullptr;
   std::set<int> offsets;
   for (const Buffer& buffer : program.buffers()) {
-    if (buffer.kind() != Buffer::SCALARS) continue;
+    // What is elsewhere for the while of a step has no steps of its own.
+    if (buffer.kind() != Buffer::SCALARS || buffer.copy() > 0) continue;
     offsets.insert(buffer.copy_offset());
     if (buffer.copy_offset() == *offsets.begin()) earliest = &buffer;
   }

@@ -132,5 +132,22 @@ TEST(ProgramScalars, OfStepsThatAreAheadBeginBeforeAnythingIsAdded) {
   EXPECT_EQ(rank.Known(train, 6), 1);  // of step 5
 }
 
+// Where the optimizer is on the host, a step's sums are for a while there, too.
+TEST(ProgramScalars, AreNotTheirCopiesInOtherTiers) {
+  Rank rank(3);
+  Program program = ProgramWith({0, -2});
+  Buffer& copy = *program.add_buffers();
+  copy.set_kind(Buffer::SCALARS);
+  copy.set_bytes(kSums * sizeof(double));
+  copy.set_copy(1);
+  copy.set_tier(HOST);
+  copy.set_slot(1);  // which this rank lacks
+  EXPECT_EQ(rank.Zeros(program, 5), std::vector<int>({5 % 3}));
+  EXPECT_EQ(rank.Known(program, 5), 10 + 3 % 3);
+  Program plain = ProgramWith({0});
+  *plain.add_buffers() = copy;
+  EXPECT_EQ(rank.Zeros(plain, 6), std::vector<int>({6 % 3, 5 % 3}));
+}
+
 }  // namespace
 }  // namespace troupe
