@@ -267,7 +267,9 @@ TEST(CheckSums, NamesTheCopyThatIsWrong) {
          "want those of the step 1 after its own");
   plan = PlanThatIsAhead();
   move(plan, Program::VALIDATE);
-  expect(plan, "rank 0, VALIDATE: F u0 m0: uses SCALARS of the step ");
+  expect(plan,
+         "rank 0, VALIDATE: F u0 m0: uses SCALARS of its step, want those of "
+         "the step 1 before its own");
   plan = PlanThatIsAhead();
   const int index =
       SumsOf(ProgramOf(plan, 0, kTrain), Instruction::FORWARD).slot();
