@@ -70,7 +70,7 @@ TEST(ExpertsFieldsTest, RefusesWhatDoesNotFit) {
   ModelSpec dense = LlamaRelative("llama", {.layers = 2});
   dense.mutable_experts()->set_balance("none");
   EXPECT_THAT(std::string(ResolveModel(dense).message()),
-              StartsWith("model.experts: is a field of mixtral"));
+              StartsWith("model.experts: is a field of gpt2, mixtral"));
 }
 
 }  // namespace
