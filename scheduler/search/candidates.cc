@@ -39,11 +39,7 @@ std::string ReasonOf(const absl::Status& refused) {
   return parts.front();
 }
 
-struct Division {
-  Candidate candidate;
-  double value = 0;
-  double seconds = 0;
-};
+constexpr char kSlower[] = "slower at best than others are estimated";
 
 }  // namespace
 
@@ -91,6 +87,7 @@ absl::Status Candidates::EstimateRanks(int ranks) {
     } else {
       rank_seconds_ = std::min(rank_seconds_, bound->seconds * ranks);
       divisions.push_back({.candidate = std::move(candidate),
+                           .ranks = ranks,
                            .value = objective_.ValueOf(bound->seconds, ranks),
                            .seconds = bound->seconds});
     }
@@ -100,17 +97,36 @@ absl::Status Candidates::EstimateRanks(int ranks) {
                      return std::tie(a.value, a.seconds) <
                             std::tie(b.value, b.seconds);
                    });
-  for (const Division& division : divisions) {
+  for (Division& division : divisions) {
     RETURN_IF_ERROR(Ask(may_go_on_));
     if (division.value > best_ * (1 + std::min(error_, kBoundMargin))) {
-      ++reasons_["slower at best than others are estimated"];
+      ++reasons_[kSlower];
+      slower_.push_back(std::move(division));
       continue;
     }
-    for (const Candidate& candidate : space_.CandidatesOf(division.candidate)) {
-      EstimateFrom(modes_.begin(), candidate, ranks);
-    }
+    EstimatePlansOf(division);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Candidates::Reconsider(double value) {
+  const auto rest = std::stable_partition(
+      slower_.begin(), slower_.end(),
+      [value](const Division& division) { return division.value <= value; });
+  const std::vector<Division> again(slower_.begin(), rest);
+  slower_.erase(slower_.begin(), rest);
+  for (const Division& division : again) {
+    RETURN_IF_ERROR(Ask(may_go_on_));
+    if (--reasons_[kSlower] == 0) reasons_.erase(kSlower);
+    EstimatePlansOf(division);
+  }
+  return !again.empty();
+}
+
+void Candidates::EstimatePlansOf(const Division& division) {
+  for (const Candidate& candidate : space_.CandidatesOf(division.candidate)) {
+    EstimateFrom(modes_.begin(), candidate, division.ranks);
+  }
 }
 
 void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {

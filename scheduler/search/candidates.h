@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "proto/base/may_go_on.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
@@ -41,6 +42,10 @@ class Candidates {
   // for each number, once it begins.
   absl::Status EstimateAll(const std::function<void(int ranks)>& hears);
   absl::Status EstimateRanks(int ranks);
+  // Estimates divisions that were left out, as slower than estimates that were
+  // there, of which some plan may be worth `value` or less: that of the best
+  // plan that was simulated, or infinity, if none fits. Whether there were any.
+  absl::StatusOr<bool> Reconsider(double value);
   // Of a candidate whose plan does not fit though its bound does: the same with
   // more that is recomputed.
   void EstimateNext(const Estimated& lacking);
@@ -63,7 +68,15 @@ class Candidates {
 
  private:
   using Mode = std::vector<std::string>::const_iterator;
+  struct Division {
+    Candidate candidate;
+    int ranks = 1;
+    // Of any of its plans, at least.
+    double value = 0;
+    double seconds = 0;
+  };
 
+  void EstimatePlansOf(const Division& division);
   // With the first of the modes from here on that fits.
   void EstimateFrom(Mode mode, Candidate candidate, int ranks);
   void AddTooLarge(const Candidate& candidate, const Estimate& estimate);
@@ -76,6 +89,7 @@ class Candidates {
   const Objective objective_;
   const std::vector<std::string> modes_;  // of recomputation
   std::set<Estimated> left_;
+  std::vector<Division> slower_;  // than estimates: left out
   std::vector<Estimated> nearest_;
   Reasons reasons_;
   absl::Status refusal_;

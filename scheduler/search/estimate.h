@@ -37,7 +37,7 @@
 namespace troupe {
 
 // No step is shorter than estimate / (1 + e).
-inline constexpr double kEstimateError = 0.25;
+inline constexpr double kEstimateError = 0.6;
 
 struct Estimate {
   double seconds = 0;

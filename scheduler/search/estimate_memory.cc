@@ -6,6 +6,13 @@
 #include "scheduler/search/estimate.h"
 
 namespace troupe {
+namespace {
+
+// What is summed here as if it were whole at once may come in turn: plans of
+// drawn spaces need up to 0.4 % less. A bound leaves out one part of so many.
+constexpr int64_t kMargin = 100;
+
+}  // namespace
 
 // Of one stage: what rests, what it keeps of each micro-batch, and what it
 // needs besides while a backward pass runs, when what units behind have kept is
@@ -75,8 +82,9 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
   const int64_t scratch = workers_[0].has_gpu() ? costs.scratch_bytes : 0;
   for (int place = 0; place < shape.pipeline; ++place) {
     const StageBytes& all = by_place[place];
-    const int64_t bytes =
+    const int64_t sum =
         all.at_rest + most_kept[place] + all.pass + all.workspace + scratch;
+    const int64_t bytes = sum - sum / kMargin;
     const int64_t lacks = std::max<int64_t>(0, bytes - places.room[place]);
     if (place == 0 || std::make_pair(lacks, bytes) >
                           std::make_pair(estimate.lacks, estimate.bytes)) {

@@ -63,7 +63,7 @@ class Search {
       Say(absl::StrCat(ranks, " ranks: ", candidates_.divisions(),
                        " divisions, ", candidates_.estimated(), " estimated"));
     }));
-    RETURN_IF_ERROR(SimulateBest());
+    RETURN_IF_ERROR(SimulateAll());
     if (Best() == nullptr) RETURN_IF_ERROR(TryTiers());
     if (Best() == nullptr) {
       return RefusalOf(job_, workers_, candidates_, options_.may_go_on);
@@ -117,6 +117,18 @@ class Search {
       least = std::min(least, one.way.step_seconds() / one.estimated);
     }
     return std::max(assumed, least * (1 - kErrorMargin));
+  }
+
+  // What was left out for the sake of an estimate is looked at again, if the
+  // plans behind the estimates do not fit or take longer.
+  absl::Status SimulateAll() {
+    for (bool is_more = true; is_more;) {
+      RETURN_IF_ERROR(SimulateBest());
+      const Simulated *const best = Best();
+      ASSIGN_OR_RETURN(
+          is_more, candidates_.Reconsider(best ? best->value : kInfinity));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status SimulateBest() {

@@ -53,7 +53,8 @@ TEST(ChooseParallelism, IsAsGoodAsSimulatingEverything) {
     const Everything everything = SimulateEverything(space);
     const Chosen chosen = ChooseIn(space);
     ASSERT_EQ(chosen.best.has_value(), everything.best.has_value())
-        << chosen.refusal;
+        << chosen.refusal << "\n  best: "
+        << (everything.best.has_value() ? everything.best->way : "none");
     EXPECT_EQ(everything.bounds_broken, 0);
     too_small = std::max(too_small, everything.too_small);
     too_large = std::max(too_large, everything.too_large);
