@@ -176,7 +176,7 @@ TEST(ScratchBytes, CountProductsOfScores) {
     job.mutable_parallelism()->set_context_method(method);
     return ScratchBytesOf(ExamplePlan(job), {.threads = 1}).products;
   };
-  EXPECT_EQ(products("ulysses"), 4 * (96 * 384 + 384 * 384));
+  EXPECT_EQ(products("ring"), 4 * (96 * 384 + 384 * 384));
   EXPECT_EQ(products("ring_self_attention"), 4 * (kKeys * 16 + 384 * 384));
 }
 
