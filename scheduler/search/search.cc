@@ -38,10 +38,10 @@ constexpr size_t kFasterLinksMax = 64;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-int64_t InstructionsOf(const Plan &plan) {
+int64_t InstructionsOf(const Plan& plan) {
   int64_t instructions = 0;
-  for (const Role &role : plan.roles()) {
-    for (const Program &program : role.programs()) {
+  for (const Role& role : plan.roles()) {
+    for (const Program& program : role.programs()) {
       instructions += program.instructions_size();
     }
   }
@@ -50,8 +50,8 @@ int64_t InstructionsOf(const Plan &plan) {
 
 class Search {
  public:
-  Search(const JobSpec &job, const std::vector<WorkerDescription> &workers,
-         const SearchOptions &options)
+  Search(const JobSpec& job, const std::vector<WorkerDescription>& workers,
+         const SearchOptions& options)
       : job_(job),
         workers_(workers),
         options_(options),
@@ -81,16 +81,16 @@ class Search {
     std::string key;
   };
 
-  const Objective &objective() const { return candidates_.objective(); }
+  const Objective& objective() const { return candidates_.objective(); }
 
-  void Say(const std::string &line) const {
+  void Say(const std::string& line) const {
     if (options_.progress) options_.progress(line);
   }
 
   // The best that fits; nullptr: none was found.
-  const Simulated *Best() const {
-    const Simulated *best = nullptr;
-    for (const Simulated &one : simulated_) {
+  const Simulated* Best() const {
+    const Simulated* best = nullptr;
+    for (const Simulated& one : simulated_) {
       if (one.way.fits() && (best == nullptr || Before(one, *best))) {
         best = &one;
       }
@@ -98,7 +98,7 @@ class Search {
     return best;
   }
 
-  static bool Before(const Simulated &a, const Simulated &b) {
+  static bool Before(const Simulated& a, const Simulated& b) {
     if (a.way.fits() != b.way.fits()) return a.way.fits();
     const double a_seconds = a.way.step_seconds();
     const double b_seconds = b.way.step_seconds();
@@ -113,7 +113,7 @@ class Search {
       return assumed;
     }
     double least = kInfinity;
-    for (const Simulated &one : simulated_) {
+    for (const Simulated& one : simulated_) {
       least = std::min(least, one.way.step_seconds() / one.estimated);
     }
     return std::max(assumed, least * (1 - kErrorMargin));
@@ -124,9 +124,9 @@ class Search {
   absl::Status SimulateAll() {
     for (bool is_more = true; is_more;) {
       RETURN_IF_ERROR(SimulateBest());
-      const Simulated *const best = Best();
-      ASSIGN_OR_RETURN(
-          is_more, candidates_.Reconsider(best ? best->value : kInfinity));
+      const Simulated* const best = Best();
+      ASSIGN_OR_RETURN(is_more,
+                       candidates_.Reconsider(best ? best->value : kInfinity));
     }
     return absl::OkStatus();
   }
@@ -153,8 +153,8 @@ class Search {
   }
 
   // By its estimate, less what that may err by.
-  bool MayWin(const Estimated &next) const {
-    const Simulated *const best = Best();
+  bool MayWin(const Estimated& next) const {
+    const Simulated* const best = Best();
     if (best == nullptr) return true;
     const double at_best = next.estimate.seconds * LeastRatio();
     return objective().ValueOf(at_best, next.ranks) <= best->value &&
@@ -162,7 +162,7 @@ class Search {
   }
 
   absl::StatusOr<PlannedWay> PlanOf(
-      const JobSpec &job, const std::vector<WorkerDescription> &used) {
+      const JobSpec& job, const std::vector<WorkerDescription>& used) {
     PlanWayOptions options = {.instructions_max = kShort,
                               .may_go_on = options_.may_go_on};
     absl::StatusOr<PlannedWay> planned = PlanWay(job, used, options);
@@ -176,7 +176,7 @@ class Search {
     return PlanWay(job, used, options);
   }
 
-  absl::Status Simulate(const JobSpec &job, const Estimated &estimated) {
+  absl::Status Simulate(const JobSpec& job, const Estimated& estimated) {
     const std::vector<WorkerDescription> used(
         workers_.begin(), workers_.begin() + estimated.ranks);
     absl::StatusOr<PlannedWay> planned = PlanOf(job, used);
@@ -214,7 +214,7 @@ class Search {
   // least.
   absl::Status TryTiers() {
     if (!LeavesOpen(job_.memory())) return absl::OkStatus();
-    for (const Estimated &lacking :
+    for (const Estimated& lacking :
          std::vector<Estimated>(candidates_.nearest())) {
       JobSpec job = JobOf(job_, lacking.candidate);
       *job.mutable_memory() = job_.memory();
@@ -233,13 +233,13 @@ class Search {
   absl::StatusOr<ChosenWays> Choose() {
     std::sort(simulated_.begin(), simulated_.end(), Before);
     ChosenWays choice;
-    Explanation &explanation = choice.explanation;
-    for (const Simulated &one : simulated_) {
+    Explanation& explanation = choice.explanation;
+    for (const Simulated& one : simulated_) {
       *explanation.add_ways() = one.way;
       if (one.way.fits()) choice.jobs.push_back(one.job);
     }
     for (int i = 0; i < explanation.ways_size(); ++i) {
-      ExplainedWay &way = *explanation.mutable_ways(i);
+      ExplainedWay& way = *explanation.mutable_ways(i);
       way.set_advice(way.fits() ? AdviceOf(explanation, i) : LackText(way));
     }
     *explanation.mutable_search() = Summary();
@@ -256,7 +256,7 @@ class Search {
     summary.set_not_simulated(not_simulated_);
     summary.set_error_assumed(options_.error);
     double error = 0;
-    for (const Simulated &one : simulated_) {
+    for (const Simulated& one : simulated_) {
       const double ratio = one.way.step_seconds() / one.estimated;
       error = std::max({error, ratio - 1, 1 / ratio - 1});
     }
@@ -265,9 +265,9 @@ class Search {
     return summary;
   }
 
-  const JobSpec &job_;
-  const std::vector<WorkerDescription> &workers_;
-  const SearchOptions &options_;
+  const JobSpec& job_;
+  const std::vector<WorkerDescription>& workers_;
+  const SearchOptions& options_;
   Candidates candidates_;
   std::vector<Simulated> simulated_;
   int64_t not_simulated_ = 0;
@@ -277,8 +277,8 @@ class Search {
 }  // namespace
 
 absl::StatusOr<ChosenWays> ChooseParallelism(
-    const JobSpec &job, const std::vector<WorkerDescription> &workers,
-    const SearchOptions &options) {
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const SearchOptions& options) {
   RETURN_IF_ERROR(CheckOpenJob(job));
   const int least = RanksAtLeast(job);
   if (static_cast<int>(workers.size()) < least) {
@@ -290,8 +290,8 @@ absl::StatusOr<ChosenWays> ChooseParallelism(
 }
 
 absl::StatusOr<ChosenWays> ChooseParallelism(
-    const JobSpec &job, const std::vector<WorkerDescription> &workers,
-    const MayGoOn &may_go_on, const SearchProgress &progress) {
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const MayGoOn& may_go_on, const SearchProgress& progress) {
   return ChooseParallelism(job, workers,
                            SearchOptions{.may_go_on = may_go_on,
                                          .progress = progress,
