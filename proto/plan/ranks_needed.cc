@@ -14,6 +14,10 @@
 
 namespace troupe {
 
+bool LeavesParallelismOpen(const JobSpec& job) {
+  return job.parallelism().has_mode();
+}
+
 int RanksNeeded(const JobSpec& job) {
   ParallelismSpec parallelism = job.parallelism();
   AdoptFirstStrategy(parallelism);

@@ -7,6 +7,11 @@
 
 namespace troupe {
 
+// Whether the planner is to choose how the job is divided, of the workers that
+// there are (docs/auto.md): parallelism.mode is given. RanksNeeded then counts
+// the sizes that the job says.
+bool LeavesParallelismOpen(const JobSpec& job);
+
 // The product of its sizes, 1 to kRanksMax (plan_limits.h); needs no resolved
 // job.
 int RanksNeeded(const JobSpec& job);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
+#include "proto/plan/ranks_needed.h"
 #include "scheduler/cluster/client_share.h"
 #include "scheduler/cluster/placement.h"
 #include "scheduler/cluster/run.h"
@@ -135,7 +136,7 @@ absl::StatusOr<Compilation> Cluster::PlanJob(const JobSpec& spec) const {
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
   const std::vector<const Worker*> in_service = workers_.InService();
   if (static_cast<int>(in_service.size()) < needed) {
-    if (LeavesRanksOpen(spec)) {
+    if (LeavesParallelismOpen(spec)) {
       return absl::FailedPreconditionError(
           absl::StrCat("the job ", WaitReasons(workers_).For(needed)));
     }
@@ -157,7 +158,7 @@ absl::StatusOr<Compilation> Cluster::Consider(const JobSpec& spec,
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
   RETURN_IF_ERROR(CheckQueue(client));
   Compilation compilation = CompilationForAll(spec, needed);
-  if (LeavesRanksOpen(spec) && compilation.choices.empty()) {
+  if (LeavesParallelismOpen(spec) && compilation.choices.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "parallelism: auto is chosen for the workers that are there: the job ",
         WaitReasons(workers_).For(needed),
@@ -167,7 +168,7 @@ absl::StatusOr<Compilation> Cluster::Consider(const JobSpec& spec,
 }
 
 Compilation Cluster::CompilationForAll(const JobSpec& spec, int needed) const {
-  if (LeavesRanksOpen(spec)) return OpenCompilation(spec, needed, workers_);
+  if (LeavesParallelismOpen(spec)) return OpenCompilation(spec, needed, workers_);
   Compilation compilation = CompilationFor(spec, needed, workers_);
   if (!compilation.choices.empty()) {
     AddNarrower(compiler_, workers_, compilation);
@@ -197,7 +198,7 @@ absl::StatusOr<JobId> Cluster::Submit(const JobSpec& asked,
                                       absl::Time now, Actions& actions,
                                       const std::string& client) {
   // What was chosen once stays: whoever plans the job again, plans that.
-  const bool open = LeavesRanksOpen(asked);
+  const bool open = LeavesParallelismOpen(asked);
   if (open && !considered.fits()) return considered.refusal;
   const JobSpec& spec = open ? considered.compiled.chosen : asked;
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));

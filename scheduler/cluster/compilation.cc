@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/ranks_needed.h"
 #include "proto/plan/worker_refusal.h"
 #include "scheduler/cluster/placement.h"
 
@@ -138,7 +139,7 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
     if (!best.fits() || seconds(*compiled) < seconds(best.compiled)) {
       best.compiled = *std::move(compiled);
       best.workers = choice.ids;
-      if (LeavesRanksOpen(choice.spec)) {
+      if (LeavesParallelismOpen(choice.spec)) {
         best.workers.resize(MeshSize(best.compiled.outline->mesh()));
       }
       ranks = choice.workers.size();

@@ -8,10 +8,6 @@
 
 namespace troupe {
 
-bool LeavesRanksOpen(const JobSpec& job) {
-  return job.parallelism().has_mode();
-}
-
 CompiledJob MakeCompiledJob(Plan plan, Timeline predicted) {
   CompiledJob compiled;
   compiled.loads_data.resize(MeshSize(plan.mesh()));

@@ -33,17 +33,13 @@ struct CompiledJob {
 // the cluster's own events.
 CompiledJob MakeCompiledJob(Plan plan, Timeline predicted);
 
-// Whether the planner chooses how many workers the job runs on, of those that
-// there are (docs/auto.md).
-bool LeavesRanksOpen(const JobSpec& job);
-
 // Thread-safe: holds no state that changes.
 class JobCompiler {
  public:
   virtual ~JobCompiler() = default;
 
   // How many workers the job runs on; where it leaves that open
-  // (LeavesRanksOpen), at least. INVALID_ARGUMENT, beginning with the path of
+  // (LeavesParallelismOpen), at least. INVALID_ARGUMENT, beginning with the path of
   // the field: the job is wrong whatever it runs on.
   virtual absl::StatusOr<int> RanksNeeded(const JobSpec& job) const = 0;
 

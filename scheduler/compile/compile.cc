@@ -11,10 +11,10 @@
 
 #include "absl/types/optional.h"
 #include "proto/base/status.h"
+#include "proto/plan/ranks_needed.h"
 #include "scheduler/cluster/compilation.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/search/plan_job.h"
-#include "scheduler/search/space.h"
 #include "scheduler/service/plan_compiler.h"
 
 namespace troupe {

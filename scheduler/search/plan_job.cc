@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proto/base/status.h"
+#include "proto/plan/ranks_needed.h"
 #include "scheduler/search/space.h"
 
 namespace troupe {

@@ -126,10 +126,6 @@ std::vector<int> DivisorsUpTo(int number, int most) {
 
 }  // namespace
 
-bool LeavesParallelismOpen(const JobSpec& job) {
-  return job.parallelism().has_mode();
-}
-
 absl::Status CheckOpenJob(const JobSpec& job) {
   RETURN_IF_ERROR(CheckObjective(job));
   RETURN_IF_ERROR(CheckFixedFields(job.parallelism()));

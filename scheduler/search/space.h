@@ -25,11 +25,8 @@ struct Candidate {
   std::string recompute;  // empty: as the job says
 };
 
-// Whether the planner is to choose: parallelism.mode is given.
-bool LeavesParallelismOpen(const JobSpec& job);
-
 // InvalidArgument, beginning with a field's path: wrong whatever is chosen.
-// REQUIRES LeavesParallelismOpen.
+// REQUIRES LeavesParallelismOpen (proto/plan/ranks_needed.h).
 absl::Status CheckOpenJob(const JobSpec& job);
 
 // Ranks that the job wants at least: the product of the sizes that it says.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proto/base/status.h"
+#include "proto/plan/ranks_needed.h"
 #include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/explain.h"
 #include "scheduler/planner/narrower.h"

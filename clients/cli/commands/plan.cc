@@ -139,7 +139,7 @@ class PlanCommand final : public Command {
                                           const Console& console) {
     if (!hardware_.empty()) return PlanForHardware(job, console);
     if (cluster_.is_given()) return PlanInCluster(job, console);
-    const bool open = job.parallelism().has_mode();
+    const bool open = LeavesParallelismOpen(job);
     if (open && workers_ == 0) {
       return absl::InvalidArgumentError(
           "usage: parallelism: auto is chosen for given workers; give "
@@ -169,7 +169,7 @@ class PlanCommand final : public Command {
     ASSIGN_OR_RETURN(const ClusterSpec cluster, LoadClusterSpec(hardware_));
     const std::string& precision = job.training().precision();
     // Of an open job all that there are.
-    const int count = job.parallelism().has_mode()
+    const int count = LeavesParallelismOpen(job)
                           ? std::min(CountWorkers(cluster), kRanksMax)
                           : RanksNeeded(job);
     absl::StatusOr<std::vector<WorkerDescription>> workers = ClusterWorkers(
@@ -188,7 +188,7 @@ class PlanCommand final : public Command {
   PlanParts Parts(const JobSpec& job, const Console& console) const {
     return {.programs = programs_,
             .timeline = !gantt_.empty(),
-            .progress = job.parallelism().has_mode() && console.terminal};
+            .progress = LeavesParallelismOpen(job) && console.terminal};
   }
 
   // For the workers of a running cluster. It predicts, but sends no timeline.

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/plan/ranks_needed.h"
 #include "proto/plan/worker_refusal.h"
 #include "proto/protocol_version.h"
 #include "scheduler/cluster/job_compiler.h"
@@ -34,7 +35,7 @@ class FakeCompiler final : public JobCompiler {
     if (job.name() == "wrong") {
       return absl::InvalidArgumentError("name: this one is wrong");
     }
-    return std::max(job.parallelism().data(), LeavesRanksOpen(job) ? 1 : 0);
+    return std::max(job.parallelism().data(), LeavesParallelismOpen(job) ? 1 : 0);
   }
   // The same for all, but for jobs that may run on other numbers of ranks.
   std::string FingerprintOf(const JobSpec& job, int ranks) const {
@@ -57,7 +58,7 @@ class FakeCompiler final : public JobCompiler {
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const override {
     if (absl::Status asked = Ask(may_go_on); !asked.ok()) return asked;
-    if (LeavesRanksOpen(job)) return CompileOpen(job, workers);
+    if (LeavesParallelismOpen(job)) return CompileOpen(job, workers);
     const int ranks = job.parallelism().data();
     CHECK_EQ(ranks, static_cast<int>(workers.size()));
     if (refused_ranks.count(ranks) > 0) {
