@@ -92,7 +92,7 @@ class Job:
 
         Yields each StepRecord and each JobEvent once, those of the past first,
         and a JobStatus at the beginning and whenever its state or reason
-        changes; the last one is the end's.
+        changes. The last update of all is the JobStatus of the job's end.
 
         from_step: steps after this one. from_event: events after this many.
         patience: for how many seconds a scheduler that went away is looked for;
@@ -156,18 +156,22 @@ class Job:
         lost_at: Optional[float] = None  # since when nothing was heard
         pause = _LOOK_AFTER_SECONDS
         why: errors.TroupeError = errors.Unavailable("the scheduler ended the stream")
+        last: Optional[JobStatus] = None
         while True:
             try:
                 for response in self._responses(request, deadline):
                     lost_at, pause = None, _LOOK_AFTER_SECONDS
-                    self.known = response.status
+                    self.known = last = response.status
                     yield from response.events
                     yield from response.steps
-                    state = (response.status.state, response.status.reason)
-                    if state != shown:
+                    # Of a job that has ended each response has the last status,
+                    # and a long curve takes several.
+                    state = (last.state, last.reason)
+                    if state != shown and not has_ended(last):
                         shown = state
-                        yield response.status
-                if has_ended(self.known) and shown is not None:
+                        yield last
+                if last is not None and has_ended(last):
+                    yield last
                     return
             except errors.TimedOut:
                 if deadline is None or time.monotonic() < deadline:

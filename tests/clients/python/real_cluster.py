@@ -1,18 +1,30 @@
 """A real cluster for tests: daemons on loopback, in a folder of the test's own,
-ports from the kernel, everything ended with it. And a tiny job for it.
+ports from the kernel, everything ended with it. And a tiny job for it, and a
+bound on the time of each test.
 """
 
+import faulthandler
 import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
+import unittest
+from concurrent import futures
 from pathlib import Path
 
 # Where Bazel put the programs, from the test's working directory.
 PROGRAMS = Path(os.environ.get("TROUPE_PROGRAMS", os.getcwd()))
 TROUPE = str(PROGRAMS / "clients/cli/troupe")
+
+# A test, or a command of `troupe`, that takes longer waits for what does not
+# come. On a machine with ten busy programs for each core they take 10 s.
+PATIENCE_SECONDS = 90
+
+# Bazel's timeout ends the test by this signal: it says first where it was.
+faulthandler.register(signal.SIGTERM, chain=True)
 
 MODEL = {
     "architecture": "gpt2",
@@ -30,14 +42,44 @@ def temporary_folder():
 
 def run_troupe(*arguments):
     """Runs `troupe` to its end, which must be a good one; what it printed."""
-    done = subprocess.run([TROUPE, *arguments], capture_output=True, text=True)
+    command = f"troupe {' '.join(arguments)}"
+    try:
+        done = subprocess.run(
+            [TROUPE, *arguments], capture_output=True, text=True, timeout=PATIENCE_SECONDS
+        )
+    except subprocess.TimeoutExpired as late:
+        raise AssertionError(f"{command}: {late}; it said: {late.stderr}") from None
     if done.returncode != 0:
-        raise AssertionError(f"troupe {' '.join(arguments)}: {done.stderr}")
+        raise AssertionError(f"{command}: {done.stderr}")
     return done.stdout
 
 
+class ClusterTest(unittest.TestCase):
+    """A test that fails, in the line where it waits, when it takes too long."""
+
+    def run(self, result=None):
+        def fail(*_):
+            late = f"{self.id()} takes longer than {PATIENCE_SECONDS} s"
+            logs = "".join(cluster.last_words() for cluster in RealCluster.all)
+            # At once, since unittest prints failures after the last test.
+            print(f"\n{late}{logs}", file=sys.stderr, flush=True)
+            raise AssertionError(late)
+
+        before = signal.signal(signal.SIGALRM, fail)
+        # Again and again, since what follows may wait as well.
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECONDS, PATIENCE_SECONDS)
+        try:
+            return super().run(result)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
 class RealCluster:
+    all = []  # of this program
+
     def __init__(self, folder):
+        RealCluster.all.append(self)
         self.dir = Path(folder) / "cluster"
         self.dir.mkdir()
         self.tokens = self.dir / "tiny.tokens"
@@ -55,6 +97,22 @@ class RealCluster:
 
     def down(self):
         run_troupe("down", "--dir", str(self.dir))
+
+    def last_words(self):
+        """The ends of its daemons' logs."""
+        said = ""
+        for log in sorted((self.dir / "logs").glob("*.log")):
+            lines = log.read_text(errors="replace").splitlines()[-12:]
+            said += f"\n--- {log.name}\n" + "\n".join(lines)
+        return said
+
+    def restart_scheduler(self):
+        """kill -9, and up() in a thread, whose result the future waits for."""
+        self.kill_scheduler()
+        thread = futures.ThreadPoolExecutor(1)
+        restarted = thread.submit(self.up)
+        thread.shutdown(wait=False)
+        return restarted
 
     def kill_scheduler(self):
         """kill -9, and waits until it is gone."""

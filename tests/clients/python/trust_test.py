@@ -13,7 +13,7 @@ from pathlib import Path
 
 import grpc
 import troupe
-from real_cluster import RealCluster, run_troupe, temporary_folder
+from real_cluster import ClusterTest, RealCluster, run_troupe, temporary_folder
 from troupe.trust import check_role, verify_scheduler
 
 
@@ -58,7 +58,7 @@ class TlsPeer:
                 return
 
 
-class Believed(unittest.TestCase):
+class Believed(ClusterTest):
     def test_by_the_folder_or_by_address_and_certificates(self):
         with troupe.connect(real.dir) as cluster:
             self.assertEqual(len(cluster.workers()), 2)
@@ -68,7 +68,7 @@ class Believed(unittest.TestCase):
             self.assertEqual(len(cluster.workers()), 2)
 
 
-class NotBelieved(unittest.TestCase):
+class NotBelieved(ClusterTest):
     def refused(self, words, kind=troupe.NotTrusted, **arguments):
         with self.assertRaisesRegex(kind, words):
             troupe.connect(**arguments).jobs()
@@ -171,7 +171,7 @@ class NotBelieved(unittest.TestCase):
         self.refused("insecure='anywhere'", address="192.0.2.1:4321", insecure=True)
 
 
-class NotThere(unittest.TestCase):
+class NotThere(ClusterTest):
     def refused(self, words, *arguments, **named):
         with self.assertRaisesRegex(troupe.ClusterNotFound, words):
             troupe.connect(*arguments, **named)

@@ -9,7 +9,7 @@ from unittest import mock
 
 import troupe
 import troupe.wandb
-from real_cluster import RealCluster, temporary_folder
+from real_cluster import ClusterTest, RealCluster, temporary_folder
 
 
 def setUpModule():
@@ -49,7 +49,7 @@ class FakeRun:
         self.exit_code = exit_code
 
 
-class Log(unittest.TestCase):
+class Log(ClusterTest):
     def setUp(self):
         self.inits = []
         fake = types.ModuleType("wandb")
@@ -106,7 +106,7 @@ class Log(unittest.TestCase):
         self.assertEqual(self.run_made.summary["state"], "CANCELLED")
 
 
-class Missing(unittest.TestCase):
+class Missing(ClusterTest):
     def test_packages_that_are_optional_are_named(self):
         job = cluster.submit(real.job(steps=1))
         with mock.patch.dict(sys.modules, wandb=None):
