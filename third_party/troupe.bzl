@@ -217,7 +217,9 @@ def _together(name, srcs):
     """The sources of a test, several in one; with --config=gcc they stay apart.
 
     An anonymous namespace is then within one that has its file's name, so that
-    the names of a file remain its own; messages and failures name the file.
+    the names of a file remain its own; messages and failures name the file. A
+    source that is no test (not ..._test.cc) is compiled alone: what it gives to
+    others stands outside its anonymous namespace and may use what is within.
 
     Args:
       name: of the test.
@@ -226,8 +228,8 @@ def _together(name, srcs):
     Returns:
       What stands for srcs.
     """
-    alone = [s for s in srcs if not s.endswith(".cc")]
-    sources = [s for s in srcs if s.endswith(".cc")]
+    alone = [s for s in srcs if not s.endswith("_test.cc")]
+    sources = [s for s in srcs if s.endswith("_test.cc")]
     groups = []
     for first in range(0, len(sources), _TOGETHER):
         some = sources[first:first + _TOGETHER]
