@@ -36,7 +36,9 @@ class Following {
       const absl::Status status = client->Watch(
           from_, [this](const WatchJobResponse& update) { Show(update); },
           [this] { return !interrupt_.Arrived(); });
-      if (HasEnded(view_.status().state())) break;
+      // The curve of a job that has ended takes several responses: where the
+      // stream breaks in between, the rest is still to come.
+      if (status.ok() && HasEnded(view_.status().state())) break;
       // A scheduler that ends closes the stream, or breaks it.
       if (!status.ok() && !absl::IsUnavailable(status)) return status;
       ASSIGN_OR_RETURN(client, FindAgain(status));

@@ -90,6 +90,24 @@ TEST_F(WatchJobTest, GoesOnWhereItWasWithTheNextScheduler) {
             std::string::npos);
 }
 
+// A long curve takes several responses, each with the status of the end.
+TEST_F(WatchJobTest, GoesOnWhereTheStreamOfAnEndedJobBreaks) {
+  scheduler_.watch = {StepOf(1)};
+  scheduler_.watch[0].mutable_status()->set_state(SUCCEEDED);
+  scheduler_.watch_breaks = true;
+  FakeJobScheduler next;
+  next.watch = {StepOf(2)};
+  next.watch[0].mutable_status()->set_state(SUCCEEDED);
+  connect_again_ = [&] {
+    return Client::Connect(next.address(), {.trust = {.insecure = 1}});
+  };
+  EXPECT_TRUE(
+      Watch({.from = {.id = 2}, .look_after = absl::Milliseconds(1)}).ok());
+  const auto watched = next.asked().watched;
+  ASSERT_EQ(watched.size(), 1u);
+  EXPECT_EQ(watched[0].from_step(), 1);
+}
+
 TEST_F(WatchJobTest, GivesUpWhenItsPatienceEnds) {
   scheduler_.watch = {StepOf(1)};
   const absl::Status status = Watch({.from = {.id = 2},

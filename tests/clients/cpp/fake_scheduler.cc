@@ -118,6 +118,9 @@ class FakeJobScheduler::Service final : public Scheduler::Service {
     }
     for (const WatchJobResponse& update : script_.watch) writer->Write(update);
     if (script_.watch_hangs) AwaitGone(*context, watcher_gone_);
+    if (script_.watch_breaks) {
+      return grpc::Status(grpc::StatusCode::UNAVAILABLE, "it breaks");
+    }
     return grpc::Status::OK;
   }
 

@@ -27,6 +27,7 @@ class FakeJobScheduler {
   std::vector<JobDescription> jobs;     // found by status().id()
   std::vector<WatchJobResponse> watch;  // sent in order to every watcher
   bool watch_hangs = false;             // then the stream stays open
+  bool watch_breaks = false;            // then the stream breaks
   bool submit_hangs = false;            // no answer, as while a plan is made
   // Asked by ListWorkers; may be called on any thread.
   std::function<std::vector<WorkerStatus>()> workers;
