@@ -33,8 +33,9 @@ constexpr UnitMemory kReadOrder[] = {
     UnitMemory::kOutputGradient,   UnitMemory::kInput,
     UnitMemory::kOutput,           UnitMemory::kStash,
     UnitMemory::kWeightStash,      UnitMemory::kTokens,
-    UnitMemory::kTargets,          UnitMemory::kSegmentValues,
-    UnitMemory::kSegmentGradients, UnitMemory::kRecomputed};
+    UnitMemory::kTargets,          UnitMemory::kDocuments,
+    UnitMemory::kSegmentValues,    UnitMemory::kSegmentGradients,
+    UnitMemory::kRecomputed};
 constexpr UnitMemory kWriteOrder[] = {
     UnitMemory::kOutput,        UnitMemory::kStash,
     UnitMemory::kInputGradient, UnitMemory::kWeightStash,
