@@ -31,11 +31,10 @@ Results RunBoth(Device& device, const Case& c, const Inputs& in, DType dtype) {
   const TestTensor dk(device, dtype, k_dims);
   const TestTensor dv(device, dtype, v_dims);
   const TestTensor lse(device, DType::kF32, {c.batch, c.heads, c.q_length});
-  const TestTensor documents(device, {c.batch, c.kv_length},
-                             c.documents.empty()
-                                 ? Values(c.batch * c.kv_length)
-                                 : c.documents,
-                             DType::kI32);
+  const TestTensor documents(
+      device, {c.batch, c.kv_length},
+      c.documents.empty() ? Values(c.batch * c.kv_length) : c.documents,
+      DType::kI32);
   const Tensor isolated = c.documents.empty() ? Tensor() : documents.tensor();
   Attention(device, {.q = q,
                      .k = k,
@@ -126,6 +125,7 @@ TEST_P(AttentionTest, DropoutOfTheLastQueries) {
 // Documents shorter than a block of keys, about as long, and over several; some
 // end where a block does.
 TEST_P(AttentionTest, WithinDocuments) {
+  if (!TakesDocuments(device())) GTEST_SKIP() << "on GPUs";
   const auto documents = [](int64_t batch, int64_t length, int64_t longest) {
     return RandomDocuments(batch, length, longest);
   };
@@ -147,6 +147,7 @@ TEST_P(AttentionTest, WithinDocuments) {
 
 // Each token alone is its own value, and no score has a gradient.
 TEST_P(AttentionTest, DocumentsOfOneToken) {
+  if (!TakesDocuments(device())) GTEST_SKIP() << "on GPUs";
   Case c{2, 70, 70, 2, 2, 12};
   for (int64_t i = 0; i < c.batch * c.q_length; ++i) {
     c.documents.push_back(static_cast<double>(i % c.q_length));

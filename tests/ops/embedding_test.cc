@@ -62,6 +62,7 @@ TEST_P(EmbeddingTest, ForwardAndBackward) {
 }
 
 TEST_P(EmbeddingTest, PositionsCountFromEachDocument) {
+  if (!TakesDocuments(device())) GTEST_SKIP() << "on GPUs";
   const Values tokens = RandomInts(kBatch * kTime, 0, kVocabulary - 1);
   const Values documents = RandomDocuments(kBatch, kPositions, 30);
   for (const DType dtype : ActivationTypes()) {

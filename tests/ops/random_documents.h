@@ -5,9 +5,15 @@
 #include <cstdint>
 #include <random>
 
+#include "ops/device.h"
 #include "tests/ops/test_tensor.h"
 
 namespace troupe {
+
+// No kernel for GPUs stays within documents (ops/cuda/kernel_device.h).
+inline bool TakesDocuments(const Device& device) {
+  return device.kind() == DeviceKind::kCpu;
+}
 
 // [batch, length]; documents have 1 to `longest` tokens, and are cut anywhere.
 inline Values RandomDocuments(int64_t batch, int64_t length, int64_t longest,
