@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
-#include "proto/base/philox.h"
 #include "storage/dataset/token_file_writer.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/same_training.h"
@@ -19,51 +18,6 @@ namespace {
 
 const Tolerance kTolerance(1e-5, 1e-4);
 constexpr int kVocab = 61;
-
-uint32_t Random(uint64_t i) {
-  return PhiloxUint32({.seed = 9, .purpose = RandomPurpose::kSampling}, i);
-}
-
-// Documents of these many tokens: each token all but follows from the one
-// before it and from its place in the document, so that positions matter.
-std::string WriteDocuments(const std::string& name,
-                           const std::vector<int>& lengths) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/", name);
-  auto writer = TokenFileWriter::Create(
-      {.path = path, .vocab_size = kVocab, .tokenizer = "bytes"});
-  CHECK(writer.ok()) << writer.status().ToString();
-  uint64_t drawn = 0;
-  for (const int length : lengths) {
-    std::vector<int32_t> tokens(length);
-    tokens[0] = static_cast<int32_t>(Random(drawn++) % kVocab);
-    for (int i = 1; i < length; ++i) {
-      tokens[i] = static_cast<int32_t>(
-          (tokens[i - 1] * 3 + i + Random(drawn++) % 2) % kVocab);
-    }
-    CHECK_OK((*writer)->Append(tokens));
-    CHECK_OK((*writer)->EndDocument());
-  }
-  CHECK((*writer)->Finish().ok());
-  return path;
-}
-
-// From one token to more than two sequences.
-std::vector<int> Lengths(int tokens) {
-  std::vector<int> lengths;
-  for (int i = 0; tokens > 0; ++i) {
-    const int most = i % 5 == 0 ? 60 : 9;
-    lengths.push_back(1 + static_cast<int>(Random(1000 + i) % most));
-    tokens -= lengths.back();
-  }
-  return lengths;
-}
-
-JobSpec Isolating(JobSpec job) {
-  job.mutable_data()->set_tokens(
-      WriteDocuments("documents.tokens", Lengths(6000)));
-  job.mutable_data()->set_isolate_documents(true);
-  return job;
-}
 
 // All of a file in each step, so that the order of its windows does not matter:
 // in sequences of `documents` documents of 6 tokens each.
@@ -112,10 +66,10 @@ class CutDocuments : public testing::TestWithParam<Case> {};
 TEST_P(CutDocuments, TrainsTheSameModel) {
   const auto& [architecture, cut] = GetParam();
   const bool blocks = cut.tensor_method != "1d";
-  const JobSpec job =
-      Isolating(WithFewSteps(TensorJob({.architecture = architecture,
-                                        .dropout = cut.context == 2 ? 0.1 : 0.0,
-                                        .micro_batch = blocks ? 4 : 2})));
+  const JobSpec job = IsolatingDocuments(
+      WithFewSteps(TensorJob({.architecture = architecture,
+                              .dropout = cut.context == 2 ? 0.1 : 0.0,
+                              .micro_batch = blocks ? 4 : 2})));
   const TrainingRun& reference = OneRank(job);
   ASSERT_TRUE(reference.status().ok()) << reference.status();
   EXPECT_LT(reference.steps[0].back().loss(),
@@ -151,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
 // predicted at them.
 TEST(DocumentsOfExperts, TrainTheSameModel) {
   const JobSpec job =
-      Isolating(WithFewSteps(TensorJob({.architecture = "mixtral"})));
+      IsolatingDocuments(WithFewSteps(TensorJob({.architecture = "mixtral"})));
   const TrainingRun& reference = OneRank(job);
   ASSERT_TRUE(reference.status().ok()) << reference.status();
   for (const JobCut& cut :
@@ -163,7 +117,8 @@ TEST(DocumentsOfExperts, TrainTheSameModel) {
 
 // What is made again, or lies in another tier, is bit by bit the same.
 TEST(RecomputedDocuments, AreBitwiseTheSame) {
-  JobSpec job = Isolating(WithFewSteps(TensorJob({.architecture = "llama"})));
+  JobSpec job =
+      IsolatingDocuments(WithFewSteps(TensorJob({.architecture = "llama"})));
   const TrainingRun kept = Train(job, {});
   ASSERT_TRUE(kept.status().ok()) << kept.status();
   for (const char* const mode : {"selective", "full"}) {
