@@ -8,6 +8,7 @@
 #include "ops/attention.h"
 #include "tests/ops/attention_reference.h"
 #include "tests/ops/devices.h"
+#include "tests/ops/island.h"
 #include "tests/ops/random_documents.h"
 #include "tests/ops/sequence_cuts.h"
 
@@ -19,52 +20,6 @@ using Inputs = AttentionInputs;
 using Results = AttentionResults;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// A tensor [batch, rows, columns] amid NaN, strided in batch and rows: who
-// reads beyond it spoils his results, who writes beyond it is found.
-class Island {
- public:
-  Island(Device& device, DType dtype, int64_t batch, int64_t rows,
-         int64_t columns)
-      : batch_(batch),
-        rows_(rows),
-        columns_(columns),
-        memory_(device, {batch, rows + 2, columns + 3},
-                Values(batch * (rows + 2) * (columns + 3), kNaN), dtype) {}
-
-  operator Tensor() const {
-    return memory_.tensor().Slice(1, 1, 1 + rows_).Slice(2, 2, 2 + columns_);
-  }
-  void Write(const Values& values) {
-    Values all = memory_.Read();
-    ForEach([&](int64_t i, int64_t at) { all[at] = values[i]; });
-    memory_.Write(all);
-  }
-  Values Read() const {
-    Values all = memory_.Read();
-    Values values(batch_ * rows_ * columns_);
-    ForEach([&](int64_t i, int64_t at) {
-      values[i] = all[at];
-      all[at] = kNaN;
-    });
-    for (const double v : all) EXPECT_TRUE(std::isnan(v)) << "beyond the end";
-    return values;
-  }
-
- private:
-  template <typename Body>
-  void ForEach(Body body) const {
-    for (int64_t i = 0; i < batch_ * rows_ * columns_; ++i) {
-      const int64_t row = i / columns_ % rows_;
-      const int64_t sample = i / columns_ / rows_;
-      const int64_t line = sample * (rows_ + 2) + row + 1;
-      body(i, line * (columns_ + 3) + 2 + i % columns_);
-    }
-  }
-
-  const int64_t batch_, rows_, columns_;
-  TestTensor memory_;
-};
 
 // Some rows of a [batch, length, columns], and back.
 Values Gather(const Values& whole, const Rows& rows, int64_t length,
