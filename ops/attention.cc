@@ -4,6 +4,7 @@
 
 #include "ops/check_tensor.h"
 #include "ops/device.h"
+#include "ops/documents.h"
 #include "ops/kernel_table.h"
 
 namespace troupe {
@@ -87,6 +88,7 @@ Args Checked(const Args& args) {
       << dropout.total_heads;
   Args checked = args;
   checked.part = Part(args.part, args.q.dim(1), kv_length);
+  CheckDocuments(args.documents, args.q.dim(0), checked.part.length);
   return checked;
 }
 

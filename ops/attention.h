@@ -38,6 +38,11 @@
 // After each call o is the attention to the keys so far, and a row that has
 // seen none is zero with a logsumexp of -inf. The backward is as well one call
 // for each part, with o and logsumexp of them all.
+//
+// Where a sequence is several documents one after the other, `documents` says
+// where the document of each position begins, and a query sees the keys of its
+// own document only. Blocks of keys that no query of a block sees are skipped,
+// so that short documents cost less than one long one.
 #ifndef TROUPE_OPS_ATTENTION_H_
 #define TROUPE_OPS_ATTENTION_H_
 
@@ -75,6 +80,7 @@ struct AttentionArgs {
   int kv_heads = 0;    // divides heads
   float scale = 1.0f;  // > 0, usually 1 / sqrt(head_dim)
   AttentionPart part;  // without a length, kv_length >= q_length
+  Tensor documents;    // optional, of the sequence (ops/documents.h)
   AttentionDropout dropout;
 };
 
@@ -98,6 +104,7 @@ struct AttentionBackwardArgs {
   int kv_heads = 0;
   float scale = 1.0f;
   AttentionPart part;
+  Tensor documents;
   AttentionDropout dropout;
 };
 

@@ -56,6 +56,37 @@ static constexpr int64_t FirstThatSees(const AttentionPart& part,
   return RowsBefore(part.queries, q_length, PositionOf(part.keys, key));
 }
 
+// Documents of one sequence: for each position of it, the position of the first
+// token of its document, which never falls. Null: the sequence is one document.
+// A query then sees no key before its document: of a call's keys, those from
+// FirstKeySeen to KeysSeen, none where the first is not below the second.
+static constexpr int64_t FirstKeySeen(const AttentionPart& part,
+                                      int64_t kv_length,
+                                      const int32_t* documents, int64_t query) {
+  if (documents == nullptr) return 0;
+  return RowsBefore(part.keys, kv_length,
+                    documents[PositionOf(part.queries, query)]);
+}
+
+// The first of a call's queries whose document begins behind key `key`: neither
+// it nor any after it sees the key. q_length where there is none.
+static constexpr int64_t FirstBehind(const AttentionPart& part,
+                                     int64_t q_length, const int32_t* documents,
+                                     int64_t key) {
+  if (documents == nullptr) return q_length;
+  const int64_t position = PositionOf(part.keys, key);
+  int64_t begin = 0, end = q_length;
+  while (begin < end) {
+    const int64_t middle = begin + (end - begin) / 2;
+    if (documents[PositionOf(part.queries, middle)] > position) {
+      end = middle;
+    } else {
+      begin = middle + 1;
+    }
+  }
+  return begin;
+}
+
 }  // namespace troupe
 
 #endif  // TROUPE_OPS_ATTENTION_PART_H_

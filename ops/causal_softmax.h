@@ -7,7 +7,10 @@
 //             exp(scale x[i][k])             where j <= first_position + i,
 //             else 0
 //
-// Leading dims count such matrices. f32, bf16 or fp16, all of a call alike;
+// Leading dims count such matrices. Where sequences are several documents one
+// after the other, a row sees no key before its document either: `documents`
+// says where that begins, of as many sequences as divide the matrices.
+// f32, bf16 or fp16, all of a call alike;
 // computed in f32 and rounded once. What x holds at keys that are not seen does
 // not matter.
 #ifndef TROUPE_OPS_CAUSAL_SOFTMAX_H_
@@ -26,6 +29,7 @@ struct CausalSoftmaxArgs {
   Tensor y;                    // as x, written; may be x
   float scale = 1.0f;          // > 0
   int64_t first_position = 0;  // with the rows at most the keys
+  Tensor documents;            // optional, [sequences, keys] (ops/documents.h)
 };
 
 void CausalSoftmax(Device& device, const CausalSoftmaxArgs& args);
@@ -37,6 +41,7 @@ struct CausalSoftmaxBackwardArgs {
   Tensor dx;  // as y, written; may be dy
   float scale = 1.0f;
   int64_t first_position = 0;
+  Tensor documents;
 };
 
 void CausalSoftmaxBackward(Device& device,

@@ -2,6 +2,7 @@
 
 #include "ops/check_tensor.h"
 #include "ops/device.h"
+#include "ops/documents.h"
 #include "ops/kernel_table.h"
 
 namespace troupe {
@@ -33,6 +34,7 @@ void CheckEmbedding(const Args& args, const Tensor& y, const Tensor& wte,
         << "positions from " << first_position << " for tokens "
         << tokens.ShapeString() << " in " << wpe.ShapeString();
   }
+  CheckDocuments(args.documents, tokens.dim(0), first_position + tokens.dim(1));
 }
 
 }  // namespace

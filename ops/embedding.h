@@ -1,8 +1,10 @@
-// Token and position embedding: y[b, t] = wte[tokens[b, t]] + wpe[first + t].
-// The backward adds into the gradients of both tables in a fixed order, so it
-// is deterministic also when a token occurs many times. X is f32, bf16
-// or fp16, the same for all tensors of a call; the sum is rounded once. The
-// tables' gradients are f32, or of X, and then rounded once a call.
+// Token and position embedding: y[b, t] = wte[tokens[b, t]] + wpe[first + t],
+// or, where a sequence is several documents one after the other, + wpe[i -
+// documents[b, i]] at i = first + t. The backward adds into the gradients of
+// both tables in a fixed order, so it is deterministic also when a token occurs
+// many times. X is f32, bf16 or fp16, the same for all tensors of a call; the
+// sum is rounded once. The tables' gradients are f32, or of X, and then rounded
+// once a call.
 //
 // Tables of tokens that are cut by rows over ranks (Megatron-LM, 1909.08053,
 // section 3): wte's rows are those of the tokens [first_token, first_token +
@@ -25,6 +27,7 @@ struct EmbeddingArgs {
   Tensor wpe;                  // optional, X [positions, n]
   Tensor y;                    // X [batch, time, n], written
   int64_t first_position = 0;  // of t = 0; generation and context shards
+  Tensor documents;            // optional (ops/documents.h)
   int64_t first_token = 0;     // of wte's first row
   int64_t vocabulary = 0;      // of all ranks' tables; 0: this is the only one
 };
@@ -38,6 +41,7 @@ struct EmbeddingBackwardArgs {
   Tensor dwte;    // optional, f32 or X [rows, n], accumulated
   Tensor dwpe;    // optional, f32 or X [positions, n], accumulated
   int64_t first_position = 0;
+  Tensor documents;
   int64_t first_token = 0;
   int64_t vocabulary = 0;
 };

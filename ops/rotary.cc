@@ -2,6 +2,7 @@
 
 #include "ops/check_tensor.h"
 #include "ops/device.h"
+#include "ops/documents.h"
 #include "ops/kernel_table.h"
 
 namespace troupe {
@@ -17,6 +18,8 @@ void Rotary(Device& device, const RotaryArgs& args) {
       << turned << " columns turn of heads of " << head_dim;
   CHECK(args.inverse_frequencies != nullptr);
   CHECK_GE(args.first_position, 0);
+  CheckDocuments(args.documents, args.x.dim(0),
+                 args.first_position + args.x.dim(1));
   device.kernels().rotary(device, args);
 }
 

@@ -12,6 +12,10 @@
 // The inverse turns by -a with the same scale: it is the transpose, and so the
 // backward, of the forward. Only for scale 1 does it undo it.
 //
+// Where a sequence is several documents one after the other, positions count
+// from the first token of each: p is i - documents[b, i] at i = first_position
+// + t.
+//
 // Position and frequency are rounded to f32, and so is their product a, as in
 // Hugging Face's models: checkpoints of either turn alike far out, where f32 is
 // coarse. The cosine and sine are those of f32's a to one unit in the last
@@ -41,6 +45,7 @@ struct RotaryArgs {
   const double* inverse_frequencies = nullptr;
   double scale = 1.0;          // of cosine and sine: YaRN's attention factor
   int64_t first_position = 0;  // of time 0; generation and context shards
+  Tensor documents;            // optional (ops/documents.h)
   bool inverse = false;
 };
 

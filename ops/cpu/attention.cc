@@ -75,6 +75,10 @@ RawAttention<T> Common(const Args& args, const Heads& at) {
   raw.q_length = q_length;
   raw.kv_length = args.k.dim(1);
   raw.part = args.part;
+  if (args.documents.defined()) {
+    raw.documents = args.documents.template data<int32_t>() +
+                    at.sample * args.documents.stride(0);
+  }
   raw.heads = at.count;
   raw.head_dim = head_dim;
   raw.value_dim = value_dim;

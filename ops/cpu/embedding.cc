@@ -23,6 +23,16 @@ int64_t TableRow(const Args& args, const Tensor& table, int64_t row) {
   return at >= 0 && at < rows ? at : -1;
 }
 
+// Which row of the table of positions is that of the token at `row`.
+template <typename Args>
+int64_t PositionRow(const Args& args, int64_t row) {
+  const int64_t time = args.tokens.dim(1);
+  const int64_t at = args.first_position + row % time;
+  if (!args.documents.defined()) return at;
+  const int32_t* const documents = args.documents.template data<int32_t>();
+  return at - documents[row / time * args.documents.stride(0) + at];
+}
+
 // A row of a table, and one of dy that is added to it.
 using RowOfTable = std::pair<int64_t, int64_t>;
 
@@ -52,12 +62,11 @@ void AddRows(CpuDevice& cpu, const Tensor& dy, std::vector<RowOfTable> added,
 void Embedding(Device& device, const EmbeddingArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
   const int64_t n = args.y.columns();
-  const int64_t time = args.tokens.dim(1);
   WithActivationType(args.y.dtype(), [&]<typename T>() {
     cpu.ForRows(args.y.rows(), n, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t at = TableRow(args, args.wte, row);
-        const int64_t position = args.first_position + row % time;
+        const int64_t position = PositionRow(args, row);
         const T* token = at < 0 ? nullptr : DataFrom<T>(args.wte, at * n);
         const T* other = DataFrom<T>(args.wpe, position * n);
         if (token == nullptr) std::swap(token, other);
@@ -75,7 +84,6 @@ void Embedding(Device& device, const EmbeddingArgs& args) {
 void EmbeddingBackward(Device& device, const EmbeddingBackwardArgs& args) {
   CpuDevice& cpu = CpuDevice::From(device);
   const int64_t rows = args.dy.rows();
-  const int64_t time = args.tokens.dim(1);
   if (args.dwte.defined()) {
     std::vector<RowOfTable> added;
     for (int64_t row = 0; row < rows; ++row) {
@@ -87,7 +95,7 @@ void EmbeddingBackward(Device& device, const EmbeddingBackwardArgs& args) {
   if (args.dwpe.defined()) {
     std::vector<RowOfTable> added;
     for (int64_t row = 0; row < rows; ++row) {
-      added.push_back({args.first_position + row % time, row});
+      added.push_back({PositionRow(args, row), row});
     }
     AddRows(cpu, args.dy, std::move(added), args.dwpe);
   }

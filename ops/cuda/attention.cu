@@ -148,6 +148,7 @@ int AttentionHeadDimMax(DType type, size_t shared_bytes) {
 
 void Attention(Device& device, const AttentionArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
+  if (RefusesDocuments(device, args.documents.defined())) return;
   if (!CheckHeadDim(cuda, args)) return;
   if (AttentionByCudnn(cuda, args)) return;
   WithActivationType(args.q.dtype(),
@@ -156,6 +157,7 @@ void Attention(Device& device, const AttentionArgs& args) {
 
 void AttentionBackward(Device& device, const AttentionBackwardArgs& args) {
   CudaDevice& cuda = CudaDevice::From(device);
+  if (RefusesDocuments(device, args.documents.defined())) return;
   if (!CheckHeadDim(cuda, args)) return;
   if (AttentionBackwardByCudnn(cuda, args)) return;
   WithActivationType(args.q.dtype(),

@@ -96,6 +96,7 @@ LaunchShape ShapeOf(const Tensor& y) {
 }  // namespace
 
 void CausalSoftmax(Device& device, const CausalSoftmaxArgs& args) {
+  if (RefusesDocuments(device, args.documents.defined())) return;
   WithActivationType(args.y.dtype(), [&]<typename T>() {
     Launch(CudaOf(device), SoftmaxKernel<T>, ShapeOf(args.y),
            static_cast<const T*>(args.x.data<T>()), args.y.data<T>(),
@@ -105,6 +106,7 @@ void CausalSoftmax(Device& device, const CausalSoftmaxArgs& args) {
 
 void CausalSoftmaxBackward(Device& device,
                            const CausalSoftmaxBackwardArgs& args) {
+  if (RefusesDocuments(device, args.documents.defined())) return;
   WithActivationType(args.y.dtype(), [&]<typename T>() {
     Launch(CudaOf(device), SoftmaxBackwardKernel<T>, ShapeOf(args.y),
            static_cast<const T*>(args.y.data<T>()),

@@ -254,6 +254,7 @@ void AddTokens(CudaDevice& cuda, const EmbeddingBackwardArgs& args) {
 }  // namespace
 
 void Embedding(Device& device, const EmbeddingArgs& args) {
+  if (RefusesDocuments(device, args.documents.defined())) return;
   CudaDevice& cuda = CudaOf(device);
   const int64_t columns = args.y.columns();
   WithActivationType(args.y.dtype(), [&]<typename T>() {
@@ -280,6 +281,7 @@ void Embedding(Device& device, const EmbeddingArgs& args) {
 }
 
 void EmbeddingBackward(Device& device, const EmbeddingBackwardArgs& args) {
+  if (RefusesDocuments(device, args.documents.defined())) return;
   CudaDevice& cuda = CudaOf(device);
   const int64_t columns = args.dy.columns();
   if (args.dwte.defined()) {

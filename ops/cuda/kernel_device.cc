@@ -1,5 +1,6 @@
 #include "ops/cuda/kernel_device.h"
 
+#include "absl/status/status.h"
 #include "ops/cuda/cuda_device.h"
 
 namespace troupe {
@@ -12,6 +13,14 @@ constexpr size_t kSharedBytesUnasked = 32 << 10;
 }  // namespace
 
 CudaDevice& CudaOf(Device& device) { return CudaDevice::From(device); }
+
+bool RefusesDocuments(Device& device, bool asked) {
+  if (!asked) return false;
+  CudaOf(device).Check(absl::UnimplementedError(
+      "data.isolate_documents: no kernel for GPUs keeps attention within "
+      "documents; use workers on CPUs, or leave it out"));
+  return true;
+}
 
 Fault* FaultOf(CudaDevice& device) { return device.fault(); }
 

@@ -20,6 +20,10 @@ class Device;
 // The device behind a kernel's first argument.
 CudaDevice& CudaOf(Device& device);
 
+// Whether an op is asked to stay within documents (ops/documents.h), which no
+// kernel here does: then the device fails, saying so.
+bool RefusesDocuments(Device& device, bool asked);
+
 // For kernels that read indices.
 Fault* FaultOf(CudaDevice& device);
 

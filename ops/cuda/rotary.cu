@@ -68,6 +68,7 @@ __global__ void RotaryKernel(RawRotary<T> a, Frequencies frequencies) {
 }  // namespace
 
 void Rotary(Device& device, const RotaryArgs& args) {
+  if (RefusesDocuments(device, args.documents.defined())) return;
   const Tensor& x = args.x;
   const int64_t width = x.columns() / args.heads;
   const int64_t half = RotaryPairs(args);

@@ -395,6 +395,7 @@ class Pipeline {
     switch (memory) {
       case UnitMemory::kTokens:
       case UnitMemory::kTargets:
+      case UnitMemory::kDocuments:
         return Buffer::BATCH;
       case UnitMemory::kInput:
       case UnitMemory::kOutput:

@@ -44,7 +44,8 @@ class TableCheck {
       RETURN_IF_ERROR(CheckTensor(tensor));
       made_[t] = tensor.home() == TensorSpec::INPUT ||
                  tensor.home() == TensorSpec::TOKENS ||
-                 tensor.home() == TensorSpec::TARGETS;
+                 tensor.home() == TensorSpec::TARGETS ||
+                 tensor.home() == TensorSpec::DOCUMENTS;
     }
     for (int op = 0; op < table_.ops_size(); ++op) {
       RETURN_IF_ERROR(CheckOp(op));

@@ -44,6 +44,7 @@ std::string WhereNotSet(const JobSpec& job, absl::string_view name) {
   if (name == "training.loss_scale") {
     return job.training().precision() == "fp16" ? "dynamic" : "";
   }
+  if (name == "data.isolate_documents") return "false";
   // What no job has by default. Of how positions are stretched, the type stands
   // for the rest.
   if (name == "model.rope_scaling.type" || name == "model.sliding_window" ||

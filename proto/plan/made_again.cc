@@ -43,6 +43,7 @@ class Closure {
       case TensorSpec::INPUT:
       case TensorSpec::TOKENS:
       case TensorSpec::TARGETS:
+      case TensorSpec::DOCUMENTS:
         return true;
       default:
         break;

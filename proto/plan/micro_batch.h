@@ -16,6 +16,7 @@ struct MicroBatchShape {
   // deviations, log-sum-exps) are f32 in either.
   ElementType dtype = F32;
   double dropout = 0;  // probability, where the model has it
+  bool isolates_documents = false;  // attention and positions stay within them
 };
 
 }  // namespace troupe

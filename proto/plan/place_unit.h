@@ -39,6 +39,7 @@ enum class UnitMemory {
   kNone,
   kTokens,
   kTargets,
+  kDocuments,
   kInput,
   kOutput,
   kStash,

@@ -167,6 +167,9 @@ void PlacedValues::PlaceForward(Packing& workspace) {
       case TensorSpec::TARGETS:
         place.memory = UnitMemory::kTargets;
         continue;
+      case TensorSpec::DOCUMENTS:
+        place.memory = UnitMemory::kDocuments;
+        continue;
       default:
         break;
     }

@@ -121,6 +121,7 @@ int UnitBuilder::Embed(const EmbedArgs& args) {
                        options_.shape.dtype);
   Op& op = NewOp(Op::EMBED);
   AddInput(op, "tokens", tokens);
+  if (!args.positions.empty()) AddDocuments(op);
   AddOutput(op, "y", y);
   op.add_parameters(Parameter(
       args.tokens, {DimOf({{Dim::VOCABULARY, args.vocabulary}}), args.hidden},
@@ -132,6 +133,22 @@ int UnitBuilder::Embed(const EmbedArgs& args) {
                   troupe::Parameter::NORMAL, args.init_std));
   }
   return y;
+}
+
+void UnitBuilder::AddDocuments(Op& op) {
+  if (!options_.shape.isolates_documents) return;
+  int documents = 0;
+  while (documents < table_.tensors_size() &&
+         table_.tensors(documents).home() != TensorSpec::DOCUMENTS) {
+    ++documents;
+  }
+  if (documents == table_.tensors_size()) {
+    // Of whole sequences, however these are cut: four bytes a position.
+    const Dim positions = DimOf({{Dim::KEYS, options_.shape.sequence_length}});
+    Tensor("documents", {batch_, positions}, I32);
+    table_.mutable_tensors(documents)->set_home(TensorSpec::DOCUMENTS);
+  }
+  AddInput(op, "documents", documents);
 }
 
 int UnitBuilder::Dropout(int x) {
@@ -254,6 +271,7 @@ int UnitBuilder::Rope(const RopeArgs& args) {
   const int y = Like(args.x, table_.tensors(args.x).name() + " turned");
   Op& op = NewOp(Op::ROPE);
   AddInput(op, "x", args.x);
+  AddDocuments(op);
   AddOutput(op, "y", y);
   SetRotation(args.training, *op.mutable_rope()->mutable_training());
   SetRotation(args.decoding, *op.mutable_rope()->mutable_decoding());
@@ -338,6 +356,7 @@ int UnitBuilder::Attention(int qkv, double scale) {
       Tensor("logsumexp", {batch_, head_count, sequence_}, F32);
   Op& op = NewOp(Op::ATTENTION);
   AddInput(op, "qkv", qkv);
+  AddDocuments(op);
   AddOutput(op, "y", y);
   AddOutput(op, "logsumexp", logsumexp);
   if (scale > 0) op.mutable_softmax()->set_scale(scale);

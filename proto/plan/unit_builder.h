@@ -253,6 +253,8 @@ class UnitBuilder {
   // [experts], zeros at first, whose place of the gradient counts choices.
   int LoadState(const std::string& name, int64_t experts, int choices,
                 double bias_rate);
+  // The op reads where documents begin, if attention is to stay within them.
+  void AddDocuments(Op& op);
   // Of the index'th projection, where it lies within another tensor.
   void SetPartOf(const LinearArgs& args, int index, const char* ending,
                  int parameter);

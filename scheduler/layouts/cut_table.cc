@@ -454,7 +454,8 @@ void CutDim(const AxisRules& axis, Dim& dim) {
 
 AxisCut WishFor(const AxisRules& axis, const TensorSpec& tensor) {
   const bool batch = tensor.home() == TensorSpec::TOKENS ||
-                     tensor.home() == TensorSpec::TARGETS;
+                     tensor.home() == TensorSpec::TARGETS ||
+                     tensor.home() == TensorSpec::DOCUMENTS;
   for (const DimRule& rule : axis.rules) {
     if (rule.turned || (batch && !rule.loaded)) continue;
     for (int d = 0; d < tensor.dims_size(); ++d) {

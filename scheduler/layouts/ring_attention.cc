@@ -5,6 +5,9 @@
 // with their gradients. So a rank has a few ranks' keys at once, however many
 // ranks there are.
 //
+// Where attention stays within documents, each rank knows where those of its
+// queries begin: a hop computes nothing of keys that lie before all of them.
+//
 // In zigzag order, of n ranks the i-th has the i-th and the i-th last of 2 n
 // pieces, so that a causal mask leaves all the same work at every hop.
 //
@@ -29,6 +32,7 @@ class Parts {
         attention_(attention),
         writer_(attention, table),
         qkv_(OpView(table, attention).Input("qkv")),
+        documents_(OpView(table, attention).Input("documents")),
         y_(OpView(table, attention).Output("y")),
         logsumexp_(OpView(table, attention).Output("logsumexp")) {}
 
@@ -52,7 +56,8 @@ class Parts {
                              {{"q", q},
                               {"kv", kv},
                               {"y before", y_before_},
-                              {"logsumexp before", logsumexp_before_}},
+                              {"logsumexp before", logsumexp_before_},
+                              {"documents", documents_}},
                              {{"y", y}, {"logsumexp", logsumexp}});
     *part.add_backward_inputs() = TableWriter::OperandOf("all y", y_);
     *part.add_backward_inputs() =
@@ -75,6 +80,7 @@ class Parts {
   const Op attention_;
   TableWriter writer_;
   const int qkv_;
+  const int documents_;  // -1: there are none
   const int y_;
   const int logsumexp_;
   int y_before_ = -1;

@@ -37,6 +37,7 @@ class Rows {
         attention_(attention),
         writer_(attention, table),
         qkv_(OpView(table, attention).Input("qkv")),
+        documents_(OpView(table, attention).Input("documents")),
         y_(OpView(table, attention).Output("y")),
         scale_(AttentionScale({table, attention})) {}
 
@@ -87,8 +88,9 @@ class Rows {
     const bool drops = attention_.mask().probability() > 0;
     const int dropped =
         drops ? writer_.NewTensor(scores, "probabilities, dropped") : -1;
-    Op& softmax = writer_.AddOp(Op::SOFTMAX, {{"x", scores}},
-                                {{"y", y}, {"dropped", dropped}});
+    Op& softmax =
+        writer_.AddOp(Op::SOFTMAX, {{"x", scores}, {"documents", documents_}},
+                      {{"y", y}, {"dropped", dropped}});
     softmax.mutable_softmax()->set_scale(scale_);
     if (drops) *softmax.mutable_mask() = attention_.mask();
     return drops ? dropped : y;
@@ -120,6 +122,7 @@ class Rows {
   const Op attention_;
   TableWriter writer_;
   const int qkv_;
+  const int documents_;  // -1: there are none
   const int y_;
   const double scale_;
 };

@@ -241,12 +241,23 @@ class UnitsCut {
     return absl::OkStatus();
   }
 
+  // What a rank loads of a tensor of the batch: of documents, which are of
+  // whole sequences, it is the samples alone that must be those of the others.
+  static EndCut LoadedCutOf(const AxisRules& rules, const TensorSpec& tensor,
+                            bool samples_alone) {
+    EndCut cut = EndCutOf(rules, tensor);
+    if (samples_alone && cut.cut.dim != 0) cut = {};
+    return cut;
+  }
+
   // All ranks load the same part of a micro-batch for all that read it.
   absl::Status CheckBatch() const {
     const TensorSpec* first = nullptr;
     size_t first_unit = 0;
     for (size_t u = 0; u < units_.units.size(); ++u) {
-      for (const auto home : {TensorSpec::TOKENS, TensorSpec::TARGETS}) {
+      for (const auto home :
+           {TensorSpec::TOKENS, TensorSpec::TARGETS, TensorSpec::DOCUMENTS}) {
+        const bool documents = home == TensorSpec::DOCUMENTS;
         const TensorSpec* const batch = TensorOf(TableOf(u), home);
         if (batch == nullptr) continue;
         if (first == nullptr) {
@@ -255,7 +266,10 @@ class UnitsCut {
         }
         for (const AxisRules& rules : RulesOf(u)) {
           const AxisRules& of_first = Along(first_unit, rules.axis);
-          if (EndCutOf(rules, *batch) == EndCutOf(of_first, *first)) continue;
+          if (LoadedCutOf(rules, *batch, documents) ==
+              LoadedCutOf(of_first, *first, documents)) {
+            continue;
+          }
           return FieldError(
               "parallelism.strategies",
               absl::StrCat("units ", first_unit, " and ", u,

@@ -18,7 +18,6 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t kBytesOfI32 = 4;
 constexpr int64_t kBytesOfF32 = 4;
 
 int64_t WorkspaceBytes(const Plan& plan, const Role& role) {
@@ -82,7 +81,7 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
   };
   switch (kind) {
     case Buffer::BATCH:
-      return 2 * kBytesOfI32 * LoadedTokens(plan);
+      return BatchBytes(plan);
     case Buffer::SCALARS:
       return SumsBytes(plan);
     case Buffer::WORKSPACE:

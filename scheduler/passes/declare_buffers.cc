@@ -33,13 +33,19 @@ constexpr UnitMemory kReadOrder[] = {
     UnitMemory::kOutputGradient,   UnitMemory::kInput,
     UnitMemory::kOutput,           UnitMemory::kStash,
     UnitMemory::kWeightStash,      UnitMemory::kTokens,
-    UnitMemory::kTargets,          UnitMemory::kSegmentValues,
-    UnitMemory::kSegmentGradients, UnitMemory::kRecomputed};
+    UnitMemory::kTargets,          UnitMemory::kDocuments,
+    UnitMemory::kSegmentValues,    UnitMemory::kSegmentGradients,
+    UnitMemory::kRecomputed};
 constexpr UnitMemory kWriteOrder[] = {
     UnitMemory::kOutput,        UnitMemory::kStash,
     UnitMemory::kInputGradient, UnitMemory::kWeightStash,
     UnitMemory::kSegmentValues, UnitMemory::kSegmentGradients,
     UnitMemory::kRecomputed};
+
+bool IsOfBatch(UnitMemory memory) {
+  return memory == UnitMemory::kTokens || memory == UnitMemory::kTargets ||
+         memory == UnitMemory::kDocuments;
+}
 
 // Adds to one program the buffers that its instructions name, once each.
 class Declaration : private OperandWriter {
@@ -146,9 +152,13 @@ class Declaration : private OperandWriter {
     const int m = instruction.micro_batch();
     const SegmentUse& use =
         passes_.Of(u, instruction.kind()).at(instruction.segment()).use;
+    bool reads_batch = false;  // whose tensors are one operand
     for (const UnitMemory memory : kReadOrder) {
       for (const MemoryUse& at : use.memories) {
-        if (at.memory == memory && !at.writes) UseBytes(at, u, m);
+        if (at.memory != memory || at.writes) continue;
+        if (reads_batch && IsOfBatch(memory)) continue;
+        reads_batch |= IsOfBatch(memory);
+        UseBytes(at, u, m);
       }
     }
     const bool weight_pass = instruction.kind() == Instruction::BACKWARD_WEIGHT;

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "proto/plan/loaded_batch.h"
 #include "scheduler/passes/lanes.h"
 
 namespace troupe {
@@ -22,8 +23,7 @@ std::map<int, Batch> FirstUses(const Plan& plan, const Program& program) {
   for (int i = 0; i < program.instructions_size(); ++i) {
     const Instruction& instruction = program.instructions(i);
     if (instruction.kind() != Instruction::FORWARD) continue;
-    const Unit::Kind unit = plan.units(instruction.unit()).kind();
-    if (unit != Unit::EMBEDDING && unit != Unit::HEAD) continue;
+    if (!ReadsBatch(plan, plan.units(instruction.unit()))) continue;
     const Batch batch = {.micro_batch = instruction.micro_batch(),
                          .ahead = instruction.ahead()};
     if (seen.insert(batch).second) first_uses[i] = batch;

@@ -16,6 +16,7 @@ absl::optional<UnitValue> ValueIn(const UnitPort& port, const Edges& edges,
   switch (port.memory) {
     case UnitMemory::kTokens:
     case UnitMemory::kTargets:
+    case UnitMemory::kDocuments:
       return of(Instruction::BATCH, Buffer::BATCH, kNone);
     case UnitMemory::kInput:
       if (!is_read) return absl::nullopt;

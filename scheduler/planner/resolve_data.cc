@@ -69,6 +69,10 @@ absl::Status ResolveNoData(DataSpec& data) {
                       "a synthetic model has no data to hold back; leave it "
                       "out");
   }
+  if (data.isolate_documents()) {
+    return FieldError("data.isolate_documents",
+                      "a synthetic model reads no documents; leave it out");
+  }
   data.set_validation_fraction(0);
   return absl::OkStatus();
 }
@@ -82,6 +86,7 @@ absl::Status ResolveData(DataSpec& data) {
                                   .meaning = kTokensMeaning}));
   }
   if (!data.has_changed()) data.set_changed(false);
+  if (!data.has_isolate_documents()) data.set_isolate_documents(false);
   return ResolveValidation(data);
 }
 

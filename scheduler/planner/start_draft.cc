@@ -69,7 +69,9 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
                               {.sequences = MicroBatchSequences(plan.job()),
                                .sequence_length = training.sequence_length(),
                                .dtype = ComputeType(training),
-                               .dropout = training.dropout()}));
+                               .dropout = training.dropout(),
+                               .isolates_documents =
+                                   plan.job().data().isolate_documents()}));
   RETURN_IF_ERROR(CheckGraph(plan.job(), list));
   Derived& derived = *plan.mutable_derived();
   derived.set_parameters(ParameterCount(list.units));

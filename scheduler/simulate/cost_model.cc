@@ -316,7 +316,7 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
       machine.calibration.memory_bytes_per_second() * machine.scale;
   Cost cost;
   if (instruction.kind() == Instruction::LOAD_BATCH) {
-    cost.elementwise = 2.0 * kBytesOfF32 * LoadedTokens(plan_) / memory;
+    cost.elementwise = static_cast<double>(BatchBytes(plan_)) / memory;
     return cost;
   }
   const Placement& placement =

@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<const SampleReader::Source>> SampleReader::Open(
 absl::StatusOr<SampleReader> SampleReader::Create(
     const SampleReaderOptions& options) {
   ASSIGN_OR_RETURN(MixOrder mix, MixOrder::Create(WeightsOf(options.sources)));
-  SampleReader reader(std::move(mix));
+  SampleReader reader(std::move(mix), options.isolate_documents);
   for (size_t i = 0; i < options.sources.size(); ++i) {
     ASSIGN_OR_RETURN(reader.sources_.emplace_back(),
                      Open(options.sources[i].tokens,
@@ -52,6 +52,7 @@ absl::StatusOr<SampleReader> SampleReader::Create(
   }
   RETURN_IF_ERROR(reader.OpenValidation(options));
   RETURN_IF_ERROR(reader.FindTokenizer());
+  RETURN_IF_ERROR(reader.CheckDocuments());
   reader.Identify(options);
   return reader;
 }
@@ -99,6 +100,19 @@ absl::Status SampleReader::FindTokenizer() {
   return absl::OkStatus();
 }
 
+absl::Status SampleReader::CheckDocuments() const {
+  if (!isolates_documents_) return absl::OkStatus();
+  for (const TokenFile* file : files()) {
+    if (file->has_document_ends()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        file->path(), ": a file of format ", file->layout().format,
+        " that does not say where its documents end, which "
+        "data.isolate_documents needs; make it anew with `troupe data "
+        "prepare`, or leave data.isolate_documents out"));
+  }
+  return absl::OkStatus();
+}
+
 void SampleReader::Identify(const SampleReaderOptions& options) {
   if (sources_.size() == 1) {
     identity_ = sources_[0]->file.identity();
@@ -123,7 +137,8 @@ uint64_t SampleReader::training_windows() const {
   return windows;
 }
 
-absl::Status SampleReader::Read(uint64_t number, const SampleOut& out) const {
+absl::StatusOr<SampleReader::Window> SampleReader::WindowOf(
+    uint64_t number) const {
   const MixOrder::Place place = mix_.PlaceOf(number);
   const Source& source = *sources_[place.source];
   if (place.index / source.order.training_windows() >= kEpochsMax) {
@@ -132,7 +147,29 @@ absl::Status SampleReader::Read(uint64_t number, const SampleOut& out) const {
         " is past 2^52 epochs of ", source.order.training_windows(),
         " windows; is the checkpoint damaged?"));
   }
-  return ReadWindow(source, source.order.TrainingToken(place.index), out);
+  return Window{.source = &source,
+                .first_token = source.order.TrainingToken(place.index)};
+}
+
+absl::Status SampleReader::Read(uint64_t number, const SampleOut& out) const {
+  ASSIGN_OR_RETURN(const Window window, WindowOf(number));
+  return ReadWindow(window, out);
+}
+
+absl::StatusOr<int64_t> SampleReader::CountTargets(uint64_t first,
+                                                   uint64_t samples) const {
+  int64_t count = 0;
+  for (uint64_t number = first; number < first + samples; ++number) {
+    ASSIGN_OR_RETURN(const Window window, WindowOf(number));
+    const uint64_t length = window.source->order.sequence_length();
+    count += static_cast<int64_t>(length);
+    if (!isolates_documents_) continue;
+    ASSIGN_OR_RETURN(
+        const std::vector<uint64_t> ends,
+        window.source->file.DocumentEnds(window.first_token, length));
+    count -= static_cast<int64_t>(ends.size());
+  }
+  return count;
 }
 
 absl::Status SampleReader::ReadValidation(uint64_t index,
@@ -142,23 +179,49 @@ absl::Status SampleReader::ReadValidation(uint64_t index,
         absl::StrCat("validation window ", index, " of ", validation_windows_));
   }
   if (validation_ != nullptr) {
-    return ReadWindow(*validation_,
-                      index * validation_->order.sequence_length(), out);
+    return ReadWindow(
+        {.source = validation_.get(),
+         .first_token = index * validation_->order.sequence_length()},
+        out);
   }
   const MixOrder::Place place = mix_.PlaceOf(index);
   const Source& source = *sources_[place.source];
-  return ReadWindow(source, source.order.ValidationToken(place.index), out);
+  return ReadWindow({.source = &source,
+                     .first_token = source.order.ValidationToken(place.index)},
+                    out);
 }
 
-absl::Status SampleReader::ReadWindow(const Source& source,
-                                      uint64_t first_token,
-                                      const SampleOut& out) {
+absl::Status SampleReader::ReadWindow(const Window& window,
+                                      const SampleOut& out) const {
+  const Source& source = *window.source;
+  const uint64_t first_token = window.first_token;
   const uint64_t length = source.order.sequence_length();
   CHECK_EQ(out.tokens.size(), length);
   CHECK_EQ(out.targets.size(), length);
   RETURN_IF_ERROR(source.file.Read(first_token, length, out.tokens.data()));
   std::copy(out.tokens.begin() + 1, out.tokens.end(), out.targets.begin());
-  return source.file.Read(first_token + length, 1, &out.targets.back());
+  RETURN_IF_ERROR(
+      source.file.Read(first_token + length, 1, &out.targets.back()));
+  if (!isolates_documents_) {
+    CHECK(out.documents.empty()) << "documents that are not isolated";
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> ends,
+                   source.file.DocumentEnds(first_token, length));
+  for (const uint64_t end : ends) out.targets[end - first_token - 1] = -1;
+  if (out.documents.empty()) return absl::OkStatus();
+  CHECK_EQ(out.documents.size(), length);
+  auto from = out.documents.begin();
+  int32_t begin = 0;
+  for (const uint64_t end : ends) {
+    const auto to =
+        out.documents.begin() + static_cast<int64_t>(end - first_token);
+    std::fill(from, to, begin);
+    from = to;
+    begin = static_cast<int32_t>(end - first_token);
+  }
+  std::fill(from, out.documents.end(), begin);
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

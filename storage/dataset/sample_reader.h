@@ -39,19 +39,27 @@ struct SampleReaderOptions {
   uint64_t validation_blocks = 1;
   uint64_t seed = 0;
   uint64_t vocab_size = 0;  // of the model; 0: as in TokenFileOptions
+  // A document does not predict the first token of the next one: the target of
+  // its last token is -1, which counts for nothing. What a window has of a
+  // document that is longer, or begins before it, is a document of its own.
+  bool isolate_documents = false;
 };
 
 // Where a sample goes; each span holds sequence_length ids.
 struct SampleOut {
   absl::Span<int32_t> tokens;
-  absl::Span<int32_t> targets;  // the tokens one place later
+  absl::Span<int32_t> targets;  // the tokens one place later; -1: none
+  // Empty, or: where in the sample the document of each token begins. REQUIRES
+  // isolate_documents.
+  absl::Span<int32_t> documents = {};
 };
 
 // Move-only, thread-safe.
 class SampleReader {
  public:
   // Errors of TokenFile::Open, DataOrder::Create and MixOrder::Create, with the
-  // path; InvalidArgument where two files name different tokenizers.
+  // path; InvalidArgument where two files name different tokenizers, or a file
+  // does not say where its documents end and these are to be isolated.
   static absl::StatusOr<SampleReader> Create(
       const SampleReaderOptions& options);
 
@@ -76,6 +84,9 @@ class SampleReader {
   // The training sample of this number; epoch follows epoch. OutOfRange past
   // kEpochsMax of them: only a damaged position in the data is that far.
   absl::Status Read(uint64_t number, const SampleOut& out) const;
+  // How many targets that count, none of them -1, the training samples [first,
+  // first + samples) have. Reads no tokens.
+  absl::StatusOr<int64_t> CountTargets(uint64_t first, uint64_t samples) const;
   // OutOfRange for index >= validation_windows().
   absl::Status ReadValidation(uint64_t index, const SampleOut& out) const;
 
@@ -88,15 +99,23 @@ class SampleReader {
   static absl::StatusOr<std::unique_ptr<const Source>> Open(
       const std::string& path, const DataOrderOptions& order,
       uint64_t vocab_size);
-  static absl::Status ReadWindow(const Source& source, uint64_t first_token,
-                                 const SampleOut& out);
+  // The source of a training sample, and the sample's first token there.
+  struct Window {
+    const Source* source = nullptr;
+    uint64_t first_token = 0;
+  };
+  absl::StatusOr<Window> WindowOf(uint64_t number) const;
+  absl::Status ReadWindow(const Window& window, const SampleOut& out) const;
+  absl::Status CheckDocuments() const;
 
-  explicit SampleReader(MixOrder mix) : mix_(std::move(mix)) {}
+  SampleReader(MixOrder mix, bool isolates)
+      : mix_(std::move(mix)), isolates_documents_(isolates) {}
   absl::Status OpenValidation(const SampleReaderOptions& options);
   absl::Status FindTokenizer();
   void Identify(const SampleReaderOptions& options);
 
   MixOrder mix_;
+  bool isolates_documents_ = false;
   std::vector<std::unique_ptr<const Source>> sources_;
   std::unique_ptr<const Source> validation_;  // null: of the sources
   uint64_t validation_windows_ = 0;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint64_t kVocabSizeMax = uint64_t{1} << 31;
 constexpr uint64_t kEndBytes = 8;
+constexpr uint64_t kEndsAtOnce = 64;         // of one read of documents' ends
 constexpr uint64_t kVerifyTokens = 1 << 16;  // at once
 constexpr size_t kPieceBytes = 1 << 14;      // of one read of ids
 constexpr size_t kChecksumBytes = 1 << 20;   // of one read for the checksum
@@ -226,10 +227,24 @@ absl::StatusOr<std::vector<uint64_t>> TokenFile::DocumentEnds(
     }
   }
   std::vector<uint64_t> ends;
-  for (; low < layout_.documents; ++low) {
-    ASSIGN_OR_RETURN(const uint64_t end, DocumentEnd(low));
-    if (end > first + count) break;
-    ends.push_back(end);
+  char piece[kEndsAtOnce * kEndBytes];
+  for (uint64_t last = first; low < layout_.documents;) {
+    const uint64_t here = std::min(kEndsAtOnce, layout_.documents - low);
+    const uint64_t offset = layout_.document_ends->offset + low * kEndBytes;
+    RETURN_IF_ERROR(layout_.data->Read(offset, here * kEndBytes, piece));
+    for (uint64_t i = 0; i < here; ++i) {
+      const auto end = LoadLittleEndian<uint64_t>(piece + i * kEndBytes);
+      if (end <= last) {
+        return absl::DataLossError(
+            absl::StrCat(path_, ": offset ", offset + i * kEndBytes,
+                         ": a document ends at token ", end, ", behind token ",
+                         last, "; the file is damaged; prepare it again"));
+      }
+      if (end > first + count) return ends;
+      ends.push_back(end);
+      last = end;
+    }
+    low += here;
   }
   return ends;
 }

@@ -52,10 +52,13 @@ class TokenFile {
   // where the file has shrunk; errors of the disk as they are.
   absl::Status Read(uint64_t first, uint64_t count, int32_t* out) const;
 
+  // Whether it says where its documents end.
+  bool has_document_ends() const { return layout_.document_ends.has_value(); }
   // Where documents end within the `count` tokens from number `first`: each the
   // number of the token behind a document's last one, above first and at most
   // first + count, ascending. Unimplemented where the file does not say where
-  // its documents end; OutOfRange past its end.
+  // its documents end; OutOfRange past its end; DataLoss where they do not
+  // ascend.
   absl::StatusOr<std::vector<uint64_t>> DocumentEnds(uint64_t first,
                                                      uint64_t count) const;
 

@@ -59,7 +59,7 @@ ModelSpec Model(const BenchJobOptions& options) {
 // More than any of them needs.
 constexpr int64_t kNvmeBytes = int64_t{1} << 40;
 
-void WriteTokens(const std::string& path, int vocab) {
+void WriteTokens(const std::string& path, int vocab, int document_tokens) {
   auto writer = TokenFileWriter::Create(
       {.path = path, .vocab_size = uint64_t(vocab), .tokenizer = "none"});
   CHECK_OK(writer.status());
@@ -67,7 +67,12 @@ void WriteTokens(const std::string& path, int vocab) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     tokens[i] = PhiloxUint32({.seed = 2}, i) % vocab;
   }
-  CHECK_OK((*writer)->Append(tokens));
+  const size_t piece = document_tokens > 0 ? document_tokens : tokens.size();
+  for (size_t at = 0; at < tokens.size(); at += piece) {
+    CHECK_OK((*writer)->Append(
+        absl::MakeSpan(tokens).subspan(at, piece)));  // or what is left
+    if (document_tokens > 0) CHECK_OK((*writer)->EndDocument());
+  }
   CHECK_OK((*writer)->Finish().status());
 }
 
@@ -133,8 +138,9 @@ absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
   JobSpec job;
   job.set_name("bench");
   *job.mutable_model() = Model(options);
-  WriteTokens(tokens, job.model().vocab_size());
+  WriteTokens(tokens, job.model().vocab_size(), options.document_tokens);
   job.mutable_data()->set_tokens(tokens);
+  job.mutable_data()->set_isolate_documents(options.isolate_documents);
   TrainingSpec& training = *job.mutable_training();
   training.set_steps(1000000);  // until nobody asks for more
   training.set_micro_batch_size(options.batch);

@@ -31,6 +31,8 @@ struct BenchJobOptions {
   int batch = 1;           // sequences of a micro-batch
   int micro_batches = 1;   // of a replica in a step
   int sequence_length = 1024;
+  int document_tokens = 0;  // of each document; 0: the file does not say
+  bool isolate_documents = false;
 };
 
 // Sequences of one step, over all replicas, times their length.

@@ -16,6 +16,7 @@
 #include "scheduler/pipelines/pipelines.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/plan_words.h"
+#include "tests/equivalence/small_job.h"
 #include "tests/equivalence/tensor_job.h"
 #include "tests/graphs/skip_graph.h"
 
@@ -93,6 +94,12 @@ void DrawExperts(uint64_t seed, int number, JobSpec& job) {
                      .key_value_heads = drawn.num_key_value_heads()})
               .model();
   model.set_num_hidden_layers(drawn.num_hidden_layers());
+}
+
+// Of a stream of its own: a third of the draws isolate documents.
+void DrawDocuments(uint64_t seed, int number, JobSpec& job) {
+  Dice dice(seed ^ 0x646f6373, number);
+  if (dice.Below(3) == 0) job = IsolatingDocuments(job);
 }
 
 // Of a stream of its own: half of the draws of GPT-2 are a graph with a skip
@@ -397,6 +404,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   draw.reference = DrawTraining(dice);
   DrawExperts(seed, number, draw.reference);
   DrawSkip(seed, number, draw.reference);
+  DrawDocuments(seed, number, draw.reference);
   DrawFreeze(seed, number, draw.reference);
   DrawGroups(seed, number, draw.reference);
   const int64_t steps = draw.reference.training().steps();

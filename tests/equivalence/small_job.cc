@@ -10,9 +10,56 @@
 #include "storage/dataset/token_file_writer.h"
 
 namespace troupe {
+namespace {
+
+constexpr int kVocab = 61;
+
+uint32_t Random(uint64_t i) {
+  return PhiloxUint32({.seed = 9, .purpose = RandomPurpose::kSampling}, i);
+}
+
+// Of documents that have so many tokens in all, or some more.
+std::vector<int> LengthsOfDocuments(int tokens) {
+  std::vector<int> lengths;
+  for (int i = 0; tokens > 0; ++i) {
+    const int most = i % 5 == 0 ? 60 : 9;
+    lengths.push_back(1 + static_cast<int>(Random(1000 + i) % most));
+    tokens -= lengths.back();
+  }
+  return lengths;
+}
+
+}  // namespace
+
+std::string WriteDocuments(const std::string& name,
+                           const std::vector<int>& lengths) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/", name);
+  auto writer = TokenFileWriter::Create(
+      {.path = path, .vocab_size = kVocab, .tokenizer = "bytes"});
+  CHECK(writer.ok()) << writer.status().ToString();
+  uint64_t drawn = 0;
+  for (const int length : lengths) {
+    std::vector<int32_t> tokens(length);
+    tokens[0] = static_cast<int32_t>(Random(drawn++) % kVocab);
+    for (int i = 1; i < length; ++i) {
+      tokens[i] = static_cast<int32_t>(
+          (tokens[i - 1] * 3 + i + Random(drawn++) % 2) % kVocab);
+    }
+    CHECK_OK((*writer)->Append(tokens));
+    CHECK_OK((*writer)->EndDocument());
+  }
+  CHECK((*writer)->Finish().ok());
+  return path;
+}
+
+JobSpec IsolatingDocuments(JobSpec job) {
+  job.mutable_data()->set_tokens(
+      WriteDocuments("documents.tokens", LengthsOfDocuments(6000)));
+  job.mutable_data()->set_isolate_documents(true);
+  return job;
+}
 
 JobSpec SmallJob() {
-  constexpr int kVocab = 61;
   const std::string path =
       absl::StrCat(testing::TempDir(), "/equivalence.tokens");
   auto writer = TokenFileWriter::Create(

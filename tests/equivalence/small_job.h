@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "proto/job.pb.h"
 
@@ -20,6 +21,16 @@ JobSpec SmallLlamaJob();
 
 // The same with any architecture that computes; the first two as above.
 JobSpec SmallJobOf(const std::string& architecture);
+
+// Writes a token file, of this name in the test's directory, whose documents have
+// these many tokens: each token all but follows from the one before it and from
+// its place in the document, so that positions matter. Returns its path.
+std::string WriteDocuments(const std::string& name,
+                           const std::vector<int>& lengths);
+
+// The job, which isolates documents, on a file of some that have one token to
+// more than two sequences.
+JobSpec IsolatingDocuments(JobSpec job);
 
 // The job of 8 steps, for tests of many cuts: each of them does the same in
 // every step, begins with what the one before left, and validates twice.

@@ -8,6 +8,8 @@
 #include "ops/attention.h"
 #include "tests/ops/attention_reference.h"
 #include "tests/ops/devices.h"
+#include "tests/ops/island.h"
+#include "tests/ops/random_documents.h"
 #include "tests/ops/sequence_cuts.h"
 
 namespace troupe {
@@ -18,52 +20,6 @@ using Inputs = AttentionInputs;
 using Results = AttentionResults;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// A tensor [batch, rows, columns] amid NaN, strided in batch and rows: who
-// reads beyond it spoils his results, who writes beyond it is found.
-class Island {
- public:
-  Island(Device& device, DType dtype, int64_t batch, int64_t rows,
-         int64_t columns)
-      : batch_(batch),
-        rows_(rows),
-        columns_(columns),
-        memory_(device, {batch, rows + 2, columns + 3},
-                Values(batch * (rows + 2) * (columns + 3), kNaN), dtype) {}
-
-  operator Tensor() const {
-    return memory_.tensor().Slice(1, 1, 1 + rows_).Slice(2, 2, 2 + columns_);
-  }
-  void Write(const Values& values) {
-    Values all = memory_.Read();
-    ForEach([&](int64_t i, int64_t at) { all[at] = values[i]; });
-    memory_.Write(all);
-  }
-  Values Read() const {
-    Values all = memory_.Read();
-    Values values(batch_ * rows_ * columns_);
-    ForEach([&](int64_t i, int64_t at) {
-      values[i] = all[at];
-      all[at] = kNaN;
-    });
-    for (const double v : all) EXPECT_TRUE(std::isnan(v)) << "beyond the end";
-    return values;
-  }
-
- private:
-  template <typename Body>
-  void ForEach(Body body) const {
-    for (int64_t i = 0; i < batch_ * rows_ * columns_; ++i) {
-      const int64_t row = i / columns_ % rows_;
-      const int64_t sample = i / columns_ / rows_;
-      const int64_t line = sample * (rows_ + 2) + row + 1;
-      body(i, line * (columns_ + 3) + 2 + i % columns_);
-    }
-  }
-
-  const int64_t batch_, rows_, columns_;
-  TestTensor memory_;
-};
 
 // Some rows of a [batch, length, columns], and back.
 Values Gather(const Values& whole, const Rows& rows, int64_t length,
@@ -111,7 +67,12 @@ class Parts {
  public:
   Parts(Device& device, const Case& c, const Inputs& in, DType dtype,
         const Cut& queries, const Cut& keys)
-      : device_(device), c_(c) {
+      : device_(device),
+        c_(c),
+        documents_(
+            device, {c.batch, c.q_length},
+            c.documents.empty() ? Values(c.batch * c.q_length) : c.documents,
+            DType::kI32) {
     for (const Rows& rows : queries) AddQueries(in, dtype, rows);
     for (const Rows& rows : keys) AddKeys(in, dtype, rows);
     for (auto& q : queries_) {
@@ -156,6 +117,7 @@ class Parts {
                         .kv_heads = c_.kv_heads,
                         .scale = static_cast<float>(c_.scale()),
                         .part = PartOf(q, k),
+                        .documents = Documents(),
                         .dropout = c_.dropout});
   }
 
@@ -180,6 +142,7 @@ class Parts {
                                 .kv_heads = c_.kv_heads,
                                 .scale = static_cast<float>(c_.scale()),
                                 .part = PartOf(q, k),
+                                .documents = Documents(),
                                 .dropout = c_.dropout});
   }
 
@@ -206,6 +169,10 @@ class Parts {
  private:
   AttentionPart PartOf(const Queries& q, const Keys& k) const {
     return {.length = c_.q_length, .queries = q.rows.at, .keys = k.rows.at};
+  }
+
+  Tensor Documents() const {
+    return c_.documents.empty() ? Tensor() : documents_.tensor();
   }
 
   void AddQueries(const Inputs& in, DType dtype, const Rows& rows) {
@@ -247,6 +214,7 @@ class Parts {
 
   Device& device_;
   const Case& c_;
+  const TestTensor documents_;
   bool alternate_ = false;
   std::vector<std::unique_ptr<Queries>> queries_;
   std::vector<std::unique_ptr<Keys>> keys_;
@@ -292,11 +260,14 @@ const Case kCases[] = {
     {2, 67, 67, 3, 1, 20, kDropout},
     {1, 300, 300, 4, 2, 17},
     {1, 512, 512, 2, 1, 32, kDropout},
+    {2, 300, 300, 4, 2, 17, {}, 0, RandomDocuments(2, 300, 40)},
+    {1, 512, 512, 2, 1, 32, kDropout, 0, RandomDocuments(1, 512, 300)},
 };
 
 TEST_P(AttentionPartsTest, RingsEqualTheWhole) {
   for (const DType dtype : ActivationTypes()) {
     for (const Case& c : kCases) {
+      if (!c.documents.empty() && !TakesDocuments(device())) continue;
       const Inputs in = RandomInputs(c, dtype);
       const Results want = AttentionReference(c, in);
       const Cut one = PlainOrder(c.q_length, 1);
@@ -322,17 +293,20 @@ TEST_P(AttentionPartsTest, AnyCutInAnyOrderEqualsTheWhole) {
   const auto pick = [&](std::vector<int> from) {
     return from[generator() % from.size()];
   };
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < 40; ++i) {
     const int64_t length = 1 + generator() % 260;
     const int kv_heads = pick({1, 2});
-    const Case c{pick({1, 2}),
-                 length,
-                 length,
-                 kv_heads * pick({1, 3}),
-                 kv_heads,
-                 pick({5, 8, 20, 33, 64, 72}),
-                 pick({0, 1}) == 0 ? AttentionDropout{} : kDropout,
-                 device().kind() == DeviceKind::kCpu ? pick({0, 7, 40}) : 0};
+    Case c{pick({1, 2}),
+           length,
+           length,
+           kv_heads * pick({1, 3}),
+           kv_heads,
+           pick({5, 8, 20, 33, 64, 72}),
+           pick({0, 1}) == 0 ? AttentionDropout{} : kDropout,
+           device().kind() == DeviceKind::kCpu ? pick({0, 7, 40}) : 0};
+    if (i % 2 == 1 && TakesDocuments(device())) {
+      c.documents = RandomDocuments(c.batch, length, pick({2, 30, 200}), i);
+    }
     const DType dtype = ActivationTypes()[i % ActivationTypes().size()];
     SCOPED_TRACE(testing::Message() << c << ", " << DTypeName(dtype));
     const Inputs in = RandomInputs(c, dtype);
@@ -437,6 +411,35 @@ TEST_P(AttentionPartsTest, KeysThatNobodySees) {
     const Values dq = early.dq_sum.Read();
     parts.Backward(early, 3);
     EXPECT_EQ(early.dq.Read(), AsStored(dtype, dq));
+  }
+}
+
+// Nothing is read of keys that all lie in documents before those of the
+// queries, and what is there stays.
+TEST_P(AttentionPartsTest, KeysOfOtherDocuments) {
+  if (!TakesDocuments(device())) GTEST_SKIP() << "on GPUs";
+  for (const DType dtype : ActivationTypes()) {
+    Case c{1, 160, 160, 2, 1, 20};
+    for (int64_t t = 0; t < 160; ++t) c.documents.push_back(t < 80 ? 0 : 80);
+    const Inputs in = RandomInputs(c, dtype);
+    const Cut cut = PlainOrder(c.q_length, 2);
+    Parts parts(device(), c, in, dtype, cut, cut);
+    Queries& late = parts.queries(1);
+    parts.keys(0).k.Write(Values(80 * c.k_columns(), kNaN));
+    parts.keys(0).v.Write(Values(80 * c.v_columns(), kNaN));
+    late.order = {1, 0, 0};
+    parts.Forward(late, 0);
+    const Values o = late.o_sum.Read();
+    const Values logsumexp = late.logsumexp.Read();
+    parts.Forward(late, 1);
+    EXPECT_EQ(late.o_sum.Read(), o);
+    parts.Forward(late, 2);
+    EXPECT_EQ(late.o.Read(), AsStored(dtype, o));
+    EXPECT_EQ(late.logsumexp.Read(), logsumexp);
+    parts.Backward(late, 0);
+    const Values dq = late.dq_sum.Read();
+    parts.Backward(late, 1);
+    EXPECT_EQ(late.dq_sum.Read(), dq);
   }
 }
 

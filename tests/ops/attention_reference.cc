@@ -31,9 +31,10 @@ void Query(const AttentionCase& c, const AttentionInputs& in, int64_t b, int h,
     return (b * c.kv_length + j) * c.v_columns() + kv_head * c.values();
   };
   const int64_t keys = i + c.kv_length - c.q_length + 1;
+  const int64_t first = c.FirstKey(b, i);
   Values p(keys), dp(keys);
   double sum = 0, delta = 0;
-  for (int64_t j = 0; j < keys; ++j) {
+  for (int64_t j = first; j < keys; ++j) {
     double score = 0;
     for (int d = 0; d < c.head_dim; ++d) {
       score += in.q[q_at + d] * in.k[k_at(j) + d];
@@ -41,7 +42,7 @@ void Query(const AttentionCase& c, const AttentionInputs& in, int64_t b, int h,
     sum += p[j] = std::exp(c.scale() * score);
   }
   out->logsumexp[(b * c.heads + h) * c.q_length + i] = std::log(sum);
-  for (int64_t j = 0; j < keys; ++j) {
+  for (int64_t j = first; j < keys; ++j) {
     p[j] /= sum;
     const double factor = Factor(c, b, h, i, j);
     for (int d = 0; d < c.values(); ++d) {
@@ -51,7 +52,7 @@ void Query(const AttentionCase& c, const AttentionInputs& in, int64_t b, int h,
     }
     delta += p[j] * dp[j];
   }
-  for (int64_t j = 0; j < keys; ++j) {
+  for (int64_t j = first; j < keys; ++j) {
     const double ds = p[j] * (dp[j] - delta) * c.scale();
     for (int d = 0; d < c.head_dim; ++d) {
       out->dq[q_at + d] += ds * in.k[k_at(j) + d];
@@ -78,7 +79,8 @@ AttentionResults AttentionReference(const AttentionCase& c,
 std::ostream& operator<<(std::ostream& out, const AttentionCase& c) {
   return out << "batch " << c.batch << ", lengths " << c.q_length << " and "
              << c.kv_length << ", heads " << c.heads << " and " << c.kv_heads
-             << " of " << c.head_dim << " and " << c.values();
+             << " of " << c.head_dim << " and " << c.values()
+             << (c.documents.empty() ? "" : ", in documents");
 }
 
 }  // namespace troupe

@@ -17,7 +17,14 @@ struct AttentionCase {
   int heads, kv_heads, head_dim;
   AttentionDropout dropout = {};
   int value_dim = 0;  // 0: head_dim
+  Values documents = {};  // [batch, kv_length] (ops/documents.h); empty: none
 
+  // The first key that query i of sample b sees.
+  int64_t FirstKey(int64_t b, int64_t i) const {
+    if (documents.empty()) return 0;
+    return static_cast<int64_t>(
+        documents[b * kv_length + i + kv_length - q_length]);
+  }
   int values() const { return value_dim > 0 ? value_dim : head_dim; }
   int64_t q_columns() const { return heads * head_dim; }
   int64_t k_columns() const { return kv_heads * head_dim; }

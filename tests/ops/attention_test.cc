@@ -3,6 +3,7 @@
 #include "absl/types/span.h"
 #include "tests/ops/attention_reference.h"
 #include "tests/ops/devices.h"
+#include "tests/ops/random_documents.h"
 
 namespace troupe {
 namespace {
@@ -30,6 +31,11 @@ Results RunBoth(Device& device, const Case& c, const Inputs& in, DType dtype) {
   const TestTensor dk(device, dtype, k_dims);
   const TestTensor dv(device, dtype, v_dims);
   const TestTensor lse(device, DType::kF32, {c.batch, c.heads, c.q_length});
+  const TestTensor documents(
+      device, {c.batch, c.kv_length},
+      c.documents.empty() ? Values(c.batch * c.kv_length) : c.documents,
+      DType::kI32);
+  const Tensor isolated = c.documents.empty() ? Tensor() : documents.tensor();
   Attention(device, {.q = q,
                      .k = k,
                      .v = v,
@@ -38,6 +44,7 @@ Results RunBoth(Device& device, const Case& c, const Inputs& in, DType dtype) {
                      .heads = c.heads,
                      .kv_heads = c.kv_heads,
                      .scale = static_cast<float>(c.scale()),
+                     .documents = isolated,
                      .dropout = c.dropout});
   AttentionBackward(device, {.q = q,
                              .k = k,
@@ -51,6 +58,7 @@ Results RunBoth(Device& device, const Case& c, const Inputs& in, DType dtype) {
                              .heads = c.heads,
                              .kv_heads = c.kv_heads,
                              .scale = static_cast<float>(c.scale()),
+                             .documents = isolated,
                              .dropout = c.dropout});
   return {o.Read(), lse.Read(), dq.Read(), dk.Read(), dv.Read()};
 }
@@ -112,6 +120,43 @@ TEST_P(AttentionTest, ForwardAndBackward) { ExpectReference(kCases); }
 TEST_P(AttentionTest, FewQueriesAndManyKeys) { ExpectReference(kFewQueries); }
 TEST_P(AttentionTest, DropoutOfTheLastQueries) {
   ExpectReference({{2, 9, 71, 2, 2, 16, kDropout}});
+}
+
+// Documents shorter than a block of keys, about as long, and over several; some
+// end where a block does.
+TEST_P(AttentionTest, WithinDocuments) {
+  if (!TakesDocuments(device())) GTEST_SKIP() << "on GPUs";
+  const auto documents = [](int64_t batch, int64_t length, int64_t longest) {
+    return RandomDocuments(batch, length, longest);
+  };
+  Values blocks(256);
+  for (int64_t t = 0; t < 256; ++t) blocks[t] = double(t / 64 * 64);
+  ExpectReference({
+      {1, 1, 1, 1, 1, 1, {}, 0, documents(1, 1, 1)},
+      {2, 65, 65, 2, 1, 24, {}, 0, documents(2, 65, 3)},
+      {3, 130, 130, 2, 2, 17, {}, 0, documents(3, 130, 20)},
+      {2, 300, 300, 4, 2, 64, {}, 0, documents(2, 300, 90)},
+      {1, 700, 700, 2, 1, 32, {}, 0, documents(1, 700, 400)},
+      {1, 256, 256, 2, 1, 20, {}, 0, blocks},
+      {2, 67, 67, 3, 1, 20, kDropout, 0, documents(2, 67, 30)},
+      {2, 9, 71, 2, 2, 16, kDropout, 0, documents(2, 71, 12)},
+      {1, 1, 700, 4, 2, 64, {}, 0, documents(1, 700, 300)},
+      {1, 5, 600, 2, 1, 72, {}, 0, documents(1, 600, 90)},
+  });
+}
+
+// Each token alone is its own value, and no score has a gradient.
+TEST_P(AttentionTest, DocumentsOfOneToken) {
+  if (!TakesDocuments(device())) GTEST_SKIP() << "on GPUs";
+  Case c{2, 70, 70, 2, 2, 12};
+  for (int64_t i = 0; i < c.batch * c.q_length; ++i) {
+    c.documents.push_back(static_cast<double>(i % c.q_length));
+  }
+  const Inputs in{Random(c.q_elements()), Random(c.k_elements()),
+                  Random(c.v_elements()), Random(c.o_elements())};
+  const Results got = RunBoth(device(), c, in, DType::kF32);
+  EXPECT_LT(RelativeError(got.o, in.v), kF32Error);
+  EXPECT_LT(RelativeError(got.dv, in.d_o), kF32Error);
 }
 
 // The reference's backward is analytic; this holds it against its own forward.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/ops/devices.h"
+#include "tests/ops/random_documents.h"
 
 namespace troupe {
 namespace {
@@ -72,6 +73,53 @@ TEST_P(CausalSoftmaxTest, ForwardAndBackwardInPlace) {
             << size.keys;
       }
     }
+  }
+}
+
+// Each document's columns are those of a matrix of its own, all others are 0.
+TEST_P(CausalSoftmaxTest, SeesNoKeyOfOtherDocuments) {
+  if (!TakesDocuments(device())) GTEST_SKIP() << "on GPUs";
+  constexpr int64_t kSequences = 2, kHeads = 3, kRows = 40, kKeys = 130;
+  constexpr int64_t kFirst = 70;
+  const Values documents = RandomDocuments(kSequences, kKeys, 25);
+  for (const DType dtype : ActivationTypes()) {
+    const int64_t count = kSequences * kHeads * kRows * kKeys;
+    const Values x = Random(dtype, count, 3.0), dy = Random(dtype, count);
+    const std::vector<int64_t> dims = {kSequences * kHeads, kRows, kKeys};
+    const TestTensor y(device(), dims, x, dtype);
+    const TestTensor tdocuments(device(), {kSequences, kKeys}, documents,
+                                DType::kI32);
+    CausalSoftmax(device(), {.x = y,
+                             .y = y,
+                             .scale = 0.7f,
+                             .first_position = kFirst,
+                             .documents = tdocuments});
+    const Values made = y.Read();
+    const TestTensor dx(device(), dims, dy, dtype);
+    CausalSoftmaxBackward(device(), {.y = y,
+                                     .dy = dx,
+                                     .dx = dx,
+                                     .scale = 0.7f,
+                                     .first_position = kFirst,
+                                     .documents = tdocuments});
+    Values want_y(count), want_dx(count);
+    for (int64_t row = 0; row < kSequences * kHeads * kRows; ++row) {
+      const int64_t position = kFirst + row % kRows;
+      const auto begin = static_cast<int64_t>(
+          documents[row / (kHeads * kRows) * kKeys + position]);
+      double sum = 0, weighted = 0;
+      for (int64_t j = begin; j <= position; ++j) {
+        sum += want_y[row * kKeys + j] = std::exp(0.7 * x[row * kKeys + j]);
+        weighted += made[row * kKeys + j] * dy[row * kKeys + j];
+      }
+      for (int64_t j = begin; j <= position; ++j) {
+        const int64_t i = row * kKeys + j;
+        want_y[i] /= sum;
+        want_dx[i] = 0.7 * made[i] * (dy[i] - weighted);
+      }
+    }
+    EXPECT_LT(RelativeError(made, want_y), ErrorOf(dtype));
+    EXPECT_LT(RelativeError(dx.Read(), want_dx), ErrorOf(dtype));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/ops/devices.h"
+#include "tests/ops/random_documents.h"
 
 namespace troupe {
 namespace {
@@ -54,6 +55,52 @@ TEST_P(EmbeddingTest, ForwardAndBackward) {
       // However many rows are added: each element is rounded once.
       EXPECT_LT(RelativeError(dwte.Read(), want_dwte),
                 ErrorOf(of_gradient, 1e-6));
+      EXPECT_LT(RelativeError(dwpe.Read(), want_dwpe),
+                ErrorOf(of_gradient, 1e-6));
+    }
+  }
+}
+
+TEST_P(EmbeddingTest, PositionsCountFromEachDocument) {
+  if (!TakesDocuments(device())) GTEST_SKIP() << "on GPUs";
+  const Values tokens = RandomInts(kBatch * kTime, 0, kVocabulary - 1);
+  const Values documents = RandomDocuments(kBatch, kPositions, 30);
+  for (const DType dtype : ActivationTypes()) {
+    const Values wte = Random(dtype, kVocabulary * kN);
+    const Values wpe = Random(dtype, kPositions * kN);
+    const Values dy = Random(dtype, kBatch * kTime * kN);
+    Values want(dy.size()), want_dwpe = wpe;
+    for (int64_t row = 0; row < kBatch * kTime; ++row) {
+      const int64_t at = kFirst + row % kTime;
+      const auto begin =
+          static_cast<int64_t>(documents[row / kTime * kPositions + at]);
+      for (int64_t i = 0; i < kN; ++i) {
+        want[row * kN + i] = wte[static_cast<int64_t>(tokens[row]) * kN + i] +
+                             wpe[(at - begin) * kN + i];
+        want_dwpe[(at - begin) * kN + i] += dy[row * kN + i];
+      }
+    }
+    const TestTensor ttokens(device(), {kBatch, kTime}, tokens, DType::kI32);
+    const TestTensor tdocuments(device(), {kBatch, kPositions}, documents,
+                                DType::kI32);
+    const TestTensor twte(device(), {kVocabulary, kN}, wte, dtype);
+    const TestTensor twpe(device(), {kPositions, kN}, wpe, dtype);
+    const TestTensor y(device(), dtype, {kBatch, kTime, kN});
+    Embedding(device(), {.tokens = ttokens,
+                         .wte = twte,
+                         .wpe = twpe,
+                         .y = y,
+                         .first_position = kFirst,
+                         .documents = tdocuments});
+    EXPECT_LT(RelativeError(y.Read(), want), ErrorOf(dtype, 1e-6));
+    const TestTensor tdy(device(), {kBatch, kTime, kN}, dy, dtype);
+    for (const DType of_gradient : GradientTypes(dtype)) {
+      const TestTensor dwpe(device(), {kPositions, kN}, wpe, of_gradient);
+      EmbeddingBackward(device(), {.tokens = ttokens,
+                                   .dy = tdy,
+                                   .dwpe = dwpe,
+                                   .first_position = kFirst,
+                                   .documents = tdocuments});
       EXPECT_LT(RelativeError(dwpe.Read(), want_dwpe),
                 ErrorOf(of_gradient, 1e-6));
     }

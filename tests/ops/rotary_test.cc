@@ -1,6 +1,7 @@
 #include "ops/rotary.h"
 
 #include "tests/ops/devices.h"
+#include "tests/ops/random_documents.h"
 
 namespace troupe {
 namespace {
@@ -173,6 +174,36 @@ TEST_P(RotaryTest, APartOfEachHead) {
         ASSERT_EQ(got[i], x[i]) << i;
       }
     }
+  }
+}
+
+// The same as each document turned alone, wherever in a sequence it lies.
+TEST_P(RotaryTest, PositionsCountFromEachDocument) {
+  if (!TakesDocuments(device())) GTEST_SKIP() << "on GPUs";
+  constexpr int64_t kBatch = 3, kTime = 40, kFirst = 5, kPositions = 50;
+  const Values documents = RandomDocuments(kBatch, kPositions, 12);
+  const Values frequencies = Frequencies(16);
+  for (const DType dtype : ActivationTypes()) {
+    const Values x = Random(dtype, kBatch * kTime * 48);
+    const TestTensor all(device(), {kBatch, kTime, 48}, x, dtype);
+    const TestTensor tdocuments(device(), {kBatch, kPositions}, documents,
+                                DType::kI32);
+    Rotary(device(), {.x = all,
+                      .heads = 3,
+                      .inverse_frequencies = frequencies.data(),
+                      .first_position = kFirst,
+                      .documents = tdocuments});
+    const TestTensor one(device(), {kBatch, kTime, 48}, x, dtype);
+    for (int64_t row = 0; row < kBatch * kTime; ++row) {
+      const int64_t b = row / kTime, t = row % kTime;
+      const auto begin =
+          static_cast<int64_t>(documents[b * kPositions + kFirst + t]);
+      Rotary(device(), {.x = one.tensor().Slice(0, b, b + 1).Slice(1, t, t + 1),
+                        .heads = 3,
+                        .inverse_frequencies = frequencies.data(),
+                        .first_position = kFirst + t - begin});
+    }
+    EXPECT_EQ(all.Read(), one.Read());
   }
 }
 

@@ -70,7 +70,9 @@ void EnqueuedRotary(Device& device, const RotaryArgs& args) {
   const int64_t pairs = RotaryPairs(args);
   std::vector<double> frequencies(args.inverse_frequencies,
                                   args.inverse_frequencies + pairs);
-  split.Enqueue([&split, real = OnRealBytes(split, args, {&RotaryArgs::x}),
+  split.Enqueue([&split,
+                 real = OnRealBytes(split, args,
+                                    {&RotaryArgs::x, &RotaryArgs::documents}),
                  frequencies = std::move(frequencies)]() mutable {
     real.inverse_frequencies = frequencies.data();
     split.cpu().kernels().rotary(split.cpu(), real);
@@ -88,13 +90,13 @@ constexpr KernelTable kSplitMemoryKernels = {
                  &MatMulArgs::gelu_input, &MatMulArgs::residual>,
     .bias_gradient = Enqueued<&K::bias_gradient, &BiasGradientArgs::dy,
                               &BiasGradientArgs::db>,
-    .embedding =
-        Enqueued<&K::embedding, &EmbeddingArgs::tokens, &EmbeddingArgs::wte,
-                 &EmbeddingArgs::wpe, &EmbeddingArgs::y>,
+    .embedding = Enqueued<&K::embedding, &EmbeddingArgs::tokens,
+                          &EmbeddingArgs::documents, &EmbeddingArgs::wte,
+                          &EmbeddingArgs::wpe, &EmbeddingArgs::y>,
     .embedding_backward =
         Enqueued<&K::embedding_backward, &EmbeddingBackwardArgs::tokens,
-                 &EmbeddingBackwardArgs::dy, &EmbeddingBackwardArgs::dwte,
-                 &EmbeddingBackwardArgs::dwpe>,
+                 &EmbeddingBackwardArgs::documents, &EmbeddingBackwardArgs::dy,
+                 &EmbeddingBackwardArgs::dwte, &EmbeddingBackwardArgs::dwpe>,
     .apply_dropout =
         Enqueued<&K::apply_dropout, &ApplyDropoutArgs::x,
                  &ApplyDropoutArgs::residual, &ApplyDropoutArgs::y>,
@@ -180,9 +182,9 @@ constexpr KernelTable kSplitMemoryKernels = {
                  &RouterLossBackwardArgs::logsumexp,
                  &RouterLossBackwardArgs::d_scores,
                  &RouterLossBackwardArgs::d_logsumexp>,
-    .capacity =
-        Enqueued<&K::capacity, &CapacityArgs::choices, &CapacityArgs::gates,
-                 &CapacityArgs::counts, &CapacityArgs::kept, &CapacityArgs::dropped>,
+    .capacity = Enqueued<&K::capacity, &CapacityArgs::choices,
+                         &CapacityArgs::gates, &CapacityArgs::counts,
+                         &CapacityArgs::kept, &CapacityArgs::dropped>,
     .capacity_backward =
         Enqueued<&K::capacity_backward, &CapacityBackwardArgs::kept,
                  &CapacityBackwardArgs::d_kept, &CapacityBackwardArgs::d_gates>,
@@ -212,22 +214,25 @@ constexpr KernelTable kSplitMemoryKernels = {
         Enqueued<&K::join_heads_backward, &JoinHeadsArgs::q, &JoinHeadsArgs::k,
                  &JoinHeadsArgs::v, &JoinHeadsArgs::shared, &JoinHeadsArgs::y>,
     .rotary = EnqueuedRotary,
-    .attention = Enqueued<&K::attention, &AttentionArgs::q, &AttentionArgs::k,
-                          &AttentionArgs::v, &AttentionArgs::o,
-                          &AttentionArgs::o_before, &AttentionArgs::logsumexp>,
+    .attention =
+        Enqueued<&K::attention, &AttentionArgs::q, &AttentionArgs::documents,
+                 &AttentionArgs::k, &AttentionArgs::v, &AttentionArgs::o,
+                 &AttentionArgs::o_before, &AttentionArgs::logsumexp>,
     .attention_backward =
         Enqueued<&K::attention_backward, &AttentionBackwardArgs::q,
-                 &AttentionBackwardArgs::k, &AttentionBackwardArgs::v,
-                 &AttentionBackwardArgs::o, &AttentionBackwardArgs::logsumexp,
-                 &AttentionBackwardArgs::d_o, &AttentionBackwardArgs::dq,
-                 &AttentionBackwardArgs::dk, &AttentionBackwardArgs::dv,
-                 &AttentionBackwardArgs::dq_before,
+                 &AttentionBackwardArgs::documents, &AttentionBackwardArgs::k,
+                 &AttentionBackwardArgs::v, &AttentionBackwardArgs::o,
+                 &AttentionBackwardArgs::logsumexp, &AttentionBackwardArgs::d_o,
+                 &AttentionBackwardArgs::dq, &AttentionBackwardArgs::dk,
+                 &AttentionBackwardArgs::dv, &AttentionBackwardArgs::dq_before,
                  &AttentionBackwardArgs::dk_before,
                  &AttentionBackwardArgs::dv_before>,
-    .causal_softmax = Enqueued<&K::causal_softmax, &CausalSoftmaxArgs::x,
-                               &CausalSoftmaxArgs::y>,
+    .causal_softmax =
+        Enqueued<&K::causal_softmax, &CausalSoftmaxArgs::x,
+                 &CausalSoftmaxArgs::documents, &CausalSoftmaxArgs::y>,
     .causal_softmax_backward =
         Enqueued<&K::causal_softmax_backward, &CausalSoftmaxBackwardArgs::y,
+                 &CausalSoftmaxBackwardArgs::documents,
                  &CausalSoftmaxBackwardArgs::dy,
                  &CausalSoftmaxBackwardArgs::dx>,
     .cross_entropy =

@@ -1,5 +1,7 @@
 #include "worker/instructions/backward_weight.h"
 
+#include "proto/base/status.h"
+
 namespace troupe {
 
 namespace {
@@ -18,8 +20,8 @@ void ZeroWritten(const Call& call) {
 
 absl::Status RunBackwardWeight(const Call& call) {
   ZeroWritten(call);
-  UnitOf(call).BackwardWeight(call.state.device, ContextOf(call),
-                              BuffersOf(call));
+  ASSIGN_OR_RETURN(const MicroBatchContext context, ContextOf(call));
+  UnitOf(call).BackwardWeight(call.state.device, context, BuffersOf(call));
   return absl::OkStatus();
 }
 

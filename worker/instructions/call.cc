@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
@@ -187,18 +188,31 @@ UnitBuffers BuffersOf(const Call& call) {
   return buffers;
 }
 
-MicroBatchContext ContextOf(const Call& call) {
+absl::StatusOr<int64_t> TargetsThatCount(const Call& call) {
+  RankState& state = call.state;
+  return state.targets.Of(state.plan->job(),
+                          state.data.has_value() ? &*state.data : nullptr,
+                          SamplesBefore(call));
+}
+
+absl::StatusOr<MicroBatchContext> ContextOf(const Call& call) {
   const RankState& state = call.state;
   const Derived& derived = state.plan->derived();
   const ReplicaShare share =
       ShareOf(derived, Program::TRAIN, state.data_index());
-  return {
+  int64_t targets = derived.tokens_per_step();
+  if (state.step.training) {
+    ASSIGN_OR_RETURN(targets, TargetsThatCount(call));
+  }
+  const double loss_factor = state.loss_scale.factor();
+  return MicroBatchContext{
       .step = StepOf(call),
       .first_sample = (share.first + call.instruction.micro_batch()) *
                       MicroBatchSequences(state.plan->job()),
       .training = state.step.training,
-      .gradient_scale = state.loss_scale.factor() /
-                        static_cast<double>(derived.tokens_per_step()),
+      .gradient_scale = loss_factor / static_cast<double>(targets),
+      .token_scale =
+          loss_factor / static_cast<double>(derived.tokens_per_step()),
       .gradients_type = state.GradientsType(),
       .gradients_are_zero = AddsToZeros(call),
       .segment = call.instruction.segment(),

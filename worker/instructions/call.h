@@ -74,7 +74,12 @@ int64_t SamplesBefore(const Call& call);
 // What FORWARD, RECOMPUTE, BACKWARD_INPUT and BACKWARD_WEIGHT hand to the unit.
 const ModelUnit& UnitOf(const Call& call);
 UnitBuffers BuffersOf(const Call& call);
-MicroBatchContext ContextOf(const Call& call);
+// Errors of the token files, of which it may read where documents end.
+absl::StatusOr<MicroBatchContext> ContextOf(const Call& call);
+
+// Of the samples of the instruction's step, over all ranks, how many targets
+// count (worker/rank/counted_targets.h). The same errors.
+absl::StatusOr<int64_t> TargetsThatCount(const Call& call);
 
 }  // namespace troupe
 

@@ -33,6 +33,7 @@ absl::Status ReadSample(const Call& call, int64_t place, const SampleOut& out) {
   if (place < windows) return state.data->ReadValidation(place, out);
   std::fill(out.tokens.begin(), out.tokens.end(), 0);
   std::fill(out.targets.begin(), out.targets.end(), -1);
+  std::fill(out.documents.begin(), out.documents.end(), 0);
   return absl::OkStatus();
 }
 
@@ -40,12 +41,15 @@ absl::Status ReadSample(const Call& call, int64_t place, const SampleOut& out) {
 
 absl::Status RunLoadBatch(const Call& call) {
   RankState& state = call.state;
-  const TrainingSpec& training = state.plan->job().training();
-  std::vector<int32_t> tokens(training.sequence_length());
-  std::vector<int32_t> targets(training.sequence_length());
+  const int64_t length = state.plan->job().training().sequence_length();
+  std::vector<int32_t> tokens(length);
+  std::vector<int32_t> targets(length);
   const LoadedBatch here = LoadedBy(*state.plan, state.rank());
-  // Tokens of all sequences, then their targets.
-  std::vector<int32_t> host(2 * LoadedTokens(*state.plan));
+  // Tokens of all sequences, then their targets, then documents of whole
+  // sequences.
+  std::vector<int32_t> host(BatchBytes(*state.plan) / sizeof(int32_t));
+  const bool has_documents = LoadedDocuments(*state.plan) > 0;
+  absl::Span<int32_t> documents;
   const auto keep = [&](const std::vector<int32_t>& sample, auto to) {
     for (const Range& run : here.positions) {
       to = std::copy(sample.begin() + run.begin, sample.begin() + run.end, to);
@@ -54,14 +58,23 @@ absl::Status RunLoadBatch(const Call& call) {
   };
   auto to_tokens = host.begin();
   auto to_targets = host.begin() + LoadedTokens(*state.plan);
+  absl::Span<int32_t> to_documents =
+      absl::MakeSpan(host).subspan(2 * LoadedTokens(*state.plan));
   const int64_t first = FirstPlace(call);
   for (int64_t i = here.samples.begin; i < here.samples.end; ++i) {
+    if (has_documents) {
+      documents = to_documents.subspan(0, length);
+      to_documents.remove_prefix(length);
+    }
     RETURN_IF_ERROR(ReadSample(call, first + i,
                                {.tokens = absl::MakeSpan(tokens),
-                                .targets = absl::MakeSpan(targets)}));
+                                .targets = absl::MakeSpan(targets),
+                                .documents = documents}));
     to_tokens = keep(tokens, to_tokens);
     to_targets = keep(targets, to_targets);
   }
+  // Here, so that the passes need not read it.
+  if (state.step.training) RETURN_IF_ERROR(TargetsThatCount(call).status());
   return state.batches->Copy(NeedOperand(call, Instruction::BATCH), host.data(),
                              host.size() * sizeof(int32_t));
 }

@@ -1,9 +1,12 @@
 #include "worker/instructions/recompute.h"
 
+#include "proto/base/status.h"
+
 namespace troupe {
 
 absl::Status RunRecompute(const Call& call) {
-  UnitOf(call).Recompute(call.state.device, ContextOf(call), BuffersOf(call));
+  ASSIGN_OR_RETURN(const MicroBatchContext context, ContextOf(call));
+  UnitOf(call).Recompute(call.state.device, context, BuffersOf(call));
   return absl::OkStatus();
 }
 

@@ -22,6 +22,7 @@ class AttentionLayer final : public Layer {
         logsumexp_(op.Output("logsumexp")),
         d_qkv_(op.InputGradient("qkv")),
         dy_(op.OutputGradient("y")),
+        documents_(op.DocumentsFor(op.view().input("qkv"))),
         mask_(op.OwnMask()) {
     const TensorSpec& qkv = op.view().input("qkv");
     CHECK_EQ(qkv.dims(kColumns).sections_size(), 3) << "queries, keys, values";
@@ -50,6 +51,7 @@ class AttentionLayer final : public Layer {
                             .heads = heads_,
                             .kv_heads = kv_heads_,
                             .scale = scale_,
+                            .documents = documents_.In(call),
                             .dropout = mask_.OfProbabilities(call)});
   }
 
@@ -68,6 +70,7 @@ class AttentionLayer final : public Layer {
                                     .heads = heads_,
                                     .kv_heads = kv_heads_,
                                     .scale = scale_,
+                                    .documents = documents_.In(call),
                                     .dropout = mask_.OfProbabilities(call)});
   }
 
@@ -113,6 +116,7 @@ class AttentionLayer final : public Layer {
   const OperandPlace logsumexp_;
   const OperandPlace d_qkv_;
   const OperandPlace dy_;
+  const Documents documents_;
   const MaskSource mask_;
   int heads_ = 0;
   int kv_heads_ = 0;

@@ -37,6 +37,7 @@ class AttentionPartLayer final : public Layer {
         d_all_y_(op.BackwardInputGradient("all y")),
         dq_(op.InputGradient(y_before_.exists() ? "y before" : "q")),
         d_kv_(op.InputGradient("kv")),
+        documents_(op.DocumentsFor(op.view().input("q"))),
         mask_(op.OwnMask()) {
     const OpView view = op.view();
     const bool is_last = view.Output("y") == view.BackwardInput("all y");
@@ -52,10 +53,10 @@ class AttentionPartLayer final : public Layer {
     const Op::Hop& part = op.op().hop();
     part_ = {.length = WholeCount(positions),
              .queries = RowsAt(positions, op.place()),
-             .keys = RowsAt(positions,
-                            {.mesh = op.place().mesh,
-                             .rank = RankBefore(*op.place().mesh, part.axis(),
-                                                op.place().rank, part.number())})};
+             .keys = RowsAt(positions, {.mesh = op.place().mesh,
+                                        .rank = RankBefore(
+                                            *op.place().mesh, part.axis(),
+                                            op.place().rank, part.number())})};
     const OpPlaces& places = op.places();
     for (size_t i = 0; i < places.inputs.size(); ++i) {
       if (op.op().inputs(static_cast<int>(i)).name() != "logsumexp before") {
@@ -79,6 +80,7 @@ class AttentionPartLayer final : public Layer {
                             .kv_heads = kv_heads_,
                             .scale = scale_,
                             .part = part_,
+                            .documents = documents_.In(call),
                             .dropout = mask_.OfProbabilities(call)});
   }
 
@@ -99,6 +101,7 @@ class AttentionPartLayer final : public Layer {
                                     .kv_heads = kv_heads_,
                                     .scale = scale_,
                                     .part = part_,
+                                    .documents = documents_.In(call),
                                     .dropout = mask_.OfProbabilities(call)});
   }
 
@@ -120,6 +123,7 @@ class AttentionPartLayer final : public Layer {
   const OperandPlace d_all_y_;
   const OperandPlace dq_;  // with what the calls behind have made of it
   const OperandPlace d_kv_;
+  const Documents documents_;
   const MaskSource mask_;
   OperandPlace dq_before_;
   int heads_ = 0;

@@ -27,12 +27,14 @@ class EmbedLayer final : public Layer {
         vocabulary_(tokens.vocabulary),
         position_table_(std::move(positions)),
         samples_(op.SamplesFor(op.view().output("y"), "tokens")),
+        documents_(op.DocumentsFor(op.view().output("y"))),
         adds_positions_(op.AddsOnce("y")),
         rows_(RowsOf(op)) {}
 
   void Forward(const LayerCall& call) const override {
     const Tensor tokens = TokensIn(call);
     const Tensor y = y_.In(call);
+    const Tensor documents = documents_.In(call);
     for (const Rows& rows : rows_) {
       Embedding(
           call.device,
@@ -41,6 +43,7 @@ class EmbedLayer final : public Layer {
            .wpe = adds_positions_ ? position_table_.Values(call) : Tensor(),
            .y = rows.Of(y),
            .first_position = rows.first_position + call.decoding.first_position,
+           .documents = rows.OfSequences(documents),
            .first_token = token_range_.begin,
            .vocabulary = vocabulary_});
     }
@@ -49,6 +52,7 @@ class EmbedLayer final : public Layer {
   void BackwardWeight(const LayerCall& call) const override {
     const Tensor tokens = TokensIn(call);
     const Tensor dy = dy_.In(call);
+    const Tensor documents = documents_.In(call);
     for (const Rows& rows : rows_) {
       EmbeddingBackward(call.device,
                         {.tokens = rows.Of(tokens),
@@ -56,6 +60,7 @@ class EmbedLayer final : public Layer {
                          .dwte = TableRows(token_table_.Gradient(call)),
                          .dwpe = position_table_.Gradient(call),
                          .first_position = rows.first_position,
+                         .documents = rows.OfSequences(documents),
                          .first_token = token_range_.begin,
                          .vocabulary = vocabulary_});
     }
@@ -72,6 +77,11 @@ class EmbedLayer final : public Layer {
       if (sample < 0) return tensor;
       return tensor.Slice(0, sample, sample + 1)
           .Slice(1, run.local, run.local + run.count);
+    }
+    // Of what whole sequences have, where there is any.
+    Tensor OfSequences(const Tensor& tensor) const {
+      if (sample < 0 || !tensor.defined()) return tensor;
+      return tensor.Slice(0, sample, sample + 1);
     }
   };
   Tensor TokensIn(const LayerCall& call) const {
@@ -108,6 +118,7 @@ class EmbedLayer final : public Layer {
   const int64_t vocabulary_;
   const ParameterPlace position_table_;  // [positions, hidden], optional
   const Range samples_;                  // of the tokens
+  const Documents documents_;
   const bool adds_positions_;
   const std::vector<Rows> rows_;
 };

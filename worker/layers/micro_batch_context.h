@@ -12,10 +12,13 @@ struct MicroBatchContext {
   int64_t step = 0;          // picks the dropout masks; the first is 1
   int64_t first_sample = 0;  // place of its first sequence in the global batch
   bool training = false;     // false: no dropout, and no gradient of the loss
-  // 1 / tokens of the step, over all ranks and micro-batches: gradients of the
-  // micro-batches then add up to that of the mean loss; times what the loss is
-  // scaled by.
+  // 1 / targets of the step that count, over all ranks and micro-batches:
+  // gradients of the micro-batches then add up to that of the mean loss; times
+  // what the loss is scaled by.
   double gradient_scale = 1.0;
+  // The same of all tokens of the step: of losses that are means over tokens,
+  // whatever these predict.
+  double token_scale = 1.0;
   DType gradients_type = DType::kF32;  // of parameters
   // Parameter gradients hold zeros, as nothing of the step was added to them
   // yet. Then the products that make up most of them need not read them first.

@@ -187,6 +187,11 @@ Range OpBinding::SamplesFor(const TensorSpec& rows,
   return {here.begin - loaded.begin, here.end - loaded.begin};
 }
 
+Documents OpBinding::DocumentsFor(const TensorSpec& rows) const {
+  if (!view().HasInput("documents")) return Documents();
+  return Documents(Input("documents"), SamplesFor(rows, "documents"));
+}
+
 bool OpBinding::AddsOnce(absl::string_view output) const {
   for (const Layout::AxisLayout& axis : view().output(output).layout().axes()) {
     if (axis.placement() != Layout::PARTIAL) continue;

@@ -34,6 +34,8 @@ struct UnitBinding {
   MeshPlace place;                 // this rank's
   const Sums* sums = nullptr;      // Plan.sums; null: nothing is added up
   int index = 0;                   // of the unit in the plan
+  // Of the batch: as many targets follow, then documents.
+  int64_t loaded_tokens = 0;
 };
 
 // Where an op adds to one of the plan's sums.
@@ -51,6 +53,25 @@ class SumTarget {
  private:
   SumPlace place_;  // no elements: there is none
   bool adds_ = true;
+};
+
+// Where the documents of each sequence begin (ops/documents.h).
+class Documents {
+ public:
+  Documents() = default;
+  Documents(const OperandPlace& place, const Range& samples)
+      : place_(place), samples_(samples) {}
+
+  // [batch, positions of a whole sequence]; not defined where there are none,
+  // and for generated text, which is one document.
+  Tensor In(const LayerCall& call) const {
+    if (!place_.exists() || call.decoding.count > 0) return Tensor();
+    return place_.In(call).Slice(0, samples_.begin, samples_.end);
+  }
+
+ private:
+  OperandPlace place_;
+  Range samples_;
 };
 
 // Borrows all.
@@ -108,6 +129,9 @@ class OpBinding {
   // Of a tensor of the batch, an input, the samples of which `rows` has rows:
   // it is loaded for neighbours, too, where an axis cuts rows but no batch.
   Range SamplesFor(const TensorSpec& rows, absl::string_view batch) const;
+  // The input "documents", of the samples of which `rows` has rows; where the op
+  // has none, it is an empty tensor in each call.
+  Documents DocumentsFor(const TensorSpec& rows) const;
   // Where `output` is a sum over ranks, whether this one adds what is to be
   // added once.
   bool AddsOnce(absl::string_view output) const;

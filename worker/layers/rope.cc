@@ -30,7 +30,8 @@ class RopeLayer final : public Layer {
         dy_(op.OutputGradient("y")),
         training_(op.op().rope().training()),
         decoding_(op.op().rope().decoding()),
-        positions_(op.Positions("x")) {
+        positions_(op.Positions("x")),
+        documents_(op.DocumentsFor(op.view().input("x"))) {
     CHECK(AreSamePlace(op.places().inputs[0], op.places().outputs[0]))
         << "x of a ROPE must not be read by others: it is turned in place";
     const TensorSpec& x = op.view().input("x");
@@ -59,6 +60,7 @@ class RopeLayer final : public Layer {
     args.inverse_frequencies = rotation.inverse_frequencies.data();
     args.turned = static_cast<int64_t>(2 * rotation.inverse_frequencies.size());
     args.scale = rotation.scale;
+    args.documents = documents_.In(call);
     for (const SliceRun& run : positions_) {
       args.x = positions_.size() == 1
                    ? all
@@ -74,6 +76,7 @@ class RopeLayer final : public Layer {
   const Rotation training_;
   const Rotation decoding_;
   const std::vector<SliceRun> positions_;
+  const Documents documents_;
   int64_t heads_ = 0;    // that turn
   int64_t columns_ = 0;  // of these
 };

@@ -99,7 +99,7 @@ class RouterLossLayer final : public Layer {
     const bool balances = d_scores_.exists();
     const bool has_z = d_logsumexp_.exists();
     if (!balances && !has_z) return;
-    const double scale = call.context.gradient_scale;
+    const double scale = call.context.token_scale;
     RouterLossBackward(call.device,
                        {.scores = scores_.In(call),
                         .load = balances ? load_.In(call) : Tensor(),

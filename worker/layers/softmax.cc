@@ -17,6 +17,7 @@ class SoftmaxLayer final : public Layer {
         dropped_(op.Output("dropped")),
         dx_(op.InputGradient("x")),
         dy_(op.OutputGradient(dropped_.exists() ? "dropped" : "y")),
+        documents_(op.DocumentsFor(op.view().input("x"))),
         mask_(op.OwnMask()),
         samples_(DimSize(op.view().input("x").dims(0))),
         keys_(ColumnsOf(op.view().input("x"))),
@@ -29,7 +30,8 @@ class SoftmaxLayer final : public Layer {
     CausalSoftmax(call.device, {.x = x_.In(call),
                                 .y = y,
                                 .scale = scale_,
-                                .first_position = first_position_});
+                                .first_position = first_position_,
+                                .documents = documents_.In(call)});
     if (dropped_.exists()) Drop(call, y, dropped_.In(call));
   }
 
@@ -40,7 +42,8 @@ class SoftmaxLayer final : public Layer {
                                         .dy = dy,
                                         .dx = dx_.In(call),
                                         .scale = scale_,
-                                        .first_position = first_position_});
+                                        .first_position = first_position_,
+                                        .documents = documents_.In(call)});
   }
 
  private:
@@ -74,6 +77,7 @@ class SoftmaxLayer final : public Layer {
   const OperandPlace dropped_;
   const OperandPlace dx_;
   const OperandPlace dy_;
+  const Documents documents_;
   const MaskSource mask_;
   const int64_t samples_;
   const int64_t keys_;

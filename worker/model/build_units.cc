@@ -7,9 +7,11 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_units.h"
+#include "proto/plan/loaded_batch.h"
 #include "proto/plan/place_unit.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/tensor_spec.h"
 #include "worker/model/op_unit.h"
 #include "worker/model/synthetic_unit.h"
 
@@ -19,7 +21,10 @@ namespace {
 class Builder {
  public:
   Builder(const UnitList& units, const BuildUnitsOptions& options)
-      : units_(units), options_(options) {}
+      : units_(units), options_(options) {
+    const TensorSpec* const batch = TensorOfBatch(units.tables);
+    if (batch != nullptr) loaded_tokens_ = ElementsOf(*batch);
+  }
 
   absl::StatusOr<std::unique_ptr<ModelUnit>> Build(int index) {
     const Unit& unit = units_.units[index];
@@ -37,7 +42,8 @@ class Builder {
                       .seed = options_.seed,
                       .place = options_.place,
                       .sums = &options_.sums,
-                      .index = index});
+                      .index = index,
+                      .loaded_tokens = loaded_tokens_});
   }
 
  private:
@@ -69,6 +75,7 @@ class Builder {
 
   const UnitList& units_;
   const BuildUnitsOptions& options_;
+  int64_t loaded_tokens_ = 0;
   std::map<int, UnitPlaces> places_;
 };
 

@@ -20,7 +20,8 @@ class OpUnit final : public ModelUnit {
       : spec_(unit.unit),
         layers_(std::move(layers)),
         forward_(ForwardSegments(unit.table)),
-        backward_(BackwardSegments(unit.table)) {
+        backward_(BackwardSegments(unit.table)),
+        tokens_(unit.loaded_tokens) {
     for (int op = 0; op < unit.table.ops_size(); ++op) {
       const OpPlaces& places = unit.places.ops[op];
       const Op& spec = unit.table.ops(op);
@@ -38,7 +39,6 @@ class OpUnit final : public ModelUnit {
     }
     for (const TensorSpec& tensor : unit.table.tensors()) {
       has_input_pass_ |= tensor.home() == TensorSpec::INPUT;
-      if (tensor.home() == TensorSpec::TARGETS) tokens_ = ElementsOf(tensor);
     }
   }
 
@@ -102,6 +102,7 @@ class OpUnit final : public ModelUnit {
       auto* const batch = const_cast<int32_t*>(buffers.batch);
       at(UnitMemory::kTokens) = batch;
       at(UnitMemory::kTargets) = batch + tokens_;
+      at(UnitMemory::kDocuments) = batch + 2 * tokens_;
     }
     at(UnitMemory::kInput) = buffers.input;
     at(UnitMemory::kOutput) = buffers.output;
@@ -126,7 +127,7 @@ class OpUnit final : public ModelUnit {
   std::vector<bool> has_gradients_;
   std::vector<bool> has_weight_pass_;
   bool has_input_pass_ = false;  // it reads a unit, or an op makes a gradient
-  int64_t tokens_ = 0;           // of the batch, before its targets
+  const int64_t tokens_;         // of the batch, before its targets
 };
 
 }  // namespace

@@ -42,7 +42,8 @@ absl::StatusOr<SampleReader> OpenData(const JobSpec& job) {
       .validation_blocks =
           static_cast<uint64_t>(std::max(1, job.data().validation_blocks())),
       .seed = job.training().seed(),
-      .vocab_size = static_cast<uint64_t>(job.model().vocab_size())};
+      .vocab_size = static_cast<uint64_t>(job.model().vocab_size()),
+      .isolate_documents = job.data().isolate_documents()};
   for (DataFileField& file : TrainingFiles(job.data())) {
     options.sources.push_back({std::move(file.path), file.weight});
   }
@@ -108,9 +109,8 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
                     std::move(units), std::move(data)));
   state->copies = kept.copies;
   RankState& made = *state;
-  ASSIGN_OR_RETURN(
-      made.batches,
-      Uploads::Create(device, 2 * LoadedTokens(*made.plan) * sizeof(int32_t)));
+  ASSIGN_OR_RETURN(made.batches,
+                   Uploads::Create(device, BatchBytes(*made.plan)));
   ASSIGN_OR_RETURN(made.flags, Uploads::Create(device, 2 * sizeof(double)));
   return state;
 }

@@ -23,6 +23,7 @@
 #include "worker/collective/communicator.h"
 #include "worker/model/model_unit.h"
 #include "worker/model/optimizer.h"
+#include "worker/rank/counted_targets.h"
 #include "worker/rank/disk_log.h"
 #include "worker/rank/loss_scale.h"
 #include "worker/rank/rank_memory.h"
@@ -125,6 +126,7 @@ struct RankState {
   std::vector<std::unique_ptr<ModelUnit>> units;  // of the whole model
   Optimizer optimizer;
   absl::optional<SampleReader> data;  // where programs have a LOAD_BATCH
+  CountedTargets targets;             // of a step, all ranks together
   std::unique_ptr<Uploads> batches;   // of those
   std::unique_ptr<Uploads> flags;     // of REDUCE_SCALARS
   // By index into plan->groups(); null where this rank meets nobody.

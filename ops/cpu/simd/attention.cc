@@ -16,10 +16,10 @@ struct Forward {
   Element<T>* k_transposed;  // by block of keys: [head_dim, kKeys]
   Element<T>* v;             // [kv_length, padded_v], to contract over keys
   Element<T>* q;             // [kQueries, padded]
-  float* o;  // [kQueries, padded_v], before division by the sums
-  float* scores;             // [kQueries, kKeys]
-  Factor<T>* p;              // [kQueries, kKeys]: probabilities; f32: scores
-  float largest[kQueries];   // score of a row, times scale and log2(e)
+  float* o;                 // [kQueries, padded_v], before division by the sums
+  float* scores;            // [kQueries, kKeys]
+  Factor<T>* p;             // [kQueries, kKeys]: probabilities; f32: scores
+  float largest[kQueries];  // score of a row, times scale and log2(e)
   float sum[kQueries][kLanes];  // of its exponentials, by lane
 };
 
@@ -46,8 +46,10 @@ constexpr float kNone = -__FLT_MAX__;
 
 // The scores of one row, those it does not see -inf; returns the largest.
 template <typename T>
-float MaskRow(const RawAttention<T>& a, Forward<T>& f, int row, int visible) {
+float MaskRow(const RawAttention<T>& a, Forward<T>& f, int row, int hidden,
+              int visible) {
   float* scores = f.scores + row * kKeys;
+  for (int i = 0; i < hidden; ++i) scores[i] = -__builtin_inff();
   for (int i = visible; i < kKeys; ++i) scores[i] = -__builtin_inff();
   Vec top = Load(scores);
   for (int i = kLanes; i < kKeys; i += kLanes) top = Max(top, Load(scores + i));
@@ -88,9 +90,11 @@ void OnlineSoftmax(const RawAttention<T>& a, Forward<T>& f, int rows,
                    int64_t query, int64_t key) {
   float largest[kQueries];
   float shrink[kQueries];
-  const bool all = Visible(a, query, key) == kKeys;  // the first sees least
+  const bool all = AllVisible(a, query, rows, key);
   for (int r = 0; r < rows; ++r) {
-    largest[r] = MaskRow(a, f, r, all ? kKeys : Visible(a, query + r, key));
+    largest[r] = all ? MaskRow(a, f, r, 0, kKeys)
+                     : MaskRow(a, f, r, Hidden(a, query + r, key),
+                               Visible(a, query + r, key));
   }
   for (int r = rows; r < kQueries; ++r) largest[r] = 0;
   for (int r = 0; r < kQueries; r += kLanes) {
@@ -139,11 +143,20 @@ void EndBlock(const RawAttention<T>& a, const Forward<T>& f, int64_t query,
     const float sum = Sum(Load(f.sum[r]));
     StoreResult(a.result, query + r, a.value_dim, f.o + r * f.padded_v,
                 sum == 0 ? 0 : 1.0f / sum);
-    const bool as_before = a.result.before && Seen(a, query + r) == 0;
+    const bool as_before =
+        a.result.before && Seen(a, query + r) <= FirstSeen(a, query + r);
     if (a.logsumexp && !as_before) {
       a.logsumexp[query + r] = LogSumExp(f.largest[r], sum);
     }
   }
+}
+
+// Where the first block begins of the first `keys` keys of which a query, or
+// any after it, sees some; `keys` where there is none.
+template <typename T>
+int64_t FirstBlock(const RawAttention<T>& a, int64_t query, int64_t keys) {
+  const int64_t first = FirstSeen(a, query);
+  return first >= keys ? keys : first / kKeys * kKeys;
 }
 
 template <typename T>
@@ -153,7 +166,7 @@ void ForwardBlock(const RawAttention<T>& a, Forward<T>& f, int64_t query,
            f.q);
   BeginBlock(a, f, query, rows);
   const int64_t keys = Seen(a, query + rows - 1);
-  for (int64_t key = 0; key < keys; key += kKeys) {
+  for (int64_t key = FirstBlock(a, query, keys); key < keys; key += kKeys) {
     BlockProduct<false>(
         Block<Element<T>>{.a = f.q,
                           .a_row = Elements<T>(f.padded),
@@ -206,22 +219,31 @@ void Attention(const RawAttention<T>& a) {
   // see none, unless what they have must go elsewhere.
   const int64_t keys = Seen(a, a.q_end - 1);
   int64_t begin = a.q_begin;
+  int64_t end = a.q_end;
   if (InPlace(a.result)) {
     const int64_t first = FirstThatSees(a.part, a.q_length, 0);
     begin = begin > first ? begin : first;
+    end = Least(end,
+                FirstBehind(a.part, a.q_length, a.documents, a.kv_length - 1));
+    if (begin >= end) return;
   }
   Forward<T> f = Lay(a);
-  for (int64_t key = 0; key < keys; key += kKeys) {
+  const int64_t first_key = FirstBlock(a, begin, keys);
+  for (int64_t key = first_key; key < keys; key += kKeys) {
     PackTransposed(a.k + key * a.k_stride, a.k_stride,
                    static_cast<int>(Least(kKeys, keys - key)), a.head_dim,
                    f.k_transposed + Elements<T>(key * f.padded));
   }
-  PackColumns(a.v, a.v_stride, keys, a.value_dim, f.padded_v, f.v);
+  if (first_key < keys) {
+    PackColumns(a.v + first_key * a.v_stride, a.v_stride, keys - first_key,
+                a.value_dim, f.padded_v,
+                f.v + Elements<T>(first_key * f.padded_v));
+  }
   for (int head = 0; head < a.heads; ++head) {
     const RawAttention<T> one = OneHead(a, head);
-    for (int64_t query = begin; query < a.q_end; query += kQueries) {
+    for (int64_t query = begin; query < end; query += kQueries) {
       ForwardBlock(one, f, query,
-                   static_cast<int>(Least(kQueries, a.q_end - query)));
+                   static_cast<int>(Least(kQueries, end - query)));
     }
   }
 }

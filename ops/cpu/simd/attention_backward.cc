@@ -101,10 +101,17 @@ Row MaskedRow(const RawAttention<T>& a, const Backward<T>& b, int row, int rows,
   float* const scores = b.scores + row * kKeys;
   float* const dp = b.dp + row * kKeys;
   const bool there = row < rows;
-  const int visible = !there ? 0 : all ? kKeys : Visible(a, query + row, key);
-  for (int i = visible; i < kKeys; ++i) {
-    scores[i] = -__builtin_inff();
-    dp[i] = 0;
+  const auto mask = [=](int begin, int end) {
+    for (int i = begin; i < end; ++i) {
+      scores[i] = -__builtin_inff();
+      dp[i] = 0;
+    }
+  };
+  if (!there) {
+    mask(0, kKeys);
+  } else if (!all) {
+    mask(0, Hidden(a, query + row, key));
+    mask(Visible(a, query + row, key), kKeys);
   }
   if (!there) {
     return {
@@ -138,7 +145,7 @@ template <bool dropout, typename T>
 void GradientRows(const RawAttention<T>& a, const Backward<T>& b, int rows,
                   int64_t query, int64_t key) {
   uint32_t room[2][kPhiloxRoom] = {};
-  const bool all = Visible(a, query, key) == kKeys;  // the first sees least
+  const bool all = AllVisible(a, query, rows, key);
   for (int r = 0; r < rows; r += 2) {
     const Row first = MaskedRow(a, b, r, rows, query, key, all, room[0]);
     const Row second = MaskedRow(a, b, r + 1, rows, query, key, all, room[1]);
@@ -208,11 +215,11 @@ void BackwardBlock(const RawAttention<T>& a, const Backward<T>& b,
                         .k = static_cast<int>(Elements<T>(keys))});
 }
 
-// The queries from `first` on, which is even.
+// The queries [first, end); `first` is even.
 template <typename T>
-void PackQueries(const RawAttention<T>& a, const Backward<T>& b,
-                 int64_t first) {
-  const int64_t rows = a.q_length - first;
+void PackQueries(const RawAttention<T>& a, const Backward<T>& b, int64_t first,
+                 int64_t end) {
+  const int64_t rows = end - first;
   const int64_t at = Elements<T>(first * b.padded);
   const int64_t at_o = Elements<T>(first * b.padded_v);
   const T* const q = a.q + first * a.q_stride;
@@ -224,7 +231,7 @@ void PackQueries(const RawAttention<T>& a, const Backward<T>& b,
     PackColumns(d_o, a.d_o_stride, rows, a.value_dim, b.padded_v,
                 b.d_o_columns + at_o);
   }
-  for (int64_t query = first; query < a.q_length; ++query) {
+  for (int64_t query = first; query < end; ++query) {
     const T* d_o = a.d_o + query * a.d_o_stride;
     const T* o = a.o + query * a.o_stride;
     PrefetchAhead(o, a.o_stride, a.value_dim);
@@ -242,7 +249,13 @@ template <typename T>
 void AttentionBackward(const RawAttention<T>& a) {
   const Backward<T> b = Lay(a);
   // Queries that see no key are left out by whole blocks.
-  PackQueries(a, b, FirstThatSees(a.part, a.q_length, 0) / kQueries * kQueries);
+  const int64_t packed =
+      FirstThatSees(a.part, a.q_length, 0) / kQueries * kQueries;
+  const int64_t behind =
+      FirstBehind(a.part, a.q_length, a.documents, a.kv_length - 1);
+  if (packed < behind) {
+    PackQueries(a, b, packed, Least(RoundUp(behind, kQueries), a.q_length));
+  }
   for (int64_t query = 0; query < a.q_length; ++query) {
     LoadBefore(a.result, query, a.head_dim, b.padded, b.dq + query * b.padded);
   }
@@ -250,12 +263,15 @@ void AttentionBackward(const RawAttention<T>& a) {
     const int64_t first = FirstThatSees(a.part, a.q_length, key);
     if (first >= a.q_length) break;
     const int keys = static_cast<int>(Least(kKeys, a.kv_length - key));
+    const int64_t end =
+        FirstBehind(a.part, a.q_length, a.documents, key + keys - 1);
+    if (first >= end) continue;
     const T* k = a.k + key * a.k_stride;
     PackColumns(k, a.k_stride, keys, a.head_dim, b.padded, b.k);
     PackTransposed(k, a.k_stride, keys, a.head_dim, b.k_transposed);
     PackTransposed(a.v + key * a.v_stride, a.v_stride, keys, a.value_dim,
                    b.v_transposed);
-    for (int64_t query = first / kQueries * kQueries; query < a.q_length;
+    for (int64_t query = first / kQueries * kQueries; query < end;
          query += kQueries) {
       const int rows = static_cast<int>(Least(kQueries, a.q_length - query));
       BackwardBlock(a, b, query, rows, key, keys);

@@ -98,6 +98,26 @@ inline int Visible(const RawAttention<T>& a, int64_t query, int64_t key) {
   return static_cast<int>(seen < 0 ? 0 : Least(seen, kKeys));
 }
 
+// The first of all keys that a query sees, those of documents before its own
+// being hidden; and how many of [key, key + kKeys) are hidden so.
+template <typename T>
+inline int64_t FirstSeen(const RawAttention<T>& a, int64_t query) {
+  return FirstKeySeen(a.part, a.kv_length, a.documents, query);
+}
+template <typename T>
+inline int Hidden(const RawAttention<T>& a, int64_t query, int64_t key) {
+  const int64_t hidden = FirstSeen(a, query) - key;
+  return static_cast<int>(hidden < 0 ? 0 : Least(hidden, kKeys));
+}
+// Whether each of some neighbouring queries sees all of [key, key + kKeys): of
+// them the first sees least ahead, the last least behind.
+template <typename T>
+inline bool AllVisible(const RawAttention<T>& a, int64_t query, int rows,
+                       int64_t key) {
+  return Visible(a, query, key) == kKeys &&
+         Hidden(a, query + rows - 1, key) == 0;
+}
+
 // Of the keys of a block, those [from, kKeys) are at positions whose numbers
 // begin with `first`. Rare, and not inline, so that others are as fast as can
 // be.

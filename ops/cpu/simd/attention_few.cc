@@ -7,11 +7,11 @@ namespace {
 
 // scores[i] = q k_i, times what makes them powers of 2; returns the largest.
 template <typename T>
-float Scores(const RawAttention<T>& a, const T* q, int64_t keys,
-             float* scores) {
+float Scores(const RawAttention<T>& a, const T* q, const T* first_key,
+             int64_t keys, float* scores) {
   float largest = -__builtin_inff();
   for (int64_t key = 0; key < keys; ++key) {
-    const T* const k = a.k + key * a.k_stride;
+    const T* const k = first_key + key * a.k_stride;
     Vec sum{};
     ForEachVec(a.head_dim, [&](int64_t i, auto l) {
       sum += Load(q + i, l) * Load(k + i, l);
@@ -53,18 +53,18 @@ void WeighColumns(const RawAttention<T>& a, const T* v, const float* p,
 }
 
 template <typename T>
-void Weigh(const RawAttention<T>& a, const float* p, int64_t keys, float scale,
-           T* o) {
+void Weigh(const RawAttention<T>& a, const T* v, const float* p, int64_t keys,
+           float scale, T* o) {
   constexpr int kVecs = 4;  // so many sums hide the latency of adding
   int i = 0;
   for (; i + kVecs * kLanes <= a.value_dim; i += kVecs * kLanes) {
-    WeighColumns<kVecs>(a, a.v + i, p, keys, scale, o + i, Full{});
+    WeighColumns<kVecs>(a, v + i, p, keys, scale, o + i, Full{});
   }
   for (; i + kLanes <= a.value_dim; i += kLanes) {
-    WeighColumns<1>(a, a.v + i, p, keys, scale, o + i, Full{});
+    WeighColumns<1>(a, v + i, p, keys, scale, o + i, Full{});
   }
   if (i == a.value_dim) return;
-  WeighColumns<1>(a, a.v + i, p, keys, scale, o + i, Part{a.value_dim - i});
+  WeighColumns<1>(a, v + i, p, keys, scale, o + i, Part{a.value_dim - i});
 }
 
 }  // namespace
@@ -75,7 +75,8 @@ bool IsOfFew(const RawAttention<T>& a) {
   // twice the rate.
   constexpr int64_t kFew = Contracted<T>::kWidth == 1 ? 4 : 2;
   return (a.q_end - a.q_begin) * a.heads <= kFew && a.dropout.threshold == 0 &&
-         a.result.rounded && !a.result.before && Seen(a, a.q_begin) > 0;
+         a.result.rounded && !a.result.before &&
+         Seen(a, a.q_begin) > FirstSeen(a, a.q_end - 1);
 }
 
 template <typename T>
@@ -83,11 +84,13 @@ void AttentionOfFew(const RawAttention<T>& a) {
   for (int head = 0; head < a.heads; ++head) {
     const RawAttention<T> one = OneHead(a, head);
     for (int64_t query = a.q_begin; query < a.q_end; ++query) {
-      const int64_t keys = Seen(a, query);
+      const int64_t first = FirstSeen(a, query);
+      const int64_t keys = Seen(a, query) - first;
       float* const p = a.scratch;
-      const float largest = Scores(one, one.q + query * a.q_stride, keys, p);
+      const float largest = Scores(one, one.q + query * a.q_stride,
+                                   one.k + first * a.k_stride, keys, p);
       const float sum = Exponentials(p, keys, largest);
-      Weigh(one, p, keys, 1.0f / sum,
+      Weigh(one, one.v + first * a.v_stride, p, keys, 1.0f / sum,
             one.result.rounded + query * a.result.stride);
       if (one.logsumexp) one.logsumexp[query] = LogSumExp(largest, sum);
     }

@@ -153,7 +153,8 @@ struct RawAttention {
   float* logsumexp;     // [heads, q_length], or null in the forward
   int64_t q_length, kv_length;
   AttentionPart part;
-  int64_t q_begin, q_end;  // the forward's queries
+  const int32_t* documents;  // of the sample's positions, or null
+  int64_t q_begin, q_end;    // the forward's queries
   int heads;
   int head_dim;
   int value_dim;

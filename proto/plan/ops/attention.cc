@@ -3,6 +3,9 @@
 //
 //   inputs   qkv        [batch, sequence, heads | key-value heads | the same];
 //                       heads of values may have another width
+//            documents  optional: [batch, keys], i32, where in its sequence the
+//                       document of each token begins, before which it sees
+//                       nothing
 //   outputs  y          [batch, sequence, heads], each as wide as one of values
 //            logsumexp  [batch, heads, sequence], f32
 //   mask     of the probabilities
@@ -19,6 +22,7 @@ namespace troupe {
 
 std::vector<OperandRule> AttentionOperands() {
   return {{.name = "qkv", .dims = 3, .sections = 3},
+          {.name = "documents", .optional = true, .dims = 2},
           {.name = "y", .output = true, .dims = 3},
           {.name = "logsumexp", .output = true, .dims = 3}};
 }
@@ -65,7 +69,11 @@ OpRules AttentionRules(const OpView& op) {
   OpRules rules;
   rules.gradients = {{"qkv", InputGradient::kNew}};
   rules.backward_input_reads = {"qkv", "y", "logsumexp"};
-  // Query t sees t + 1 keys.
+  if (op.HasInput("documents")) {
+    rules.backward_input_reads.push_back("documents");
+  }
+  // Query t sees t + 1 keys, or fewer: how long documents are is not known
+  // here.
   const double t = static_cast<double>(DimSize(op.output("y").dims(1)));
   const double keys =
       Rows(op.output("y")) *
@@ -73,8 +81,8 @@ OpRules AttentionRules(const OpView& op) {
   const double values = Elements(op.output("y"));
   // Of queries and values with all positions of the sequence, whatever the mask
   // and the window leave out (arXiv 2204.02311, appendix B).
-  const double queries = static_cast<double>(
-      SectionSize(op.input("qkv").dims(2).sections(0)));
+  const double queries =
+      static_cast<double>(SectionSize(op.input("qkv").dims(2).sections(0)));
   rules.model_flops = 6.0 * (queries + Columns(op.output("y"))) * t;
   rules.forward = AttentionWork(keys, values, t + 1.0, /*backward=*/false);
   rules.backward_input =
@@ -88,16 +96,18 @@ OpRules AttentionRules(const OpView& op) {
 // the axis cuts no heads, the op becomes several (ATTENTION_PART).
 OpCut AttentionCut(const OpView& op, const Wishes& wishes) {
   const AxisCut& qkv = wishes.tensors[op.Input("qkv")];
-  const bool turns = std::count(wishes.kinds.begin(), wishes.kinds.end(),
-                                Dim::HEADS) > 0;
+  const bool turns =
+      std::count(wishes.kinds.begin(), wishes.kinds.end(), Dim::HEADS) > 0;
   if (qkv.placement != Layout::SHARD || CutsColumns(op.input("qkv"), qkv) ||
       !turns) {
     return CutAlike(op, wishes);
   }
   constexpr AxisCut kColumns = {.placement = Layout::SHARD, .dim = 2};
   constexpr AxisCut kHeads = {.placement = Layout::SHARD, .dim = 1};
-  return {.inputs = {{kColumns, kColumns}},
-          .outputs = {{kColumns, kColumns}, {kHeads, kHeads}}};
+  OpCut cut = CutAlike(op, wishes);
+  cut.inputs[0] = {kColumns, kColumns};
+  cut.outputs = {{kColumns, kColumns}, {kHeads, kHeads}};
+  return cut;
 }
 
 }  // namespace troupe

@@ -8,6 +8,7 @@
 //            kv                [batch, sequence, key-value heads | the same]
 //            y before          optional: y of the call before, f32
 //            logsumexp before  optional: its logsumexp
+//            documents         optional: as ATTENTION has it
 //   outputs  y                 heads as wide as those of values; f32 but for
 //                              the last call's
 //            logsumexp         [batch, heads, sequence], f32, where the one
@@ -32,6 +33,7 @@ std::vector<OperandRule> AttentionPartOperands() {
           {.name = "kv", .dims = 3, .sections = 2},
           {.name = "y before", .optional = true, .dims = 3},
           {.name = "logsumexp before", .optional = true, .dims = 3},
+          {.name = "documents", .optional = true, .dims = 2},
           {.name = "y", .output = true, .dims = 3},
           {.name = "logsumexp", .output = true, .dims = 3},
           {.name = "all y", .backward = true, .dims = 3},
@@ -48,13 +50,15 @@ OpRules AttentionPartRules(const OpView& op) {
     rules.in_place = {{"logsumexp", "logsumexp before"}};
     const bool alike = op.output("y").dtype() == op.input("y before").dtype();
     if (alike) rules.in_place.push_back({"y", "y before"});
-    rules.gradients = {last
-                           ? InputGradient{"y before", InputGradient::kNew}
-                           : InputGradient{"y before", InputGradient::kInPlace,
-                                           "y"}};
+    rules.gradients = {
+        last ? InputGradient{"y before", InputGradient::kNew}
+             : InputGradient{"y before", InputGradient::kInPlace, "y"}};
   }
   rules.gradients.push_back({"kv", InputGradient::kNew});
   rules.backward_input_reads = {"q", "kv", "all y", "all logsumexp"};
+  if (op.HasInput("documents")) {
+    rules.backward_input_reads.push_back("documents");
+  }
   // In zigzag order a rank's queries see half of any rank's keys; of its own,
   // one of the diagonal more.
   const double seen = static_cast<double>(DimSize(op.input("kv").dims(1))) +

@@ -2,8 +2,11 @@
 // op has two parameters. Where ranks have some rows of the token table each, a
 // rank's y lacks the tokens of the others, and the first one adds positions.
 //
-//   inputs   tokens  [batch, sequence], i32
-//   outputs  y       [batch, sequence, hidden]
+//   inputs   tokens     [batch, sequence], i32
+//            documents  optional: [batch, keys], i32, from where in its
+//            sequence
+//                       the positions of each token count
+//   outputs  y          [batch, sequence, hidden]
 #include <algorithm>
 
 #include "proto/base/gpu_limits.h"
@@ -16,6 +19,7 @@ namespace troupe {
 
 std::vector<OperandRule> EmbedOperands() {
   return {{.name = "tokens", .dims = 2},
+          {.name = "documents", .optional = true, .dims = 2},
           {.name = "y", .output = true, .dims = 3}};
 }
 
@@ -43,6 +47,9 @@ OpRules EmbedRules(const OpView& op) {
   const double f32_bytes = static_cast<double>(BytesOfElement(F32));
   OpRules rules;
   rules.backward_weight_reads = {"tokens"};
+  if (op.HasInput("documents")) {
+    rules.backward_weight_reads.push_back("documents");
+  }
   rules.model_flops = 0;
   rules.forward.set_memory_bytes((tables + 1.0) * Bytes(y));
   // Adds to rows of the tables' gradients.
@@ -59,7 +66,8 @@ OpCut EmbedCut(const OpView& op, const Wishes& wishes) {
   }
   const AxisCut whole;
   const AxisCut summand = {.placement = Layout::PARTIAL};
-  return {.inputs = {{whole, whole}}, .outputs = {{summand, whole}}};
+  return {.inputs = std::vector<TensorCut>(op.op().inputs_size()),
+          .outputs = {{summand, whole}}};
 }
 
 }  // namespace troupe

@@ -2,8 +2,11 @@
 // 2104.09864): the sections of x's columns but the last; of each head
 // two columns for each frequency, the first ones.
 //
-//   inputs   x  [batch, sequence, heads | key-value heads | the same]
-//   outputs  y  the same
+//   inputs   x          [batch, sequence, heads | key-value heads | the same]
+//            documents  optional: [batch, keys], i32, from where in its
+//            sequence
+//                       the positions of each token count
+//   outputs  y          as x
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/tensor_spec.h"
@@ -12,6 +15,7 @@ namespace troupe {
 
 std::vector<OperandRule> RopeOperands() {
   return {{.name = "x", .dims = 3, .sections = 3},
+          {.name = "documents", .optional = true, .dims = 2},
           {.name = "y", .output = true, .dims = 3, .sections = 3}};
 }
 
@@ -27,6 +31,7 @@ OpRules RopeRules(const OpView& op) {
   OpRules rules;
   rules.gradients = {{"x", InputGradient::kInPlace, "y"}};
   rules.in_place = {{"y", "x"}};
+  if (op.HasInput("documents")) rules.backward_input_reads = {"documents"};
   const double bytes =
       Rows(x) * turned * static_cast<double>(BytesOfElement(x.dtype()));
   rules.forward.set_memory_bytes(2.0 * bytes);

@@ -1,5 +1,6 @@
 #include "storage/dataset/sample_reader.h"
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 #include <string>
@@ -178,6 +179,89 @@ TEST_F(SampleReaderTest, FilesOfAMixAreOfOneTokenizer) {
                         .status(),
                     absl::StatusCode::kInvalidArgument,
                     {other, "made by hf:1a2b3c4d:5", "by bytes"}));
+}
+
+// Documents of these many tokens, one after the other.
+std::string WriteDocuments(const std::string& path,
+                           const std::vector<int32_t>& lengths) {
+  auto writer = TokenFileWriter::Create(
+      {.path = path, .vocab_size = 100'000, .tokenizer = "bytes"});
+  CHECK_OK(writer.status());
+  int32_t next = 0;
+  for (const int32_t length : lengths) {
+    std::vector<int32_t> tokens(length);
+    std::iota(tokens.begin(), tokens.end(), next);
+    next += length;
+    CHECK_OK((*writer)->Append(tokens));
+    CHECK_OK((*writer)->EndDocument());
+  }
+  CHECK_OK((*writer)->Finish().status());
+  return path;
+}
+
+TEST_F(SampleReaderTest, SaysWhereDocumentsBeginAndPredictsNoneFromAnother) {
+  // Windows of ten: [0, 10), [10, 20), [20, 30), of documents that end behind
+  // tokens 3, 4, 10, 25 and 31.
+  const std::string path = WriteDocuments(dir_.File("d"), {3, 1, 6, 15, 6});
+  const auto reader = SampleReader::Create({.sources = {{path}},
+                                            .validation = path,
+                                            .sequence_length = 10,
+                                            .isolate_documents = true});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  std::vector<int32_t> tokens(10), targets(10), documents(10);
+  const SampleOut out = {absl::MakeSpan(tokens), absl::MakeSpan(targets),
+                         absl::MakeSpan(documents)};
+  ASSERT_TRUE(reader->ReadValidation(0, out).ok());
+  EXPECT_EQ(targets, (std::vector<int32_t>{1, 2, -1, -1, 5, 6, 7, 8, 9, -1}));
+  EXPECT_EQ(documents, (std::vector<int32_t>{0, 0, 0, 3, 4, 4, 4, 4, 4, 4}));
+  // A document that the window cuts is one of its own from there on.
+  ASSERT_TRUE(reader->ReadValidation(1, out).ok());
+  EXPECT_EQ(targets,
+            (std::vector<int32_t>{11, 12, 13, 14, 15, 16, 17, 18, 19, 20}));
+  EXPECT_EQ(documents, std::vector<int32_t>(10, 0));
+  ASSERT_TRUE(reader->ReadValidation(2, out).ok());
+  EXPECT_EQ(targets,
+            (std::vector<int32_t>{21, 22, 23, 24, -1, 26, 27, 28, 29, 30}));
+  EXPECT_EQ(documents, (std::vector<int32_t>{0, 0, 0, 0, 0, 5, 5, 5, 5, 5}));
+  // An epoch, and two.
+  EXPECT_EQ(reader->CountTargets(0, 3).value(), 30 - 4);
+  EXPECT_EQ(reader->CountTargets(0, 6).value(), 60 - 8);
+  for (uint64_t n = 0; n < 3; ++n) {
+    ASSERT_TRUE(reader->Read(n, out).ok());
+    EXPECT_EQ(reader->CountTargets(n, 1).value(),
+              10 - std::count(targets.begin(), targets.end(), -1));
+  }
+}
+
+TEST_F(SampleReaderTest, WithoutIsolationEveryTargetCounts) {
+  const std::string path = WriteDocuments(dir_.File("d"), {3, 1, 6, 15, 6});
+  const auto reader =
+      SampleReader::Create({.sources = {{path}}, .sequence_length = 10});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ(reader->CountTargets(0, 3).value(), 30);
+}
+
+TEST_F(SampleReaderTest, IsolatesDocumentsOfEachSourceOfAMix) {
+  const std::string a = WriteDocuments(dir_.File("a"), {31});
+  const std::string b =
+      WriteDocuments(dir_.File("b"), std::vector<int32_t>(31, 1));
+  const auto reader = SampleReader::Create({.sources = {{a, 1}, {b, 1}},
+                                            .sequence_length = 10,
+                                            .isolate_documents = true});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  // Of two samples one is of each: all of a's targets count, none of b's.
+  EXPECT_EQ(reader->CountTargets(0, 2).value(), 10);
+}
+
+TEST_F(SampleReaderTest, NamesTheFileThatHasNoDocuments) {
+  const std::string with = WriteDocuments(dir_.File("d"), {30});
+  EXPECT_TRUE(Fails(SampleReader::Create({.sources = {{with}, {path_}},
+                                          .sequence_length = 10,
+                                          .isolate_documents = true})
+                        .status(),
+                    absl::StatusCode::kInvalidArgument,
+                    {path_, "does not say where its documents end",
+                     "data.isolate_documents", "troupe data prepare"}));
 }
 
 }  // namespace

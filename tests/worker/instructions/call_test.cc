@@ -46,8 +46,10 @@ TEST(Call, SamplesAreNumberedInTheGlobalBatch) {
   SmallRank rank(job, {.ranks = 2, .rank = 1});
   for (const Instruction& instruction : rank.program().instructions()) {
     if (instruction.kind() != Instruction::FORWARD) continue;
-    const MicroBatchContext context =
+    const absl::StatusOr<MicroBatchContext> made =
         ContextOf({rank.state(), rank.program(), instruction});
+    ASSERT_TRUE(made.ok()) << made.status();
+    const MicroBatchContext& context = *made;
     EXPECT_EQ(context.first_sample, 4 + 2 * instruction.micro_batch());
     EXPECT_DOUBLE_EQ(context.gradient_scale, 1.0 / (8 * 17));
     EXPECT_TRUE(context.training);
@@ -63,7 +65,7 @@ TEST(Call, WhatIsAheadBelongsToALaterStep) {
   ahead.set_ahead(2);
   const Call call = {rank.state(), rank.program(), ahead};
   EXPECT_EQ(StepOf(call), 7);
-  EXPECT_EQ(ContextOf(call).step, 7);
+  EXPECT_EQ(ContextOf(call)->step, 7);
   EXPECT_EQ(SamplesBefore(call), 48);
 }
 
@@ -77,7 +79,7 @@ TEST(Call, TheFirstToAddToGradientsFindsZeros) {
     int calls = 0;
     for (const Instruction& instruction : rank.program().instructions()) {
       const bool zero = ContextOf({rank.state(), rank.program(), instruction})
-                            .gradients_are_zero;
+                            ->gradients_are_zero;
       if (zero) first.push_back(instruction.unit());
       if (instruction.kind() != Instruction::BACKWARD_WEIGHT) {
         EXPECT_FALSE(zero);

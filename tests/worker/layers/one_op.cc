@@ -179,7 +179,8 @@ LayerCall OneOp::Call() {
                     .context = {.step = 5,
                                 .first_sample = 3,
                                 .training = true,
-                                .gradient_scale = kGradientScale},
+                                .gradient_scale = kGradientScale,
+                                .token_scale = kGradientScale},
                     .parameters = rounded_->get(),
                     .parameter_gradients = flat_gradients_->get(),
                     .scalars = scalars_.data()};

@@ -60,7 +60,7 @@ class OpUnitTest : public testing::TestWithParam<Case> {
   }
 
   const MicroBatchContext context_ = {
-      .step = 5, .first_sample = 6, .training = true, .gradient_scale = kScale};
+      .step = 5, .first_sample = 6, .training = true, .gradient_scale = kScale, .token_scale = kScale};
   UnitHarness unit_;
 };
 

@@ -76,7 +76,8 @@ class WholeModelTest : public testing::TestWithParam<std::string> {
                  {.step = 4,
                   .first_sample = first,
                   .training = recipe.training,
-                  .gradient_scale = 1.0 / (kSequences * kLength)});
+                  .gradient_scale = 1.0 / (kSequences * kLength),
+                  .token_scale = 1.0 / (kSequences * kLength)});
     }
     Result result = {.loss_sum = runner.scalars()[0],
                      .tokens = runner.scalars()[1]};
@@ -104,7 +105,8 @@ class WholeModelTest : public testing::TestWithParam<std::string> {
                    {.step = step,
                     .first_sample = first,
                     .training = true,
-                    .gradient_scale = 1.0 / (kSequences * kLength)});
+                    .gradient_scale = 1.0 / (kSequences * kLength),
+                  .token_scale = 1.0 / (kSequences * kLength)});
       }
       runner.Step(optimizer, step, /*clip=*/1.0);
       losses.push_back(runner.scalars()[0] / (kSequences * kLength));
@@ -187,7 +189,7 @@ void ExpectGradientsAreDifferences(const ModelSpec& model) {
   for (int i = 0; i < 20; ++i) batch.push_back((7 * i + 3) % 11);
   batch[13] = -1;  // a target that does not count
   const MicroBatchContext context = {
-      .step = 9, .first_sample = 2, .training = true, .gradient_scale = 0.1};
+      .step = 9, .first_sample = 2, .training = true, .gradient_scale = 0.1, .token_scale = 0.1};
   runner.Run(batch.data(), context);
   EXPECT_EQ(runner.scalars()[1], 9);
   const auto loss = [&] {
