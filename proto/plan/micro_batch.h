@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "proto/cluster.pb.h"
+#include "proto/job.pb.h"
 
 namespace troupe {
 
@@ -16,6 +17,9 @@ struct MicroBatchShape {
   // deviations, log-sum-exps) are f32 in either.
   ElementType dtype = F32;
   double dropout = 0;  // probability, where the model has it
+  // Of the job, resolved and borrowed; null: the model itself is trained. With
+  // it all parameters are frozen but those of adapters.
+  const LoraSpec* lora = nullptr;
 };
 
 }  // namespace troupe
