@@ -24,7 +24,7 @@ void Add(Device& device, const AddArgs& args) {
 }
 
 void Scale(Device& device, const ScaleArgs& args) {
-  CHECK_DENSE_F32(args.x);
+  CHECK_DENSE_ACTIVATION(args.x);
   device.kernels().scale(device, args);
 }
 

@@ -27,9 +27,9 @@ struct AddArgs {
 };
 void Add(Device& device, const AddArgs& args);
 
-// x *= alpha.
+// x *= alpha, in f32 and rounded once.
 struct ScaleArgs {
-  Tensor x;  // f32, updated
+  Tensor x;  // f32, bf16 or fp16, updated
   float alpha = 1.0f;
 };
 void Scale(Device& device, const ScaleArgs& args);

@@ -48,6 +48,14 @@ absl::StatusOr<ModelSpec> ModelOf(const TensorReader& checkpoint,
   if (!job.ok()) return Annotate(job.status(), path);
   ModelSpec model = std::move(*job->mutable_model());
   RETURN_IF_ERROR(Annotate(ResolveModel(model), path));
+  // The weights of the model alone are those from which training began.
+  if (job->training().has_lora()) {
+    return absl::UnimplementedError(
+        absl::StrCat(path,
+                     ": is of a job with training.lora, whose adapters cannot "
+                     "be exported yet; they are in the checkpoint's safetensors "
+                     "files, as ...lora_A.weight and ...lora_B.weight"));
+  }
   if (IsSynthetic(model)) {
     return absl::FailedPreconditionError(
         absl::StrCat(path,

@@ -102,9 +102,11 @@ void Add(Device& device, const AddArgs& args) {
 
 void Scale(Device& device, const ScaleArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
-  float* x = args.x.data<float>();
-  cpu.ForElements(args.x.elements(), [&](int64_t begin, int64_t end) {
-    cpu.simd().scale(x + begin, end - begin, args.alpha);
+  WithActivationType(args.x.dtype(), [&]<typename T>() {
+    T* x = args.x.data<T>();
+    cpu.ForElements(args.x.elements(), [&](int64_t begin, int64_t end) {
+      cpu.loops<T>().scale(x + begin, end - begin, args.alpha);
+    });
   });
 }
 

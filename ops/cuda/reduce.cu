@@ -9,7 +9,6 @@
 namespace troupe::cuda {
 namespace {
 
-constexpr int n = kPack<float>;
 constexpr int kThreads = 256;
 constexpr int kPacksOfThread = 8;
 constexpr int64_t kPiecePacks = int64_t{kThreads} * kPacksOfThread;
@@ -74,10 +73,11 @@ __global__ void AddRowsKernel(const T* x, T* y, RowPlaces places, int64_t rows,
   }
 }
 
-__global__ void ScaleKernel(float* x, int64_t count, bool aligned,
-                            float alpha) {
-  const int64_t begin = FlatBegin(n);
-  float values[n];
+template <typename T>
+__global__ void ScaleKernel(T* x, int64_t count, bool aligned, float alpha) {
+  constexpr int k = kPack<T>;
+  const int64_t begin = FlatBegin(k);
+  float values[k];
   Load(x + begin, count - begin, aligned, values);
 #pragma unroll
   for (float& v : values) v *= alpha;
@@ -132,10 +132,12 @@ void Add(Device& device, const AddArgs& args) {
 }
 
 void Scale(Device& device, const ScaleArgs& args) {
-  float* x = args.x.data<float>();
   const int64_t count = args.x.elements();
-  Launch(CudaOf(device), ScaleKernel, FlatShape(count, n), x, count,
-         Aligned<n>(x), args.alpha);
+  WithActivationType(args.x.dtype(), [&]<typename T>() {
+    T* x = args.x.data<T>();
+    Launch(CudaOf(device), ScaleKernel<T>, FlatShape(count, kPack<T>), x, count,
+           Aligned<kPack<T>>(x), args.alpha);
+  });
 }
 
 void Fill(Device& device, const FillArgs& args) {

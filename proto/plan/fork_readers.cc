@@ -15,6 +15,9 @@ namespace {
 struct Reader {
   int op = -1;  // -1: another unit
   int index = 0;
+  // With a LINEAR the LOW_RANK that adapts it, whose input 0 is the same: they
+  // make one gradient together. -1: there is none.
+  int adapter = -1;
   InputGradient::Rule rule = InputGradient::kNew;
 };
 
@@ -44,6 +47,11 @@ class Forking {
       const OpView op(table_, table_.ops(i));
       for (const InputGradient& gradient : RulesOf(op).gradients) {
         if (op.Input(gradient.input) != tensor) continue;
+        if (IsAdapted(i - 1, tensor)) {
+          readers.back().adapter = i;
+          readers.back().rule = gradient.rule;
+          continue;
+        }
         readers.push_back({.op = i,
                            .index = IndexOf(i, gradient.input),
                            .rule = gradient.rule});
@@ -54,6 +62,15 @@ class Forking {
       readers.push_back({.op = -1, .index = static_cast<int>(i)});
     }
     return readers;
+  }
+
+  // Whether the op is a LINEAR that reads the tensor, with a LOW_RANK behind
+  // it.
+  bool IsAdapted(int op, int tensor) const {
+    if (op < 0 || table_.ops(op).kind() != Op::LINEAR) return false;
+    return table_.ops(op).linear().adapted() &&
+           table_.ops(op).inputs(0).tensor() == tensor &&
+           table_.ops(op + 1).inputs(0).tensor() == tensor;
   }
 
   int IndexOf(int op, const std::string& input) const {
@@ -88,6 +105,7 @@ class Forking {
   void InsertFork(int tensor, int at, std::vector<Reader>& readers) {
     for (Reader& reader : readers) {
       if (reader.op >= at) ++reader.op;
+      if (reader.adapter >= at) ++reader.adapter;
     }
     Op fork;
     fork.set_kind(Op::FORK);
@@ -116,6 +134,10 @@ class Forking {
     // The FORK is not among the ops yet.
     const int at = reader.op - 1;
     table_.mutable_ops(at)->mutable_inputs(reader.index)->set_tensor(tensor);
+    if (reader.adapter < 0) return;
+    table_.mutable_ops(reader.adapter - 1)
+        ->mutable_inputs(0)
+        ->set_tensor(tensor);
   }
 
   int Like(int tensor, const char* suffix) {

@@ -4,7 +4,8 @@
 // reader to the first, so that plans agree bit for bit.
 //
 // Norms that read a tensor before its other reader need no FORK: they add that
-// one's gradient themselves. And an input of the unit whose gradient would be
+// one's gradient themselves. A LINEAR and the LOW_RANK that adapts it are one
+// reader: the LINEAR adds the other's gradient. And an input of the unit whose gradient would be
 // another tensor's (x of an ADD) gets a FORK for its one reader, which copies.
 #ifndef TROUPE_PROTO_PLAN_FORK_READERS_H_
 #define TROUPE_PROTO_PLAN_FORK_READERS_H_

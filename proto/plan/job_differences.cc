@@ -48,7 +48,8 @@ std::string WhereNotSet(const JobSpec& job, absl::string_view name) {
   // What no job has by default. Of how positions are stretched, the type stands
   // for the rest.
   if (name == "model.rope_scaling.type" || name == "model.sliding_window" ||
-      name == "training.freeze" || name == "optimizer.groups") {
+      name == "training.freeze" || name == "optimizer.groups" ||
+      name == "training.lora.modules") {
     return job.model().architecture().empty() ? "" : "none";
   }
   if (name == "model.rope_scaling.mscale" ||

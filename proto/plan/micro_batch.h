@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "proto/cluster.pb.h"
+#include "proto/job.pb.h"
 
 namespace troupe {
 
@@ -17,6 +18,9 @@ struct MicroBatchShape {
   ElementType dtype = F32;
   double dropout = 0;  // probability, where the model has it
   bool isolates_documents = false;  // attention and positions stay within them
+  // Of the job, resolved and borrowed; null: the model itself is trained. With
+  // it all parameters are frozen but those of adapters.
+  const LoraSpec* lora = nullptr;
 };
 
 }  // namespace troupe

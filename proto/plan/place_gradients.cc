@@ -136,6 +136,19 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
   }
 }
 
+// In use while the op runs, in both passes.
+void PlacedGradients::MakeOwn(int op) {
+  const Op& spec = table_.ops(op);
+  for (const std::string& name : rules_[op].own_gradients) {
+    for (int i = 0; i < spec.outputs_size(); ++i) {
+      if (spec.outputs(i).name() != name) continue;
+      const int gradient = New(op, spec.outputs(i).tensor());
+      gradients_[gradient].moments.insert(Moment(op, 2));
+      of_ops_[op].outputs[i] = gradient;
+    }
+  }
+}
+
 void PlacedGradients::ReadInWeightPass(int op, int gradient) {
   if (gradient < 0) {
     return Refuse(op, "it has parameters, but nobody reads what it makes");
@@ -174,6 +187,7 @@ void PlacedGradients::Make() {
     for (const Op::Operand& input : spec.backward_inputs()) {
       of_op.backward_inputs.push_back(newest_[input.tensor()]);
     }
+    MakeOwn(op);
     if (IsMadeByReader(op)) continue;
     for (const InputGradient& rule : rules_[op].gradients) {
       MakeOfInput(op, rule);

@@ -70,6 +70,7 @@ class PlacedGradients {
   bool IsMadeByReader(int op) const;
   int New(int op, int tensor);
   void MakeOfInput(int op, const InputGradient& rule);
+  void MakeOwn(int op);
   void ReadInWeightPass(int op, int gradient);
   void KeepWhileSent(int op);
   void Make();

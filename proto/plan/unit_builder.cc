@@ -16,6 +16,9 @@ namespace {
 
 // Random sites of one unit.
 constexpr int64_t kSitesPerUnit = 64;
+// Those of adapters are behind those of all units, so that a model begins with
+// the same weights with and without adapters.
+constexpr int64_t kFirstAdapterSite = int64_t{1} << 23;
 
 void SetRotation(const Rope& rope, Op::Rotation& rotation) {
   for (const double frequency : rope.inverse_frequencies) {
@@ -37,9 +40,31 @@ UnitBuilder::UnitBuilder(Unit::Kind kind, const Options& options)
 int UnitBuilder::Parameter(const std::string& name,
                            std::initializer_list<Dim> dims,
                            troupe::Parameter::Init init, double init_std) {
-  CHECK_LT(unit_.parameters_size(), kSitesPerUnit);
+  CHECK_LT(sites_, kSitesPerUnit);
+  const int64_t site = options_.index * kSitesPerUnit + sites_++;
+  const int index =
+      NewParameter(name, dims, init, init_std, static_cast<int>(site));
+  unit_.mutable_parameters(index)->set_frozen(options_.shape.lora != nullptr);
+  return index;
+}
+
+int UnitBuilder::AdapterWeight(const std::string& name,
+                               std::initializer_list<Dim> dims,
+                               troupe::Parameter::Init init, double init_std) {
+  CHECK_LT(adapter_sites_, kSitesPerUnit);
+  const int64_t site =
+      kFirstAdapterSite + options_.index * kSitesPerUnit + adapter_sites_++;
+  const int index =
+      NewParameter(name, dims, init, init_std, static_cast<int>(site));
+  unit_.mutable_parameters(index)->set_adapter(true);
+  return index;
+}
+
+int UnitBuilder::NewParameter(const std::string& name,
+                              std::initializer_list<Dim> dims,
+                              troupe::Parameter::Init init, double init_std,
+                              int random_site) {
   CHECK_EQ(unit_.tied_size(), 0) << "tied parameters are numbered behind it";
-  const int index = unit_.parameters_size();
   troupe::Parameter& parameter = *unit_.add_parameters();
   parameter.set_name(name);
   int64_t elements = 1;
@@ -52,10 +77,9 @@ int UnitBuilder::Parameter(const std::string& name,
   parameter.set_init(init);
   parameter.set_init_std(init_std);
   parameter.set_weight_decay(dims.size() >= 2);
-  parameter.set_random_site(
-      static_cast<int32_t>(options_.index * kSitesPerUnit + index));
+  parameter.set_random_site(random_site);
   unit_.set_flat_elements(unit_.flat_elements() + FlatAligned(elements));
-  return index;
+  return unit_.parameters_size() - 1;
 }
 
 int UnitBuilder::Tensor(const std::string& name,
@@ -223,7 +247,7 @@ int UnitBuilder::Linear(const LinearArgs& args) {
                                 troupe::Parameter::ZEROS));
     SetPartOf(args, i, ".bias", unit_.parameters_size() - 1);
   }
-  return y;
+  return Adapted(args, y);
 }
 
 void UnitBuilder::SetPartOf(const LinearArgs& args, int index,

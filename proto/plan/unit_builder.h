@@ -258,6 +258,28 @@ class UnitBuilder {
   // Of the index'th projection, where it lies within another tensor.
   void SetPartOf(const LinearArgs& args, int index, const char* ending,
                  int parameter);
+  // Columns of a LINEAR that one B of an adapter adds to.
+  struct AdapterColumns {
+    size_t projection = 0;
+    int section = 0;   // of the LINEAR's columns: the first
+    int sections = 0;
+  };
+  // One A, and each B that belongs to it.
+  struct Adapter {
+    std::string layer;
+    std::vector<AdapterColumns> ups = {};
+  };
+  std::vector<Adapter> AdaptersOf(const LinearArgs& args) const;
+  // What a LINEAR makes, `base`, with what the job's adapters add.
+  int Adapted(const LinearArgs& args, int base);
+  void AddAdapterWeights(const LinearArgs& args,
+                         const std::vector<Adapter>& adapters, Op& op);
+  // Trained, and drawn with random numbers that no weight of the model has.
+  int AdapterWeight(const std::string& name, std::initializer_list<Dim> dims,
+                    troupe::Parameter::Init init, double init_std);
+  int NewParameter(const std::string& name, std::initializer_list<Dim> dims,
+                   troupe::Parameter::Init init, double init_std,
+                   int random_site);
   int Tensor(const std::string& name, std::initializer_list<Dim> dims,
              ElementType dtype);
   int Like(int tensor, const std::string& name);
@@ -274,6 +296,8 @@ class UnitBuilder {
   UnitTable table_;
   std::vector<int> outputs_;  // tensors
   int masks_ = 0;
+  int sites_ = 0;          // random ones of the model's parameters so far
+  int adapter_sites_ = 0;  // and of those of adapters
 };
 
 }  // namespace troupe

@@ -38,7 +38,10 @@ UnitBuilder::RouteOutputs UnitBuilder::Route(const RouteArgs& args) {
         LoadState(args.bias, experts, outputs.choices, args.bias_rate);
     troupe::Parameter& parameter = *unit_.mutable_parameters(bias);
     parameter.mutable_load()->set_of_model(args.bias_of_model);
-    parameter.set_frozen(args.bias_rate == 0);
+    // A part of the model, which adapters leave as it is.
+    parameter.set_frozen(
+        args.bias_rate == 0 ||
+        (args.bias_of_model && options_.shape.lora != nullptr));
     op.add_parameters(bias);
   }
   return outputs;
@@ -53,6 +56,7 @@ int UnitBuilder::LoadState(const std::string& name, int64_t experts,
   parameter.mutable_load()->set_per_token(static_cast<double>(of_token) /
                                           static_cast<double>(experts));
   parameter.mutable_load()->set_bias_rate(bias_rate);
+  parameter.set_frozen(false);
   return index;
 }
 

@@ -112,6 +112,7 @@ class CutsCheck {
   absl::Status Run() const {
     RETURN_IF_ERROR(CheckExperts());
     RETURN_IF_ERROR(CheckLatents());
+    RETURN_IF_ERROR(CheckAdapters());
     RETURN_IF_ERROR(CheckValues());
     for (size_t a = axes_.size(); a-- > 0;) {
       RETURN_IF_ERROR(CheckRules(a, /*loaded=*/true));
@@ -187,6 +188,18 @@ class CutsCheck {
                         "latent attention is cut over ranks by heads (1d), not "
                         "by the columns "
                         "of the hidden size as well; use 1d, or leave it out");
+    }
+    return absl::OkStatus();
+  }
+
+  // A product in panels has no place for a second one beside it.
+  absl::Status CheckAdapters() const {
+    if (whole_.counts.count(Dim::ADAPTER_RANK) == 0) return absl::OkStatus();
+    for (const AxisRules& axis : axes_) {
+      if (RuleOf(axis, Dim::HIDDEN) == nullptr) continue;
+      return FieldError(absl::StrCat(axis.field.name, "_method"),
+                        "layers with adapters (training.lora) are cut over "
+                        "ranks in one dimension only; use 1d, or leave it out");
     }
     return absl::OkStatus();
   }

@@ -12,6 +12,7 @@
 #include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/cut_units.h"
 #include "scheduler/planner/partition.h"
+#include "scheduler/planner/resolve_lora.h"
 
 namespace troupe {
 namespace {
@@ -34,12 +35,14 @@ absl::Status LayMesh(const ParallelismSpec& cut, TextPlan& plan) {
   return CheckMesh(plan.mesh());
 }
 
-absl::StatusOr<UnitList> Units(const ModelSpec& model,
+// `lora`: null, or the job's, resolved.
+absl::StatusOr<UnitList> Units(const ModelSpec& model, const LoraSpec* lora,
                                const ParallelismSpec& cut) {
-  ASSIGN_OR_RETURN(UnitList units,
-                   ModelUnits(model, {.sequences = 1,
-                                      .sequence_length =
-                                          LongestSequenceOf(model).positions}));
+  ASSIGN_OR_RETURN(
+      UnitList units,
+      ModelUnits(model, {.sequences = 1,
+                         .sequence_length = LongestSequenceOf(model).positions,
+                         .lora = lora}));
   const std::vector<AxisRules> axes = RulesFor(cut);
   RETURN_IF_ERROR(CheckCuts(units, axes));
   CutUnits(axes, units);
@@ -78,8 +81,9 @@ void LayGroups(TextPlan& plan) {
 
 }  // namespace
 
-absl::StatusOr<TextPlan> PlanText(const JobSpec& job) {
-  ModelSpec model = job.model();
+absl::StatusOr<TextPlan> PlanText(const JobSpec& trained) {
+  JobSpec job = trained;
+  ModelSpec& model = *job.mutable_model();
   RETURN_IF_ERROR(ResolveModel(model));
   if (IsSynthetic(model)) {
     return FieldError("model.architecture", "a synthetic model has no text");
@@ -93,7 +97,10 @@ absl::StatusOr<TextPlan> PlanText(const JobSpec& job) {
   TextPlan plan;
   *plan.mutable_model() = model;
   RETURN_IF_ERROR(LayMesh(cut, plan));
-  ASSIGN_OR_RETURN(UnitList units, Units(model, cut));
+  RETURN_IF_ERROR(ResolveLora(job));
+  const LoraSpec* const lora =
+      job.training().has_lora() ? &job.training().lora() : nullptr;
+  ASSIGN_OR_RETURN(UnitList units, Units(model, lora, cut));
   RETURN_IF_ERROR(LayStages(units.units, cut, plan));
   LayGroups(plan);
   for (Unit& unit : units.units) *plan.add_units() = std::move(unit);

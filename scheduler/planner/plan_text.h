@@ -17,7 +17,7 @@ namespace troupe {
 // are for as many stages, `stages`. Groups have no backends yet.
 // InvalidArgument: the model has no text, or cannot be cut so; begins with the
 // path of the field.
-absl::StatusOr<TextPlan> PlanText(const JobSpec& job);
+absl::StatusOr<TextPlan> PlanText(const JobSpec& trained);
 
 }  // namespace troupe
 

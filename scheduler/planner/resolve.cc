@@ -11,6 +11,7 @@
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_data.h"
+#include "scheduler/planner/resolve_lora.h"
 #include "scheduler/planner/resolve_memory.h"
 #include "scheduler/planner/resolve_optimizer.h"
 #include "scheduler/planner/resolve_parallelism.h"
@@ -187,6 +188,7 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   }
   RETURN_IF_ERROR(CheckZeroHasState(resolved));
   RETURN_IF_ERROR(ResolveTraining(resolved));
+  RETURN_IF_ERROR(ResolveLora(resolved));
   RETURN_IF_ERROR(CheckLoadIsCounted(resolved));
   RETURN_IF_ERROR(ResolveOptimizer(resolved));
   RETURN_IF_ERROR(ResolveLrScheduler(resolved));

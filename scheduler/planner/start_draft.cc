@@ -25,6 +25,7 @@
 #include "scheduler/layouts/freeze.h"
 #include "scheduler/layouts/lay_matrices.h"
 #include "scheduler/layouts/lay_parts.h"
+#include "scheduler/layouts/lora.h"
 #include "scheduler/layouts/optimizer_groups.h"
 #include "scheduler/layouts/unit_rules.h"
 #include "scheduler/passes/lanes.h"
@@ -71,8 +72,11 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
                                .dtype = ComputeType(training),
                                .dropout = training.dropout(),
                                .isolates_documents =
-                                   plan.job().data().isolate_documents()}));
+                                   plan.job().data().isolate_documents(),
+                               .lora = training.has_lora() ? &training.lora()
+                                                           : nullptr}));
   RETURN_IF_ERROR(CheckGraph(plan.job(), list));
+  RETURN_IF_ERROR(CheckLora(training, list));
   Derived& derived = *plan.mutable_derived();
   derived.set_parameters(ParameterCount(list.units));
   const int64_t active = ActiveParameterCount(list);

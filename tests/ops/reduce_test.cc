@@ -57,6 +57,11 @@ TEST_P(ReduceTest, AddScaleFill) {
     Scale(device(), {.x = tx, .alpha = 3.0f});
     EXPECT_LT(RelativeError(tx.Read(), scaled), 1e-6);
     for (const DType dtype : ActivationTypes()) {
+      const TestTensor of_type(device(), {n}, x, dtype);
+      Values tripled = of_type.Read();
+      for (double& value : tripled) value *= 3;
+      Scale(device(), {.x = of_type, .alpha = 3.0f});
+      EXPECT_EQ(of_type.Read(), AsStored(dtype, tripled));
       const TestTensor filled(device(), dtype, {n});
       Fill(device(), {.x = filled, .value = 1.5f});
       EXPECT_EQ(filled.Read(), Values(n, 1.5));

@@ -30,6 +30,7 @@ NewLayer NewGroupedLinear;
 NewLayer NewHeadNorm;
 NewLayer NewJoinHeads;
 NewLayer NewLinear;
+NewLayer NewLowRank;
 NewLayer NewMoments;
 NewLayer NewNorm;
 NewLayer NewPack;

@@ -52,6 +52,7 @@ class LinearLayer final : public Layer {
         x_(op.Input("x")),
         y_(op.Output("y")),
         dx_(op.InputGradient("x")),
+        added_(op.AddedGradient("x")),
         dy_(op.OutputGradient("y")),
         adds_bias_(op.AddsOnce("y")) {
     if (const auto gelu = op.FusedReader("y", Op::GELU)) {
@@ -92,12 +93,14 @@ class LinearLayer final : public Layer {
     const Tensor dx = dx_.In(call);
     const Tensor dy = dy_.In(call);
     for (const Product& product : products_) {
+      const bool first = product.first_out == 0;
       MatMul(call.device, {.a = Columns(dy, product),
                            .b = product.weight.Values(call),
                            .c = dx,
                            .transpose_b = in_out_,
-                           .accumulate = product.first_out > 0,
-                           .gelu_input = gelu_input_.In(call)});
+                           .accumulate = !first,
+                           .gelu_input = gelu_input_.In(call),
+                           .residual = first ? added_.In(call) : Tensor()});
     }
   }
 
@@ -124,6 +127,7 @@ class LinearLayer final : public Layer {
   const OperandPlace x_;
   OperandPlace y_;
   const OperandPlace dx_;
+  const OperandPlace added_;  // the gradient that a LOW_RANK made
   const OperandPlace dy_;
   const bool adds_bias_;
   Activation activation_ = Activation::kNone;

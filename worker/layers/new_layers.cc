@@ -28,6 +28,7 @@ constexpr Row kKinds[] = {
     {Op::DROPOUT, NewDropout},
     {Op::NORM, NewNorm},
     {Op::LINEAR, NewLinear},
+    {Op::LOW_RANK, NewLowRank},
     {Op::ROPE, NewRope},
     {Op::ATTENTION, NewAttention},
     {Op::GELU, NewGelu},

@@ -52,6 +52,16 @@ void InitializeParameters(Device& device, const Unit& unit,
   }
 }
 
+void DrawElements(Device& device, const Parameter& parameter, uint64_t seed,
+                  const Range& elements, float* weights) {
+  const Tensor drawn(weights, DType::kF32, {elements.size()});
+  if (parameter.init() == Parameter::ZEROS) {
+    device.Zero(drawn.raw(), drawn.bytes());
+    return;
+  }
+  FillElements(device, parameter, seed, drawn, elements.begin);
+}
+
 void RoundParameters(Device& device, int64_t elements,
                      const RoundedParameters& buffers) {
   Copy(device, {.x = Tensor(buffers.weights, DType::kF32, {elements}),

@@ -26,6 +26,11 @@ struct InitialWeights {
 void InitializeParameters(Device& device, const Unit& unit,
                           const InitialWeights& options, void* weights);
 
+// The same of one parameter alone: f32 elements [begin, begin + count) of the
+// whole tensor, at `weights`.
+void DrawElements(Device& device, const Parameter& parameter, uint64_t seed,
+                  const Range& elements, float* weights);
+
 // So many parameters of a narrower type: f32 weights, each rounded to the
 // nearest, as the optimizer rounds them.
 struct RoundedParameters {

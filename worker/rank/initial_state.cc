@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/job_differences.h"
 #include "proto/plan/job_json.h"
+#include "proto/plan/lora.h"
 #include "proto/plan/model.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/slices.h"
@@ -125,7 +127,36 @@ std::vector<StateTensor> AllStateTensors(const RankState& state) {
   return tensors;
 }
 
-// What this rank holds and the checkpoint has.
+// The adapter's parameter of this name; null: it is of the model, or a state.
+const Parameter* FindAdapter(const Plan& plan, absl::string_view name) {
+  for (const Unit& unit : plan.units()) {
+    for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.adapter() && parameter.name() == name) return &parameter;
+    }
+  }
+  return nullptr;
+}
+
+// What this rank has of an adapter's weight, as training begins.
+absl::Status DrawAdapter(const Parameter& adapter, const StateTensor& tensor,
+                         RankState& state, TierPort& port) {
+  return FillInPieces(
+      port, tensor, [&](int64_t begin, int64_t count, float* host) {
+        DrawElements(state.host, adapter, state.plan->job().training().seed(),
+                     {begin, begin + count}, host);
+        return absl::OkStatus();
+      });
+}
+
+// Whether a checkpoint of a job without adapters lacks a tensor for that
+// reason: a weight of one, or a state of its optimizer.
+bool LacksAdapters(const JobSpec& saved, absl::string_view name) {
+  return !saved.training().has_lora() &&
+         (absl::EndsWith(name, kLoraDown) || absl::EndsWith(name, kLoraUp));
+}
+
+// What this rank holds and the checkpoint has. Draws adapters that it does not
+// have.
 absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
     const Manifest& manifest, const JobSpec& saved, RankState& state,
     TierPort& port) {
@@ -135,7 +166,13 @@ absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
     // What was not trained yet has no moments: they are zero, as before
     // step 1.
     if (!stored && IsStateTensor(tensor.name) &&
-        (manifest.step == 0 || StateWasFrozen(saved, tensor.name))) {
+        (manifest.step == 0 || StateWasFrozen(saved, tensor.name) ||
+         LacksAdapters(saved, tensor.name))) {
+      continue;
+    }
+    const Parameter* const adapter = FindAdapter(*state.plan, tensor.name);
+    if (!stored && adapter != nullptr && LacksAdapters(saved, tensor.name)) {
+      RETURN_IF_ERROR(DrawAdapter(*adapter, tensor, state, port));
       continue;
     }
     if (!stored) {
@@ -301,9 +338,10 @@ HuggingFaceContents ContentsOf(const Plan& plan) {
   }
   for (const Unit& unit : plan.units()) {
     for (const Parameter& parameter : unit.parameters()) {
-      if (parameter.has_load() && !parameter.load().of_model()) {
-        continue;  // zeros at first
-      }
+      const bool of_model =
+          parameter.has_load() ? parameter.load().of_model()  // else zeros
+                               : !parameter.adapter();
+      if (!of_model) continue;
       HuggingFaceParameter& wanted = contents.parameters.emplace_back();
       wanted.name = parameter.name();
       wanted.shape = WholeShape(parameter);
@@ -355,6 +393,11 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
   const OnBytesMoved moved = entry.moved();
   for (const StateTensor& tensor : AllStateTensors(state)) {
     if (IsStateTensor(tensor.name)) continue;  // the directory has none
+    const Parameter* const adapter = FindAdapter(*state.plan, tensor.name);
+    if (adapter != nullptr) {
+      RETURN_IF_ERROR(DrawAdapter(*adapter, tensor, state, port));
+      continue;
+    }
     const absl::Status read = FillInPieces(
         port, tensor, [&](int64_t begin, int64_t count, float* host) {
           RETURN_IF_ERROR(moved(count * sizeof(float)));

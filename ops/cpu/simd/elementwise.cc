@@ -46,7 +46,8 @@ void Add(const From* x, To* y, int64_t n, float alpha) {
   });
 }
 
-void Scale(float* x, int64_t n, float alpha) {
+template <typename T>
+void Scale(T* x, int64_t n, float alpha) {
   ForEachVec(
       n, [=](int64_t i, auto l) { Store(x + i, alpha * Load(x + i, l), l); });
 }
@@ -65,11 +66,13 @@ void Cast(const From* x, To* y, int64_t n) {
 template void Dropout(const float*, const float*, float*, int64_t,
                       const RawDropout&);
 template void Fill(float*, int64_t, float);
+template void Scale(float*, int64_t, float);
 template void Add(const float*, float*, int64_t, float);
 template void Cast(const float*, float*, int64_t);
 template void Dropout(const uint16_t*, const uint16_t*, uint16_t*, int64_t,
                       const RawDropout&);
 template void Fill(uint16_t*, int64_t, float);
+template void Scale(uint16_t*, int64_t, float);
 template void Add(const uint16_t*, uint16_t*, int64_t, float);
 template void Cast(const float*, uint16_t*, int64_t);
 template void Add(const uint16_t*, float*, int64_t, float);
@@ -78,6 +81,7 @@ template void Cast(const uint16_t*, float*, int64_t);
 template void Dropout(const Fp16*, const Fp16*, Fp16*, int64_t,
                       const RawDropout&);
 template void Fill(Fp16*, int64_t, float);
+template void Scale(Fp16*, int64_t, float);
 template void Add(const Fp16*, Fp16*, int64_t, float);
 template void Cast(const float*, Fp16*, int64_t);
 template void Add(const Fp16*, float*, int64_t, float);

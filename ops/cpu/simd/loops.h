@@ -74,7 +74,8 @@ template <typename T>
 void Fill(T* x, int64_t n, float value);
 template <typename From, typename To>
 void Cast(const From* x, To* y, int64_t n);
-void Scale(float* x, int64_t n, float alpha);
+template <typename T>
+void Scale(T* x, int64_t n, float alpha);
 
 // reduce.cc
 template <typename T>

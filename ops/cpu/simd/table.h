@@ -66,6 +66,7 @@ struct ActivationLoops {
   void (*add_to_own)(const T* x, T* y, int64_t n, float alpha);
   void (*add_f32)(const float* x, T* y, int64_t n, float alpha);
   void (*fill)(T* x, int64_t n, float value);
+  void (*scale)(T* x, int64_t n, float alpha);
   void (*attention)(const RawAttention<T>& args);
   void (*attention_backward)(const RawAttention<T>& args);
   void (*from_f32)(const float* x, T* y, int64_t n);
@@ -84,7 +85,6 @@ struct SimdTable {
   ActivationLoops<uint16_t> bf16;
   ActivationLoops<Fp16> fp16;
 
-  void (*scale)(float* x, int64_t n, float alpha);
   // Floats of scratch that attention needs, and the padded head_dim.
   int64_t (*attention_scratch)(int64_t q_length, int64_t kv_length,
                                int head_dim, int value_dim, bool backward);

@@ -76,6 +76,10 @@ std::vector<OperandRule> LinearOperands();
 OpRules LinearRules(const OpView& op);
 OpCut LinearCut(const OpView& op, const Wishes& wishes);
 
+std::vector<OperandRule> LowRankOperands();
+OpRules LowRankRules(const OpView& op);
+OpCut LowRankCut(const OpView& op, const Wishes& wishes);
+
 std::vector<OperandRule> MomentsOperands();
 OpRules MomentsRules(const OpView& op);
 OpCut MomentsCut(const OpView& op, const Wishes& wishes);

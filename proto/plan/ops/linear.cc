@@ -3,6 +3,8 @@
 // by rows, each has a summand of y, to which the first one adds the bias (arXiv
 // 1909.08053, section 3).
 //
+// Where a LOW_RANK behind it adapts it, the gradient of x is the sum of both.
+//
 //   inputs      x  [..., in]
 //   outputs     y  [..., out]
 //   parameters  the weights, then, with `bias`, their biases
@@ -67,7 +69,8 @@ OpRules LinearRules(const OpView& op) {
   const TensorSpec& y = op.output("y");
   const double flops = 2.0 * Elements(x) * Columns(y);
   OpRules rules;
-  rules.gradients = {{"x", InputGradient::kNew}};
+  rules.gradients = {{"x", op.op().linear().adapted() ? InputGradient::kNewSum
+                                                      : InputGradient::kNew}};
   const double trained = TrainedShare(op);
   if (trained > 0) rules.backward_weight_reads = {"x"};
   rules.forward.set_matmul_flops(flops);

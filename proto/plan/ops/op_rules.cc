@@ -57,6 +57,7 @@ constexpr Row kKinds[] = {
     {Op::ROUTER_LOSS, RouterLossOperands, RouterLossRules, RouterLossCut,
      kMixesLayouts},
     {Op::CAPACITY, CapacityOperands, CapacityRules},
+    {Op::LOW_RANK, LowRankOperands, LowRankRules, LowRankCut, kMixesLayouts},
     {Op::JOIN_HEADS, JoinHeadsOperands, JoinHeadsRules, JoinHeadsCut,
      kMixesLayouts},
 };

@@ -98,6 +98,9 @@ struct OpRules {
   std::vector<SumRule> sums;
   // Outputs that the forward pass writes also where nobody reads them.
   std::vector<std::string> always_written;
+  // Outputs that no other op reads, and whose gradients each backward pass makes
+  // for itself: in memory that is the op's for as long as the pass runs.
+  std::vector<std::string> own_gradients;
   // Inputs that the forward pass writes over.
   std::vector<std::string> overwrites;
   // Outputs are the memory of an input: the forward pass has nothing to do.

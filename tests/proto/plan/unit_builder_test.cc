@@ -1,5 +1,8 @@
 #include "proto/plan/unit_builder.h"
 
+#include <initializer_list>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "gtest/gtest.h"
@@ -133,6 +136,110 @@ TEST(UnitBuilder, AHeadIsTiedOrHasATableOfItsOwn) {
     EXPECT_EQ(unit.weight_stash_bytes(), 2 * 16 * 32);
     EXPECT_EQ(unit.workspace_bytes(), 0);
     EXPECT_EQ(unit.forward().matmul_flops(), 2.0 * 16 * 32 * 100);
+  }
+}
+
+LoraSpec Lora(std::initializer_list<const char*> modules) {
+  LoraSpec lora;
+  lora.set_rank(4);
+  lora.set_alpha(8);
+  for (const char* const module : modules) lora.add_modules(module);
+  return lora;
+}
+
+// Two projections of one input, and a norm before them.
+UnitBuilder::Built Projections(const LoraSpec* lora,
+                               const std::string& within = "") {
+  MicroBatchShape shape = kShape;
+  shape.lora = lora;
+  UnitBuilder unit(Unit::BLOCK, {.index = 1, .shape = shape});
+  const int norm = unit.Norm({.x = unit.Input(Columns(6)), .name = "n"}).y;
+  unit.Output(unit.Linear({.x = norm,
+                           .projections = {{"h.0.q", Columns(3), within},
+                                           {"h.0.v", Columns(5), within}},
+                           .output = "qv",
+                           .init_std = 0.1}));
+  return std::move(unit).Build();
+}
+
+const Op* LowRankOf(const UnitTable& table) {
+  for (const Op& op : table.ops()) {
+    if (op.kind() == Op::LOW_RANK) return &op;
+  }
+  return nullptr;
+}
+
+TEST(UnitBuilder, AdaptsTheLayersThatAreNamed) {
+  const LoraSpec lora = Lora({"v"});
+  const UnitBuilder::Built built = Projections(&lora);
+  const Op* const op = LowRankOf(built.table);
+  ASSERT_NE(op, nullptr);
+  EXPECT_EQ(op->low_rank().scale(), 2);
+  ASSERT_EQ(op->low_rank().columns_size(), 1);
+  EXPECT_EQ(op->low_rank().columns(0).section(), 1);
+  EXPECT_EQ(op->low_rank().columns(0).sections(), 1);
+  ASSERT_EQ(op->parameters_size(), 2);
+  const Parameter& down = built.unit.parameters(op->parameters(0));
+  const Parameter& up = built.unit.parameters(op->parameters(1));
+  EXPECT_EQ(down.name(), "h.0.v.lora_A.weight");
+  EXPECT_EQ(up.name(), "h.0.v.lora_B.weight");
+  EXPECT_EQ(DimSize(down.dims(0)), 4);
+  EXPECT_EQ(DimSize(down.dims(1)), 6);
+  EXPECT_EQ(DimSize(up.dims(0)), 5);
+  EXPECT_EQ(DimSize(up.dims(1)), 4);
+  EXPECT_EQ(down.init(), Parameter::NORMAL);
+  EXPECT_EQ(up.init(), Parameter::ZEROS);
+}
+
+TEST(UnitBuilder, TrainsAdaptersAloneAndDrawsTheModelAsWithoutThem) {
+  const LoraSpec lora = Lora({"all-linear"});
+  const UnitBuilder::Built plain = Projections(nullptr);
+  const UnitBuilder::Built adapted = Projections(&lora);
+  std::set<int> sites;
+  size_t adapters = 0;
+  for (const Parameter& parameter : adapted.unit.parameters()) {
+    EXPECT_EQ(parameter.frozen(), !parameter.adapter()) << parameter.name();
+    EXPECT_TRUE(sites.insert(parameter.random_site()).second);
+    adapters += parameter.adapter() ? 1 : 0;
+    for (const Parameter& same : plain.unit.parameters()) {
+      if (same.name() != parameter.name()) continue;
+      EXPECT_EQ(same.random_site(), parameter.random_site());
+      EXPECT_FALSE(same.frozen());
+    }
+  }
+  EXPECT_EQ(adapters, 4u);
+  EXPECT_EQ(adapted.unit.parameters_size(), plain.unit.parameters_size() + 4);
+}
+
+// The norm's output has one gradient: no FORK stands between the two.
+TEST(UnitBuilder, ALinearAndItsAdapterReadOneTensor) {
+  const LoraSpec lora = Lora({"all-linear"});
+  const UnitTable table = Projections(&lora).table;
+  int linear = -1;
+  for (int i = 0; i < table.ops_size(); ++i) {
+    EXPECT_NE(table.ops(i).kind(), Op::FORK);
+    if (table.ops(i).kind() == Op::LINEAR) linear = i;
+  }
+  ASSERT_GE(linear, 0);
+  EXPECT_TRUE(table.ops(linear).linear().adapted());
+  EXPECT_EQ(table.ops(linear).inputs(0).tensor(),
+            LowRankOf(table)->inputs(0).tensor());
+}
+
+// Hugging Face has one layer for both.
+TEST(UnitBuilder, ProjectionsWithinOneTensorHaveOneDown) {
+  const LoraSpec lora = Lora({"qv"});
+  const UnitBuilder::Built built = Projections(&lora, "h.0.qv");
+  const Op* const op = LowRankOf(built.table);
+  ASSERT_NE(op, nullptr);
+  ASSERT_EQ(op->parameters_size(), 3);
+  EXPECT_EQ(built.unit.parameters(op->parameters(0)).name(),
+            "h.0.qv.lora_A.weight");
+  for (int b = 0; b < 2; ++b) {
+    EXPECT_EQ(op->low_rank().columns(b).down(), 0);
+    EXPECT_EQ(op->low_rank().columns(b).section(), b);
+    EXPECT_EQ(built.unit.parameters(op->parameters(1 + b)).part_of().name(),
+              "h.0.qv.lora_B.weight");
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "proto/plan/tensor_spec.h"
+#include "tests/worker/layers/kinds_of_adapters.h"
 #include "tests/worker/layers/kinds_of_experts.h"
 #include "tests/worker/layers/one_op.h"
 #include "tests/worker/layers/small_dims.h"
@@ -396,6 +397,7 @@ std::vector<OneOpSpec> Kinds() {
       CrossEntropy("CrossEntropy", 0),
       CrossEntropy("CrossEntropyOfPaddedRows", 32),
   };
+  for (OneOpSpec& spec : KindsOfAdapters()) kinds.push_back(std::move(spec));
   for (OneOpSpec& spec : KindsOfExperts()) kinds.push_back(std::move(spec));
   return kinds;
 }

@@ -26,7 +26,8 @@ constexpr double kGradientScale = 0.25;
 bool IsStatistic(const std::string& name, bool output) {
   if (!output) return name == "load";
   return name == "mean" || absl::EndsWith(name, "rstd") ||
-         name == "logsumexp" || name == "scores" || name == "load";
+         name == "logsumexp" || name == "scores" || name == "load" ||
+         name == "low" || name == "masked";
 }
 
 int IndexOf(const std::vector<OneOp::Operand>& operands,
@@ -140,6 +141,11 @@ void OneOp::Place() {
     op.output_gradients.push_back(
         output.differentiable ? place(UnitMemory::kWeightStash, output.tensor)
                               : TensorPlace());
+  }
+  for (const std::string& name : rules.own_gradients) {
+    const int output = IndexOf(outputs, name);
+    op.output_gradients[output] =
+        place(UnitMemory::kWeightStash, outputs[output].tensor);
   }
   for (const InPlace& pair : rules.in_place) {
     const int output = IndexOf(outputs, pair.output);
