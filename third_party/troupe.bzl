@@ -199,7 +199,7 @@ def troupe_test(
     )
     native.cc_test(
         name = name,
-        srcs = srcs,
+        srcs = _together(name, srcs),
         size = size,
         copts = compiled["copts"],
         deps = compiled["deps"] + select({
@@ -208,6 +208,47 @@ def troupe_test(
         }),
         **kwargs
     )
+
+# As many sources of a test are compiled as one: most of a short one's time is what
+# it includes.
+_TOGETHER = 8
+
+def _together(name, srcs):
+    """The sources of a test, several in one; with --config=gcc they stay apart.
+
+    An anonymous namespace is then within one that has its file's name, so that
+    the names of a file remain its own; messages and failures name the file.
+
+    Args:
+      name: of the test.
+      srcs: its sources and headers, files of its package.
+
+    Returns:
+      What stands for srcs.
+    """
+    alone = [s for s in srcs if not s.endswith(".cc")]
+    sources = [s for s in srcs if s.endswith(".cc")]
+    groups = []
+    for first in range(0, len(sources), _TOGETHER):
+        some = sources[first:first + _TOGETHER]
+        if len(some) == 1:
+            alone.append(some[0])
+            continue
+        group = "%s_together_%d" % (name, first // _TOGETHER)
+        native.genrule(
+            name = group,
+            testonly = True,
+            srcs = some,
+            outs = [group + ".cc"],
+            cmd = "$(location //third_party:together) $(SRCS) > $@",
+            tools = ["//third_party:together"],
+            visibility = ["//visibility:private"],
+        )
+        groups.append(group + ".cc")
+    return select({
+        "//third_party:gcc": srcs,
+        "//conditions:default": alone + groups,
+    })
 
 def held_test(name, test, max_isa = None, env = {}, filter = "*", **kwargs):
     """Runs a test that is built anyway once more, held to less by its environment.
