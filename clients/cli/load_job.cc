@@ -4,15 +4,18 @@
 
 #include "clients/cli/job_epochs.h"
 #include "clients/hugging_face/expand_model.h"
+#include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 
 namespace troupe {
 namespace {
 
 HuggingFaceWeightsUse UseOfWeights(JobUse use, const JobSpec& job) {
-  // With `latest`, rank 0 finds out whether there is a checkpoint. Where there
-  // is none, the workers check the weights.
-  if (!job.checkpoint().resume().empty()) return HuggingFaceWeightsUse::kUnused;
+  // Rank 0 finds out whether there is a checkpoint. Where there is none, the
+  // workers check the weights.
+  const std::string& resume = job.checkpoint().resume();
+  if (resume == kResumeAuto) return HuggingFaceWeightsUse::kIfThere;
+  if (!resume.empty()) return HuggingFaceWeightsUse::kUnused;
   return use == JobUse::kPlan ? HuggingFaceWeightsUse::kIfThere
                               : HuggingFaceWeightsUse::kTrained;
 }

@@ -15,8 +15,8 @@ enum class JobUse {
 
 // The errors of LoadJobFile; those of the directory bear the place of model.hf.
 // Weights are checked where the job surely begins with them: not where it
-// resumes. With `checkpoint.resume: latest`, where no checkpoint is found, the
-// workers check them.
+// resumes. With `checkpoint.resume: auto` only their headers are read, and the
+// workers check them where no checkpoint is found.
 absl::StatusOr<JobFile> LoadJob(JobUse use, const JobFileOptions& options);
 
 }  // namespace troupe

@@ -51,9 +51,9 @@ until client workers >/dev/null 2>&1; do
   sleep 1
 done
 
-# A job waits in the queue until all its workers are there. Submitted again, it
-# goes on from its last checkpoint, of which there is none the first time:
-#   sbatch clients/examples/slurm.sh job.yaml --set checkpoint.resume=latest
+# A job waits in the queue until all its workers are there. Where its file has
+#   checkpoint: {directory: runs:NAME, resume: auto}
+# the same command, given again, continues from the newest checkpoint.
 client submit "$job" --watch "${@:2}" &
 watch=$!
 

@@ -9,6 +9,7 @@
 #include "clients/job_file/parse_loads.h"
 #include "clients/job_file/yaml_tree.h"
 #include "proto/base/file_text.h"
+#include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "proto/plan/graph/graph_text.h"
 #include "storage/disk/roots.h"
@@ -101,7 +102,7 @@ void MakePathsAbsolute(const std::string& folder, JobFile& job) {
     MakeAbsolute("checkpoint.directory", folder, positions,
                  *checkpoint.mutable_directory());
   }
-  if (checkpoint.has_resume() && checkpoint.resume() != "latest") {
+  if (checkpoint.has_resume() && !IsResumeWord(checkpoint.resume())) {
     MakeAbsolute("checkpoint.resume", folder, positions,
                  *checkpoint.mutable_resume());
   }

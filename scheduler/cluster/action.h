@@ -122,6 +122,13 @@ struct GenerateReply {
   absl::Status status;  // with done
 };
 
+// What workers found of the files of a job that is to be queued. OK: all is
+// well, or nobody could say.
+struct FilesLookedAt {
+  int64_t request = 0;
+  absl::Status status;
+};
+
 // A queued job's turn has come: to be compiled, and the outcome brought back
 // with Cluster::Compiled.
 struct CompileJob {
@@ -143,7 +150,7 @@ using Action =
     std::variant<SendToWorker, SendWhenStored, DropWorker, PersistJob,
                  PersistHandOut, PersistWorker, PersistHostLinks, PersistStep,
                  PersistEvent, ForgetJob, ThinSteps, NotifyJob, GenerateReply,
-                 CompileJob, AwaitStored>;
+                 FilesLookedAt, CompileJob, AwaitStored>;
 using Actions = std::vector<Action>;
 
 }  // namespace troupe

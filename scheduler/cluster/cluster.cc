@@ -24,7 +24,8 @@ Cluster::Cluster(const Limits& limits, const JobCompiler& compiler,
       jobs_(limits, std::move(new_run_id)),
       runs_(limits, compiler, workers_, jobs_),
       generations_(limits, compiler, workers_),
-      links_(limits, workers_) {}
+      links_(limits, workers_),
+      file_checks_(limits, workers_) {}
 
 void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
                       Actions& actions) {
@@ -97,6 +98,9 @@ void Cluster::Hear(Worker& from, const WorkerMessage& message, absl::Time now,
     case WorkerMessage::kLeaving:
       workers_.Leave(from.id);
       break;
+    case WorkerMessage::kFilesChecked:
+      return file_checks_.HandleMessage(from.id, message.files_checked(),
+                                        actions);
     case WorkerMessage::kLinksMeasured:
       return links_.HandleMessage(from.id, message, now, actions);
     case WorkerMessage::kCopiesSaved:
@@ -123,6 +127,7 @@ void Cluster::Lose(WorkerId id, WorkerStatus::State state,
   workers_.Remove(id, state, reason);
   moved_at_ = now;
   actions.push_back(DropWorker{id, reason});
+  file_checks_.WorkerGone(id, actions);
   if (worker.status.text() != 0) {
     generations_.WorkerGone(worker, reason, now, actions);
   } else if (worker.status.job() != 0) {
@@ -253,6 +258,15 @@ void Cluster::NoteCancel(Job& job, const std::string& client, absl::Time now,
   jobs_.AddEvent(job, absl::StrCat("cancelled by ", client), now, actions);
 }
 
+int64_t Cluster::CheckFiles(const JobSpec& job, absl::Time now,
+                            Actions& actions) {
+  if (!jobs_.MayYetWrite(job)) return file_checks_.Start(job, now, actions);
+  // What it resumes another job is still to write.
+  JobSpec rest = job;
+  rest.mutable_checkpoint()->clear_resume();
+  return file_checks_.Start(rest, now, actions);
+}
+
 absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions,
                              const std::string& client) {
   RETURN_IF_ERROR(FindJob(id).status());
@@ -349,6 +363,7 @@ void Cluster::ForgivePause(absl::Time now) {
   runs_.Forgive(pause, now);
   generations_.Forgive(pause, now);
   links_.Forgive(pause, now);
+  file_checks_.Forgive(pause);
 }
 
 void Cluster::FailDefective(absl::Time now, Actions& actions) {
@@ -405,6 +420,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
     if (queued) Schedule(now, actions);
     AskToWiden(now, actions);
   }
+  file_checks_.Tick(now, actions);
   links_.Tick(!draining_ && IsCalm(now) && jobs_.queued() == 0, now, actions);
   Settle(now, actions);
 }

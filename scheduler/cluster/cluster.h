@@ -23,6 +23,7 @@
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/action.h"
 #include "scheduler/cluster/compilation.h"
+#include "scheduler/cluster/file_checks.h"
 #include "scheduler/cluster/generations.h"
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/job_table.h"
@@ -84,6 +85,10 @@ class Cluster {
                                const CompileOutcome& considered, absl::Time now,
                                Actions& actions,
                                const std::string& client = "");
+  // Between the two: whether the job's files are there and fit, as workers see
+  // them (file_checks.h). The number under which a FilesLookedAt action will
+  // come; 0: nobody can be asked.
+  int64_t CheckFiles(const JobSpec& job, absl::Time now, Actions& actions);
   absl::Status Cancel(JobId id, absl::Time now, Actions& actions,
                       const std::string& client = "");
   // The same, with a checkpoint first where the job runs.
@@ -293,6 +298,7 @@ class Cluster {
   RunControl runs_;
   Generations generations_;
   LinkMeasurements links_;
+  FileChecks file_checks_;
   mutable OneKind one_kind_;
 };
 

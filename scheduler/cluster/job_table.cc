@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
+#include "proto/base/resume_words.h"
 
 namespace troupe {
 namespace {
@@ -17,10 +18,14 @@ namespace {
 constexpr int kEventsReserved = 8;
 
 // As it is written, without what says nothing: "/c/./" is "/c". Empty: none.
-std::string CheckpointDirectory(const JobSpec& spec) {
+std::string NormalDirectory(const std::string& written) {
   const std::filesystem::path path =
-      std::filesystem::path(spec.checkpoint().directory()).lexically_normal();
+      std::filesystem::path(written).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
+}
+
+std::string CheckpointDirectory(const JobSpec& spec) {
+  return NormalDirectory(spec.checkpoint().directory());
 }
 
 // The job comes from the store, with the phase that it had.
@@ -128,6 +133,20 @@ const Job* JobTable::SavesInPlaceOf(const Job& job) const {
   const auto it = savers_.find(job.saves_in);
   if (it == savers_.end() || it->second == job.id) return nullptr;
   return Find(it->second);
+}
+
+bool JobTable::MayYetWrite(const JobSpec& spec) const {
+  const std::string& resume = spec.checkpoint().resume();
+  if (resume.empty()) return false;
+  // `resume` is a checkpoint in a folder, or the folder.
+  const std::string folder = IsResumeWord(resume) ? CheckpointDirectory(spec)
+                                                  : NormalDirectory(resume);
+  const std::string above = std::filesystem::path(folder).parent_path();
+  for (const auto& [id, job] : all()) {
+    if (job->ended() || job->saves_in.empty()) continue;
+    if (job->saves_in == folder || job->saves_in == above) return true;
+  }
+  return false;
 }
 
 void JobTable::BeginRun(Job& job, std::unique_ptr<Run> run, PhaseEvent event,

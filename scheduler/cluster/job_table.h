@@ -157,6 +157,10 @@ class JobTable {
   // (storage/checkpoint/checkpoint_folder.h).
   const Job* SavesInPlaceOf(const Job& job) const;
 
+  // Whether a job that has not ended saves where this one looks for what it
+  // resumes. By name, as above.
+  bool MayYetWrite(const JobSpec& spec) const;
+
   // The run is the job's, and the directory in which it saves; it begins in
   // this phase. REQUIRES: it has none; SavesInPlaceOf it is null.
   void BeginRun(Job& job, std::unique_ptr<Run> run, PhaseEvent event,

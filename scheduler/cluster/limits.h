@@ -102,6 +102,12 @@ struct Limits {
   // Where no worker has come or gone, nor begun or ended anything.
   absl::Duration measure_look_every = absl::Seconds(10);
 
+  // Questions whether a job's files are there (file_checks.h): how long one
+  // waits, how many are open at once, and how many workers each goes to.
+  absl::Duration file_check_max = absl::Seconds(5);
+  size_t file_checks_max = 64;
+  size_t file_check_workers_max = 3;
+
   // Counts.
   int workers_max = kWorkersMax;
   int gone_workers_kept = 64;  // lost and left ones, for people to see

@@ -71,6 +71,7 @@ absl::StatusOr<WorkerId> WorkerTable::Add(const Register& request,
   worker.status.set_last_heard_unix_ms(absl::ToUnixMillis(now));
   worker.status.set_pid(request.pid());
   worker.measures_links = request.measures_links();
+  worker.checks_files = request.checks_files();
   worker.unfit =
       OneLine(absl::StrJoin(request.unfit(), "; "), limits_.reason_bytes_max);
   alive_by_name_[name] = id;

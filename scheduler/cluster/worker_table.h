@@ -35,6 +35,7 @@ struct Worker {
   absl::Time heard;
   bool leaving = false;  // takes nothing new
   bool measures_links = false;  // it answers MeasureLinks
+  bool checks_files = false;    // it answers CheckJobFiles
   std::string unfit;     // why it says itself that it can run no rank
   int doubt = 0;         // WorkerRecord::doubt
   // It is in service although jobs failed on it: too few others are there.

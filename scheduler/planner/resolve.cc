@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
@@ -58,10 +59,12 @@ absl::Status ResolveCheckpoint(CheckpointSpec& checkpoint, int64_t steps) {
                       absl::StrCat("saving every ", checkpoint.every(), " of ",
                                    steps, " steps needs checkpoint.directory"));
   }
-  if (checkpoint.resume() == "latest") {
+  if (IsResumeWord(checkpoint.resume())) {
     return FieldError("checkpoint.resume",
-                      "latest is looked for in checkpoint.directory, which is "
-                      "missing; give it, or resume from a directory");
+                      absl::StrCat(checkpoint.resume(),
+                                   " looks in checkpoint.directory, which is "
+                                   "missing; give it, or resume from a "
+                                   "directory"));
   }
   if (checkpoint.background()) {
     return FieldError("checkpoint.background",

@@ -10,6 +10,7 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/trust/grpc/credentials.h"
+#include "scheduler/service/file_check_calls.h"
 #include "scheduler/service/job_watchers.h"
 #include "scheduler/service/planning.h"
 #include "scheduler/service/scheduler_service.h"
@@ -25,14 +26,20 @@ struct GrpcServer::Parts {
         sessions(host, compiler, options.flush, options.register_max),
         watchers(host),
         texts(host),
+        file_checks(host),
         trust(std::move(options.trust)),
-        service(host, planning, watchers, texts, std::move(options.flush),
-                std::move(options.told)) {}
+        service(host,
+                {.planning = planning,
+                 .watchers = watchers,
+                 .texts = texts,
+                 .file_checks = file_checks},
+                std::move(options.flush), std::move(options.told)) {}
 
   Planning planning;
   WorkerSessions sessions;
   JobWatchers watchers;
   TextStreams texts;
+  FileCheckCalls file_checks;
   const PeerTrust trust;
   SchedulerService service;
   std::string address;
@@ -94,6 +101,7 @@ void GrpcServer::Stop() {
   parts_->sessions.Stopping();
   parts_->service.Stop();
   parts_->planning.Stop();  // whose clients wait for an answer
+  parts_->file_checks.Stop();  // the same
   if (parts_->server != nullptr) {
     parts_->server->Shutdown(std::chrono::system_clock::now() +
                              std::chrono::milliseconds(200));
@@ -107,6 +115,7 @@ void GrpcServer::Carry(const Actions& actions) {
   parts_->planning.Carry(actions);
   parts_->sessions.Carry(actions);
   parts_->texts.Carry(actions);
+  parts_->file_checks.Carry(actions);
   parts_->watchers.Carry(actions);
 }
 

@@ -52,13 +52,13 @@ Asker AskerOf(grpc::CallbackServerContext* context, bool submits) {
 
 }  // namespace
 
-SchedulerService::SchedulerService(ClusterHost& host, Planning& planning,
-                                   JobWatchers& watchers, TextStreams& texts,
+SchedulerService::SchedulerService(ClusterHost& host, const Parts& parts,
                                    FlushFunction flush, RpcFunction told)
     : host_(host),
-      planning_(planning),
-      watchers_(watchers),
-      texts_(texts),
+      planning_(parts.planning),
+      watchers_(parts.watchers),
+      texts_(parts.texts),
+      file_checks_(parts.file_checks),
       flush_(std::move(flush)),
       told_(std::move(told)) {
   SetMessageAllocatorFor_ListJobs(&list_jobs_);
@@ -124,30 +124,47 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
   if (!compilation.ok()) {
     Answer(reactor, "SubmitJob", compilation.status());
   } else if (compilation->choices.empty()) {
-    Submit(context, reactor, request->job(), CompileOutcome(), response);
+    CheckFiles(context, reactor, request->job(), CompileOutcome(), response);
   } else {
     planning_.Compile(*std::move(compilation), AskerOf(context, true),
                       [=, this](const auto& considered) {
-                        Submit(context, reactor, request->job(), considered,
-                               response);
+                        CheckFiles(context, reactor, request->job(), considered,
+                                   response);
                       });
   }
 }
 
-void SchedulerService::Submit(Context* context, Reactor* reactor,
-                              const JobSpec& job,
-                              const absl::StatusOr<CompileOutcome>& considered,
-                              SubmitJobResponse* response) {
+void SchedulerService::CheckFiles(
+    Context* context, Reactor* reactor, const JobSpec& job,
+    const absl::StatusOr<CompileOutcome>& considered,
+    SubmitJobResponse* response) {
   absl::Status refusal = considered.status();
   if (considered.ok() && !considered->fits()) refusal = considered->refusal;
   if (!refusal.ok()) {
     Answer(reactor, "SubmitJob", refusal);
     return;
   }
+  // Resolved, where it was planned.
+  const auto& outline = considered->compiled.outline;
+  file_checks_.Check(
+      outline == nullptr ? job : outline->job(),
+      [=, this, considered = *considered](const absl::Status& files) {
+        if (files.ok()) {
+          Submit(context, reactor, job, considered, response);
+        } else {
+          Answer(reactor, "SubmitJob", files);
+        }
+      });
+}
+
+void SchedulerService::Submit(Context* context, Reactor* reactor,
+                              const JobSpec& job,
+                              const CompileOutcome& considered,
+                              SubmitJobResponse* response) {
   const std::string client = NameOfCaller(*context);
   const absl::StatusOr<JobId> id =
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-        auto submitted = cluster.Submit(job, *considered, now, out, client);
+        auto submitted = cluster.Submit(job, considered, now, out, client);
         if (submitted.ok()) {
           response->set_id(submitted->value());
           *response->mutable_status() = (*cluster.FindJob(*submitted))->status;

@@ -12,6 +12,7 @@
 #include "proto/scheduler.grpc.pb.h"
 #include "scheduler/cluster/host.h"
 #include "scheduler/service/arena_messages.h"
+#include "scheduler/service/file_check_calls.h"
 #include "scheduler/service/job_watchers.h"
 #include "scheduler/service/planning.h"
 #include "scheduler/service/text_streams.h"
@@ -33,9 +34,17 @@ class SchedulerService final : public Scheduler::CallbackService {
   using Context = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;
 
-  // Borrows the first four.
-  SchedulerService(ClusterHost& host, Planning& planning, JobWatchers& watchers,
-                   TextStreams& texts, FlushFunction flush, RpcFunction told);
+  // What carries out the calls that take their time.
+  struct Parts {
+    Planning& planning;
+    JobWatchers& watchers;
+    TextStreams& texts;
+    FileCheckCalls& file_checks;
+  };
+
+  // Borrows the host and the parts.
+  SchedulerService(ClusterHost& host, const Parts& parts, FlushFunction flush,
+                   RpcFunction told);
 
   // Requests that wait for their turn are answered; none is served any more.
   void Stop() { turnstile_.Stop(); }
@@ -82,15 +91,19 @@ class SchedulerService final : public Scheduler::CallbackService {
                 const SubmitJobRequest* request, SubmitJobResponse* response);
   void Consider(Context* context, Reactor* reactor,
                 const PlanJobRequest* request, PlanJobResponse* response);
-  // The second half of SubmitJob, with what came of the first.
+  // SubmitJob, once it is known that the job fits: whether its files do.
+  void CheckFiles(Context* context, Reactor* reactor, const JobSpec& job,
+                  const absl::StatusOr<CompileOutcome>& considered,
+                  SubmitJobResponse* response);
+  // The last part of SubmitJob, with what came of the first.
   void Submit(Context* context, Reactor* reactor, const JobSpec& job,
-              const absl::StatusOr<CompileOutcome>& considered,
-              SubmitJobResponse* response);
+              const CompileOutcome& considered, SubmitJobResponse* response);
 
   ClusterHost& host_;
   Planning& planning_;
   JobWatchers& watchers_;
   TextStreams& texts_;
+  FileCheckCalls& file_checks_;
   const FlushFunction flush_;
   const RpcFunction told_;
   // Those whose replies are large.

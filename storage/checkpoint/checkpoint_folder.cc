@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
+#include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/disk/directory.h"
@@ -68,7 +69,7 @@ absl::StatusOr<std::vector<std::string>> Beyond(const std::string& checkpoint,
 }  // namespace
 
 bool GoesOnIn(const std::string& directory, const std::string& resume) {
-  if (resume.empty() || resume == "latest") return !resume.empty();
+  if (resume.empty() || IsResumeWord(resume)) return !resume.empty();
   if (HoldsCheckpoints(resume)) return AreSame(resume, directory);
   // A checkpoint lies where it is, and where a link to it is.
   return AreSame(absl::StrCat(resume, "/.."), directory) ||

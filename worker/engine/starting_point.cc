@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "proto/base/log.h"
+#include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "proto/plan/mesh.h"
 #include "storage/checkpoint/checkpoint_dir.h"
@@ -18,8 +19,9 @@
 namespace troupe {
 namespace {
 
-// What rank 0 chose: a checkpoint's directory, empty for none, and what was
-// skipped on the way to it. In the store, a line each.
+// What rank 0 chose: a checkpoint's directory, empty for none, and what the
+// job's user should hear of the choice: what was skipped on the way to it. In
+// the store, a line each.
 struct Choice {
   std::string path;
   bool newest = false;  // of a folder, so that an older one may do
@@ -54,8 +56,17 @@ absl::StatusOr<Choice> ParseChoice(const std::string& text) {
 
 // The folder whose newest checkpoint is meant; empty: that very checkpoint is.
 std::string FolderOf(const std::string& resume, const JobSpec& job) {
-  if (resume == "latest") return job.checkpoint().directory();
+  if (IsResumeWord(resume)) return job.checkpoint().directory();
   return HoldsCheckpoints(resume) ? resume : "";
+}
+
+// Whether `auto` finds nothing to go on from. Damaged checkpoints are something.
+absl::StatusOr<bool> StartsFresh(const std::string& resume,
+                                 const std::string& folder) {
+  if (resume != kResumeAuto) return false;
+  ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries,
+                   ListCheckpoints(folder));
+  return entries.empty();
 }
 
 // Rank 0's.
@@ -63,11 +74,23 @@ absl::StatusOr<Choice> Choose(const std::string& resume, const JobSpec& job,
                               const DamagedCheckpoints& damaged) {
   const std::string folder = FolderOf(resume, job);
   if (folder.empty()) return Choice{.path = resume};
+  const std::string field = absl::StrCat("checkpoint.resume ", resume);
+  const absl::StatusOr<bool> fresh = StartsFresh(resume, folder);
+  if (!fresh.ok()) return Annotate(fresh.status(), field);
+  if (*fresh) {
+    return Choice{.skipped = {absl::StrCat(field, ": no checkpoint is in ",
+                                           folder,
+                                           "; training starts at step 1")}};
+  }
   absl::StatusOr<NewestCheckpoint> newest =
       FindNewestComplete(folder, CheckDepth::kSizes, damaged);
   if (!newest.ok()) {
-    return Annotate(newest.status(),
-                    absl::StrCat("checkpoint.resume ", resume));
+    const absl::Status status = Annotate(newest.status(), field);
+    if (resume != kResumeAuto || !absl::IsNotFound(status)) return status;
+    return absl::NotFoundError(absl::StrCat(
+        status.message(),
+        "; to start again at step 1, move them away, or leave "
+        "checkpoint.resume out and set checkpoint.overwrite: true"));
   }
   return Choice{.path = newest->path,
                 .newest = true,
@@ -100,6 +123,27 @@ absl::Status WarnOfEarlierRun(const StartingPoint& start,
       ": it replaces those that it comes to, and until it is beyond them "
       "`checkpoint.resume: latest` means the other's; use another directory, "
       "or move what is there away"));
+}
+
+// Against the step at which the run ends. With `auto` a job that is done is no
+// error: it ends at once, and says why.
+absl::Status CheckStep(const StartingPoint& start, const StartOptions& options,
+                       RankListener& listener) {
+  const int64_t step = start.position.step;
+  const bool is_auto = options.resume == kResumeAuto;
+  if (step < options.last_step || (step == options.last_step && !is_auto)) {
+    return absl::OkStatus();
+  }
+  if (is_auto) {
+    return listener.OnWarning(absl::StrCat(
+        "nothing is left to train: checkpoint ", start.resumed_from,
+        " is of step ", step, ", and training ends after step ",
+        options.last_step, "; to train on, raise training.steps"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "training.stop_after: ", options.last_step, ", but checkpoint ",
+      start.resumed_from, " is of step ", step,
+      "; ask for a later step, or for 0: all of training.steps"));
 }
 
 // One rank on its way to its start.
@@ -218,12 +262,7 @@ absl::StatusOr<StartingPoint> SetStartingPoint(const StartOptions& options,
         "checksum: if the run that wrote it has found them damaged, resume an "
         "older one")));
   }
-  if (position.step > options.last_step) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "training.stop_after: ", options.last_step, ", but checkpoint ",
-        start.resumed_from, " is of step ", position.step,
-        "; ask for a later step, or for 0: all of training.steps"));
-  }
+  RETURN_IF_ERROR(CheckStep(start, options, listener));
   const std::string& directory = state.plan->job().checkpoint().directory();
   if (!directory.empty()) {
     RETURN_IF_ERROR(

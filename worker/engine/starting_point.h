@@ -16,7 +16,7 @@
 namespace troupe {
 
 struct StartOptions {
-  // A checkpoint's directory or a folder of such, `latest`, or empty.
+  // A checkpoint's directory or a folder of such, `latest`, `auto`, or empty.
   std::string resume;
   int64_t last_step = 0;  // of the run
   std::string name;       // of this worker, for messages
@@ -39,7 +39,9 @@ struct StartingPoint {
 // stands for the job's own folder. Rank 0 looks for it; where another rank
 // finds it damaged while it loads, rank 0 chooses an older one for all
 // (start_agreement.h). Only what is torn or damaged is skipped, and the
-// listener is warned of it; any other error is one. The listener is warned too
+// listener is warned of it; any other error is one. With `auto` a folder without
+// any checkpoint is a fresh start; one in which all are damaged is an error, for
+// training would begin again unnoticed. The listener is warned too
 // of what becomes of checkpoints that an earlier run left in the directory.
 // When this returns the device has done its part, and all ranks have come as
 // far.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/last_step.h"
@@ -202,7 +203,7 @@ absl::StatusOr<StartingPoint> TrainLoop::Begin() {
   start.position.samples_consumed =
       options_.recovery->state().samples_consumed();
   // The checkpoint that another rank would have gone on from carries the same.
-  start.resumed_from = options_.resume == "latest" ? "" : options_.resume;
+  start.resumed_from = IsResumeWord(options_.resume) ? "" : options_.resume;
   return start;
 }
 

@@ -1,7 +1,6 @@
 #include "worker/rank/initial_state.h"
 
 #include <algorithm>
-#include <set>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -11,9 +10,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/job_differences.h"
-#include "proto/plan/job_json.h"
 #include "proto/plan/lora.h"
-#include "proto/plan/model.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/slices.h"
 #include "storage/checkpoint/check_hugging_face.h"
@@ -22,6 +19,7 @@
 #include "storage/checkpoint/manifest.h"
 #include "worker/model/initialize.h"
 #include "worker/rank/into_tier.h"
+#include "worker/rank/model_files.h"
 #include "worker/rank/stored_f32.h"
 #include "worker/rank/thawed.h"
 
@@ -197,37 +195,6 @@ absl::Status Load(const CheckpointToLoad& checkpoint, const JobSpec& saved,
   return load.Run(disk.io, entry.moved());
 }
 
-// The job that wrote the checkpoint; empty where it does not say.
-JobSpec JobOf(const Manifest& manifest) {
-  return ParseJobJson(manifest.job).value_or(JobSpec());
-}
-
-// What the shapes of this rank's own tensors do not show: that the checkpoint
-// holds more than the job's model, or heads of another size.
-absl::Status CheckSameModel(const Manifest& manifest, const JobSpec& saved,
-                            const Plan& plan) {
-  std::set<absl::string_view> names;
-  for (const Unit& unit : plan.units()) {
-    for (const Parameter& parameter : unit.parameters()) {
-      names.insert(parameter.name());
-    }
-  }
-  for (const ManifestTensor& tensor : manifest.tensors) {
-    if (IsStateTensor(tensor.name)) continue;
-    if (names.count(tensor.name) > 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("it is of another model: it has ", tensor.name,
-                     ", for which this job's model has no place"));
-  }
-  const int there = saved.model().num_attention_heads();
-  const int here = plan.job().model().num_attention_heads();
-  // 0: nothing to compare with.
-  if (there == 0 || there == here) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("model.num_attention_heads is ", there, " there, but ", here,
-                   " in this job"));
-}
-
 // That the samples to come are of the data that the checkpoint was trained on.
 // Gives back in what they differ, where that is meant; empty: in nothing.
 absl::StatusOr<std::string> CheckSameData(const Manifest& manifest,
@@ -327,37 +294,6 @@ absl::Status SpreadAllWeights(RankState& state, TierPort& port) {
     RETURN_IF_ERROR(SpreadWeights(state, port, unit));
   }
   return port.Flush();
-}
-
-// What a Hugging Face directory of the plan's model holds.
-HuggingFaceContents ContentsOf(const Plan& plan) {
-  HuggingFaceContents contents;
-  const ModelSpec& model = plan.job().model();
-  if (MayHaveLayersBehind(model)) {
-    contents.layers_behind = model.num_hidden_layers();
-  }
-  for (const Unit& unit : plan.units()) {
-    for (const Parameter& parameter : unit.parameters()) {
-      const bool of_model =
-          parameter.has_load() ? parameter.load().of_model()  // else zeros
-                               : !parameter.adapter();
-      if (!of_model) continue;
-      HuggingFaceParameter& wanted = contents.parameters.emplace_back();
-      wanted.name = parameter.name();
-      wanted.shape = WholeShape(parameter);
-      wanted.each = parameter.each_in();
-      if (!parameter.has_part_of()) continue;
-      const Parameter::PartOf& part = parameter.part_of();
-      wanted.part = PartOfTensor{.tensor = part.name(),
-                                 .parts = part.parts(),
-                                 .index = part.index(),
-                                 .rows = part.rows()};
-    }
-    for (const Unit::Tied& tied : unit.tied()) {
-      contents.tied.push_back(tied.parameter());
-    }
-  }
-  return contents;
 }
 
 }  // namespace

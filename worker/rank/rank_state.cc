@@ -48,15 +48,22 @@ absl::StatusOr<SampleReader> OpenData(const JobSpec& job) {
     options.sources.push_back({std::move(file.path), file.weight});
   }
   ASSIGN_OR_RETURN(SampleReader data, SampleReader::Create(options));
-  // What a file of another format holds is seen when it is read.
   for (const TokenFile* const file : data.files()) {
-    const uint64_t vocab_size = file->layout().vocab_size;
-    if (vocab_size <= options.vocab_size) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model.vocab_size: ", job.model().vocab_size(), ", but ", file->path(),
-        " holds tokens of a vocabulary of ", vocab_size));
+    RETURN_IF_ERROR(
+        CheckVocabulary(file->layout(), file->path(), job.model()));
   }
   return data;
+}
+
+absl::Status CheckVocabulary(const TokenLayout& tokens, const std::string& path,
+                             const ModelSpec& model) {
+  // What a file of another format holds is seen when it is read.
+  if (static_cast<int64_t>(tokens.vocab_size) <= model.vocab_size()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("model.vocab_size: ", model.vocab_size(), ", but ", path,
+                   " holds tokens of a vocabulary of ", tokens.vocab_size));
 }
 
 std::string TokensOf(const JobSpec& job,

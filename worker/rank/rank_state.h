@@ -20,6 +20,7 @@
 #include "ops/device.h"
 #include "proto/plan.pb.h"
 #include "storage/dataset/sample_reader.h"
+#include "storage/dataset/token_layout.h"
 #include "worker/collective/communicator.h"
 #include "worker/model/model_unit.h"
 #include "worker/model/optimizer.h"
@@ -53,6 +54,11 @@ struct StepContext {
 // The tokens that the job trains on. InvalidArgument where they are of another
 // vocabulary than the model's; else the errors of SampleReader.
 absl::StatusOr<SampleReader> OpenData(const JobSpec& job);
+
+// InvalidArgument where a token file says that its vocabulary is larger than the
+// model's.
+absl::Status CheckVocabulary(const TokenLayout& tokens, const std::string& path,
+                             const ModelSpec& model);
 
 // The token file beside which the model of its tokenizer lies: the one that
 // names the tokenizer, else the job's first; empty: a job without data.

@@ -86,6 +86,7 @@ absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
   }
   options.registration.set_pid(getpid());
   options.registration.set_measures_links(true);
+  options.registration.set_checks_files(true);
   options.registration.set_address(options_.address);
   registered_as_ = AddUnfit(options.registration);
   if (holds_rank()) {
@@ -339,6 +340,8 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
   } else if (message.has_read_job()) {
     job_reader_ = nullptr;
     job_reader_ = std::make_unique<JobReader>(message.read_job(), send);
+  } else if (message.has_check_files()) {
+    file_checker_.Check(message.check_files(), send);
   } else if (message.has_generate()) {
     ReplaceText(nullptr);
     const SendToScheduler say = [this, send](WorkerMessage piece) {

@@ -30,6 +30,7 @@
 #include "proto/come_back.h"
 #include "worker/engine/train_loop.h"
 #include "worker/service/copies_saver.h"
+#include "worker/service/file_checker.h"
 #include "worker/service/generation_runner.h"
 #include "worker/service/job_reader.h"
 #include "worker/service/link_measuring.h"
@@ -150,6 +151,7 @@ class WorkerDaemon {
   std::unique_ptr<RankRunner> rank_;
   std::unique_ptr<GenerationRunner> generation_;
   std::unique_ptr<JobReader> job_reader_;
+  FileChecker file_checker_;
   std::unique_ptr<LinkMeasuring> measuring_;
   std::unique_ptr<CopiesSaver> copies_saver_;  // borrows from rank_
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "proto/plan/data_files.h"
 #include "storage/disk/roots.h"
@@ -11,7 +12,7 @@ namespace troupe {
 namespace {
 
 absl::Status CheckResume(const std::string& resume) {
-  if (resume == "latest") return absl::OkStatus();
+  if (IsResumeWord(resume)) return absl::OkStatus();
   return CheckJobPath("checkpoint.resume", resume);
 }
 

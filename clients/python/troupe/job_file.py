@@ -114,7 +114,7 @@ def _make_paths_absolute(
             continue
         base = Path.cwd() if path in overridden else folder
         section = getattr(spec, section_name)
-        if path == "checkpoint.resume" and section.resume == "latest":
+        if path == "checkpoint.resume" and section.resume in ("latest", "auto"):
             continue
         _make_absolute(section, name, base)
     base = Path.cwd() if "data.sources" in overridden else folder

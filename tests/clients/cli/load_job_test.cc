@@ -95,6 +95,10 @@ TEST(LoadJob, WeightsAreNeededWhereTheyAreTrained) {
     later.overrides.push_back(absl::StrCat("checkpoint.resume=", resume));
     EXPECT_TRUE(LoadJob(JobUse::kRun, later).ok()) << resume;
   }
+  // There may be a checkpoint, or weights where the workers are.
+  JobFileOptions either = first;
+  either.overrides.push_back("checkpoint.resume=auto");
+  EXPECT_TRUE(LoadJob(JobUse::kRun, either).ok());
 }
 
 // A job that is submitted again goes on from its checkpoint. What has become of

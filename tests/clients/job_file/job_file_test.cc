@@ -34,6 +34,8 @@ TEST(JobFile, PathsStartFromTheFilesFolder) {
   EXPECT_EQ(job.spec.data().tokens(), "/home/me/jobs/demo.tokens");
   EXPECT_EQ(job.spec.checkpoint().directory(), "/home/me/out");
   EXPECT_EQ(job.spec.checkpoint().resume(), "latest");
+  const JobFile automatic = Parse(kJob, {"checkpoint.resume=auto"}).value();
+  EXPECT_EQ(automatic.spec.checkpoint().resume(), "auto");
 }
 
 TEST(JobFile, PathsOfOverridesStartFromHere) {

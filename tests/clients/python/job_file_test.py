@@ -210,6 +210,8 @@ class Paths(JobFileTest):
         self.assertEqual(spec.data.tokens, str(self.folder.parent / "a.tokens"))
         self.assertEqual(spec.checkpoint.directory, "runs:x")
         self.assertEqual(spec.checkpoint.resume, "latest")
+        spec = self.load("checkpoint: {directory: runs:x, resume: auto}\n")
+        self.assertEqual(spec.checkpoint.resume, "auto")
         spec = self.load("name: x", {"data.tokens": "a", "checkpoint.resume": "./runs:x"})
         self.assertEqual(spec.data.tokens, os.path.join(os.getcwd(), "a"))
         self.assertEqual(spec.checkpoint.resume, os.path.join(os.getcwd(), "runs:x"))

@@ -183,7 +183,9 @@ TEST(ResolveJob, RefusesWithThePathAndTheWayOut) {
        "checkpoint.every: saving every 5 of 10 steps needs "
        "checkpoint.directory"},
       {[](JobSpec& j) { j.mutable_checkpoint()->set_resume("latest"); },
-       "checkpoint.resume: latest is looked for in checkpoint.directory"},
+       "checkpoint.resume: latest looks in checkpoint.directory, which is"},
+      {[](JobSpec& j) { j.mutable_checkpoint()->set_resume("auto"); },
+       "checkpoint.resume: auto looks in checkpoint.directory, which is"},
       {[](JobSpec& j) { j.mutable_checkpoint()->set_keep(-1); },
        "checkpoint.keep: -1 is out of range"},
   };

@@ -92,9 +92,10 @@ TEST(CheckpointFolder, ARunGoesOnWhereItsCheckpointLies) {
   fs::create_directory(dir.File("links"));
   fs::create_directory_symlink(checkpoint, dir.File("links/step-00000050"));
   for (const std::string& resume :
-       {std::string("latest"), here, here + "/", checkpoint, checkpoint + "/",
-        checkpoint + "/.", dir.File("link"), dir.File("link/step-00000050"),
-        dir.File("link-to-50"), here + "/step-00000060"}) {
+       {std::string("latest"), std::string("auto"), here, here + "/",
+        checkpoint, checkpoint + "/", checkpoint + "/.", dir.File("link"),
+        dir.File("link/step-00000050"), dir.File("link-to-50"),
+        here + "/step-00000060"}) {
     EXPECT_TRUE(GoesOnIn(here, resume)) << resume;
     EXPECT_TRUE(GoesOnIn(dir.File("link/"), resume)) << resume;
   }

@@ -95,8 +95,10 @@ TEST(JobPaths, EveryTextOfAJobIsHeldToTheRootsOrAWord) {
   });
   assignment.set_resume("/etc");
   EXPECT_TRUE(absl::IsPermissionDenied(CheckJobPaths(assignment)));
-  assignment.set_resume("latest");
-  EXPECT_TRUE(CheckJobPaths(assignment).ok());
+  for (const char* const word : {"latest", "auto"}) {
+    assignment.set_resume(word);
+    EXPECT_TRUE(CheckJobPaths(assignment).ok()) << word;
+  }
 }
 
 TEST(JobPaths, WithoutRootsAnyWillDo) {

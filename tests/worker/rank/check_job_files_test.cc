@@ -1,0 +1,135 @@
+#include "worker/rank/check_job_files.h"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/small_job.h"
+#include "tests/storage/temp_dir.h"
+
+namespace troupe {
+namespace {
+
+JobSpec Resolved(const JobSpec& job) {
+  return CompileForThreads(job, 1).value().job();
+}
+
+// A checkpoint of the job after two steps, in `directory`.
+std::string Saved(const std::string& directory) {
+  JobSpec job = SmallJob();
+  job.mutable_checkpoint()->set_directory(directory);
+  job.mutable_training()->set_stop_after(2);
+  EXPECT_TRUE(Train(job, {}).status().ok());
+  return CheckpointPath(directory, 2);
+}
+
+JobSpec Resuming(const std::string& resume, const std::string& directory) {
+  JobSpec job = SmallJob();
+  job.mutable_checkpoint()->set_directory(directory);
+  job.mutable_checkpoint()->set_resume(resume);
+  return job;
+}
+
+void ExpectRefused(const JobSpec& job, absl::string_view begin,
+                   absl::string_view part) {
+  const absl::Status status = CheckFilesOf(job);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(absl::StartsWith(status.message(), begin)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), part)) << status;
+}
+
+TEST(CheckJobFiles, AJobThatWouldStartIsLetThrough) {
+  const TempDir dir;
+  const std::string checkpoint = Saved(dir.File("ckpt"));
+  EXPECT_TRUE(CheckFilesOf(Resolved(SmallJob())).ok());
+  for (const std::string& resume :
+       {checkpoint, dir.File("ckpt"), std::string("latest"),
+        std::string("auto")}) {
+    const absl::Status status =
+        CheckFilesOf(Resolved(Resuming(resume, dir.File("ckpt"))));
+    EXPECT_TRUE(status.ok()) << resume << ": " << status;
+  }
+  // A fresh start, in a directory that is made when the job starts.
+  EXPECT_TRUE(CheckFilesOf(Resolved(Resuming("auto", dir.File("new")))).ok());
+  EXPECT_FALSE(std::filesystem::exists(dir.File("new")));
+}
+
+TEST(CheckJobFiles, TokenFilesThatAreMissingOrDoNotFit) {
+  const TempDir dir;
+  JobSpec job = Resolved(SmallJob());
+  const std::string tokens = job.data().tokens();
+  job.mutable_data()->set_tokens(dir.File("none.tokens"));
+  ExpectRefused(job, "data.tokens: ", dir.File("none.tokens"));
+  WriteText(dir.File("text.tokens"), "no tokens at all");
+  job.mutable_data()->set_tokens(dir.File("text.tokens"));
+  ExpectRefused(job, "data.tokens: ", dir.File("text.tokens"));
+  job.mutable_data()->set_tokens(tokens);
+  job.mutable_data()->set_validation(dir.File("none.tokens"));
+  ExpectRefused(job, "data.validation: ", dir.File("none.tokens"));
+  job.mutable_data()->clear_validation();
+  job.mutable_model()->set_vocab_size(3);
+  ExpectRefused(job, "model.vocab_size: 3, but ", tokens);
+}
+
+// Before it has been planned.
+TEST(CheckJobFiles, OfAJobThatIsNotResolvedTokenFilesAreLookedAt) {
+  const TempDir dir;
+  JobSpec job;
+  job.mutable_data()->set_tokens(dir.File("none.tokens"));
+  ExpectRefused(job, "data.tokens: ", dir.File("none.tokens"));
+  job.mutable_data()->clear_tokens();
+  EXPECT_TRUE(CheckFilesOf(job).ok());
+}
+
+TEST(CheckJobFiles, CheckpointsThatAreMissingOrOfAnotherTraining) {
+  const TempDir dir;
+  const std::string ckpt = dir.File("ckpt");
+  const std::string checkpoint = Saved(ckpt);
+  constexpr char kField[] = "checkpoint.resume: ";
+  ExpectRefused(Resolved(Resuming(dir.File("none"), ckpt)), kField,
+                dir.File("none"));
+  ExpectRefused(Resolved(Resuming("latest", dir.File("none"))), kField,
+                "no complete checkpoint among 0");
+
+  const auto changed = [&](const std::function<void(JobSpec&)>& change) {
+    JobSpec job = Resuming("auto", ckpt);
+    change(job);
+    return Resolved(job);
+  };
+  ExpectRefused(
+      changed([](JobSpec& j) { j.mutable_model()->set_num_hidden_layers(1); }),
+      kField, "it has transformer.h.1.");
+  ExpectRefused(changed([](JobSpec& j) {
+                  j.mutable_model()->set_intermediate_size(24);
+                }),
+                kField, "in this job");
+  JobSpec shorter = Resuming(checkpoint, ckpt);
+  shorter.mutable_training()->set_steps(1);
+  ExpectRefused(Resolved(shorter), kField, "of step 2, but training.steps is 1");
+  // With `auto` it is done, which is no error.
+  shorter.mutable_checkpoint()->set_resume("auto");
+  EXPECT_TRUE(CheckFilesOf(Resolved(shorter)).ok());
+
+  std::filesystem::remove(checkpoint + "/rank-00000.safetensors");
+  ExpectRefused(Resolved(Resuming("auto", ckpt)), kField,
+                "no complete checkpoint among 1");
+}
+
+TEST(CheckJobFiles, AModelWhoseWeightsAreNotThere) {
+  const TempDir dir;
+  JobSpec job = Resolved(SmallJob());
+  job.mutable_model()->set_hf(dir.path());
+  ExpectRefused(job, "model.hf: ", dir.path());
+  // They are not read where the job goes on from a checkpoint.
+  Saved(dir.File("ckpt"));
+  JobSpec resumed = Resolved(Resuming("auto", dir.File("ckpt")));
+  resumed.mutable_model()->set_hf(dir.path());
+  EXPECT_TRUE(CheckFilesOf(resumed).ok()) << CheckFilesOf(resumed);
+}
+
+}  // namespace
+}  // namespace troupe
