@@ -61,17 +61,28 @@ Candidates::Candidates(const JobSpec& job,
   space_.LimitTo(LargestHost(workers));
 }
 
-absl::Status Candidates::EstimateAll(
-    const std::function<void(int ranks)>& hears) {
+// Fewer ranks take no less time together.
+double Candidates::LeastOf(int ranks) const {
+  return objective_.ValueOf(rank_seconds_ / ranks, ranks);
+}
+
+absl::Status Candidates::EstimateAll(std::function<void(int ranks)> hears) {
+  hears_ = std::move(hears);
+  numbers_ = space_.RankCounts(static_cast<int>(workers_.size()));
+  std::reverse(numbers_.begin(), numbers_.end());
   const bool all = objective_.fewest() || workers_.size() <= Space::kFewRanks;
-  for (const int ranks : space_.RankCounts(static_cast<int>(workers_.size()))) {
-    // Fewer ranks take no less time together.
-    const double least = objective_.ValueOf(rank_seconds_ / ranks, ranks);
-    if (!all && !left_.empty() && least > best_) break;
-    hears(ranks);
-    RETURN_IF_ERROR(EstimateRanks(ranks));
+  while (!numbers_.empty() &&
+         (all || left_.empty() || LeastOf(numbers_.back()) <= best_)) {
+    RETURN_IF_ERROR(EstimateNextNumber());
   }
   return absl::OkStatus();
+}
+
+absl::Status Candidates::EstimateNextNumber() {
+  const int ranks = numbers_.back();
+  numbers_.pop_back();
+  hears_(ranks);
+  return EstimateRanks(ranks);
 }
 
 absl::Status Candidates::EstimateRanks(int ranks) {
@@ -110,6 +121,11 @@ absl::Status Candidates::EstimateRanks(int ranks) {
 }
 
 absl::StatusOr<bool> Candidates::Reconsider(double value) {
+  bool any = false;
+  while (!numbers_.empty() && LeastOf(numbers_.back()) <= value) {
+    RETURN_IF_ERROR(EstimateNextNumber());
+    any = true;
+  }
   const auto rest = std::stable_partition(
       slower_.begin(), slower_.end(),
       [value](const Division& division) { return division.value <= value; });
@@ -120,7 +136,7 @@ absl::StatusOr<bool> Candidates::Reconsider(double value) {
     if (--reasons_[kSlower] == 0) reasons_.erase(kSlower);
     EstimatePlansOf(division);
   }
-  return !again.empty();
+  return any || !again.empty();
 }
 
 void Candidates::EstimatePlansOf(const Division& division) {

@@ -39,12 +39,13 @@ class Candidates {
              double error, const MayGoOn& may_go_on);
 
   // Estimates those of all numbers of ranks that may win, or of one. `hears`:
-  // for each number, once it begins.
-  absl::Status EstimateAll(const std::function<void(int ranks)>& hears);
+  // of each number, before it is estimated, also in Reconsider.
+  absl::Status EstimateAll(std::function<void(int ranks)> hears);
   absl::Status EstimateRanks(int ranks);
-  // Estimates divisions that were left out, as slower than estimates that were
-  // there, of which some plan may be worth `value` or less: that of the best
-  // plan that was simulated, or infinity, if none fits. Whether there were any.
+  // Estimates numbers of ranks and divisions that were left out, as slower than
+  // estimates that were there, of which some plan may be worth `value` or less:
+  // that of the best plan that was simulated, or infinity, if none fits.
+  // Whether there were any.
   absl::StatusOr<bool> Reconsider(double value);
   // Of a candidate whose plan does not fit though its bound does: the same with
   // more that is recomputed.
@@ -76,6 +77,9 @@ class Candidates {
     double seconds = 0;
   };
 
+  // No plan of so many ranks is worth less.
+  double LeastOf(int ranks) const;
+  absl::Status EstimateNextNumber();
   void EstimatePlansOf(const Division& division);
   // With the first of the modes from here on that fits.
   void EstimateFrom(Mode mode, Candidate candidate, int ranks);
@@ -89,6 +93,8 @@ class Candidates {
   const Objective objective_;
   const std::vector<std::string> modes_;  // of recomputation
   std::set<Estimated> left_;
+  std::function<void(int ranks)> hears_;
+  std::vector<int> numbers_;      // of ranks, not estimated yet: the next last
   std::vector<Division> slower_;  // than estimates: left out
   std::vector<Estimated> nearest_;
   Reasons reasons_;
