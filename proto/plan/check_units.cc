@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_edges.h"
+#include "proto/plan/check_low_rank.h"
 #include "proto/plan/exchange_places.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/place_unit.h"
@@ -148,7 +149,9 @@ class TableCheck {
       }
       made_[output.tensor()] = true;
     }
-    return absl::OkStatus();
+    if (op.kind() != Op::LOW_RANK) return absl::OkStatus();
+    const std::string fault = LowRankFault({table_, op});
+    return fault.empty() ? absl::OkStatus() : At(index, fault);
   }
 
   // The operands are those of its kind, of tensors that fit.

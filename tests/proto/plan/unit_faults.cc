@@ -8,8 +8,9 @@
 
 namespace troupe {
 
-Plan PlanOfUnits(const ModelSpec& model) {
-  UnitList list = *ModelUnits(model, {.sequences = 2, .sequence_length = 5});
+Plan PlanOfUnits(const ModelSpec& model, const LoraSpec* lora) {
+  UnitList list = *ModelUnits(
+      model, {.sequences = 2, .sequence_length = 5, .lora = lora});
   Plan plan;
   for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
   for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);

@@ -10,8 +10,9 @@
 
 namespace troupe {
 
-// The units of a model, for two sequences of 5 positions, and their tables.
-Plan PlanOfUnits(const ModelSpec& model);
+// The units of a model, for two sequences of 5 positions, and their tables;
+// with adapters, where `lora` says so.
+Plan PlanOfUnits(const ModelSpec& model, const LoraSpec* lora = nullptr);
 
 // What is wrong with it then; fails the test where nothing is.
 std::string UnitFaultOf(Plan plan, const std::function<void(Plan&)>& damage);
