@@ -19,7 +19,7 @@ JobSpec IsolatingJob(const std::string& method) {
   JobSpec job = ExampleJob({.data = 2});
   job.mutable_data()->set_isolate_documents(true);
   if (!method.empty()) {
-    job.mutable_parallelism()->set_context(4);
+    job.mutable_parallelism()->set_context(2);
     job.mutable_parallelism()->set_context_method(method);
   }
   return job;

@@ -47,7 +47,7 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
       // is cut; in one dimension; no experts are shared;
       // found while training; nothing is frozen; a lost worker ends it;
       // all units are shared, and all parameters trained, alike; one file;
-      // held back from it; by steps; nothing is chosen.
+      // held back from it; by steps; nothing is chosen; no adapters.
       EXPECT_TRUE(
           set || field->name() == "recovery" || field->name() == "elastic" ||
           field->name() == "stages" || field->name() == "tensor_method" ||
@@ -55,7 +55,8 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
           field->name() == "context_method" ||
           field->name() == "ulysses_size" || field->name() == "expert_slack" ||
           field->name() == "expert_tensor" || field->name() == "loss_scale" ||
-          field->name() == "freeze" || field->name() == "sources" ||
+          field->name() == "freeze" || field->name() == "lora" ||
+          field->name() == "sources" ||
           field->name() == "validation" || field->name() == "epochs" ||
           field->name() == "micro_batches" ||
           field->name() == "strategies" || field->name() == "groups" ||
