@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
             JobCut{.context = 4, .context_method = "ring_self_attention"},
             JobCut{.tensor = 2, .context = 2, .context_method = "ring"},
             JobCut{.pipeline = 2},
-            JobCut{.schedule = "interleaved", .pipeline = 2},
+            JobCut{.schedule = "interleaved_1f1b", .pipeline = 2},
             JobCut{.pipeline = 2, .context = 2, .context_method = "ring"},
             JobCut{.data = 2, .zero = 3})),
     NameOfCase);

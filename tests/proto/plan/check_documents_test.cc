@@ -85,7 +85,7 @@ TEST(CheckDocuments, NamesTheFault) {
 TEST(CheckDocuments, EachHopOfARingReadsThem) {
   Plan plan = ExamplePlan(IsolatingJob("ring"));
   ASSERT_EQ(CheckDocuments(plan), absl::OkStatus());
-  Forget(NthOp(plan, Op::ATTENTION_PART, 2));
+  Forget(NthOp(plan, Op::ATTENTION_PART, 1));
   EXPECT_THAT(std::string(CheckDocuments(plan).message()),
               HasSubstr("ATTENTION_PART does not read where documents begin"));
 
