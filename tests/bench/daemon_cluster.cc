@@ -11,7 +11,7 @@ namespace troupe {
 
 std::string RunTroupe(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), kTroupe);
-  Outcome outcome = RunProgram(arguments);
+  Outcome outcome = RunProgram(arguments, absl::InfiniteDuration());
   CHECK_EQ(outcome.code, 0) << outcome.out << outcome.err;
   return std::move(outcome.out);
 }

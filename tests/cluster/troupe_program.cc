@@ -1,17 +1,21 @@
 #include "tests/cluster/troupe_program.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 namespace {
@@ -28,8 +32,11 @@ int ExitCode(int status) {
 
 }  // namespace
 
-TroupeProgram::TroupeProgram(const std::vector<std::string>& command)
-    : err_file_(ErrFile()) {
+TroupeProgram::TroupeProgram(const std::vector<std::string>& command,
+                             absl::Duration patience)
+    : command_(absl::StrJoin(command, " ")),
+      patience_(patience),
+      err_file_(ErrFile()) {
   int pipe_fds[2];
   CHECK(pipe2(pipe_fds, O_CLOEXEC) == 0);
   std::vector<char*> arguments;
@@ -60,7 +67,20 @@ TroupeProgram::~TroupeProgram() {
 
 void TroupeProgram::Signal(int signal) const { CHECK(kill(pid_, signal) == 0); }
 
-bool TroupeProgram::ReadMore() {
+bool TroupeProgram::ReadMore(absl::Time deadline) {
+  pollfd output = {.fd = out_fd_, .events = POLLIN};
+  const absl::Duration left =
+      std::max(deadline - SteadyNow(), absl::ZeroDuration());
+  const int milliseconds = deadline == absl::InfiniteFuture()
+                               ? -1
+                               : absl::ToInt64Milliseconds(left);
+  if (poll(&output, 1, milliseconds) == 0) {
+    ADD_FAILURE() << command_ << " says nothing more and does not end, "
+                  << absl::FormatDuration(patience_)
+                  << " after it was waited for; it said: " << out_;
+    kill(pid_, SIGKILL);
+    return false;
+  }
   char buffer[4096];
   const ssize_t n = read(out_fd_, buffer, sizeof(buffer));
   if (n <= 0) return false;
@@ -69,10 +89,11 @@ bool TroupeProgram::ReadMore() {
 }
 
 std::string TroupeProgram::WaitForLine(const std::string& text) {
+  const absl::Time deadline = SteadyNow() + patience_;
   while (true) {
     const size_t end = out_.find('\n', searched_);
     if (end == std::string::npos) {
-      if (!ReadMore()) return "";
+      if (!ReadMore(deadline)) return "";
       continue;
     }
     const std::string line = out_.substr(searched_, end - searched_);
@@ -82,7 +103,8 @@ std::string TroupeProgram::WaitForLine(const std::string& text) {
 }
 
 Outcome TroupeProgram::Wait() {
-  while (ReadMore()) {
+  const absl::Time deadline = SteadyNow() + patience_;
+  while (ReadMore(deadline)) {
   }
   int status = 0;
   CHECK(waitpid(pid_, &status, 0) == pid_);
@@ -92,8 +114,9 @@ Outcome TroupeProgram::Wait() {
   return {.code = ExitCode(status), .out = out_, .err = err.str()};
 }
 
-Outcome RunProgram(const std::vector<std::string>& command) {
-  return TroupeProgram(command).Wait();
+Outcome RunProgram(const std::vector<std::string>& command,
+                   absl::Duration patience) {
+  return TroupeProgram(command, patience).Wait();
 }
 
 }  // namespace troupe

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace troupe {
 
 // Where Bazel put the programs, from the test's working directory.
@@ -22,13 +24,21 @@ struct Outcome {
   std::string err;
 };
 
-// Runs a program to its end.
-Outcome RunProgram(const std::vector<std::string>& command);
+// What a program that is waited for has: less than the time of a whole test, so
+// that the test says what did not end.
+inline constexpr absl::Duration kPatience = absl::Seconds(240);
 
-// A program under way; killed where it still runs at the end of its life.
+// Runs a program to its end.
+Outcome RunProgram(const std::vector<std::string>& command,
+                   absl::Duration patience = kPatience);
+
+// A program under way; killed where it still runs at the end of its life. One
+// that lets WaitForLine or Wait wait for longer than `patience` fails the test
+// and is killed.
 class TroupeProgram {
  public:
-  explicit TroupeProgram(const std::vector<std::string>& command);
+  explicit TroupeProgram(const std::vector<std::string>& command,
+                         absl::Duration patience = kPatience);
   ~TroupeProgram();
   TroupeProgram(const TroupeProgram&) = delete;
   TroupeProgram& operator=(const TroupeProgram&) = delete;
@@ -42,9 +52,11 @@ class TroupeProgram {
   Outcome Wait();
 
  private:
-  // False at the end of the output.
-  bool ReadMore();
+  // False at the end of the output, and at the end of patience.
+  bool ReadMore(absl::Time deadline);
 
+  const std::string command_;
+  const absl::Duration patience_;
   pid_t pid_ = -1;
   int out_fd_ = -1;
   std::string err_file_;

@@ -75,7 +75,7 @@ absl::StatusOr<std::string> CheckData(const JobSpec& job) {
   return data.ok() ? data->identity() : std::string();
 }
 
-// Only what is looked at here.
+// Only what is looked at here: which parameters there are, and their shapes.
 absl::StatusOr<Plan> OutlineOf(const JobSpec& job) {
   Plan outline;
   *outline.mutable_job() = job;
@@ -83,7 +83,9 @@ absl::StatusOr<Plan> OutlineOf(const JobSpec& job) {
       UnitList list,
       ModelUnits(job.model(),
                  {.sequences = 1,
-                  .sequence_length = job.training().sequence_length()}));
+                  .sequence_length = job.training().sequence_length(),
+                  .lora = job.training().has_lora() ? &job.training().lora()
+                                                    : nullptr}));
   for (Unit& unit : list.units) *outline.add_units() = std::move(unit);
   return outline;
 }

@@ -9,6 +9,7 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/storage/dataset/foreign_files.h"
 #include "tests/storage/temp_dir.h"
 
 namespace troupe {
@@ -117,6 +118,35 @@ TEST(CheckJobFiles, CheckpointsThatAreMissingOrOfAnotherTraining) {
   std::filesystem::remove(checkpoint + "/rank-00000.safetensors");
   ExpectRefused(Resolved(Resuming("auto", ckpt)), kField,
                 "no complete checkpoint among 1");
+}
+
+// Adapters are part of what is trained, so their checkpoints fit.
+TEST(CheckJobFiles, ACheckpointWithAdaptersFitsAJobWithThem) {
+  const TempDir dir;
+  JobSpec job = Resuming("", dir.File("ckpt"));
+  job.mutable_training()->mutable_lora()->set_rank(2);
+  job.mutable_training()->set_stop_after(2);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  job.mutable_training()->clear_stop_after();
+  job.mutable_checkpoint()->set_resume("auto");
+  const absl::Status status = CheckFilesOf(Resolved(job));
+  EXPECT_TRUE(status.ok()) << status;
+  job.mutable_training()->clear_lora();
+  ExpectRefused(Resolved(job), "checkpoint.resume: ", "lora_");
+}
+
+TEST(CheckJobFiles, IsolatedDocumentsNeedFilesThatSayWhereTheyEnd) {
+  const TempDir dir;
+  JobSpec job = SmallJob();
+  job.mutable_data()->set_isolate_documents(true);
+  const JobSpec resolved = Resolved(job);
+  EXPECT_TRUE(CheckFilesOf(resolved).ok()) << CheckFilesOf(resolved);
+  // Files of llm.c have tokens only.
+  WriteText(dir.File("llm.bin"), LlmcHeaderBytes({.tokens = 4096}) +
+                                     std::string(2 * 4096, '\1'));
+  JobSpec without = resolved;
+  without.mutable_data()->set_tokens(dir.File("llm.bin"));
+  ExpectRefused(without, "data: ", "data.isolate_documents needs");
 }
 
 TEST(CheckJobFiles, AModelWhoseWeightsAreNotThere) {
