@@ -1,6 +1,7 @@
 #include "clients/hugging_face/adapter_files.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,6 +15,11 @@ namespace troupe {
 namespace {
 
 using nlohmann::json;
+
+// transformers_weight_conversion.py of PEFT 0.21 maps these to qwen2_moe's
+// experts.
+constexpr absl::string_view kRenamedByPeft[] = {"qwen3_moe", "olmoe",
+                                                "deepseek_v3"};
 
 std::string LastPart(const std::string& layer) {
   const size_t dot = layer.rfind('.');
@@ -74,6 +80,32 @@ std::vector<std::string> TargetModules(const std::vector<Unit>& units) {
     }
   }
   return modules;
+}
+
+absl::Status CheckPeftKnows(const JobSpec& job,
+                            const std::vector<Unit>& units) {
+  const std::string& architecture = job.model().architecture();
+  if (std::count(std::begin(kRenamedByPeft), std::end(kRenamedByPeft),
+                 architecture) == 0) {
+    return absl::OkStatus();
+  }
+  std::set<std::string> of_experts;
+  for (const Unit& unit : units) {
+    for (const Parameter& parameter : unit.parameters()) {
+      absl::string_view name = parameter.each_in();
+      if (!absl::ConsumeSuffix(&name, ".weight")) continue;
+      of_experts.insert(LastPart(std::string(name)));
+    }
+  }
+  for (const std::string& module : TargetModules(units)) {
+    if (of_experts.count(LastPart(module)) == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "of a ", architecture, " PEFT takes each adapter of a layer called ",
+        LastPart(module), " for one of experts, but it is of ", module,
+        "; export it with --merged, or train with training.lora.modules that "
+        "leave such layers out"));
+  }
+  return absl::OkStatus();
 }
 
 std::string FormatAdapterConfig(const JobSpec& job, const UnitList& units) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "proto/job.pb.h"
 #include "proto/plan/unit_list.h"
 
@@ -15,6 +16,11 @@ namespace troupe {
 // name where all layers of that last part have an adapter ("q_proj"), else
 // their whole names.
 std::vector<std::string> TargetModules(const std::vector<Unit>& units);
+
+// InvalidArgument where PEFT would take layers with adapters for experts: of
+// models whose experts transformers 5 keeps in one tensor, it does so by the
+// last part of a name.
+absl::Status CheckPeftKnows(const JobSpec& job, const std::vector<Unit>& units);
 
 // The text of adapter_config.json. `units` are those of the job's model, with
 // its adapters. REQUIRES a resolved training.lora.

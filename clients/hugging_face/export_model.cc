@@ -25,6 +25,7 @@
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
 #include "proto/plan/slices.h"
+#include "storage/checkpoint/adapter_files.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/hugging_face_files.h"
 #include "storage/checkpoint/hugging_face_weights.h"
@@ -95,6 +96,10 @@ absl::StatusOr<Contents> ContentsOf(const JobSpec& job,
                  {.sequences = 1,
                   .sequence_length = 1,
                   .lora = training.has_lora() ? &training.lora() : nullptr}));
+  if (contents.adapters) {
+    RETURN_IF_ERROR(
+        Annotate(CheckPeftKnows(job, contents.list.units), options.checkpoint));
+  }
   return contents;
 }
 
@@ -109,7 +114,7 @@ using PartsByTensor = std::map<std::string, Parts>;
 
 // PEFT's model has the other one's in itself.
 std::string NameInFile(const Parameter& parameter, absl::string_view name) {
-  return absl::StrCat(parameter.adapter() ? "base_model.model." : "", name);
+  return absl::StrCat(parameter.adapter() ? kAdapterPrefix : "", name);
 }
 
 // Adds the parameter under its name in the file.
@@ -222,7 +227,7 @@ Files Divide(const std::vector<SafetensorsTensor>& tensors, int64_t bytes_max) {
 }
 
 std::string FileName(const Contents& contents, size_t index, size_t count) {
-  if (contents.adapters) return "adapter_model.safetensors";
+  if (contents.adapters) return kAdapterWeightsFile;
   if (count == 1) return "model.safetensors";
   return absl::StrFormat("model-%05d-of-%05d.safetensors", index + 1, count);
 }
@@ -264,7 +269,7 @@ class Export {
 
   absl::Status WriteOthers() {
     if (contents_.adapters) {
-      return ReplaceFile(absl::StrCat(directory_, "/adapter_config.json"),
+      return ReplaceFile(absl::StrCat(directory_, "/", kAdapterConfigFile),
                          FormatAdapterConfig(job_, contents_.list));
     }
     std::string base;
