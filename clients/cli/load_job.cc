@@ -3,6 +3,7 @@
 #include <string>
 
 #include "clients/cli/job_epochs.h"
+#include "clients/hugging_face/expand_adapter.h"
 #include "clients/hugging_face/expand_model.h"
 #include "proto/base/resume_words.h"
 #include "proto/base/status.h"
@@ -28,6 +29,10 @@ absl::StatusOr<JobFile> LoadJob(JobUse use, const JobFileOptions& options) {
   const absl::Status expanded = ExpandHuggingFaceModel(
       UseOfWeights(use, job.spec), *job.spec.mutable_model());
   if (!expanded.ok()) return job.Locate(expanded);
+  if (job.spec.has_training()) {
+    const absl::Status adapted = ExpandAdapter(*job.spec.mutable_training());
+    if (!adapted.ok()) return job.Locate(adapted);
+  }
   const absl::Status with_steps = ExpandEpochs(job.spec);
   if (!with_steps.ok()) return job.Locate(with_steps);
   return job;

@@ -14,13 +14,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "clients/hugging_face/adapter_files.h"
 #include "clients/hugging_face/config.h"
 #include "clients/hugging_face/export_tokenizer.h"
+#include "clients/hugging_face/merge_adapters.h"
 #include "proto/base/process_state.h"
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
 #include "proto/plan/slices.h"
+#include "storage/checkpoint/adapter_files.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/hugging_face_files.h"
 #include "storage/checkpoint/hugging_face_weights.h"
@@ -42,20 +47,13 @@ int64_t BytesOf(const SafetensorsTensor& tensor) {
   return ElementCount(tensor.shape) * StoredDTypeBytes(tensor.dtype);
 }
 
-absl::StatusOr<ModelSpec> ModelOf(const TensorReader& checkpoint,
-                                  const std::string& path) {
+// The job that wrote it, with a resolved model, which Hugging Face has.
+absl::StatusOr<JobSpec> JobOf(const TensorReader& checkpoint,
+                              const std::string& path) {
   absl::StatusOr<JobSpec> job = ParseJobJson(checkpoint.manifest().job);
   if (!job.ok()) return Annotate(job.status(), path);
-  ModelSpec model = std::move(*job->mutable_model());
+  ModelSpec& model = *job->mutable_model();
   RETURN_IF_ERROR(Annotate(ResolveModel(model), path));
-  // The weights of the model alone are those from which training began.
-  if (job->training().has_lora()) {
-    return absl::UnimplementedError(
-        absl::StrCat(path,
-                     ": is of a job with training.lora, whose adapters cannot "
-                     "be exported yet; they are in the checkpoint's safetensors "
-                     "files, as ...lora_A.weight and ...lora_B.weight"));
-  }
   if (IsSynthetic(model)) {
     return absl::FailedPreconditionError(
         absl::StrCat(path,
@@ -69,7 +67,40 @@ absl::StatusOr<ModelSpec> ModelOf(const TensorReader& checkpoint,
                      "which knows no config.json for it; its parameters are in "
                      "the checkpoint's safetensors files, under their names"));
   }
-  return model;
+  if (model.architecture() == "gpt2" && model.num_experts() > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": is a gpt2 with experts, which transformers does not have"));
+  }
+  return job;
+}
+
+// What is written of a checkpoint.
+struct Contents {
+  bool adapters = false;  // these alone, else the model
+  UnitList list;          // with adapters, where the job has them
+};
+
+absl::StatusOr<Contents> ContentsOf(const JobSpec& job,
+                                    const ExportOptions& options) {
+  const TrainingSpec& training = job.training();
+  if (options.merged && !training.has_lora()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.checkpoint,
+                     ": is of a job without training.lora, so there are no "
+                     "adapters to merge; leave out --merged"));
+  }
+  Contents contents = {.adapters = training.has_lora() && !options.merged};
+  ASSIGN_OR_RETURN(
+      contents.list,
+      ModelUnits(job.model(),
+                 {.sequences = 1,
+                  .sequence_length = 1,
+                  .lora = training.has_lora() ? &training.lora() : nullptr}));
+  if (contents.adapters) {
+    RETURN_IF_ERROR(
+        Annotate(CheckPeftKnows(job, contents.list.units), options.checkpoint));
+  }
+  return contents;
 }
 
 // Parameters that share a tensor of Hugging Face's, in its order: runs of
@@ -81,15 +112,32 @@ struct Parts {
 };
 using PartsByTensor = std::map<std::string, Parts>;
 
+// PEFT's model has the other one's in itself.
+std::string NameInFile(const Parameter& parameter, absl::string_view name) {
+  return absl::StrCat(parameter.adapter() ? kAdapterPrefix : "", name);
+}
+
+// Adds the parameter under its name in the file.
+void AddWhole(const Parameter& parameter, SafetensorsTensor tensor,
+              PartsByTensor& parts, std::vector<SafetensorsTensor>& tensors) {
+  const std::string name = NameInFile(parameter, tensor.name);
+  if (name != tensor.name) {
+    parts[name] = {.names = {tensor.name}, .run = ElementCount(tensor.shape)};
+  }
+  tensor.name = name;
+  tensors.push_back(std::move(tensor));
+}
+
 // Adds the tensor that the parameter is a part of, with the first part.
 void AddPart(const Parameter& parameter, SafetensorsTensor tensor,
              PartsByTensor& parts, std::vector<SafetensorsTensor>& tensors) {
   const Parameter::PartOf& part = parameter.part_of();
-  Parts& shared = parts[part.name()];
+  const std::string name = NameInFile(parameter, part.name());
+  Parts& shared = parts[name];
   shared.names.push_back(tensor.name);
   if (part.index() > 0) return;
   shared.run = ElementCount(tensor.shape) / tensor.shape[0] * part.rows();
-  tensor.name = part.name();
+  tensor.name = name;
   tensor.shape[0] *= part.parts();
   tensors.push_back(std::move(tensor));
 }
@@ -109,17 +157,33 @@ void AddEach(const Parameter& parameter, SafetensorsTensor tensor,
   }
 }
 
+// That the checkpoint has it, as the model needs it.
+absl::Status CheckStored(const Parameter& parameter,
+                         const TensorReader& checkpoint,
+                         const std::string& path) {
+  const std::vector<int64_t> shape = WholeShape(parameter);
+  const ManifestTensor* stored = checkpoint.Find(parameter.name());
+  if (stored != nullptr && stored->shape == shape &&
+      stored->dtype == StoredDType::kF32) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(
+      absl::StrCat(path, ": has no tensor ", parameter.name(), " of F32[",
+                   absl::StrJoin(shape, ", "), "], which its model needs"));
+}
+
 // The tensors to be written, of parameters that were checked against what the
 // checkpoint holds; and what is to be put together.
 absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
-    const std::vector<Unit>& units, const TensorReader& checkpoint,
+    const Contents& contents, const TensorReader& checkpoint,
     const ExportOptions& options, PartsByTensor& parts) {
   std::vector<SafetensorsTensor> tensors;
-  for (const Unit& unit : units) {
+  for (const Unit& unit : contents.list.units) {
     for (const Parameter& parameter : unit.parameters()) {
       const bool of_training =
           parameter.has_load() && !parameter.load().of_model();
-      if (of_training && parameter.load().bias_rate() > 0) {
+      if (of_training && parameter.load().bias_rate() > 0 &&
+          !contents.adapters) {
         return absl::InvalidArgumentError(absl::StrCat(
             options.checkpoint, ": ", parameter.name(),
             " chooses experts with a bias (model.experts.balance bias), which "
@@ -127,26 +191,19 @@ absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
             "to export"));
       }
       if (of_training) continue;  // of no use without it
-      const std::vector<int64_t> shape = WholeShape(parameter);
-      const ManifestTensor* stored = checkpoint.Find(parameter.name());
-      if (stored == nullptr || stored->shape != shape ||
-          stored->dtype != StoredDType::kF32) {
-        return absl::DataLossError(absl::StrCat(
-            options.checkpoint, ": has no tensor ", parameter.name(),
-            " of F32[", absl::StrJoin(shape, ", "),
-            "], which its model needs"));
-      }
+      RETURN_IF_ERROR(CheckStored(parameter, checkpoint, options.checkpoint));
+      if (parameter.adapter() != contents.adapters) continue;
       // transformers keeps what chooses experts in f32.
       SafetensorsTensor tensor = {
           .name = parameter.name(),
           .dtype = parameter.has_load() ? StoredDType::kF32 : options.dtype,
-          .shape = shape};
+          .shape = WholeShape(parameter)};
       if (parameter.has_part_of()) {
         AddPart(parameter, std::move(tensor), parts, tensors);
       } else if (!parameter.each_in().empty()) {
         AddEach(parameter, std::move(tensor), parts, tensors);
       } else {
-        tensors.push_back(std::move(tensor));
+        AddWhole(parameter, std::move(tensor), parts, tensors);
       }
     }
   }
@@ -169,7 +226,8 @@ Files Divide(const std::vector<SafetensorsTensor>& tensors, int64_t bytes_max) {
   return files;
 }
 
-std::string FileName(size_t index, size_t count) {
+std::string FileName(const Contents& contents, size_t index, size_t count) {
+  if (contents.adapters) return kAdapterWeightsFile;
   if (count == 1) return "model.safetensors";
   return absl::StrFormat("model-%05d-of-%05d.safetensors", index + 1, count);
 }
@@ -177,12 +235,19 @@ std::string FileName(size_t index, size_t count) {
 // One run of an export: into `directory`, which is then renamed.
 class Export {
  public:
-  Export(const ExportOptions& options, const TensorReader& checkpoint,
+  Export(const ExportOptions& options, const JobSpec& job,
+         const Contents& contents, const TensorReader& checkpoint,
          const PartsByTensor& parts, std::string directory)
       : options_(options),
+        job_(job),
+        contents_(contents),
         checkpoint_(checkpoint),
         parts_(parts),
-        directory_(std::move(directory)) {}
+        directory_(std::move(directory)) {
+    if (options.merged) {
+      merged_.emplace(contents.list, job.training().lora(), checkpoint);
+    }
+  }
 
   absl::Status WriteWeights(const Files& files, int64_t total) {
     ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io,
@@ -190,7 +255,7 @@ class Export {
     total_ = total;
     nlohmann::json map = nlohmann::json::object();
     for (size_t i = 0; i < files.size(); ++i) {
-      const std::string name = FileName(i, files.size());
+      const std::string name = FileName(contents_, i, files.size());
       RETURN_IF_ERROR(WriteFile(*io, name, files[i]));
       for (const SafetensorsTensor& tensor : files[i]) map[tensor.name] = name;
     }
@@ -202,7 +267,11 @@ class Export {
         absl::StrCat(index.dump(2), "\n"));
   }
 
-  absl::Status WriteOthers(const ModelSpec& model) {
+  absl::Status WriteOthers() {
+    if (contents_.adapters) {
+      return ReplaceFile(absl::StrCat(directory_, "/", kAdapterConfigFile),
+                         FormatAdapterConfig(job_, contents_.list));
+    }
     std::string base;
     std::vector<CarriedFile> carried;
     for (const ManifestFile& asset : checkpoint_.manifest().assets) {
@@ -225,7 +294,7 @@ class Export {
     }
     return ReplaceFile(
         absl::StrCat(directory_, "/", kHuggingFaceConfig),
-        FormatHuggingFaceConfig({.model = model,
+        FormatHuggingFaceConfig({.model = job_.model(),
                                  .dtype = options_.dtype == StoredDType::kBF16
                                               ? "bfloat16"
                                               : "float32",
@@ -270,8 +339,7 @@ class Export {
   absl::Status Read(const std::string& tensor, const FlatRange& range) {
     const auto found = parts_.find(tensor);
     if (found == parts_.end()) {
-      return checkpoint_.ReadRange(tensor, StoredDType::kF32, range,
-                                   values_.data());
+      return ReadParameter(tensor, range, values_.data());
     }
     const auto& [names, run, first] = found->second;
     const int64_t parts = static_cast<int64_t>(names.size());
@@ -281,18 +349,26 @@ class Export {
       const FlatRange piece = {
           .begin = first + turn / parts * run + at % run,
           .count = std::min(range.count - done, run - at % run)};
-      RETURN_IF_ERROR(checkpoint_.ReadRange(names[turn % parts],
-                                            StoredDType::kF32, piece,
-                                            values_.data() + done));
+      RETURN_IF_ERROR(
+          ReadParameter(names[turn % parts], piece, values_.data() + done));
       done += piece.count;
     }
     return absl::OkStatus();
   }
 
+  absl::Status ReadParameter(const std::string& name, const FlatRange& range,
+                             float* out) {
+    if (merged_.has_value()) return merged_->ReadRange(name, range, out);
+    return checkpoint_.ReadRange(name, StoredDType::kF32, range, out);
+  }
+
   const ExportOptions& options_;
+  const JobSpec& job_;
+  const Contents& contents_;
   const TensorReader& checkpoint_;
   const PartsByTensor& parts_;
   const std::string directory_;
+  absl::optional<MergedWeights> merged_;
   int64_t total_ = 0;
   int64_t written_ = 0;
   std::vector<float> values_;
@@ -317,19 +393,19 @@ std::string Token() {
 }
 
 // REQUIRES that `to` is free.
-absl::Status WriteAside(const ExportOptions& options,
+absl::Status WriteAside(const ExportOptions& options, const JobSpec& job,
+                        const Contents& contents,
                         const TensorReader& checkpoint, const Files& files,
-                        const PartsByTensor& parts, const ModelSpec& model,
-                        int64_t bytes) {
+                        const PartsByTensor& parts, int64_t bytes) {
   const NewDirectory directory(options.to, Token());
   // Whoever loads a model takes all files that are there.
   absl::Status status = directory.Discard();
   if (status.ok()) status = directory.Make();
   status =
       Annotate(status, "--to must lie in a directory in which you may write");
-  Export run(options, checkpoint, parts, directory.aside());
+  Export run(options, job, contents, checkpoint, parts, directory.aside());
   if (status.ok()) status = run.WriteWeights(files, bytes);
-  if (status.ok()) status = run.WriteOthers(model);
+  if (status.ok()) status = run.WriteOthers();
   if (status.ok()) status = directory.Publish();
   // The first error is the one.
   if (!status.ok()) directory.Discard().IgnoreError();
@@ -342,28 +418,24 @@ absl::StatusOr<ExportedModel> ExportModel(const ExportOptions& options) {
   RETURN_IF_ERROR(CheckFree(options.to));
   ASSIGN_OR_RETURN(const std::unique_ptr<TensorReader> checkpoint,
                    TensorReader::Open(options.checkpoint));
-  ASSIGN_OR_RETURN(const ModelSpec model,
-                   ModelOf(*checkpoint, options.checkpoint));
-  if (model.architecture() == "gpt2" && model.num_experts() > 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options.checkpoint,
-        ": is a gpt2 with experts, which transformers does not have"));
-  }
-  ASSIGN_OR_RETURN(const UnitList list,
-                   ModelUnits(model, {.sequences = 1, .sequence_length = 1}));
-  const std::vector<Unit>& units = list.units;
+  ASSIGN_OR_RETURN(const JobSpec job, JobOf(*checkpoint, options.checkpoint));
+  ASSIGN_OR_RETURN(const Contents contents, ContentsOf(job, options));
   PartsByTensor parts;
   ASSIGN_OR_RETURN(const std::vector<SafetensorsTensor> tensors,
-                   TensorsOf(units, *checkpoint, options, parts));
+                   TensorsOf(contents, *checkpoint, options, parts));
   ExportedModel exported = {.step = checkpoint->manifest().step,
-                            .parameters = ParameterCount(units)};
+                            .adapters = contents.adapters};
   for (const SafetensorsTensor& tensor : tensors) {
+    exported.parameters += ElementCount(tensor.shape);
     exported.bytes += BytesOf(tensor);
   }
-  const Files files = Divide(tensors, options.file_bytes_max);
+  // PEFT reads one file.
+  const Files files = contents.adapters
+                          ? Files{tensors}
+                          : Divide(tensors, options.file_bytes_max);
   exported.files = static_cast<int>(files.size());
-  RETURN_IF_ERROR(
-      WriteAside(options, *checkpoint, files, parts, model, exported.bytes));
+  RETURN_IF_ERROR(WriteAside(options, job, contents, *checkpoint, files, parts,
+                             exported.bytes));
   return exported;
 }
 

@@ -96,6 +96,11 @@ void MakePathsAbsolute(const std::string& folder, JobFile& job) {
         "model.experts.load_file", folder, positions,
         *job.spec.mutable_model()->mutable_experts()->mutable_load_file());
   }
+  if (job.spec.training().lora().has_adapter()) {
+    MakeAbsolute(
+        "training.lora.adapter", folder, positions,
+        *job.spec.mutable_training()->mutable_lora()->mutable_adapter());
+  }
   if (!job.spec.has_checkpoint()) return;
   CheckpointSpec& checkpoint = *job.spec.mutable_checkpoint();
   if (checkpoint.has_directory()) {

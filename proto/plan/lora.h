@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "proto/job.pb.h"
 
@@ -26,6 +27,17 @@ bool HasAdapter(const LoraSpec& lora, absl::string_view layer);
 
 // What the product of both weights is multiplied by. REQUIRES a resolved one.
 double LoraScale(const LoraSpec& lora);
+
+// What the files of an adapter say of it.
+struct LoraNumbers {
+  int rank = 0;
+  double alpha = 0;
+  bool rank_stabilized = false;
+};
+
+// InvalidArgument "training.lora.rank: ..." with both, for a field that is set
+// and says something else than the files of training.lora.adapter.
+absl::Status CheckSameLora(const LoraSpec& lora, const LoraNumbers& of_files);
 
 }  // namespace troupe
 

@@ -32,13 +32,8 @@ absl::Status ResolveLora(JobSpec& job) {
                                {.min = 1, .max = kRankMax}));
   RETURN_IF_ERROR(CheckNumber("training.lora.alpha", lora.alpha(),
                               {.min = 0, .max = 1e6, .min_open = true}));
-  RETURN_IF_ERROR(CheckNumber("training.lora.dropout", lora.dropout(),
-                              {.min = 0, .max = 1, .max_open = true}));
-  // Nothing is silently left out: workers do not read adapters yet.
-  if (!lora.has_adapter()) return absl::OkStatus();
-  return FieldError("training.lora.adapter",
-                    "adapters of other jobs cannot be read yet; leave it out, "
-                    "and give checkpoint.resume a checkpoint of that job");
+  return CheckNumber("training.lora.dropout", lora.dropout(),
+                     {.min = 0, .max = 1, .max_open = true});
 }
 
 }  // namespace troupe

@@ -137,6 +137,13 @@ absl::StatusOr<HuggingFaceWeights> HuggingFaceWeights::Open(
   return weights;
 }
 
+absl::StatusOr<HuggingFaceWeights> HuggingFaceWeights::OpenFile(
+    const std::string& directory, const std::string& file) {
+  HuggingFaceWeights weights(directory);
+  RETURN_IF_ERROR(weights.Add(file));
+  return weights;
+}
+
 absl::Status HuggingFaceWeights::Add(const std::string& file) {
   ASSIGN_OR_RETURN(
       SafetensorsReader reader,

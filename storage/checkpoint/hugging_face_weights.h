@@ -50,6 +50,11 @@ class HuggingFaceWeights {
   // file that it does not name (transformers would read the single file).
   static absl::StatusOr<HuggingFaceWeights> Open(const std::string& directory);
 
+  // The same of one file, by its name in the directory. NotFound where there is
+  // none.
+  static absl::StatusOr<HuggingFaceWeights> OpenFile(
+      const std::string& directory, const std::string& file);
+
   // From now on this part of a tensor is found under a name of its own.
   void AddPart(const std::string& name, const PartOfTensor& part);
 

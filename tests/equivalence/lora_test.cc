@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -63,6 +64,9 @@ TEST(Lora, EveryPlanTrainsTheSameAdapters) {
       {"gpt2", {.tensor = 3}, {"c_attn", "*.mlp.c_proj"}, 0.1},
       {"gpt_neox", {.tensor = 2}},
       {"qwen3", {.tensor = 2}, {"o_proj", "up_proj"}},
+      {"mixtral", {.tensor = 2, .data = 2, .expert = 2}},
+      {"qwen2_moe", {.tensor = 2, .sequence = true}},
+      {"deepseek_v3", {.tensor = 2}},
       {"llama", {.data = 2, .zero = 1}},
       {"llama", {.data = 2, .zero = 2}},
       {"gpt2", {.data = 2, .zero = 3}},
@@ -77,6 +81,49 @@ TEST(Lora, EveryPlanTrainsTheSameAdapters) {
   for (size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE(absl::StrCat("case ", i, ", ", cases[i].architecture));
     ExpectTrainsTheSame(cases[i], references);
+  }
+}
+
+// A and B are cut in one dimension.
+TEST(Lora, SquaresAndCubesAreRefused) {
+  for (const auto& [method, ranks] :
+       {std::pair{"2d", 4}, std::pair{"2.5d", 8}, std::pair{"3d", 8}}) {
+    JobSpec job = WithAdapters(WithFewSteps(SmallLlamaJob()), {});
+    ParallelismSpec& parallelism = *job.mutable_parallelism();
+    parallelism.set_tensor(ranks);
+    parallelism.set_tensor_method(method);
+    const absl::Status status = CompileForThreads(job, ranks).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << method;
+    EXPECT_TRUE(absl::StartsWith(
+        status.message(),
+        "parallelism.tensor_method: layers with adapters (training.lora) are "
+        "cut over ranks in one dimension only"))
+        << method << ": " << status;
+  }
+}
+
+// Experts and routers have none by default; attention and shared experts have.
+TEST(Lora, ExpertsAreLeftOut) {
+  for (const char* const architecture : {"mixtral", "qwen2_moe"}) {
+    const JobSpec job = WithAdapters(
+        WithFewSteps(TensorJob({.architecture = architecture})), {});
+    const auto plan = CompileForThreads(job, 1);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    bool attention = false, shared = false;
+    for (const Unit& unit : plan->units()) {
+      for (const Parameter& parameter : unit.parameters()) {
+        EXPECT_EQ(parameter.frozen(), !parameter.adapter());
+        if (!parameter.adapter()) continue;
+        const std::string& name = parameter.name();
+        EXPECT_FALSE(absl::StrContains(name, "experts.")) << name;
+        EXPECT_FALSE(absl::StrContains(name, "gate.lora")) << name;
+        EXPECT_FALSE(absl::StrContains(name, "expert_gate")) << name;
+        attention |= absl::StrContains(name, "self_attn.");
+        shared |= absl::StrContains(name, "shared_expert.");
+      }
+    }
+    EXPECT_TRUE(attention);
+    EXPECT_EQ(shared, std::string(architecture) == "qwen2_moe");
   }
 }
 

@@ -8,6 +8,7 @@
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/plan/expert_ranks.h"
+#include "proto/plan/lora.h"
 #include "proto/plan/model.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
@@ -147,6 +148,22 @@ void DrawFreeze(uint64_t seed, int number, JobSpec& job) {
     default:
       return freeze({"*.weight"});
   }
+}
+
+// Of a stream of its own: a quarter of the draws of families train adapters, of
+// all layers or of some, in place of the model.
+void DrawAdapters(uint64_t seed, int number, JobSpec& job) {
+  Dice dice(seed ^ 0x6c6f7261, number);
+  if (dice.Below(4) > 0 || IsGraph(job.model())) return;
+  TrainingSpec& training = *job.mutable_training();
+  training.clear_freeze();  // it may leave nothing to train
+  LoraSpec& lora = *training.mutable_lora();
+  lora.set_rank(dice.OneOf({1, 3, 8}));
+  lora.set_alpha(8);
+  lora.set_rank_stabilized(dice.Even());
+  if (dice.Even()) lora.set_dropout(0.1);
+  lora.add_modules(dice.OneOf<const char*>(
+      {kAllLinear, kAllLinear, "*att*n*", "*.1.*", "*.3.*"}));
 }
 
 // Of a stream of its own: half of all draws have groups in the optimizer, whose
@@ -406,6 +423,7 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   DrawSkip(seed, number, draw.reference);
   DrawDocuments(seed, number, draw.reference);
   DrawFreeze(seed, number, draw.reference);
+  DrawAdapters(seed, number, draw.reference);
   DrawGroups(seed, number, draw.reference);
   const int64_t steps = draw.reference.training().steps();
   JobSpec first = DrawCut(dice, draw.reference);

@@ -27,6 +27,14 @@ std::string GroupsText(const OptimizerSpec& optimizer) {
   return text;
 }
 
+std::string LoraText(const TrainingSpec& training) {
+  if (!training.has_lora()) return "";
+  const LoraSpec& lora = training.lora();
+  return absl::StrCat(", adapters of ", absl::StrJoin(lora.modules(), " "),
+                      " of rank ", lora.rank(),
+                      lora.dropout() > 0 ? " with dropout" : "");
+}
+
 }  // namespace
 
 std::string CutText(const JobSpec& cut) {
@@ -96,7 +104,7 @@ std::string TrainingText(const JobSpec& job) {
           : "",
       training.dropout() > 0 ? ", dropout" : "", ", clipping ",
       training.gradient_clipping(), ", batch ", training.global_batch_size(),
-      training.validate_every() > 0 ? ", validated" : "",
+      training.validate_every() > 0 ? ", validated" : "", LoraText(training),
       training.freeze().empty()
           ? ""
           : absl::StrCat(", frozen ", absl::StrJoin(training.freeze(), " ")),

@@ -5,7 +5,8 @@ few AdamW steps with clipping and decay groups, and writes what it saw as one
 safetensors file: initial weights, batches, logits, the gradients of the first
 step, losses and gradient norms of all steps, and the weights after them. Some
 parameters may be frozen; these have no gradients. Some may be in groups of the
-optimizer, with settings or a rule of their own.
+optimizer, with settings or a rule of their own. Or PEFT's adapters are trained
+beside the model.
 
 All weights, biases and norms are random, so that nothing passes by being zero
 or one. Numbers are stored as f32 where the tests' bounds do not notice.
@@ -16,6 +17,7 @@ import json
 import os
 
 import numpy
+import peft
 import torch
 import transformers
 from safetensors.numpy import save_file
@@ -176,14 +178,33 @@ class NoRouters:
         """Changes the states by what the step counted."""
 
 
+def adapted(model, lora):
+    """PEFT's model of it; `lora` is as a job's training.lora."""
+    return peft.get_peft_model(model, peft.LoraConfig(
+        r=lora["rank"], lora_alpha=lora["alpha"],
+        target_modules=lora["modules"], use_rslora=lora["rank_stabilized"],
+        lora_dropout=0, task_type="CAUSAL_LM",
+        fan_in_fan_out=isinstance(model, transformers.GPT2LMHeadModel)))
+
+
+def without_peft(name, tensor):
+    """The parts of a model with adapters, under the names of ours."""
+    for added in ("base_model.model.", "base_layer.", "default."):
+        name = name.replace(added, "")
+    return [(name, tensor)]
+
+
 def write_golden(path, model, job_model, parts=whole, freeze=(), groups=(),
-                 routers=NoRouters()):
+                 routers=NoRouters(), lora=None):
     """`model` in float64; `job_model` is the same as a job's model section.
 
     `parts` are the parameters that we make of a tensor, where not the same.
     Parameters whose names match one of the patterns `freeze` are not trained.
-    `groups` are those of a job's optimizer.
+    `groups` are those of a job's optimizer. With `lora`, a job's
+    training.lora, adapters are trained, and nothing else.
     """
+    if lora:
+        model, parts = adapted(model, lora).double(), without_peft
     groups = [resolved(group) for group in groups]
 
     def ours(tensors):
@@ -200,6 +221,7 @@ def write_golden(path, model, job_model, parts=whole, freeze=(), groups=(),
     out["batches"] = batch.numpy().astype(numpy.int32)
     for name, parameter in parameters:
         parameter.requires_grad_(
+            "lora_" in name if lora else
             not any(fnmatch.fnmatchcase(name, f) for f in freeze))
     trained = [(n, p) for n, p in parameters if p.requires_grad]
     rules = optimizers(trained, groups)
@@ -229,12 +251,14 @@ def write_golden(path, model, job_model, parts=whole, freeze=(), groups=(),
     frozen = {"freeze": json.dumps(list(freeze))} if freeze else {}
     optimizer = dict(name="adamw", lr=LR, betas=BETAS, eps=EPS,
                      weight_decay=WEIGHT_DECAY, groups=groups)
+    with_lora = {"lora": json.dumps(lora)} if lora else {}
     grouped = {"optimizer": json.dumps(optimizer)} if groups else {}
     save_file(out, path, metadata={
         "model": json.dumps(job_model),
         "recipe": json.dumps(recipe),
         **frozen,
         **grouped,
+        **with_lora,
         "torch": torch.__version__.split("+")[0],
         "transformers": transformers.__version__})
     os.chmod(path, 0o644)

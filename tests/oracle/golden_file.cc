@@ -56,6 +56,7 @@ GoldenFile ReadGoldenFile(const std::string& path) {
       golden.recipe =
           nlohmann::json::parse(recipe).get<std::map<std::string, double>>();
       golden.model = entry.at("model");
+      golden.lora = entry.value("lora", "");
       golden.optimizer = entry.value("optimizer", "");
       const std::string freeze = entry.value("freeze", "[]");
       golden.freeze =

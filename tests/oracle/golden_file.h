@@ -16,6 +16,7 @@ struct GoldenFile {
   std::map<std::string, double> recipe;
   std::string model;                // a ModelSpec in JSON
   std::vector<std::string> freeze;  // patterns of names
+  std::string lora;  // a resolved LoraSpec in JSON, where adapters are trained
   std::string optimizer;  // a resolved OptimizerSpec in JSON, where it has
                           // groups; else empty
 

@@ -43,13 +43,25 @@ OptimizerSpec OptimizerOf(const GoldenFile& golden) {
   return optimizer;
 }
 
+LoraSpec LoraOf(const GoldenFile& golden) {
+  LoraSpec lora;
+  if (golden.lora.empty()) return lora;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(golden.lora, &lora);
+  CHECK(status.ok()) << golden.lora << ": " << status.ToString();
+  return lora;
+}
+
 }  // namespace
 
 GoldenSuite::GoldenSuite()
     : golden_(ReadGoldenFile("tests/oracle/" + GetParam() + ".safetensors")),
+      lora_(LoraOf(golden_)),
       device_(NewCpuDevice({.threads = 2})),
       runner_(*device_, Model(golden_),
-              {.shape = {.sequences = kSequences, .sequence_length = kLength}},
+              {.shape = {.sequences = kSequences,
+                         .sequence_length = kLength,
+                         .lora = golden_.lora.empty() ? nullptr : &lora_}},
               {.freeze = golden_.freeze, .optimizer = OptimizerOf(golden_)}) {
   for (const double token : golden_.Get("batches")) {
     batches_.push_back(static_cast<int32_t>(token));

@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "ops/device.h"
+#include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "tests/oracle/golden_file.h"
 #include "tests/worker/model/model_runner.h"
@@ -35,6 +36,7 @@ class GoldenSuite : public testing::TestWithParam<std::string> {
   MicroBatchContext Training(int64_t step) const;
 
   const GoldenFile golden_;
+  const LoraSpec lora_;  // empty, where no adapters are trained
   std::unique_ptr<Device> device_;
   ModelRunner runner_;  // with the file's initial weights
   std::vector<int32_t> batches_;

@@ -85,6 +85,15 @@ def main():
             golden.write_golden(
                 os.path.join(folder, f"llama_{name}.safetensors"), model,
                 dict(fields, architecture="llama"))
+    with float64():
+        model = transformers.LlamaForCausalLM(
+            llama_config(BASE)).double().train()
+        golden.write_golden(
+            os.path.join(folder, "llama_lora.safetensors"), model,
+            dict(BASE, architecture="llama"), lora=dict(
+                rank=4, alpha=6.0, dropout=0.0, rank_stabilized=True,
+                modules=["q_proj", "v_proj", "o_proj", "gate_proj",
+                         "down_proj"]))
 
 
 if __name__ == "__main__":

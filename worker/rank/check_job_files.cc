@@ -44,7 +44,8 @@ bool IsVerdict(const absl::Status& status) {
 // field of its own keeps that one.
 absl::Status Refuse(absl::string_view field, const absl::Status& status) {
   if (status.ok() || !IsVerdict(status)) return absl::OkStatus();
-  for (const absl::string_view own : {"model.", "data.", "checkpoint."}) {
+  for (const absl::string_view own :
+       {"model.", "data.", "checkpoint.", "training."}) {
     if (absl::StartsWith(status.message(), own)) {
       return absl::InvalidArgumentError(status.message());
     }
@@ -135,29 +136,47 @@ absl::Status CheckCheckpointFits(const Manifest& manifest, const Plan& outline,
       "; if other data is meant from here on, set data.changed: true"));
 }
 
-// Whether training goes on from a checkpoint, which then fits the job.
-absl::StatusOr<bool> CheckResume(const Plan& outline, const std::string& data) {
+// What a checkpoint gives the job; from files come the others.
+struct Resumed {
+  bool model = false;
+  bool adapters = false;
+};
+
+// Of the checkpoint from which training goes on, which then fits the job.
+absl::StatusOr<Resumed> CheckResume(const Plan& outline,
+                                    const std::string& data) {
   constexpr char kField[] = "checkpoint.resume";
+  constexpr Resumed kAll = {.model = true, .adapters = true};
   const CheckpointSpec& checkpoint = outline.job().checkpoint();
   std::string path = checkpoint.resume();
-  if (path.empty()) return false;
+  if (path.empty()) return Resumed();
   if (IsResumeWord(path) || HoldsCheckpoints(path)) {
     const std::string folder =
         IsResumeWord(path) ? checkpoint.directory() : path;
     const auto entries = ListCheckpoints(folder);
-    if (path == kResumeAuto && entries.ok() && entries->empty()) return false;
+    if (path == kResumeAuto && entries.ok() && entries->empty()) {
+      return Resumed();
+    }
     const auto newest = FindNewestComplete(folder);
     RETURN_IF_ERROR(Refuse(kField, newest.status()));
-    if (!newest.ok()) return true;
+    if (!newest.ok()) return kAll;
     path = newest->path;
   }
   const absl::StatusOr<Manifest> manifest = ReadCheckpoint(path);
   RETURN_IF_ERROR(Refuse(kField, manifest.status()));
-  if (!manifest.ok()) return true;
+  if (!manifest.ok()) return kAll;
   RETURN_IF_ERROR(Refuse(
       kField, Annotate(CheckCheckpointFits(*manifest, outline, data),
                        absl::StrCat("checkpoint ", path))));
-  return true;
+  return Resumed{.model = true,
+                 .adapters = JobOf(*manifest).training().has_lora()};
+}
+
+absl::Status CheckAdapter(const Plan& outline) {
+  if (outline.job().training().lora().adapter().empty()) {
+    return absl::OkStatus();
+  }
+  return Refuse(kAdapterField, OpenAdapterOf(outline).status());
 }
 
 absl::Status CheckWeights(const Plan& outline) {
@@ -177,8 +196,9 @@ absl::Status CheckFilesOf(const JobSpec& job) {
   const absl::StatusOr<Plan> outline = OutlineOf(job);
   // The planner says it better.
   if (!outline.ok()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const bool resumes, CheckResume(*outline, data));
-  return resumes ? absl::OkStatus() : CheckWeights(*outline);
+  ASSIGN_OR_RETURN(const Resumed resumed, CheckResume(*outline, data));
+  if (!resumed.model) RETURN_IF_ERROR(CheckWeights(*outline));
+  return resumed.adapters ? absl::OkStatus() : CheckAdapter(*outline);
 }
 
 }  // namespace troupe

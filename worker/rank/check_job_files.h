@@ -18,7 +18,9 @@ namespace troupe {
 //     tokens (unless data.changed), and not past training.steps. `auto` may
 //     find none;
 //   * model.hf, where training begins with its weights: it has them, in the
-//     shapes of the model.
+//     shapes of the model;
+//   * training.lora.adapter, where training begins with its weights: its config
+//     and its tensors are those of the job's adapters.
 //
 // InvalidArgument, beginning with the field's path, says what is wrong and what
 // to do. OK also where a disk does not answer well (an I/O error, too many open

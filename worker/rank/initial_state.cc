@@ -6,6 +6,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
@@ -18,6 +19,7 @@
 #include "storage/checkpoint/load_tensors.h"
 #include "storage/checkpoint/manifest.h"
 #include "worker/model/initialize.h"
+#include "worker/rank/first_adapters.h"
 #include "worker/rank/into_tier.h"
 #include "worker/rank/model_files.h"
 #include "worker/rank/stored_f32.h"
@@ -125,24 +127,13 @@ std::vector<StateTensor> AllStateTensors(const RankState& state) {
   return tensors;
 }
 
-// The adapter's parameter of this name; null: it is of the model, or a state.
-const Parameter* FindAdapter(const Plan& plan, absl::string_view name) {
-  for (const Unit& unit : plan.units()) {
-    for (const Parameter& parameter : unit.parameters()) {
-      if (parameter.adapter() && parameter.name() == name) return &parameter;
-    }
-  }
-  return nullptr;
-}
-
 // What this rank has of an adapter's weight, as training begins.
-absl::Status DrawAdapter(const Parameter& adapter, const StateTensor& tensor,
-                         RankState& state, TierPort& port) {
+absl::Status BeginAdapter(const FirstAdapters& adapters,
+                          const Parameter& adapter, const StateTensor& tensor,
+                          TierPort& port) {
   return FillInPieces(
       port, tensor, [&](int64_t begin, int64_t count, float* host) {
-        DrawElements(state.host, adapter, state.plan->job().training().seed(),
-                     {begin, begin + count}, host);
-        return absl::OkStatus();
+        return adapters.Read(adapter, {.begin = begin, .count = count}, host);
       });
 }
 
@@ -153,11 +144,15 @@ bool LacksAdapters(const JobSpec& saved, absl::string_view name) {
          (absl::EndsWith(name, kLoraDown) || absl::EndsWith(name, kLoraUp));
 }
 
-// What this rank holds and the checkpoint has. Draws adapters that it does not
-// have.
+// What this rank holds and the checkpoint has. Adapters that it does not have
+// begin.
 absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
     const Manifest& manifest, const JobSpec& saved, RankState& state,
     TierPort& port) {
+  absl::optional<FirstAdapters> adapters;
+  if (!saved.training().has_lora()) {
+    ASSIGN_OR_RETURN(adapters, FirstAdapters::Open(*state.plan, state.host));
+  }
   std::vector<TensorToLoad> tensors;
   for (const StateTensor& tensor : AllStateTensors(state)) {
     const bool stored = Has(manifest, tensor.name);
@@ -168,9 +163,10 @@ absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
          LacksAdapters(saved, tensor.name))) {
       continue;
     }
-    const Parameter* const adapter = FindAdapter(*state.plan, tensor.name);
-    if (!stored && adapter != nullptr && LacksAdapters(saved, tensor.name)) {
-      RETURN_IF_ERROR(DrawAdapter(*adapter, tensor, state, port));
+    const Parameter* const adapter =
+        adapters.has_value() ? adapters->Find(tensor.name) : nullptr;
+    if (!stored && adapter != nullptr) {
+      RETURN_IF_ERROR(BeginAdapter(*adapters, *adapter, tensor, port));
       continue;
     }
     if (!stored) {
@@ -300,11 +296,18 @@ absl::Status SpreadAllWeights(RankState& state, TierPort& port) {
 
 absl::Status InitializeFromSeed(RankState& state) {
   TierPort port = NewPort(state);
+  ASSIGN_OR_RETURN(const FirstAdapters adapters,
+                   FirstAdapters::Open(*state.plan, state.host));
   for (const int unit : state.HeldUnits()) {
     for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
       RETURN_IF_ERROR(DrawWeights(state, port, unit, memory));
     }
     RETURN_IF_ERROR(ZeroBeside(state, port, unit));
+  }
+  for (const StateTensor& tensor : AllStateTensors(state)) {
+    const Parameter* const adapter = adapters.Find(tensor.name);
+    if (adapter == nullptr) continue;
+    RETURN_IF_ERROR(BeginAdapter(adapters, *adapter, tensor, port));
   }
   return SpreadAllWeights(state, port);
 }
@@ -319,6 +322,8 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
   absl::StatusOr<HuggingFaceWeights> weights =
       OpenHuggingFaceWeights(directory, ContentsOf(*state.plan), check);
   if (!weights.ok()) return Annotate(weights.status(), "model.hf");
+  ASSIGN_OR_RETURN(const FirstAdapters adapters,
+                   FirstAdapters::Open(*state.plan, state.host));
   DiskLog::Work work;
   for (const int unit : state.HeldUnits()) {
     work.bytes +=
@@ -329,9 +334,9 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
   const OnBytesMoved moved = entry.moved();
   for (const StateTensor& tensor : AllStateTensors(state)) {
     if (IsStateTensor(tensor.name)) continue;  // the directory has none
-    const Parameter* const adapter = FindAdapter(*state.plan, tensor.name);
+    const Parameter* const adapter = adapters.Find(tensor.name);
     if (adapter != nullptr) {
-      RETURN_IF_ERROR(DrawAdapter(*adapter, tensor, state, port));
+      RETURN_IF_ERROR(BeginAdapter(adapters, *adapter, tensor, port));
       continue;
     }
     const absl::Status read = FillInPieces(

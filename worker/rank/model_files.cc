@@ -1,13 +1,18 @@
 #include "worker/rank/model_files.h"
 
 #include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "proto/base/status.h"
 #include "proto/plan/job_json.h"
+#include "proto/plan/lora.h"
 #include "proto/plan/model.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/slices.h"
+#include "storage/checkpoint/adapter_files.h"
 
 namespace troupe {
 
@@ -39,6 +44,24 @@ absl::Status CheckSameModel(const Manifest& manifest, const JobSpec& saved,
                    " in this job"));
 }
 
+namespace {
+
+HuggingFaceParameter AsInFiles(const Parameter& parameter) {
+  HuggingFaceParameter wanted = {.name = parameter.name(),
+                                 .shape = WholeShape(parameter),
+                                 .part = absl::nullopt,
+                                 .each = parameter.each_in()};
+  if (!parameter.has_part_of()) return wanted;
+  const Parameter::PartOf& part = parameter.part_of();
+  wanted.part = PartOfTensor{.tensor = part.name(),
+                             .parts = part.parts(),
+                             .index = part.index(),
+                             .rows = part.rows()};
+  return wanted;
+}
+
+}  // namespace
+
 HuggingFaceContents ContentsOf(const Plan& plan) {
   HuggingFaceContents contents;
   const ModelSpec& model = plan.job().model();
@@ -51,22 +74,34 @@ HuggingFaceContents ContentsOf(const Plan& plan) {
           parameter.has_load() ? parameter.load().of_model()  // else zeros
                                : !parameter.adapter();
       if (!of_model) continue;
-      HuggingFaceParameter& wanted = contents.parameters.emplace_back();
-      wanted.name = parameter.name();
-      wanted.shape = WholeShape(parameter);
-      wanted.each = parameter.each_in();
-      if (!parameter.has_part_of()) continue;
-      const Parameter::PartOf& part = parameter.part_of();
-      wanted.part = PartOfTensor{.tensor = part.name(),
-                                 .parts = part.parts(),
-                                 .index = part.index(),
-                                 .rows = part.rows()};
+      contents.parameters.push_back(AsInFiles(parameter));
     }
     for (const Unit::Tied& tied : unit.tied()) {
       contents.tied.push_back(tied.parameter());
     }
   }
   return contents;
+}
+
+absl::StatusOr<HuggingFaceWeights> OpenAdapterOf(const Plan& plan) {
+  const LoraSpec& lora = plan.job().training().lora();
+  const absl::StatusOr<AdapterConfig> config =
+      ReadAdapterConfig(lora.adapter());
+  if (!config.ok()) return Annotate(config.status(), kAdapterField);
+  RETURN_IF_ERROR(
+      CheckSameLora(lora, {.rank = config->rank,
+                           .alpha = config->alpha,
+                           .rank_stabilized = config->rank_stabilized}));
+  std::vector<HuggingFaceParameter> adapters;
+  for (const Unit& unit : plan.units()) {
+    for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.adapter()) adapters.push_back(AsInFiles(parameter));
+    }
+  }
+  absl::StatusOr<HuggingFaceWeights> weights =
+      OpenAdapterWeights(lora.adapter(), adapters);
+  if (!weights.ok()) return Annotate(weights.status(), kAdapterField);
+  return weights;
 }
 
 }  // namespace troupe

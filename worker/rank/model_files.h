@@ -5,9 +5,11 @@
 #define TROUPE_WORKER_RANK_MODEL_FILES_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 #include "storage/checkpoint/check_hugging_face.h"
+#include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/manifest.h"
 
 namespace troupe {
@@ -24,6 +26,12 @@ absl::Status CheckSameModel(const Manifest& manifest, const JobSpec& saved,
 // What a Hugging Face directory of the plan's model holds. Uses the plan's job
 // and units.
 HuggingFaceContents ContentsOf(const Plan& plan);
+
+// Opens the adapter that the job begins with (training.lora.adapter), whose
+// config and weights must be of the adapters of the plan. Errors begin with the
+// field. Uses the plan's job and units.
+inline constexpr char kAdapterField[] = "training.lora.adapter";
+absl::StatusOr<HuggingFaceWeights> OpenAdapterOf(const Plan& plan);
 
 }  // namespace troupe
 

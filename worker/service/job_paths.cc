@@ -24,6 +24,8 @@ absl::Status CheckJobPaths(const JobSpec& job) {
   }
   RETURN_IF_ERROR(CheckJobPath("model.hf", job.model().hf()));
   RETURN_IF_ERROR(
+      CheckJobPath("training.lora.adapter", job.training().lora().adapter()));
+  RETURN_IF_ERROR(
       CheckJobPath("checkpoint.directory", job.checkpoint().directory()));
   RETURN_IF_ERROR(CheckJobPath("training.lora.adapter",
                                job.training().lora().adapter()));

@@ -26,6 +26,9 @@ class Export final : public Command {
                {.value = "DIR", .text = "Or the checkpoint itself"});
     flags.Text("--to!", to_,
                {.value = "DIR", .text = "The Hugging Face directory to make"});
+    flags.Switch("--merged", merged_,
+                 "Of a job with training.lora: the model, with its adapters "
+                 "added to the weights [the adapters alone, for PEFT]");
     flags.Choice("--dtype", dtype_, {"f32", "bf16"},
                  "Of the weights in the files [f32]");
     flags.Integer("--file-megabytes", file_megabytes_, {1, 1 << 20},
@@ -48,8 +51,10 @@ class Export final : public Command {
     ASSIGN_OR_RETURN(const ExportedModel exported, Convert(interrupt, console));
     console.out << to_ << ": step " << GroupedText(exported.step) << ", "
                 << CountText(static_cast<double>(exported.parameters))
-                << " parameters, " << BytesText(exported.bytes) << " of "
-                << dtype_ << " in " << exported.files
+                << (exported.adapters ? " parameters of adapters, "
+                                      : " parameters, ")
+                << BytesText(exported.bytes) << " of " << dtype_ << " in "
+                << exported.files
                 << (exported.files == 1 ? " file\n" : " files\n");
     return absl::OkStatus();
   }
@@ -80,6 +85,7 @@ class Export final : public Command {
          .to = to_,
          .dtype = dtype_ == "bf16" ? StoredDType::kBF16 : StoredDType::kF32,
          .file_bytes_max = file_megabytes_ << 20,
+         .merged = merged_,
          .progress = [&](int64_t done, int64_t total) {
            return progress.Show(done, total);
          }});
@@ -88,6 +94,7 @@ class Export final : public Command {
   std::string job_;
   std::string checkpoint_;
   std::string to_;
+  bool merged_ = false;
   std::string dtype_ = "f32";
   int64_t file_megabytes_ = 5120;
   RootFlags roots_;
