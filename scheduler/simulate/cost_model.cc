@@ -109,7 +109,6 @@ CostModel::CostModel(const Plan& plan,
     host.cores = std::max(host.cores, worker.host_cores());
   }
   const bool tiers = UsesLowerTiers(plan);
-  bool all_stated = true;
   std::map<std::string, int> machines;
   const std::vector<int> stand_ins =
       StandIns(used, ComputeType(plan.job().training()));
@@ -134,12 +133,8 @@ CostModel::CostModel(const Plan& plan,
     }
     machine_of_.push_back(found->second);
     peak_ += PeakOf(r, worker);
-    const double stated = DatasheetOf(r, worker);
-    all_stated &= stated > 0;
-    datasheet_ += stated;
     host_of_.push_back(load.index);
   }
-  if (!all_stated) datasheet_ = 0;
   if (hosts.size() > 1) {
     adapters_ = AdaptersOf(used, host_of_, gain_.between_hosts);
   }
@@ -257,16 +252,6 @@ double CostModel::PeakOf(int rank, const WorkerDescription& worker) const {
   }
   return best * std::max(1, worker.threads()) / threads *
          seats_.FairShare(rank);
-}
-
-// Of ranks on one GPU together that of the GPU.
-double CostModel::DatasheetOf(int rank, const WorkerDescription& worker) const {
-  const ElementType type = ComputeType(plan_.job().training());
-  for (const DatasheetRate& rate : worker.datasheet()) {
-    if (rate.dtype() != type) continue;
-    return rate.flops_per_second() * seats_.FairShare(rank);
-  }
-  return 0;
 }
 
 Cost CostModel::PassCost(const Machine& machine,

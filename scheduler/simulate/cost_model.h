@@ -124,8 +124,6 @@ class CostModel {
   // Best measured product rate, in the job's precision, of all ranks together:
   // what utilisation is measured against.
   double PeakFlopsPerSecond() const { return peak_; }
-  // The same of their datasheets; 0: a worker has none in that precision.
-  double DatasheetFlopsPerSecond() const { return datasheet_; }
 
   // Whether some worker sent no calibration.
   bool uses_default() const;
@@ -152,7 +150,6 @@ class CostModel {
   Machine MachineOf(const WorkerDescription& worker,
                     const Calibration& measured, const Company& company) const;
   double PeakOf(int rank, const WorkerDescription& worker) const;
-  double DatasheetOf(int rank, const WorkerDescription& worker) const;
   const Machine& At(int rank) const { return machines_[machine_of_.at(rank)]; }
   Cost PassCost(const Machine& machine, const Instruction& instruction) const;
   Cost StateCost(int rank, const Instruction& instruction) const;
@@ -177,7 +174,6 @@ class CostModel {
   Seats seats_;
   Adapters adapters_;
   double peak_ = 0;
-  double datasheet_ = 0;
   std::vector<Machine> machines_;
   std::vector<int> machine_of_;                         // by rank
   std::vector<int> host_of_;                            // by rank

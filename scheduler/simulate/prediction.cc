@@ -23,6 +23,7 @@
 #include "proto/plan/tier_traffic.h"
 #include "proto/plan/utilization.h"
 #include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/datasheet_peak.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/place_seconds.h"
 #include "scheduler/simulate/rates.h"
@@ -323,7 +324,9 @@ Prediction Predict(const Plan& plan,
   }
   prediction.set_step_seconds(static_cast<double>(step.period_ns) * kNs);
   prediction.set_peak_flops_per_second(costs.PeakFlopsPerSecond());
-  prediction.set_datasheet_flops_per_second(costs.DatasheetFlopsPerSecond());
+  prediction.set_datasheet_flops_per_second(DatasheetPeak(
+      ComputeType(plan.job().training()),
+      absl::MakeConstSpan(workers).first(step.like.size()), costs.seats()));
   if (step.period_ns > 0) {
     prediction.set_tokens_per_second(
         static_cast<double>(plan.derived().tokens_per_step()) /

@@ -223,43 +223,6 @@ TEST(CostModel, MoreThreadsThanWereMeasuredScale) {
   EXPECT_DOUBLE_EQ(model.PeakFlopsPerSecond(), 4e9);
 }
 
-TEST(CostModel, DatasheetsAddUpInTheJobsPrecision) {
-  JobSpec job = ExampleJob({.data = 2});
-  std::vector<WorkerDescription> workers = ExampleWorkers(2);
-  const auto state = [&](int worker, ElementType dtype, double rate) {
-    DatasheetRate& stated = *workers[worker].add_datasheet();
-    stated.set_dtype(dtype);
-    stated.set_flops_per_second(rate);
-  };
-  const auto stated = [&] {
-    return CostModel(ExamplePlan(job), workers).DatasheetFlopsPerSecond();
-  };
-  EXPECT_EQ(stated(), 0);
-  state(0, F32, 2e9);
-  state(0, BF16, 8e9);
-  EXPECT_EQ(stated(), 0) << "one of them has none";
-  state(1, F32, 3e9);
-  EXPECT_EQ(stated(), 5e9);
-  job.mutable_training()->set_precision("bf16");
-  EXPECT_EQ(stated(), 0) << "one of them has none in bf16";
-}
-
-// Two ranks on one GPU compute no more than it does.
-TEST(CostModel, AGpusDatasheetCountsOnce) {
-  const Plan plan = ExamplePlan(ExampleJob({.data = 2}));
-  std::vector<WorkerDescription> workers = ExampleWorkers(2);
-  for (WorkerDescription& worker : workers) {
-    worker.set_host("host");
-    worker.mutable_gpu()->set_uuid("x");
-    DatasheetRate& stated = *worker.add_datasheet();
-    stated.set_dtype(F32);
-    stated.set_flops_per_second(6e9);
-  }
-  EXPECT_DOUBLE_EQ(CostModel(plan, workers).DatasheetFlopsPerSecond(), 6e9);
-  workers[1].mutable_gpu()->set_uuid("y");
-  EXPECT_DOUBLE_EQ(CostModel(plan, workers).DatasheetFlopsPerSecond(), 12e9);
-}
-
 // Of many workers the slowest calibration stands for all, but not for what they
 // could do together, and not for their links.
 TEST(CostModel, AStandInGivesItsCalibrationOnly) {
