@@ -21,7 +21,9 @@
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/tier_traffic.h"
+#include "proto/plan/utilization.h"
 #include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/datasheet_peak.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/place_seconds.h"
 #include "scheduler/simulate/rates.h"
@@ -322,14 +324,16 @@ Prediction Predict(const Plan& plan,
   }
   prediction.set_step_seconds(static_cast<double>(step.period_ns) * kNs);
   prediction.set_peak_flops_per_second(costs.PeakFlopsPerSecond());
+  prediction.set_datasheet_flops_per_second(DatasheetPeak(
+      ComputeType(plan.job().training()),
+      absl::MakeConstSpan(workers).first(step.like.size()), costs.seats()));
   if (step.period_ns > 0) {
     prediction.set_tokens_per_second(
         static_cast<double>(plan.derived().tokens_per_step()) /
         prediction.step_seconds());
-    prediction.set_model_flops_utilization(
-        prediction.tokens_per_second() *
-        plan.derived().model_flops_per_token() /
-        prediction.peak_flops_per_second());
+    prediction.set_model_flops_utilization(ModelFlopsUtilization(
+        prediction.tokens_per_second(), plan.derived().model_flops_per_token(),
+        UtilizationPeak(prediction)));
   }
   if (const int64_t keep_ns = PredictKeepNs(plan, workers, costs);
       keep_ns > 0) {
