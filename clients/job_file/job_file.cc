@@ -96,6 +96,14 @@ void MakePathsAbsolute(const std::string& folder, JobFile& job) {
         "model.experts.load_file", folder, positions,
         *job.spec.mutable_model()->mutable_experts()->mutable_load_file());
   }
+  if (job.spec.metrics().has_directory()) {
+    MakeAbsolute("metrics.directory", folder, positions,
+                 *job.spec.mutable_metrics()->mutable_directory());
+  }
+  if (job.spec.metrics().has_tensorboard()) {
+    MakeAbsolute("metrics.tensorboard", folder, positions,
+                 *job.spec.mutable_metrics()->mutable_tensorboard());
+  }
   if (!job.spec.has_checkpoint()) return;
   CheckpointSpec& checkpoint = *job.spec.mutable_checkpoint();
   if (checkpoint.has_directory()) {

@@ -23,6 +23,7 @@ bool IsPassedOver(absl::string_view name) {
       // The checkpoint knows them better than by their paths.
       "data.tokens", "data.sources", "data.validation_blocks",
       "data.validation", "data.changed", "parallelism", "checkpoint", "memory",
+      "metrics",
       "model.experts.load", "model.experts.load_file",
       "model.experts.measured",
       "model.graph",  // its text says what it is
