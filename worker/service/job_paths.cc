@@ -25,6 +25,9 @@ absl::Status CheckJobPaths(const JobSpec& job) {
   RETURN_IF_ERROR(CheckJobPath("model.hf", job.model().hf()));
   RETURN_IF_ERROR(
       CheckJobPath("checkpoint.directory", job.checkpoint().directory()));
+  RETURN_IF_ERROR(CheckJobPath("metrics.directory", job.metrics().directory()));
+  RETURN_IF_ERROR(
+      CheckJobPath("metrics.tensorboard", job.metrics().tensorboard()));
   return CheckResume(job.checkpoint().resume());
 }
 

@@ -89,7 +89,7 @@ TEST(JobPaths, EveryTextOfAJobIsHeldToTheRootsOrAWord) {
         absl::StrReplaceAll(status.message(), {{"[0]", ""}});
     EXPECT_EQ(said.find(field + ": /etc/passwd"), 0u) << status;
   });
-  EXPECT_EQ(paths, 6);
+  EXPECT_EQ(paths, 8);
   EachText("data:self", job, job, "", [&](const std::string& field) {
     EXPECT_TRUE(CheckJobPaths(assignment).ok()) << field;
   });
