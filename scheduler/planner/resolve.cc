@@ -75,6 +75,23 @@ absl::Status ResolveCheckpoint(CheckpointSpec& checkpoint, int64_t steps) {
   return absl::OkStatus();
 }
 
+// REQUIRES the checkpoint resolved.
+absl::Status ResolveMetrics(JobSpec& job) {
+  const bool asked = job.has_metrics();
+  const std::string& beside = job.checkpoint().directory();
+  MetricsSpec& metrics = *job.mutable_metrics();
+  if (asked && !metrics.has_directory() && metrics.tensorboard().empty() &&
+      beside.empty()) {
+    return FieldError("metrics",
+                      "there is no checkpoint.directory where they could be; "
+                      "give metrics.directory or metrics.tensorboard, or leave "
+                      "this out");
+  }
+  if (!metrics.has_directory()) metrics.set_directory(beside);
+  if (!metrics.has_tensorboard()) metrics.set_tensorboard("");
+  return absl::OkStatus();
+}
+
 // Synthetic units may have nothing that could be copied, or dealt.
 bool HasUnitsWithoutState(const ModelSpec& model) {
   const auto& bytes = model.parameter_bytes();
@@ -200,6 +217,7 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   RETURN_IF_ERROR(ResolveCheckpoint(*resolved.mutable_checkpoint(),
                                     resolved.training().steps()));
   RETURN_IF_ERROR(ResolveElastic(resolved));
+  RETURN_IF_ERROR(ResolveMetrics(resolved));
   return resolved;
 }
 

@@ -19,6 +19,7 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/dataset/token_file.h"
+#include "storage/disk/directory.h"
 #include "worker/rank/model_files.h"
 #include "worker/rank/rank_state.h"
 
@@ -188,9 +189,25 @@ absl::Status CheckWeights(const Plan& outline) {
                     .status());
 }
 
+// Where a job begins, rank 0 makes its files there.
+absl::Status CheckMetrics(const JobSpec& job) {
+  const MetricsSpec& metrics = job.metrics();
+  if (!metrics.directory().empty()) {
+    // By default it is that of checkpoints.
+    const bool is_beside = metrics.directory() == job.checkpoint().directory();
+    RETURN_IF_ERROR(
+        Refuse(is_beside ? "checkpoint.directory" : "metrics.directory",
+               CheckDirectoryTakesFiles(metrics.directory())));
+  }
+  if (metrics.tensorboard().empty()) return absl::OkStatus();
+  return Refuse("metrics.tensorboard",
+                CheckDirectoryTakesFiles(metrics.tensorboard()));
+}
+
 }  // namespace
 
 absl::Status CheckFilesOf(const JobSpec& job) {
+  RETURN_IF_ERROR(CheckMetrics(job));
   ASSIGN_OR_RETURN(const std::string data, CheckData(job));
   if (!IsResolved(job) || IsSynthetic(job.model())) return absl::OkStatus();
   const absl::StatusOr<Plan> outline = OutlineOf(job);

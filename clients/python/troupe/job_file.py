@@ -32,6 +32,8 @@ _PATHS = (
     "model.graph",
     "checkpoint.directory",
     "checkpoint.resume",
+    "metrics.directory",
+    "metrics.tensorboard",
 )
 _ROOT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*:")
 _FIELD = re.compile(r"([a-z_][a-z0-9_]*(?:\[[0-9]+\])?(?:\.[a-z0-9_]+(?:\[[0-9]+\])?)*)([: ])")
