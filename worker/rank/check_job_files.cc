@@ -44,7 +44,8 @@ bool IsVerdict(const absl::Status& status) {
 // field of its own keeps that one.
 absl::Status Refuse(absl::string_view field, const absl::Status& status) {
   if (status.ok() || !IsVerdict(status)) return absl::OkStatus();
-  for (const absl::string_view own : {"model.", "data.", "checkpoint."}) {
+  for (const absl::string_view own :
+       {"model.", "data.", "checkpoint.", "training."}) {
     if (absl::StartsWith(status.message(), own)) {
       return absl::InvalidArgumentError(status.message());
     }
@@ -67,7 +68,7 @@ absl::StatusOr<std::string> CheckData(const JobSpec& job) {
     RETURN_IF_ERROR(Refuse(
         file.field, CheckVocabulary(tokens->layout(), file.path, job.model())));
   }
-  if (!IsResolved(job) || TrainingFiles(job.data()).empty()) {
+  if (!IsResolved(job) || DataFiles(job.data()).empty()) {
     return std::string();
   }
   const absl::StatusOr<SampleReader> data = OpenData(job);
@@ -114,17 +115,22 @@ absl::Status CheckShapes(const Manifest& manifest, const Plan& outline) {
   return absl::OkStatus();
 }
 
+absl::Status CheckFitsModel(const Manifest& manifest, const Plan& outline) {
+  RETURN_IF_ERROR(CheckSameModel(manifest, JobOf(manifest), outline));
+  return CheckShapes(manifest, outline);
+}
+
 absl::Status CheckCheckpointFits(const Manifest& manifest, const Plan& outline,
                                  const std::string& data) {
   const JobSpec& job = outline.job();
   const int64_t steps = job.training().steps();
+  if (job.evaluate()) return CheckFitsModel(manifest, outline);
   if (manifest.step > steps && job.checkpoint().resume() != kResumeAuto) {
     return absl::InvalidArgumentError(
         absl::StrCat("it is of step ", manifest.step,
                      ", but training.steps is ", steps));
   }
-  RETURN_IF_ERROR(CheckSameModel(manifest, JobOf(manifest), outline));
-  RETURN_IF_ERROR(CheckShapes(manifest, outline));
+  RETURN_IF_ERROR(CheckFitsModel(manifest, outline));
   if (job.data().changed() || manifest.data.empty() || data.empty() ||
       manifest.data == data) {
     return absl::OkStatus();
