@@ -30,6 +30,8 @@ absl::StatusOr<JobFile> LoadJob(JobUse use, const JobFileOptions& options) {
   if (!expanded.ok()) return job.Locate(expanded);
   const absl::Status with_steps = ExpandEpochs(job.spec);
   if (!with_steps.ok()) return job.Locate(with_steps);
+  const absl::Status counted = CountEvaluationSteps(job.spec);
+  if (!counted.ok()) return job.Locate(counted);
   return job;
 }
 
