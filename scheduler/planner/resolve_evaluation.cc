@@ -163,6 +163,7 @@ absl::Status CheckWeights(const JobSpec& job) {
 }  // namespace
 
 absl::Status ResolveEvaluation(JobSpec& job) {
+  if (!job.has_evaluate()) job.set_evaluate(false);
   if (!job.evaluate()) return absl::OkStatus();
   if (IsSynthetic(job.model())) {
     return FieldError("evaluate",

@@ -11,8 +11,8 @@ namespace troupe {
 
 // Refuses fields that are of training alone, with what to do, and sets those
 // that other parts of the planner read: each step validates
-// training.global_batch_size windows. Does nothing where the job trains. To be
-// called before anything else of the job is resolved.
+// training.global_batch_size windows. Of a job that trains it sets `evaluate`
+// alone. To be called before anything else of the job is resolved.
 //
 // InvalidArgument begins with the field.
 absl::Status ResolveEvaluation(JobSpec& job);
