@@ -27,15 +27,26 @@ namespace {
 constexpr int kWindows = 21;  // the batches below do not divide it
 constexpr int kBatch = 8;
 
-// Of documents, so many windows of the length and some tokens more.
+// So many windows of the length and some tokens more, which follow each other as
+// those of the small job do, and are documents of all lengths up to two windows.
 std::string ValidationTokens(int length) {
-  std::vector<int> lengths;
-  int left = kWindows * length + 1 + length / 2;
-  for (int i = 0; left > 0; ++i) {
-    lengths.push_back(std::min(left, 1 + (i * 7) % 40));
-    left -= lengths.back();
+  const std::string path =
+      absl::StrCat(testing::TempDir(), "/evaluated", length, ".tokens");
+  auto writer = TokenFileWriter::Create(
+      {.path = path, .vocab_size = 61, .tokenizer = "bytes"});
+  EXPECT_TRUE(writer.ok()) << writer.status();
+  const int count = kWindows * length + 1 + length / 2;
+  int32_t token = 7;
+  int ends = 0;
+  for (int i = 0; i < count; ++i) {
+    EXPECT_TRUE((*writer)->Append({token}).ok());
+    token = (token * 3 + 1 + (i * i / 7) % 3) % 61;
+    if (i < ends && i + 1 < count) continue;
+    EXPECT_TRUE((*writer)->EndDocument().ok());
+    ends = i + 1 + (i * 7) % (2 * length);
   }
-  return WriteDocuments(absl::StrCat("evaluated", length, ".tokens"), lengths);
+  EXPECT_TRUE((*writer)->Finish().ok());
+  return path;
 }
 
 struct Trained {
@@ -52,7 +63,7 @@ Trained TrainAndSave(const std::string& name, JobSpec job) {
   DataSpec& data = *job.mutable_data();
   data.clear_validation_fraction();
   data.set_validation(ValidationTokens(job.training().sequence_length()));
-  job.mutable_training()->set_validation_sequences(1000);
+  job.mutable_training()->set_validation_sequences(kWindows + 3);
   job.mutable_checkpoint()->set_directory(directory);
   const TrainingRun run = Train(job, {});
   EXPECT_TRUE(run.status().ok()) << run.status();
