@@ -83,8 +83,9 @@ absl::Status TakeModel(const std::string& path, JobSpec& job) {
         absl::StrCat(path, ": there is no such directory"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      path, ": is no model: there is neither config.json, as in a directory of "
-            "Hugging Face's, nor manifest.json, as in a checkpoint"));
+      path,
+      ": is no model: there is neither config.json, as in a directory of "
+      "Hugging Face's, nor manifest.json, as in a checkpoint"));
 }
 
 // Errors of fields that no override gave name the model, as there is no file.
@@ -134,9 +135,9 @@ absl::Status FillIn(const EvaluationOptions& options, JobSpec& job) {
   }
   TrainingSpec& training = *job.mutable_training();
   if (!training.has_sequence_length()) {
-    training.set_sequence_length(std::min(
-        kEvaluationLengthMax,
-        static_cast<int>(LongestSequenceOf(job.model()).positions)));
+    training.set_sequence_length(
+        std::min(kEvaluationLengthMax,
+                 static_cast<int>(LongestSequenceOf(job.model()).positions)));
   }
   RETURN_IF_ERROR(ChooseBatches(job));
   return CountEvaluationSteps(job);
@@ -149,9 +150,8 @@ absl::StatusOr<JobFile> MakeEvaluationJob(const EvaluationOptions& options) {
   RETURN_IF_ERROR(CheckReadableHere("MODEL", model));
   JobSpec job;
   job.set_name(absl::StrCat(
-      "eval ",
-      fs::path(model).lexically_normal().filename().string().substr(0,
-                                                                  kNameMax)));
+      "eval ", fs::path(model).lexically_normal().filename().string().substr(
+                   0, kNameMax)));
   job.set_evaluate(true);
   RETURN_IF_ERROR(TakeModel(model, job));
   job.mutable_data()->set_validation(Absolute(options.tokens));

@@ -16,14 +16,14 @@ struct EvaluationOptions {
   // A Hugging Face directory, a checkpoint, or a folder of checkpoints, whose
   // newest is meant.
   std::string model;
-  std::string tokens;  // the token file
+  std::string tokens;                  // the token file
   std::vector<std::string> overrides;  // as JobFileOptions.overrides
   // What is left open: over so many workers the windows are shared.
   int workers = 1;
 };
 
-// Longest window of a model of Hugging Face where nothing else is said: some are
-// made for sequences that few machines have the memory for.
+// Longest window of a model of Hugging Face where nothing else is said: some
+// are made for sequences that few machines have the memory for.
 inline constexpr int kEvaluationLengthMax = 1024;
 
 // A checkpoint gives model, sequence length, precision and how documents are

@@ -22,12 +22,12 @@ absl::StatusOr<uint64_t> WindowsOf(const char* who, const DataFileField& file,
                                    uint64_t sequence_length) {
   const absl::StatusOr<TokenFile> tokens = TokenFile::Open(file.path);
   if (!tokens.ok()) {
-    return FieldError(file.field,
-                      absl::StrCat(who, " needs its size: ",
-                                   tokens.status().message(),
-                                   "; with --root NAME=DIR where the path "
-                                   "begins with NAME:, or give "
-                                   "training.steps"));
+    return FieldError(
+        file.field,
+        absl::StrCat(who, " needs its size: ", tokens.status().message(),
+                     "; with --root NAME=DIR where the path "
+                     "begins with NAME:, or give "
+                     "training.steps"));
   }
   const absl::StatusOr<DataOrder> order =
       DataOrder::Create({.token_count = tokens->size(),
@@ -50,8 +50,8 @@ int64_t SequenceLength(const JobSpec& job) {
 }
 
 absl::Status MissingField(const char* field, const char* who) {
-  return FieldError(field, absl::StrCat("is needed, above 0, to turn ", who,
-                                        " into steps"));
+  return FieldError(
+      field, absl::StrCat("is needed, above 0, to turn ", who, " into steps"));
 }
 
 }  // namespace
@@ -99,10 +99,9 @@ absl::StatusOr<int64_t> EvaluationWindows(const JobSpec& job) {
   if (length < 1) {
     return MissingField("training.sequence_length", "data.validation");
   }
-  RETURN_IF_ERROR(
-      CheckPresent({.present = !job.data().validation().empty(),
-                    .path = "data.validation",
-                    .meaning = "the token file to evaluate on"}));
+  RETURN_IF_ERROR(CheckPresent({.present = !job.data().validation().empty(),
+                                .path = "data.validation",
+                                .meaning = "the token file to evaluate on"}));
   const DataFileField file = {.field = "data.validation",
                               .path = job.data().validation()};
   ASSIGN_OR_RETURN(const uint64_t windows,

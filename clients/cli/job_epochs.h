@@ -1,7 +1,7 @@
 // Steps of a job by the sizes of its token files: of one with
-// `training.epochs`, and of one that evaluates. The scheduler plans for a number
-// of steps and does not see the files, so the number is found where the job is
-// submitted.
+// `training.epochs`, and of one that evaluates. The scheduler plans for a
+// number of steps and does not see the files, so the number is found where the
+// job is submitted.
 #ifndef TROUPE_CLIENTS_CLI_JOB_EPOCHS_H_
 #define TROUPE_CLIENTS_CLI_JOB_EPOCHS_H_
 

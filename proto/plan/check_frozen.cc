@@ -33,8 +33,8 @@ bool IsNamed(const Plan& plan, const std::string& name) {
 bool MayBe(const Plan& plan, const Parameter& parameter) {
   const bool by_adapters = plan.job().training().has_lora() &&
                            !parameter.adapter() && !parameter.has_load();
-  const bool frozen = by_adapters || plan.job().evaluate() ||
-                      IsNamed(plan, parameter.name());
+  const bool frozen =
+      by_adapters || plan.job().evaluate() || IsNamed(plan, parameter.name());
   return parameter.frozen() == frozen ||
          (parameter.frozen() && parameter.has_load());
 }

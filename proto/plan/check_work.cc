@@ -401,9 +401,9 @@ absl::Status CheckOnlyValidates(const Plan& plan) {
   for (const Role& role : plan.roles()) {
     for (const Program& program : role.programs()) {
       if (program.kind() == Program::VALIDATE) continue;
-      return ProgramFault({.rank = FirstRankOf(plan.mesh(), role),
-                           .kind = program.kind()},
-                          "is there, and the job only evaluates");
+      return ProgramFault(
+          {.rank = FirstRankOf(plan.mesh(), role), .kind = program.kind()},
+          "is there, and the job only evaluates");
     }
   }
   return absl::OkStatus();

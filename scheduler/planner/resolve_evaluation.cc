@@ -108,13 +108,14 @@ bool IsSection(const FieldDescriptor& field) {
 bool SameValue(const Message& a, const Message& b,
                const FieldDescriptor& field) {
   google::protobuf::util::MessageDifferencer differencer;
-  return IsSet(b, field) && differencer.CompareWithFields(
-                                a, b, {&field}, {&field});
+  return IsSet(b, field) &&
+         differencer.CompareWithFields(a, b, {&field}, {&field});
 }
 
 absl::Status RefuseField(const std::string& path) {
-  return FieldError(path, "is of training, and with evaluate: true nothing is "
-                          "trained; leave it out");
+  return FieldError(path,
+                    "is of training, and with evaluate: true nothing is "
+                    "trained; leave it out");
 }
 
 // Refuses what is set of training and is not as in `neutral`, the same section
@@ -148,9 +149,10 @@ absl::Status CheckWeights(const JobSpec& job) {
   if (IsResumeWord(resume)) {
     return FieldError(
         "checkpoint.resume",
-        absl::StrCat(resume, " looks where the job saves, and with evaluate: "
-                             "true nothing is saved; give the checkpoint's "
-                             "directory, or the folder that it is in"));
+        absl::StrCat(resume,
+                     " looks where the job saves, and with evaluate: "
+                     "true nothing is saved; give the checkpoint's "
+                     "directory, or the folder that it is in"));
   }
   const bool has_adapters =
       !resume.empty() || job.training().lora().has_adapter();
@@ -177,10 +179,9 @@ absl::Status ResolveEvaluation(JobSpec& job) {
                       "true, leave it out");
   }
   RETURN_IF_ERROR(CheckWeights(job));
-  RETURN_IF_ERROR(
-      CheckPresent({.present = !job.data().validation().empty(),
-                    .path = "data.validation",
-                    .meaning = "the token file to evaluate on"}));
+  RETURN_IF_ERROR(CheckPresent({.present = !job.data().validation().empty(),
+                                .path = "data.validation",
+                                .meaning = "the token file to evaluate on"}));
   if (!job.training().has_steps()) {
     return FieldError("training.steps",
                       "is counted by `troupe`, which reads the size of "

@@ -32,10 +32,10 @@ using InstructionTime =
 Timeline Simulate(const Plan& plan, Program::Kind kind,
                   const InstructionTime& time);
 
-// A step in the middle of many: of training, or of an evaluation. Where no rank waits for the others at
-// the end of a step, steps overlap, and asynchronous pipelines take some to
-// settle; so FILL and TRAIN programs run back to back until steps take equally
-// long.
+// A step in the middle of many: of training, or of an evaluation. Where no rank
+// waits for the others at the end of a step, steps overlap, and asynchronous
+// pipelines take some to settle; so FILL and TRAIN programs run back to back
+// until steps take equally long.
 struct SteadyStep {
   int64_t period_ns = 0;  // from one step to the next
   // Since the first rank began the step; of ranks that do the same at the same

@@ -41,8 +41,7 @@ absl::StatusOr<SampleReader> SampleReader::Create(
     const SampleReaderOptions& options) {
   SampleReader reader(options.isolate_documents);
   if (!options.sources.empty() || options.validation.empty()) {
-    ASSIGN_OR_RETURN(reader.mix_,
-                     MixOrder::Create(WeightsOf(options.sources)));
+    ASSIGN_OR_RETURN(reader.mix_, MixOrder::Create(WeightsOf(options.sources)));
   }
   for (size_t i = 0; i < options.sources.size(); ++i) {
     ASSIGN_OR_RETURN(reader.sources_.emplace_back(),

@@ -1,6 +1,6 @@
 // A job that only evaluates measures the loss that training's validation and
-// transformers find for the same weights and windows, whatever its plan, and has
-// no memory for what training needs.
+// transformers find for the same weights and windows, whatever its plan, and
+// has no memory for what training needs.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -27,8 +27,9 @@ namespace {
 constexpr int kWindows = 21;  // the batches below do not divide it
 constexpr int kBatch = 8;
 
-// So many windows of the length and some tokens more, which follow each other as
-// those of the small job do, and are documents of all lengths up to two windows.
+// So many windows of the length and some tokens more, which follow each other
+// as those of the small job do, and are documents of all lengths up to two
+// windows.
 std::string ValidationTokens(int length) {
   const std::string path =
       absl::StrCat(testing::TempDir(), "/evaluated", length, ".tokens");
@@ -208,9 +209,9 @@ TEST(Evaluation, IsThatOfOneRankOverAnyLayout) {
 // Those that never drain, too: there is nothing to be late for.
 TEST(Evaluation, IsThatOfOneRankThroughAnyPipeline) {
   for (const Pipeline& pipeline : Pipelines()) {
-    ExpectSameCut("gpt2", {.schedule = std::string(pipeline.name),
-                           .pipeline = 2,
-                           .data = 2});
+    ExpectSameCut(
+        "gpt2",
+        {.schedule = std::string(pipeline.name), .pipeline = 2, .data = 2});
   }
 }
 

@@ -1,5 +1,5 @@
-// What a job that only evaluates has measured so far: the loss of all windows of
-// the steps that are done, each target with the same weight, however many of
+// What a job that only evaluates has measured so far: the loss of all windows
+// of the steps that are done, each target with the same weight, however many of
 // them a step has. The last step's record is the result.
 //
 //   Evaluation evaluation;

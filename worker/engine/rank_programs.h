@@ -8,8 +8,8 @@ namespace troupe {
 
 // Borrowed from the plan.
 struct RankPrograms {
-  const Program* step = nullptr;        // TRAIN; VALIDATE of a job that evaluates
-  const Program* validate = nullptr;    // null: the job asks for none beside
+  const Program* step = nullptr;      // TRAIN; VALIDATE of a job that evaluates
+  const Program* validate = nullptr;  // null: the job asks for none beside
   const Program* checkpoint = nullptr;  // null: the job asks for none
   const Program* fill = nullptr;        // null: the pipeline drains
   const Program* report = nullptr;      // null where report_lag is 0

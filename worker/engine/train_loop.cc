@@ -410,10 +410,9 @@ absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
   if (report->validation_loss.has_value()) {
     record.set_validation_loss(*report->validation_loss);
   }
-  absl::Status finite =
-      options_.plan->job().evaluate()
-          ? evaluation_.Add(*options_.plan, scalars, record)
-          : CheckFinite(record, state_->loss_scale);
+  absl::Status finite = options_.plan->job().evaluate()
+                            ? evaluation_.Add(*options_.plan, scalars, record)
+                            : CheckFinite(record, state_->loss_scale);
   if (programs_.report_lag > 0) {
     finite = Annotate(finite, absl::StrCat("of step ", step));
   }

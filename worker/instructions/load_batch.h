@@ -4,9 +4,9 @@
 // validation windows in file order, spread over the ranks, in a job that
 // evaluates those of its step; places past the last
 // one get targets of -1, which count for nothing. Where documents are isolated
-// the batch says where each begins, too, for whole sequences. The host reads, and enqueues
-// the copy to the device: it may read while the device is busy with what comes
-// before, the last step among it.
+// the batch says where each begins, too, for whole sequences. The host reads,
+// and enqueues the copy to the device: it may read while the device is busy
+// with what comes before, the last step among it.
 #ifndef TROUPE_WORKER_INSTRUCTIONS_LOAD_BATCH_H_
 #define TROUPE_WORKER_INSTRUCTIONS_LOAD_BATCH_H_
 

@@ -23,12 +23,12 @@ namespace {
 
 // That may be given a rank now.
 int IdleWorkers(const ListWorkersResponse& workers) {
-  return static_cast<int>(std::count_if(
-      workers.workers().begin(), workers.workers().end(),
-      [](const WorkerStatus& worker) {
-        return worker.state() == WorkerStatus::IDLE &&
-               worker.set_aside().empty();
-      }));
+  return static_cast<int>(
+      std::count_if(workers.workers().begin(), workers.workers().end(),
+                    [](const WorkerStatus& worker) {
+                      return worker.state() == WorkerStatus::IDLE &&
+                             worker.set_aside().empty();
+                    }));
 }
 
 struct Measured {

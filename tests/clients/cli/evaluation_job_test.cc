@@ -123,11 +123,11 @@ TEST(EvaluationJob, TakesOverrides) {
 TEST(EvaluationJob, SaysWhatIsNoModel) {
   const auto error = [](const std::string& model,
                         const std::vector<std::string>& overrides) {
-    return std::string(MakeEvaluationJob({.model = model,
-                                          .tokens = Tokens(5),
-                                          .overrides = overrides})
-                           .status()
-                           .message());
+    return std::string(
+        MakeEvaluationJob(
+            {.model = model, .tokens = Tokens(5), .overrides = overrides})
+            .status()
+            .message());
   };
   EXPECT_THAT(error("/no/such", {}),
               HasSubstr("/no/such: there is no such directory"));

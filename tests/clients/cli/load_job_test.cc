@@ -67,14 +67,13 @@ TEST(LoadJob, AnEvaluationHasAStepForEachBatchOfItsWindows) {
   EXPECT_THAT(std::string(load(tokens, length).status().message()),
               HasSubstr("training.global_batch_size: is needed"));
   EXPECT_THAT(
-      std::string(
-          load(tokens, "global_batch_size: 8").status().message()),
+      std::string(load(tokens, "global_batch_size: 8").status().message()),
       HasSubstr("training.sequence_length: is needed"));
-  EXPECT_THAT(std::string(load("/no/such", length + "global_batch_size: 8")
-                              .status()
-                              .message()),
-              HasSubstr("job.yaml:3:20: data.validation: evaluate needs its "
-                        "size: "));
+  EXPECT_THAT(
+      std::string(
+          load("/no/such", length + "global_batch_size: 8").status().message()),
+      HasSubstr("job.yaml:3:20: data.validation: evaluate needs its "
+                "size: "));
 }
 
 TEST(LoadJob, EpochsBecomeSteps) {

@@ -87,8 +87,9 @@ TEST(ResolveEvaluation, RefusesWhatIsOfTraining) {
     const absl::Status refused = ResolveJob(job).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << field;
     EXPECT_EQ(refused.message(),
-              field + ": is of training, and with evaluate: true nothing is "
-                      "trained; leave it out");
+              field +
+                  ": is of training, and with evaluate: true nothing is "
+                  "trained; leave it out");
   }
 }
 
@@ -129,12 +130,12 @@ TEST(ResolveEvaluation, PlansForwardPassesAlone) {
     job.mutable_parallelism()->set_data(ranks);
     const auto plan = CompilePlan(job, ExampleWorkers(ranks));
     ASSERT_TRUE(plan.ok()) << plan.status();
-    const auto trains = CompilePlan(
-        ExampleJob({.data = ranks, .micro_batches = 4 / ranks}),
-        ExampleWorkers(ranks));
+    const auto trains =
+        CompilePlan(ExampleJob({.data = ranks, .micro_batches = 4 / ranks}),
+                    ExampleWorkers(ranks));
     ASSERT_TRUE(trains.ok()) << trains.status();
-    const double share = plan->prediction().step_seconds() /
-                         trains->prediction().step_seconds();
+    const double share =
+        plan->prediction().step_seconds() / trains->prediction().step_seconds();
     EXPECT_GT(share, 0.1);
     EXPECT_LT(share, 0.5);
     EXPECT_LT(plan->prediction().ranks(0).peak_bytes(),

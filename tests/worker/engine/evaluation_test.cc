@@ -49,8 +49,7 @@ TEST(Evaluation, MayHaveAStepThatPredictsNothing) {
   EXPECT_EQ(record.loss(), 0);
   EXPECT_EQ(record.counted_tokens(), 0);
   record = RecordOf(2);
-  const absl::Status nothing =
-      evaluation.Add(plan, {0, 0, 0, 0, 0}, record);
+  const absl::Status nothing = evaluation.Add(plan, {0, 0, 0, 0, 0}, record);
   EXPECT_EQ(nothing.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(nothing.message()),
               HasSubstr("data.validation: /v.tokens has no token to predict"));

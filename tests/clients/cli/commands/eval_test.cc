@@ -29,7 +29,8 @@ class EvalTest : public CommandTestBase {
       workers[3].set_set_aside("cordoned");
       return workers;
     };
-    StepRecord& last = *scheduler_.jobs[0].mutable_status()->mutable_last_step();
+    StepRecord& last =
+        *scheduler_.jobs[0].mutable_status()->mutable_last_step();
     last.set_loss(2.5);
     last.set_counted_tokens(1000);
     WatchersSee(SUCCEEDED, "");
