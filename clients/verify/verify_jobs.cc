@@ -35,6 +35,10 @@ JobSpec CutShort(const JobSpec& job, const VerifyOptions& options,
 }  // namespace
 
 absl::Status CheckVerifiable(const JobSpec& job) {
+  if (job.evaluate()) {
+    return absl::InvalidArgumentError(
+        "evaluate: true trains nothing that could be verified; leave it out");
+  }
   const std::string& schedule = job.parallelism().pipeline_schedule();
   const bool delays = schedule == "pipedream" || schedule == "pipedream_2bw";
   if (delays && job.parallelism().pipeline() > 1) {

@@ -28,12 +28,13 @@ bool IsNamed(const Plan& plan, const std::string& name) {
                      });
 }
 
-// What follows from the job. A state that is updated by loads may be frozen for
-// reasons of its own, too (a rate of 0).
+// What follows from the job: with `evaluate` all are frozen. A state that is
+// updated by loads may be frozen for reasons of its own, too (a rate of 0).
 bool MayBe(const Plan& plan, const Parameter& parameter) {
   const bool by_adapters = plan.job().training().has_lora() &&
                            !parameter.adapter() && !parameter.has_load();
-  const bool frozen = by_adapters || IsNamed(plan, parameter.name());
+  const bool frozen =
+      by_adapters || plan.job().evaluate() || IsNamed(plan, parameter.name());
   return parameter.frozen() == frozen ||
          (parameter.frozen() && parameter.has_load());
 }

@@ -101,7 +101,7 @@ class Builder {
     draft.hosts = HostsOf(draft.plan.mesh());
     for (const Pass& pass : ProgramPasses()) {
       RETURN_IF_ERROR(Ask(may_go_on_));
-      pass.run(draft);
+      pass.Run(draft);
     }
     RETURN_IF_ERROR(Ask(may_go_on_));
     return draft;

@@ -12,6 +12,7 @@
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_data.h"
+#include "scheduler/planner/resolve_evaluation.h"
 #include "scheduler/planner/resolve_lora.h"
 #include "scheduler/planner/resolve_memory.h"
 #include "scheduler/planner/resolve_optimizer.h"
@@ -195,10 +196,11 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   JobSpec resolved = job;
   if (job.has_elastic()) resolved.mutable_recovery();
   RETURN_IF_ERROR(CheckJobName(job.name()));
+  RETURN_IF_ERROR(ResolveEvaluation(resolved));
   RETURN_IF_ERROR(ResolveModel(*resolved.mutable_model()));
   RETURN_IF_ERROR(IsSynthetic(job.model())
                       ? ResolveNoData(*resolved.mutable_data())
-                      : ResolveData(*resolved.mutable_data()));
+                      : ResolveData(job.evaluate(), *resolved.mutable_data()));
   RETURN_IF_ERROR(
       ResolveParallelism(job.memory(), *resolved.mutable_parallelism()));
   if (job.has_objective()) {

@@ -51,15 +51,15 @@ int64_t ResidentBytes(const RankPrediction& rank,
   return bytes;
 }
 
-const Program& TrainProgram(const Role& role) {
-  const Program* const program = FindProgram(role, Program::TRAIN);
+const Program& ProgramOfStep(const Role& role) {
+  const Program* const program = StepProgram(role);
   return program == nullptr ? Program::default_instance() : *program;
 }
 
 int64_t BytesSent(const Plan& plan, int rank) {
   int64_t bytes = 0;
   for (const Instruction& instruction :
-       TrainProgram(RoleOf(plan, rank)).instructions()) {
+       ProgramOfStep(RoleOf(plan, rank)).instructions()) {
     if (instruction.kind() == Instruction::SEND) {
       bytes += TransferBytes(plan, instruction);
     }
@@ -80,7 +80,8 @@ struct Share {
 };
 Share LargestShare(const Plan& plan, const CostModel& costs, int rank) {
   std::map<std::string, double> seconds;
-  for (const Instruction& i : TrainProgram(RoleOf(plan, rank)).instructions()) {
+  const Program& program = ProgramOfStep(RoleOf(plan, rank));
+  for (const Instruction& i : program.instructions()) {
     if (KindOfLane(plan.lanes(), i.lane()) != Lane::COMPUTE) continue;
     const Cost cost = costs.CostOf(rank, i);
     const bool head = i.has_unit() && plan.units(i.unit()).kind() == Unit::HEAD;
@@ -282,10 +283,11 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
   prediction.set_bytes_sent_per_step(BytesSent(plan, times.rank));
   prediction.set_compute_seconds(usage.compute_seconds);
   prediction.set_exposed_communication_seconds(usage.exposed_seconds);
-  const Program& train = TrainProgram(role);
-  if (!MovesBetweenTiers(train)) return prediction;
-  for (TierTraffic& tier :
-       TrafficOf(train, plan.lanes(), TimelineOf(plan, times.rank, times))) {
+  const Program& program = ProgramOfStep(role);
+  if (!MovesBetweenTiers(program)) return prediction;
+  const RankTimeline timeline =
+      TimelineOf(plan, times.rank, times, StepKind(plan.job()));
+  for (TierTraffic& tier : TrafficOf(program, plan.lanes(), timeline)) {
     *prediction.add_tiers() = std::move(tier);
   }
   return prediction;
@@ -304,7 +306,7 @@ Prediction Predict(const Plan& plan,
   std::vector<Usage> usages_alike;
   for (const RankTimes& times : step.ranks) {
     usages_alike.push_back(
-        UsageOf(TrainProgram(RoleOf(plan, times.rank)), plan.lanes(), times));
+        UsageOf(ProgramOfStep(RoleOf(plan, times.rank)), plan.lanes(), times));
     alike.push_back(
         PredictRank(plan, workers[times.rank], times, usages_alike.back()));
   }

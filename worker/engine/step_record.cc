@@ -79,7 +79,7 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   record.set_loss(MeanLoss(plan, step.scalars));
   const double squared_norm = SumNamed(plan, step.scalars, kSquaredNormSum);
   double norm = std::sqrt(squared_norm);
-  if (ScalesLoss(plan.job().training())) {
+  if (ScalesLoss(plan.job().training()) && !plan.job().evaluate()) {
     const bool skipped = LossScale::Overflowed(squared_norm);
     record.set_loss_scale(step.loss_scale.scale);
     record.set_skipped(skipped);

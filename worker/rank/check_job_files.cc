@@ -69,7 +69,7 @@ absl::StatusOr<std::string> CheckData(const JobSpec& job) {
     RETURN_IF_ERROR(Refuse(
         file.field, CheckVocabulary(tokens->layout(), file.path, job.model())));
   }
-  if (!IsResolved(job) || TrainingFiles(job.data()).empty()) {
+  if (!IsResolved(job) || DataFiles(job.data()).empty()) {
     return std::string();
   }
   const absl::StatusOr<SampleReader> data = OpenData(job);
@@ -116,17 +116,22 @@ absl::Status CheckShapes(const Manifest& manifest, const Plan& outline) {
   return absl::OkStatus();
 }
 
+absl::Status CheckFitsModel(const Manifest& manifest, const Plan& outline) {
+  RETURN_IF_ERROR(CheckSameModel(manifest, JobOf(manifest), outline));
+  return CheckShapes(manifest, outline);
+}
+
 absl::Status CheckCheckpointFits(const Manifest& manifest, const Plan& outline,
                                  const std::string& data) {
   const JobSpec& job = outline.job();
   const int64_t steps = job.training().steps();
+  if (job.evaluate()) return CheckFitsModel(manifest, outline);
   if (manifest.step > steps && job.checkpoint().resume() != kResumeAuto) {
     return absl::InvalidArgumentError(
         absl::StrCat("it is of step ", manifest.step,
                      ", but training.steps is ", steps));
   }
-  RETURN_IF_ERROR(CheckSameModel(manifest, JobOf(manifest), outline));
-  RETURN_IF_ERROR(CheckShapes(manifest, outline));
+  RETURN_IF_ERROR(CheckFitsModel(manifest, outline));
   if (job.data().changed() || manifest.data.empty() || data.empty() ||
       manifest.data == data) {
     return absl::OkStatus();

@@ -52,7 +52,8 @@ class LoadedJob:
         """Whether `troupe` has to read files: a Hugging Face directory, or the sizes
         of token files, of which it makes steps."""
         reads_model = self.spec.model.hf and not self.spec.model.architecture
-        return bool(reads_model or self.spec.training.HasField("epochs"))
+        counts_steps = self.spec.training.HasField("epochs") or self.spec.evaluate
+        return bool(reads_model or counts_steps)
 
     def locate(self, refused: JobRefused) -> JobRefused:
         """Puts the place in the job file in front of a scheduler's message that
