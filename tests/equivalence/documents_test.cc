@@ -128,6 +128,19 @@ TEST(RecomputedDocuments, AreBitwiseTheSame) {
     job.mutable_memory()->mutable_recompute()->set_mode(mode);
     ExpectSameTraining(Train(job, {}), kept, 0.0);
   }
+  job.mutable_memory()->set_parameters("host");
+  job.mutable_memory()->set_optimizer("host");
+  ExpectSameTraining(Train(job, {}), kept, 0.0);
+}
+
+TEST(ResumedDocuments, GoOnInOtherPlans) {
+  const JobSpec job =
+      IsolatingDocuments(WithFewSteps(TensorJob({.architecture = "llama"})));
+  ExpectResumesThrough(
+      {CutJob(job, {.context = 4, .context_method = "ring"}),
+       CutJob(job, {.pipeline = 2}), CutJob(job, {.data = 2, .zero = 3}),
+       CutJob(job, {.tensor = 2, .context = 2, .context_method = "ulysses"})},
+      OneRank(job), kTolerance);
 }
 
 TEST(DocumentsThatAreNotThere, AreRefusedByName) {
