@@ -16,17 +16,18 @@ namespace {
 
 constexpr double kStepsMax = int64_t{1} << 40;
 
-absl::StatusOr<uint64_t> WindowsOf(const DataFileField& file,
+// `who` needs to know.
+absl::StatusOr<uint64_t> WindowsOf(const char* who, const DataFileField& file,
                                    const DataSpec& data,
                                    uint64_t sequence_length) {
   const absl::StatusOr<TokenFile> tokens = TokenFile::Open(file.path);
   if (!tokens.ok()) {
-    return FieldError(file.field,
-                      absl::StrCat("training.epochs needs its size: ",
-                                   tokens.status().message(),
-                                   "; with --root NAME=DIR where the path "
-                                   "begins with NAME:, or give "
-                                   "training.steps"));
+    return FieldError(
+        file.field,
+        absl::StrCat(who, " needs its size: ", tokens.status().message(),
+                     "; with --root NAME=DIR where the path "
+                     "begins with NAME:, or give "
+                     "training.steps"));
   }
   const absl::StatusOr<DataOrder> order =
       DataOrder::Create({.token_count = tokens->size(),
@@ -48,6 +49,11 @@ int64_t SequenceLength(const JobSpec& job) {
              : 0;
 }
 
+absl::Status MissingField(const char* field, const char* who) {
+  return FieldError(
+      field, absl::StrCat("is needed, above 0, to turn ", who, " into steps"));
+}
+
 }  // namespace
 
 absl::Status ExpandEpochs(JobSpec& job) {
@@ -61,15 +67,14 @@ absl::Status ExpandEpochs(JobSpec& job) {
                               {.min = 0, .max = 1e9, .min_open = true}));
   const int64_t length = SequenceLength(job);
   if (length < 1 || training.global_batch_size() < 1) {
-    return FieldError(
+    return MissingField(
         length < 1 ? "training.sequence_length" : "training.global_batch_size",
-        "is needed, above 0, to turn training.epochs into "
-        "steps");
+        "training.epochs");
   }
   uint64_t windows = 0;
   for (const DataFileField& file : TrainingFiles(job.data())) {
     ASSIGN_OR_RETURN(const uint64_t of_file,
-                     WindowsOf(file, job.data(), length));
+                     WindowsOf("training.epochs", file, job.data(), length));
     windows += of_file;
   }
   if (windows == 0) {
@@ -86,6 +91,32 @@ absl::Status ExpandEpochs(JobSpec& job) {
   }
   training.set_steps(static_cast<int64_t>(steps));
   training.clear_epochs();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> EvaluationWindows(const JobSpec& job) {
+  const int64_t length = SequenceLength(job);
+  if (length < 1) {
+    return MissingField("training.sequence_length", "data.validation");
+  }
+  RETURN_IF_ERROR(CheckPresent({.present = !job.data().validation().empty(),
+                                .path = "data.validation",
+                                .meaning = "the token file to evaluate on"}));
+  const DataFileField file = {.field = "data.validation",
+                              .path = job.data().validation()};
+  ASSIGN_OR_RETURN(const uint64_t windows,
+                   WindowsOf("evaluate", file, DataSpec(), length));
+  return static_cast<int64_t>(windows);
+}
+
+absl::Status CountEvaluationSteps(JobSpec& job) {
+  if (!job.evaluate() || job.training().has_steps()) return absl::OkStatus();
+  const int64_t batch = job.training().global_batch_size();
+  if (batch < 1) {
+    return MissingField("training.global_batch_size", "data.validation");
+  }
+  ASSIGN_OR_RETURN(const int64_t windows, EvaluationWindows(job));
+  job.mutable_training()->set_steps((windows + batch - 1) / batch);
   return absl::OkStatus();
 }
 

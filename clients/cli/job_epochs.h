@@ -1,10 +1,14 @@
-// `training.epochs` in a job: steps, by the sizes of its token files. The
-// scheduler plans for a number of steps and does not see the files, so the
-// number is found where the job is submitted.
+// Steps of a job by the sizes of its token files: of one with
+// `training.epochs`, and of one that evaluates. The scheduler plans for a
+// number of steps and does not see the files, so the number is found where the
+// job is submitted.
 #ifndef TROUPE_CLIENTS_CLI_JOB_EPOCHS_H_
 #define TROUPE_CLIENTS_CLI_JOB_EPOCHS_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 
 namespace troupe {
@@ -16,6 +20,15 @@ namespace troupe {
 // well, where the batch or the sequence length is missing, and where a token
 // file cannot be read.
 absl::Status ExpandEpochs(JobSpec& job);
+
+// Sets training.steps of a job that evaluates, unless it is given: so many that
+// each window of data.validation is in one; the last may have fewer.
+// InvalidArgument, beginning with the field's path, where the batch or the
+// sequence length is missing, and where the file cannot be read.
+absl::Status CountEvaluationSteps(JobSpec& job);
+
+// Windows of training.sequence_length in data.validation; the same errors.
+absl::StatusOr<int64_t> EvaluationWindows(const JobSpec& job);
 
 }  // namespace troupe
 

@@ -35,6 +35,8 @@ absl::StatusOr<JobFile> LoadJob(JobUse use, const JobFileOptions& options) {
   }
   const absl::Status with_steps = ExpandEpochs(job.spec);
   if (!with_steps.ok()) return job.Locate(with_steps);
+  const absl::Status counted = CountEvaluationSteps(job.spec);
+  if (!counted.ok()) return job.Locate(counted);
   return job;
 }
 

@@ -1,5 +1,6 @@
 // A job file as every command takes it: read, where its model is a Hugging Face
-// directory with what that says filled in, and with steps in place of epochs.
+// directory with what that says filled in, and with steps in place of epochs,
+// or as many as an evaluation takes.
 #ifndef TROUPE_CLIENTS_CLI_LOAD_JOB_H_
 #define TROUPE_CLIENTS_CLI_LOAD_JOB_H_
 

@@ -193,6 +193,7 @@ class Checker {
       RETURN_IF_ERROR(Attention(absl::StrCat(path, ".attention[", i, "]"),
                                 device.attention(i)));
     }
+    RETURN_IF_ERROR(Datasheet(path, device));
     RETURN_IF_ERROR(Memory(path + ".memory", device.memory()));
     if (Given(path + ".dollars_per_hour")) {
       RETURN_IF_ERROR(Check(path + ".dollars_per_hour",
@@ -207,6 +208,36 @@ class Checker {
     return Check(path + ".overhead_us", Real{.value = device.overhead_us(),
                                              .max = kMicrosecondsMax,
                                              .zero = true});
+  }
+
+  // What is measured is no more than what the maker states.
+  absl::Status Datasheet(const std::string& path,
+                         const DeviceSpec& device) const {
+    std::set<std::string> dtypes;
+    for (int i = 0; i < device.datasheet_size(); ++i) {
+      const DatasheetSpec& stated = device.datasheet(i);
+      const std::string at = absl::StrCat(path, ".datasheet[", i, "]");
+      RETURN_IF_ERROR(Dtype(at + ".dtype", stated.dtype()));
+      if (!dtypes.insert(stated.dtype()).second) {
+        return Error(at + ".dtype",
+                     absl::StrCat(stated.dtype(), "; it is there twice"));
+      }
+      RETURN_IF_ERROR(Check(at + ".tflops",
+                            Real{.value = stated.tflops(), .max = kTflopsMax}));
+      for (int k = 0; k < device.matmul_size(); ++k) {
+        const ProductSpec& product = device.matmul(k);
+        if (product.dtype() != stated.dtype() ||
+            product.tflops() <= stated.tflops()) {
+          continue;
+        }
+        return Error(
+            absl::StrCat(path, ".matmul[", k, "].tflops"),
+            absl::StrFormat("%.9g; the datasheet states %.9g in %s, "
+                            "which no product exceeds; correct one",
+                            product.tflops(), stated.tflops(), stated.dtype()));
+      }
+    }
+    return absl::OkStatus();
   }
 
   absl::Status Dtype(const std::string& path, const std::string& dtype) const {

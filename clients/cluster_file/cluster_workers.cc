@@ -67,6 +67,7 @@ DeviceSpec WithTwins(DeviceSpec device) {
   const DeviceSpec given = device;
   AddTwins(given, *device.mutable_matmul());
   AddTwins(given, *device.mutable_attention());
+  AddTwins(given, *device.mutable_datasheet());
   return device;
 }
 
@@ -164,6 +165,11 @@ WorkerDescription WorkerOf(const NodeSpec& node, const LinksSpec& links) {
   AddBudget(HOST, device.memory().host(), worker);
   AddBudget(NVME, device.memory().nvme(), worker);
   *worker.mutable_calibration() = CalibrationOf(device, links);
+  for (const DatasheetSpec& stated : device.datasheet()) {
+    DatasheetRate& rate = *worker.add_datasheet();
+    rate.set_dtype(PrecisionOf(stated.dtype()));
+    rate.set_flops_per_second(stated.tflops() * kTera);
+  }
   if (links.has_inter_node() && node.nics().empty()) {
     *worker.mutable_network() = Given(RateOf(links.inter_node()));
   }

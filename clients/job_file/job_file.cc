@@ -101,6 +101,14 @@ void MakePathsAbsolute(const std::string& folder, JobFile& job) {
         "training.lora.adapter", folder, positions,
         *job.spec.mutable_training()->mutable_lora()->mutable_adapter());
   }
+  if (job.spec.metrics().has_directory()) {
+    MakeAbsolute("metrics.directory", folder, positions,
+                 *job.spec.mutable_metrics()->mutable_directory());
+  }
+  if (job.spec.metrics().has_tensorboard()) {
+    MakeAbsolute("metrics.tensorboard", folder, positions,
+                 *job.spec.mutable_metrics()->mutable_tensorboard());
+  }
   if (!job.spec.has_checkpoint()) return;
   CheckpointSpec& checkpoint = *job.spec.mutable_checkpoint();
   if (checkpoint.has_directory()) {

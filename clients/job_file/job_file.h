@@ -37,9 +37,9 @@ struct JobFile {
 
 // Reads the file, and those of model.graph and model.experts.load_file, and
 // applies the overrides. Relative paths among the fields (model.hf, these two,
-// data.tokens, training.lora.adapter, checkpoint.directory and resume) become
-// absolute: those in the file from the file's folder, those in an override from
-// the current one.
+// data.tokens, training.lora.adapter, checkpoint.directory and resume, those of
+// metrics) become absolute: those in the file from the file's folder, those in
+// an override from the current one.
 // Errors: NotFound for the file, else InvalidArgument as in FillMessage.
 absl::StatusOr<JobFile> LoadJobFile(const JobFileOptions& options);
 

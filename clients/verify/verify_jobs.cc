@@ -19,6 +19,8 @@ JobSpec CutShort(const JobSpec& job, const VerifyOptions& options,
   if (cut.has_lr_scheduler()) cut.mutable_lr_scheduler()->clear_warmup_steps();
   training.clear_validate_every();
   training.clear_validation_sequences();
+  cut.mutable_metrics()->set_directory("");  // the job's own files stay
+  cut.mutable_metrics()->clear_tensorboard();
   CheckpointSpec& checkpoint = *cut.mutable_checkpoint();
   checkpoint.set_directory(absl::StrCat(options.directory, "/", name));
   // N - 1 divides no other step up to N but itself, save where it is 1.
@@ -33,6 +35,10 @@ JobSpec CutShort(const JobSpec& job, const VerifyOptions& options,
 }  // namespace
 
 absl::Status CheckVerifiable(const JobSpec& job) {
+  if (job.evaluate()) {
+    return absl::InvalidArgumentError(
+        "evaluate: true trains nothing that could be verified; leave it out");
+  }
   const std::string& schedule = job.parallelism().pipeline_schedule();
   const bool delays = schedule == "pipedream" || schedule == "pipedream_2bw";
   if (delays && job.parallelism().pipeline() > 1) {

@@ -28,13 +28,26 @@ bool IsNamed(const Plan& plan, const std::string& name) {
                      });
 }
 
+// What follows from the job: with `evaluate` all are frozen. A state that is
+// updated by loads may be frozen for reasons of its own, too (a rate of 0).
+bool MayBe(const Plan& plan, const Parameter& parameter) {
+  const bool by_adapters = plan.job().training().has_lora() &&
+                           !parameter.adapter() && !parameter.has_load();
+  const bool frozen =
+      by_adapters || plan.job().evaluate() || IsNamed(plan, parameter.name());
+  return parameter.frozen() == frozen ||
+         (parameter.frozen() && parameter.has_load());
+}
+
 absl::Status CheckParameters(const Plan& plan, int index) {
   const Unit& unit = plan.units(index);
   for (const Parameter& parameter : unit.parameters()) {
-    if (parameter.frozen() == IsNamed(plan, parameter.name())) continue;
-    return Fault(index, absl::StrCat(parameter.name(), " is ",
-                                     parameter.frozen() ? "frozen" : "trained",
-                                     ", and training.freeze says otherwise"));
+    if (MayBe(plan, parameter)) continue;
+    return Fault(
+        index,
+        absl::StrCat(parameter.name(), " is ",
+                     parameter.frozen() ? "frozen" : "trained",
+                     ", and training.freeze and training.lora say otherwise"));
   }
   bool frozen = false;  // a part so far
   for (int p = 0; p < unit.parts_size(); ++p) {

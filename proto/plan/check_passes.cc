@@ -471,14 +471,18 @@ absl::Status CheckPasses(const Plan& plan) {
   for (int i = 0; i < PipelineCount(plan.mesh()); ++i) {
     const Pipeline pipeline(plan, unit_passes, edges, i);
     if (!seen.insert(pipeline.Look()).second) continue;
+    const bool evaluates = plan.job().evaluate();
     const Passes train = pipeline.PassesOf(Program::TRAIN);
-    RETURN_IF_ERROR(pipeline.CheckOnce(Program::TRAIN, train));
-    RETURN_IF_ERROR(pipeline.CheckPlaces(Program::TRAIN, train));
-    if (pipeline.Has(Program::VALIDATE)) {
+    if (!evaluates) {
+      RETURN_IF_ERROR(pipeline.CheckOnce(Program::TRAIN, train));
+      RETURN_IF_ERROR(pipeline.CheckPlaces(Program::TRAIN, train));
+    }
+    if (evaluates || pipeline.Has(Program::VALIDATE)) {
       const Passes validate = pipeline.PassesOf(Program::VALIDATE);
       RETURN_IF_ERROR(pipeline.CheckOnce(Program::VALIDATE, validate));
       RETURN_IF_ERROR(pipeline.CheckPlaces(Program::VALIDATE, validate));
     }
+    if (evaluates) continue;  // it has no other program (CheckWork)
     const Passes fill = pipeline.PassesOf(Program::FILL);
     RETURN_IF_ERROR(pipeline.CheckPlaces(Program::FILL, fill));
     RETURN_IF_ERROR(pipeline.CheckVersions(train));

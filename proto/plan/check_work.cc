@@ -390,10 +390,23 @@ absl::StatusOr<bool> Have(const Plan& plan, Program::Kind kind) {
     if (FindProgram(role, kind) != nullptr) ++roles;
   }
   if (roles == plan.roles_size()) return true;
-  if (roles == 0 && kind != Program::TRAIN) return false;
+  if (roles == 0 && kind != StepKind(plan.job())) return false;
   return absl::FailedPreconditionError(
       absl::StrCat(roles, " of ", plan.roles_size(), " roles have a ",
                    Program::Kind_Name(kind), " program"));
+}
+
+// Nothing is trained, so that no gradients are summed and nothing is saved.
+absl::Status CheckOnlyValidates(const Plan& plan) {
+  for (const Role& role : plan.roles()) {
+    for (const Program& program : role.programs()) {
+      if (program.kind() == Program::VALIDATE) continue;
+      return ProgramFault(
+          {.rank = FirstRankOf(plan.mesh(), role), .kind = program.kind()},
+          "is there, and the job only evaluates");
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -404,6 +417,7 @@ absl::Status CheckWork(const Plan& plan) {
        {Program::TRAIN, Program::VALIDATE, Program::FILL, Program::REPORT}) {
     RETURN_IF_ERROR(Have(plan, kind).status());
   }
+  if (plan.job().evaluate()) return CheckOnlyValidates(plan);
   ASSIGN_OR_RETURN(const bool saves, Have(plan, Program::CHECKPOINT));
   const bool learns = plan.job().optimizer().name() != "none";
   const UnitPasses unit_passes(plan);

@@ -16,6 +16,15 @@ Program* FindProgram(Role& role, Program::Kind kind) {
   return nullptr;
 }
 
+const Program* StepProgram(const Role& role) {
+  const Program* const train = FindProgram(role, Program::TRAIN);
+  return train != nullptr ? train : FindProgram(role, Program::VALIDATE);
+}
+
+Program::Kind StepKind(const JobSpec& job) {
+  return job.evaluate() ? Program::VALIDATE : Program::TRAIN;
+}
+
 bool LoadsData(const Role& role) {
   for (const Program& program : role.programs()) {
     for (const Instruction& instruction : program.instructions()) {

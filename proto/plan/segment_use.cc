@@ -132,6 +132,18 @@ class Uses {
     return inputs;
   }
 
+  std::vector<TensorPlace> OwnGradients(int op, const OpRules& rules) const {
+    std::vector<TensorPlace> own;
+    const auto& operands = table_.ops(op).outputs();
+    for (int i = 0; i < operands.size(); ++i) {
+      const auto& names = rules.own_gradients;
+      if (std::count(names.begin(), names.end(), operands[i].name()) > 0) {
+        own.push_back(places_.ops[op].output_gradients[i]);
+      }
+    }
+    return own;
+  }
+
   void Forward(int op) {
     const OpRules rules = RulesOf({table_, table_.ops(op)});
     if (rules.only_names) return;
@@ -177,6 +189,7 @@ class Uses {
         rules.gradients[0].rule == InputGradient::kByForward) {
       return;
     }
+    Write(OwnGradients(op, rules));
     Read(places.output_gradients);
     Read(places.added_gradients);
     Read(places.backward_input_gradients);
@@ -205,6 +218,7 @@ class Uses {
     const Op& spec = table_.ops(op);
     if (!TrainsAny(spec)) return;
     if (rules.weight_reads_gradient) Read({places.output_gradients[0]});
+    Read(OwnGradients(op, rules));
     ReadBack(op, rules.backward_weight_reads);
     for (int i = 0; i < spec.parameters_size(); ++i) {
       if (!Trains(spec, i)) continue;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/plan/find_program.h"
 #include "scheduler/cluster/rank_view.h"
 
 namespace troupe {
@@ -15,10 +16,11 @@ struct StepInProgress {
 };
 
 // The step that some rank has been in for longest.
-StepInProgress LongestStep(const Run& run, absl::Time now) {
+StepInProgress LongestStep(const Job& job, absl::Time now) {
+  const Run& run = *job.run;
   StepInProgress longest;
   for (const RankReport& report : run.reports) {
-    if (report.progress.program() != Program::TRAIN) continue;
+    if (report.progress.program() != StepKind(job.plan->job())) continue;
     const absl::Duration time = std::min(
         absl::Seconds(report.progress.step_seconds()) + (now - report.heard),
         now - run.outside_step);
@@ -41,7 +43,9 @@ void LateWatch::Hear(Job& job, const RankProgress& progress,
   }
   report.progress = progress;
   report.heard = now;
-  if (progress.program() != Program::TRAIN) job.run->outside_step = now;
+  if (progress.program() != StepKind(job.plan->job())) {
+    job.run->outside_step = now;
+  }
 }
 
 // A step that is over is no longer in progress, whatever the heartbeat before
@@ -73,7 +77,7 @@ std::string LateWatch::WaitersFor(const Job& job, int rank,
 void LateWatch::CheckStep(Job& job, absl::Time now, Actions& actions) {
   if (job.status.state() != RUNNING) return;
   Run& run = *job.run;
-  const StepInProgress longest = LongestStep(run, now);
+  const StepInProgress longest = LongestStep(job, now);
   LateStep& late = run.late;
   const bool is_late = longest.time > run.deadline.late_after();
   if (late.step != 0 && (!is_late || longest.step != late.step)) {

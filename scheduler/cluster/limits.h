@@ -144,6 +144,7 @@ struct Limits {
   size_t worker_bytes_max = 1 << 20;  // of all that it says of itself
   size_t reason_bytes_max = 4096;     // of a reason, an error, an event
   int warnings_max = 16;              // of an attempt, from all its ranks
+  int notices_max = 32;               // the same
 };
 
 }  // namespace troupe

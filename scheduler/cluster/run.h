@@ -157,6 +157,7 @@ struct Run {
   std::map<int64_t, CheckpointRecord> early_commits;
   std::vector<RankReport> reports;    // by rank; from heartbeats
   std::vector<std::string> warnings;  // of ranks that are ready, each once
+  int notices = 0;                    // of all ranks, that became events
   StepDeadline deadline;
   // When a rank was last seen in something else than a step: a validation, a
   // checkpoint, between two steps. Only what comes after may be late.

@@ -37,6 +37,8 @@ const RankRef* RefIn(const WorkerMessage& message) {
       return &message.committed().ref();
     case WorkerMessage::kEnded:
       return &message.ended().ref();
+    case WorkerMessage::kNotice:
+      return &message.notice().ref();
     case WorkerMessage::kStoreSet:
       return &message.store_set().ref();
     case WorkerMessage::kStoreGet:
@@ -226,6 +228,8 @@ void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
       return Committed(*job, message.committed(), now, actions);
     case WorkerMessage::kEnded:
       return Ended(*job, message.ended(), now, actions);
+    case WorkerMessage::kNotice:
+      return Notice(*job, message.notice(), now, actions);
     case WorkerMessage::kStoreSet:
       return Set(*job, message.store_set(), now, actions);
     case WorkerMessage::kStoreGet:
@@ -261,6 +265,19 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
     said.push_back(std::move(line));
   }
   TrainIfAllReady(job, now, actions);
+}
+
+void RunControl::Notice(Job& job, const RankNotice& notice, absl::Time now,
+                        Actions& actions) {
+  Run& run = *job.run;
+  if (run.notices >= limits_.notices_max) return;
+  const int rank = notice.ref().rank();
+  const bool is_last = ++run.notices == limits_.notices_max;
+  jobs_.AddEvent(
+      job,
+      absl::StrCat(run.ranks[rank].Name(rank), ": ", notice.text(),
+                   is_last ? "; no more notices of this attempt are told" : ""),
+      now, actions);
 }
 
 void RunControl::TrainIfAllReady(Job& job, absl::Time now, Actions& actions) {

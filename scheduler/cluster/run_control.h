@@ -288,6 +288,9 @@ class RunControl {
                         absl::Time now, Actions& actions);
   void Committed(Job& job, const CheckpointCommitted& committed, absl::Time now,
                  Actions& actions);
+  // Becomes an event of the job, as far as an attempt may have some.
+  void Notice(Job& job, const RankNotice& notice, absl::Time now,
+              Actions& actions);
   void Ended(Job& job, const RankEnded& ended, absl::Time now,
              Actions& actions);
   void Leave(WorkerId from, const Leaving& leaving, absl::Time now,

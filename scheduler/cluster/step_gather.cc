@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proto/plan/tier_traffic.h"
+#include "proto/plan/utilization.h"
 
 namespace troupe {
 
@@ -13,7 +14,7 @@ StepGather::StepGather(int ranks, const Plan& plan)
       sums_(plan.sums()),
       tokens_per_step_(plan.derived().tokens_per_step()),
       flops_per_token_(plan.derived().model_flops_per_token()),
-      peak_flops_(plan.prediction().peak_flops_per_second()) {}
+      peak_flops_(UtilizationPeak(plan.prediction())) {}
 
 void StepGather::Resume(int64_t last, std::map<int, int64_t> ended) {
   resumed_ = true;
@@ -111,10 +112,8 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   }
   if (tokens_per_step_ > 0 && record.step_seconds() > 0) {
     record.set_tokens_per_second(tokens_per_step_ / record.step_seconds());
-    if (peak_flops_ > 0) {
-      record.set_mfu(record.tokens_per_second() * flops_per_token_ /
-                     peak_flops_);
-    }
+    record.set_mfu(ModelFlopsUtilization(record.tokens_per_second(),
+                                         flops_per_token_, peak_flops_));
   }
   if (timeline.ranks_size() == std::min(ranks_, kTracedRanksMax)) {
     gathered.timeline = std::move(timeline);

@@ -14,6 +14,7 @@
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/cluster/compilation.h"
 #include "scheduler/planner/planner.h"
+#include "scheduler/search/explain_choice.h"
 #include "scheduler/search/plan_job.h"
 #include "scheduler/service/plan_compiler.h"
 
@@ -76,13 +77,11 @@ absl::StatusOr<PlannedJob> PlanForAll(
 absl::StatusOr<Explanation> ExplainAll(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const CompileOptions& options) {
-  if (!LeavesParallelismOpen(job))
+  if (!LeavesParallelismOpen(job)) {
     return PlanCompiler().Explain(job, workers, {});
-  ASSIGN_OR_RETURN(
-      ChosenWays choice,
-      ChooseParallelism(job, workers, {},
-                        options.progress ? ProgressOn(std::cerr) : nullptr));
-  return std::move(choice.explanation);
+  }
+  return ExplainChoice(job, workers, {},
+                       options.progress ? ProgressOn(std::cerr) : nullptr);
 }
 
 }  // namespace

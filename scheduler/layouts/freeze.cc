@@ -188,6 +188,14 @@ absl::Status MarkFrozen(const TrainingSpec& training, UnitList& units) {
                                  "leave some out"));
 }
 
+void FreezeAll(UnitList& units) {
+  for (Unit& unit : units.units) {
+    for (Parameter& parameter : *unit.mutable_parameters()) {
+      parameter.set_frozen(true);
+    }
+  }
+}
+
 int64_t FrozenCount(const UnitList& units) {
   int64_t elements = 0;
   for (const Unit& unit : units.units) {

@@ -18,6 +18,9 @@ namespace troupe {
 // near, or where nothing is left to train.
 absl::Status MarkFrozen(const TrainingSpec& training, UnitList& units);
 
+// Sets it of all: in a job that only evaluates nothing is trained.
+void FreezeAll(UnitList& units);
+
 // How many elements are frozen, of whole parameters; those of ParameterCount.
 int64_t FrozenCount(const UnitList& units);
 

@@ -344,14 +344,14 @@ LastingValues LastingValuesOf(const Gathers& gathers, Role& role) {
       value.offset_max = std::max(value.offset_max, buffer.copy_offset());
     }
   }
-  FindPauses(*FindProgram(role, Program::TRAIN), gathers, values);
+  FindPauses(*StepProgram(role), gathers, values);
   return values;
 }
 
 // Slots for what is always there. A carried value that has one copy is not,
 // and becomes a sharer.
 void AssignLasting(const Gathers& gathers, Role& role, SharersByItem& sharers) {
-  const int train_begin = OffsetOf(role, Program::TRAIN);
+  const int step_begin = OffsetOf(role, StepProgram(role)->kind());
   for (const auto& [name, value] : LastingValuesOf(gathers, role)) {
     const Buffer& first = *value.buffers.front();
     const int copies = CopiesNeeded(value);
@@ -362,10 +362,10 @@ void AssignLasting(const Gathers& gathers, Role& role, SharersByItem& sharers) {
       }
     }
     if (first.carried() && copies == 1) {
-      // In use all the time, but for the pause of TRAIN.
+      // In use all the time, but for the pause of a step.
       SharersOf(first, sharers)
-          .Add({.begin = train_begin + value.pause.first_of_newest,
-                .end = train_begin + value.pause.last_of_oldest},
+          .Add({.begin = step_begin + value.pause.first_of_newest,
+                .end = step_begin + value.pause.last_of_oldest},
                value.buffers);
       continue;
     }

@@ -415,12 +415,12 @@ class Declaration : private OperandWriter {
   std::set<int> copied_;        // units of which a copy holds something
 };
 
-// The versions that TRAIN uses, and what it carries to its next runs.
+// The versions that a step uses, and what it carries to its next runs.
 RoleValues ValuesOf(const Plan& plan, const UnitPasses& passes,
                     const Edges& edges, const Role& role) {
-  const Program& train = *FindProgram(role, Program::TRAIN);
+  const Program& step = *StepProgram(role);
   RoleValues values;
-  for (const Instruction& instruction : train.instructions()) {
+  for (const Instruction& instruction : step.instructions()) {
     if (instruction.kind() == Instruction::REDUCE_SCALARS) {
       values.report_lag = -instruction.ahead();
     }
@@ -444,7 +444,7 @@ RoleValues ValuesOf(const Plan& plan, const UnitPasses& passes,
       versions = std::max(versions, 1 + instruction.weight_version());
     }
   }
-  Program trial = train;
+  Program trial = step;
   Declaration declaration({plan, passes, edges, values, role}, trial);
   declaration.Run();
   for (const Value& value : declaration.Carried()) {

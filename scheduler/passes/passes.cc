@@ -22,24 +22,25 @@ namespace troupe {
 namespace {
 
 constexpr size_t kMemoryPasses = 2;  // the last ones
+constexpr bool kTrains = true;
 
 }  // namespace
 
 const std::vector<Pass>& Passes() {
   static const auto* const kPasses = new std::vector<Pass>{
       {"declare sums", DeclareSums},
-      {"expand stages", ExpandStages},
-      {"add fill", AddFill},
+      {"expand stages", ExpandStages, kTrains},
+      {"add fill", AddFill, kTrains},
       {"add validation", AddValidation},
       {"load batches", LoadBatches},
       {"gather parameters", GatherParameters},
-      {"scatter gradients", ScatterGradients},
-      {"reduce gradients", ReduceGradients},
-      {"gradient norm", GradientNorm},
+      {"scatter gradients", ScatterGradients, kTrains},
+      {"reduce gradients", ReduceGradients, kTrains},
+      {"gradient norm", GradientNorm, kTrains},
       {"reduce scalars", ReduceScalars},
-      {"optimizer steps", OptimizerSteps},
-      {"add checkpoint", AddCheckpoint},
-      {"keep copies", KeepCopies},
+      {"optimizer steps", OptimizerSteps, kTrains},
+      {"add checkpoint", AddCheckpoint, kTrains},
+      {"keep copies", KeepCopies, kTrains},
       // Nothing above knows of operands; nothing behind what moves them adds
       // instructions.
       {"declare buffers", DeclareBuffers},
@@ -59,7 +60,7 @@ absl::Span<const Pass> MemoryPasses() {
 }
 
 void RunPasses(Draft& draft) {
-  for (const Pass& pass : Passes()) pass.run(draft);
+  for (const Pass& pass : Passes()) pass.Run(draft);
 }
 
 }  // namespace troupe

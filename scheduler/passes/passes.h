@@ -20,6 +20,11 @@ namespace troupe {
 struct Pass {
   absl::string_view name;
   void (*run)(Draft& draft);
+  bool trains = false;  // left out of a job that only evaluates
+
+  void Run(Draft& draft) const {
+    if (!trains || !draft.plan.job().evaluate()) run(draft);
+  }
 };
 
 // In the order in which they run.

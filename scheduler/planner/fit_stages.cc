@@ -76,11 +76,11 @@ std::vector<int> InFlight(const ComputeOrder& order, size_t stages) {
 // What the role's units have on the device. A micro-batch that any unit has
 // tells of all.
 void AddUnits(const Role& role, StageMemory& memory) {
-  const Program* const train = FindProgram(role, Program::TRAIN);
-  if (train == nullptr) return;
+  const Program* const step = StepProgram(role);
+  if (step == nullptr) return;
   std::vector<int64_t> resident(memory.resident.size(), 0);
   std::vector<int64_t> kept(memory.kept.size(), 0);
-  for (const Buffer& buffer : train->buffers()) {
+  for (const Buffer& buffer : step->buffers()) {
     if (!buffer.has_unit() || IsFetched(buffer) || TierOf(buffer) != DEVICE) {
       continue;
     }

@@ -77,9 +77,9 @@ int64_t AllUnits(const Role& role) {
 int64_t Instructions(const Plan& plan) {
   int64_t instructions = 0;
   for (const Role& role : plan.roles()) {
-    const Program* const train = FindProgram(role, Program::TRAIN);
-    if (train == nullptr) continue;
-    instructions += train->instructions_size() *
+    const Program* const step = StepProgram(role);
+    if (step == nullptr) continue;
+    instructions += step->instructions_size() *
                     static_cast<int64_t>(RanksOf(plan.mesh(), role).size());
   }
   return instructions;
@@ -90,7 +90,7 @@ using Bytes = std::vector<absl::optional<int64_t>>;
 
 Plan WithBytes(Draft programs, Bytes bytes) {
   programs.unsharded_bytes = std::move(bytes);
-  for (const Pass& pass : MemoryPasses()) pass.run(programs);
+  for (const Pass& pass : MemoryPasses()) pass.Run(programs);
   return std::move(programs.plan);
 }
 
@@ -358,13 +358,13 @@ std::string GathersText(const Plan& plan) {
 int UnitsAhead(const Plan& plan) {
   int most = 0;
   for (const Role& role : plan.roles()) {
-    const Program* const train = FindProgram(role, Program::TRAIN);
-    if (train == nullptr) continue;
-    const std::vector<int> all_wait_for = WaitsFor(*train);
+    const Program* const step = StepProgram(role);
+    if (step == nullptr) continue;
+    const std::vector<int> all_wait_for = WaitsFor(*step);
     std::vector<int> gathers;
     int waits_for = -1;  // the gather, or one before it
-    for (int i = 0; i < train->instructions_size(); ++i) {
-      const Instruction& gather = train->instructions(i);
+    for (int i = 0; i < step->instructions_size(); ++i) {
+      const Instruction& gather = step->instructions(i);
       if (gather.kind() != Instruction::GATHER_PARAMETERS) continue;
       gathers.push_back(i);
       waits_for = std::max(waits_for, all_wait_for[i]);

@@ -50,6 +50,15 @@ absl::Status TooLong(const Draft& draft, const PlanSize& size,
   const std::string most =
       absl::StrCat(size.total(), " instructions, and at most ",
                    instructions_max, " are planned");
+  if (job.evaluate()) {
+    const int64_t micro_batches =
+        std::max<int64_t>(1, instructions_max / size.validation_micro_batch);
+    return FieldError(
+        "training.global_batch_size",
+        absl::StrCat(training.global_batch_size(), " windows make a plan of ",
+                     most, "; use at most ",
+                     micro_batches * training.micro_batch_size() * replicas));
+  }
   if (size.validate > size.train) {
     const int64_t rest = instructions_max - size.train - size.fill;
     const int64_t micro_batches =
@@ -102,17 +111,20 @@ PlanSize PlanSizeOf(const Draft& draft) {
     }
   }
   const Derived& derived = draft.plan.derived();
+  const bool trains = !draft.plan.job().evaluate();
   // Replicas of a kind have programs in common.
   for (const std::vector<int>& places : ReplicaKinds(derived)) {
     const int replica = places.empty() ? 0 : places.front();
-    size.train +=
-        size.micro_batch * ShareOf(derived, Program::TRAIN, replica).count;
+    if (trains) {
+      size.train +=
+          size.micro_batch * ShareOf(derived, Program::TRAIN, replica).count;
+    }
     size.validate += size.validation_micro_batch *
                      ShareOf(derived, Program::VALIDATE, replica).count;
   }
   for (const std::vector<ComputeStep>& steps : draft.compute_order) {
     for (const ComputeStep& step : steps) {
-      if (step.ahead == 0) continue;
+      if (step.ahead == 0 || !trains) continue;
       for (const int u : draft.stage_units.at(step.stage)) {
         size.fill +=
             step.ahead * InstructionsOf(passes, u, Instruction::FORWARD);

@@ -101,7 +101,7 @@ class Builder {
     draft.hosts = HostsOf(draft.plan.mesh());
     for (const Pass& pass : ProgramPasses()) {
       RETURN_IF_ERROR(Ask(may_go_on_));
-      pass.run(draft);
+      pass.Run(draft);
     }
     RETURN_IF_ERROR(Ask(may_go_on_));
     return draft;
@@ -423,6 +423,7 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
   part.set_model_flops_utilization(prediction.model_flops_utilization());
   part.set_limited_by(prediction.limited_by());
   part.set_peak_flops_per_second(prediction.peak_flops_per_second());
+  part.set_datasheet_flops_per_second(prediction.datasheet_flops_per_second());
   part.set_bubble_of_total(prediction.bubble_of_total());
   part.set_bubble_of_ideal(prediction.bubble_of_ideal());
   part.set_keep_seconds(prediction.keep_seconds());

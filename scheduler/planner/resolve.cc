@@ -12,6 +12,7 @@
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_data.h"
+#include "scheduler/planner/resolve_evaluation.h"
 #include "scheduler/planner/resolve_lora.h"
 #include "scheduler/planner/resolve_memory.h"
 #include "scheduler/planner/resolve_optimizer.h"
@@ -72,6 +73,23 @@ absl::Status ResolveCheckpoint(CheckpointSpec& checkpoint, int64_t steps) {
                       "checkpoint.directory; give it, or leave this out");
   }
   checkpoint.set_background(false);
+  return absl::OkStatus();
+}
+
+// REQUIRES the checkpoint resolved.
+absl::Status ResolveMetrics(JobSpec& job) {
+  const bool asked = job.has_metrics();
+  const std::string& beside = job.checkpoint().directory();
+  MetricsSpec& metrics = *job.mutable_metrics();
+  if (asked && !metrics.has_directory() && metrics.tensorboard().empty() &&
+      beside.empty()) {
+    return FieldError("metrics",
+                      "there is no checkpoint.directory where they could be; "
+                      "give metrics.directory or metrics.tensorboard, or leave "
+                      "this out");
+  }
+  if (!metrics.has_directory()) metrics.set_directory(beside);
+  if (!metrics.has_tensorboard()) metrics.set_tensorboard("");
   return absl::OkStatus();
 }
 
@@ -178,10 +196,11 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   JobSpec resolved = job;
   if (job.has_elastic()) resolved.mutable_recovery();
   RETURN_IF_ERROR(CheckJobName(job.name()));
+  RETURN_IF_ERROR(ResolveEvaluation(resolved));
   RETURN_IF_ERROR(ResolveModel(*resolved.mutable_model()));
   RETURN_IF_ERROR(IsSynthetic(job.model())
                       ? ResolveNoData(*resolved.mutable_data())
-                      : ResolveData(*resolved.mutable_data()));
+                      : ResolveData(job.evaluate(), *resolved.mutable_data()));
   RETURN_IF_ERROR(
       ResolveParallelism(job.memory(), *resolved.mutable_parallelism()));
   if (job.has_objective()) {
@@ -200,6 +219,7 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   RETURN_IF_ERROR(ResolveCheckpoint(*resolved.mutable_checkpoint(),
                                     resolved.training().steps()));
   RETURN_IF_ERROR(ResolveElastic(resolved));
+  RETURN_IF_ERROR(ResolveMetrics(resolved));
   return resolved;
 }
 

@@ -77,10 +77,10 @@ absl::Status ResolveNoData(DataSpec& data) {
   return absl::OkStatus();
 }
 
-absl::Status ResolveData(DataSpec& data) {
+absl::Status ResolveData(bool evaluates, DataSpec& data) {
   if (data.sources_size() > 0) {
     RETURN_IF_ERROR(ResolveSources(data));
-  } else {
+  } else if (!evaluates) {
     RETURN_IF_ERROR(CheckPresent({.present = !data.tokens().empty(),
                                   .path = "data.tokens",
                                   .meaning = kTokensMeaning}));

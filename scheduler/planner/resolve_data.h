@@ -7,8 +7,9 @@
 
 namespace troupe {
 
-// Sets defaults and checks. InvalidArgument begins with the field.
-absl::Status ResolveData(DataSpec& data);
+// Sets defaults and checks; of a job that only evaluates, which has no files to
+// train on. InvalidArgument begins with the field.
+absl::Status ResolveData(bool evaluates, DataSpec& data);
 
 // Of a synthetic model, which reads nothing.
 absl::Status ResolveNoData(DataSpec& data);

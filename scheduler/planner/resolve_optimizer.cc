@@ -179,7 +179,7 @@ absl::Status ResolveOptimizer(JobSpec& job) {
     optimizer.set_name(synthetic && !optimizer.has_lr() ? "none" : "adamw");
   }
   std::vector<std::string> names = RuleNames();
-  if (synthetic) names.push_back("none");
+  if (synthetic || job.evaluate()) names.push_back("none");
   RETURN_IF_ERROR(CheckName("optimizer.name", optimizer.name(), names));
   if (synthetic && optimizer.groups_size() > 0) {
     return FieldError("optimizer.groups",

@@ -37,6 +37,8 @@ double ShortSteps::At(double with_fewer, double with_more) const {
 absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
     const JobSpec& job, int64_t instructions_max, int fills_min) {
   ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
+  // A step of fewer windows would not be one of this evaluation.
+  if (resolved.evaluate()) return absl::nullopt;
   ASSIGN_OR_RETURN(
       const Draft draft,
       StartDraft(LeavesOpen(resolved.memory()) ? WithNothingChosen(resolved)

@@ -81,7 +81,11 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   derived.set_parameters(ParameterCount(list.units));
   const int64_t active = ActiveParameterCount(list);
   if (active < derived.parameters()) derived.set_active_parameters(active);
-  RETURN_IF_ERROR(MarkFrozen(training, list));
+  if (plan.job().evaluate()) {
+    FreezeAll(list);
+  } else {
+    RETURN_IF_ERROR(MarkFrozen(training, list));
+  }
   RETURN_IF_ERROR(MarkGroups(plan.job().optimizer(), list));
   RETURN_IF_ERROR(CheckStepsOnDevice(plan.job()));
   derived.set_frozen_parameters(FrozenCount(list));
@@ -172,9 +176,10 @@ void Derive(Plan& plan) {
 
 // Ranks need not wait for one another between steps where no update waits for
 // the norm of all gradients, and the schedule makes something of it. Replicas
-// that run different numbers of micro-batches meet at each step's end.
+// that run different numbers of micro-batches meet at each step's end, and so
+// do ranks that evaluate.
 int ReportLag(const Plan& plan, const Pipeline& pipeline) {
-  if (MeshSize(plan.mesh()) == 1) return 0;
+  if (MeshSize(plan.mesh()) == 1 || plan.job().evaluate()) return 0;
   if (!plan.derived().replica_micro_batches().empty()) return 0;
   const bool waits = UpdatesNeedNorm(plan.job().training());
   const bool gains = pipeline.asynchronous || pipeline.overlaps_steps;

@@ -50,12 +50,13 @@ bool Estimated::operator<(const Estimated& other) const {
 
 Candidates::Candidates(const JobSpec& job,
                        const std::vector<WorkerDescription>& workers,
-                       double error, const MayGoOn& may_go_on)
+                       double error, const MayGoOn& may_go_on,
+                       KnownCosts& known)
     : workers_(workers),
       error_(error),
       may_go_on_(may_go_on),
       space_(job),
-      estimator_(job, workers),
+      estimator_(job, workers, known),
       objective_(job, workers),
       modes_(space_.RecomputeModesOf()) {
   space_.LimitTo(LargestHost(workers));
@@ -94,7 +95,7 @@ absl::Status Candidates::EstimateRanks(int ranks) {
     if (!bound.ok()) {
       Refuse(bound.status());
     } else if (!bound->fits()) {
-      AddTooLarge(candidate, *bound);
+      AddTooLarge(candidate, *bound, ranks);
     } else {
       rank_seconds_ = std::min(rank_seconds_, bound->seconds * ranks);
       divisions.push_back({.candidate = std::move(candidate),
@@ -151,12 +152,13 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
     const absl::StatusOr<Estimate> estimate = estimator_.Of(candidate);
     if (!estimate.ok()) return Refuse(estimate.status());
     if (!estimate->fits()) {
-      AddTooLarge(candidate, *estimate);
+      AddTooLarge(candidate, *estimate, ranks);
       continue;
     }
     const double value = objective_.ValueOf(estimate->seconds, ranks);
     best_ = std::min(best_, value);
     ++estimated_;
+    Note(*estimate, ranks);
     left_.insert({.candidate = candidate,
                   .estimate = *estimate,
                   .ranks = ranks,
@@ -182,9 +184,18 @@ void Candidates::Refuse(const absl::Status& refused) {
   ++reasons_[ReasonOf(refused)];
 }
 
+void Candidates::Note(const Estimate& estimate, int ranks) {
+  EstimatedWay& way = all_.emplace_back();
+  way.set_step_seconds(estimate.seconds);
+  way.set_memory_bytes(estimate.bytes);
+  way.set_fits(estimate.fits());
+  way.set_ranks(ranks);
+}
+
 void Candidates::AddTooLarge(const Candidate& candidate,
-                             const Estimate& estimate) {
+                             const Estimate& estimate, int ranks) {
   ++too_large_;
+  Note(estimate, ranks);
   nearest_.push_back(
       {.candidate = candidate, .estimate = estimate, .key = KeyOf(candidate)});
   std::sort(nearest_.begin(), nearest_.end(),

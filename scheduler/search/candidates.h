@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "proto/base/may_go_on.h"
 #include "proto/cluster.pb.h"
+#include "proto/explanation.pb.h"
 #include "proto/job.pb.h"
 #include "scheduler/search/estimate.h"
 #include "scheduler/search/objective.h"
@@ -36,7 +37,7 @@ class Candidates {
  public:
   // Borrows all. `error`: that of estimates.
   Candidates(const JobSpec& job, const std::vector<WorkerDescription>& workers,
-             double error, const MayGoOn& may_go_on);
+             double error, const MayGoOn& may_go_on, KnownCosts& known);
 
   // Estimates those of all numbers of ranks that may win, or of one. `hears`:
   // of each number, before it is estimated, also in Reconsider.
@@ -62,6 +63,9 @@ class Candidates {
   int64_t divisions() const { return divisions_; }
   int64_t estimated() const { return estimated_; }
   int64_t too_large() const { return too_large_; }
+  // All that was estimated or bounded, in that order: what does not fit with
+  // each amount of recomputation that was tried.
+  const std::vector<EstimatedWay>& all() const { return all_; }
   // Of those, the few that lack least memory, least first.
   const std::vector<Estimated>& nearest() const { return nearest_; }
   const Reasons& reasons() const { return reasons_; }
@@ -83,7 +87,9 @@ class Candidates {
   void EstimatePlansOf(const Division& division);
   // With the first of the modes from here on that fits.
   void EstimateFrom(Mode mode, Candidate candidate, int ranks);
-  void AddTooLarge(const Candidate& candidate, const Estimate& estimate);
+  void AddTooLarge(const Candidate& candidate, const Estimate& estimate,
+                   int ranks);
+  void Note(const Estimate& estimate, int ranks);
 
   const std::vector<WorkerDescription>& workers_;
   const double error_;
@@ -97,6 +103,7 @@ class Candidates {
   std::vector<int> numbers_;      // of ranks, not estimated yet: the next last
   std::vector<Division> slower_;  // than estimates: left out
   std::vector<Estimated> nearest_;
+  std::vector<EstimatedWay> all_;
   Reasons reasons_;
   absl::Status refusal_;
   int64_t divisions_ = 0;

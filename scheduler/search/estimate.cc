@@ -65,9 +65,11 @@ struct Estimator::Timed {
 };
 
 Estimator::Estimator(const JobSpec& job,
-                     const std::vector<WorkerDescription>& workers)
+                     const std::vector<WorkerDescription>& workers,
+                     KnownCosts& known)
     : job_(job),
       workers_(workers),
+      known_(known),
       groups_(workers),
       narrow_gradients_(BytesOfElement(GradientType(job.training())) == 2),
       narrow_parameters_(BytesOfElement(ComputeType(job.training())) == 2) {}
@@ -75,10 +77,10 @@ Estimator::Estimator(const JobSpec& job,
 absl::StatusOr<const ModelKinds*> Estimator::KindsOfMicroBatch(
     const JobSpec& way) {
   const int64_t sequences = MicroBatchSequences(way);
-  auto found = kinds_.find(sequences);
-  if (found == kinds_.end()) {
+  auto found = known_.kinds.find(sequences);
+  if (found == known_.kinds.end()) {
     ASSIGN_OR_RETURN(ModelKinds kinds, KindsOfModel(way));
-    found = kinds_.emplace(sequences, std::move(kinds)).first;
+    found = known_.kinds.emplace(sequences, std::move(kinds)).first;
   }
   return &found->second;
 }
@@ -89,13 +91,13 @@ absl::StatusOr<const UnitCosts*> Estimator::CostsOf(
       absl::StrCat(SharingText(candidate.parallelism), "/",
                    SharingOfDataText(candidate.parallelism), "/",
                    candidate.micro_batch_size, "/", candidate.recompute);
-  auto found = costs_.find(key);
-  if (found == costs_.end()) {
+  auto found = known_.units.find(key);
+  if (found == known_.units.end()) {
     absl::StatusOr<UnitCosts> costs = CostUnits(
         job_, candidate, workers_,
         [this](const JobSpec& way) { return KindsOfMicroBatch(way); });
-    if (costs.ok()) costs->number = static_cast<int>(costs_.size());
-    found = costs_.emplace(key, std::move(costs)).first;
+    if (costs.ok()) costs->number = static_cast<int>(known_.units.size());
+    found = known_.units.emplace(key, std::move(costs)).first;
   }
   if (!found->second.ok()) return found->second.status();
   return &*found->second;

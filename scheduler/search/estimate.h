@@ -46,11 +46,20 @@ struct Estimate {
   bool fits() const { return lacks == 0; }
 };
 
+// What units cost, as it becomes known. It depends on the model, the rates and
+// the links, but neither on the batch nor on how much memory there is: searches
+// that differ in these only may share it.
+struct KnownCosts {
+  std::map<int64_t, ModelKinds> kinds;  // by sequences of a micro-batch
+  std::map<std::string, absl::StatusOr<UnitCosts>> units;
+};
+
 class Estimator {
  public:
   // Borrows all. workers[r] fills rank r; there may be more than a candidate
   // has ranks.
-  Estimator(const JobSpec& job, const std::vector<WorkerDescription>& workers);
+  Estimator(const JobSpec& job, const std::vector<WorkerDescription>& workers,
+            KnownCosts& known);
 
   // Of all candidates of a division (space.h): no step is shorter, and no
   // rank's memory smaller, with any schedule, level of ZeRO or recomputation.
@@ -114,11 +123,10 @@ class Estimator {
 
   const JobSpec& job_;
   const std::vector<WorkerDescription>& workers_;
+  KnownCosts& known_;
   GroupCosts groups_;
   bool narrow_gradients_ = false;
   bool narrow_parameters_ = false;
-  std::map<int64_t, ModelKinds> kinds_;  // by sequences of a micro-batch
-  std::map<std::string, absl::StatusOr<UnitCosts>> costs_;
   std::map<int, std::vector<double>> slowness_;  // by ranks, of each
   std::map<std::pair<int, int>, Places> places_;
   std::map<std::string, absl::StatusOr<ComputeOrder>> orders_;

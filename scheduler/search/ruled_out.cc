@@ -64,7 +64,8 @@ int WorkersThatFit(const JobSpec& job,
     if (times * workers.size() > kMoreWorkersMax) break;
     const std::vector<WorkerDescription> more = Times(workers, times);
     const int count = static_cast<int>(more.size());
-    Candidates candidates(smallest, more, kEstimateError, may_go_on);
+    KnownCosts known;
+    Candidates candidates(smallest, more, kEstimateError, may_go_on, known);
     if (!candidates.EstimateRanks(count).ok()) break;
     if (!candidates.empty()) return count;
   }

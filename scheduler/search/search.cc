@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/fields.h"
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/worker_refusal.h"
@@ -55,7 +56,8 @@ class Search {
       : job_(job),
         workers_(workers),
         options_(options),
-        candidates_(job, workers, options.error, options.may_go_on) {}
+        candidates_(job, workers, options.error, options.may_go_on,
+                    options.known != nullptr ? *options.known : known_) {}
 
   absl::StatusOr<ChosenWays> Run() {
     RETURN_IF_ERROR(objective().Check());
@@ -66,6 +68,7 @@ class Search {
     RETURN_IF_ERROR(SimulateAll());
     if (Best() == nullptr) RETURN_IF_ERROR(TryTiers());
     if (Best() == nullptr) {
+      if (options_.briefly) return FieldError("parallelism", "nothing fits");
       return RefusalOf(job_, workers_, candidates_, options_.may_go_on);
     }
     return Choose();
@@ -161,25 +164,11 @@ class Search {
            (!objective().fewest() || at_best <= best->way.step_seconds());
   }
 
-  absl::StatusOr<PlannedWay> PlanOf(
-      const JobSpec& job, const std::vector<WorkerDescription>& used) {
-    PlanWayOptions options = {.instructions_max = kShort,
-                              .may_go_on = options_.may_go_on};
-    absl::StatusOr<PlannedWay> planned = PlanWay(job, used, options);
-    if (planned.ok() || !absl::IsInvalidArgument(planned.status())) {
-      return planned;
-    }
-    // Perhaps as it is too long: then as short as fills the pipeline once.
-    options.instructions_max = kInstructionsMax / 2;
-    options.fills_min = 1;
-    options.gather_room = GatherRoom::kFewest;
-    return PlanWay(job, used, options);
-  }
-
   absl::Status Simulate(const JobSpec& job, const Estimated& estimated) {
     const std::vector<WorkerDescription> used(
         workers_.begin(), workers_.begin() + estimated.ranks);
-    absl::StatusOr<PlannedWay> planned = PlanOf(job, used);
+    absl::StatusOr<PlannedWay> planned =
+        PlanToCompare(job, used, options_.may_go_on);
     if (!planned.ok()) {
       if (!absl::IsInvalidArgument(planned.status())) return planned.status();
       candidates_.Refuse(planned.status());
@@ -203,7 +192,7 @@ class Search {
       one.way.set_tokens_per_dollar(one.way.tokens_per_second() /
                                     objective().DollarsPerSecond(one.ranks));
     }
-    if (workers_.size() <= kFasterLinksMax) {
+    if (!options_.briefly && workers_.size() <= kFasterLinksMax) {
       SetFasterLinks(*planned, used, one.way);
     }
     simulated_.push_back(std::move(one));
@@ -262,12 +251,17 @@ class Search {
     }
     summary.set_error_max(error);
     AddRuledOut(job_, candidates_, summary);
+    if (options_.estimates) {
+      summary.mutable_estimates()->Add(candidates_.all().begin(),
+                                       candidates_.all().end());
+    }
     return summary;
   }
 
   const JobSpec& job_;
   const std::vector<WorkerDescription>& workers_;
   const SearchOptions& options_;
+  KnownCosts known_;  // where the options have none
   Candidates candidates_;
   std::vector<Simulated> simulated_;
   int64_t not_simulated_ = 0;
@@ -275,6 +269,21 @@ class Search {
 };
 
 }  // namespace
+
+absl::StatusOr<PlannedWay> PlanToCompare(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const MayGoOn& may_go_on) {
+  PlanWayOptions options = {.instructions_max = kShort, .may_go_on = may_go_on};
+  absl::StatusOr<PlannedWay> planned = PlanWay(job, workers, options);
+  if (planned.ok() || !absl::IsInvalidArgument(planned.status())) {
+    return planned;
+  }
+  // Perhaps as it is too long: then as short as fills the pipeline once.
+  options.instructions_max = kInstructionsMax / 2;
+  options.fills_min = 1;
+  options.gather_room = GatherRoom::kFewest;
+  return PlanWay(job, workers, options);
+}
 
 absl::StatusOr<ChosenWays> ChooseParallelism(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,

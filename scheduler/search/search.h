@@ -25,6 +25,8 @@
 #include "proto/cluster.pb.h"
 #include "proto/explanation.pb.h"
 #include "proto/job.pb.h"
+#include "scheduler/planner/planned_way.h"
+#include "scheduler/search/estimate.h"
 
 namespace troupe {
 
@@ -42,6 +44,12 @@ struct SearchOptions {
   // As if this were the error of estimates; infinite: everything is simulated,
   // as far as the maximum allows it.
   double error;
+  // What other searches know already, and this one adds to; null: nothing.
+  KnownCosts* known = nullptr;
+  bool estimates = false;  // SearchSummary.estimates is wanted
+  // One of many that are compared: what faster links would do, or more workers
+  // if nothing fits, does not matter.
+  bool briefly = false;
 };
 
 struct ChosenWays {
@@ -63,6 +71,11 @@ absl::StatusOr<ChosenWays> ChooseParallelism(
 absl::StatusOr<ChosenWays> ChooseParallelism(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const SearchOptions& options);
+
+// A job's plan as a search simulates it: of a long step two shorter ones tell.
+absl::StatusOr<PlannedWay> PlanToCompare(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    const MayGoOn& may_go_on);
 
 }  // namespace troupe
 

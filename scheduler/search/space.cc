@@ -127,6 +127,12 @@ std::vector<int> DivisorsUpTo(int number, int most) {
 }  // namespace
 
 absl::Status CheckOpenJob(const JobSpec& job) {
+  if (job.evaluate()) {
+    return FieldError("parallelism",
+                      "auto looks for the quickest training step, and with "
+                      "evaluate: true there is none; give sizes, as in "
+                      "parallelism.data");
+  }
   RETURN_IF_ERROR(CheckObjective(job));
   RETURN_IF_ERROR(CheckFixedFields(job.parallelism()));
   return ResolveJob(WithoutParallelism(job)).status();

@@ -11,8 +11,8 @@
 #include "scheduler/planner/plan_text.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/search/explain_choice.h"
 #include "scheduler/search/plan_job.h"
-#include "scheduler/search/search.h"
 #include "scheduler/search/space.h"
 
 namespace troupe {
@@ -46,9 +46,7 @@ absl::StatusOr<Explanation> PlanCompiler::Explain(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const MayGoOn& may_go_on) const {
   if (LeavesParallelismOpen(job)) {
-    ASSIGN_OR_RETURN(ChosenWays choice,
-                     ChooseParallelism(job, workers, may_go_on));
-    return std::move(choice.explanation);
+    return ExplainChoice(job, workers, may_go_on);
   }
   return troupe::Explain(job, workers, may_go_on);
 }

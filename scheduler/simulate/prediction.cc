@@ -21,7 +21,9 @@
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/tier_traffic.h"
+#include "proto/plan/utilization.h"
 #include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/datasheet_peak.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/place_seconds.h"
 #include "scheduler/simulate/rates.h"
@@ -49,15 +51,15 @@ int64_t ResidentBytes(const RankPrediction& rank,
   return bytes;
 }
 
-const Program& TrainProgram(const Role& role) {
-  const Program* const program = FindProgram(role, Program::TRAIN);
+const Program& ProgramOfStep(const Role& role) {
+  const Program* const program = StepProgram(role);
   return program == nullptr ? Program::default_instance() : *program;
 }
 
 int64_t BytesSent(const Plan& plan, int rank) {
   int64_t bytes = 0;
   for (const Instruction& instruction :
-       TrainProgram(RoleOf(plan, rank)).instructions()) {
+       ProgramOfStep(RoleOf(plan, rank)).instructions()) {
     if (instruction.kind() == Instruction::SEND) {
       bytes += TransferBytes(plan, instruction);
     }
@@ -78,7 +80,8 @@ struct Share {
 };
 Share LargestShare(const Plan& plan, const CostModel& costs, int rank) {
   std::map<std::string, double> seconds;
-  for (const Instruction& i : TrainProgram(RoleOf(plan, rank)).instructions()) {
+  const Program& program = ProgramOfStep(RoleOf(plan, rank));
+  for (const Instruction& i : program.instructions()) {
     if (KindOfLane(plan.lanes(), i.lane()) != Lane::COMPUTE) continue;
     const Cost cost = costs.CostOf(rank, i);
     const bool head = i.has_unit() && plan.units(i.unit()).kind() == Unit::HEAD;
@@ -280,10 +283,11 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
   prediction.set_bytes_sent_per_step(BytesSent(plan, times.rank));
   prediction.set_compute_seconds(usage.compute_seconds);
   prediction.set_exposed_communication_seconds(usage.exposed_seconds);
-  const Program& train = TrainProgram(role);
-  if (!MovesBetweenTiers(train)) return prediction;
-  for (TierTraffic& tier :
-       TrafficOf(train, plan.lanes(), TimelineOf(plan, times.rank, times))) {
+  const Program& program = ProgramOfStep(role);
+  if (!MovesBetweenTiers(program)) return prediction;
+  const RankTimeline timeline =
+      TimelineOf(plan, times.rank, times, StepKind(plan.job()));
+  for (TierTraffic& tier : TrafficOf(program, plan.lanes(), timeline)) {
     *prediction.add_tiers() = std::move(tier);
   }
   return prediction;
@@ -302,7 +306,7 @@ Prediction Predict(const Plan& plan,
   std::vector<Usage> usages_alike;
   for (const RankTimes& times : step.ranks) {
     usages_alike.push_back(
-        UsageOf(TrainProgram(RoleOf(plan, times.rank)), plan.lanes(), times));
+        UsageOf(ProgramOfStep(RoleOf(plan, times.rank)), plan.lanes(), times));
     alike.push_back(
         PredictRank(plan, workers[times.rank], times, usages_alike.back()));
   }
@@ -322,14 +326,16 @@ Prediction Predict(const Plan& plan,
   }
   prediction.set_step_seconds(static_cast<double>(step.period_ns) * kNs);
   prediction.set_peak_flops_per_second(costs.PeakFlopsPerSecond());
+  prediction.set_datasheet_flops_per_second(DatasheetPeak(
+      ComputeType(plan.job().training()),
+      absl::MakeConstSpan(workers).first(step.like.size()), costs.seats()));
   if (step.period_ns > 0) {
     prediction.set_tokens_per_second(
         static_cast<double>(plan.derived().tokens_per_step()) /
         prediction.step_seconds());
-    prediction.set_model_flops_utilization(
-        prediction.tokens_per_second() *
-        plan.derived().model_flops_per_token() /
-        prediction.peak_flops_per_second());
+    prediction.set_model_flops_utilization(ModelFlopsUtilization(
+        prediction.tokens_per_second(), plan.derived().model_flops_per_token(),
+        UtilizationPeak(prediction)));
   }
   if (const int64_t keep_ns = PredictKeepNs(plan, workers, costs);
       keep_ns > 0) {

@@ -59,6 +59,7 @@ int64_t PeriodOf(const std::vector<int64_t>& ends, int steps) {
 
 SteadyStep RunUntilSteady(const Plan& plan, const RankClasses& classes,
                           const InstructionEffort& effort, RunOptions options) {
+  options.kind = StepKind(plan.job());
   const int pipeline = AxisSize(plan.mesh(), "pipeline");
   const bool overlap = plan.derived().report_lag() > 0 || HasFill(plan);
   const int equal = kEqualSteps + (overlap ? pipeline : 0);
@@ -90,13 +91,12 @@ InstructionEffort Plain(const InstructionTime& time) {
   };
 }
 
-// Of the training steps of one rank of each class.
+// Of the steps of one rank of each class.
 int64_t SimulatedInstructions(const Plan& plan, const RankClasses& classes) {
   int64_t instructions = 0;
   for (const int rank : classes.first_ranks()) {
-    const Program* const train =
-        FindProgram(RoleOf(plan, rank), Program::TRAIN);
-    if (train != nullptr) instructions += train->instructions_size();
+    const Program* const program = StepProgram(RoleOf(plan, rank));
+    if (program != nullptr) instructions += program->instructions_size();
   }
   return instructions;
 }
@@ -217,7 +217,7 @@ Timeline StepTimeline(const Plan& plan, const SteadyStep& step,
     const RankTimes& times = step.ranks[step.like[r]];
     spans_max -= static_cast<int64_t>(times.instructions.size());
     if (spans_max < 0 && timeline.ranks_size() > 0) break;
-    *timeline.add_ranks() = TimelineOf(plan, r, times);
+    *timeline.add_ranks() = TimelineOf(plan, r, times, StepKind(plan.job()));
   }
   return timeline;
 }

@@ -32,10 +32,10 @@ using InstructionTime =
 Timeline Simulate(const Plan& plan, Program::Kind kind,
                   const InstructionTime& time);
 
-// A training step in the middle of many. Where no rank waits for the others at
-// the end of a step, steps overlap, and asynchronous pipelines take some to
-// settle; so FILL and TRAIN programs run back to back until steps take equally
-// long.
+// A step in the middle of many: of training, or of an evaluation. Where no rank
+// waits for the others at the end of a step, steps overlap, and asynchronous
+// pipelines take some to settle; so FILL and TRAIN programs run back to back
+// until steps take equally long.
 struct SteadyStep {
   int64_t period_ns = 0;  // from one step to the next
   // Since the first rank began the step; of ranks that do the same at the same
@@ -64,10 +64,10 @@ int64_t PredictKeepNs(const Plan& plan,
                       const std::vector<WorkerDescription>& workers,
                       const CostModel& costs);
 
-// What a rank does in its TRAIN program, which others like it (`times`) may
-// have been simulated for.
+// What a rank does in its program of this kind, which others like it (`times`)
+// may have been simulated for.
 RankTimeline TimelineOf(const Plan& plan, int rank, const RankTimes& times,
-                        Program::Kind kind = Program::TRAIN);
+                        Program::Kind kind);
 
 // A step as a timeline, of the ranks that are traced
 // (proto/plan/traced_ranks.h): the first of them that have so many spans in

@@ -71,10 +71,10 @@ bool WorksBesideDevice(const Lanes& lanes, const Instruction& instruction) {
 int LanesOnCores(const Plan& plan) {
   size_t most = 0;  // beside the device's own
   for (const Role& role : plan.roles()) {
-    const Program* const train = FindProgram(role, Program::TRAIN);
-    if (train == nullptr) continue;
+    const Program* const step = StepProgram(role);
+    if (step == nullptr) continue;
     std::set<int> lanes;
-    for (const Instruction& instruction : train->instructions()) {
+    for (const Instruction& instruction : step->instructions()) {
       if (WorksBesideDevice(plan.lanes(), instruction)) {
         lanes.insert(instruction.lane());
       }

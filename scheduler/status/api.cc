@@ -146,6 +146,12 @@ absl::StatusOr<std::string> PlanJson(const ClusterHost& host, JobId id) {
     *shown.mutable_derived() = plan.derived();
     shown.mutable_prediction()->set_step_seconds(prediction.step_seconds());
     shown.mutable_prediction()->set_limited_by(prediction.limited_by());
+    shown.mutable_prediction()->set_model_flops_utilization(
+        prediction.model_flops_utilization());
+    shown.mutable_prediction()->set_peak_flops_per_second(
+        prediction.peak_flops_per_second());
+    shown.mutable_prediction()->set_datasheet_flops_per_second(
+        prediction.datasheet_flops_per_second());
     shown.mutable_prediction()->set_chosen_memory(prediction.chosen_memory());
     shown.mutable_prediction()->set_keep_seconds(prediction.keep_seconds());
     shown.mutable_prediction()->set_keep_every(prediction.keep_every());

@@ -161,7 +161,8 @@ void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
                           "Tokens a second of a running job's last step");
   auto& mfu = AddGauge(registry, "troupe_job_mfu",
                        "Model FLOP/s of a running job's last step over the "
-                       "measured peak of its workers");
+                       "peak of its workers: by their datasheets, or as "
+                       "measured where one is not known");
   auto& moved = AddGauge(registry, "troupe_job_tier_bytes",
                          "Bytes that a running job's last step moved between a "
                          "tier of memory and the one above, by direction");

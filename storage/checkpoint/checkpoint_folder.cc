@@ -4,13 +4,12 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "proto/base/log.h"
 #include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/disk/directory.h"
+#include "storage/disk/job_lock.h"
 #include "storage/disk/new_directory.h"
 #include "storage/disk/path_calls.h"
 #include "storage/disk/storage_error.h"
@@ -19,31 +18,6 @@ namespace troupe {
 namespace {
 
 constexpr char kLockFile[] = ".lock";
-
-absl::StatusOr<std::optional<FileLock>> LockDirectory(
-    const CheckpointFolderOptions& options) {
-  const std::string path = absl::StrCat(options.directory, "/", kLockFile);
-  absl::StatusOr<FileLock> lock = FileLock::Take(path, options.holder);
-  if (absl::IsFailedPrecondition(lock.status()) &&
-      !options.supersedes.empty() &&
-      absl::StrContains(lock.status().message(), options.supersedes)) {
-    LogWarning(absl::StrCat(options.directory, ": is taken from ",
-                            lock.status().message(),
-                            ", an earlier attempt of this job"));
-    lock = FileLock::TakeFrom(path, options.holder, options.supersedes);
-  }
-  if (lock.ok()) return *std::move(lock);
-  if (absl::IsUnimplemented(lock.status())) {
-    LogWarning(absl::StrCat(lock.status().message(),
-                            "; see that nobody else writes checkpoints there"));
-    return std::nullopt;
-  }
-  if (!absl::IsFailedPrecondition(lock.status())) return lock.status();
-  return absl::FailedPreconditionError(
-      absl::StrCat(options.directory, ": ", lock.status().message(),
-                   " writes its checkpoints there; wait for its end, or give "
-                   "another directory"));
-}
 
 bool AreSame(const std::string& path, const std::string& other) {
   struct stat a;
@@ -94,7 +68,12 @@ absl::Status CheckpointFolder::Hold() {
 absl::Status CheckpointFolder::TakeHold() {
   RETURN_IF_ERROR(PrepareCheckpointDirectory(options_.directory));
   if (!lock_.has_value()) {
-    ASSIGN_OR_RETURN(lock_, LockDirectory(options_));
+    ASSIGN_OR_RETURN(
+        lock_, TakeJobLock({.path = absl::StrCat(options_.directory, "/",
+                                                 kLockFile),
+                            .holder = options_.holder,
+                            .supersedes = options_.supersedes,
+                            .writes = "its checkpoints"}));
   }
   ASSIGN_OR_RETURN(overwritten_, Overwritten());
   return absl::OkStatus();

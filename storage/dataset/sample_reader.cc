@@ -39,8 +39,10 @@ absl::StatusOr<std::unique_ptr<const SampleReader::Source>> SampleReader::Open(
 
 absl::StatusOr<SampleReader> SampleReader::Create(
     const SampleReaderOptions& options) {
-  ASSIGN_OR_RETURN(MixOrder mix, MixOrder::Create(WeightsOf(options.sources)));
-  SampleReader reader(std::move(mix), options.isolate_documents);
+  SampleReader reader(options.isolate_documents);
+  if (!options.sources.empty() || options.validation.empty()) {
+    ASSIGN_OR_RETURN(reader.mix_, MixOrder::Create(WeightsOf(options.sources)));
+  }
   for (size_t i = 0; i < options.sources.size(); ++i) {
     ASSIGN_OR_RETURN(reader.sources_.emplace_back(),
                      Open(options.sources[i].tokens,
@@ -64,7 +66,7 @@ absl::Status SampleReader::OpenValidation(const SampleReaderOptions& options) {
       windows.push_back(source->order.validation_windows());
     }
     const bool any = options.validation_fraction > 0;
-    validation_windows_ = any ? mix_.LongestWithin(windows) : 0;
+    validation_windows_ = any ? mix_->LongestWithin(windows) : 0;
     return absl::OkStatus();
   }
   // All of the file, in its order: its windows are those that would train.
@@ -114,13 +116,13 @@ absl::Status SampleReader::CheckDocuments() const {
 }
 
 void SampleReader::Identify(const SampleReaderOptions& options) {
-  if (sources_.size() == 1) {
-    identity_ = sources_[0]->file.identity();
+  if (sources_.size() < 2) {
+    identity_ = files().front()->identity();
   } else {
     identity_ = absl::StrCat("a mix of ", sources_.size());
     for (size_t i = 0; i < sources_.size(); ++i) {
-      absl::StrAppendFormat(&identity_, "; %d of %d: %s", mix_.shares()[i],
-                            mix_.period(), sources_[i]->file.identity());
+      absl::StrAppendFormat(&identity_, "; %d of %d: %s", mix_->shares()[i],
+                            mix_->period(), sources_[i]->file.identity());
     }
   }
   if (options.validation_blocks > 1) {
@@ -139,7 +141,8 @@ uint64_t SampleReader::training_windows() const {
 
 absl::StatusOr<SampleReader::Window> SampleReader::WindowOf(
     uint64_t number) const {
-  const MixOrder::Place place = mix_.PlaceOf(number);
+  CHECK(mix_.has_value()) << "a sample to train on, where nothing trains";
+  const MixOrder::Place place = mix_->PlaceOf(number);
   const Source& source = *sources_[place.source];
   if (place.index / source.order.training_windows() >= kEpochsMax) {
     return absl::OutOfRangeError(absl::StrCat(
@@ -184,7 +187,7 @@ absl::Status SampleReader::ReadValidation(uint64_t index,
          .first_token = index * validation_->order.sequence_length()},
         out);
   }
-  const MixOrder::Place place = mix_.PlaceOf(index);
+  const MixOrder::Place place = mix_->PlaceOf(index);
   const Source& source = *sources_[place.source];
   return ReadWindow({.source = &source,
                      .first_token = source.order.ValidationToken(place.index)},

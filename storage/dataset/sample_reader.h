@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "storage/dataset/data_order.h"
 #include "storage/dataset/mix_order.h"
@@ -31,7 +32,7 @@ struct SampleSource {
 };
 
 struct SampleReaderOptions {
-  std::vector<SampleSource> sources;  // one or more
+  std::vector<SampleSource> sources;  // none: nothing trains, REQUIRES the next
   // A token file to validate on; empty: what is held back of each source.
   std::string validation = "";
   uint64_t sequence_length = 0;
@@ -73,16 +74,18 @@ class SampleReader {
   const std::string& tokenizer_path() const { return tokenizer_path_; }
 
   // What tells this data, and the order in which it is read, from others, as a
-  // line for people. Of one file whose tail validates: TokenFile::identity().
+  // line for people. Of one file whose tail validates, or of one that nothing
+  // trains on: TokenFile::identity().
   const std::string& identity() const { return identity_; }
 
-  // Windows of one epoch: of all sources together.
+  // Windows of one epoch: of all sources together. Zero where nothing trains.
   uint64_t training_windows() const;
   // Zero where nothing validates.
   uint64_t validation_windows() const { return validation_windows_; }
 
   // The training sample of this number; epoch follows epoch. OutOfRange past
   // kEpochsMax of them: only a damaged position in the data is that far.
+  // REQUIRES sources.
   absl::Status Read(uint64_t number, const SampleOut& out) const;
   // How many targets that count, none of them -1, the training samples [first,
   // first + samples) have. Reads no tokens.
@@ -108,13 +111,12 @@ class SampleReader {
   absl::Status ReadWindow(const Window& window, const SampleOut& out) const;
   absl::Status CheckDocuments() const;
 
-  SampleReader(MixOrder mix, bool isolates)
-      : mix_(std::move(mix)), isolates_documents_(isolates) {}
+  explicit SampleReader(bool isolates) : isolates_documents_(isolates) {}
   absl::Status OpenValidation(const SampleReaderOptions& options);
   absl::Status FindTokenizer();
   void Identify(const SampleReaderOptions& options);
 
-  MixOrder mix_;
+  absl::optional<MixOrder> mix_;  // none where nothing trains
   bool isolates_documents_ = false;
   std::vector<std::unique_ptr<const Source>> sources_;
   std::unique_ptr<const Source> validation_;  // null: of the sources

@@ -97,6 +97,33 @@ absl::Status MakeDirectories(const std::string& path) {
                      absl::StrCat(path, ": make the directory"));
 }
 
+absl::Status CheckDirectoryTakesFiles(const std::string& path) {
+  std::string at = WithoutSlash(path);
+  struct stat info;
+  while (StatPath(at, &info) != 0) {
+    const int error = errno;
+    const std::string above = ParentDirectory(at);
+    if (error != ENOENT || above == at) {
+      return ErrnoStatus(error, absl::StrCat(at, ": stat"));
+    }
+    at = above;
+  }
+  if (!S_ISDIR(info.st_mode)) {
+    return ErrnoStatus(ENOTDIR, absl::StrCat(at, ": make a file in it"));
+  }
+  // A file without a name, which goes when it is closed. Not all file systems
+  // have such.
+  const int fd = OpenPath(at, O_TMPFILE | O_WRONLY, 0600);
+  if (fd >= 0) {
+    close(fd);
+    return absl::OkStatus();
+  }
+  if (errno != EACCES && errno != EPERM && errno != EROFS) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(errno, absl::StrCat(at, ": make a file in it"));
+}
+
 absl::Status RenameDurably(const std::string& from, const std::string& to) {
   if (RenamePath(from, to) != 0) {
     return ErrnoStatus(errno, absl::StrCat(from, ": rename to ", to));

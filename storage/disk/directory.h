@@ -36,6 +36,12 @@ absl::Status SyncTree(const std::string& path);
 // is there.
 absl::Status MakeDirectories(const std::string& path);
 
+// Whether files can be made in a directory, or, where it is missing, in the
+// nearest one above it, as far as that can be known without leaving anything:
+// the errors are of permission (EACCES, EPERM, EROFS) or say that a part of the
+// path is no directory.
+absl::Status CheckDirectoryTakesFiles(const std::string& path);
+
 // rename(2), durable; both names are in one directory.
 absl::Status RenameDurably(const std::string& from, const std::string& to);
 

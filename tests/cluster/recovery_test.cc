@@ -1,12 +1,16 @@
 // A job that is to survive its workers, with real daemons.
 #include <signal.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/cluster/cluster_test_base.h"
+#include "tests/worker/metrics/read_events.h"
 
 namespace troupe {
 namespace {
@@ -90,6 +94,62 @@ TEST_F(RecoveryTest, AStoppedWorkerLosesItsPlaceAndItsDirectory) {
                   .good() ||
               outcome.out.find("checkpoint of step 1500") != std::string::npos)
       << outcome.out;
+}
+
+// Of rank 0, which writes them, and of another one. Workers here share a disk.
+TEST_F(RecoveryTest, FilesOfMetricsHaveEachStepOnce) {
+  Up(4);
+  const auto job = Start({"metrics.directory=" + dir() + "/rows",
+                          "metrics.tensorboard=" + dir() + "/tb"});
+  for (const int rank : {1, 0}) {
+    const std::string victim = Describe(1)["workers"][rank];
+    ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+    EXPECT_NE(job->WaitForLine("recovered in "), "");
+  }
+  const Outcome outcome = job->Wait();
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  const std::vector<double> losses = LossesOf(1);
+  ASSERT_EQ(losses.size(), static_cast<size_t>(kSteps));
+  // A worker of rank 0 may be killed in the middle of a row: then that one is
+  // missing, and an event says so.
+  const auto expect_all = [&](size_t rows, const std::string& file) {
+    EXPECT_GE(rows, losses.size() - 1) << file;
+    EXPECT_EQ(rows < losses.size(),
+              absl::StrContains(outcome.out, file + " has no rows of step"))
+        << rows << " rows\n"
+        << outcome.out;
+  };
+  const auto ascends = [](int64_t step, int64_t& last) {
+    return step > std::exchange(last, step);
+  };
+  int64_t last = 0;
+  size_t rows = 0;
+  int attempts = 0;
+  std::ifstream json(dir() + "/rows/metrics.jsonl");
+  for (std::string line; std::getline(json, line); ++rows) {
+    const nlohmann::json row = nlohmann::json::parse(line);
+    const int64_t step = row["step"];
+    EXPECT_TRUE(ascends(step, last)) << line;
+    EXPECT_EQ(row["loss"].get<double>(), losses.at(step - 1)) << step;
+    attempts = std::max<int>(attempts, row["attempt"]);
+  }
+  EXPECT_EQ(last, kSteps);
+  EXPECT_EQ(attempts, 3);
+  expect_all(rows, "metrics.jsonl");
+  last = rows = 0;
+  std::ifstream csv(dir() + "/rows/metrics.csv");
+  std::string line;
+  EXPECT_TRUE(std::getline(csv, line));  // the header
+  for (; std::getline(csv, line); ++rows) {
+    EXPECT_TRUE(ascends(std::stoll(line), last)) << line;
+  }
+  EXPECT_EQ(last, kSteps);
+  expect_all(rows, "metrics.csv");
+  const Curves curves = ReadCurves(dir() + "/tb");
+  EXPECT_GE(curves.at("loss").size(), losses.size() - 1);
+  for (const auto& [step, loss] : curves.at("loss")) {
+    EXPECT_EQ(loss, static_cast<float>(losses.at(step - 1))) << step;
+  }
 }
 
 TEST_F(RecoveryTest, WaitsForAWorkerAndGoesOnWhenOneComes) {

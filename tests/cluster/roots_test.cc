@@ -22,12 +22,12 @@ class RootsTest : public ClusterTestBase {
     fs::copy(dir() + "/root/tiny.tokens", dir() + "/out/tiny.tokens");
   }
 
-  // Such a job fails, saying so.
-  void ExpectFails(const std::vector<std::string>& settings,
-                   const std::string& why) {
-    const Outcome watched = Watch(Submit(settings));
-    EXPECT_EQ(watched.code, 1);
-    EXPECT_THAT(watched.err, HasSubstr(why));
+  // No job comes of it.
+  void ExpectRefused(const std::vector<std::string>& settings,
+                     const std::string& why) {
+    const Outcome refused = Troupe(SubmitCommand(settings));
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr(why));
   }
 };
 
@@ -68,17 +68,18 @@ TEST_F(RootsTest, JobsStayBelowThem) {
 
   // Everything else is refused, by name or by a link in the root.
   fs::create_symlink(dir() + "/out", dir() + "/root/link");
-  ExpectFails({"data.tokens=" + dir() + "/out/tiny.tokens"},
-              "is not below a root of this worker (data)");
-  ExpectFails({"data.tokens=data:link/tiny.tokens"}, "leads out of its root");
-  ExpectFails({"data.tokens=data:../out/tiny.tokens"}, "leads out of its root");
-  ExpectFails({"data.tokens=other:tiny.tokens"}, "has no root other");
-  ExpectFails({tokens, "checkpoint.directory=" + dir() + "/out/runs"},
-              "checkpoint.directory");
-  ExpectFails({tokens, "checkpoint.directory=data:link/runs"},
-              "leads out of its root");
-  ExpectFails({tokens, "checkpoint.resume=" + dir() + "/out"},
-              "checkpoint.resume");
+  ExpectRefused({"data.tokens=" + dir() + "/out/tiny.tokens"},
+                "is not below a root of this worker (data)");
+  ExpectRefused({"data.tokens=data:link/tiny.tokens"}, "leads out of its root");
+  ExpectRefused({"data.tokens=data:../out/tiny.tokens"},
+                "leads out of its root");
+  ExpectRefused({"data.tokens=other:tiny.tokens"}, "has no root other");
+  ExpectRefused({tokens, "checkpoint.directory=" + dir() + "/out/runs"},
+                "checkpoint.directory");
+  ExpectRefused({tokens, "checkpoint.directory=data:link/runs"},
+                "leads out of its root");
+  ExpectRefused({tokens, "checkpoint.resume=" + dir() + "/out"},
+                "checkpoint.resume");
   const Outcome read =
       Troupe({"generate", "--checkpoint", dir() + "/out", "--prompt", "line"});
   EXPECT_EQ(read.code, 1);
@@ -91,8 +92,8 @@ TEST_F(RootsTest, WithoutThemWorkersSaySo) {
   std::stringstream log;
   log << std::ifstream(dir() + "/logs/worker-0.log").rdbuf();
   EXPECT_THAT(log.str(), HasSubstr("no --root: the jobs of every client"));
-  ExpectFails({"parallelism.data=1", "data.tokens=data:tiny.tokens"},
-              "this worker has none");
+  ExpectRefused({"parallelism.data=1", "data.tokens=data:tiny.tokens"},
+                "this worker has none");
   // Workers of another kind beside those that are there are refused.
   const Outcome up = Troupe({"up", "--workers", "2", "--threads", kThreads,
                              "--root", "data=" + dir() + "/root"});

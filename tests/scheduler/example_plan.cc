@@ -38,7 +38,7 @@ Draft ExampleDraft(const JobSpec& job, absl::string_view last_pass) {
   CHECK_OK(draft.status());
   if (last_pass.empty()) return *std::move(draft);
   for (const Pass& pass : Passes()) {
-    pass.run(*draft);
+    pass.Run(*draft);
     if (pass.name == last_pass) return *std::move(draft);
   }
   CHECK(false) << "no pass " << std::string(last_pass);

@@ -16,6 +16,16 @@ std::string JobToken(const RankRef& ref, const std::string& run_id) {
   return absl::StrCat("job-", ref.job(), "-", run_id, "-");
 }
 
+std::string HolderLine(const JobSpec& job, const HolderOptions& options) {
+  return absl::StrCat("job ", job.name(), " (", options.token, "), ",
+                      ThisProcessName());
+}
+
+std::string SupersededLine(const JobSpec& job, const HolderOptions& options) {
+  if (!options.ran_before) return "";
+  return absl::StrCat("job ", job.name(), " (", options.job_token);
+}
+
 // Until there is one, all attempts resume what the job says.
 bool ResumesItsOwn(const JobSpec& job, const HolderOptions& options) {
   return options.ran_before && !options.resume.empty() &&
@@ -25,8 +35,6 @@ bool ResumesItsOwn(const JobSpec& job, const HolderOptions& options) {
 CheckpointFolderOptions FolderOptionsOf(const JobSpec& job,
                                         const HolderOptions& options) {
   const CheckpointSpec& checkpoint = job.checkpoint();
-  // "job gpt2 (job-7-3f2a9c1e5b7d8046-2), pid 17 on host7"
-  const std::string name = absl::StrCat("job ", job.name(), " (");
   // What another attempt began to overwrite is not overwritten before there is
   // a checkpoint of the job's own, from which it would go on.
   const bool anew = !options.ran_before || checkpoint.overwrite();
@@ -35,12 +43,11 @@ CheckpointFolderOptions FolderOptionsOf(const JobSpec& job,
       !GoesOnIn(checkpoint.directory(), checkpoint.resume());
   return {
       .directory = checkpoint.directory(),
-      .holder = absl::StrCat(name, options.token, "), ", ThisProcessName()),
+      .holder = HolderLine(job, options),
       .starts_anew = anew && !GoesOnIn(checkpoint.directory(), options.resume),
       .overwrite = checkpoint.overwrite(),
       .goes_on_from = started_anew ? options.resume : "",
-      .supersedes =
-          options.ran_before ? absl::StrCat(name, options.job_token) : ""};
+      .supersedes = SupersededLine(job, options)};
 }
 
 absl::StatusOr<std::unique_ptr<CheckpointFolder>> OpenCheckpointFolder(

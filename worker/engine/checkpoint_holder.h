@@ -29,6 +29,13 @@ struct HolderOptions {
   bool ran_before =
       false;  // an earlier attempt did: who holds it is superseded
 };
+// "job gpt2 (job-7-3f2a9c1e5b7d8046-2), pid 17 on host7": what it says of itself
+// in a lock.
+std::string HolderLine(const JobSpec& job, const HolderOptions& options);
+// What is in the line of each earlier attempt, which it supersedes; empty:
+// there was none.
+std::string SupersededLine(const JobSpec& job, const HolderOptions& options);
+
 // Whether `resume` is a checkpoint that an earlier attempt of the job wrote.
 bool ResumesItsOwn(const JobSpec& job, const HolderOptions& options);
 CheckpointFolderOptions FolderOptionsOf(const JobSpec& job,

@@ -5,16 +5,17 @@
 
 namespace troupe {
 RankPrograms ProgramsOf(const Role& role, const Derived& derived) {
-  RankPrograms programs = {.train = FindProgram(role, Program::TRAIN),
+  RankPrograms programs = {.step = StepProgram(role),
                            .validate = FindProgram(role, Program::VALIDATE),
                            .checkpoint = FindProgram(role, Program::CHECKPOINT),
                            .fill = FindProgram(role, Program::FILL),
                            .report = FindProgram(role, Program::REPORT),
                            .keep = FindProgram(role, Program::KEEP)};
-  CHECK(programs.train != nullptr) << "a plan without a TRAIN program";
+  CHECK(programs.step != nullptr) << "a plan without a program of a step";
+  if (programs.validate == programs.step) programs.validate = nullptr;
   CHECK(derived.report_lag() == 0 || programs.report != nullptr)
       << "a plan that reports late without a REPORT program";
-  for (const Instruction& instruction : programs.train->instructions()) {
+  for (const Instruction& instruction : programs.step->instructions()) {
     if (instruction.kind() == Instruction::REDUCE_SCALARS) {
       programs.report_lag = -instruction.ahead();
     }

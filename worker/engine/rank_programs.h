@@ -8,13 +8,13 @@ namespace troupe {
 
 // Borrowed from the plan.
 struct RankPrograms {
-  const Program* train = nullptr;
-  const Program* validate = nullptr;    // null: the job asks for none
+  const Program* step = nullptr;      // TRAIN; VALIDATE of a job that evaluates
+  const Program* validate = nullptr;  // null: the job asks for none beside
   const Program* checkpoint = nullptr;  // null: the job asks for none
   const Program* fill = nullptr;        // null: the pipeline drains
   const Program* report = nullptr;      // null where report_lag is 0
   const Program* keep = nullptr;        // null: nobody recovers from copies
-  // TRAIN sums the scalars of the step so many before its own.
+  // A step sums the scalars of the step so many before its own.
   int report_lag = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "absl/types/optional.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/sums.h"
+#include "proto/plan/utilization.h"
 
 namespace troupe {
 
@@ -78,7 +79,7 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   record.set_loss(MeanLoss(plan, step.scalars));
   const double squared_norm = SumNamed(plan, step.scalars, kSquaredNormSum);
   double norm = std::sqrt(squared_norm);
-  if (ScalesLoss(plan.job().training())) {
+  if (ScalesLoss(plan.job().training()) && !plan.job().evaluate()) {
     const bool skipped = LossScale::Overflowed(squared_norm);
     record.set_loss_scale(step.loss_scale.scale);
     record.set_skipped(skipped);
@@ -96,11 +97,9 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
     const double tokens_per_second =
         plan.derived().tokens_per_step() / step.seconds;
     record.set_tokens_per_second(tokens_per_second);
-    const double peak = plan.prediction().peak_flops_per_second();
-    if (peak > 0) {
-      record.set_mfu(plan.derived().model_flops_per_token() *
-                     tokens_per_second / peak);
-    }
+    record.set_mfu(ModelFlopsUtilization(tokens_per_second,
+                                         plan.derived().model_flops_per_token(),
+                                         UtilizationPeak(plan.prediction())));
   }
   return record;
 }

@@ -159,6 +159,7 @@ absl::Status TrainLoop::RunSteps() {
         .step = step,
         .samples_before = samples_before,
         .learning_rate = LearningRate(job, step),
+        .training = !job.evaluate(),
         .stop = stop,
         .save = stop ? save_requested_.load()
                      : saver_ != nullptr && saver_->TakeDue()};
@@ -181,7 +182,7 @@ absl::Status TrainLoop::RunSteps() {
 absl::StatusOr<StartingPoint> TrainLoop::Begin() {
   const auto meet = [this]() -> absl::Status {
     RETURN_IF_ERROR(executor_.Prepare(
-        {programs_.fill, programs_.train, programs_.validate, programs_.report,
+        {programs_.fill, programs_.step, programs_.validate, programs_.report,
          programs_.checkpoint, programs_.keep},
         PredictedBytes(*options_.plan, state_->rank(), kKernelScratchItem)));
     return Connect();
@@ -264,7 +265,7 @@ absl::Status TrainLoop::StartStep(const StepContext& context) {
                                  IsDue(context.step, options_.trace_every),
                        .begin_ns = resources_.clock.MonotonicNanos()};
   // Who moves between tiers is told how long, each step.
-  if (step.traced || MovesBetweenTiers(*programs_.train)) {
+  if (step.traced || MovesBetweenTiers(*programs_.step)) {
     step.report.timeline.emplace().set_rank(state_->rank());
   }
   under_way_.push_back(std::move(step));
@@ -272,7 +273,7 @@ absl::Status TrainLoop::StartStep(const StepContext& context) {
   StepContext at_start = context;
   at_start.summed_through = summed_through_;
   const absl::Status started = runs_->Start(
-      *programs_.train, at_start, timeline.has_value() ? &*timeline : nullptr);
+      *programs_.step, at_start, timeline.has_value() ? &*timeline : nullptr);
   if (!started.ok()) under_way_.pop_back();
   return started;
 }
@@ -294,8 +295,8 @@ absl::StatusOr<PendingReport> TrainLoop::AwaitStep() {
   finished.loss_scale = state_->loss_scale.state();
   const Plan& plan = *options_.plan;
   state_->loss_scale.Update(SumNamed(plan, finished.scalars, kSquaredNormSum));
-  if (MovesBetweenTiers(*programs_.train)) {
-    report.tiers = TrafficOf(*programs_.train, plan.lanes(), *report.timeline);
+  if (MovesBetweenTiers(*programs_.step)) {
+    report.tiers = TrafficOf(*programs_.step, plan.lanes(), *report.timeline);
     if (!step.traced) report.timeline.reset();
   }
   StopFlags flags = FlagsIn(finished.scalars);
@@ -409,7 +410,9 @@ absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
   if (report->validation_loss.has_value()) {
     record.set_validation_loss(*report->validation_loss);
   }
-  absl::Status finite = CheckFinite(record, state_->loss_scale);
+  absl::Status finite = options_.plan->job().evaluate()
+                            ? evaluation_.Add(*options_.plan, scalars, record)
+                            : CheckFinite(record, state_->loss_scale);
   if (programs_.report_lag > 0) {
     finite = Annotate(finite, absl::StrCat("of step ", step));
   }

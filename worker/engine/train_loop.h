@@ -1,17 +1,17 @@
 // One rank of one job, from its first byte of memory to its last step: reserves
 // memory, sets weights, meets its peers, then runs the TRAIN program for each
 // step and VALIDATE and CHECKPOINT where they are due (docs/plan.md,
-// "Programs"). Where steps are summed late they are reported late, but all that
-// are done before a checkpoint is written and at the end. On an asynchronous
-// device steps do not drain: the next one is started while the device still has
-// this one, and what this one has left is read when it is there, before a third
-// one is started (docs/gpu.md, "Between two steps"). Where the plan has
-// room for a copy of the state (`checkpoint.background`), a checkpoint is
-// written from the copy while training goes on. Where the job is to survive the
-// loss of a worker, KEEP copies the state at the start and every so many steps,
-// and a later attempt of the job goes on from that. Knows neither scheduler nor
-// network: a listener hears of its progress, a connector gives it its
-// communicators.
+// "Programs"); of a job that evaluates, VALIDATE for each step. Where steps are
+// summed late they are reported late, but all that are done before a checkpoint
+// is written and at the end. On an asynchronous device steps do not drain: the
+// next one is started while the device still has this one, and what this one
+// has left is read when it is there, before a third one is started
+// (docs/gpu.md, "Between two steps"). Where the plan has room for a copy of the
+// state (`checkpoint.background`), a checkpoint is written from the copy while
+// training goes on. Where the job is to survive the loss of a worker, KEEP
+// copies the state at the start and every so many steps, and a later attempt of
+// the job goes on from that. Knows neither scheduler nor network: a listener
+// hears of its progress, a connector gives it its communicators.
 //
 //   TrainLoop loop(options, resources, connector, listener);
 //   absl::Status status = loop.Run();  // a thread's; others may Abort it
@@ -47,6 +47,7 @@
 #include "worker/engine/checkpoint_holder.h"
 #include "worker/engine/checkpoint_saver.h"
 #include "worker/engine/data_check.h"
+#include "worker/engine/evaluation.h"
 #include "worker/engine/executor.h"
 #include "worker/engine/pending_reports.h"
 #include "worker/engine/program_runs.h"
@@ -231,6 +232,7 @@ class TrainLoop {
   int64_t ended_ns_ = 0;                 // the last step that was awaited
   int64_t summed_through_ = 0;           // the last step summed over the ranks
   PendingReports pending_;
+  Evaluation evaluation_;  // of a job that evaluates
   std::atomic<int64_t> steps_done_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> save_requested_{false};  // only with the next

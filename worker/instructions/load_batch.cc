@@ -27,10 +27,13 @@ absl::Status ReadSample(const Call& call, int64_t place, const SampleOut& out) {
   if (state.step.training) {
     return state.data->Read(SamplesBefore(call) + place, out);
   }
+  const JobSpec& job = state.plan->job();
+  // Each step of an evaluation has further windows.
+  const int64_t first = job.evaluate() ? SamplesBefore(call) : 0;
   const int64_t windows =
-      std::min<int64_t>(state.plan->job().training().validation_sequences(),
-                        state.data->validation_windows());
-  if (place < windows) return state.data->ReadValidation(place, out);
+      std::min<int64_t>(job.training().validation_sequences(),
+                        state.data->validation_windows() - first);
+  if (place < windows) return state.data->ReadValidation(first + place, out);
   std::fill(out.tokens.begin(), out.tokens.end(), 0);
   std::fill(out.targets.begin(), out.targets.end(), -1);
   std::fill(out.documents.begin(), out.documents.end(), 0);

@@ -1,11 +1,12 @@
 // LOAD_BATCH: reads the samples of a micro-batch from the token file into its
 // BATCH. Which samples a rank reads follows from the micro-batch's step alone
 // (docs/plan.md, "Which data a rank reads"). In a VALIDATE program they are the
-// validation windows in file order, spread over the ranks; places past the last
+// validation windows in file order, spread over the ranks, in a job that
+// evaluates those of its step; places past the last
 // one get targets of -1, which count for nothing. Where documents are isolated
-// the batch says where each begins, too, for whole sequences. The host reads, and enqueues
-// the copy to the device: it may read while the device is busy with what comes
-// before, the last step among it.
+// the batch says where each begins, too, for whole sequences. The host reads,
+// and enqueues the copy to the device: it may read while the device is busy
+// with what comes before, the last step among it.
 #ifndef TROUPE_WORKER_INSTRUCTIONS_LOAD_BATCH_H_
 #define TROUPE_WORKER_INSTRUCTIONS_LOAD_BATCH_H_
 

@@ -79,9 +79,10 @@ class LowRankLayer final : public Layer {
   }
 
   void BackwardInput(const LayerCall& call) const override {
-    if (!dx_.exists()) return;
-    const Tensor dx = dx_.In(call), dlow = dlow_.In(call);
+    const Tensor dlow = dlow_.In(call);
     MakeLowGradient(call, dlow);
+    if (!dx_.exists()) return;
+    const Tensor dx = dx_.In(call);
     for (const Down& down : downs_) {
       MatMul(call.device, {.a = down.low.Of(dlow),
                            .b = down.weight.Values(call),
@@ -93,7 +94,6 @@ class LowRankLayer final : public Layer {
 
   void BackwardWeight(const LayerCall& call) const override {
     const Tensor dlow = dlow_.In(call), dy = dy_.In(call);
-    MakeLowGradient(call, dlow);
     for (const Down& down : downs_) {
       if (!down.weight.trained()) continue;
       AddGradient(call, down.low.Of(dlow), Multiplied(call), down.weight);

@@ -26,11 +26,14 @@ class OpUnit final : public ModelUnit {
       const OpPlaces& places = unit.places.ops[op];
       const Op& spec = unit.table.ops(op);
       runs_again_.push_back(places.again != Again::kNo);
-      has_gradients_.push_back(std::any_of(
-          spec.inputs().begin(), spec.inputs().end(),
-          [&unit](const Op::Operand& input) {
-            return !unit.table.tensors(input.tensor()).no_gradient();
-          }));
+      const bool makes_own =
+          TrainsAny(spec) && !RulesOf({unit.table, spec}).own_gradients.empty();
+      has_gradients_.push_back(
+          makes_own ||
+          std::any_of(spec.inputs().begin(), spec.inputs().end(),
+                      [&unit](const Op::Operand& input) {
+                        return !unit.table.tensors(input.tensor()).no_gradient();
+                      }));
       has_weight_pass_.push_back(places.makes_gradient_again ||
                                  TrainsAny(spec));
       has_input_pass_ |= std::any_of(
@@ -121,8 +124,8 @@ class OpUnit final : public ModelUnit {
   const std::vector<std::unique_ptr<Layer>> layers_;
   const std::vector<Segment> forward_;
   const std::vector<Segment> backward_;
-  // By op: whether it is made again, an input has a gradient, and there is
-  // something to do for its parameters, or with them.
+  // By op: whether it is made again, it makes a gradient of an input or its
+  // own, and there is something to do for its parameters, or with them.
   std::vector<bool> runs_again_;
   std::vector<bool> has_gradients_;
   std::vector<bool> has_weight_pass_;

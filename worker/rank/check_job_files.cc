@@ -19,6 +19,7 @@
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/dataset/token_file.h"
+#include "storage/disk/directory.h"
 #include "worker/rank/model_files.h"
 #include "worker/rank/rank_state.h"
 
@@ -68,7 +69,7 @@ absl::StatusOr<std::string> CheckData(const JobSpec& job) {
     RETURN_IF_ERROR(Refuse(
         file.field, CheckVocabulary(tokens->layout(), file.path, job.model())));
   }
-  if (!IsResolved(job) || TrainingFiles(job.data()).empty()) {
+  if (!IsResolved(job) || DataFiles(job.data()).empty()) {
     return std::string();
   }
   const absl::StatusOr<SampleReader> data = OpenData(job);
@@ -115,17 +116,22 @@ absl::Status CheckShapes(const Manifest& manifest, const Plan& outline) {
   return absl::OkStatus();
 }
 
+absl::Status CheckFitsModel(const Manifest& manifest, const Plan& outline) {
+  RETURN_IF_ERROR(CheckSameModel(manifest, JobOf(manifest), outline));
+  return CheckShapes(manifest, outline);
+}
+
 absl::Status CheckCheckpointFits(const Manifest& manifest, const Plan& outline,
                                  const std::string& data) {
   const JobSpec& job = outline.job();
   const int64_t steps = job.training().steps();
+  if (job.evaluate()) return CheckFitsModel(manifest, outline);
   if (manifest.step > steps && job.checkpoint().resume() != kResumeAuto) {
     return absl::InvalidArgumentError(
         absl::StrCat("it is of step ", manifest.step,
                      ", but training.steps is ", steps));
   }
-  RETURN_IF_ERROR(CheckSameModel(manifest, JobOf(manifest), outline));
-  RETURN_IF_ERROR(CheckShapes(manifest, outline));
+  RETURN_IF_ERROR(CheckFitsModel(manifest, outline));
   if (job.data().changed() || manifest.data.empty() || data.empty() ||
       manifest.data == data) {
     return absl::OkStatus();
@@ -188,9 +194,25 @@ absl::Status CheckWeights(const Plan& outline) {
                     .status());
 }
 
+// Where a job begins, rank 0 makes its files there.
+absl::Status CheckMetrics(const JobSpec& job) {
+  const MetricsSpec& metrics = job.metrics();
+  if (!metrics.directory().empty()) {
+    // By default it is that of checkpoints.
+    const bool is_beside = metrics.directory() == job.checkpoint().directory();
+    RETURN_IF_ERROR(
+        Refuse(is_beside ? "checkpoint.directory" : "metrics.directory",
+               CheckDirectoryTakesFiles(metrics.directory())));
+  }
+  if (metrics.tensorboard().empty()) return absl::OkStatus();
+  return Refuse("metrics.tensorboard",
+                CheckDirectoryTakesFiles(metrics.tensorboard()));
+}
+
 }  // namespace
 
 absl::Status CheckFilesOf(const JobSpec& job) {
+  RETURN_IF_ERROR(CheckMetrics(job));
   ASSIGN_OR_RETURN(const std::string data, CheckData(job));
   if (!IsResolved(job) || IsSynthetic(job.model())) return absl::OkStatus();
   const absl::StatusOr<Plan> outline = OutlineOf(job);

@@ -17,6 +17,7 @@ namespace troupe {
 //   * checkpoint.resume: there is a checkpoint, of this model, trained on these
 //     tokens (unless data.changed), and not past training.steps. `auto` may
 //     find none;
+//   * metrics.directory and metrics.tensorboard: files can be made there;
 //   * model.hf, where training begins with its weights: it has them, in the
 //     shapes of the model;
 //   * training.lora.adapter, where training begins with its weights: its config

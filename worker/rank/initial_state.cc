@@ -292,6 +292,32 @@ absl::Status SpreadAllWeights(RankState& state, TierPort& port) {
   return port.Flush();
 }
 
+// How far the training had come that the job goes on with, and in what it
+// differs. An evaluation goes on with none: it begins at its own first step,
+// on other data.
+absl::StatusOr<TrainingPosition> GoesOnFrom(const Manifest& manifest,
+                                            const std::string& context,
+                                            const JobSpec& saved,
+                                            const RankState& state) {
+  const int64_t steps = state.plan->job().training().steps();
+  if (manifest.step > steps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.steps: ", steps, ", but ", context,
+                     " is of step ", manifest.step));
+  }
+  const absl::StatusOr<std::string> other_data = CheckSameData(manifest, state);
+  if (!other_data.ok()) return Annotate(other_data.status(), context);
+  TrainingPosition position = {
+      .step = manifest.step,
+      .samples_consumed = static_cast<int64_t>(manifest.samples_consumed),
+      .differences = JobDifferences(saved, state.plan->job())};
+  for (const std::string& more :
+       {StatesThatBegin(saved, *state.plan), *other_data}) {
+    if (!more.empty()) position.differences.push_back(more);
+  }
+  return position;
+}
+
 }  // namespace
 
 absl::Status InitializeFromSeed(RankState& state) {
@@ -359,34 +385,22 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
   const absl::StatusOr<Manifest> read = ReadCheckpoint(path);
   if (!read.ok()) return Annotate(read.status(), context);
   const Manifest& manifest = *read;
-  const int64_t steps = state.plan->job().training().steps();
-  if (manifest.step > steps) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("training.steps: ", steps, ", but ", context,
-                     " is of step ", manifest.step));
-  }
   const JobSpec saved = JobOf(manifest);
   RETURN_IF_ERROR(
       Annotate(CheckSameModel(manifest, saved, *state.plan), context));
-  const absl::StatusOr<std::string> other_data = CheckSameData(manifest, state);
-  if (!other_data.ok()) return Annotate(other_data.status(), context);
+  TrainingPosition position;
+  if (!state.plan->job().evaluate()) {
+    ASSIGN_OR_RETURN(position, GoesOnFrom(manifest, context, saved, state));
+  }
+  position.data_unchecked = manifest.data_unchecked;
+  position.content = absl::StrCat(
+      "manifest ",
+      absl::Hex(Crc32c(FormatManifest(manifest)), absl::kZeroPad8));
   RETURN_IF_ERROR(
       Annotate(Load({path, manifest}, saved, disk, state, port), context));
   RETURN_IF_ERROR(SpreadAllWeights(state, port));
   state.loss_scale =
       LossScale(state.plan->job().training(), manifest.loss_scale);
-  TrainingPosition position = {
-      .step = manifest.step,
-      .samples_consumed = static_cast<int64_t>(manifest.samples_consumed),
-      .differences = JobDifferences(saved, state.plan->job()),
-      .data_unchecked = manifest.data_unchecked,
-      .content = absl::StrCat(
-          "manifest ",
-          absl::Hex(Crc32c(FormatManifest(manifest)), absl::kZeroPad8))};
-  for (const std::string& more :
-       {StatesThatBegin(saved, *state.plan), *other_data}) {
-    if (!more.empty()) position.differences.push_back(more);
-  }
   return position;
 }
 

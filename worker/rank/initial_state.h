@@ -39,7 +39,9 @@ absl::Status InitializeFromSeed(RankState& state);
 absl::Status InitializeFromHuggingFace(const std::string& directory,
                                        const RankDisk& disk, RankState& state);
 
-// Reads weights and moments from the checkpoint's directory; gradients zero. An
+// Reads weights and moments from the checkpoint's directory; gradients zero. A
+// job that evaluates begins at step 1 with its weights, whatever it was trained
+// on. An
 // imported model (step 0) has no moments: they are zero. Reads what this rank
 // holds, once, and checks it on the way.
 // NotFound: there is no manifest. DataLoss: the checkpoint is torn or damaged

@@ -33,6 +33,27 @@ std::unique_ptr<Device> HostBeside(const Device& device) {
 
 }  // namespace
 
+namespace {
+
+// A job that evaluates takes all windows, and no step without any.
+absl::Status CheckEvaluatesAll(const JobSpec& job, const SampleReader& data) {
+  const auto windows = static_cast<int64_t>(data.validation_windows());
+  const int64_t batch = job.training().global_batch_size();
+  const int64_t steps = (windows + batch - 1) / batch;
+  if (!job.evaluate() || job.training().steps() == steps) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "training.steps: ", job.training().steps(), ", but ",
+      job.data().validation(), " has ", windows, " windows of ",
+      job.training().sequence_length(), " tokens, ", steps,
+      " steps of training.global_batch_size ", batch,
+      "; leave it out: `troupe` counts them. If it did, the file is another "
+      "one here than where the job was submitted"));
+}
+
+}  // namespace
+
 absl::StatusOr<SampleReader> OpenData(const JobSpec& job) {
   SampleReaderOptions options = {
       .validation = job.data().validation(),
@@ -52,6 +73,7 @@ absl::StatusOr<SampleReader> OpenData(const JobSpec& job) {
     RETURN_IF_ERROR(
         CheckVocabulary(file->layout(), file->path(), job.model()));
   }
+  RETURN_IF_ERROR(CheckEvaluatesAll(job, data));
   return data;
 }
 

@@ -51,8 +51,9 @@ struct StepContext {
   bool meet = true;
 };
 
-// The tokens that the job trains on. InvalidArgument where they are of another
-// vocabulary than the model's; else the errors of SampleReader.
+// The tokens that the job trains or evaluates on. InvalidArgument where they
+// are of another vocabulary than the model's, and where an evaluation's steps
+// are not as many as it has windows for; else the errors of SampleReader.
 absl::StatusOr<SampleReader> OpenData(const JobSpec& job);
 
 // InvalidArgument where a token file says that its vocabulary is larger than the

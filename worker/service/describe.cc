@@ -1,6 +1,7 @@
 #include "worker/service/describe.h"
 
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -16,6 +17,7 @@
 #include "worker/calibrate/calibration_file.h"
 #include "worker/collective/shared_memory/memory_domain.h"
 #include "worker/rank/resident_memory.h"
+#include "worker/service/datasheets.h"
 
 namespace troupe {
 namespace {
@@ -94,7 +96,12 @@ absl::StatusOr<WorkerDescription> DescribeWorker(
   worker.set_host_cores(HostCoreCount());
   AddBudget(worker, DEVICE, flags.device_memory);
   AddBudget(worker, HOST, flags.host_memory);
-  if (options.gpu.has_value()) *worker.mutable_gpu() = *options.gpu;
+  if (options.gpu.has_value()) {
+    *worker.mutable_gpu() = *options.gpu;
+    for (DatasheetRate& rate : DatasheetOf(options.gpu->name())) {
+      *worker.add_datasheet() = std::move(rate);
+    }
+  }
   ASSIGN_OR_RETURN(*worker.mutable_calibration(),
                    RunKernels(options, device, clock));
   if (!flags.nvme.empty()) {

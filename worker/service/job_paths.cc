@@ -27,6 +27,9 @@ absl::Status CheckJobPaths(const JobSpec& job) {
       CheckJobPath("training.lora.adapter", job.training().lora().adapter()));
   RETURN_IF_ERROR(
       CheckJobPath("checkpoint.directory", job.checkpoint().directory()));
+  RETURN_IF_ERROR(CheckJobPath("metrics.directory", job.metrics().directory()));
+  RETURN_IF_ERROR(
+      CheckJobPath("metrics.tensorboard", job.metrics().tensorboard()));
   return CheckResume(job.checkpoint().resume());
 }
 

@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-// data.tokens, model.hf, checkpoint.directory and checkpoint.resume. The errors
-// of CheckJobPath, of the first that leads elsewhere.
+// data.tokens, model.hf, checkpoint.directory, those of metrics and
+// checkpoint.resume. The errors of CheckJobPath, of the first that leads elsewhere.
 absl::Status CheckJobPaths(const JobSpec& job);
 // And the checkpoint from which this one resumes.
 absl::Status CheckJobPaths(const Assignment& assignment);

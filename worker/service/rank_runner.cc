@@ -51,6 +51,20 @@ TrainLoopOptions LoopOptions(const Assignment& assignment,
       .save_pauses = options.save_pauses};
 }
 
+RankMetricsOptions MetricsOptions(const Assignment& assignment,
+                                  const RankResources& resources) {
+  const JobSpec& job = assignment.plan().job();
+  const HolderOptions holder = {
+      .token = AttemptToken(assignment.ref(), assignment.run_id()),
+      .job_token = JobToken(assignment.ref(), assignment.run_id()),
+      .ran_before = assignment.ran_before()};
+  return {.start = {.ran_before = assignment.ran_before(),
+                    .holder = HolderLine(job, holder),
+                    .supersedes = SupersededLine(job, holder)},
+          .attempt = assignment.ref().attempt(),
+          .clock = resources.clock};
+}
+
 }  // namespace
 
 RankRunner::RankRunner(const Assignment& assignment,
@@ -65,7 +79,10 @@ RankRunner::RankRunner(const Assignment& assignment,
           LoopOptions(assignment, options), options_.resources, store_,
           [this](const Plan& plan, int rank) { return Connect(plan, rank); },
           *this, std::move(kept)),
-      hands_over_(assignment.recovery().handovers_size() > 0) {
+      hands_over_(assignment.recovery().handovers_size() > 0),
+      metrics_spec_(ref_.rank() == 0 ? assignment.plan().job().metrics()
+                                     : MetricsSpec()),
+      metrics_options_(MetricsOptions(assignment, options_.resources)) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -86,6 +103,7 @@ void RankRunner::Run() {
     if (status.ok()) status = loop_.Run();
   }
   loop_.EndThreads();
+  if (metrics_ != nullptr) metrics_->Close();
   ReleaseFreeMemory();
   if (status.ok()) {
     LogInfo(absl::StrCat("job ", ref_.job(), ": rank ", ref_.rank(),
@@ -261,7 +279,26 @@ absl::Status RankRunner::OnWarning(const std::string& warning) {
   return absl::OkStatus();
 }
 
+absl::Status RankRunner::OpenMetrics(int64_t first_step) {
+  metrics_options_.start.first_step = first_step;
+  metrics_options_.notice = [this](const std::string& text) {
+    SendNotice(text);
+  };
+  ASSIGN_OR_RETURN(metrics_, RankMetrics::Open(metrics_spec_, metrics_options_));
+  return absl::OkStatus();
+}
+
+void RankRunner::SendNotice(const std::string& text) const {
+  LogWarning(absl::StrCat("job ", ref_.job(), ": ", text));
+  WorkerMessage message;
+  *message.mutable_notice()->mutable_ref() = ref_;
+  message.mutable_notice()->set_text(text);
+  // Without a scheduler it is in the log.
+  options_.send(std::move(message)).IgnoreError();
+}
+
 absl::Status RankRunner::OnReady(int64_t first_step) {
+  RETURN_IF_ERROR(OpenMetrics(first_step));
   first_step_ = first_step;
   WorkerMessage message;
   RankReady& ready = *message.mutable_rank_ready();
@@ -280,6 +317,7 @@ absl::Status RankRunner::OnStep(const StepRecord& record,
   *report.mutable_record() = record;
   report.mutable_sums()->Add(sums.begin(), sums.end());
   if (timeline != nullptr) *report.mutable_timeline() = *timeline;
+  if (metrics_ != nullptr) metrics_->Add(record);
   return options_.send(std::move(message));
 }
 

@@ -24,6 +24,7 @@
 #include "worker/collective/join_abort.h"
 #include "worker/engine/rank_listener.h"
 #include "worker/engine/train_loop.h"
+#include "worker/metrics/rank_metrics.h"
 #include "worker/service/scheduler_store.h"
 
 namespace troupe {
@@ -84,6 +85,9 @@ class RankRunner final : private RankListener {
   void Stop(const StopRank& stop);
   absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
       const Plan& plan, int rank);
+  absl::Status OpenMetrics(int64_t first_step);
+  // What the job's user should hear of, to the log as well.
+  void SendNotice(const std::string& text) const;
   void SendEnded(const absl::Status& status);
   // Whether it ended so because it was told to.
   bool WasTold(const absl::Status& status);
@@ -112,7 +116,11 @@ class RankRunner final : private RankListener {
   TrainLoop loop_;
   const bool hands_over_;  // a recovery in which copies move
   std::atomic<int64_t> first_step_{0};
-  std::vector<std::string> warnings_;  // the train loop's thread
+  // The train loop's thread has these.
+  std::vector<std::string> warnings_;
+  const MetricsSpec metrics_spec_;  // what this rank writes
+  RankMetricsOptions metrics_options_;
+  std::unique_ptr<RankMetrics> metrics_;  // from OnReady on; or null
 
   mutable absl::Mutex mutex_;
   // The write of a checkpoint that is under way, or the next one.

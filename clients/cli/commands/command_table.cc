@@ -30,6 +30,8 @@ std::vector<CommandRow> CommandTable() {
       {"data inspect", "Show what a token file holds", &MakeDataInspect},
       {"import", "Make a checkpoint of a Hugging Face directory", &MakeImport},
       {"export", "Make a Hugging Face directory of a checkpoint", &MakeExport},
+      {"eval", "Measure a model's loss and perplexity on a token file",
+       &MakeEval},
       {"generate", "Let a trained model continue a text", &MakeGenerate},
   };
 }

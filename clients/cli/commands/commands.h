@@ -16,6 +16,7 @@ std::unique_ptr<Command> MakeDataPrepare();
 std::unique_ptr<Command> MakeDescribe();
 std::unique_ptr<Command> MakeDoctor();
 std::unique_ptr<Command> MakeDown();
+std::unique_ptr<Command> MakeEval();
 std::unique_ptr<Command> MakeExport();
 std::unique_ptr<Command> MakeGenerate();
 std::unique_ptr<Command> MakeImport();

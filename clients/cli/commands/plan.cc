@@ -14,6 +14,7 @@
 #include "clients/cli/view/explain_view.h"
 #include "clients/cli/view/message_json.h"
 #include "clients/cli/view/plan_view.h"
+#include "clients/cli/view/search_svg.h"
 #include "clients/cli/write_file.h"
 #include "clients/cluster_file/cluster_file.h"
 #include "clients/cluster_file/cluster_workers.h"
@@ -53,6 +54,10 @@ class PlanCommand final : public Command {
     flags.Switch("--explain", explain_,
                  "Compare the ways in which the job's ranks could share its "
                  "work (docs/layouts.md), in place of the plan");
+    flags.Text("--picture", picture_,
+               {.value = "FILE",
+                .text = "With --explain, for parallelism: auto: draw all that "
+                        "was estimated to an SVG file (docs/auto.md)"});
     flags.Text(
         "--gantt", gantt_,
         {.value = "FILE", .text = "Draw the predicted step to an SVG file"});
@@ -70,6 +75,10 @@ class PlanCommand final : public Command {
       return absl::InvalidArgumentError(
           "usage: --explain compares plans; --programs and --gantt show one");
     }
+    if (!picture_.empty() && !explain_) {
+      return absl::InvalidArgumentError(
+          "usage: --picture draws what --explain compares; give both");
+    }
     if (units_ && (programs_ || explain_ || json_ || !gantt_.empty())) {
       return absl::InvalidArgumentError(
           "usage: --units prints the model, in place of the plan; leave "
@@ -85,10 +94,20 @@ class PlanCommand final : public Command {
       console.out << *text;
       return absl::OkStatus();
     }
+    if (!picture_.empty() && !LeavesParallelismOpen(job.spec)) {
+      return absl::InvalidArgumentError(
+          "usage: --picture draws the search of parallelism: auto, and the "
+          "job says its parallelism; leave a size open, or leave --picture "
+          "out");
+    }
     absl::StatusOr<CompileResponse> compiled = Compile(job.spec, console);
     if (!compiled.ok()) return job.Locate(compiled.status());
     if (explain_) {
       const Explanation& explanation = compiled->explanation();
+      if (!picture_.empty()) {
+        RETURN_IF_ERROR(
+            WriteFile({.path = picture_, .content = SearchSvg(explanation)}));
+      }
       console.out << (json_ ? MessageJsonText(explanation)
                             : ExplanationText(explanation));
       return absl::OkStatus();
@@ -224,6 +243,7 @@ class PlanCommand final : public Command {
   bool units_ = false;
   bool explain_ = false;
   std::string gantt_;
+  std::string picture_;
   std::string hardware_;  // a cluster file
   ShareFlags share_;
   std::string calibration_;

@@ -298,6 +298,40 @@ std::string ChoiceText(const Explanation& explanation) {
   return text;
 }
 
+// "twice the batch: pipeline: 2; a step takes 3.1 s, 5 % less than the choice
+// as it is".
+std::string ChangeText(const ChangedChoice& change) {
+  if (change.step_seconds() == 0) {
+    return absl::StrCat(change.change(), ": nothing fits");
+  }
+  const std::string takes =
+      absl::StrCat("a step takes ", SecondsText(change.step_seconds()));
+  if (change.is_same()) {
+    return absl::StrCat(change.change(), ": the choice stays; ", takes);
+  }
+  const double as_it_is = change.choice_step_seconds();
+  return absl::StrCat(
+      change.change(), ": ", WayText(change.fields()), "; ", takes,
+      as_it_is > 0
+          ? absl::StrCat(", with the choice as it is ", SecondsText(as_it_is))
+          : ", and the choice as it is does not fit");
+}
+
+// What was tried, whether it changes the choice or not.
+std::string ChangesText(const SearchSummary& search) {
+  if (search.changes().empty()) return "";
+  std::string text = "\nwhat would be chosen with\n";
+  for (const ChangedChoice& change : search.changes()) {
+    bool first = true;
+    for (const std::string& line :
+         Wrapped(ChangeText(change), kLineWidth - 4)) {
+      absl::StrAppend(&text, first ? "  " : "    ", line, "\n");
+      first = false;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string ExplanationText(const Explanation& explanation) {
@@ -316,7 +350,8 @@ std::string ExplanationText(const Explanation& explanation) {
     absl::StrAppend(&text, "\n", explanation.left_out(),
                     " more ways were not planned\n");
   }
-  return text + RefusedText(explanation);
+  return absl::StrCat(text, RefusedText(explanation),
+                      ChangesText(explanation.search()));
 }
 
 }  // namespace troupe

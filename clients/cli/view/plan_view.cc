@@ -201,6 +201,21 @@ std::string LinksText(const Prediction& prediction) {
   return text.empty() ? "" : text + "\n";
 }
 
+// "40.0% of 989TFLOP/s by the datasheets; products reach 794TFLOP/s"
+std::string MfuText(const Prediction& prediction) {
+  const std::string measured =
+      absl::StrCat(CountText(prediction.peak_flops_per_second()), "FLOP/s");
+  const double stated = prediction.datasheet_flops_per_second();
+  return absl::StrCat(
+      "  MFU              ", PercentText(prediction.model_flops_utilization()),
+      " of ",
+      stated > 0
+          ? absl::StrCat(CountText(stated),
+                         "FLOP/s by the datasheets; products reach ", measured)
+          : absl::StrCat(measured, ", as measured"),
+      "\n");
+}
+
 std::string PredictionText(const Plan& plan) {
   const Prediction& prediction = plan.prediction();
   int64_t sent_max = 0;
@@ -218,10 +233,8 @@ std::string PredictionText(const Plan& plan) {
       PercentText(prediction.bubble_of_total()), " of the step, ",
       PercentText(prediction.bubble_of_ideal()), " of the ideal one\n",
       "  tokens/s         ", CountText(prediction.tokens_per_second()), "\n",
-      "  MFU              ", PercentText(prediction.model_flops_utilization()),
-      " of ", CountText(prediction.peak_flops_per_second()), "FLOP/s\n",
-      ResidentText(prediction), "  sent by a rank   ", BytesText(sent_max),
-      " a step\n", MovesText(prediction),
+      MfuText(prediction), ResidentText(prediction), "  sent by a rank   ",
+      BytesText(sent_max), " a step\n", MovesText(prediction),
       prediction.gathers().empty()
           ? ""
           : absl::StrCat("  gathers          ", prediction.gathers(), "\n"),

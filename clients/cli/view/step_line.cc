@@ -59,8 +59,10 @@ std::vector<Field> Fields(const StepRecord& record,
   if (record.has_validation_loss()) {
     fields.push_back({"val " + NumberText(record.validation_loss(), 4), 3});
   }
-  fields.push_back({"grad_norm " + NumberText(record.grad_norm(), 2), 8});
-  fields.push_back({absl::StrFormat("lr %.1e", record.learning_rate()), 7});
+  if (record.grad_norm() != 0 || record.learning_rate() != 0) {
+    fields.push_back({"grad_norm " + NumberText(record.grad_norm(), 2), 8});
+    fields.push_back({absl::StrFormat("lr %.1e", record.learning_rate()), 7});
+  }
   if (record.loss_scale() > 0) {
     const std::string skipped =
         record.skipped() ? ", skipped"

@@ -17,9 +17,10 @@ struct StepProgress {
   double eta_seconds = -1;  // below 0: not known
 };
 
-// For a pipe: every field; the step after a checkpoint has one more, for how
-// long training stood still for it: "checkpoint 0.31 s"; and so has one on a
-// machine that is no longer as it was calibrated: "machine 12 % slower (8 %
+// For a pipe: every field, but gradient norm and learning rate where both are
+// zero, as nothing is trained; the step after a checkpoint has one more, for
+// how long training stood still for it: "checkpoint 0.31 s"; and so has one on
+// a machine that is no longer as it was calibrated: "machine 12 % slower (8 %
 // stolen)"; and one for each tier of memory that anything moved to or from,
 // with the bytes of all ranks and how long training had to wait for them:
 // "nvme 2.4 GiB 2.31 GB/s, waited 120 ms".

@@ -32,6 +32,8 @@ _PATHS = (
     "model.graph",
     "checkpoint.directory",
     "checkpoint.resume",
+    "metrics.directory",
+    "metrics.tensorboard",
 )
 _ROOT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*:")
 _FIELD = re.compile(r"([a-z_][a-z0-9_]*(?:\[[0-9]+\])?(?:\.[a-z0-9_]+(?:\[[0-9]+\])?)*)([: ])")
@@ -50,7 +52,8 @@ class LoadedJob:
         """Whether `troupe` has to read files: a Hugging Face directory, or the sizes
         of token files, of which it makes steps."""
         reads_model = self.spec.model.hf and not self.spec.model.architecture
-        return bool(reads_model or self.spec.training.HasField("epochs"))
+        counts_steps = self.spec.training.HasField("epochs") or self.spec.evaluate
+        return bool(reads_model or counts_steps)
 
     def locate(self, refused: JobRefused) -> JobRefused:
         """Puts the place in the job file in front of a scheduler's message that

@@ -79,30 +79,17 @@ double FlopsOf(const WeightProduct& product) {
          static_cast<double>(product.in) * static_cast<double>(product.out);
 }
 
-// The gradient of `low` is a product with all B, and both backward passes make
-// it.
 void AddProducts(const OpView& op, OpRules& rules) {
-  const int downs = ColumnDim(op.output("low")).sections_size();
-  const std::vector<Weight> weights = WeightsOf(op);
-  double all = 0, again = 0;
-  double trained = 0;
-  PassProducts made_again;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    const Weight& weight = weights[i];
+  double all = 0, trained = 0;
+  for (const Weight& weight : WeightsOf(op)) {
     AddWeightProduct(weight.product, weight.trained, rules.products);
     const double flops = FlopsOf(weight.product);
     all += flops;
     if (weight.trained) trained += flops;
-    if (static_cast<int>(i) < downs) continue;
-    again += flops;
-    AddWeightProduct(weight.product, /*trained=*/false, made_again);
   }
-  auto& backward = rules.products.backward_weight;
-  backward.insert(backward.end(), made_again.backward_input.begin(),
-                  made_again.backward_input.end());
   rules.forward.set_matmul_flops(all);
   rules.backward_input.set_matmul_flops(all);
-  rules.backward_weight.set_matmul_flops(trained + again);
+  rules.backward_weight.set_matmul_flops(trained);
 }
 
 bool TrainsAmong(const std::vector<Weight>& weights, size_t begin, size_t end) {

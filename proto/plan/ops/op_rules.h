@@ -98,8 +98,8 @@ struct OpRules {
   std::vector<SumRule> sums;
   // Outputs that the forward pass writes also where nobody reads them.
   std::vector<std::string> always_written;
-  // Outputs that no other op reads, and whose gradients each backward pass makes
-  // for itself: in memory that is the op's for as long as the pass runs.
+  // Outputs that no other op reads, and whose gradients the op's own backward
+  // pass makes; where the op trains parameters, they are kept for their pass.
   std::vector<std::string> own_gradients;
   // Inputs that the forward pass writes over.
   std::vector<std::string> overwrites;

@@ -37,6 +37,45 @@ TEST(LoadJob, AWrongDirectoryIsFoundWhereItWasWritten) {
               HasSubstr("job.yaml:3:7: model.hf: /nowhere/config.json"));
 }
 
+TEST(LoadJob, AnEvaluationHasAStepForEachBatchOfItsWindows) {
+  const std::string tokens = absl::StrCat(::testing::TempDir(), "/v.tokens");
+  auto writer = TokenFileWriter::Create(
+      {.path = tokens, .vocab_size = 256, .tokenizer = "bytes"});
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE((*writer)->Append(std::vector<int32_t>(1005, 1)).ok());
+  ASSERT_TRUE((*writer)->Finish().ok());
+  const auto load = [&](const std::string& path, const std::string& training) {
+    return LoadJob(JobUse::kRun,
+                   {.path = File(absl::StrCat(
+                        "evaluate: true\nmodel: {architecture: gpt2}\n"
+                        "data: {validation: ",
+                        path, "}\ntraining: {", training, "}\n"))});
+  };
+  // 100 windows.
+  const std::string length = "sequence_length: 10, ";
+  EXPECT_EQ(
+      load(tokens, length + "global_batch_size: 8")->spec.training().steps(),
+      13);
+  EXPECT_EQ(
+      load(tokens, length + "global_batch_size: 10")->spec.training().steps(),
+      10);
+  EXPECT_EQ(load(tokens, length + "global_batch_size: 8, steps: 2")
+                ->spec.training()
+                .steps(),
+            2)
+      << "workers refuse that";
+  EXPECT_THAT(std::string(load(tokens, length).status().message()),
+              HasSubstr("training.global_batch_size: is needed"));
+  EXPECT_THAT(
+      std::string(load(tokens, "global_batch_size: 8").status().message()),
+      HasSubstr("training.sequence_length: is needed"));
+  EXPECT_THAT(
+      std::string(
+          load("/no/such", length + "global_batch_size: 8").status().message()),
+      HasSubstr("job.yaml:3:20: data.validation: evaluate needs its "
+                "size: "));
+}
+
 TEST(LoadJob, EpochsBecomeSteps) {
   const std::string tokens = absl::StrCat(::testing::TempDir(), "/e.tokens");
   auto writer = TokenFileWriter::Create(

@@ -113,6 +113,29 @@ TEST(CheckCluster, RefusesWhatIsAbsurdWithThePlace) {
             "c.yaml:4:11: devices.gpu.kind: tpu; use gpu or cpu");
 }
 
+TEST(CheckCluster, RefusesADatasheetThatCannotBe) {
+  const auto wrong = [](const char* datasheet) {
+    return Wrong("    memory: {device: {size_gib: 80",
+                 absl::StrCat("    datasheet: ", datasheet,
+                              "\n    memory: {device: {size_gib: 80")
+                     .c_str());
+  };
+  EXPECT_EQ(wrong("[{dtype: bf16, tflops: 312}, {dtype: f32, tflops: 19.5}]"),
+            "");
+  EXPECT_EQ(wrong("[{dtype: fp8, tflops: 600}]"),
+            "c.yaml:6:25: devices.gpu.datasheet[0].dtype: fp8; use f32, bf16 "
+            "or fp16");
+  EXPECT_EQ(wrong("[{dtype: bf16}]"),
+            "c.yaml:6:17: devices.gpu.datasheet[0].tflops: missing; use more "
+            "than 0, up to 100000");
+  EXPECT_EQ(wrong("[{dtype: f32, tflops: 9}, {dtype: f32, tflops: 8}]"),
+            "c.yaml:6:50: devices.gpu.datasheet[1].dtype: f32; it is there "
+            "twice");
+  EXPECT_EQ(wrong("[{dtype: bf16, tflops: 200}]"),
+            "c.yaml:4:63: devices.gpu.matmul[0].tflops: 250; the datasheet "
+            "states 200 in bf16, which no product exceeds; correct one");
+}
+
 TEST(CheckCluster, RefusesWhatIsMissingWhereItWouldStand) {
   EXPECT_EQ(Wrong("workers: 8, ", ""),
             "c.yaml:1:9: nodes[0].workers: missing; use 1 to 1024");

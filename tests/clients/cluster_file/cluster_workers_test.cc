@@ -128,6 +128,26 @@ TEST(ClusterWorkers, ComputeInFp16AsTheFileSays) {
   }
 }
 
+TEST(ClusterWorkers, KnowTheDatasheetOfTheirDevice) {
+  EXPECT_EQ(Workers(1)->front().datasheet_size(), 0);
+  const std::string text = absl::StrReplaceAll(
+      kCluster, {{"    matmul: [{dtype: bf16",
+                  "    datasheet: [{dtype: bf16, tflops: 312}]\n"
+                  "    matmul: [{dtype: bf16"}});
+  ASSERT_NE(text, kCluster);
+  const auto workers =
+      ClusterWorkers(ParseClusterSpec({.name = "c.yaml", .text = text}).value(),
+                     {.count = 1, .precision = "bf16"});
+  ASSERT_TRUE(workers.ok()) << workers.status();
+  const WorkerDescription& worker = workers->front();
+  ASSERT_EQ(worker.datasheet_size(), 2);  // fp16's is bf16's
+  EXPECT_EQ(worker.datasheet(0).dtype(), BF16);
+  EXPECT_EQ(worker.datasheet(1).dtype(), F16);
+  for (const DatasheetRate& rate : worker.datasheet()) {
+    EXPECT_EQ(rate.flops_per_second(), 312e12);
+  }
+}
+
 // Tensor cores multiply bf16 and fp16 at one rate, so that a file needs one of
 // them; processors multiply fp16 in f32.
 TEST(ClusterWorkers, OneNarrowTypeTellsOfTheOther) {

@@ -36,6 +36,16 @@ TEST(JobFile, PathsStartFromTheFilesFolder) {
   EXPECT_EQ(job.spec.checkpoint().resume(), "latest");
   const JobFile automatic = Parse(kJob, {"checkpoint.resume=auto"}).value();
   EXPECT_EQ(automatic.spec.checkpoint().resume(), "auto");
+  const JobFile metrics =
+      Parse(absl::StrCat(kJob, "metrics: {directory: m, tensorboard: ../tb}\n"))
+          .value();
+  EXPECT_EQ(metrics.spec.metrics().directory(), "/home/me/jobs/m");
+  EXPECT_EQ(metrics.spec.metrics().tensorboard(), "/home/me/tb");
+  // None is written; not in the file's folder.
+  const JobFile none =
+      Parse(absl::StrCat(kJob, "metrics: {directory: \"\"}\n")).value();
+  EXPECT_TRUE(none.spec.metrics().has_directory());
+  EXPECT_EQ(none.spec.metrics().directory(), "");
 }
 
 TEST(JobFile, PathsOfOverridesStartFromHere) {
@@ -151,6 +161,14 @@ TEST(JobFile, ReadsTheDemo) {
   EXPECT_EQ(demo.spec.parallelism().data(), 4);
   EXPECT_EQ(demo.spec.data().tokens(),
             fs::current_path() / "clients/examples/demo.tokens");
+}
+
+TEST(JobFile, ReadsTheExampleOfMetrics) {
+  const JobFile job =
+      LoadJobFile({.path = "clients/examples/metrics.yaml"}).value();
+  EXPECT_EQ(job.spec.metrics().tensorboard(),
+            fs::current_path() / "clients/examples/runs/book/tb");
+  EXPECT_EQ(job.spec.checkpoint().resume(), "auto");
 }
 
 TEST(JobFile, CarriesHowExpertsWereLoaded) {

@@ -215,6 +215,10 @@ class Paths(JobFileTest):
         spec = self.load("name: x", {"data.tokens": "a", "checkpoint.resume": "./runs:x"})
         self.assertEqual(spec.data.tokens, os.path.join(os.getcwd(), "a"))
         self.assertEqual(spec.checkpoint.resume, os.path.join(os.getcwd(), "runs:x"))
+        spec = self.load("metrics: {directory: '', tensorboard: ../tb}\n")
+        self.assertTrue(spec.metrics.HasField("directory"))
+        self.assertEqual(spec.metrics.directory, "")
+        self.assertEqual(spec.metrics.tensorboard, str(self.folder.parent / "tb"))
         self.assertEqual(
             troupe.load_job({"data": {"tokens": "a"}}).spec.data.tokens,
             os.path.join(os.getcwd(), "a"),

@@ -13,6 +13,7 @@ JobSpec Job() {
   job.mutable_parallelism()->set_data(4);
   job.mutable_checkpoint()->set_directory("mine");
   job.mutable_checkpoint()->set_resume("latest");
+  job.mutable_metrics()->set_tensorboard("mine/tb");
   return job;
 }
 
@@ -27,6 +28,8 @@ TEST(MakeVerifyJobs, BothEndEarlyAndSaveElsewhere) {
         << "what is wrong must move the weights";
     EXPECT_EQ(job->checkpoint().every(), 4);
     EXPECT_FALSE(job->checkpoint().has_resume());
+    EXPECT_TRUE(job->metrics().has_directory());
+    EXPECT_EQ(job->metrics().directory() + job->metrics().tensorboard(), "");
     EXPECT_EQ(job->checkpoint().directory().rfind("/shared/", 0), 0u);
   }
   EXPECT_NE(jobs.run.checkpoint().directory(),

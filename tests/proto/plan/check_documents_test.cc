@@ -19,7 +19,7 @@ JobSpec IsolatingJob(const std::string& method) {
   JobSpec job = ExampleJob({.data = 2});
   job.mutable_data()->set_isolate_documents(true);
   if (!method.empty()) {
-    job.mutable_parallelism()->set_context(4);
+    job.mutable_parallelism()->set_context(2);
     job.mutable_parallelism()->set_context_method(method);
   }
   return job;
@@ -85,7 +85,7 @@ TEST(CheckDocuments, NamesTheFault) {
 TEST(CheckDocuments, EachHopOfARingReadsThem) {
   Plan plan = ExamplePlan(IsolatingJob("ring"));
   ASSERT_EQ(CheckDocuments(plan), absl::OkStatus());
-  Forget(NthOp(plan, Op::ATTENTION_PART, 2));
+  Forget(NthOp(plan, Op::ATTENTION_PART, 1));
   EXPECT_THAT(std::string(CheckDocuments(plan).message()),
               HasSubstr("ATTENTION_PART does not read where documents begin"));
 

@@ -61,10 +61,14 @@ const Fault kFaults[] = {
      [](Plan& p) {
        p.mutable_units(kFrozen)->mutable_parameters(0)->set_frozen(false);
      },
-     CheckFrozen, "is trained, and training.freeze says otherwise"},
+     CheckFrozen,
+     "is trained, and training.freeze and training.lora say "
+     "otherwise"},
     {"freezes what is trained",
      [](Plan& p) { p.mutable_job()->mutable_training()->clear_freeze(); },
-     CheckFrozen, "is frozen, and training.freeze says otherwise"},
+     CheckFrozen,
+     "is frozen, and training.freeze and training.lora say "
+     "otherwise"},
     {"a part that says otherwise",
      [](Plan& p) {
        p.mutable_units(kFrozen)->mutable_parts(0)->set_frozen(false);

@@ -27,6 +27,7 @@ JobSpec SomeJob() {
 
 TEST(JobDifferences, OfTheSameTrainingThereAreNone) {
   JobSpec here = SomeJob();
+  here.mutable_metrics()->set_directory("/elsewhere");
   EXPECT_THAT(JobDifferences(SomeJob(), here), IsEmpty());
   here.set_name("b");
   here.mutable_parallelism()->set_data(2);

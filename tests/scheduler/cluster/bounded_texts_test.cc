@@ -47,6 +47,23 @@ TEST(BoundedTexts, OfARankThatFails) {
   ExpectBounded(h);
 }
 
+TEST(BoundedTexts, OfWhatARankNotices) {
+  Harness h;
+  const std::vector<WorkerId> on = {h.Join("w0"), h.Join("w1")};
+  const JobId id = h.Running(on);
+  const size_t before = h.job(id).events.size();
+  for (int i = 0; i < 1000; ++i) {
+    WorkerMessage notice;
+    *notice.mutable_notice()->mutable_ref() = h.Ref(id, 1);
+    notice.mutable_notice()->set_text(Flood());
+    h.Send(on[1], notice);
+  }
+  EXPECT_EQ(h.job(id).events.size(), before + Limits().notices_max);
+  EXPECT_EQ(h.job(id).events.back().text().find("w1 (rank 1): failed\\n"), 0u);
+  EXPECT_EQ(h.status(id).state(), RUNNING);
+  ExpectBounded(h);
+}
+
 TEST(BoundedTexts, OfAWorkerThatLeaves) {
   Harness h;
   const std::vector<WorkerId> on = {h.Join("w0"), h.Join("w1")};

@@ -34,6 +34,18 @@ Plan PlanOf() {
   return plan;
 }
 
+// The peak of datasheets counts where they are known.
+TEST(StepGather, MeasuresUtilizationAgainstTheDatasheets) {
+  Plan plan = PlanOf();
+  plan.mutable_prediction()->set_datasheet_flops_per_second(2e10);
+  StepGather gather(1, plan);
+  const auto steps = gather.Add(ReportOf(0, 1, false));
+  ASSERT_EQ(steps.size(), 1u);
+  const StepRecord& record = steps[0].record;
+  EXPECT_GT(record.mfu(), 0);
+  EXPECT_DOUBLE_EQ(record.mfu(), record.tokens_per_second() * 1e6 / 2e10);
+}
+
 TEST(StepGather, OneRecordFromAllRanks) {
   StepGather gather(3, PlanOf());
   EXPECT_TRUE(gather.Add(ReportOf(2, 1, true)).empty());

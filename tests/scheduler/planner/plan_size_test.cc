@@ -24,7 +24,7 @@ Draft DraftOf(const JobSpec& job) {
 
 // What is counted, after it was built.
 int64_t Built(Draft draft, Program::Kind kind) {
-  for (const Pass& pass : ProgramPasses()) pass.run(draft);
+  for (const Pass& pass : ProgramPasses()) pass.Run(draft);
   int64_t instructions = 0;
   for (const Role& role : draft.plan.roles()) {
     for (const Program& program : role.programs()) {
@@ -104,6 +104,32 @@ TEST(PlanSize, IsWhatPassesBuild) {
     EXPECT_EQ(size.validate, Built(draft, Program::VALIDATE));
     EXPECT_EQ(size.fill, Built(draft, Program::FILL));
   }
+}
+
+JobSpec Evaluation(int windows) {
+  JobSpec job;
+  job.set_name("evaluation");
+  job.set_evaluate(true);
+  *job.mutable_model() = ExampleJob({}).model();
+  job.mutable_data()->set_validation("/v.tokens");
+  job.mutable_training()->set_steps(1);
+  job.mutable_training()->set_global_batch_size(windows);
+  job.mutable_training()->set_micro_batch_size(2);
+  return job;
+}
+
+TEST(PlanSize, OfAnEvaluationIsItsForwardPasses) {
+  const Draft draft = DraftOf(Evaluation(16));
+  const PlanSize size = PlanSizeOf(draft);
+  EXPECT_EQ(size.train, 0);
+  EXPECT_EQ(size.validate, Built(draft, Program::VALIDATE));
+  EXPECT_EQ(size.total(), size.validate);
+  const absl::Status status = CheckPlanSize(draft, size.total() - 1);
+  EXPECT_THAT(std::string(status.message()),
+              StartsWith("training.global_batch_size: 16 windows make a plan "
+                         "of "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("use at most 14"));
+  EXPECT_TRUE(CheckPlanSize(DraftOf(Evaluation(14)), size.total() - 1).ok());
 }
 
 JobSpec Ring(int micro_batches) {

@@ -47,7 +47,7 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
       // is cut; in one dimension; no experts are shared;
       // found while training; nothing is frozen; a lost worker ends it;
       // all units are shared, and all parameters trained, alike; one file;
-      // held back from it; by steps; nothing is chosen.
+      // held back from it; by steps; nothing is chosen; no adapters.
       EXPECT_TRUE(
           set || field->name() == "recovery" || field->name() == "elastic" ||
           field->name() == "stages" || field->name() == "tensor_method" ||
@@ -55,7 +55,8 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
           field->name() == "context_method" ||
           field->name() == "ulysses_size" || field->name() == "expert_slack" ||
           field->name() == "expert_tensor" || field->name() == "loss_scale" ||
-          field->name() == "freeze" || field->name() == "sources" ||
+          field->name() == "freeze" || field->name() == "lora" ||
+          field->name() == "sources" ||
           field->name() == "validation" || field->name() == "epochs" ||
           field->name() == "micro_batches" ||
           field->name() == "strategies" || field->name() == "groups" ||
@@ -186,6 +187,9 @@ TEST(ResolveJob, RefusesWithThePathAndTheWayOut) {
        "checkpoint.resume: latest looks in checkpoint.directory, which is"},
       {[](JobSpec& j) { j.mutable_checkpoint()->set_resume("auto"); },
        "checkpoint.resume: auto looks in checkpoint.directory, which is"},
+      {[](JobSpec& j) { j.mutable_metrics(); },
+       "metrics: there is no checkpoint.directory where they could be; give "
+       "metrics.directory or metrics.tensorboard"},
       {[](JobSpec& j) { j.mutable_checkpoint()->set_keep(-1); },
        "checkpoint.keep: -1 is out of range"},
   };
@@ -195,6 +199,46 @@ TEST(ResolveJob, RefusesWithThePathAndTheWayOut) {
     const absl::Status status = ResolveJob(job).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.message;
     EXPECT_THAT(std::string(status.message()), StartsWith(c.message));
+  }
+}
+
+// Also of a job that is resolved again.
+TEST(Resolve, MetricsLieBesideCheckpoints) {
+  struct Case {
+    std::function<void(JobSpec&)> set;
+    std::string directory;
+    std::string tensorboard;
+  };
+  const Case cases[] = {
+      {[](JobSpec&) {}, "", ""},
+      {[](JobSpec& j) { j.mutable_checkpoint()->set_directory("/c"); }, "/c",
+       ""},
+      {[](JobSpec& j) {
+         j.mutable_checkpoint()->set_directory("/c");
+         j.mutable_metrics()->set_directory("/m");
+       },
+       "/m", ""},
+      {[](JobSpec& j) {
+         j.mutable_checkpoint()->set_directory("/c");
+         j.mutable_metrics()->set_directory("");
+       },
+       "", ""},
+      {[](JobSpec& j) { j.mutable_metrics()->set_directory(""); }, "", ""},
+      {[](JobSpec& j) { j.mutable_metrics()->set_tensorboard("/t"); }, "",
+       "/t"},
+  };
+  for (const Case& c : cases) {
+    JobSpec job = ExampleJob({});
+    c.set(job);
+    for (int again = 0; again < 2; ++again) {
+      const auto resolved = ResolveJob(job);
+      ASSERT_TRUE(resolved.ok()) << resolved.status();
+      EXPECT_TRUE(resolved->metrics().has_directory());
+      EXPECT_EQ(resolved->metrics().directory(), c.directory);
+      EXPECT_TRUE(resolved->metrics().has_tensorboard());
+      EXPECT_EQ(resolved->metrics().tensorboard(), c.tensorboard);
+      job = *resolved;
+    }
   }
 }
 

@@ -57,7 +57,8 @@ class Estimating : public ::testing::Test {
   const std::vector<WorkerDescription> workers_ = SlowWorkers(32);
   const MayGoOn may_go_on_;
   std::vector<int> heard_;
-  Candidates candidates_{job_, workers_, kEstimateError, may_go_on_};
+  KnownCosts known_;
+  Candidates candidates_{job_, workers_, kEstimateError, may_go_on_, known_};
 };
 
 TEST_F(Estimating, EndsWithTheNumbersThatMayWin) {

@@ -133,7 +133,8 @@ DrawnSpace DrawSpace(uint64_t seed, int workers_max) {
 Everything SimulateEverything(const DrawnSpace& drawn) {
   Everything everything;
   const Space space(drawn.job);
-  Estimator estimator(drawn.job, drawn.workers);
+  KnownCosts known;
+  Estimator estimator(drawn.job, drawn.workers, known);
   Reasons reasons;
   for (const int ranks :
        space.RankCounts(static_cast<int>(drawn.workers.size()))) {

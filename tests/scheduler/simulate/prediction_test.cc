@@ -120,6 +120,20 @@ TEST(Predict, SaysThatFp16SavesMemoryOnly) {
   EXPECT_THAT(Predict(plan, workers).limited_by(), Not(HasSubstr("fp16")));
 }
 
+TEST(Predict, UtilizationIsOfTheDatasheetWhereThatIsKnown) {
+  const Plan plan = ExamplePlan(ExampleJob({.micro_batches = 2}));
+  std::vector<WorkerDescription> workers = ExampleWorkers(1);
+  DatasheetRate& stated = *workers[0].add_datasheet();
+  stated.set_dtype(F32);
+  stated.set_flops_per_second(4e9);
+  const Prediction prediction = Predict(plan, workers);
+  EXPECT_EQ(plan.prediction().datasheet_flops_per_second(), 0);
+  EXPECT_EQ(prediction.datasheet_flops_per_second(), 4e9);
+  EXPECT_EQ(prediction.step_seconds(), plan.prediction().step_seconds());
+  EXPECT_DOUBLE_EQ(prediction.model_flops_utilization(),
+                   plan.prediction().model_flops_utilization() / 4);
+}
+
 TEST(Predict, SaysWhereBf16CostsTime) {
   std::vector<WorkerDescription> workers = ExampleWorkers(1);
   Calibration& calibration = *workers[0].mutable_calibration();

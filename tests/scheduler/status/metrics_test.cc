@@ -1,7 +1,17 @@
 #include "scheduler/status/metrics.h"
 
+#include <fstream>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/scheduler/cluster/harness.h"
 #include "tests/scheduler/status/made_up_cluster.h"
 
 namespace troupe {
@@ -39,6 +49,58 @@ TEST(Metrics, TellsOfTheClusterAndItsJobs) {
     EXPECT_TRUE(absl::StrContains(text, line)) << line << "\nin\n" << text;
   }
   EXPECT_FALSE(absl::StrContains(text, "worker-5")) << "it is lost";
+}
+
+// Of a cluster whose jobs have all that there is to say.
+std::set<std::string> ExportedNames() {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(1);
+  const JobId id = h.Running(on);
+  WorkerMessage message;
+  *message.mutable_step()->mutable_ref() = h.Ref(id, 0);
+  StepRecord& step = *message.mutable_step()->mutable_record();
+  step.set_step(1);
+  step.set_loss_scale(1024);
+  step.mutable_routers()->set_entropy(1);
+  step.add_tiers()->set_tier(NVME);
+  step.mutable_tiers(0)->set_seconds(1);
+  h.Send(on[0], message);
+  Metrics metrics;
+  metrics.CountRpc("SubmitJob", absl::OkStatus());
+  std::set<std::string> names;
+  const std::string text = metrics.Text(h.cluster, absl::Seconds(1));
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "# TYPE ")) continue;
+    names.insert(std::string(line.substr(0, line.find(' '))));
+  }
+  return names;
+}
+
+// In what the dashboard asks Prometheus for.
+void AddNamesAsked(const nlohmann::json& at, std::set<std::string>& names) {
+  for (const auto& [key, value] : at.items()) {
+    if (value.is_structured()) {
+      AddNamesAsked(value, names);
+    } else if (at.is_object() && (key == "expr" || key == "query")) {
+      static const std::regex* const kName = new std::regex("troupe_[a-z_]+");
+      const std::string asked = value;
+      for (std::sregex_iterator it(asked.begin(), asked.end(), *kName), end;
+           it != end; ++it) {
+        // A histogram has series of several names.
+        names.insert(std::string(absl::StripSuffix(it->str(), "_bucket")));
+      }
+    }
+  }
+}
+
+// docs/grafana.json draws all that is exported, and nothing else.
+TEST(Metrics, AreThoseOfTheDashboard) {
+  std::ifstream in("docs/grafana.json");
+  ASSERT_TRUE(in.good());
+  std::set<std::string> asked;
+  AddNamesAsked(nlohmann::json::parse(in), asked);
+  EXPECT_GT(asked.size(), 20u);
+  EXPECT_EQ(asked, ExportedNames());
 }
 
 }  // namespace

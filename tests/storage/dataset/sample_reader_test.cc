@@ -172,6 +172,23 @@ TEST_F(SampleReaderTest, ValidationMayBeOfAnotherFileOrOfBlocks) {
   EXPECT_NE(spread->identity(), tailed->identity());
 }
 
+TEST_F(SampleReaderTest, MayValidateWithoutAnythingToTrainOn) {
+  const std::string v = Write("v", 50'000, 41);
+  const auto reader = SampleReader::Create(
+      {.sources = {}, .validation = v, .sequence_length = 10});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ(reader->training_windows(), 0u);
+  ASSERT_EQ(reader->validation_windows(), 4u);
+  EXPECT_EQ(Starts(*reader, 4, 10, /*validation=*/true),
+            (std::vector<int32_t>{50'000, 50'010, 50'020, 50'030}));
+  ASSERT_EQ(reader->files().size(), 1u);
+  EXPECT_EQ(reader->identity(), reader->files()[0]->identity());
+  EXPECT_EQ(reader->tokenizer(), "bytes");
+  const auto nothing =
+      SampleReader::Create({.sources = {}, .sequence_length = 10});
+  EXPECT_EQ(nothing.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(SampleReaderTest, FilesOfAMixAreOfOneTokenizer) {
   const std::string other = Write("o", 0, 100, "hf:1a2b3c4d:5");
   EXPECT_TRUE(Fails(SampleReader::Create(

@@ -60,6 +60,28 @@ TEST(Directory, TellsOfWhatItRemovesAndEndsWhereToldTo) {
   EXPECT_TRUE(fs::is_empty(dir.path()));
 }
 
+TEST(Directory, IsAskedWhetherItTakesFiles) {
+  const TempDir dir(kEverybodysDirectory);
+  EXPECT_TRUE(CheckDirectoryTakesFiles(dir.path()).ok());
+  EXPECT_TRUE(CheckDirectoryTakesFiles(dir.File("a/b/c/")).ok());
+  EXPECT_TRUE(CheckDirectoryTakesFiles("here").ok());
+  EXPECT_TRUE(fs::is_empty(dir.path()));
+  WriteText(dir.File("f"), "");
+  for (const std::string& path : {dir.File("f"), dir.File("f/x")}) {
+    EXPECT_TRUE(Fails(CheckDirectoryTakesFiles(path),
+                      absl::StatusCode::kFailedPrecondition,
+                      {dir.File("f"), "ENOTDIR"}))
+        << path;
+  }
+  fs::create_directory(dir.File("closed"));
+  fs::permissions(dir.path(), fs::perms(0755));
+  fs::permissions(dir.File("closed"), fs::perms(0555));
+  const AsNobody user;
+  EXPECT_TRUE(Fails(CheckDirectoryTakesFiles(dir.File("closed/x")),
+                    absl::StatusCode::kPermissionDenied,
+                    {dir.File("closed") + ": make a file in it", "EACCES"}));
+}
+
 TEST(Directory, ErrorsNameThePath) {
   TempDir dir;
   constexpr auto kNotFound = absl::StatusCode::kNotFound;

@@ -14,7 +14,7 @@ TEST(RankPrograms, AreFoundByWhatTheyAreFor) {
   Derived derived;
   derived.set_report_lag(2);
   const RankPrograms programs = ProgramsOf(rank, derived);
-  EXPECT_EQ(programs.train, &rank.programs(1));
+  EXPECT_EQ(programs.step, &rank.programs(1));
   EXPECT_EQ(programs.validate, nullptr);
   EXPECT_EQ(programs.checkpoint, &rank.programs(0));
   EXPECT_EQ(programs.fill, &rank.programs(2));

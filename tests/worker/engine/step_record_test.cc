@@ -40,6 +40,14 @@ TEST(StepRecord, TurnsScalarsIntoNumbersForPeople) {
   EXPECT_TRUE(CheckFinite(record, LossScale(TrainingSpec())).ok());
 }
 
+TEST(StepRecord, MeasuresUtilizationAgainstTheDatasheets) {
+  Plan plan = PlanOf8x16Tokens();
+  plan.mutable_prediction()->set_datasheet_flops_per_second(4e6);
+  const StepRecord record =
+      MakeStepRecord(plan, {.scalars = {1, 1, 1, 0}, .seconds = 0.25});
+  EXPECT_DOUBLE_EQ(record.mfu(), 0.128);
+}
+
 TEST(StepRecord, WithoutAPeakThereIsNoUtilisation) {
   Plan plan = PlanOf8x16Tokens();
   plan.clear_prediction();

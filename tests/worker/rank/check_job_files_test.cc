@@ -161,5 +161,27 @@ TEST(CheckJobFiles, AModelWhoseWeightsAreNotThere) {
   EXPECT_TRUE(CheckFilesOf(resumed).ok()) << CheckFilesOf(resumed);
 }
 
+TEST(CheckJobFiles, FoldersOfMetricsThatCannotBeMade) {
+  const TempDir dir;
+  WriteText(dir.File("file"), "");
+  const std::string below = dir.File("file") + "/runs";
+  JobSpec job = SmallJob();
+  job.mutable_metrics()->set_directory(below);
+  ExpectRefused(Resolved(job), "metrics.directory: ", "ENOTDIR");
+  ExpectRefused(job, "metrics.directory: ", "ENOTDIR");
+  job.mutable_metrics()->set_directory("");
+  job.mutable_metrics()->set_tensorboard(below);
+  ExpectRefused(Resolved(job), "metrics.tensorboard: ", "ENOTDIR");
+  // It is there by default that they are.
+  job.clear_metrics();
+  job.mutable_checkpoint()->set_directory(below);
+  ExpectRefused(Resolved(job), "checkpoint.directory: ", "ENOTDIR");
+  job.mutable_checkpoint()->set_directory(dir.File("new"));
+  job.mutable_metrics()->set_tensorboard(dir.File("tb"));
+  EXPECT_TRUE(CheckFilesOf(Resolved(job)).ok());
+  EXPECT_FALSE(std::filesystem::exists(dir.File("new")));
+  EXPECT_FALSE(std::filesystem::exists(dir.File("tb")));
+}
+
 }  // namespace
 }  // namespace troupe

@@ -27,7 +27,8 @@ const std::set<std::string>& Words() {
       // The client reads the file, as of a graph.
       "model.experts.load", "model.experts.load_file", "model.experts.routing",
       "model.hidden_act", "model.rope_scaling.type", "training.precision",
-      "training.gradient_precision", "training.freeze", "optimizer.name",
+      "training.gradient_precision", "training.freeze",
+      "training.lora.modules", "optimizer.name",
       "optimizer.groups.match", "optimizer.groups.name", "objective",
       "parallelism.mode",
       "lr_scheduler.name", "parallelism.pipeline_schedule",
@@ -89,7 +90,7 @@ TEST(JobPaths, EveryTextOfAJobIsHeldToTheRootsOrAWord) {
         absl::StrReplaceAll(status.message(), {{"[0]", ""}});
     EXPECT_EQ(said.find(field + ": /etc/passwd"), 0u) << status;
   });
-  EXPECT_EQ(paths, 6);
+  EXPECT_EQ(paths, 9);
   EachText("data:self", job, job, "", [&](const std::string& field) {
     EXPECT_TRUE(CheckJobPaths(assignment).ok()) << field;
   });

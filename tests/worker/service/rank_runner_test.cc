@@ -7,8 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/worker/metrics/read_events.h"
 #include "tests/worker/service/small_worker.h"
 #include "worker/engine/checkpoint_holder.h"
 
@@ -254,6 +256,111 @@ TEST(RankRunner, RemovesNothingForACheckpointThatIsNotStored) {
     EXPECT_EQ(std::filesystem::exists(directory + "/step-00000010"), unstored);
     EXPECT_TRUE(std::filesystem::exists(directory + "/step-00000020"));
   }
+}
+
+std::vector<nlohmann::json> LinesOf(const std::string& path) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(nlohmann::json::parse(line));
+  }
+  return lines;
+}
+
+// All files are complete when its end is said.
+TEST(RankRunner, WritesARowForEachStep) {
+  const std::string folder = absl::StrCat(testing::TempDir(), "/rank_metrics");
+  std::filesystem::remove_all(folder);
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_validate_every(10);
+  job.mutable_metrics()->set_directory(folder);
+  job.mutable_metrics()->set_tensorboard(folder + "/tb");
+  for (const int attempt : {1, 2}) {
+    SmallWorker worker;
+    Assignment assignment = Assign(job, worker);
+    assignment.mutable_ref()->set_attempt(attempt);
+    assignment.set_ran_before(attempt > 1);
+    Outbox outbox;
+    RankRunner runner(assignment, {.resources = worker.resources(),
+                                   .send = outbox.Sender(),
+                                   .address = "127.0.0.1"});
+    const RankEnded ended = outbox.AwaitEnd().ended();
+    EXPECT_TRUE(ended.ok()) << ended.error();
+    const std::vector<nlohmann::json> rows = LinesOf(folder + "/metrics.jsonl");
+    ASSERT_EQ(rows.size(), 20u);
+    const Curves curves = ReadCurves(folder + "/tb");
+    EXPECT_EQ(curves.at("loss").size(), 20u);
+    for (int64_t step = 1; step <= 20; ++step) {
+      const StepRecord record = outbox
+                                    .Await([&](const WorkerMessage& m) {
+                                      return m.step().record().step() == step;
+                                    })
+                                    .step()
+                                    .record();
+      const nlohmann::json& row = rows[step - 1];
+      EXPECT_EQ(row["step"], step);
+      EXPECT_EQ(row["attempt"], attempt);
+      EXPECT_EQ(row["loss"].get<double>(), record.loss());
+      EXPECT_EQ(row["step_seconds"].get<double>(), record.step_seconds());
+      EXPECT_EQ(row.contains("validation_loss"), step % 10 == 0);
+      EXPECT_EQ(curves.at("loss").at(step), static_cast<float>(record.loss()));
+    }
+  }
+}
+
+// The first attempt is refused where nothing can be written, a later one goes
+// on without.
+TEST(RankRunner, MetricsThatCannotBeWrittenStopNobodyWhoHasTrained) {
+  for (const char* const field : {"directory", "tensorboard"}) {
+    JobSpec job = SmallJob();
+    MetricsSpec& metrics = *job.mutable_metrics();
+    (*field == 'd' ? *metrics.mutable_directory()
+                   : *metrics.mutable_tensorboard()) = "/proc/metrics";
+    for (const bool ran_before : {false, true}) {
+      SmallWorker worker;
+      Assignment assignment = Assign(job, worker);
+      assignment.set_ran_before(ran_before);
+      Outbox outbox;
+      RankRunner runner(assignment, {.resources = worker.resources(),
+                                     .send = outbox.Sender(),
+                                     .address = "127.0.0.1"});
+      const RankEnded ended = outbox.AwaitEnd().ended();
+      EXPECT_EQ(ended.ok(), ran_before) << ended.error();
+      if (!ran_before) {
+        EXPECT_THAT(ended.error(), testing::StartsWith(absl::StrCat(
+                                       "metrics.", field, ": /proc/metrics")));
+        EXPECT_TRUE(ended.local_cause());
+        EXPECT_EQ(outbox.Steps(), 0);
+        continue;
+      }
+      const WorkerMessage notice = outbox.Await(
+          [](const WorkerMessage& m) { return m.has_notice(); });
+      EXPECT_EQ(notice.notice().ref().job(), 5);
+      EXPECT_THAT(notice.notice().text(),
+                  testing::StartsWith("metrics cannot be written, and training "
+                                      "goes on without: /proc/metrics"));
+      outbox.Await([](const WorkerMessage& m) {
+        return m.notice().text().find("20 rows between step 1 and step 20 were "
+                                      "left out") != std::string::npos;
+      });
+    }
+  }
+}
+
+TEST(RankRunner, OnlyRankZeroWritesRows) {
+  const std::string folder = absl::StrCat(testing::TempDir(), "/no_metrics");
+  std::filesystem::remove_all(folder);
+  JobSpec job = SmallJob();
+  job.mutable_metrics()->set_directory(folder);
+  SmallWorker worker;
+  Assignment assignment = Assign(job, worker);
+  assignment.mutable_ref()->set_rank(1);
+  Outbox outbox;
+  RankRunner runner(assignment, {.resources = worker.resources(),
+                                 .send = outbox.Sender(),
+                                 .address = "127.0.0.1"});
+  EXPECT_TRUE(outbox.AwaitEnd().ended().ok());
+  EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 TEST(RankRunner, StopsWhereverItIs) {

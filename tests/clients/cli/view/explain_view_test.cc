@@ -109,6 +109,29 @@ TEST(ExplanationText, OfASearchBeginsWithTheChoice) {
   EXPECT_THAT(text, HasSubstr("and 2 more; --json has all"));
 }
 
+TEST(ExplanationText, SaysWhatWouldChangeTheChoice) {
+  const std::string text = ExplanationText(Parse(
+      "ways { fields { parallelism { data: 2 } } fits: true step_seconds: 0.5 }"
+      "search { objective: 'time' workers: 4"
+      " changes { change: 'twice the batch' is_same: true step_seconds: 1"
+      " choice_step_seconds: 1 }"
+      " changes { change: '10 % more device memory'"
+      " fields { parallelism { data: 4 } } step_seconds: 0.4"
+      " choice_step_seconds: 0.5 }"
+      " changes { change: '5 % less device memory'"
+      " fields { parallelism { tensor: 4 } } step_seconds: 0.8 }"
+      " changes { change: '10 % less device memory' } }"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\nwhat would be chosen with\n"
+                "  twice the batch: the choice stays; a step takes 1.00 s\n"
+                "  10 % more device memory: data: 4; a step takes 400 ms, with "
+                "the choice as it is 500 ms\n"
+                "  5 % less device memory: tensor: 4; a step takes 800 ms, and "
+                "the choice as it is does not fit\n"
+                "  10 % less device memory: nothing fits\n"));
+}
+
 TEST(ExplanationText, ShowsTheQuickestTheJobAndTheBestOfEachLayout) {
   std::string ways;
   for (int i = 0; i < 20; ++i) {

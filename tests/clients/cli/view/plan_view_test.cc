@@ -214,13 +214,21 @@ TEST(PlanView, SaysWhatWasDerivedAndPredicted) {
                 "hidden 20.0 ms)\n"
                 "  bubble           4.0% of the step, 4.2% of the ideal one\n"
                 "  tokens/s         19.5k\n"
-                "  MFU              41.0% of 3.4TFLOP/s\n"
+                "  MFU              41.0% of 3.4TFLOP/s, as measured\n"
                 "  sent by a rank   60.0 MiB a step\n"
                 "  limited by       computing: 95 % of the step\n"
                 "\njob, resolved\n"
                 "  name: demo\n"
                 "  training:\n"
                 "    micro_batch_size: 4\n");
+}
+
+TEST(PlanView, SaysWhatUtilizationIsMeasuredAgainst) {
+  Plan plan = SomePlan();
+  plan.mutable_prediction()->set_datasheet_flops_per_second(4e12);
+  EXPECT_THAT(PlanText(plan),
+              HasSubstr("\n  MFU              41.0% of 4.0TFLOP/s by the "
+                        "datasheets; products reach 3.4TFLOP/s\n"));
 }
 
 // Of the rank that moves most, and of the one that waits longest.

@@ -1,0 +1,167 @@
+#include "clients/cli/evaluation_job.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "clients/cli/job_epochs.h"
+#include "clients/hugging_face/expand_model.h"
+#include "clients/job_file/print_job.h"
+#include "proto/base/status.h"
+#include "proto/plan/job_json.h"
+#include "proto/plan/model_fields.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/checkpoint/manifest.h"
+#include "storage/disk/roots.h"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kNameMax = 80;
+// Tokens of one forward pass: enough for matrix products of a good shape.
+constexpr int64_t kMicroBatchTokens = 1024;
+// Micro-batches of a replica in a step: enough to fill a pipeline, few enough
+// that progress is seen.
+constexpr int64_t kMicroBatchesMin = 4;
+
+// As the workers see it, wherever they run.
+std::string Absolute(const std::string& path) {
+  std::error_code error;
+  if (!RootName(path).empty()) return path;
+  return fs::absolute(path, error).lexically_normal().string();
+}
+
+bool Exists(const std::string& directory, absl::string_view file) {
+  std::error_code error;
+  return fs::exists(fs::path(directory) / std::string(file), error);
+}
+
+absl::Status TakeCheckpoint(const std::string& path, JobSpec& job) {
+  ASSIGN_OR_RETURN(const Manifest manifest,
+                   ReadManifest(path, ManifestPart::kWithoutTensors));
+  absl::StatusOr<JobSpec> saved = ParseJobJson(manifest.job);
+  if (!saved.ok()) return Annotate(saved.status(), path);
+  *job.mutable_model() = saved->model();
+  // What its weights are, the checkpoint says.
+  job.mutable_model()->clear_hf();
+  job.mutable_checkpoint()->set_resume(path);
+  const TrainingSpec& before = saved->training();
+  TrainingSpec& training = *job.mutable_training();
+  if (before.has_sequence_length()) {
+    training.set_sequence_length(before.sequence_length());
+  }
+  if (before.has_precision()) training.set_precision(before.precision());
+  if (before.has_lora()) {
+    *training.mutable_lora() = before.lora();
+    training.mutable_lora()->clear_adapter();
+  }
+  if (saved->data().isolate_documents()) {
+    job.mutable_data()->set_isolate_documents(true);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakeModel(const std::string& path, JobSpec& job) {
+  if (HoldsCheckpoints(path)) {
+    ASSIGN_OR_RETURN(const NewestCheckpoint newest, FindNewestComplete(path));
+    return TakeCheckpoint(newest.path, job);
+  }
+  if (Exists(path, kManifestFile)) return TakeCheckpoint(path, job);
+  if (Exists(path, "config.json")) {
+    job.mutable_model()->set_hf(path);
+    return absl::OkStatus();
+  }
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    return absl::NotFoundError(
+        absl::StrCat(path, ": there is no such directory"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      path,
+      ": is no model: there is neither config.json, as in a directory of "
+      "Hugging Face's, nor manifest.json, as in a checkpoint"));
+}
+
+// Errors of fields that no override gave name the model, as there is no file.
+absl::StatusOr<JobFile> WithOverrides(const JobSpec& job,
+                                      const EvaluationOptions& options) {
+  ASSIGN_OR_RETURN(JobFile file, ParseJob({.name = options.model,
+                                           .folder = "/",
+                                           .text = JobYaml(job),
+                                           .overrides = options.overrides}));
+  for (auto at = file.positions.begin(); at != file.positions.end();) {
+    const bool from_text =
+        absl::StartsWith(at->second, absl::StrCat(options.model, ":"));
+    at = from_text ? file.positions.erase(at) : std::next(at);
+  }
+  return file;
+}
+
+int64_t ReplicasOf(const JobSpec& job) {
+  return std::max(1, job.parallelism().data());
+}
+
+absl::Status ChooseBatches(JobSpec& job) {
+  TrainingSpec& training = *job.mutable_training();
+  if (training.has_global_batch_size() && !training.has_micro_batch_size()) {
+    training.set_micro_batch_size(1);
+  }
+  if (!training.has_micro_batch_size()) {
+    const int64_t length = std::max(1, training.sequence_length());
+    training.set_micro_batch_size(
+        static_cast<int32_t>(std::max<int64_t>(1, kMicroBatchTokens / length)));
+  }
+  if (training.has_global_batch_size()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int64_t windows, EvaluationWindows(job));
+  const int64_t at_once = training.micro_batch_size() * ReplicasOf(job);
+  const int64_t each =
+      std::max(kMicroBatchesMin, int64_t{2} * job.parallelism().pipeline());
+  const int64_t needed = (windows + at_once - 1) / at_once;
+  training.set_global_batch_size(
+      static_cast<int32_t>(at_once * std::min(each, needed)));
+  return absl::OkStatus();
+}
+
+// What the user and the model leave open.
+absl::Status FillIn(const EvaluationOptions& options, JobSpec& job) {
+  if (!job.has_parallelism()) {
+    job.mutable_parallelism()->set_data(options.workers);
+  }
+  TrainingSpec& training = *job.mutable_training();
+  if (!training.has_sequence_length()) {
+    training.set_sequence_length(
+        std::min(kEvaluationLengthMax,
+                 static_cast<int>(LongestSequenceOf(job.model()).positions)));
+  }
+  RETURN_IF_ERROR(ChooseBatches(job));
+  return CountEvaluationSteps(job);
+}
+
+}  // namespace
+
+absl::StatusOr<JobFile> MakeEvaluationJob(const EvaluationOptions& options) {
+  const std::string model = Absolute(options.model);
+  RETURN_IF_ERROR(CheckReadableHere("MODEL", model));
+  JobSpec job;
+  job.set_name(absl::StrCat(
+      "eval ", fs::path(model).lexically_normal().filename().string().substr(
+                   0, kNameMax)));
+  job.set_evaluate(true);
+  RETURN_IF_ERROR(TakeModel(model, job));
+  job.mutable_data()->set_validation(Absolute(options.tokens));
+  ASSIGN_OR_RETURN(JobFile file, WithOverrides(job, options));
+  const absl::Status expanded = ExpandHuggingFaceModel(
+      HuggingFaceWeightsUse::kTrained, *file.spec.mutable_model());
+  if (!expanded.ok()) return file.Locate(expanded);
+  const absl::Status filled = FillIn(options, file.spec);
+  if (!filled.ok()) return file.Locate(filled);
+  return file;
+}
+
+}  // namespace troupe
