@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "proto/base/resume_words.h"
 #include "proto/plan/lora.h"
 
 namespace troupe {
@@ -128,7 +129,10 @@ std::string FormatAdapterConfig(const JobSpec& job, const UnitList& units) {
       {"rank_pattern", json::object()},
       {"alpha_pattern", json::object()},
   };
-  if (!job.model().hf().empty()) {
+  // A checkpoint that is named may have other weights than the directory.
+  const std::string& resume = job.checkpoint().resume();
+  const bool of_directory = resume.empty() || IsResumeWord(resume);
+  if (of_directory && !job.model().hf().empty()) {
     config["base_model_name_or_path"] = job.model().hf();
   }
   return absl::StrCat(

@@ -69,6 +69,12 @@ TEST(JobFile, PathsOfAMixStartFromTheFilesFolder) {
   EXPECT_EQ(job.spec.data().validation(), "/home/me/jobs/v.tokens");
 }
 
+TEST(JobFile, PathsOfAdaptersStartFromTheFilesFolder) {
+  const JobFile job =
+      Parse(absl::StrCat(kJob, "training: {lora: {adapter: mine}}\n")).value();
+  EXPECT_EQ(job.spec.training().lora().adapter(), "/home/me/jobs/mine");
+}
+
 TEST(JobFile, OverridesComeAfterTheFile) {
   const JobFile job =
       Parse(kJob, {"parallelism.data=4", "optimizer.lr=1e-3",
