@@ -69,8 +69,8 @@ absl::Status CheckpointFolder::TakeHold() {
   RETURN_IF_ERROR(PrepareCheckpointDirectory(options_.directory));
   if (!lock_.has_value()) {
     ASSIGN_OR_RETURN(
-        lock_, TakeJobLock({.path = absl::StrCat(options_.directory, "/",
-                                                 kLockFile),
+        lock_, TakeJobLock({.directory = options_.directory,
+                            .name = kLockFile,
                             .holder = options_.holder,
                             .supersedes = options_.supersedes,
                             .writes = "its checkpoints"}));

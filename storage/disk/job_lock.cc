@@ -5,21 +5,20 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/log.h"
-#include "storage/disk/directory.h"
 
 namespace troupe {
 
 absl::StatusOr<std::optional<FileLock>> TakeJobLock(
     const JobLockOptions& options) {
-  const std::string directory = ParentDirectory(options.path);
-  absl::StatusOr<FileLock> lock = FileLock::Take(options.path, options.holder);
+  const std::string path = absl::StrCat(options.directory, "/", options.name);
+  absl::StatusOr<FileLock> lock = FileLock::Take(path, options.holder);
   if (absl::IsFailedPrecondition(lock.status()) &&
       !options.supersedes.empty() &&
       absl::StrContains(lock.status().message(), options.supersedes)) {
-    LogWarning(absl::StrCat(directory, ": is taken from ",
+    LogWarning(absl::StrCat(options.directory, ": is taken from ",
                             lock.status().message(),
                             ", an earlier attempt of this job"));
-    lock = FileLock::TakeFrom(options.path, options.holder, options.supersedes);
+    lock = FileLock::TakeFrom(path, options.holder, options.supersedes);
   }
   if (lock.ok()) return *std::move(lock);
   if (absl::IsUnimplemented(lock.status())) {
@@ -30,8 +29,8 @@ absl::StatusOr<std::optional<FileLock>> TakeJobLock(
   }
   if (!absl::IsFailedPrecondition(lock.status())) return lock.status();
   return absl::FailedPreconditionError(absl::StrCat(
-      directory, ": ", lock.status().message(), " writes ", options.writes,
-      " there; wait for its end, or give another directory"));
+      options.directory, ": ", lock.status().message(), " writes ",
+      options.writes, " there; wait for its end, or give another directory"));
 }
 
 }  // namespace troupe

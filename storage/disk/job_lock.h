@@ -13,8 +13,9 @@
 namespace troupe {
 
 struct JobLockOptions {
-  std::string path;    // of the lock, in the directory that it is for
-  std::string holder;  // "job 3, pid 17 on host7", for others' messages
+  std::string directory;  // that it is for, as messages have it
+  std::string name;       // of the lock's file in it
+  std::string holder;     // "job 3, pid 17 on host7", for others' messages
   // In the line of a holder that is an earlier attempt of the same job, and
   // loses the lock. Empty: there is none.
   std::string supersedes = "";

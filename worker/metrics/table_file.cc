@@ -62,8 +62,8 @@ absl::StatusOr<std::vector<std::string>> TableFile::Start() {
 absl::Status TableFile::TakeLock() {
   if (holds_) return absl::OkStatus();
   ASSIGN_OR_RETURN(
-      lock_, TakeJobLock({.path = absl::StrCat(directory_, "/.",
-                                               format_.file_name, ".lock"),
+      lock_, TakeJobLock({.directory = directory_,
+                          .name = absl::StrCat(".", format_.file_name, ".lock"),
                           .holder = start_.holder,
                           .supersedes = start_.supersedes,
                           .writes = std::string(format_.file_name)}));
