@@ -196,9 +196,9 @@ absl::Status CheckLoadIsCounted(const JobSpec& job) {
 
 absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   JobSpec resolved = job;
-  if (job.has_elastic()) resolved.mutable_recovery();
   RETURN_IF_ERROR(CheckJobName(job.name()));
   RETURN_IF_ERROR(ResolveEvaluation(resolved));
+  if (job.has_elastic()) resolved.mutable_recovery();
   RETURN_IF_ERROR(ResolveModel(*resolved.mutable_model()));
   RETURN_IF_ERROR(IsSynthetic(job.model())
                       ? ResolveNoData(*resolved.mutable_data())

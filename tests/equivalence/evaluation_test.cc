@@ -27,27 +27,30 @@ namespace {
 constexpr int kWindows = 21;  // the batches below do not divide it
 constexpr int kBatch = 8;
 
-// So many windows of the length and some tokens more, which follow each other
-// as those of the small job do, and are documents of all lengths up to two
-// windows.
-std::string ValidationTokens(int length) {
-  const std::string path =
-      absl::StrCat(testing::TempDir(), "/evaluated", length, ".tokens");
+// Of a file, so many tokens, which follow each other as those of the small job
+// do, and are documents of all lengths up to `longest`.
+std::string WriteTokens(const std::string& name, int count, int longest) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/", name);
   auto writer = TokenFileWriter::Create(
       {.path = path, .vocab_size = 61, .tokenizer = "bytes"});
   EXPECT_TRUE(writer.ok()) << writer.status();
-  const int count = kWindows * length + 1 + length / 2;
   int32_t token = 7;
   int ends = 0;
   for (int i = 0; i < count; ++i) {
     EXPECT_TRUE((*writer)->Append({token}).ok());
-    token = (token * 3 + 1 + (i * i / 7) % 3) % 61;
+    token = (token * 3 + 1 + (i * (i % 13) / 7) % 3) % 61;
     if (i < ends && i + 1 < count) continue;
     EXPECT_TRUE((*writer)->EndDocument().ok());
-    ends = i + 1 + (i * 7) % (2 * length);
+    ends = i + 1 + (i * 7) % longest;
   }
   EXPECT_TRUE((*writer)->Finish().ok());
   return path;
+}
+
+// So many windows of the length, and some tokens more.
+std::string ValidationTokens(int length) {
+  return WriteTokens(absl::StrCat("evaluated", length, ".tokens"),
+                     kWindows * length + 1 + length / 2, 2 * length);
 }
 
 struct Trained {
@@ -90,6 +93,7 @@ JobSpec EvaluationOf(const Trained& trained) {
   training.set_sequence_length(before.sequence_length());
   if (before.has_precision()) training.set_precision(before.precision());
   if (before.has_lora()) *training.mutable_lora() = before.lora();
+  job.mutable_checkpoint()->set_resume(trained.checkpoint);
   job.mutable_parallelism()->set_data(1);
   return job;
 }
@@ -129,8 +133,10 @@ TEST(Evaluation, IsTheValidationLossOfTraining) {
 }
 
 TEST(Evaluation, CountsWhatIsolatedDocumentsPredict) {
-  const Trained trained =
-      TrainAndSave("documents", IsolatingDocuments(SmallJob()));
+  JobSpec job = SmallJob();
+  job.mutable_data()->set_tokens(WriteTokens("documents.tokens", 4000, 34));
+  job.mutable_data()->set_isolate_documents(true);
+  const Trained trained = TrainAndSave("documents", job);
   const TrainingRun run = Evaluate(trained, EvaluationOf(trained));
   ExpectLoss(run, trained.validation_loss, kSameWeights);
   // Steps differ in how many that are, so a mean of means would not be it.
@@ -298,6 +304,7 @@ TEST(Evaluation, SaysThatALossIsNotFinite) {
   JobSpec job = EvaluationOf(TrainedTensorJob("gpt2"));
   job.mutable_training()->set_precision("fp16");
   job.mutable_model()->set_initializer_range(1e4);
+  job.mutable_checkpoint()->clear_resume();
   const absl::Status refused = Train(job, {}).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(refused.message().find("no finite loss"), std::string::npos)

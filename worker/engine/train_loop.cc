@@ -411,7 +411,7 @@ absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
     record.set_validation_loss(*report->validation_loss);
   }
   absl::Status finite = options_.plan->job().evaluate()
-                            ? evaluation_.Add(*options_.plan, scalars, record)
+                            ? evaluated_.Add(*options_.plan, scalars, record)
                             : CheckFinite(record, state_->loss_scale);
   if (programs_.report_lag > 0) {
     finite = Annotate(finite, absl::StrCat("of step ", step));

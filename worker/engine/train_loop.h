@@ -47,7 +47,7 @@
 #include "worker/engine/checkpoint_holder.h"
 #include "worker/engine/checkpoint_saver.h"
 #include "worker/engine/data_check.h"
-#include "worker/engine/evaluation.h"
+#include "worker/engine/evaluated_loss.h"
 #include "worker/engine/executor.h"
 #include "worker/engine/pending_reports.h"
 #include "worker/engine/program_runs.h"
@@ -232,7 +232,7 @@ class TrainLoop {
   int64_t ended_ns_ = 0;                 // the last step that was awaited
   int64_t summed_through_ = 0;           // the last step summed over the ranks
   PendingReports pending_;
-  Evaluation evaluation_;  // of a job that evaluates
+  EvaluatedLoss evaluated_;  // of a job that evaluates
   std::atomic<int64_t> steps_done_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> save_requested_{false};  // only with the next

@@ -54,7 +54,7 @@ JobSpec SavedJob() {
 // A folder of checkpoints of the job, of these steps, without weights.
 std::string Checkpoints(const std::vector<int64_t>& steps) {
   const std::string folder =
-      absl::StrCat(testing::TempDir(), "/", steps.size(), "_checkpoints");
+      absl::StrCat(testing::TempDir(), steps.size(), "_checkpoints");
   std::filesystem::remove_all(folder);
   for (const int64_t step : steps) {
     Manifest manifest;

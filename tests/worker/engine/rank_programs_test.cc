@@ -24,7 +24,7 @@ TEST(RankPrograms, AreFoundByWhatTheyAreFor) {
 TEST(RankProgramsDeathTest, APlanMustTrainAndReport) {
   Role rank;
   Derived derived;
-  EXPECT_DEATH(ProgramsOf(rank, derived), "without a TRAIN program");
+  EXPECT_DEATH(ProgramsOf(rank, derived), "without a program of a step");
   rank.add_programs()->set_kind(Program::TRAIN);
   derived.set_report_lag(1);
   EXPECT_DEATH(ProgramsOf(rank, derived), "without a REPORT program");

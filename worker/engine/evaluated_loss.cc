@@ -1,4 +1,4 @@
-#include "worker/engine/evaluation.h"
+#include "worker/engine/evaluated_loss.h"
 
 #include <cmath>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-absl::Status Evaluation::Add(const Plan& plan, const Scalars& scalars,
+absl::Status EvaluatedLoss::Add(const Plan& plan, const Scalars& scalars,
                              StepRecord& record) {
   loss_ += SumNamed(plan, scalars, kLossSum);
   targets_ += SumNamed(plan, scalars, kTokensSum);

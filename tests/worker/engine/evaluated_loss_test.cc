@@ -1,4 +1,4 @@
-#include "worker/engine/evaluation.h"
+#include "worker/engine/evaluated_loss.h"
 
 #include <cmath>
 #include <string>
@@ -28,39 +28,39 @@ StepRecord RecordOf(int64_t step) {
 }
 
 // Loss, tokens, squared norm, flags.
-TEST(Evaluation, GivesEachTargetTheSameWeight) {
+TEST(EvaluatedLoss, GivesEachTargetTheSameWeight) {
   const Plan plan = PlanOfSteps(2);
-  Evaluation evaluation;
+  EvaluatedLoss loss;
   StepRecord first = RecordOf(1);
-  ASSERT_TRUE(evaluation.Add(plan, {30, 10, 0, 0, 0}, first).ok());
+  ASSERT_TRUE(loss.Add(plan, {30, 10, 0, 0, 0}, first).ok());
   EXPECT_DOUBLE_EQ(first.loss(), 3);
   EXPECT_EQ(first.counted_tokens(), 10);
   StepRecord last = RecordOf(2);
-  ASSERT_TRUE(evaluation.Add(plan, {12, 2, 0, 0, 0}, last).ok());
+  ASSERT_TRUE(loss.Add(plan, {12, 2, 0, 0, 0}, last).ok());
   EXPECT_DOUBLE_EQ(last.loss(), 3.5) << "not the mean of 3 and 6";
   EXPECT_EQ(last.counted_tokens(), 12);
 }
 
-TEST(Evaluation, MayHaveAStepThatPredictsNothing) {
+TEST(EvaluatedLoss, MayHaveAStepThatPredictsNothing) {
   const Plan plan = PlanOfSteps(2);
-  Evaluation evaluation;
+  EvaluatedLoss loss;
   StepRecord record = RecordOf(1);
-  ASSERT_TRUE(evaluation.Add(plan, {0, 0, 0, 0, 0}, record).ok());
+  ASSERT_TRUE(loss.Add(plan, {0, 0, 0, 0, 0}, record).ok());
   EXPECT_EQ(record.loss(), 0);
   EXPECT_EQ(record.counted_tokens(), 0);
   record = RecordOf(2);
-  const absl::Status nothing = evaluation.Add(plan, {0, 0, 0, 0, 0}, record);
+  const absl::Status nothing = loss.Add(plan, {0, 0, 0, 0, 0}, record);
   EXPECT_EQ(nothing.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(nothing.message()),
               HasSubstr("data.validation: /v.tokens has no token to predict"));
 }
 
-TEST(Evaluation, RefusesALossThatIsNotFinite) {
-  for (const double loss : {static_cast<double>(NAN), HUGE_VAL}) {
-    Evaluation evaluation;
+TEST(EvaluatedLoss, RefusesALossThatIsNotFinite) {
+  for (const double sum : {static_cast<double>(NAN), HUGE_VAL}) {
+    EvaluatedLoss loss;
     StepRecord record = RecordOf(1);
     const absl::Status refused =
-        evaluation.Add(PlanOfSteps(2), {loss, 5, 0, 0, 0}, record);
+        loss.Add(PlanOfSteps(2), {sum, 5, 0, 0, 0}, record);
     EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(refused.message()), HasSubstr("no finite loss"));
   }

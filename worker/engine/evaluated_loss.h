@@ -2,11 +2,11 @@
 // of the steps that are done, each target with the same weight, however many of
 // them a step has. The last step's record is the result.
 //
-//   Evaluation evaluation;
+//   EvaluatedLoss loss;
 //   ... for each step, in their order ...
-//   RETURN_IF_ERROR(evaluation.Add(plan, scalars, record));
-#ifndef TROUPE_WORKER_ENGINE_EVALUATION_H_
-#define TROUPE_WORKER_ENGINE_EVALUATION_H_
+//   RETURN_IF_ERROR(loss.Add(plan, scalars, record));
+#ifndef TROUPE_WORKER_ENGINE_EVALUATED_LOSS_H_
+#define TROUPE_WORKER_ENGINE_EVALUATED_LOSS_H_
 
 #include "absl/status/status.h"
 #include "proto/plan.pb.h"
@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-class Evaluation {
+class EvaluatedLoss {
  public:
   // Adds a step's sums over all ranks, and sets the loss and the counted tokens
   // of its record to those of all steps so far. FailedPrecondition where the
@@ -31,4 +31,4 @@ class Evaluation {
 
 }  // namespace troupe
 
-#endif  // TROUPE_WORKER_ENGINE_EVALUATION_H_
+#endif  // TROUPE_WORKER_ENGINE_EVALUATED_LOSS_H_
