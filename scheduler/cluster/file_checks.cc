@@ -68,15 +68,17 @@ void FileChecks::HandleMessage(WorkerId from, const JobFilesChecked& answer,
 
 void FileChecks::WorkerGone(WorkerId worker, Actions& actions) {
   for (auto it = checks_.begin(); it != checks_.end();) {
-    const bool last = it->second.asked.erase(worker) > 0 &&
-                      it->second.asked.empty();
-    it = last ? End(it, actions) : std::next(it);
+    // It might have found all well.
+    const bool was_asked = it->second.asked.count(worker) > 0;
+    if (was_asked) it->second.error.clear();
+    it = was_asked ? End(it, actions) : std::next(it);
   }
 }
 
 void FileChecks::Tick(absl::Time now, Actions& actions) {
   for (auto it = checks_.begin(); it != checks_.end();) {
     const bool late = now - it->second.began >= limits_.file_check_max;
+    if (late) it->second.error.clear();
     it = late ? End(it, actions) : std::next(it);
   }
 }

@@ -2,10 +2,11 @@
 // before the job is queued. The scheduler may run where no file of a job is to
 // be seen, so workers of a few hosts look (CheckJobFiles), idle ones first.
 //
-// One worker that finds all well is enough: a wrong mount on a host must not
-// keep jobs from a queue, as their start is tried elsewhere too
-// (run_elsewhere.cc). Where none has answered in time, or none can be asked, all
-// is taken to be well, and the ranks find out when the job starts.
+// A job is refused where all that were asked find its files wrong. One worker
+// that finds all well, or does not answer in time, or is lost, is enough: a
+// wrong mount on a host must not keep jobs from a queue, as their start is tried
+// elsewhere too (run_elsewhere.cc). Where none can be asked, all is taken to be
+// well, too, and the ranks find out when the job starts.
 #ifndef TROUPE_SCHEDULER_CLUSTER_FILE_CHECKS_H_
 #define TROUPE_SCHEDULER_CLUSTER_FILE_CHECKS_H_
 

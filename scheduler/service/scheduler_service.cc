@@ -149,7 +149,10 @@ void SchedulerService::CheckFiles(
   file_checks_.Check(
       outline == nullptr ? job : outline->job(),
       [=, this, considered = *considered](const absl::Status& files) {
-        if (files.ok()) {
+        if (context->IsCancelled()) {
+          Answer(reactor, "SubmitJob",
+                 absl::CancelledError("the client has gone"));
+        } else if (files.ok()) {
           Submit(context, reactor, job, considered, response);
         } else {
           Answer(reactor, "SubmitJob", files);

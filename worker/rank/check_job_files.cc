@@ -54,9 +54,14 @@ absl::Status Refuse(absl::string_view field, const absl::Status& status) {
   return FieldError(field, status.message());
 }
 
+// Whether the job says all that is looked at here, as resolved ones do.
 bool IsResolved(const JobSpec& job) {
-  return job.training().has_sequence_length() &&
-         job.data().has_validation_fraction();
+  const TrainingSpec& training = job.training();
+  const LoraSpec& lora = training.lora();
+  return training.has_sequence_length() && job.has_evaluate() &&
+         job.data().has_validation_fraction() &&
+         job.data().has_isolate_documents() &&
+         (!training.has_lora() || (lora.has_rank() && lora.modules_size() > 0));
 }
 
 // The identity of the data; empty where the job has none, or it cannot be read

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "proto/base/crc32c.h"
+#include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/job_differences.h"
@@ -300,7 +301,9 @@ absl::StatusOr<TrainingPosition> GoesOnFrom(const Manifest& manifest,
                                             const JobSpec& saved,
                                             const RankState& state) {
   const int64_t steps = state.plan->job().training().steps();
-  if (manifest.step > steps) {
+  // With `auto` a job that has done all its steps, or more, is done.
+  if (manifest.step > steps &&
+      state.plan->job().checkpoint().resume() != kResumeAuto) {
     return absl::InvalidArgumentError(
         absl::StrCat("training.steps: ", steps, ", but ", context,
                      " is of step ", manifest.step));

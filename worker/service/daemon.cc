@@ -232,6 +232,7 @@ absl::Status WorkerDaemon::Serve(Session& session) {
   ReplaceText(nullptr);
   measuring_.reset();
   job_reader_.reset();
+  file_checker_.Detach();
   if (copies_saver_ != nullptr) copies_saver_->KeepWhatIsSaid();
   copies_saver_.reset();
   absl::MutexLock lock(&mutex_);

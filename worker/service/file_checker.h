@@ -1,12 +1,11 @@
-// Answers CheckJobFiles requests, one at a time, on a thread of its own: a disk
-// may take its time, and the worker's messages must not wait for it. A request
-// that comes while a disk still has the one before is not answered; whoever
-// asked waits only so long, and asks other workers too.
+// Answers CheckJobFiles requests, one after the other, on a thread of its own: a
+// disk may take its time, and the worker's messages must not wait for it, nor
+// its end. A few requests wait for the one before; more are not answered, and
+// the scheduler takes silence for no objection (scheduler/cluster/file_checks.h).
 #ifndef TROUPE_WORKER_SERVICE_FILE_CHECKER_H_
 #define TROUPE_WORKER_SERVICE_FILE_CHECKER_H_
 
-#include <atomic>
-#include <thread>
+#include <memory>
 
 #include "proto/worker.pb.h"
 #include "worker/service/scheduler_store.h"
@@ -16,15 +15,19 @@ namespace troupe {
 // One thread at a time.
 class FileChecker {
  public:
-  FileChecker() = default;
-  // Waits for the disk.
+  FileChecker();
+  // As Detach. A thread that a disk holds on to is left to itself.
   ~FileChecker();
 
   void Check(const CheckJobFiles& request, const SendToScheduler& send);
+  // Nothing is sent any more once this returns; what waits is forgotten.
+  void Detach();
 
  private:
-  std::atomic<bool> busy_{false};
-  std::thread thread_;
+  struct State;
+  static void Run(const std::shared_ptr<State>& state);
+
+  const std::shared_ptr<State> state_;  // the thread's, too
 };
 
 }  // namespace troupe

@@ -135,6 +135,21 @@ TEST(CheckJobFiles, ACheckpointWithAdaptersFitsAJobWithThem) {
   ExpectRefused(Resolved(job), "checkpoint.resume: ", "lora_");
 }
 
+// A job that cannot be planned yet is sent as its file has it, which may say
+// some of what resolved jobs say: its adapters are not known then.
+TEST(CheckJobFiles, OfAJobThatIsNotResolvedNoModelIsLookedAt) {
+  const TempDir dir;
+  JobSpec job = Resuming("", dir.File("ckpt"));
+  job.mutable_training()->mutable_lora()->set_rank(2);
+  job.mutable_training()->set_stop_after(2);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  job = Resolved(job);
+  job.mutable_checkpoint()->set_resume("auto");
+  job.mutable_training()->mutable_lora()->clear_modules();
+  const absl::Status status = CheckFilesOf(job);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 TEST(CheckJobFiles, IsolatedDocumentsNeedFilesThatSayWhereTheyEnd) {
   const TempDir dir;
   JobSpec job = SmallJob();
