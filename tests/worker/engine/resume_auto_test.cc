@@ -77,6 +77,11 @@ TEST(ResumeAuto, TheSameJobStartsThenGoesOnThenIsDone) {
   const TrainingRun beyond = TrainAuto(job);
   ASSERT_TRUE(beyond.status().ok()) << beyond.status();
   EXPECT_TRUE(beyond.steps[0].empty());
+  job.mutable_training()->clear_stop_after();
+  job.mutable_training()->set_steps(4);
+  const TrainingRun fewer = TrainAuto(job);
+  ASSERT_TRUE(fewer.status().ok()) << fewer.status();
+  EXPECT_TRUE(fewer.steps[0].empty());
   EXPECT_TRUE(std::filesystem::exists(At(job, 6)));
 }
 
