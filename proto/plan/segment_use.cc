@@ -185,7 +185,10 @@ class Uses {
   void BackwardInput(int op) {
     const OpPlaces& places = places_.ops[op];
     const OpRules rules = RulesOf({table_, table_.ops(op)});
-    if (rules.gradients.empty() ||
+    const bool makes_own =
+        TrainsAny(table_.ops(op)) && !rules.own_gradients.empty();
+    if (rules.gradients.empty() && !makes_own) return;
+    if (!rules.gradients.empty() &&
         rules.gradients[0].rule == InputGradient::kByForward) {
       return;
     }

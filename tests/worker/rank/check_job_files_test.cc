@@ -104,13 +104,13 @@ TEST(CheckJobFiles, CheckpointsThatAreMissingOrOfAnotherTraining) {
   ExpectRefused(
       changed([](JobSpec& j) { j.mutable_model()->set_num_hidden_layers(1); }),
       kField, "it has transformer.h.1.");
-  ExpectRefused(changed([](JobSpec& j) {
-                  j.mutable_model()->set_intermediate_size(24);
-                }),
-                kField, "in this job");
+  ExpectRefused(
+      changed([](JobSpec& j) { j.mutable_model()->set_intermediate_size(24); }),
+      kField, "in this job");
   JobSpec shorter = Resuming(checkpoint, ckpt);
   shorter.mutable_training()->set_steps(1);
-  ExpectRefused(Resolved(shorter), kField, "of step 2, but training.steps is 1");
+  ExpectRefused(Resolved(shorter), kField,
+                "of step 2, but training.steps is 1");
   // With `auto` it is done, which is no error.
   shorter.mutable_checkpoint()->set_resume("auto");
   EXPECT_TRUE(CheckFilesOf(Resolved(shorter)).ok());
@@ -150,6 +150,32 @@ TEST(CheckJobFiles, OfAJobThatIsNotResolvedNoModelIsLookedAt) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
+TEST(CheckJobFiles, AdaptersThatAreMissingOrOfAnotherRank) {
+  const TempDir dir;
+  JobSpec job = SmallJob();
+  LoraSpec& lora = *job.mutable_training()->mutable_lora();
+  lora.set_rank(2);
+  lora.set_adapter(dir.File("none"));
+  ExpectRefused(Resolved(job), "training.lora.adapter: ", dir.File("none"));
+  std::filesystem::create_directory(dir.File("adapter"));
+  WriteText(dir.File("adapter/adapter_config.json"),
+            R"({"peft_type": "LORA", "r": 4, "lora_alpha": 8})");
+  lora.set_adapter(dir.File("adapter"));
+  ExpectRefused(Resolved(job), "training.lora.rank: is 2, but r ", " is 4");
+  lora.set_rank(4);
+  ExpectRefused(Resolved(job),
+                "training.lora.adapter: ", "adapter_model.safetensors");
+  // They are not read where the job goes on from a checkpoint with adapters.
+  lora.clear_adapter();
+  job.mutable_training()->set_stop_after(2);
+  job.mutable_checkpoint()->set_directory(dir.File("ckpt"));
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  lora.set_adapter(dir.File("none"));
+  job.mutable_training()->clear_stop_after();
+  job.mutable_checkpoint()->set_resume("auto");
+  EXPECT_TRUE(CheckFilesOf(Resolved(job)).ok()) << CheckFilesOf(Resolved(job));
+}
+
 TEST(CheckJobFiles, IsolatedDocumentsNeedFilesThatSayWhereTheyEnd) {
   const TempDir dir;
   JobSpec job = SmallJob();
@@ -157,8 +183,8 @@ TEST(CheckJobFiles, IsolatedDocumentsNeedFilesThatSayWhereTheyEnd) {
   const JobSpec resolved = Resolved(job);
   EXPECT_TRUE(CheckFilesOf(resolved).ok()) << CheckFilesOf(resolved);
   // Files of llm.c have tokens only.
-  WriteText(dir.File("llm.bin"), LlmcHeaderBytes({.tokens = 4096}) +
-                                     std::string(2 * 4096, '\1'));
+  WriteText(dir.File("llm.bin"),
+            LlmcHeaderBytes({.tokens = 4096}) + std::string(2 * 4096, '\1'));
   JobSpec without = resolved;
   without.mutable_data()->set_tokens(dir.File("llm.bin"));
   ExpectRefused(without, "data: ", "data.isolate_documents needs");
