@@ -39,17 +39,34 @@ class Comparison {
                                                      .estimates = true}));
     choice_ = chosen.jobs.front();
     fields_ = chosen.explanation.ways(0).fields();
+    absl::Status ended;
     for (const Change& change : Changes()) {
       Changeable changed = {.job = job_, .workers = workers_};
       if (!change.make(changed)) continue;
-      if (progress_) progress_(absl::StrCat("with ", change.text));
-      ASSIGN_OR_RETURN(*chosen.explanation.mutable_search()->add_changes(),
-                       ChoiceWith(change, changed));
+      ChangedChoice& added =
+          *chosen.explanation.mutable_search()->add_changes();
+      if (ended.ok()) {
+        if (progress_) progress_(absl::StrCat("with ", change.text));
+        absl::StatusOr<ChangedChoice> choice = ChoiceWith(change, changed);
+        if (choice.ok()) added = *std::move(choice);
+        ended = choice.status();
+      }
+      if (!ended.ok()) added = NotTried(change, ended);
     }
     return std::move(chosen.explanation);
   }
 
  private:
+  // The choice stands, though it was not compared to the end.
+  static ChangedChoice NotTried(const Change& change,
+                                const absl::Status& ended) {
+    ChangedChoice result;
+    result.set_change(
+        absl::StrCat(change.text, ": not tried: ", ended.message()));
+    result.set_is_same(true);
+    return result;
+  }
+
   // The choice as it is, where there is something else.
   absl::StatusOr<ExplainedWay> ChoiceIn(const Changeable& changed) const {
     JobSpec job = choice_;

@@ -17,7 +17,9 @@
 namespace troupe {
 
 // With SearchSummary.estimates and changes. Errors as those of
-// ChooseParallelism.
+// ChooseParallelism. If `may_go_on` ends it once the choice is found, the
+// changes that are left say so in their text; they have `is_same` and no
+// step_seconds.
 absl::StatusOr<Explanation> ExplainChoice(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const MayGoOn& may_go_on = {}, const SearchProgress& progress = nullptr);

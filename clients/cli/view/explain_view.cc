@@ -302,7 +302,9 @@ std::string ChoiceText(const Explanation& explanation) {
 // as it is".
 std::string ChangeText(const ChangedChoice& change) {
   if (change.step_seconds() == 0) {
-    return absl::StrCat(change.change(), ": nothing fits");
+    // One that was not tried says so itself.
+    return absl::StrCat(change.change(),
+                        change.is_same() ? "" : ": nothing fits");
   }
   const std::string takes =
       absl::StrCat("a step takes ", SecondsText(change.step_seconds()));

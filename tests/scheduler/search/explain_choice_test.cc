@@ -133,6 +133,36 @@ TEST(ExplainChoice, MoreMemoryChangesTheChoice) {
               1e-9);
 }
 
+// Time that is over costs the comparisons, not the choice.
+TEST(ExplainChoice, KeepsTheChoiceWhenItHasToEnd) {
+  const std::vector<WorkerDescription> workers = WorkersOf({"a"});
+  int64_t asked = 0;
+  const MayGoOn count = [&asked] {
+    ++asked;
+    return absl::OkStatus();
+  };
+  const ChosenWays choice =
+      ChooseParallelism(OpenJob(), workers, count).value();
+  int64_t left = asked;
+  const MayGoOn until_then = [&left] {
+    return left-- > 0 ? absl::OkStatus()
+                      : absl::DeadlineExceededError("time is over");
+  };
+  const auto explanation = ExplainChoice(OpenJob(), workers, until_then);
+  ASSERT_TRUE(explanation.ok()) << explanation.status();
+  EXPECT_EQ(explanation->ways(0).SerializeAsString(),
+            choice.explanation.ways(0).SerializeAsString());
+  EXPECT_THAT(ChangesOf(*explanation),
+              ElementsAre("10 % more device memory: not tried: time is over",
+                          "10 % less device memory: not tried: time is over",
+                          "twice the batch: not tried: time is over",
+                          "half the batch: not tried: time is over"));
+  for (const ChangedChoice& change : explanation->search().changes()) {
+    EXPECT_TRUE(change.is_same());
+    EXPECT_EQ(change.step_seconds(), 0);
+  }
+}
+
 TEST(ExplainChoice, SaysWhereNothingFits) {
   JobSpec job = OpenJob();
   job.mutable_training()->set_micro_batch_size(1);

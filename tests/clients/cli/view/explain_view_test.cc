@@ -120,7 +120,9 @@ TEST(ExplanationText, SaysWhatWouldChangeTheChoice) {
       " choice_step_seconds: 0.5 }"
       " changes { change: '5 % less device memory'"
       " fields { parallelism { tensor: 4 } } step_seconds: 0.8 }"
-      " changes { change: '10 % less device memory' } }"));
+      " changes { change: '10 % less device memory' }"
+      " changes { change: 'half the batch: not tried: time is over'"
+      " is_same: true } }"));
   EXPECT_THAT(
       text,
       HasSubstr("\nwhat would be chosen with\n"
@@ -129,7 +131,8 @@ TEST(ExplanationText, SaysWhatWouldChangeTheChoice) {
                 "the choice as it is 500 ms\n"
                 "  5 % less device memory: tensor: 4; a step takes 800 ms, and "
                 "the choice as it is does not fit\n"
-                "  10 % less device memory: nothing fits\n"));
+                "  10 % less device memory: nothing fits\n"
+                "  half the batch: not tried: time is over\n"));
 }
 
 TEST(ExplanationText, ShowsTheQuickestTheJobAndTheBestOfEachLayout) {
