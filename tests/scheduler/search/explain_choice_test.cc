@@ -179,8 +179,8 @@ TEST(ExplainChoice, SaysWhereNothingFits) {
   EXPECT_TRUE(ChangeOf(explanation, "10 % more device memory").is_same());
 }
 
-const Change& ChangeNamed(const std::string& text) {
-  for (const Change& change : Changes()) {
+const InputChange& ChangeNamed(const std::string& text) {
+  for (const InputChange& change : Changes()) {
     if (change.text == text) return change;
   }
   ADD_FAILURE() << "no " << text;
@@ -193,7 +193,7 @@ TEST(Changes, ScaleTheNetwork) {
   Changeable what = {.job = OpenJob(), .workers = WorkersOf({"a", "a", "b"})};
   what.workers[2].mutable_network()->mutable_rate()->set_bytes_per_second(6e9);
   const double assumed = NetworkOf(what.workers[0]).bytes_per_second();
-  const Change& half = ChangeNamed("half the bandwidth between hosts");
+  const InputChange& half = ChangeNamed("half the bandwidth between hosts");
   ASSERT_TRUE(half.make(what));
   EXPECT_EQ(NetworkOf(what.workers[0]).bytes_per_second(), assumed / 2);
   ASSERT_EQ(what.workers[0].nics_size(), 1);
