@@ -79,7 +79,7 @@ bool ScaleWithinHosts(double factor, Changeable& what) {
   return true;
 }
 
-constexpr Change kChanges[] = {
+constexpr InputChange kChanges[] = {
     {"10 % more device memory",
      [](Changeable& what) { return ScaleMemory(1.1, what); }, true},
     {"10 % less device memory",
@@ -109,6 +109,6 @@ constexpr Change kChanges[] = {
 
 }  // namespace
 
-absl::Span<const Change> Changes() { return kChanges; }
+absl::Span<const InputChange> Changes() { return kChanges; }
 
 }  // namespace troupe

@@ -16,7 +16,7 @@ struct Changeable {
   std::vector<WorkerDescription> workers;
 };
 
-struct Change {
+struct InputChange {
   const char* text;  // "10 % more device memory"
   // False: it does not apply, as of links where there are none, and nothing is
   // changed.
@@ -26,7 +26,7 @@ struct Change {
 };
 
 // In the order in which they are told.
-absl::Span<const Change> Changes();
+absl::Span<const InputChange> Changes();
 
 }  // namespace troupe
 

@@ -40,7 +40,7 @@ class Comparison {
     choice_ = chosen.jobs.front();
     fields_ = chosen.explanation.ways(0).fields();
     absl::Status ended;
-    for (const Change& change : Changes()) {
+    for (const InputChange& change : Changes()) {
       Changeable changed = {.job = job_, .workers = workers_};
       if (!change.make(changed)) continue;
       ChangedChoice& added =
@@ -58,7 +58,7 @@ class Comparison {
 
  private:
   // The choice stands, though it was not compared to the end.
-  static ChangedChoice NotTried(const Change& change,
+  static ChangedChoice NotTried(const InputChange& change,
                                 const absl::Status& ended) {
     ChangedChoice result;
     result.set_change(
@@ -85,7 +85,7 @@ class Comparison {
     return way;
   }
 
-  absl::StatusOr<ChangedChoice> ChoiceWith(const Change& change,
+  absl::StatusOr<ChangedChoice> ChoiceWith(const InputChange& change,
                                            const Changeable& changed) {
     ChangedChoice result;
     result.set_change(change.text);
