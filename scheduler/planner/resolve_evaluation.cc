@@ -156,6 +156,11 @@ absl::Status CheckWeights(const JobSpec& job) {
   }
   const bool has_adapters =
       !resume.empty() || job.training().lora().has_adapter();
+  if (!resume.empty() && job.training().lora().has_adapter()) {
+    return FieldError("training.lora.adapter",
+                      "is beside checkpoint.resume, whose adapters are "
+                      "measured; leave one of them out");
+  }
   if (!job.training().has_lora() || has_adapters) return absl::OkStatus();
   return FieldError("training.lora",
                     "new adapters change nothing that could be measured; give "

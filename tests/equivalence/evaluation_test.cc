@@ -92,7 +92,6 @@ JobSpec EvaluationOf(const Trained& trained) {
   training.set_micro_batch_size(2);
   training.set_sequence_length(before.sequence_length());
   if (before.has_precision()) training.set_precision(before.precision());
-  if (before.has_lora()) *training.mutable_lora() = before.lora();
   job.mutable_checkpoint()->set_resume(trained.checkpoint);
   job.mutable_parallelism()->set_data(1);
   return job;
@@ -160,15 +159,6 @@ TEST(Evaluation, ComputesInThePrecisionOfTraining) {
     ExpectLoss(run, trained.validation_loss, kSameWeights);
     EXPECT_EQ(run.steps[0].back().loss_scale(), 0);
   }
-}
-
-TEST(Evaluation, TakesTheAdaptersOfACheckpoint) {
-  JobSpec job = SmallLlamaJob();
-  job.mutable_training()->mutable_lora()->set_rank(4);
-  job.mutable_optimizer()->set_lr(5e-2);
-  const Trained trained = TrainAndSave("lora", job);
-  ExpectLoss(Evaluate(trained, EvaluationOf(trained)), trained.validation_loss,
-             kSameWeights);
 }
 
 // The same weights for all cuts.
@@ -297,6 +287,27 @@ TEST(Evaluation, RefusesStepsThatAreNotThoseOfTheFile) {
               std::string::npos)
         << refused;
   }
+}
+
+// Settings that change the loss of the same weights, and no others.
+TEST(Evaluation, SaysInWhatItDiffersFromTheTraining) {
+  const Trained& trained = TrainedTensorJob("llama");
+  EXPECT_TRUE(Evaluate(trained, EvaluationOf(trained)).warnings.empty());
+  JobSpec job = EvaluationOf(trained);
+  job.mutable_model()->set_rope_theta(500);
+  job.mutable_training()->set_precision("bf16");
+  job.mutable_training()->set_seed(99);
+  const TrainingRun run = Evaluate(trained, job);
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  ASSERT_EQ(run.warnings.size(), 1u);
+  for (const char* const field : {"model.rope_theta is",
+                                  "training.precision is "
+                                  "\"f32\" there"}) {
+    EXPECT_NE(run.warnings[0].find(field), std::string::npos)
+        << run.warnings[0];
+  }
+  EXPECT_EQ(run.warnings[0].find("optimizer"), std::string::npos);
+  EXPECT_EQ(run.warnings[0].find("seed"), std::string::npos);
 }
 
 // Weights that another run has spoilt.

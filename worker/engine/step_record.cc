@@ -20,8 +20,16 @@ double SumNamed(const Plan& plan, const Scalars& scalars,
 }
 
 double MeanLoss(const Plan& plan, const Scalars& scalars) {
-  return SumNamed(plan, scalars, kLossSum) /
-         SumNamed(plan, scalars, kTokensSum);
+  const double tokens = SumNamed(plan, scalars, kTokensSum);
+  return tokens > 0 ? SumNamed(plan, scalars, kLossSum) / tokens : 0;
+}
+
+absl::StatusOr<double> ValidationLoss(const Plan& plan,
+                                      const Scalars& scalars) {
+  if (SumNamed(plan, scalars, kTokensSum) > 0) return MeanLoss(plan, scalars);
+  return absl::FailedPreconditionError(
+      "data.isolate_documents: validation has no token to predict, as each of "
+      "its documents has one token; use longer documents, or leave this out");
 }
 
 namespace {

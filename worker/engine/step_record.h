@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/plan.pb.h"
 #include "proto/status.pb.h"
@@ -22,8 +23,13 @@ using Scalars = std::vector<double>;
 double SumNamed(const Plan& plan, const Scalars& scalars,
                 absl::string_view name);
 
-// Mean loss over the tokens that were counted; NaN where none was.
+// Mean loss over the targets that were counted; 0 where none was, as in a step
+// of isolated documents of one token each.
 double MeanLoss(const Plan& plan, const Scalars& scalars);
+
+// The same of a validation; FailedPrecondition where none was counted.
+absl::StatusOr<double> ValidationLoss(const Plan& plan,
+                                      const Scalars& scalars);
 
 struct FinishedStep {
   StepContext context;

@@ -373,7 +373,7 @@ absl::StatusOr<double> TrainLoop::Validate(const StepContext& context) {
   validation.training = false;
   ASSIGN_OR_RETURN(const Scalars scalars,
                    RunProgram(*programs_.validate, validation));
-  return MeanLoss(*options_.plan, scalars);
+  return ValidationLoss(*options_.plan, scalars);
 }
 
 StopFlags TrainLoop::FlagsIn(const Scalars& scalars) const {

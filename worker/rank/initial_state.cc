@@ -293,9 +293,46 @@ absl::Status SpreadAllWeights(RankState& state, TierPort& port) {
   return port.Flush();
 }
 
+// Whether a difference between two jobs (proto/plan/job_differences.h) changes
+// the loss that the same weights have.
+bool ChangesLoss(absl::string_view difference) {
+  for (const absl::string_view field :
+       {"model.", "training.precision ", "training.lora.",
+        "data.isolate_documents "}) {
+    if (absl::StartsWith(difference, field)) {
+      return !absl::StartsWith(difference, "training.lora.dropout ");
+    }
+  }
+  return false;
+}
+
+// Of a job that evaluates: it begins at its own first step, on its own data,
+// whatever the checkpoint's job was trained on.
+absl::StatusOr<TrainingPosition> BeginsWith(const std::string& context,
+                                            const JobSpec& saved,
+                                            const RankState& state) {
+  const JobSpec& job = state.plan->job();
+  if (saved.training().has_lora() && job.training().has_lora()) {
+    const double there = LoraScale(saved.training().lora());
+    const double here = LoraScale(job.training().lora());
+    if (there != here) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "training.lora.alpha: adapters count ", here, " times, and in ",
+          context, " ", there,
+          " times; use alpha, rank and rank_stabilized of its job"));
+    }
+  }
+  TrainingPosition position;
+  for (std::string& difference : JobDifferences(saved, job)) {
+    if (ChangesLoss(difference)) {
+      position.differences.push_back(std::move(difference));
+    }
+  }
+  return position;
+}
+
 // How far the training had come that the job goes on with, and in what it
-// differs. An evaluation goes on with none: it begins at its own first step,
-// on other data.
+// differs.
 absl::StatusOr<TrainingPosition> GoesOnFrom(const Manifest& manifest,
                                             const std::string& context,
                                             const JobSpec& saved,
@@ -391,10 +428,10 @@ absl::StatusOr<TrainingPosition> RestoreFromCheckpoint(const std::string& path,
   const JobSpec saved = JobOf(manifest);
   RETURN_IF_ERROR(
       Annotate(CheckSameModel(manifest, saved, *state.plan), context));
-  TrainingPosition position;
-  if (!state.plan->job().evaluate()) {
-    ASSIGN_OR_RETURN(position, GoesOnFrom(manifest, context, saved, state));
-  }
+  ASSIGN_OR_RETURN(TrainingPosition position,
+                   state.plan->job().evaluate()
+                       ? BeginsWith(context, saved, state)
+                       : GoesOnFrom(manifest, context, saved, state));
   position.data_unchecked = manifest.data_unchecked;
   position.content = absl::StrCat(
       "manifest ",

@@ -37,12 +37,16 @@ namespace {
 
 // A job that evaluates takes all windows, and no step without any.
 absl::Status CheckEvaluatesAll(const JobSpec& job, const SampleReader& data) {
-  const auto windows = static_cast<int64_t>(data.validation_windows());
+  if (!job.evaluate()) return absl::OkStatus();
   const int64_t batch = job.training().global_batch_size();
-  const int64_t steps = (windows + batch - 1) / batch;
-  if (!job.evaluate() || job.training().steps() == steps) {
-    return absl::OkStatus();
+  if (batch < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.global_batch_size: ", batch,
+                     " is out of range; use 1 or more"));
   }
+  const auto windows = static_cast<int64_t>(data.validation_windows());
+  const int64_t steps = (windows + batch - 1) / batch;
+  if (job.training().steps() == steps) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "training.steps: ", job.training().steps(), ", but ",
       job.data().validation(), " has ", windows, " windows of ",

@@ -106,6 +106,11 @@ TEST(ResolveEvaluation, SaysWhatIsMissingOrMakesNoSense) {
        "checkpoint.resume: latest looks where the job saves"},
       {[](JobSpec& j) { j.mutable_training()->mutable_lora(); },
        "training.lora: new adapters change nothing"},
+      {[](JobSpec& j) {
+         j.mutable_checkpoint()->set_resume("/c/step-00000005");
+         j.mutable_training()->mutable_lora()->set_adapter("/a");
+       },
+       "training.lora.adapter: is beside checkpoint.resume"},
       {[](JobSpec& j) { j.mutable_memory()->set_mode("auto"); },
        "memory: auto chooses"},
       {[](JobSpec& j) {

@@ -56,6 +56,20 @@ TEST(StepRecord, WithoutAPeakThereIsNoUtilisation) {
   EXPECT_EQ(record.mfu(), 0);
 }
 
+// All documents of a step may have one token, which predicts nothing.
+TEST(StepRecord, AStepMayCountNoTarget) {
+  const Plan plan = PlanOf8x16Tokens();
+  const StepRecord record =
+      MakeStepRecord(plan, {.scalars = {0, 0, 0, 0}, .seconds = 1});
+  EXPECT_EQ(record.loss(), 0);
+  EXPECT_TRUE(CheckFinite(record, LossScale(TrainingSpec())).ok());
+  EXPECT_EQ(*ValidationLoss(plan, {6, 2, 0, 0}), 3);
+  const absl::Status nothing = ValidationLoss(plan, {0, 0, 0, 0}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(nothing));
+  EXPECT_THAT(std::string(nothing.message()),
+              HasSubstr("data.isolate_documents: validation has no token"));
+}
+
 TEST(StepRecord, LossesThatAreNotFiniteAreErrors) {
   for (const Scalars& scalars :
        {Scalars{NAN, 1, 1, 0}, Scalars{INFINITY, 1, 1, 0},

@@ -224,5 +224,22 @@ TEST(CheckJobFiles, FoldersOfMetricsThatCannotBeMade) {
   EXPECT_FALSE(std::filesystem::exists(dir.File("tb")));
 }
 
+// Of a client that sends what it likes.
+TEST(CheckJobFiles, ABatchOfNothingIsRefused) {
+  for (const bool evaluate : {false, true}) {
+    JobSpec job = Resolved(SmallJob());
+    job.mutable_training()->set_global_batch_size(0);
+    if (evaluate) {
+      job.set_evaluate(true);
+      job.mutable_data()->set_validation(job.data().tokens());
+      job.mutable_data()->clear_tokens();
+      job.mutable_data()->set_validation_fraction(0);
+      ExpectRefused(job, "training.global_batch_size: 0", "use 1 or more");
+    } else {
+      EXPECT_TRUE(CheckFilesOf(job).ok()) << "the planner refuses it";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace troupe
