@@ -138,8 +138,11 @@ TEST(ResumedDocuments, GoOnInOtherPlans) {
       IsolatingDocuments(WithFewSteps(TensorJob({.architecture = "llama"})));
   ExpectResumesThrough(
       {CutJob(job, {.context = 4, .context_method = "ring"}),
-       CutJob(job, {.pipeline = 2}), CutJob(job, {.data = 2, .zero = 3}),
-       CutJob(job, {.tensor = 2, .context = 2, .context_method = "ulysses"})},
+       CutJob(job, JobCut{.pipeline = 2}),
+       CutJob(job, JobCut{.data = 2, .zero = 3}),
+       CutJob(job, JobCut{.tensor = 2,
+                          .context = 2,
+                          .context_method = "ulysses"})},
       OneRank(job), kTolerance);
 }
 
