@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cli/job_epochs.h"
+#include "clients/hugging_face/expand_adapter.h"
 #include "clients/hugging_face/expand_model.h"
 #include "clients/job_file/print_job.h"
 #include "proto/base/status.h"
@@ -159,6 +160,8 @@ absl::StatusOr<JobFile> MakeEvaluationJob(const EvaluationOptions& options) {
   const absl::Status expanded = ExpandHuggingFaceModel(
       HuggingFaceWeightsUse::kTrained, *file.spec.mutable_model());
   if (!expanded.ok()) return file.Locate(expanded);
+  const absl::Status adapted = ExpandAdapter(*file.spec.mutable_training());
+  if (!adapted.ok()) return file.Locate(adapted);
   const absl::Status filled = FillIn(options, file.spec);
   if (!filled.ok()) return file.Locate(filled);
   return file;

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "proto/base/resume_words.h"
 #include "proto/plan/lora.h"
 
 namespace troupe {
@@ -109,6 +108,11 @@ absl::Status CheckPeftKnows(const JobSpec& job,
   return absl::OkStatus();
 }
 
+bool NamesBase(const JobSpec& job) {
+  // A checkpoint may have other weights than the directory.
+  return job.checkpoint().resume().empty() && !job.model().hf().empty();
+}
+
 std::string FormatAdapterConfig(const JobSpec& job, const UnitList& units) {
   const LoraSpec& lora = job.training().lora();
   json config = {
@@ -129,10 +133,7 @@ std::string FormatAdapterConfig(const JobSpec& job, const UnitList& units) {
       {"rank_pattern", json::object()},
       {"alpha_pattern", json::object()},
   };
-  // A checkpoint that is named may have other weights than the directory.
-  const std::string& resume = job.checkpoint().resume();
-  const bool of_directory = resume.empty() || IsResumeWord(resume);
-  if (of_directory && !job.model().hf().empty()) {
+  if (NamesBase(job)) {
     config["base_model_name_or_path"] = job.model().hf();
   }
   return absl::StrCat(

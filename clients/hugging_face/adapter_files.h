@@ -22,6 +22,10 @@ std::vector<std::string> TargetModules(const std::vector<Unit>& units);
 // last part of a name.
 absl::Status CheckPeftKnows(const JobSpec& job, const std::vector<Unit>& units);
 
+// Whether the job surely began with the weights of its model.hf, so that
+// adapter_config.json names it.
+bool NamesBase(const JobSpec& job);
+
 // The text of adapter_config.json. `units` are those of the job's model, with
 // its adapters. REQUIRES a resolved training.lora.
 std::string FormatAdapterConfig(const JobSpec& job, const UnitList& units);

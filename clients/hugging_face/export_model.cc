@@ -182,8 +182,14 @@ absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
     for (const Parameter& parameter : unit.parameters()) {
       const bool of_training =
           parameter.has_load() && !parameter.load().of_model();
-      if (of_training && parameter.load().bias_rate() > 0 &&
-          !contents.adapters) {
+      if (contents.adapters && parameter.load().bias_rate() > 0) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            options.checkpoint, ": ", parameter.name(),
+            " was trained beside the adapters (model.experts.balance bias), "
+            "and an adapter's files have no place for it; export with "
+            "--merged, or train with another model.experts.balance"));
+      }
+      if (of_training && parameter.load().bias_rate() > 0) {
         return absl::InvalidArgumentError(absl::StrCat(
             options.checkpoint, ": ", parameter.name(),
             " chooses experts with a bias (model.experts.balance bias), which "
@@ -433,6 +439,7 @@ absl::StatusOr<ExportedModel> ExportModel(const ExportOptions& options) {
   const Files files = contents.adapters
                           ? Files{tensors}
                           : Divide(tensors, options.file_bytes_max);
+  exported.names_base = contents.adapters && NamesBase(job);
   exported.files = static_cast<int>(files.size());
   RETURN_IF_ERROR(WriteAside(options, job, contents, *checkpoint, files, parts,
                              exported.bytes));

@@ -33,9 +33,10 @@ struct ExportOptions {
 };
 
 struct ExportedModel {
-  int64_t step = 0;  // of the checkpoint
-  bool adapters = false;   // these alone
-  int64_t parameters = 0;  // that were written
+  int64_t step = 0;         // of the checkpoint
+  bool adapters = false;    // these alone
+  bool names_base = false;  // adapter_config.json says of which model
+  int64_t parameters = 0;   // that were written
   int64_t bytes = 0;
   int files = 0;  // of weights
 };

@@ -25,7 +25,11 @@ constexpr char kDown[] = ".lora_A.weight";
 
 // Keys that make an adapter more than A and B of one rank, where they are
 // neither null, false, "none" nor empty.
-constexpr const char* kMore[] = {"alpha_pattern",
+constexpr const char* kMore[] = {"alora_invocation_tokens",
+                                 "arrow_config",
+                                 "kasa_config",
+                                 "monteclora_config",
+                                 "alpha_pattern",
                                  "bias",
                                  "layer_replication",
                                  "lora_bias",
@@ -57,6 +61,7 @@ class ConfigReader {
       return Error(key, absl::StrCat("is ", FormatJson(config_[key]),
                                      ", which is not supported"));
     }
+    RETURN_IF_ERROR(CheckInit());
     AdapterConfig config;
     ASSIGN_OR_RETURN(const double rank, Number("r"));
     constexpr int kRankMax = 1 << 16;
@@ -87,6 +92,19 @@ class ConfigReader {
       modules.push_back(module.get<std::string>());
     }
     return absl::OkStatus();
+  }
+
+  // PiSSA and its kin change the weights beside the adapter as PEFT loads it.
+  absl::Status CheckInit() const {
+    const std::string init = TextOr("init_lora_weights", "");
+    for (const char* const harmless : {"", "gaussian", "eva", "orthogonal"}) {
+      if (init == harmless) return absl::OkStatus();
+    }
+    return Error("init_lora_weights",
+                 absl::StrCat("is ", init,
+                              ", which changes the model's own weights; save "
+                              "it in PEFT with "
+                              "path_initial_model_for_weight_conversion"));
   }
 
   // Whether it is there and says something.

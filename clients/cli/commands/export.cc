@@ -56,6 +56,10 @@ class Export final : public Command {
                 << BytesText(exported.bytes) << " of " << dtype_ << " in "
                 << exported.files
                 << (exported.files == 1 ? " file\n" : " files\n");
+    if (exported.adapters && !exported.names_base) {
+      console.out << "adapter_config.json names no base model, as the job did "
+                     "not surely begin with a model.hf; --merged has both\n";
+    }
     return absl::OkStatus();
   }
 

@@ -91,6 +91,8 @@ TEST(ExpandAdapter, RefusesWhatIsMoreThanTwoMatrices) {
       {"modules_to_save", {"lm_head"}},
       {"rank_pattern", {{"q_proj", 4}}},
       {"target_parameters", {"mlp.experts.gate_up_proj"}},
+      {"init_lora_weights", "pissa"},
+      {"alora_invocation_tokens", {1, 2}},
       {"peft_type", "IA3"},
       {"r", 0},
       {"r", 2.5},
