@@ -80,8 +80,7 @@ absl::Status ResolveCheckpoint(CheckpointSpec& checkpoint, int64_t steps) {
 // the training beside its checkpoints alone.
 absl::Status ResolveMetrics(JobSpec& job) {
   const bool asked = job.has_metrics();
-  const std::string beside =
-      job.evaluate() ? "" : job.checkpoint().directory();
+  const std::string beside = job.evaluate() ? "" : job.checkpoint().directory();
   MetricsSpec& metrics = *job.mutable_metrics();
   if (asked && !metrics.has_directory() && metrics.tensorboard().empty() &&
       beside.empty()) {

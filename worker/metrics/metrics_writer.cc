@@ -156,8 +156,7 @@ class MetricsWriter::Thread {
   void Failed(const absl::Status& status) {
     if (!std::exchange(has_failed_, true)) {
       state_.Say(
-          absl::StrCat("metrics cannot be written, and training goes on "
-                       "without: ",
+          absl::StrCat("metrics cannot be written now, and training goes on: ",
                        status.message()));
     }
     pause_ = std::min(std::max(state_.options.retry_first, 2 * pause_),

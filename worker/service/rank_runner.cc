@@ -284,7 +284,8 @@ absl::Status RankRunner::OpenMetrics(int64_t first_step) {
   metrics_options_.notice = [this](const std::string& text) {
     SendNotice(text);
   };
-  ASSIGN_OR_RETURN(metrics_, RankMetrics::Open(metrics_spec_, metrics_options_));
+  ASSIGN_OR_RETURN(metrics_,
+                   RankMetrics::Open(metrics_spec_, metrics_options_));
   return absl::OkStatus();
 }
 

@@ -16,7 +16,7 @@ namespace {
 const absl::Time kNow = absl::FromUnixSeconds(1'767'225'600);
 
 void RunAttempt(const std::string& folder, int64_t first, int64_t last,
-         int attempt = 1, absl::Time now = kNow) {
+                int attempt = 1, absl::Time now = kNow) {
   EventFile file(folder, first, now);
   ASSERT_TRUE(file.Start().ok());
   for (int64_t step = first; step <= last; ++step) {
@@ -30,7 +30,8 @@ void RunAttempt(const std::string& folder, int64_t first, int64_t last,
 TEST(FramedRecord, IsTFRecords) {
   EXPECT_EQ(absl::BytesToHexString(FramedRecord("troupe")),
             "06000000000000007369d53774726f757065b7bb1deb");
-  EXPECT_EQ(absl::BytesToHexString(FramedRecord("")), "000000000000000029039807d8ea82a2");
+  EXPECT_EQ(absl::BytesToHexString(FramedRecord("")),
+            "000000000000000029039807d8ea82a2");
 }
 
 TEST(EventFile, HasAScalarForEachNumberOfAStep) {

@@ -173,7 +173,7 @@ TEST(MetricsWriter, AFullDiskCostsNoRowThatHasRoomToWait) {
   EXPECT_EQ(test.disk->steps(), Steps(1, 40));
   EXPECT_THAT(
       test.heard(),
-      ElementsAre("metrics cannot be written, and training goes on without: "
+      ElementsAre("metrics cannot be written now, and training goes on: "
                   "/disk/rows: write: ENOSPC: the file system is full; free "
                   "space or choose another directory",
                   "/disk/rows is written again; no row is missing"));

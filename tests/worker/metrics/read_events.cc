@@ -47,8 +47,7 @@ std::vector<tensorboard::Event> ReadEvents(const std::string& path) {
   absl::string_view rest = bytes;
   std::vector<tensorboard::Event> events;
   while (!rest.empty()) {
-    const auto length =
-        LoadLittleEndian<uint64_t>(TakeChecked(8, rest).data());
+    const auto length = LoadLittleEndian<uint64_t>(TakeChecked(8, rest).data());
     CHECK(events.emplace_back().ParseFromString(
         std::string(TakeChecked(length, rest))))
         << path;
@@ -78,9 +77,9 @@ Curves ReadCurves(const std::string& folder) {
         }
       }
       for (const auto& value : event.summary().value()) {
-        const bool is_new =
-            curves[value.tag()].emplace(event.step(), value.simple_value())
-                .second;
+        const bool is_new = curves[value.tag()]
+                                .emplace(event.step(), value.simple_value())
+                                .second;
         CHECK(is_new) << value.tag() << " twice in step " << event.step();
       }
     }

@@ -44,8 +44,8 @@ class TableFileTest : public testing::TestWithParam<const TableFormat*> {
   }
   // Appends the attempt's rows; what its start says.
   std::vector<std::string> RunAttempt(const Attempt& attempt) const {
-    const auto file = NewFile({.first_step = attempt.first,
-                               .ran_before = attempt.ran_before});
+    const auto file = NewFile(
+        {.first_step = attempt.first, .ran_before = attempt.ran_before});
     const auto notices = file->Start();
     EXPECT_TRUE(notices.ok()) << notices.status();
     for (int64_t step = attempt.first; step <= attempt.last; ++step) {
@@ -68,11 +68,12 @@ class TableFileTest : public testing::TestWithParam<const TableFormat*> {
   const TempDir dir_;
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Formats, TableFileTest, testing::Values(&JsonLinesFormat(), &CsvFormat()),
-    [](const auto& info) {
-      return info.param == &CsvFormat() ? "Csv" : "JsonLines";
-    });
+INSTANTIATE_TEST_SUITE_P(Formats, TableFileTest,
+                         testing::Values(&JsonLinesFormat(), &CsvFormat()),
+                         [](const auto& info) {
+                           return info.param == &CsvFormat() ? "Csv"
+                                                             : "JsonLines";
+                         });
 
 TEST_P(TableFileTest, HasARowForEachStep) {
   EXPECT_THAT(RunAttempt({.last = 5}), IsEmpty());
@@ -85,9 +86,9 @@ TEST_P(TableFileTest, AnAttemptGoesOnBehindTheStepsThatStand) {
     const Attempt next = {
         .first = first, .last = 9, .ran_before = true, .number = 2};
     EXPECT_THAT(RunAttempt(next), IsEmpty());
-    EXPECT_EQ(ReadText(path()),
-              Text({{.last = first - 1}, {.first = first, .last = 9,
-                                          .number = 2}}))
+    EXPECT_EQ(
+        ReadText(path()),
+        Text({{.last = first - 1}, {.first = first, .last = 9, .number = 2}}))
         << first;
     RunAttempt({.last = 9, .ran_before = true});
   }
@@ -100,7 +101,8 @@ TEST_P(TableFileTest, ARowWithoutAnEndIsNone) {
   const std::string next = GetParam()->line(SampleRow(5));
   for (size_t bytes = 1; bytes < next.size(); bytes += 7) {
     std::ofstream(path(), std::ios::binary) << whole << next.substr(0, bytes);
-    EXPECT_THAT(RunAttempt({.first = 5, .last = 6, .ran_before = true}), IsEmpty());
+    EXPECT_THAT(RunAttempt({.first = 5, .last = 6, .ran_before = true}),
+                IsEmpty());
     EXPECT_EQ(ReadText(path()), Text({{.last = 6}})) << bytes;
   }
 }

@@ -333,12 +333,12 @@ TEST(RankRunner, MetricsThatCannotBeWrittenStopNobodyWhoHasTrained) {
         EXPECT_EQ(outbox.Steps(), 0);
         continue;
       }
-      const WorkerMessage notice = outbox.Await(
-          [](const WorkerMessage& m) { return m.has_notice(); });
+      const WorkerMessage notice =
+          outbox.Await([](const WorkerMessage& m) { return m.has_notice(); });
       EXPECT_EQ(notice.notice().ref().job(), 5);
       EXPECT_THAT(notice.notice().text(),
-                  testing::StartsWith("metrics cannot be written, and training "
-                                      "goes on without: /proc/metrics"));
+                  testing::StartsWith("metrics cannot be written now, and "
+                                      "training goes on: /proc/metrics"));
       outbox.Await([](const WorkerMessage& m) {
         return m.notice().text().find("20 rows between step 1 and step 20 were "
                                       "left out") != std::string::npos;
