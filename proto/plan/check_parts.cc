@@ -1,11 +1,13 @@
 #include "proto/plan/check_parts.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/ops/op_rules.h"
 #include "proto/plan/slices.h"
 
 namespace troupe {
@@ -130,10 +132,16 @@ class AxisCheck {
     return share;
   }
 
+  static bool IsOwn(const OpRules& rules, const Op::Operand& output) {
+    const auto& own = rules.own_gradients;
+    return std::find(own.begin(), own.end(), output.name()) != own.end();
+  }
+
   // Of a parameter that is whole on all ranks: its gradient is a sum over all
   // that an op makes with it, of which each rank has a slice where that is cut,
   // or a summand. Of an op that makes nothing (ROUTER_LOSS) the same holds for
-  // what it reads.
+  // what it reads; and where it multiplies again what it has made itself
+  // (LOW_RANK), for that.
   bool IsSummed(const Unit& user, int parameter) const {
     const UnitTable& table = plan_.tables(user.table());
     for (const Op& op : table.ops()) {
@@ -143,6 +151,10 @@ class AxisCheck {
         for (const Op::Operand& output : op.outputs()) {
           const TensorSpec& made = table.tensors(output.tensor());
           if (IsPartAlong(made.gradient_layout(), axis_.name())) return true;
+          if (IsOwn(RulesOf({table, op}), output) &&
+              IsPartAlong(made.layout(), axis_.name())) {
+            return true;
+          }
         }
       }
     }
