@@ -277,7 +277,7 @@ TEST(Evaluation, HasNoMemoryForTraining) {
   ASSERT_TRUE(training.ok()) << training.status();
   EXPECT_NEAR(plan->derived().model_flops_per_token() /
                   training->derived().model_flops_per_token(),
-              1.0 / 3, 1e-3);
+              1.0 / 3, 1e-2);
 }
 
 TEST(Evaluation, RefusesStepsThatAreNotThoseOfTheFile) {
@@ -319,7 +319,7 @@ TEST(Evaluation, SaysInWhatItDiffersFromTheTraining) {
 TEST(Evaluation, SaysThatALossIsNotFinite) {
   JobSpec job = EvaluationOf(TrainedTensorJob("gpt2"));
   job.mutable_training()->set_precision("fp16");
-  job.mutable_model()->set_initializer_range(1e4);
+  job.mutable_model()->set_initializer_range(100);
   job.mutable_checkpoint()->clear_resume();
   const absl::Status refused = Train(job, {}).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
