@@ -224,11 +224,6 @@ TEST(Resolve, MetricsLieBesideCheckpoints) {
        },
        "", ""},
       {[](JobSpec& j) { j.mutable_metrics()->set_directory(""); }, "", ""},
-      {[](JobSpec& j) {
-         j.mutable_checkpoint()->set_directory("/c");
-         j.set_evaluate(true);
-       },
-       "", ""},
       {[](JobSpec& j) { j.mutable_metrics()->set_tensorboard("/t"); }, "",
        "/t"},
   };
