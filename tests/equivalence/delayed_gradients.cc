@@ -105,7 +105,8 @@ class Reference {
     const MicroBatchContext context = {.step = step + 1,
                                        .first_sample = first,
                                        .training = true,
-                                       .gradient_scale = 1 / tokens_of_step()};
+                                       .gradient_scale = 1 / tokens_of_step(),
+                                       .token_scale = 1 / tokens_of_step()};
     for (int unit = 0; unit < model_.units(); ++unit) {
       SetWeightsFor(unit, step, micro_batch);
       model_.ForwardUnit(unit, batch.data(), context);

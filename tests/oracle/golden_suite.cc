@@ -106,7 +106,10 @@ const int32_t* GoldenSuite::Batch(int64_t step) const {
 }
 
 MicroBatchContext GoldenSuite::Training(int64_t step) const {
-  return {.step = step, .training = true, .gradient_scale = 1.0 / kTokens};
+  return {.step = step,
+          .training = true,
+          .gradient_scale = 1.0 / kTokens,
+          .token_scale = 1.0 / kTokens};
 }
 
 // Of the file's tensors whose names begin so the rest of the name, ascending.

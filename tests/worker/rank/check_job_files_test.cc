@@ -178,9 +178,7 @@ TEST(CheckJobFiles, AdaptersThatAreMissingOrOfAnotherRank) {
 
 TEST(CheckJobFiles, IsolatedDocumentsNeedFilesThatSayWhereTheyEnd) {
   const TempDir dir;
-  JobSpec job = SmallJob();
-  job.mutable_data()->set_isolate_documents(true);
-  const JobSpec resolved = Resolved(job);
+  const JobSpec resolved = Resolved(IsolatingDocuments(SmallJob()));
   EXPECT_TRUE(CheckFilesOf(resolved).ok()) << CheckFilesOf(resolved);
   // Files of llm.c have tokens only.
   WriteText(dir.File("llm.bin"),
