@@ -49,12 +49,6 @@ std::string TickText(double at, double tick) {
   return absl::StrFormat("%.0f us", at * 1e6);
 }
 
-std::string TextSvg(const char* name, double x, double y,
-                    const std::string& text) {
-  return absl::StrCat("<text class=\"", name, "\" x=\"", Pixels(x), "\" y=\"",
-                      Pixels(y), "\">", EscapedXml(text), "</text>\n");
-}
-
 // Seconds of a short pass over a stage; 0: there is none.
 double PassSeconds(const std::vector<Chart>& charts) {
   std::vector<double> passes;

@@ -137,6 +137,12 @@ std::string BarSvg(const Bar& bar, const BarShape& shape) {
   return BarDrawing(bar, shape).Svg();
 }
 
+std::string TextSvg(const char* name, double x, double y,
+                    const std::string& text) {
+  return absl::StrCat("<text class=\"", name, "\" x=\"", Pixels(x), "\" y=\"",
+                      Pixels(y), "\">", EscapedXml(text), "</text>\n");
+}
+
 std::string EscapedXml(const std::string& text) {
   return absl::StrReplaceAll(
       text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});

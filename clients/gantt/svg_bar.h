@@ -25,6 +25,10 @@ struct BarShape {
 // The bar, its title, and its label where that fits.
 std::string BarSvg(const Bar& bar, const BarShape& shape);
 
+// A line of text, of a class of the picture's style, whose baseline is at y.
+std::string TextSvg(const char* name, double x, double y,
+                    const std::string& text);
+
 // "a &lt; b".
 std::string EscapedXml(const std::string& text);
 

@@ -98,12 +98,6 @@ std::vector<double> BinaryTicks(const Axis& axis) {
   return ticks;
 }
 
-std::string Text(const char* name, double x, double y,
-                 const std::string& text) {
-  return absl::StrCat("<text class=\"", name, "\" x=\"", Pixels(x), "\" y=\"",
-                      Pixels(y), "\">", EscapedXml(text), "</text>\n");
-}
-
 struct Ends {
   double x1 = 0, y1 = 0, x2 = 0, y2 = 0;
 };
@@ -172,11 +166,11 @@ class Picture {
     const double bottom = kHeight - kBottom;
     const double right = kWidth - kRight;
     Add("<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
-    Add(Text("title", kLeft, 28,
-             absl::StrCat("The search for ", search_.workers(),
-                          search_.workers() == 1 ? " worker" : " workers",
-                          ", by ", search_.objective())));
-    Add(Text(
+    Add(TextSvg("title", kLeft, 28,
+                absl::StrCat("The search for ", search_.workers(),
+                             search_.workers() == 1 ? " worker" : " workers",
+                             ", by ", search_.objective())));
+    Add(TextSvg(
         "", kLeft, 48,
         absl::StrCat(GroupedText(search_.estimated()), " estimated, ",
                      GroupedText(search_.simulated()), " simulated; chosen: ",
@@ -185,18 +179,19 @@ class Picture {
     for (const double tick : BinaryTicks(memory_)) {
       const double x = memory_.At(tick);
       Add(Line("tick", {x, kTop, x, bottom}));
-      Add(Text("mid", x, bottom + 18, BytesText(std::llround(tick))));
+      Add(TextSvg("mid", x, bottom + 18, BytesText(std::llround(tick))));
     }
     for (const double tick : DecimalTicks(seconds_)) {
       const double y = seconds_.At(tick);
       Add(Line("tick", {kLeft, y, right, y}));
-      Add(Text("end", kLeft - 8, y + 4, TickText(tick)));
+      Add(TextSvg("end", kLeft - 8, y + 4, TickText(tick)));
     }
     Add(Line("axis", {kLeft, bottom, right, bottom}));
     Add(Line("axis", {kLeft, kTop, kLeft, bottom}));
-    Add(Text("mid", (kLeft + right) / 2, bottom + 42,
-             "memory of the device on the fullest rank; of estimates a lower "
-             "bound"));
+    Add(TextSvg(
+        "mid", (kLeft + right) / 2, bottom + 42,
+        "memory of the device on the fullest rank; of estimates a lower "
+        "bound"));
     Add(absl::StrCat("<text class=\"mid\" transform=\"translate(18 ",
                      Pixels((kTop + bottom) / 2),
                      ") rotate(-90)\">step time</text>\n"));
@@ -214,7 +209,7 @@ class Picture {
     const auto entry = [&](const std::string& mark, const std::string& text,
                            double width) {
       Add(mark);
-      Add(Text("", x + 14, y + 4, text));
+      Add(TextSvg("", x + 14, y + 4, text));
       x += width;
     };
     entry(DotSvg(x + 4, y, ""), "estimate that fits", 140);
@@ -302,8 +297,8 @@ class Picture {
     if (!(Budget() > 0)) return;
     const double x = memory_.At(Budget());
     Add(Line("budget", {x, kTop, x, kHeight - kBottom}));
-    Add(Text("red end", x - 4, kTop + 12,
-             absl::StrCat("device: ", BytesText(std::llround(Budget())))));
+    Add(TextSvg("red end", x - 4, kTop + 12,
+                absl::StrCat("device: ", BytesText(std::llround(Budget())))));
   }
 
   void Simulated() {
@@ -326,9 +321,9 @@ class Picture {
     Add(ChoiceSvg(x, y, TitleOf(best)));
     // Where it is least in the way: towards the middle, below the frontier.
     const bool left = x > (kLeft + kWidth - kRight) / 2;
-    Add(Text(left ? "red end" : "red", x + (left ? -12 : 12), y + 18,
-             absl::StrCat("chosen: ", NumbersText(best.step_seconds(),
-                                                  best.memory_bytes()))));
+    Add(TextSvg(left ? "red end" : "red", x + (left ? -12 : 12), y + 18,
+                absl::StrCat("chosen: ", NumbersText(best.step_seconds(),
+                                                     best.memory_bytes()))));
   }
 
   const Explanation& explanation_;
