@@ -14,6 +14,7 @@
 #include "clients/cli/interrupt.h"
 #include "clients/cli/job_epochs.h"
 #include "clients/cli/root_flags.h"
+#include "clients/cli/submit_job.h"
 #include "clients/cli/view/format.h"
 #include "clients/cli/watch_job.h"
 #include "proto/base/status.h"
@@ -86,18 +87,15 @@ class Eval final : public Command {
     ASSIGN_OR_RETURN(const ListWorkersResponse workers, client->Workers());
     options_.workers = std::max(1, IdleWorkers(workers));
     ASSIGN_OR_RETURN(const JobFile job, MakeEvaluationJob(options_));
-    const absl::StatusOr<SubmitJobResponse> accepted =
-        client->Submit(job.spec, [&] { return !interrupt.Arrived(); });
-    if (!accepted.ok()) return job.Locate(accepted.status());
     // What a program reads is the result alone.
     Console progress = {.out = json_ ? console.err : console.out,
                         .err = console.err,
                         .terminal = console.terminal && !json_,
                         .width = console.width,
                         .environment_dir = console.environment_dir};
-    const int64_t id = accepted->id();
-    progress.out << "job " << id << " (" << job.spec.name() << ") accepted"
-                 << std::endl;
+    ASSIGN_OR_RETURN(
+        const int64_t id,
+        SubmitJob(job, *client, interrupt, cluster_.Words(), progress));
     RETURN_IF_ERROR(WatchJob(
         std::move(client), [&] { return cluster_.Connect(console); },
         {.from = {.id = id},

@@ -8,6 +8,7 @@
 #include "clients/cli/interrupt.h"
 #include "clients/cli/load_job.h"
 #include "clients/cli/root_flags.h"
+#include "clients/cli/submit_job.h"
 #include "clients/cli/watch_job.h"
 #include "proto/base/status.h"
 
@@ -35,17 +36,9 @@ class Submit final : public Command {
         const JobFile job,
         LoadJob(JobUse::kRun, {.path = file_, .overrides = overrides_}));
     ASSIGN_OR_RETURN(auto client, cluster_.Connect(console));
-    const absl::StatusOr<SubmitJobResponse> accepted =
-        client->Submit(job.spec, [&] { return !interrupt.Arrived(); });
-    if (absl::IsCancelled(accepted.status())) {
-      console.err << "troupe: left before the scheduler had answered; whether "
-                     "it took the job says: troupe jobs"
-                  << cluster_.Words() << "\n";
-    }
-    if (!accepted.ok()) return job.Locate(accepted.status());
-    const int64_t id = accepted->id();
-    console.out << "job " << id << " (" << job.spec.name() << ") accepted"
-                << std::endl;
+    ASSIGN_OR_RETURN(
+        const int64_t id,
+        SubmitJob(job, *client, interrupt, cluster_.Words(), console));
     if (!watch_) {
       console.out << "follow it with: troupe watch " << id << cluster_.Words()
                   << "\n";
