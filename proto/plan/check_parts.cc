@@ -132,11 +132,6 @@ class AxisCheck {
     return share;
   }
 
-  static bool IsOwn(const OpRules& rules, const Op::Operand& output) {
-    const auto& own = rules.own_gradients;
-    return std::find(own.begin(), own.end(), output.name()) != own.end();
-  }
-
   // Of a parameter that is whole on all ranks: its gradient is a sum over all
   // that an op makes with it, of which each rank has a slice where that is cut,
   // or a summand. Of an op that makes nothing (ROUTER_LOSS) the same holds for
@@ -151,10 +146,10 @@ class AxisCheck {
         for (const Op::Operand& output : op.outputs()) {
           const TensorSpec& made = table.tensors(output.tensor());
           if (IsPartAlong(made.gradient_layout(), axis_.name())) return true;
-          if (IsOwn(RulesOf({table, op}), output) &&
-              IsPartAlong(made.layout(), axis_.name())) {
-            return true;
-          }
+        }
+        for (const int own : OwnGradientsOf(op, RulesOf({table, op}))) {
+          const TensorSpec& made = table.tensors(op.outputs(own).tensor());
+          if (IsPartAlong(made.layout(), axis_.name())) return true;
         }
       }
     }

@@ -138,13 +138,10 @@ void PlacedGradients::MakeOfInput(int op, const InputGradient& rule) {
 
 void PlacedGradients::MakeOwn(int op) {
   const Op& spec = table_.ops(op);
-  for (const std::string& name : rules_[op].own_gradients) {
-    for (int i = 0; i < spec.outputs_size(); ++i) {
-      if (spec.outputs(i).name() != name) continue;
-      const int gradient = New(op, spec.outputs(i).tensor());
-      gradients_[gradient].kept = TrainsAny(spec);
-      of_ops_[op].outputs[i] = gradient;
-    }
+  for (const int output : OwnGradientsOf(spec, rules_[op])) {
+    const int gradient = New(op, spec.outputs(output).tensor());
+    gradients_[gradient].kept = TrainsAny(spec);
+    of_ops_[op].outputs[output] = gradient;
   }
 }
 

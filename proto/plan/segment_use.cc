@@ -134,12 +134,8 @@ class Uses {
 
   std::vector<TensorPlace> OwnGradients(int op, const OpRules& rules) const {
     std::vector<TensorPlace> own;
-    const auto& operands = table_.ops(op).outputs();
-    for (int i = 0; i < operands.size(); ++i) {
-      const auto& names = rules.own_gradients;
-      if (std::count(names.begin(), names.end(), operands[i].name()) > 0) {
-        own.push_back(places_.ops[op].output_gradients[i]);
-      }
+    for (const int output : OwnGradientsOf(table_.ops(op), rules)) {
+      own.push_back(places_.ops[op].output_gradients[output]);
     }
     return own;
   }
@@ -185,9 +181,10 @@ class Uses {
   void BackwardInput(int op) {
     const OpPlaces& places = places_.ops[op];
     const OpRules rules = RulesOf({table_, table_.ops(op)});
-    const bool makes_own =
-        TrainsAny(table_.ops(op)) && !rules.own_gradients.empty();
-    if (rules.gradients.empty() && !makes_own) return;
+    if (rules.gradients.empty() &&
+        !TrainsByOwnGradients(table_.ops(op), rules)) {
+      return;
+    }
     if (!rules.gradients.empty() &&
         rules.gradients[0].rule == InputGradient::kByForward) {
       return;

@@ -26,10 +26,8 @@ class OpUnit final : public ModelUnit {
       const OpPlaces& places = unit.places.ops[op];
       const Op& spec = unit.table.ops(op);
       runs_again_.push_back(places.again != Again::kNo);
-      const bool makes_own =
-          TrainsAny(spec) && !RulesOf({unit.table, spec}).own_gradients.empty();
       has_gradients_.push_back(
-          makes_own ||
+          TrainsByOwnGradients(spec, RulesOf({unit.table, spec})) ||
           std::any_of(spec.inputs().begin(), spec.inputs().end(),
                       [&unit](const Op::Operand& input) {
                         return !unit.table.tensors(input.tensor()).no_gradient();

@@ -149,6 +149,22 @@ OpRules RulesOf(const OpView& op) {
   return rules;
 }
 
+std::vector<int> OwnGradientsOf(const Op& op, const OpRules& rules) {
+  std::vector<int> own;
+  for (int i = 0; i < op.outputs_size(); ++i) {
+    const auto& names = rules.own_gradients;
+    if (std::find(names.begin(), names.end(), op.outputs(i).name()) !=
+        names.end()) {
+      own.push_back(i);
+    }
+  }
+  return own;
+}
+
+bool TrainsByOwnGradients(const Op& op, const OpRules& rules) {
+  return TrainsAny(op) && !rules.own_gradients.empty();
+}
+
 OpCut CutOf(const OpView& op, const Wishes& wishes) {
   const Row& row = RowOf(op.op().kind());
   return row.cut != nullptr ? row.cut(op, wishes) : CutAlike(op, wishes);

@@ -136,6 +136,12 @@ struct OpRules {
 // gradient. REQUIRES an op that has the operands of its kind.
 OpRules RulesOf(const OpView& op);
 
+// The places in Op.outputs of those that OpRules.own_gradients names.
+std::vector<int> OwnGradientsOf(const Op& op, const OpRules& rules);
+// Whether the op's backward-input pass makes such gradients for parameters that
+// it trains, also where no input has a gradient.
+bool TrainsByOwnGradients(const Op& op, const OpRules& rules);
+
 // How a tensor lies along one axis of the mesh.
 struct AxisCut {
   Layout::Placement placement = Layout::REPLICATE;
