@@ -17,7 +17,7 @@ inline constexpr char kBuildVersionKey[] = "troupe-version-bin";
 
 BuildVersion ThisBuild();
 
-// "troupe 0.20 (protocol 20)"; on one line, whoever sent it.
+// "troupe 0.21 (protocol 21)"; on one line, whoever sent it.
 std::string DescribeBuild(const BuildVersion& build);
 
 // Whether this build and that of `who` ("the worker gpu-7") have a version of

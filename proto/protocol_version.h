@@ -11,11 +11,11 @@
 
 namespace troupe {
 
-inline constexpr int32_t kProtocolVersion = 20;
+inline constexpr int32_t kProtocolVersion = 21;
 // That this build can hold a conversation in, and whose stored plans it reads.
-inline constexpr int32_t kOldestProtocolVersion = 20;
+inline constexpr int32_t kOldestProtocolVersion = 21;
 // For people.
-inline constexpr char kBuildName[] = "troupe 0.20";
+inline constexpr char kBuildName[] = "troupe 0.21";
 
 }  // namespace troupe
 

@@ -41,7 +41,7 @@ TEST(CheckFieldsKnown, RefusesAPathThatItDoesNotKnow) {
               std::string(path) + ": ");
   }
   EXPECT_EQ(CheckFieldsKnown(job, {"training.novelties"}).message(),
-            "training.novelties: the scheduler's build (troupe 0.20) does not "
+            "training.novelties: the scheduler's build (troupe 0.21) does not "
             "know this field; leave it out, or have the scheduler and the "
             "workers run the build of the client");
 }
