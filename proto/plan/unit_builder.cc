@@ -485,7 +485,7 @@ UnitBuilder::Built UnitBuilder::Build() && {
   for (int i = 0; i < table_.ops_size(); ++i) {
     Op& op = *table_.mutable_ops(i);
     if (IsFused(i)) op.set_fused(true);
-    if (!op.has_mask()) continue;
+    if (!op.has_mask() || op.kind() == Op::LOW_RANK) continue;
     op.mutable_mask()->set_site(op.mask().site() + options_.first_mask);
     op.mutable_mask()->set_sites_per_layer(masks_);
   }

@@ -285,6 +285,7 @@ class UnitBuilder {
   int Like(int tensor, const std::string& name);
   Op& NewOp(Op::Kind kind);
   void SetMask(Op& op);
+  void SetAdapterMask(Op& op);
   const Op* OnlyReader(int tensor) const;
   bool IsOfProductBefore(int index, int tensor) const;
   bool IsFused(int index) const;
@@ -298,6 +299,7 @@ class UnitBuilder {
   int masks_ = 0;
   int sites_ = 0;          // random ones of the model's parameters so far
   int adapter_sites_ = 0;  // and of those of adapters
+  int adapter_masks_ = 0;
 };
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
 #include "proto/plan/lora.h"
 #include "proto/plan/operands.h"
 #include "proto/plan/tensor_spec.h"
@@ -13,6 +14,11 @@
 
 namespace troupe {
 namespace {
+
+// Sites of adapters' masks lie behind those of all masks of a model, which
+// therefore drops the same values with and without adapters.
+constexpr int64_t kFirstAdapterMask = int64_t{1} << 20;
+constexpr int kAdapterMasksPerUnit = 64;
 
 // What Hugging Face has as one layer: projections that lie within one tensor
 // there have one A.
@@ -68,11 +74,23 @@ int UnitBuilder::Adapted(const LinearArgs& args, int base) {
   if (lora.dropout() > 0) {
     const int masked = Like(args.x, absl::StrCat(args.output, " masked"));
     AddOutput(op, "masked", masked);
-    op.mutable_mask()->set_probability(lora.dropout());
-    op.mutable_mask()->set_site(masks_++);
+    SetAdapterMask(op);
   }
   AddAdapterWeights(args, adapters, op);
   return y;
+}
+
+// A layer's sites follow from its place in the model, not from how many adapters
+// a layer has: dense layers and layers of experts differ in that.
+void UnitBuilder::SetAdapterMask(Op& op) {
+  CHECK_LT(adapter_masks_, kAdapterMasksPerUnit);
+  Op::Mask& mask = *op.mutable_mask();
+  mask.set_probability(options_.shape.lora->dropout());
+  mask.set_site(static_cast<int32_t>(
+      kFirstAdapterMask +
+      (options_.index - options_.layer) * kAdapterMasksPerUnit +
+      adapter_masks_++));
+  mask.set_sites_per_layer(kAdapterMasksPerUnit);
 }
 
 // A begins as PEFT's do, with the standard deviation of a uniform distribution

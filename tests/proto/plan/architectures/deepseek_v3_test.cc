@@ -1,5 +1,7 @@
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -82,6 +84,37 @@ TEST(ModelDeepseekV3Test, ScoresGrowWhereTheirPositionsAreStretched) {
   ASSERT_NE(rope, nullptr);
   EXPECT_EQ(rope->rope().training().inverse_frequencies_size(), 32);
   EXPECT_EQ(rope->rope().training().factor(), 1);
+}
+
+// The dense layers' tables have other adapters than those of the layers with
+// experts, and they have masks of the model, too.
+TEST(ModelDeepseekV3Test, NoTwoMasksAreAlike) {
+  ModelSpec model = Small();
+  model.set_num_hidden_layers(5);
+  model.set_first_k_dense_replace(2);
+  ASSERT_EQ(ResolveModel(model), absl::OkStatus());
+  LoraSpec lora;
+  lora.set_rank(4);
+  lora.set_alpha(8);
+  lora.set_dropout(0.1);
+  lora.add_modules("all-linear");
+  const auto list = ModelUnits(model, {.sequences = 1,
+                                       .sequence_length = 16,
+                                       .dropout = 0.1,
+                                       .lora = &lora});
+  ASSERT_TRUE(list.ok()) << list.status();
+  std::set<int64_t> sites;
+  int masks = 0;
+  for (const Unit& unit : list->units) {
+    for (const Op& op : list->tables[unit.table()].ops()) {
+      if (!op.has_mask()) continue;
+      ++masks;
+      sites.insert(op.mask().site() +
+                   int64_t{unit.layer()} * op.mask().sites_per_layer());
+    }
+  }
+  EXPECT_GT(masks, 25);
+  EXPECT_EQ(sites.size(), masks);
 }
 
 // The bias that chooses is the model's own: it is held still where the load is
