@@ -10,19 +10,22 @@
 namespace troupe {
 namespace {
 
-// One of each host, idle ones first: they have nothing else to do.
+// Idle ones first: they have nothing else to do. One of each host, then more of
+// the same hosts, whose roots and mounts may be others.
 std::vector<const Worker*> WhoLook(const WorkerTable& workers, size_t most) {
   std::vector<const Worker*> chosen;
+  std::vector<const Worker*> others;
   std::set<std::string> hosts;
   for (const bool idle : {true, false}) {
     for (const Worker* worker : workers.InService()) {
       if (worker->idle() != idle || !worker->checks_files) continue;
-      if (chosen.size() == most) return chosen;
-      if (hosts.insert(worker->status.description().host()).second) {
-        chosen.push_back(worker);
-      }
+      const bool is_first =
+          hosts.insert(worker->status.description().host()).second;
+      (is_first ? chosen : others).push_back(worker);
     }
   }
+  chosen.insert(chosen.end(), others.begin(), others.end());
+  if (chosen.size() > most) chosen.resize(most);
   return chosen;
 }
 

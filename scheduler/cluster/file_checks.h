@@ -1,11 +1,12 @@
 // Whether the files that a job names are where workers look for them, asked
 // before the job is queued. The scheduler may run where no file of a job is to
-// be seen, so workers of a few hosts look (CheckJobFiles), idle ones first.
+// be seen, so a few workers look (CheckJobFiles), of several hosts if there are
+// some, and idle ones first.
 //
 // A job is refused where all that were asked find its files wrong. One worker
 // that finds all well, or does not answer in time, or is lost, is enough: a
-// wrong mount on a host must not keep jobs from a queue, as their start is tried
-// elsewhere too (run_elsewhere.cc). Where none can be asked, all is taken to be
+// wrong mount on a host, or a wrong root of a worker, must not keep jobs from a
+// queue, as their start is tried elsewhere too (run_elsewhere.cc). Where none can be asked, all is taken to be
 // well, too, and the ranks find out when the job starts.
 #ifndef TROUPE_SCHEDULER_CLUSTER_FILE_CHECKS_H_
 #define TROUPE_SCHEDULER_CLUSTER_FILE_CHECKS_H_

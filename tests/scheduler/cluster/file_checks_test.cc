@@ -14,12 +14,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Workers that look for a job's files, a host each.
+// Workers that look for a job's files, one after another on each of the hosts.
 struct Looking : Harness {
-  explicit Looking(int hosts) {
-    for (int h = 0; h < hosts; ++h) {
+  explicit Looking(int workers) : Looking(workers, workers) {}
+  Looking(int workers, int hosts) {
+    for (int w = 0; w < workers; ++w) {
       Register request =
-          RegisterOf(absl::StrCat("w", h), absl::StrCat("host-", h));
+          RegisterOf(absl::StrCat("w", w), absl::StrCat("host-", w % hosts));
       request.set_checks_files(true);
       auto id = cluster.RegisterWorker(request, now, actions);
       CHECK_OK(id.status());
@@ -107,6 +108,26 @@ TEST(FileChecks, ThreeHostsAreAskedAndNobodyWhoCannotAnswer) {
   EXPECT_EQ(many.Asked().size(), 3u);
   Looking none(0);
   EXPECT_EQ(none.Ask(), 0);
+}
+
+// A worker whose root is wrong would keep all jobs from the queue.
+TEST(FileChecks, OthersOfAHostAreAskedWhereThereAreFewHosts) {
+  Looking c(2, /*hosts=*/1);
+  const int64_t number = c.Ask();
+  ASSERT_EQ(c.Asked().size(), 2u);
+  c.Answer(c.all[0], number, kAbsent);
+  EXPECT_TRUE(c.Ends().empty());
+  c.Answer(c.all[1], number, "");
+  ASSERT_EQ(c.Ends().size(), 1u);
+  EXPECT_TRUE(c.Ends()[0].status.ok()) << c.Ends()[0].status;
+}
+
+TEST(FileChecks, EachHostIsAskedBeforeASecondWorkerOfOne) {
+  Looking c(6, /*hosts=*/2);
+  c.Ask();
+  EXPECT_EQ(c.Asked().size(), 3u);
+  EXPECT_EQ(c.Asked().count(c.all[0]), 1u);
+  EXPECT_EQ(c.Asked().count(c.all[1]), 1u);
 }
 
 }  // namespace
