@@ -3,8 +3,10 @@
 // ends the stream exactly once. Base is grpc::ServerBidiReactor<...> or
 // grpc::ServerWriteReactor<...>; a subclass owns itself until OnDone.
 //
-// What is queued becomes a message when its turn comes (Outgoing). Enqueue only
-// puts it there, at no cost; Pump begins to send, which serialises a message.
+// What is queued becomes a message when its turn comes (Outgoing), which may
+// take long: a rank's part of a large plan is made then. Enqueue only puts it
+// there and waits for no message that is being made, so that it may be called
+// under the host's lock; Pump begins to send.
 //
 // All public methods are thread-safe. A stream whose queue runs full is broken
 // off: the other side has stopped reading.
@@ -16,6 +18,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/optional.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/status.h"
 
@@ -39,9 +42,11 @@ class QueuedStream : public Base {
     queue_.push_back(std::move(queued));
   }
 
-  void Pump() {
-    absl::MutexLock lock(&mutex_);
-    if (!writing_ && !queue_.empty()) WriteNext();
+  void Pump() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::optional<Queued> next = TakeNext();
+    if (!next.has_value()) return;
+    outgoing_ = Outgoing(*std::move(next));
+    this->StartWrite(&outgoing_);  // by its end this may be gone
   }
 
   void Push(Queued queued) {
@@ -64,16 +69,17 @@ class QueuedStream : public Base {
   }
 
   void OnWriteDone(bool ok) final {
-    absl::MutexLock lock(&mutex_);
-    writing_ = false;
-    outgoing_ = Message();  // it may be large
-    if (!ok) {
-      queue_.clear();
-      CloseLocked(grpc::Status(grpc::StatusCode::CANCELLED, "not read"));
-    } else if (!queue_.empty()) {
-      WriteNext();
+    {
+      absl::MutexLock lock(&mutex_);
+      writing_ = false;
+      outgoing_ = Message();  // it may be large
+      if (!ok) {
+        queue_.clear();
+        CloseLocked(grpc::Status(grpc::StatusCode::CANCELLED, "not read"));
+      }
+      if (closing_) FinishIfDrained();
     }
-    if (closing_) FinishIfDrained();
+    Pump();
   }
 
   void OnCancel() override {
@@ -86,15 +92,20 @@ class QueuedStream : public Base {
     return closing_;
   }
 
-  // What is sent for what was queued. Called once for each, in order.
+  // What is sent for what was queued. Called once for each, in order, and
+  // without a lock.
   virtual Message Outgoing(Queued queued) const = 0;
 
  private:
-  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    outgoing_ = Outgoing(std::move(queue_.front()));
-    queue_.pop_front();
+  // Nothing: a message is on its way or being made, or none waits. The stream
+  // is not finished before what is taken has been written.
+  absl::optional<Queued> TakeNext() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    if (writing_ || queue_.empty()) return absl::nullopt;
     writing_ = true;
-    this->StartWrite(&outgoing_);
+    Queued next = std::move(queue_.front());
+    queue_.pop_front();
+    return next;
   }
   void CloseLocked(grpc::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!closing_) {
@@ -113,7 +124,7 @@ class QueuedStream : public Base {
   const size_t queue_max_;
   mutable absl::Mutex mutex_;
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);
-  Message outgoing_;  // gRPC reads it while writing_
+  Message outgoing_;  // of whoever took it and of gRPC while writing_
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -103,6 +103,16 @@ std::vector<int> RanksOf(const GatheredCheckpoint& gathered) {
   return ranks;
 }
 
+// They have not heard it, or what they were told is lost with a scheduler.
+TEST(CheckpointGather, WhatWasGivenUpIsSaidToThoseWhoAnswerAgain) {
+  CheckpointGather gather(2);
+  gather.Add(ShardOf(0, 50, 1));
+  ASSERT_EQ(gather.Add(FailureOf(1, 50, "ENOSPC", 1)).unwritten.size(), 1u);
+  EXPECT_EQ(RanksOf(gather.Add(ShardOf(0, 50, 1))), std::vector<int>{0});
+  EXPECT_EQ(RanksOf(gather.Add(FailureOf(1, 50, "ENOSPC", 1))),
+            std::vector<int>{1});
+}
+
 // The answers of two writes of one step are not put together.
 TEST(CheckpointGather, AnAnswerCountsForItsOwnWrite) {
   CheckpointGather gather(2);

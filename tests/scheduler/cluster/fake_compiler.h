@@ -3,6 +3,7 @@
 #define TROUPE_TESTS_SCHEDULER_CLUSTER_FAKE_COMPILER_H_
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -117,6 +118,7 @@ class FakeCompiler final : public JobCompiler {
     return plan;
   }
   Plan PlanOfRank(const Plan& plan, int rank) const override {
+    if (before_plan_of_rank) before_plan_of_rank();
     Plan part = plan;
     part.set_rank(rank);
     return part;
@@ -153,6 +155,7 @@ class FakeCompiler final : public JobCompiler {
   }
 
   std::set<int> refused_ranks;
+  std::function<void()> before_plan_of_rank;  // called first, if set
 
  private:
   // That all ranks hold, alike or in slices.

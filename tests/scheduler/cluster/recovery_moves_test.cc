@@ -136,5 +136,29 @@ TEST(Recovery, AJobThatAWorkerLeavesGoesOnWithOthers) {
   h.AllReady(id, {w[0], w[2]}, 3);
 }
 
+// The disk may be full for hours, and the worker that leaves cannot wait: the
+// job goes on from its copies.
+TEST(Recovery, AJobThatMovesDoesNotWaitForAFullDisk) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  const JobId id = h.Recovering({w[0], w[1]});
+  h.AllStep(id, {w[0], w[1]}, 1);
+  h.Leaves(id, 1, w[1]);
+  for (const int rank : {1, 0}) {
+    WorkerMessage message;
+    CheckpointUnwritten& unwritten = *message.mutable_unwritten();
+    *unwritten.mutable_ref() = h.Ref(id, rank);
+    unwritten.set_step(1);
+    unwritten.set_write(1);
+    unwritten.set_error("rank-00001: write: ENOSPC");
+    h.Send(w[rank], message);
+  }
+  EXPECT_TRUE(h.Sent(w[0]).back().stop().peers_gone()) << "without saving";
+  for (const int rank : {1, 0}) h.EndsKeeping(id, rank, w[rank], {1});
+  EXPECT_TRUE(h.Says(id, "goes on as it is, for it could not be saved"));
+  EXPECT_EQ(h.Begun(w[2]).recovery().state().step(), 1);
+  EXPECT_EQ(h.status(id).restarts(), 0);
+}
+
 }  // namespace
 }  // namespace troupe

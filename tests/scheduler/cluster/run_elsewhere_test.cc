@@ -46,6 +46,30 @@ TEST(RunElsewhere, AJobThatFailsInItsStartForItsWorkersSakeStartsOnAnother) {
   EXPECT_EQ(h.worker(on[1]).local_failures(), 0);
 }
 
+// It has run, so that it fits somewhere, and the other worker is too small.
+TEST(RunElsewhere, TheOnlyWorkerWithRoomIsTriedAgain) {
+  RecoveryHarness h;
+  const WorkerId first = h.Join("a-leaves");
+  JobSpec spec = RecoveringSpec(1, /*restarts=*/0);
+  spec.mutable_model()->set_hidden_size(kDeviceBytes);
+  const JobId id = h.Submit(spec);
+  h.AllReady(id, {first}, 1);
+  h.AllStep(id, {first}, 1);
+  const WorkerId bad = h.Join("bad");
+  Register small = RegisterOf("small");
+  small.mutable_worker()->mutable_budgets(0)->set_bytes(kDeviceBytes - 1);
+  ASSERT_TRUE(h.cluster.RegisterWorker(small, h.now, h.actions).ok());
+  h.Leaves(id, 0, first);
+  h.Commits(id, first, 1);
+  h.EndsKeeping(id, 0, first, {1});
+  h.SaysGoodbye(first);
+  ASSERT_EQ(OnOf(h, id), bad) << h.status(id).reason();
+  FailsThere(h, id);
+  EXPECT_TRUE(h.Says(id, "fits on no other workers, and may start again where"));
+  EXPECT_EQ(h.status(id).state(), STARTING) << h.status(id).reason();
+  EXPECT_EQ(OnOf(h, id), bad);
+}
+
 // Its start has failed on one worker, and the other has not let go yet.
 TEST(RunElsewhere, AJobThatIsToStartElsewhereCanBeCancelled) {
   for (const bool saves : {false, true}) {

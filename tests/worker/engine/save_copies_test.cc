@@ -239,6 +239,10 @@ JobSpec JobWith(const std::string& optimizer, const std::string& precision,
       group.add_match(match);
       group.set_name(match == std::string("*bias") ? "sgd" : "lion");
     }
+  } else if (optimizer == "muon") {  // beside AdamW, which has the vectors
+    OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
+    group.add_match("*.mlp.*.weight");
+    group.set_name("muon");
   } else if (optimizer != "adamw") {
     OptimizerSpec& sgd = *job.mutable_optimizer();
     sgd.Clear();
@@ -259,7 +263,7 @@ JobSpec JobWith(const std::string& optimizer, const std::string& precision,
 TEST(SaveCopies, SavesToTheBitWhatTheRanksThemselvesSave) {
   const std::string directory = testing::TempDir() + "/save_copies_alike";
   for (const char* optimizer :
-       {"adamw", "groups", "sgd with momentum", "sgd"}) {
+       {"adamw", "groups", "muon", "sgd with momentum", "sgd"}) {
     for (const char* precision : {"f32", "bf16", "fp16"}) {
       for (const int zero : {0, 1, 2, 3}) {
         for (const bool frozen : {false, true}) {
