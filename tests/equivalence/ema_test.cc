@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "clients/hugging_face/export_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/ranks_needed.h"
 #include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/checkpoint/hugging_face_weights.h"
 #include "storage/checkpoint/tensor_reader.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/same_training.h"
@@ -261,6 +263,50 @@ TEST(Ema, OfRulesWithAndWithoutStatesAndOfWhatIsTrained) {
     ExpectAverages(saved, averages);
   }
   std::filesystem::remove_all(directory);
+}
+
+// An export has the average in place of each trained weight, and frozen weights
+// as they are.
+TEST(Ema, IsExported) {
+  const std::string directory = NewDirectory();
+  JobSpec job = TensorJob({});
+  job.mutable_training()->add_freeze("*.wpe.*");
+  job = SavingEachStep(Averaging(job), directory);
+  ASSERT_TRUE(Train(job, {}).status().ok());
+  const Tensors saved = Saved(directory, kSteps);
+  for (const bool averages : {true, false}) {
+    const std::string to = NewDirectory();
+    const auto exported =
+        ExportModel({.checkpoint = CheckpointPath(directory, kSteps),
+                     .to = to,
+                     .averages = averages});
+    ASSERT_TRUE(exported.ok()) << exported.status();
+    const auto weights = HuggingFaceWeights::Open(to);
+    ASSERT_TRUE(weights.ok()) << weights.status();
+    for (const auto& [name, weight] : WeightsOf(saved)) {
+      const bool averaged = averages && name.find(".wpe.") == std::string::npos;
+      std::vector<float> values(weight.size());
+      ASSERT_TRUE(weights
+                      ->ReadF32(name,
+                                {.begin = 0,
+                                 .count = static_cast<int64_t>(values.size())},
+                                values.data())
+                      .ok())
+          << name;
+      EXPECT_EQ(values, averaged ? saved.at(AverageOf(name)) : weight) << name;
+    }
+    std::filesystem::remove_all(to);
+  }
+  std::filesystem::remove_all(directory);
+  const std::string without = NewDirectory();
+  ASSERT_TRUE(Train(SavingEachStep(TensorJob({}), without), {}).status().ok());
+  const auto refused =
+      ExportModel({.checkpoint = CheckpointPath(without, kSteps),
+                   .to = NewDirectory(),
+                   .averages = true});
+  EXPECT_THAT(refused.status().message(),
+              testing::HasSubstr("is of a job without optimizer.ema"));
+  std::filesystem::remove_all(without);
 }
 
 }  // namespace
