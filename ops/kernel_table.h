@@ -16,6 +16,7 @@ struct AddArgs;
 struct ApplyDropoutArgs;
 struct AttentionArgs;
 struct AttentionBackwardArgs;
+struct AverageArgs;
 struct BiasGradientArgs;
 struct CapacityArgs;
 struct CapacityBackwardArgs;
@@ -114,6 +115,7 @@ struct KernelTable {
   Kernel<LionArgs> lion;
   Kernel<SgdArgs> sgd;
   Kernel<LoadStepArgs> load_step;
+  Kernel<AverageArgs> average;
   Kernel<SumOfSquaresArgs> sum_of_squares;
   Kernel<AddArgs> add;
   Kernel<ScaleArgs> scale;

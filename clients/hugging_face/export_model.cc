@@ -24,6 +24,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model.h"
+#include "proto/plan/optimizer_states.h"
 #include "proto/plan/slices.h"
 #include "storage/checkpoint/adapter_files.h"
 #include "storage/checkpoint/assets.h"
@@ -88,6 +89,18 @@ absl::StatusOr<Contents> ContentsOf(const JobSpec& job,
         absl::StrCat(options.checkpoint,
                      ": is of a job without training.lora, so there are no "
                      "adapters to merge; leave out --merged"));
+  }
+  if (options.averages && options.merged) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.checkpoint,
+                     ": averages of adapters are exported as adapters; leave "
+                     "out --merged, or --ema"));
+  }
+  if (options.averages && !job.optimizer().has_ema()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.checkpoint,
+                     ": is of a job without optimizer.ema, so there are no "
+                     "averages of its weights; leave out --ema"));
   }
   Contents contents = {.adapters = training.has_lora() && !options.merged};
   ASSIGN_OR_RETURN(
@@ -365,7 +378,12 @@ class Export {
   absl::Status ReadParameter(const std::string& name, const FlatRange& range,
                              float* out) {
     if (merged_.has_value()) return merged_->ReadRange(name, range, out);
-    return checkpoint_.ReadRange(name, StoredDType::kF32, range, out);
+    // Frozen parameters have no average: they are it.
+    const std::string average = StateTensorName(kAverageState, name);
+    const bool averaged =
+        options_.averages && checkpoint_.Find(average) != nullptr;
+    return checkpoint_.ReadRange(averaged ? average : name, StoredDType::kF32,
+                                 range, out);
   }
 
   const ExportOptions& options_;

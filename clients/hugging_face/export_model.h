@@ -27,6 +27,7 @@ struct ExportOptions {
   StoredDType dtype = StoredDType::kF32;      // or kBF16, rounded to nearest
   int64_t file_bytes_max = int64_t{5} << 30;  // of weights; a tensor is whole
   bool merged = false;  // adapters into the model's weights
+  bool averages = false;  // of trained weights their average (optimizer.ema)
   // Called now and then with the bytes written so far, and of all. An error
   // ends it, and is returned; then nothing of it is left.
   std::function<absl::Status(int64_t done, int64_t total)> progress;
@@ -45,8 +46,8 @@ struct ExportedModel {
 // merging, twice the adapter of a layer. Appears whole or not at all
 // (storage/disk/new_directory.h). AlreadyExists where `to` has content;
 // NotFound, DataLoss or InvalidArgument, with the file, for a checkpoint that
-// is none, damaged or of a model that it does not describe, and for `merged`
-// without adapters.
+// is none, damaged or of a model that it does not describe, for `merged`
+// without adapters, and for `averages` without optimizer.ema or with `merged`.
 inline constexpr int64_t kExportBytesMax = int64_t{32} << 20;
 absl::StatusOr<ExportedModel> ExportModel(const ExportOptions& options);
 

@@ -62,6 +62,7 @@ void AdamW(Device& device, const AdamWArgs& args);
 void Lion(Device& device, const LionArgs& args);
 void Sgd(Device& device, const SgdArgs& args);
 void LoadStep(Device& device, const LoadStepArgs& args);
+void Average(Device& device, const AverageArgs& args);
 void SumOfSquares(Device& device, const SumOfSquaresArgs& args);
 void Add(Device& device, const AddArgs& args);
 void Scale(Device& device, const ScaleArgs& args);

@@ -52,6 +52,7 @@ const KernelTable kKernels = {
     .lion = Lion,
     .sgd = Sgd,
     .load_step = LoadStep,
+    .average = Average,
     .sum_of_squares = SumOfSquares,
     .add = Add,
     .scale = Scale,

@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/check_at_rest.h"
 #include "proto/plan/check_buffers.h"
+#include "proto/plan/check_chunks.h"
 #include "proto/plan/check_copies.h"
 #include "proto/plan/check_documents.h"
 #include "proto/plan/check_experts.h"
@@ -40,12 +41,11 @@ constexpr size_t kGridCharactersMax = 16 << 10;
 struct Part {
   absl::Status (*check)(const Plan& plan);
 };
-constexpr Part kParts[] = {{CheckUnits},   {CheckFrozen}, {CheckRules},
-                           {CheckLayouts}, {CheckRings},  {CheckPanels},
-                           {CheckExperts}, {CheckShape},  {CheckParts},
-                           {CheckPasses},  {CheckWork},   {CheckAtRest},
-                           {CheckTiers},   {CheckWaits},  {CheckSums},
-                           {CheckBuffers}, {CheckCopies}, {CheckDocuments}};
+constexpr Part kParts[] = {
+    {CheckUnits},  {CheckFrozen}, {CheckRules},   {CheckLayouts}, {CheckRings},
+    {CheckPanels}, {CheckExperts}, {CheckChunks}, {CheckShape},   {CheckParts},
+    {CheckPasses}, {CheckWork},   {CheckAtRest},  {CheckTiers},   {CheckWaits},
+    {CheckSums},   {CheckBuffers}, {CheckCopies}, {CheckDocuments}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

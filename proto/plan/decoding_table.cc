@@ -48,15 +48,17 @@ class Decoding {
   void Add(const Op& op) {
     CHECK(!op.has_mask()) << "text is generated without dropout";
     const OpRules rules = RulesOf({table_, op});
-    bool of_targets = rules.training_only;
+    // The first chunk of rows is all that there is of one position.
+    bool of_targets = rules.training_only || op.chunk().first_row() > 0;
     for (const Op::Operand& input : op.inputs()) {
       of_targets |= of_targets_[input.tensor()];
     }
-    if (!rules.decodes.empty()) {
+    if (!rules.decodes.empty() && op.chunk().first_row() == 0) {
       logits_ = OpView(table_, op).Input(rules.decodes);
     }
     if (!of_targets) {
       *decoding_.add_ops() = op;
+      decoding_.mutable_ops(decoding_.ops_size() - 1)->clear_chunk();
       return;
     }
     for (const Op::Operand& output : op.outputs()) {

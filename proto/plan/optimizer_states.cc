@@ -8,16 +8,26 @@
 namespace troupe {
 namespace {
 
-absl::Span<const absl::string_view> StatesOf(absl::string_view name,
-                                             double momentum) {
-  static constexpr absl::string_view kAdamW[] = {"exp_avg", "exp_avg_sq"};
-  static constexpr absl::string_view kLion[] = {"exp_avg"};
-  static constexpr absl::string_view kMomentum[] = {"momentum"};
+// All that a rule may keep; the last is the average of weights.
+absl::Span<const absl::string_view> StatesAndAverage(absl::string_view name,
+                                                     double momentum) {
+  static constexpr absl::string_view kAdamW[] = {"exp_avg", "exp_avg_sq",
+                                                 kAverageState};
+  static constexpr absl::string_view kLion[] = {"exp_avg", kAverageState};
+  static constexpr absl::string_view kMomentum[] = {"momentum", kAverageState};
+  static constexpr absl::string_view kNone[] = {kAverageState};
   if (name == "adamw") return kAdamW;
   if (name == "lion") return kLion;
   if (name == "muon") return kMomentum;
   if (name == "sgd" && momentum != 0) return kMomentum;
+  if (name == "sgd") return kNone;
   return {};
+}
+
+absl::Span<const absl::string_view> StatesOf(absl::string_view name,
+                                             double momentum, bool averages) {
+  const auto all = StatesAndAverage(name, momentum);
+  return averages || all.empty() ? all : all.first(all.size() - 1);
 }
 
 }  // namespace
@@ -25,9 +35,12 @@ absl::Span<const absl::string_view> StatesOf(absl::string_view name,
 absl::Span<const absl::string_view> StatesOfRule(const OptimizerSpec& optimizer,
                                                  int rule) {
   CHECK(rule >= 0 && rule < RuleCount(optimizer)) << rule;
-  if (rule == 0) return StatesOf(optimizer.name(), optimizer.momentum());
+  const bool averages = optimizer.has_ema();
+  if (rule == 0) {
+    return StatesOf(optimizer.name(), optimizer.momentum(), averages);
+  }
   const OptimizerGroup& group = optimizer.groups(rule - 1);
-  return StatesOf(group.name(), group.momentum());
+  return StatesOf(group.name(), group.momentum(), averages);
 }
 
 absl::Span<const absl::string_view> StatesOfPart(const OptimizerSpec& optimizer,

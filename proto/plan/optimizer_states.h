@@ -22,6 +22,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "proto/job.pb.h"
 #include "proto/plan/layout.h"
@@ -29,9 +30,13 @@
 
 namespace troupe {
 
+// With optimizer.ema each rule keeps a moving average of the weights, behind its
+// own states. It begins as the weights; all others begin at zero.
+inline constexpr absl::string_view kAverageState = "ema";
+
 // By their names. AdamW: "exp_avg", "exp_avg_sq"; Lion: "exp_avg"; Muon, and
-// SGD with momentum: "momentum"; else none. REQUIRES a resolved spec, as all
-// below.
+// SGD with momentum: "momentum"; else none; and behind these kAverageState.
+// REQUIRES a resolved spec, as all below.
 absl::Span<const absl::string_view> StatesOfRule(const OptimizerSpec& optimizer,
                                                  int rule);
 
@@ -57,6 +62,14 @@ inline constexpr absl::string_view kStateTensors = "optimizer.";
 inline std::string StateTensorName(absl::string_view state,
                                    absl::string_view parameter) {
   return absl::StrCat(kStateTensors, state, ".", parameter);
+}
+// Of a state that is an average: the name of its parameter; else empty.
+inline absl::string_view AveragedParameter(absl::string_view state_tensor) {
+  const bool is_average =
+      absl::ConsumePrefix(&state_tensor, kStateTensors) &&
+      absl::ConsumePrefix(&state_tensor, kAverageState) &&
+      absl::ConsumePrefix(&state_tensor, ".");
+  return is_average ? state_tensor : absl::string_view();
 }
 inline bool IsStateTensor(absl::string_view name) {
   return absl::StartsWith(name, kStateTensors);

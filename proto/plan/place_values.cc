@@ -117,6 +117,11 @@ void PlacedValues::ShareStorage() {
   }
 }
 
+bool PlacedValues::IsOfChunk(int tensor) const {
+  const int maker = training_ ? MakerOf(table_, tensor) : -1;
+  return maker >= 0 && table_.ops(maker).has_chunk();
+}
+
 void PlacedValues::PlaceForward(Packing& workspace) {
   forward_.resize(table_.tensors_size());
   std::vector<bool> kept(table_.tensors_size(), false);
@@ -125,7 +130,8 @@ void PlacedValues::PlaceForward(Packing& workspace) {
   for (int t = 0; t < table_.tensors_size(); ++t) {
     if (!read_[t]) continue;
     used[Storage(t)] = true;
-    if (!made_again_.tensors[t] && !returned_[t]) kept[Storage(t)] = true;
+    if (made_again_.tensors[t] || returned_[t] || IsOfChunk(t)) continue;
+    kept[Storage(t)] = true;
   }
   for (int op = 0; op < ops(); ++op) {
     // A neighbour does the work of a fused op. Its output is written by the op
@@ -181,7 +187,8 @@ void PlacedValues::PlaceForward(Packing& workspace) {
       const SizedLife life = {.bytes = bytes,
                               .moments = Throughout(moments[t])};
       // Decoding does all segments in one call.
-      const bool crosses = training_ && Crosses(life.moments);
+      const bool crosses =
+          training_ && (Crosses(life.moments) || (read_[t] && IsOfChunk(t)));
       place.memory =
           crosses ? UnitMemory::kSegmentValues : UnitMemory::kWorkspace;
       place.offset_bytes = (crosses ? segments_ : workspace).Add(life);

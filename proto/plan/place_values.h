@@ -48,6 +48,8 @@ class PlacedValues {
   bool Crosses(const std::set<int>& moments) const {
     return segment_[*moments.begin()] != segment_[*moments.rbegin()];
   }
+  // Whether it is there for the passes of its chunk only (Op.chunk).
+  bool IsOfChunk(int tensor) const;
   void PlaceForward(Packing& workspace);
   void PlaceAgain();
 

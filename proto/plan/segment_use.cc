@@ -202,6 +202,10 @@ class Uses {
       const auto& inputs = table_.ops(op).inputs();
       for (int i = 0; i < inputs.size(); ++i) {
         if (inputs[i].name() != gradient.input) continue;
+        // Chunks before it have made other rows.
+        if (table_.ops(op).chunk().first_row() > 0) {
+          Read({places.input_gradients[i]});
+        }
         Write({places.input_gradients[i]});
       }
     }

@@ -25,10 +25,17 @@ std::set<int> BehindMakers(const UnitTable& table) {
 
 std::vector<Segment> Cut(const UnitTable& table, bool backward) {
   const std::set<int> behind_makers = BehindMakers(table);
+  const std::vector<int> chunks = ChunksOfOps(table);
   std::vector<Segment> segments = {{}};
   for (int op = 0; op < table.ops_size(); ++op) {
     const bool moves = Moves(table.ops(op), backward);
-    if (behind_makers.count(op) > 0 && segments.back().begin < op) {
+    const bool of_other_chunk = op > 0 && chunks[op] != chunks[op - 1];
+    // What is exchanged before chunks stands behind the backward passes of all
+    // of them.
+    const bool begins =
+        segments.back().begin < op ||
+        (of_other_chunk && segments.back().exchange >= 0);
+    if ((behind_makers.count(op) > 0 || of_other_chunk) && begins) {
       segments.back().end = op;
       segments.push_back({.begin = op});
     }
@@ -51,6 +58,20 @@ bool IsExchange(Op::Kind kind) {
 bool Moves(const Op& op, bool backward) {
   return (backward ? op.exchange().backward() : op.exchange().forward()) !=
          COLLECTIVE_UNSPECIFIED;
+}
+
+std::vector<int> ChunksOfOps(const UnitTable& table) {
+  std::vector<int> chunks;
+  int number = 0;
+  int64_t first_row = -1;
+  for (const Op& op : table.ops()) {
+    if (op.has_chunk() && op.chunk().first_row() != first_row) {
+      ++number;
+      first_row = op.chunk().first_row();
+    }
+    chunks.push_back(op.has_chunk() ? number : 0);
+  }
+  return chunks;
 }
 
 std::vector<Segment> ForwardSegments(const UnitTable& table) {

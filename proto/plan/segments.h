@@ -10,6 +10,13 @@
 // segment ends behind the maker, too: so they do not keep it waiting, nor does
 // what it brings keep them.
 //
+// Rows that are done in chunks (Op.chunk) cut it too. The ops of a chunk are
+// segments of their own in either direction; in training both run before those
+// of the next chunk:
+//
+//   forward    F s0 | F s1, I s1, W s1 | F s2, I s2, W s2
+//   backward   I s0, W s0
+//
 // What an instruction reads and writes follows from the ops of its segment
 // (segment_use.h).
 #ifndef TROUPE_PROTO_PLAN_SEGMENTS_H_
@@ -41,6 +48,9 @@ std::vector<Segment> ForwardSegments(const UnitTable& table);
 std::vector<Segment> BackwardSegments(const UnitTable& table);
 // Of the pass that this kind of instruction is part of.
 std::vector<Segment> SegmentsOf(const UnitTable& table, Instruction::Kind kind);
+
+// By op, the chunk of rows that it is part of, counted from 1; 0: of none.
+std::vector<int> ChunksOfOps(const UnitTable& table);
 
 // By op, a number that ops have in common if they are of one segment. What
 // moves is on its own.

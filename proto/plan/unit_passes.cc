@@ -79,6 +79,7 @@ UnitPasses::UnitPasses(const Plan& plan)
     const UnitTable& table = plan.tables(unit.table());
     of_table.places = PlaceUnit(table, UnitUse::kTraining);
     of_table.rounds = RoundsOfOps(table);
+    of_table.chunks = ChunksOfOps(table);
     for (const auto& [kind, uses] : SegmentUses(unit, table, of_table.places)) {
       const std::vector<Segment> segments = SegmentsOf(table, kind);
       for (size_t s = 0; s < segments.size(); ++s) {

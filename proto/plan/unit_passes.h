@@ -40,6 +40,11 @@ class UnitPasses {
   }
   // Of its op (RoundsOfOps).
   int RoundOf(int unit, int op) const { return TableOf(unit).rounds[op]; }
+  // Of a segment of the unit's ops (ChunksOfOps); 0: of none.
+  int ChunkOf(int unit, const Segment& segment) const {
+    if (segment.begin == segment.end) return 0;
+    return TableOf(unit).chunks[segment.begin];
+  }
   // REQUIRES a unit with a table.
   const UnitPlaces& Places(int unit) const;
 
@@ -47,6 +52,7 @@ class UnitPasses {
   struct OfTable {
     UnitPlaces places;
     std::vector<int> rounds;  // by op
+    std::vector<int> chunks;  // by op
     std::map<Instruction::Kind, std::vector<Pass>> passes;
   };
 

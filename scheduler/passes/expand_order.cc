@@ -19,6 +19,7 @@ class Expansion {
         passes_(passes),
         plan_(draft.plan),
         pipeline_rank_(pipeline_rank),
+        trains_(program.kind() == Program::TRAIN),
         program_(program) {}
 
   // `transfers` of all ranks of the pipeline.
@@ -50,6 +51,7 @@ class Expansion {
   struct Backward {
     bool input = false;
     bool weight = false;
+    int chunk = 0;  // of rows; 0: all that is of none
   };
 
   void Emit(const ComputeStep& step, const Backward& backward) {
@@ -63,12 +65,23 @@ class Expansion {
     }
   }
 
+  // A chunk of rows goes back before the next goes forward.
   void EmitForward(int u, const ComputeStep& step) {
     const auto& segments = passes_.Of(u, Instruction::FORWARD);
+    int chunk = 0;
     for (size_t s = 0; s < segments.size(); ++s) {
+      const int next = passes_.ChunkOf(u, segments[s].segment);
+      if (next != chunk) EmitBackwardOfChunk(u, chunk, step);
+      chunk = next;
       if (segments[s].use.works) Emit(Instruction::FORWARD, u, s, step);
       EmitExchange(u, segments[s].segment.exchange, Of::kValues, step);
     }
+    EmitBackwardOfChunk(u, chunk, step);
+  }
+
+  void EmitBackwardOfChunk(int u, int chunk, const ComputeStep& step) {
+    if (chunk == 0 || !trains_) return;
+    EmitBackward(u, step, {.input = true, .weight = true, .chunk = chunk});
   }
 
   // What forward has not kept of a round, for both backward passes.
@@ -101,8 +114,9 @@ class Expansion {
   void EmitBackward(int u, const ComputeStep& step, const Backward& backward) {
     const auto& inputs = passes_.Of(u, Instruction::BACKWARD_INPUT);
     const auto& weights = passes_.Of(u, Instruction::BACKWARD_WEIGHT);
-    if (backward.input) EmitRecompute(u, 0, step);
+    if (backward.input && backward.chunk == 0) EmitRecompute(u, 0, step);
     for (size_t s = inputs.size(); s-- > 0;) {
+      if (passes_.ChunkOf(u, inputs[s].segment) != backward.chunk) continue;
       const int round = RoundOf(u, inputs[s].segment);
       if (backward.input) {
         if (round > 0) EmitRecompute(u, round, step);
@@ -169,6 +183,7 @@ class Expansion {
   const UnitPasses& passes_;
   const Plan& plan_;
   const int pipeline_rank_;
+  const bool trains_;
   Program& program_;
 };
 

@@ -8,6 +8,7 @@
 #include "proto/base/status.h"
 #include "scheduler/planner/fit_recompute.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/tiers/loss_chunks.h"
 #include "scheduler/tiers/offload.h"
 #include "scheduler/tiers/recompute.h"
 
@@ -23,6 +24,7 @@ bool RecomputeIsOpen(const MemorySpec& asked) {
 bool IsOpen(const JobSpec& asked, const std::string& field) {
   const MemorySpec& memory = asked.memory();
   return (field == kRecomputeField && RecomputeIsOpen(memory)) ||
+         (field == kLossChunksField && !memory.has_loss_chunk_tokens()) ||
          (field == kZeroField && !asked.parallelism().has_zero()) ||
          (field == "memory.optimizer" && !memory.has_optimizer()) ||
          (field == "memory.parameters" && !memory.has_parameters()) ||

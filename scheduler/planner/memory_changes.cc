@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/model.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/check_devices.h"
+#include "scheduler/tiers/loss_chunks.h"
 
 namespace troupe {
 namespace {
@@ -33,6 +35,22 @@ void AddRecompute(const std::string& now, std::vector<MemoryChange>& changes) {
     changes.push_back({{kRecomputeField, mode}, [mode](JobSpec& job) {
                          job.mutable_memory()->mutable_recompute()->set_mode(
                              mode);
+                       }});
+  }
+}
+
+// To compute the loss of fewer tokens at once.
+void AddLossChunks(const JobSpec& job, std::vector<MemoryChange>& changes) {
+  if (IsSynthetic(job.model())) return;
+  const int64_t now = job.memory().loss_chunk_tokens();
+  const int64_t all = int64_t{job.training().micro_batch_size()} *
+                      job.training().sequence_length();
+  for (const int64_t tokens : TriedLossChunks()) {
+    if (tokens >= (now == 0 ? all : now)) continue;
+    changes.push_back({{kLossChunksField, absl::StrCat(tokens)},
+                       [tokens](JobSpec& changed) {
+                         changed.mutable_memory()->set_loss_chunk_tokens(
+                             tokens);
                        }});
   }
 }
@@ -97,6 +115,7 @@ std::vector<MemoryChange> MemoryChangesOf(
     const JobSpec& job, const std::vector<WorkerDescription>& workers) {
   std::vector<MemoryChange> changes;
   AddRecompute(job.memory().recompute().mode(), changes);
+  AddLossChunks(job, changes);
   AddZero(job.parallelism(), changes);
   AddTiers(job.memory(), workers, changes);
   AddCopies(job.recovery(), changes);

@@ -18,7 +18,7 @@ inline constexpr char kChunksField[] = "memory.chunk_megabytes";
 inline constexpr char kCopiesField[] = "recovery.copies";
 
 // Those of `memory` but the mode and chunks, and parallelism.zero.
-inline constexpr int kMemoryFields = 6;
+inline constexpr int kMemoryFields = 7;
 
 // A field set otherwise: "memory.optimizer", "host".
 struct FieldChange {

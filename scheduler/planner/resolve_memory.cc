@@ -10,6 +10,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
+#include "scheduler/tiers/loss_chunks.h"
 #include "scheduler/tiers/offload.h"
 #include "scheduler/tiers/recompute.h"
 
@@ -19,6 +20,7 @@ namespace {
 constexpr char kPath[] = "memory.recompute";
 constexpr int kChunkMegabytesMax = 1 << 20;
 constexpr int64_t kDeviceBytesMax = int64_t{1} << 50;
+constexpr int64_t kLossChunkTokensMax = int64_t{1} << 40;
 
 absl::Status CheckUnits(const ModelSpec& model, const RecomputeSpec& spec) {
   const int count = UnitCount(model);
@@ -86,6 +88,17 @@ absl::Status ResolveChunks(MemorySpec& memory) {
                       {.min = 0, .max = kDeviceBytesMax});
 }
 
+absl::Status CheckLossChunks(const ModelSpec& model, const MemorySpec& memory) {
+  if (!memory.has_loss_chunk_tokens()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckInteger(kLossChunksField, memory.loss_chunk_tokens(),
+                               {.min = 0, .max = kLossChunkTokensMax}));
+  if (!IsSynthetic(model) || memory.loss_chunk_tokens() == 0) {
+    return absl::OkStatus();
+  }
+  return FieldError(kLossChunksField,
+                    "synthetic units compute no loss; leave it out");
+}
+
 }  // namespace
 
 absl::Status ResolveMemory(const ModelSpec& model, MemorySpec& memory) {
@@ -102,6 +115,7 @@ absl::Status ResolveMemory(const ModelSpec& model, MemorySpec& memory) {
   }
   RETURN_IF_ERROR(ResolveTiers(memory));
   RETURN_IF_ERROR(ResolveChunks(memory));
+  RETURN_IF_ERROR(CheckLossChunks(model, memory));
   RecomputeSpec& spec = *memory.mutable_recompute();
   const bool lists = spec.units_size() + spec.selective_units_size() > 0;
   if (!spec.has_mode()) spec.set_mode(lists ? kRecomputeList : "none");

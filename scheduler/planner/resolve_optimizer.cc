@@ -16,6 +16,7 @@ namespace {
 constexpr double kBetas[] = {0.9, 0.95};
 constexpr double kLionBetas[] = {0.9, 0.99};
 constexpr double kEps = 1e-8;
+constexpr double kEmaDecay = 0.999;
 constexpr double kLargeFactor = 1e4;
 
 using Betas = google::protobuf::RepeatedField<double>;
@@ -170,6 +171,20 @@ absl::Status ResolveGroup(const std::string& path,
   return absl::OkStatus();
 }
 
+absl::Status ResolveEma(OptimizerSpec& optimizer) {
+  if (!optimizer.has_ema()) return absl::OkStatus();
+  EmaSpec& ema = *optimizer.mutable_ema();
+  if (optimizer.name() == "none") {
+    return FieldError("optimizer.ema",
+                      "averages the weights that an optimizer makes, and with "
+                      "optimizer.name: none there is none; leave it out");
+  }
+  if (!ema.has_decay()) ema.set_decay(kEmaDecay);
+  if (!ema.has_warmup()) ema.set_warmup(false);
+  return CheckNumber("optimizer.ema.decay", ema.decay(),
+                     {.min = 0, .max = 1, .min_open = true, .max_open = true});
+}
+
 }  // namespace
 
 absl::Status ResolveOptimizer(JobSpec& job) {
@@ -186,6 +201,7 @@ absl::Status ResolveOptimizer(JobSpec& job) {
                       "parameters of synthetic units have no names; leave it "
                       "out");
   }
+  RETURN_IF_ERROR(ResolveEma(optimizer));
   if (optimizer.name() == "none") return absl::OkStatus();
   if (optimizer.name() == "muon") {
     return FieldError("optimizer.name",

@@ -34,6 +34,7 @@
 #include "scheduler/planner/lay_groups.h"
 #include "scheduler/planner/partition.h"
 #include "scheduler/planner/unit_kinds.h"
+#include "scheduler/tiers/loss_chunks.h"
 #include "scheduler/tiers/offload.h"
 #include "scheduler/tiers/recompute.h"
 
@@ -115,6 +116,8 @@ absl::Status AddUnits(const UnitRules& rules, UnitList list, Draft& draft) {
     RETURN_IF_ERROR(CheckMatrices(plan.job().optimizer(), unit));
   }
   LayFrozen(list);
+  RETURN_IF_ERROR(
+      ChunkLoss(plan.job().memory().loss_chunk_tokens(), list));
   const RecomputedUnits recomputed = {
       .count = static_cast<int>(list.units.size()),
       .last_turns_at_once = LastStageTurnsAtOnce(draft.compute_order)};
@@ -222,6 +225,26 @@ absl::Status OrderSteps(Draft& draft) {
     draft.shorter_orders.push_back(std::move(order));
   }
   plan.mutable_derived()->set_report_lag(ReportLag(plan, pipeline));
+  return absl::OkStatus();
+}
+
+// Chunks of the loss go back in the forward pass: that of a later step would add
+// to the gradients of this one.
+absl::Status CheckChunksOfLoss(const Draft& draft) {
+  const JobSpec& job = draft.plan.job();
+  if (job.memory().loss_chunk_tokens() == 0) return absl::OkStatus();
+  const int last = ShapeOf(draft.plan).stages() - 1;
+  for (const std::vector<ComputeStep>& steps : draft.compute_order) {
+    for (const ComputeStep& step : steps) {
+      if (step.stage != last || step.ahead == 0) continue;
+      return FieldError(
+          kLossChunksField,
+          absl::StrCat("with parallelism.pipeline_schedule: ",
+                       job.parallelism().pipeline_schedule(),
+                       " the head goes forward in the step before it goes "
+                       "back; leave it out, or use another schedule"));
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -358,6 +381,7 @@ absl::StatusOr<Draft> StartDraftOf(
   *draft.plan.mutable_lanes() = AllLanes();
   Derive(draft.plan);
   RETURN_IF_ERROR(OrderSteps(draft));
+  RETURN_IF_ERROR(CheckChunksOfLoss(draft));
   RETURN_IF_ERROR(CheckIsModel(resolved));
   UnitList whole;
   if (kinds != nullptr) {

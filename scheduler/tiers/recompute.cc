@@ -1,5 +1,6 @@
 #include "scheduler/tiers/recompute.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -56,7 +57,15 @@ bool IsCostly(const UnitTable& table) {
   return work.matmul_flops() > 0 || work.attention_flops() > 0;
 }
 
+// Chunks of rows go back at once, so that nothing is kept of them but what they
+// read (loss_chunks.h).
+bool IsInChunks(const UnitTable& table) {
+  return std::any_of(table.ops().begin(), table.ops().end(),
+                     [](const Op& op) { return op.has_chunk(); });
+}
+
 UnitTable Marked(UnitTable table, Keeps keeps) {
+  if (IsInChunks(table)) return table;
   for (TensorSpec& tensor : *table.mutable_tensors()) {
     if (keeps == Keeps::kAll || tensor.home() != TensorSpec::WITHIN) continue;
     tensor.set_again(true);

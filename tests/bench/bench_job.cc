@@ -50,7 +50,8 @@ ModelSpec Model(const BenchJobOptions& options) {
     model.set_num_experts(sizes->experts);
     model.set_num_experts_per_tok(2);
   }
-  model.set_vocab_size(sizes->vocab);
+  model.set_vocab_size(options.vocabulary > 0 ? options.vocabulary
+                                              : sizes->vocab);
   model.set_max_position_embeddings(
       std::max(sizes->positions, options.sequence_length));
   return model;

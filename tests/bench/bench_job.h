@@ -31,6 +31,7 @@ struct BenchJobOptions {
   int batch = 1;           // sequences of a micro-batch
   int micro_batches = 1;   // of a replica in a step
   int sequence_length = 1024;
+  int vocabulary = 0;       // in place of the model's; 0: that
   int document_tokens = 0;  // of each document; 0: the file does not say
   bool isolate_documents = false;
 };

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ops/attention.h"
+#include "ops/average.h"
 #include "ops/bias_gradient.h"
 #include "ops/capacity.h"
 #include "ops/causal_softmax.h"
@@ -251,6 +252,8 @@ constexpr KernelTable kSplitMemoryKernels = {
                     &SgdArgs::momentum_buffer, &SgdArgs::parameters>,
     .load_step = Enqueued<&K::load_step, &LoadStepArgs::weights,
                           &LoadStepArgs::load, &LoadStepArgs::parameters>,
+    .average = Enqueued<&K::average, &AverageArgs::weights,
+                        &AverageArgs::average>,
     .sum_of_squares = Enqueued<&K::sum_of_squares, &SumOfSquaresArgs::x,
                                &SumOfSquaresArgs::result>,
     .add = Enqueued<&K::add, &AddArgs::x, &AddArgs::y>,

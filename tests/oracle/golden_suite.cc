@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
@@ -52,17 +53,30 @@ LoraSpec LoraOf(const GoldenFile& golden) {
   return lora;
 }
 
+std::string FileOf(const std::string& parameter) {
+  return absl::StrCat("tests/oracle/",
+                      parameter.substr(0, parameter.find('@')), ".safetensors");
+}
+
+int64_t ChunkOf(const std::string& parameter) {
+  const size_t at = parameter.find('@');
+  return at == std::string::npos ? 0 : std::stoll(parameter.substr(at + 1));
+}
+
 }  // namespace
 
 GoldenSuite::GoldenSuite()
-    : golden_(ReadGoldenFile("tests/oracle/" + GetParam() + ".safetensors")),
+    : loss_chunk_tokens_(ChunkOf(GetParam())),
+      golden_(ReadGoldenFile(FileOf(GetParam()))),
       lora_(LoraOf(golden_)),
       device_(NewCpuDevice({.threads = 2})),
       runner_(*device_, Model(golden_),
               {.shape = {.sequences = kSequences,
                          .sequence_length = kLength,
                          .lora = golden_.lora.empty() ? nullptr : &lora_}},
-              {.freeze = golden_.freeze, .optimizer = OptimizerOf(golden_)}) {
+              {.freeze = golden_.freeze,
+               .optimizer = OptimizerOf(golden_),
+               .loss_chunk_tokens = loss_chunk_tokens_}) {
   for (const double token : golden_.Get("batches")) {
     batches_.push_back(static_cast<int32_t>(token));
   }
@@ -133,13 +147,15 @@ TEST_P(GoldenSuite, HasTheSameParameters) {
 
 TEST_P(GoldenSuite, LogitsAndLoss) {
   runner_.Run(Batch(1), {.training = false});
-  const double error = RelativeError(runner_.Logits(), golden_.Get("logits"));
-  EXPECT_LT(error, 1e-5);
+  if (loss_chunk_tokens_ == 0) {  // else they are never all there
+    const double error = RelativeError(runner_.Logits(), golden_.Get("logits"));
+    EXPECT_LT(error, 1e-5);
+    std::printf("logits error %.2e\n", error);
+  }
   const double loss = runner_.scalars()[0] / kTokens;
   const double expected = golden_.Get("losses")[0];
   EXPECT_NEAR(loss / expected, 1.0, 1e-5);
   EXPECT_EQ(runner_.scalars()[1], kTokens);
-  std::printf("logits error %.2e\n", error);
   for (int u = 0; u < runner_.units(); ++u) {
     for (const float gradient : runner_.gradients(u)) {
       ASSERT_EQ(gradient, 0) << "validation left a gradient in unit " << u;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "ops/device.h"
 #include "proto/job.pb.h"
@@ -21,7 +22,8 @@
 
 namespace troupe {
 
-// The parameter: a file of tests/oracle, without its ending.
+// The parameter: a file of tests/oracle, without its ending; with "@N" behind it
+// the loss is computed for N tokens at a time.
 class GoldenSuite : public testing::TestWithParam<std::string> {
  protected:
   GoldenSuite();
@@ -35,6 +37,7 @@ class GoldenSuite : public testing::TestWithParam<std::string> {
   const int32_t* Batch(int64_t step) const;
   MicroBatchContext Training(int64_t step) const;
 
+  const int64_t loss_chunk_tokens_;  // 0: of all at once
   const GoldenFile golden_;
   const LoraSpec lora_;  // empty, where no adapters are trained
   std::unique_ptr<Device> device_;
@@ -47,7 +50,7 @@ class GoldenSuite : public testing::TestWithParam<std::string> {
 
 inline std::string GoldenFileName(
     const testing::TestParamInfo<std::string>& info) {
-  return info.param;
+  return absl::StrReplaceAll(info.param, {{"@", "_in_chunks_of_"}});
 }
 
 }  // namespace troupe

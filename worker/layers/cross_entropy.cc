@@ -20,9 +20,26 @@ int64_t WholeOf(const Dim::Section& section) {
   return section.cuts().empty() ? 0 : WholeCount(section);
 }
 
-Range SamplesOfTargets(const OpBinding& op) {
-  return op.SamplesFor(op.view().input("logits"), "targets");
-}
+// Which of the targets are those of the logits: rows of [batch, sequence].
+class TargetRows {
+ public:
+  explicit TargetRows(const OpBinding& op)
+      : targets_(op.Input("targets")),
+        samples_(op.SamplesFor(op.view().input("logits"), "targets")),
+        chunk_(op.op().chunk()) {}
+
+  Tensor In(const LayerCall& call) const {
+    const Tensor all = targets_.In(call);
+    if (chunk_.rows() == 0) return all.Slice(0, samples_.begin, samples_.end);
+    const int64_t first = samples_.begin * all.dim(1) + chunk_.first_row();
+    return all.Flat().Slice(0, first, first + chunk_.rows());
+  }
+
+ private:
+  const OperandPlace targets_;
+  const Range samples_;
+  const Op::Chunk chunk_;
+};
 
 constexpr int64_t kParts = 3;
 
@@ -36,8 +53,7 @@ class CrossEntropyLayer final : public Layer {
  public:
   explicit CrossEntropyLayer(const OpBinding& op)
       : logits_(op.Input("logits")),
-        targets_(op.Input("targets")),
-        samples_(SamplesOfTargets(op)),
+        targets_(op),
         parts_(op.Input("parts")),
         columns_(op.Piece(SectionOf(op))),
         vocabulary_(WholeOf(SectionOf(op))),
@@ -59,8 +75,7 @@ class CrossEntropyLayer final : public Layer {
 
  private:
   CrossEntropyArgs ArgsOf(const LayerCall& call) const {
-    const Tensor targets =
-        targets_.In(call).Slice(0, samples_.begin, samples_.end);
+    const Tensor targets = targets_.In(call);
     return {.logits = logits_.In(call),
             .targets = targets,
             .gradient = call.context.training,
@@ -73,8 +88,7 @@ class CrossEntropyLayer final : public Layer {
   }
 
   const OperandPlace logits_;
-  const OperandPlace targets_;
-  const Range samples_;  // of the targets
+  const TargetRows targets_;
   const OperandPlace parts_;
   const Range columns_;  // that this rank has
   const int64_t vocabulary_;
@@ -86,15 +100,13 @@ class CrossEntropyPartsLayer final : public Layer {
  public:
   explicit CrossEntropyPartsLayer(const OpBinding& op)
       : logits_(op.Input("logits")),
-        targets_(op.Input("targets")),
-        samples_(SamplesOfTargets(op)),
+        targets_(op),
         parts_(op.Output("parts")),
         columns_(op.Piece(SectionOf(op))),
         vocabulary_(WholeOf(SectionOf(op))) {}
 
   void Forward(const LayerCall& call) const override {
-    const Tensor targets =
-        targets_.In(call).Slice(0, samples_.begin, samples_.end);
+    const Tensor targets = targets_.In(call);
     CrossEntropyParts(
         call.device,
         {.logits = logits_.In(call),
@@ -107,8 +119,7 @@ class CrossEntropyPartsLayer final : public Layer {
 
  private:
   const OperandPlace logits_;
-  const OperandPlace targets_;
-  const Range samples_;  // of the targets
+  const TargetRows targets_;
   const OperandPlace parts_;
   const Range columns_;  // that this rank has
   const int64_t vocabulary_;

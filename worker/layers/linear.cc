@@ -1,7 +1,8 @@
 // y = x W + b. Several weights, whose outputs lie side by side, are one product
 // where they are one range of the flat buffer too, else one each. With a fused
 // GELU behind it, y goes through that; with one before it, the gradient of x
-// goes back through that; with a fused ADD behind it, y is that sum.
+// goes back through that; with a fused ADD behind it, y is that sum. Of
+// a chunk, it is of some rows of x.
 #include <utility>
 #include <vector>
 
@@ -44,11 +45,19 @@ Tensor Columns(const Tensor& all, const Product& product) {
                    product.first_out + product.out);
 }
 
+// Of x, or its gradient, the rows of an op's chunk; all where it has none.
+Tensor ChunkOf(const Tensor& all, const Op::Chunk& chunk) {
+  if (chunk.rows() == 0) return all;
+  return all.View({all.rows(), all.columns()})
+      .Slice(0, chunk.first_row(), chunk.first_row() + chunk.rows());
+}
+
 class LinearLayer final : public Layer {
  public:
   LinearLayer(const OpBinding& op, std::vector<Product> products)
       : products_(std::move(products)),
         in_out_(op.op().linear().in_out()),
+        chunk_(op.op().chunk()),
         x_(op.Input("x")),
         y_(op.Output("y")),
         dx_(op.InputGradient("x")),
@@ -74,7 +83,7 @@ class LinearLayer final : public Layer {
   }
 
   void Forward(const LayerCall& call) const override {
-    const Tensor x = x_.In(call);
+    const Tensor x = ChunkOf(x_.In(call), chunk_);
     const Tensor y = y_.In(call);
     for (const Product& product : products_) {
       MatMul(call.device,
@@ -90,7 +99,7 @@ class LinearLayer final : public Layer {
   }
 
   void BackwardInput(const LayerCall& call) const override {
-    const Tensor dx = dx_.In(call);
+    const Tensor dx = ChunkOf(dx_.In(call), chunk_);
     const Tensor dy = dy_.In(call);
     for (const Product& product : products_) {
       const bool first = product.first_out == 0;
@@ -109,7 +118,7 @@ class LinearLayer final : public Layer {
     for (const Product& product : products_) {
       const Tensor dy = Columns(all, product);
       if (product.weight.trained()) {
-        const Tensor x = x_.In(call);
+        const Tensor x = ChunkOf(x_.In(call), chunk_);
         MatMul(call.device, {.a = in_out_ ? x : dy,
                              .b = in_out_ ? dy : x,
                              .c = product.weight.Gradient(call),
@@ -124,6 +133,7 @@ class LinearLayer final : public Layer {
  private:
   const std::vector<Product> products_;
   const bool in_out_;  // weights are [in, out], else [out, in]
+  const Op::Chunk chunk_;
   const OperandPlace x_;
   OperandPlace y_;
   const OperandPlace dx_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "ops/average.h"
 #include "ops/load_step.h"
 #include "ops/muon.h"
 #include "ops/optimizer.h"
@@ -222,6 +223,12 @@ UpdateFn UpdateOf(absl::string_view name) {
 
 }  // namespace
 
+double AverageDecay(const EmaSpec& ema, int64_t step) {
+  if (!ema.warmup()) return ema.decay();
+  const double t = static_cast<double>(step);
+  return std::min(ema.decay(), (1 + t) / (10 + t));
+}
+
 double ClipCoefficient(double norm, double norm_max) {
   if (norm_max == 0) return 1.0;
   return std::min(1.0, norm_max / (norm + 1e-6));
@@ -250,15 +257,25 @@ absl::Status Optimizer::Step(Device& device, const Unit& unit,
     const double learning_rate =
         step.learning_rate * LearningRateScale(spec_, rule.rule);
     for (const Range& of : WeightRanges(unit, Both(rule.range, holds))) {
+      const Update update =
+          UpdateIn(unit, step, {.holds = holds, .of = of}, states);
       RETURN_IF_ERROR(UpdateOf(settings.name())(
-          device, UpdateIn(unit, step, {.holds = holds, .of = of}, states),
+          device, update,
           {.settings = settings,
            .learning_rate = static_cast<float>(learning_rate),
            .step = step}));
+      if (!spec_.has_ema()) continue;
+      Average(device, {.weights = update.weights,
+                       .average = update.states.back(),
+                       .decay = AverageDecay(spec_.ema(), step.step)});
     }
   }
   for (const LoadRange& load : LoadRanges(unit, holds)) {
     StepLoad(device, step, Within(load.range, holds), load.load);
+    if (!spec_.has_ema()) continue;
+    const Update now =
+        UpdateIn(unit, step, {.holds = holds, .of = load.range}, states);
+    Average(device, {.weights = now.weights, .average = now.states.back()});
   }
   return absl::OkStatus();
 }

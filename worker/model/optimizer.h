@@ -15,6 +15,9 @@
 //
 // State of a router (Parameter.load) is no weight: ops/load_step.h makes it,
 // and the weights before and behind it are calls of their own.
+//
+// With optimizer.ema the average follows each update (ops/average.h); that of a
+// router's state is what it is now.
 #ifndef TROUPE_WORKER_MODEL_OPTIMIZER_H_
 #define TROUPE_WORKER_MODEL_OPTIMIZER_H_
 
@@ -37,6 +40,9 @@ namespace troupe {
 // comes out as NaN or 0: look at the norm, not at the coefficient.
 double ClipCoefficient(double norm, double norm_max);
 
+// What the average keeps in update `step`, from 1.
+double AverageDecay(const EmaSpec& ema, int64_t step);
+
 struct OptimizerStep {
   void* weights = nullptr;  // f32, updated
   // Receives the new weights, rounded; null where the model computes with the
@@ -46,7 +52,8 @@ struct OptimizerStep {
   void* gradients = nullptr;  // read; left zero where that is asked for
   DType gradients_type = DType::kF32;
   // OPTIMIZER_STATE, StateBytes of what is held: each state behind the one
-  // before (proto/plan/optimizer_states.h). Zero before step 1.
+  // before (proto/plan/optimizer_states.h). Zero before step 1, but averages of
+  // weights, which are the weights then.
   void* state = nullptr;
   int64_t step = 1;       // of the updates; the first is 1
   double learning_rate = 0;

@@ -1,12 +1,14 @@
 #include "worker/rank/initial_state.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "proto/base/check.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/resume_words.h"
 #include "proto/base/status.h"
@@ -107,6 +109,44 @@ absl::Status FillInPieces(
   return absl::OkStatus();
 }
 
+// An average of weights begins as these. `begins`: by the name of its tensor.
+// REQUIRES that the weights are set.
+absl::Status BeginAverages(
+    const std::vector<StateTensor>& tensors, TierPort& port,
+    absl::FunctionRef<bool(absl::string_view name)> begins) {
+  std::map<absl::string_view, const StateTensor*> weights;
+  for (const StateTensor& tensor : tensors) weights[tensor.name] = &tensor;
+  for (const StateTensor& average : tensors) {
+    const absl::string_view name = AveragedParameter(average.name);
+    if (name.empty() || !begins(average.name)) continue;
+    const auto weight = weights.find(name);
+    CHECK(weight != weights.end()) << average.name << " is of no weight";
+    const int64_t whole = ElementCount(average.shape);
+    const std::vector<SliceRun> from = RunsWithin(*weight->second, 0, whole);
+    const std::vector<SliceRun> to = RunsWithin(average, 0, whole);
+    CHECK_EQ(from.size(), to.size()) << name;
+    std::vector<char> host = WindowOf(average.elements);
+    float* const values = reinterpret_cast<float*>(host.data());
+    for (size_t run = 0; run < to.size(); ++run) {
+      RETURN_IF_ERROR(InWindows(
+          to[run].count, [&](int64_t done, int64_t count) -> absl::Status {
+            RETURN_IF_ERROR(ReadF32(
+                port,
+                weight->second->At(
+                    {.local = from[run].local + done, .count = count}),
+                values));
+            RETURN_IF_ERROR(port.Settle());
+            RETURN_IF_ERROR(WriteF32(
+                port,
+                average.At({.local = to[run].local + done, .count = count}),
+                values));
+            return port.Settle();
+          }));
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool Has(const Manifest& manifest, absl::string_view name) {
   for (const ManifestTensor& tensor : manifest.tensors) {
     if (tensor.name == name) return true;
@@ -126,6 +166,11 @@ std::vector<StateTensor> AllStateTensors(const RankState& state) {
     }
   }
   return tensors;
+}
+
+absl::Status BeginAllAverages(const RankState& state, TierPort& port) {
+  return BeginAverages(AllStateTensors(state), port,
+                       [](absl::string_view) { return true; });
 }
 
 // What this rank has of an adapter's weight, as training begins.
@@ -158,9 +203,9 @@ absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
   for (const StateTensor& tensor : AllStateTensors(state)) {
     const bool stored = Has(manifest, tensor.name);
     // What was not trained yet has no moments: they are zero, as before
-    // step 1.
+    // step 1. What was not averaged begins as the weights.
     if (!stored && IsStateTensor(tensor.name) &&
-        (manifest.step == 0 || StateWasFrozen(saved, tensor.name) ||
+        (manifest.step == 0 || !AveragedParameter(tensor.name).empty() || StateWasFrozen(saved, tensor.name) ||
          LacksAdapters(saved, tensor.name))) {
       continue;
     }
@@ -189,7 +234,12 @@ absl::Status Load(const CheckpointToLoad& checkpoint, const JobSpec& saved,
   const DiskLog::Entry entry(disk.log,
                              {.step = checkpoint.manifest.step,
                               .bytes = static_cast<int64_t>(load.bytes())});
-  return load.Run(disk.io, entry.moved());
+  RETURN_IF_ERROR(load.Run(disk.io, entry.moved()));
+  RETURN_IF_ERROR(port.Flush());
+  return BeginAverages(AllStateTensors(state), port,
+                       [&checkpoint](absl::string_view name) {
+                         return !Has(checkpoint.manifest, name);
+                       });
 }
 
 // That the samples to come are of the data that the checkpoint was trained on.
@@ -375,6 +425,7 @@ absl::Status InitializeFromSeed(RankState& state) {
     if (adapter == nullptr) continue;
     RETURN_IF_ERROR(BeginAdapter(adapters, *adapter, tensor, port));
   }
+  RETURN_IF_ERROR(BeginAllAverages(state, port));
   return SpreadAllWeights(state, port);
 }
 
@@ -413,6 +464,7 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
         });
     RETURN_IF_ERROR(Annotate(read, "model.hf"));
   }
+  RETURN_IF_ERROR(BeginAllAverages(state, port));
   return SpreadAllWeights(state, port);
 }
 

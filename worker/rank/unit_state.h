@@ -5,6 +5,7 @@
 //   optimizer.exp_avg.<name>     AdamW: first moments; Lion: moments
 //   optimizer.exp_avg_sq.<name>  AdamW: second moments
 //   optimizer.momentum.<name>    Muon, SGD with momentum
+//   optimizer.ema.<name>         with optimizer.ema: the average of the weights
 #ifndef TROUPE_WORKER_RANK_UNIT_STATE_H_
 #define TROUPE_WORKER_RANK_UNIT_STATE_H_
 

@@ -29,6 +29,9 @@ class Export final : public Command {
     flags.Switch("--merged", merged_,
                  "Of a job with training.lora: the model, with its adapters "
                  "added to the weights [the adapters alone, for PEFT]");
+    flags.Switch("--ema", averages_,
+                 "Of a job with optimizer.ema: the average of the weights "
+                 "[the weights]");
     flags.Choice("--dtype", dtype_, {"f32", "bf16"},
                  "Of the weights in the files [f32]");
     flags.Integer("--file-megabytes", file_megabytes_, {1, 1 << 20},
@@ -90,6 +93,7 @@ class Export final : public Command {
          .dtype = dtype_ == "bf16" ? StoredDType::kBF16 : StoredDType::kF32,
          .file_bytes_max = file_megabytes_ << 20,
          .merged = merged_,
+         .averages = averages_,
          .progress = [&](int64_t done, int64_t total) {
            return progress.Show(done, total);
          }});
@@ -99,6 +103,7 @@ class Export final : public Command {
   std::string checkpoint_;
   std::string to_;
   bool merged_ = false;
+  bool averages_ = false;
   std::string dtype_ = "f32";
   int64_t file_megabytes_ = 5120;
   RootFlags roots_;

@@ -5,6 +5,9 @@
 //
 // Where a LOW_RANK behind it adapts it, the gradient of x is the sum of both.
 //
+// Of a chunk (Op.chunk) it multiplies some rows of x, and makes the gradient of
+// these.
+//
 //   inputs      x  [..., in]
 //   outputs     y  [..., out]
 //   parameters  the weights, then, with `bias`, their biases
@@ -32,7 +35,8 @@ void AddProducts(const OpView& op, PassProducts& products) {
         {.in = ColumnsOf(x),
          .out = weights == 1 ? ColumnsOf(y) : section.count() * section.width(),
          .in_out = op.op().linear().in_out(),
-         .rows = MultipliedRows(x)},
+         .rows = op.op().has_chunk() ? op.op().chunk().rows()
+                                     : MultipliedRows(x)},
         Trains(op.op(), w), products);
   }
 }
@@ -67,10 +71,14 @@ bool TrainsBias(const OpView& op) {
 OpRules LinearRules(const OpView& op) {
   const TensorSpec& x = op.input("x");
   const TensorSpec& y = op.output("y");
-  const double flops = 2.0 * Elements(x) * Columns(y);
+  const bool of_chunk = op.op().has_chunk();
+  const double rows = of_chunk ? Rows(y) : Rows(x);
+  const double flops = 2.0 * rows * Columns(x) * Columns(y);
   OpRules rules;
-  rules.gradients = {{"x", op.op().linear().adapted() ? InputGradient::kNewSum
-                                                      : InputGradient::kNew}};
+  rules.gradients = {{"x", of_chunk ? InputGradient::kInParts
+                           : op.op().linear().adapted()
+                               ? InputGradient::kNewSum
+                               : InputGradient::kNew}};
   const double trained = TrainedShare(op);
   if (trained > 0) rules.backward_weight_reads = {"x"};
   rules.forward.set_matmul_flops(flops);

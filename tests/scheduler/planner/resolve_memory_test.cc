@@ -60,5 +60,25 @@ TEST(ResolveMemory, RefusesWhatSyntheticUnitsCannot) {
             "made again; leave it out");
 }
 
+TEST(ResolveMemory, ChunksOfTheLossAreNumbersOfTokens) {
+  JobSpec job = ExampleJob({});
+  EXPECT_FALSE(ResolveJob(job)->memory().has_loss_chunk_tokens());
+  for (const int64_t tokens : {0, 1, 7, 1 << 30}) {
+    job.mutable_memory()->set_loss_chunk_tokens(tokens);
+    ASSERT_TRUE(ResolveJob(job).ok());
+    EXPECT_EQ(ResolveJob(job)->memory().loss_chunk_tokens(), tokens);
+  }
+  job.mutable_memory()->set_loss_chunk_tokens(-1);
+  const std::string error(ResolveJob(job).status().message());
+  EXPECT_EQ(error.find("memory.loss_chunk_tokens: "), 0u) << error;
+  ModelSpec synthetic;
+  synthetic.set_architecture("synthetic");
+  MemorySpec memory;
+  memory.set_loss_chunk_tokens(8);
+  EXPECT_EQ(ResolveMemory(synthetic, memory).message(),
+            "memory.loss_chunk_tokens: synthetic units compute no loss; leave "
+            "it out");
+}
+
 }  // namespace
 }  // namespace troupe

@@ -121,5 +121,26 @@ TEST(ResolveOptimizer, RefusesGroupsThatCannotBe) {
   }
 }
 
+TEST(ResolveOptimizer, AnAverageHasDefaultsAndLimits) {
+  JobSpec job = ExampleJob({});
+  ASSERT_TRUE(ResolveOptimizer(job).ok());
+  EXPECT_FALSE(job.optimizer().has_ema());
+  EmaSpec& ema = *job.mutable_optimizer()->mutable_ema();
+  ASSERT_TRUE(ResolveOptimizer(job).ok());
+  EXPECT_EQ(ema.decay(), 0.999);
+  EXPECT_FALSE(ema.warmup());
+  EXPECT_TRUE(ema.has_warmup());
+  for (const double decay : {0.0, 1.0, -0.5, 2.0}) {
+    ema.set_decay(decay);
+    EXPECT_THAT(std::string(ResolveOptimizer(job).message()),
+                StartsWith("optimizer.ema.decay: "));
+  }
+  JobSpec synthetic;
+  synthetic.mutable_model()->set_architecture("synthetic");
+  synthetic.mutable_optimizer()->mutable_ema();
+  EXPECT_THAT(std::string(ResolveOptimizer(synthetic).message()),
+              StartsWith("optimizer.ema: "));
+}
+
 }  // namespace
 }  // namespace troupe

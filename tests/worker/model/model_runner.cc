@@ -9,11 +9,13 @@
 #include "proto/plan/model.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/optimizer_rules.h"
+#include "proto/plan/segments.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/trained.h"
 #include "scheduler/layouts/freeze.h"
 #include "scheduler/layouts/lay_parts.h"
 #include "scheduler/layouts/optimizer_groups.h"
+#include "scheduler/tiers/loss_chunks.h"
 #include "tests/worker/model/unit_sums.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/model/initialize.h"
@@ -223,7 +225,10 @@ ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
   CHECK_OK(MarkGroups(trained.optimizer, *listed));
   LayParts(trained.optimizer, *listed);
   LayFrozen(*listed);
+  CHECK_OK(ChunkLoss(trained.loss_chunk_tokens, *listed));
+  listed->Derive();
   specs_ = listed->units;
+  tables_ = listed->tables;
   Plan plan;
   *plan.mutable_units() = {specs_.begin(), specs_.end()};
   *plan.mutable_tables() = {listed->tables.begin(), listed->tables.end()};
@@ -248,6 +253,8 @@ ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
     state_.emplace_back(device, 2 * flat_bytes);
     stash_.emplace_back(device, unit.stash_bytes());
     weight_stash_.emplace_back(device, unit.weight_stash_bytes());
+    segment_.emplace_back(device, unit.segment_bytes());
+    segment_gradient_.emplace_back(device, unit.segment_gradient_bytes());
     gradients_.back().Zero();
     state_.back().Zero();
     workspace_bytes = std::max({workspace_bytes, unit.workspace_bytes(),
@@ -282,6 +289,8 @@ UnitBuffers ModelRunner::Buffers(int unit, const int32_t* batch) {
       .stash = stash_[unit].get(),
       .weight_stash = weight_stash_[unit].get(),
       .workspace = workspace_->get(),
+      .segment = segment_[unit].get(),
+      .segment_gradient = segment_gradient_[unit].get(),
       .parameters = computed(unit),
       .tied_parameters = tied >= 0 ? computed(tied) : nullptr,
       .parameter_gradients = gradients_[unit].get(),
@@ -322,14 +331,33 @@ void ModelRunner::Backward(const int32_t* batch,
 
 void ModelRunner::ForwardUnit(int unit, const int32_t* batch,
                               const MicroBatchContext& context) {
-  units_[unit]->Forward(device_, context, Buffers(unit, batch));
+  const UnitTable& table = tables_[specs_[unit].table()];
+  const UnitBuffers buffers = Buffers(unit, batch);
+  MicroBatchContext of_segment = context;
+  for (const Segment& segment : ForwardSegments(table)) {
+    units_[unit]->Forward(device_, of_segment, buffers);
+    ++of_segment.segment;
+    const int chunk = ChunksOfOps(table)[segment.begin];
+    if (chunk == 0 || !context.training) continue;
+    BackwardChunk(unit, chunk, buffers, context);
+  }
+}
+
+void ModelRunner::BackwardChunk(int unit, int chunk, const UnitBuffers& buffers,
+                                MicroBatchContext context) {
+  const UnitTable& table = tables_[specs_[unit].table()];
+  const std::vector<Segment> segments = BackwardSegments(table);
+  for (int s = static_cast<int>(segments.size()) - 1; s >= 0; --s) {
+    if (ChunksOfOps(table)[segments[s].begin] != chunk) continue;
+    context.segment = s;
+    if (unit > 0) units_[unit]->BackwardInput(device_, context, buffers);
+    units_[unit]->BackwardWeight(device_, context, buffers);
+  }
 }
 
 void ModelRunner::BackwardUnit(int unit, const int32_t* batch,
                                const MicroBatchContext& context) {
-  const UnitBuffers buffers = Buffers(unit, batch);
-  if (unit > 0) units_[unit]->BackwardInput(device_, context, buffers);
-  units_[unit]->BackwardWeight(device_, context, buffers);
+  BackwardChunk(unit, /*chunk=*/0, Buffers(unit, batch), context);
 }
 
 double ModelRunner::Step(const OptimizerSpec& spec, int64_t step, double clip) {

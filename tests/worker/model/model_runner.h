@@ -97,6 +97,7 @@ class ModelRunner {
     std::vector<std::string> freeze = {};  // as training.freeze of a job
     // What Step gets; resolved, and only its groups matter.
     OptimizerSpec optimizer = {};
+    int64_t loss_chunk_tokens = 0;  // as memory.loss_chunk_tokens
   };
   ModelRunner(Device& device, const ModelSpec& model,
               const BuildUnitsOptions& options)
@@ -142,14 +143,18 @@ class ModelRunner {
     return (rounds() ? rounded_ : parameters_)[unit].get();
   }
   UnitBuffers Buffers(int unit, const int32_t* batch);
+  // Its segments that are of a chunk of rows, or of none: 0.
+  void BackwardChunk(int unit, int chunk, const UnitBuffers& buffers,
+                     MicroBatchContext context);
 
   Device& device_;
   const ModelSpec model_;
   const BuildUnitsOptions options_;
   std::vector<Unit> specs_;
   std::vector<std::unique_ptr<ModelUnit>> units_;
+  std::vector<UnitTable> tables_;
   std::vector<DeviceMemory> parameters_, rounded_, gradients_, state_, stash_,
-      weight_stash_;
+      weight_stash_, segment_, segment_gradient_;
   std::vector<Edge> edges_;
   // By unit and output; of outputs that are the same value, the first has it.
   std::map<std::pair<int, int>, DeviceMemory> activations_;

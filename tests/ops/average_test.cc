@@ -1,0 +1,55 @@
+#include "ops/average.h"
+
+#include <cmath>
+
+#include "tests/ops/devices.h"
+
+namespace troupe {
+namespace {
+
+class AverageTest : public OpTest {};
+
+// Bit for bit: products of numbers of 24 bits are exact in f64.
+TEST_P(AverageTest, IsThatOfAPlainLoop) {
+  for (const double decay : {0.0, 0.5, 0.9, 0.999, 0.99999}) {
+    for (const int64_t n : {1, 17, 129, 40003}) {
+      Values average = AsStored(DType::kF32, Random(n));
+      const TestTensor tensor(device(), {n}, average);
+      const double kept = static_cast<float>(decay);
+      const double taken = static_cast<float>(1 - decay);
+      for (int step = 1; step <= 4; ++step) {
+        const Values weights = AsStored(DType::kF32, Random(n));
+        for (int64_t i = 0; i < n; ++i) {
+          average[i] =
+              static_cast<float>(kept * average[i] + taken * weights[i]);
+        }
+        const TestTensor of_step(device(), {n}, weights);
+        Average(device(),
+                {.weights = of_step, .average = tensor, .decay = decay});
+        EXPECT_EQ(of_step.Read(), weights);
+      }
+      EXPECT_EQ(tensor.Read(), average) << decay << ", " << n;
+    }
+  }
+}
+
+TEST_P(AverageTest, PartsOfAFlatBufferAreAveragedAlike) {
+  const int64_t n = 1000;
+  const Values weights = Random(n), average = Random(n);
+  const TestTensor w(device(), {n}, weights);
+  const auto update = [&](const std::vector<int64_t>& cuts) {
+    const TestTensor a(device(), {n}, average);
+    for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+      Average(device(), {.weights = w.tensor().Slice(0, cuts[i], cuts[i + 1]),
+                         .average = a.tensor().Slice(0, cuts[i], cuts[i + 1]),
+                         .decay = 0.99});
+    }
+    return a.Read();
+  };
+  EXPECT_EQ(update({0, n}), update({0, 1, 333, 700, 703, n}));
+}
+
+TROUPE_ON_EACH_DEVICE(AverageTest);
+
+}  // namespace
+}  // namespace troupe
