@@ -73,6 +73,13 @@ ValueOr RangeOf(const Arguments& arguments, Budget& budget) {
 
 }  // namespace
 
+const Expression& WithoutSafe(const Expression& expression) {
+  const bool is_safe = expression.kind == Expression::Kind::kFilter &&
+                       expression.name == "safe" &&
+                       expression.arguments.empty();
+  return is_safe ? *expression.parts[0] : expression;
+}
+
 ValueOr Renderer::Evaluate(const Expression& expression, Scope& scope) {
   const Nested nested(depth_);
   if (depth_ > kDepthMax) {
@@ -144,8 +151,13 @@ ValueOr Renderer::EvaluateUnplaced(const Expression& expression, Scope& scope) {
       return SignedOf(expression.name, value);
     }
     case Expression::Kind::kBinary: {
-      ASSIGN_OR_RETURN(const Value left, part(0));
-      ASSIGN_OR_RETURN(const Value right, part(1));
+      const bool joins = expression.name == "~";
+      const auto side = [&](size_t i) {
+        const Expression& whole = *expression.parts[i];
+        return Evaluate(joins ? WithoutSafe(whole) : whole, scope);
+      };
+      ASSIGN_OR_RETURN(const Value left, side(0));
+      ASSIGN_OR_RETURN(const Value right, side(1));
       return Combine(expression.name, left, right, budget_);
     }
     case Expression::Kind::kCompare:

@@ -417,7 +417,7 @@ absl::Status NoFilter(absl::string_view name) {
   if (name == "safe") {
     return Wrong(
         "the filter 'safe' is supported only as the last one of what is "
-        "printed");
+        "printed or joined by ~");
   }
   return Wrong(absl::StrCat(
       "the filter '", name, "' is not supported; there are: ",

@@ -4,23 +4,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
-#include "storage/chat_template/filters.h"
 #include "storage/chat_template/nesting.h"
 #include "storage/chat_template/renderer.h"
 #include "storage/chat_template/value_text.h"
 
 namespace troupe::chat {
-namespace {
-
-// `{{ x | safe }}` prints x: nothing is escaped where it is printed.
-const Expression& WithoutSafe(const Expression& expression) {
-  const bool is_safe = expression.kind == Expression::Kind::kFilter &&
-                       expression.name == "safe" &&
-                       expression.arguments.empty();
-  return is_safe ? *expression.parts[0] : expression;
-}
-
-}  // namespace
 
 absl::Status WithPlace(const absl::Status& status, Place place) {
   if (status.ok() || absl::StartsWith(status.message(), "line ")) {

@@ -85,6 +85,9 @@ class Renderer {
   int depth_ = 0;
 };
 
+// `x | safe` is x where it is printed or joined by ~: nothing is escaped there.
+const Expression& WithoutSafe(const Expression& expression);
+
 // What stands at a place is told of an error, unless it says one already.
 absl::Status WithPlace(const absl::Status& status, Place place);
 

@@ -135,7 +135,8 @@ absl::Status AppendRepr(const Value& value, std::string& out) {
       return absl::OkStatus();
     }
     case Value::Kind::kUndefined:
-      return HasNoText(value);
+      out += "Undefined";
+      return absl::OkStatus();
     default: {
       ASSIGN_OR_RETURN(const std::string text, TextOf(value));
       out += text;

@@ -13,8 +13,7 @@
 
 namespace troupe::chat {
 
-// InvalidArgument for a namespace and a macro, and, within a list or dict, for
-// what is undefined.
+// InvalidArgument for a namespace, a macro, a view and an iterator.
 absl::StatusOr<std::string> TextOf(const Value& value);
 
 struct JsonStyle {
