@@ -149,6 +149,45 @@ bool HasTools(const Conversation& conversation) {
 
 }  // namespace
 
+absl::StatusOr<Conversation> ToolsOf(const Dict& record) {
+  Conversation conversation;
+  const Value* const tools = record.Find("tools");
+  if (tools != nullptr && !tools->Is(Value::Kind::kNone)) {
+    if (!tools->is_list()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "its \"tools\" are ", tools->kind_words(), ", not a list"));
+    }
+    conversation.tools = *tools;
+  }
+  const Value* const more = record.Find("chat_template_kwargs");
+  if (more != nullptr && !more->Is(Value::Kind::kNone)) {
+    if (!more->is_dict()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("its \"chat_template_kwargs\" are ",
+                       more->kind_words(), ", not an object"));
+    }
+    conversation.variables = more->dict();
+  }
+  return conversation;
+}
+
+absl::StatusOr<Conversation> ReadConversation(absl::string_view json) {
+  ASSIGN_OR_RETURN(const Value value, ParseJson(json));
+  Conversation conversation;
+  const Value* messages = &value;
+  if (value.is_dict()) {
+    ASSIGN_OR_RETURN(conversation, ToolsOf(value.dict()));
+    messages = value.dict().Find("messages");
+  }
+  if (messages == nullptr || !messages->is_list() ||
+      messages->items().empty()) {
+    return absl::InvalidArgumentError(
+        "is neither a list of messages nor an object with \"messages\"");
+  }
+  conversation.messages = messages->items();
+  return conversation;
+}
+
 absl::StatusOr<ChatFormat> ChatFormat::Create(const std::string& name,
                                               const std::string& source,
                                               Dict tokens) {

@@ -24,6 +24,13 @@ struct Conversation {
   Dict variables = Dict();
 };
 
+// Of JSON: a list of messages, or an object with `messages` and, where it has
+// them, `tools` and `chat_template_kwargs`. InvalidArgument for another.
+absl::StatusOr<Conversation> ReadConversation(absl::string_view json);
+
+// The tools and variables of a record, as above, and no messages.
+absl::StatusOr<Conversation> ToolsOf(const Dict& record);
+
 class ChatFormat {
  public:
   // `source`: the template. `tokens`: bos_token, eos_token, ... `name`: for

@@ -38,7 +38,7 @@ struct RenderedChat {
 };
 
 struct RenderLimits {
-  int64_t steps = 20'000'000;
+  int64_t steps = 5'000'000;
   size_t text_bytes = size_t{64} << 20;  // of each text
 };
 

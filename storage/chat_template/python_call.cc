@@ -10,7 +10,7 @@
 namespace troupe::chat {
 namespace {
 
-constexpr size_t kBytesPerStep = 16;
+constexpr size_t kBytesPerStep = 64;
 
 }  // namespace
 

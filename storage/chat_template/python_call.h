@@ -17,7 +17,7 @@
 namespace troupe::chat {
 
 // What one rendering may use, so that no template runs for ever or exhausts the
-// memory. Each text that is made costs a step for 16 bytes.
+// memory. Each text that is made costs a step for 64 bytes.
 class Budget {
  public:
   Budget(int64_t steps, size_t text_bytes_max)

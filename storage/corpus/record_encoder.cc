@@ -43,28 +43,6 @@ absl::Status NoRecord(const Dict& record) {
       names.empty() ? "" : "; it has ", absl::StrJoin(names, ", ")));
 }
 
-// With the tools and other variables of the record, and no messages yet.
-absl::StatusOr<Conversation> ConversationOf(const Dict& record) {
-  Conversation conversation;
-  const Value* const tools = record.Find("tools");
-  if (tools != nullptr && !tools->Is(Value::Kind::kNone)) {
-    if (!tools->is_list()) {
-      return Wrong(absl::StrCat("its \"tools\" are ", tools->kind_words(),
-                                ", not a list"));
-    }
-    conversation.tools = *tools;
-  }
-  const Value* const more = record.Find("chat_template_kwargs");
-  if (more != nullptr && !more->Is(Value::Kind::kNone)) {
-    if (!more->is_dict()) {
-      return Wrong(absl::StrCat("its \"chat_template_kwargs\" are ",
-                                more->kind_words(), ", not an object"));
-    }
-    conversation.variables = more->dict();
-  }
-  return conversation;
-}
-
 absl::Status CheckMessages(absl::string_view field, const Value& messages) {
   if (!messages.is_list() || messages.items().empty()) {
     return Wrong(absl::StrCat("its \"", field, "\" is ",
@@ -96,19 +74,24 @@ absl::StatusOr<RenderedChat> OfTexts(const Value& prompt,
 
 }  // namespace
 
-absl::StatusOr<RecordEncoder> RecordEncoder::Create(
-    const Tokenizer& tokenizer, absl::StatusOr<chat::ChatFormat> format) {
-  if (!format.ok()) return RecordEncoder(tokenizer, std::move(format));
-  for (const auto& [name, text] : format->ReadTokens()) {
+absl::Status CheckTokensOf(const chat::ChatFormat& format,
+                           const Tokenizer& tokenizer) {
+  for (const auto& [name, text] : format.ReadTokens()) {
     std::vector<int32_t> ids;
     RETURN_IF_ERROR(tokenizer.Encode(text, ids));
     if (ids.size() == 1) continue;
     return Wrong(absl::StrCat(
-        format->name(), ": the chat template writes ", name, " \"", text,
+        format.name(), ": the chat template writes ", name, " \"", text,
         "\", which the tokenizer ", tokenizer.name(), " splits into ",
         ids.size(),
         " tokens; use the model's tokenizer.json, where it is one token"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RecordEncoder> RecordEncoder::Create(
+    const Tokenizer& tokenizer, absl::StatusOr<chat::ChatFormat> format) {
+  if (format.ok()) RETURN_IF_ERROR(CheckTokensOf(*format, tokenizer));
   return RecordEncoder(tokenizer, std::move(format));
 }
 
@@ -154,7 +137,7 @@ absl::StatusOr<std::vector<TextRange>> RecordEncoder::FindTurns(
 
 absl::StatusOr<RenderedChat> RecordEncoder::OfMessages(
     const Dict& record) const {
-  ASSIGN_OR_RETURN(Conversation conversation, ConversationOf(record));
+  ASSIGN_OR_RETURN(Conversation conversation, chat::ToolsOf(record));
   const Value& messages = *record.Find("messages");
   RETURN_IF_ERROR(CheckMessages("messages", messages));
   RETURN_IF_ERROR(format_.status());
@@ -175,7 +158,7 @@ absl::StatusOr<RenderedChat> RecordEncoder::OfMessages(
 // Prompt and completion, both of messages.
 absl::StatusOr<RenderedChat> RecordEncoder::OfTurns(
     const Dict& record, const Value& prompt, const Value& completion) const {
-  ASSIGN_OR_RETURN(Conversation conversation, ConversationOf(record));
+  ASSIGN_OR_RETURN(Conversation conversation, chat::ToolsOf(record));
   RETURN_IF_ERROR(CheckMessages("prompt", prompt));
   RETURN_IF_ERROR(CheckMessages("completion", completion));
   RETURN_IF_ERROR(format_.status());

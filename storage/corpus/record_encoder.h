@@ -35,11 +35,16 @@
 
 namespace troupe {
 
+// InvalidArgument where the tokenizer splits a token that the template names: it
+// would be read as a text.
+absl::Status CheckTokensOf(const chat::ChatFormat& format,
+                           const Tokenizer& tokenizer);
+
 // Immutable; thread-safe.
 class RecordEncoder {
  public:
   // `format`: for messages; its status is the error of a record that has some.
-  // InvalidArgument where the tokenizer splits a token that the template names.
+  // Errors of CheckTokensOf.
   static absl::StatusOr<RecordEncoder> Create(
       const Tokenizer& tokenizer, absl::StatusOr<chat::ChatFormat> format);
 

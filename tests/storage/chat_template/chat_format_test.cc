@@ -78,6 +78,24 @@ TEST_F(ChatFormatTest, GivesReasoningTheNamesThatTemplatesRead) {
             "r|r;t|t;x|x;|;");
 }
 
+TEST_F(ChatFormatTest, ReadsConversations) {
+  const auto list = ReadConversation(R"([{"role": "user", "content": "a"}])");
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->messages.size(), 1u);
+  const auto whole = ReadConversation(
+      R"({"messages": [{"role": "user"}], "tools": [1],
+          "chat_template_kwargs": {"x": 2}})");
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->tools.items().size(), 1u);
+  EXPECT_EQ(whole->variables.Find("x")->integer(), 2);
+  for (const char* const wrong : {"[]", "1", "{}", R"({"messages": 1})"}) {
+    EXPECT_TRUE(Fails(ReadConversation(wrong).status(),
+                      absl::StatusCode::kInvalidArgument,
+                      {"a list of messages"}))
+        << wrong;
+  }
+}
+
 TEST_F(ChatFormatTest, ErrorsSayWhere) {
   EXPECT_TRUE(Fails(OpenChatFormat(dir_.path(), "").status(),
                     absl::StatusCode::kNotFound,

@@ -79,7 +79,8 @@ TEST(ChatTemplate, WritesConversationsAsTransformersDoes) {
 }
 
 TEST(ChatTemplate, SpeaksTheLanguage) {
-  for (const Value& one : At(Golden("snippets.json"), "cases").items()) {
+  const Value golden = Golden("snippets.json");
+  for (const Value& one : At(golden, "cases").items()) {
     const std::string& source = At(one, "source").text();
     SCOPED_TRACE(source);
     Dict variables = At(one, "variables").dict();
