@@ -8,7 +8,7 @@
 #include "proto/plan/data_files.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model_fields.h"
-#include "storage/dataset/data_order.h"
+#include "storage/dataset/file_order.h"
 #include "storage/dataset/token_file.h"
 
 namespace troupe {
@@ -30,11 +30,10 @@ absl::StatusOr<uint64_t> WindowsOf(const char* who, const DataFileField& file,
                      "training.steps"));
   }
   const absl::StatusOr<DataOrder> order =
-      DataOrder::Create({.token_count = tokens->size(),
-                         .sequence_length = sequence_length,
-                         .validation_fraction = data.validation_fraction(),
-                         .validation_blocks = static_cast<uint64_t>(
-                             std::max(1, data.validation_blocks()))});
+      OrderOf(*tokens, {.sequence_length = sequence_length,
+                        .validation_fraction = data.validation_fraction(),
+                        .validation_blocks = static_cast<uint64_t>(
+                            std::max(1, data.validation_blocks()))});
   if (!order.ok()) return FieldError(file.field, order.status().message());
   return order->training_windows();
 }

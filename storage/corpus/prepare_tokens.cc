@@ -27,6 +27,12 @@ absl::Status CheckFiles(const Tokenizer& tokenizer,
           " has no token that ends a document; use another, or do without "
           "--append-eos-per-line"));
     }
+    if (file.format != TextFormat::kJsonl && options.rules.records != nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          file.path,
+          ": is a text; records with completions are lines of JSON: name the "
+          "file .jsonl, or give --format jsonl"));
+    }
     std::error_code none;  // where the token file is not there yet
     if (!fs::equivalent(file.path, options.path, none)) continue;
     return absl::InvalidArgumentError(
@@ -54,6 +60,10 @@ std::string SourceOf(const Tokenizer& tokenizer,
       {"tokenizer", tokenizer.name()},
       {"vocabulary", tokenizer.vocab_size()},
       {"field", options.rules.field},
+      {"records", options.rules.records == nullptr
+                      ? nlohmann::json()
+                      : nlohmann::json(options.rules.records->identity())},
+      {"sequence_length", options.rules.sequence_length},
       {"line_bytes_max", options.rules.line_bytes_max},
       {"unpack", options.unpack},
       {"files", std::move(files)}};
@@ -75,7 +85,8 @@ class Preparation {
                 .skip_bad_lines = options.rules.skip_bad_lines},
                start),
         can_save_(can_save),
-        skipped_(start.skipped) {
+        skipped_(start.skipped),
+        padding_(start.padding) {
     for (const CorpusFile& file : options.files) total_ += file.size;
     const bool known = std::all_of(
         options.files.begin(), options.files.end(),
@@ -90,7 +101,7 @@ class Preparation {
       if (!part.ok() || !part->has_value()) {
         // An error in what was read before comes first.
         RETURN_IF_ERROR(encoder.Finish());
-        return part.status();
+        return part.ok() ? EndRecords() : part.status();
       }
       const auto text = std::make_shared<const TextPart>(*std::move(*part));
       RETURN_IF_ERROR(encoder.Add(
@@ -106,9 +117,51 @@ class Preparation {
 
   // Of lines that were encoded; those too long to be held are in the position.
   int64_t skipped() const { return skipped_; }
+  uint64_t padding() const { return padding_; }
 
  private:
-  absl::Status Put(const TextPart& part, const EncodedPart& done) {
+  // The tokens that the sequence which is being filled has room for; 0: it is
+  // empty, or records are not packed.
+  uint64_t Room() const {
+    const uint64_t length = options_.rules.sequence_length;
+    if (length == 0) return 0;
+    return (length - writer_.header().token_count % length) % length;
+  }
+
+  absl::Status Pad(uint64_t tokens) {
+    const std::vector<int32_t> ids(tokens, tokenizer_.eos_id().value_or(0));
+    padding_ += tokens;
+    return writer_.Append(ids, std::vector<uint8_t>(tokens, 0));
+  }
+
+  // A record ends where the next one begins, so padding is a part of it.
+  absl::Status PutRecords(const EncodedPart& done) {
+    const auto ids = absl::MakeConstSpan(done.ids);
+    const auto counts = absl::MakeConstSpan(done.counts);
+    size_t begin = 0;
+    for (const size_t end : done.ends) {
+      const size_t tokens = end - begin;
+      const uint64_t room = Room();
+      if (tokens > room) RETURN_IF_ERROR(Pad(room));
+      RETURN_IF_ERROR(writer_.EndDocument());
+      RETURN_IF_ERROR(writer_.Append(ids.subspan(begin, tokens),
+                                     counts.subspan(begin, tokens)));
+      begin = end;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status EndRecords() {
+    if (options_.rules.records == nullptr ||
+        writer_.header().token_count == 0) {
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(Pad(Room()));
+    if (options_.rules.sequence_length > 0) RETURN_IF_ERROR(Pad(1));
+    return writer_.EndDocument();
+  }
+
+  absl::Status PutTexts(const EncodedPart& done) {
     size_t begin = 0;
     for (const size_t end : done.ends) {
       RETURN_IF_ERROR(writer_.Append(
@@ -116,8 +169,12 @@ class Preparation {
       RETURN_IF_ERROR(writer_.EndDocument());
       begin = end;
     }
-    RETURN_IF_ERROR(
-        writer_.Append(absl::MakeConstSpan(done.ids).subspan(begin)));
+    return writer_.Append(absl::MakeConstSpan(done.ids).subspan(begin));
+  }
+
+  absl::Status Put(const TextPart& part, const EncodedPart& done) {
+    RETURN_IF_ERROR(options_.rules.records != nullptr ? PutRecords(done)
+                                                      : PutTexts(done));
     bad_lines_ += done.skipped;
     skipped_ = part.after.skipped + bad_lines_;
     unsaved_bytes_ += part.text.size();
@@ -127,6 +184,7 @@ class Preparation {
     unsaved_bytes_ = 0;
     CorpusPosition after = part.after;
     after.skipped = skipped_;
+    after.padding = padding_;
     return writer_.Save(FormatPosition(after));
   }
 
@@ -138,6 +196,7 @@ class Preparation {
   uint64_t total_ = 0;  // bytes of the files; 0: not known
   int64_t bad_lines_ = 0;
   int64_t skipped_;
+  uint64_t padding_;
   uint64_t unsaved_bytes_ = 0;
 };
 
@@ -180,7 +239,11 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
       TokenFileWriter::Create({.path = options.path,
                                .vocab_size = tokenizer.vocab_size(),
                                .tokenizer = tokenizer.name(),
-                               .source = source}));
+                               .source = source,
+                               .says_what_counts =
+                                   options.rules.records != nullptr,
+                               .packed_length =
+                                   options.rules.sequence_length}));
   ASSIGN_OR_RETURN(const CorpusPosition start, StartOf(*writer, options));
   Preparation preparation(tokenizer, options, *writer, start,
                           /*can_save=*/!source.empty());
@@ -201,7 +264,8 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
     RETURN_IF_ERROR(writer->Sync());
     RETURN_IF_ERROR(WriteTokenizerModel(options.path, *options.model));
   }
-  PreparedTokens prepared = {.skipped_lines = preparation.skipped()};
+  PreparedTokens prepared = {.skipped_lines = preparation.skipped(),
+                             .padding = preparation.padding()};
   ASSIGN_OR_RETURN(prepared.header, writer->Finish());
   return prepared;
 }

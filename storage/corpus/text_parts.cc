@@ -23,18 +23,20 @@ bool IsSpace(char c) { return c == ' ' || c == '\n'; }
 
 std::string FormatPosition(const CorpusPosition& position) {
   return absl::StrCat(position.file, " ", position.offset, " ", position.lines,
-                      " ", position.skipped, " ", position.within ? 1 : 0);
+                      " ", position.skipped, " ", position.within ? 1 : 0, " ",
+                      position.padding);
 }
 
 absl::StatusOr<CorpusPosition> ParsePosition(absl::string_view text) {
   const std::vector<std::string> parts = absl::StrSplit(text, ' ');
   CorpusPosition at;
   int within = 0;
-  if (parts.size() == 5 && absl::SimpleAtoi(parts[0], &at.file) &&
+  if (parts.size() == 6 && absl::SimpleAtoi(parts[0], &at.file) &&
       absl::SimpleAtoi(parts[1], &at.offset) &&
       absl::SimpleAtoi(parts[2], &at.lines) &&
       absl::SimpleAtoi(parts[3], &at.skipped) &&
-      absl::SimpleAtoi(parts[4], &within)) {
+      absl::SimpleAtoi(parts[4], &within) &&
+      absl::SimpleAtoi(parts[5], &at.padding)) {
     at.within = within != 0;
     return at;
   }

@@ -25,9 +25,10 @@ struct CorpusPosition {
   int64_t lines = 0;    // of it
   int64_t skipped = 0;  // bad lines, of all files
   bool within = false;  // a text of which a part is done
+  uint64_t padding = 0;  // tokens that fill sequences up, of all files
 };
 
-// "3 1048576 2000 0 1" and back; InvalidArgument for another text.
+// "3 1048576 2000 0 1 0" and back; InvalidArgument for another text.
 std::string FormatPosition(const CorpusPosition& position);
 absl::StatusOr<CorpusPosition> ParsePosition(absl::string_view text);
 

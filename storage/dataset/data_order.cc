@@ -1,5 +1,6 @@
 #include "storage/dataset/data_order.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -60,14 +61,20 @@ absl::StatusOr<DataOrder> DataOrder::Create(const DataOrderOptions& options) {
   DataOrder order(options);
   // Of a file that is cut into parts, the fewer tokens than parts at its end
   // are in none.
-  const uint64_t tokens = options.token_count / blocks;
-  const uint64_t validation_tokens =
+  const bool packed = options.packed;
+  const auto windows = [length, packed](uint64_t count) {
+    return count == 0 ? 0 : (packed ? count : count - 1) / length;
+  };
+  // The last token of packed ones is a target only.
+  const uint64_t tokens =
+      packed ? (options.token_count - std::min<uint64_t>(options.token_count, 1)) /
+                   length / blocks * length
+             : options.token_count / blocks;
+  uint64_t validation_tokens =
       static_cast<uint64_t>(static_cast<double>(tokens) * fraction);
+  if (packed) validation_tokens -= validation_tokens % length;
   order.part_tokens_ = tokens;
   order.validation_begin_ = tokens - validation_tokens;
-  const auto windows = [length](uint64_t count) {
-    return count == 0 ? 0 : (count - 1) / length;
-  };
   order.part_training_ = windows(order.validation_begin_);
   order.training_windows_ = order.part_training_ * blocks;
   order.validation_windows_ = windows(validation_tokens) * blocks;

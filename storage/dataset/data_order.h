@@ -39,6 +39,10 @@ struct DataOrderOptions {
   double validation_fraction = 0;  // of the tokens of a part; in [0, 1)
   uint64_t validation_blocks = 1;  // B
   uint64_t seed = 0;
+  // Records were packed into windows of T tokens: parts, and what they hold
+  // back, are whole windows. Token w * T + T, which is a target only, may be of
+  // another window or part; it does not count there.
+  bool packed = false;
 };
 
 class DataOrder {

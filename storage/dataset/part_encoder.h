@@ -18,6 +18,7 @@ namespace troupe {
 
 struct EncodedPart {
   std::vector<int32_t> ids;
+  std::vector<uint8_t> counts;  // for each id: 1 where it counts; or empty
   std::vector<size_t> ends;  // of documents: how many ids are before each
   int64_t skipped = 0;       // lines that were left out
 };

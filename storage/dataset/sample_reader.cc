@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "storage/dataset/file_order.h"
 
 namespace troupe {
 namespace {
@@ -15,6 +16,18 @@ namespace {
 uint64_t SeedOf(uint64_t seed, size_t source) {
   constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
   return seed + source * kGoldenRatio;
+}
+
+// Makes targets -1 that do not count; `first` is the number of the first one.
+absl::Status LeaveOut(const TokenFile& file, uint64_t first,
+                      absl::Span<int32_t> targets) {
+  if (!file.has_counted()) return absl::OkStatus();
+  const auto counts = std::make_unique<bool[]>(targets.size());
+  RETURN_IF_ERROR(file.ReadCounted(first, targets.size(), counts.get()));
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (!counts[i]) targets[i] = -1;
+  }
+  return absl::OkStatus();
 }
 
 std::vector<double> WeightsOf(const std::vector<SampleSource>& sources) {
@@ -30,9 +43,7 @@ absl::StatusOr<std::unique_ptr<const SampleReader::Source>> SampleReader::Open(
     uint64_t vocab_size) {
   ASSIGN_OR_RETURN(TokenFile file,
                    TokenFile::Open(path, {.vocab_size = vocab_size}));
-  DataOrderOptions of_file = order;
-  of_file.token_count = file.size();
-  const absl::StatusOr<DataOrder> made = DataOrder::Create(of_file);
+  const absl::StatusOr<DataOrder> made = OrderOf(file, order);
   if (!made.ok()) return Annotate(made.status(), path);
   return std::unique_ptr<const Source>(new Source{std::move(file), *made});
 }
@@ -164,13 +175,33 @@ absl::StatusOr<int64_t> SampleReader::CountTargets(uint64_t first,
   int64_t count = 0;
   for (uint64_t number = first; number < first + samples; ++number) {
     ASSIGN_OR_RETURN(const Window window, WindowOf(number));
-    const uint64_t length = window.source->order.sequence_length();
-    count += static_cast<int64_t>(length);
-    if (!isolates_documents_) continue;
-    ASSIGN_OR_RETURN(
-        const std::vector<uint64_t> ends,
-        window.source->file.DocumentEnds(window.first_token, length));
-    count -= static_cast<int64_t>(ends.size());
+    ASSIGN_OR_RETURN(const uint64_t of_window, CountWindow(window));
+    count += static_cast<int64_t>(of_window);
+  }
+  return count;
+}
+
+bool SampleReader::counts_all_targets() const {
+  return !isolates_documents_ &&
+         std::none_of(sources_.begin(), sources_.end(), [](const auto& source) {
+           return source->file.has_counted();
+         });
+}
+
+absl::StatusOr<uint64_t> SampleReader::CountWindow(const Window& window) const {
+  const TokenFile& file = window.source->file;
+  const uint64_t length = window.source->order.sequence_length();
+  uint64_t count = length;
+  if (file.has_counted()) {
+    ASSIGN_OR_RETURN(count, file.CountCounted(window.first_token + 1, length));
+  }
+  if (!isolates_documents_) return count;
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> ends,
+                   file.DocumentEnds(window.first_token, length));
+  for (const uint64_t end : ends) {
+    // The first token of the next document, which is in the window's targets.
+    ASSIGN_OR_RETURN(const uint64_t counted, file.CountCounted(end, 1));
+    count -= counted;
   }
   return count;
 }
@@ -205,6 +236,7 @@ absl::Status SampleReader::ReadWindow(const Window& window,
   std::copy(out.tokens.begin() + 1, out.tokens.end(), out.targets.begin());
   RETURN_IF_ERROR(
       source.file.Read(first_token + length, 1, &out.targets.back()));
+  RETURN_IF_ERROR(LeaveOut(source.file, first_token + 1, out.targets));
   if (!isolates_documents_) {
     CHECK(out.documents.empty()) << "documents that are not isolated";
     return absl::OkStatus();

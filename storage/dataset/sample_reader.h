@@ -46,7 +46,8 @@ struct SampleReaderOptions {
   bool isolate_documents = false;
 };
 
-// Where a sample goes; each span holds sequence_length ids.
+// Where a sample goes; each span holds sequence_length ids. Where a file says
+// which tokens count, a target that does not is -1.
 struct SampleOut {
   absl::Span<int32_t> tokens;
   absl::Span<int32_t> targets;  // the tokens one place later; -1: none
@@ -59,8 +60,9 @@ struct SampleOut {
 class SampleReader {
  public:
   // Errors of TokenFile::Open, DataOrder::Create and MixOrder::Create, with the
-  // path; InvalidArgument where two files name different tokenizers, or a file
-  // does not say where its documents end and these are to be isolated.
+  // path; InvalidArgument where two files name different tokenizers, where a
+  // file does not say where its documents end and these are to be isolated, and
+  // where one was packed for another sequence length.
   static absl::StatusOr<SampleReader> Create(
       const SampleReaderOptions& options);
 
@@ -87,6 +89,8 @@ class SampleReader {
   // kEpochsMax of them: only a damaged position in the data is that far.
   // REQUIRES sources.
   absl::Status Read(uint64_t number, const SampleOut& out) const;
+  // Whether no target of a training sample is -1.
+  bool counts_all_targets() const;
   // How many targets that count, none of them -1, the training samples [first,
   // first + samples) have. Reads no tokens.
   absl::StatusOr<int64_t> CountTargets(uint64_t first, uint64_t samples) const;
@@ -109,6 +113,7 @@ class SampleReader {
   };
   absl::StatusOr<Window> WindowOf(uint64_t number) const;
   absl::Status ReadWindow(const Window& window, const SampleOut& out) const;
+  absl::StatusOr<uint64_t> CountWindow(const Window& window) const;
   absl::Status CheckDocuments() const;
 
   explicit SampleReader(bool isolates) : isolates_documents_(isolates) {}

@@ -83,6 +83,11 @@ absl::StatusOr<uint32_t> DigestOf(const TokenLayout& layout) {
   return digest;
 }
 
+uint64_t OnesIn(char byte) {
+  return static_cast<uint64_t>(
+      __builtin_popcount(static_cast<unsigned char>(byte)));
+}
+
 absl::StatusOr<std::string> IdentityOf(const TokenLayout& layout) {
   uint32_t digest = 0;
   if (layout.data_crc32c.has_value()) {
@@ -90,10 +95,15 @@ absl::StatusOr<std::string> IdentityOf(const TokenLayout& layout) {
   } else {
     ASSIGN_OR_RETURN(digest, DigestOf(layout));
   }
-  return absl::StrFormat("%s, %d tokens of %d bytes, %s %08x", layout.format,
-                         layout.token_count, layout.type.bytes,
-                         layout.data_crc32c.has_value() ? "CRC-32C" : "digest",
-                         digest);
+  std::string identity = absl::StrFormat(
+      "%s, %d tokens of %d bytes, %s %08x", layout.format, layout.token_count,
+      layout.type.bytes, layout.data_crc32c.has_value() ? "CRC-32C" : "digest",
+      digest);
+  if (layout.counted.has_value()) {
+    absl::StrAppendFormat(&identity, ", of which %d count, CRC-32C %08x",
+                          layout.counted->tokens, layout.counted->crc32c);
+  }
+  return identity;
 }
 
 uint64_t TokenAt(const char* at, const TokenType& type) {
@@ -149,11 +159,7 @@ absl::Status TokenFile::ReadRun(uint64_t first, uint64_t offset, uint64_t count,
 
 absl::Status TokenFile::Read(uint64_t first, uint64_t count,
                              int32_t* out) const {
-  if (first > size() || count > size() - first) {
-    return absl::OutOfRangeError(absl::StrCat(path_, ": has ", size(),
-                                              " tokens, asked for ", count,
-                                              " from ", first));
-  }
+  RETURN_IF_ERROR(CheckWithin(first, count));
   const std::vector<TokenRun>& runs = layout_.runs;
   const uint64_t end = first + count;
   // The run that holds `first` is the last that does not begin after it.
@@ -187,11 +193,74 @@ absl::Status TokenFile::CheckSum(const std::function<bool()>& go_on) const {
     RETURN_IF_ERROR(layout_.data->Read(at, chunk.size(), chunk.data()));
     crc = ExtendCrc32c(crc, chunk);
   }
-  if (crc == *layout_.data_crc32c) return absl::OkStatus();
+  if (crc == *layout_.data_crc32c) return CheckSumOfCounted(go_on);
   return absl::DataLossError(absl::StrFormat(
       "%s: offset %d: the tokens' CRC-32C is %08x, the header says %08x: they "
       "are damaged; prepare the file again",
       path_, begin, crc, *layout_.data_crc32c));
+}
+
+absl::Status TokenFile::CheckSumOfCounted(
+    const std::function<bool()>& go_on) const {
+  if (!has_counted()) return absl::OkStatus();
+  const CountedBits& bits = *layout_.counted;
+  const uint64_t bytes = (size() + 7) / 8;
+  std::string chunk(kChecksumBytes, '\0');
+  uint32_t crc = 0;
+  uint64_t ones = 0;
+  for (uint64_t done = 0; done < bytes; done += chunk.size()) {
+    if (!go_on()) return absl::OkStatus();
+    chunk.resize(std::min<uint64_t>(chunk.size(), bytes - done));
+    RETURN_IF_ERROR(
+        layout_.data->Read(bits.offset + done, chunk.size(), chunk.data()));
+    crc = ExtendCrc32c(crc, chunk);
+    for (const char byte : chunk) ones += OnesIn(byte);
+  }
+  if (crc == bits.crc32c && ones == bits.tokens) return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat(
+      "%s: offset %d: the bits that say which tokens count have CRC-32C %08x, "
+      "the header says %08x: they are damaged; prepare the file again",
+      path_, bits.offset, crc, bits.crc32c));
+}
+
+absl::Status TokenFile::ReadCounted(uint64_t first, uint64_t count,
+                                    bool* out) const {
+  RETURN_IF_ERROR(CheckWithin(first, count));
+  if (!has_counted()) {
+    std::fill_n(out, count, true);
+    return absl::OkStatus();
+  }
+  char piece[kPieceBytes];
+  for (uint64_t at = first; at < first + count;) {
+    const uint64_t byte = at / 8;
+    const uint64_t bytes =
+        std::min<uint64_t>(sizeof(piece), (first + count + 7) / 8 - byte);
+    RETURN_IF_ERROR(
+        layout_.data->Read(layout_.counted->offset + byte, bytes, piece));
+    const uint64_t end = std::min(first + count, (byte + bytes) * 8);
+    for (; at < end; ++at) *out++ = piece[at / 8 - byte] >> at % 8 & 1;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> TokenFile::CountCounted(uint64_t first,
+                                                 uint64_t count) const {
+  constexpr uint64_t kAtOnce = 4096;
+  bool counts[kAtOnce];
+  uint64_t ones = 0;
+  for (uint64_t done = 0; done < count; done += kAtOnce) {
+    const uint64_t here = std::min(kAtOnce, count - done);
+    RETURN_IF_ERROR(ReadCounted(first + done, here, counts));
+    ones += static_cast<uint64_t>(std::count(counts, counts + here, true));
+  }
+  return ones;
+}
+
+absl::Status TokenFile::CheckWithin(uint64_t first, uint64_t count) const {
+  if (first <= size() && count <= size() - first) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(path_, ": has ", size(),
+                                            " tokens, asked for ", count,
+                                            " from ", first));
 }
 
 absl::StatusOr<uint64_t> TokenFile::DocumentEnd(uint64_t document) const {

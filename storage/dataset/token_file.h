@@ -62,13 +62,21 @@ class TokenFile {
   absl::StatusOr<std::vector<uint64_t>> DocumentEnds(uint64_t first,
                                                      uint64_t count) const;
 
-  // Whether the tokens have the checksum of their header: reads them all, or
-  // until `go_on` says false, and then says OK. OK where the format has none.
-  // DataLoss names the file.
+  // Whether it says which tokens count; else all do.
+  bool has_counted() const { return layout_.counted.has_value(); }
+  // For each of the `count` tokens from number `first` whether it counts.
+  // OutOfRange past the end; errors of the disk as they are.
+  absl::Status ReadCounted(uint64_t first, uint64_t count, bool* out) const;
+  // How many of them count.
+  absl::StatusOr<uint64_t> CountCounted(uint64_t first, uint64_t count) const;
+
+  // Whether the tokens, and which of them count, have the checksums of their
+  // header: reads them all, or until `go_on` says false, and then says OK. OK
+  // where the format has none. DataLoss names the file.
   absl::Status CheckSum(const std::function<bool()>& go_on) const;
 
-  // Reads it all: every id against the vocabulary, the data's checksum where
-  // the format has one, and the ends of documents.
+  // Reads it all: every id against the vocabulary, the data's checksums where
+  // the format has them, and the ends of documents.
   absl::Status Verify() const;
 
  private:
@@ -76,12 +84,15 @@ class TokenFile {
       : path_(std::move(path)),
         layout_(std::move(layout)),
         vocab_size_(vocab_size) {}
+  // OutOfRange, where they are not all there.
+  absl::Status CheckWithin(uint64_t first, uint64_t count) const;
   // Those of `count` tokens that lie one after the other from `offset` on.
   absl::Status ReadRun(uint64_t first, uint64_t offset, uint64_t count,
                        int32_t* out) const;
   // Of the document with this number. Requires layout_.document_ends.
   absl::StatusOr<uint64_t> DocumentEnd(uint64_t document) const;
   absl::Status VerifyDocumentEnds() const;
+  absl::Status CheckSumOfCounted(const std::function<bool()>& go_on) const;
 
   std::string path_;
   TokenLayout layout_;

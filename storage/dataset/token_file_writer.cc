@@ -30,6 +30,7 @@ constexpr uint64_t kSourceBytesMax = uint64_t{1} << 30;
 constexpr char kSource[] = "source";
 constexpr char kTokens[] = "tokens";
 constexpr char kEnds[] = "ends";
+constexpr char kCounted[] = "counted";
 constexpr char kState[] = "state";
 // How the file `source` begins, by which the folder is known.
 constexpr char kSourceLine[] = "An unfinished token file of Troupe's.\n";
@@ -74,6 +75,9 @@ struct SavedState {
   uint64_t documents = 0;
   uint32_t ends_crc32c = 0;
   uint64_t last_end = 0;
+  uint64_t counted_tokens = 0;
+  uint32_t counted_crc32c = 0;  // of whole bytes of bits
+  uint32_t last_bits = 0;       // behind them
   std::string position;
 };
 
@@ -84,6 +88,9 @@ std::string FormatState(const SavedState& state) {
                      {"documents", state.documents},
                      {"ends_crc32c", state.ends_crc32c},
                      {"last_end", state.last_end},
+                     {"counted_tokens", state.counted_tokens},
+                     {"counted_crc32c", state.counted_crc32c},
+                     {"last_bits", state.last_bits},
                      {"position", state.position}}
           .dump();
   return absl::StrFormat("%s\n%08x\n", line, Crc32c(line));
@@ -101,6 +108,9 @@ absl::StatusOr<SavedState> ParseState(const std::string& text) {
                     .documents = json.value("documents", uint64_t{0}),
                     .ends_crc32c = json.value("ends_crc32c", uint32_t{0}),
                     .last_end = json.value("last_end", uint64_t{0}),
+                    .counted_tokens = json.value("counted_tokens", uint64_t{0}),
+                    .counted_crc32c = json.value("counted_crc32c", uint32_t{0}),
+                    .last_bits = json.value("last_bits", uint32_t{0}),
                     .position = json.value("position", std::string())};
 }
 
@@ -123,7 +133,11 @@ TokenFileWriter::TokenFileWriter(const TokenFileWriterOptions& options,
       folder_(absl::StrCat(target_, ".partial")),
       header_({.bytes_per_token = BytesPerToken(options.vocab_size),
                .vocab_size = options.vocab_size,
-               .tokenizer = options.tokenizer}) {}
+               .tokenizer = options.tokenizer}) {
+  if (options.says_what_counts) {
+    header_.counted = {.sequence_length = options.packed_length};
+  }
+}
 
 TokenFileWriter::~TokenFileWriter() {
   if (is_ours_ && !saved_) (void)RemoveTree(folder_);
@@ -181,6 +195,9 @@ absl::Status TokenFileWriter::OpenTails() {
   ASSIGN_OR_RETURN(ends_.file,
                    PosixFile::Open(InFolder(kEnds), IoMode::kReadWrite));
   tokens_.offset = kTokenFileHeaderBytes;
+  if (!header_.counted.has_value()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(counted_.file,
+                   PosixFile::Open(InFolder(kCounted), IoMode::kReadWrite));
   return absl::OkStatus();
 }
 
@@ -188,6 +205,9 @@ absl::Status TokenFileWriter::Begin() {
   header_.token_count = header_.documents = last_end_ = 0;
   tokens_ = {};
   ends_ = {};
+  counted_ = {};
+  last_bits_ = 0;
+  if (header_.counted.has_value()) header_.counted->tokens = 0;
   RETURN_IF_ERROR(RemoveTree(folder_));
   if (MkdirPath(folder_, 0777) != 0) {
     return ErrnoStatus(errno, absl::StrCat(folder_, ": mkdir"));
@@ -208,12 +228,23 @@ absl::Status TokenFileWriter::Continue() {
       ChecksumOf(*tokens_.file, kTokenFileHeaderBytes, bytes);
   absl::StatusOr<uint32_t> ends_crc =
       ChecksumOf(*ends_.file, 0, state.documents * kEndBytes);
-  for (const auto* crc : {&tokens_crc, &ends_crc}) {
+  absl::StatusOr<uint32_t> counted_crc = state.counted_crc32c;
+  if (header_.counted.has_value()) {
+    counted_crc = ChecksumOf(*counted_.file, 0, state.tokens / 8);
+  }
+  for (const auto* crc : {&tokens_crc, &ends_crc, &counted_crc}) {
     if (!crc->ok() && !absl::IsOutOfRange(crc->status())) return crc->status();
   }
   if (!tokens_crc.ok() || *tokens_crc != state.tokens_crc32c ||
-      !ends_crc.ok() || *ends_crc != state.ends_crc32c) {
+      !ends_crc.ok() || *ends_crc != state.ends_crc32c || !counted_crc.ok() ||
+      *counted_crc != state.counted_crc32c) {
     return absl::DataLossError("what was written of it is damaged");
+  }
+  if (header_.counted.has_value()) {
+    header_.counted->tokens = state.counted_tokens;
+    counted_.offset = state.tokens / 8;
+    counted_.crc32c = state.counted_crc32c;
+    last_bits_ = static_cast<uint8_t>(state.last_bits);
   }
   header_.token_count = state.tokens;
   header_.documents = state.documents;
@@ -224,6 +255,38 @@ absl::Status TokenFileWriter::Continue() {
   ends_.crc32c = state.ends_crc32c;
   position_ = std::move(state.position);
   saved_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status TokenFileWriter::Append(absl::Span<const int32_t> tokens,
+                                     absl::Span<const uint8_t> counts) {
+  CHECK(header_.counted.has_value() && counts.size() == tokens.size());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const bool begins_document = header_.token_count == last_end_;
+    RETURN_IF_ERROR(Append(tokens.subspan(i, 1)));
+    RETURN_IF_ERROR(AddBit(counts[i] != 0 && !begins_document));
+  }
+  return absl::OkStatus();
+}
+
+// Of the token that was appended last.
+absl::Status TokenFileWriter::AddBit(bool counts) {
+  const uint64_t place = (header_.token_count - 1) % 8;
+  if (counts) {
+    last_bits_ = static_cast<uint8_t>(last_bits_ | 1u << place);
+    ++header_.counted->tokens;
+  }
+  if (place < 7) return absl::OkStatus();
+  counted_.buffer.push_back(static_cast<char>(std::exchange(last_bits_, 0)));
+  return counted_.buffer.size() >= kBufferBytes ? Flush(counted_)
+                                                : absl::OkStatus();
+}
+
+absl::Status TokenFileWriter::WriteLastBits() {
+  if (!header_.counted.has_value() || header_.token_count % 8 == 0) {
+    return absl::OkStatus();
+  }
+  counted_.buffer.push_back(static_cast<char>(last_bits_));
   return absl::OkStatus();
 }
 
@@ -262,39 +325,52 @@ absl::Status TokenFileWriter::Flush(Tail& tail) {
 }
 
 absl::Status TokenFileWriter::Sync() {
-  RETURN_IF_ERROR(Flush(tokens_));
-  RETURN_IF_ERROR(Flush(ends_));
-  RETURN_IF_ERROR(tokens_.file->Sync());
-  return ends_.file->Sync();
+  for (Tail* const tail : {&tokens_, &ends_, &counted_}) {
+    if (!tail->file.has_value()) continue;
+    RETURN_IF_ERROR(Flush(*tail));
+    RETURN_IF_ERROR(tail->file->Sync());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TokenFileWriter::Save(absl::string_view position) {
   CHECK(!options_.source.empty()) << "nothing could continue " << folder_;
   RETURN_IF_ERROR(Sync());
+  const uint64_t counted =
+      header_.counted.has_value() ? header_.counted->tokens : 0;
   RETURN_IF_ERROR(ReplaceFile(
       InFolder(kState), FormatState({.tokens = header_.token_count,
                                      .tokens_crc32c = tokens_.crc32c,
                                      .documents = header_.documents,
                                      .ends_crc32c = ends_.crc32c,
                                      .last_end = last_end_,
+                                     .counted_tokens = counted,
+                                     .counted_crc32c = counted_.crc32c,
+                                     .last_bits = last_bits_,
                                      .position = std::string(position)})));
   saved_ = true;
   return absl::OkStatus();
 }
 
-// Puts the ends of documents behind the tokens.
-absl::Status TokenFileWriter::AppendEnds() {
+absl::Status TokenFileWriter::AppendTail(const Tail& tail, uint64_t& offset) {
+  std::string chunk(kBufferBytes, '\0');
+  for (uint64_t at = 0; at < tail.offset; at += chunk.size()) {
+    chunk.resize(std::min<uint64_t>(chunk.size(), tail.offset - at));
+    RETURN_IF_ERROR(tail.file->ReadAt(at, chunk.size(), chunk.data()));
+    RETURN_IF_ERROR(tokens_.file->WriteAt(offset, chunk));
+    offset += chunk.size();
+  }
+  return absl::OkStatus();
+}
+
+// Puts the ends of documents behind the tokens, then which tokens count.
+absl::Status TokenFileWriter::AppendTails() {
   uint64_t offset = DocumentEndsOffset(header_);
   const uint64_t padding = offset - tokens_.offset;
   RETURN_IF_ERROR(
       tokens_.file->WriteAt(tokens_.offset, std::string(padding, '\0')));
-  std::string chunk(kBufferBytes, '\0');
-  for (uint64_t at = 0; at < ends_.offset; at += chunk.size()) {
-    chunk.resize(std::min<uint64_t>(chunk.size(), ends_.offset - at));
-    RETURN_IF_ERROR(ends_.file->ReadAt(at, chunk.size(), chunk.data()));
-    RETURN_IF_ERROR(tokens_.file->WriteAt(offset, chunk));
-    offset += chunk.size();
-  }
+  RETURN_IF_ERROR(AppendTail(ends_, offset));
+  RETURN_IF_ERROR(AppendTail(counted_, offset));
   // A writer that was killed may have written more than it saved.
   return tokens_.file->Truncate(offset);
 }
@@ -302,11 +378,14 @@ absl::Status TokenFileWriter::AppendEnds() {
 absl::StatusOr<TokenFileHeader> TokenFileWriter::Finish() {
   // What no end follows is a document as well, where there are any.
   if (header_.documents > 0) RETURN_IF_ERROR(EndDocument());
-  RETURN_IF_ERROR(Flush(tokens_));
-  RETURN_IF_ERROR(Flush(ends_));
+  RETURN_IF_ERROR(WriteLastBits());
+  for (Tail* const tail : {&tokens_, &ends_, &counted_}) {
+    if (tail->file.has_value()) RETURN_IF_ERROR(Flush(*tail));
+  }
   header_.data_crc32c = tokens_.crc32c;
   header_.ends_crc32c = ends_.crc32c;
-  RETURN_IF_ERROR(AppendEnds());
+  if (header_.counted.has_value()) header_.counted->crc32c = counted_.crc32c;
+  RETURN_IF_ERROR(AppendTails());
   RETURN_IF_ERROR(tokens_.file->WriteAt(0, FormatTokenFileHeader(header_)));
   RETURN_IF_ERROR(tokens_.file->Sync());
   RETURN_IF_ERROR(tokens_.file->Close());

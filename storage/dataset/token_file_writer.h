@@ -7,9 +7,10 @@
 //   source   of what the tokens are made, as the writer was told
 //   tokens   the token file, with the tokens that it has so far
 //   ends     the ends of its documents
+//   counted  which tokens count, where it says so
 //   state    what Save made durable: counts, checksums, the writer's position
 //
-// Finish puts the ends and the header into `tokens`, and renames it.
+// Finish puts the ends, the bits and the header into `tokens`, and renames it.
 // <path>.partial.lock keeps two processes from writing the same file.
 #ifndef TROUPE_STORAGE_DATASET_TOKEN_FILE_WRITER_H_
 #define TROUPE_STORAGE_DATASET_TOKEN_FILE_WRITER_H_
@@ -36,6 +37,9 @@ struct TokenFileWriterOptions {
   // Of what the tokens are made, and how. A file that was begun with the same
   // is continued; empty: none is.
   std::string source = "";
+  // It says which tokens count; then each Append does.
+  bool says_what_counts = false;
+  uint64_t packed_length = 0;  // token_layout.h; REQUIRES says_what_counts
 };
 
 class TokenFileWriter {
@@ -58,6 +62,10 @@ class TokenFileWriter {
 
   // InvalidArgument, with its number, for a token outside the vocabulary.
   absl::Status Append(absl::Span<const int32_t> tokens);
+  // Says of each token whether it counts (0: no); the first one of a document never
+  // does, as nothing comes before it. Requires says_what_counts and as many.
+  absl::Status Append(absl::Span<const int32_t> tokens,
+                      absl::Span<const uint8_t> counts);
   // The tokens since the last end are a document. Nothing where there are none.
   absl::Status EndDocument();
   // A writer with the same source continues behind all that was appended, with
@@ -83,7 +91,12 @@ class TokenFileWriter {
   absl::Status OpenTails();
   // Sets what a Save said; an error says why it cannot be continued.
   absl::Status Continue();
-  absl::Status AppendEnds();
+  // Puts what a tail has written at `offset` of the token file, which moves.
+  absl::Status AppendTail(const Tail& tail, uint64_t& offset);
+  absl::Status AppendTails();
+  absl::Status AddBit(bool counts);
+  // Those of the last tokens, fewer than 8, that are in no byte yet.
+  absl::Status WriteLastBits();
   static absl::Status Flush(Tail& tail);
   std::string InFolder(absl::string_view name) const;
 
@@ -94,7 +107,9 @@ class TokenFileWriter {
   TokenFileHeader header_;
   Tail tokens_;
   Tail ends_;
+  Tail counted_;
   uint64_t last_end_ = 0;
+  uint8_t last_bits_ = 0;  // of the last header_.token_count % 8 tokens
   std::string position_;
   std::string begun_anew_;
   bool is_ours_ = false;  // the folder

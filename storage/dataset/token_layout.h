@@ -34,6 +34,13 @@ struct DocumentEnds {
   uint32_t crc32c = 0;  // of all of them
 };
 
+// Which tokens count: a bit each, bit i mod 8 of byte i / 8 for token i.
+struct CountedBits {
+  uint64_t offset = 0;  // bytes, in `data`
+  uint64_t tokens = 0;  // how many count
+  uint32_t crc32c = 0;  // of all bytes of bits
+};
+
 struct TokenLayout {
   std::string format;            // "troupe", "megatron", "llm.c"
   std::optional<DataFile> data;  // there; all runs lie in it
@@ -43,6 +50,10 @@ struct TokenLayout {
   uint64_t vocab_size = 0;     // 0: the format does not say
   uint64_t documents = 0;      // 0: the format does not say
   std::optional<DocumentEnds> document_ends;  // where the file has them
+  std::optional<CountedBits> counted;  // none: all tokens count
+  // The sequence length for which records were packed: no document lies in two
+  // windows of it, and a token follows the last window. 0: they were not.
+  uint64_t packed_length = 0;
   std::string tokenizer;  // by name; empty: the format does not say
   std::optional<uint32_t> data_crc32c;  // of the one run, where there is one
 };

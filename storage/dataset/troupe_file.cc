@@ -24,6 +24,9 @@ constexpr uint64_t kDataCrcAt = 32;
 constexpr uint64_t kTokenizerAt = 36;
 constexpr uint64_t kEndsCrcAt = 60;
 constexpr uint64_t kDocumentsAt = 64;
+constexpr uint64_t kCountedTokensAt = 72;
+constexpr uint64_t kCountedCrcAt = 80;
+constexpr uint64_t kSequenceLengthAt = 88;
 constexpr uint64_t kEndBytes = 8;
 
 // Where the header's own checksum stands, at its end; by version.
@@ -73,6 +76,8 @@ absl::StatusOr<std::string> ReadHeader(const DataFile& file) {
                                    found, want));
 }
 
+absl::Status CheckHeader(const TokenFileHeader& header);
+
 absl::StatusOr<TokenFileHeader> ParseHeader(const std::string& bytes) {
   const char* const from = bytes.data();
   TokenFileHeader header;
@@ -86,6 +91,18 @@ absl::StatusOr<TokenFileHeader> ParseHeader(const std::string& bytes) {
     header.ends_crc32c = LoadLittleEndian<uint32_t>(from + kEndsCrcAt);
     header.documents = LoadLittleEndian<uint64_t>(from + kDocumentsAt);
   }
+  if (LoadLittleEndian<uint32_t>(from + kVersionAt) >= 3) {
+    header.counted = {
+        .tokens = LoadLittleEndian<uint64_t>(from + kCountedTokensAt),
+        .crc32c = LoadLittleEndian<uint32_t>(from + kCountedCrcAt),
+        .sequence_length =
+            LoadLittleEndian<uint64_t>(from + kSequenceLengthAt)};
+  }
+  RETURN_IF_ERROR(CheckHeader(header));
+  return header;
+}
+
+absl::Status CheckHeader(const TokenFileHeader& header) {
   if (header.vocab_size < 1 || header.vocab_size > kVocabSizeMax) {
     return BadHeader(kVocabSizeAt,
                      absl::StrCat("vocabulary size ", header.vocab_size,
@@ -104,7 +121,11 @@ absl::StatusOr<TokenFileHeader> ParseHeader(const std::string& bytes) {
   if (header.documents > header.token_count) {
     return BadHeader(kDocumentsAt, "more documents than tokens");
   }
-  return header;
+  if (header.counted.has_value() &&
+      header.counted->tokens > header.token_count) {
+    return BadHeader(kCountedTokensAt, "more tokens that count than tokens");
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TokenLayout> LayoutOf(DataFile file) {
@@ -134,6 +155,12 @@ absl::StatusOr<TokenLayout> LayoutOf(DataFile file) {
     layout.document_ends = {.offset = DocumentEndsOffset(header),
                             .crc32c = header.ends_crc32c};
   }
+  if (header.counted.has_value()) {
+    layout.counted = {.offset = CountedOffset(header),
+                      .tokens = header.counted->tokens,
+                      .crc32c = header.counted->crc32c};
+    layout.packed_length = header.counted->sequence_length;
+  }
   return layout;
 }
 
@@ -151,8 +178,13 @@ uint64_t DocumentEndsOffset(const TokenFileHeader& header) {
   return (tokens_end + kEndBytes - 1) / kEndBytes * kEndBytes;
 }
 
-uint64_t TokenFileBytes(const TokenFileHeader& header) {
+uint64_t CountedOffset(const TokenFileHeader& header) {
   return DocumentEndsOffset(header) + header.documents * kEndBytes;
+}
+
+uint64_t TokenFileBytes(const TokenFileHeader& header) {
+  return CountedOffset(header) +
+         (header.counted.has_value() ? (header.token_count + 7) / 8 : 0);
 }
 
 std::string FormatTokenFileHeader(const TokenFileHeader& header) {
@@ -162,7 +194,8 @@ std::string FormatTokenFileHeader(const TokenFileHeader& header) {
   std::string bytes(kTokenFileHeaderBytes, '\0');
   char* to = bytes.data();
   memcpy(to, kTokenFileMagic, kVersionAt);
-  StoreLittleEndian<uint32_t>(kTokenFileVersion, to + kVersionAt);
+  StoreLittleEndian<uint32_t>(header.counted.has_value() ? 3 : 2,
+                              to + kVersionAt);
   StoreLittleEndian<uint32_t>(header.bytes_per_token, to + kBytesPerTokenAt);
   StoreLittleEndian<uint64_t>(header.vocab_size, to + kVocabSizeAt);
   StoreLittleEndian<uint64_t>(header.token_count, to + kTokenCountAt);
@@ -170,6 +203,12 @@ std::string FormatTokenFileHeader(const TokenFileHeader& header) {
   memcpy(to + kTokenizerAt, header.tokenizer.data(), header.tokenizer.size());
   StoreLittleEndian<uint32_t>(header.ends_crc32c, to + kEndsCrcAt);
   StoreLittleEndian<uint64_t>(header.documents, to + kDocumentsAt);
+  if (header.counted.has_value()) {
+    StoreLittleEndian<uint64_t>(header.counted->tokens, to + kCountedTokensAt);
+    StoreLittleEndian<uint32_t>(header.counted->crc32c, to + kCountedCrcAt);
+    StoreLittleEndian<uint64_t>(header.counted->sequence_length,
+                                to + kSequenceLengthAt);
+  }
   const uint64_t crc_at = HeaderCrcAt(kTokenFileVersion);
   StoreLittleEndian<uint32_t>(Crc32c({to, crc_at}), to + crc_at);
   return bytes;

@@ -3,7 +3,7 @@
 //
 //   offset  bytes  field (all little-endian)
 //        0      8  magic "TROUPETK"
-//        8      4  version, 2
+//        8      4  version: 2, or 3 where it says which tokens count
 //       12      4  bytes per token: 1, 2 or 4
 //       16      8  vocabulary size V; every token is below it
 //       24      8  number of tokens, N
@@ -11,11 +11,19 @@
 //       36     24  tokenizer's name (tokenizer.h), padded with zero bytes
 //       60      4  CRC-32C of the 8 D bytes of documents' ends
 //       64      8  number of documents, D; 0: the file does not say
-//       72     52  zeros
+//       72      8  version 3: how many tokens count, C; else 0
+//       80      4  version 3: CRC-32C of the bits behind the documents' ends
+//       84      4  zeros
+//       88      8  version 3: the sequence length for which records were packed;
+//                  0: they follow each other
+//       96     28  zeros
 //      124      4  CRC-32C of bytes 0 to 123
 //      128         the tokens, then zeros up to the next multiple of 8
 //             8 D  where each document ends: the number of the token behind its
 //                  last one. They ascend, and the last one is N
+//     (N + 7) / 8  version 3: a bit for each token, bit i mod 8 of byte i / 8
+//                  for token i, then zeros. 1: it counts, so a model learns to
+//                  predict it. The first token of a document never does
 //
 // A token takes one byte where V <= 2^8, two where V <= 2^16, else four. Where
 // the tokenizer has a token that ends a document, it is each document's last.
@@ -27,6 +35,7 @@
 #define TROUPE_STORAGE_DATASET_TROUPE_FILE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -35,9 +44,16 @@
 namespace troupe {
 
 inline constexpr char kTokenFileMagic[] = "TROUPETK";
-inline constexpr uint32_t kTokenFileVersion = 2;
+inline constexpr uint32_t kTokenFileVersion = 3;
 inline constexpr uint64_t kTokenFileHeaderBytes = 128;
 inline constexpr uint64_t kTokenizerNameBytesMax = 24;
+
+// Which tokens count.
+struct CountedHeader {
+  uint64_t tokens = 0;
+  uint32_t crc32c = 0;
+  uint64_t sequence_length = 0;  // for which records were packed; 0: none
+};
 
 struct TokenFileHeader {
   uint32_t bytes_per_token = 1;
@@ -47,12 +63,15 @@ struct TokenFileHeader {
   std::string tokenizer;
   uint64_t documents = 0;
   uint32_t ends_crc32c = 0;
+  // None: all tokens count.
+  std::optional<CountedHeader> counted = std::nullopt;
 };
 
 // 1, 2 or 4. Requires 1 <= vocab_size <= 2^31.
 uint32_t BytesPerToken(uint64_t vocab_size);
-// Where the ends of documents begin, and where the file ends.
+// Where the ends of documents begin, then the bits, and where the file ends.
 uint64_t DocumentEndsOffset(const TokenFileHeader& header);
+uint64_t CountedOffset(const TokenFileHeader& header);
 uint64_t TokenFileBytes(const TokenFileHeader& header);
 // The 128 bytes. Requires a tokenizer name of 1 to 24 bytes.
 std::string FormatTokenFileHeader(const TokenFileHeader& header);

@@ -9,6 +9,7 @@ export XDG_CACHE_HOME=$HOME/cache
 export TROUPE_DIR=$HOME/cluster
 mkdir -p "$HOME/work" && cd "$HOME/work"
 cp -rL "$root/tests/oracle/hf/llama_tiny" model
+chmod -R u+w model
 
 python3 - "$root/docs/fine_tune.md" <<'PYTHON'
 import json, re, sys
@@ -18,15 +19,34 @@ with open("texts.jsonl", "w") as file:
         text = " ".join(words[(i * k * k + k) % len(words)] for k in range(40))
         file.write(json.dumps({"text": text + "."}) + "\n")
 
+# Answers of very different lengths.
+with open("chats.jsonl", "w") as file:
+    for i in range(40):
+        question = {"role": "user", "content": words[i % 14]}
+        answer = " ".join(words[(i + k) % 14] for k in range(1 + i % 3 * i % 7))
+        messages = [question, {"role": "assistant", "content": answer}]
+        if i % 3 == 0:
+            record = {"prompt": words[i % 14] + ":", "completion": " " + answer}
+        elif i % 3 == 1:
+            record = {"messages": messages}
+        else:
+            record = {"prompt": messages[:1], "completion": messages[1:]}
+        file.write(json.dumps(record) + "\n")
+json.dump([{"role": "user", "content": "fox"}], open("question.json", "w"))
+open("model/chat_template.jinja", "w").write(
+    "{% for m in messages %}{{ '<' + m.role + '>' + m.content + '\\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<assistant>' }}{% endif %}")
+
 # Commands are the lines of the page that begin with four spaces and `troupe`;
 # a job is the lines behind its name in backquotes and a colon.
 page = open(sys.argv[1]).read()
 jobs = re.findall(r"`(\w+\.yaml)`:\n\n((?:    .*\n)+)", page)
-assert [name for name, _ in jobs] == ["tune.yaml", "more.yaml"], jobs
+assert [name for name, _ in jobs] == ["tune.yaml", "more.yaml",
+                                      "chat.yaml"], jobs
 for name, job in jobs:
     open(name, "w").write(re.sub("^    ", "", job, flags=re.M))
 commands = re.findall(r"^    (troupe .*)$", page, re.M)
-assert len(commands) >= 9, commands
+assert len(commands) >= 14, commands
 open("commands", "w").write("\n".join(commands) + "\n")
 PYTHON
 

@@ -33,6 +33,7 @@ BETAS = (0.9, 0.95)
 EPS = 1e-6
 WEIGHT_DECAY = 0.1
 CLIP = 0.5  # below the norms that occur, so that clipping takes part
+IGNORED = -100  # torch's ignore_index; -1 in the file, as in a job
 SEED = 20240229
 
 
@@ -57,7 +58,7 @@ def loss_of(model, tokens, targets):
     logits = model(tokens, use_cache=False).logits
     assert logits.dtype == torch.float64
     loss = torch.nn.functional.cross_entropy(
-        logits.flatten(0, 1), targets.flatten())
+        logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
     return logits, loss
 
 
@@ -194,14 +195,24 @@ def without_peft(name, tensor):
     return [(name, tensor)]
 
 
+def leave_out(batch, generator):
+    """Targets that do not count: all but one, half, and some of a sequence."""
+    targets = batch[:, 1]
+    draws = torch.rand(targets.shape, generator=generator)
+    for sequence, share in enumerate((0, 0.5, 0.9)):
+        targets[:, sequence][draws[:, sequence] >= share] = IGNORED
+    targets[:, 0, 3] = 5
+
+
 def write_golden(path, model, job_model, parts=whole, freeze=(), groups=(),
-                 routers=NoRouters(), lora=None):
+                 routers=NoRouters(), lora=None, completions=False):
     """`model` in float64; `job_model` is the same as a job's model section.
 
     `parts` are the parameters that we make of a tensor, where not the same.
     Parameters whose names match one of the patterns `freeze` are not trained.
     `groups` are those of a job's optimizer. With `lora`, a job's
-    training.lora, adapters are trained, and nothing else.
+    training.lora, adapters are trained, and nothing else. With `completions`,
+    some targets do not count: of the first sequence of a batch all but one.
     """
     if lora:
         model, parts = adapted(model, lora).double(), without_peft
@@ -215,10 +226,13 @@ def write_golden(path, model, job_model, parts=whole, freeze=(), groups=(),
     batch = torch.randint(job_model["vocab_size"],
                           (STEPS, 2, SEQUENCES, SEQUENCE_LENGTH),
                           generator=generator)
+    if completions:
+        leave_out(batch, generator)
     parameters = list(model.named_parameters())  # tied ones once
     out = arrays("initial.", ours(parameters))
     out.update(arrays("initial.", routers.states.items()))
-    out["batches"] = batch.numpy().astype(numpy.int32)
+    out["batches"] = batch.masked_fill(batch == IGNORED, -1).numpy().astype(
+        numpy.int32)
     for name, parameter in parameters:
         parameter.requires_grad_(
             "lora_" in name if lora else

@@ -35,6 +35,8 @@ class GoldenSuite : public testing::TestWithParam<std::string> {
   std::vector<std::string> FrozenNames() const;
   // Tokens, then targets, of the step'th batch; the first is 1.
   const int32_t* Batch(int64_t step) const;
+  // How many of its targets count; -1 does not.
+  int64_t Counted(int64_t step) const;
   MicroBatchContext Training(int64_t step) const;
 
   const int64_t loss_chunk_tokens_;  // 0: of all at once

@@ -19,7 +19,7 @@ SIZES = dict(n_layer=2, n_embd=24, n_head=3, n_inner=89, vocab_size=61,
              n_positions=19)
 
 
-def gpt2(path, tied, freeze=(), groups=(), lora=None):
+def gpt2(path, tied, freeze=(), groups=(), lora=None, completions=False):
     config = transformers.GPT2Config(
         **SIZES, activation_function="gelu_new", resid_pdrop=0, embd_pdrop=0,
         attn_pdrop=0, tie_word_embeddings=tied, bos_token_id=0, eos_token_id=0,
@@ -33,7 +33,7 @@ def gpt2(path, tied, freeze=(), groups=(), lora=None):
         tie_word_embeddings=tied)
     model = transformers.GPT2LMHeadModel(config).double().train()
     golden.write_golden(path, model, job_model, freeze=freeze, groups=groups,
-                        lora=lora)
+                        lora=lora, completions=completions)
 
 
 def main():
@@ -60,6 +60,7 @@ def main():
     gpt2(file("gpt2_untied_muon"), tied=False, groups=[
         dict(match=["*.attn.*.weight", "*.mlp.*.weight"], name="muon",
              momentum=0.95, nesterov=True)])
+    gpt2(file("gpt2_completions"), tied=True, completions=True)
     gpt2(file("gpt2_lora"), tied=True, lora=dict(
         rank=3, alpha=8.0, dropout=0.0, rank_stabilized=False,
         modules=["c_attn", "attn.c_proj", "c_fc", "mlp.c_proj"]))

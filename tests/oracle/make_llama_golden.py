@@ -89,6 +89,11 @@ def main():
         model = transformers.LlamaForCausalLM(
             llama_config(BASE)).double().train()
         golden.write_golden(
+            os.path.join(folder, "llama_completions.safetensors"), model,
+            dict(BASE, architecture="llama"), completions=True)
+        model = transformers.LlamaForCausalLM(
+            llama_config(BASE)).double().train()
+        golden.write_golden(
             os.path.join(folder, "llama_lora.safetensors"), model,
             dict(BASE, architecture="llama"), lora=dict(
                 rank=4, alpha=6.0, dropout=0.0, rank_stabilized=True,

@@ -5,25 +5,41 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/check.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "proto/plan/data_files.h"
 #include "worker/actor/thread_name.h"
 
 namespace troupe {
 
-DataCheck::DataCheck(std::vector<const TokenFile*> files)
+std::vector<CheckedFile> CheckedFilesOf(const DataSpec& data,
+                                        const SampleReader& reader) {
+  const std::vector<DataFileField> fields = DataFiles(data);
+  const std::vector<const TokenFile*> files = reader.files();
+  CHECK_EQ(fields.size(), files.size());
+  std::vector<CheckedFile> checked;
+  for (size_t i = 0; i < files.size(); ++i) {
+    checked.push_back({.field = fields[i].field, .file = files[i]});
+  }
+  return checked;
+}
+
+DataCheck::DataCheck(std::vector<CheckedFile> files)
     : files_(std::move(files)) {
   thread_ = std::thread([this] {
     NameThisThread("data check");
     setpriority(PRIO_PROCESS, 0, 19);  // on Linux: of this thread
-    status_ = Annotate(CheckAll(), "data.tokens");
+    status_ = CheckAll();
     done_.Notify();
   });
 }
 
 absl::Status DataCheck::CheckAll() const {
-  for (const TokenFile* const file : files_) {
-    RETURN_IF_ERROR(file->CheckSum([this] { return !give_up_; }));
+  for (const CheckedFile& checked : files_) {
+    RETURN_IF_ERROR(
+        Annotate(checked.file->CheckSum([this] { return !give_up_; }),
+                 checked.field));
   }
   return absl::OkStatus();
 }
@@ -44,7 +60,7 @@ bool DataCheck::holds() const {
 absl::Status DataCheck::AwaitEnd(absl::Duration patience) const {
   if (!done_.WaitForNotificationWithTimeout(patience)) {
     LogWarning(absl::StrCat(
-        "data.tokens: ", files_.front()->path(),
+        files_.front().field, ": ", files_.front().file->path(),
         files_.size() > 1 ? " and others" : "",
         ": the job ends before its checksum is known: look with `troupe data "
         "inspect --verify`"));

@@ -132,7 +132,8 @@ absl::Status TrainLoop::RunSteps() {
                                                resources_.clock, listener_);
   }
   if (options_.checks_data && state_->data.has_value()) {
-    data_check_ = std::make_unique<DataCheck>(state_->data->files());
+    data_check_ = std::make_unique<DataCheck>(
+        CheckedFilesOf(options_.plan->job().data(), *state_->data));
   }
   ASSIGN_OR_RETURN(const StartingPoint start, Begin());
   steps_done_ = start.position.step;

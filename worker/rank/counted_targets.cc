@@ -1,17 +1,27 @@
 #include "worker/rank/counted_targets.h"
 
-#include <algorithm>
-
+#include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 
 namespace troupe {
+namespace {
+
+absl::Status NothingCounts(const JobSpec& job, int64_t first) {
+  const int64_t samples = job.training().global_batch_size();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "data: of samples ", first, " to ", first + samples - 1,
+      ", which are one step, no token counts as a target, so the step has no "
+      "loss; raise training.global_batch_size, or prepare the data with "
+      "--sequence-length, so that each sequence has a whole record"));
+}
+
+}  // namespace
 
 absl::StatusOr<int64_t> CountedTargets::Of(const JobSpec& job,
                                            const SampleReader* data,
                                            int64_t first) {
   const int64_t samples = job.training().global_batch_size();
-  // Without data the rank has no loss to divide.
-  if (!job.data().isolate_documents() || data == nullptr) {
+  if (data == nullptr || data->counts_all_targets()) {
     return samples * job.training().sequence_length();
   }
   const absl::MutexLock lock(&mutex_);
@@ -19,10 +29,11 @@ absl::StatusOr<int64_t> CountedTargets::Of(const JobSpec& job,
     if (counted.first == first) return counted.count;
   }
   ASSIGN_OR_RETURN(const int64_t count, data->CountTargets(first, samples));
+  if (count == 0) return NothingCounts(job, first);
   Counted& counted = counted_[next_];
   next_ = (next_ + 1) % counted_.size();
-  counted = {.first = first, .count = std::max<int64_t>(count, 1)};
-  return counted.count;
+  counted = {.first = first, .count = count};
+  return count;
 }
 
 }  // namespace troupe

@@ -20,9 +20,10 @@ namespace troupe {
 
 class CountedTargets {
  public:
-  // Of the samples [first, first + the job's global batch). `data` may be null
-  // where no document is isolated: then all targets count, and nothing is read.
-  // At least 1, so that a step without any has no gradient instead of NaN.
+  // Of the samples [first, first + the job's global batch). All where `data` is
+  // null, as a rank without it has no loss to divide, or where all targets of it
+  // count; then nothing is read. FailedPrecondition where none counts: such a
+  // step has no loss.
   absl::StatusOr<int64_t> Of(const JobSpec& job, const SampleReader* data,
                              int64_t first);
 

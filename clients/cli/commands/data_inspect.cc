@@ -46,6 +46,7 @@ class DataInspect final : public Command {
         << "\n"
         << "documents   " << OrUnknown(layout.documents) << "\n"
         << "vocabulary  " << OrUnknown(layout.vocab_size) << "\n";
+    ShowWhatCounts(layout, out);
     std::vector<int32_t> ids(std::min(kTextTokens, file.size()));
     RETURN_IF_ERROR(file.Read(0, ids.size(), ids.data()));
     const size_t shown = std::min<size_t>(ids.size(), kIdsShown);
@@ -59,11 +60,21 @@ class DataInspect final : public Command {
         << (layout.data_crc32c.has_value() ? " and the checksum" : "")
         << (layout.document_ends.has_value() ? ", and the ends of documents"
                                              : "")
+        << (layout.counted.has_value() ? ", and which tokens count" : "")
         << "\n";
     return absl::OkStatus();
   }
 
  private:
+  static void ShowWhatCounts(const TokenLayout& layout, std::ostream& out) {
+    if (!layout.counted.has_value()) return;
+    out << "counted     " << GroupedText(layout.counted->tokens)
+        << " tokens count in the loss\n";
+    if (layout.packed_length == 0) return;
+    out << "packed      into sequences of " << GroupedText(layout.packed_length)
+        << " tokens\n";
+  }
+
   void ShowText(const std::vector<int32_t>& ids, const TokenLayout& layout,
                 std::ostream& out) const {
     if (layout.tokenizer.empty()) {

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -16,10 +18,12 @@
 #include "clients/cli/view/format.h"
 #include "proto/base/cores.h"
 #include "proto/base/status.h"
+#include "storage/chat_template/chat_format.h"
 #include "storage/corpus/check_corpus.h"
 #include "storage/corpus/corpus_files.h"
 #include "storage/corpus/corpus_sample.h"
 #include "storage/corpus/prepare_tokens.h"
+#include "storage/corpus/record_encoder.h"
 #include "storage/corpus/train_bpe.h"
 #include "storage/dataset/hugging_face/tokenizer.h"
 #include "storage/dataset/make_tokenizer.h"
@@ -45,9 +49,22 @@ class DataPrepare final : public Command {
     flags.Text("--field", rules_.field,
                {.value = "NAME",
                 .text = "Of JSON lines: the field that is the text [text]"});
+    flags.Switch("--completions", completions_,
+                 "For fine-tuning: JSON lines are records with \"prompt\" and "
+                 "\"completion\", or with \"messages\", and only what the model "
+                 "is to write counts in the loss");
+    flags.Text("--chat-template", chat_template_,
+               {.value = "FILE",
+                .text = "Of messages, a Jinja template [that of the tokenizer's "
+                        "directory]"});
+    flags.Integer("--sequence-length", sequence_length_, {2, 1 << 30},
+                  {.value = "N",
+                   .text = "Of records: pack whole ones into sequences of N "
+                           "tokens, which training.sequence_length must be "
+                           "then [they follow each other]"});
     flags.Switch("--skip-bad-lines", rules_.skip_bad_lines,
                  "Leave out and count lines that are no JSON, have no such "
-                 "field, or are too long");
+                 "field or are no such record, or are too long");
     flags.Integer("--max-line-mib", line_mib_max_, {1, 4096},
                   {.value = "N",
                    .text = "The longest line that is one document; it is held "
@@ -93,6 +110,7 @@ class DataPrepare final : public Command {
     // A Ctrl-C ends what trains the model as well.
     if (interrupt.Arrived()) return absl::CancelledError("interrupted");
     RETURN_IF_ERROR(opened.status());
+    RETURN_IF_ERROR(OpenRecords(*opened->tokenizer));
     ASSIGN_OR_RETURN(const PreparedTokens prepared,
                      Tokenize(*opened, interrupt, console));
     Say(prepared, opened->tokenizer->eos_id().has_value(), absl::Now() - start,
@@ -111,6 +129,7 @@ class DataPrepare final : public Command {
                 << header.tokenizer << "), "
                 << BytesText(static_cast<int64_t>(TokenFileBytes(header)))
                 << ", in " << SecondsText(absl::ToDoubleSeconds(spent)) << "\n";
+    if (header.counted.has_value()) SayWhatCounts(prepared, console);
     if (header.documents > 1 && !ends_documents) {
       console.err << "the tokenizer " << header.tokenizer
                   << " has no token that ends a document: a model will not "
@@ -122,7 +141,21 @@ class DataPrepare final : public Command {
     }
   }
 
+  static void SayWhatCounts(const PreparedTokens& prepared, Console& console) {
+    const TokenFileHeader& header = prepared.header;
+    console.out << GroupedText(header.counted->tokens)
+                << " tokens count in the loss";
+    const uint64_t length = header.counted->sequence_length;
+    if (length > 0) {
+      console.out << "; " << GroupedText(header.token_count / length)
+                  << " sequences of " << GroupedText(length) << ", "
+                  << GroupedText(prepared.padding) << " tokens are padding";
+    }
+    console.out << "\n";
+  }
+
   absl::Status CheckFlags() {
+    RETURN_IF_ERROR(CheckRecordFlags());
     const bool bpe = !trained_kind_.empty();
     if (bpe && !tokenizer_.empty()) {
       return absl::InvalidArgumentError(
@@ -141,6 +174,45 @@ class DataPrepare final : public Command {
           "usage: --model-type is for --tokenizer sentencepiece");
     }
     if (vocab_size_ == 0) vocab_size_ = kVocabSize;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckRecordFlags() const {
+    if (!completions_) {
+      if (chat_template_.empty() && sequence_length_ == 0) {
+        return absl::OkStatus();
+      }
+      return absl::InvalidArgumentError(
+          "usage: --chat-template and --sequence-length are for --completions");
+    }
+    if (!trained_kind_.empty() || tokenizer_ == kTrained) {
+      return absl::InvalidArgumentError(
+          "usage: --completions needs the tokenizer of a model that is there: "
+          "--tokenizer DIR");
+    }
+    if (rules_.field != PartRules().field || eos_per_line_ || any_content_) {
+      return absl::InvalidArgumentError(
+          "usage: --field, --append-eos-per-line and --any-content are for "
+          "texts, not for --completions");
+    }
+    return absl::OkStatus();
+  }
+
+  // What becomes of records, where lines are some.
+  absl::Status OpenRecords(const Tokenizer& tokenizer) {
+    if (!completions_) return absl::OkStatus();
+    absl::StatusOr<chat::ChatFormat> format = chat::OpenChatFormat(
+        TokenizerIsPath() ? tokenizer_ : "", chat_template_);
+    // Prompts and completions that are texts need none.
+    const bool may_lack =
+        chat_template_.empty() && absl::IsNotFound(format.status());
+    if (!format.ok() && !may_lack) return format.status();
+    absl::StatusOr<RecordEncoder> records =
+        RecordEncoder::Create(tokenizer, std::move(format));
+    RETURN_IF_ERROR(records.status());
+    records_ = std::make_unique<RecordEncoder>(*std::move(records));
+    rules_.records = records_.get();
+    rules_.sequence_length = static_cast<uint64_t>(sequence_length_);
     return absl::OkStatus();
   }
 
@@ -183,12 +255,15 @@ class DataPrepare final : public Command {
                        MakeSentencePieceTokenizer(opened.model));
       return opened;
     }
-    std::error_code error;
-    const bool is_path = absl::StrContains(tokenizer_, '/') ||
-                         std::filesystem::exists(tokenizer_, error);
-    if (is_path) return OpenTokenizer(tokenizer_);
+    if (TokenizerIsPath()) return OpenTokenizer(tokenizer_);
     ASSIGN_OR_RETURN(opened.tokenizer, MakeTokenizer(tokenizer_));
     return opened;
+  }
+
+  bool TokenizerIsPath() const {
+    std::error_code error;
+    return absl::StrContains(tokenizer_, '/') ||
+           std::filesystem::exists(tokenizer_, error);
   }
 
   absl::StatusOr<std::string> Train(Interrupt& interrupt, Console& console) {
@@ -263,6 +338,10 @@ class DataPrepare final : public Command {
   std::string model_type_;
   bool eos_per_line_ = false;
   bool any_content_ = false;
+  bool completions_ = false;
+  std::string chat_template_;
+  int64_t sequence_length_ = 0;  // 0: not given
+  std::unique_ptr<RecordEncoder> records_;
   std::string out_;
 };
 

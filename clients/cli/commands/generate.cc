@@ -10,10 +10,16 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/interrupt.h"
 #include "proto/base/status.h"
+#include "storage/chat_template/chat_format.h"
+#include "storage/corpus/record_encoder.h"
+#include "storage/dataset/open_tokenizer.h"
 #include "storage/disk/roots.h"
+#include "storage/engine/posix_file.h"
 
 namespace troupe {
 namespace {
+
+constexpr uint64_t kMessagesBytesMax = uint64_t{64} << 20;
 
 class Generate final : public Command {
  public:
@@ -28,6 +34,18 @@ class Generate final : public Command {
                {.value = "1,2,3",
                 .text = "Or its token ids, for models with a tokenizer that "
                         "Troupe does not read"});
+    flags.Text("--messages", messages_,
+               {.value = "FILE",
+                .text = "Or a conversation, a JSON list of messages, or an "
+                        "object with \"messages\" and \"tools\"; the model "
+                        "writes the next message"});
+    flags.Text("--tokenizer", tokenizer_,
+               {.value = "DIR",
+                .text = "Of --messages: the directory whose chat template "
+                        "writes them"});
+    flags.Text("--chat-template", chat_template_,
+               {.value = "FILE",
+                .text = "Of --messages: the template, in place of that"});
     flags.Switch("--ids", show_ids_,
                  "Write the new tokens' ids in place of their text");
     flags.Integer("--max-new-tokens", max_new_tokens_, {1, INT32_MAX},
@@ -64,10 +82,8 @@ class Generate final : public Command {
       return absl::InvalidArgumentError(
           "usage: --temperature: expected 0 or more");
     }
-    if (prompt_.empty() == prompt_ids_.empty()) {
-      return absl::InvalidArgumentError(
-          "usage: give either --prompt TEXT or --prompt-ids 1,2,3");
-    }
+    RETURN_IF_ERROR(CheckPromptFlags());
+    RETURN_IF_ERROR(WriteMessages());
     GenerateRequest request;
     RETURN_IF_ERROR(ReadPromptIds(request));
     Interrupt interrupt;
@@ -91,7 +107,7 @@ class Generate final : public Command {
     request.set_seed(seed_);
     if (tensor_ > 0) request.set_tensor(static_cast<int32_t>(tensor_));
     if (pipeline_ > 0) request.set_pipeline(static_cast<int32_t>(pipeline_));
-    if (!show_ids_) console.out << prompt_ << std::flush;
+    if (!show_ids_ && messages_.empty()) console.out << prompt_ << std::flush;
     const char* separator = "";
     const absl::Status status = client->Generate(
         request,
@@ -109,6 +125,44 @@ class Generate final : public Command {
   }
 
  private:
+  absl::Status CheckPromptFlags() const {
+    const int given = (prompt_.empty() ? 0 : 1) +
+                      (prompt_ids_.empty() ? 0 : 1) +
+                      (messages_.empty() ? 0 : 1);
+    if (given != 1) {
+      return absl::InvalidArgumentError(
+          "usage: give either --prompt TEXT, --prompt-ids 1,2,3 or --messages "
+          "FILE");
+    }
+    const bool has_template = !tokenizer_.empty() || !chat_template_.empty();
+    if (has_template == messages_.empty()) {
+      return absl::InvalidArgumentError(
+          "usage: --messages needs the chat template of a model: --tokenizer "
+          "DIR or --chat-template FILE, which are for --messages only");
+    }
+    return absl::OkStatus();
+  }
+
+  // The prompt is what the chat template makes of the messages.
+  absl::Status WriteMessages() {
+    if (messages_.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::string text,
+                     ReadWholeFile(messages_, kMessagesBytesMax));
+    const absl::StatusOr<chat::Conversation> conversation =
+        chat::ReadConversation(text);
+    RETURN_IF_ERROR(Annotate(conversation.status(), messages_));
+    ASSIGN_OR_RETURN(const chat::ChatFormat format,
+                     chat::OpenChatFormat(tokenizer_, chat_template_));
+    if (!tokenizer_.empty()) {
+      ASSIGN_OR_RETURN(const OpenedTokenizer opened, OpenTokenizer(tokenizer_));
+      RETURN_IF_ERROR(CheckTokensOf(format, *opened.tokenizer));
+    }
+    const auto chat = format.Render(*conversation, true);
+    RETURN_IF_ERROR(Annotate(chat.status(), messages_));
+    prompt_ = chat->text;
+    return absl::OkStatus();
+  }
+
   absl::Status ReadPromptIds(GenerateRequest& request) const {
     if (prompt_ids_.empty()) return absl::OkStatus();
     for (const absl::string_view word : absl::StrSplit(prompt_ids_, ',')) {
@@ -127,6 +181,9 @@ class Generate final : public Command {
   std::string checkpoint_;
   std::string prompt_;
   std::string prompt_ids_;
+  std::string messages_;
+  std::string tokenizer_;
+  std::string chat_template_;
   bool show_ids_ = false;
   int64_t max_new_tokens_ = 256;
   bool ignore_eos_ = false;

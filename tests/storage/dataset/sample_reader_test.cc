@@ -270,6 +270,111 @@ TEST_F(SampleReaderTest, IsolatesDocumentsOfEachSourceOfAMix) {
   EXPECT_EQ(reader->CountTargets(0, 2).value(), 10);
 }
 
+// Records of these lengths; of each the tokens from number `prompt` on count.
+struct Record {
+  int32_t tokens = 0;
+  int32_t prompt = 0;
+};
+std::string WriteRecords(const std::string& path,
+                         const std::vector<Record>& records,
+                         uint64_t packed_length = 0) {
+  auto writer = TokenFileWriter::Create({.path = path,
+                                         .vocab_size = 100'000,
+                                         .tokenizer = "bytes",
+                                         .says_what_counts = true,
+                                         .packed_length = packed_length});
+  CHECK_OK(writer.status());
+  int32_t next = 0;
+  for (const Record& record : records) {
+    std::vector<int32_t> tokens(record.tokens);
+    std::iota(tokens.begin(), tokens.end(), next);
+    next += record.tokens;
+    std::vector<uint8_t> counts(record.tokens, 0);
+    for (int32_t i = record.prompt; i < record.tokens; ++i) counts[i] = 1;
+    CHECK_OK((*writer)->Append(tokens, counts));
+    CHECK_OK((*writer)->EndDocument());
+  }
+  CHECK_OK((*writer)->Finish().status());
+  return path;
+}
+
+TEST_F(SampleReaderTest, LeavesOutTargetsThatDoNotCount) {
+  const std::string path = WriteRecords(
+      dir_.File("r"), {{4, 2}, {5, 0}, {1, 0}, {3, 3}, {8, 1}, {10, 9}});
+  for (const bool isolates : {false, true}) {
+    const auto reader = SampleReader::Create({.validation = path,
+                                              .sequence_length = 10,
+                                              .isolate_documents = isolates});
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    std::vector<int32_t> tokens(10), targets(10);
+    const SampleOut out = {absl::MakeSpan(tokens), absl::MakeSpan(targets)};
+    ASSERT_TRUE(reader->ReadValidation(0, out).ok());
+    // The first token of a record is nobody's target.
+    EXPECT_EQ(targets,
+              (std::vector<int32_t>{-1, 2, 3, -1, 5, 6, 7, 8, -1, -1}));
+    ASSERT_TRUE(reader->ReadValidation(1, out).ok());
+    EXPECT_EQ(targets,
+              (std::vector<int32_t>{-1, -1, -1, 14, 15, 16, 17, 18, 19, 20}));
+    ASSERT_TRUE(reader->ReadValidation(2, out).ok());
+    EXPECT_EQ(targets, (std::vector<int32_t>{-1, -1, -1, -1, -1, -1, -1, -1,
+                                             -1, 30}));
+  }
+}
+
+TEST_F(SampleReaderTest, CountsWhatItReads) {
+  const std::string records = WriteRecords(
+      dir_.File("r"), {{4, 2}, {5, 0}, {1, 0}, {3, 3}, {8, 1}, {12, 11}});
+  const std::string texts = WriteDocuments(dir_.File("d"), {3, 1, 6, 15, 6});
+  for (const bool isolates : {false, true}) {
+    const auto reader =
+        SampleReader::Create({.sources = {{records, 1}, {texts, 1}},
+                              .sequence_length = 10,
+                              .isolate_documents = isolates});
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    EXPECT_FALSE(reader->counts_all_targets());
+    std::vector<int32_t> tokens(10), targets(10);
+    const SampleOut out = {absl::MakeSpan(tokens), absl::MakeSpan(targets)};
+    for (uint64_t n = 0; n < 24; ++n) {
+      ASSERT_TRUE(reader->Read(n, out).ok());
+      EXPECT_EQ(reader->CountTargets(n, 1).value(),
+                10 - std::count(targets.begin(), targets.end(), -1))
+          << n;
+    }
+  }
+  const auto all =
+      SampleReader::Create({.sources = {{texts}}, .sequence_length = 10});
+  EXPECT_TRUE(all->counts_all_targets());
+}
+
+// Whole windows train and validate, and none is lost.
+TEST_F(SampleReaderTest, WindowsOfPackedRecordsAreTheirSequences) {
+  std::vector<Record> records(9, {10, 5});
+  records.push_back({11, 5});  // the last one has the target behind the end
+  const std::string path = WriteRecords(dir_.File("p"), records, 10);
+  for (const uint64_t blocks : {1, 2}) {
+    const auto reader = SampleReader::Create({.sources = {{path}},
+                                              .sequence_length = 10,
+                                              .validation_fraction = 0.25,
+                                              .validation_blocks = blocks});
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    EXPECT_EQ(reader->training_windows(), 8u);
+    EXPECT_EQ(reader->validation_windows(), 2u);
+    std::vector<int32_t> starts = Starts(*reader, 8, 10);
+    for (const int32_t start : Starts(*reader, 2, 10, true)) {
+      starts.push_back(start);
+    }
+    std::sort(starts.begin(), starts.end());
+    EXPECT_EQ(starts, (std::vector<int32_t>{0, 10, 20, 30, 40, 50, 60, 70, 80,
+                                            90}));
+  }
+  EXPECT_TRUE(Fails(
+      SampleReader::Create({.sources = {{path}}, .sequence_length = 20})
+          .status(),
+      absl::StatusCode::kInvalidArgument,
+      {path, "packed into sequences of 10", "training.sequence_length: 10",
+       "--sequence-length 20"}));
+}
+
 TEST_F(SampleReaderTest, NamesTheFileThatHasNoDocuments) {
   const std::string with = WriteDocuments(dir_.File("d"), {30});
   EXPECT_TRUE(Fails(SampleReader::Create({.sources = {{with}, {path_}},

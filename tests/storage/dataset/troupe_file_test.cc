@@ -1,5 +1,6 @@
 #include "storage/dataset/troupe_file.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "gtest/gtest.h"
@@ -101,6 +102,58 @@ TEST_F(TroupeFileTest, EveryTruncationAndEveryFlippedBitIsFound) {
   }
 }
 
+// Of version 3, whose last bytes say which tokens count.
+TEST_F(TroupeFileTest, EveryFlippedBitOfWhatCountsIsFound) {
+  auto writer = TokenFileWriter::Create({.path = path_,
+                                         .vocab_size = 300,
+                                         .tokenizer = "bytes",
+                                         .says_what_counts = true});
+  CHECK_OK(writer.status());
+  const std::vector<int32_t> tokens(20, 7);
+  std::vector<uint8_t> counts(20, 0);
+  for (const int i : {0, 1, 8, 19}) counts[i] = 1;
+  CHECK_OK((*writer)->Append(tokens, counts));
+  CHECK_OK((*writer)->EndDocument());
+  CHECK_OK((*writer)->Finish().status());
+  const std::string whole = ReadText(path_);
+  ASSERT_EQ(whole.size(), 128 + 40 + 8 + 3);
+  EXPECT_EQ(whole[8], 3);
+  EXPECT_EQ(whole.substr(whole.size() - 3), "\x02\x01\x08");
+  EXPECT_TRUE(TokenFile::Open(path_)->Verify().ok());
+  for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    WriteText(path_, whole.substr(0, bytes));
+    EXPECT_TRUE(
+        Fails(OpenStatus(), absl::StatusCode::kDataLoss, {path_, "offset"}));
+  }
+  for (size_t at = 0; at < whole.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string flipped = whole;
+      flipped[at] = static_cast<char>(flipped[at] ^ (1 << bit));
+      WriteText(path_, flipped);
+      const auto file = TokenFile::Open(path_);
+      EXPECT_EQ(file.ok(), at >= 128) << at;
+      if (!file.ok()) continue;
+      EXPECT_FALSE(file->Verify().ok()) << at;
+      // What a job looks at while it trains.
+      const bool is_of_tokens = at < 168 || at >= 176;
+      EXPECT_EQ(file->CheckSum([] { return true; }).ok(), !is_of_tokens) << at;
+    }
+  }
+}
+
+TEST_F(TroupeFileTest, WithoutWhatCountsItIsOfVersion2) {
+  Write(256, 10);
+  EXPECT_EQ(ReadText(path_)[8], 2);
+  const auto file = TokenFile::Open(path_);
+  EXPECT_FALSE(file->has_counted());
+  bool counts[10] = {};
+  ASSERT_TRUE(file->ReadCounted(0, 10, counts).ok());
+  EXPECT_EQ(std::count(counts, counts + 10, true), 10);
+  EXPECT_EQ(file->CountCounted(3, 7).value(), 7u);
+  EXPECT_TRUE(Fails(file->CountCounted(3, 8).status(),
+                    absl::StatusCode::kOutOfRange, {path_}));
+}
+
 TEST_F(TroupeFileTest, ErrorsSayWhatIsWrong) {
   EXPECT_TRUE(Fails(OpenStatus(), absl::StatusCode::kNotFound, {path_}));
   WriteText(path_, std::string(100, 'a'));
@@ -108,10 +161,10 @@ TEST_F(TroupeFileTest, ErrorsSayWhatIsWrong) {
                     {"offset 0: no token file", "troupe data prepare"}));
   Write(256, 10);
   std::string bytes = ReadText(path_);
-  bytes[8] = 3;
+  bytes[8] = 4;
   WriteText(path_, bytes);
   EXPECT_TRUE(Fails(OpenStatus(), absl::StatusCode::kDataLoss,
-                    {"offset 8: version 3"}));
+                    {"offset 8: version 4", "up to version 3"}));
 }
 
 TEST_F(TroupeFileTest, AHeaderThatContradictsItselfIsRefused) {

@@ -46,5 +46,44 @@ TEST(CountedTargets, AreThoseOfTheStepsSamples) {
   EXPECT_EQ(counted.Of(Job(true), nullptr, 0).value(), 40);
 }
 
+// Records of ten tokens, of which one in four has a token that counts.
+TEST(CountedTargets, AreThoseThatCountAndOneAtLeast) {
+  const std::string path = testing::TempDir() + "/records.tokens";
+  auto writer = TokenFileWriter::Create({.path = path,
+                                         .vocab_size = 61,
+                                         .tokenizer = "bytes",
+                                         .says_what_counts = true,
+                                         .packed_length = 10});
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  for (int i = 0; i < 40; ++i) {
+    std::vector<uint8_t> counts(10, 0);
+    if (i % 4 == 0) counts[5] = 1;
+    ASSERT_TRUE(
+        (*writer)->Append(std::vector<int32_t>(10, i), counts).ok());
+    ASSERT_TRUE((*writer)->EndDocument().ok());
+  }
+  ASSERT_TRUE((*writer)->Append({0}, {0}).ok());
+  ASSERT_TRUE((*writer)->Finish().ok());
+  const auto data =
+      SampleReader::Create({.sources = {{path}}, .sequence_length = 10});
+  ASSERT_TRUE(data.ok()) << data.status();
+  CountedTargets counted;
+  int64_t all = 0, without = 0;
+  for (int64_t step = 0; step < 10; ++step) {
+    const auto count = counted.Of(Job(false), &*data, 4 * step);
+    if (count.ok()) {
+      all += *count;
+      continue;
+    }
+    ++without;
+    EXPECT_EQ(count.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_NE(count.status().message().find("no token counts"),
+              absl::string_view::npos)
+        << count.status();
+  }
+  EXPECT_EQ(all, 10);
+  EXPECT_GT(without, 0) << "no step without any: another seed is needed";
+}
+
 }  // namespace
 }  // namespace troupe

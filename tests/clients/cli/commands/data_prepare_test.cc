@@ -1,4 +1,7 @@
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "storage/dataset/token_file.h"
@@ -61,6 +64,65 @@ TEST_F(DataPrepareTest, SaysWhatIsWrong) {
   EXPECT_NE(size.err.find("or --tokenizer sentencepiece, not bytes"),
             std::string::npos)
       << size.err;
+}
+
+TEST_F(DataPrepareTest, MakesRecordsOfWhichSomeTokensCount) {
+  const std::string chats = File(
+      "chats.jsonl",
+      "{\"prompt\": \"ab\", \"completion\": \"cde\"}\n"
+      "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}, "
+      "{\"role\": \"assistant\", \"content\": \"yz\"}]}\n");
+  const std::string chat_template = File(
+      "chat.jinja",
+      "{% for m in messages %}{{ m.role[0] + m.content }}{% endfor %}"
+      "{% if add_generation_prompt %}a{% endif %}");
+  const std::string out = chats + ".tokens";
+  const CommandOutcome outcome = RunCommand(
+      {"data", "prepare", chats, "--completions", "--chat-template",
+       chat_template, "--sequence-length", "8", "--out", out});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("5 tokens count in the loss; 2 sequences of 8, 7 "
+                             "tokens are padding"),
+            std::string::npos)
+      << outcome.out;
+  const TokenFile file = TokenFile::Open(out).value();
+  ASSERT_EQ(file.size(), 17u);
+  int32_t tokens[17];
+  ASSERT_TRUE(file.Read(0, 17, tokens).ok());
+  EXPECT_EQ(std::string(tokens, tokens + 5), "abcde");
+  EXPECT_EQ(std::string(tokens + 8, tokens + 13), "uxayz");
+  bool counts[17];
+  ASSERT_TRUE(file.ReadCounted(0, 17, counts).ok());
+  std::string counted;
+  for (const bool one : counts) counted += one ? '1' : '0';
+  EXPECT_EQ(counted, "00111000000110000");
+  const CommandOutcome inspected =
+      RunCommand({"data", "inspect", out, "--verify"});
+  EXPECT_EQ(inspected.code, 0) << inspected.err;
+  for (const char* const line :
+       {"counted     5 tokens count in the loss",
+        "packed      into sequences of 8 tokens", "and which tokens count"}) {
+    EXPECT_NE(inspected.out.find(line), std::string::npos) << inspected.out;
+  }
+}
+
+TEST_F(DataPrepareTest, SaysWhatRecordsNeed) {
+  const std::string chats =
+      File("bad.jsonl", "{\"messages\": [{\"role\": \"user\"}]}\n");
+  const std::string out = chats + ".tokens";
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{"--completions"}, "bad.jsonl:1: there is no chat template"},
+      {{"--sequence-length", "8"}, "are for --completions"},
+      {{"--completions", "--field", "a"}, "not for --completions"},
+      {{"--completions", "--train-tokenizer", "bpe"}, "--tokenizer DIR"},
+      {{"--completions", "--chat-template", "/no/such"}, "/no/such"}};
+  for (const auto& [flags, words] : wrong) {
+    std::vector<std::string> command = {"data", "prepare", chats, "--out", out};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const CommandOutcome outcome = RunCommand(command);
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_NE(outcome.err.find(words), std::string::npos) << outcome.err;
+  }
 }
 
 TEST_F(DataPrepareTest, TrainsASentencePieceModelAndUsesItAgain) {

@@ -27,6 +27,36 @@ TEST_F(GenerateTest, WritesThePromptAndWhatFollows) {
   EXPECT_TRUE(scheduler_.asked().generated.at(1).ignore_eos());
 }
 
+TEST_F(GenerateTest, WritesMessagesByAChatTemplate) {
+  scheduler_.text = {"Hello"};
+  const std::string messages =
+      File("q.json", R"([{"role": "user", "content": "Hi"}])");
+  const std::string format = File(
+      "c.jinja",
+      "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+      "{% if add_generation_prompt %}<assistant>{% endif %}");
+  const CommandOutcome outcome = Ask({"generate", "latest", "--messages",
+                                      messages, "--chat-template", format});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "Hello\n") << "the answer alone";
+  EXPECT_EQ(scheduler_.asked().generated.at(0).prompt(),
+            "<user>Hi<assistant>");
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{
+           {"generate", "1", "--messages", messages},
+           {"generate", "1", "--prompt", "x", "--chat-template", format},
+           {"generate", "1", "--prompt", "x", "--messages", messages,
+            "--chat-template", format}}) {
+    EXPECT_EQ(Ask(wrong).code, 2);
+  }
+  const CommandOutcome bad =
+      Ask({"generate", "1", "--messages", File("b.json", "[1]"),
+           "--chat-template", format});
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_NE(bad.err.find("message 1 is a number"), std::string::npos)
+      << bad.err;
+}
+
 TEST_F(GenerateTest, TakesACheckpointInsteadOfAJob) {
   EXPECT_EQ(
       Ask({"generate", "--checkpoint", "/c/step-9", "--prompt", "x"}).code, 0);
