@@ -296,7 +296,10 @@ def troupe_proto(name, deps = [], grpc = False, visibility = None):
             ":" + name + "_sources",
         ],
         outs = [name + ".pb.h", name + ".pb.cc"],
-        cmd = "protoc -I. --cpp_out=$(GENDIR) $(location %s)" % source,
+        cmd = ("protoc -I. --cpp_out=$(GENDIR) $(location %s)" % source +
+               " && $(location //third_party:out_of_line)" +
+               " $(location {0}.pb.h) $(location {0}.pb.cc)".format(name)),
+        tools = ["//third_party:out_of_line"],
     )
     native.cc_library(
         name = name + "_proto",
