@@ -14,6 +14,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 third_party/install.sh || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 
 options=(--color=no --curses=no --show_progress_rate_limit=20 --keep_going)
+# One test more than there are processors: those of real daemons wait for most of
+# their time. Bazel compiles no more at once than there are processors.
+tests_at_once=$(($(nproc) + 1))
+at_once=(--jobs="$tests_at_once" --local_test_jobs="$tests_at_once")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 passed=0 failed=0 skipped=0
@@ -49,10 +53,10 @@ run() { # bazel's command and arguments
 # With CUDA first, so that bazel-bin is left as a plain build has it.
 if [ $# -eq 0 ] && third_party/install.sh --cuda; then
   run build --config=cuda //...
-  run test --config=cuda //tests/ops/cuda/... //tests/worker/collective/nccl/...
+  run test "${at_once[@]}" --config=cuda //tests/ops/cuda/... //tests/worker/collective/nccl/...
 fi
 [ $# -gt 0 ] || set -- //...
-run test --test_summary=short "$@"
+run test "${at_once[@]}" --test_summary=short "$@"
 
 echo
 echo "$passed passed, $failed failed, $skipped skipped"
