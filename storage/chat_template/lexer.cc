@@ -275,6 +275,19 @@ class Lexer {
     return absl::OkStatus();
   }
 
+  // Moves behind "e" and a sign, where digits follow.
+  bool TakeExponent(size_t& end) const {
+    size_t at = end;
+    if (at >= source_.size() || (source_[at] != 'e' && source_[at] != 'E')) {
+      return false;
+    }
+    ++at;
+    if (at < source_.size() && (source_[at] == '-' || source_[at] == '+')) ++at;
+    if (at >= source_.size() || !IsDigit(source_[at])) return false;
+    end = at;
+    return true;
+  }
+
   absl::Status Number() {
     size_t end = at_;
     const auto digits = [&] {
@@ -287,14 +300,17 @@ class Lexer {
       ++end;
       digits();
     }
+    const bool has_exponent = TakeExponent(end);
+    if (has_exponent) digits();
+    const bool is_float = has_point || has_exponent;
     if (end < source_.size() && IsNamePart(source_[end])) {
       return Error(
-          "numbers are decimal, like 10 or 0.5; others are not supported");
+          "numbers are decimal, like 10 or 1.5e3; others are not supported");
     }
     const absl::string_view text = Left().substr(0, end - at_);
     Token& token =
-        Add(has_point ? Token::Kind::kFloat : Token::Kind::kInt, text);
-    const bool ok = has_point ? absl::SimpleAtod(text, &token.number)
+        Add(is_float ? Token::Kind::kFloat : Token::Kind::kInt, text);
+    const bool ok = is_float ? absl::SimpleAtod(text, &token.number)
                               : absl::SimpleAtoi(text, &token.integer);
     if (!ok) return Error(absl::StrCat("the number ", text, " is too large"));
     at_ = end;

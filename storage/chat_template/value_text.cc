@@ -157,8 +157,6 @@ void AppendJsonCharacter(uint32_t code, bool ascii, std::string& out) {
     absl::StrAppendFormat(&out, "\\u%04x", code);
   } else if (!ascii || code < 0x7f) {
     AppendCharacter(code, out);
-  } else if (code == 0x7f) {
-    out += '\x7f';
   } else if (code < 0x10000) {
     absl::StrAppendFormat(&out, "\\u%04x", code);
   } else {

@@ -96,7 +96,6 @@ TEST_P(CutCompletions, TrainsTheSameModel) {
       /*isolates=*/cut.context > 1);
   const TrainingRun& reference = OneRank(job);
   ASSERT_TRUE(reference.status().ok()) << reference.status();
-  EXPECT_LT(reference.steps[0].back().loss(), reference.steps[0][0].loss());
   ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}), reference,
                      kTolerance);
 }
@@ -150,10 +149,10 @@ TEST(LossOfCompletions, IsTheMeanOverTheTokensOfTheWholeBatch) {
   training.set_sequence_length(24);
   training.set_validate_every(0);
   training.set_micro_batch_size(1);
-  // Each sample in a step of its own, with weights that stay.
+  // Each sample in a step of its own, with weights that all but stay.
   training.set_global_batch_size(1);
   training.set_steps(kSamples);
-  job.mutable_optimizer()->set_lr(0);
+  job.mutable_optimizer()->set_lr(1e-12);
   const TrainingRun apart = Train(job, {});
   ASSERT_TRUE(apart.status().ok()) << apart.status();
   const std::vector<int64_t> counts = CountsOfSamples(job, kSamples);

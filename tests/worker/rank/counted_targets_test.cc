@@ -42,8 +42,11 @@ TEST(CountedTargets, AreThoseOfTheStepsSamples) {
       EXPECT_EQ(counted.Of(Job(true), &*data, 4 * step).value(), 4 * 8);
     }
   }
-  EXPECT_EQ(counted.Of(Job(false), &*data, 0).value(), 40);
   EXPECT_EQ(counted.Of(Job(true), nullptr, 0).value(), 40);
+  const auto together = SampleReader::Create(
+      {.sources = {{DocumentsOfFive()}}, .sequence_length = 10});
+  ASSERT_TRUE(together.ok()) << together.status();
+  EXPECT_EQ(CountedTargets().Of(Job(false), &*together, 0).value(), 40);
 }
 
 // Records of ten tokens, of which one in four has a token that counts.
