@@ -148,10 +148,12 @@ absl::Status ChunkTable(int64_t rows_max, UnitTable& table) {
     if (DoesRowsAlone(table, table.ops(op))) continue;
     return FieldError(
         kLossChunksField,
-        absl::StrCat("with this way to share the head, the loss needs ",
-                     Op::Kind_Name(table.ops(op).kind()),
-                     " of all logits at once; leave it out, or share the head "
-                     "with tensor_method: 1d"));
+        absl::StrCat(
+            "as the ranks share the head, the loss needs ",
+            Op::Kind_Name(table.ops(op).kind()), " of \"",
+            table.tensors(table.ops(op).inputs(0).tensor()).name(),
+            "\", of all rows at once; leave it out, or share the head with "
+            "tensor_method: 1d"));
   }
   ChunkWriter writer(loss, table);
   const std::vector<Op> behind(table.ops().begin() + loss.end,
