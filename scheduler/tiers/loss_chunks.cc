@@ -15,6 +15,9 @@
 namespace troupe {
 namespace {
 
+// Each is three instructions and two exchanges of each micro-batch.
+constexpr size_t kChunksMax = 256;
+
 // How many there are in the index'th of so many pieces.
 int64_t EvenPiece(int64_t all, int64_t pieces, int64_t index) {
   return all * (index + 1) / pieces - all * index / pieces;
@@ -132,14 +135,25 @@ absl::Status ChunkTable(int64_t rows_max, UnitTable& table) {
   const std::vector<ChunkShape> chunks = ChunksOf(
       ChunkWriter::ShapeOf(ChunkWriter::LogitsOf(loss, table)), rows_max);
   if (chunks.size() < 2) return absl::OkStatus();
+  if (chunks.size() > kChunksMax) {
+    return FieldError(
+        kLossChunksField,
+        absl::StrCat(rows_max, " makes ", chunks.size(),
+                     " chunks of a micro-batch on a rank, and at most ",
+                     kChunksMax,
+                     " are planned; use more tokens, or a smaller "
+                     "training.micro_batch_size"));
+  }
   for (int op = loss.begin; op < loss.end; ++op) {
     if (DoesRowsAlone(table, table.ops(op))) continue;
     return FieldError(
         kLossChunksField,
-        absl::StrCat("with this way to share the head, the loss needs ",
-                     Op::Kind_Name(table.ops(op).kind()),
-                     " of all logits at once; leave it out, or share the head "
-                     "with tensor_method: 1d"));
+        absl::StrCat(
+            "as the ranks share the head, the loss needs ",
+            Op::Kind_Name(table.ops(op).kind()), " of \"",
+            table.tensors(table.ops(op).inputs(0).tensor()).name(),
+            "\", of all rows at once; leave it out, or share the head with "
+            "tensor_method: 1d"));
   }
   ChunkWriter writer(loss, table);
   const std::vector<Op> behind(table.ops().begin() + loss.end,

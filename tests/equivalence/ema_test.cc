@@ -196,7 +196,12 @@ TEST(Ema, BeginsAsTheWeights) {
   ASSERT_TRUE(first.status().ok()) << first.status();
   Tensors saved = Saved(directory, 1);
   Tensors averages = WeightsOf(saved);
-  Average(averages, kDecay, averages);
+  for (auto& [name, average] : averages) {
+    for (float& value : average) {
+      if (std::abs(value) < 1e-20) value = 0;  // a bias, which began as zero
+    }
+  }
+  Average(WeightsOf(saved), kDecay, averages);
   ExpectAverages(saved, averages);
 
   std::filesystem::remove_all(directory);

@@ -95,7 +95,7 @@ const Fault kFaults[] = {
        NthOp(p, Op::LINEAR, 3).clear_chunk();
        NthOp(p, Op::CROSS_ENTROPY, 3).clear_chunk();
      },
-     "LINEAR: is of the last chunk, which ends at row 12 of 16"},
+     "LINEAR: it reads \"ln_f\", which somebody behind it reads too"},
     {"another weight",
      [](Plan& p) { NthOp(p, Op::LINEAR, 2).set_parameters(0, 0); },
      "LINEAR: is where the first chunk has LINEAR, or has other parameters"},
@@ -118,7 +118,7 @@ const Fault kFaults[] = {
      },
      "CROSS_ENTROPY_PARTS: is of other rows than the LINEAR of its chunk", 2},
     {"a chunk without the others' parts",
-     [](Plan& p) { NthOp(p, Op::EXCHANGE, 0).clear_chunk(); },
+     [](Plan& p) { NthOp(p, Op::EXCHANGE, 1).clear_chunk(); },
      "CROSS_ENTROPY: does not stand behind the other ops of its chunk", 2},
 };
 

@@ -71,6 +71,19 @@ TEST(LossChunks, LeaveAloneWhatIsNoLargerThanOne) {
   EXPECT_EQ(units.tables.back().SerializeAsString(), before);
 }
 
+TEST(LossChunks, AreNotMoreThanCanBePlanned) {
+  ModelSpec model = ExampleJob({}).model();
+  ASSERT_TRUE(ResolveModel(model).ok());
+  UnitList units = *ModelUnits(model, {.sequences = 300, .sequence_length = 8});
+  const absl::Status status = ChunkLoss(8, units);
+  EXPECT_EQ(
+      status.message(),
+      "memory.loss_chunk_tokens: 8 makes 300 chunks of a micro-batch on "
+      "a rank, and at most 256 are planned; use more tokens, or a smaller "
+      "training.micro_batch_size");
+  EXPECT_TRUE(ChunkLoss(16, units).ok());
+}
+
 // A chunk goes back before the next goes forward, whatever the schedule does
 // with the head as a whole.
 TEST(LossChunks, GoBackAtOnce) {
