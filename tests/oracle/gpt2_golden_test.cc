@@ -6,9 +6,10 @@ namespace troupe {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Gpt2, GoldenSuite,
-                         testing::Values("gpt2_completions", "gpt2_lora", "gpt2_tied",
-                                         "gpt2_tied_frozen", "gpt2_tied_groups",
-                                         "gpt2_untied", "gpt2_untied_frozen",
+                         testing::Values("gpt2_completions", "gpt2_lora",
+                                         "gpt2_tied", "gpt2_tied_frozen",
+                                         "gpt2_tied_groups", "gpt2_untied",
+                                         "gpt2_untied_frozen",
                                          "gpt2_untied_muon"),
                          GoldenFileName);
 
