@@ -68,7 +68,8 @@ absl::StatusOr<std::map<std::string, std::string>> NamedTemplates(
     const std::string& path, const Value& list) {
   std::map<std::string, std::string> named;
   for (const Value& item : list.items()) {
-    const Value* const name = item.is_dict() ? item.dict().Find("name") : nullptr;
+    const Value* const name =
+        item.is_dict() ? item.dict().Find("name") : nullptr;
     const Value* const text =
         item.is_dict() ? item.dict().Find("template") : nullptr;
     if (name == nullptr || text == nullptr || !name->is_text() ||
@@ -109,10 +110,10 @@ absl::StatusOr<std::map<std::string, std::string>> TemplatesIn(
 // that they read.
 Value WithReasoning(const Value& message) {
   const Value* reasoning = nullptr;
-  for (const char* const name : {"reasoning_content", "thinking", "reasoning"}) {
+  for (const char* const name :
+       {"reasoning_content", "thinking", "reasoning"}) {
     const Value* const found = message.dict().Find(name);
-    const bool is_there =
-        found != nullptr && !found->Is(Value::Kind::kNone);
+    const bool is_there = found != nullptr && !found->Is(Value::Kind::kNone);
     if (is_there && reasoning == nullptr) reasoning = found;
   }
   if (reasoning == nullptr) return message;
@@ -163,8 +164,8 @@ absl::StatusOr<Conversation> ToolsOf(const Dict& record) {
   if (more != nullptr && !more->Is(Value::Kind::kNone)) {
     if (!more->is_dict()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("its \"chat_template_kwargs\" are ",
-                       more->kind_words(), ", not an object"));
+          absl::StrCat("its \"chat_template_kwargs\" are ", more->kind_words(),
+                       ", not an object"));
     }
     conversation.variables = more->dict();
   }
@@ -200,10 +201,10 @@ absl::Status ChatFormat::AddTemplate(const std::string& name,
                                      const std::string& source) {
   absl::StatusOr<ChatTemplate> parsed = ChatTemplate::Parse(source);
   if (!parsed.ok()) {
-    return Annotate(parsed.status(),
-                    absl::StrCat(name_, ": chat template",
-                                 name == kDefault ? "" : " ",
-                                 name == kDefault ? "" : name));
+    return Annotate(
+        parsed.status(),
+        absl::StrCat(name_, ": chat template", name == kDefault ? "" : " ",
+                     name == kDefault ? "" : name));
   }
   templates_.insert_or_assign(name, *std::move(parsed));
   sources_[name] = source;

@@ -49,9 +49,7 @@ absl::StatusOr<RenderedChat> ChatTemplate::Render(
   return Renderer(variables, limits).Run(parts_->block);
 }
 
-bool ChatTemplate::marks_generation() const {
-  return parts_->marks_generation;
-}
+bool ChatTemplate::marks_generation() const { return parts_->marks_generation; }
 
 bool ChatTemplate::Reads(absl::string_view name) const {
   return std::binary_search(parts_->names.begin(), parts_->names.end(), name);

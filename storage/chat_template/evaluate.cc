@@ -40,8 +40,8 @@ Value LoopValue(const List& items, size_t index) {
   loop.Set("length", Value::Int(length));
   loop.Set("depth", Value::Int(1));
   loop.Set("depth0", Value::Int(0));
-  loop.Set("previtem", at > 0 ? items[index - 1]
-                              : Value::UndefinedNamed("loop.previtem"));
+  loop.Set("previtem",
+           at > 0 ? items[index - 1] : Value::UndefinedNamed("loop.previtem"));
   loop.Set("nextitem", at + 1 < length
                            ? items[index + 1]
                            : Value::UndefinedNamed("loop.nextitem"));
@@ -131,8 +131,8 @@ ValueOr Renderer::EvaluateUnplaced(const Expression& expression, Scope& scope) {
       ASSIGN_OR_RETURN(const Value value, part(0));
       ASSIGN_OR_RETURN(const Arguments arguments,
                        ArgumentsOf(expression, scope));
-      ASSIGN_OR_RETURN(const bool holds, RunTest(expression.name, value,
-                                                 arguments, budget_));
+      ASSIGN_OR_RETURN(const bool holds,
+                       RunTest(expression.name, value, arguments, budget_));
       return Value::Bool(holds);
     }
     case Expression::Kind::kNot: {
@@ -281,10 +281,10 @@ ValueOr Renderer::Call(const Expression& expression, Scope& scope) {
         "strftime_now is not supported: tokens would depend on the day; give "
         "the template a fixed date");
   }
-  return Wrong(absl::StrCat(
-      "'", called.name, "' is ", value.kind_words(),
-      ", and cannot be called; functions are dict, namespace, "
-      "raise_exception, range, and macros of the template"));
+  return Wrong(
+      absl::StrCat("'", called.name, "' is ", value.kind_words(),
+                   ", and cannot be called; functions are dict, namespace, "
+                   "raise_exception, range, and macros of the template"));
 }
 
 ValueOr Renderer::CallFunction(const std::string& name,
@@ -292,13 +292,14 @@ ValueOr Renderer::CallFunction(const std::string& name,
   if (name == "raise_exception") {
     ASSIGN_OR_RETURN(const auto values, arguments.Bind({"message"}, 1));
     ASSIGN_OR_RETURN(const std::string message, TextOf(values[0]));
-    return Wrong(absl::StrCat("the template refuses the conversation: ",
-                              message));
+    return Wrong(
+        absl::StrCat("the template refuses the conversation: ", message));
   }
   if (name == "range") return RangeOf(arguments, budget_);
   if (!arguments.positional.empty()) {
-    return Wrong(absl::StrCat(name, ": arguments without names are not "
-                                    "supported"));
+    return Wrong(absl::StrCat(name,
+                              ": arguments without names are not "
+                              "supported"));
   }
   if (name == "dict") {
     Dict dict;

@@ -54,8 +54,8 @@ ValueOr Length(const FilterCall& call) {
 
 ValueOr ToJson(const FilterCall& call) {
   ASSIGN_OR_RETURN(const auto values,
-                   call.arguments.Bind({"ensure_ascii", "indent", "separators",
-                                        "sort_keys"}));
+                   call.arguments.Bind(
+                       {"ensure_ascii", "indent", "separators", "sort_keys"}));
   JsonStyle style = {.ascii = values[0].Truth(),
                      .sort_keys = values[3].Truth()};
   const Value& indent = values[1];
@@ -82,8 +82,8 @@ ValueOr ToJson(const FilterCall& call) {
 ValueOr Default(const FilterCall& call) {
   ASSIGN_OR_RETURN(const auto values,
                    call.arguments.Bind({"default_value", "boolean"}));
-  const bool takes = !call.value.is_defined() ||
-                     (values[1].Truth() && !call.value.Truth());
+  const bool takes =
+      !call.value.is_defined() || (values[1].Truth() && !call.value.Truth());
   if (!takes) return call.value;
   return values[0].is_defined() ? values[0] : Value::Text("");
 }
@@ -95,9 +95,9 @@ ValueOr AtPath(const Value& value, const Value& path) {
   for (const absl::string_view part : absl::StrSplit(path.text(), '.')) {
     int64_t index = 0;
     const bool is_index = absl::SimpleAtoi(part, &index);
-    ASSIGN_OR_RETURN(here, ItemOf(here, is_index
-                                            ? Value::Int(index)
-                                            : Value::Text(std::string(part))));
+    ASSIGN_OR_RETURN(here,
+                     ItemOf(here, is_index ? Value::Int(index)
+                                           : Value::Text(std::string(part))));
   }
   return here;
 }
@@ -197,8 +197,8 @@ ValueOr ItemsFilter(const FilterCall& call) {
   RETURN_IF_ERROR(call.arguments.Bind({}).status());
   if (!call.value.is_defined()) return Value::Iterator({});
   if (!call.value.is_dict()) {
-    return Wrong(absl::StrCat("items: ", call.value.kind_words(),
-                              " is no mapping"));
+    return Wrong(
+        absl::StrCat("items: ", call.value.kind_words(), " is no mapping"));
   }
   return Value::Iterator(PairsOf(call.value.dict()));
 }
@@ -206,17 +206,16 @@ ValueOr ItemsFilter(const FilterCall& call) {
 ValueOr DictSort(const FilterCall& call) {
   RETURN_IF_ERROR(call.arguments.Bind({}).status());
   if (!call.value.is_dict()) {
-    return Wrong(absl::StrCat("dictsort: ", call.value.kind_words(),
-                              " is no mapping"));
+    return Wrong(
+        absl::StrCat("dictsort: ", call.value.kind_words(), " is no mapping"));
   }
   List pairs = PairsOf(call.value.dict());
   RETURN_IF_ERROR(call.budget.Spend(static_cast<int64_t>(pairs.size())));
   // Keys by their lower case, which may be equal.
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const Value& a, const Value& b) {
-                     return Lower(a.items()[0].text()) <
-                            Lower(b.items()[0].text());
-                   });
+  std::stable_sort(
+      pairs.begin(), pairs.end(), [](const Value& a, const Value& b) {
+        return Lower(a.items()[0].text()) < Lower(b.items()[0].text());
+      });
   return Value::OfList(std::move(pairs));
 }
 
@@ -329,7 +328,8 @@ template <bool kByPath, bool kKeeps>
 ValueOr Select(const FilterCall& call) {
   const std::vector<Value>& given = call.arguments.positional;
   if (kByPath && given.empty()) return Wrong("the attribute is missing");
-  ASSIGN_OR_RETURN(const ItemTest test, TestOf(call.arguments, kByPath ? 1 : 0));
+  ASSIGN_OR_RETURN(const ItemTest test,
+                   TestOf(call.arguments, kByPath ? 1 : 0));
   ASSIGN_OR_RETURN(const List items, ItemsOf(call.value, call.budget));
   List kept;
   for (const Value& item : items) {
@@ -355,9 +355,9 @@ ValueOr Map(const FilterCall& call) {
     Arguments rest = arguments;
     rest.positional.erase(rest.positional.begin());
     for (const Value& item : items) {
-      ASSIGN_OR_RETURN(mapped.emplace_back(),
-                       RunFilter(arguments.positional[0].text(), item, rest,
-                                 call.budget));
+      ASSIGN_OR_RETURN(
+          mapped.emplace_back(),
+          RunFilter(arguments.positional[0].text(), item, rest, call.budget));
     }
     return Value::Iterator(std::move(mapped));
   }

@@ -93,8 +93,8 @@ class Lexer {
     const bool ends = open == source_.size();
     const char kind = ends ? '\0' : source_[open + 1];
     const char sign = open + 2 < source_.size() ? source_[open + 2] : '\0';
-    AddText(StripBefore(
-        absl::string_view(source_).substr(at_, open - at_), kind, sign));
+    AddText(StripBefore(absl::string_view(source_).substr(at_, open - at_),
+                        kind, sign));
     at_ = open;
     if (ends) return absl::OkStatus();
     if (kind == '#') return SkipComment();
@@ -200,9 +200,8 @@ class Lexer {
          open = source_.find("{%", open + 2)) {
       size_t end = open;
       if (!IsTagOf("endraw", end, sign)) continue;
-      AddText(StripBefore(
-          absl::string_view(source_).substr(at_, open - at_), '%',
-          source_[open + 2]));
+      AddText(StripBefore(absl::string_view(source_).substr(at_, open - at_),
+                          '%', source_[open + 2]));
       at_ = end;
       AfterTag(sign, /*trims=*/true);
       return absl::OkStatus();
@@ -245,9 +244,9 @@ class Lexer {
       at_ += word.size();
       return Balance(word[0], open);
     }
-    return Error(absl::StrCat(
-        "unexpected character '",
-        CharactersOf(Left().substr(0, 4)).front(), "' within a tag"));
+    return Error(absl::StrCat("unexpected character '",
+                              CharactersOf(Left().substr(0, 4)).front(),
+                              "' within a tag"));
   }
 
   // The brackets that are open: }} closes a dict and not the tag where one is.
@@ -259,8 +258,8 @@ class Lexer {
     } else if (absl::StrContains(kClosing, absl::string_view(&c, 1))) {
       if (open.empty() || open.back() != c) {
         --at_;
-        return Error(absl::StrCat("unexpected '", absl::string_view(&c, 1),
-                                  "'"));
+        return Error(
+            absl::StrCat("unexpected '", absl::string_view(&c, 1), "'"));
       }
       open.pop_back();
     }
@@ -311,7 +310,7 @@ class Lexer {
     Token& token =
         Add(is_float ? Token::Kind::kFloat : Token::Kind::kInt, text);
     const bool ok = is_float ? absl::SimpleAtod(text, &token.number)
-                              : absl::SimpleAtoi(text, &token.integer);
+                             : absl::SimpleAtoi(text, &token.integer);
     if (!ok) return Error(absl::StrCat("the number ", text, " is too large"));
     at_ = end;
     return absl::OkStatus();
@@ -326,9 +325,8 @@ class Lexer {
     if (end >= source_.size()) return Error("the string is not closed");
     const size_t begin = at_ + 1;
     Token& token = Add(Token::Kind::kString, "");
-    ASSIGN_OR_RETURN(
-        token.text,
-        Unescaped(absl::string_view(source_).substr(begin, end - begin)));
+    ASSIGN_OR_RETURN(token.text, Unescaped(absl::string_view(source_).substr(
+                                     begin, end - begin)));
     at_ = end + 1;
     return absl::OkStatus();
   }

@@ -27,8 +27,7 @@ absl::Status Wrong(absl::string_view what) {
 
 absl::StatusOr<std::string> TextArgument(const Value& value) {
   if (value.is_text()) return value.text();
-  return Wrong(
-      absl::StrCat("expected a string, not ", value.kind_words()));
+  return Wrong(absl::StrCat("expected a string, not ", value.kind_words()));
 }
 
 // None and what is not given: no text.
@@ -50,9 +49,9 @@ template <bool kLeft, bool kRight>
 ValueOr StripText(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"chars"}));
   ASSIGN_OR_RETURN(const auto characters, TextIfGiven(values[0]));
-  return NewText(Strip(call.value.text(), characters,
-                       {.left = kLeft, .right = kRight}),
-                 call.budget);
+  return NewText(
+      Strip(call.value.text(), characters, {.left = kLeft, .right = kRight}),
+      call.budget);
 }
 
 ValueOr ListOfTexts(std::vector<std::string> texts, const MethodCall& call) {
@@ -67,8 +66,7 @@ ValueOr ListOfTexts(std::vector<std::string> texts, const MethodCall& call) {
 
 template <auto kSplit>
 ValueOr SplitText(const MethodCall& call) {
-  ASSIGN_OR_RETURN(const auto values,
-                   call.arguments.Bind({"sep", "maxsplit"}));
+  ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"sep", "maxsplit"}));
   ASSIGN_OR_RETURN(const auto separator, TextIfGiven(values[0]));
   ASSIGN_OR_RETURN(const int64_t most, CountIfGiven(values[1]));
   if (separator.has_value() && separator->empty()) {
@@ -111,8 +109,8 @@ ValueOr ReplaceText(const MethodCall& call) {
   ASSIGN_OR_RETURN(const std::string from, TextArgument(values[0]));
   ASSIGN_OR_RETURN(const std::string to, TextArgument(values[1]));
   ASSIGN_OR_RETURN(const int64_t most, CountIfGiven(values[2]));
-  std::optional<std::string> replaced = Replace(
-      call.value.text(), from, to, most, call.budget.text_bytes_max());
+  std::optional<std::string> replaced =
+      Replace(call.value.text(), from, to, most, call.budget.text_bytes_max());
   if (!replaced.has_value()) {
     return call.budget.SpendText(call.budget.text_bytes_max() + 1);
   }
@@ -162,9 +160,8 @@ ValueOr JoinTexts(const MethodCall& call) {
 ValueOr GetKey(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values,
                    call.arguments.Bind({"key", "default"}, 1));
-  const Value* const found = values[0].is_text()
-                                 ? call.value.dict().Find(values[0].text())
-                                 : nullptr;
+  const Value* const found =
+      values[0].is_text() ? call.value.dict().Find(values[0].text()) : nullptr;
   if (found != nullptr) return *found;
   return values[1].is_defined() ? values[1] : Value::None();
 }
@@ -332,9 +329,9 @@ ValueOr CallMethod(const Value& value, absl::string_view name,
   }
   return Wrong(absl::StrCat(
       "the method '", name, "' of ", value.kind_words(), " is not supported",
-      names.empty() ? ""
-                    : absl::StrCat("; there are: ",
-                                   absl::StrJoin(names, ", "))));
+      names.empty()
+          ? ""
+          : absl::StrCat("; there are: ", absl::StrJoin(names, ", "))));
 }
 
 }  // namespace troupe::chat

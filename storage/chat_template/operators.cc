@@ -197,8 +197,8 @@ ValueOr Slice(const Value& value, const SliceBounds& bounds, Budget& budget) {
     return NewText(std::move(text), budget);
   }
   if (!value.is_list()) {
-    return Wrong(absl::StrCat("a slice of ", value.kind_words(),
-                              " is not supported"));
+    return Wrong(
+        absl::StrCat("a slice of ", value.kind_words(), " is not supported"));
   }
   List items = Sliced(value.items(), bounds);
   RETURN_IF_ERROR(budget.Spend(static_cast<int64_t>(items.size())));

@@ -140,9 +140,8 @@ absl::StatusOr<ExpressionPtr> Parser::ParseOr() {
   while (IsName("or")) {
     const Place place = tokens_[at_++].place;
     ASSIGN_OR_RETURN(ExpressionPtr right, ParseAnd());
-    ASSIGN_OR_RETURN(left,
-                     Measured(Join(Expression::Kind::kOr, place,
-                                   std::move(left), std::move(right))));
+    ASSIGN_OR_RETURN(left, Measured(Join(Expression::Kind::kOr, place,
+                                         std::move(left), std::move(right))));
   }
   return left;
 }
@@ -152,9 +151,8 @@ absl::StatusOr<ExpressionPtr> Parser::ParseAnd() {
   while (IsName("and")) {
     const Place place = tokens_[at_++].place;
     ASSIGN_OR_RETURN(ExpressionPtr right, ParseNot());
-    ASSIGN_OR_RETURN(left,
-                     Measured(Join(Expression::Kind::kAnd, place,
-                                   std::move(left), std::move(right))));
+    ASSIGN_OR_RETURN(left, Measured(Join(Expression::Kind::kAnd, place,
+                                         std::move(left), std::move(right))));
   }
   return left;
 }
@@ -199,13 +197,12 @@ absl::StatusOr<ExpressionPtr> Parser::ParseBinary(size_t level) {
   if (level == kLevels.size()) return ParseUnary(/*with_filters=*/true);
   ASSIGN_OR_RETURN(ExpressionPtr left, ParseBinary(level + 1));
   while (Next().kind == Token::Kind::kOperator &&
-         std::find(kLevels[level].begin(), kLevels[level].end(),
-                   Next().text) != kLevels[level].end()) {
+         std::find(kLevels[level].begin(), kLevels[level].end(), Next().text) !=
+             kLevels[level].end()) {
     const Token& sign = tokens_[at_++];
     ASSIGN_OR_RETURN(ExpressionPtr right, ParseBinary(level + 1));
-    ASSIGN_OR_RETURN(left,
-                     Measured(Join(Expression::Kind::kBinary, sign.place,
-                                   std::move(left), std::move(right))));
+    ASSIGN_OR_RETURN(left, Measured(Join(Expression::Kind::kBinary, sign.place,
+                                         std::move(left), std::move(right))));
     left->name = sign.text;
   }
   return left;
@@ -360,8 +357,7 @@ absl::StatusOr<ExpressionPtr> Parser::ParseFilters(ExpressionPtr left) {
     } else if (TakeName("is")) {
       ASSIGN_OR_RETURN(left, ParseTest(std::move(left)));
     } else if (IsOperator("(")) {
-      ExpressionPtr call =
-          NewExpression(Expression::Kind::kCall, Next().place);
+      ExpressionPtr call = NewExpression(Expression::Kind::kCall, Next().place);
       ASSIGN_OR_RETURN(call->arguments, ParseArguments());
       call->parts.push_back(std::move(left));
       left = std::move(call);
@@ -373,8 +369,7 @@ absl::StatusOr<ExpressionPtr> Parser::ParseFilters(ExpressionPtr left) {
 }
 
 absl::StatusOr<ExpressionPtr> Parser::ParseFilter(ExpressionPtr left) {
-  ExpressionPtr filter =
-      NewExpression(Expression::Kind::kFilter, Next().place);
+  ExpressionPtr filter = NewExpression(Expression::Kind::kFilter, Next().place);
   ASSIGN_OR_RETURN(filter->name, ExpectName("a filter"));
   filter->parts.push_back(std::move(left));
   if (IsOperator("(")) {

@@ -48,10 +48,9 @@ absl::StatusOr<Block> Parser::ParseBlock(const std::vector<std::string>& ends,
     block.push_back(std::move(statement));
   }
   if (ends.empty()) return block;
-  return ErrorAt(Next().place,
-                 absl::StrCat("the template ends where {% ",
-                              absl::StrJoin(ends, " %} or {% "),
-                              " %} is missing"));
+  return ErrorAt(Next().place, absl::StrCat("the template ends where {% ",
+                                            absl::StrJoin(ends, " %} or {% "),
+                                            " %} is missing"));
 }
 
 absl::StatusOr<std::unique_ptr<Statement>> Parser::ParseStatement(
@@ -71,8 +70,8 @@ absl::StatusOr<std::unique_ptr<Statement>> Parser::ParseStatement(
   } else if (word == "generation") {
     parsed = ParseGeneration(*statement, within);
   } else if (word == "break" || word == "continue") {
-    statement->kind = word == "break" ? Statement::Kind::kBreak
-                                      : Statement::Kind::kContinue;
+    statement->kind =
+        word == "break" ? Statement::Kind::kBreak : Statement::Kind::kContinue;
     parsed = ParseJump(*statement, within);
   } else {
     parsed = ErrorAt(

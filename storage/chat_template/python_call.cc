@@ -46,8 +46,8 @@ absl::StatusOr<std::vector<Value>> Arguments::Bind(
     const auto at = static_cast<size_t>(found - parameters.begin());
     if (found == parameters.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "the argument '", name, "' is not supported; there are: ",
-          absl::StrJoin(parameters, ", ")));
+          "the argument '", name,
+          "' is not supported; there are: ", absl::StrJoin(parameters, ", ")));
     }
     if (given[at]) {
       return absl::InvalidArgumentError(

@@ -14,7 +14,8 @@ absl::Status WithPlace(const absl::Status& status, Place place) {
   if (status.ok() || absl::StartsWith(status.message(), "line ")) {
     return status;
   }
-  return absl::Status(status.code(), ErrorAt(place, status.message()).message());
+  return absl::Status(status.code(),
+                      ErrorAt(place, status.message()).message());
 }
 
 absl::StatusOr<RenderedChat> Renderer::Run(const Block& block) {
@@ -107,10 +108,9 @@ absl::Status Renderer::Unpack(const Statement& statement, const Value& value,
     return absl::OkStatus();
   }
   if (!value.is_list() || value.items().size() != names.size()) {
-    return ErrorAt(
-        statement.place,
-        absl::StrCat(value.kind_words(), " does not have the ", names.size(),
-                     " values that have names here"));
+    return ErrorAt(statement.place,
+                   absl::StrCat(value.kind_words(), " does not have the ",
+                                names.size(), " values that have names here"));
   }
   for (size_t i = 0; i < names.size(); ++i) {
     scope.names[names[i]] = value.items()[i];
@@ -168,10 +168,10 @@ absl::Status Renderer::RunSet(const Statement& statement, Scope& scope) {
   if (statement.attribute.empty()) return Unpack(statement, value, scope);
   ASSIGN_OR_RETURN(const Value target, NameOf(statement.names[0], scope));
   if (!target.Is(Value::Kind::kNamespace)) {
-    return ErrorAt(statement.place,
-                   absl::StrCat("'", statement.names[0],
-                                "' is no namespace, so '", statement.attribute,
-                                "' of it cannot be set"));
+    return ErrorAt(
+        statement.place,
+        absl::StrCat("'", statement.names[0], "' is no namespace, so '",
+                     statement.attribute, "' of it cannot be set"));
   }
   if (value.Is(Value::Kind::kNamespace)) {
     return ErrorAt(statement.place,

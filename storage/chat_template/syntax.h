@@ -22,8 +22,8 @@ struct Place {
 
 // "line 3, column 7: <what>".
 inline absl::Status ErrorAt(Place place, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "line ", place.line, ", column ", place.column, ": ", what));
+  return absl::InvalidArgumentError(
+      absl::StrCat("line ", place.line, ", column ", place.column, ": ", what));
 }
 
 struct Expression;

@@ -1,6 +1,6 @@
-// A value of a chat template: what Python and Jinja call None, bool, int, float,
-// str, list, tuple, dict, and Jinja's Undefined and namespace. Lists, dicts and
-// texts never change once they are made, so copies share them.
+// A value of a chat template: what Python and Jinja call None, bool, int,
+// float, str, list, tuple, dict, and Jinja's Undefined and namespace. Lists,
+// dicts and texts never change once they are made, so copies share them.
 #ifndef TROUPE_STORAGE_CHAT_TEMPLATE_VALUE_H_
 #define TROUPE_STORAGE_CHAT_TEMPLATE_VALUE_H_
 
@@ -100,11 +100,11 @@ class Value {
     mutable bool read = false;
   };
   static Value OfSequence(List items, Kind kind);
-  using Data = std::variant<Undefined, NoneType, bool, int64_t, double,
-                            std::shared_ptr<const std::string>,
-                            std::shared_ptr<const Sequence>,
-                            std::shared_ptr<const Dict>, Namespace*,
-                            const Statement*>;
+  using Data =
+      std::variant<Undefined, NoneType, bool, int64_t, double,
+                   std::shared_ptr<const std::string>,
+                   std::shared_ptr<const Sequence>, std::shared_ptr<const Dict>,
+                   Namespace*, const Statement*>;
   template <typename T>
   explicit Value(T data) : data_(std::move(data)) {}
 

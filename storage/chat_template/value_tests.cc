@@ -66,9 +66,7 @@ BoolOr AreUnequal(const Value& a, const Value& b, Budget&) {
   return !Equals(a, b);
 }
 BoolOr Less(const Value& a, const Value& b, Budget&) { return IsLess(a, b); }
-BoolOr Greater(const Value& a, const Value& b, Budget&) {
-  return IsLess(b, a);
-}
+BoolOr Greater(const Value& a, const Value& b, Budget&) { return IsLess(b, a); }
 BoolOr AtMost(const Value& a, const Value& b, Budget&) {
   ASSIGN_OR_RETURN(const bool greater, IsLess(b, a));
   return !greater;
@@ -94,15 +92,23 @@ struct PairRow {
   BoolOr (*holds)(const Value& a, const Value& b, Budget& budget);
 };
 constexpr PairRow kPairTests[] = {
-    {"!=", &AreUnequal},      {"<", &Less},
-    {"<=", &AtMost},          {"==", &AreEqual},
-    {">", &Greater},          {">=", &AtLeast},
+    {"!=", &AreUnequal},
+    {"<", &Less},
+    {"<=", &AtMost},
+    {"==", &AreEqual},
+    {">", &Greater},
+    {">=", &AtLeast},
     {"divisibleby", &DivisibleBy},
-    {"eq", &AreEqual},        {"equalto", &AreEqual},
-    {"ge", &AtLeast},         {"greaterthan", &Greater},
-    {"gt", &Greater},         {"in", &IsIn},
-    {"le", &AtMost},          {"lessthan", &Less},
-    {"lt", &Less},            {"ne", &AreUnequal},
+    {"eq", &AreEqual},
+    {"equalto", &AreEqual},
+    {"ge", &AtLeast},
+    {"greaterthan", &Greater},
+    {"gt", &Greater},
+    {"in", &IsIn},
+    {"le", &AtMost},
+    {"lessthan", &Less},
+    {"lt", &Less},
+    {"ne", &AreUnequal},
 };
 
 template <typename Row, size_t kRows>
@@ -204,9 +210,8 @@ BoolOr IsLess(const Value& a, const Value& b) {
   if (a.is_integer() && b.is_integer()) return a.integer() < b.integer();
   if (a.is_number() && b.is_number()) return a.number() < b.number();
   if (a.is_text() && b.is_text()) return a.text() < b.text();
-  return absl::InvalidArgumentError(
-      absl::StrCat(a.kind_words(), " and ", b.kind_words(),
-                   " cannot be put in order"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      a.kind_words(), " and ", b.kind_words(), " cannot be put in order"));
 }
 
 }  // namespace troupe::chat

@@ -235,8 +235,9 @@ class JsonWriter {
     std::vector<const std::pair<std::string, Value>*> entries;
     for (const auto& entry : dict.entries()) entries.push_back(&entry);
     if (style_.sort_keys) {
-      std::sort(entries.begin(), entries.end(),
-                [](const auto* a, const auto* b) { return a->first < b->first; });
+      std::sort(
+          entries.begin(), entries.end(),
+          [](const auto* a, const auto* b) { return a->first < b->first; });
     }
     out_ += '{';
     ++depth_;

@@ -1,5 +1,5 @@
-// Values as texts: as `{{ value }}` prints them (Python's str), within lists and
-// dicts (repr), and as the filter `tojson` of transformers writes them
+// Values as texts: as `{{ value }}` prints them (Python's str), within lists
+// and dicts (repr), and as the filter `tojson` of transformers writes them
 // (json.dumps).
 #ifndef TROUPE_STORAGE_CHAT_TEMPLATE_VALUE_TEXT_H_
 #define TROUPE_STORAGE_CHAT_TEMPLATE_VALUE_TEXT_H_

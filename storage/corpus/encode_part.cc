@@ -13,10 +13,9 @@ namespace {
 
 absl::Status CheckLineLength(const PartRules& rules, absl::string_view line) {
   if (line.size() <= rules.line_bytes_max) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the line has ", line.size(), " bytes, more than ",
-                   rules.line_bytes_max,
-                   "; break it into shorter ones, or raise --max-line-mib"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the line has ", line.size(), " bytes, more than ", rules.line_bytes_max,
+      "; break it into shorter ones, or raise --max-line-mib"));
 }
 
 // The text of a line; it is kept in `buffer` where it is not the line itself.

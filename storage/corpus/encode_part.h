@@ -20,8 +20,8 @@ struct PartRules {
   std::string field = "text";  // of JSON lines
   uint64_t line_bytes_max = 64 << 20;
   bool skip_bad_lines = false;
-  // In place of `field`: lines are records of which some tokens count. Borrowed;
-  // null: they are texts.
+  // In place of `field`: lines are records of which some tokens count.
+  // Borrowed; null: they are texts.
   const RecordEncoder* records = nullptr;
   // Of records: a longer one is a bad line; 0: any length.
   uint64_t sequence_length = 0;

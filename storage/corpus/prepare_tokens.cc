@@ -234,16 +234,14 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
     const Tokenizer& tokenizer, const PrepareTokensOptions& options) {
   RETURN_IF_ERROR(CheckFiles(tokenizer, options));
   const std::string source = SourceOf(tokenizer, options);
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<TokenFileWriter> writer,
-      TokenFileWriter::Create({.path = options.path,
-                               .vocab_size = tokenizer.vocab_size(),
-                               .tokenizer = tokenizer.name(),
-                               .source = source,
-                               .says_what_counts =
-                                   options.rules.records != nullptr,
-                               .packed_length =
-                                   options.rules.sequence_length}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TokenFileWriter> writer,
+                   TokenFileWriter::Create(
+                       {.path = options.path,
+                        .vocab_size = tokenizer.vocab_size(),
+                        .tokenizer = tokenizer.name(),
+                        .source = source,
+                        .says_what_counts = options.rules.records != nullptr,
+                        .packed_length = options.rules.sequence_length}));
   ASSIGN_OR_RETURN(const CorpusPosition start, StartOf(*writer, options));
   Preparation preparation(tokenizer, options, *writer, start,
                           /*can_save=*/!source.empty());

@@ -2,11 +2,11 @@
 // with the same bytes whatever their number, and continued where an earlier
 // call was killed.
 //
-// Records of which some tokens count (PartRules::records) are packed where there
-// is a sequence length: each into the sequence that is being filled, where it
-// has room, else into the next one. What is left of a sequence is filled with
-// tokens that do not count, EOS or 0, as a part of its last record; a further
-// one follows the last sequence, which is its last target.
+// Records of which some tokens count (PartRules::records) are packed where
+// there is a sequence length: each into the sequence that is being filled,
+// where it has room, else into the next one. What is left of a sequence is
+// filled with tokens that do not count, EOS or 0, as a part of its last record;
+// a further one follows the last sequence, which is its last target.
 #ifndef TROUPE_STORAGE_CORPUS_PREPARE_TOKENS_H_
 #define TROUPE_STORAGE_CORPUS_PREPARE_TOKENS_H_
 
@@ -56,9 +56,9 @@ struct PreparedTokens {
 
 // InvalidArgument where a corpus of lines is asked of a tokenizer without EOS,
 // where there is no text, where records are asked of files that are no JSON
-// lines, or where the token file would replace a file of the corpus; the errors of TextParts, EncodeTextPart and TokenFileWriter. What was
-// saved until an error is kept, and the message says so; otherwise nothing is
-// left.
+// lines, or where the token file would replace a file of the corpus; the errors
+// of TextParts, EncodeTextPart and TokenFileWriter. What was saved until an
+// error is kept, and the message says so; otherwise nothing is left.
 absl::StatusOr<PreparedTokens> PrepareTokens(
     const Tokenizer& tokenizer, const PrepareTokensOptions& options);
 

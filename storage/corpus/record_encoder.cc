@@ -45,15 +45,14 @@ absl::Status NoRecord(const Dict& record) {
 
 absl::Status CheckMessages(absl::string_view field, const Value& messages) {
   if (!messages.is_list() || messages.items().empty()) {
-    return Wrong(absl::StrCat("its \"", field, "\" is ",
-                              messages.is_list() ? "an empty list"
-                                                 : messages.kind_words(),
-                              messages.is_list() ? "" : ", not a list"));
+    return Wrong(absl::StrCat(
+        "its \"", field, "\" is ",
+        messages.is_list() ? "an empty list" : messages.kind_words(),
+        messages.is_list() ? "" : ", not a list"));
   }
   if (messages.items().size() <= kMessagesMax) return absl::OkStatus();
-  return Wrong(absl::StrCat("its \"", field, "\" has ",
-                            messages.items().size(), " messages, more than ",
-                            kMessagesMax));
+  return Wrong(absl::StrCat("its \"", field, "\" has ", messages.items().size(),
+                            " messages, more than ", kMessagesMax));
 }
 
 bool IsAssistant(const Value& message) {
@@ -99,9 +98,10 @@ std::string RecordEncoder::identity() const {
   return format_.ok() ? format_->identity() : "";
 }
 
-absl::StatusOr<size_t> RecordEncoder::PrefixOf(
-    const Conversation& conversation, size_t messages,
-    bool add_generation_prompt, absl::string_view whole) const {
+absl::StatusOr<size_t> RecordEncoder::PrefixOf(const Conversation& conversation,
+                                               size_t messages,
+                                               bool add_generation_prompt,
+                                               absl::string_view whole) const {
   Conversation part = conversation;
   part.messages.resize(messages);
   const auto text = format_->Render(part, add_generation_prompt);

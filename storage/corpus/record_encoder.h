@@ -1,6 +1,6 @@
 // Records for fine-tuning, as tokens of which some count: what the model is to
-// learn to write. A record is a line of JSON, in the forms that trl's SFTTrainer
-// takes:
+// learn to write. A record is a line of JSON, in the forms that trl's
+// SFTTrainer takes:
 //
 //   {"prompt": "2 + 2 =", "completion": " 4"}
 //   {"prompt": [messages], "completion": [messages]}
@@ -35,8 +35,8 @@
 
 namespace troupe {
 
-// InvalidArgument where the tokenizer splits a token that the template names: it
-// would be read as a text.
+// InvalidArgument where the tokenizer splits a token that the template names:
+// it would be read as a text.
 absl::Status CheckTokensOf(const chat::ChatFormat& format,
                            const Tokenizer& tokenizer);
 
@@ -65,11 +65,10 @@ class RecordEncoder {
   // `ends`: the tokenizer's EOS belongs behind it.
   absl::StatusOr<chat::RenderedChat> TextOf(const chat::Dict& record,
                                             bool& ends) const;
-  absl::StatusOr<chat::RenderedChat> OfMessages(
-      const chat::Dict& record) const;
-  absl::StatusOr<chat::RenderedChat> OfTurns(const chat::Dict& record,
-                                             const chat::Value& prompt,
-                                             const chat::Value& completion) const;
+  absl::StatusOr<chat::RenderedChat> OfMessages(const chat::Dict& record) const;
+  absl::StatusOr<chat::RenderedChat> OfTurns(
+      const chat::Dict& record, const chat::Value& prompt,
+      const chat::Value& completion) const;
   absl::StatusOr<std::vector<chat::TextRange>> FindTurns(
       const chat::Conversation& conversation, absl::string_view whole) const;
   absl::StatusOr<size_t> PrefixOf(const chat::Conversation& conversation,

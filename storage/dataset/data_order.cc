@@ -67,9 +67,10 @@ absl::StatusOr<DataOrder> DataOrder::Create(const DataOrderOptions& options) {
   };
   // The last token of packed ones is a target only.
   const uint64_t tokens =
-      packed ? (options.token_count - std::min<uint64_t>(options.token_count, 1)) /
-                   length / blocks * length
-             : options.token_count / blocks;
+      packed
+          ? (options.token_count - std::min<uint64_t>(options.token_count, 1)) /
+                length / blocks * length
+          : options.token_count / blocks;
   uint64_t validation_tokens =
       static_cast<uint64_t>(static_cast<double>(tokens) * fraction);
   if (packed) validation_tokens -= validation_tokens % length;

@@ -258,9 +258,8 @@ absl::StatusOr<uint64_t> TokenFile::CountCounted(uint64_t first,
 
 absl::Status TokenFile::CheckWithin(uint64_t first, uint64_t count) const {
   if (first <= size() && count <= size() - first) return absl::OkStatus();
-  return absl::OutOfRangeError(absl::StrCat(path_, ": has ", size(),
-                                            " tokens, asked for ", count,
-                                            " from ", first));
+  return absl::OutOfRangeError(absl::StrCat(
+      path_, ": has ", size(), " tokens, asked for ", count, " from ", first));
 }
 
 absl::StatusOr<uint64_t> TokenFile::DocumentEnd(uint64_t document) const {

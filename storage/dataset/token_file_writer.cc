@@ -82,17 +82,17 @@ struct SavedState {
 };
 
 std::string FormatState(const SavedState& state) {
-  const std::string line =
-      nlohmann::json{{"tokens", state.tokens},
-                     {"tokens_crc32c", state.tokens_crc32c},
-                     {"documents", state.documents},
-                     {"ends_crc32c", state.ends_crc32c},
-                     {"last_end", state.last_end},
-                     {"counted_tokens", state.counted_tokens},
-                     {"counted_crc32c", state.counted_crc32c},
-                     {"last_bits", state.last_bits},
-                     {"position", state.position}}
-          .dump();
+  const std::string line = nlohmann::json{
+      {"tokens", state.tokens},
+      {"tokens_crc32c", state.tokens_crc32c},
+      {"documents", state.documents},
+      {"ends_crc32c", state.ends_crc32c},
+      {"last_end", state.last_end},
+      {"counted_tokens", state.counted_tokens},
+      {"counted_crc32c", state.counted_crc32c},
+      {"last_bits", state.last_bits},
+      {"position",
+       state.position}}.dump();
   return absl::StrFormat("%s\n%08x\n", line, Crc32c(line));
 }
 

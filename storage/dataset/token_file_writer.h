@@ -62,8 +62,9 @@ class TokenFileWriter {
 
   // InvalidArgument, with its number, for a token outside the vocabulary.
   absl::Status Append(absl::Span<const int32_t> tokens);
-  // Says of each token whether it counts (0: no); the first one of a document never
-  // does, as nothing comes before it. Requires says_what_counts and as many.
+  // Says of each token whether it counts (0: no); the first one of a document
+  // never does, as nothing comes before it. Requires says_what_counts and as
+  // many.
   absl::Status Append(absl::Span<const int32_t> tokens,
                       absl::Span<const uint8_t> counts);
   // The tokens since the last end are a document. Nothing where there are none.

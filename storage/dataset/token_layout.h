@@ -50,7 +50,7 @@ struct TokenLayout {
   uint64_t vocab_size = 0;     // 0: the format does not say
   uint64_t documents = 0;      // 0: the format does not say
   std::optional<DocumentEnds> document_ends;  // where the file has them
-  std::optional<CountedBits> counted;  // none: all tokens count
+  std::optional<CountedBits> counted;         // none: all tokens count
   // The sequence length for which records were packed: no document lies in two
   // windows of it, and a token follows the last window. 0: they were not.
   uint64_t packed_length = 0;

@@ -14,7 +14,8 @@
 //       72      8  version 3: how many tokens count, C; else 0
 //       80      4  version 3: CRC-32C of the bits behind the documents' ends
 //       84      4  zeros
-//       88      8  version 3: the sequence length for which records were packed;
+//       88      8  version 3: the sequence length for which records were
+//       packed;
 //                  0: they follow each other
 //       96     28  zeros
 //      124      4  CRC-32C of bytes 0 to 123

@@ -109,9 +109,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(
         testing::Values("gpt2", "llama"),
         testing::Values(
-            JobCut{.data = 2}, JobCut{.data = 4},
-            JobCut{.data = 2, .zero = 2}, JobCut{.data = 2, .zero = 3},
-            JobCut{.tensor = 2, .sequence = true},
+            JobCut{.data = 2}, JobCut{.data = 4}, JobCut{.data = 2, .zero = 2},
+            JobCut{.data = 2, .zero = 3}, JobCut{.tensor = 2, .sequence = true},
             JobCut{.tensor = 4, .tensor_method = "2d"},
             JobCut{.context = 2, .context_method = "ring"},
             JobCut{.context = 4, .context_method = "ulysses"},
@@ -223,7 +222,8 @@ TEST(StepWithoutCompletions, EndsTheJobAndSaysSo) {
   job.mutable_data()->set_tokens(WriteRecords("prompts.tokens", records));
   job.mutable_data()->set_validation_fraction(0);
   job.mutable_training()->set_validate_every(0);
-  for (const JobCut& cut : {JobCut(), JobCut{.data = 2}, JobCut{.pipeline = 2}}) {
+  for (const JobCut& cut :
+       {JobCut(), JobCut{.data = 2}, JobCut{.pipeline = 2}}) {
     const std::string error(
         Train(CutJob(job, cut), {.ranks = cut.ranks()}).status().message());
     EXPECT_NE(error.find("no token counts as a target"), std::string::npos)

@@ -10,10 +10,11 @@ namespace {
 INSTANTIATE_TEST_SUITE_P(
     Llama, GoldenSuite,
     testing::Values("llama_untied", "llama_tied", "llama_biases",
-                    "llama_completions", "llama_lora", "llama_rope_linear", "llama_rope_dynamic_within",
-                    "llama_rope_dynamic_beyond", "llama_rope_llama3",
-                    "llama_rope_yarn", "llama_rope_yarn_mscale",
-                    "llama_rope_longrope_short", "llama_rope_longrope_long"),
+                    "llama_completions", "llama_lora", "llama_rope_linear",
+                    "llama_rope_dynamic_within", "llama_rope_dynamic_beyond",
+                    "llama_rope_llama3", "llama_rope_yarn",
+                    "llama_rope_yarn_mscale", "llama_rope_longrope_short",
+                    "llama_rope_longrope_long"),
     GoldenFileName);
 
 INSTANTIATE_TEST_SUITE_P(Relatives, GoldenSuite,

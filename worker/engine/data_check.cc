@@ -37,9 +37,8 @@ DataCheck::DataCheck(std::vector<CheckedFile> files)
 
 absl::Status DataCheck::CheckAll() const {
   for (const CheckedFile& checked : files_) {
-    RETURN_IF_ERROR(
-        Annotate(checked.file->CheckSum([this] { return !give_up_; }),
-                 checked.field));
+    RETURN_IF_ERROR(Annotate(
+        checked.file->CheckSum([this] { return !give_up_; }), checked.field));
   }
   return absl::OkStatus();
 }

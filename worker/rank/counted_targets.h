@@ -21,9 +21,9 @@ namespace troupe {
 class CountedTargets {
  public:
   // Of the samples [first, first + the job's global batch). All where `data` is
-  // null, as a rank without it has no loss to divide, or where all targets of it
-  // count; then nothing is read. FailedPrecondition where none counts: such a
-  // step has no loss.
+  // null, as a rank without it has no loss to divide, or where all targets of
+  // it count; then nothing is read. FailedPrecondition where none counts: such
+  // a step has no loss.
   absl::StatusOr<int64_t> Of(const JobSpec& job, const SampleReader* data,
                              int64_t first);
 

@@ -49,14 +49,16 @@ class DataPrepare final : public Command {
     flags.Text("--field", rules_.field,
                {.value = "NAME",
                 .text = "Of JSON lines: the field that is the text [text]"});
-    flags.Switch("--completions", completions_,
-                 "For fine-tuning: JSON lines are records with \"prompt\" and "
-                 "\"completion\", or with \"messages\", and only what the model "
-                 "is to write counts in the loss");
-    flags.Text("--chat-template", chat_template_,
-               {.value = "FILE",
-                .text = "Of messages, a Jinja template [that of the tokenizer's "
-                        "directory]"});
+    flags.Switch(
+        "--completions", completions_,
+        "For fine-tuning: JSON lines are records with \"prompt\" and "
+        "\"completion\", or with \"messages\", and only what the model "
+        "is to write counts in the loss");
+    flags.Text(
+        "--chat-template", chat_template_,
+        {.value = "FILE",
+         .text = "Of messages, a Jinja template [that of the tokenizer's "
+                 "directory]"});
     flags.Integer("--sequence-length", sequence_length_, {2, 1 << 30},
                   {.value = "N",
                    .text = "Of records: pack whole ones into sequences of N "

@@ -160,20 +160,23 @@ TEST(ChatTemplate, HostileOnesEnd) {
         << chat.status() << " " << source.substr(0, 80);
   }
   const std::vector<std::string> deep = {
-      "{{ " + std::string(100000, '(') + "1" + std::string(100000, ')') +
-          " }}",
+      "{{ " + std::string(100000, '(') + "1" + std::string(100000, ')') + " }}",
       "{{ " + std::string(100000, '[') + "1",
-      "{{ 1" + [] {
-        std::string sum;
-        for (int i = 0; i < 100000; ++i) sum += " + 1";
-        return sum;
-      }() + " }}",
+      "{{ 1" +
+          [] {
+            std::string sum;
+            for (int i = 0; i < 100000; ++i) sum += " + 1";
+            return sum;
+          }() +
+          " }}",
       "{{ " + std::string(100000, '-') + "1 }}",
-      "{{ x" + [] {
-        std::string path;
-        for (int i = 0; i < 100000; ++i) path += ".a";
-        return path;
-      }() + " }}",
+      "{{ x" +
+          [] {
+            std::string path;
+            for (int i = 0; i < 100000; ++i) path += ".a";
+            return path;
+          }() +
+          " }}",
       [] {
         std::string ifs;
         for (int i = 0; i < 10000; ++i) ifs += "{% if 1 %}";
@@ -194,9 +197,9 @@ TEST(ChatTemplate, LimitsAreTheCallers) {
   EXPECT_EQ(RenderText(source, Dict())->text.size(), 10000u);
   EXPECT_TRUE(absl::IsResourceExhausted(
       RenderText(source, Dict(), {.steps = 500}).status()));
-  EXPECT_TRUE(Fails(
-      RenderText(source, Dict(), {.text_bytes = 9999}).status(),
-      absl::StatusCode::kResourceExhausted, {"line 1, column", "a text"}));
+  EXPECT_TRUE(Fails(RenderText(source, Dict(), {.text_bytes = 9999}).status(),
+                    absl::StatusCode::kResourceExhausted,
+                    {"line 1, column", "a text"}));
 }
 
 TEST(ChatTemplate, KnowsWhatItReads) {

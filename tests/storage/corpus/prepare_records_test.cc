@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 // A record of some 10 to 40 tokens, of which some count.
 std::string Line(int i) {
   return absl::StrCat("{\"prompt\": \"", std::string(3 + i * 7 % 20, 'x'),
-                      "\", \"completion\": \" ", std::string(1 + i % 9, 'y'),
-                      i, "\"}\n");
+                      "\", \"completion\": \" ", std::string(1 + i % 9, 'y'), i,
+                      "\"}\n");
 }
 
 class PrepareRecords : public ::testing::Test {
@@ -35,8 +35,8 @@ class PrepareRecords : public ::testing::Test {
   }
 
   PrepareTokensOptions Options(uint64_t sequence_length) {
-    return {.rules = {.records = &records_,
-                      .sequence_length = sequence_length}};
+    return {
+        .rules = {.records = &records_, .sequence_length = sequence_length}};
   }
   absl::StatusOr<PreparedTokens> PrepareAs(const std::string& out,
                                            const PrepareTokensOptions& options,
@@ -48,9 +48,8 @@ class PrepareRecords : public ::testing::Test {
 
   TempDir dir_;
   const std::unique_ptr<Tokenizer> tokenizer_ =
-      MakeHuggingFaceTokenizer(
-          ReadText("tests/oracle/tokenizers/gpt2.json"),
-          "{\"eos_token\": \"<|endoftext|>\"}")
+      MakeHuggingFaceTokenizer(ReadText("tests/oracle/tokenizers/gpt2.json"),
+                               "{\"eos_token\": \"<|endoftext|>\"}")
           .value();
   const RecordEncoder records_ =
       RecordEncoder::Create(*tokenizer_, chat::OpenChatFormat("", "")).value();
@@ -171,14 +170,14 @@ TEST_F(PrepareRecords, KilledTheyAreContinued) {
 }
 
 TEST_F(PrepareRecords, BadOnesAreNamedOrLeftOut) {
-  WriteText(dir_.File("bad.jsonl"),
-            absl::StrCat(Line(1), "{\"text\": \"a\"}\n", Line(2),
-                         "{\"prompt\": \"", std::string(200, 'q'),
-                         "\", \"completion\": \"b\"}\n"));
-  EXPECT_TRUE(Fails(PrepareAs("t", Options(64), "bad.jsonl").status(),
-                    absl::StatusCode::kInvalidArgument,
-                    {"bad.jsonl:2: has neither \"messages\"",
-                     "--skip-bad-lines"}));
+  WriteText(
+      dir_.File("bad.jsonl"),
+      absl::StrCat(Line(1), "{\"text\": \"a\"}\n", Line(2), "{\"prompt\": \"",
+                   std::string(200, 'q'), "\", \"completion\": \"b\"}\n"));
+  EXPECT_TRUE(
+      Fails(PrepareAs("t", Options(64), "bad.jsonl").status(),
+            absl::StatusCode::kInvalidArgument,
+            {"bad.jsonl:2: has neither \"messages\"", "--skip-bad-lines"}));
   WriteText(dir_.File("long.jsonl"),
             absl::StrCat(Line(1), "{\"prompt\": \"", std::string(200, 'q'),
                          "\", \"completion\": \"b\"}\n"));

@@ -56,7 +56,8 @@ TEST(RecordEncoder, CountsAsTransformersAndTrlDo) {
         ChatFormat::Create(name, At(templates, name).text(), Dict()));
     ASSERT_TRUE(encoder.ok()) << encoder.status();
     const std::string line = chat::JsonOf(At(one, "record"), {}).value();
-    SCOPED_TRACE(absl::StrCat(At(one, "tokenizer").text(), " ", name, " ", line));
+    SCOPED_TRACE(
+        absl::StrCat(At(one, "tokenizer").text(), " ", name, " ", line));
     std::vector<int32_t> ids;
     std::vector<uint8_t> counts;
     const absl::Status status = encoder->Encode(line, ids, counts);
@@ -147,11 +148,11 @@ TEST_F(RecordErrors, SayThatTurnsCannotBeFound) {
               {"the first 2 of 4 messages otherwise than when more messages",
                "{% generation %}", "--chat-template", "a record of its own"},
               "qwen3");
-  EXPECT_TRUE(Encode(absl::StrCat(R"({"prompt": [)", kUser, ",", kAssistant,
-                                  ",", kUser, R"(], "completion": [)",
-                                  kAssistant, "]}"),
-                     "qwen3")
-                  .ok());
+  EXPECT_TRUE(
+      Encode(absl::StrCat(R"({"prompt": [)", kUser, ",", kAssistant, ",", kUser,
+                          R"(], "completion": [)", kAssistant, "]}"),
+             "qwen3")
+          .ok());
 }
 
 TEST_F(RecordErrors, SayThatATokenIsSplit) {
@@ -166,20 +167,19 @@ TEST_F(RecordErrors, SayThatATokenIsSplit) {
 
 TEST(RecordEncoder, WithoutATemplateTextsAreRecords) {
   const auto tokenizer = TokenizerOf("gpt2", "<|endoftext|>");
-  const auto encoder = RecordEncoder::Create(
-      *tokenizer, chat::OpenChatFormat("", ""));
+  const auto encoder =
+      RecordEncoder::Create(*tokenizer, chat::OpenChatFormat("", ""));
   ASSERT_TRUE(encoder.ok()) << encoder.status();
   std::vector<int32_t> ids;
   std::vector<uint8_t> counts;
   EXPECT_TRUE(
       encoder->Encode(R"({"prompt": "a", "completion": "b"})", ids, counts)
           .ok());
-  EXPECT_TRUE(Fails(
-      encoder->Encode(
-          absl::StrCat(R"({"messages": [)", kUser, ",", kAssistant, "]}"), ids,
-          counts),
-      absl::StatusCode::kNotFound,
-      {"there is no chat template", "--chat-template FILE"}));
+  EXPECT_TRUE(Fails(encoder->Encode(absl::StrCat(R"({"messages": [)", kUser,
+                                                 ",", kAssistant, "]}"),
+                                    ids, counts),
+                    absl::StatusCode::kNotFound,
+                    {"there is no chat template", "--chat-template FILE"}));
 }
 
 }  // namespace

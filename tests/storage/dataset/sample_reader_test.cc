@@ -316,8 +316,8 @@ TEST_F(SampleReaderTest, LeavesOutTargetsThatDoNotCount) {
     EXPECT_EQ(targets,
               (std::vector<int32_t>{-1, -1, -1, 14, 15, 16, 17, 18, 19, 20}));
     ASSERT_TRUE(reader->ReadValidation(2, out).ok());
-    EXPECT_EQ(targets, (std::vector<int32_t>{-1, -1, -1, -1, -1, -1, -1, -1,
-                                             -1, 30}));
+    EXPECT_EQ(targets,
+              (std::vector<int32_t>{-1, -1, -1, -1, -1, -1, -1, -1, -1, 30}));
   }
 }
 
@@ -364,15 +364,15 @@ TEST_F(SampleReaderTest, WindowsOfPackedRecordsAreTheirSequences) {
       starts.push_back(start);
     }
     std::sort(starts.begin(), starts.end());
-    EXPECT_EQ(starts, (std::vector<int32_t>{0, 10, 20, 30, 40, 50, 60, 70, 80,
-                                            90}));
+    EXPECT_EQ(starts,
+              (std::vector<int32_t>{0, 10, 20, 30, 40, 50, 60, 70, 80, 90}));
   }
-  EXPECT_TRUE(Fails(
-      SampleReader::Create({.sources = {{path}}, .sequence_length = 20})
-          .status(),
-      absl::StatusCode::kInvalidArgument,
-      {path, "packed into sequences of 10", "training.sequence_length: 10",
-       "--sequence-length 20"}));
+  EXPECT_TRUE(
+      Fails(SampleReader::Create({.sources = {{path}}, .sequence_length = 20})
+                .status(),
+            absl::StatusCode::kInvalidArgument,
+            {path, "packed into sequences of 10",
+             "training.sequence_length: 10", "--sequence-length 20"}));
 }
 
 TEST_F(SampleReaderTest, NamesTheFileThatHasNoDocuments) {

@@ -61,8 +61,7 @@ TEST(CountedTargets, AreThoseThatCountAndOneAtLeast) {
   for (int i = 0; i < 40; ++i) {
     std::vector<uint8_t> counts(10, 0);
     if (i % 4 == 0) counts[5] = 1;
-    ASSERT_TRUE(
-        (*writer)->Append(std::vector<int32_t>(10, i), counts).ok());
+    ASSERT_TRUE((*writer)->Append(std::vector<int32_t>(10, i), counts).ok());
     ASSERT_TRUE((*writer)->EndDocument().ok());
   }
   ASSERT_TRUE((*writer)->Append({0}, {0}).ok());

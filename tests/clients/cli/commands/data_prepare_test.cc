@@ -67,19 +67,19 @@ TEST_F(DataPrepareTest, SaysWhatIsWrong) {
 }
 
 TEST_F(DataPrepareTest, MakesRecordsOfWhichSomeTokensCount) {
-  const std::string chats = File(
-      "chats.jsonl",
-      "{\"prompt\": \"ab\", \"completion\": \"cde\"}\n"
-      "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}, "
-      "{\"role\": \"assistant\", \"content\": \"yz\"}]}\n");
-  const std::string chat_template = File(
-      "chat.jinja",
-      "{% for m in messages %}{{ m.role[0] + m.content }}{% endfor %}"
-      "{% if add_generation_prompt %}a{% endif %}");
+  const std::string chats =
+      File("chats.jsonl",
+           "{\"prompt\": \"ab\", \"completion\": \"cde\"}\n"
+           "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}, "
+           "{\"role\": \"assistant\", \"content\": \"yz\"}]}\n");
+  const std::string chat_template =
+      File("chat.jinja",
+           "{% for m in messages %}{{ m.role[0] + m.content }}{% endfor %}"
+           "{% if add_generation_prompt %}a{% endif %}");
   const std::string out = chats + ".tokens";
-  const CommandOutcome outcome = RunCommand(
-      {"data", "prepare", chats, "--completions", "--chat-template",
-       chat_template, "--sequence-length", "8", "--out", out});
+  const CommandOutcome outcome =
+      RunCommand({"data", "prepare", chats, "--completions", "--chat-template",
+                  chat_template, "--sequence-length", "8", "--out", out});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("5 tokens count in the loss; 2 sequences of 8, 7 "
                              "tokens are padding"),

@@ -31,16 +31,15 @@ TEST_F(GenerateTest, WritesMessagesByAChatTemplate) {
   scheduler_.text = {"Hello"};
   const std::string messages =
       File("q.json", R"([{"role": "user", "content": "Hi"}])");
-  const std::string format = File(
-      "c.jinja",
-      "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
-      "{% if add_generation_prompt %}<assistant>{% endif %}");
+  const std::string format =
+      File("c.jinja",
+           "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+           "{% if add_generation_prompt %}<assistant>{% endif %}");
   const CommandOutcome outcome = Ask({"generate", "latest", "--messages",
                                       messages, "--chat-template", format});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "Hello\n") << "the answer alone";
-  EXPECT_EQ(scheduler_.asked().generated.at(0).prompt(),
-            "<user>Hi<assistant>");
+  EXPECT_EQ(scheduler_.asked().generated.at(0).prompt(), "<user>Hi<assistant>");
   for (const std::vector<std::string>& wrong :
        std::vector<std::vector<std::string>>{
            {"generate", "1", "--messages", messages},
