@@ -2,11 +2,14 @@
 //
 //   average = decay average + (1 - decay) weights
 //
-// Both factors are rounded to f32. So each product is exact in f64, in which it
-// is computed, and the result does not depend on how a device adds them: their
-// sum is rounded to f64, and that to f32.
+// Both factors are multiples of 2^-24 that add up to 1. So weights that do not
+// change are their own average, bit for bit. Each product is exact in f64, in
+// which it is computed, and the result does not depend on how a device adds
+// them: their sum is rounded to f64, and that to f32.
 #ifndef TROUPE_OPS_AVERAGE_H_
 #define TROUPE_OPS_AVERAGE_H_
+
+#include <cmath>
 
 #include "ops/tensor.h"
 
@@ -28,8 +31,10 @@ struct AverageFactors {
   float taken = 1;
 };
 inline AverageFactors FactorsOf(double decay) {
-  return {.kept = static_cast<float>(decay),
-          .taken = static_cast<float>(1 - decay)};
+  constexpr double kParts = 1 << 24;
+  const double kept = std::round(decay * kParts) / kParts;
+  return {.kept = static_cast<float>(kept),
+          .taken = static_cast<float>(1 - kept)};
 }
 
 }  // namespace troupe

@@ -17,6 +17,8 @@ constexpr double kBetas[] = {0.9, 0.95};
 constexpr double kLionBetas[] = {0.9, 0.99};
 constexpr double kEps = 1e-8;
 constexpr double kEmaDecay = 0.999;
+// What a step takes is a multiple of 2^-24 (ops/average.h).
+constexpr double kEmaDecayMax = 0.999999;
 constexpr double kLargeFactor = 1e4;
 
 using Betas = google::protobuf::RepeatedField<double>;
@@ -182,7 +184,7 @@ absl::Status ResolveEma(OptimizerSpec& optimizer) {
   if (!ema.has_decay()) ema.set_decay(kEmaDecay);
   if (!ema.has_warmup()) ema.set_warmup(false);
   return CheckNumber("optimizer.ema.decay", ema.decay(),
-                     {.min = 0, .max = 1, .min_open = true, .max_open = true});
+                     {.min = 0, .max = kEmaDecayMax, .min_open = true});
 }
 
 }  // namespace

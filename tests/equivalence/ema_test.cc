@@ -79,8 +79,8 @@ std::string AverageOf(const std::string& weight) {
 }
 
 void Average(const Tensors& weights, double decay, Tensors& averages) {
-  const double kept = static_cast<float>(decay);
-  const double taken = static_cast<float>(1 - decay);
+  const double kept = std::ldexp(std::round(std::ldexp(decay, 24)), -24);
+  const double taken = 1 - kept;
   for (auto& [name, average] : averages) {
     const std::vector<float>& of = weights.at(name);
     for (size_t i = 0; i < of.size(); ++i) {

@@ -15,8 +15,8 @@ TEST_P(AverageTest, IsThatOfAPlainLoop) {
     for (const int64_t n : {1, 17, 129, 40003}) {
       Values average = AsStored(DType::kF32, Random(n));
       const TestTensor tensor(device(), {n}, average);
-      const double kept = static_cast<float>(decay);
-      const double taken = static_cast<float>(1 - decay);
+      const double kept = std::ldexp(std::round(std::ldexp(decay, 24)), -24);
+      const double taken = 1 - kept;
       for (int step = 1; step <= 4; ++step) {
         const Values weights = AsStored(DType::kF32, Random(n));
         for (int64_t i = 0; i < n; ++i) {
@@ -30,6 +30,20 @@ TEST_P(AverageTest, IsThatOfAPlainLoop) {
       }
       EXPECT_EQ(tensor.Read(), average) << decay << ", " << n;
     }
+  }
+}
+
+// Factors that do not add up to 1 would shrink or stretch what stands still.
+TEST_P(AverageTest, WeightsThatDoNotChangeAreTheirAverage) {
+  const int64_t n = 1000;
+  const Values weights = AsStored(DType::kF32, Random(n));
+  const TestTensor w(device(), {n}, weights);
+  for (const double decay : {2.0 / 11, 0.3, 0.9, 0.999, 0.99999, 0.999999}) {
+    const TestTensor average(device(), {n}, weights);
+    for (int step = 0; step < 100; ++step) {
+      Average(device(), {.weights = w, .average = average, .decay = decay});
+    }
+    EXPECT_EQ(average.Read(), weights) << decay;
   }
 }
 

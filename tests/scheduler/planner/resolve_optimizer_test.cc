@@ -130,7 +130,7 @@ TEST(ResolveOptimizer, AnAverageHasDefaultsAndLimits) {
   EXPECT_EQ(ema.decay(), 0.999);
   EXPECT_FALSE(ema.warmup());
   EXPECT_TRUE(ema.has_warmup());
-  for (const double decay : {0.0, 1.0, -0.5, 2.0}) {
+  for (const double decay : {0.0, 0.9999999, 1.0, -0.5, 2.0}) {
     ema.set_decay(decay);
     EXPECT_THAT(std::string(ResolveOptimizer(job).message()),
                 StartsWith("optimizer.ema.decay: "));
