@@ -113,11 +113,11 @@ absl::Status CheckTensors(const TensorReader& these, const std::string& path,
 }
 
 // How the gradient of `parameter` follows from the optimizer's state; no tensor
-// where it keeps none.
+// where it keeps none. An average of weights says nothing of gradients.
 Blend GradientOf(const std::string& parameter, const OptimizerSpec& optimizer) {
   const int rule = RuleOf(optimizer, parameter);
   const auto states = StatesOfRule(optimizer, rule);
-  if (states.empty()) return {};
+  if (states.empty() || states.front() == kAverageState) return {};
   const OptimizerSpec settings = SettingsOf(optimizer, rule);
   Blend blend = {.tensor = StateTensorName(states.front(), parameter)};
   if (settings.name() == "sgd" || settings.name() == "muon") {

@@ -126,6 +126,18 @@ TEST(CompareCheckpoints, GradientsFromTwoStates) {
   EXPECT_EQ((*distances)[1].gradient, 0);
 }
 
+TEST(CompareCheckpoints, AnAverageOfWeightsIsNoGradient) {
+  OptimizerSpec sgd;
+  sgd.set_name("sgd");
+  sgd.mutable_ema()->set_decay(0.9);
+  const std::string path = Save("sgd", 1, {});
+  const auto distances = CompareCheckpoints(
+      {.run = {.after = path}, .reference = {.after = path}, .optimizer = sgd});
+  ASSERT_TRUE(distances.ok()) << distances.status();
+  ASSERT_EQ(distances->size(), 2u);
+  EXPECT_EQ((*distances)[0].gradient, 0);
+}
+
 TEST(CompareCheckpoints, WhatIsFrozenHasNoGradient) {
   const std::string run = Save("run", 1, {.moment_a = {1, 0}, .moment_b = {}});
   const std::string reference =
