@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/plan/model.h"
+#include "proto/plan/precision.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/tiers/loss_chunks.h"
@@ -39,9 +40,10 @@ void AddRecompute(const std::string& now, std::vector<MemoryChange>& changes) {
   }
 }
 
-// To compute the loss of fewer tokens at once.
+// To compute the loss of fewer tokens at once. Each chunk adds to the head's
+// gradient: in a narrow type it would be rounded with each.
 void AddLossChunks(const JobSpec& job, std::vector<MemoryChange>& changes) {
-  if (IsSynthetic(job.model())) return;
+  if (IsSynthetic(job.model()) || GradientType(job.training()) != F32) return;
   const int64_t now = job.memory().loss_chunk_tokens();
   const int64_t all = int64_t{job.training().micro_batch_size()} *
                       job.training().sequence_length();

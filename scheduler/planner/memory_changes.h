@@ -17,8 +17,9 @@ inline constexpr char kZeroField[] = "parallelism.zero";
 inline constexpr char kChunksField[] = "memory.chunk_megabytes";
 inline constexpr char kCopiesField[] = "recovery.copies";
 
-// Those of `memory` but the mode and chunks, and parallelism.zero.
-inline constexpr int kMemoryFields = 7;
+// Those of `memory` but the mode and chunk_megabytes, parallelism.zero and
+// recovery.copies.
+inline constexpr int kMemoryFields = 8;
 
 // A field set otherwise: "memory.optimizer", "host".
 struct FieldChange {

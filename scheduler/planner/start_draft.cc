@@ -232,7 +232,10 @@ absl::Status OrderSteps(Draft& draft) {
 // to the gradients of this one.
 absl::Status CheckChunksOfLoss(const Draft& draft) {
   const JobSpec& job = draft.plan.job();
-  if (job.memory().loss_chunk_tokens() == 0) return absl::OkStatus();
+  const int64_t tokens = int64_t{job.training().micro_batch_size()} *
+                         job.training().sequence_length();
+  const int64_t of_chunk = job.memory().loss_chunk_tokens();
+  if (of_chunk == 0 || of_chunk >= tokens) return absl::OkStatus();
   const int last = ShapeOf(draft.plan).stages() - 1;
   for (const std::vector<ComputeStep>& steps : draft.compute_order) {
     for (const ComputeStep& step : steps) {
