@@ -1,14 +1,12 @@
 #include "worker/rank/initial_state.h"
 
 #include <algorithm>
-#include <map>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
-#include "proto/base/check.h"
 #include "proto/base/crc32c.h"
 #include "proto/base/resume_words.h"
 #include "proto/base/status.h"
@@ -23,16 +21,16 @@
 #include "storage/checkpoint/manifest.h"
 #include "worker/model/initialize.h"
 #include "worker/rank/first_adapters.h"
+#include "worker/rank/first_averages.h"
 #include "worker/rank/into_tier.h"
 #include "worker/rank/model_files.h"
 #include "worker/rank/stored_f32.h"
 #include "worker/rank/thawed.h"
+#include "worker/rank/windows.h"
 
 namespace troupe {
 namespace {
 
-// What is in the host's memory at a time of a state that is set.
-constexpr int64_t kElementsAtOnce = int64_t{1} << 20;
 constexpr int64_t kBytes = sizeof(float);
 
 // What sets a rank's state.
@@ -72,21 +70,6 @@ absl::Status ZeroState(RankState& state, TierPort& port) {
   return absl::OkStatus();
 }
 
-// Calls `each` for all elements, from the first to the last, a window of them
-// at a time.
-absl::Status InWindows(
-    int64_t elements,
-    absl::FunctionRef<absl::Status(int64_t begin, int64_t count)> each) {
-  for (int64_t begin = 0; begin < elements; begin += kElementsAtOnce) {
-    RETURN_IF_ERROR(each(begin, std::min(kElementsAtOnce, elements - begin)));
-  }
-  return absl::OkStatus();
-}
-
-std::vector<char> WindowOf(int64_t elements) {
-  return std::vector<char>(std::min(kElementsAtOnce, elements) * sizeof(float));
-}
-
 // Puts what this rank has of a tensor where it rests: `read` gives elements
 // [begin, begin + count) of the whole.
 absl::Status FillInPieces(
@@ -105,44 +88,6 @@ absl::Status FillInPieces(
               reinterpret_cast<const float*>(host.data())));
           return port.Settle();
         }));
-  }
-  return absl::OkStatus();
-}
-
-// An average of weights begins as these. `begins`: by the name of its tensor.
-// REQUIRES that the weights are set.
-absl::Status BeginAverages(
-    const std::vector<StateTensor>& tensors, TierPort& port,
-    absl::FunctionRef<bool(absl::string_view name)> begins) {
-  std::map<absl::string_view, const StateTensor*> weights;
-  for (const StateTensor& tensor : tensors) weights[tensor.name] = &tensor;
-  for (const StateTensor& average : tensors) {
-    const absl::string_view name = AveragedParameter(average.name);
-    if (name.empty() || !begins(average.name)) continue;
-    const auto weight = weights.find(name);
-    CHECK(weight != weights.end()) << average.name << " is of no weight";
-    const int64_t whole = ElementCount(average.shape);
-    const std::vector<SliceRun> from = RunsWithin(*weight->second, 0, whole);
-    const std::vector<SliceRun> to = RunsWithin(average, 0, whole);
-    CHECK_EQ(from.size(), to.size()) << name;
-    std::vector<char> host = WindowOf(average.elements);
-    float* const values = reinterpret_cast<float*>(host.data());
-    for (size_t run = 0; run < to.size(); ++run) {
-      RETURN_IF_ERROR(InWindows(
-          to[run].count, [&](int64_t done, int64_t count) -> absl::Status {
-            RETURN_IF_ERROR(ReadF32(
-                port,
-                weight->second->At(
-                    {.local = from[run].local + done, .count = count}),
-                values));
-            RETURN_IF_ERROR(port.Settle());
-            RETURN_IF_ERROR(WriteF32(
-                port,
-                average.At({.local = to[run].local + done, .count = count}),
-                values));
-            return port.Settle();
-          }));
-    }
   }
   return absl::OkStatus();
 }
@@ -205,7 +150,8 @@ absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
     // What was not trained yet has no moments: they are zero, as before
     // step 1. What was not averaged begins as the weights.
     if (!stored && IsStateTensor(tensor.name) &&
-        (manifest.step == 0 || !AveragedParameter(tensor.name).empty() || StateWasFrozen(saved, tensor.name) ||
+        (manifest.step == 0 || !AveragedParameter(tensor.name).empty() ||
+         StateWasFrozen(saved, tensor.name) ||
          LacksAdapters(saved, tensor.name))) {
       continue;
     }
