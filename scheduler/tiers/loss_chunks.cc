@@ -152,8 +152,8 @@ absl::Status ChunkTable(int64_t rows_max, UnitTable& table) {
             "as the ranks share the head, the loss needs ",
             Op::Kind_Name(table.ops(op).kind()), " of \"",
             table.tensors(table.ops(op).inputs(0).tensor()).name(),
-            "\", of all rows at once; leave it out, or share the head with "
-            "tensor_method: 1d"));
+            "\", of all rows at once; leave it out, or share the head by "
+            "columns of the vocabulary alone"));
   }
   ChunkWriter writer(loss, table);
   const std::vector<Op> behind(table.ops().begin() + loss.end,
