@@ -88,6 +88,12 @@ ValueOr Renderer::Evaluate(const Expression& expression, Scope& scope) {
   RETURN_IF_ERROR(WithPlace(budget_.Spend(1), expression.place));
   ValueOr value = EvaluateUnplaced(expression, scope);
   if (!value.ok()) return WithPlace(value.status(), expression.place);
+  // All that is kept comes through here, and no operator, filter or method
+  // makes more than a few levels at once.
+  if (value->depth() > kValueDepthMax) {
+    return ErrorAt(expression.place,
+                   absl::StrCat("values nest deeper than ", kValueDepthMax));
+  }
   return value;
 }
 

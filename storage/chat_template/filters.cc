@@ -352,6 +352,10 @@ ValueOr Map(const FilterCall& call) {
     if (!arguments.positional[0].is_text()) {
       return Wrong("map: the filter's name is no string");
     }
+    // Each would call the next one, as many as there are arguments.
+    if (arguments.positional[0].text() == "map") {
+      return Wrong("map: the filter 'map' within 'map' is not supported");
+    }
     Arguments rest = arguments;
     rest.positional.erase(rest.positional.begin());
     for (const Value& item : items) {

@@ -1,5 +1,6 @@
 #include "storage/chat_template/value.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::chat {
@@ -15,8 +16,10 @@ Value Value::Text(std::string text) {
 }
 
 Value Value::OfSequence(List items, Kind kind) {
-  return Value(
-      std::make_shared<const Sequence>(Sequence{std::move(items), kind}));
+  int depth = 1;
+  for (const Value& item : items) depth = std::max(depth, item.depth() + 1);
+  return Value(std::make_shared<const Sequence>(
+      Sequence{.items = std::move(items), .kind = kind, .depth = depth}));
 }
 
 Value Value::OfList(List items) {
@@ -159,7 +162,15 @@ bool Value::Truth() const {
   return false;
 }
 
+int Value::depth() const {
+  if (has_items()) {
+    return std::get<std::shared_ptr<const Sequence>>(data_)->depth;
+  }
+  return is_dict() ? dict().depth() : 0;
+}
+
 void Dict::Set(std::string key, Value value) {
+  depth_ = std::max(depth_, value.depth() + 1);
   const auto [place, is_new] = places_.emplace(key, entries_.size());
   if (is_new) {
     entries_.emplace_back(std::move(key), std::move(value));

@@ -192,6 +192,44 @@ TEST(ChatTemplate, HostileOnesEnd) {
   }
 }
 
+// What goes through a value, or frees it, calls itself for each level.
+TEST(ChatTemplate, RefusesValuesThatNestTooDeep) {
+  const std::vector<std::string> grown = {
+      "[n.a]",
+      "(n.a,)",
+      "{'k': n.a}",
+      "dict(k=n.a)",
+      "[] + [n.a]",
+      "{'k': n.a} | items | list",
+      "{'k': n.a}.values() | list",
+      "[{'k': n.a}] | map('dictsort') | list",
+      "[[n.a]][:1]"};
+  for (const std::string& value : grown) {
+    const auto times = [&](int count) {
+      return RenderText(
+          absl::StrCat("{% set n = namespace(a=[]) %}{% for i in range(", count,
+                       ") %}{% set n.a = ", value, " %}{% endfor %}"),
+          Dict());
+    };
+    EXPECT_TRUE(times(40).ok()) << value << ": " << times(40).status();
+    EXPECT_TRUE(Fails(times(90000).status(), absl::StatusCode::kInvalidArgument,
+                      {"line 1, column", "values nest deeper than 200"}))
+        << value;
+  }
+  EXPECT_TRUE(
+      Fails(RenderText("{% set n = namespace(a=1) %}{% for i in range(90000) %}"
+                       "{% for j in [n.a, 1] %}{% set n.a = loop %}{% endfor %}"
+                       "{% endfor %}",
+                       Dict())
+                .status(),
+            absl::StatusCode::kInvalidArgument, {"deeper than 200"}));
+  std::string maps = "{{ 'a' | map('map'";
+  for (int i = 0; i < 15000; ++i) maps += ",'map'";
+  EXPECT_TRUE(Fails(RenderText(maps + ") | list }}", Dict()).status(),
+                    absl::StatusCode::kInvalidArgument,
+                    {"'map' within 'map'"}));
+}
+
 TEST(ChatTemplate, LimitsAreTheCallers) {
   const std::string source = "{% for i in range(1000) %}0123456789{% endfor %}";
   EXPECT_EQ(RenderText(source, Dict())->text.size(), 10000u);
