@@ -1,5 +1,4 @@
-// How deep a template and its values may be nested, so that none can exhaust
-// the stack.
+// How deep a template and its values may be nested, so that none can exhaust the stack.
 #ifndef TROUPE_STORAGE_CHAT_TEMPLATE_NESTING_H_
 #define TROUPE_STORAGE_CHAT_TEMPLATE_NESTING_H_
 

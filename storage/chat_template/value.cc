@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/base/status.h"
+
 namespace troupe::chat {
 
 Value Value::UndefinedNamed(std::string name) {
@@ -186,26 +188,32 @@ const Value* Dict::Find(absl::string_view key) const {
 
 namespace {
 
-bool SequencesEqual(const List& a, const List& b) {
+absl::StatusOr<bool> SequencesEqual(const List& a, const List& b,
+                                    Budget& budget) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!Equals(a[i], b[i])) return false;
+    ASSIGN_OR_RETURN(const bool equal, Equals(a[i], b[i], budget));
+    if (!equal) return false;
   }
   return true;
 }
 
-bool DictsEqual(const Dict& a, const Dict& b) {
+absl::StatusOr<bool> DictsEqual(const Dict& a, const Dict& b, Budget& budget) {
   if (a.size() != b.size()) return false;
   for (const auto& [key, value] : a.entries()) {
+    RETURN_IF_ERROR(budget.SpendRead(key.size()));
     const Value* const other = b.Find(key);
-    if (other == nullptr || !Equals(value, *other)) return false;
+    if (other == nullptr) return false;
+    ASSIGN_OR_RETURN(const bool equal, Equals(value, *other, budget));
+    if (!equal) return false;
   }
   return true;
 }
 
 }  // namespace
 
-bool Equals(const Value& a, const Value& b) {
+absl::StatusOr<bool> Equals(const Value& a, const Value& b, Budget& budget) {
+  RETURN_IF_ERROR(budget.Spend(1));
   if (a.is_integer() && b.is_integer()) return a.integer() == b.integer();
   if (a.is_number() && b.is_number()) return a.number() == b.number();
   if (a.kind() != b.kind()) return false;
@@ -214,12 +222,13 @@ bool Equals(const Value& a, const Value& b) {
     case Value::Kind::kNone:
       return true;
     case Value::Kind::kText:
+      RETURN_IF_ERROR(budget.SpendRead(a.text().size()));
       return a.text() == b.text();
     case Value::Kind::kList:
     case Value::Kind::kTuple:
-      return SequencesEqual(a.items(), b.items());
+      return SequencesEqual(a.items(), b.items(), budget);
     case Value::Kind::kDict:
-      return DictsEqual(a.dict(), b.dict());
+      return DictsEqual(a.dict(), b.dict(), budget);
     case Value::Kind::kNamespace:
       return &a.space() == &b.space();
     case Value::Kind::kMacro:

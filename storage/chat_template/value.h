@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "storage/chat_template/budget.h"
 
 namespace troupe::chat {
 
@@ -138,7 +140,8 @@ class Dict {
 };
 
 // Python's ==. Numbers are compared by value; a list never equals a tuple.
-bool Equals(const Value& a, const Value& b);
+// ResourceExhausted past the budget.
+absl::StatusOr<bool> Equals(const Value& a, const Value& b, Budget& budget);
 
 }  // namespace troupe::chat
 

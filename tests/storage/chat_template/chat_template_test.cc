@@ -192,6 +192,91 @@ TEST(ChatTemplate, HostileOnesEnd) {
   }
 }
 
+// Each would take hours or exhaust the memory, and is refused at once.
+TEST(ChatTemplate, WhatTakesTimeOrMemorySpendsSteps) {
+  const std::string shared =
+      "{% set n = namespace(a=[], b=[]) %}{% for i in range(60) %}"
+      "{% set n.a = [n.a, n.a] %}{% set n.b = [n.b, n.b] %}{% endfor %}";
+  const std::string dicts =
+      "{% set n = namespace(a={}, b={}) %}{% for i in range(60) %}"
+      "{% set n.a = {'x': n.a, 'y': n.a} %}"
+      "{% set n.b = {'x': n.b, 'y': n.b} %}{% endfor %}";
+  const std::string long_text = "{% set t = 'a' * 67108864 %}";
+  const auto often = [&](const std::string& expression) {
+    return absl::StrCat(long_text,
+                        "{% for i in range(100000) %}{% set x = ", expression,
+                        " %}{% endfor %}");
+  };
+  const std::vector<std::string> sources = {
+      shared + "{{ n.a == n.b }}",
+      shared + "{{ n.a != n.b }}",
+      shared + "{{ n.a is eq n.b }}",
+      shared + "{{ n.a in [n.b] }}",
+      shared + "{{ [n.a].index(n.b) }}",
+      shared + "{{ n.a }}",
+      shared + "{{ n.a ~ '' }}",
+      shared + "{{ n.a | string | length }}",
+      shared + "{{ n.a | tojson }}",
+      shared + "{{ n.a | tojson(indent=2) }}",
+      dicts + "{{ n.a == n.b }}",
+      dicts + "{{ n.a }}",
+      dicts + "{{ n.a | tojson }}",
+      "{{ [1, 2, 3] | tojson(indent='a' * 60000000) }}",
+      long_text + "{{ t.split('a') | length }}",
+      long_text + "{{ t.rsplit('a') | length }}",
+      "{{ ('a ' * 33000000).split() | length }}",
+      "{{ ('\\n' * 67108864).splitlines() | length }}",
+      "{{ ('\\n' * 6000000) | indent }}",
+      long_text + "{{ t[::-1] }}",
+      long_text + "{{ t | list }}",
+      long_text + "{{ t.title() }}",
+      long_text + "{{ t | title }}",
+      long_text + "{{ t.find('a' * 1048576 ~ 'b') }}",
+      long_text + "{{ t.count('a' * 1048576 ~ 'b') }}",
+      long_text + "{{ ('a' * 1048576 ~ 'b') in t }}",
+      long_text + "{{ t.strip('bcdefghijka') }}",
+      often("t.find('b')"),
+      often("t.count('b')"),
+      often("t.count('')"),
+      often("t | length"),
+      often("t.strip()"),
+      often("t | trim"),
+      often("t.startswith(t)"),
+      often("t == t ~ ''"),
+      often("t < t"),
+      often("t | int"),
+      often("t[0]"),
+      often("t[:1]"),
+      often("{t: 1}.get(t)"),
+      often("{t: 1} | list"),
+      often("{t: 1} | items"),
+  };
+  for (const std::string& source : sources) {
+    EXPECT_TRUE(absl::IsResourceExhausted(RenderText(source, Dict()).status()))
+        << RenderText(source, Dict()).status() << " " << source;
+  }
+}
+
+// A long conversation is no hostile one.
+TEST(ChatTemplate, LongMessagesAreWithinTheLimits) {
+  std::string content;
+  for (int i = 0; i < 20000; ++i) absl::StrAppend(&content, "line ", i, "\n");
+  Dict variables;
+  variables.Set("content", Value::Text(content));
+  const auto chat = RenderText(
+      "{%- for i in range(20) -%}"
+      "{{ content.strip() | length }} {{ content.split('\\n') | length }} "
+      "{{ content.find('line 9') }} {{ content[5:9] }} {{ content[-2] }} "
+      "{{ 'line 19999' in content }}{{ content.startswith('line') }}"
+      "{{ content.replace('line ', '') == content }}|{% endfor %}",
+      variables);
+  ASSERT_TRUE(chat.ok()) << chat.status();
+  const std::string once =
+      absl::StrCat(content.size() - 1, " 20001 63 0\nli 9 TrueTrueFalse|");
+  EXPECT_EQ(chat->text.substr(0, once.size()), once);
+  EXPECT_EQ(chat->text.size(), 20 * once.size());
+}
+
 // What goes through a value, or frees it, calls itself for each level.
 TEST(ChatTemplate, RefusesValuesThatNestTooDeep) {
   const std::vector<std::string> grown = {
@@ -253,7 +338,9 @@ TEST(ChatTemplate, KnowsWhatItReads) {
 TEST(JsonValue, ReadsWhatPythonReads) {
   const auto value = ParseJson(R"({"a": 1, "b": [1.5, null, true], "a": "é"})");
   ASSERT_TRUE(value.ok()) << value.status();
-  EXPECT_EQ(TextOf(*value).value(), "{'a': 'é', 'b': [1.5, None, True]}");
+  Budget budget(100, 100);
+  EXPECT_EQ(TextOf(*value, budget).value(),
+            "{'a': 'é', 'b': [1.5, None, True]}");
   EXPECT_TRUE(Fails(ParseJson("{\"a\": }").status(),
                     absl::StatusCode::kInvalidArgument, {"byte 7"}));
   EXPECT_TRUE(Fails(ParseJson("[\"\xff\"]").status(),
