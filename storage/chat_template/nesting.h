@@ -1,4 +1,5 @@
-// How deep a template and its values may be nested, so that none can exhaust the stack.
+// How deep a template and its values may be nested, so that none can exhaust
+// the stack.
 #ifndef TROUPE_STORAGE_CHAT_TEMPLATE_NESTING_H_
 #define TROUPE_STORAGE_CHAT_TEMPLATE_NESTING_H_
 
