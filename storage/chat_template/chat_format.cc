@@ -21,6 +21,7 @@ constexpr uint64_t kFileBytesMax = uint64_t{64} << 20;
 constexpr char kDefault[] = "default";
 constexpr char kToolUse[] = "tool_use";
 constexpr char kConfig[] = "tokenizer_config.json";
+constexpr char kTokensMap[] = "special_tokens_map.json";
 constexpr char kTemplateFile[] = "chat_template.jinja";
 constexpr char kMoreTemplates[] = "additional_chat_templates";
 // transformers' SPECIAL_TOKENS_ATTRIBUTES.
@@ -61,6 +62,45 @@ absl::StatusOr<Dict> ReadConfig(const std::string& path) {
   if (!config.ok()) return Annotate(config.status(), path);
   if (config->is_dict()) return config->dict();
   return absl::InvalidArgumentError(absl::StrCat(path, ": is no JSON object"));
+}
+
+// A directory's tokenizer_config.json, with the tokens of
+// special_tokens_map.json that it does not name, as transformers reads them.
+absl::StatusOr<Dict> ReadConfigs(const std::string& directory) {
+  if (directory.empty()) return Dict();
+  ASSIGN_OR_RETURN(Dict config,
+                   ReadConfig(absl::StrCat(directory, "/", kConfig)));
+  ASSIGN_OR_RETURN(const Dict map,
+                   ReadConfig(absl::StrCat(directory, "/", kTokensMap)));
+  for (const absl::string_view name : kTokens) {
+    const Value* const token = map.Find(name);
+    if (token != nullptr && config.Find(name) == nullptr) {
+      config.Set(std::string(name), *token);
+    }
+  }
+  return config;
+}
+
+// Whether each token that the template needs is known, or known not to be.
+absl::Status CheckNeededTokens(const ChatFormat& format, const Dict& config,
+                               const std::string& directory) {
+  for (const absl::string_view name : kTokens) {
+    if (!format.Needs(name)) continue;
+    const Value* const said = config.Find(name);
+    const bool known = said != nullptr && (said->Is(Value::Kind::kNone) ||
+                                           TextOfToken(*said) != nullptr);
+    if (known) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        format.name(), ": the chat template writes ", name, ", and ",
+        directory.empty()
+            ? absl::StrCat("without a tokenizer's directory nothing says what "
+                           "it is; give the model's by --tokenizer DIR")
+            : absl::StrCat("neither ", kConfig, " nor ", kTokensMap, " of ",
+                           directory, " says what it is; put the model's ",
+                           kConfig, " there, or write \"", name,
+                           "\": null in it if the model has none")));
+  }
+  return absl::OkStatus();
 }
 
 // Of a config whose chat_template is a list: name and template of each.
@@ -254,6 +294,12 @@ std::map<std::string, std::string> ChatFormat::ReadTokens() const {
   return read;
 }
 
+bool ChatFormat::Needs(absl::string_view name) const {
+  return std::any_of(
+      templates_.begin(), templates_.end(),
+      [&](const auto& named) { return named.second.Needs(name); });
+}
+
 std::string ChatFormat::identity() const {
   std::string identity;
   for (const auto& [name, source] : sources_) {
@@ -273,14 +319,15 @@ absl::StatusOr<ChatFormat> OpenChatFormat(const std::string& tokenizer_path,
     directory = fs::path(tokenizer_path).parent_path().string();
     if (directory.empty()) directory = ".";
   }
-  Dict config;
-  if (!directory.empty()) {
-    ASSIGN_OR_RETURN(config, ReadConfig(absl::StrCat(directory, "/", kConfig)));
-  }
+  ASSIGN_OR_RETURN(const Dict config, ReadConfigs(directory));
   if (!template_path.empty()) {
     ASSIGN_OR_RETURN(const std::string source,
                      ReadWholeFile(template_path, kFileBytesMax));
-    return ChatFormat::Create(template_path, source, TokensOf(config));
+    ASSIGN_OR_RETURN(
+        ChatFormat format,
+        ChatFormat::Create(template_path, source, TokensOf(config)));
+    RETURN_IF_ERROR(CheckNeededTokens(format, config, directory));
+    return format;
   }
   std::map<std::string, std::string> found;
   if (!directory.empty()) {
@@ -301,6 +348,7 @@ absl::StatusOr<ChatFormat> OpenChatFormat(const std::string& tokenizer_path,
   if (tools != found.end()) {
     RETURN_IF_ERROR(format.AddTemplate(kToolUse, tools->second));
   }
+  RETURN_IF_ERROR(CheckNeededTokens(format, config, directory));
   return format;
 }
 

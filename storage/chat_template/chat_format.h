@@ -56,6 +56,9 @@ class ChatFormat {
   // Texts of tokens that a template reads and that are not empty, by name.
   std::map<std::string, std::string> ReadTokens() const;
 
+  // Whether a template needs the variable (ChatTemplate::Needs).
+  bool Needs(absl::string_view name) const;
+
   const std::string& name() const { return name_; }
   // All that texts depend on.
   std::string identity() const;
@@ -74,9 +77,12 @@ class ChatFormat {
 // The format of a Hugging Face directory, or of the directory of a tokenizer's
 // file, or, where the path is empty, of none: chat_template.jinja, or
 // chat_template of tokenizer_config.json. If `template_path` is not empty, that
-// file is the template. NotFound where there
-// is none, and what to do; InvalidArgument, with the file, where one is damaged
-// or uses what is not supported.
+// file is the template. Tokens are those of tokenizer_config.json, and, where
+// it does not name them, of special_tokens_map.json. NotFound where there is no
+// template, and what to do; InvalidArgument, with the file, where one is
+// damaged or uses what is not supported, and where the template needs bos_token
+// or its like, of which no file says what it is, or by null that there is none:
+// it would be written as nothing.
 absl::StatusOr<ChatFormat> OpenChatFormat(const std::string& tokenizer_path,
                                           const std::string& template_path);
 

@@ -64,6 +64,9 @@ class ChatTemplate {
   bool marks_generation() const;
   // Whether it reads a variable of this name anywhere.
   bool Reads(absl::string_view name) const;
+  // Whether it reads it for more than to ask `is defined`, and does not set it
+  // itself. A template that guards what it reads needs it all the same.
+  bool Needs(absl::string_view name) const;
 
  private:
   struct Parts;

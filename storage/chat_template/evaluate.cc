@@ -67,7 +67,7 @@ ValueOr RangeOf(const Arguments& arguments, Budget& budget) {
     items.push_back(Value::Int(at));
     if (__builtin_add_overflow(at, step, &at)) break;
   }
-  RETURN_IF_ERROR(budget.Spend(static_cast<int64_t>(items.size())));
+  RETURN_IF_ERROR(budget.Spend(items.size()));
   return Value::View(std::move(items));
 }
 
@@ -88,6 +88,12 @@ ValueOr Renderer::Evaluate(const Expression& expression, Scope& scope) {
   RETURN_IF_ERROR(WithPlace(budget_.Spend(1), expression.place));
   ValueOr value = EvaluateUnplaced(expression, scope);
   if (!value.ok()) return WithPlace(value.status(), expression.place);
+  // All that is kept comes through here, and no operator, filter or method
+  // makes more than a few levels at once.
+  if (value->depth() > kValueDepthMax) {
+    return ErrorAt(expression.place,
+                   absl::StrCat("values nest deeper than ", kValueDepthMax));
+  }
   return value;
 }
 
@@ -112,10 +118,7 @@ ValueOr Renderer::EvaluateUnplaced(const Expression& expression, Scope& scope) {
     case Expression::Kind::kItem: {
       ASSIGN_OR_RETURN(const Value value, part(0));
       ASSIGN_OR_RETURN(const Value key, part(1));
-      if (value.is_text()) {
-        RETURN_IF_ERROR(budget_.SpendText(value.text().size()));
-      }
-      return ItemOf(value, key);
+      return ItemOf(value, key, budget_);
     }
     case Expression::Kind::kSlice:
       return SliceOf(expression, scope);
@@ -201,6 +204,7 @@ ValueOr Renderer::DictOf(const Expression& expression, Scope& scope) {
     if (!key.is_text()) {
       return Wrong("keys that are no strings are not supported");
     }
+    RETURN_IF_ERROR(budget_.SpendRead(key.text().size()));
     dict.Set(key.text(), std::move(value));
   }
   return Value::OfDict(std::move(dict));
@@ -291,7 +295,7 @@ ValueOr Renderer::CallFunction(const std::string& name,
                                const Arguments& arguments) {
   if (name == "raise_exception") {
     ASSIGN_OR_RETURN(const auto values, arguments.Bind({"message"}, 1));
-    ASSIGN_OR_RETURN(const std::string message, TextOf(values[0]));
+    ASSIGN_OR_RETURN(const std::string message, TextOf(values[0], budget_));
     return Wrong(
         absl::StrCat("the template refuses the conversation: ", message));
   }

@@ -31,10 +31,11 @@ absl::Status Wrong(absl::string_view what) {
 }
 
 ValueOr Trim(const FilterCall& call) {
-  ASSIGN_OR_RETURN(const std::string text, TextOf(call.value));
+  ASSIGN_OR_RETURN(const std::string text, TextOf(call.value, call.budget));
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"chars"}));
   std::optional<std::string> characters;
   if (values[0].is_text()) characters = values[0].text();
+  RETURN_IF_ERROR(SpendStrip(text, characters, call.budget));
   return NewText(Strip(text, characters, StripSides()), call.budget);
 }
 
@@ -75,7 +76,7 @@ ValueOr ToJson(const FilterCall& call) {
     style.item_separator = pair[0].text();
     style.key_separator = pair[1].text();
   }
-  ASSIGN_OR_RETURN(std::string json, JsonOf(call.value, style));
+  ASSIGN_OR_RETURN(std::string json, JsonOf(call.value, style, call.budget));
   return NewText(std::move(json), call.budget);
 }
 
@@ -89,15 +90,17 @@ ValueOr Default(const FilterCall& call) {
 }
 
 // The value at a path like "function.name" or "0".
-ValueOr AtPath(const Value& value, const Value& path) {
-  if (!path.is_text()) return ItemOf(value, path);
+ValueOr AtPath(const Value& value, const Value& path, Budget& budget) {
+  if (!path.is_text()) return ItemOf(value, path, budget);
+  RETURN_IF_ERROR(budget.SpendRead(path.text().size()));
   Value here = value;
   for (const absl::string_view part : absl::StrSplit(path.text(), '.')) {
+    RETURN_IF_ERROR(budget.Spend(1));
     int64_t index = 0;
     const bool is_index = absl::SimpleAtoi(part, &index);
-    ASSIGN_OR_RETURN(here,
-                     ItemOf(here, is_index ? Value::Int(index)
-                                           : Value::Text(std::string(part))));
+    const Value key =
+        is_index ? Value::Int(index) : Value::Text(std::string(part));
+    ASSIGN_OR_RETURN(here, ItemOf(here, key, budget));
   }
   return here;
 }
@@ -105,25 +108,27 @@ ValueOr AtPath(const Value& value, const Value& path) {
 ValueOr JoinItems(const FilterCall& call) {
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"d", "attribute"}));
   ASSIGN_OR_RETURN(const List items, ItemsOf(call.value, call.budget));
-  ASSIGN_OR_RETURN(const std::string separator, TextOf(values[0]));
+  ASSIGN_OR_RETURN(const std::string separator, TextOf(values[0], call.budget));
   std::string joined;
   for (size_t i = 0; i < items.size(); ++i) {
     Value item = items[i];
     if (values[1].is_defined()) {
-      ASSIGN_OR_RETURN(item, AtPath(item, values[1]));
+      ASSIGN_OR_RETURN(item, AtPath(item, values[1], call.budget));
     }
-    ASSIGN_OR_RETURN(const std::string text, TextOf(item));
+    ASSIGN_OR_RETURN(const std::string text, TextOf(item, call.budget));
+    RETURN_IF_ERROR(call.budget.SpendRead(separator.size()));
     absl::StrAppend(&joined, i == 0 ? "" : separator, text);
-    RETURN_IF_ERROR(call.budget.SpendText(text.size() + separator.size()));
-    if (joined.size() > call.budget.text_bytes_max()) break;
+    RETURN_IF_ERROR(call.budget.CheckText(joined.size()));
   }
   return NewText(std::move(joined), call.budget);
 }
 
-template <std::string (*kChange)(absl::string_view)>
+// `kStepsPerByte`: of a change that takes each character by itself.
+template <std::string (*kChange)(absl::string_view), size_t kStepsPerByte = 0>
 ValueOr Change(const FilterCall& call) {
   RETURN_IF_ERROR(call.arguments.Bind({}).status());
-  ASSIGN_OR_RETURN(const std::string text, TextOf(call.value));
+  ASSIGN_OR_RETURN(const std::string text, TextOf(call.value, call.budget));
+  RETURN_IF_ERROR(call.budget.Spend(kStepsPerByte * text.size()));
   return NewText(kChange(text), call.budget);
 }
 
@@ -133,10 +138,11 @@ std::string Same(absl::string_view text) { return std::string(text); }
 std::string TitleWords(absl::string_view text) {
   std::string out;
   bool begins = true;
-  for (const std::string& character : CharactersOf(text)) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t here = at;
+    const uint32_t code = TakeCharacter(text, at);
+    const absl::string_view character = text.substr(here, at - here);
     out += begins ? Upper(character) : Lower(character);
-    size_t at = 0;
-    const uint32_t code = TakeCharacter(character, at);
     begins = IsSpace(code) || code == '-' || code == '(' || code == '{' ||
              code == '[' || code == '<';
   }
@@ -184,11 +190,8 @@ ValueOr Unique(const FilterCall& call) {
     if (!item.is_number()) {
       return Wrong("unique is supported for numbers only");
     }
-    RETURN_IF_ERROR(call.budget.Spend(static_cast<int64_t>(unique.size())));
-    const bool is_new =
-        std::none_of(unique.begin(), unique.end(),
-                     [&](const Value& other) { return Equals(item, other); });
-    if (is_new) unique.push_back(item);
+    ASSIGN_OR_RETURN(const bool is_there, HoldsItem(unique, item, call.budget));
+    if (!is_there) unique.push_back(item);
   }
   return Value::Iterator(std::move(unique));
 }
@@ -200,8 +203,12 @@ ValueOr ItemsFilter(const FilterCall& call) {
     return Wrong(
         absl::StrCat("items: ", call.value.kind_words(), " is no mapping"));
   }
+  RETURN_IF_ERROR(SpendKeys(call.value.dict(), call.budget));
   return Value::Iterator(PairsOf(call.value.dict()));
 }
+
+// Of a key with others, while it is sorted among millions.
+constexpr size_t kComparisons = 24;
 
 ValueOr DictSort(const FilterCall& call) {
   RETURN_IF_ERROR(call.arguments.Bind({}).status());
@@ -209,27 +216,35 @@ ValueOr DictSort(const FilterCall& call) {
     return Wrong(
         absl::StrCat("dictsort: ", call.value.kind_words(), " is no mapping"));
   }
-  List pairs = PairsOf(call.value.dict());
-  RETURN_IF_ERROR(call.budget.Spend(static_cast<int64_t>(pairs.size())));
+  const Dict& dict = call.value.dict();
+  RETURN_IF_ERROR(SpendKeys(dict, call.budget));
   // Keys by their lower case, which may be equal.
+  std::vector<std::pair<std::string, Value>> sorted;
+  for (const Value& pair : PairsOf(dict)) {
+    const std::string& key = pair.items()[0].text();
+    RETURN_IF_ERROR(call.budget.SpendRead(kComparisons * key.size()));
+    sorted.emplace_back(Lower(key), pair);
+  }
   std::stable_sort(
-      pairs.begin(), pairs.end(), [](const Value& a, const Value& b) {
-        return Lower(a.items()[0].text()) < Lower(b.items()[0].text());
-      });
+      sorted.begin(), sorted.end(),
+      [](const auto& a, const auto& b) { return a.first < b.first; });
+  List pairs;
+  for (auto& [key, pair] : sorted) pairs.push_back(std::move(pair));
   return Value::OfList(std::move(pairs));
 }
 
 ValueOr ReplaceText(const FilterCall& call) {
   ASSIGN_OR_RETURN(const auto values,
                    call.arguments.Bind({"old", "new", "count"}, 2));
-  ASSIGN_OR_RETURN(const std::string text, TextOf(call.value));
-  ASSIGN_OR_RETURN(const std::string from, TextOf(values[0]));
-  ASSIGN_OR_RETURN(const std::string to, TextOf(values[1]));
+  ASSIGN_OR_RETURN(const std::string text, TextOf(call.value, call.budget));
+  ASSIGN_OR_RETURN(const std::string from, TextOf(values[0], call.budget));
+  ASSIGN_OR_RETURN(const std::string to, TextOf(values[1], call.budget));
   const int64_t most = values[2].is_integer() ? values[2].integer() : -1;
+  RETURN_IF_ERROR(call.budget.SpendSearch(text.size(), from.size()));
   std::optional<std::string> replaced =
       Replace(text, from, to, most, call.budget.text_bytes_max());
   if (!replaced.has_value()) {
-    return call.budget.SpendText(call.budget.text_bytes_max() + 1);
+    return call.budget.CheckText(call.budget.text_bytes_max() + 1);
   }
   return NewText(*std::move(replaced), call.budget);
 }
@@ -279,7 +294,7 @@ ValueOr Abs(const FilterCall& call) {
 ValueOr Indent(const FilterCall& call) {
   ASSIGN_OR_RETURN(const auto values,
                    call.arguments.Bind({"width", "first", "blank"}));
-  ASSIGN_OR_RETURN(const std::string text, TextOf(call.value));
+  ASSIGN_OR_RETURN(const std::string text, TextOf(call.value, call.budget));
   std::string indent(4, ' ');
   if (values[0].is_text()) indent = values[0].text();
   if (values[0].is_integer()) {
@@ -287,13 +302,15 @@ ValueOr Indent(const FilterCall& call) {
     if (width > 1024) return Wrong("indent: the width is at most 1024");
     indent = std::string(std::max<int64_t>(0, width), ' ');
   }
+  RETURN_IF_ERROR(call.budget.Spend(CountLines(text)));
   const std::vector<std::string> lines =
       SplitLines(absl::StrCat(text, "\n"), /*keep_ends=*/false);
   std::string out = values[1].Truth() ? indent : "";
   for (size_t i = 0; i < lines.size(); ++i) {
     const bool indents = i > 0 && (values[2].Truth() || !lines[i].empty());
     absl::StrAppend(&out, i == 0 ? "" : "\n", indents ? indent : "", lines[i]);
-    RETURN_IF_ERROR(call.budget.SpendText(out.size() / (i + 1)));
+    RETURN_IF_ERROR(call.budget.SpendRead(indent.size()));
+    RETURN_IF_ERROR(call.budget.CheckText(out.size()));
   }
   return NewText(std::move(out), call.budget);
 }
@@ -335,7 +352,7 @@ ValueOr Select(const FilterCall& call) {
   for (const Value& item : items) {
     Value looked_at = item;
     if (kByPath) {
-      ASSIGN_OR_RETURN(looked_at, AtPath(item, given[0]));
+      ASSIGN_OR_RETURN(looked_at, AtPath(item, given[0], call.budget));
     }
     ASSIGN_OR_RETURN(const bool holds, test.Holds(looked_at, call.budget));
     if (holds == kKeeps) kept.push_back(item);
@@ -352,6 +369,10 @@ ValueOr Map(const FilterCall& call) {
     if (!arguments.positional[0].is_text()) {
       return Wrong("map: the filter's name is no string");
     }
+    // Each would call the next one, as many as there are arguments.
+    if (arguments.positional[0].text() == "map") {
+      return Wrong("map: the filter 'map' within 'map' is not supported");
+    }
     Arguments rest = arguments;
     rest.positional.erase(rest.positional.begin());
     for (const Value& item : items) {
@@ -364,7 +385,7 @@ ValueOr Map(const FilterCall& call) {
   ASSIGN_OR_RETURN(const auto values,
                    arguments.Bind({"attribute", "default"}, 1));
   for (const Value& item : items) {
-    ASSIGN_OR_RETURN(Value value, AtPath(item, values[0]));
+    ASSIGN_OR_RETURN(Value value, AtPath(item, values[0], call.budget));
     mapped.push_back(value.is_defined() ? std::move(value) : values[1]);
   }
   return Value::Iterator(std::move(mapped));
@@ -399,7 +420,7 @@ constexpr FilterRow kFilters[] = {
     {"select", &Select<false, true>},
     {"selectattr", &Select<true, true>},
     {"string", &Change<Same>},
-    {"title", &Change<TitleWords>},
+    {"title", &Change<TitleWords, 1>},
     {"tojson", &ToJson},
     {"trim", &Trim},
     {"unique", &Unique},
@@ -433,6 +454,7 @@ ValueOr RunFilter(absl::string_view name, const Value& value,
   const FilterRow* const row = FindFilter(name);
   if (row == nullptr) return NoFilter(name);
   RETURN_IF_ERROR(budget.Spend(1));
+  if (value.is_text()) RETURN_IF_ERROR(budget.SpendRead(value.text().size()));
   return row->run({value, arguments, budget});
 }
 

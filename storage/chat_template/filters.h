@@ -18,12 +18,15 @@ absl::StatusOr<bool> RunTest(absl::string_view name, const Value& value,
                              const Arguments& arguments, Budget& budget);
 
 // value[key]; undefined where there is none. Errors of AttributeOf (methods.h).
-absl::StatusOr<Value> ItemOf(const Value& value, const Value& key);
+absl::StatusOr<Value> ItemOf(const Value& value, const Value& key,
+                             Budget& budget);
 
 // Python's `item in value`, and a < b.
 absl::StatusOr<bool> Contains(const Value& value, const Value& item,
                               Budget& budget);
-absl::StatusOr<bool> IsLess(const Value& a, const Value& b);
+absl::StatusOr<bool> HoldsItem(const List& items, const Value& item,
+                               Budget& budget);
+absl::StatusOr<bool> IsLess(const Value& a, const Value& b, Budget& budget);
 
 }  // namespace troupe::chat
 

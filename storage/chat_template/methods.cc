@@ -25,17 +25,21 @@ absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(what);
 }
 
-absl::StatusOr<std::string> TextArgument(const Value& value) {
-  if (value.is_text()) return value.text();
+absl::StatusOr<std::string> TextArgument(const Value& value, Budget& budget) {
+  if (value.is_text()) {
+    RETURN_IF_ERROR(budget.SpendRead(value.text().size()));
+    return value.text();
+  }
   return Wrong(absl::StrCat("expected a string, not ", value.kind_words()));
 }
 
 // None and what is not given: no text.
-absl::StatusOr<std::optional<std::string>> TextIfGiven(const Value& value) {
+absl::StatusOr<std::optional<std::string>> TextIfGiven(const Value& value,
+                                                       Budget& budget) {
   if (!value.is_defined() || value.Is(Value::Kind::kNone)) {
     return std::optional<std::string>();
   }
-  ASSIGN_OR_RETURN(std::string text, TextArgument(value));
+  ASSIGN_OR_RETURN(std::string text, TextArgument(value, budget));
   return std::optional<std::string>(std::move(text));
 }
 
@@ -48,36 +52,43 @@ absl::StatusOr<int64_t> CountIfGiven(const Value& value) {
 template <bool kLeft, bool kRight>
 ValueOr StripText(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"chars"}));
-  ASSIGN_OR_RETURN(const auto characters, TextIfGiven(values[0]));
+  ASSIGN_OR_RETURN(const auto characters, TextIfGiven(values[0], call.budget));
+  RETURN_IF_ERROR(SpendStrip(call.value.text(), characters, call.budget));
   return NewText(
       Strip(call.value.text(), characters, {.left = kLeft, .right = kRight}),
       call.budget);
 }
 
-ValueOr ListOfTexts(std::vector<std::string> texts, const MethodCall& call) {
+Value ListOfTexts(std::vector<std::string> texts) {
   List items;
   for (std::string& text : texts) {
     items.push_back(Value::Text(std::move(text)));
   }
-  RETURN_IF_ERROR(call.budget.Spend(static_cast<int64_t>(items.size())));
-  RETURN_IF_ERROR(call.budget.SpendText(call.value.text().size()));
   return Value::OfList(std::move(items));
 }
 
 template <auto kSplit>
 ValueOr SplitText(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"sep", "maxsplit"}));
-  ASSIGN_OR_RETURN(const auto separator, TextIfGiven(values[0]));
+  ASSIGN_OR_RETURN(const auto separator, TextIfGiven(values[0], call.budget));
   ASSIGN_OR_RETURN(const int64_t most, CountIfGiven(values[1]));
   if (separator.has_value() && separator->empty()) {
     return Wrong("the separator is empty");
   }
-  return ListOfTexts(kSplit(call.value.text(), separator, most), call);
+  const std::string& text = call.value.text();
+  RETURN_IF_ERROR(call.budget.SpendSearch(
+      text.size(), separator.has_value() ? separator->size() : 0));
+  size_t parts = CountParts(text, separator);
+  if (most >= 0) parts = std::min(parts, static_cast<size_t>(most) + 1);
+  RETURN_IF_ERROR(call.budget.Spend(parts));
+  return ListOfTexts(kSplit(text, separator, most));
 }
 
 ValueOr SplitTextLines(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"keepends"}));
-  return ListOfTexts(SplitLines(call.value.text(), values[0].Truth()), call);
+  const std::string& text = call.value.text();
+  RETURN_IF_ERROR(call.budget.Spend(CountLines(text)));
+  return ListOfTexts(SplitLines(text, values[0].Truth()));
 }
 
 // startswith, endswith: of a string or of any of a tuple.
@@ -85,9 +96,11 @@ template <bool (*kHas)(absl::string_view, absl::string_view) noexcept>
 ValueOr HasAtEnd(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"prefix"}, 1));
   List any = {values[0]};
-  if (values[0].Is(Value::Kind::kTuple)) any = values[0].items();
+  if (values[0].Is(Value::Kind::kTuple)) {
+    ASSIGN_OR_RETURN(any, ItemsOf(values[0], call.budget));
+  }
   for (const Value& one : any) {
-    ASSIGN_OR_RETURN(const std::string text, TextArgument(one));
+    ASSIGN_OR_RETURN(const std::string text, TextArgument(one, call.budget));
     if (kHas(call.value.text(), text)) return Value::Bool(true);
   }
   return Value::Bool(false);
@@ -96,7 +109,8 @@ ValueOr HasAtEnd(const MethodCall& call) {
 template <bool kPrefix>
 ValueOr RemoveAtEnd(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"prefix"}, 1));
-  ASSIGN_OR_RETURN(const std::string text, TextArgument(values[0]));
+  ASSIGN_OR_RETURN(const std::string text,
+                   TextArgument(values[0], call.budget));
   absl::string_view left = call.value.text();
   if (kPrefix && absl::StartsWith(left, text)) left.remove_prefix(text.size());
   if (!kPrefix && absl::EndsWith(left, text)) left.remove_suffix(text.size());
@@ -106,41 +120,51 @@ ValueOr RemoveAtEnd(const MethodCall& call) {
 ValueOr ReplaceText(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values,
                    call.arguments.Bind({"old", "new", "count"}, 2));
-  ASSIGN_OR_RETURN(const std::string from, TextArgument(values[0]));
-  ASSIGN_OR_RETURN(const std::string to, TextArgument(values[1]));
+  ASSIGN_OR_RETURN(const std::string from,
+                   TextArgument(values[0], call.budget));
+  ASSIGN_OR_RETURN(const std::string to, TextArgument(values[1], call.budget));
   ASSIGN_OR_RETURN(const int64_t most, CountIfGiven(values[2]));
+  RETURN_IF_ERROR(
+      call.budget.SpendSearch(call.value.text().size(), from.size()));
   std::optional<std::string> replaced =
       Replace(call.value.text(), from, to, most, call.budget.text_bytes_max());
   if (!replaced.has_value()) {
-    return call.budget.SpendText(call.budget.text_bytes_max() + 1);
+    return call.budget.CheckText(call.budget.text_bytes_max() + 1);
   }
   return NewText(*std::move(replaced), call.budget);
 }
 
-template <std::string (*kChange)(absl::string_view)>
+// `kStepsPerByte`: of a change that takes each character by itself.
+template <std::string (*kChange)(absl::string_view), size_t kStepsPerByte = 0>
 ValueOr Change(const MethodCall& call) {
   RETURN_IF_ERROR(call.arguments.Bind({}).status());
+  RETURN_IF_ERROR(call.budget.Spend(kStepsPerByte * call.value.text().size()));
   return NewText(kChange(call.value.text()), call.budget);
 }
 
 template <bool kFromRight>
 ValueOr FindText(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"sub"}, 1));
-  ASSIGN_OR_RETURN(const std::string text, TextArgument(values[0]));
-  const std::string& in = call.value.text();
+  ASSIGN_OR_RETURN(const std::string text,
+                   TextArgument(values[0], call.budget));
+  const absl::string_view in = call.value.text();
+  RETURN_IF_ERROR(call.budget.SpendSearch(in.size(), text.size()));
   const size_t found = kFromRight ? in.rfind(text) : in.find(text);
-  if (found == std::string::npos) return Value::Int(-1);
+  if (found == absl::string_view::npos) return Value::Int(-1);
   return Value::Int(CharacterCount(in.substr(0, found)));
 }
 
 ValueOr CountText(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"sub"}, 1));
-  ASSIGN_OR_RETURN(const std::string text, TextArgument(values[0]));
+  ASSIGN_OR_RETURN(const std::string text,
+                   TextArgument(values[0], call.budget));
   if (text.empty()) {
     return Value::Int(CharacterCount(call.value.text()) + 1);
   }
-  const auto parts = Split(call.value.text(), text, -1);
-  return Value::Int(static_cast<int64_t>(parts.size()) - 1);
+  RETURN_IF_ERROR(
+      call.budget.SpendSearch(call.value.text().size(), text.size()));
+  const size_t parts = CountParts(call.value.text(), text);
+  return Value::Int(static_cast<int64_t>(parts) - 1);
 }
 
 ValueOr JoinTexts(const MethodCall& call) {
@@ -148,11 +172,11 @@ ValueOr JoinTexts(const MethodCall& call) {
   ASSIGN_OR_RETURN(const List items, ItemsOf(values[0], call.budget));
   std::string joined;
   for (size_t i = 0; i < items.size(); ++i) {
-    ASSIGN_OR_RETURN(const std::string text, TextArgument(items[i]));
+    ASSIGN_OR_RETURN(const std::string text,
+                     TextArgument(items[i], call.budget));
+    RETURN_IF_ERROR(call.budget.SpendRead(call.value.text().size()));
     absl::StrAppend(&joined, i == 0 ? "" : call.value.text(), text);
-    RETURN_IF_ERROR(
-        call.budget.SpendText(text.size() + call.value.text().size()));
-    if (joined.size() > call.budget.text_bytes_max()) break;
+    RETURN_IF_ERROR(call.budget.CheckText(joined.size()));
   }
   return NewText(std::move(joined), call.budget);
 }
@@ -160,6 +184,9 @@ ValueOr JoinTexts(const MethodCall& call) {
 ValueOr GetKey(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values,
                    call.arguments.Bind({"key", "default"}, 1));
+  if (values[0].is_text()) {
+    RETURN_IF_ERROR(call.budget.SpendRead(values[0].text().size()));
+  }
   const Value* const found =
       values[0].is_text() ? call.value.dict().Find(values[0].text()) : nullptr;
   if (found != nullptr) return *found;
@@ -170,7 +197,7 @@ template <bool kKeys, bool kValues>
 ValueOr ViewOfDict(const MethodCall& call) {
   RETURN_IF_ERROR(call.arguments.Bind({}).status());
   const Dict& dict = call.value.dict();
-  RETURN_IF_ERROR(call.budget.Spend(static_cast<int64_t>(dict.size())));
+  RETURN_IF_ERROR(SpendKeys(dict, call.budget));
   if (kKeys && kValues) return Value::View(PairsOf(dict));
   List items;
   for (const auto& [key, value] : dict.entries()) {
@@ -183,13 +210,14 @@ template <bool kCount>
 ValueOr FindItem(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"value"}, 1));
   const List& items = call.value.items();
-  const auto is_it = [&](const Value& item) { return Equals(item, values[0]); };
-  RETURN_IF_ERROR(call.budget.Spend(static_cast<int64_t>(items.size())));
-  if (kCount) {
-    return Value::Int(std::count_if(items.begin(), items.end(), is_it));
+  int64_t count = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    ASSIGN_OR_RETURN(const bool is_it,
+                     Equals(items[i], values[0], call.budget));
+    if (is_it && !kCount) return Value::Int(static_cast<int64_t>(i));
+    count += is_it;
   }
-  const auto found = std::find_if(items.begin(), items.end(), is_it);
-  if (found != items.end()) return Value::Int(found - items.begin());
+  if (kCount) return Value::Int(count);
   return Wrong("index: the item is not in the list");
 }
 
@@ -215,7 +243,7 @@ constexpr MethodRow kTextMethods[] = {
     {"splitlines", &SplitTextLines},
     {"startswith", &HasAtEnd<&absl::StartsWith>},
     {"strip", &StripText<true, true>},
-    {"title", &Change<Title>},
+    {"title", &Change<Title, 1>},
     {"upper", &Change<Upper>},
     {"casefold", nullptr},
     {"center", nullptr},
@@ -283,6 +311,13 @@ const MethodRow* FindMethod(const Value& value, absl::string_view name) {
 
 }  // namespace
 
+absl::Status SpendStrip(absl::string_view text,
+                        const std::optional<std::string>& characters,
+                        Budget& budget) {
+  const size_t each = characters.has_value() ? characters->size() : 0;
+  return budget.SpendRead((text.size() + 1) * (each + 1));
+}
+
 List PairsOf(const Dict& dict) {
   List pairs;
   for (const auto& [key, value] : dict.entries()) {
@@ -320,6 +355,9 @@ ValueOr CallMethod(const Value& value, absl::string_view name,
   const MethodRow* const row = FindMethod(value, name);
   if (row != nullptr && row->run != nullptr) {
     RETURN_IF_ERROR(budget.Spend(1));
+    if (value.is_text()) {
+      RETURN_IF_ERROR(budget.SpendRead(value.text().size()));
+    }
     return row->run({value, arguments, budget});
   }
   if (!value.is_defined()) return AttributeOf(value, name);

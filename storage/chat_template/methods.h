@@ -2,6 +2,9 @@
 #ifndef TROUPE_STORAGE_CHAT_TEMPLATE_METHODS_H_
 #define TROUPE_STORAGE_CHAT_TEMPLATE_METHODS_H_
 
+#include <optional>
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "storage/chat_template/python_call.h"
@@ -18,8 +21,14 @@ absl::StatusOr<Value> AttributeOf(const Value& value, absl::string_view name);
 absl::StatusOr<Value> CallMethod(const Value& value, absl::string_view name,
                                  const Arguments& arguments, Budget& budget);
 
-// As tuples of two.
+// As tuples of two; whoever calls it spends for them (SpendKeys).
 List PairsOf(const Dict& dict);
+
+// Of Strip (python_text.h), which compares each character with each of those
+// that are taken away.
+absl::Status SpendStrip(absl::string_view text,
+                        const std::optional<std::string>& characters,
+                        Budget& budget);
 
 }  // namespace troupe::chat
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "storage/chat_template/filters.h"
@@ -71,9 +72,9 @@ ValueOr OfFloats(absl::string_view sign, double a, double b) {
 }
 
 ValueOr AddLists(const Value& left, const Value& right, Budget& budget) {
+  RETURN_IF_ERROR(budget.Spend(left.items().size() + right.items().size()));
   List items = left.items();
   items.insert(items.end(), right.items().begin(), right.items().end());
-  RETURN_IF_ERROR(budget.Spend(static_cast<int64_t>(items.size())));
   return left.Is(Value::Kind::kTuple) ? Value::Tuple(std::move(items))
                                       : Value::OfList(std::move(items));
 }
@@ -81,7 +82,7 @@ ValueOr AddLists(const Value& left, const Value& right, Budget& budget) {
 ValueOr RepeatText(const std::string& text, int64_t times, Budget& budget) {
   if (times <= 0 || text.empty()) return Value::Text("");
   if (static_cast<size_t>(times) > budget.text_bytes_max() / text.size()) {
-    return budget.SpendText(budget.text_bytes_max() + 1);
+    return budget.CheckText(budget.text_bytes_max() + 1);
   }
   std::string repeated;
   for (int64_t i = 0; i < times; ++i) repeated += text;
@@ -114,18 +115,30 @@ SlicePlaces PlacesOf(const SliceBounds& bounds, int64_t size) {
   return places;
 }
 
-template <typename Item>
-std::vector<Item> Sliced(const std::vector<Item>& items,
-                         const SliceBounds& bounds) {
-  const SlicePlaces places =
-      PlacesOf(bounds, static_cast<int64_t>(items.size()));
-  std::vector<Item> sliced;
+// Calls each(place) for the places of a slice, in its order.
+void ForEachPlace(const SlicePlaces& places,
+                  absl::FunctionRef<void(int64_t place)> each) {
   for (int64_t at = places.begin;
        places.step > 0 ? at < places.end : at > places.end;) {
-    sliced.push_back(items[at]);
+    each(at);
     if (__builtin_add_overflow(at, places.step, &at)) break;
   }
-  return sliced;
+}
+
+ValueOr SliceOfText(const std::string& text, const SliceBounds& bounds,
+                    Budget& budget) {
+  RETURN_IF_ERROR(budget.SpendRead(text.size()));
+  const SlicePlaces places = PlacesOf(bounds, CharacterCount(text));
+  if (places.step == 1) {
+    const size_t begin = PlaceOfCharacter(text, places.begin);
+    const size_t end = PlaceOfCharacter(text, places.end);
+    return NewText(begin < end ? text.substr(begin, end - begin) : "", budget);
+  }
+  RETURN_IF_ERROR(budget.Spend(text.size()));
+  const std::vector<std::string> characters = CharactersOf(text);
+  std::string sliced;
+  ForEachPlace(places, [&](int64_t at) { sliced += characters[at]; });
+  return NewText(std::move(sliced), budget);
 }
 
 }  // namespace
@@ -145,8 +158,8 @@ ValueOr SignedOf(absl::string_view sign, const Value& value) {
 ValueOr Combine(absl::string_view sign, const Value& left, const Value& right,
                 Budget& budget) {
   if (sign == "~") {
-    ASSIGN_OR_RETURN(const std::string a, TextOf(left));
-    ASSIGN_OR_RETURN(const std::string b, TextOf(right));
+    ASSIGN_OR_RETURN(const std::string a, TextOf(left, budget));
+    ASSIGN_OR_RETURN(const std::string b, TextOf(right, budget));
     return NewText(absl::StrCat(a, b), budget);
   }
   if (sign == "**") return NoSuch(sign, left, right);
@@ -170,38 +183,35 @@ ValueOr Combine(absl::string_view sign, const Value& left, const Value& right,
 
 absl::StatusOr<bool> HoldsBetween(absl::string_view sign, const Value& left,
                                   const Value& right, Budget& budget) {
-  if (sign == "==") return Equals(left, right);
-  if (sign == "!=") return !Equals(left, right);
+  if (sign == "==") return Equals(left, right, budget);
+  if (sign == "!=") {
+    ASSIGN_OR_RETURN(const bool equal, Equals(left, right, budget));
+    return !equal;
+  }
   if (sign == "in") return Contains(right, left, budget);
   if (sign == "not in") {
     ASSIGN_OR_RETURN(const bool is_in, Contains(right, left, budget));
     return !is_in;
   }
-  if (sign == "<") return IsLess(left, right);
-  if (sign == ">") return IsLess(right, left);
+  if (sign == "<") return IsLess(left, right, budget);
+  if (sign == ">") return IsLess(right, left, budget);
   const bool at_most = sign == "<=";
-  ASSIGN_OR_RETURN(const bool beyond,
-                   at_most ? IsLess(right, left) : IsLess(left, right));
+  ASSIGN_OR_RETURN(const bool beyond, at_most ? IsLess(right, left, budget)
+                                              : IsLess(left, right, budget));
   return !beyond;
 }
 
 ValueOr Slice(const Value& value, const SliceBounds& bounds, Budget& budget) {
   if (bounds.step == 0) return Wrong("the step of a slice is 0");
-  if (value.is_text()) {
-    const std::vector<std::string> characters = CharactersOf(value.text());
-    std::string text;
-    for (const std::string& character : Sliced(characters, bounds)) {
-      text += character;
-    }
-    RETURN_IF_ERROR(budget.SpendText(value.text().size()));
-    return NewText(std::move(text), budget);
-  }
+  if (value.is_text()) return SliceOfText(value.text(), bounds, budget);
   if (!value.is_list()) {
     return Wrong(
         absl::StrCat("a slice of ", value.kind_words(), " is not supported"));
   }
-  List items = Sliced(value.items(), bounds);
-  RETURN_IF_ERROR(budget.Spend(static_cast<int64_t>(items.size())));
+  RETURN_IF_ERROR(budget.Spend(value.items().size()));
+  List items;
+  ForEachPlace(PlacesOf(bounds, static_cast<int64_t>(value.items().size())),
+               [&](int64_t at) { items.push_back(value.items()[at]); });
   return value.Is(Value::Kind::kTuple) ? Value::Tuple(std::move(items))
                                        : Value::OfList(std::move(items));
 }

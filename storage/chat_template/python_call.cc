@@ -8,27 +8,6 @@
 #include "storage/chat_template/python_text.h"
 
 namespace troupe::chat {
-namespace {
-
-constexpr size_t kBytesPerStep = 64;
-
-}  // namespace
-
-absl::Status Budget::Spend(int64_t steps) {
-  steps_ -= steps;
-  if (steps_ >= 0) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      "the template takes too many steps for this conversation");
-}
-
-absl::Status Budget::SpendText(size_t bytes) {
-  if (bytes > text_bytes_max_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the template makes a text of more than ",
-                     text_bytes_max_ >> 20, " MiB"));
-  }
-  return Spend(static_cast<int64_t>(bytes / kBytesPerStep));
-}
 
 absl::StatusOr<std::vector<Value>> Arguments::Bind(
     absl::Span<const absl::string_view> parameters, size_t needed) const {
@@ -69,18 +48,27 @@ absl::StatusOr<Value> NewText(std::string text, Budget& budget) {
   return Value::Text(std::move(text));
 }
 
+absl::Status SpendKeys(const Dict& dict, Budget& budget) {
+  RETURN_IF_ERROR(budget.Spend(dict.size()));
+  for (const auto& [key, item] : dict.entries()) {
+    RETURN_IF_ERROR(budget.SpendRead(key.size()));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<List> ItemsOf(const Value& value, Budget& budget) {
   List items;
-  if (value.Is(Value::Kind::kIterator)) {
-    if (!value.ReadBefore()) items = value.items();
-  } else if (value.has_items()) {
-    items = value.items();
+  if (value.has_items()) {
+    RETURN_IF_ERROR(budget.Spend(value.items().size()));
+    const bool is_read = value.Is(Value::Kind::kIterator) && value.ReadBefore();
+    if (!is_read) items = value.items();
   } else if (value.is_dict()) {
+    RETURN_IF_ERROR(SpendKeys(value.dict(), budget));
     for (const auto& [key, item] : value.dict().entries()) {
       items.push_back(Value::Text(key));
     }
   } else if (value.is_text()) {
-    RETURN_IF_ERROR(budget.Spend(static_cast<int64_t>(value.text().size())));
+    RETURN_IF_ERROR(budget.Spend(2 * value.text().size()));
     for (std::string& character : CharactersOf(value.text())) {
       items.push_back(Value::Text(std::move(character)));
     }
@@ -88,7 +76,6 @@ absl::StatusOr<List> ItemsOf(const Value& value, Budget& budget) {
     return absl::InvalidArgumentError(
         absl::StrCat(value.kind_words(), " has no items to go through"));
   }
-  RETURN_IF_ERROR(budget.Spend(static_cast<int64_t>(items.size())));
   return items;
 }
 

@@ -1,9 +1,7 @@
-// What filters, tests, methods and functions of a template get, and what limits
-// all of them.
+// What filters, tests, methods and functions of a template get.
 #ifndef TROUPE_STORAGE_CHAT_TEMPLATE_PYTHON_CALL_H_
 #define TROUPE_STORAGE_CHAT_TEMPLATE_PYTHON_CALL_H_
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,27 +10,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "storage/chat_template/budget.h"
 #include "storage/chat_template/value.h"
 
 namespace troupe::chat {
-
-// What one rendering may use, so that no template runs for ever or exhausts the
-// memory. Each text that is made costs a step for 64 bytes.
-class Budget {
- public:
-  Budget(int64_t steps, size_t text_bytes_max)
-      : steps_(steps), text_bytes_max_(text_bytes_max) {}
-
-  // ResourceExhausted where no steps are left.
-  absl::Status Spend(int64_t steps);
-  // Of a text that is made.
-  absl::Status SpendText(size_t bytes);
-  size_t text_bytes_max() const { return text_bytes_max_; }
-
- private:
-  int64_t steps_;
-  const size_t text_bytes_max_;
-};
 
 // Arguments of a call, after those of Python: by position, then by name.
 class Arguments {
@@ -49,6 +30,8 @@ class Arguments {
 
 // A text of Python's str(value), charged to the budget.
 absl::StatusOr<Value> NewText(std::string text, Budget& budget);
+// Of a dict whose keys are copied.
+absl::Status SpendKeys(const Dict& dict, Budget& budget);
 // What a loop over the value goes through. InvalidArgument where there is no
 // such thing.
 absl::StatusOr<List> ItemsOf(const Value& value, Budget& budget);

@@ -118,6 +118,12 @@ std::vector<std::string> CharactersOf(absl::string_view text) {
   return characters;
 }
 
+size_t PlaceOfCharacter(absl::string_view text, int64_t index) {
+  size_t at = 0;
+  for (; index > 0 && at < text.size(); --index) TakeCharacter(text, at);
+  return at;
+}
+
 bool IsSpace(uint32_t code) {
   return (code >= 0x09 && code <= 0x0D) || (code >= 0x1C && code <= 0x20) ||
          code == 0x85 || code == 0xA0 || code == 0x1680 ||
@@ -198,6 +204,33 @@ std::vector<std::string> SplitLines(absl::string_view text, bool keep_ends) {
   }
   if (begin < text.size()) lines.emplace_back(text.substr(begin));
   return lines;
+}
+
+size_t CountParts(absl::string_view text,
+                  const std::optional<std::string>& separator) {
+  size_t count = 0;
+  if (separator.has_value()) {
+    for (size_t at = 0; at != absl::string_view::npos; ++count) {
+      at = text.find(*separator, at);
+      if (at != absl::string_view::npos) at += separator->size();
+    }
+    return count;
+  }
+  bool within = false;
+  for (size_t at = 0; at < text.size();) {
+    const bool is_space = IsSpace(TakeCharacter(text, at));
+    count += !is_space && !within;
+    within = !is_space;
+  }
+  return count;
+}
+
+size_t CountLines(absl::string_view text) {
+  size_t count = 1;
+  for (size_t at = 0; at < text.size();) {
+    count += EndsLine(TakeCharacter(text, at));
+  }
+  return count;
 }
 
 std::optional<std::string> Replace(absl::string_view text,

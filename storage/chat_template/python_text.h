@@ -18,6 +18,8 @@ uint32_t TakeCharacter(absl::string_view text, size_t& at);
 void AppendCharacter(uint32_t code, std::string& out);
 int64_t CharacterCount(absl::string_view text);
 std::vector<std::string> CharactersOf(absl::string_view text);
+// The byte at which character `index` begins; the end where there are no more.
+size_t PlaceOfCharacter(absl::string_view text, int64_t index);
 
 bool IsSpace(uint32_t code);  // str.isspace
 
@@ -39,6 +41,10 @@ std::vector<std::string> SplitFromRight(
     absl::string_view text, const std::optional<std::string>& separator,
     int64_t most);
 std::vector<std::string> SplitLines(absl::string_view text, bool keep_ends);
+// How many parts Split makes, if `most` lets it, and SplitLines at most.
+size_t CountParts(absl::string_view text,
+                  const std::optional<std::string>& separator);
+size_t CountLines(absl::string_view text);
 
 // str.replace; `most` as above. Empty where more than `bytes_max` would come.
 std::optional<std::string> Replace(absl::string_view text,

@@ -74,9 +74,8 @@ absl::StatusOr<Renderer::Flow> Renderer::RunStatement(
 absl::Status Renderer::Write(absl::string_view text, Place place,
                              std::string& out) {
   RETURN_IF_ERROR(WithPlace(budget_.SpendText(text.size()), place));
-  if (out.size() + text.size() > budget_.text_bytes_max()) {
-    return WithPlace(budget_.SpendText(budget_.text_bytes_max() + 1), place);
-  }
+  RETURN_IF_ERROR(
+      WithPlace(budget_.CheckText(out.size() + text.size()), place));
   absl::StrAppend(&out, text);
   return absl::OkStatus();
 }
@@ -86,7 +85,7 @@ absl::Status Renderer::Print(const Statement& statement, Scope& scope,
   ASSIGN_OR_RETURN(const Value value,
                    Evaluate(WithoutSafe(*statement.value), scope));
   if (value.is_text()) return Write(value.text(), statement.place, out);
-  const absl::StatusOr<std::string> text = TextOf(value);
+  const absl::StatusOr<std::string> text = TextOf(value, budget_);
   if (!text.ok()) return WithPlace(text.status(), statement.place);
   return Write(*text, statement.place, out);
 }

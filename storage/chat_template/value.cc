@@ -1,6 +1,9 @@
 #include "storage/chat_template/value.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "proto/base/status.h"
 
 namespace troupe::chat {
 
@@ -15,8 +18,10 @@ Value Value::Text(std::string text) {
 }
 
 Value Value::OfSequence(List items, Kind kind) {
-  return Value(
-      std::make_shared<const Sequence>(Sequence{std::move(items), kind}));
+  int depth = 1;
+  for (const Value& item : items) depth = std::max(depth, item.depth() + 1);
+  return Value(std::make_shared<const Sequence>(
+      Sequence{.items = std::move(items), .kind = kind, .depth = depth}));
 }
 
 Value Value::OfList(List items) {
@@ -159,7 +164,15 @@ bool Value::Truth() const {
   return false;
 }
 
+int Value::depth() const {
+  if (has_items()) {
+    return std::get<std::shared_ptr<const Sequence>>(data_)->depth;
+  }
+  return is_dict() ? dict().depth() : 0;
+}
+
 void Dict::Set(std::string key, Value value) {
+  depth_ = std::max(depth_, value.depth() + 1);
   const auto [place, is_new] = places_.emplace(key, entries_.size());
   if (is_new) {
     entries_.emplace_back(std::move(key), std::move(value));
@@ -175,26 +188,32 @@ const Value* Dict::Find(absl::string_view key) const {
 
 namespace {
 
-bool SequencesEqual(const List& a, const List& b) {
+absl::StatusOr<bool> SequencesEqual(const List& a, const List& b,
+                                    Budget& budget) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!Equals(a[i], b[i])) return false;
+    ASSIGN_OR_RETURN(const bool equal, Equals(a[i], b[i], budget));
+    if (!equal) return false;
   }
   return true;
 }
 
-bool DictsEqual(const Dict& a, const Dict& b) {
+absl::StatusOr<bool> DictsEqual(const Dict& a, const Dict& b, Budget& budget) {
   if (a.size() != b.size()) return false;
   for (const auto& [key, value] : a.entries()) {
+    RETURN_IF_ERROR(budget.SpendRead(key.size()));
     const Value* const other = b.Find(key);
-    if (other == nullptr || !Equals(value, *other)) return false;
+    if (other == nullptr) return false;
+    ASSIGN_OR_RETURN(const bool equal, Equals(value, *other, budget));
+    if (!equal) return false;
   }
   return true;
 }
 
 }  // namespace
 
-bool Equals(const Value& a, const Value& b) {
+absl::StatusOr<bool> Equals(const Value& a, const Value& b, Budget& budget) {
+  RETURN_IF_ERROR(budget.Spend(1));
   if (a.is_integer() && b.is_integer()) return a.integer() == b.integer();
   if (a.is_number() && b.is_number()) return a.number() == b.number();
   if (a.kind() != b.kind()) return false;
@@ -203,12 +222,13 @@ bool Equals(const Value& a, const Value& b) {
     case Value::Kind::kNone:
       return true;
     case Value::Kind::kText:
+      RETURN_IF_ERROR(budget.SpendRead(a.text().size()));
       return a.text() == b.text();
     case Value::Kind::kList:
     case Value::Kind::kTuple:
-      return SequencesEqual(a.items(), b.items());
+      return SequencesEqual(a.items(), b.items(), budget);
     case Value::Kind::kDict:
-      return DictsEqual(a.dict(), b.dict());
+      return DictsEqual(a.dict(), b.dict(), budget);
     case Value::Kind::kNamespace:
       return &a.space() == &b.space();
     case Value::Kind::kMacro:

@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "storage/chat_template/budget.h"
 
 namespace troupe::chat {
 
@@ -89,6 +91,11 @@ class Value {
   // As in `if value`.
   bool Truth() const;
 
+  // How many lists and dicts lie within each other: 0 for what holds no values,
+  // and for a namespace, which is held by its name only. What goes through a
+  // value calls itself so many times, and so does what frees it.
+  int depth() const;
+
  private:
   struct Undefined {
     std::string name;
@@ -97,6 +104,7 @@ class Value {
   struct Sequence {
     List items;
     Kind kind = Kind::kList;
+    int depth = 1;
     mutable bool read = false;
   };
   static Value OfSequence(List items, Kind kind);
@@ -119,6 +127,8 @@ class Dict {
   // Null where there is none.
   const Value* Find(absl::string_view key) const;
   size_t size() const { return entries_.size(); }
+  // As Value::depth(), of all values that were ever set.
+  int depth() const { return depth_; }
   const std::vector<std::pair<std::string, Value>>& entries() const {
     return entries_;
   }
@@ -126,10 +136,12 @@ class Dict {
  private:
   std::vector<std::pair<std::string, Value>> entries_;
   absl::flat_hash_map<std::string, size_t> places_;
+  int depth_ = 1;
 };
 
 // Python's ==. Numbers are compared by value; a list never equals a tuple.
-bool Equals(const Value& a, const Value& b);
+// ResourceExhausted past the budget.
+absl::StatusOr<bool> Equals(const Value& a, const Value& b, Budget& budget);
 
 }  // namespace troupe::chat
 

@@ -59,20 +59,19 @@ constexpr KindRow kKindTests[] = {
 
 using BoolOr = absl::StatusOr<bool>;
 
-BoolOr AreEqual(const Value& a, const Value& b, Budget&) {
-  return Equals(a, b);
+BoolOr AreUnequal(const Value& a, const Value& b, Budget& budget) {
+  ASSIGN_OR_RETURN(const bool equal, Equals(a, b, budget));
+  return !equal;
 }
-BoolOr AreUnequal(const Value& a, const Value& b, Budget&) {
-  return !Equals(a, b);
+BoolOr Greater(const Value& a, const Value& b, Budget& budget) {
+  return IsLess(b, a, budget);
 }
-BoolOr Less(const Value& a, const Value& b, Budget&) { return IsLess(a, b); }
-BoolOr Greater(const Value& a, const Value& b, Budget&) { return IsLess(b, a); }
-BoolOr AtMost(const Value& a, const Value& b, Budget&) {
-  ASSIGN_OR_RETURN(const bool greater, IsLess(b, a));
+BoolOr AtMost(const Value& a, const Value& b, Budget& budget) {
+  ASSIGN_OR_RETURN(const bool greater, IsLess(b, a, budget));
   return !greater;
 }
-BoolOr AtLeast(const Value& a, const Value& b, Budget&) {
-  ASSIGN_OR_RETURN(const bool less, IsLess(a, b));
+BoolOr AtLeast(const Value& a, const Value& b, Budget& budget) {
+  ASSIGN_OR_RETURN(const bool less, IsLess(a, b, budget));
   return !less;
 }
 BoolOr IsIn(const Value& a, const Value& b, Budget& budget) {
@@ -93,21 +92,21 @@ struct PairRow {
 };
 constexpr PairRow kPairTests[] = {
     {"!=", &AreUnequal},
-    {"<", &Less},
+    {"<", &IsLess},
     {"<=", &AtMost},
-    {"==", &AreEqual},
+    {"==", &Equals},
     {">", &Greater},
     {">=", &AtLeast},
     {"divisibleby", &DivisibleBy},
-    {"eq", &AreEqual},
-    {"equalto", &AreEqual},
+    {"eq", &Equals},
+    {"equalto", &Equals},
     {"ge", &AtLeast},
     {"greaterthan", &Greater},
     {"gt", &Greater},
     {"in", &IsIn},
     {"le", &AtMost},
-    {"lessthan", &Less},
-    {"lt", &Less},
+    {"lessthan", &IsLess},
+    {"lt", &IsLess},
     {"ne", &AreUnequal},
 };
 
@@ -158,12 +157,14 @@ BoolOr RunTest(absl::string_view name, const Value& value,
   return NoTest(name);
 }
 
-absl::StatusOr<Value> ItemOf(const Value& value, const Value& key) {
+absl::StatusOr<Value> ItemOf(const Value& value, const Value& key,
+                             Budget& budget) {
   if (!value.is_defined()) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", value.name(), "' is undefined"));
   }
   if (key.is_text()) {
+    RETURN_IF_ERROR(budget.SpendRead(key.text().size()));
     const Value* const found =
         value.is_dict() ? value.dict().Find(key.text()) : nullptr;
     return found != nullptr ? *found : AttributeOf(value, key.text());
@@ -178,10 +179,15 @@ absl::StatusOr<Value> ItemOf(const Value& value, const Value& key) {
     index = place(size);
     if (index >= 0 && index < size) return value.items()[index];
   } else if (value.is_text()) {
-    const std::vector<std::string> characters = CharactersOf(value.text());
-    const auto size = static_cast<int64_t>(characters.size());
+    const absl::string_view text = value.text();
+    RETURN_IF_ERROR(budget.SpendRead(text.size()));
+    const int64_t size = CharacterCount(text);
     index = place(size);
-    if (index >= 0 && index < size) return Value::Text(characters[index]);
+    if (index >= 0 && index < size) {
+      const size_t begin = PlaceOfCharacter(text, index);
+      const size_t bytes = PlaceOfCharacter(text.substr(begin), 1);
+      return Value::Text(std::string(text.substr(begin, bytes)));
+    }
   } else if (value.Is(Kind::kView)) {
     return absl::InvalidArgumentError(
         "items of a view by their number are not supported; use `| list`");
@@ -195,21 +201,35 @@ BoolOr Contains(const Value& value, const Value& item, Budget& budget) {
       return absl::InvalidArgumentError(absl::StrCat(
           "only a string can be in a string, not ", item.kind_words()));
     }
-    RETURN_IF_ERROR(budget.SpendText(value.text().size()));
+    RETURN_IF_ERROR(
+        budget.SpendSearch(value.text().size(), item.text().size()));
     return absl::StrContains(value.text(), item.text());
   }
   if (value.is_dict()) {
-    return item.is_text() && value.dict().Find(item.text()) != nullptr;
+    if (!item.is_text()) return false;
+    RETURN_IF_ERROR(budget.SpendRead(item.text().size()));
+    return value.dict().Find(item.text()) != nullptr;
   }
   ASSIGN_OR_RETURN(const List items, ItemsOf(value, budget));
-  return std::any_of(items.begin(), items.end(),
-                     [&](const Value& other) { return Equals(item, other); });
+  return HoldsItem(items, item, budget);
 }
 
-BoolOr IsLess(const Value& a, const Value& b) {
+BoolOr HoldsItem(const List& items, const Value& item, Budget& budget) {
+  for (const Value& other : items) {
+    ASSIGN_OR_RETURN(const bool is_it, Equals(item, other, budget));
+    if (is_it) return true;
+  }
+  return false;
+}
+
+BoolOr IsLess(const Value& a, const Value& b, Budget& budget) {
   if (a.is_integer() && b.is_integer()) return a.integer() < b.integer();
   if (a.is_number() && b.is_number()) return a.number() < b.number();
-  if (a.is_text() && b.is_text()) return a.text() < b.text();
+  if (a.is_text() && b.is_text()) {
+    RETURN_IF_ERROR(
+        budget.SpendRead(std::min(a.text().size(), b.text().size())));
+    return a.text() < b.text();
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       a.kind_words(), " and ", b.kind_words(), " cannot be put in order"));
 }

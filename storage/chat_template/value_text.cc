@@ -99,15 +99,23 @@ std::string ReprOfText(const std::string& text) {
   return out;
 }
 
-absl::Status AppendRepr(const Value& value, std::string& out);
+absl::Status AppendReprOfText(const std::string& text, Budget& budget,
+                              std::string& out) {
+  RETURN_IF_ERROR(budget.SpendRead(text.size()));
+  out += ReprOfText(text);
+  return budget.CheckText(out.size());
+}
 
-absl::Status AppendReprOfSequence(const Value& value, std::string& out) {
+absl::Status AppendRepr(const Value& value, Budget& budget, std::string& out);
+
+absl::Status AppendReprOfSequence(const Value& value, Budget& budget,
+                                  std::string& out) {
   const bool is_tuple = value.Is(Value::Kind::kTuple);
   out += is_tuple ? '(' : '[';
   const char* separator = "";
   for (const Value& item : value.items()) {
     out += separator;
-    RETURN_IF_ERROR(AppendRepr(item, out));
+    RETURN_IF_ERROR(AppendRepr(item, budget, out));
     separator = ", ";
   }
   if (is_tuple && value.items().size() == 1) out += ',';
@@ -115,30 +123,36 @@ absl::Status AppendReprOfSequence(const Value& value, std::string& out) {
   return absl::OkStatus();
 }
 
-absl::Status AppendRepr(const Value& value, std::string& out) {
+absl::Status AppendReprOfDict(const Dict& dict, Budget& budget,
+                              std::string& out) {
+  out += '{';
+  const char* separator = "";
+  for (const auto& [key, item] : dict.entries()) {
+    out += separator;
+    RETURN_IF_ERROR(AppendReprOfText(key, budget, out));
+    out += ": ";
+    RETURN_IF_ERROR(AppendRepr(item, budget, out));
+    separator = ", ";
+  }
+  out += '}';
+  return absl::OkStatus();
+}
+
+absl::Status AppendRepr(const Value& value, Budget& budget, std::string& out) {
+  RETURN_IF_ERROR(budget.Spend(1));
   switch (value.kind()) {
     case Value::Kind::kText:
-      out += ReprOfText(value.text());
-      return absl::OkStatus();
+      return AppendReprOfText(value.text(), budget, out);
     case Value::Kind::kList:
     case Value::Kind::kTuple:
-      return AppendReprOfSequence(value, out);
-    case Value::Kind::kDict: {
-      out += '{';
-      const char* separator = "";
-      for (const auto& [key, item] : value.dict().entries()) {
-        absl::StrAppend(&out, separator, ReprOfText(key), ": ");
-        RETURN_IF_ERROR(AppendRepr(item, out));
-        separator = ", ";
-      }
-      out += '}';
-      return absl::OkStatus();
-    }
+      return AppendReprOfSequence(value, budget, out);
+    case Value::Kind::kDict:
+      return AppendReprOfDict(value.dict(), budget, out);
     case Value::Kind::kUndefined:
       out += "Undefined";
       return absl::OkStatus();
     default: {
-      ASSIGN_OR_RETURN(const std::string text, TextOf(value));
+      ASSIGN_OR_RETURN(const std::string text, TextOf(value, budget));
       out += text;
       return absl::OkStatus();
     }
@@ -168,9 +182,11 @@ void AppendJsonCharacter(uint32_t code, bool ascii, std::string& out) {
 
 class JsonWriter {
  public:
-  explicit JsonWriter(const JsonStyle& style) : style_(style) {}
+  JsonWriter(const JsonStyle& style, Budget& budget)
+      : style_(style), budget_(budget) {}
 
   absl::Status Write(const Value& value) {
+    RETURN_IF_ERROR(budget_.Spend(1));
     switch (value.kind()) {
       case Value::Kind::kNone:
         out_ += "null";
@@ -185,8 +201,7 @@ class JsonWriter {
         out_ += FloatText(value.number(), /*json=*/true);
         return absl::OkStatus();
       case Value::Kind::kText:
-        WriteText(value.text());
-        return absl::OkStatus();
+        return WriteText(value.text());
       case Value::Kind::kList:
       case Value::Kind::kTuple:
         return WriteList(value.items());
@@ -201,12 +216,14 @@ class JsonWriter {
   std::string Take() { return std::move(out_); }
 
  private:
-  void WriteText(const std::string& text) {
+  absl::Status WriteText(const std::string& text) {
+    RETURN_IF_ERROR(budget_.SpendRead(text.size()));
     out_ += '"';
     for (size_t at = 0; at < text.size();) {
       AppendJsonCharacter(TakeCharacter(text, at), style_.ascii, out_);
     }
     out_ += '"';
+    return budget_.CheckText(out_.size());
   }
 
   absl::Status WriteList(const List& items) {
@@ -218,11 +235,11 @@ class JsonWriter {
     ++depth_;
     bool first = true;
     for (const Value& item : items) {
-      Separate(first);
+      RETURN_IF_ERROR(Separate(first));
       RETURN_IF_ERROR(Write(item));
     }
     --depth_;
-    NewLine();
+    RETURN_IF_ERROR(NewLine());
     out_ += ']';
     return absl::OkStatus();
   }
@@ -243,36 +260,46 @@ class JsonWriter {
     ++depth_;
     bool first = true;
     for (const auto* entry : entries) {
-      Separate(first);
-      WriteText(entry->first);
+      RETURN_IF_ERROR(Separate(first));
+      RETURN_IF_ERROR(WriteText(entry->first));
       out_ += style_.key_separator;
       RETURN_IF_ERROR(Write(entry->second));
     }
     --depth_;
-    NewLine();
+    RETURN_IF_ERROR(NewLine());
     out_ += '}';
     return absl::OkStatus();
   }
 
-  void Separate(bool& first) {
+  absl::Status Separate(bool& first) {
     if (!first) out_ += style_.item_separator;
     first = false;
-    NewLine();
+    return NewLine();
   }
-  void NewLine() {
-    if (!style_.indent.has_value()) return;
-    out_ += '\n';
-    for (int i = 0; i < depth_; ++i) out_ += *style_.indent;
+  // Separators and indents are texts of the template, as long as it likes.
+  absl::Status NewLine() {
+    RETURN_IF_ERROR(budget_.SpendRead(style_.item_separator.size() +
+                                      style_.key_separator.size()));
+    if (style_.indent.has_value()) {
+      out_ += '\n';
+      for (int i = 0; i < depth_; ++i) {
+        RETURN_IF_ERROR(budget_.SpendRead(style_.indent->size()));
+        out_ += *style_.indent;
+        RETURN_IF_ERROR(budget_.CheckText(out_.size()));
+      }
+    }
+    return budget_.CheckText(out_.size());
   }
 
   const JsonStyle& style_;
+  Budget& budget_;
   int depth_ = 0;
   std::string out_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::string> TextOf(const Value& value) {
+absl::StatusOr<std::string> TextOf(const Value& value, Budget& budget) {
   switch (value.kind()) {
     case Value::Kind::kUndefined:
       return std::string();
@@ -285,12 +312,13 @@ absl::StatusOr<std::string> TextOf(const Value& value) {
     case Value::Kind::kFloat:
       return FloatText(value.number(), /*json=*/false);
     case Value::Kind::kText:
+      RETURN_IF_ERROR(budget.SpendRead(value.text().size()));
       return value.text();
     case Value::Kind::kList:
     case Value::Kind::kTuple:
     case Value::Kind::kDict: {
       std::string out;
-      RETURN_IF_ERROR(AppendRepr(value, out));
+      RETURN_IF_ERROR(AppendRepr(value, budget, out));
       return out;
     }
     default:
@@ -298,8 +326,9 @@ absl::StatusOr<std::string> TextOf(const Value& value) {
   }
 }
 
-absl::StatusOr<std::string> JsonOf(const Value& value, const JsonStyle& style) {
-  JsonWriter writer(style);
+absl::StatusOr<std::string> JsonOf(const Value& value, const JsonStyle& style,
+                                   Budget& budget) {
+  JsonWriter writer(style, budget);
   RETURN_IF_ERROR(writer.Write(value));
   return writer.Take();
 }

@@ -9,12 +9,14 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "storage/chat_template/budget.h"
 #include "storage/chat_template/value.h"
 
 namespace troupe::chat {
 
-// InvalidArgument for a namespace, a macro, a view and an iterator.
-absl::StatusOr<std::string> TextOf(const Value& value);
+// InvalidArgument for a namespace, a macro, a view and an iterator;
+// ResourceExhausted past the budget.
+absl::StatusOr<std::string> TextOf(const Value& value, Budget& budget);
 
 struct JsonStyle {
   bool ascii = false;  // ensure_ascii
@@ -25,8 +27,10 @@ struct JsonStyle {
   std::string key_separator = ": ";
 };
 
-// InvalidArgument for what JSON does not have.
-absl::StatusOr<std::string> JsonOf(const Value& value, const JsonStyle& style);
+// InvalidArgument for what JSON does not have; ResourceExhausted past the
+// budget.
+absl::StatusOr<std::string> JsonOf(const Value& value, const JsonStyle& style,
+                                   Budget& budget);
 
 }  // namespace troupe::chat
 

@@ -62,7 +62,8 @@ absl::Status EncodeText(const Tokenizer& tokenizer, const TextPart& part,
 }
 
 // The lines of a part that are not empty, without their ends. `each` says
-// whether a line is bad, or, of another one, what ends all.
+// whether a line is bad, or, of another one, what ends all; no advice helps
+// there.
 struct LineOutcome {
   absl::Status bad;
   absl::Status failed;
@@ -82,13 +83,13 @@ absl::StatusOr<int64_t> ForEachLine(
                               : line.empty();
     if (is_empty) continue;
     const LineOutcome outcome = each(line);
-    const absl::Status& why = outcome.bad.ok() ? outcome.failed : outcome.bad;
-    if (why.ok()) continue;
-    if (outcome.bad.ok() || !rules.skip_bad_lines) {
-      return Annotate(
-          absl::Status(why.code(),
-                       absl::StrCat(why.message(), AdviceFor(format, rules))),
-          absl::StrCat(part.file->path, ":", number));
+    const std::string place = absl::StrCat(part.file->path, ":", number);
+    RETURN_IF_ERROR(Annotate(outcome.failed, place));
+    if (outcome.bad.ok()) continue;
+    if (!rules.skip_bad_lines) {
+      return absl::Status(outcome.bad.code(),
+                          absl::StrCat(place, ": ", outcome.bad.message(),
+                                       AdviceFor(format, rules)));
     }
     ++skipped;
   }
@@ -135,7 +136,10 @@ absl::Status EncodeTextPart(const Tokenizer& tokenizer, const PartRules& rules,
   absl::StatusOr<int64_t> skipped;
   if (rules.records != nullptr) {
     skipped = ForEachLine(rules, part, [&](absl::string_view line) {
-      return LineOutcome{.bad = EncodeRecord(rules, line, out)};
+      const absl::Status status = EncodeRecord(rules, line, out);
+      // Without a template no conversation is encoded: the line is not why.
+      return absl::IsNotFound(status) ? LineOutcome{.failed = status}
+                                      : LineOutcome{.bad = status};
     });
   } else {
     skipped = ForEachDocument(rules, part, [&](absl::string_view text) {

@@ -43,7 +43,8 @@ absl::Status CheckTokensOf(const chat::ChatFormat& format,
 // Immutable; thread-safe.
 class RecordEncoder {
  public:
-  // `format`: for messages; its status is the error of a record that has some.
+  // `format`: for messages; NotFound where there is no chat template, which is
+  // the error of a record that has some.
   // Errors of CheckTokensOf.
   static absl::StatusOr<RecordEncoder> Create(
       const Tokenizer& tokenizer, absl::StatusOr<chat::ChatFormat> format);
@@ -51,6 +52,8 @@ class RecordEncoder {
   // Appends a record's ids and for each whether it counts. InvalidArgument, and
   // nothing is appended, for a line that is no such record, one of which
   // nothing counts, and one whose template does not let what counts be found.
+  // NotFound for messages where there is no chat template: no other line with
+  // messages can be encoded either.
   absl::Status Encode(absl::string_view line, std::vector<int32_t>& ids,
                       std::vector<uint8_t>& counts) const;
 

@@ -1,6 +1,7 @@
 // The promise, for data that says which tokens count: the loss of a step is the
 // mean over those of its whole batch, and every plan trains what one rank
 // trains, however unevenly they lie in micro-batches and on ranks.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <tuple>
@@ -215,20 +216,36 @@ TEST_P(CompletionsTogether, TrainAsIfEachWereAlone) {
 INSTANTIATE_TEST_SUITE_P(Architectures, CompletionsTogether,
                          testing::Values("gpt2", "llama"));
 
-TEST(StepWithoutCompletions, EndsTheJobAndSaysSo) {
+// Such a step has a loss of 0 and no gradient, and training goes on.
+TEST(StepWithoutCompletions, TrainsOnAsOneRankDoes) {
   JobSpec job = WithFewSteps(TensorJob({.architecture = "gpt2"}));
-  std::vector<Record> records(40, {.tokens = 100});
-  records.push_back({.tokens = 100, .counted = 1});
+  std::vector<Record> records;
+  for (int i = 0; i < 41; ++i) {
+    records.push_back({.tokens = 100, .counted = i % 10 == 0 ? 100 : 0});
+  }
   job.mutable_data()->set_tokens(WriteRecords("prompts.tokens", records));
   job.mutable_data()->set_validation_fraction(0);
   job.mutable_training()->set_validate_every(0);
-  for (const JobCut& cut :
-       {JobCut(), JobCut{.data = 2}, JobCut{.pipeline = 2}}) {
-    const std::string error(
-        Train(CutJob(job, cut), {.ranks = cut.ranks()}).status().message());
-    EXPECT_NE(error.find("no token counts as a target"), std::string::npos)
-        << error;
-    EXPECT_NE(error.find("--sequence-length"), std::string::npos) << error;
+  job.mutable_training()->set_gradient_clipping(1.0);
+  const int64_t batch = job.training().global_batch_size();
+  const std::vector<int64_t> counts =
+      CountsOfSamples(job, job.training().steps() * batch);
+  const TrainingRun reference = Train(job, {});
+  ASSERT_TRUE(reference.status().ok()) << reference.status();
+  int64_t without = 0;
+  for (int64_t step = 0; step < job.training().steps(); ++step) {
+    const auto first = counts.begin() + step * batch;
+    const bool none = std::all_of(first, first + batch,
+                                  [](int64_t count) { return count == 0; });
+    without += none;
+    const StepRecord& record = reference.steps[0][step];
+    EXPECT_EQ(record.loss() == 0, none) << step;
+    EXPECT_EQ(record.grad_norm() == 0, none) << step;
+  }
+  EXPECT_GT(without, 0) << "no step without any: another seed is needed";
+  for (const JobCut& cut : {JobCut{.data = 2}, JobCut{.pipeline = 2}}) {
+    ExpectSameTraining(Train(CutJob(job, cut), {.ranks = cut.ranks()}),
+                       reference, kTolerance);
   }
 }
 

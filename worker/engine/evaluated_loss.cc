@@ -24,8 +24,9 @@ absl::Status EvaluatedLoss::Add(const Plan& plan, const Scalars& scalars,
   if (targets_ == 0 && record.step() == plan.job().training().steps()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "data.validation: ", plan.job().data().validation(),
-        " has no token to predict: each of its documents has one token; use "
-        "longer documents, or leave data.isolate_documents out"));
+        " has no token to predict: none of its tokens counts as a target, or, "
+        "with data.isolate_documents, each of its documents has one token; use "
+        "records that have an answer, or longer documents"));
   }
   return absl::OkStatus();
 }

@@ -28,8 +28,11 @@ absl::StatusOr<double> ValidationLoss(const Plan& plan,
                                       const Scalars& scalars) {
   if (SumNamed(plan, scalars, kTokensSum) > 0) return MeanLoss(plan, scalars);
   return absl::FailedPreconditionError(
-      "data.isolate_documents: validation has no token to predict, as each of "
-      "its documents has one token; use longer documents, or leave this out");
+      "data: validation has no token to predict: none of its tokens counts as "
+      "a "
+      "target, or, with data.isolate_documents, each of its documents has one "
+      "token; raise data.validation_fraction, prepare the data with records "
+      "that have an answer, or use longer documents");
 }
 
 namespace {

@@ -1,18 +1,23 @@
 #include "worker/rank/counted_targets.h"
 
+#include <algorithm>
+#include <string>
+
 #include "absl/strings/str_cat.h"
+#include "proto/base/log.h"
 #include "proto/base/status.h"
 
 namespace troupe {
 namespace {
 
-absl::Status NothingCounts(const JobSpec& job, int64_t first) {
+std::string NothingCounts(const JobSpec& job, int64_t first) {
   const int64_t samples = job.training().global_batch_size();
-  return absl::FailedPreconditionError(absl::StrCat(
+  return absl::StrCat(
       "data: of samples ", first, " to ", first + samples - 1,
-      ", which are one step, no token counts as a target, so the step has no "
-      "loss; raise training.global_batch_size, or prepare the data with "
-      "--sequence-length, so that each sequence has a whole record"));
+      ", which are one step, no token counts as a target, so the step has a "
+      "loss of 0 and no gradient; raise training.global_batch_size, or prepare "
+      "the data with --sequence-length, so that each sequence has a whole "
+      "record");
 }
 
 }  // namespace
@@ -29,11 +34,11 @@ absl::StatusOr<int64_t> CountedTargets::Of(const JobSpec& job,
     if (counted.first == first) return counted.count;
   }
   ASSIGN_OR_RETURN(const int64_t count, data->CountTargets(first, samples));
-  if (count == 0) return NothingCounts(job, first);
+  if (count == 0) LogWarning(NothingCounts(job, first));
   Counted& counted = counted_[next_];
   next_ = (next_ + 1) % counted_.size();
-  counted = {.first = first, .count = count};
-  return count;
+  counted = {.first = first, .count = std::max<int64_t>(count, 1)};
+  return counted.count;
 }
 
 }  // namespace troupe

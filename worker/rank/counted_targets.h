@@ -22,8 +22,8 @@ class CountedTargets {
  public:
   // Of the samples [first, first + the job's global batch). All where `data` is
   // null, as a rank without it has no loss to divide, or where all targets of
-  // it count; then nothing is read. FailedPrecondition where none counts: such
-  // a step has no loss.
+  // it count; then nothing is read. 1 where none counts, with a warning in the
+  // log: such a step has a loss of 0, and gradients of zeros to divide.
   absl::StatusOr<int64_t> Of(const JobSpec& job, const SampleReader* data,
                              int64_t first);
 

@@ -45,7 +45,38 @@ TEST_F(ChatFormatTest, IsThatOfADirectory) {
   WriteText(dir_.File("mine"), "mine {{ bos_token }}");
   EXPECT_EQ(TextOf(*OpenChatFormat(dir_.path(), dir_.File("mine")), hi_),
             "mine <s>");
-  EXPECT_EQ(TextOf(*OpenChatFormat("", dir_.File("mine")), hi_), "mine ");
+}
+
+// A token that nothing names would be written as nothing.
+TEST_F(ChatFormatTest, KnowsTheTokensThatItNeeds) {
+  const std::string mine = dir_.File("mine");
+  WriteText(mine, "{{- bos_token }}{{ messages[0].content }}");
+  EXPECT_TRUE(Fails(OpenChatFormat("", mine).status(),
+                    absl::StatusCode::kInvalidArgument,
+                    {mine, "bos_token", "--tokenizer DIR"}));
+  EXPECT_TRUE(
+      Fails(OpenChatFormat(dir_.path(), mine).status(),
+            absl::StatusCode::kInvalidArgument,
+            {mine, "bos_token", "special_tokens_map.json of " + dir_.path(),
+             "\"bos_token\": null"}));
+  WriteText(dir_.File("special_tokens_map.json"),
+            R"({"bos_token": {"content": "<map>"}, "eos_token": "</s>"})");
+  EXPECT_EQ(TextOf(*OpenChatFormat(dir_.path(), mine), hi_), "<map>hi");
+  WriteText(dir_.File("tokenizer_config.json"), R"({"bos_token": "<s>"})");
+  EXPECT_EQ(TextOf(*OpenChatFormat(dir_.path(), mine), hi_), "<s>hi");
+  WriteText(dir_.File("tokenizer_config.json"), R"({"bos_token": null})");
+  EXPECT_EQ(TextOf(*OpenChatFormat(dir_.path(), mine), hi_), "hi");
+  WriteText(dir_.File("tokenizer_config.json"), R"({"bos_token": 1})");
+  EXPECT_TRUE(Fails(OpenChatFormat(dir_.path(), mine).status(),
+                    absl::StatusCode::kInvalidArgument, {"bos_token"}));
+  for (const char* const asks :
+       {"{% if bos_token is defined %}a{% endif %}hi",
+        "{% if bos_token is not defined %}{% endif %}hi",
+        "{% set bos_token = 'hi' %}{{ bos_token }}",
+        "{{ messages[0].bos_token }}hi"}) {
+    WriteText(mine, asks);
+    EXPECT_EQ(TextOf(*OpenChatFormat("", mine), hi_), "hi") << asks;
+  }
 }
 
 TEST_F(ChatFormatTest, ToolsMayHaveATemplateOfTheirOwn) {

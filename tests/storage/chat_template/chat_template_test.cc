@@ -192,6 +192,131 @@ TEST(ChatTemplate, HostileOnesEnd) {
   }
 }
 
+// Each would take hours or exhaust the memory, and is refused at once.
+TEST(ChatTemplate, WhatTakesTimeOrMemorySpendsSteps) {
+  const std::string shared =
+      "{% set n = namespace(a=[], b=[]) %}{% for i in range(60) %}"
+      "{% set n.a = [n.a, n.a] %}{% set n.b = [n.b, n.b] %}{% endfor %}";
+  const std::string dicts =
+      "{% set n = namespace(a={}, b={}) %}{% for i in range(60) %}"
+      "{% set n.a = {'x': n.a, 'y': n.a} %}"
+      "{% set n.b = {'x': n.b, 'y': n.b} %}{% endfor %}";
+  const std::string long_text = "{% set t = 'a' * 1048576 %}";
+  const auto often = [&](const std::string& expression) {
+    return absl::StrCat(long_text,
+                        "{% for i in range(1000) %}{% set x = ", expression,
+                        " %}{% endfor %}");
+  };
+  const std::vector<std::string> sources = {
+      shared + "{{ n.a == n.b }}",
+      shared + "{{ n.a != n.b }}",
+      shared + "{{ n.a is eq n.b }}",
+      shared + "{{ n.a in [n.b] }}",
+      shared + "{{ [n.a].index(n.b) }}",
+      shared + "{{ n.a }}",
+      shared + "{{ n.a ~ '' }}",
+      shared + "{{ n.a | string | length }}",
+      shared + "{{ n.a | tojson }}",
+      shared + "{{ n.a | tojson(indent=2) }}",
+      dicts + "{{ n.a == n.b }}",
+      dicts + "{{ n.a }}",
+      dicts + "{{ n.a | tojson }}",
+      "{{ [1, 2, 3] | tojson(indent='a' * 3000000) }}",
+      long_text + "{{ t.split('a') | length }}",
+      long_text + "{{ t.rsplit('a') | length }}",
+      "{{ ('a ' * 500000).split() | length }}",
+      "{{ ('\\n' * 1048576).splitlines() | length }}",
+      "{{ ('\\n' * 1000000) | indent }}",
+      long_text + "{{ t[::-1] }}",
+      long_text + "{{ t | list }}",
+      long_text + "{{ t.title() }}",
+      long_text + "{{ t | title }}",
+      long_text + "{{ t.find('a' * 65536 ~ 'b') }}",
+      long_text + "{{ t.count('a' * 65536 ~ 'b') }}",
+      long_text + "{{ ('a' * 65536 ~ 'b') in t }}",
+      long_text + "{{ t.strip('bcdefghijklma') }}",
+      often("t.find('b')"),
+      often("t.count('b')"),
+      often("t.count('')"),
+      often("t | length"),
+      often("t.strip()"),
+      often("t | trim"),
+      often("t.startswith(t)"),
+      often("t == t ~ ''"),
+      often("t < t"),
+      often("t | int"),
+      often("t[0]"),
+      often("t[:1]"),
+      often("{t: 1}.get(t)"),
+      often("{t: 1} | list"),
+      often("{t: 1} | items"),
+  };
+  // All of them would be within these limits if only expressions spent steps.
+  const RenderLimits limits = {.steps = 200'000, .text_bytes = 4 << 20};
+  for (const std::string& source : sources) {
+    const absl::Status status = RenderText(source, Dict(), limits).status();
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status << " " << source;
+  }
+}
+
+// A long conversation is no hostile one.
+TEST(ChatTemplate, LongMessagesAreWithinTheLimits) {
+  std::string content;
+  for (int i = 0; i < 20000; ++i) absl::StrAppend(&content, "line ", i, "\n");
+  Dict variables;
+  variables.Set("content", Value::Text(content));
+  const auto chat = RenderText(
+      "{%- for i in range(20) -%}"
+      "{{ content.strip() | length }} {{ content.split('\\n') | length }} "
+      "{{ content.find('line 9') }} {{ content[5:9] }} {{ content[-2] }} "
+      "{{ 'line 19999' in content }}{{ content.startswith('line') }}"
+      "{{ content.replace('line ', '') == content }}|{% endfor %}",
+      variables);
+  ASSERT_TRUE(chat.ok()) << chat.status();
+  const std::string once =
+      absl::StrCat(content.size() - 1, " 20001 63 0\nli 9 TrueTrueFalse|");
+  EXPECT_EQ(chat->text.substr(0, once.size()), once);
+  EXPECT_EQ(chat->text.size(), 20 * once.size());
+}
+
+// What goes through a value, or frees it, calls itself for each level.
+TEST(ChatTemplate, RefusesValuesThatNestTooDeep) {
+  const std::vector<std::string> grown = {
+      "[n.a]",
+      "(n.a,)",
+      "{'k': n.a}",
+      "dict(k=n.a)",
+      "[] + [n.a]",
+      "{'k': n.a} | items | list",
+      "{'k': n.a}.values() | list",
+      "[{'k': n.a}] | map('dictsort') | list",
+      "[[n.a]][:1]"};
+  for (const std::string& value : grown) {
+    const auto times = [&](int count) {
+      return RenderText(
+          absl::StrCat("{% set n = namespace(a=[]) %}{% for i in range(", count,
+                       ") %}{% set n.a = ", value, " %}{% endfor %}"),
+          Dict());
+    };
+    EXPECT_TRUE(times(40).ok()) << value << ": " << times(40).status();
+    EXPECT_TRUE(Fails(times(90000).status(), absl::StatusCode::kInvalidArgument,
+                      {"line 1, column", "values nest deeper than 200"}))
+        << value;
+  }
+  EXPECT_TRUE(
+      Fails(RenderText("{% set n = namespace(a=1) %}{% for i in range(90000) %}"
+                       "{% for j in [n.a, 1] %}{% set n.a = loop %}{% endfor %}"
+                       "{% endfor %}",
+                       Dict())
+                .status(),
+            absl::StatusCode::kInvalidArgument, {"deeper than 200"}));
+  std::string maps = "{{ 'a' | map('map'";
+  for (int i = 0; i < 15000; ++i) maps += ",'map'";
+  EXPECT_TRUE(Fails(RenderText(maps + ") | list }}", Dict()).status(),
+                    absl::StatusCode::kInvalidArgument,
+                    {"'map' within 'map'"}));
+}
+
 TEST(ChatTemplate, LimitsAreTheCallers) {
   const std::string source = "{% for i in range(1000) %}0123456789{% endfor %}";
   EXPECT_EQ(RenderText(source, Dict())->text.size(), 10000u);
@@ -215,7 +340,9 @@ TEST(ChatTemplate, KnowsWhatItReads) {
 TEST(JsonValue, ReadsWhatPythonReads) {
   const auto value = ParseJson(R"({"a": 1, "b": [1.5, null, true], "a": "é"})");
   ASSERT_TRUE(value.ok()) << value.status();
-  EXPECT_EQ(TextOf(*value).value(), "{'a': 'é', 'b': [1.5, None, True]}");
+  Budget budget(100, 100);
+  EXPECT_EQ(TextOf(*value, budget).value(),
+            "{'a': 'é', 'b': [1.5, None, True]}");
   EXPECT_TRUE(Fails(ParseJson("{\"a\": }").status(),
                     absl::StatusCode::kInvalidArgument, {"byte 7"}));
   EXPECT_TRUE(Fails(ParseJson("[\"\xff\"]").status(),

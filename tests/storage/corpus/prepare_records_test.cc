@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "storage/corpus/prepare_tokens.h"
@@ -190,6 +191,16 @@ TEST_F(PrepareRecords, BadOnesAreNamedOrLeftOut) {
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_EQ(prepared->skipped_lines, 2);
   EXPECT_EQ(prepared->header.documents, 2u);
+  // There is no template here. Leaving lines out would lose all conversations.
+  WriteText(dir_.File("chats.jsonl"),
+            absl::StrCat(Line(1),
+                         "{\"messages\": [{\"role\": \"user\", "
+                         "\"content\": \"a\"}]}\n"));
+  const absl::Status none = PrepareAs("t", skips, "chats.jsonl").status();
+  EXPECT_TRUE(
+      Fails(none, absl::StatusCode::kNotFound,
+            {"chats.jsonl:2: there is no chat template", "--chat-template"}));
+  EXPECT_FALSE(absl::StrContains(none.message(), "--skip-bad-lines")) << none;
   WriteText(dir_.File("a.txt"), "a text");
   EXPECT_TRUE(Fails(PrepareAs("t", Options(0), "a.txt").status(),
                     absl::StatusCode::kInvalidArgument,

@@ -55,7 +55,9 @@ TEST(RecordEncoder, CountsAsTransformersAndTrlDo) {
         *tokenizer,
         ChatFormat::Create(name, At(templates, name).text(), Dict()));
     ASSERT_TRUE(encoder.ok()) << encoder.status();
-    const std::string line = chat::JsonOf(At(one, "record"), {}).value();
+    chat::Budget budget(100'000, 1 << 20);
+    const std::string line =
+        chat::JsonOf(At(one, "record"), {}, budget).value();
     SCOPED_TRACE(
         absl::StrCat(At(one, "tokenizer").text(), " ", name, " ", line));
     std::vector<int32_t> ids;

@@ -56,7 +56,8 @@ TEST(StepRecord, WithoutAPeakThereIsNoUtilisation) {
   EXPECT_EQ(record.mfu(), 0);
 }
 
-// All documents of a step may have one token, which predicts nothing.
+// All documents of a step may have one token, which predicts nothing, or none
+// of its tokens may count.
 TEST(StepRecord, AStepMayCountNoTarget) {
   const Plan plan = PlanOf8x16Tokens();
   const StepRecord record =
@@ -67,7 +68,7 @@ TEST(StepRecord, AStepMayCountNoTarget) {
   const absl::Status nothing = ValidationLoss(plan, {0, 0, 0, 0}).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(nothing));
   EXPECT_THAT(std::string(nothing.message()),
-              HasSubstr("data.isolate_documents: validation has no token"));
+              HasSubstr("data: validation has no token to predict"));
 }
 
 TEST(StepRecord, LossesThatAreNotFiniteAreErrors) {

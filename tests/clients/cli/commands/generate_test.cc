@@ -54,6 +54,13 @@ TEST_F(GenerateTest, WritesMessagesByAChatTemplate) {
   EXPECT_EQ(bad.code, 1);
   EXPECT_NE(bad.err.find("message 1 is a number"), std::string::npos)
       << bad.err;
+  const CommandOutcome unknown =
+      Ask({"generate", "1", "--messages", messages, "--chat-template",
+           File("bos.jinja", "{{- bos_token }}x")});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_NE(unknown.err.find("give the model's by --tokenizer DIR"),
+            std::string::npos)
+      << unknown.err;
 }
 
 TEST_F(GenerateTest, TakesACheckpointInsteadOfAJob) {
