@@ -49,6 +49,7 @@ std::vector<std::string> Fitness::Look() {
   absl::MutexLock lock(&state_->mutex);
   if (state_->begun == state_->ended) {
     ++state_->begun;
+    if (!state_->checks.empty()) state_->checking = state_->checks[0].name;
     std::thread([state = state_] { state->Look(); }).detach();
   }
   const auto has_ended = [this, look = state_->begun]()

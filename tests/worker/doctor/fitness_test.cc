@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -48,6 +49,7 @@ TEST(Fitness, ADiskThatHangsIsUnfitUntilItAnswers) {
     EXPECT_EQ(fitness.Look(),
               std::vector<std::string>{"disk: no answer within 5ms"});
   }
+  while (*looks == 0) std::this_thread::yield();
   EXPECT_EQ(*looks, 1) << "no second thread hangs with it";
   hangs->Notify();
   while (!fitness.Look().empty()) {
