@@ -1,9 +1,10 @@
 """How every C++ target of Troupe is built: one macro for the flags.
 
 troupe_library, troupe_binary, troupe_test are cc_library, cc_binary and
-cc_test with the project's warnings; held_test runs such tests once more on
-fewer instructions or threads; troupe_proto makes a cc_library of one .proto file. What is
-there for tests only is compiled as tests are.
+cc_test with the project's warnings; join_libraries compiles the libraries of a
+folder together; held_test runs such tests once more on fewer instructions or
+threads; troupe_proto makes a cc_library of one .proto file. What is there for
+tests only is compiled as tests are.
 """
 
 load(
@@ -118,30 +119,126 @@ def _test_library(name, computes, deps, **kwargs):
         **dict(kwargs, **_compiled(_kind_of_test(computes), deps))
     )
 
+# As many sources are compiled as one: most of a short one's time is what it
+# includes.
+_TOGETHER = 8
+
+# The target that has the objects of a folder's libraries, and what the sources of
+# one of them are called.
+_JOINED = "joined"
+_SOURCES = "_sources_to_join"
+
+def _joined_library(name, srcs, deps, visibility = None, hdrs = []):
+    """A library whose sources join_libraries() compiles with others.
+
+    Its headers and what they need are its own, so that who may use it and what
+    it may use stay as they are for a library that is compiled by itself.
+    """
+    native.filegroup(
+        name = name + _SOURCES,
+        srcs = srcs,
+        visibility = ["//visibility:private"],
+    )
+    native.cc_library(
+        name = name,
+        srcs = select({
+            "//third_party:gcc": srcs,
+            "//conditions:default": [],
+        }),
+        hdrs = hdrs,
+        copts = COPTS,
+        linkstatic = True,
+        visibility = visibility,
+        deps = deps + [":" + _JOINED],
+    )
+
+def join_libraries():
+    """Compiles the sources of this folder's libraries, several as one.
+
+    The last line of a BUILD file that has libraries. Most of a short source's time
+    is spent on what it includes and on the templates that it uses, which sources
+    of one folder share: eight together take about half of their time. What two of
+    them have in an anonymous namespace may not have one name. With --config=gcc
+    each is compiled by itself, with what its library depends on and no more.
+    """
+    rules = native.existing_rules()
+    joined = sorted([n[:-len(_SOURCES)] for n in rules if n.endswith(_SOURCES)])
+    srcs = [s.split(":")[-1] for n in joined for s in rules[n + _SOURCES]["srcs"]]
+    private = [s for s in srcs if not s.endswith(".cc")]
+    headers = [h.split(":")[-1] for n in joined for h in rules[n]["hdrs"]]
+    deps = {d: None for n in joined for d in rules[n]["deps"]}
+    own = [":" + n for n in joined + [_JOINED]]
+    native.cc_library(
+        name = _JOINED,
+        srcs = select({
+            "//third_party:gcc": [],
+            "//conditions:default": headers + private + _joined_sources(
+                _JOINED,
+                [s for s in srcs if s.endswith(".cc")],
+            ),
+        }),
+        linkstatic = True,
+        visibility = ["//visibility:private"],
+        **_compiled("library", [d for d in deps if d not in own])
+    )
+
+def _joined_sources(name, sources, flags = "", **kwargs):
+    """Joins sources, several in one; returns the files that genrules make of them."""
+    made = []
+    for first in range(0, len(sources), _TOGETHER):
+        some = sources[first:first + _TOGETHER]
+        if len(some) == 1:
+            made.append(some[0])
+            continue
+        group = "%s_together_%d" % (name, first // _TOGETHER)
+        native.genrule(
+            name = group,
+            srcs = some,
+            outs = [group + ".cc"],
+            cmd = "$(location //third_party:together) %s $(SRCS) > $@" % flags,
+            tools = ["//third_party:together"],
+            visibility = ["//visibility:private"],
+            **kwargs
+        )
+        made.append(group + ".cc")
+    return made
+
 def troupe_library(
         name,
-        copts = [],
+        srcs = [],
         deps = [],
+        copts = [],
         precompiled = True,
         testonly = False,
         computes = False,
+        alone = False,
         **kwargs):
-    """A cc_library.
+    """A cc_library, compiled together with the others of its folder.
 
     Args:
       name: of the target.
-      copts: beside the project's.
+      srcs: as for every rule.
       deps: as for every rule.
+      copts: beside the project's; such a library is compiled by itself.
       precompiled: False where what it includes bears no other header before it.
       testonly: whether it is for tests, and compiled as they are.
       computes: whether one for tests is worth optimising.
+      alone: whether it is compiled by itself, because a library of another
+        folder needs it that libraries of this folder need.
       **kwargs: as for every rule.
     """
 
     # Other flags than the headers' would need headers of their own.
     precompiled = precompiled and not copts
     if testonly and precompiled:
-        return _test_library(name, computes, deps = deps, **kwargs)
+        return _test_library(name, computes, srcs = srcs, deps = deps, **kwargs)
+    plain = type(srcs) == "list" and type(deps) == "list" and not [
+        argument
+        for argument in kwargs
+        if argument not in ["hdrs", "visibility"]
+    ]
+    if plain and srcs and precompiled and not testonly and not alone:
+        return _joined_library(name, srcs, deps, **kwargs)
     compiled = {"copts": COPTS + copts, "deps": deps}
     if precompiled:
         compiled = _compiled("library", deps)
@@ -149,6 +246,7 @@ def troupe_library(
     # Static only: a shared twin of each would be compiled and linked for nobody.
     native.cc_library(
         name = name,
+        srcs = srcs,
         linkstatic = True,
         testonly = testonly,
         **dict(kwargs, **compiled)
@@ -209,10 +307,6 @@ def troupe_test(
         **kwargs
     )
 
-# As many sources of a test are compiled as one: most of a short one's time is what
-# it includes.
-_TOGETHER = 8
-
 def _together(name, srcs):
     """The sources of a test, several in one; with --config=gcc they stay apart.
 
@@ -230,23 +324,7 @@ def _together(name, srcs):
     """
     alone = [s for s in srcs if not s.endswith("_test.cc")]
     sources = [s for s in srcs if s.endswith("_test.cc")]
-    groups = []
-    for first in range(0, len(sources), _TOGETHER):
-        some = sources[first:first + _TOGETHER]
-        if len(some) == 1:
-            alone.append(some[0])
-            continue
-        group = "%s_together_%d" % (name, first // _TOGETHER)
-        native.genrule(
-            name = group,
-            testonly = True,
-            srcs = some,
-            outs = [group + ".cc"],
-            cmd = "$(location //third_party:together) $(SRCS) > $@",
-            tools = ["//third_party:together"],
-            visibility = ["//visibility:private"],
-        )
-        groups.append(group + ".cc")
+    groups = _joined_sources(name, sources, "--names-apart", testonly = True)
     return select({
         "//third_party:gcc": srcs,
         "//conditions:default": alone + groups,

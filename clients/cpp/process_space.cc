@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-std::string TextIn(const nlohmann::json& json, const char* key) {
+std::string TextOfFile(const nlohmann::json& json, const char* key) {
   if (!json.contains(key) || !json[key].is_string()) return "";
   return json[key].get<std::string>();
 }
@@ -15,8 +15,8 @@ std::string TextIn(const nlohmann::json& json, const char* key) {
 }  // namespace
 
 ProcessSpace ProcessSpaceIn(const nlohmann::json& json) {
-  ProcessSpace space = {.host = TextIn(json, "host"),
-                        .boot = TextIn(json, "boot")};
+  ProcessSpace space = {.host = TextOfFile(json, "host"),
+                        .boot = TextOfFile(json, "boot")};
   if (json.contains("pids") && json["pids"].is_number_unsigned()) {
     space.pids = json["pids"].get<uint64_t>();
   }

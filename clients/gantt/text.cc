@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-constexpr int kWidthMin = 60;
+constexpr int kTextWidthMin = 60;
 constexpr int kColumnsMin = 10;
 constexpr int kStretchesMax = 48;  // that are listed
 
@@ -104,7 +104,7 @@ PathLines PathText(const Chart& chart, double seconds, int columns) {
   return {kinds.Text(), ranks.Text()};
 }
 
-std::string Legend(const std::vector<Chart>& charts) {
+std::string LegendText(const std::vector<Chart>& charts) {
   std::string legend;
   bool waits = false;
   for (const BarKind kind : kBarKinds) {
@@ -221,10 +221,10 @@ std::string ChartText(const std::vector<Chart>& charts, int width) {
     }
   }
   const int bubble_width = 7;
-  columns.count =
-      std::max(kColumnsMin, std::max(kWidthMin, width) - columns.rank_width -
-                                columns.lane_width - 4 - bubble_width);
-  std::string out = Legend(charts);
+  columns.count = std::max(kColumnsMin,
+                           std::max(kTextWidthMin, width) - columns.rank_width -
+                               columns.lane_width - 4 - bubble_width);
+  std::string out = LegendText(charts);
   for (const Chart& chart : charts) {
     absl::StrAppend(&out, "\n", OneChartText(chart, columns));
   }

@@ -29,7 +29,7 @@ namespace troupe {
 namespace {
 
 constexpr char kShardFile[] = "rank-00000.safetensors";
-constexpr int64_t kElementsAtOnce = int64_t{1} << 20;
+constexpr int64_t kElementsRead = int64_t{1} << 20;
 
 // Streams every tensor into one shard file.
 absl::StatusOr<ShardFile> WriteWeights(const HuggingFaceWeights& weights,
@@ -49,8 +49,8 @@ absl::StatusOr<ShardFile> WriteWeights(const HuggingFaceWeights& weights,
   std::vector<float> piece;
   for (const SafetensorsTensor& tensor : header.tensors) {
     const int64_t elements = ElementCount(tensor.shape);
-    for (int64_t at = 0; at < elements; at += kElementsAtOnce) {
-      piece.resize(std::min(kElementsAtOnce, elements - at));
+    for (int64_t at = 0; at < elements; at += kElementsRead) {
+      piece.resize(std::min(kElementsRead, elements - at));
       const int64_t count = static_cast<int64_t>(piece.size());
       RETURN_IF_ERROR(weights.ReadF32(
           tensor.name, {.begin = at, .count = count}, piece.data()));

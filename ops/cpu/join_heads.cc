@@ -12,7 +12,7 @@ namespace {
 
 // A row of each tensor; null where it is not defined.
 template <typename T>
-struct Row {
+struct JoinedRow {
   T* q;
   T* k;
   T* v;
@@ -34,9 +34,9 @@ void Copy(const T* from, int64_t columns, T* to) {
 }
 
 // Sizes of heads, and the two orders of columns that turn.
-class Heads {
+class JoinedHeads {
  public:
-  explicit Heads(const JoinHeadsArgs& args)
+  explicit JoinedHeads(const JoinHeadsArgs& args)
       : args_(args),
         r_(args.shared_width),
         n_(args.key_width - args.shared_width),
@@ -45,7 +45,7 @@ class Heads {
         values_begin_(keys_begin_ + args.kv_heads * args.key_width) {}
 
   template <typename T>
-  void Join(const Row<T>& row) const {
+  void Join(const JoinedRow<T>& row) const {
     for (int64_t head = 0; head < args_.heads; ++head) {
       const T* const q = row.q + head * args_.key_width;
       T* const to = row.y + head * args_.key_width;
@@ -62,7 +62,7 @@ class Heads {
 
   // `sums` has room for r floats.
   template <typename T>
-  void Part(const Row<T>& row, float* sums) const {
+  void Part(const JoinedRow<T>& row, float* sums) const {
     for (int64_t head = 0; row.q != nullptr && head < args_.heads; ++head) {
       const T* const from = row.y + head * args_.key_width;
       T* const q = row.q + head * args_.key_width;
@@ -100,16 +100,16 @@ class Heads {
     for (int64_t i = 0; i < r_; ++i) to[i] = from[SourceOf(i)];
   }
   template <typename T>
-  T* Key(const Row<T>& row, int64_t head) const {
+  T* Key(const JoinedRow<T>& row, int64_t head) const {
     return row.y + keys_begin_ + head * args_.key_width;
   }
   template <typename T>
-  T* Value(const Row<T>& row, int64_t head) const {
+  T* Value(const JoinedRow<T>& row, int64_t head) const {
     return row.y + values_begin_ + head * v_;
   }
   // Where it comes from.
   template <typename T>
-  T* ValueOf(const Row<T>& row, int64_t head) const {
+  T* ValueOf(const JoinedRow<T>& row, int64_t head) const {
     if (!args_.values_in_keys) {
       return row.v == nullptr ? nullptr : row.v + head * v_;
     }
@@ -133,11 +133,11 @@ void ForRows(Device& device, const JoinHeadsArgs& args, const Body& body) {
         WithActivationType(y.dtype(), [&]<typename T>() {
           std::vector<float> sums(args.shared_width);
           for (int64_t row = begin; row < end; ++row) {
-            body(Row<T>{.q = RowOf<T>(args.q, row),
-                        .k = RowOf<T>(args.k, row),
-                        .v = RowOf<T>(args.v, row),
-                        .shared = RowOf<T>(args.shared, row),
-                        .y = RowOf<T>(args.y, row)},
+            body(JoinedRow<T>{.q = RowOf<T>(args.q, row),
+                              .k = RowOf<T>(args.k, row),
+                              .v = RowOf<T>(args.v, row),
+                              .shared = RowOf<T>(args.shared, row),
+                              .y = RowOf<T>(args.y, row)},
                  sums.data());
           }
         });
@@ -147,12 +147,12 @@ void ForRows(Device& device, const JoinHeadsArgs& args, const Body& body) {
 }  // namespace
 
 void JoinHeads(Device& device, const JoinHeadsArgs& args) {
-  const Heads heads(args);
+  const JoinedHeads heads(args);
   ForRows(device, args, [&](const auto& row, float*) { heads.Join(row); });
 }
 
 void JoinHeadsBackward(Device& device, const JoinHeadsArgs& args) {
-  const Heads heads(args);
+  const JoinedHeads heads(args);
   ForRows(device, args,
           [&](const auto& row, float* sums) { heads.Part(row, sums); });
 }

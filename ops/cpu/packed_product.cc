@@ -15,7 +15,7 @@ constexpr int64_t kSide = 1024;
 constexpr int64_t kDepth = 256;
 
 // A thread is worth waking for this much: 10 us of work.
-constexpr int64_t kMultiplicationsMin = 1 << 19;
+constexpr int64_t kPackedMultiplicationsMin = 1 << 19;
 
 int64_t DivideUp(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
@@ -29,7 +29,7 @@ int64_t FloatsOf(int64_t rows, int64_t columns, int64_t depth) {
 }
 
 // How c is cut into blocks that a thread computes alone.
-struct Cut {
+struct PanelCut {
   int threads = 1;
   int64_t rows = 0, columns = 0;  // of a block of c
   int64_t depth = 0;              // packed at once
@@ -40,7 +40,7 @@ struct Sizes {
   int64_t m, n, k;
 };
 
-int64_t BlocksOf(const Sizes& s, const Cut& cut) {
+int64_t BlocksOf(const Sizes& s, const PanelCut& cut) {
   return DivideUp(s.m, cut.rows) * DivideUp(s.n, cut.columns);
 }
 
@@ -48,7 +48,7 @@ int64_t BlocksOf(const Sizes& s, const Cut& cut) {
 // packed more often, of little depth the sums pass by more often, and of few
 // blocks some threads wait at the end. A number of a, whose strips are narrower
 // than a vector may be, costs more to pack than one of b.
-double CostOf(const Sizes& s, const Cut& cut) {
+double CostOf(const Sizes& s, const PanelCut& cut) {
   constexpr double kPackedOfA = 24, kPackedOfB = 12, kSum = 8;
   const int64_t blocks = BlocksOf(s, cut);
   const int64_t turns = DivideUp(blocks, cut.threads);
@@ -59,27 +59,29 @@ double CostOf(const Sizes& s, const Cut& cut) {
 }
 
 // The cheapest of those whose blocks share the memory of the largest.
-Cut CutFor(const SimdTable& simd, const Sizes& s, int threads_max) {
+PanelCut CutFor(const SimdTable& simd, const Sizes& s, int threads_max) {
   constexpr int64_t kPiecesMax = 16;  // that the largest side is tried in
   constexpr int64_t kTurnsEnough = 4;
-  const Cut largest = {.threads = 1,
-                       .rows = PieceOf(s.m, kSide, simd.product_rows),
-                       .columns = PieceOf(s.n, kSide, simd.product_columns),
-                       .depth = PieceOf(s.k, kDepth, 1)};
+  const PanelCut largest = {
+      .threads = 1,
+      .rows = PieceOf(s.m, kSide, simd.product_rows),
+      .columns = PieceOf(s.n, kSide, simd.product_columns),
+      .depth = PieceOf(s.k, kDepth, 1)};
   const int64_t strips =
       DivideUp(s.m, simd.product_rows) * DivideUp(s.n, simd.product_columns);
   const auto threads = static_cast<int>(
-      std::clamp<int64_t>(s.m * s.n * s.k / kMultiplicationsMin, 1,
+      std::clamp<int64_t>(s.m * s.n * s.k / kPackedMultiplicationsMin, 1,
                           std::min<int64_t>(threads_max, strips)));
   if (threads == 1) return largest;
   const int64_t floats = largest.floats() / threads;
-  Cut best = largest;  // where there is no room for a block for each
+  PanelCut best = largest;  // where there is no room for a block for each
   double least = std::numeric_limits<double>::infinity();
   for (int64_t down = 1; down <= kPiecesMax; ++down) {
     for (int64_t across = 1; across <= kPiecesMax; ++across) {
-      Cut cut = {.threads = threads,
-                 .rows = PieceOf(s.m, kSide / down, simd.product_rows),
-                 .columns = PieceOf(s.n, kSide / across, simd.product_columns)};
+      PanelCut cut = {
+          .threads = threads,
+          .rows = PieceOf(s.m, kSide / down, simd.product_rows),
+          .columns = PieceOf(s.n, kSide / across, simd.product_columns)};
       const int64_t depth_max =
           (floats - cut.rows * cut.columns) / (cut.rows + cut.columns);
       if (depth_max > 0) {
@@ -133,7 +135,7 @@ class BlockOfC {
         b_strips_(DivideUp(place.columns, cpu.simd().product_columns)) {}
 
   // With the floats of a cut whose block this is, or the rest of one.
-  void Compute(int64_t k, const Cut& cut, float* scratch) const {
+  void Compute(int64_t k, const PanelCut& cut, float* scratch) const {
     const SimdTable& simd = cpu_.simd();
     const ActivationLoops<T>& loops = cpu_.loops<T>();
     float* const a = scratch;
@@ -198,7 +200,7 @@ template <typename T>
 void Product(CpuDevice& cpu, const MatMulArgs& args, int threads) {
   const int64_t m = args.c.rows(), n = args.c.columns();
   const int64_t k = args.transpose_a ? args.a.rows() : args.a.columns();
-  const Cut cut = CutFor(cpu.simd(), {m, n, k}, threads);
+  const PanelCut cut = CutFor(cpu.simd(), {m, n, k}, threads);
   // Always as much, of which it touches what it needs: a block that is replaced
   // by a larger one leaves a hole in the heap.
   const int64_t rows_max = PieceOf(kSide, kSide, cpu.simd().product_rows);

@@ -24,9 +24,9 @@ struct ChunkOps {
   int end = 0;
 };
 
-class TableCheck {
+class ChunkTableCheck {
  public:
-  TableCheck(const UnitTable& table, int index)
+  ChunkTableCheck(const UnitTable& table, int index)
       : table_(table), index_(index) {}
 
   absl::Status Run() {
@@ -152,10 +152,10 @@ class TableCheck {
 
 // Walks one program, and follows which chunk the place of each unit and
 // micro-batch holds.
-class ProgramCheck {
+class ChunkProgramCheck {
  public:
-  ProgramCheck(const Plan& plan, const UnitPasses& passes, const Role& role,
-               const Program& program)
+  ChunkProgramCheck(const Plan& plan, const UnitPasses& passes,
+                    const Role& role, const Program& program)
       : passes_(passes),
         place_{.rank = FirstRankOf(plan.mesh(), role), .kind = program.kind()},
         program_(program) {}
@@ -244,7 +244,7 @@ class ProgramCheck {
 absl::Status CheckChunks(const Plan& plan) {
   bool any = false;
   for (int t = 0; t < plan.tables_size(); ++t) {
-    RETURN_IF_ERROR(TableCheck(plan.tables(t), t).Run());
+    RETURN_IF_ERROR(ChunkTableCheck(plan.tables(t), t).Run());
     for (const Op& op : plan.tables(t).ops()) any |= op.has_chunk();
   }
   if (!any) return absl::OkStatus();
@@ -252,7 +252,7 @@ absl::Status CheckChunks(const Plan& plan) {
   for (const Role& role : plan.roles()) {
     const Program* const train = FindProgram(role, Program::TRAIN);
     if (train == nullptr) continue;
-    RETURN_IF_ERROR(ProgramCheck(plan, passes, role, *train).Run());
+    RETURN_IF_ERROR(ChunkProgramCheck(plan, passes, role, *train).Run());
   }
   return absl::OkStatus();
 }

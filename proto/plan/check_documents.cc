@@ -23,9 +23,9 @@ bool NeedsDocuments(const Op& op) {
   }
 }
 
-class TableCheck {
+class DocumentsCheck {
  public:
-  TableCheck(const Plan& plan, int index)
+  DocumentsCheck(const Plan& plan, int index)
       : table_(plan.tables(index)),
         index_(index),
         isolates_(plan.job().data().isolate_documents()),
@@ -107,7 +107,7 @@ class TableCheck {
 
 absl::Status CheckDocuments(const Plan& plan) {
   for (int t = 0; t < plan.tables_size(); ++t) {
-    RETURN_IF_ERROR(TableCheck(plan, t).Run());
+    RETURN_IF_ERROR(DocumentsCheck(plan, t).Run());
   }
   return absl::OkStatus();
 }

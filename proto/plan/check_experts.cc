@@ -82,9 +82,9 @@ int RanksAlong(const Mesh& mesh, const Axes& axes) {
   return ranks;
 }
 
-class TableCheck {
+class ExpertsCheck {
  public:
-  TableCheck(const Plan& plan, int index)
+  ExpertsCheck(const Plan& plan, int index)
       : plan_(plan), table_(plan.tables(index)), index_(index) {}
 
   absl::Status Run() {
@@ -425,7 +425,7 @@ class TableCheck {
 
 absl::Status CheckExperts(const Plan& plan) {
   for (int t = 0; t < plan.tables_size(); ++t) {
-    RETURN_IF_ERROR(TableCheck(plan, t).Run());
+    RETURN_IF_ERROR(ExpertsCheck(plan, t).Run());
   }
   return absl::OkStatus();
 }

@@ -71,7 +71,7 @@ absl::Status CheckParameters(const Plan& plan, int index) {
 
 // Statistics of rows, which a softmax is put together from, and tokens are not
 // differentiated.
-bool IsAside(const TensorSpec& tensor) {
+bool IsNoParameter(const TensorSpec& tensor) {
   return tensor.dtype() == I32 ||
          tensor.dims(tensor.dims_size() - 1).sections(0).kind() ==
              Dim::STATISTICS;
@@ -113,7 +113,7 @@ absl::StatusOr<Depends> CheckTable(const Plan& plan, int index,
   }
   for (int t = 0; t < table.tensors_size(); ++t) {
     const TensorSpec& tensor = table.tensors(t);
-    if (depends[t] && tensor.no_gradient() && !IsAside(tensor)) {
+    if (depends[t] && tensor.no_gradient() && !IsNoParameter(tensor)) {
       return Fault(index, absl::StrCat(tensor.name(),
                                        " has no gradient, though parameters "
                                        "before it are trained"));

@@ -60,10 +60,10 @@ bool IsAside(const TensorSpec& tensor) {
 }
 
 // One table along one axis.
-class TableCheck {
+class LayoutCheck {
  public:
-  TableCheck(const UnitTable& table, int index, const Axis& axis,
-             const std::vector<Dim::Kind>& kinds)
+  LayoutCheck(const UnitTable& table, int index, const Axis& axis,
+              const std::vector<Dim::Kind>& kinds)
       : table_(table), index_(index), axis_(axis) {
     wishes_.kinds = kinds;
     for (const TensorSpec& tensor : table.tensors()) {
@@ -485,7 +485,7 @@ absl::Status CheckLayouts(const Plan& plan) {
   for (const Axis& axis : plan.mesh().axes()) {
     const auto kinds = KindsCutBy(plan, axis.name());
     for (int t = 0; t < plan.tables_size(); ++t) {
-      RETURN_IF_ERROR(TableCheck(plan.tables(t), t, axis, kinds[t]).Run());
+      RETURN_IF_ERROR(LayoutCheck(plan.tables(t), t, axis, kinds[t]).Run());
     }
   }
   return CheckBetweenUnits(plan);

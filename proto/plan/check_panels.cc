@@ -12,9 +12,9 @@
 namespace troupe {
 namespace {
 
-class TableCheck {
+class PanelCheck {
  public:
-  TableCheck(const Mesh& mesh, const UnitTable& table, int index)
+  PanelCheck(const Mesh& mesh, const UnitTable& table, int index)
       : mesh_(mesh), table_(table), index_(index) {}
 
   absl::Status Run() const {
@@ -157,7 +157,7 @@ class TableCheck {
 
 absl::Status CheckPanels(const Plan& plan) {
   for (int t = 0; t < plan.tables_size(); ++t) {
-    RETURN_IF_ERROR(TableCheck(plan.mesh(), plan.tables(t), t).Run());
+    RETURN_IF_ERROR(PanelCheck(plan.mesh(), plan.tables(t), t).Run());
   }
   return absl::OkStatus();
 }

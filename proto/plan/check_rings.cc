@@ -25,9 +25,9 @@ constexpr RingKind kRingKinds[] = {
     {Op::SCORES, "k", {"y", nullptr}},
     {Op::WEIGHTED_VALUES, "v", {"y", nullptr}}};
 
-class TableCheck {
+class RingCheck {
  public:
-  TableCheck(const Plan& plan, int index)
+  RingCheck(const Plan& plan, int index)
       : mesh_(plan.mesh()), table_(plan.tables(index)), index_(index) {}
 
   absl::Status Run() const {
@@ -183,7 +183,7 @@ class TableCheck {
 
 absl::Status CheckRings(const Plan& plan) {
   for (int t = 0; t < plan.tables_size(); ++t) {
-    RETURN_IF_ERROR(TableCheck(plan, t).Run());
+    RETURN_IF_ERROR(RingCheck(plan, t).Run());
   }
   return absl::OkStatus();
 }

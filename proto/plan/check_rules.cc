@@ -16,7 +16,7 @@
 namespace troupe {
 namespace {
 
-absl::Status Fault(int unit, absl::string_view what) {
+absl::Status RuleFault(int unit, absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat("unit ", unit, ": ", what));
 }
 
@@ -39,14 +39,15 @@ absl::Status CheckParts(const Plan& plan, int index) {
     const Unit::Part& part = unit.parts(p);
     if (part.rule() < 0 || part.rule() > optimizer.groups_size() ||
         (part.frozen() && part.rule() != 0)) {
-      return Fault(index, absl::StrCat("part ", p, " has rule ", part.rule(),
-                                       part.frozen() ? ", and is frozen"
-                                                     : ", which no group is"));
+      return RuleFault(index,
+                       absl::StrCat("part ", p, " has rule ", part.rule(),
+                                    part.frozen() ? ", and is frozen"
+                                                  : ", which no group is"));
     }
     if (part.frozen() || part.elements() == 0) continue;
     const size_t states = StatesOfPart(optimizer, part).size();
     if (p > 0 && states > before) {
-      return Fault(
+      return RuleFault(
           index,
           absl::StrCat("part ", p, " has ", states,
                        " optimizer states, and lies behind one with ", before));
@@ -69,9 +70,10 @@ absl::Status CheckMatrix(const Plan& plan, const Placement& placement,
     if (lies.begin < slice.begin || lies.begin >= slice.end) continue;
     if (lies.end <= slice.end) return absl::OkStatus();
   }
-  return Fault(placement.unit(), absl::StrCat(parameter.name(),
-                                              ", whose rule updates it as a "
-                                              "whole, lies in several slices"));
+  return RuleFault(placement.unit(),
+                   absl::StrCat(parameter.name(),
+                                ", whose rule updates it as a "
+                                "whole, lies in several slices"));
 }
 
 absl::Status CheckMatrices(const Plan& plan) {
@@ -98,7 +100,7 @@ absl::Status CheckMatrices(const Plan& plan) {
   return absl::OkStatus();
 }
 
-absl::Status CheckParameters(const Plan& plan, int index) {
+absl::Status CheckRulesOfParameters(const Plan& plan, int index) {
   const OptimizerSpec& optimizer = plan.job().optimizer();
   const Unit& unit = plan.units(index);
   int64_t begin = 0;
@@ -112,15 +114,15 @@ absl::Status CheckParameters(const Plan& plan, int index) {
       const int wanted =
           parameter.has_load() ? 0 : WantedRule(optimizer, parameter.name());
       if (wanted != part.rule()) {
-        return Fault(index,
-                     absl::StrCat(parameter.name(), " has rule ", wanted,
-                                  ", but its part ", p, " has ", part.rule()));
+        return RuleFault(
+            index, absl::StrCat(parameter.name(), " has rule ", wanted,
+                                ", but its part ", p, " has ", part.rule()));
       }
       if (wanted == 0) continue;
       const OptimizerGroup& group = optimizer.groups(wanted - 1);
       if (group.has_weight_decay() &&
           parameter.weight_decay() != (group.weight_decay() > 0)) {
-        return Fault(
+        return RuleFault(
             index, absl::StrCat(
                        parameter.name(),
                        parameter.weight_decay() ? " decays" : " does not decay",
@@ -137,7 +139,7 @@ absl::Status CheckParameters(const Plan& plan, int index) {
 absl::Status CheckRules(const Plan& plan) {
   for (int u = 0; u < plan.units_size(); ++u) {
     RETURN_IF_ERROR(CheckParts(plan, u));
-    RETURN_IF_ERROR(CheckParameters(plan, u));
+    RETURN_IF_ERROR(CheckRulesOfParameters(plan, u));
   }
   return CheckMatrices(plan);
 }

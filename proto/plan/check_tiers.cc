@@ -22,7 +22,7 @@ namespace {
 constexpr int kNone = -1;
 
 // "PARAMETERS u3 in host, a copy".
-std::string BufferText(const Buffer& buffer) {
+std::string TierBufferText(const Buffer& buffer) {
   std::string text = Buffer::Kind_Name(buffer.kind());
   if (buffer.has_unit()) absl::StrAppend(&text, " u", buffer.unit());
   if (buffer.has_micro_batch()) {
@@ -68,8 +68,8 @@ class TierCheck {
     for (const Buffer& buffer : program_.buffers()) {
       const Tier slot = role_.slots(buffer.slot()).tier();
       if (TierOf(buffer) == slot) continue;
-      return Fault(
-          absl::StrCat(BufferText(buffer), " has a slot in ", TierText(slot)));
+      return Fault(absl::StrCat(TierBufferText(buffer), " has a slot in ",
+                                TierText(slot)));
     }
     return absl::OkStatus();
   }
@@ -81,7 +81,7 @@ class TierCheck {
     version_.assign(buffers, kNone);
     for (int b = 0; b < buffers; ++b) {
       if (value_of_[b] < 0) {
-        return Fault(absl::StrCat(BufferText(program_.buffers(b)),
+        return Fault(absl::StrCat(TierBufferText(program_.buffers(b)),
                                   ": no FETCH or EVICT says of what"));
       }
       if (value_of_[b] == b) version_[b] = 0;
@@ -97,7 +97,7 @@ class TierCheck {
       const Buffer& buffer = program_.buffers(operand.buffer());
       if (TierOf(buffer) == *tier) continue;
       return Fault(instruction,
-                   absl::StrCat("uses ", BufferText(buffer), ", and lane ",
+                   absl::StrCat("uses ", TierBufferText(buffer), ", and lane ",
                                 NameOfLane(plan_.lanes(), instruction.lane()),
                                 " works in ", TierText(*tier)));
     }
@@ -130,14 +130,14 @@ class TierCheck {
         move.has_micro_batch() != from.has_micro_batch() ||
         move.micro_batch() != from.micro_batch() ||
         ValueAt(move, 0) != ValueAt(move, 1)) {
-      return Fault(
-          move, absl::StrCat("moves ", BufferText(from), " to ", BufferText(to),
-                             ": these are not all of one value and a "
-                             "copy of it"));
+      return Fault(move, absl::StrCat("moves ", TierBufferText(from), " to ",
+                                      TierBufferText(to),
+                                      ": these are not all of one value and a "
+                                      "copy of it"));
     }
     if (std::abs(TierOf(from) - TierOf(to)) != 1) {
       return Fault(
-          move, absl::StrCat("moves ", BufferText(from), " to ",
+          move, absl::StrCat("moves ", TierBufferText(from), " to ",
                              TierText(TierOf(to)), ", which is no neighbour"));
     }
     const bool disk = TierOf(from) == NVME || TierOf(to) == NVME;
@@ -185,7 +185,7 @@ class TierCheck {
   absl::Status CheckSum(const Instruction& instruction,
                         const Instruction::Operand& operand) {
     Value& value = values_[value_of_[operand.buffer()]];
-    const std::string text = BufferText(program_.buffers(operand.buffer()));
+    const std::string text = TierBufferText(program_.buffers(operand.buffer()));
     const bool anew = operand.access() == Instruction::WRITE;
     if (anew && value.by != nullptr) {
       return Fault(instruction,
@@ -205,7 +205,7 @@ class TierCheck {
   absl::Status CheckNewest(const Instruction& instruction, int b) const {
     const Value& value = values_[value_of_[b]];
     if (version_[b] == value.newest) return absl::OkStatus();
-    const std::string text = BufferText(program_.buffers(b));
+    const std::string text = TierBufferText(program_.buffers(b));
     if (value.by == nullptr) {
       return Fault(instruction,
                    absl::StrCat("uses ", text, " before its FETCH"));
@@ -213,7 +213,7 @@ class TierCheck {
     return Fault(instruction,
                  absl::StrCat("uses ", text, ", which lacks what ",
                               InstructionText(*value.by), " left in ",
-                              BufferText(program_.buffers(value.writer))));
+                              TierBufferText(program_.buffers(value.writer))));
   }
 
   // What outlives the program is where later ones look for it.
@@ -223,10 +223,11 @@ class TierCheck {
       if (!OutlivesProgram(buffer)) continue;
       const Value& value = values_[b];
       if (version_[b] == value.newest) continue;
-      return Fault(
-          *value.by,
-          absl::StrCat("changes ", BufferText(program_.buffers(value.writer)),
-                       ", and no EVICT takes that to ", BufferText(buffer)));
+      return Fault(*value.by,
+                   absl::StrCat("changes ",
+                                TierBufferText(program_.buffers(value.writer)),
+                                ", and no EVICT takes that to ",
+                                TierBufferText(buffer)));
     }
     return absl::OkStatus();
   }

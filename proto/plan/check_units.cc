@@ -23,7 +23,7 @@ namespace {
 // So that no sum of bytes overflows.
 constexpr int64_t kElementsMax = int64_t{1} << 48;
 
-bool Within(int index, int size) { return index >= 0 && index < size; }
+bool IsIndexIn(int index, int size) { return index >= 0 && index < size; }
 
 absl::Status Fault(absl::string_view what) {
   return absl::FailedPreconditionError(what);
@@ -31,9 +31,9 @@ absl::Status Fault(absl::string_view what) {
 
 // One table: each tensor has a size and one maker, which comes before its
 // readers.
-class TableCheck {
+class UnitTableCheck {
  public:
-  TableCheck(const UnitTable& table, int index)
+  UnitTableCheck(const UnitTable& table, int index)
       : table_(table),
         index_(index),
         made_(static_cast<size_t>(table.tensors_size()), false),
@@ -54,7 +54,7 @@ class TableCheck {
     RETURN_IF_ERROR(CheckPorts());
     for (int op = 0; op < table_.ops_size(); ++op) {
       for (const Op::Operand& input : table_.ops(op).backward_inputs()) {
-        if (Within(input.tensor(), table_.tensors_size()) &&
+        if (IsIndexIn(input.tensor(), table_.tensors_size()) &&
             made_[input.tensor()]) {
           continue;
         }
@@ -127,7 +127,7 @@ class TableCheck {
     RETURN_IF_ERROR(CheckOperands(index));
     RETURN_IF_ERROR(CheckRound(index));
     for (const Op::Operand& input : op.inputs()) {
-      if (!Within(input.tensor(), table_.tensors_size())) {
+      if (!IsIndexIn(input.tensor(), table_.tensors_size())) {
         return At(index, absl::StrCat("reads tensor ", input.tensor(), " of ",
                                       table_.tensors_size()));
       }
@@ -138,7 +138,7 @@ class TableCheck {
                              ", which no op before it makes"));
     }
     for (const Op::Operand& output : op.outputs()) {
-      if (!Within(output.tensor(), table_.tensors_size())) {
+      if (!IsIndexIn(output.tensor(), table_.tensors_size())) {
         return At(index, absl::StrCat("makes tensor ", output.tensor(), " of ",
                                       table_.tensors_size()));
       }
@@ -166,7 +166,7 @@ class TableCheck {
                                                       : op.inputs()) {
         if (operand.name() != rule.name) continue;
         ++found;
-        if (!Within(operand.tensor(), table_.tensors_size())) continue;
+        if (!IsIndexIn(operand.tensor(), table_.tensors_size())) continue;
         const TensorSpec& tensor = table_.tensors(operand.tensor());
         const Dim& columns = tensor.dims(tensor.dims_size() - 1);
         if ((rule.dims > 0 && tensor.dims_size() != rule.dims) ||
@@ -200,7 +200,7 @@ class TableCheck {
     const int x = view.Input("x");
     const int y = view.Output(op.kind() == Op::REGROUP ? "rows" : "y");
     for (const int tensor : {offsets, x, y}) {
-      if (!Within(tensor, table_.tensors_size())) {
+      if (!IsIndexIn(tensor, table_.tensors_size())) {
         return At(index, "is of a round, but lacks offsets or rows");
       }
     }
@@ -246,7 +246,7 @@ bool HasParameter(const Unit& unit, const std::string& name) {
   return false;
 }
 
-absl::Status CheckParameters(const Plan& plan, int index) {
+absl::Status CheckUnitParameters(const Plan& plan, int index) {
   const Unit& unit = plan.units(index);
   const std::string where = absl::StrCat("unit ", index, ": ");
   for (const Parameter& parameter : unit.parameters()) {
@@ -265,7 +265,7 @@ absl::Status CheckParameters(const Plan& plan, int index) {
     }
   }
   for (const Unit::Tied& tied : unit.tied()) {
-    if (Within(tied.unit(), plan.units_size()) &&
+    if (IsIndexIn(tied.unit(), plan.units_size()) &&
         HasParameter(plan.units(tied.unit()), tied.parameter())) {
       continue;
     }
@@ -286,14 +286,14 @@ absl::Status CheckUnit(const Plan& plan, int index,
                        const std::vector<UnitPlaces>& places) {
   const Unit& unit = plan.units(index);
   const std::string where = absl::StrCat("unit ", index, ": ");
-  RETURN_IF_ERROR(CheckParameters(plan, index));
+  RETURN_IF_ERROR(CheckUnitParameters(plan, index));
   if (unit.kind() == Unit::SYNTHETIC) return absl::OkStatus();
-  if (!unit.has_table() || !Within(unit.table(), plan.tables_size())) {
+  if (!unit.has_table() || !IsIndexIn(unit.table(), plan.tables_size())) {
     return Fault(absl::StrCat(where, "its table is not in the plan"));
   }
   for (const Op& op : plan.tables(unit.table()).ops()) {
     for (const int parameter : op.parameters()) {
-      if (Within(parameter, unit.parameters_size() + unit.tied_size())) {
+      if (IsIndexIn(parameter, unit.parameters_size() + unit.tied_size())) {
         continue;
       }
       return Fault(absl::StrCat(where, Op::Kind_Name(op.kind()),
@@ -327,7 +327,7 @@ absl::Status CheckUnit(const Plan& plan, int index,
 absl::Status CheckUnits(const Plan& plan) {
   std::vector<UnitPlaces> places;
   for (int t = 0; t < plan.tables_size(); ++t) {
-    RETURN_IF_ERROR(TableCheck(plan.tables(t), t).Run());
+    RETURN_IF_ERROR(UnitTableCheck(plan.tables(t), t).Run());
     absl::StatusOr<UnitPlaces> placed =
         TryPlaceUnit(plan.tables(t), UnitUse::kTraining);
     if (!placed.ok()) {

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-constexpr Instruction::Kind kPasses[] = {
+constexpr Instruction::Kind kPassesOfUnits[] = {
     Instruction::FORWARD, Instruction::RECOMPUTE, Instruction::BACKWARD_INPUT,
     Instruction::BACKWARD_WEIGHT};
 
@@ -68,7 +68,7 @@ UnitPasses::UnitPasses(const Plan& plan)
     if (!unit.has_table()) {
       table_of_[u] = static_cast<int>(tables_.size());
       OfTable& synthetic = tables_.emplace_back();
-      for (const Instruction::Kind kind : kPasses) {
+      for (const Instruction::Kind kind : kPassesOfUnits) {
         synthetic.passes[kind] = {{{}, SyntheticUse(kind), WorkOf(unit, kind)}};
       }
       continue;

@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-constexpr absl::string_view kScheme = "troupe:worker-name:";
+constexpr absl::string_view kNameScheme = "troupe:worker-name:";
 constexpr size_t kNamesBytesMax = 100;
 
 bool Allows(absl::string_view names, absl::string_view name) {
@@ -39,11 +39,11 @@ absl::Status CheckWorkerNames(absl::string_view names) {
 }
 
 std::string WorkerNamesUri(absl::string_view names) {
-  return absl::StrCat(kScheme, names);
+  return absl::StrCat(kNameScheme, names);
 }
 
 absl::optional<std::string> WorkerNamesOfUri(absl::string_view uri) {
-  if (!absl::ConsumePrefix(&uri, kScheme)) return absl::nullopt;
+  if (!absl::ConsumePrefix(&uri, kNameScheme)) return absl::nullopt;
   return std::string(uri);
 }
 

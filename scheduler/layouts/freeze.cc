@@ -21,7 +21,7 @@
 namespace troupe {
 namespace {
 
-constexpr char kField[] = "training.freeze";
+constexpr char kFreezeField[] = "training.freeze";
 
 bool IsFrozen(const Unit& unit) {
   return std::any_of(
@@ -167,7 +167,7 @@ absl::Status MarkFrozen(const TrainingSpec& training, UnitList& units) {
   if (training.freeze().empty()) return absl::OkStatus();
   const std::vector<std::string> names = ParameterNames(units);
   for (const std::string& pattern : training.freeze()) {
-    RETURN_IF_ERROR(CheckMatchesSome(kField, pattern, names));
+    RETURN_IF_ERROR(CheckMatchesSome(kFreezeField, pattern, names));
   }
   bool trained = false;
   for (Unit& unit : units.units) {
@@ -182,7 +182,7 @@ absl::Status MarkFrozen(const TrainingSpec& training, UnitList& units) {
     }
   }
   if (trained) return absl::OkStatus();
-  return FieldError(kField,
+  return FieldError(kFreezeField,
                     absl::StrCat("matches all ", names.size(),
                                  " parameters, so that nothing is trained; "
                                  "leave some out"));

@@ -15,7 +15,7 @@
 namespace troupe {
 namespace {
 
-constexpr char kField[] = "training.lora.modules";
+constexpr char kLoraField[] = "training.lora.modules";
 constexpr size_t kShownMax = 200;
 
 // Names of layers, in their order as text.
@@ -56,7 +56,8 @@ absl::Status CheckLora(const TrainingSpec& training, const UnitList& units) {
   for (const std::string& module : training.lora().modules()) {
     const auto refuse = [&module](absl::string_view why) {
       return FieldError(
-          kField, absl::StrCat("\"", OneLine(module, kShownMax), "\" ", why));
+          kLoraField,
+          absl::StrCat("\"", OneLine(module, kShownMax), "\" ", why));
     };
     if (module != kAllLinear && NamesAny(module, layers.experts)) {
       return refuse(

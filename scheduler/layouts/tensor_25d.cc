@@ -61,7 +61,7 @@ std::vector<AxisExtent> SizesOf(const ParallelismSpec& parallelism) {
 }
 
 // Each layer is a square of four ranks or more.
-absl::Status Resolve(ParallelismSpec& parallelism) {
+absl::Status ResolveDepth(ParallelismSpec& parallelism) {
   const std::string path = absl::StrCat("parallelism.", kDepth);
   const int ranks = parallelism.tensor();
   const std::vector<int> fitting = DepthsOf(ranks);
@@ -120,7 +120,7 @@ LayoutRow Tensor25D() {
           .fields = {kDepth},
           .axes = axes,
           .sizes = SizesOf,
-          .resolve = Resolve,
+          .resolve = ResolveDepth,
           .examples = "8, 18 or 32",
           .takes_graphs = false,
           .tries = TryDepths,

@@ -37,7 +37,7 @@ RowAxis Columns() {
           .on_one_host = true};
 }
 
-RowAxis Rows() {
+RowAxis RowsOf2D() {
   return {.name = "tensor_row",
           .rules = {{.kind = Dim::VOCABULARY,
                      .field = "model.vocab_size",
@@ -64,7 +64,7 @@ void TrySquare(const ParallelismSpec& parallelism,
 
 }  // namespace
 
-std::vector<RowAxis> AxesOfSquare() { return {Rows(), Columns()}; }
+std::vector<RowAxis> AxesOfSquare() { return {RowsOf2D(), Columns()}; }
 
 LayoutRow Tensor2D() {
   return {.field = "tensor",

@@ -23,7 +23,7 @@ constexpr BlockShape kCube = {.method = "3d", .sides = 3, .name = "cube"};
 constexpr DimRule kRows = {.kind = Dim::BATCH,
                            .field = "training.micro_batch_size"};
 
-RowAxis Rows() {
+RowAxis RowsOf3D() {
   DimRule loaded = kRows;
   loaded.loaded = true;
   return {.name = "tensor_x",
@@ -45,7 +45,7 @@ RowAxis Hidden() {
           .on_one_host = true};
 }
 
-std::vector<AxisExtent> SidesOf(const ParallelismSpec& parallelism) {
+std::vector<AxisExtent> SidesOf3D(const ParallelismSpec& parallelism) {
   return std::vector<AxisExtent>(
       kCube.sides, SideOf(parallelism.tensor(), /*layers=*/1, kCube.sides));
 }
@@ -64,8 +64,8 @@ void TryCube(const ParallelismSpec& parallelism,
 LayoutRow Tensor3D() {
   return {.field = "tensor",
           .method = kCube.method,
-          .axes = {Rows(), Inner(), Hidden()},
-          .sizes = SidesOf,
+          .axes = {RowsOf3D(), Inner(), Hidden()},
+          .sizes = SidesOf3D,
           .resolve = CheckIsCube,
           .examples = "8, 27 or 64",
           .takes_graphs = false,

@@ -80,7 +80,7 @@ std::string MisfitOf(int size, const ParallelismSpec& parallelism) {
 }
 
 // By level.
-constexpr ZeroRow kRows[] = {
+constexpr ZeroRow kZeroRows[] = {
     {},
     {.states = true},
     {.states = true, .gradients = true},
@@ -91,13 +91,13 @@ constexpr ZeroRow kRows[] = {
 
 ZeroRow ZeroRowOf(const ParallelismSpec& parallelism) {
   const bool sliced = SlicedRow(parallelism) != nullptr;
-  ZeroRow row = kRows[sliced ? 3 : parallelism.zero()];
+  ZeroRow row = kZeroRows[sliced ? 3 : parallelism.zero()];
   row.gathered_for_each_use =
       row.parameters && parallelism.reshard_after_forward();
   return row;
 }
 
-int ZeroLevels() { return static_cast<int>(std::size(kRows)); }
+int ZeroLevels() { return static_cast<int>(std::size(kZeroRows)); }
 
 const LayoutRow* SlicedRow(const ParallelismSpec& parallelism) {
   // Asked for each buffer of a plan.

@@ -14,15 +14,16 @@ namespace {
 
 // Instructions that used a byte: the last to write it, and who has read it
 // since, of each lane the last.
-struct Uses {
+struct UsesInOrder {
   int writer = -1;
   std::vector<int> readers;
 };
 
 void Derive(const Role& role, int lanes, Program& program) {
-  std::map<std::pair<int, int>, ByteMap<Uses>> memory;  // by slot and copy
+  std::map<std::pair<int, int>, ByteMap<UsesInOrder>>
+      memory;  // by slot and copy
   ProgramOrder order(lanes);
-  const auto uses_of = [&](const Buffer& buffer) -> ByteMap<Uses>& {
+  const auto uses_of = [&](const Buffer& buffer) -> ByteMap<UsesInOrder>& {
     return memory[{buffer.slot(),
                    CopyAt(buffer, role.slots(buffer.slot()), /*step=*/0)}];
   };
@@ -33,7 +34,7 @@ void Derive(const Role& role, int lanes, Program& program) {
       const Buffer& buffer = program.buffers(operand.buffer());
       for (const auto& [begin, piece] :
            uses_of(buffer).At(PlaceOf(operand, buffer))) {
-        const Uses& uses = piece.value;
+        const UsesInOrder& uses = piece.value;
         if (uses.writer >= 0) after.push_back(uses.writer);
         if (!Writes(operand)) continue;
         after.insert(after.end(), uses.readers.begin(), uses.readers.end());
@@ -47,7 +48,7 @@ void Derive(const Role& role, int lanes, Program& program) {
       const BytesUsed bytes = PlaceOf(operand, buffer);
       if (Writes(operand)) {
         // Whoever waits for this one has waited for those before.
-        Uses& uses = uses_of(buffer).Join(bytes);
+        UsesInOrder& uses = uses_of(buffer).Join(bytes);
         uses.writer = i;
         uses.readers.clear();
         continue;

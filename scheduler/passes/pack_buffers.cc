@@ -82,7 +82,7 @@ class Gaps {
   int now_ = 0;
 };
 
-class Packing {
+class BufferPacking {
  public:
   std::vector<int64_t> TakeSlots() { return std::move(slots_); }
 
@@ -139,7 +139,7 @@ std::vector<int64_t> PackBuffers(std::vector<Tenant>& tenants) {
         return std::make_tuple(!a->life.GoesRound(), -a->bytes, a->life.begin) <
                std::make_tuple(!b->life.GoesRound(), -b->bytes, b->life.begin);
       });
-  Packing packing;
+  BufferPacking packing;
   for (Tenant* const tenant : order) {
     tenant->place = tenant->life.GoesRound()
                         ? packing.PutRound(tenant->bytes, tenant->life)

@@ -11,21 +11,21 @@
 namespace troupe {
 namespace {
 
-constexpr int kNone = -1;
+constexpr int kNoUnit = -1;
 
-// The buffer of the whole unit that a gather makes; kNone: it fills what is
+// The buffer of the whole unit that a gather makes; kNoUnit: it fills what is
 // there anyway.
 int WholeUnit(const Program& program, const Instruction& instruction) {
-  if (instruction.kind() != Instruction::GATHER_PARAMETERS) return kNone;
+  if (instruction.kind() != Instruction::GATHER_PARAMETERS) return kNoUnit;
   for (const Instruction::Operand& operand : instruction.operands()) {
     const Buffer& buffer = program.buffers(operand.buffer());
     if (buffer.kind() == Buffer::UNSHARDED_PARAMETERS) return operand.buffer();
   }
-  return kNone;
+  return kNoUnit;
 }
 
 std::vector<int> LastUses(const Program& program) {
-  std::vector<int> last_use(program.buffers_size(), kNone);
+  std::vector<int> last_use(program.buffers_size(), kNoUnit);
   for (int i = 0; i < program.instructions_size(); ++i) {
     for (const Instruction::Operand& operand :
          program.instructions(i).operands()) {
@@ -173,7 +173,7 @@ absl::optional<GatherPlaces> PlaceGathers(const Program& program,
   std::iota(places.since.begin(), places.since.end(), 0);
   for (int i = 0; i < program.instructions_size(); ++i) {
     const int unit = WholeUnit(program, program.instructions(i));
-    if (unit == kNone) continue;
+    if (unit == kNoUnit) continue;
     const absl::optional<Block> block =
         ground.Place(TierAligned(program.buffers(unit).bytes(), DEVICE),
                      {i, last_uses[unit]});

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-bool OfOneUnit(const Instruction& a, const Instruction& b) {
+bool UsesOneUnit(const Instruction& a, const Instruction& b) {
   return a.unit() == b.unit() && a.micro_batch() == b.micro_batch() &&
          a.ahead() == b.ahead();
 }
@@ -25,7 +25,7 @@ TierUses::TierUses(const Program& program, const Lanes& lanes)
     const absl::optional<Tier> tier = TierOfOperands(lane);
     if (lane == Lane::COMPUTE || lane == Lane::HOST) {
       const Instruction*& before = last[*tier];
-      if (before == nullptr || !OfOneUnit(*before, instruction)) {
+      if (before == nullptr || !UsesOneUnit(*before, instruction)) {
         ++count[*tier];
       }
       before = &instruction;

@@ -11,12 +11,12 @@ namespace {
 
 // Where a rank's `pass`-th pass in one direction goes: through its stages
 // 0, 1, ... (`turn`), a group of `ranks` micro-batches through each.
-struct Pass {
+struct ChunkPass {
   int turn = 0;
   int micro_batch = 0;
 };
 
-Pass NthPass(const PipelineShape& shape, int pass) {
+ChunkPass NthPass(const PipelineShape& shape, int pass) {
   const int group = pass / shape.stages();
   return {.turn = pass % shape.stages() / shape.ranks,
           .micro_batch = group * shape.ranks + pass % shape.ranks};
@@ -41,12 +41,12 @@ absl::StatusOr<ComputeOrder> Interleaved1F1BOrder(const PipelineShape& shape) {
     int forward = 0;
     for (int backward = 0; backward < passes; ++backward) {
       while (forward < std::min(backward + warm_up + 1, passes)) {
-        const Pass pass = NthPass(shape, forward++);
+        const ChunkPass pass = NthPass(shape, forward++);
         order[rank].push_back({ComputeStep::kForward,
                                pass.turn * shape.ranks + rank,
                                pass.micro_batch});
       }
-      const Pass pass = NthPass(shape, backward);
+      const ChunkPass pass = NthPass(shape, backward);
       const int stage = (last_turn - pass.turn) * shape.ranks + rank;
       order[rank].push_back(
           {ComputeStep::kBackwardInput, stage, pass.micro_batch});

@@ -104,10 +104,10 @@ struct Room {
   int64_t most = kNoLimit;  // memory.unsharded_bytes
 };
 
-class Search {
+class AheadSearch {
  public:
   // Borrows all but the draft.
-  Search(Draft programs, const GatherOptions& options)
+  AheadSearch(Draft programs, const GatherOptions& options)
       : programs_(std::move(programs)),
         options_(options),
         one_ahead_(WithBytes(programs_, {})) {
@@ -318,7 +318,7 @@ std::vector<int> WaitsFor(const Program& program) {
 
 absl::StatusOr<Plan> GatherAhead(Draft programs, const GatherOptions& options) {
   if (!GathersUnits(programs.plan)) return GatherOneAhead(std::move(programs));
-  return Search(std::move(programs), options).Run();
+  return AheadSearch(std::move(programs), options).Run();
 }
 
 Plan GatherOneAhead(Draft programs) {
@@ -327,7 +327,7 @@ Plan GatherOneAhead(Draft programs) {
 
 Plan GatherFarthest(Draft programs, const GatherOptions& options) {
   if (!GathersUnits(programs.plan)) return GatherOneAhead(std::move(programs));
-  return Search(std::move(programs), options).RunWithAllRoom();
+  return AheadSearch(std::move(programs), options).RunWithAllRoom();
 }
 
 absl::StatusOr<bool> GathersLackRoom(Draft programs, const Plan& plan,

@@ -172,9 +172,9 @@ Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
   return group;
 }
 
-class Groups {
+class GroupLayout {
  public:
-  explicit Groups(Plan& plan) : plan_(plan) {}
+  explicit GroupLayout(Plan& plan) : plan_(plan) {}
 
   // Sets the index of the group of those spans, added where it is new; nothing
   // where it is of one rank.
@@ -246,14 +246,14 @@ Group AllRanks(const Plan& plan) {
   return world;
 }
 
-void AddWorld(Plan& plan, Groups& groups) {
+void AddWorld(Plan& plan, GroupLayout& groups) {
   const Group world = AllRanks(plan);
   if (world.spans().empty() || HasWorldGroup(plan)) return;
   groups.Add(kWorldGroup, world, "sum loss and gradient norm");
 }
 
 // Of its own, as what it moves lies in the host's memory.
-void AddCopies(Plan& plan, Groups& groups) {
+void AddCopies(Plan& plan, GroupLayout& groups) {
   if (!KeepsCopies(plan.job(), plan.mesh())) return;
   groups.Add(kCopiesGroup, AllRanks(plan), "go on after the loss of a worker");
 }
@@ -274,7 +274,7 @@ void AddRoles(Plan& plan) {
   }
 }
 
-void AddExchange(const Op::Exchange& exchange, Groups& groups) {
+void AddExchange(const Op::Exchange& exchange, GroupLayout& groups) {
   Group along;
   for (const std::string& axis : exchange.axes()) {
     along.add_spans()->set_axis(axis);
@@ -284,7 +284,7 @@ void AddExchange(const Op::Exchange& exchange, Groups& groups) {
 }
 
 // Of each axis that units are cut along, and of those that exchange together.
-void AddExchanges(const Plan& plan, Groups& groups) {
+void AddExchanges(const Plan& plan, GroupLayout& groups) {
   for (const Axis& axis : plan.mesh().axes()) {
     if (!IsFactor(axis.name()) || axis.size() == 1) continue;
     Op::Exchange along;
@@ -301,7 +301,7 @@ void AddExchanges(const Plan& plan, Groups& groups) {
 }  // namespace
 
 void LayGroups(Plan& plan) {
-  Groups groups(plan);
+  GroupLayout groups(plan);
   AddRoles(plan);
   const std::vector<Places> holders = Holders(plan);
   const std::vector<Dealing> dealing = DealingOfUnits(plan);

@@ -25,7 +25,7 @@
 namespace troupe {
 namespace {
 
-constexpr int kPlansMax = 32;
+constexpr int kRemedyPlansMax = 32;
 // Of those that lack memory by the guess, which errs: copies of one thing may
 // make room for those of another.
 constexpr int kUnlikelyMax = 8;
@@ -54,7 +54,7 @@ JobSpec WithoutChunks(JobSpec job) {
 }
 
 // By role, and within that by tier.
-using Bytes = std::vector<double>;
+using BytesOfRanks = std::vector<double>;
 
 int64_t Budget(const WorkerDescription& worker, Tier tier) {
   if (worker.budgets().empty()) return std::numeric_limits<int64_t>::max();
@@ -65,8 +65,9 @@ int64_t Budget(const WorkerDescription& worker, Tier tier) {
   return bytes;
 }
 
-Bytes RoomOf(const Plan& plan, const std::vector<WorkerDescription>& workers) {
-  Bytes room;
+BytesOfRanks RoomOf(const Plan& plan,
+                    const std::vector<WorkerDescription>& workers) {
+  BytesOfRanks room;
   for (const Role& role : plan.roles()) {
     for (const Tier tier : kMemoryTiers) {
       int64_t least = std::numeric_limits<int64_t>::max();
@@ -80,7 +81,7 @@ Bytes RoomOf(const Plan& plan, const std::vector<WorkerDescription>& workers) {
 }
 
 // What is missing, in all.
-double Lack(const Bytes& need, const Bytes& room) {
+double Lack(const BytesOfRanks& need, const BytesOfRanks& room) {
   double lack = 0;
   for (size_t i = 0; i < need.size(); ++i) {
     lack += std::max(0.0, need[i] - room[i]);
@@ -93,10 +94,10 @@ using Set = uint32_t;
 
 int Changes(Set set) { return std::popcount(set); }
 
-class Search {
+class RemedySearch {
  public:
-  Search(const Plan& plan, const std::vector<WorkerDescription>& workers,
-         const BuildPlan& build, const RemedyOptions& options)
+  RemedySearch(const Plan& plan, const std::vector<WorkerDescription>& workers,
+               const BuildPlan& build, const RemedyOptions& options)
       : job_(WithoutChunks(plan.job())),
         chunks_(ChunksOf(plan, workers, options.chunks)),
         workers_(workers),
@@ -141,7 +142,7 @@ class Search {
   // What changes need and take longer: compiled, or guessed.
   struct Outcome {
     Set changes = 0;
-    Bytes need;
+    BytesOfRanks need;
     double longer = 0;
   };
 
@@ -192,7 +193,8 @@ class Search {
       if (chunks_.always) remedy.changes.push_back({kChunksField, ""});
       return absl::OkStatus();
     }
-    if (!chunks_.always && compiled_ == kPlansMax) return absl::OkStatus();
+    if (!chunks_.always && compiled_ == kRemedyPlansMax)
+      return absl::OkStatus();
     JobSpec job = remedy.job;
     job.mutable_memory()->set_chunk_megabytes(chunks_.megabytes);
     if (chunks_.device_bytes.has_value()) {
@@ -228,14 +230,14 @@ class Search {
   // kept at all: of these no guess by each alone is near.
   absl::Status TryWhatMeets() {
     for (const Set pair : Sets(2)) {
-      if (Meeting(pair) != pair || compiled_ == kPlansMax) continue;
+      if (Meeting(pair) != pair || compiled_ == kRemedyPlansMax) continue;
       RETURN_IF_ERROR(Try(pair));
     }
     return absl::OkStatus();
   }
 
   // What changes do together by what each does by itself, or such a pair.
-  const Bytes& CombinedNeed(Set changes) {
+  const BytesOfRanks& CombinedNeed(Set changes) {
     const auto [found, is_new] = combined_.try_emplace(changes);
     if (!is_new) return found->second;
     std::vector<const MemoryNeed*> with;
@@ -265,8 +267,8 @@ class Search {
                        static_cast<int>(nearest->changes >> i & 1);
       guess.longer += sign * tried_[i + 1].longer;
     }
-    const Bytes& of_nearest = CombinedNeed(nearest->changes);
-    const Bytes& of_changes = CombinedNeed(changes);
+    const BytesOfRanks& of_nearest = CombinedNeed(nearest->changes);
+    const BytesOfRanks& of_changes = CombinedNeed(changes);
     for (size_t b = 0; b < guess.need.size(); ++b) {
       guess.need[b] += of_changes[b] - of_nearest[b];
     }
@@ -338,7 +340,7 @@ class Search {
 
   absl::Status TrySeveral(int changes_max) {
     std::vector<Set> sets = Sets(changes_max);
-    for (int unlikely = 0; !sets.empty() && compiled_ < kPlansMax;) {
+    for (int unlikely = 0; !sets.empty() && compiled_ < kRemedyPlansMax;) {
       // Guesses get better with all that is compiled.
       Likely next = FindLikely(sets, Among::kAll);
       if (next.lack > 0) {
@@ -366,7 +368,7 @@ class Search {
   const BuildPlan& build_;
   const RemedyOptions& options_;
   const double seconds_;
-  const Bytes room_;
+  const BytesOfRanks room_;
   double least_lack_ = 0;
   // Of what fits, as it is without chunks.
   double least_longer_ = std::numeric_limits<double>::infinity();
@@ -374,7 +376,7 @@ class Search {
   std::vector<Outcome> tried_;       // nothing changed, singles_, several
   std::vector<MemoryNeed> needs_;    // nothing changed, singles_
   std::map<Set, MemoryNeed> pairs_;  // of what meets
-  std::unordered_map<Set, Bytes> combined_;
+  std::unordered_map<Set, BytesOfRanks> combined_;
   Remedies found_;
   int compiled_ = 0;
 };
@@ -416,7 +418,7 @@ absl::StatusOr<Remedies> FindRemedies(
                                  return !options.may_change(change.named.field);
                                }),
                 changes.end());
-  return Search(plan, workers, build, options).Run(plan, changes);
+  return RemedySearch(plan, workers, build, options).Run(plan, changes);
 }
 
 double PredictedStepSeconds(Plan plan,

@@ -15,7 +15,7 @@ namespace {
 
 // Of the instructions that a plan may have, what is left for those that
 // recomputation adds where the planner chooses it.
-constexpr double kLeave = 0.3;
+constexpr double kShortStepsLeave = 0.3;
 
 JobSpec WithMicroBatches(const JobSpec& job, int count) {
   JobSpec other = job;
@@ -49,8 +49,9 @@ absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
   }
   const PlanSize size = PlanSizeOf(draft);
   if (size.total() <= instructions_max) return absl::nullopt;
-  const double room = (1 - kLeave) * static_cast<double>(instructions_max) -
-                      static_cast<double>(size.fill);
+  const double room =
+      (1 - kShortStepsLeave) * static_cast<double>(instructions_max) -
+      static_cast<double>(size.fill);
   // Schedules take multiples of the pipeline's ranks.
   const int ranks = resolved.parallelism().pipeline();
   const int fewer = static_cast<int>(

@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-absl::Status Stopping() {
+absl::Status PlanningStops() {
   return absl::UnavailableError("the scheduler is stopping");
 }
 
@@ -59,7 +59,7 @@ void Planning::Compile(Compilation compilation, Asker asker, Done done) {
   {
     absl::MutexLock lock(&mutex_);
     Queue& queue = asker.submits ? submissions_ : plans_;
-    refused = stopping_ ? Stopping() : CheckShare(queue, asker);
+    refused = stopping_ ? PlanningStops() : CheckShare(queue, asker);
     if (refused.ok()) {
       const absl::Time deadline = host_.Now() + asker.patience;
       Add(queue, {std::make_shared<const Compilation>(std::move(compilation)),
@@ -153,7 +153,7 @@ void Planning::Loop(bool jobs) {
 }
 
 absl::Status Planning::MayGoOnWith(const Task& task, absl::Time begun) const {
-  if (stopping()) return Stopping();
+  if (stopping()) return PlanningStops();
   const absl::Time now = host_.Now();
   if (now - begun > kPlanMax) {
     return absl::DeadlineExceededError(absl::StrCat(

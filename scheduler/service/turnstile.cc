@@ -14,7 +14,7 @@ absl::Status TooMany(const std::string& client) {
                    " wait to be served; wait for answers before asking again"));
 }
 
-absl::Status Stopping() {
+absl::Status TurnstileStops() {
   return absl::UnavailableError("the scheduler is stopping");
 }
 
@@ -35,7 +35,7 @@ void Turnstile::Enter(const std::string& client, Serve serve) {
     const int64_t now_ns = clock_.MonotonicNanos();
     const auto wait = stopping_ ? absl::nullopt : rate_.Take(client, now_ns);
     if (stopping_) {
-      status = Stopping();
+      status = TurnstileStops();
     } else if (!wait.has_value()) {
       status = TooMany(client);
     } else if (*wait > absl::ZeroDuration()) {
@@ -49,7 +49,7 @@ void Turnstile::Enter(const std::string& client, Serve serve) {
 
 absl::Status Turnstile::EnterNow(const std::string& client) {
   absl::MutexLock lock(&mutex_);
-  if (stopping_) return Stopping();
+  if (stopping_) return TurnstileStops();
   const auto wait = rate_.Take(client, clock_.MonotonicNanos());
   if (wait.has_value() && *wait == absl::ZeroDuration()) {
     return absl::OkStatus();
@@ -91,7 +91,7 @@ void Turnstile::Loop() {
       }
     }
     for (const auto& [time, serve] : due) {
-      serve(stopping ? Stopping() : absl::OkStatus());
+      serve(stopping ? TurnstileStops() : absl::OkStatus());
     }
     if (stopping) return;
   }

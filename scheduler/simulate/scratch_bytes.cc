@@ -11,14 +11,14 @@ namespace {
 
 constexpr int64_t kF32Bytes = 4;
 
-int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+int64_t RoundUpTo(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 // Of one head of one sample, at the widest vectors, 16 lanes.
 int64_t AttentionBytes(const AttentionShape& shape) {
   constexpr int64_t kBlock = 64;  // queries, or keys
-  const int64_t head_dim = RoundUp(shape.head_dim, 16);
-  const int64_t value_dim = RoundUp(shape.value_dim, 16);
-  const int64_t length = RoundUp(shape.length, kBlock);
+  const int64_t head_dim = RoundUpTo(shape.head_dim, 16);
+  const int64_t value_dim = RoundUpTo(shape.value_dim, 16);
+  const int64_t length = RoundUpTo(shape.length, kBlock);
   const int64_t queries = length * (2 * head_dim + value_dim + 3);
   const int64_t sums = length * (head_dim + value_dim);
   const int64_t blocks =
@@ -44,7 +44,7 @@ constexpr int64_t kPackedRows = 384;
 int64_t SharedPackedBytes(int64_t n, int64_t k, int threads) {
   constexpr int64_t kColumns = 9984, kRowsAtOnce = 48;
   constexpr int kThreadsMax = 10;
-  const int64_t columns = std::min(RoundUp(n, kRowsAtOnce),
+  const int64_t columns = std::min(RoundUpTo(n, kRowsAtOnce),
                                    kColumns * std::min(threads, kThreadsMax));
   return kF32Bytes * columns * std::min(k, kPackedRows);
 }
@@ -93,7 +93,7 @@ int64_t MostOfProducts(
 // The size of equal pieces of at most `most`, at the widest strips.
 int64_t PieceOf(int64_t n, int64_t most, int64_t strip) {
   const int64_t pieces = (n + most - 1) / most;
-  return RoundUp((n + pieces - 1) / pieces, strip);
+  return RoundUpTo((n + pieces - 1) / pieces, strip);
 }
 
 int64_t NarrowPackedBytes(const MatrixProduct& product) {

@@ -15,10 +15,10 @@ struct Demand {
 };
 
 // A host's name may be a GPU's.
-using Place = std::pair<bool, std::string>;
-Place PlaceOf(const WorkerDescription& worker) {
-  return worker.has_gpu() ? Place(true, worker.gpu().uuid())
-                          : Place(false, worker.host());
+using SeatPlace = std::pair<bool, std::string>;
+SeatPlace PlaceOf(const WorkerDescription& worker) {
+  return worker.has_gpu() ? SeatPlace(true, worker.gpu().uuid())
+                          : SeatPlace(false, worker.host());
 }
 
 double CoresWanted(const WorkerDescription& worker) {
@@ -59,7 +59,7 @@ double Seats::FairShare(int rank) const {
 }
 
 Seats SeatsOf(absl::Span<const WorkerDescription> workers, int lanes) {
-  std::map<Place, Demand> demands;
+  std::map<SeatPlace, Demand> demands;
   for (const WorkerDescription& worker : workers) {
     Demand& demand = demands[PlaceOf(worker)];
     demand.wanted += CoresWanted(worker);

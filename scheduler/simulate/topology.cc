@@ -15,7 +15,7 @@ namespace troupe {
 namespace {
 
 constexpr char kNobody[] = "nobody has measured it";
-constexpr char kAssumed[] = "assumed";  // an adapter
+constexpr char kAssumedLink[] = "assumed";  // an adapter
 
 // A link as it is said, without copies: there are many workers.
 struct Said {
@@ -24,7 +24,7 @@ struct Said {
   absl::string_view why;
 };
 
-TopologyLink Link(const Said& said) {
+TopologyLink LinkOf(const Said& said) {
   TopologyLink link;
   *link.mutable_rate() = said.rate;
   link.set_source(said.source);
@@ -69,8 +69,8 @@ std::vector<Nic> NicsOf(const WorkerDescription& worker) {
     return {worker.nics().begin(), worker.nics().end()};
   }
   Nic assumed;
-  assumed.set_name(kAssumed);
-  *assumed.mutable_link() = Link(BetweenOf(worker));
+  assumed.set_name(kAssumedLink);
+  *assumed.mutable_link() = LinkOf(BetweenOf(worker));
   return {assumed};
 }
 
@@ -90,7 +90,7 @@ void AddTo(std::vector<LinkUsed>& used, const char* what,
   if (slowest.count == 0) return;
   LinkUsed& link = used.emplace_back();
   link.set_what(what);
-  *link.mutable_link() = Link(slowest.link);
+  *link.mutable_link() = LinkOf(slowest.link);
   link.set_count(slowest.count);
 }
 
@@ -124,8 +124,8 @@ Topology TopologyOf(
     host.set_host(worker.host());
     DeviceLinks& device = *host.add_devices();
     device.set_worker(worker.name());
-    *device.mutable_within() = Link(WithinOf(worker));
-    *device.mutable_between() = Link(BetweenOf(worker));
+    *device.mutable_within() = LinkOf(WithinOf(worker));
+    *device.mutable_between() = LinkOf(BetweenOf(worker));
     for (Nic& nic : NicsOf(worker)) {
       int index = 0;
       while (index < host.nics_size() &&
@@ -165,7 +165,8 @@ std::vector<LinkUsed> LinksUsed(absl::Span<const WorkerDescription> workers) {
         }
       }
       const bool assumed = worker.nics().empty() && !KnowsNetwork(worker);
-      if (assumed && known.emplace(host, kAssumed).second) adapter.Add(link);
+      if (assumed && known.emplace(host, kAssumedLink).second)
+        adapter.Add(link);
     }
   });
   std::vector<LinkUsed> used;

@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-constexpr double kNs = 1e-9;
+constexpr double kSecondsPerNs = 1e-9;
 
 }  // namespace
 
@@ -56,9 +56,9 @@ Usage UsageOf(const Program& program, const Lanes& lanes,
     active.tiers += change.tiers;
     before = time;
   }
-  return {.compute_seconds = static_cast<double>(busy) * kNs,
-          .exposed_seconds = static_cast<double>(exposed) * kNs,
-          .tier_seconds = static_cast<double>(moving) * kNs};
+  return {.compute_seconds = static_cast<double>(busy) * kSecondsPerNs,
+          .exposed_seconds = static_cast<double>(exposed) * kSecondsPerNs,
+          .tier_seconds = static_cast<double>(moving) * kSecondsPerNs};
 }
 
 }  // namespace troupe

@@ -21,7 +21,7 @@ struct MethodCall {
   Budget& budget;
 };
 
-absl::Status Wrong(absl::string_view what) {
+absl::Status WrongMethod(absl::string_view what) {
   return absl::InvalidArgumentError(what);
 }
 
@@ -30,7 +30,8 @@ absl::StatusOr<std::string> TextArgument(const Value& value, Budget& budget) {
     RETURN_IF_ERROR(budget.SpendRead(value.text().size()));
     return value.text();
   }
-  return Wrong(absl::StrCat("expected a string, not ", value.kind_words()));
+  return WrongMethod(
+      absl::StrCat("expected a string, not ", value.kind_words()));
 }
 
 // None and what is not given: no text.
@@ -46,7 +47,8 @@ absl::StatusOr<std::optional<std::string>> TextIfGiven(const Value& value,
 absl::StatusOr<int64_t> CountIfGiven(const Value& value) {
   if (!value.is_defined()) return int64_t{-1};
   if (value.is_integer()) return value.integer();
-  return Wrong(absl::StrCat("expected a number, not ", value.kind_words()));
+  return WrongMethod(
+      absl::StrCat("expected a number, not ", value.kind_words()));
 }
 
 template <bool kLeft, bool kRight>
@@ -73,7 +75,7 @@ ValueOr SplitText(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto separator, TextIfGiven(values[0], call.budget));
   ASSIGN_OR_RETURN(const int64_t most, CountIfGiven(values[1]));
   if (separator.has_value() && separator->empty()) {
-    return Wrong("the separator is empty");
+    return WrongMethod("the separator is empty");
   }
   const std::string& text = call.value.text();
   RETURN_IF_ERROR(call.budget.SpendSearch(
@@ -218,7 +220,7 @@ ValueOr FindItem(const MethodCall& call) {
     count += is_it;
   }
   if (kCount) return Value::Int(count);
-  return Wrong("index: the item is not in the list");
+  return WrongMethod("index: the item is not in the list");
 }
 
 struct MethodRow {
@@ -328,16 +330,16 @@ List PairsOf(const Dict& dict) {
 
 ValueOr AttributeOf(const Value& value, absl::string_view name) {
   if (!value.is_defined()) {
-    return Wrong(absl::StrCat(
+    return WrongMethod(absl::StrCat(
         value.name().empty() ? "a value" : absl::StrCat("'", value.name(), "'"),
         " is undefined, so it has no '", name, "'"));
   }
   if (FindMethod(value, name) != nullptr) {
-    return Wrong(absl::StrCat("'", name, "' is a method of ",
-                              value.kind_words(),
-                              ", and without a call it is not supported; an "
-                              "item of that name is found by ['",
-                              name, "']"));
+    return WrongMethod(
+        absl::StrCat("'", name, "' is a method of ", value.kind_words(),
+                     ", and without a call it is not supported; an "
+                     "item of that name is found by ['",
+                     name, "']"));
   }
   if (value.is_dict()) {
     const Value* const found = value.dict().Find(name);
@@ -365,7 +367,7 @@ ValueOr CallMethod(const Value& value, absl::string_view name,
   for (const MethodRow& known : MethodsOf(value)) {
     if (known.run != nullptr) names.push_back(known.name);
   }
-  return Wrong(absl::StrCat(
+  return WrongMethod(absl::StrCat(
       "the method '", name, "' of ", value.kind_words(), " is not supported",
       names.empty()
           ? ""

@@ -21,7 +21,7 @@ using chat::Value;
 
 // Each message of the assistant renders the conversation up to it.
 constexpr size_t kMessagesMax = 1024;
-constexpr size_t kNamesShown = 8;
+constexpr size_t kTurnNamesShown = 8;
 
 absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(what);
@@ -36,7 +36,7 @@ absl::StatusOr<Dict> RecordOf(absl::string_view line) {
 absl::Status NoRecord(const Dict& record) {
   std::vector<std::string> names;
   for (const auto& [name, value] : record.entries()) {
-    if (names.size() < kNamesShown) names.push_back(name);
+    if (names.size() < kTurnNamesShown) names.push_back(name);
   }
   return Wrong(absl::StrCat(
       "has neither \"messages\" nor \"prompt\" and \"completion\"",

@@ -14,11 +14,11 @@ namespace troupe {
 namespace {
 
 constexpr absl::string_view kMagic("MMIDIDX\0\0", 9);
-constexpr uint64_t kVersionAt = 9;
+constexpr uint64_t kMegatronVersionAt = 9;
 constexpr uint64_t kTypeAt = 17;
 constexpr uint64_t kSequenceCountAt = 18;
 constexpr uint64_t kDocumentCountAt = 26;
-constexpr uint64_t kHeaderBytes = 34;
+constexpr uint64_t kMegatronHeaderBytes = 34;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
 struct TypeRow {
@@ -83,10 +83,10 @@ class Index {
   uint64_t sequences() const { return sequences_; }
   uint64_t documents() const { return documents_ - 1; }
   uint64_t PointerAt(uint64_t sequence) const {
-    return kHeaderBytes + 4 * sequences_ + 8 * sequence;
+    return kMegatronHeaderBytes + 4 * sequences_ + 8 * sequence;
   }
   Numbers<uint32_t> Lengths() const {
-    return {file_, kHeaderBytes, sequences_};
+    return {file_, kMegatronHeaderBytes, sequences_};
   }
   Numbers<uint64_t> Pointers() const {
     return {file_, PointerAt(0), sequences_};
@@ -118,15 +118,17 @@ absl::StatusOr<Index> Index::Open(const std::string& path) {
 }
 
 absl::Status Index::CheckHeader() {
-  if (file_.size() < kHeaderBytes) {
-    return Damaged(file_.size(), absl::StrCat("the file ends inside its ",
-                                              kHeaderBytes, " byte header"));
+  if (file_.size() < kMegatronHeaderBytes) {
+    return Damaged(file_.size(),
+                   absl::StrCat("the file ends inside its ",
+                                kMegatronHeaderBytes, " byte header"));
   }
-  char bytes[kHeaderBytes];
-  RETURN_IF_ERROR(file_.Read(0, kHeaderBytes, bytes));
-  const uint64_t version = LoadLittleEndian<uint64_t>(bytes + kVersionAt);
+  char bytes[kMegatronHeaderBytes];
+  RETURN_IF_ERROR(file_.Read(0, kMegatronHeaderBytes, bytes));
+  const uint64_t version =
+      LoadLittleEndian<uint64_t>(bytes + kMegatronVersionAt);
   if (version != 1) {
-    return Damaged(kVersionAt,
+    return Damaged(kMegatronVersionAt,
                    absl::StrCat("version ", version, "; this program reads 1"));
   }
   const uint8_t code = static_cast<uint8_t>(bytes[kTypeAt]);
@@ -153,7 +155,7 @@ absl::Status Index::CheckSize() const {
                                 " documents do not fit into ", bytes,
                                 " bytes: it is truncated or damaged"));
   }
-  const uint64_t want = kHeaderBytes + 12 * sequences_ + 8 * documents_;
+  const uint64_t want = kMegatronHeaderBytes + 12 * sequences_ + 8 * documents_;
   if (bytes == want + sequences_ && sequences_ > 0) {
     return absl::UnimplementedError(
         absl::StrCat(path(), ": offset ", want,
@@ -169,7 +171,7 @@ absl::Status Index::CheckSize() const {
 }
 
 absl::Status Index::CheckDocuments() const {
-  const uint64_t at = kHeaderBytes + 12 * sequences_;
+  const uint64_t at = kMegatronHeaderBytes + 12 * sequences_;
   if (documents_ == 0) return Damaged(kDocumentCountAt, "no document index");
   Numbers<uint64_t> starts(file_, at, documents_);
   uint64_t before = 0;
@@ -204,7 +206,7 @@ absl::Status AddRuns(const Index& index, TokenLayout& layout) {
     const int64_t pointer = static_cast<int64_t>(begin);
     if (length < 0) {
       return index.Damaged(
-          kHeaderBytes + 4 * i,
+          kMegatronHeaderBytes + 4 * i,
           absl::StrCat("sequence ", i, " has ", length, " tokens"));
     }
     if (pointer < 0 || begin > bytes || length * width > bytes - begin) {

@@ -31,7 +31,7 @@ constexpr uint64_t kSamples = 16;
 // another encoding of Western languages some percent.
 constexpr uint64_t kInvalidPermilleMax = 10;
 
-struct FormatRow {
+struct TextFormatRow {
   size_t offset;
   absl::string_view magic;
   absl::string_view what;
@@ -39,13 +39,13 @@ struct FormatRow {
 };
 
 constexpr absl::string_view kUnpack = "unpack it, and give the text in it";
-constexpr absl::string_view kTable =
+constexpr absl::string_view kTextTable =
     "write its column of text to a file, with pandas or pyarrow";
 constexpr absl::string_view kParquet =
     "python3 -m troupe.parquet FILE | troupe data prepare - --format jsonl";
 constexpr absl::string_view kNoText = "give a text";
 
-constexpr FormatRow kFormats[] = {
+constexpr TextFormatRow kTextFormats[] = {
     {0, "\x1f\x8b", "compressed (gzip)", "gunzip -k FILE"},
     {0, "\x28\xb5\x2f\xfd", "compressed (zstd)", "zstd -d FILE"},
     {0,
@@ -59,8 +59,9 @@ constexpr FormatRow kFormats[] = {
     {0, "Rar!\x1a\x07", "a rar archive", kUnpack},
     {257, "ustar", "a tar archive", "tar -xf FILE"},
     {0, "PAR1", "a Parquet file", kParquet},
-    {0, "ARROW1", "an Arrow file", kTable},
-    {0, "\xff\xff\xff\xff", "an Arrow stream, or other binary data", kTable},
+    {0, "ARROW1", "an Arrow file", kTextTable},
+    {0, "\xff\xff\xff\xff", "an Arrow stream, or other binary data",
+     kTextTable},
     {0, "\x89HDF", "an HDF5 file", kNoText},
     {0, "SQLite format 3", "an SQLite database", "write its text to a file"},
     {0, "%PDF-", "a PDF", "pdftotext FILE"},
@@ -102,7 +103,7 @@ absl::Status CheckHead(const std::string& path, absl::string_view head) {
   if (IsSafetensors(head)) {
     return Refuse(path, "a model's weights (safetensors)", kNoText);
   }
-  for (const FormatRow& row : kFormats) {
+  for (const TextFormatRow& row : kTextFormats) {
     if (head.size() < row.offset ||
         !absl::StartsWith(head.substr(row.offset), row.magic)) {
       continue;

@@ -16,11 +16,11 @@
 namespace troupe {
 namespace {
 
-constexpr uint64_t kVocabSizeMax = uint64_t{1} << 31;
-constexpr uint64_t kEndBytes = 8;
+constexpr uint64_t kTokenVocabMax = uint64_t{1} << 31;
+constexpr uint64_t kEndTokenBytes = 8;
 constexpr uint64_t kEndsAtOnce = 64;         // of one read of documents' ends
 constexpr uint64_t kVerifyTokens = 1 << 16;  // at once
-constexpr size_t kPieceBytes = 1 << 14;      // of one read of ids
+constexpr size_t kTokenPieceBytes = 1 << 14;  // of one read of ids
 constexpr size_t kChecksumBytes = 1 << 20;   // of one read for the checksum
 // Of the digest of a file without a checksum.
 constexpr uint64_t kDigestPieces = 64;
@@ -124,7 +124,7 @@ uint64_t TokenAt(const char* at, const TokenType& type) {
 absl::StatusOr<TokenFile> TokenFile::Open(const std::string& path,
                                           const TokenFileOptions& options) {
   ASSIGN_OR_RETURN(TokenLayout layout, ReadLayout(path));
-  uint64_t vocab_size = kVocabSizeMax;
+  uint64_t vocab_size = kTokenVocabMax;
   for (const uint64_t bound : {options.vocab_size, layout.vocab_size}) {
     if (bound != 0) vocab_size = std::min(vocab_size, bound);
   }
@@ -135,7 +135,7 @@ absl::StatusOr<TokenFile> TokenFile::Open(const std::string& path,
 
 absl::Status TokenFile::ReadRun(uint64_t first, uint64_t offset, uint64_t count,
                                 int32_t* out) const {
-  char piece[kPieceBytes];
+  char piece[kTokenPieceBytes];
   const uint64_t width = layout_.type.bytes;
   const uint64_t at_once = sizeof(piece) / width;
   for (uint64_t done = 0; done < count;) {
@@ -230,7 +230,7 @@ absl::Status TokenFile::ReadCounted(uint64_t first, uint64_t count,
     std::fill_n(out, count, true);
     return absl::OkStatus();
   }
-  char piece[kPieceBytes];
+  char piece[kTokenPieceBytes];
   for (uint64_t at = first; at < first + count;) {
     const uint64_t byte = at / 8;
     const uint64_t bytes =
@@ -263,9 +263,10 @@ absl::Status TokenFile::CheckWithin(uint64_t first, uint64_t count) const {
 }
 
 absl::StatusOr<uint64_t> TokenFile::DocumentEnd(uint64_t document) const {
-  char bytes[kEndBytes];
+  char bytes[kEndTokenBytes];
   RETURN_IF_ERROR(layout_.data->Read(
-      layout_.document_ends->offset + document * kEndBytes, kEndBytes, bytes));
+      layout_.document_ends->offset + document * kEndTokenBytes, kEndTokenBytes,
+      bytes));
   return LoadLittleEndian<uint64_t>(bytes);
 }
 
@@ -295,16 +296,17 @@ absl::StatusOr<std::vector<uint64_t>> TokenFile::DocumentEnds(
     }
   }
   std::vector<uint64_t> ends;
-  char piece[kEndsAtOnce * kEndBytes];
+  char piece[kEndsAtOnce * kEndTokenBytes];
   for (uint64_t last = first; low < layout_.documents;) {
     const uint64_t here = std::min(kEndsAtOnce, layout_.documents - low);
-    const uint64_t offset = layout_.document_ends->offset + low * kEndBytes;
-    RETURN_IF_ERROR(layout_.data->Read(offset, here * kEndBytes, piece));
+    const uint64_t offset =
+        layout_.document_ends->offset + low * kEndTokenBytes;
+    RETURN_IF_ERROR(layout_.data->Read(offset, here * kEndTokenBytes, piece));
     for (uint64_t i = 0; i < here; ++i) {
-      const auto end = LoadLittleEndian<uint64_t>(piece + i * kEndBytes);
+      const auto end = LoadLittleEndian<uint64_t>(piece + i * kEndTokenBytes);
       if (end <= last) {
         return absl::DataLossError(
-            absl::StrCat(path_, ": offset ", offset + i * kEndBytes,
+            absl::StrCat(path_, ": offset ", offset + i * kEndTokenBytes,
                          ": a document ends at token ", end, ", behind token ",
                          last, "; the file is damaged; prepare it again"));
       }
@@ -321,16 +323,16 @@ absl::Status TokenFile::VerifyDocumentEnds() const {
   if (!layout_.document_ends.has_value()) return absl::OkStatus();
   const uint64_t begin = layout_.document_ends->offset;
   std::string chunk(kChecksumBytes, '\0');
-  static_assert(kChecksumBytes % kEndBytes == 0);
+  static_assert(kChecksumBytes % kEndTokenBytes == 0);
   uint32_t crc = 0;
   uint64_t last = 0;
-  const uint64_t bytes = layout_.documents * kEndBytes;
+  const uint64_t bytes = layout_.documents * kEndTokenBytes;
   for (uint64_t done = 0; done < bytes; done += chunk.size()) {
     chunk.resize(std::min<uint64_t>(chunk.size(), bytes - done));
     RETURN_IF_ERROR(
         layout_.data->Read(begin + done, chunk.size(), chunk.data()));
     crc = ExtendCrc32c(crc, chunk);
-    for (size_t at = 0; at < chunk.size(); at += kEndBytes) {
+    for (size_t at = 0; at < chunk.size(); at += kEndTokenBytes) {
       const auto end = LoadLittleEndian<uint64_t>(chunk.data() + at);
       if (end <= last || end > size()) {
         return absl::DataLossError(absl::StrCat(

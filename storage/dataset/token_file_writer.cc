@@ -24,7 +24,7 @@ namespace troupe {
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
-constexpr uint64_t kEndBytes = 8;
+constexpr uint64_t kWrittenEndBytes = 8;
 constexpr uint64_t kStateBytesMax = 1 << 20;
 constexpr uint64_t kSourceBytesMax = uint64_t{1} << 30;
 constexpr char kSource[] = "source";
@@ -227,7 +227,7 @@ absl::Status TokenFileWriter::Continue() {
   absl::StatusOr<uint32_t> tokens_crc =
       ChecksumOf(*tokens_.file, kTokenFileHeaderBytes, bytes);
   absl::StatusOr<uint32_t> ends_crc =
-      ChecksumOf(*ends_.file, 0, state.documents * kEndBytes);
+      ChecksumOf(*ends_.file, 0, state.documents * kWrittenEndBytes);
   absl::StatusOr<uint32_t> counted_crc = state.counted_crc32c;
   if (header_.counted.has_value()) {
     counted_crc = ChecksumOf(*counted_.file, 0, state.tokens / 8);
@@ -251,7 +251,7 @@ absl::Status TokenFileWriter::Continue() {
   last_end_ = state.last_end;
   tokens_.offset += bytes;
   tokens_.crc32c = state.tokens_crc32c;
-  ends_.offset = state.documents * kEndBytes;
+  ends_.offset = state.documents * kWrittenEndBytes;
   ends_.crc32c = state.ends_crc32c;
   position_ = std::move(state.position);
   saved_ = true;
@@ -309,7 +309,7 @@ absl::Status TokenFileWriter::Append(absl::Span<const int32_t> tokens) {
 absl::Status TokenFileWriter::EndDocument() {
   if (header_.token_count == last_end_) return absl::OkStatus();
   last_end_ = header_.token_count;
-  char bytes[kEndBytes];
+  char bytes[kWrittenEndBytes];
   StoreLittleEndian<uint64_t>(last_end_, bytes);
   ends_.buffer.append(bytes, sizeof(bytes));
   ++header_.documents;

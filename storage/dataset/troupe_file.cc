@@ -16,10 +16,10 @@ namespace {
 
 constexpr uint64_t kVocabSizeMax = uint64_t{1} << 31;
 constexpr uint64_t kCountMax = uint64_t{1} << 56;
-constexpr uint64_t kVersionAt = 8;
+constexpr uint64_t kTroupeVersionAt = 8;
 constexpr uint64_t kBytesPerTokenAt = 12;
 constexpr uint64_t kVocabSizeAt = 16;
-constexpr uint64_t kTokenCountAt = 24;
+constexpr uint64_t kTroupeTokenCountAt = 24;
 constexpr uint64_t kDataCrcAt = 32;
 constexpr uint64_t kTokenizerAt = 36;
 constexpr uint64_t kEndsCrcAt = 60;
@@ -49,15 +49,16 @@ absl::Status EndsWithinHeader(uint64_t bytes, uint64_t header_bytes) {
 // The file's beginning, whose size is that of the header of its version. The
 // errors here and below lack only the path.
 absl::StatusOr<std::string> ReadHeader(const DataFile& file) {
-  std::string bytes(kVersionAt + 4, '\0');
+  std::string bytes(kTroupeVersionAt + 4, '\0');
   if (file.size() < bytes.size()) {
     return EndsWithinHeader(file.size(), kTokenFileHeaderBytes);
   }
   RETURN_IF_ERROR(file.Read(0, bytes.size(), bytes.data()));
-  const auto version = LoadLittleEndian<uint32_t>(bytes.data() + kVersionAt);
+  const auto version =
+      LoadLittleEndian<uint32_t>(bytes.data() + kTroupeVersionAt);
   if (version < 1 || version > kTokenFileVersion) {
     return BadHeader(
-        kVersionAt,
+        kTroupeVersionAt,
         absl::StrCat("version ", version, "; this program reads up to version ",
                      kTokenFileVersion));
   }
@@ -83,7 +84,7 @@ absl::StatusOr<TokenFileHeader> ParseHeader(const std::string& bytes) {
   TokenFileHeader header;
   header.bytes_per_token = LoadLittleEndian<uint32_t>(from + kBytesPerTokenAt);
   header.vocab_size = LoadLittleEndian<uint64_t>(from + kVocabSizeAt);
-  header.token_count = LoadLittleEndian<uint64_t>(from + kTokenCountAt);
+  header.token_count = LoadLittleEndian<uint64_t>(from + kTroupeTokenCountAt);
   header.data_crc32c = LoadLittleEndian<uint32_t>(from + kDataCrcAt);
   const char* name = from + kTokenizerAt;
   header.tokenizer = std::string(name, strnlen(name, kTokenizerNameBytesMax));
@@ -91,7 +92,7 @@ absl::StatusOr<TokenFileHeader> ParseHeader(const std::string& bytes) {
     header.ends_crc32c = LoadLittleEndian<uint32_t>(from + kEndsCrcAt);
     header.documents = LoadLittleEndian<uint64_t>(from + kDocumentsAt);
   }
-  if (LoadLittleEndian<uint32_t>(from + kVersionAt) >= 3) {
+  if (LoadLittleEndian<uint32_t>(from + kTroupeVersionAt) >= 3) {
     header.counted = {
         .tokens = LoadLittleEndian<uint64_t>(from + kCountedTokensAt),
         .crc32c = LoadLittleEndian<uint32_t>(from + kCountedCrcAt),
@@ -116,7 +117,7 @@ absl::Status CheckHeader(const TokenFileHeader& header) {
                                   BytesPerToken(header.vocab_size)));
   }
   if (header.token_count > kCountMax) {
-    return BadHeader(kTokenCountAt, "more than 2^56 tokens");
+    return BadHeader(kTroupeTokenCountAt, "more than 2^56 tokens");
   }
   if (header.documents > header.token_count) {
     return BadHeader(kDocumentsAt, "more documents than tokens");
@@ -193,12 +194,12 @@ std::string FormatTokenFileHeader(const TokenFileHeader& header) {
       << header.tokenizer;
   std::string bytes(kTokenFileHeaderBytes, '\0');
   char* to = bytes.data();
-  memcpy(to, kTokenFileMagic, kVersionAt);
+  memcpy(to, kTokenFileMagic, kTroupeVersionAt);
   StoreLittleEndian<uint32_t>(header.counted.has_value() ? 3 : 2,
-                              to + kVersionAt);
+                              to + kTroupeVersionAt);
   StoreLittleEndian<uint32_t>(header.bytes_per_token, to + kBytesPerTokenAt);
   StoreLittleEndian<uint64_t>(header.vocab_size, to + kVocabSizeAt);
-  StoreLittleEndian<uint64_t>(header.token_count, to + kTokenCountAt);
+  StoreLittleEndian<uint64_t>(header.token_count, to + kTroupeTokenCountAt);
   StoreLittleEndian<uint32_t>(header.data_crc32c, to + kDataCrcAt);
   memcpy(to + kTokenizerAt, header.tokenizer.data(), header.tokenizer.size());
   StoreLittleEndian<uint32_t>(header.ends_crc32c, to + kEndsCrcAt);
@@ -215,7 +216,7 @@ std::string FormatTokenFileHeader(const TokenFileHeader& header) {
 }
 
 bool IsTroupeFile(const std::string& path) {
-  return FirstBytes(path, kVersionAt) == kTokenFileMagic;
+  return FirstBytes(path, kTroupeVersionAt) == kTokenFileMagic;
 }
 
 absl::StatusOr<TokenLayout> ReadTroupeFile(const std::string& path) {

@@ -266,11 +266,11 @@ class Abuse:
         if not self.root:
             return "a full disk: not without root"
         seconds = self.dice.uniform(5, 20)
-        with open(f"{self.folder}/small/ballast", "wb") as ballast:
+        # Without a buffer, which would be written once more when it is closed.
+        with open(f"{self.folder}/small/ballast", "wb", buffering=0) as ballast:
             try:
                 while True:
                     ballast.write(bytes(1 << 16))
-                    ballast.flush()
             except OSError:
                 pass
         self.filled_until = time.monotonic() + seconds

@@ -19,7 +19,7 @@ namespace troupe {
 namespace {
 
 // Of small and of large models, wide and narrow, and a vocabulary.
-constexpr LinearSize kLinears[] = {
+constexpr LinearSize kBlockLinears[] = {
     {128, 128, 128},   {1024, 256, 256},  {1024, 256, 1024}, {1024, 1024, 256},
     {1024, 512, 512},  {1024, 512, 2048}, {1024, 2048, 512}, {256, 768, 3072},
     {256, 3072, 768},  {1024, 768, 768},  {1024, 768, 3072}, {1024, 3072, 768},
@@ -158,7 +158,7 @@ double MeasureElementwise(ColdBench& bench, DType dtype, int64_t shrink) {
 
 void MeasureProducts(ColdBench& bench, ElementType type, int64_t shrink,
                      Calibration& calibration) {
-  for (const auto& [rows, in, out] : kLinears) {
+  for (const auto& [rows, in, out] : kBlockLinears) {
     const LinearSize linear = {
         .rows = rows / shrink, .in = in / shrink, .out = out / shrink};
     for (const ProductForm form : kProductForms) {

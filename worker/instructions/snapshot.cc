@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t kBytes = sizeof(float);
+constexpr int64_t kBytesCopied = sizeof(float);
 
 // Of the copy, what the parts before this one take.
 int64_t BytesBefore(const Call& call) {
@@ -26,7 +26,7 @@ int64_t BytesBefore(const Call& call) {
     elements += DutyOf(plan, placement, p, state.rank()).size() *
                 (1 + static_cast<int64_t>(states.size()));
   }
-  return elements * kBytes;
+  return elements * kBytesCopied;
 }
 
 }  // namespace

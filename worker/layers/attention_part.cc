@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr int kColumns = 2;  // of [batch, sequence, columns]
+constexpr int kPartColumns = 2;  // of [batch, sequence, columns]
 
 // The positions that a rank has of a sequence: at most two runs.
 SequenceRows RowsAt(const Dim::Section& positions, const MeshPlace& place) {
@@ -42,12 +42,13 @@ class AttentionPartLayer final : public Layer {
     const OpView view = op.view();
     const bool is_last = view.Output("y") == view.BackwardInput("all y");
     if (!is_last) dq_before_ = op.OutputGradient("y");
-    const Dim::Section& queries = view.input("q").dims(kColumns).sections(0);
-    const Dim::Section& keys = view.input("kv").dims(kColumns).sections(0);
+    const Dim::Section& queries =
+        view.input("q").dims(kPartColumns).sections(0);
+    const Dim::Section& keys = view.input("kv").dims(kPartColumns).sections(0);
     heads_ = static_cast<int>(queries.count());
     kv_heads_ = static_cast<int>(keys.count());
     k_width_ = SectionSize(keys);
-    v_width_ = SectionSize(view.input("kv").dims(kColumns).sections(1));
+    v_width_ = SectionSize(view.input("kv").dims(kPartColumns).sections(1));
     scale_ = static_cast<float>(AttentionScale(view));
     const Dim::Section& positions = view.input("q").dims(1).sections(0);
     const Op::Hop& part = op.op().hop();
@@ -107,10 +108,10 @@ class AttentionPartLayer final : public Layer {
 
  private:
   Tensor Keys(const Tensor& kv) const {
-    return kv.Slice(kColumns, 0, k_width_);
+    return kv.Slice(kPartColumns, 0, k_width_);
   }
   Tensor Values(const Tensor& kv) const {
-    return kv.Slice(kColumns, k_width_, k_width_ + v_width_);
+    return kv.Slice(kPartColumns, k_width_, k_width_ + v_width_);
   }
 
   const OperandPlace q_;

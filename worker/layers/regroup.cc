@@ -9,8 +9,10 @@ namespace troupe {
 namespace {
 
 // [.., .., .., columns] as rows, and [.., .., ..] as rows of one number.
-Tensor Rows(const Tensor& x) { return x.View({x.rows(), x.columns()}); }
-Tensor Column(const Tensor& numbers) {
+Tensor RegroupedRows(const Tensor& x) {
+  return x.View({x.rows(), x.columns()});
+}
+Tensor RegroupedColumn(const Tensor& numbers) {
   return numbers.View({numbers.elements(), 1});
 }
 
@@ -54,12 +56,12 @@ class RegroupLayer final : public Layer {
 
   void Forward(const LayerCall& call) const override {
     const RoundOfRows round = round_.In(call);
-    Regroup(
-        call.device,
-        {.round = round, .x = Rows(x_.In(call)), .y = Rows(rows_.In(call))});
     Regroup(call.device, {.round = round,
-                          .x = Column(gates_.In(call)),
-                          .y = Column(row_gates_.In(call))});
+                          .x = RegroupedRows(x_.In(call)),
+                          .y = RegroupedRows(rows_.In(call))});
+    Regroup(call.device, {.round = round,
+                          .x = RegroupedColumn(gates_.In(call)),
+                          .y = RegroupedColumn(row_gates_.In(call))});
     OwnOffsets(call.device,
                {.round = round, .own_offsets = own_offsets_.In(call)});
   }
@@ -68,13 +70,13 @@ class RegroupLayer final : public Layer {
     const RoundOfRows round = round_.In(call);
     if (dx_.exists()) {
       Ungroup(call.device, {.round = round,
-                            .x = Rows(d_rows_.In(call)),
-                            .y = Rows(dx_.In(call))});
+                            .x = RegroupedRows(d_rows_.In(call)),
+                            .y = RegroupedRows(dx_.In(call))});
     }
     if (!d_gates_.exists()) return;
     Ungroup(call.device, {.round = round,
-                          .x = Column(d_row_gates_.In(call)),
-                          .y = Column(d_gates_.In(call))});
+                          .x = RegroupedColumn(d_row_gates_.In(call)),
+                          .y = RegroupedColumn(d_gates_.In(call))});
   }
 
  private:
@@ -101,14 +103,14 @@ class UngroupLayer final : public Layer {
 
   void Forward(const LayerCall& call) const override {
     Ungroup(call.device, {.round = round_.In(call),
-                          .x = Rows(x_.In(call)),
-                          .y = Rows(y_.In(call))});
+                          .x = RegroupedRows(x_.In(call)),
+                          .y = RegroupedRows(y_.In(call))});
   }
 
   void BackwardInput(const LayerCall& call) const override {
     Regroup(call.device, {.round = round_.In(call),
-                          .x = Rows(dy_.In(call)),
-                          .y = Rows(dx_.In(call))});
+                          .x = RegroupedRows(dy_.In(call)),
+                          .y = RegroupedRows(dx_.In(call))});
   }
 
  private:

@@ -18,7 +18,7 @@
 namespace troupe {
 namespace {
 
-constexpr size_t kPieceBytes = 1 << 20;
+constexpr size_t kTablePieceBytes = 1 << 20;
 constexpr int kAsidesMax = 1000;
 
 // The first bytes of a file.
@@ -28,7 +28,7 @@ absl::Status CopyBeginning(const std::string& from, uint64_t bytes,
   ASSIGN_OR_RETURN(const PosixFile file, PosixFile::Open(from, IoMode::kRead));
   std::string piece;
   for (uint64_t at = 0; at < bytes; at += piece.size()) {
-    piece.resize(std::min<uint64_t>(kPieceBytes, bytes - at));
+    piece.resize(std::min<uint64_t>(kTablePieceBytes, bytes - at));
     RETURN_IF_ERROR(file.ReadAt(at, piece.size(), piece.data()));
     RETURN_IF_ERROR(to.WriteAt(at, piece));
   }

@@ -119,9 +119,9 @@ const ExplainedWay* FindJob(const Explanation& explanation) {
   return nullptr;
 }
 
-class Rows {
+class WayRows {
  public:
-  explicit Rows(const Explanation& explanation)
+  explicit WayRows(const Explanation& explanation)
       : explanation_(explanation),
         job_(FindJob(explanation)),
         table_({">", "step>", explanation.has_search() ? "vs best>" : "vs job>",
@@ -337,7 +337,7 @@ std::string ChangesText(const SearchSummary& search) {
 }  // namespace
 
 std::string ExplanationText(const Explanation& explanation) {
-  Rows rows(explanation);
+  WayRows rows(explanation);
   const std::vector<int> shown = Shown(explanation);
   for (const int index : shown) rows.Add(index);
   std::string text =

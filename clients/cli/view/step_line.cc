@@ -101,7 +101,7 @@ std::string Joined(const std::vector<Field>& fields) {
   });
 }
 
-std::string Bar(double share, int width) {
+std::string ShareBar(double share, int width) {
   const int full = std::clamp<int>(share * width, 0, width);
   return absl::StrCat("[", std::string(full, '#'),
                       std::string(width - full, '-'), "] ");
@@ -135,7 +135,7 @@ std::string ProgressLine(const StepRecord& record, const StepProgress& progress,
   const double share = progress.steps_total == 0
                            ? 0
                            : double(record.step()) / progress.steps_total;
-  return absl::StrCat(Bar(share, std::clamp(room, 0, kBarMax)), text)
+  return absl::StrCat(ShareBar(share, std::clamp(room, 0, kBarMax)), text)
       .substr(0, width);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using google::protobuf::TextFormat;
 
-constexpr size_t kNameMax = 256;
+constexpr size_t kNameBytesMax = 256;
 constexpr size_t kComplaintMax = 512;
 
 // Keeps the first complaint of the parser, whose lines begin at 0.
@@ -59,7 +59,8 @@ absl::Status GraphText::Error(int line, absl::string_view what) const {
 absl::StatusOr<GraphText> ParseGraphText(absl::string_view name,
                                          const std::string& text) {
   GraphText parsed;
-  parsed.name = name.empty() ? "graph" : OneLine(std::string(name), kNameMax);
+  parsed.name =
+      name.empty() ? "graph" : OneLine(std::string(name), kNameBytesMax);
   if (static_cast<int64_t>(text.size()) > kGraphBytesMax) {
     return parsed.Error(
         0, absl::StrCat("has ", text.size(), " bytes, more than ",

@@ -27,7 +27,7 @@ namespace {
 
 // Tokens are sorted; of each piece there are two sums in f32, one of which its
 // run may begin in.
-int64_t GpuScratchBytes(const OpView& op) {
+int64_t SortScratchBytes(const OpView& op) {
   const int64_t tokens = ElementsOf(op.input("tokens"));
   const int64_t pieces =
       (tokens + kGpuEmbeddingPieceRows - 1) / kGpuEmbeddingPieceRows;
@@ -55,7 +55,7 @@ OpRules EmbedRules(const OpView& op) {
   // Adds to rows of the tables' gradients.
   rules.backward_weight.set_memory_bytes(
       Bytes(y) + trained * 2.0 * Elements(y) * f32_bytes);
-  rules.gpu_scratch_bytes = GpuScratchBytes(op);
+  rules.gpu_scratch_bytes = SortScratchBytes(op);
   return rules;
 }
 

@@ -24,7 +24,7 @@ std::vector<OperandRule> LinearOperands() {
 namespace {
 
 // Each weight makes a section of columns.
-void AddProducts(const OpView& op, PassProducts& products) {
+void AddLinearProducts(const OpView& op, PassProducts& products) {
   const TensorSpec& x = op.input("x");
   const TensorSpec& y = op.output("y");
   const Dim& columns = y.dims(y.dims_size() - 1);
@@ -88,7 +88,7 @@ OpRules LinearRules(const OpView& op) {
     rules.backward_weight.set_memory_bytes(Bytes(y));
   }
   rules.takes_in_fused = true;
-  AddProducts(op, rules.products);
+  AddLinearProducts(op, rules.products);
   rules.gpu_scratch_bytes = GpuProductScratchBytes(op);
   return rules;
 }

@@ -101,7 +101,7 @@ bool TrainsAmong(const std::vector<Weight>& weights, size_t begin, size_t end) {
 
 // Where the columns of a product's y are no whole vectors, the gradient of its
 // x is a sum of two parts in f32 (gpu_scratch.h).
-int64_t GpuScratchBytes(const OpView& op) {
+int64_t LowRankScratchBytes(const OpView& op) {
   const TensorSpec& x = op.input("x");
   if (x.dtype() == F32) return 0;
   int64_t bytes = 0;
@@ -135,7 +135,7 @@ OpRules LowRankRules(const OpView& op) {
   AddProducts(op, rules);
   // base is read, and y written.
   rules.forward.set_memory_bytes(2 * Bytes(op.output("y")));
-  rules.gpu_scratch_bytes = GpuScratchBytes(op);
+  rules.gpu_scratch_bytes = LowRankScratchBytes(op);
   return rules;
 }
 

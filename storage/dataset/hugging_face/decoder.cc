@@ -16,7 +16,7 @@ namespace troupe {
 namespace {
 
 constexpr size_t kStepsMax = 256;
-constexpr int kDepthMax = 16;
+constexpr int kDecoderDepthMax = 16;
 
 // "<0x0A>" is a byte.
 void DecodeByte(std::string& token, bool is_first) {
@@ -57,7 +57,7 @@ struct TokenDecoderParser {
   bool fused = false;  // what follows is done to the whole text
 
   absl::Status Add(const JsonPlace& place, int depth) {
-    if (depth > kDepthMax || decoder.steps_.size() >= kStepsMax) {
+    if (depth > kDecoderDepthMax || decoder.steps_.size() >= kStepsMax) {
       return place.Error("has too many decoders");
     }
     ASSIGN_OR_RETURN(const std::string type, place.Type());

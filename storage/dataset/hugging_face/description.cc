@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr int kDepthMax = 16;
+constexpr int kJsonDepthMax = 16;
 
 // It inserts special tokens, or says where in the text tokens lie: of what is
 // known nothing splits.
@@ -19,7 +19,7 @@ absl::Status CheckPostProcessor(const JsonPlace& place, int depth) {
   constexpr absl::string_view kKnown[] = {
       "TemplateProcessing", "BertProcessing", "RobertaProcessing", "ByteLevel"};
   if (place.IsNull()) return absl::OkStatus();
-  if (depth > kDepthMax) return place.Error("has too many post-processors");
+  if (depth > kJsonDepthMax) return place.Error("has too many post-processors");
   ASSIGN_OR_RETURN(const std::string type, place.Type());
   if (std::count(std::begin(kKnown), std::end(kKnown), type) > 0) {
     return absl::OkStatus();

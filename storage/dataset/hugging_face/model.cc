@@ -10,7 +10,7 @@ struct ModelRow {
   TokenModelOr (*make)(const JsonPlace& place, bool byte_level);
 };
 
-constexpr ModelRow kTable[] = {
+constexpr ModelRow kModels[] = {
     {"BPE", &MakeBpeModel},
     {"Unigram", &MakeUnigramModel},
     {"WordPiece", &MakeWordPieceModel},
@@ -22,7 +22,7 @@ TokenModelOr MakeTokenModel(const JsonPlace& place, bool byte_level) {
   ASSIGN_OR_RETURN(const JsonPlace field, place.Field("type"));
   if (field.IsNull()) return place.Error("has no \"type\"");
   ASSIGN_OR_RETURN(const std::string type, place.Type());
-  for (const ModelRow& row : kTable) {
+  for (const ModelRow& row : kModels) {
     if (row.type == type) return row.make(place, byte_level);
   }
   return place.UnknownType(type);

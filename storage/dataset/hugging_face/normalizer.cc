@@ -9,15 +9,15 @@
 namespace troupe {
 namespace {
 
-constexpr size_t kStepsMax = 256;
-constexpr int kDepthMax = 16;
+constexpr size_t kNormalizerStepsMax = 256;
+constexpr int kNormalizerDepthMax = 16;
 
 struct NormalizerRow {
   absl::string_view type;
   NormalizerStepOr (*make)(const JsonPlace& place);
 };
 
-constexpr NormalizerRow kTable[] = {
+constexpr NormalizerRow kNormalizers[] = {
     {"NFC", &MakeNfc},
     {"NFD", &MakeNfd},
     {"NFKC", &MakeNfkc},
@@ -36,7 +36,7 @@ constexpr NormalizerRow kTable[] = {
 using Steps = std::vector<std::shared_ptr<const NormalizerStep>>;
 
 absl::Status AddSteps(const JsonPlace& place, int depth, Steps& steps) {
-  if (depth > kDepthMax || steps.size() >= kStepsMax) {
+  if (depth > kNormalizerDepthMax || steps.size() >= kNormalizerStepsMax) {
     return place.Error("has too many normalizers");
   }
   ASSIGN_OR_RETURN(const std::string type, place.Type());
@@ -49,7 +49,7 @@ absl::Status AddSteps(const JsonPlace& place, int depth, Steps& steps) {
     }
     return absl::OkStatus();
   }
-  for (const NormalizerRow& row : kTable) {
+  for (const NormalizerRow& row : kNormalizers) {
     if (row.type != type) continue;
     ASSIGN_OR_RETURN(std::shared_ptr<const NormalizerStep> step,
                      row.make(place));

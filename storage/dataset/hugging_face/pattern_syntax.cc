@@ -18,7 +18,7 @@ using Kind = PatternItem::Kind;
 using Alternatives = std::vector<PatternSequence>;
 
 constexpr size_t kPatternBytesMax = 1 << 16;
-constexpr int kDepthMax = 32;
+constexpr int kPatternDepthMax = 32;
 
 // The inside of classes.
 constexpr absl::string_view kSpaces =
@@ -49,7 +49,7 @@ class Parser {
   }
 
   absl::StatusOr<Alternatives> ParseAlternatives(int depth, bool ignore_case) {
-    if (depth > kDepthMax) return Error("groups are too deep");
+    if (depth > kPatternDepthMax) return Error("groups are too deep");
     Alternatives alternatives(1);
     while (!rest_.empty() && rest_[0] != ')') {
       if (absl::ConsumePrefix(&rest_, "|")) {

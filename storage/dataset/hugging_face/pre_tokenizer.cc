@@ -9,15 +9,15 @@
 namespace troupe {
 namespace {
 
-constexpr size_t kStepsMax = 256;
-constexpr int kDepthMax = 16;
+constexpr size_t kPreTokenizerStepsMax = 256;
+constexpr int kPreTokenizerDepthMax = 16;
 
 struct PreTokenizerRow {
   absl::string_view type;
   PreTokenizerStepsOr (*make)(const JsonPlace& place);
 };
 
-constexpr PreTokenizerRow kTable[] = {
+constexpr PreTokenizerRow kPreTokenizers[] = {
     {"ByteLevel", &MakeByteLevelSplit},
     {"Split", &MakePatternSplit},
     {"Metaspace", &MakeMetaspace},
@@ -36,12 +36,13 @@ struct PreTokenizerParser {
 
   absl::Status Add(const JsonPlace& place, int depth) {
     auto& steps = pre_tokenizer.steps_;
-    if (depth > kDepthMax || steps.size() >= kStepsMax) {
+    if (depth > kPreTokenizerDepthMax ||
+        steps.size() >= kPreTokenizerStepsMax) {
       return place.Error("has too many pre-tokenizers");
     }
     ASSIGN_OR_RETURN(const std::string type, place.Type());
     if (type == "Sequence") return AddSequence(place, depth);
-    for (const PreTokenizerRow& row : kTable) {
+    for (const PreTokenizerRow& row : kPreTokenizers) {
       if (row.type != type) continue;
       if (pre_tokenizer.byte_level_) {
         return place.Error("nothing may follow ByteLevel");
