@@ -12,6 +12,7 @@
 #include "proto/plan/parameter_of.h"
 #include "proto/plan/ports.h"
 #include "proto/plan/slices.h"
+#include "proto/plan/statistics.h"
 
 namespace troupe {
 namespace {
@@ -69,14 +70,6 @@ absl::Status CheckParameters(const Plan& plan, int index) {
   return absl::OkStatus();
 }
 
-// Statistics of rows, which a softmax is put together from, and tokens are not
-// differentiated.
-bool IsNoParameter(const TensorSpec& tensor) {
-  return tensor.dtype() == I32 ||
-         tensor.dims(tensor.dims_size() - 1).sections(0).kind() ==
-             Dim::STATISTICS;
-}
-
 // By output of a unit: whether it depends on something that is trained.
 using Depends = std::vector<bool>;
 
@@ -113,7 +106,7 @@ absl::StatusOr<Depends> CheckTable(const Plan& plan, int index,
   }
   for (int t = 0; t < table.tensors_size(); ++t) {
     const TensorSpec& tensor = table.tensors(t);
-    if (depends[t] && tensor.no_gradient() && !IsNoParameter(tensor)) {
+    if (depends[t] && tensor.no_gradient() && IsDifferentiated(tensor)) {
       return Fault(index, absl::StrCat(tensor.name(),
                                        " has no gradient, though parameters "
                                        "before it are trained"));

@@ -14,6 +14,7 @@
 #include "proto/plan/ports.h"
 #include "proto/plan/segments.h"
 #include "proto/plan/slices.h"
+#include "proto/plan/statistics.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -49,14 +50,6 @@ std::string Text(const AxisCut& cut) {
   return absl::StrCat(
       "SHARD(", cut.dim, ")", cut.rows ? " of all samples' rows" : "",
       cut.shift == 0 ? "" : absl::StrCat(" of ", cut.shift, " ranks before"));
-}
-
-// Neither cut nor differentiated with the op: tokens, and what a softmax is put
-// together from.
-bool IsAside(const TensorSpec& tensor) {
-  return tensor.dtype() == I32 ||
-         tensor.dims(tensor.dims_size() - 1).sections(0).kind() ==
-             Dim::STATISTICS;
 }
 
 // One table along one axis.
@@ -113,7 +106,7 @@ class LayoutCheck {
     for (int d = 0; d < tensor.dims_size(); ++d) {
       const bool wanted = cut.placement == Layout::SHARD && cut.dim == d;
       // Parts of all ranks lie behind one another in the first dim.
-      if (IsAside(tensor)) continue;
+      if (!IsDifferentiated(tensor)) continue;
       for (const Dim::Section& section : tensor.dims(d).sections()) {
         if ((CutBy(section, axis_.name()) != nullptr) == wanted) continue;
         return Fault(absl::StrCat("tensor ", tensor.name(), " is ", Text(cut),
@@ -146,7 +139,7 @@ class LayoutCheck {
                             const TensorCut& needed,
                             std::set<Layout::Placement>& placements) const {
     const TensorSpec& spec = table_.tensors(tensor);
-    if (IsAside(spec)) return absl::OkStatus();
+    if (!IsDifferentiated(spec)) return absl::OkStatus();
     const TensorCut lies = CutOfTensor(tensor);
     placements.insert(lies.value.placement);
     if (!(lies.value == needed.value)) {
@@ -273,7 +266,7 @@ class LayoutCheck {
     const int x = op.inputs(0).tensor();
     const int y = op.kind() == Op::RETURN ? op.inputs(1).tensor()
                                           : op.outputs(0).tensor();
-    if (IsAside(table_.tensors(x))) return absl::OkStatus();
+    if (!IsDifferentiated(table_.tensors(x))) return absl::OkStatus();
     const TensorCut from = CutOfTensor(x);
     const TensorCut to = CutOfTensor(y);
     for (const auto& [before, behind] :
@@ -325,7 +318,7 @@ class LayoutCheck {
                           : forward == SHIFT
                               ? TurnOf(from.gradient, to.gradient)
                               : TurnOf(to.gradient, from.gradient);
-    const bool aside = IsAside(table_.tensors(op.inputs(0).tensor()));
+    const bool aside = !IsDifferentiated(table_.tensors(op.inputs(0).tensor()));
     if (forward != op.exchange().forward() ||
         (!aside && backward != op.exchange().backward())) {
       return At(index,

@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/layout.h"
 #include "proto/plan/made_again.h"
 #include "proto/plan/ops/op_view.h"
+#include "proto/plan/statistics.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -19,17 +21,18 @@ namespace {
 constexpr size_t kChunksMax = 256;
 
 // How many there are in the index'th of so many pieces.
-int64_t EvenPiece(int64_t all, int64_t pieces, int64_t index) {
-  return all * (index + 1) / pieces - all * index / pieces;
+// Of so many even pieces of so many samples or positions.
+std::vector<int64_t> EvenSizes(int64_t all, int64_t pieces) {
+  std::vector<int64_t> sizes;
+  for (int c = 0; c < pieces; ++c) {
+    sizes.push_back(
+        EvenPiece(all, {.index = c, .count = static_cast<int>(pieces)}).size());
+  }
+  return sizes;
 }
 
 int64_t RoundedUp(int64_t number, int64_t divisor) {
   return (number + divisor - 1) / divisor;
-}
-
-bool IsOfSoftmax(const TensorSpec& tensor) {
-  return tensor.dims(tensor.dims_size() - 1).sections(0).kind() ==
-         Dim::STATISTICS;
 }
 
 // The ops from who makes the logits to the loss.
@@ -56,7 +59,7 @@ bool DoesRowsAlone(const UnitTable& table, const Op& op) {
     case Op::CROSS_ENTROPY:
       return true;
     case Op::EXCHANGE:
-      return IsOfSoftmax(table.tensors(op.inputs(0).tensor()));
+      return HoldsStatistics(table.tensors(op.inputs(0).tensor()));
     default:
       return false;
   }
@@ -174,15 +177,15 @@ std::vector<ChunkShape> ChunksOf(const ChunkShape& all, int64_t rows_max) {
   if (rows_max >= all.positions) {
     const int64_t count =
         RoundedUp(all.samples, rows_max / std::max<int64_t>(1, all.positions));
-    for (int64_t c = 0; c < count; ++c) {
-      chunks.push_back({EvenPiece(all.samples, count, c), all.positions});
+    for (const int64_t samples : EvenSizes(all.samples, count)) {
+      chunks.push_back({samples, all.positions});
     }
     return chunks;
   }
   const int64_t count = RoundedUp(all.positions, rows_max);
   for (int64_t sample = 0; sample < all.samples; ++sample) {
-    for (int64_t c = 0; c < count; ++c) {
-      chunks.push_back({1, EvenPiece(all.positions, count, c)});
+    for (const int64_t positions : EvenSizes(all.positions, count)) {
+      chunks.push_back({1, positions});
     }
   }
   return chunks;
