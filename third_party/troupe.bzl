@@ -111,9 +111,10 @@ def _compiled(kind, deps):
 def _kind_of_test(computes):
     return "computing_test" if computes else "test"
 
-def _test_library(name, computes, deps, **kwargs):
+def _test_library(name, computes, deps, srcs = [], **kwargs):
     native.cc_library(
         name = name,
+        srcs = _together(name, srcs),
         testonly = True,
         linkstatic = True,
         **dict(kwargs, **_compiled(_kind_of_test(computes), deps))
@@ -310,10 +311,11 @@ def troupe_test(
 def _together(name, srcs):
     """The sources of a test, several in one; with --config=gcc they stay apart.
 
-    An anonymous namespace is then within one that has its file's name, so that
-    the names of a file remain its own; messages and failures name the file. A
-    source that is no test (not ..._test.cc) is compiled alone: what it gives to
-    others stands outside its anonymous namespace and may use what is within.
+    A test's anonymous namespace is then within one that has its file's name, so
+    that the names of a file remain its own; messages and failures name the file.
+    Sources that are no tests (not ..._test.cc) are joined as libraries are
+    (join_libraries): what they give to others stands outside their anonymous
+    namespaces and may use what is within.
 
     Args:
       name: of the test.
@@ -322,12 +324,14 @@ def _together(name, srcs):
     Returns:
       What stands for srcs.
     """
-    alone = [s for s in srcs if not s.endswith("_test.cc")]
-    sources = [s for s in srcs if s.endswith("_test.cc")]
-    groups = _joined_sources(name, sources, "--names-apart", testonly = True)
+    tests = [s for s in srcs if s.endswith("_test.cc")]
+    others = [s for s in srcs if s.endswith(".cc") and s not in tests]
+    joined = [s for s in srcs if not s.endswith(".cc")]
+    joined += _joined_sources(name + "_others", others, testonly = True)
+    joined += _joined_sources(name, tests, "--names-apart", testonly = True)
     return select({
         "//third_party:gcc": srcs,
-        "//conditions:default": alone + groups,
+        "//conditions:default": joined,
     })
 
 def held_test(name, test, max_isa = None, env = {}, filter = "*", **kwargs):
