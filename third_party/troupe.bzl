@@ -70,6 +70,7 @@ _SYSTEM_HEADERS = [
     "google/protobuf/message.h",
     "google/protobuf/repeated_field.h",
     "google/protobuf/unknown_field_set.h",
+    "nlohmann/json.hpp",
 ]
 
 # Folders that know no messages; all others would read them for each source.
@@ -111,10 +112,9 @@ def _compiled(kind, deps):
 def _kind_of_test(computes):
     return "computing_test" if computes else "test"
 
-def _test_library(name, computes, deps, srcs = [], **kwargs):
+def _test_library(name, computes, deps, **kwargs):
     native.cc_library(
         name = name,
-        srcs = _together(name, srcs),
         testonly = True,
         linkstatic = True,
         **dict(kwargs, **_compiled(_kind_of_test(computes), deps))
