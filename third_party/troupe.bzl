@@ -224,8 +224,9 @@ def troupe_library(
       precompiled: False where what it includes bears no other header before it.
       testonly: whether it is for tests, and compiled as they are.
       computes: whether one for tests is worth optimising.
-      alone: whether it is compiled by itself, because a library of another
-        folder needs it that libraries of this folder need.
+      alone: whether it is compiled by itself: where a library of another folder
+        needs it that libraries of this folder need, and where a program takes
+        one of two libraries that define the same.
       **kwargs: as for every rule.
     """
 
