@@ -26,10 +26,10 @@ TEST(LossChunks, AreWholeSamplesOrPiecesOfOne) {
   EXPECT_EQ(Shapes({4, 8}, 32), "4x8");
   EXPECT_EQ(Shapes({4, 8}, 1000), "4x8");
   EXPECT_EQ(Shapes({4, 8}, 31), "2x8 2x8");
-  EXPECT_EQ(Shapes({5, 8}, 24), "2x8 3x8");
+  EXPECT_EQ(Shapes({5, 8}, 24), "3x8 2x8");
   EXPECT_EQ(Shapes({2, 8}, 8), "1x8 1x8");
   EXPECT_EQ(Shapes({2, 8}, 7), "1x4 1x4 1x4 1x4");
-  EXPECT_EQ(Shapes({1, 8}, 3), "1x2 1x3 1x3");
+  EXPECT_EQ(Shapes({1, 8}, 3), "1x3 1x3 1x2");
   EXPECT_EQ(Shapes({1, 3}, 1), "1x1 1x1 1x1");
 }
 
