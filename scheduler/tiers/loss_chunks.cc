@@ -20,8 +20,7 @@ namespace {
 // Each is three instructions and two exchanges of each micro-batch.
 constexpr size_t kChunksMax = 256;
 
-// How many there are in the index'th of so many pieces.
-// Of so many even pieces of so many samples or positions.
+// The sizes of `pieces` even pieces of `all` samples or positions.
 std::vector<int64_t> EvenSizes(int64_t all, int64_t pieces) {
   std::vector<int64_t> sizes;
   for (int c = 0; c < pieces; ++c) {
