@@ -1,5 +1,6 @@
 #include "tests/cluster/cluster_test_base.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "proto/base/check.h"
+#include "proto/base/process_state.h"
 #include "tests/cluster/brief_calibration.h"
 
 namespace troupe {
@@ -151,6 +153,12 @@ pid_t ClusterTestBase::WorkerPid(const std::string& name) const {
   // No number will do: kill(-1) would end everything.
   CHECK(false) << "no " << name << " in pids.json";
   return 0;
+}
+
+void ClusterTestBase::Kill(const std::string& name) const {
+  const pid_t process = WorkerPid(name);
+  ASSERT_EQ(kill(process, SIGKILL), 0);
+  while (IsRunning(int64_t{process})) absl::SleepFor(absl::Milliseconds(1));
 }
 
 }  // namespace troupe

@@ -47,6 +47,9 @@ class ClusterTestBase : public testing::Test {
   void CancelSomeStepsOn(int job) const;
   // The process of the worker with this name.
   pid_t WorkerPid(const std::string& name) const;
+  // Kills the process of the worker with this name, or "scheduler", and returns
+  // when it is gone: its connections are closed some time before.
+  void Kill(const std::string& name) const;
 
  private:
   std::string dir_;

@@ -79,7 +79,7 @@ class ElasticTest : public ClusterTestBase {
   }
   void KillTheOneOfRank(int rank) {
     const std::string victim = Describe(1)["workers"][rank];
-    ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+    Kill(victim);
   }
   void AwaitLost(const std::string& worker) {
     const auto is_lost = [&] {
@@ -245,7 +245,7 @@ TEST_F(ElasticTest, ALossDuringTheCommitOfCopiesCostsNoStep) {
   {
     const LongQuestion question(dir() + "/saved");
     question.AwaitAnother();
-    ASSERT_EQ(kill(WorkerPid(other), SIGKILL), 0);
+    Kill(other);
     AwaitLost(other);
   }
   EXPECT_NE(job->WaitForLine("goes on with 2 workers after "), "");

@@ -45,7 +45,7 @@ TEST_F(FaultsTest, AKilledWorkerFailsTheJobAndTheNextOneRuns) {
   const auto job = StartEndless();
   const std::string victim = Describe(1)["workers"][1];
   const absl::Time killed = absl::Now();
-  ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+  Kill(victim);
   const Outcome outcome = job->Wait();
   EXPECT_LT(absl::Now() - killed, absl::Seconds(10));
   EXPECT_EQ(outcome.code, 1);

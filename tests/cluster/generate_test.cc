@@ -101,7 +101,7 @@ TEST_F(GenerateTest, AModelThatFitsNoWorkerIsCutAsItWasTrained) {
   EXPECT_NE(busy.err.find("no worker is idle, all 4 are busy"),
             std::string::npos)
       << busy.err;
-  ASSERT_EQ(kill(WorkerPid("worker-2"), SIGKILL), 0);
+  Kill("worker-2");
   const Outcome ended = endless->Wait();
   EXPECT_EQ(ended.code, 1);
   EXPECT_NE(ended.err.find("worker-2 was lost while it wrote the text"),

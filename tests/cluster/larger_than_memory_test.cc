@@ -170,7 +170,7 @@ TEST_F(LargerThanMemory, WhatAKilledWorkerLeavesIsRemoved) {
   TroupeProgram job(
       Command(With(SubmitCommand(With(on_disk, {kEndless})), {"--watch"})));
   ASSERT_NE(job.WaitForLine("step 3/"), "");
-  ASSERT_EQ(kill(WorkerPid(Describe(1)["workers"][0]), SIGKILL), 0);
+  Kill(Describe(1)["workers"][0]);
   EXPECT_EQ(job.Wait().code, 1);
   EXPECT_FALSE(DiskIsEmpty());
   EXPECT_EQ(Watch(Submit(on_disk)).code, 0);

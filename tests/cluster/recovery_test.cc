@@ -51,7 +51,7 @@ TEST_F(RecoveryTest, AKilledWorkerCostsAStepAndChangesNoNumber) {
   const std::vector<std::string> zero = {"parallelism.zero=3"};
   const auto job = Start(zero);
   const std::string victim = Describe(1)["workers"][1];
-  ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+  Kill(victim);
   const Outcome outcome = job->Wait();
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("recovering: " + victim + " (rank 1) was lost"),
@@ -68,7 +68,7 @@ TEST_F(RecoveryTest, ExpertsOfAKilledWorkerComeFromItsCopy) {
       WithExperts({"parallelism.expert=2", "parallelism.zero=1"});
   const auto job = Start(experts);
   const std::string victim = Describe(1)["workers"][1];
-  ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+  Kill(victim);
   const Outcome outcome = job->Wait();
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("recovered in "), std::string::npos);
@@ -103,7 +103,7 @@ TEST_F(RecoveryTest, FilesOfMetricsHaveEachStepOnce) {
                           "metrics.tensorboard=" + dir() + "/tb"});
   for (const int rank : {1, 0}) {
     const std::string victim = Describe(1)["workers"][rank];
-    ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+    Kill(victim);
     EXPECT_NE(job->WaitForLine("recovered in "), "");
   }
   const Outcome outcome = job->Wait();
@@ -156,7 +156,7 @@ TEST_F(RecoveryTest, WaitsForAWorkerAndGoesOnWhenOneComes) {
   Up(2);
   const auto job = Start({});
   const std::string victim = Describe(1)["workers"][1];
-  ASSERT_EQ(kill(WorkerPid(victim), SIGKILL), 0);
+  Kill(victim);
   EXPECT_NE(job->WaitForLine("recovering: "), "");
   const Outcome up = Troupe({"up", "--workers", "2", "--threads", kThreads});
   ASSERT_EQ(up.code, 0) << up.err;

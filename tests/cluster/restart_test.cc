@@ -1,6 +1,5 @@
 // The scheduler dies (kill -9), with real daemons: ranks train on, and the one
 // that is started in its place takes them back.
-#include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,7 +13,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "proto/base/process_state.h"
 #include "tests/cluster/cluster_test_base.h"
 
 namespace troupe {
@@ -24,12 +22,6 @@ using Json = nlohmann::json;
 
 class RestartTest : public ClusterTestBase {
  protected:
-  void KillScheduler() {
-    const pid_t scheduler = WorkerPid("scheduler");
-    ASSERT_EQ(kill(scheduler, SIGKILL), 0);
-    while (IsRunning(int64_t{scheduler})) absl::SleepFor(absl::Milliseconds(1));
-  }
-
   // Until the job is described so.
   Json AwaitJob(int job, const std::function<bool(const Json&)>& is_so) {
     const absl::Time end = absl::Now() + absl::Seconds(60);
@@ -46,12 +38,6 @@ class RestartTest : public ClusterTestBase {
     AwaitJob(job, [=](const Json& described) {
       return described["steps_done"] >= step || described["state"] == "FAILED";
     });
-  }
-
-  void KillWorker(const std::string& name) {
-    const pid_t worker = WorkerPid(name);
-    ASSERT_EQ(kill(worker, SIGKILL), 0);
-    while (IsRunning(int64_t{worker})) absl::SleepFor(absl::Milliseconds(1));
   }
 
   // Each step once, from the first to the last; of each its loss.
@@ -161,7 +147,7 @@ TEST_F(RestartTest, AJobTrainsOnAndItsCurveIsThatOfAQuietRun) {
   const int job = Submit({kEndless});
   for (const int64_t step : {50, 600}) {
     AwaitStep(job, step);
-    KillScheduler();
+    Kill("scheduler");
     absl::SleepFor(absl::Milliseconds(300));
     Restart();
   }
@@ -175,7 +161,7 @@ TEST_F(RestartTest, AJobThatEndedWithoutASchedulerSucceeds) {
   const std::vector<double> quiet = Losses({kSteps});
   const int job = Submit({kSteps});
   AwaitStep(job, 20);
-  KillScheduler();
+  Kill("scheduler");
   absl::SleepFor(absl::Seconds(5));
   Up(2);
   EXPECT_EQ(Watch(job).code, 0);
@@ -191,7 +177,7 @@ TEST_F(RestartTest, CheckpointsThatAreBeingWrittenAreCommitted) {
   const int job = Submit(settings);
   for (const int64_t step : {30, 60, 90}) {
     AwaitStep(job, step);
-    KillScheduler();
+    Kill("scheduler");
     absl::SleepFor(absl::Milliseconds(200));
     Restart();
   }
@@ -223,7 +209,7 @@ TEST_F(RestartTest, JobsInTheQueueAreThereForTheNextScheduler) {
   const int waiting = Submit();
   ASSERT_EQ(Troupe({"cancel", std::to_string(running)}).code, 0);
   // Its turn has come: it is in compilation, or starts just now.
-  KillScheduler();
+  Kill("scheduler");
   Up(2);
   EXPECT_EQ(Describe(running)["state"], "CANCELLED");
   EXPECT_EQ(Watch(waiting).code, 0);
@@ -234,8 +220,8 @@ TEST_F(RestartTest, AWorkerThatDiedWithItsSchedulerIsLost) {
   Up(2);
   const int job = Submit({kEndless});
   AwaitStep(job, 3);
-  KillScheduler();
-  KillWorker("worker-1");
+  Kill("scheduler");
+  Kill("worker-1");
   Up(2);
   const Json described =
       AwaitJob(job, [](const Json& is) { return is["state"] == "FAILED"; });
@@ -253,12 +239,12 @@ TEST_F(RestartTest, AWorkerLostAfterTheSchedulerCostsAStep) {
   Up(3);
   const int job = Submit(kRecovers);
   AwaitStep(job, 50);
-  KillScheduler();
+  Kill("scheduler");
   Up(3);
   AwaitJob(job, [](const Json& is) {
     return is["state"] == "RUNNING" && is["reason"] == "";
   });
-  KillWorker(Describe(job)["workers"][1]);
+  Kill(Describe(job)["workers"][1]);
   ExpectRecovers(job);
 }
 
@@ -266,11 +252,11 @@ TEST_F(RestartTest, AJobThatWaitsForAWorkerWaitsForItUnderTheNextScheduler) {
   Up(2);
   const int job = Submit(kRecovers);
   AwaitStep(job, 30);
-  KillWorker(Describe(job)["workers"][1]);
+  Kill(Describe(job)["workers"][1]);
   AwaitJob(job, [](const Json& is) {
     return absl::StrContains(is["reason"].get<std::string>(), "waits for 1");
   });
-  KillScheduler();
+  Kill("scheduler");
   Up(2);
   ExpectRecovers(job);
 }
@@ -283,9 +269,9 @@ TEST_F(RestartTest, AJobThatRecoversIsAdoptedAndGoesOnFromCopies) {
     std::printf("the scheduler dies %d ms after a worker\n", milliseconds);
     const int job = Submit(kRecovers);
     AwaitStep(job, 30);
-    KillWorker(Describe(job)["workers"][1]);
+    Kill(Describe(job)["workers"][1]);
     absl::SleepFor(absl::Milliseconds(milliseconds));
-    KillScheduler();
+    Kill("scheduler");
     Up(3);
     ExpectRecovers(job);
   }

@@ -1,5 +1,4 @@
 // Whoever watches a job while its scheduler dies (kill -9), with real daemons.
-#include <signal.h>
 
 #include <string>
 #include <vector>
@@ -12,7 +11,6 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/base/process_state.h"
 #include "tests/cluster/cluster_test_base.h"
 
 namespace troupe {
@@ -22,12 +20,6 @@ using ::testing::HasSubstr;
 
 class WatchTest : public ClusterTestBase {
  protected:
-  void KillScheduler() {
-    const pid_t scheduler = WorkerPid("scheduler");
-    ASSERT_EQ(kill(scheduler, SIGKILL), 0);
-    while (IsRunning(int64_t{scheduler})) absl::SleepFor(absl::Milliseconds(1));
-  }
-
   // Whose lines begin with "step 12/600  ...".
   static std::vector<int> StepsOf(const std::string& output) {
     std::vector<int> steps;
@@ -49,7 +41,7 @@ TEST_F(WatchTest, GoesOnWhereItWasAndShowsEachStepOnce) {
   TroupeProgram watch(Command({"watch", absl::StrCat(job)}));
   for (const char* const step : {"step 50/", "step 1500/"}) {
     ASSERT_NE(watch.WaitForLine(step), "");
-    KillScheduler();
+    Kill("scheduler");
     absl::SleepFor(absl::Milliseconds(300));
     Up(2);
   }
@@ -67,7 +59,7 @@ TEST_F(WatchTest, GivesUpWhenItsPatienceEndsAndTheJobTrainsOn) {
   const int job = Submit({kEndless});
   TroupeProgram watch(Command({"watch", absl::StrCat(job), "--patience", "1"}));
   ASSERT_NE(watch.WaitForLine("step 5/"), "");
-  KillScheduler();
+  Kill("scheduler");
   const Outcome outcome = watch.Wait();
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("looking for it again for 1s\n"));
