@@ -1,11 +1,15 @@
 #include "tests/worker/collective/communicator_failure_contract.h"
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "tests/worker/collective/tells.h"
 
 namespace troupe {
@@ -31,20 +35,45 @@ absl::Status AllReduce(Communicator& communicator, int64_t size,
 // Direct exchange and ring.
 const int64_t kSizes[] = {10, 200'000};
 
+// How long members wait for one that does not come: several times what all of
+// them needed for the same when it came. Those that come are never late then,
+// however busy the machine is.
+class Patience {
+ public:
+  void Add(absl::Duration needed) {
+    const absl::MutexLock lock(&mutex_);
+    needed_ = std::max(needed_, needed);
+  }
+  absl::Duration Enough() {
+    const absl::MutexLock lock(&mutex_);
+    return std::max(kShort, 8 * needed_);
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::Duration needed_;
+};
+
 }  // namespace
 
 TEST_P(CommunicatorFailureContract, NamesThePeerThatDoesNotCome) {
   for (const int64_t size : kSizes) {
     for (const int missing : {0, GetParam().ranks - 1}) {
       absl::BlockingCounter failed(GetParam().ranks - 1);
+      Patience patience;
       Together(GetParam(), [&](Communicator& communicator) {
+        ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
+        const absl::Time begin = absl::Now();
+        EXPECT_EQ(AllReduce(communicator, size, kLong), absl::OkStatus());
+        patience.Add(absl::Now() - begin);
         ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
         if (communicator.rank() == missing) {
           failed.Wait();
           EXPECT_FALSE(AllReduce(communicator, size, kLong).ok());
           return;
         }
-        const absl::Status status = AllReduce(communicator, size, kShort);
+        const absl::Status status =
+            AllReduce(communicator, size, patience.Enough());
         EXPECT_TRUE(
             Tells(status, absl::StatusCode::kDeadlineExceeded,
                   {"all-reduce of gradients of block.3",
@@ -226,13 +255,17 @@ TEST_P(CommunicatorFailureContract, PeerThatLeavesInTheMiddleOfALongRun) {
 
 TEST_P(CommunicatorFailureContract, JoiningNamesTheMemberThatDoesNotCome) {
   const RanksOptions options = GetParam();
+  Patience patience;
+  const absl::Time begin = absl::Now();
+  Together(options, [](Communicator& communicator) {});
+  patience.Add(absl::Now() - begin);
   for (const int missing : {0, options.ranks - 1}) {
     InMemoryStore store;
     OnThreads(options.ranks, [&](int index) {
       if (index == missing) return;
       CommunicatorSeat seat = TestSeat(options.ranks, index, &store);
       const std::unique_ptr<Device> device = SeatDevice(options, index, seat);
-      seat.timeout = kShort;
+      seat.timeout = patience.Enough();
       EXPECT_TRUE(Tells(CreateFor(options, seat).status(),
                         absl::StatusCode::kDeadlineExceeded,
                         {RankWords(missing)}));
