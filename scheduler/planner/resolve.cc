@@ -193,7 +193,7 @@ absl::Status CheckLoadIsCounted(const JobSpec& job) {
 
 }  // namespace
 
-absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
+absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job, PlanLength length) {
   JobSpec resolved = job;
   RETURN_IF_ERROR(CheckJobName(job.name()));
   RETURN_IF_ERROR(ResolveEvaluation(resolved));
@@ -211,6 +211,9 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job) {
   }
   RETURN_IF_ERROR(CheckZeroHasState(resolved));
   RETURN_IF_ERROR(ResolveTraining(resolved));
+  if (length == PlanLength::kChecked) {
+    RETURN_IF_ERROR(CheckPlanLength(resolved));
+  }
   RETURN_IF_ERROR(ResolveLora(resolved));
   RETURN_IF_ERROR(CheckLoadIsCounted(resolved));
   RETURN_IF_ERROR(ResolveOptimizer(resolved));

@@ -9,6 +9,10 @@
 
 namespace troupe {
 
+// Whether a job is refused whose plan would be too long. Of one whose
+// parallelism is left open nobody knows yet.
+enum class PlanLength { kChecked, kUnknown };
+
 // The job with every field set, but for checkpoint.background where memory
 // decides; of memory.recompute auto stays, and with memory.mode auto all that
 // it may choose. Resolving a resolved job changes nothing.
@@ -17,7 +21,8 @@ namespace troupe {
 // way out:
 //   parallelism.data: 3 does not divide training.global_batch_size 32 /
 //   training.micro_batch_size 4 = 8 micro-batches; use 1, 2, 4 or 8
-absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job);
+absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job,
+                                   PlanLength length = PlanLength::kChecked);
 
 }  // namespace troupe
 

@@ -169,34 +169,6 @@ absl::Status ResolveBatches(JobSpec& job) {
   return absl::OkStatus();
 }
 
-// Before anything is laid out; what each pass consists of, plan_size.h counts.
-absl::Status CheckPlanLength(const JobSpec& job) {
-  const TrainingSpec& training = job.training();
-  const int64_t units = UnitCount(job.model());
-  const int64_t micro = training.micro_batch_size();
-  const int64_t data = job.parallelism().data();
-  const int64_t micro_batches_max = kPassesMax / units;
-  const int64_t micro_batches = MicroBatchesMost(job);
-  if (micro_batches > micro_batches_max) {
-    return FieldError(
-        "training.micro_batch_size",
-        absl::StrCat(micro, " makes ", micro_batches, " micro-batches of ",
-                     "training.global_batch_size ",
-                     training.global_batch_size(),
-                     data > 1 ? " on each replica" : "", "; a model of ", units,
-                     " units allows ", micro_batches_max,
-                     " a step: use a larger micro-batch"));
-  }
-  if (training.validate_every() > 0 &&
-      training.validation_sequences() / micro / data > micro_batches_max) {
-    return FieldError("training.validation_sequences",
-                      absl::StrCat(training.validation_sequences(),
-                                   " is too many at once; use at most ",
-                                   micro_batches_max * micro * data));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status ResolveTraining(JobSpec& job) {
@@ -250,8 +222,34 @@ absl::Status ResolveTraining(JobSpec& job) {
                      "give data.validation"));
   }
   RETURN_IF_ERROR(CheckSequenceLength(job));
-  RETURN_IF_ERROR(ResolveBatches(job));
-  return CheckPlanLength(job);
+  return ResolveBatches(job);
+}
+
+absl::Status CheckPlanLength(const JobSpec& job) {
+  const TrainingSpec& training = job.training();
+  const int64_t units = UnitCount(job.model());
+  const int64_t micro = training.micro_batch_size();
+  const int64_t data = job.parallelism().data();
+  const int64_t micro_batches_max = kPassesMax / units;
+  const int64_t micro_batches = MicroBatchesMost(job);
+  if (micro_batches > micro_batches_max) {
+    return FieldError(
+        "training.micro_batch_size",
+        absl::StrCat(micro, " makes ", micro_batches, " micro-batches of ",
+                     "training.global_batch_size ",
+                     training.global_batch_size(),
+                     data > 1 ? " on each replica" : "", "; a model of ", units,
+                     " units allows ", micro_batches_max,
+                     " a step: use a larger micro-batch"));
+  }
+  if (training.validate_every() > 0 &&
+      training.validation_sequences() / micro / data > micro_batches_max) {
+    return FieldError("training.validation_sequences",
+                      absl::StrCat(training.validation_sequences(),
+                                   " is too many at once; use at most ",
+                                   micro_batches_max * micro * data));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ResolveLrScheduler(JobSpec& job) {

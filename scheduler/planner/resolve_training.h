@@ -14,6 +14,9 @@ namespace troupe {
 absl::Status ResolveTraining(JobSpec& job);
 absl::Status ResolveLrScheduler(JobSpec& job);
 
+// Before anything is laid out; what each pass consists of, plan_size.h counts.
+absl::Status CheckPlanLength(const JobSpec& job);
+
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_PLANNER_RESOLVE_TRAINING_H_

@@ -135,7 +135,7 @@ absl::Status CheckOpenJob(const JobSpec& job) {
   }
   RETURN_IF_ERROR(CheckObjective(job));
   RETURN_IF_ERROR(CheckFixedFields(job.parallelism()));
-  return ResolveJob(WithoutParallelism(job)).status();
+  return ResolveJob(WithoutParallelism(job), PlanLength::kUnknown).status();
 }
 
 int RanksAtLeast(const JobSpec& job) { return RanksNeeded(job); }

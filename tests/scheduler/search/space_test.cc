@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/ranks_needed.h"
@@ -43,6 +44,17 @@ std::set<std::string> SchedulesOf(const std::vector<Candidate>& candidates) {
     names.insert(candidate.parallelism.pipeline_schedule());
   }
   return names;
+}
+
+// What would be too long on one rank is not on many.
+TEST(Space, ABatchMayWantManyRanks) {
+  JobSpec job = OpenJob();
+  job.mutable_training()->set_global_batch_size(1 << 20);
+  EXPECT_EQ(CheckOpenJob(job), absl::OkStatus());
+  job.mutable_training()->set_micro_batch_size(1);
+  EXPECT_EQ(CheckOpenJob(job), absl::OkStatus());
+  job.mutable_training()->set_micro_batch_size(3);
+  EXPECT_FALSE(CheckOpenJob(job).ok());
 }
 
 TEST(Space, HasEachCandidateOnceAndAllRanks) {
