@@ -97,7 +97,11 @@ class Builder {
   absl::StatusOr<Draft> Programs(const JobSpec& resolved) const {
     RETURN_IF_ERROR(Ask(may_go_on_));
     ASSIGN_OR_RETURN(Draft draft, StartDraft(resolved, workers_));
-    RETURN_IF_ERROR(CheckPlanSize(draft, instructions_max_));
+    const PlanSize size = PlanSizeOf(draft);
+    RETURN_IF_ERROR(CheckPlanSize(draft, size, instructions_max_));
+    // What it built before may still be there, to be compared.
+    largest_ = std::max(largest_, size.total());
+    RETURN_IF_ERROR(AskForRoom(may_go_on_, largest_));
     draft.hosts = HostsOf(draft.plan.mesh());
     for (const Pass& pass : ProgramPasses()) {
       RETURN_IF_ERROR(Ask(may_go_on_));
@@ -124,6 +128,7 @@ class Builder {
   const std::vector<WorkerDescription>& workers_;
   const MayGoOn& may_go_on_;
   const int64_t instructions_max_;
+  mutable int64_t largest_ = 0;  // of its plans, in instructions
 };
 
 // Chunks fill devices as far as the smallest one goes, or less where the job
