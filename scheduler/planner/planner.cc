@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/base/check.h"
+#include "proto/base/must_not_wait.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
@@ -332,6 +333,7 @@ struct PlanOptions {
 absl::StatusOr<Plan> PlanWith(const JobSpec& job,
                               const std::vector<WorkerDescription>& workers,
                               const PlanOptions& options) {
+  CheckMayWait("a job is planned");
   ASSIGN_OR_RETURN(const JobSpec asked, ResolveJob(job));
   RETURN_IF_ERROR(ForWorkers(CheckEnough(asked, workers)));
   // Most often as many as there are ranks: then nothing is copied.
@@ -410,6 +412,7 @@ absl::StatusOr<Plan> TryPlan(const JobSpec& job,
 }
 
 Plan AssignmentPlan(const Plan& plan, int rank) {
+  CheckMayWait("a rank's part of a plan is made");
   Plan assignment;
   *assignment.mutable_job() = plan.job();
   *assignment.mutable_mesh() = plan.mesh();
