@@ -8,31 +8,17 @@
 #ifndef TROUPE_PROTO_BASE_MUST_NOT_WAIT_H_
 #define TROUPE_PROTO_BASE_MUST_NOT_WAIT_H_
 
-#include "proto/base/check.h"
-
 namespace troupe {
 
 class MustNotWait {
  public:
-  MustNotWait() { ++open(); }
-  ~MustNotWait() { --open(); }
+  MustNotWait();
+  ~MustNotWait();
   MustNotWait(const MustNotWait&) = delete;
   MustNotWait& operator=(const MustNotWait&) = delete;
-
-  static bool IsOpen() { return open() > 0; }
-
- private:
-  static int& open() {  // in this thread
-    static thread_local int open = 0;
-    return open;
-  }
 };
 
-inline void CheckMayWait(const char* what) {
-  CHECK(!MustNotWait::IsOpen())
-      << what << " while others wait for this thread, as under the lock of the "
-      << "scheduler's core";
-}
+void CheckMayWait(const char* what);
 
 }  // namespace troupe
 
