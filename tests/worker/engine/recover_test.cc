@@ -27,7 +27,7 @@ namespace {
 constexpr int64_t kRecovered = 6;
 
 std::unique_ptr<Device> NewHostDevice() { return NewCpuDevice({.threads = 1}); }
-std::unique_ptr<Device> NewSplitDevice() {
+std::unique_ptr<Device> NewDeviceWithItsMemory() {
   return std::make_unique<SplitMemoryDevice>(CpuDeviceOptions{.threads = 1});
 }
 
@@ -152,7 +152,7 @@ TEST_P(Recovers, ACopyThatIsNotThereIsNamed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Device, Recovers,
-                         testing::Values(NewHostDevice, NewSplitDevice),
+                         testing::Values(NewHostDevice, NewDeviceWithItsMemory),
                          [](const auto& info) {
                            return info.index == 0 ? "host" : "split";
                          });
