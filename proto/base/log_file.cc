@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "proto/base/must_not_wait.h"
 
 namespace troupe {
 namespace {
@@ -73,6 +74,7 @@ absl::StatusOr<std::unique_ptr<LogFile>> LogFile::Open(
 }
 
 absl::Status LogFile::Write(absl::string_view line) {
+  CheckMayWait("a log file is written");
   struct stat now = {};
   if (fstat(file_, &now) == 0 && now.st_size > 0 &&
       now.st_size + static_cast<int64_t>(line.size()) > options_.bytes_max) {

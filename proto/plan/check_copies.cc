@@ -11,6 +11,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/roles.h"
 
@@ -94,7 +95,7 @@ class Copies {
 
   // What the rank gets is all that the other one has.
   absl::Status CheckMirror(const Instruction& mirror) const {
-    const int other = MirroredBy(plan_.mesh(), place_.rank);
+    const int other = MirroredBy(plan_, place_.rank);
     const int64_t wanted = StateCopyBytes(plan_, RoleOf(plan_, other));
     for (const Instruction::Operand& operand : mirror.operands()) {
       if (operand.part() != Instruction::TO) continue;
@@ -134,6 +135,11 @@ absl::Status CheckCopies(const Plan& plan) {
     if (CopiesGroup(plan) < 0) {
       return absl::FailedPreconditionError(
           "copies have no group in which they move");
+    }
+    if (mirrors && MirrorOf(plan, MeshSize(plan.mesh()) / 2) ==
+                       MeshSize(plan.mesh()) / 2) {
+      return absl::FailedPreconditionError(
+          "copies go to opposite ranks, and the rank in the middle has none");
     }
     RETURN_IF_ERROR(Copies(plan, role, *program).Check(mirrors));
   }

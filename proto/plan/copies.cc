@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <string>
 
 #include "proto/base/check.h"
@@ -21,7 +22,6 @@ constexpr int64_t kLine = 64;
 // The rank that is reached by half of the way around, or by the rest of it.
 int Around(const Mesh& mesh, int rank, bool back) {
   const int ranks = MeshSize(mesh);
-  CHECK_GT(ranks, 1) << "a rank alone has no other to hold its copy";
   const int pipeline = AxisSize(mesh, "pipeline");
   const int places = pipeline > 1 ? pipeline : ranks;
   const int half = places / 2;
@@ -30,11 +30,24 @@ int Around(const Mesh& mesh, int rank, bool back) {
                       : (rank + further) % ranks;
 }
 
+int OtherRank(const Plan& plan, int rank, bool back) {
+  const int ranks = MeshSize(plan.mesh());
+  CHECK_GT(ranks, 1) << "a rank alone has no other to hold its copy";
+  const int group = CopiesGroup(plan);
+  const bool opposite =
+      group >= 0 && plan.groups(group).name() == kOppositeCopiesGroup;
+  return opposite ? ranks - 1 - rank : Around(plan.mesh(), rank, back);
+}
+
 }  // namespace
+
+bool IsCopiesGroup(const Group& group) {
+  return group.name() == kCopiesGroup || group.name() == kOppositeCopiesGroup;
+}
 
 int CopiesGroup(const Plan& plan) {
   for (int g = 0; g < plan.groups_size(); ++g) {
-    if (plan.groups(g).name() == kCopiesGroup) return g;
+    if (IsCopiesGroup(plan.groups(g))) return g;
   }
   return -1;
 }
@@ -43,12 +56,26 @@ bool KeepsCopies(const JobSpec& job, const Mesh& mesh) {
   return job.recovery().copies() > 0 && MeshSize(mesh) > 1;
 }
 
-int MirrorOf(const Mesh& mesh, int rank) {
-  return Around(mesh, rank, /*back=*/false);
+int MirrorOf(const Plan& plan, int rank) {
+  return OtherRank(plan, rank, /*back=*/false);
 }
 
-int MirroredBy(const Mesh& mesh, int rank) {
-  return Around(mesh, rank, /*back=*/true);
+int MirroredBy(const Plan& plan, int rank) {
+  return OtherRank(plan, rank, /*back=*/true);
+}
+
+bool MayMirrorOpposite(const Plan& plan) {
+  const int ranks = MeshSize(plan.mesh());
+  if (ranks % 2 != 0) return false;
+  std::map<const Role*, int64_t> own;
+  for (const Role& role : plan.roles()) own[&role] = StateCopyBytes(plan, role);
+  std::map<const Role*, int64_t> gets;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int64_t bytes = own.at(&RoleOf(plan, ranks - 1 - rank));
+    const auto [it, is_first] = gets.emplace(&RoleOf(plan, rank), bytes);
+    if (it->second != bytes) return false;
+  }
+  return true;
 }
 
 std::vector<int> RanksAlike(const Plan& plan, int rank) {

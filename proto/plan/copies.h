@@ -14,21 +14,38 @@
 
 namespace troupe {
 
-// The group of all ranks in which copies move, over the host's memory.
+// The group of all ranks in which copies move, over the host's memory. A plan
+// names it by who holds whose copy: the rank half the way around, or the
+// opposite one.
 inline constexpr char kCopiesGroup[] = "copies";
+inline constexpr char kOppositeCopiesGroup[] = "copies of opposite ranks";
+bool IsCopiesGroup(const Group& group);
 // Its index; -1: the plan has none.
 int CopiesGroup(const Plan& plan);
 
 // Whether the job asks for copies and has ranks that could hold them.
 bool KeepsCopies(const JobSpec& job, const Mesh& mesh);
 
-// Who holds the rank's copy, and whose it holds beside its own: half the way
-// around the pipeline, whose ranks of one place have one program; without one,
-// half of all ranks away. Neighbours share a host, so that this is another host
-// wherever one has no more than half of all ranks, but for pipelines of an odd
-// number of ranks on two hosts. REQUIRE several ranks.
-int MirrorOf(const Mesh& mesh, int rank);
-int MirroredBy(const Mesh& mesh, int rank);
+// Who holds the rank's copy, and whose it holds beside its own.
+//
+// * Half the way around the pipeline, whose ranks of one place have one
+// program;
+//   without one, half of all ranks away. Neighbours share a host, so that this
+//   is another host wherever one has no more than half of all ranks, but for
+//   pipelines of an odd number of ranks on two hosts.
+// * Opposite: rank r of R and R - 1 - r, and so the pipeline's ranks of one
+//   place and those of one other, or of the same in the middle. Of two hosts
+//   with half of the ranks each, it is the other one. R is even.
+//
+// The plan says which (CopiesGroup): it does not change when other workers take
+// places, so that what was kept stays where it is looked for. REQUIRE several
+// ranks.
+int MirrorOf(const Plan& plan, int rank);
+int MirroredBy(const Plan& plan, int rank);
+// Whether ranks may have copies of opposite ones: there is no rank in the
+// middle, and what a role's ranks get is equally large. REQUIRES every role's
+// placements.
+bool MayMirrorOpposite(const Plan& plan);
 
 // The others that hold the same of the state, all of it, ascending. REQUIRES
 // the rank's role.

@@ -1,6 +1,7 @@
 #include "proto/plan/copy_losses.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -20,11 +21,10 @@ bool AreSeveral(absl::Span<const std::string> hosts) {
       [&hosts](const std::string& host) { return host != hosts.front(); });
 }
 
-}  // namespace
-
-std::vector<std::string> HostsNotOutlived(const Plan& plan,
-                                          absl::Span<const std::string> hosts,
-                                          bool mirrors) {
+// `mirror_of`: which rank holds a rank's copy, too; empty: none does.
+std::vector<std::string> HostsLost(
+    const Plan& plan, absl::Span<const std::string> hosts,
+    const std::function<int(int rank)>& mirror_of) {
   const int ranks = MeshSize(plan.mesh());
   CHECK_EQ(hosts.size(), static_cast<size_t>(ranks));
   std::set<std::string> lost;
@@ -39,11 +39,31 @@ std::vector<std::string> HostsNotOutlived(const Plan& plan,
     for (const int member : same) {
       seen[member] = true;
       elsewhere |= hosts[member] != host ||
-                   (mirrors && hosts[MirrorOf(plan.mesh(), member)] != host);
+                   (mirror_of && hosts[mirror_of(member)] != host);
     }
     if (!elsewhere) lost.insert(host);
   }
   return {lost.begin(), lost.end()};
+}
+
+}  // namespace
+
+std::vector<std::string> HostsNotOutlived(const Plan& plan,
+                                          absl::Span<const std::string> hosts,
+                                          bool mirrors) {
+  if (!mirrors) return HostsLost(plan, hosts, nullptr);
+  return HostsLost(plan, hosts,
+                   [&plan](int rank) { return MirrorOf(plan, rank); });
+}
+
+bool WantsOpposite(const Plan& plan, absl::Span<const std::string> hosts) {
+  if (AxisSize(plan.mesh(), "pipeline") < 2 || !AreSeveral(hosts)) return false;
+  const size_t lost = HostsNotOutlived(plan, hosts, /*mirrors=*/true).size();
+  if (lost == 0 || !MayMirrorOpposite(plan)) return false;
+  const int last = MeshSize(plan.mesh()) - 1;
+  return HostsLost(plan, hosts, [last](int rank) {
+           return last - rank;
+         }).size() < lost;
 }
 
 bool WantsMirrors(const Plan& plan, absl::Span<const std::string> hosts) {

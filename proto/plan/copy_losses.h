@@ -23,6 +23,10 @@ std::vector<std::string> HostsNotOutlived(const Plan& plan,
 // other, or a host more is outlived so. Without hosts those are not known.
 bool WantsMirrors(const Plan& plan, absl::Span<const std::string> hosts);
 
+// Whether copies are to be handed to opposite ranks: hosts more are outlived so
+// than half the way around the pipeline. REQUIRES that the plan's go there.
+bool WantsOpposite(const Plan& plan, absl::Span<const std::string> hosts);
+
 // "the loss of any one worker or host", "the loss of any one worker, but not of
 // host a or b".
 std::string LossesOutlived(const Plan& plan,

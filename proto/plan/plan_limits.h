@@ -35,6 +35,10 @@ inline constexpr int64_t kInstructionsMax = int64_t{1} << 20;
 // steps tell (scheduler/planner/short_steps.h).
 inline constexpr int64_t kComparedInstructionsMax = kInstructionsMax / 16;
 
+// The same of all plans that the scheduler makes at a time, together: longer
+// ones wait for each other (scheduler/service/plan_budget.h).
+inline constexpr int64_t kInstructionsAtOnceMax = 2 * kInstructionsMax;
+
 // Instructions that are simulated at a time, over all ranks that differ; about
 // 100 bytes each.
 inline constexpr int64_t kSimulatedInstructionsMax = int64_t{1} << 24;

@@ -45,7 +45,8 @@ struct HandOut {
 struct SendToWorker {
   WorkerId worker;
   SchedulerMessage message;
-  // Of an assignment: what it is completed with when it is sent (hand_out.h).
+  // Of an assignment, or a request to save copies: what it is completed with
+  // when it is sent (hand_out.h).
   std::shared_ptr<const HandOut> hand_out = nullptr;
 };
 

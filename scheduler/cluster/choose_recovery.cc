@@ -35,7 +35,7 @@ absl::optional<Handover> HandoverTo(const Plan& plan, const KeptByRank& kept,
   std::vector<int> mirrored = {rank};
   mirrored.insert(mirrored.end(), alike.begin(), alike.end());
   for (const int other : mirrored) {
-    const int mirror = MirrorOf(plan.mesh(), other);
+    const int mirror = MirrorOf(plan, other);
     if (Find(kept[mirror], step, /*peer=*/true) == nullptr) continue;
     handover.set_from(mirror);
     handover.set_peer(true);
@@ -84,13 +84,13 @@ class Seating {
         idle_(idle),
         filled_(places.size()) {}
 
-  void TakeFree(size_t place, bool same_host,
+  enum class On { kSameHost, kHostWithoutCopies, kAnyHost };
+  void TakeFree(size_t place, On on,
                 const std::vector<const Worker*>& workers) {
     for (const Worker* worker : workers) {
       if (filled_[place] != nullptr) return;
-      const bool at_hand = !same_host || worker->status.description().host() ==
-                                             places_[place].lost.host();
-      if (at_hand && place_of_.count(worker) == 0 && Fits(*worker, place)) {
+      if (Is(on, worker->status.description().host(), places_[place]) &&
+          place_of_.count(worker) == 0 && Fits(*worker, place)) {
         Put(worker, place);
       }
     }
@@ -104,6 +104,17 @@ class Seating {
   const std::vector<const Worker*>& filled() const { return filled_; }
 
  private:
+  static bool Is(On on, const std::string& host, const VacantPlace& place) {
+    switch (on) {
+      case On::kSameHost:
+        return host == place.lost.host();
+      case On::kHostWithoutCopies:
+        return place.copies_on.count(host) == 0;
+      case On::kAnyHost:
+        break;
+    }
+    return true;
+  }
   bool Fits(const Worker& worker, size_t place) const {
     const WorkerDescription& description = worker.status.description();
     const int rank = places_[place].rank;
@@ -151,6 +162,17 @@ absl::optional<Recovery> ChooseRecovery(const Plan& plan,
   return absl::nullopt;
 }
 
+std::set<std::string> HostsOfCopies(const Plan& plan, int rank,
+                                    const std::vector<std::string>& hosts) {
+  if (KeepsMirrors(plan)) {
+    return {hosts[MirrorOf(plan, rank)], hosts[MirroredBy(plan, rank)]};
+  }
+  std::set<std::string> alike;
+  for (const int other : RanksAlike(plan, rank)) alike.insert(hosts[other]);
+  // On several of them the state is elsewhere wherever this rank is.
+  return alike.size() == 1 ? alike : std::set<std::string>();
+}
+
 std::vector<const Worker*> FillPlaces(const std::vector<VacantPlace>& places,
                                       const Prediction& prediction,
                                       std::vector<const Worker*> idle,
@@ -165,9 +187,11 @@ std::vector<const Worker*> FillPlaces(const std::vector<VacantPlace>& places,
   Seating seating(places, prediction, idle);
   // Those who find one on the old host come first.
   for (const auto* workers : {&trusted, &idle}) {
-    for (const bool same_host : {true, false}) {
+    for (const auto on :
+         {Seating::On::kSameHost, Seating::On::kHostWithoutCopies,
+          Seating::On::kAnyHost}) {
       for (size_t p = 0; p < places.size(); ++p) {
-        seating.TakeFree(p, same_host, *workers);
+        seating.TakeFree(p, on, *workers);
       }
     }
   }

@@ -4,6 +4,8 @@
 #ifndef TROUPE_SCHEDULER_CLUSTER_CHOOSE_RECOVERY_H_
 #define TROUPE_SCHEDULER_CLUSTER_CHOOSE_RECOVERY_H_
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/types/optional.h"
@@ -25,13 +27,21 @@ absl::optional<Recovery> ChooseRecovery(const Plan& plan,
 
 // Of idle workers one for each of the places, in their order: of the same kind
 // of device, with memory for what the rank needs, on the host of the worker
-// that was there if one is. If there is a way to fill all of them, all are;
-// null where there is none. Those where the job's start has failed, or of whom
-// there is doubt, come after all others.
+// that was there if one is; else rather where the other copies of its state are
+// not. If there is a way to fill all of them, all are; null where there is
+// none. Those where the job's start has failed, or of whom there is doubt, come
+// after all others.
 struct VacantPlace {
   int rank = 0;
   WorkerDescription lost;  // who was there
+  // A host that has the other copy of this rank's state, or the state of which
+  // this rank has the other copy.
+  std::set<std::string> copies_on = {};
 };
+// hosts[r] is that of rank r: who was there, where it is vacant. REQUIRES that
+// `plan` keeps copies.
+std::set<std::string> HostsOfCopies(const Plan& plan, int rank,
+                                    const std::vector<std::string>& hosts);
 std::vector<const Worker*> FillPlaces(const std::vector<VacantPlace>& places,
                                       const Prediction& prediction,
                                       std::vector<const Worker*> idle,

@@ -55,7 +55,9 @@ absl::Status TimelineOf(const Cluster& cluster,
   if (job->measured.empty() && job->predicted == nullptr) {
     return absl::NotFoundError(absl::StrCat(
         "no step of job ", request.id(), " has been traced or predicted since ",
-        "the scheduler started"));
+        "the scheduler started",
+        job->ended() ? ", or newer jobs have taken the room of its timelines"
+                     : ""));
   }
   const Timeline* measured =
       job->measured.empty() ? nullptr : job->measured.back().get();

@@ -9,10 +9,22 @@ SchedulerMessage Completed(const SendToWorker& send,
                            const JobCompiler& compiler) {
   SchedulerMessage message = send.message;
   if (send.hand_out == nullptr) return message;
+  const auto plan_of = [&](int rank) {
+    return compiler.PlanOfRank(*send.hand_out->plan, rank);
+  };
+  if (message.has_save_copies()) {
+    SaveCopies& saves = *message.mutable_save_copies();
+    for (CopyToSave& copy : *saves.mutable_copies()) {
+      *copy.mutable_plan() = plan_of(copy.plan().rank());
+    }
+    if (saves.has_commits()) {
+      *saves.mutable_commits() = plan_of(saves.commits().rank());
+    }
+    return message;
+  }
   Assignment& start = *message.mutable_start();
   start.MergeFrom(send.hand_out->assignment);
-  *start.mutable_plan() =
-      compiler.PlanOfRank(*send.hand_out->plan, start.ref().rank());
+  *start.mutable_plan() = plan_of(start.ref().rank());
   return message;
 }
 

@@ -1,6 +1,6 @@
-// An assignment on its way: what each of a thousand ranks is told is put
-// together when it is sent, not before, so that a hand-out neither holds the
-// cluster up nor fills the memory.
+// What has plans of ranks in it, on its way: what each of a thousand ranks is
+// told is put together when it is sent, not before, so that a hand-out neither
+// holds the cluster up nor fills the memory.
 #ifndef TROUPE_SCHEDULER_CLUSTER_HAND_OUT_H_
 #define TROUPE_SCHEDULER_CLUSTER_HAND_OUT_H_
 
@@ -15,7 +15,8 @@
 namespace troupe {
 
 // The message itself; an assignment with what it has in common with those of
-// the other ranks, and its rank's part of the plan.
+// the other ranks, and its rank's part of the plan; a request to save copies
+// with the part of each rank that its plans name.
 SchedulerMessage Completed(const SendToWorker& send,
                            const JobCompiler& compiler);
 

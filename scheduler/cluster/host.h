@@ -10,6 +10,9 @@
 //         return cluster.Submit(spec, now, actions);
 //       });
 //
+// Nothing that waits for a disk or takes as long as a job is large may be done
+// in an event: whoever does it fails (proto/base/must_not_wait.h).
+//
 // Thread-safe.
 #ifndef TROUPE_SCHEDULER_CLUSTER_HOST_H_
 #define TROUPE_SCHEDULER_CLUSTER_HOST_H_
@@ -21,6 +24,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "proto/base/clock.h"
+#include "proto/base/must_not_wait.h"
 #include "scheduler/cluster/action.h"
 #include "scheduler/cluster/cluster.h"
 
@@ -49,6 +53,7 @@ class ClusterHost {
   template <typename Event>
   auto Apply(Event&& event) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
+    const MustNotWait held;
     Actions actions;
     const absl::Time begin = Now();
     cluster_.set_schedules_later(begin < schedules_again_);
@@ -70,6 +75,7 @@ class ClusterHost {
   template <typename Look>
   auto Read(Look&& look) const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
+    const MustNotWait held;
     return std::forward<Look>(look)(static_cast<const Cluster&>(cluster_),
                                     Now());
   }

@@ -312,6 +312,33 @@ void JobTable::AddTrace(Job& job, Timeline measured) {
     bytes -= kept.front()->SpaceUsedLong();
     kept.pop_front();
   }
+  CountTimelines(job);
+}
+
+void JobTable::SetPredicted(Job& job,
+                            std::shared_ptr<const Timeline> predicted) {
+  job.predicted = std::move(predicted);
+  CountTimelines(job);
+}
+
+void JobTable::CountTimelines(Job& job) {
+  timeline_bytes_ -= job.timeline_bytes;
+  job.timeline_bytes = job.predicted ? job.predicted->SpaceUsedLong() : 0;
+  for (const auto& timeline : job.measured) {
+    job.timeline_bytes += timeline->SpaceUsedLong();
+  }
+  timeline_bytes_ += job.timeline_bytes;
+  for (const auto& [id, other] : jobs_) {
+    if (timeline_bytes_ <= limits_.timeline_bytes_kept_max) break;
+    if (other->ended() && other->run == nullptr) DropTimelines(*other);
+  }
+}
+
+void JobTable::DropTimelines(Job& job) {
+  timeline_bytes_ -= job.timeline_bytes;
+  job.timeline_bytes = 0;
+  job.predicted = nullptr;
+  job.measured.clear();
 }
 
 void JobTable::AddCheckpoint(Job& job, const CheckpointRecord& checkpoint,
@@ -374,6 +401,7 @@ void JobTable::Forget(Actions& actions) {
     const bool old = job.ended() && job.run == nullptr;
     if (old && ended > limits_.ended_jobs_kept) {
       steps_kept_ -= job.steps.size();
+      DropTimelines(job);
       --ended;
       actions.push_back(ForgetJob{job.id});
       it = jobs_.erase(it);

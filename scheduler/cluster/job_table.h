@@ -37,9 +37,11 @@ struct Job {
   int32_t attempt = 0;
   bool cancelled = false;
   std::shared_ptr<const Plan> plan;  // without programs; null before the start
-  // Of the traced ranks (step_gather.h); null before there is one.
+  // Of the traced ranks (step_gather.h); null before there is one, and of an
+  // ended job that had to make room. JobTable alone changes them.
   std::shared_ptr<const Timeline> predicted;             // of the last attempt
   std::deque<std::shared_ptr<const Timeline>> measured;  // the newest, by step
+  int64_t timeline_bytes = 0;                            // of both
   // Queued, or to run on more workers: the number of the compilation that is
   // under way, or 0.
   int64_t compilation = 0;
@@ -194,8 +196,9 @@ class JobTable {
   void AddEvent(Job& job, const std::string& text, absl::Time now,
                 Actions& actions);
   void AddStep(Job& job, const StepRecord& step, Actions& actions);
-  // Kept in memory only.
+  // Kept in memory only, those of ended jobs as long as there is room for them.
   void AddTrace(Job& job, Timeline measured);
+  void SetPredicted(Job& job, std::shared_ptr<const Timeline> predicted);
   void AddCheckpoint(Job& job, const CheckpointRecord& checkpoint,
                      absl::Time now, Actions& actions);
   // After a change of what SetState does not know (plan, attempt, workers).
@@ -215,6 +218,9 @@ class JobTable {
   void Become(Job& job, JobState state);
   // Makes room: of the oldest ended jobs, all or only the steps.
   void Forget(Actions& actions);
+  // After a change of the job's timelines; the oldest ended jobs make room.
+  void CountTimelines(Job& job);
+  void DropTimelines(Job& job);
   // Room for one more of the job's newest steps.
   void DropOldestStep(Job& job, Actions& actions);
   // Leaves few enough of the steps before this one in the store.
@@ -224,6 +230,7 @@ class JobTable {
   const NewId new_run_id_;
   int64_t next_id_ = 1;
   int64_t steps_kept_ = 0;
+  int64_t timeline_bytes_ = 0;
   std::map<JobId, std::unique_ptr<Job>> jobs_;
   std::set<JobId> queue_;
   std::map<std::string, JobId> savers_;  // by directory

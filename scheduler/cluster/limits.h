@@ -129,6 +129,9 @@ struct Limits {
   int64_t trace_every = 10;  // steps
   // Of a job: as many of its newest traces as fit, the last one in any case.
   int64_t trace_bytes_per_job_max = 4 << 20;
+  // Over all jobs, with the predicted ones: beyond it the oldest ended jobs
+  // have none.
+  int64_t timeline_bytes_kept_max = 256 << 20;
 
   // Rendezvous, of one attempt of a job.
   int64_t store_keys_max = 200'000;

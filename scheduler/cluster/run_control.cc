@@ -62,7 +62,7 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   const Plan& outline = *compiled.outline;
   job.moved = false;
   job.plan = compiled.outline;
-  job.predicted = std::make_shared<const Timeline>(compiled.predicted);
+  jobs_.SetPredicted(job, std::make_shared<const Timeline>(compiled.predicted));
   BeginRun(job, PhaseEvent::kPlaced, outline, now);
   job.run->tries_again = std::exchange(job.tries_again, false);
   job.status.set_fingerprint(outline.fingerprint());
@@ -136,7 +136,7 @@ void RunControl::BackToQueue(Job& job, PhaseEvent event, const std::string& why,
   job.status.set_intent(INTENT_RUN);
   job.compilation = 0;
   job.plan = nullptr;
-  job.predicted = nullptr;
+  jobs_.SetPredicted(job, nullptr);
   job.status.clear_workers();
   job.status.clear_ended_ranks();
   job.status.clear_attempt_over();

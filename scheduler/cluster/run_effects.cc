@@ -94,7 +94,7 @@ void RunControl::SaveCopiesOfAll(Job& job, Actions& actions) {
   std::map<int, SaveCopies> requests;  // by the rank that holds them
   for (const Handover& holder : run.saving_copies()->holders) {
     CopyToSave& copy = *requests[holder.from()].add_copies();
-    *copy.mutable_plan() = compiler_.PlanOfRank(*run.handed->plan, holder.to());
+    copy.mutable_plan()->set_rank(holder.to());
     copy.set_peer(holder.peer());
     copy.set_data_unchecked(holder.from() != holder.to() &&
                             run.ranks[holder.to()].checks_data);

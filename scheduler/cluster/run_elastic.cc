@@ -202,7 +202,7 @@ void RunControl::SendSaveCopies(Job& job, int rank, SaveCopies request,
   request.set_resume(ResumeOf(job));
   request.set_ran_before(job.status.started_unix_ms() != 0);
   saving.awaited.insert(rank);
-  SendToWorker send{seat.worker, {}};
+  SendToWorker send{seat.worker, {}, job.run->handed};
   *send.message.mutable_save_copies() = std::move(request);
   actions.push_back(std::move(send));
 }
@@ -304,7 +304,7 @@ void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
   }
   CHECK_GE(by, 0) << "job " << job.id;
   SaveCopies request;
-  *request.mutable_commits() = compiler_.PlanOfRank(*run.handed->plan, by);
+  request.mutable_commits()->set_rank(by);
   for (ShardRecord& shard : saving.shards) {
     *request.add_shard_records() = std::move(shard);
   }

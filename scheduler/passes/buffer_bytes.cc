@@ -118,8 +118,7 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
       return StateCopyBytes(plan, role);
     case Buffer::PEER_COPY:
       return StateCopyBytes(
-          plan, RoleOf(plan, MirroredBy(plan.mesh(),
-                                        FirstRankOf(plan.mesh(), role))));
+          plan, RoleOf(plan, MirroredBy(plan, FirstRankOf(plan.mesh(), role))));
     default:
       CHECK(false) << "no size known for " << Buffer::Kind_Name(kind);
       return 0;

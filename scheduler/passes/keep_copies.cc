@@ -10,10 +10,11 @@ namespace troupe {
 void KeepCopies(Draft& draft) {
   Plan& plan = draft.plan;
   if (!KeepsCopies(plan.job(), plan.mesh())) return;
+  Group& group = *plan.mutable_groups(CopiesGroup(plan));
+  if (WantsOpposite(plan, draft.hosts)) group.set_name(kOppositeCopiesGroup);
   const bool mirrors = WantsMirrors(plan, draft.hosts);
-  plan.mutable_groups(CopiesGroup(plan))
-      ->set_purpose(absl::StrCat("go on after ",
-                                 LossesOutlived(plan, draft.hosts, mirrors)));
+  group.set_purpose(
+      absl::StrCat("go on after ", LossesOutlived(plan, draft.hosts, mirrors)));
   for (Role& role : *plan.mutable_roles()) {
     Program& program = *role.add_programs();
     program.set_kind(Program::KEEP);

@@ -76,8 +76,7 @@ void ChooseBackends(const std::vector<WorkerDescription>& workers,
     }
     bool alike = true;
     for (const Ranks& ranks : members) {
-      *group.add_carriers() =
-          CarrierFor(workers, ranks, group.name() == kCopiesGroup);
+      *group.add_carriers() = CarrierFor(workers, ranks, IsCopiesGroup(group));
       alike &= SameCarrier(group.carriers(0),
                            group.carriers(group.carriers_size() - 1));
     }

@@ -134,8 +134,8 @@ PlanSize PlanSizeOf(const Draft& draft) {
   return size;
 }
 
-absl::Status CheckPlanSize(const Draft& draft, int64_t instructions_max) {
-  const PlanSize size = PlanSizeOf(draft);
+absl::Status CheckPlanSize(const Draft& draft, const PlanSize& size,
+                           int64_t instructions_max) {
   return size.total() <= instructions_max
              ? absl::OkStatus()
              : TooLong(draft, size, instructions_max);

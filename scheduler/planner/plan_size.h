@@ -30,7 +30,9 @@ PlanSize PlanSizeOf(const Draft& draft);
 
 // InvalidArgument, beginning with the path of a field that makes it so long and
 // naming the way out: more than `instructions_max` (plan_limits.h).
-absl::Status CheckPlanSize(const Draft& draft, int64_t instructions_max);
+// `size` is the draft's.
+absl::Status CheckPlanSize(const Draft& draft, const PlanSize& size,
+                           int64_t instructions_max);
 
 }  // namespace troupe
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/base/check.h"
+#include "proto/base/must_not_wait.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/mesh.h"
@@ -97,7 +98,11 @@ class Builder {
   absl::StatusOr<Draft> Programs(const JobSpec& resolved) const {
     RETURN_IF_ERROR(Ask(may_go_on_));
     ASSIGN_OR_RETURN(Draft draft, StartDraft(resolved, workers_));
-    RETURN_IF_ERROR(CheckPlanSize(draft, instructions_max_));
+    const PlanSize size = PlanSizeOf(draft);
+    RETURN_IF_ERROR(CheckPlanSize(draft, size, instructions_max_));
+    // What it built before may still be there, to be compared.
+    largest_ = std::max(largest_, size.total());
+    RETURN_IF_ERROR(AskForRoom(may_go_on_, largest_));
     draft.hosts = HostsOf(draft.plan.mesh());
     for (const Pass& pass : ProgramPasses()) {
       RETURN_IF_ERROR(Ask(may_go_on_));
@@ -124,6 +129,7 @@ class Builder {
   const std::vector<WorkerDescription>& workers_;
   const MayGoOn& may_go_on_;
   const int64_t instructions_max_;
+  mutable int64_t largest_ = 0;  // of its plans, in instructions
 };
 
 // Chunks fill devices as far as the smallest one goes, or less where the job
@@ -327,6 +333,7 @@ struct PlanOptions {
 absl::StatusOr<Plan> PlanWith(const JobSpec& job,
                               const std::vector<WorkerDescription>& workers,
                               const PlanOptions& options) {
+  CheckMayWait("a job is planned");
   ASSIGN_OR_RETURN(const JobSpec asked, ResolveJob(job));
   RETURN_IF_ERROR(ForWorkers(CheckEnough(asked, workers)));
   // Most often as many as there are ranks: then nothing is copied.
@@ -405,6 +412,7 @@ absl::StatusOr<Plan> TryPlan(const JobSpec& job,
 }
 
 Plan AssignmentPlan(const Plan& plan, int rank) {
+  CheckMayWait("a rank's part of a plan is made");
   Plan assignment;
   *assignment.mutable_job() = plan.job();
   *assignment.mutable_mesh() = plan.mesh();

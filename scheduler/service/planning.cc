@@ -175,11 +175,20 @@ absl::Status Planning::MayGoOnWith(const Task& task, absl::Time begun) const {
 }
 
 void Planning::Run(const Task& task) {
-  const MayGoOn may_go_on = [&, begun = host_.Now()] {
-    return MayGoOnWith(task, begun);
+  PlanBudget::Share share(budget_, task.compilation->spec.name(),
+                          task.job != JobId());
+  absl::Time begun = host_.Now();
+  MayGoOn may_go_on = [&] { return MayGoOnWith(task, begun); };
+  may_go_on.take_room = [&](int64_t instructions) {
+    const absl::Time before = host_.Now();
+    const absl::Duration planned = before - begun;
+    absl::Status taken = share.Take(
+        instructions, [&] { return MayGoOnWith(task, host_.Now() - planned); });
+    begun = host_.Now() - planned;
+    return taken;
   };
   CompileOutcome outcome;
-  outcome.refusal = may_go_on();
+  outcome.refusal = Ask(may_go_on);
   if (outcome.refusal.ok()) {
     outcome = CompileFirstFit(compiler_, *task.compilation, may_go_on);
   }

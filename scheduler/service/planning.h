@@ -10,8 +10,9 @@
 // Nothing is compiled for nobody: planning ends when its client has given up or
 // has no time left, when its job does not wait for it any more, when it takes
 // longer than kPlanMax, and when the scheduler stops. It asks so between its
-// parts. Time is the host's, which no step of the wall clock touches and no
-// sleep of the machine counts in.
+// parts. Long plans wait for each other before they are built (plan_budget.h),
+// and this does not count as planning. Time is the host's, which no step of the
+// wall clock touches and no sleep of the machine counts in.
 #ifndef TROUPE_SCHEDULER_SERVICE_PLANNING_H_
 #define TROUPE_SCHEDULER_SERVICE_PLANNING_H_
 
@@ -28,8 +29,10 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
+#include "proto/plan/plan_limits.h"
 #include "scheduler/cluster/compilation.h"
 #include "scheduler/cluster/host.h"
+#include "scheduler/service/plan_budget.h"
 
 namespace troupe {
 
@@ -77,6 +80,12 @@ class Planning final : public ActionSink {
   static constexpr int kOfClientAtOnce = 2;
   // For queued jobs.
   static constexpr int kJobThreads = 4;
+  // Of each thread a plan that is short needs no room of the others'.
+  static constexpr PlanBudget::Sizes kBudget = {
+      .all = kInstructionsAtOnceMax -
+             (kQuestionThreads + kJobThreads) * kComparedInstructionsMax,
+      .one = kInstructionsMax,
+      .small = kComparedInstructionsMax};
 
  private:
   struct Task {
@@ -111,7 +120,7 @@ class Planning final : public ActionSink {
   void End(Queue& queue, const std::string& client)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run(const Task& task);
-  // Why the task's planning is to end, since it began at `begun` (the host's
+  // Why the task's planning is to end, which began at `begun` (the host's
   // Now).
   absl::Status MayGoOnWith(const Task& task, absl::Time begun) const;
   bool stopping() const {
@@ -121,6 +130,7 @@ class Planning final : public ActionSink {
 
   ClusterHost& host_;
   const JobCompiler& compiler_;
+  PlanBudget budget_{kBudget};
   mutable absl::Mutex mutex_;  // after the host's, where both are held
   Queue jobs_ ABSL_GUARDED_BY(mutex_) = {.begun_max = kJobThreads};
   Queue submissions_ ABSL_GUARDED_BY(mutex_) = {.begun_max = kQuestionThreads};

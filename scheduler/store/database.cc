@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/must_not_wait.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -76,6 +77,7 @@ absl::Status Statement::Run() {
 }
 
 absl::StatusOr<bool> Statement::Next() {
+  CheckMayWait("the store is used");
   switch (sqlite3_step(statement_.get())) {
     case SQLITE_ROW:
       return true;
@@ -113,6 +115,7 @@ absl::StatusOr<Database> Database::Open(const std::string& path) {
 }
 
 absl::Status Database::Execute(const std::string& sql) {
+  CheckMayWait("the store is used");
   if (sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr) !=
       SQLITE_OK) {
     return ToStatus(database_.get());

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/resume_words.h"
@@ -114,9 +115,24 @@ absl::Status CheckpointFolder::CheckHeld() const {
 
 absl::Status CheckpointFolder::Committed(const std::string& path,
                                          std::vector<std::string>& trees) {
-  std::vector<std::string> old = std::exchange(overwritten_, {});
+  auto& old = overwritten_;
   old.erase(std::remove(old.begin(), old.end(), path), old.end());
-  return Annotate(TakeNames(old, trees),
+  return RetryOverwritten(trees);
+}
+
+absl::Status CheckpointFolder::RetryOverwritten(
+    std::vector<std::string>& trees) {
+  const absl::Status taken = TakeNames(overwritten_, trees);
+  // This run may give a name that it took to one of its own.
+  struct stat info;
+  overwritten_.erase(std::remove_if(overwritten_.begin(), overwritten_.end(),
+                                    [&](const std::string& path) {
+                                      return LstatPath(path, &info) != 0 &&
+                                             errno == ENOENT;
+                                    }),
+                     overwritten_.end());
+  left_ = !overwritten_.empty();
+  return Annotate(taken,
                   "checkpoint.overwrite: a checkpoint of the earlier run "
                   "stays, which `latest` may take for this one's; remove it");
 }

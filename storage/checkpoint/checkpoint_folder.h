@@ -71,9 +71,14 @@ class CheckpointFolder {
   // A checkpoint is there, and known to be. The first one takes the place of
   // all that a run which starts anew overwrites: those lose their names, the
   // newest first, for that is what `latest` would take. What is left of them
-  // comes to `trees`, which the caller removes.
+  // comes to `trees`, which the caller removes. The error names one that keeps
+  // its name: the checkpoint is there all the same, and the next one tries
+  // again, or RetryOverwritten.
   absl::Status Committed(const std::string& path,
                          std::vector<std::string>& trees);
+  // Whether a checkpoint is there and one that it overwrites keeps its name.
+  bool has_left() const { return left_; }
+  absl::Status RetryOverwritten(std::vector<std::string>& trees);
 
  private:
   explicit CheckpointFolder(const CheckpointFolderOptions& options)
@@ -85,6 +90,7 @@ class CheckpointFolder {
   absl::Status held_;
   std::optional<FileLock> lock_;  // none also where the file system has none
   std::vector<std::string> overwritten_;  // paths, newest first
+  bool left_ = false;                     // some of them, by a checkpoint
 };
 
 }  // namespace troupe

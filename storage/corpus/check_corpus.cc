@@ -32,14 +32,12 @@ absl::Status CheckFile(const CorpusFile& file) {
   const std::string head = FirstBytes(file.path, 4);
   const Compression compression = CompressionOf(head);
   RETURN_IF_ERROR(CheckCompression(file.path, compression));
-  const bool is_json = file.format == TextFormat::kJsonl;
-  if (compression == Compression::kNone && !is_json)
+  if (compression == Compression::kNone && file.format != TextFormat::kJsonl)
     return CheckText(file.path);
-  const size_t bytes = is_json ? kJsonBeginBytes : kBeginBytes;
+  const size_t bytes = CheckedBytes(file.format);
   ASSIGN_OR_RETURN(const std::string begin,
                    FirstUnpackedBytes(file.path, bytes));
-  return is_json ? CheckNotBinary(file.path, begin)
-                 : CheckTextBeginning(file.path, begin, begin.size() < bytes);
+  return CheckBeginning(file, begin, begin.size() < bytes);
 }
 
 }  // namespace
@@ -50,6 +48,17 @@ absl::Status CheckCorpus(const std::vector<CorpusFile>& files) {
     RETURN_IF_ERROR(CheckFile(file));
   }
   return absl::OkStatus();
+}
+
+size_t CheckedBytes(TextFormat format) {
+  return format == TextFormat::kJsonl ? kJsonBeginBytes : kBeginBytes;
+}
+
+absl::Status CheckBeginning(const CorpusFile& file, absl::string_view begin,
+                            bool is_all) {
+  return file.format == TextFormat::kJsonl
+             ? CheckNotBinary(file.path, begin)
+             : CheckTextBeginning(file.path, begin, is_all);
 }
 
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "proto/base/status.h"
+#include "storage/corpus/check_corpus.h"
 
 namespace troupe {
 namespace {
@@ -82,6 +83,7 @@ absl::Status TextParts::OpenFile() {
     left -= got;
   }
   if (at_.offset > 0 || !options_.unpack) return absl::OkStatus();
+  if (file().modified_ns == 0) RETURN_IF_ERROR(CheckStream());
   while (!file_ends_ && waiting_.size() < kByteOrderMark.size()) {
     RETURN_IF_ERROR(Fill());
   }
@@ -89,6 +91,14 @@ absl::Status TextParts::OpenFile() {
   waiting_.erase(0, kByteOrderMark.size());
   at_.offset = kByteOrderMark.size();
   return absl::OkStatus();
+}
+
+// Files were looked at before.
+absl::Status TextParts::CheckStream() {
+  const size_t bytes = CheckedBytes(file().format);
+  while (!file_ends_ && waiting_.size() < bytes) RETURN_IF_ERROR(Fill());
+  const absl::string_view begin = absl::string_view(waiting_).substr(0, bytes);
+  return CheckBeginning(file(), begin, file_ends_ && begin == waiting_);
 }
 
 absl::Status TextParts::Fill() {

@@ -56,9 +56,9 @@ class TextParts {
   TextParts(const std::vector<CorpusFile>& files, const Tokenizer* tokenizer,
             const TextPartsOptions& options, const CorpusPosition& start);
 
-  // None at the end. Errors of ByteSource; InvalidArgument, with file and line,
-  // for a line that is too long, and for 64 MiB of a text without a place where
-  // it may be cut.
+  // None at the end. Errors of ByteSource, and, of what can be read once,
+  // CheckBeginning; InvalidArgument, with file and line, for a line that is too
+  // long, and for 64 MiB of a text without a place where it may be cut.
   absl::StatusOr<std::optional<TextPart>> Next();
 
   // Bytes of the files that were taken, before unpacking.
@@ -66,6 +66,7 @@ class TextParts {
 
  private:
   absl::Status OpenFile();
+  absl::Status CheckStream();
   absl::Status Fill();
   // How much of what waits may be a part; 0: more is needed.
   absl::StatusOr<size_t> Complete();

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/types/optional.h"
+#include "proto/base/must_not_wait.h"
 #include "storage/disk/roots.h"
 
 namespace troupe {
@@ -34,6 +35,12 @@ class Descriptor {
  private:
   int fd_;
 };
+
+// Of every path that the system is called with.
+absl::optional<PathBelowRoot> BelowRoot(const std::string& path) {
+  CheckMayWait("the file system is used");
+  return PathBelowRoot::Of(path);
+}
 
 int OpenBelow(const PathBelowRoot& path, int flags, mode_t mode) {
   open_how how = {};
@@ -59,7 +66,7 @@ struct Entry {
 };
 
 Entry EntryOf(const std::string& path) {
-  absl::optional<PathBelowRoot> below = PathBelowRoot::Of(path);
+  absl::optional<PathBelowRoot> below = BelowRoot(path);
   if (!below.has_value()) return {Descriptor(-1), AT_FDCWD, path};
   std::string& name = below->below;
   while (name.size() > 1 && name.back() == '/') name.pop_back();
@@ -77,7 +84,7 @@ Entry EntryOf(const std::string& path) {
 }
 
 int StatWith(const std::string& path, int flags, struct stat* info) {
-  const absl::optional<PathBelowRoot> below = PathBelowRoot::Of(path);
+  const absl::optional<PathBelowRoot> below = BelowRoot(path);
   if (!below.has_value()) {
     return (flags & O_NOFOLLOW) != 0 ? lstat(path.c_str(), info)
                                      : stat(path.c_str(), info);
@@ -89,7 +96,7 @@ int StatWith(const std::string& path, int flags, struct stat* info) {
 }  // namespace
 
 int OpenPath(const std::string& path, int flags, mode_t mode) {
-  const absl::optional<PathBelowRoot> below = PathBelowRoot::Of(path);
+  const absl::optional<PathBelowRoot> below = BelowRoot(path);
   if (below.has_value()) return OpenBelow(*below, flags, mode);
   int fd;
   do {

@@ -7,9 +7,20 @@
 // Prints how long an event takes, how long all take, and the longest one; below
 // them the time within which workers are to be back after a restart of the
 // scheduler.
+//
+//   bazel run //tests/bench:cluster_events_bench -- jobs [JOBS [KIBIBYTES]]
+//
+// Prints what jobs of this size take of the core's memory: in the queue, and
+// when they have ended and had timelines.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -115,10 +126,64 @@ class EventsBench {
   std::vector<WorkerId> ids_;
 };
 
+double ResidentMb() {
+  std::ifstream file("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return static_cast<double>(resident * sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+// The table of the jobs alone. Its actions are dropped, as when they are
+// carried out.
+void JobsBench(int jobs, int kibibytes) {
+  JobSpec spec = SpecOf(1);
+  // Of many strings, as the parameter groups of a large job are.
+  while (static_cast<int>(spec.ByteSizeLong()) < kibibytes << 10) {
+    spec.mutable_optimizer()->add_groups()->add_match(std::string(60, 'x'));
+  }
+  Timeline trace;
+  RankTimeline& rank = *trace.add_ranks();
+  while (trace.SpaceUsedLong() < Limits().trace_bytes_per_job_max / 4) {
+    rank.add_spans()->set_unit(1);
+  }
+  JobTable table({.jobs_queued_max = jobs});
+  const absl::Time now = absl::Now();
+  const double before = ResidentMb();
+  const auto print = [&](const char* when) {
+    const double mb = ResidentMb() - before;
+    std::printf("%d jobs of %d KiB, %s: %.1f MB, %.1f KB each\n", jobs,
+                kibibytes, when, mb, mb * 1e3 / jobs);
+  };
+  std::vector<Job*> all;
+  for (int i = 0; i < jobs; ++i) {
+    Actions actions;
+    all.push_back(&table.Add(spec, 1, now, actions));
+  }
+  print("queued");
+  for (Job* const job : all) {
+    Actions actions;
+    table.SetState(*job, CANCELLED, "", now, actions);
+  }
+  print("ended");
+  for (Job* const job : all) {
+    table.SetPredicted(*job, std::make_shared<const Timeline>(trace));
+    for (int step = 10; step <= 60; step += 10) {
+      trace.set_step(step);
+      table.AddTrace(*job, trace);
+    }
+  }
+  print("ended, each of which had more than 4 MiB of timelines");
+}
+
 }  // namespace
 }  // namespace troupe
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "jobs") {
+    troupe::JobsBench(argc > 2 ? std::atoi(argv[2]) : 1000,
+                      argc > 3 ? std::atoi(argv[3]) : 64);
+    return 0;
+  }
   const int workers = argc > 1 ? std::atoi(argv[1]) : 16000;
   const int queued = argc > 2 ? std::atoi(argv[2]) : 50;
   troupe::EventsBench bench(workers);

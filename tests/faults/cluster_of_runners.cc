@@ -7,6 +7,7 @@
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
 #include "proto/base/clock.h"
+#include "proto/base/must_not_wait.h"
 #include "proto/protocol_version.h"
 #include "scheduler/cluster/hand_out.h"
 #include "storage/tier/allocator.h"
@@ -81,6 +82,7 @@ void ClusterOfRunners::Apply(const Event& event) {
   {
     absl::MutexLock lock(&mutex_);
     Actions actions;
+    const MustNotWait held;
     event(cluster_, now_, actions);
     for (Action& action : actions) outbox_.push_back(std::move(action));
   }

@@ -31,6 +31,7 @@
 #include "tests/faults/simulated_planner.h"
 #include "tests/faults/simulated_store.h"
 #include "tests/faults/simulated_worker.h"
+#include "tests/faults/under_lock.h"
 #include "tests/scheduler/cluster/fake_compiler.h"
 
 namespace troupe {
@@ -136,7 +137,7 @@ class ClusterSimulation {
   const FakeCompiler compiler_;
   absl::Time now_ = absl::FromUnixSeconds(1'000'000);
   absl::Time ticked_ = now_;
-  std::unique_ptr<Cluster> cluster_;
+  UnderLock cluster_;
   Actions actions_;
   absl::Time full_until_ = absl::InfinitePast();  // the store's disk
   bool draining_ = false;

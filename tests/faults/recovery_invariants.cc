@@ -150,9 +150,8 @@ bool RecoveryInvariants::LeavesCopies(const SimulatedAttempt& attempt,
   const auto lost = [&](int rank) { return attempt.lost.count(rank) > 0; };
   for (const int rank : attempt.lost) {
     const std::vector<int> alike = RanksAlike(plan, rank);
-    const bool left =
-        !std::all_of(alike.begin(), alike.end(), lost) ||
-        (NeedsMirrors(plan) && !lost(MirrorOf(plan.mesh(), rank)));
+    const bool left = !std::all_of(alike.begin(), alike.end(), lost) ||
+                      (NeedsMirrors(plan) && !lost(MirrorOf(plan, rank)));
     if (!left) return false;
   }
   return true;
@@ -182,10 +181,10 @@ std::optional<int64_t> RecoveryInvariants::NewestWhole(
   };
   const auto whole = [&](int rank, int64_t step) {
     if (has(rank, step, false)) return true;
-    if (ranks > 1 && has(MirrorOf(plan.mesh(), rank), step, true)) return true;
+    if (ranks > 1 && has(MirrorOf(plan, rank), step, true)) return true;
     for (const int other : RanksAlike(plan, rank)) {
       if (has(other, step, false)) return true;
-      if (has(MirrorOf(plan.mesh(), other), step, true)) return true;
+      if (has(MirrorOf(plan, other), step, true)) return true;
     }
     return false;
   };

@@ -125,8 +125,7 @@ bool SimulatedWorker::KeepCopy(absl::Time now) {
   }
   const bool mirrors = NeedsMirrors(plan);
   if (mirrors) {
-    for (const int peer :
-         {MirrorOf(plan.mesh(), rank()), MirroredBy(plan.mesh(), rank())}) {
+    for (const int peer : {MirrorOf(plan, rank()), MirroredBy(plan, rank())}) {
       if (begun.count(peer) > 0) continue;
       if (seat.attempt->gone.count(peer) > 0 || OutOfPatience(now)) {
         End({.error = absl::StrCat("no copy from rank ", peer),

@@ -146,7 +146,7 @@ class Cluster:
         """That it is NCCL, or the host's memory, as the cluster is meant."""
         carriers = [carrier for group in plan["groups"]
                     for carrier in group["carriers"]
-                    if group["name"] != "copies"]
+                    if not group["name"].startswith("copies")]
         if self.device != "cpu" and not all(
                 carrier["backend"] == "nccl" if self.apart else
                 carrier["staged"] for carrier in carriers):

@@ -52,7 +52,7 @@ absl::Status CheckpointSaver::WriteOrRetry(const Snapshot& snapshot,
     if (end.given_up.empty()) {
       if (unchecked && first_unchecked_ == 0) first_unchecked_ = snapshot.step;
       pause_ = options_.pauses.first;
-      return absl::OkStatus();
+      return last ? RetryOverwritten(writer, snapshot.step) : absl::OkStatus();
     }
     const absl::Duration pause = NextPause();
     LogWarning(absl::StrCat("the checkpoint of step ", snapshot.step,
@@ -69,6 +69,18 @@ absl::Status CheckpointSaver::WriteOrRetry(const Snapshot& snapshot,
           absl::StrCat("a rank was asked to stop; ", end.given_up));
     }
   }
+}
+
+absl::Status CheckpointSaver::RetryOverwritten(CheckpointWriter& writer,
+                                               int64_t step) {
+  if (options_.folder == nullptr) return absl::OkStatus();
+  while (options_.folder->has_left() && pause_ < options_.pauses.max) {
+    if (options_.gives_up.WaitForNotificationWithTimeout(NextPause())) break;
+    const absl::Status stays = writer.RetryOverwritten(step);
+    if (options_.folder->superseded()) return stays;
+    if (!stays.ok()) LogWarning(stays.message());
+  }
+  return absl::OkStatus();
 }
 
 absl::Duration CheckpointSaver::NextPause() {

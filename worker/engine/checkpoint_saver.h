@@ -8,6 +8,10 @@
 //     stays in memory, and all ranks write it again after a pause, until it is
 //     there or somebody asks the run to stop without it.
 //
+// Checkpoints of an earlier run that this one overwrites, and that keep their
+// names, are tried again by its next checkpoint, and after the last one for
+// half a minute: it is there all the same, and the run ends well.
+//
 // Pauses double from one failure to the next.
 //
 //   CheckpointSaver saver(options, state, disk, clock, listener);
@@ -97,6 +101,8 @@ class CheckpointSaver {
   CheckpointWriter Writer(bool unchecked);
   absl::Status Write(const Snapshot& snapshot, bool last);
   absl::Status WriteOrRetry(const Snapshot& snapshot, bool last);
+  // After the last one.
+  absl::Status RetryOverwritten(CheckpointWriter& writer, int64_t step);
   // The next pause: twice the one before.
   absl::Duration NextPause();
 

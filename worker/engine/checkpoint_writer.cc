@@ -147,13 +147,32 @@ absl::Status CheckpointWriter::RemoveOld(int64_t step,
 absl::Status CheckpointWriter::Remove(int64_t step, const std::string& path,
                                       int keep) {
   std::vector<std::string> trees;
-  const absl::Status status =
-      TakeObsolete(AttemptOf(step), keep, path, options_.folder, trees);
+  absl::Status stays;
+  RETURN_IF_ERROR(
+      TakeObsolete(AttemptOf(step), keep, path, options_.folder, trees, stays));
+  RemoveTrees(step, std::move(trees));
+  if (!stays.ok()) {
+    listener_.OnNotice(absl::StrCat(path, " is written; ", stays.message(),
+                                    ", or wait: it is tried again"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointWriter::RetryOverwritten(int64_t step) {
+  RETURN_IF_ERROR(options_.removal->AwaitIdle());
+  RETURN_IF_ERROR(options_.folder->CheckHeld());
+  std::vector<std::string> trees;
+  const absl::Status stays = options_.folder->RetryOverwritten(trees);
+  RemoveTrees(step, std::move(trees));
+  return stays;
+}
+
+void CheckpointWriter::RemoveTrees(int64_t step,
+                                   std::vector<std::string> trees) {
   options_.removal->Start([&log = disk_.log, step, trees = std::move(trees)] {
     RemoveObsolete(trees, step, log);
     return absl::OkStatus();
   });
-  return status;
 }
 
 }  // namespace troupe

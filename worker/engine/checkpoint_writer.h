@@ -61,8 +61,9 @@ class CheckpointWriter {
   // stay until one is. What was written of one that is given up stays, to be
   // written again or discarded. An error where the run is aborted, or the
   // directory another's by now, or the shards of the ranks do not make up the
-  // tensors, or anything else than the storage failed (storage_error.h); too,
-  // where checkpoints that this run overwrites keep their names.
+  // tensors, or anything else than the storage failed (storage_error.h). Where
+  // checkpoints that this run overwrites keep their names, that is a notice,
+  // and the next checkpoint takes them, or RetryOverwritten.
   absl::StatusOr<CheckpointEnd> Write(const Snapshot& snapshot);
 
   // Rank 0, others do nothing: removes, while the rank goes on, what was
@@ -73,6 +74,11 @@ class CheckpointWriter {
   // The last part of it, for the checkpoint of `step` at `path`, which is known
   // to be committed. On rank 0, where nothing is being removed.
   absl::Status RemoveOld(int64_t step, const std::string& path);
+
+  // Rank 0: those that this run overwrites, and that kept their names after the
+  // checkpoint of `step`. The error says which stays, or that the directory is
+  // another's by now.
+  absl::Status RetryOverwritten(int64_t step);
 
  private:
   absl::StatusOr<ShardRecord> WriteOwnShard(
@@ -90,6 +96,7 @@ class CheckpointWriter {
                              absl::StatusOr<T> result);
   // Of the job's own checkpoints `keep` stay; 0: all.
   absl::Status Remove(int64_t step, const std::string& path, int keep);
+  void RemoveTrees(int64_t step, std::vector<std::string> trees);
   CheckpointAttempt AttemptOf(int64_t step) const;
 
   const CheckpointWriterOptions options_;

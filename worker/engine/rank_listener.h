@@ -46,6 +46,9 @@ class RankListener {
     return absl::OkStatus();
   }
 
+  // The same at any other time, and of this rank alone. Any thread.
+  virtual void OnNotice(const std::string& notice) {}
+
   // The rank has its memory, its data and its peers.
   virtual absl::Status OnReady(int64_t first_step) = 0;
 

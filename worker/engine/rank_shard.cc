@@ -124,11 +124,11 @@ absl::StatusOr<CheckpointRecord> CommitShards(
 
 absl::Status TakeObsolete(const CheckpointAttempt& attempt, int keep,
                           const std::string& path, CheckpointFolder* folder,
-                          std::vector<std::string>& trees) {
-  absl::Status status;
+                          std::vector<std::string>& trees,
+                          absl::Status& stays) {
   if (folder != nullptr) {
     RETURN_IF_ERROR(folder->CheckHeld());
-    status = folder->Committed(path, trees);
+    stays = folder->Committed(path, trees);
   }
   // The new checkpoint is whole: that more old ones stay than need to harms
   // nobody's run.
@@ -140,7 +140,7 @@ absl::Status TakeObsolete(const CheckpointAttempt& attempt, int keep,
   trees.push_back(TemporaryDirectory(attempt));  // what it replaced
   std::sort(trees.begin(), trees.end());
   trees.erase(std::unique(trees.begin(), trees.end()), trees.end());
-  return status;
+  return absl::OkStatus();
 }
 
 void RemoveObsolete(const std::vector<std::string>& trees, int64_t step,

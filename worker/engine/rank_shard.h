@@ -47,12 +47,12 @@ absl::StatusOr<CheckpointRecord> CommitShards(
 
 // Of the committed checkpoint `path`: what is obsolete by it, which the caller
 // removes (RemoveObsolete, which takes its time). Of the job's own `keep` stay;
-// 0: all. `folder` may be null. The error is that of what was to be
-// overwritten; all else is there all the same. Nothing is, where the folder is
-// another's by now.
+// 0: all. `folder` may be null. What an earlier run left and keeps its name,
+// `stays` says; all else is there all the same. Nothing is, and the error says
+// so, where the folder is another's by now.
 absl::Status TakeObsolete(const CheckpointAttempt& attempt, int keep,
                           const std::string& path, CheckpointFolder* folder,
-                          std::vector<std::string>& trees);
+                          std::vector<std::string>& trees, absl::Status& stays);
 // What stays harms nobody's run.
 void RemoveObsolete(const std::vector<std::string>& trees, int64_t step,
                     DiskLog& log);

@@ -17,12 +17,11 @@ CommBuffer Bytes(const Call& call, Instruction::Part part) {
 // The group is of all ranks, in their order.
 absl::Status RunMirror(const Call& call) {
   const RankState& state = call.state;
-  const Mesh& mesh = state.plan->mesh();
   return state.communicators.at(call.instruction.group())
       ->Shift({.send = Bytes(call, Instruction::FROM),
-               .to = MirrorOf(mesh, state.rank()),
+               .to = MirrorOf(*state.plan, state.rank()),
                .receive = Bytes(call, Instruction::TO),
-               .from = MirroredBy(mesh, state.rank())},
+               .from = MirroredBy(*state.plan, state.rank())},
               CommOptionsOf(call, "copies of the ranks' states"));
 }
 

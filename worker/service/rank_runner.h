@@ -94,6 +94,7 @@ class RankRunner final : private RankListener {
   bool IsOurs(const RankRef& ref) const;
 
   absl::Status OnWarning(const std::string& warning) override;
+  void OnNotice(const std::string& notice) override { SendNotice(notice); }
   absl::Status OnReady(int64_t first_step) override;
   absl::Status OnStep(const StepRecord& record, absl::Span<const double> sums,
                       const RankTimeline* timeline) override;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "proto/plan/copies.h"
+
 namespace troupe {
 namespace {
 
@@ -64,11 +66,19 @@ std::set<int> LeavingRanks(const Job& job, const WorkerTable& workers) {
 
 std::vector<VacantPlace> PlacesWith(const Run& run,
                                     const std::set<int>& ranks) {
+  const Plan& plan = *run.handed->plan;
+  std::vector<std::string> hosts;
+  for (const RankSeat& seat : run.ranks) hosts.push_back(seat.machine.host());
   std::vector<VacantPlace> places;
   for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
     const RankSeat& seat = run.ranks[rank];
     if (seat.taken() && ranks.count(rank) == 0) continue;
-    places.push_back({.rank = rank, .lost = seat.machine});
+    VacantPlace& place = places.emplace_back();
+    place.rank = rank;
+    place.lost = seat.machine;
+    if (KeepsCopies(plan.job(), plan.mesh())) {
+      place.copies_on = HostsOfCopies(plan, rank, hosts);
+    }
   }
   return places;
 }

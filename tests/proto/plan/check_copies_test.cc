@@ -28,21 +28,43 @@ JobSpec Job(int zero) {
   return job;
 }
 
-TEST(Copies, GoHalfTheWayAroundAndBack) {
+TEST(Copies, GoToAnotherRankAndBack) {
   for (const auto& sizes : std::vector<std::vector<int>>{
            {2, 1}, {3, 1}, {1, 4}, {3, 2}, {4, 5}, {1, 7}}) {
-    Mesh mesh;
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      Axis& axis = *mesh.add_axes();
-      axis.set_name(i == 0 ? "pipeline" : "data");
-      axis.set_size(sizes[i]);
-    }
-    for (int rank = 0; rank < MeshSize(mesh); ++rank) {
-      EXPECT_NE(MirrorOf(mesh, rank), rank) << MeshText(mesh);
-      EXPECT_EQ(MirroredBy(mesh, MirrorOf(mesh, rank)), rank);
-      EXPECT_EQ(MirrorOf(mesh, MirroredBy(mesh, rank)), rank);
+    for (const char* const group : {kCopiesGroup, kOppositeCopiesGroup}) {
+      Plan plan;
+      Mesh& mesh = *plan.mutable_mesh();
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        Axis& axis = *mesh.add_axes();
+        axis.set_name(i == 0 ? "pipeline" : "data");
+        axis.set_size(sizes[i]);
+      }
+      plan.add_groups()->set_name("data");
+      plan.add_groups()->set_name(group);
+      EXPECT_EQ(CopiesGroup(plan), 1);
+      const bool opposite = group == std::string(kOppositeCopiesGroup);
+      if (opposite && MeshSize(mesh) % 2 != 0) continue;
+      for (int rank = 0; rank < MeshSize(mesh); ++rank) {
+        EXPECT_NE(MirrorOf(plan, rank), rank) << MeshText(mesh);
+        EXPECT_EQ(MirroredBy(plan, MirrorOf(plan, rank)), rank);
+        EXPECT_EQ(MirrorOf(plan, MirroredBy(plan, rank)), rank);
+        if (opposite)
+          EXPECT_EQ(rank + MirrorOf(plan, rank), MeshSize(mesh) - 1);
+      }
     }
   }
+}
+
+TEST(CheckCopies, ARankInTheMiddleHasNoOpposite) {
+  JobSpec job = ExampleJob({.data = 3});
+  job.mutable_parallelism()->set_zero(1);
+  job.mutable_recovery();
+  Plan plan = ExamplePlan(job);
+  ASSERT_TRUE(CheckCopies(plan).ok());
+  plan.mutable_groups(CopiesGroup(plan))->set_name(kOppositeCopiesGroup);
+  EXPECT_FALSE(MayMirrorOpposite(plan));
+  EXPECT_THAT(std::string(CheckCopies(plan).message()),
+              HasSubstr("the rank in the middle has none"));
 }
 
 TEST(Copies, ReplicasNeedNoneElsewhere) {

@@ -1,12 +1,14 @@
 #include "scheduler/cluster/choose_recovery.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/plan/copies.h"
+#include "tests/scheduler/example_plan.h"
 
 namespace troupe {
 namespace {
@@ -74,7 +76,7 @@ bool IsWhole(const Case& of, const KeptByRank& kept, int64_t step,
   for (int rank = 0; rank < ranks; ++rank) {
     if (!Has(kept[rank], step)) continue;
     there[of.part[rank]] = true;
-    if (mirrors) there[of.part[MirroredBy(of.plan.mesh(), rank)]] = true;
+    if (mirrors) there[of.part[MirroredBy(of.plan, rank)]] = true;
   }
   for (int rank = 0; rank < ranks; ++rank) {
     if (!there[of.part[rank]]) return false;
@@ -90,9 +92,8 @@ void CheckHandovers(const Case& of, const KeptByRank& kept,
   for (const Handover& handover : recovery.handovers()) {
     ++brought[handover.to()];
     ASSERT_TRUE(Has(kept[handover.from()], step));
-    const int whose = handover.peer()
-                          ? MirroredBy(of.plan.mesh(), handover.from())
-                          : handover.from();
+    const int whose = handover.peer() ? MirroredBy(of.plan, handover.from())
+                                      : handover.from();
     EXPECT_EQ(of.part[whose], of.part[handover.to()]);
   }
   for (size_t rank = 0; rank < kept.size(); ++rank) {
@@ -136,6 +137,10 @@ TEST(ChooseRecovery, TakesTheNewestStepThatIsWholeSomewhere) {
     }
     CheckAll(MakeCase(2, 2, replicas));
     CheckAll(MakeCase(3, 2, replicas));
+    Case opposite = MakeCase(3, 2, replicas);
+    opposite.name += ", opposite";
+    opposite.plan.add_groups()->set_name(kOppositeCopiesGroup);
+    CheckAll(opposite);
   }
 }
 
@@ -209,6 +214,35 @@ TEST(FillPlaces, TakesTheSameHostFirstAndTheSameKindOnly) {
           .Fill(places, needs),
       (Names{"w2", "-"}));
   EXPECT_EQ(IdleWorkers({}).Fill(places, needs), (Names{"-", "-"}));
+}
+
+TEST(FillPlaces, KeepsCopiesOnSeveralHostsWhereItCan) {
+  std::vector<VacantPlace> places = {
+      {.rank = 0, .lost = Machine("a", "x"), .copies_on = {"y"}}};
+  const Prediction needs = Needs({10, 10});
+  const IdleWorkers idle({Machine("w1", "y"), Machine("w2", "z")});
+  EXPECT_EQ(idle.Fill(places, needs), Names{"w2"});
+  // Its own host has what is near to it; and any is better than none.
+  EXPECT_EQ(
+      IdleWorkers({Machine("w1", "z"), Machine("w2", "x")}).Fill(places, needs),
+      Names{"w2"});
+  EXPECT_EQ(IdleWorkers({Machine("w1", "y")}).Fill(places, needs), Names{"w1"});
+  // Both find one, though one of them would do for either.
+  places.push_back({.rank = 1, .lost = Machine("b", "x"), .copies_on = {"z"}});
+  EXPECT_EQ(idle.Fill(places, needs), (Names{"w2", "w1"}));
+}
+
+TEST(HostsOfCopies, AreThoseOfMirrorsOrOfAllThatAreAlike) {
+  const auto hosts_of = [](int zero, const std::vector<std::string>& hosts) {
+    JobSpec job = ExampleJob({.data = 4});
+    job.mutable_parallelism()->set_zero(zero);
+    job.mutable_recovery();
+    return HostsOfCopies(ExamplePlan(job), 0, hosts);
+  };
+  using Hosts = std::set<std::string>;
+  EXPECT_EQ(hosts_of(1, {"a", "b", "c", "d"}), (Hosts{"c"}));
+  EXPECT_EQ(hosts_of(0, {"a", "b", "b", "b"}), (Hosts{"b"}));
+  EXPECT_EQ(hosts_of(0, {"a", "b", "b", "c"}), Hosts());
 }
 
 TEST(FillPlaces, TakesWhoHasRoom) {

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/must_not_wait.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/worker_refusal.h"
 #include "proto/protocol_version.h"
@@ -58,6 +59,7 @@ class FakeCompiler final : public JobCompiler {
   absl::StatusOr<CompiledJob> Compile(
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const override {
+    CheckMayWait("a job is planned");
     if (absl::Status asked = Ask(may_go_on); !asked.ok()) return asked;
     if (LeavesParallelismOpen(job)) return CompileOpen(job, workers);
     const int ranks = job.parallelism().data();
@@ -118,6 +120,7 @@ class FakeCompiler final : public JobCompiler {
     return plan;
   }
   Plan PlanOfRank(const Plan& plan, int rank) const override {
+    CheckMayWait("a rank's part of a plan is made");
     if (before_plan_of_rank) before_plan_of_rank();
     Plan part = plan;
     part.set_rank(rank);

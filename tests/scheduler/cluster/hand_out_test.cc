@@ -28,6 +28,31 @@ TEST(HandOut, CompletesAnAssignment) {
   EXPECT_EQ(start.plan().rank(), 1);
 }
 
+// Of each rank that they name, which need not be the one that is asked.
+TEST(HandOut, CompletesThePlansOfCopies) {
+  const FakeCompiler compiler;
+  auto common = std::make_shared<HandOut>();
+  Plan plan;
+  plan.set_fingerprint("f");
+  common->plan = std::make_shared<const Plan>(std::move(plan));
+  SendToWorker send{WorkerId(7), {}, common};
+  SaveCopies& asked = *send.message.mutable_save_copies();
+  asked.add_copies()->mutable_plan()->set_rank(0);
+  asked.add_copies()->mutable_plan()->set_rank(3);
+  asked.mutable_copies(1)->set_peer(true);
+  const SaveCopies writes = Completed(send, compiler).save_copies();
+  EXPECT_FALSE(writes.has_commits());
+  ASSERT_EQ(writes.copies_size(), 2);
+  EXPECT_EQ(writes.copies(0).plan().fingerprint(), "f");
+  EXPECT_EQ(writes.copies(1).plan().fingerprint(), "f");
+  EXPECT_EQ(writes.copies(1).plan().rank(), 3);
+  EXPECT_TRUE(writes.copies(1).peer());
+  asked.mutable_commits()->set_rank(2);
+  const SaveCopies commits = Completed(send, compiler).save_copies();
+  EXPECT_EQ(commits.commits().fingerprint(), "f");
+  EXPECT_EQ(commits.commits().rank(), 2);
+}
+
 // Of two hosts; rank 0 loads nothing.
 TEST(HandOut, EachMachinesDataIsCheckedOnce) {
   Plan plan = PlanOfPlaces(5);

@@ -1,10 +1,17 @@
 #include "scheduler/cluster/host.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/base/clock.h"
+#include "scheduler/planner/planner.h"
+#include "scheduler/store/database.h"
+#include "storage/disk/path_calls.h"
 #include "tests/scheduler/cluster/fake_compiler.h"
 
 namespace troupe {
@@ -49,6 +56,48 @@ class HostTest : public testing::Test {
   Cluster cluster_{Limits(), compiler_};
   ClusterHost host_{cluster_, clock_, sink_};
 };
+
+// Clients, workers and the clock wait for the lock.
+TEST_F(HostTest, WhatWaitsOrTakesLongFailsUnderTheLock) {
+  const std::string path = testing::TempDir() + "/not_under_the_lock";
+  struct stat info;
+  EXPECT_EQ(StatPath(path, &info), -1);
+  const auto looks = [&](const Cluster&, absl::Time) {
+    return StatPath(path, &info);
+  };
+  EXPECT_DEATH(host_.Read(looks), "the file system is used while others wait");
+  const auto opens = [&](Cluster&, absl::Time, Actions&) {
+    return OpenPath(path, O_RDONLY);
+  };
+  EXPECT_DEATH(host_.Apply(opens), "the file system is used while others wait");
+  absl::StatusOr<Database> store = Database::Open(path);
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto stores = [&](Cluster&, absl::Time, Actions&) {
+    return store->Execute("CREATE TABLE t (a INTEGER)");
+  };
+  EXPECT_DEATH(host_.Apply(stores).IgnoreError(),
+               "the store is used while others wait");
+  const auto plans = [&](Cluster&, absl::Time, Actions&) {
+    return CompilePlan(SpecOf(1), {}).status();
+  };
+  EXPECT_DEATH(host_.Apply(plans).IgnoreError(),
+               "a job is planned while others wait");
+  const auto cuts = [&](Cluster&, absl::Time, Actions&) {
+    return AssignmentPlan(Plan(), 0);
+  };
+  EXPECT_DEATH(host_.Apply(cuts), "a rank's part of a plan is made while");
+}
+
+// Another thread may, meanwhile.
+TEST_F(HostTest, OthersMayWaitWhileSomebodyHoldsTheLock) {
+  host_.Read([](const Cluster&, absl::Time) {
+    std::thread other([] {
+      struct stat info;
+      EXPECT_EQ(StatPath("/", &info), 0);
+    });
+    other.join();
+  });
+}
 
 TEST_F(HostTest, SchedulesAfterEachEventWhereThatIsQuick) {
   sink_.takes = absl::Microseconds(100);

@@ -97,6 +97,42 @@ TEST(JobTable, KeepsTheNewestTracesThatFit) {
   EXPECT_EQ(job.measured[0]->step(), 50);
 }
 
+// Of all jobs together they are bounded, too: the oldest that have ended make
+// room, those that run keep theirs.
+TEST(JobTable, TimelinesOfEndedJobsMakeRoom) {
+  Timeline trace;
+  for (int i = 0; i < 100; ++i) trace.add_ranks()->add_spans()->set_unit(i);
+  const int64_t bytes = trace.SpaceUsedLong();
+  JobTable table({.ended_jobs_kept = 5, .timeline_bytes_kept_max = 6 * bytes});
+  Actions actions;
+  const auto sum = [&] {
+    int64_t all = 0;
+    for (const auto& [id, job] : table.all()) {
+      if (job->predicted) all += job->predicted->SpaceUsedLong();
+      for (const auto& one : job->measured) all += one->SpaceUsedLong();
+    }
+    return all;
+  };
+  Job& runs = table.Add(SpecOf(1), 1, kNow, actions);
+  table.SetPredicted(runs, std::make_shared<const Timeline>(trace));
+  table.AddTrace(runs, trace);
+  std::vector<JobId> ended;
+  for (int i = 0; i < 20; ++i) {
+    Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+    table.SetPredicted(job, std::make_shared<const Timeline>(trace));
+    table.AddTrace(job, trace);
+    table.SetState(job, FAILED, "", kNow, actions);
+    ended.push_back(job.id);
+    EXPECT_LE(sum(), 6 * bytes);
+  }
+  EXPECT_GT(sum(), 5 * bytes) << "the room is used";
+  EXPECT_NE(runs.predicted, nullptr);
+  EXPECT_EQ(runs.measured.size(), 1u);
+  EXPECT_NE(table.Find(ended[18])->predicted, nullptr);
+  EXPECT_EQ(table.Find(ended[17])->predicted, nullptr);
+  EXPECT_TRUE(table.Find(ended[17])->measured.empty());
+}
+
 TEST(JobTable, EndIsFinal) {
   JobTable table({});
   Actions actions;

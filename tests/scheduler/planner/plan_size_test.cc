@@ -92,6 +92,10 @@ const Case kCases[] = {
      }},
 };
 
+absl::Status CheckSize(const Draft& draft, int64_t instructions_max) {
+  return CheckPlanSize(draft, PlanSizeOf(draft), instructions_max);
+}
+
 TEST(PlanSize, IsWhatPassesBuild) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
@@ -124,12 +128,12 @@ TEST(PlanSize, OfAnEvaluationIsItsForwardPasses) {
   EXPECT_EQ(size.train, 0);
   EXPECT_EQ(size.validate, Built(draft, Program::VALIDATE));
   EXPECT_EQ(size.total(), size.validate);
-  const absl::Status status = CheckPlanSize(draft, size.total() - 1);
+  const absl::Status status = CheckSize(draft, size.total() - 1);
   EXPECT_THAT(std::string(status.message()),
               StartsWith("training.global_batch_size: 16 windows make a plan "
                          "of "));
   EXPECT_THAT(std::string(status.message()), HasSubstr("use at most 14"));
-  EXPECT_TRUE(CheckPlanSize(DraftOf(Evaluation(14)), size.total() - 1).ok());
+  EXPECT_TRUE(CheckSize(DraftOf(Evaluation(14)), size.total() - 1).ok());
 }
 
 JobSpec Ring(int micro_batches) {
@@ -141,14 +145,14 @@ JobSpec Ring(int micro_batches) {
 
 TEST(PlanSize, SaysWhatIsTooLongAndTheWayOut) {
   const PlanSize size = PlanSizeOf(DraftOf(Ring(8)));
-  EXPECT_TRUE(CheckPlanSize(DraftOf(Ring(8)), size.total()).ok());
-  const absl::Status status = CheckPlanSize(DraftOf(Ring(8)), size.total() - 1);
+  EXPECT_TRUE(CheckSize(DraftOf(Ring(8)), size.total()).ok());
+  const absl::Status status = CheckSize(DraftOf(Ring(8)), size.total() - 1);
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_THAT(std::string(status.message()),
               StartsWith("training.micro_batch_size: 2 makes 8 micro-batches a "
                          "step, each of "));
   EXPECT_THAT(std::string(status.message()), HasSubstr("has at most 7, "));
-  EXPECT_THAT(std::string(CheckPlanSize(DraftOf(Ring(8)), 5).message()),
+  EXPECT_THAT(std::string(CheckSize(DraftOf(Ring(8)), 5).message()),
               StartsWith("parallelism.context: 4 ranks exchange so often"));
   JobSpec validates = Ring(1);
   validates.mutable_data()->set_validation_fraction(0.1);
@@ -156,8 +160,8 @@ TEST(PlanSize, SaysWhatIsTooLongAndTheWayOut) {
   validates.mutable_training()->set_validation_sequences(64);
   const PlanSize both = PlanSizeOf(DraftOf(validates));
   EXPECT_THAT(
-      std::string(CheckPlanSize(DraftOf(validates),
-                                both.train + 3 * both.validation_micro_batch)
+      std::string(CheckSize(DraftOf(validates),
+                            both.train + 3 * both.validation_micro_batch)
                       .message()),
       AllOf(StartsWith("training.validation_sequences: 64 makes a plan of "),
             HasSubstr("use at most 6")));
@@ -171,6 +175,26 @@ TEST(PlanSize, IsCheckedBeforeAnythingIsBuilt) {
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_THAT(std::string(status.message()),
               StartsWith("training.micro_batch_size: 2 makes 40000 "));
+}
+
+// So that many plans at once can be bounded in sum, and nothing is built for
+// one that gave up meanwhile.
+TEST(PlanSize, RoomIsAskedForBeforeAnythingIsBuilt) {
+  MayGoOn may_go_on;
+  int64_t asked = 0;
+  may_go_on.take_room = [&](int64_t instructions) {
+    EXPECT_GE(instructions, asked) << "what was built before may be compared";
+    asked = instructions;
+    return absl::OkStatus();
+  };
+  const JobSpec job = Ring(8);
+  ASSERT_TRUE(CompilePlan(job, ExampleWorkers(4), may_go_on).ok());
+  EXPECT_EQ(asked, PlanSizeOf(DraftOf(job)).total());
+  may_go_on.take_room = [](int64_t) {
+    return absl::CancelledError("gave up in the queue");
+  };
+  EXPECT_TRUE(absl::IsCancelled(
+      CompilePlan(job, ExampleWorkers(4), may_go_on).status()));
 }
 
 // Of many plans that are compared, each is shorter.

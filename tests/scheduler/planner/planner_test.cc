@@ -232,6 +232,45 @@ TEST(Planner, CopiesAreMirroredWhereAHostHoldsAllOfAState) {
   EXPECT_EQ(purpose(together), purpose(apart));
 }
 
+// Six ranks on two hosts: half of three stages further on is the same host for
+// one rank in three, and the opposite rank never is.
+TEST(Planner, CopiesGoToOppositeRanksWhereThatOutlivesAHostMore) {
+  JobSpec job = ExampleJob({.data = 2, .micro_batches = 6});
+  job.mutable_parallelism()->set_pipeline(3);
+  job.mutable_parallelism()->set_zero(1);
+  job.mutable_recovery();
+  const auto on = [&](const std::vector<std::string>& hosts) {
+    std::vector<WorkerDescription> workers =
+        ExampleWorkers(static_cast<int>(hosts.size()));
+    for (size_t i = 0; i < workers.size(); ++i) {
+      workers[i].set_host(hosts[i]);
+      workers[i].clear_budgets();
+    }
+    const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
+    CHECK_OK(plan.status());
+    return *plan;
+  };
+  const std::vector<std::string> two = {"a", "a", "a", "b", "b", "b"};
+  const Plan plan = on(two);
+  const Group& group = plan.groups(CopiesGroup(plan));
+  EXPECT_EQ(group.purpose(), "go on after the loss of any one worker or host");
+  EXPECT_EQ(group.name(), kOppositeCopiesGroup);
+  for (int rank = 0; rank < 6; ++rank) {
+    EXPECT_NE(two[MirrorOf(plan, rank)], two[rank]) << rank;
+    // Any rank's part of the plan says the same, and other workers in its
+    // places change nothing.
+    EXPECT_EQ(MirrorOf(AssignmentPlan(plan, rank), rank), MirrorOf(plan, rank));
+  }
+  // Where all are outlived half the way around, copies go there.
+  for (const std::vector<std::string>& hosts :
+       {std::vector<std::string>{"a", "a", "b", "b", "c", "c"},
+        std::vector<std::string>(6, "a")}) {
+    const Plan other = on(hosts);
+    EXPECT_EQ(other.groups(CopiesGroup(other)).name(), kCopiesGroup);
+    EXPECT_EQ(MirrorOf(other, 0), 2);
+  }
+}
+
 TEST(AssignmentPlan, HasWhatConcernsItsRankAndAllElse) {
   const Plan plan = ExamplePlan(FullJob({.data = 3}));
   const Plan assignment = AssignmentPlan(plan, 1);

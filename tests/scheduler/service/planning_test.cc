@@ -1,5 +1,6 @@
 #include "scheduler/service/planning.h"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -14,7 +15,8 @@ namespace {
 
 constexpr absl::Duration kLong = absl::Minutes(1);
 
-// Compiles when it is let; a job named "endless" until it may not go on.
+// Compiles when it is let; a job named "endless" until it may not go on. A plan
+// of "large" is as long as may be, and takes kPlanMax.
 class GatedCompiler final : public JobCompiler {
  public:
   absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override {
@@ -39,7 +41,19 @@ class GatedCompiler final : public JobCompiler {
         std::this_thread::yield();
       }
     }
-    if (job.name() != "job-2") open.WaitForNotification();
+    if (job.name() == "large") {
+      const absl::Status room = AskForRoom(may_go_on, kInstructionsMax);
+      if (!room.ok()) return room;
+      large_at_once_max = std::max<int>(large_at_once_max, ++large_at_once);
+      if (!has_room.HasBeenNotified()) has_room.Notify();
+      open.WaitForNotification();
+      clock->Advance(kPlanMax - absl::Seconds(1));
+      const absl::Status over = Ask(may_go_on);
+      --large_at_once;
+      if (!over.ok()) return over;
+    } else if (job.name() != "job-2") {
+      open.WaitForNotification();
+    }
     return fake_.Compile(job, workers, may_go_on);
   }
   absl::StatusOr<Explanation> Explain(
@@ -69,6 +83,10 @@ class GatedCompiler final : public JobCompiler {
   mutable std::atomic<int> compiled = 0;
   mutable std::atomic<int> asked = 0;  // whether it may go on
   absl::Notification open;
+  mutable absl::Notification has_room;  // a "large" one
+  mutable std::atomic<int> large_at_once = 0;
+  mutable std::atomic<int> large_at_once_max = 0;
+  ManualClock* clock = nullptr;
 
  private:
   FakeCompiler fake_;
@@ -88,7 +106,10 @@ struct Sink final : public ActionSink {
 };
 
 struct Planned {
-  Planned() { sink.planning = &planning; }
+  Planned() {
+    sink.planning = &planning;
+    compiler.clock = &clock;
+  }
   WorkerId Join(const std::string& name) {
     return host.Apply([&](Cluster& c, absl::Time now, Actions& out) {
       return *c.RegisterWorker(RegisterOf(name), now, out);
@@ -313,6 +334,54 @@ TEST(Planning, AStepOfTheWallClockEndsNothing) {
   p.clock.Advance(kPlanMax + absl::Seconds(1));
   ASSERT_TRUE(answered.WaitForNotificationWithTimeout(kLong));
   EXPECT_TRUE(absl::IsDeadlineExceeded(outcome)) << outcome;
+}
+
+// And each takes as long as it may, beside waiting for the other.
+TEST(Planning, LongPlansWaitForEachOtherAndAreNoLaterForIt) {
+  Planned p;
+  p.Join("w0");
+  absl::BlockingCounter answers(2);
+  std::atomic<int> asked = 0;  // when the second begins, and while it waits
+  const auto compile = [&](std::function<bool()> has_given_up) {
+    p.planning.Compile(p.Ask("large"), {.has_given_up = has_given_up},
+                       [&](const auto& outcome) {
+                         EXPECT_TRUE(outcome.ok()) << outcome.status();
+                         answers.DecrementCount();
+                       });
+  };
+  compile(nullptr);
+  p.compiler.has_room.WaitForNotification();
+  compile([&] {
+    ++asked;
+    return false;
+  });
+  while (asked < 2) std::this_thread::yield();
+  p.compiler.open.Notify();
+  answers.Wait();
+  EXPECT_EQ(p.compiler.large_at_once_max, 1);
+}
+
+// Who stops waiting hears what it has waited for.
+TEST(Planning, AQuestionThatWaitedInVainSaysWhatWasTooLarge) {
+  Planned p;
+  p.Join("w0");
+  p.planning.Compile(p.Ask("large"), {}, [](const auto&) {});
+  p.compiler.has_room.WaitForNotification();
+  absl::Status refused;
+  absl::Notification answered;
+  std::atomic<int> asked = 0;
+  p.planning.Compile(p.Ask("large"),
+                     {.has_given_up = [&] { return ++asked > 1; }},
+                     [&](const auto& outcome) {
+                       refused = outcome.status();
+                       answered.Notify();
+                     });
+  answered.WaitForNotification();
+  EXPECT_EQ(refused.message(),
+            "the plan of large has 1048576 instructions and waited for others, "
+            "of 1048576 in all, as at most 1441792 are planned at a time: "
+            "nobody waits for the plan any more");
+  p.compiler.open.Notify();
 }
 
 TEST(Planning, StopEndsWhatIsBeingPlanned) {

@@ -150,6 +150,17 @@ TEST(CheckpointFolder, ACheckpointThatKeepsItsNameIsNamed) {
       (*folder)->Committed(SaveSmall({dir.path(), 5, "b"}, 1), trees), kRefused,
       {"checkpoint.overwrite", dir.File("step-00000030"), "ENOTDIR"}));
   EXPECT_EQ(trees.size(), 2u) << "the others go";
+  EXPECT_TRUE((*folder)->has_left());
+
+  // The next one tries again. What took a name of those that went, stays.
+  const std::string own = SaveSmall({dir.path(), 10, "b"}, 1);
+  EXPECT_FALSE((*folder)->Committed(own, trees).ok());
+  EXPECT_TRUE(fs::exists(own));
+  fs::remove(dir.File("step-00000030.tmp-removed"));
+  EXPECT_TRUE((*folder)->RetryOverwritten(trees).ok());
+  EXPECT_FALSE((*folder)->has_left());
+  EXPECT_EQ(trees.back(), dir.File("step-00000030.tmp-removed"));
+  EXPECT_EQ(ListCheckpoints(dir.path())->size(), 2u) << "of steps 5 and 10";
 }
 
 // A stopped process does not notice until it asks.

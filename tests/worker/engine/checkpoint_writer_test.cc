@@ -1,7 +1,10 @@
 #include "worker/engine/checkpoint_writer.h"
 
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest.h"
@@ -9,6 +12,7 @@
 #include "storage/engine/make_engine.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/worker/rank/small_rank.h"
+#include "worker/engine/checkpoint_saver.h"
 
 namespace troupe {
 namespace {
@@ -24,6 +28,9 @@ class OneRank final : public RankListener {
   absl::Status OnShardWritten(const WrittenShard& shard) override {
     shards = {shard.record};
     return absl::OkStatus();
+  }
+  void OnNotice(const std::string& notice) override {
+    notices.push_back(notice);
   }
   absl::Status OnUnwritten(int64_t, const std::string& error) override {
     unwritten.push_back(error);
@@ -54,6 +61,7 @@ class OneRank final : public RankListener {
   }
 
   absl::Status refusal;
+  std::vector<std::string> notices;
   std::vector<std::string> unwritten;
   absl::Status unheard;  // of the commit
   bool stored = true;    // it is
@@ -189,6 +197,83 @@ TEST_F(CheckpointWriterTest, WhatAnEarlierRunLeftGoesEvenThen) {
   listener_.stored = false;
   for (int step = 1; step <= 3; ++step) ASSERT_TRUE(Write(step).ok());
   EXPECT_EQ(Kept(), (std::vector<int64_t>{1, 2, 3}));
+}
+
+// The job has saved what it was to save, however its disk treats what an
+// earlier run left.
+class OverwriteTest : public CheckpointWriterTest {
+ protected:
+  OverwriteTest() {
+    for (int step = 7; step <= 9; ++step) EXPECT_TRUE(Write(step).ok());
+    EXPECT_TRUE(removal_.AwaitIdle().ok());
+    folder_ = CheckpointFolder::Open({.directory = directory_,
+                                      .holder = "a test",
+                                      .starts_anew = true,
+                                      .overwrite = true})
+                  .value();
+    in_the_way_ = CheckpointPath(directory_, 9) + ".tmp-removed";
+    std::ofstream(in_the_way_) << "in the way";
+  }
+
+  absl::Status Save(int64_t step, bool last,
+                    absl::Duration pause_max = absl::Milliseconds(8)) {
+    CheckpointSaver saver(
+        {.token = "test",
+         .folder = folder_.get(),
+         .pauses = {.first = absl::Milliseconds(1), .max = pause_max},
+         .data_unchecked = [] { return false; },
+         .gives_up = gives_up_},
+        rank_->state(), RankDisk{*io_, disk_}, clock_, listener_);
+    rank_->state().snapshot.clear();
+    const absl::Status collected = rank_->RunAll("K");
+    if (!collected.ok()) return collected;
+    return saver.Save(Taken(step), last);
+  }
+
+  std::unique_ptr<CheckpointFolder> folder_;
+  std::string in_the_way_;
+  absl::Notification gives_up_;
+};
+
+TEST_F(OverwriteTest, TheRunGoesOnAndTheNextCheckpointTriesAgain) {
+  EXPECT_TRUE(Save(1, /*last=*/false).ok());
+  EXPECT_EQ(Kept(), (std::vector<int64_t>{1, 9}));
+  ASSERT_EQ(listener_.notices.size(), 1u);
+  for (const std::string& said :
+       {CheckpointPath(directory_, 1) + " is written",
+        std::string("checkpoint.overwrite"), CheckpointPath(directory_, 9),
+        std::string("tried again")}) {
+    EXPECT_NE(listener_.notices[0].find(said), std::string::npos)
+        << listener_.notices[0];
+  }
+  std::filesystem::remove(in_the_way_);
+  EXPECT_TRUE(Save(2, /*last=*/false).ok());
+  EXPECT_EQ(Kept(), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(listener_.notices.size(), 1u);
+}
+
+TEST_F(OverwriteTest, TheLastCheckpointTriesForAWhileAndTheRunEndsWell) {
+  EXPECT_TRUE(Save(1, /*last=*/true).ok());
+  EXPECT_EQ(Kept(), (std::vector<int64_t>{1, 9}));
+  EXPECT_TRUE(folder_->has_left());
+}
+
+TEST_F(OverwriteTest, TheLastCheckpointTriesAgain) {
+  std::thread disk([&] {
+    while (!std::filesystem::exists(CheckpointPath(directory_, 1))) {
+      std::this_thread::yield();
+    }
+    std::filesystem::remove(in_the_way_);
+  });
+  EXPECT_TRUE(Save(1, /*last=*/true, absl::Minutes(1)).ok());
+  disk.join();
+  EXPECT_EQ(Kept(), (std::vector<int64_t>{1}));
+}
+
+TEST_F(OverwriteTest, NobodyWaitsForThatWhoWasAskedToEnd) {
+  gives_up_.Notify();
+  EXPECT_TRUE(Save(1, /*last=*/true).ok());
+  EXPECT_TRUE(folder_->has_left());
 }
 
 TEST_F(CheckpointWriterTest, WhatItReplacesGoes) {

@@ -243,6 +243,8 @@ JobSpec JobWith(const std::string& optimizer, const std::string& precision,
     OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
     group.add_match("*.mlp.*.weight");
     group.set_name("muon");
+  } else if (optimizer == "adamw with ema") {
+    job.mutable_optimizer()->mutable_ema()->set_decay(0.99);
   } else if (optimizer != "adamw") {
     OptimizerSpec& sgd = *job.mutable_optimizer();
     sgd.Clear();
@@ -262,8 +264,8 @@ JobSpec JobWith(const std::string& optimizer, const std::string& precision,
 // Every state that an optimizer has, and none that it has not.
 TEST(SaveCopies, SavesToTheBitWhatTheRanksThemselvesSave) {
   const std::string directory = testing::TempDir() + "/save_copies_alike";
-  for (const char* optimizer :
-       {"adamw", "groups", "muon", "sgd with momentum", "sgd"}) {
+  for (const char* optimizer : {"adamw", "adamw with ema", "groups", "muon",
+                                "sgd with momentum", "sgd"}) {
     for (const char* precision : {"f32", "bf16", "fp16"}) {
       for (const int zero : {0, 1, 2, 3}) {
         for (const bool frozen : {false, true}) {

@@ -1,0 +1,96 @@
+#include "scheduler/service/plan_budget.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+
+namespace troupe {
+namespace {
+
+// How often one who waits asks whether it may go on.
+constexpr absl::Duration kAskAgain = absl::Milliseconds(100);
+
+}  // namespace
+
+PlanBudget::Share::Share(PlanBudget& budget, std::string name, bool is_job)
+    : budget_(budget), name_(std::move(name)), is_job_(is_job) {
+  absl::MutexLock lock(&budget_.mutex_);
+  budget_.shares_.insert(this);
+}
+
+PlanBudget::Share::~Share() {
+  absl::MutexLock lock(&budget_.mutex_);
+  budget_.shares_.erase(this);
+}
+
+absl::Status PlanBudget::Share::Take(
+    int64_t instructions, const std::function<absl::Status()>& may_go_on) {
+  CHECK(instructions <= budget_.sizes_.one)
+      << name_ << " has a plan of " << instructions << " instructions";
+  absl::MutexLock lock(&budget_.mutex_);
+  if (instructions <= budget_.sizes_.small) instructions = 0;
+  if (instructions <= held_) {
+    held_ = instructions;
+    return absl::OkStatus();
+  }
+  wanted_ = instructions;
+  number_ = ++budget_.waits_;
+  const auto has_room = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return budget_.IsSafe(*this) && budget_.IsItsTurn(*this);
+  };
+  absl::Status over;
+  while (
+      !budget_.mutex_.AwaitWithTimeout(absl::Condition(&has_room), kAskAgain)) {
+    // Its answer may take other locks.
+    budget_.mutex_.Unlock();
+    over = may_go_on();
+    budget_.mutex_.Lock();
+    if (over.ok()) continue;
+    over = Annotate(over, budget_.WaitText(*this));
+    break;
+  }
+  if (over.ok()) held_ = wanted_;
+  wanted_ = 0;
+  return over;
+}
+
+int64_t PlanBudget::HeldByOthers(const Share& share) const {
+  int64_t held = 0;
+  for (const Share* const other : shares_) {
+    if (other != &share) held += other->held_;
+  }
+  return held;
+}
+
+bool PlanBudget::IsSafe(const Share& share) const {
+  int64_t largest = share.wanted_;
+  for (const Share* const other : shares_) {
+    if (other != &share) largest = std::max(largest, other->held_);
+  }
+  const int64_t free = sizes_.all - HeldByOthers(share) - share.wanted_;
+  return free >= 0 && free + largest >= sizes_.one;
+}
+
+bool PlanBudget::IsItsTurn(const Share& share) const {
+  if (share.held_ > 0) return true;
+  const auto place = [](const Share& one) {
+    return std::make_tuple(one.held_ == 0, !one.is_job_, one.number_);
+  };
+  return std::none_of(shares_.begin(), shares_.end(), [&](const Share* other) {
+    return other->wanted_ > 0 && place(*other) < place(share);
+  });
+}
+
+std::string PlanBudget::WaitText(const Share& share) const {
+  return absl::StrCat("the plan of ", share.name_, " has ", share.wanted_,
+                      " instructions and waited for others, of ",
+                      HeldByOthers(share), " in all, as at most ", sizes_.all,
+                      " are planned at a time");
+}
+
+}  // namespace troupe
