@@ -93,6 +93,8 @@ absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
     HeldRank& held = *options.registration.mutable_held();
     *held.mutable_ref() = held_.ref;
     held.set_fingerprint(held_.fingerprint);
+    held.set_run_id(held_.run_id);
+    held.set_cluster_id(held_.cluster_id);
     held.set_first_step(rank_->first_step());
     held.set_step(rank_->steps_done());
     if (rank_->ended()) {
@@ -200,6 +202,7 @@ absl::Status WorkerDaemon::Serve(Session& session) {
   const SendToScheduler send = [&session](WorkerMessage message) {
     return session.Send(std::move(message));
   };
+  cluster_id_ = session.registered().cluster_id();
   if (holds_rank()) {
     held_.outbox->Attach(send);
   } else {
@@ -278,6 +281,8 @@ void WorkerDaemon::Begin(const Assignment& assignment,
   ReplaceText(nullptr);
   held_ = {.ref = assignment.ref(),
            .fingerprint = assignment.plan().fingerprint(),
+           .run_id = assignment.run_id(),
+           .cluster_id = cluster_id_,
            .outbox = std::make_shared<Outbox>()};
   held_.outbox->Attach(send);
   {

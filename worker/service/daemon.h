@@ -91,6 +91,8 @@ class WorkerDaemon {
   struct Held {
     RankRef ref;
     std::string fingerprint;
+    std::string run_id;
+    std::string cluster_id;  // whose scheduler gave it
     std::shared_ptr<Outbox> outbox;
   };
 
@@ -140,6 +142,7 @@ class WorkerDaemon {
   const WorkerDaemonOptions options_;
   const RankResources resources_;
   bool was_registered_ = false;
+  std::string cluster_id_;  // of the session that is open
   RegisteredAs registered_as_ = RegisteredAs::kFit;
   Held held_;  // the reader's
   // Whether it holds a rank, or is about to begin something; written by the
