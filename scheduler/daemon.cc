@@ -81,7 +81,8 @@ struct SchedulerDaemon::Parts {
               .told = [this](
                           absl::string_view rpc,
                           const absl::Status& s) { metrics.CountRpc(rpc, s); },
-              .trust = options.trust}),
+              .trust = options.trust,
+              .unnamed_workers = options.unnamed_workers}),
         http(host, metrics,
              {.health = [this] { return writer.health(); },
               .token = std::move(page_token),
