@@ -168,7 +168,10 @@ void WorkerDaemon::GiveUp(const absl::Status& why) {
 
 absl::Status WorkerDaemon::SendLast(const SendToScheduler& send,
                                     WorkerMessage message) {
-  const absl::Status fresh = resources_.device.StartAfresh();
+  const absl::Status fresh = [this] {
+    absl::MutexLock lock(&looking_);
+    return resources_.device.StartAfresh();
+  }();
   const std::string reason(fresh.message());
   if (!fresh.ok()) {
     // Before the last words, so that the scheduler gives this worker nothing
@@ -253,8 +256,12 @@ absl::Status WorkerDaemon::Serve(Session& session) {
 void WorkerDaemon::LookAgain(Session& session, SteadyNotification& over) const {
   const bool was_unfit = registered_as_ == RegisteredAs::kUnfit;
   while (!over.WaitForNotificationWithTimeout(options_.look_again)) {
-    if (is_busy()) continue;
-    const bool is_unfit = !options_.unfit().empty();
+    bool is_unfit = false;
+    {
+      absl::MutexLock lock(&looking_);
+      if (is_busy()) continue;
+      is_unfit = !options_.unfit().empty();
+    }
     // A rank that it was given meanwhile looks by itself.
     if (is_busy() || (was_unfit && is_unfit)) continue;
     if (!was_unfit && !is_unfit) return;

@@ -158,6 +158,10 @@ class WorkerDaemon {
   std::unique_ptr<LinkMeasuring> measuring_;
   std::unique_ptr<CopiesSaver> copies_saver_;  // borrows from rank_
 
+  // Of a look at the machine, which asks the device too, beside the session's
+  // reader; and of a device that starts afresh, when nobody may call it.
+  mutable absl::Mutex looking_;
+
   mutable absl::Mutex mutex_;
   SteadyCondition stops_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
