@@ -6,6 +6,7 @@
 #include "proto/base/log.h"
 #include "proto/base/one_line.h"
 #include "proto/trust/grpc/peer_identity.h"
+#include "proto/trust/refused_peers.h"
 #include "proto/trust/worker_names.h"
 #include "scheduler/cluster/hand_out.h"
 #include "scheduler/service/grpc_status.h"
@@ -94,8 +95,9 @@ class WorkerSession final
                                 "troupe cluster certificate"));
       }
     } else {
-      LogWarning(absl::StrCat("refused ", OneLine(name, 100), " from ", peer_,
-                              ": ", status.message()));
+      TellOfRefusedPeer(Door::kWorkers,
+                        absl::StrCat("the worker ", OneLine(name, 100),
+                                     " from ", peer_, ": ", status.message()));
       Close(ToGrpc(status));
     }
   }

@@ -180,6 +180,22 @@ TEST_F(AccessTest, AWorkerHasANameOfItsCertificates) {
   }
 }
 
+// It tries again twice a second, and so do all workers of its cluster.
+TEST_F(AccessTest, WorkersThatAreRefusedDoNotFloodTheLog) {
+  const CapturedLog log;
+  const auto channel = ChannelWith(
+      ChannelCredentials(members_.WorkerNamed({"gpu-7"}), PeerRole::kWorker,
+                         served_.server.address())
+          .value());
+  for (int i = 0; i < 50; ++i) {
+    FakeWorker worker(channel, absl::StrCat("gpu-8-", i));
+    EXPECT_FALSE(worker.Read().has_value());
+    worker.Finish();
+  }
+  log.Await(1, "refused a peer: the worker gpu-8-");
+  EXPECT_LE(log.Count("refused a peer: the worker gpu-8-"), 40u);
+}
+
 // A certificate that binds its holder to no name would take every worker's
 // seat.
 TEST_F(AccessTest, AWorkerWhoseCertificateSaysNoNameIsRefused) {
