@@ -3,7 +3,8 @@
 // the two must be of one build, a field that one of them requires of the other
 // among that, and kOldestProtocolVersion where the older version is not
 // understood any more; and record the version that was before
-// (tests/compatibility/README.md).
+// (tests/compatibility/README.md). A test fails where a message was removed or
+// changed and the number was not.
 #ifndef TROUPE_PROTO_PROTOCOL_VERSION_H_
 #define TROUPE_PROTO_PROTOCOL_VERSION_H_
 
@@ -11,11 +12,11 @@
 
 namespace troupe {
 
-inline constexpr int32_t kProtocolVersion = 21;
+inline constexpr int32_t kProtocolVersion = 22;
 // That this build can hold a conversation in, and whose stored plans it reads.
-inline constexpr int32_t kOldestProtocolVersion = 21;
+inline constexpr int32_t kOldestProtocolVersion = 22;
 // For people.
-inline constexpr char kBuildName[] = "troupe 0.21";
+inline constexpr char kBuildName[] = "troupe 0.22";
 
 }  // namespace troupe
 

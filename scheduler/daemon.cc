@@ -81,7 +81,8 @@ struct SchedulerDaemon::Parts {
               .told = [this](
                           absl::string_view rpc,
                           const absl::Status& s) { metrics.CountRpc(rpc, s); },
-              .trust = options.trust}),
+              .trust = options.trust,
+              .unnamed_workers = options.unnamed_workers}),
         http(host, metrics,
              {.health = [this] { return writer.health(); },
               .token = std::move(page_token),
@@ -150,6 +151,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
           options, std::move(lock), std::move(store), std::move(token))));
   Parts& parts = *daemon->parts_;
   parts.host.Apply([&](Cluster& cluster, absl::Time now, Actions& actions) {
+    cluster.RestoreId(parts.store->cluster_id());
     cluster.RestoreWorkers(std::move(loaded.workers));
     cluster.RestoreHostLinks(std::move(loaded.hosts), now);
     cluster.Restore(std::move(loaded.jobs), now, actions);
@@ -175,7 +177,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   }
   LogInfo(absl::StrCat("serving on ", daemon->grpc_address(), ", status page ",
                        daemon->http_url(), ", ", remembered,
-                       " jobs remembered in ", options.state));
+                       " jobs remembered in ", options.state,
+                       " of the cluster ", parts.store->cluster_id()));
   return daemon;
 }
 

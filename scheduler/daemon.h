@@ -28,6 +28,8 @@ struct SchedulerDaemonOptions {
   // How workers and clients know it, and it them. Where nothing is said, by the
   // certificate that `troupe up` keeps in the state directory.
   PeerTrust trust;
+  // Takes workers whose certificates say no worker's name, under any.
+  bool unnamed_workers = false;
   Limits limits;
 };
 

@@ -15,6 +15,9 @@ void AddDaemonFlags(CLI::App& app, SchedulerDaemonOptions& options) {
   app.add_option("--certificates", options.trust.certificates,
                  "Directory of its certificate [STATE/trust/scheduler]")
       ->type_name("DIR");
+  app.add_flag("--unnamed-workers", options.unnamed_workers,
+               "Take workers whose certificates say no worker's name, under "
+               "any name");
   app.add_flag("--insecure", options.trust.insecure,
                "No certificates, no TLS; on loopback only, unless given twice");
 }

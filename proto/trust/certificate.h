@@ -31,7 +31,7 @@ struct CertificateSubject {
   PeerRole role = PeerRole::kClient;
   // Names and IP addresses; the first is the common name.
   std::vector<std::string> hosts;
-  // That a worker may register under (worker_names.h); none: any.
+  // That a worker may register under (worker_names.h); none: none.
   std::vector<std::string> worker_names;
   absl::Time from;
   absl::Duration valid = kMemberValid;

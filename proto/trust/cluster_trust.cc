@@ -156,11 +156,9 @@ absl::StatusOr<std::vector<std::string>> NamesFor(
         "names of workers are for a worker's certificate, not for that of a ",
         RoleName(request.role)));
   }
-  if (!request.worker_names.empty() || request.hosts.empty()) {
-    return request.worker_names;
-  }
-  const std::string& host = request.hosts[0];
-  if (!absl::StrContains(host, ':')) return NamesOfHost(host);
+  if (!request.worker_names.empty()) return request.worker_names;
+  const std::string host = request.hosts.empty() ? "" : request.hosts[0];
+  if (!host.empty() && !absl::StrContains(host, ':')) return NamesOfHost(host);
   return absl::InvalidArgumentError(
       absl::StrCat("no worker can be named after ", host,
                    "; say with --name which names ", "its workers may have"));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kWindowNs = 10'000'000'000;
 constexpr int kLinesMax = 20;  // in a window
-constexpr size_t kLineBytesMax = 300;
+constexpr size_t kLineBytesMax = 600;
 
 // The lines of a door's present window.
 struct Lines {
@@ -25,7 +25,7 @@ struct Lines {
   int64_t kept_back ABSL_GUARDED_BY(mutex) = 0;
 };
 
-constexpr int kDoors = 3;
+constexpr int kDoors = 4;
 
 Lines& LinesOf(Door door) {
   static Lines* const lines = new Lines[kDoors];

@@ -12,7 +12,8 @@ namespace troupe {
 enum class Door {
   kGrpc,
   kHttp,
-  kRanks,  // the data ports of a group
+  kRanks,    // the data ports of a group
+  kWorkers,  // the registration of a worker, which tries again and again
 };
 
 // "refused a peer: <what>". Thread-safe.

@@ -49,7 +49,15 @@ absl::optional<std::string> WorkerNamesOfUri(absl::string_view uri) {
 
 absl::Status CheckMayBeNamed(absl::string_view name,
                              const std::vector<std::string>& allowed) {
-  if (allowed.empty()) return absl::OkStatus();
+  if (allowed.empty()) {
+    const std::string shown = OneLine(name, kNamesBytesMax);
+    return absl::PermissionDeniedError(absl::StrCat(
+        "the worker's certificate says no worker's name, and so is not for ",
+        shown, "; make one that does: troupe cluster certificate HOST --role ",
+        "worker --name ", shown, ", or, of another authority, with the URI ",
+        WorkerNamesUri(shown), " among its alternative names. Until all have ",
+        "such ones, troupe-scheduler --unnamed-workers takes it for any name"));
+  }
   for (const std::string& names : allowed) {
     if (Allows(names, name)) return absl::OkStatus();
   }

@@ -7,7 +7,8 @@
 //
 // So a host that was broken into cannot pass for another one's worker. A
 // certificate without such a URI, as builds before protocol 16 made them and
-// other authorities do, takes any name.
+// other authorities do, is good for no name, unless the scheduler was told to
+// take it for all (troupe-scheduler --unnamed-workers).
 #ifndef TROUPE_PROTO_TRUST_WORKER_NAMES_H_
 #define TROUPE_PROTO_TRUST_WORKER_NAMES_H_
 
@@ -28,7 +29,8 @@ std::string WorkerNamesUri(absl::string_view names);
 // "gpu-7-*"; nothing where the URI is no such one.
 absl::optional<std::string> WorkerNamesOfUri(absl::string_view uri);
 
-// Whether one of `allowed` allows the name. PermissionDenied says which are.
+// Whether one of `allowed` allows the name. PermissionDenied says which are, or
+// how to make a certificate that has some.
 absl::Status CheckMayBeNamed(absl::string_view name,
                              const std::vector<std::string>& allowed);
 

@@ -46,9 +46,30 @@ void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
   Schedule(now, actions);
 }
 
+absl::Status Cluster::CheckIsOurs(const Register& request) const {
+  const HeldRank& held = request.held();
+  // A scheduler before protocol 22 gave its workers no id.
+  if (!held.has_ref() || held.cluster_id().empty() ||
+      held.cluster_id() == id_) {
+    return absl::OkStatus();
+  }
+  const auto shown = [this](const std::string& id) {
+    return OneLine(id, limits_.worker_name_bytes_max);
+  };
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the worker ", shown(request.worker().name()), " holds rank ",
+      held.ref().rank(), " of job ", held.ref().job(), " of the cluster ",
+      shown(held.cluster_id()), ", and this scheduler is of the cluster ", id_,
+      ": it was started with another --state directory, or the worker was sent "
+      "to another cluster's scheduler. Start the scheduler with the state of "
+      "that cluster, and the rank is taken back; or end the worker, which "
+      "gives the rank up"));
+}
+
 absl::StatusOr<WorkerId> Cluster::RegisterWorker(const Register& request,
                                                  absl::Time now,
                                                  Actions& actions) {
+  RETURN_IF_ERROR(CheckIsOurs(request));
   ASSIGN_OR_RETURN(const WorkerId id, workers_.Add(request, now));
   moved_at_ = now;
   links_.Registered(*workers_.Find(id));
@@ -57,6 +78,7 @@ absl::StatusOr<WorkerId> Cluster::RegisterWorker(const Register& request,
   registered.set_worker_id(id.value());
   registered.set_heartbeat_seconds(absl::ToDoubleSeconds(limits_.heartbeat));
   registered.set_lease_seconds(absl::ToDoubleSeconds(limits_.lease));
+  registered.set_cluster_id(id_);
   actions.push_back(std::move(send));
   runs_.CameBack(*workers_.Find(id), request.held(), now, actions);
   Settle(now, actions);

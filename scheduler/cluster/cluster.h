@@ -43,6 +43,9 @@ class Cluster {
   Cluster(const Limits& limits, const JobCompiler& compiler,
           NewId new_run_id = RandomId);
 
+  // What tells this cluster from others: of the store, which has it for as long
+  // as it lives. Before all workers; without it, of no cluster in particular.
+  void RestoreId(std::string id) { id_ = std::move(id); }
   // What the store remembers of workers, and of links between their hosts.
   // Before Restore.
   void RestoreWorkers(std::vector<WorkerRecord> records) {
@@ -58,8 +61,9 @@ class Cluster {
   // --- What workers do ---
 
   // The first message of a session; answered by Registered among the actions.
-  // A worker that holds a rank is seated in it again, or told to give it up.
-  // Errors as WorkerTable::Add.
+  // A worker that holds a rank of this cluster is seated in it again, or told
+  // to give it up. FAILED_PRECONDITION: it holds one of another cluster, of
+  // which nothing is known here. Other errors as WorkerTable::Add.
   absl::StatusOr<WorkerId> RegisterWorker(const Register& request,
                                           absl::Time now, Actions& actions);
   // Any later message. Those of a worker that is gone are dropped.
@@ -172,6 +176,8 @@ class Cluster {
     const CompileOutcome* outcome = nullptr;
   };
 
+  // That a rank which the worker holds, if any, is of this cluster.
+  absl::Status CheckIsOurs(const Register& request) const;
   absl::Status CheckQueue(const std::string& client) const;
   // An event of the job that says who asked for its end.
   void NoteCancel(Job& job, const std::string& client, absl::Time now,
@@ -278,6 +284,7 @@ class Cluster {
 
   const Limits limits_;
   const JobCompiler& compiler_;
+  std::string id_;
   int64_t last_compilation_ = 0;
   int64_t scheduled_at_ = 0;  // WorkerTable::changes() after the last Schedule
   int64_t schedules_ = 0;

@@ -205,8 +205,11 @@ std::string RunControl::WhyNotAdopted(const Worker& worker,
     return absl::StrCat(name, " begins anew");
   }
   const auto& ranks = job->run->ranks;
+  // Where an older copy of the store was put back, the number was given anew.
+  const bool same_run =
+      held.run_id().empty() || held.run_id() == job->status.run_id();
   if (ref.rank() < 0 || ref.rank() >= static_cast<int>(ranks.size()) ||
-      held.fingerprint() != job->plan->fingerprint()) {
+      held.fingerprint() != job->plan->fingerprint() || !same_run) {
     return absl::StrCat(name, " is another one here");
   }
   const RankSeat& seat = ranks[ref.rank()];

@@ -23,7 +23,9 @@ struct GrpcServer::Parts {
   Parts(ClusterHost& host, const JobCompiler& compiler,
         GrpcServerOptions options)
       : planning(host, compiler),
-        sessions(host, compiler, options.flush, options.register_max),
+        sessions(host, compiler, options.flush,
+                 {.register_max = options.register_max,
+                  .takes_unnamed = options.unnamed_workers}),
         watchers(host),
         texts(host),
         file_checks(host),

@@ -31,6 +31,8 @@ struct GrpcServerOptions {
   PeerTrust trust;
   // For who opens a worker's session to say who it is.
   absl::Duration register_max = absl::Seconds(10);
+  // Takes workers whose certificates say no worker's name, under any.
+  bool unnamed_workers = false;
 };
 
 class GrpcServer final : public ActionSink {

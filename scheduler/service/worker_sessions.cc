@@ -6,6 +6,7 @@
 #include "proto/base/log.h"
 #include "proto/base/one_line.h"
 #include "proto/trust/grpc/peer_identity.h"
+#include "proto/trust/refused_peers.h"
 #include "proto/trust/worker_names.h"
 #include "scheduler/cluster/hand_out.h"
 #include "scheduler/service/grpc_status.h"
@@ -69,25 +70,34 @@ class WorkerSession final
   }
 
  private:
+  absl::Status CheckMayHaveTheName(const std::string& name) const {
+    const bool takes_any =
+        table_.takes_unnamed_ && identity_.worker_names.empty();
+    if (!identity_.has_certificate || takes_any) return absl::OkStatus();
+    return CheckMayBeNamed(name, identity_.worker_names);
+  }
+
   void RegisterFrom(const WorkerMessage& message) {
     if (!message.has_register_()) {
       return Close(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
                                 "the first message must be a Register"));
     }
     const std::string& name = message.register_().worker().name();
-    absl::Status status = CheckMayBeNamed(name, identity_.worker_names);
+    absl::Status status = CheckMayHaveTheName(name);
     if (status.ok()) status = Register(message.register_());
     if (status.ok()) {
       LogInfo(absl::StrCat(name, " registered from ", peer_));
-      if (!identity_.name.empty() && identity_.worker_names.empty()) {
-        LogWarning(absl::StrCat(
-            "the certificate of ", name, " (", identity_.name,
-            ") says no worker's name and allows any; make one that does with ",
-            "troupe cluster certificate"));
+      if (identity_.has_certificate && identity_.worker_names.empty()) {
+        LogWarning(absl::StrCat("the certificate of ", name, " (",
+                                identity_.name,
+                                ") says no worker's name and is taken for any ",
+                                "(--unnamed-workers); make one that does with ",
+                                "troupe cluster certificate"));
       }
     } else {
-      LogWarning(absl::StrCat("refused ", OneLine(name, 100), " from ", peer_,
-                              ": ", status.message()));
+      TellOfRefusedPeer(Door::kWorkers,
+                        absl::StrCat("the worker ", OneLine(name, 100),
+                                     " from ", peer_, ": ", status.message()));
       Close(ToGrpc(status));
     }
   }
@@ -122,11 +132,12 @@ class WorkerSession final
 };
 
 WorkerSessions::WorkerSessions(ClusterHost& host, const JobCompiler& compiler,
-                               FlushFunction flush, absl::Duration register_max)
+                               FlushFunction flush, const Options& options)
     : host_(host),
       compiler_(compiler),
       flush_(std::move(flush)),
-      register_max_(register_max),
+      register_max_(options.register_max),
+      takes_unnamed_(options.takes_unnamed),
       sender_([this] { SendLoop(); }) {}
 
 void WorkerSessions::Stop() {

@@ -41,9 +41,14 @@ class WorkerSessions final : public Workers::CallbackService,
   using FlushFunction =
       std::function<void(std::function<void(const absl::Status&)>)>;
 
-  // Borrows the first two. A stream has `register_max` to register.
+  struct Options {
+    absl::Duration register_max;  // for a stream to register
+    // A certificate that says no worker's name is good for any.
+    bool takes_unnamed = false;
+  };
+  // Borrows the first two.
   WorkerSessions(ClusterHost& host, const JobCompiler& compiler,
-                 FlushFunction flush, absl::Duration register_max);
+                 FlushFunction flush, const Options& options);
   // REQUIRES: all streams are done, and Stop has returned.
   ~WorkerSessions() override = default;
 
@@ -80,6 +85,7 @@ class WorkerSessions final : public Workers::CallbackService,
   const JobCompiler& compiler_;
   const FlushFunction flush_;
   const absl::Duration register_max_;
+  const bool takes_unnamed_;
   const RealClock clock_;
   std::atomic<bool> stopping_ = false;
   absl::Mutex mutex_;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/base/one_line.h"
+#include "proto/base/random_id.h"
 #include "proto/base/status.h"
 #include "proto/protocol_version.h"
 #include "scheduler/store/hand_outs.h"
@@ -33,6 +34,8 @@ CREATE TABLE IF NOT EXISTS hand_outs (
   job INTEGER PRIMARY KEY, attempt INTEGER, plan BLOB, rest BLOB);
 CREATE TABLE IF NOT EXISTS builds (
   protocol INTEGER PRIMARY KEY, build TEXT, first_unix_ms INTEGER);
+CREATE TABLE IF NOT EXISTS cluster (
+  number INTEGER PRIMARY KEY CHECK (number = 1), id TEXT);
 CREATE TABLE IF NOT EXISTS workers (
   name TEXT PRIMARY KEY, cordoned INTEGER, why TEXT, set_aside INTEGER,
   failures TEXT);
@@ -105,6 +108,7 @@ absl::Status Store::CreateTables() {
   }
   RETURN_IF_ERROR(database_.Execute(kTables));
   RETURN_IF_ERROR(SignAsWriter());
+  RETURN_IF_ERROR(EnsureClusterId());
   return database_.Execute(
       absl::StrCat("PRAGMA user_version = ", kSchemaVersion));
 }
@@ -132,6 +136,23 @@ absl::Status Store::SignAsWriter() {
   sign.Bind(2, absl::string_view(kBuildName));
   sign.Bind(3, absl::ToUnixMillis(absl::Now()));
   return sign.Run();
+}
+
+absl::Status Store::EnsureClusterId() {
+  ASSIGN_OR_RETURN(
+      Statement give,
+      database_.Prepare(
+          "INSERT OR IGNORE INTO cluster VALUES (1, CAST(? AS TEXT))"));
+  const std::string fresh = RandomId();
+  give.Bind(1, absl::string_view(fresh));
+  RETURN_IF_ERROR(give.Run());
+  ASSIGN_OR_RETURN(Statement query,
+                   database_.Prepare("SELECT id FROM cluster"));
+  ASSIGN_OR_RETURN(const bool any, query.Next());
+  if (any) cluster_id_ = query.Bytes(0);
+  if (!cluster_id_.empty()) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(path_, ": the table cluster has no id"));
 }
 
 absl::StatusOr<LoadedJobs> Store::Load(const Limits& limits) {

@@ -16,6 +16,7 @@
 //           between hosts (link_measurements.h)
 //   set_aside  unix_ms, why, and the columns of jobs, of damaged ones
 //   builds  protocol, build, first_unix_ms: who has written here
+//   cluster  id: what tells this cluster from others, made with the store
 //
 // It keeps what the scheduler remembers (limits.h) and no more: jobs that are
 // forgotten go, and of a long job's old steps each so-manieth stays. A job
@@ -74,6 +75,10 @@ class Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::string& directory);
 
+  // 16 hexadecimal digits: made with the store, and the same for as long as it
+  // lives. One of a build before protocol 22 gets its own when it is opened.
+  const std::string& cluster_id() const { return cluster_id_; }
+
   // All jobs that have not ended and the newest that have, as many as the
   // limits keep in memory, with the newest of their steps. The others are
   // forgotten.
@@ -91,6 +96,7 @@ class Store {
   absl::Status CreateTables();
   // Refuses what a newer build wrote, and leaves this build's name.
   absl::Status SignAsWriter();
+  absl::Status EnsureClusterId();
   // DATA_LOSS where a page of the file cannot be read.
   absl::StatusOr<LoadedJobs> LoadAll(const Limits& limits);
   absl::Status WriteRows(const StoreBatch& batch);
@@ -107,6 +113,7 @@ class Store {
 
   const std::string path_;
   Database database_;
+  std::string cluster_id_;
 };
 
 }  // namespace troupe

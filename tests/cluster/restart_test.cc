@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <functional>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,18 @@ class RestartTest : public ClusterTestBase {
   void Restart() {
     restarted_.push_back(absl::Now());
     Up(2);
+  }
+
+  // Whether the daemon's log says so, soon.
+  bool Logged(const std::string& daemon, const std::string& text) {
+    const absl::Time end = absl::Now() + absl::Seconds(60);
+    while (absl::Now() < end) {
+      std::stringstream log;
+      log << std::ifstream(dir() + "/logs/" + daemon + ".log").rdbuf();
+      if (absl::StrContains(log.str(), text)) return true;
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+    return false;
   }
 
   static bool SaysAdopted(const Json& event) {
@@ -214,6 +228,30 @@ TEST_F(RestartTest, JobsInTheQueueAreThereForTheNextScheduler) {
   EXPECT_EQ(Describe(running)["state"], "CANCELLED");
   EXPECT_EQ(Watch(waiting).code, 0);
   EXPECT_EQ(LossesOf(Describe(waiting)).size(), 4u);
+}
+
+// Somebody starts the scheduler with an empty state: it knows no job, and ends
+// none. The right one takes the ranks back.
+TEST_F(RestartTest, ASchedulerOfAnotherClusterEndsNoRank) {
+  Up(2);
+  const int job = Submit({kEndless});
+  AwaitStep(job, 20);
+  const Json endpoints =
+      Json::parse(std::ifstream(dir() + "/endpoints.json"), nullptr, false);
+  Kill("scheduler");
+  {
+    const TroupeProgram foreign({kScheduler, "--state", dir() + "/foreign",
+                                 "--listen", endpoints["grpc"], "--http",
+                                 "127.0.0.1:0", "--certificates",
+                                 dir() + "/trust/scheduler"});
+    for (const char* worker : {"worker-0", "worker-1"}) {
+      EXPECT_TRUE(Logged(worker, "and this scheduler is of the cluster "))
+          << worker;
+    }
+  }
+  Restart();
+  ExpectAdopted(AwaitAdopted(job));
+  ExpectAQuietRuns(job);
 }
 
 TEST_F(RestartTest, AWorkerThatDiedWithItsSchedulerIsLost) {

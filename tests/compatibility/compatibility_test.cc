@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Those that are recorded.
-constexpr int kVersions[] = {15, 16, 17, 18, 19, 20};
+constexpr int kVersions[] = {15, 16, 17, 18, 19, 20, 21};
 // From this one on, clients say their version with each call.
 constexpr int kClientsSayVersion = 16;
 
@@ -184,6 +184,25 @@ TEST_P(CompatibilityTest, ItsWorkerIsTakenOrToldWhyNot) {
               HasSubstr(absl::StrCat("protocol version ", kProtocolVersion)));
   EXPECT_THAT(refused.error_message(),
               HasSubstr("install one build on both (the former is older)"));
+}
+
+TEST(Versions, AllBeforeThisOneAreRecorded) {
+  int32_t next = kVersions[0];
+  for (const int version : kVersions) EXPECT_EQ(version, next++);
+  EXPECT_EQ(next, kProtocolVersion)
+      << "record the version that was before kProtocolVersion was raised: "
+         "tests/compatibility/README.md";
+}
+
+// What is tested of versions that are understood, and what by nothing.
+TEST(Versions, ThatAreUnderstoodAreRecorded) {
+  ASSERT_LE(kOldestProtocolVersion, kProtocolVersion);
+  if (kOldestProtocolVersion == kProtocolVersion) {
+    GTEST_SKIP() << "protocol " << kProtocolVersion << " understands no older "
+                 << "one: nothing tests that an older worker, client or plan "
+                 << "is understood, but that each is refused";
+  }
+  EXPECT_GE(kOldestProtocolVersion, kVersions[0]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, CompatibilityTest,

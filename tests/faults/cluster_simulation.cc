@@ -421,6 +421,7 @@ void ClusterSimulation::Restart() {
 // not run is nobody's silence.
 void ClusterSimulation::Begin() {
   cluster_ = std::make_unique<Cluster>(limits_, compiler_);
+  cluster_->RestoreId(SimulatedWorker::kClusterId);
   cluster_->Restore(store_.Load(limits_), now_, actions_);
   ticked_ = now_;
 }

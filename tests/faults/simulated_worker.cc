@@ -313,6 +313,8 @@ void SimulatedWorker::TakeSeat(const Assignment& start) {
   held_ = Held{.outbox = std::make_unique<Outbox>()};
   *held_->rank.mutable_ref() = start.ref();
   held_->rank.set_fingerprint(start.plan().fingerprint());
+  held_->rank.set_cluster_id(kClusterId);
+  held_->rank.set_run_id(start.run_id());
   Connect();
   seat_->attempt = &attempts_.at(KeyOf(start.ref()));
   seat_->to_read = kBytesAPiece * Draw(8);

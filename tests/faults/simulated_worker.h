@@ -41,6 +41,9 @@ class SimulatedWorker {
         attempts_(attempts),
         disk_(disk) {}
 
+  // Of all schedulers of a simulation: they have one store.
+  static constexpr char kClusterId[] = "simulated";
+
   // One piece of its work.
   void Work(absl::Time now);
 

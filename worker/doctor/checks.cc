@@ -39,9 +39,19 @@ std::vector<Check> AllChecks() {
 std::vector<Check> FastChecks() {
   using Subject = CheckSubject;
   return {
-      {"roots", [](const Subject& s) { return CheckRoots(s.roots); }},
+      {"roots",
+       [](const Subject& s) { return CheckRoots(s.roots, s.written_roots); }},
       {"nvme tier",
        [](const Subject& s) { return CheckNvmeWritable(s.nvme_dir); }},
+      {"shared memory",
+       [](const Subject& s) {
+         return s.shares_memory ? CheckSharedMemoryStays() : Finding();
+       }},
+      // Last: a driver that hangs hides nothing of the others.
+      {"device",
+       [](const Subject& s) {
+         return s.device == nullptr ? Finding() : s.device();
+       }},
   };
 }
 

@@ -17,6 +17,13 @@ struct CheckSubject {
   std::string state_dir = ".";     // of a cluster
   std::string nvme_dir;            // of an nvme tier; empty: there is none
   std::vector<std::string> roots;  // names of those that are installed
+  // Of them, those that could be written when the worker started.
+  std::vector<std::string> written_roots;
+  // It told the scheduler that ranks of its machine reach it by shared memory.
+  bool shares_memory = false;
+  // Asks the device for something small (device_answers.h); null: there is
+  // none.
+  std::function<Finding()> device;
 };
 
 struct Check {
@@ -28,8 +35,8 @@ struct Check {
 std::vector<Check> AllChecks();
 
 // Those of what may change while a worker runs and keeps every rank from
-// running there, in milliseconds. A device that fails says so by itself when a
-// rank begins.
+// running there, in milliseconds. A full disk of checkpoints is none: jobs go
+// on without them until there is room (docs/recovery.md).
 std::vector<Check> FastChecks();
 
 }  // namespace troupe

@@ -77,6 +77,15 @@ Finding CheckMemory() {
                       .cgroup_bytes = ReadCgroupLimits("").memory_bytes});
 }
 
+Finding CheckSharedMemoryStays() {
+  if (!MemoryDomain().empty()) return {};
+  return {.state = FindingState::kFail,
+          .text =
+              "no memory can be shared with the ranks of this machine any more "
+              "(memfd_create, /proc/PID/fd or pidfd_open fails, and did not "
+              "when the worker started)"};
+}
+
 Finding CheckSharedMemory() { return JudgeSharedMemory(MemoryDomain()); }
 
 }  // namespace troupe

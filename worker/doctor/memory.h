@@ -13,6 +13,8 @@
 namespace troupe {
 
 Finding CheckMemory();
+// For a worker that had it when it started: its jobs are planned with it.
+Finding CheckSharedMemoryStays();
 // By what the shared-memory communicator does: it makes a segment (a memfd,
 // which no size of /dev/shm limits), opens it again and watches a process.
 Finding CheckSharedMemory();

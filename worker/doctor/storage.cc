@@ -1,8 +1,10 @@
 #include "worker/doctor/storage.h"
 
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -47,6 +49,18 @@ fs::path NearestFolder(const std::string& dir) {
     folder = folder.parent_path();
   }
   return folder;
+}
+
+// Whether the root's file system is read-only.
+absl::StatusOr<bool> IsReadOnly(const std::string& root) {
+  const std::string path = absl::StrCat(root, ":.");
+  const int directory = OpenPath(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return ErrnoStatus(errno, absl::StrCat("--root ", root));
+  struct statvfs system;
+  const int failed = fstatvfs(directory, &system) == 0 ? 0 : errno;
+  close(directory);
+  if (failed != 0) return ErrnoStatus(failed, absl::StrCat("--root ", root));
+  return (system.f_flag & ST_RDONLY) != 0;
 }
 
 }  // namespace
@@ -147,22 +161,44 @@ Finding CheckNvmeWritable(const std::string& dir) {
     trial = WriteAndReadBack(**engine,
                              absl::StrCat(dir, "/troupe-fitness-", getpid()));
   }
-  if (trial.ok()) return {};
-  return {.state = FindingState::kFail, .text = std::string(trial.message())};
+  if (!trial.ok()) {
+    return {.state = FindingState::kFail, .text = std::string(trial.message())};
+  }
+  std::error_code error;
+  const fs::space_info space = fs::space(dir, error);
+  const auto free = static_cast<int64_t>(space.available);
+  if (error || free >= kNvmeFreeMin) return {};
+  return {.state = FindingState::kFail,
+          .text = absl::StrCat(dir, ": ", MemoryText(free),
+                               " of its disk are free; a rank needs at least ",
+                               MemoryText(kNvmeFreeMin))};
 }
 
-Finding CheckRoots(const std::vector<std::string>& names) {
+Finding CheckRoots(const std::vector<std::string>& names,
+                   const std::vector<std::string>& written) {
   for (const std::string& name : names) {
-    const std::string path = absl::StrCat(name, ":.");
-    const int root = OpenPath(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0) {
-      const absl::Status why =
-          ErrnoStatus(errno, absl::StrCat("--root ", name));
-      return {.state = FindingState::kFail, .text = std::string(why.message())};
+    const absl::StatusOr<bool> read_only = IsReadOnly(name);
+    if (!read_only.ok()) {
+      return {.state = FindingState::kFail,
+              .text = std::string(read_only.status().message())};
     }
-    close(root);
+    if (*read_only && std::count(written.begin(), written.end(), name) > 0) {
+      return {.state = FindingState::kFail,
+              .text = absl::StrCat(
+                  "--root ", name,
+                  ": its file system is read-only, and was not when the worker "
+                  "started: EROFS")};
+    }
   }
   return {};
+}
+
+std::vector<std::string> WritableRoots(const std::vector<std::string>& names) {
+  std::vector<std::string> writable;
+  for (const std::string& name : names) {
+    if (!IsReadOnly(name).value_or(true)) writable.push_back(name);
+  }
+  return writable;
 }
 
 Finding CheckNvme(const std::string& dir) {

@@ -23,10 +23,15 @@ Finding CheckStateFolder(const std::string& dir);
 // Makes a file of 64 MiB there and measures it. Leaves nothing behind.
 Finding CheckNvme(const std::string& dir);
 
-// The same with 1 MiB, not measured.
+// The same with 1 MiB, not measured; and its disk has a little room.
 Finding CheckNvmeWritable(const std::string& dir);
-// Of roots that are installed: their directories can be opened.
-Finding CheckRoots(const std::vector<std::string>& names);
+inline constexpr int64_t kNvmeFreeMin = int64_t{64} << 20;
+// Of roots that are installed: their directories can be opened, and the file
+// systems of those that are `written` are not read-only.
+Finding CheckRoots(const std::vector<std::string>& names,
+                   const std::vector<std::string>& written);
+// Those whose file system is not read-only.
+std::vector<std::string> WritableRoots(const std::vector<std::string>& names);
 
 // `probe`: what starting the engine said.
 Finding JudgeIoUring(const absl::Status& probe);

@@ -93,6 +93,8 @@ absl::StatusOr<std::unique_ptr<Session>> WorkerDaemon::Connect() {
     HeldRank& held = *options.registration.mutable_held();
     *held.mutable_ref() = held_.ref;
     held.set_fingerprint(held_.fingerprint);
+    held.set_run_id(held_.run_id);
+    held.set_cluster_id(held_.cluster_id);
     held.set_first_step(rank_->first_step());
     held.set_step(rank_->steps_done());
     if (rank_->ended()) {
@@ -166,7 +168,10 @@ void WorkerDaemon::GiveUp(const absl::Status& why) {
 
 absl::Status WorkerDaemon::SendLast(const SendToScheduler& send,
                                     WorkerMessage message) {
-  const absl::Status fresh = resources_.device.StartAfresh();
+  const absl::Status fresh = [this] {
+    absl::MutexLock lock(&looking_);
+    return resources_.device.StartAfresh();
+  }();
   const std::string reason(fresh.message());
   if (!fresh.ok()) {
     // Before the last words, so that the scheduler gives this worker nothing
@@ -200,6 +205,7 @@ absl::Status WorkerDaemon::Serve(Session& session) {
   const SendToScheduler send = [&session](WorkerMessage message) {
     return session.Send(std::move(message));
   };
+  cluster_id_ = session.registered().cluster_id();
   if (holds_rank()) {
     held_.outbox->Attach(send);
   } else {
@@ -250,8 +256,12 @@ absl::Status WorkerDaemon::Serve(Session& session) {
 void WorkerDaemon::LookAgain(Session& session, SteadyNotification& over) const {
   const bool was_unfit = registered_as_ == RegisteredAs::kUnfit;
   while (!over.WaitForNotificationWithTimeout(options_.look_again)) {
-    if (is_busy()) continue;
-    const bool is_unfit = !options_.unfit().empty();
+    bool is_unfit = false;
+    {
+      absl::MutexLock lock(&looking_);
+      if (is_busy()) continue;
+      is_unfit = !options_.unfit().empty();
+    }
     // A rank that it was given meanwhile looks by itself.
     if (is_busy() || (was_unfit && is_unfit)) continue;
     if (!was_unfit && !is_unfit) return;
@@ -278,6 +288,8 @@ void WorkerDaemon::Begin(const Assignment& assignment,
   ReplaceText(nullptr);
   held_ = {.ref = assignment.ref(),
            .fingerprint = assignment.plan().fingerprint(),
+           .run_id = assignment.run_id(),
+           .cluster_id = cluster_id_,
            .outbox = std::make_shared<Outbox>()};
   held_.outbox->Attach(send);
   {

@@ -91,6 +91,8 @@ class WorkerDaemon {
   struct Held {
     RankRef ref;
     std::string fingerprint;
+    std::string run_id;
+    std::string cluster_id;  // whose scheduler gave it
     std::shared_ptr<Outbox> outbox;
   };
 
@@ -140,6 +142,7 @@ class WorkerDaemon {
   const WorkerDaemonOptions options_;
   const RankResources resources_;
   bool was_registered_ = false;
+  std::string cluster_id_;  // of the session that is open
   RegisteredAs registered_as_ = RegisteredAs::kFit;
   Held held_;  // the reader's
   // Whether it holds a rank, or is about to begin something; written by the
@@ -154,6 +157,10 @@ class WorkerDaemon {
   FileChecker file_checker_;
   std::unique_ptr<LinkMeasuring> measuring_;
   std::unique_ptr<CopiesSaver> copies_saver_;  // borrows from rank_
+
+  // Of a look at the machine, which asks the device too, beside the session's
+  // reader; and of a device that starts afresh, when nobody may call it.
+  mutable absl::Mutex looking_;
 
   mutable absl::Mutex mutex_;
   SteadyCondition stops_;

@@ -16,7 +16,9 @@
 #include "storage/disk/roots.h"
 #include "storage/engine/make_engine.h"
 #include "worker/calibrate/machine_watch.h"
+#include "worker/doctor/device_answers.h"
 #include "worker/doctor/fitness.h"
+#include "worker/doctor/storage.h"
 #include "worker/service/daemon.h"
 #include "worker/service/describe.h"
 #include "worker/service/open_device.h"
@@ -69,7 +71,13 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
        .host = *opened.host_memory,
        .nvme = {.directory = options.nvme, .cluster = options.scheduler}});
   ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
-  Fitness fitness({.nvme_dir = options.nvme, .roots = roots->NameList()});
+  // Less than the look as a whole has, so that the reason names the device.
+  constexpr absl::Duration kDeviceAnswersIn = absl::Seconds(2);
+  Fitness fitness({.nvme_dir = options.nvme,
+                   .roots = roots->NameList(),
+                   .written_roots = WritableRoots(roots->NameList()),
+                   .shares_memory = !description.memory_domain().empty(),
+                   .device = AsksDevice(device, kDeviceAnswersIn)});
   MachineWatch watch(SensorsOf(clock, opened.gpu.has_value()));
   WorkerDaemon daemon(
       {.scheduler = options.scheduler,

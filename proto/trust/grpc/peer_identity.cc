@@ -19,7 +19,7 @@ absl::string_view View(const grpc::string_ref& text) {
 }  // namespace
 
 PeerIdentity IdentityOf(const grpc::AuthContext& context) {
-  PeerIdentity identity;
+  PeerIdentity identity = {.has_certificate = context.IsPeerAuthenticated()};
   for (const grpc::string_ref& text :
        context.FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME)) {
     absl::string_view name = View(text);

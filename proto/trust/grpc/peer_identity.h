@@ -10,10 +10,11 @@
 namespace troupe {
 
 struct PeerIdentity {
+  bool has_certificate = false;  // it showed one, and is who that says
   // The common name, without the role before it that `troupe cluster
-  // certificate` writes there: "ada". Empty: there is no certificate.
+  // certificate` writes there: "ada". Empty: there is none.
   std::string name;
-  // The names that a worker may have (worker_names.h); none: any.
+  // The names that a worker may have (worker_names.h).
   std::vector<std::string> worker_names;
 };
 

@@ -1,9 +1,11 @@
 #include "proto/plan/set_fields.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "gtest/gtest.h"
 #include "proto/job.pb.h"
+#include "proto/protocol_version.h"
 
 namespace troupe {
 namespace {
@@ -40,10 +42,12 @@ TEST(CheckFieldsKnown, RefusesAPathThatItDoesNotKnow) {
     EXPECT_EQ(refused.message().substr(0, std::string(path).size() + 2),
               std::string(path) + ": ");
   }
-  EXPECT_EQ(CheckFieldsKnown(job, {"training.novelties"}).message(),
-            "training.novelties: the scheduler's build (troupe 0.21) does not "
-            "know this field; leave it out, or have the scheduler and the "
-            "workers run the build of the client");
+  EXPECT_EQ(
+      CheckFieldsKnown(job, {"training.novelties"}).message(),
+      absl::StrCat("training.novelties: the scheduler's build (", kBuildName,
+                   ") does not know this field; leave it out, or have "
+                   "the scheduler and the workers run the build of the "
+                   "client"));
 }
 
 TEST(CheckFieldsKnown, RefusesAFieldOnTheWireThatItDoesNotKnow) {

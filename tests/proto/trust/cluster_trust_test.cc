@@ -130,6 +130,9 @@ TEST_F(ClusterTrustTest, WorkersCertificatesNameTheirWorkers) {
   EXPECT_TRUE(absl::IsInvalidArgument(IssueMember(dir_, request, now_)));
   request = {.hosts = {"::1"}, .out = dir_ + "/7"};
   EXPECT_TRUE(absl::IsInvalidArgument(IssueMember(dir_, request, now_)));
+  request = {.out = dir_ + "/7"};
+  EXPECT_TRUE(absl::IsInvalidArgument(IssueMember(dir_, request, now_)))
+      << "it would be for no name";
   request = {.role = PeerRole::kClient,
              .hosts = {"ada"},
              .worker_names = {"ada"},

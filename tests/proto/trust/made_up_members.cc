@@ -18,8 +18,19 @@ MadeUpMembers::MadeUpMembers(const std::string& name)
 }
 
 PeerTrust MadeUpMembers::Member(PeerRole role) const {
+  std::vector<std::string> names;
+  if (role == PeerRole::kWorker) names = {"*"};
   return Write(std::string(RoleName(role)), authority_,
-               {.role = role, .hosts = {"127.0.0.1"}, .from = absl::Now()});
+               {.role = role,
+                .hosts = {"127.0.0.1"},
+                .worker_names = names,
+                .from = absl::Now()});
+}
+
+PeerTrust MadeUpMembers::UnnamedWorker() const {
+  return Write(
+      "unnamed-worker", authority_,
+      {.role = PeerRole::kWorker, .hosts = {"127.0.0.1"}, .from = absl::Now()});
 }
 
 PeerTrust MadeUpMembers::WorkerNamed(

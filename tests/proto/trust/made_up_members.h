@@ -17,7 +17,10 @@ class MadeUpMembers {
   // In a directory of the test's with this name.
   explicit MadeUpMembers(const std::string& name);
 
+  // A worker may register under every name.
   PeerTrust Member(PeerRole role) const;
+  // Of a worker whose certificate says no name.
+  PeerTrust UnnamedWorker() const;
   // Of a worker that may register under these names only.
   PeerTrust WorkerNamed(const std::vector<std::string>& names) const;
   // Whose time is over.

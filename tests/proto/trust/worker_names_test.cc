@@ -24,7 +24,15 @@ TEST(WorkerNames, AreCheckedBeforeACertificateHasThem) {
 }
 
 TEST(WorkerNames, AllowTheseNamesAndNoOthers) {
-  EXPECT_TRUE(CheckMayBeNamed("anything", {}).ok());
+  const absl::Status unnamed = CheckMayBeNamed("anything", {});
+  EXPECT_TRUE(absl::IsPermissionDenied(unnamed));
+  EXPECT_EQ(unnamed.message(),
+            "the worker's certificate says no worker's name, and so is not for "
+            "anything; make one that does: troupe cluster certificate HOST "
+            "--role worker --name anything, or, of another authority, with the "
+            "URI troupe:worker-name:anything among its alternative names. "
+            "Until all have such ones, troupe-scheduler --unnamed-workers "
+            "takes it for any name");
   EXPECT_TRUE(CheckMayBeNamed("anything", {"*"}).ok());
   EXPECT_TRUE(CheckMayBeNamed("gpu-7", {"gpu-7"}).ok());
   EXPECT_TRUE(CheckMayBeNamed("gpu-7-3", {"gpu-7", "gpu-7-*"}).ok());

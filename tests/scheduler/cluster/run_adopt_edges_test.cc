@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "scheduler/cluster/phase.h"
 #include "tests/scheduler/cluster/restart_harness.h"
@@ -63,6 +64,63 @@ TEST(RunAdoptEdges, AStartInWhichARankHasEndedIsOneLikeAnyOther) {
   EXPECT_TRUE(Took(*h, PHASE_TRAINING, PhaseEvent::kAllLetGo));
   EXPECT_EQ(h->status(id).phase(), PHASE_ENDED);
   EXPECT_EQ(h->status(id).state(), SUCCEEDED) << h->status(id).reason();
+}
+
+// A scheduler that was started with another state, or none, or whose address is
+// that of another cluster's: what it does not know is not its to end.
+TEST(RunAdoptForeign, ARankOfAnotherClusterIsRefused) {
+  Harness h;
+  h.cluster.RestoreId("aaaa");
+  Register request = RegisterOf("w0");
+  *request.mutable_held() = HeldOf(JobId(1), 0);
+  request.mutable_held()->set_cluster_id("bbbb");
+  const auto refused = h.cluster.RegisterWorker(request, h.now, h.actions);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()));
+  EXPECT_EQ(refused.status().message(),
+            "the worker w0 holds rank 0 of job 1 of the cluster bbbb, and this "
+            "scheduler is of the cluster aaaa: it was started with another "
+            "--state directory, or the worker was sent to another cluster's "
+            "scheduler. Start the scheduler with the state of that cluster, "
+            "and the rank is taken back; or end the worker, which gives the "
+            "rank up");
+  EXPECT_TRUE(h.actions.empty());
+  EXPECT_EQ(h.cluster.workers().alive_count(), 0);
+  // One that holds nothing is anybody's.
+  request.clear_held();
+  EXPECT_TRUE(h.cluster.RegisterWorker(request, h.now, h.actions).ok());
+}
+
+TEST(RunAdoptForeign, TheSameClusterSaysWhatItKnows) {
+  Harness before;
+  before.cluster.RestoreId("aaaa");
+  const std::vector<WorkerId> on = before.JoinMany(2);
+  EXPECT_EQ(before.Sent(on[0])[0].registered().cluster_id(), "aaaa");
+  const JobId id = before.Running(on);
+  Harness after;
+  after.cluster.RestoreId("aaaa");
+  after.cluster.Restore(StoredBy(before), after.now, after.actions);
+  HeldRank held = HeldOf(id, 0);
+  held.set_cluster_id("aaaa");
+  held.set_run_id(before.status(id).run_id());
+  EXPECT_EQ(ForgottenFor(after, ComeBack(after, "w0", held)), "");
+  // A scheduler before protocol 22 gave none.
+  HeldRank of_old = HeldOf(id, 1);
+  EXPECT_EQ(ForgottenFor(after, ComeBack(after, "w1", of_old)), "");
+  HeldRank unknown = held;
+  unknown.mutable_ref()->set_job(77);
+  EXPECT_EQ(ForgottenFor(after, ComeBack(after, "x", unknown)),
+            "there is no job 77");
+}
+
+// An older copy of the store was put back, and the job's number given anew.
+TEST(RunAdoptForeign, ARunOfAnotherIdIsAnotherOne) {
+  Harness before;
+  const JobId id = before.Running(before.JoinMany(2));
+  const auto h = Restarted(before);
+  HeldRank held = HeldOf(id, 0);
+  held.set_run_id("of another run");
+  EXPECT_EQ(ForgottenFor(*h, ComeBack(*h, "w0", held)),
+            absl::StrCat("job ", id.value(), " is another one here"));
 }
 
 }  // namespace

@@ -180,6 +180,62 @@ TEST_F(AccessTest, AWorkerHasANameOfItsCertificates) {
   }
 }
 
+// It tries again twice a second, and so do all workers of its cluster.
+TEST_F(AccessTest, WorkersThatAreRefusedDoNotFloodTheLog) {
+  const CapturedLog log;
+  const auto channel = ChannelWith(
+      ChannelCredentials(members_.WorkerNamed({"gpu-7"}), PeerRole::kWorker,
+                         served_.server.address())
+          .value());
+  for (int i = 0; i < 50; ++i) {
+    FakeWorker worker(channel, absl::StrCat("gpu-8-", i));
+    EXPECT_FALSE(worker.Read().has_value());
+    worker.Finish();
+  }
+  log.Await(1, "refused a peer: the worker gpu-8-");
+  EXPECT_LE(log.Count("refused a peer: the worker gpu-8-"), 40u);
+}
+
+// A certificate that binds its holder to no name would take every worker's
+// seat.
+TEST_F(AccessTest, AWorkerWhoseCertificateSaysNoNameIsRefused) {
+  const auto channel = ChannelWith(ChannelCredentials(members_.UnnamedWorker(),
+                                                      PeerRole::kWorker,
+                                                      served_.server.address())
+                                       .value());
+  FakeWorker worker(channel, "gpu-7");
+  EXPECT_FALSE(worker.Read().has_value());
+  const grpc::Status refused = worker.Finish();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(absl::StrContains(
+      refused.error_message(),
+      "troupe cluster certificate HOST --role worker --name gpu-7"))
+      << refused.error_message();
+}
+
+TEST_F(AccessTest, AnOperatorMayTakeItForAnyName) {
+  ServedCluster served({}, members_.Member(PeerRole::kScheduler),
+                       absl::Seconds(10), /*unnamed_workers=*/true);
+  const CapturedLog log;
+  const auto channel_with = [&](const PeerTrust& trust) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(
+        served.server.address(),
+        ChannelCredentials(trust, PeerRole::kWorker, served.server.address())
+            .value(),
+        arguments);
+  };
+  FakeWorker unnamed(channel_with(members_.UnnamedWorker()), "gpu-7");
+  const auto answer = unnamed.Read();
+  EXPECT_TRUE(answer.has_value() && answer->has_registered());
+  log.Await(1, "says no worker's name and is taken for any");
+  // One that says names is held to them all the same.
+  FakeWorker named(channel_with(members_.WorkerNamed({"gpu-8"})), "gpu-9");
+  EXPECT_FALSE(named.Read().has_value());
+  EXPECT_EQ(named.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+}
+
 TEST_F(AccessTest, WhoSubmitsAndCancelsIsRecorded) {
   const auto stub = Scheduler::NewStub(ChannelOf(PeerRole::kClient));
   SubmitJobRequest submit;

@@ -22,7 +22,8 @@ class ServedCluster final : public ActionSink {
  public:
   explicit ServedCluster(const Limits& limits = {},
                          const PeerTrust& trust = {.insecure = 1},
-                         absl::Duration register_max = absl::Seconds(10))
+                         absl::Duration register_max = absl::Seconds(10),
+                         bool unnamed_workers = false)
       : cluster(limits, compiler),
         host(cluster, clock, *this),
         server(
@@ -33,7 +34,8 @@ class ServedCluster final : public ActionSink {
                  },
              .told = [this](absl::string_view, const absl::Status&) { ++rpcs; },
              .trust = trust,
-             .register_max = register_max}) {
+             .register_max = register_max,
+             .unnamed_workers = unnamed_workers}) {
     CHECK_OK(server.Start("127.0.0.1:0"));
     channel = grpc::CreateChannel(server.address(),
                                   grpc::InsecureChannelCredentials());

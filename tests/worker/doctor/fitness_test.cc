@@ -2,11 +2,14 @@
 
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -14,8 +17,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "ops/cpu/device.h"
+#include "proto/base/steady_time.h"
 #include "storage/disk/roots.h"
 #include "worker/doctor/bounded.h"
+#include "worker/doctor/device_answers.h"
+#include "worker/doctor/memory.h"
+#include "worker/doctor/storage.h"
 
 namespace troupe {
 namespace {
@@ -71,9 +79,9 @@ TEST(FastChecks, TryWhatMayChangeWhileAWorkerRuns) {
   EXPECT_TRUE(absl::StrContains(unfit[0], "ENOENT")) << unfit[0];
 }
 
-// Mounts a disk of 512 KiB there, for this process and its children; false: it
-// may not.
-bool MountSmallDisk(const std::string& dir) {
+// Mounts a disk of this size there, for this process and its children; false:
+// it may not.
+bool MountSmallDisk(const std::string& dir, const char* size = "size=512k") {
   const auto uid = geteuid();
   const auto gid = getegid();
   if (unshare(uid == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0) {
@@ -85,7 +93,7 @@ bool MountSmallDisk(const std::string& dir) {
     std::ofstream("/proc/self/gid_map") << "0 " << gid << " 1";
   }
   return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         mount("none", dir.c_str(), "tmpfs", 0, "size=512k") == 0;
+         mount("none", dir.c_str(), "tmpfs", 0, size) == 0;
 }
 
 TEST(FastChecks, FindAnNvmeTierUnfitThatIsFull) {
@@ -105,6 +113,94 @@ TEST(FastChecks, FindAnNvmeTierUnfitThatIsFull) {
   for (const absl::string_view part : {"/full/", "ENOSPC", "free space"}) {
     EXPECT_TRUE(absl::StrContains(found.text, part)) << found.text;
   }
+}
+
+TEST(FastChecks, FindAnNvmeTierUnfitThatHasAlmostNoRoom) {
+  const std::string dir = absl::StrCat(testing::TempDir(), "/narrow");
+  std::filesystem::create_directories(dir);
+  const Finding found = RunBounded(
+      [&dir]() -> Finding {
+        if (!MountSmallDisk(dir, "size=8m")) {
+          return {.state = FindingState::kNone};
+        }
+        return {.text = absl::StrJoin(Fitness({.nvme_dir = dir}).Look(), "; ")};
+      },
+      absl::Minutes(1));
+  if (found.state == FindingState::kNone) {
+    GTEST_SKIP() << "this machine lets no test mount a disk";
+  }
+  EXPECT_EQ(found.text, absl::StrCat("nvme tier: ", dir,
+                                     ": 8 MiB of its disk are free; a rank "
+                                     "needs at least 64 MiB"));
+}
+
+// A file system that the kernel has made read-only, after an error of its disk.
+TEST(FastChecks, FindARootUnfitThatCannotBeWrittenAnyMore) {
+  const std::string dir = absl::StrCat(testing::TempDir(), "/read_only");
+  std::filesystem::create_directories(dir);
+  const Finding found = RunBounded(
+      [&dir]() -> Finding {
+        if (!MountSmallDisk(dir)) return {.state = FindingState::kNone};
+        const auto roots = Roots::Install({absl::StrCat("ckpt=", dir)});
+        if (!roots.ok()) return {.text = roots.status().ToString()};
+        const std::vector<std::string> written = WritableRoots({"ckpt"});
+        Fitness fitness({.roots = {"ckpt"}, .written_roots = written});
+        std::string text = absl::StrJoin(fitness.Look(), "; ");
+        mount("none", dir.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr);
+        absl::StrAppend(&text, "|", absl::StrJoin(fitness.Look(), "; "));
+        // One that never could be written holds data, as it should.
+        Fitness reads(
+            {.roots = {"ckpt"}, .written_roots = WritableRoots({"ckpt"})});
+        return {.text =
+                    absl::StrCat(text, "|", absl::StrJoin(reads.Look(), "; "))};
+      },
+      absl::Minutes(1));
+  if (found.state == FindingState::kNone) {
+    GTEST_SKIP() << "this machine lets no test mount a disk";
+  }
+  EXPECT_EQ(found.text,
+            "|roots: --root ckpt: its file system is read-only, and was not "
+            "when the worker started: EROFS|");
+}
+
+// As where no more files may be opened.
+TEST(FastChecks, FindMemoryThatCannotBeSharedAnyMore) {
+  const Finding found = RunBounded(
+      []() -> Finding {
+        Fitness shares({.shares_memory = true});
+        Fitness never_did({});
+        if (!shares.Look().empty()) return {.state = FindingState::kNone};
+        const rlimit none = {};
+        setrlimit(RLIMIT_NOFILE, &none);
+        return {.text = absl::StrJoin(shares.Look(), "; ") + "|" +
+                        absl::StrJoin(never_did.Look(), "; ")};
+      },
+      absl::Minutes(1));
+  if (found.state == FindingState::kNone) {
+    GTEST_SKIP() << "this machine lets no memory be shared";
+  }
+  EXPECT_TRUE(absl::StartsWith(found.text,
+                               "shared memory: no memory can be shared with "))
+      << found.text;
+  EXPECT_TRUE(absl::EndsWith(found.text, "|")) << found.text;
+}
+
+TEST(FastChecks, TakeMilliseconds) {
+  const auto cpu = NewCpuDevice({.threads = 1});
+  const std::string dir = absl::StrCat(testing::TempDir(), "/quick");
+  std::filesystem::create_directories(dir);
+  Fitness fitness(
+      {.nvme_dir = dir,
+       .shares_memory = CheckSharedMemory().state == FindingState::kOk,
+       .device = AsksDevice(*cpu, absl::Seconds(30))},
+      FastChecks(), absl::Minutes(1));
+  absl::Duration least = absl::InfiniteDuration();
+  for (int look = 0; look < 10; ++look) {
+    const absl::Time start = SteadyNow();
+    EXPECT_EQ(fitness.Look(), std::vector<std::string>{});
+    least = std::min(least, SteadyNow() - start);
+  }
+  std::cout << "a look takes " << least << "\n";
 }
 
 }  // namespace

@@ -236,6 +236,36 @@ TEST(WorkerDaemon, ARefusalEndsNoRank) {
   }
 }
 
+// It says of whom its rank is, and a scheduler that refuses it as another
+// cluster's changes nothing of that.
+TEST(WorkerDaemon, ARankStaysThatOfTheClusterThatGaveIt) {
+  auto scheduler = std::make_unique<FakeScheduler>(
+      FakeScheduler::Options{.cluster_id = "aaaa"});
+  const std::string address = scheduler->address();
+  Running daemon(address);
+  const auto first = scheduler->AwaitMessages(1, IsRegister);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_FALSE(first[0].register_().has_held());
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_steps(1'000'000);
+  SchedulerMessage start = Start(job, daemon.worker());
+  start.mutable_start()->set_run_id("0123");
+  scheduler->Send("ada", start);
+  ASSERT_GE(scheduler->AwaitMessages(3, IsStep).size(), 3u);
+  scheduler = nullptr;
+  const absl::Status foreign = absl::FailedPreconditionError("of another one");
+  for (const absl::Status& refusal : {foreign, absl::OkStatus()}) {
+    scheduler = std::make_unique<FakeScheduler>(FakeScheduler::Options{
+        .address = address, .refusal = refusal, .cluster_id = "aaaa"});
+    const auto back = scheduler->AwaitMessages(1, IsRegister);
+    ASSERT_EQ(back.size(), 1u);
+    EXPECT_EQ(back[0].register_().held().cluster_id(), "aaaa");
+    EXPECT_EQ(back[0].register_().held().run_id(), "0123");
+    if (refusal.ok()) EXPECT_GE(scheduler->AwaitMessages(3, IsStep).size(), 3u);
+    scheduler = nullptr;
+  }
+}
+
 TEST(WorkerDaemon, ARankThatIsForgottenEndsAndSaysNothing) {
   auto scheduler = std::make_unique<FakeScheduler>();
   const std::string address = scheduler->address();

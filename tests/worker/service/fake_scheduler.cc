@@ -88,6 +88,7 @@ grpc::Status FakeScheduler::Session(grpc::ServerContext* context,
       answer.mutable_registered()->set_worker_id(7);
       answer.mutable_registered()->set_heartbeat_seconds(
           options_.heartbeat_seconds);
+      answer.mutable_registered()->set_cluster_id(options_.cluster_id);
       stream->Write(answer);
     }
   }

@@ -30,6 +30,7 @@ class FakeScheduler final : public Workers::Service {
     double heartbeat_seconds = 0.02;
     absl::Status refusal;  // not OK: of every registration
     bool answers = true;   // false: says nothing
+    std::string cluster_id = "";
   };
   FakeScheduler() : FakeScheduler(Options()) {}
   explicit FakeScheduler(const Options& options);
