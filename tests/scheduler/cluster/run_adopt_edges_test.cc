@@ -1,10 +1,14 @@
 // Edges of the table of phases that few seeds of the simulated cluster take, or
-// none, after the scheduler was started again.
+// none, after the scheduler was started again; and what is said of a worker that
+// came back without its rank.
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "scheduler/cluster/phase.h"
+#include "tests/scheduler/cluster/recovery_harness.h"
 #include "tests/scheduler/cluster/restart_harness.h"
 
 namespace troupe {
@@ -63,6 +67,55 @@ TEST(RunAdoptEdges, AStartInWhichARankHasEndedIsOneLikeAnyOther) {
   EXPECT_TRUE(Took(*h, PHASE_TRAINING, PhaseEvent::kAllLetGo));
   EXPECT_EQ(h->status(id).phase(), PHASE_ENDED);
   EXPECT_EQ(h->status(id).state(), SUCCEEDED) << h->status(id).reason();
+}
+
+// Of a job in its second attempt on w0 and w1, whose ranks are ready or not,
+// when w0 is back and w1 registers with this process and this rank.
+std::string WhyWithout(bool ready, int64_t pid, const HeldRank& held) {
+  RecoveryHarness before;
+  const std::vector<WorkerId> on = before.JoinMany(2);
+  const JobId id = before.Recovering(on, /*restarts=*/9);
+  before.AllStep(id, on, 1);
+  before.EndsKeeping(id, 1, on[1], {1}, "bad luck");
+  before.EndsKeeping(id, 0, on[0], {1});
+  EXPECT_EQ(before.status(id).attempt(), 2);
+  if (ready) before.AllReady(id, on, 2);
+  const auto h = Restarted(before);
+  ComeBack(*h, "w0", HeldOf(id, 0, ready ? 2 : 0, 1, 2));
+  Register request = RegisterOf("w1");
+  request.set_pid(pid);
+  if (held.has_ref()) *request.mutable_held() = held;
+  EXPECT_TRUE(h->cluster.RegisterWorker(request, h->now, h->actions).ok());
+  h->Compile();
+  const std::string& said = h->status(id).reason();
+  const size_t colon = said.find(": ");
+  EXPECT_EQ(said.substr(0, colon),
+            absl::StrCat("the scheduler restarted, and w1 (rank 1) came back "
+                         "without its rank in ",
+                         ready ? "step 2" : "its recovery"));
+  return colon == std::string::npos ? "" : said.substr(colon + 2);
+}
+
+TEST(RunAdoptWhy, AProcessThatWasStartedAgainHasNoRank) {
+  EXPECT_EQ(WhyWithout(/*ready=*/true, 4711, {}),
+            "its process was started again (it is process 4711 now)");
+  EXPECT_EQ(WhyWithout(/*ready=*/true, /*pid=*/0, {}),
+            "its process was started again");
+}
+
+TEST(RunAdoptWhy, InAStartAWorkerMayNotHaveHeardOfTheAttempt) {
+  EXPECT_EQ(WhyWithout(/*ready=*/false, 4711, {}),
+            "it had not heard of attempt 2, or its process was started again "
+            "(it is process 4711 now)");
+}
+
+TEST(RunAdoptWhy, AWorkerWithAnotherRankSaysWhich) {
+  EXPECT_EQ(WhyWithout(true, 4711, HeldOf(JobId(7), 3, 1, 5, 4)),
+            "it has rank 3 of attempt 4 of job 7");
+  HeldRank other = HeldOf(JobId(1), 1, 2, 1, 2);
+  other.set_fingerprint("fedcba9876543210");
+  EXPECT_EQ(WhyWithout(true, 4711, other),
+            "it has rank 1 of attempt 2 of job 1, of another plan");
 }
 
 }  // namespace
