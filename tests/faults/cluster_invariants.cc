@@ -243,6 +243,11 @@ void ClusterInvariants::CheckRun(const Job& job, const std::set<int>& seats) {
     seated |= job.status.state() == RECOVERING;
   }
   EXPECT_TRUE(seated) << "job " << job.id << ": all have let go";
+  if (job.run != nullptr && job.run->between_attempts()) {
+    EXPECT_FALSE(job.run->ranks.awaits())
+        << "job " << job.id << " would give a place away to which a worker may "
+        << "come back";
+  }
   EXPECT_EQ(live, seats) << "job " << job.id;
 }
 

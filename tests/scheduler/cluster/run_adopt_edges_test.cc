@@ -69,6 +69,24 @@ TEST(RunAdoptEdges, AStartInWhichARankHasEndedIsOneLikeAnyOther) {
   EXPECT_EQ(h->status(id).state(), SUCCEEDED) << h->status(id).reason();
 }
 
+// Some of its ranks had heard that they are to save and stop, and others not.
+TEST(RunAdoptEdges, AJobThatWasMovedRecoversFromWhatItsRanksKeep) {
+  RecoveryHarness before;
+  const std::vector<WorkerId> on = before.JoinMany(2);
+  const JobId id = before.Recovering(on);
+  before.AllStep(id, on, 1);
+  before.Leaves(id, 1, on[1]);
+  ASSERT_EQ(before.status(id).intent(), INTENT_SAVE_MOVE);
+  const auto h = Restarted(before);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id, 0, 1, 1));
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id, 1, 1, 1));
+  EXPECT_EQ(h->status(id).intent(), INTENT_RECOVER);
+  h->EndsKeeping(id, 0, w0, {1});
+  h->EndsKeeping(id, 1, w1, {1});
+  EXPECT_EQ(h->status(id).attempt(), 2) << h->status(id).reason();
+  EXPECT_EQ(h->Begun(w1).recovery().state().step(), 1);
+}
+
 // Of a job in its second attempt on w0 and w1, whose ranks are ready or not,
 // when w0 is back and w1 registers with this process and this rank.
 std::string WhyWithout(bool ready, int64_t pid, const HeldRank& held) {
