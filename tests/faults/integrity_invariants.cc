@@ -1,6 +1,7 @@
 #include "tests/faults/integrity_invariants.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "gtest/gtest.h"
