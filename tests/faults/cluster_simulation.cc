@@ -123,7 +123,7 @@ void ClusterSimulation::Event() {
   if (OneIn(10)) Repeat();
   if (OneIn(4)) AnswerLate();
   CancelOneThatSavesCopies();
-  if (flips_() % 250 == 0) FlipABit();
+  if (flips_() % 80 == 0) FlipABit();
 }
 
 void ClusterSimulation::EventOfWorkers() {

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace troupe {
@@ -74,7 +75,8 @@ void IntegrityInvariants::Judge(const AttemptKey& key, const Cluster& cluster) {
     if (loss == most->first) continue;
     for (const std::string& worker : workers) {
       if (!IsThere(worker, cluster)) continue;  // nothing is kept of it
-      aside_.insert(worker);
+      aside_[worker] = absl::StrCat("in step ", attempt.known_wrong, " of job ",
+                                    key.first, ", attempt ", key.second);
       ++known_;
     }
   }
@@ -99,8 +101,8 @@ void IntegrityInvariants::OnAction(const Action& action,
     const Worker* const worker = cluster.workers().Find(send->worker);
     if (worker == nullptr) return;
     EXPECT_EQ(aside_.count(worker->name()), 0u)
-        << worker->name() << " computed wrongly, and is given "
-        << ref.ShortDebugString();
+        << worker->name() << " computed wrongly " << aside_.at(worker->name())
+        << ", and is given " << ref.ShortDebugString();
   } else if (send->message.has_commit()) {
     const CheckpointCommit& commit = send->message.commit();
     EXPECT_LT(commit.step(), attempts_.at(KeyOf(commit.ref())).known_wrong)
@@ -121,8 +123,22 @@ void IntegrityInvariants::Check(const Cluster& cluster) {
                 flipped_.count(worker.name()) > 0)
         << worker.name() << " is cordoned, and never computed wrongly: "
         << worker.status.set_aside();
-    EXPECT_TRUE(worker.status.cordoned() || aside_.count(worker.name()) == 0)
-        << worker.name() << " computed wrongly, and is not cordoned";
+    const auto aside = aside_.find(worker.name());
+    EXPECT_TRUE(worker.status.cordoned() || aside == aside_.end())
+        << worker.name() << " computed wrongly " << aside->second
+        << ", and is not cordoned";
+  }
+}
+
+void IntegrityInvariants::PutBack(const std::string& worker) {
+  aside_.erase(worker);
+  // Before the end of an attempt in which it was wrong: that is forgiven, too.
+  for (auto it = to_judge_.begin(); it != to_judge_.end();) {
+    const auto& reports = heard_.at(*it).at(attempts_.at(*it).known_wrong);
+    const bool was_in_it = std::any_of(
+        reports.begin(), reports.end(),
+        [&](const auto& report) { return report.second.worker == worker; });
+    it = was_in_it ? to_judge_.erase(it) : std::next(it);
   }
 }
 

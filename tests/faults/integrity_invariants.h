@@ -31,7 +31,7 @@ class IntegrityInvariants {
   // After every event.
   void Check(const Cluster& cluster);
   // By a person.
-  void PutBack(const std::string& worker) { aside_.erase(worker); }
+  void PutBack(const std::string& worker);
   // A new cluster has restored what the store has, which is nothing of this.
   void Restarted();
 
@@ -56,7 +56,7 @@ class IntegrityInvariants {
   std::set<std::string> flipped_;
   std::map<AttemptKey, Heard> heard_;
   std::set<AttemptKey> to_judge_;
-  std::set<std::string> aside_;  // workers that get nothing
+  std::map<std::string, std::string> aside_;  // workers that get nothing; why
   int differed_ = 0;
   int known_ = 0;
 };
