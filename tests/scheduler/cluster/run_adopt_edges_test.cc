@@ -1,12 +1,14 @@
 // Edges of the table of phases that few seeds of the simulated cluster take, or
 // none, after the scheduler was started again; and what is said of a worker that
 // came back without its rank.
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "scheduler/cluster/hand_out.h"
 #include "scheduler/cluster/phase.h"
 #include "tests/scheduler/cluster/recovery_harness.h"
 #include "tests/scheduler/cluster/restart_harness.h"
@@ -67,6 +69,25 @@ TEST(RunAdoptEdges, AStartInWhichARankHasEndedIsOneLikeAnyOther) {
   EXPECT_TRUE(Took(*h, PHASE_TRAINING, PhaseEvent::kAllLetGo));
   EXPECT_EQ(h->status(id).phase(), PHASE_ENDED);
   EXPECT_EQ(h->status(id).state(), SUCCEEDED) << h->status(id).reason();
+}
+
+// The store has what ranks of another attempt were handed, or a damaged row.
+TEST(RunAdoptEdges, AHandOutOfAnotherPlanIsNone) {
+  RecoveryHarness before;
+  const std::vector<WorkerId> on = before.JoinMany(2);
+  const JobId id = before.Recovering(on);
+  before.AllStep(id, on, 1);
+  before.Disconnect(on[1], "connection closed");
+  before.EndsKeeping(id, 0, on[0], {1});
+  std::vector<StoredJob> stored = StoredBy(before);
+  auto other = std::make_shared<HandOut>(*stored[0].hand_out);
+  auto plan = std::make_shared<Plan>(*other->plan);
+  plan->set_fingerprint("fedcba9876543210");
+  other->plan = std::move(plan);
+  stored[0].hand_out = std::move(other);
+  RecoveryHarness h;
+  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
 }
 
 // Some of its ranks had heard that they are to save and stop, and others not.
