@@ -217,16 +217,20 @@ std::string RunControl::WhyNotAdopted(const Worker& worker,
 
 void RunControl::CameBack(const Worker& worker, const HeldRank& held,
                           absl::Time now, Actions& actions) {
+  const Job* adopts = nullptr;
   if (held.has_ref()) {
     const std::string why_not = WhyNotAdopted(worker, held);
     if (why_not.empty()) {
-      return Adopt(*jobs_.Find(JobId(held.ref().job())), worker, held, now,
-                   actions);
+      Job& job = *jobs_.Find(JobId(held.ref().job()));
+      Adopt(job, worker, held, now, actions);
+      adopts = &job;
+    } else {
+      SendForget(worker.id, held.ref(), why_not, actions);
     }
-    SendForget(worker.id, held.ref(), why_not, actions);
   }
+  // Of a job that went on without it after that was stored last, too.
   for (const auto& [id, job] : jobs_.all()) {
-    if (job->run == nullptr) continue;
+    if (job->run == nullptr || job.get() == adopts) continue;
     GiveUpAwaited(*job, worker.name(), "came back without its rank",
                   WhyWithoutRank(*job, worker, held), now, actions);
   }

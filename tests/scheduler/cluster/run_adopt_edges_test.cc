@@ -148,6 +148,26 @@ TEST(RunAdoptWhy, InAStartAWorkerMayNotHaveHeardOfTheAttempt) {
             "(it is process 4711 now)");
 }
 
+// What the store has of job 2 is older than that w0 went to job 1.
+TEST(RunAdoptWhy, OneThatIsTakenBackByAnotherJobIsAwaitedNoMore) {
+  Harness before;
+  const std::vector<WorkerId> on = before.JoinMany(4);
+  const JobId one = before.Running({on[0], on[1]});
+  const JobId two = before.Running({on[2], on[3]});
+  std::vector<StoredJob> stored = StoredBy(before);
+  ASSERT_EQ(stored[1].row.status.id(), two.value());
+  stored[1].row.status.set_workers(0, "w0");
+  Harness h;
+  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  const WorkerId w0 = ComeBack(h, "w0", HeldOf(one, 0));
+  EXPECT_EQ(h.worker(w0).job(), one.value());
+  EXPECT_EQ(h.status(two).state(), STOPPING);
+  EXPECT_EQ(h.status(two).reason(),
+            "the scheduler restarted, and w0 (rank 0) came back without its "
+            "rank in step 1: it has rank 0 of attempt 1 of job 1; it had no "
+            "checkpoint yet");
+}
+
 TEST(RunAdoptWhy, AWorkerWithAnotherRankSaysWhich) {
   EXPECT_EQ(WhyWithout(true, 4711, HeldOf(JobId(7), 3, 1, 5, 4)),
             "it has rank 3 of attempt 4 of job 7");
