@@ -28,11 +28,6 @@ bool IsHostPort(const std::string& text) {
          port < 65536;
 }
 
-std::string TextIn(const nlohmann::json& json, const char* key) {
-  if (!json.contains(key) || !json[key].is_string()) return "";
-  return json[key].get<std::string>();
-}
-
 PeerTrust TrustOf(const std::string& dir) {
   return {.certificates = MemberDirectory(dir, PeerRole::kClient)};
 }

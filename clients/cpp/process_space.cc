@@ -5,18 +5,15 @@
 #include "storage/disk/file_lock.h"
 
 namespace troupe {
-namespace {
 
-std::string TextOfFile(const nlohmann::json& json, const char* key) {
+std::string TextIn(const nlohmann::json& json, const char* key) {
   if (!json.contains(key) || !json[key].is_string()) return "";
   return json[key].get<std::string>();
 }
 
-}  // namespace
-
 ProcessSpace ProcessSpaceIn(const nlohmann::json& json) {
-  ProcessSpace space = {.host = TextOfFile(json, "host"),
-                        .boot = TextOfFile(json, "boot")};
+  ProcessSpace space = {.host = TextIn(json, "host"),
+                        .boot = TextIn(json, "boot")};
   if (json.contains("pids") && json["pids"].is_number_unsigned()) {
     space.pids = json["pids"].get<uint64_t>();
   }

@@ -10,6 +10,9 @@
 
 namespace troupe {
 
+// The member of an object; empty where there is none, or it is no text.
+std::string TextIn(const nlohmann::json& json, const char* key);
+
 // The members "host", "boot" and "pids" of an object; what is not there, as an
 // older build wrote it, is left empty.
 ProcessSpace ProcessSpaceIn(const nlohmann::json& json);

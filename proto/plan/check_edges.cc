@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/index.h"
 #include "proto/plan/ports.h"
 
 namespace troupe {
@@ -66,11 +67,11 @@ class EdgeCheck {
     const std::string what =
         absl::StrCat("its input ", index, " is output ", source.output(),
                      " of unit ", source.unit());
-    if (source.unit() < 0 || source.unit() >= u) {
+    if (!IsIndexIn(source.unit(), u)) {
       return At(u, absl::StrCat(what, ", which does not run before it"));
     }
     const int outputs = static_cast<int>(outputs_[source.unit()].size());
-    if (source.output() < 0 || source.output() >= outputs) {
+    if (!IsIndexIn(source.output(), outputs)) {
       return At(u, absl::StrCat(what, ", which has ", outputs));
     }
     int& reader = readers_[source.unit()][source.output()];

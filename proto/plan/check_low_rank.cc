@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/index.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -52,7 +53,7 @@ std::string ColumnsFault(const Op::LowRank& spec, int sections, int downs) {
       return absl::StrCat("weight B ", b, " is of sections ", of.section(),
                           " to ", end, " of y, which has ", sections);
     }
-    if (of.down() < 0 || of.down() >= downs) {
+    if (!IsIndexIn(of.down(), downs)) {
       return absl::StrCat("weight B ", b, " belongs to weight A ", of.down(),
                           " of ", downs);
     }

@@ -146,9 +146,7 @@ class Pipeline {
   // All that is done with a micro-batch of a unit, of micro-batch 0.
   std::vector<PassName> WantedOf(int u, bool train) const {
     std::vector<PassName> wanted;
-    for (const Instruction::Kind kind :
-         {Instruction::FORWARD, Instruction::RECOMPUTE,
-          Instruction::BACKWARD_INPUT, Instruction::BACKWARD_WEIGHT}) {
+    for (const Instruction::Kind kind : kUnitPasses) {
       const bool forward = kind == Instruction::FORWARD;
       const bool again = kind == Instruction::RECOMPUTE;
       if (!forward && !train) continue;

@@ -13,6 +13,7 @@
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/index.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/mesh.h"
@@ -61,8 +62,6 @@ Needs NeedsOf(Instruction::Kind kind) {
       return {.unit = true};
   }
 }
-
-bool Within(int index, int size) { return index >= 0 && index < size; }
 
 absl::Status CheckLanes(const Lanes& lanes) {
   std::set<std::string> names;
@@ -124,7 +123,7 @@ class ShapeCheck {
  private:
   absl::Status CheckBuffer(int index) const {
     const Buffer& buffer = program_.buffers(index);
-    if (!Within(buffer.slot(), role_.slots_size())) {
+    if (!IsIndexIn(buffer.slot(), role_.slots_size())) {
       return ProgramFault(
           place_, absl::StrCat("buffer ", index, " is in slot ", buffer.slot(),
                                " of ", role_.slots_size()));
@@ -161,7 +160,7 @@ class ShapeCheck {
 
   absl::Status CheckFields(const Instruction& instruction) const {
     const Needs needs = NeedsOf(instruction.kind());
-    if (!Within(instruction.lane(), plan_.lanes_size())) {
+    if (!IsIndexIn(instruction.lane(), plan_.lanes_size())) {
       return ProgramFault(place_, instruction,
                           absl::StrCat("is on lane ", instruction.lane(),
                                        " of ", plan_.lanes_size()));
@@ -182,7 +181,7 @@ class ShapeCheck {
                 CoordinateOn(plan_.mesh(), kReplicaAxis, place_.rank))
             .count;
     if (instruction.has_micro_batch() &&
-        !Within(instruction.micro_batch(), micro_batches)) {
+        !IsIndexIn(instruction.micro_batch(), micro_batches)) {
       return ProgramFault(
           place_, instruction,
           absl::StrCat("there are ", micro_batches, " micro-batches"));
@@ -199,7 +198,7 @@ class ShapeCheck {
       // What moves may be of a unit that only the peer has, or a stage before.
       const bool moves = needs.peer || IsMove(instruction.kind());
       const bool there =
-          moves ? Within(unit, plan_.units_size()) : units_.count(unit) > 0;
+          moves ? IsIndexIn(unit, plan_.units_size()) : units_.count(unit) > 0;
       if (!there) {
         return ProgramFault(
             place_, instruction,
@@ -222,7 +221,7 @@ class ShapeCheck {
     }
     const Group& group = plan_.groups(instruction.group());
     const bool there =
-        Within(instruction.peer(), AxisSize(plan_.mesh(), "pipeline"));
+        IsIndexIn(instruction.peer(), AxisSize(plan_.mesh(), "pipeline"));
     const int peer =
         there ? PeerRank(plan_.mesh(), place_.rank, instruction.peer())
               : place_.rank;
@@ -243,7 +242,7 @@ class ShapeCheck {
       return CheckPeer(instruction);
     }
     if (!instruction.has_group() ||
-        !Within(instruction.group(), plan_.groups_size())) {
+        !IsIndexIn(instruction.group(), plan_.groups_size())) {
       return ProgramFault(place_, instruction, "has no group");
     }
     const Group& group = plan_.groups(instruction.group());
@@ -259,7 +258,7 @@ class ShapeCheck {
     const Instruction& instruction = program_.instructions(index);
     std::map<std::pair<Instruction::Part, int>, int> parts;  // to buffers
     for (const Instruction::Operand& operand : instruction.operands()) {
-      if (!Within(operand.buffer(), program_.buffers_size())) {
+      if (!IsIndexIn(operand.buffer(), program_.buffers_size())) {
         return ProgramFault(place_, instruction,
                             absl::StrCat("buffer ", operand.buffer(), " of ",
                                          program_.buffers_size()));
@@ -295,7 +294,7 @@ class ShapeCheck {
       }
     }
     for (const int earlier : instruction.after()) {
-      if (Within(earlier, index)) continue;
+      if (IsIndexIn(earlier, index)) continue;
       return ProgramFault(
           place_, instruction,
           absl::StrCat("is instruction ", index, " and waits for ", earlier,
@@ -313,7 +312,7 @@ class ShapeCheck {
     const UnitTable none;
     const UnitTable& table =
         unit.has_table() ? plan_.tables(unit.table()) : none;
-    if (!Within(index, table.ops_size()) ||
+    if (!IsIndexIn(index, table.ops_size()) ||
         !IsExchange(table.ops(index).kind())) {
       return ProgramFault(
           place_, instruction,
@@ -389,13 +388,13 @@ absl::Status CheckGroups(const Plan& plan) {
 // What a role says to hold is there, and so are those who hold the same.
 absl::Status CheckPlacements(const Plan& plan, const Role& role) {
   const auto known = [&](bool given, int group) {
-    return !given || (Within(group, plan.groups_size()) &&
+    return !given || (IsIndexIn(group, plan.groups_size()) &&
                       AreIn(plan.mesh(), role, plan.groups(group)));
   };
   for (const Placement& placement : role.placements()) {
     const std::string where =
         absl::StrCat("role ", RoleText(role), ": unit ", placement.unit());
-    if (!Within(placement.unit(), plan.units_size())) {
+    if (!IsIndexIn(placement.unit(), plan.units_size())) {
       return absl::FailedPreconditionError(
           absl::StrCat(where, ": there is no such unit"));
     }

@@ -16,6 +16,7 @@
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/index.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/ops/op_rules.h"
@@ -101,8 +102,7 @@ class SumLayout {
         return absl::FailedPreconditionError(
             absl::StrCat(name, " has ", sum.elements(), " elements"));
       }
-      if (sum.has_unit() &&
-          (sum.unit() < 0 || sum.unit() >= plan.units_size())) {
+      if (sum.has_unit() && !IsIndexIn(sum.unit(), plan.units_size())) {
         return absl::FailedPreconditionError(
             absl::StrCat(name, ": there is no such unit"));
       }

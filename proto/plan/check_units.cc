@@ -11,6 +11,7 @@
 #include "proto/plan/check_edges.h"
 #include "proto/plan/check_low_rank.h"
 #include "proto/plan/exchange_places.h"
+#include "proto/plan/index.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/place_unit.h"
 #include "proto/plan/ports.h"
@@ -22,8 +23,6 @@ namespace {
 
 // So that no sum of bytes overflows.
 constexpr int64_t kElementsMax = int64_t{1} << 48;
-
-bool IsIndexIn(int index, int size) { return index >= 0 && index < size; }
 
 absl::Status Fault(absl::string_view what) {
   return absl::FailedPreconditionError(what);

@@ -14,6 +14,7 @@
 #include "proto/plan/fault.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/index.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
@@ -299,7 +300,7 @@ absl::Status CheckDealt(const Plan& plan, const Role& role,
     if (instruction.kind() != kind) continue;
     const Placement& placement = *FindPlacement(role, instruction.unit());
     const int part = instruction.part();
-    if (part < 0 || part >= placement.parts_size()) {
+    if (!IsIndexIn(part, placement.parts_size())) {
       return ProgramFault(
           place, instruction,
           absl::StrCat("its unit has ", placement.parts_size(), " parts"));

@@ -17,10 +17,6 @@
 namespace troupe {
 namespace {
 
-constexpr Instruction::Kind kPasses[] = {
-    Instruction::FORWARD, Instruction::RECOMPUTE, Instruction::BACKWARD_INPUT,
-    Instruction::BACKWARD_WEIGHT};
-
 struct Access {
   bool reads = false;
   bool writes = false;
@@ -339,7 +335,7 @@ std::map<Instruction::Kind, std::vector<SegmentUse>> SegmentUses(
     const Unit& unit, const UnitTable& table, const UnitPlaces& places) {
   std::map<Instruction::Kind, std::vector<Uses>> gathered;
   Writers writers;
-  for (const Instruction::Kind kind : kPasses) {
+  for (const Instruction::Kind kind : kUnitPasses) {
     for (const Segment& segment : SegmentsOf(table, kind)) {
       Uses& uses = gathered[kind].emplace_back(unit, table, places);
       uses.Run(kind, segment);

@@ -3,6 +3,7 @@
 #ifndef TROUPE_PROTO_PLAN_SEGMENT_USE_H_
 #define TROUPE_PROTO_PLAN_SEGMENT_USE_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -12,6 +13,11 @@
 #include "proto/unit.pb.h"
 
 namespace troupe {
+
+// What a unit has passes of, in the order in which a step runs them.
+inline constexpr std::array<Instruction::Kind, 4> kUnitPasses = {
+    Instruction::FORWARD, Instruction::RECOMPUTE, Instruction::BACKWARD_INPUT,
+    Instruction::BACKWARD_WEIGHT};
 
 // Of some bytes. What a pass has written before it reads it, it does not need
 // from others: it writes it only.
@@ -38,8 +44,7 @@ struct SegmentUse {
   bool works = false;
 };
 
-// By segment: of FORWARD, RECOMPUTE, BACKWARD_INPUT and BACKWARD_WEIGHT. `unit`
-// says which parameters are tied.
+// By segment, of all kUnitPasses. `unit` says which parameters are tied.
 std::map<Instruction::Kind, std::vector<SegmentUse>> SegmentUses(
     const Unit& unit, const UnitTable& table, const UnitPlaces& places);
 

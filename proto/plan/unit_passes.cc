@@ -8,10 +8,6 @@
 namespace troupe {
 namespace {
 
-constexpr Instruction::Kind kPassesOfUnits[] = {
-    Instruction::FORWARD, Instruction::RECOMPUTE, Instruction::BACKWARD_INPUT,
-    Instruction::BACKWARD_WEIGHT};
-
 SegmentUse SyntheticUse(Instruction::Kind kind) {
   const MemoryUse output_gradient = {UnitMemory::kOutputGradient, true, false};
   const MemoryUse kept = {UnitMemory::kOutput, true, false};
@@ -68,7 +64,7 @@ UnitPasses::UnitPasses(const Plan& plan)
     if (!unit.has_table()) {
       table_of_[u] = static_cast<int>(tables_.size());
       OfTable& synthetic = tables_.emplace_back();
-      for (const Instruction::Kind kind : kPassesOfUnits) {
+      for (const Instruction::Kind kind : kUnitPasses) {
         synthetic.passes[kind] = {{{}, SyntheticUse(kind), WorkOf(unit, kind)}};
       }
       continue;

@@ -25,7 +25,7 @@ class UnitPasses {
   // Borrows the plan: its units and tables.
   explicit UnitPasses(const Plan& plan);
 
-  // FORWARD, RECOMPUTE, BACKWARD_INPUT or BACKWARD_WEIGHT: by segment.
+  // One of kUnitPasses: by segment.
   const std::vector<Pass>& Of(int unit, Instruction::Kind kind) const;
   // What FORWARD of a segment adds to: what its ops do, and, in the last
   // segment that does anything, the unit by itself (Unit.addends).

@@ -343,6 +343,7 @@ absl::StatusOr<WorkerStatus> Cluster::CordonWorker(
                        : workers_.Uncordon(request.name());
   if (worker.ok() && !request.cordon()) {
     for (const auto& [id, job] : jobs_.all()) {
+      if (job->run != nullptr) job->run->wrong_workers.erase(request.name());
       // One that is being stopped is to start elsewhere, for that it failed.
       const bool stops = job->run != nullptr && !job->run->between_attempts();
       if (!stops) job->failed_on.erase(request.name());

@@ -148,7 +148,8 @@ struct Run {
   // it kept of them after the step that it goes on from
   // (worker/engine/recover).
   int64_t wrong_before = kNeverWrong;
-  // Those that computed wrongly, in this attempt or one before it, by name.
+  // Those that computed wrongly, in this attempt or one before it, by name, and
+  // that no person has put back since.
   std::set<std::string> wrong_workers;
   CheckpointGather checkpoints;
   // By step. Rank 0 has reported again, after a restart of the scheduler, that

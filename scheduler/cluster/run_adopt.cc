@@ -220,18 +220,22 @@ std::string RunControl::WhyNotAdopted(const Worker& worker,
 
 void RunControl::CameBack(const Worker& worker, const HeldRank& held,
                           absl::Time now, Actions& actions) {
+  const Job* adopts = nullptr;
   if (held.has_ref()) {
     const std::string why_not = WhyNotAdopted(worker, held);
     if (why_not.empty()) {
-      return Adopt(*jobs_.Find(JobId(held.ref().job())), worker, held, now,
-                   actions);
+      Job& job = *jobs_.Find(JobId(held.ref().job()));
+      Adopt(job, worker, held, now, actions);
+      adopts = &job;
+    } else {
+      SendForget(worker.id, held.ref(), why_not, actions);
     }
-    SendForget(worker.id, held.ref(), why_not, actions);
   }
+  // Of a job that went on without it after that was stored last, too.
   for (const auto& [id, job] : jobs_.all()) {
-    if (job->run == nullptr) continue;
-    GiveUpAwaited(*job, worker.name(), "came back without its rank", now,
-                  actions);
+    if (job->run == nullptr || job.get() == adopts) continue;
+    GiveUpAwaited(*job, worker.name(), "came back without its rank",
+                  WhyWithoutRank(*job, worker, held), now, actions);
   }
 }
 
@@ -356,13 +360,14 @@ void RunControl::CheckAwaited(Job& job, absl::Time now, Actions& actions) {
   GiveUpAwaited(job, "",
                 absl::StrCat("did not come back within ",
                              absl::FormatDuration(limits_.adopt_max)),
-                now, actions);
+                /*why=*/"", now, actions);
 }
 
 void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
-                               const std::string& how, absl::Time now,
-                               Actions& actions) {
+                               const std::string& how, const std::string& why,
+                               absl::Time now, Actions& actions) {
   Run& run = *job.run;
+  const std::string because = why.empty() ? "" : absl::StrCat(": ", why);
   std::vector<std::string> lost;
   bool fails = false;
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
@@ -379,12 +384,12 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
   const std::string what = absl::StrCat("the scheduler restarted, and ",
                                         NameList(std::move(lost)), " ", how);
   if (IsInStart(job)) {
-    return BeginAnew(job, what, now, actions);
+    return BeginAnew(job, absl::StrCat(what, because), now, actions);
   }
   // One that recovers goes on saying what came first.
   if (fails && (!job.status.attempt_over() || job.moves())) {
     Fail(job, Blame::kWorkerLost,
-         absl::StrCat(what, " in ", Place(job),
+         absl::StrCat(what, " in ", Place(job), because,
                       MayRecover(job) ? "" : WayOut(job.status)),
          now, actions);
   }

@@ -312,9 +312,11 @@ class RunControl {
                    absl::Time now);
   // Drops copies of attempts before this one, where this one has run.
   void DropOlderCopies(Job& job, Actions& actions) const;
-  // The ranks that are awaited in vain, all of them or this worker's.
+  // The ranks that are awaited in vain, all of them or this worker's. `how` is
+  // what their workers did, `why` the cause where it is known.
   void GiveUpAwaited(Job& job, const std::string& worker,
-                     const std::string& how, absl::Time now, Actions& actions);
+                     const std::string& how, const std::string& why,
+                     absl::Time now, Actions& actions);
   void CheckAwaited(Job& job, absl::Time now, Actions& actions);
   // Whether a rank ended because a scheduler died in the middle of its job's
   // start: others were told to give theirs up, and that is not stored.

@@ -71,7 +71,7 @@ void RunControl::Free(Job& job, int rank, Actions& actions) {
 void RunControl::TryAgainWhereStartsFailed(absl::Time now, Actions& actions) {
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run == nullptr || !job->run->is<phase::AwaitPlaces>()) continue;
-    if (job->run->ranks.awaits() || now < TriesAgainAt(*job)) continue;
+    if (now < TriesAgainAt(*job)) continue;
     TryAgainWhereItsStartFailed(*job, now, actions);
   }
 }

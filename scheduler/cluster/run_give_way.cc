@@ -49,7 +49,6 @@ bool RunControl::GiveWay(const absl::optional<NextInQueue>& next,
                      .alive = workers_.InService()};
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run == nullptr || !job->run->between_attempts()) continue;
-    if (job->run->ranks.awaits()) continue;
     WaitingJob waits = AsWaiting(*job, now);
     if (job->run->is<phase::SavingCopies>()) {  // it gives its workers away
       contest.idle.insert(contest.idle.end(), waits.holds.begin(),

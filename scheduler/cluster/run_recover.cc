@@ -125,7 +125,6 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     if (run.is<phase::AwaitPlaces>()) Narrow(job, now, actions);
     return;
   }
-  if (run.ranks.awaits()) return;  // who comes back has its place
   if (run.await_places() != nullptr) run.await_places()->for_disk = false;
   const Plan& plan = *run.handed->plan;
   const std::set<int> leaving = LeavingRanks(job, workers_);

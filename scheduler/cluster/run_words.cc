@@ -52,6 +52,28 @@ std::string WhyFailed(const Job& job) {
                       ", as often as its recovery.restarts allows");
 }
 
+std::string WhyWithoutRank(const Job& job, const Worker& worker,
+                           const HeldRank& held) {
+  const RankRef& ref = held.ref();
+  if (held.has_ref()) {
+    const bool is_other_plan =
+        ref.job() == job.id.value() && ref.attempt() == job.run->attempt;
+    return absl::StrCat("it has rank ", ref.rank(), " of attempt ",
+                        ref.attempt(), " of job ", ref.job(),
+                        is_other_plan ? ", of another plan" : "");
+  }
+  const int64_t pid = worker.status.pid();
+  const std::string started_again = absl::StrCat(
+      "its process was started again",
+      pid == 0 ? "" : absl::StrCat(" (it is process ", pid, " now)"));
+  const JobState state = job.status.state();
+  const bool in_start =
+      state == STARTING || (state == RECOVERING && !job.run->stopping());
+  if (!in_start) return started_again;
+  return absl::StrCat("it had not heard of attempt ", job.run->attempt, ", or ",
+                      started_again);
+}
+
 absl::Time TriesAgainAt(const Job& job) {
   return job.run->let_go + job.avoid_pause;
 }

@@ -5,8 +5,10 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "proto/worker.pb.h"
 #include "scheduler/cluster/job_table.h"
 #include "scheduler/cluster/worker_preference.h"
+#include "scheduler/cluster/worker_table.h"
 
 namespace troupe {
 
@@ -18,6 +20,13 @@ std::string Place(const Job& job);
 std::string RunAgain(const Job& job);
 // The cause, and whether it may not go on once more.
 std::string WhyFailed(const Job& job);
+// Why a worker that registered after a restart of the scheduler has not the
+// rank of the job that it had, as far as its registration tells. `held` is what
+// it has instead, if anything. A rank that has ended is held until its end is
+// stored, so one that is not held is gone with its process, or a scheduler told
+// it to go milliseconds before it died itself.
+std::string WhyWithoutRank(const Job& job, const Worker& worker,
+                           const HeldRank& held);
 // When it is begun again where its start failed.
 absl::Time TriesAgainAt(const Job& job);
 // "; it does not take worker-3, where its start failed: ..."; or empty.

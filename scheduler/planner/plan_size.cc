@@ -104,9 +104,7 @@ PlanSize PlanSizeOf(const Draft& draft) {
   for (int u = 0; u < draft.plan.units_size(); ++u) {
     size.validation_micro_batch +=
         InstructionsOf(passes, u, Instruction::FORWARD);
-    for (const auto kind :
-         {Instruction::FORWARD, Instruction::RECOMPUTE,
-          Instruction::BACKWARD_INPUT, Instruction::BACKWARD_WEIGHT}) {
+    for (const Instruction::Kind kind : kUnitPasses) {
       size.micro_batch += InstructionsOf(passes, u, kind);
     }
   }

@@ -5,15 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "proto/plan/plan_limits.h"
 #include "scheduler/cluster/client_share.h"
+#include "scheduler/service/stopping.h"
 
 namespace troupe {
-namespace {
-
-absl::Status PlanningStops() {
-  return absl::UnavailableError("the scheduler is stopping");
-}
-
-}  // namespace
 
 Planning::Planning(ClusterHost& host, const JobCompiler& compiler)
     : host_(host), compiler_(compiler) {
@@ -59,7 +53,7 @@ void Planning::Compile(Compilation compilation, Asker asker, Done done) {
   {
     absl::MutexLock lock(&mutex_);
     Queue& queue = asker.submits ? submissions_ : plans_;
-    refused = stopping_ ? PlanningStops() : CheckShare(queue, asker);
+    refused = stopping_ ? SchedulerIsStopping() : CheckShare(queue, asker);
     if (refused.ok()) {
       const absl::Time deadline = host_.Now() + asker.patience;
       Add(queue, {std::make_shared<const Compilation>(std::move(compilation)),
@@ -153,7 +147,7 @@ void Planning::Loop(bool jobs) {
 }
 
 absl::Status Planning::MayGoOnWith(const Task& task, absl::Time begun) const {
-  if (stopping()) return PlanningStops();
+  if (stopping()) return SchedulerIsStopping();
   const absl::Time now = host_.Now();
   if (now - begun > kPlanMax) {
     return absl::DeadlineExceededError(absl::StrCat(

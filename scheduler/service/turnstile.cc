@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "scheduler/service/stopping.h"
 
 namespace troupe {
 namespace {
@@ -12,10 +13,6 @@ absl::Status TooMany(const std::string& client) {
   return absl::ResourceExhaustedError(
       absl::StrCat("too many requests of ", client,
                    " wait to be served; wait for answers before asking again"));
-}
-
-absl::Status TurnstileStops() {
-  return absl::UnavailableError("the scheduler is stopping");
 }
 
 }  // namespace
@@ -35,7 +32,7 @@ void Turnstile::Enter(const std::string& client, Serve serve) {
     const int64_t now_ns = clock_.MonotonicNanos();
     const auto wait = stopping_ ? absl::nullopt : rate_.Take(client, now_ns);
     if (stopping_) {
-      status = TurnstileStops();
+      status = SchedulerIsStopping();
     } else if (!wait.has_value()) {
       status = TooMany(client);
     } else if (*wait > absl::ZeroDuration()) {
@@ -49,7 +46,7 @@ void Turnstile::Enter(const std::string& client, Serve serve) {
 
 absl::Status Turnstile::EnterNow(const std::string& client) {
   absl::MutexLock lock(&mutex_);
-  if (stopping_) return TurnstileStops();
+  if (stopping_) return SchedulerIsStopping();
   const auto wait = rate_.Take(client, clock_.MonotonicNanos());
   if (wait.has_value() && *wait == absl::ZeroDuration()) {
     return absl::OkStatus();
@@ -91,7 +88,7 @@ void Turnstile::Loop() {
       }
     }
     for (const auto& [time, serve] : due) {
-      serve(stopping ? TurnstileStops() : absl::OkStatus());
+      serve(stopping ? SchedulerIsStopping() : absl::OkStatus());
     }
     if (stopping) return;
   }

@@ -293,9 +293,7 @@ double CostModel::UnitSeconds(int rank, int unit) const {
   double waiting = 0;
   Instruction pass;
   pass.set_unit(unit);
-  for (const Instruction::Kind kind :
-       {Instruction::FORWARD, Instruction::RECOMPUTE,
-        Instruction::BACKWARD_INPUT, Instruction::BACKWARD_WEIGHT}) {
+  for (const Instruction::Kind kind : kUnitPasses) {
     pass.set_kind(kind);
     const auto& segments = passes_.Of(unit, kind);
     for (size_t s = 0; s < segments.size(); ++s) {

@@ -22,10 +22,6 @@ constexpr std::array<absl::string_view, 4> kFunctions = {
     "dict", "namespace", "raise_exception", "range"};
 constexpr int64_t kRangeMax = 100'000;
 
-absl::Status Wrong(absl::string_view what) {
-  return absl::InvalidArgumentError(what);
-}
-
 // The variable `loop` of a loop that is at item `index`.
 Value LoopValue(const List& items, size_t index) {
   const auto length = static_cast<int64_t>(items.size());
@@ -52,17 +48,19 @@ ValueOr RangeOf(const Arguments& arguments, Budget& budget) {
   ASSIGN_OR_RETURN(const auto values,
                    arguments.Bind({"start", "stop", "step"}, 1));
   for (size_t i = 0; i < arguments.positional.size(); ++i) {
-    if (!values[i].is_integer()) return Wrong("range: needs whole numbers");
+    if (!values[i].is_integer())
+      return absl::InvalidArgumentError("range: needs whole numbers");
   }
   const bool one = arguments.positional.size() == 1;
   const int64_t begin = one ? 0 : values[0].integer();
   const int64_t end = one ? values[0].integer() : values[1].integer();
   const int64_t step = values[2].is_defined() ? values[2].integer() : 1;
-  if (step == 0) return Wrong("range: the step is 0");
+  if (step == 0) return absl::InvalidArgumentError("range: the step is 0");
   List items;
   for (int64_t at = begin; step > 0 ? at < end : at > end;) {
     if (static_cast<int64_t>(items.size()) == kRangeMax) {
-      return Wrong(absl::StrCat("range: more than ", kRangeMax, " numbers"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("range: more than ", kRangeMax, " numbers"));
     }
     items.push_back(Value::Int(at));
     if (__builtin_add_overflow(at, step, &at)) break;
@@ -202,7 +200,8 @@ ValueOr Renderer::DictOf(const Expression& expression, Scope& scope) {
     ASSIGN_OR_RETURN(const Value key, Evaluate(*expression.parts[i], scope));
     ASSIGN_OR_RETURN(Value value, Evaluate(*expression.parts[i + 1], scope));
     if (!key.is_text()) {
-      return Wrong("keys that are no strings are not supported");
+      return absl::InvalidArgumentError(
+          "keys that are no strings are not supported");
     }
     RETURN_IF_ERROR(budget_.SpendRead(key.text().size()));
     dict.Set(key.text(), std::move(value));
@@ -221,8 +220,9 @@ ValueOr Renderer::SliceOf(const Expression& expression, Scope& scope) {
                      Evaluate(*expression.parts[i + 1], scope));
     if (bound.Is(Value::Kind::kNone)) continue;
     if (!bound.is_integer()) {
-      return Wrong(absl::StrCat("a bound of a slice is ", bound.kind_words(),
-                                ", not a whole number"));
+      return absl::InvalidArgumentError(absl::StrCat("a bound of a slice is ",
+                                                     bound.kind_words(),
+                                                     ", not a whole number"));
     }
     *places[i] = bound.integer();
   }
@@ -272,7 +272,8 @@ ValueOr Renderer::Call(const Expression& expression, Scope& scope) {
     return CallMethod(value, called.name, arguments, budget_);
   }
   if (called.kind != Expression::Kind::kName) {
-    return Wrong("only functions, macros and methods can be called");
+    return absl::InvalidArgumentError(
+        "only functions, macros and methods can be called");
   }
   ASSIGN_OR_RETURN(const Value value, NameOf(called.name, scope));
   ASSIGN_OR_RETURN(const Arguments arguments, ArgumentsOf(expression, scope));
@@ -281,11 +282,11 @@ ValueOr Renderer::Call(const Expression& expression, Scope& scope) {
                                     : CallMacro(*value.macro(), arguments);
   }
   if (called.name == "strftime_now") {
-    return Wrong(
+    return absl::InvalidArgumentError(
         "strftime_now is not supported: tokens would depend on the day; give "
         "the template a fixed date");
   }
-  return Wrong(
+  return absl::InvalidArgumentError(
       absl::StrCat("'", called.name, "' is ", value.kind_words(),
                    ", and cannot be called; functions are dict, namespace, "
                    "raise_exception, range, and macros of the template"));
@@ -296,14 +297,15 @@ ValueOr Renderer::CallFunction(const std::string& name,
   if (name == "raise_exception") {
     ASSIGN_OR_RETURN(const auto values, arguments.Bind({"message"}, 1));
     ASSIGN_OR_RETURN(const std::string message, TextOf(values[0], budget_));
-    return Wrong(
+    return absl::InvalidArgumentError(
         absl::StrCat("the template refuses the conversation: ", message));
   }
   if (name == "range") return RangeOf(arguments, budget_);
   if (!arguments.positional.empty()) {
-    return Wrong(absl::StrCat(name,
-                              ": arguments without names are not "
-                              "supported"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name,
+                     ": arguments without names are not "
+                     "supported"));
   }
   if (name == "dict") {
     Dict dict;
@@ -313,7 +315,8 @@ ValueOr Renderer::CallFunction(const std::string& name,
   Namespace& space = namespaces_.emplace_back();
   for (const auto& [key, value] : arguments.named) {
     if (value.Is(Value::Kind::kNamespace)) {
-      return Wrong("a namespace within a namespace is not supported");
+      return absl::InvalidArgumentError(
+          "a namespace within a namespace is not supported");
     }
     space[key] = value;
   }

@@ -26,10 +26,6 @@ struct FilterCall {
 };
 using ValueOr = absl::StatusOr<Value>;
 
-absl::Status WrongFilter(absl::string_view what) {
-  return absl::InvalidArgumentError(what);
-}
-
 ValueOr Trim(const FilterCall& call) {
   ASSIGN_OR_RETURN(const std::string text, TextOf(call.value, call.budget));
   ASSIGN_OR_RETURN(const auto values, call.arguments.Bind({"chars"}));
@@ -50,7 +46,8 @@ ValueOr Length(const FilterCall& call) {
   if (value.is_list() || value.Is(Value::Kind::kView)) {
     return Value::Int(static_cast<int64_t>(value.items().size()));
   }
-  return WrongFilter(absl::StrCat(value.kind_words(), " has no length"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(value.kind_words(), " has no length"));
 }
 
 ValueOr ToJson(const FilterCall& call) {
@@ -64,7 +61,7 @@ ValueOr ToJson(const FilterCall& call) {
     style.indent = indent.text();
   } else if (indent.is_integer()) {
     if (indent.integer() > 64)
-      return WrongFilter("tojson: indent is at most 64");
+      return absl::InvalidArgumentError("tojson: indent is at most 64");
     style.indent = std::string(std::max<int64_t>(0, indent.integer()), ' ');
   }
   if (style.indent.has_value()) style.item_separator = ",";
@@ -72,7 +69,7 @@ ValueOr ToJson(const FilterCall& call) {
   if (separators.is_list()) {
     const List& pair = separators.items();
     if (pair.size() != 2 || !pair[0].is_text() || !pair[1].is_text()) {
-      return WrongFilter("tojson: separators are two strings");
+      return absl::InvalidArgumentError("tojson: separators are two strings");
     }
     style.item_separator = pair[0].text();
     style.key_separator = pair[1].text();
@@ -160,7 +157,8 @@ ValueOr First(const FilterCall& call) {
 ValueOr Last(const FilterCall& call) {
   RETURN_IF_ERROR(call.arguments.Bind({}).status());
   if (call.value.Is(Value::Kind::kIterator)) {
-    return WrongFilter("an iterator has no last item; use `| list | last`");
+    return absl::InvalidArgumentError(
+        "an iterator has no last item; use `| list | last`");
   }
   ASSIGN_OR_RETURN(const List items, ItemsOf(call.value, call.budget));
   return items.empty() ? Value::UndefinedNamed("the last of nothing")
@@ -189,7 +187,7 @@ ValueOr Unique(const FilterCall& call) {
   List unique;
   for (const Value& item : items) {
     if (!item.is_number()) {
-      return WrongFilter("unique is supported for numbers only");
+      return absl::InvalidArgumentError("unique is supported for numbers only");
     }
     ASSIGN_OR_RETURN(const bool is_there, HoldsItem(unique, item, call.budget));
     if (!is_there) unique.push_back(item);
@@ -201,7 +199,7 @@ ValueOr ItemsFilter(const FilterCall& call) {
   RETURN_IF_ERROR(call.arguments.Bind({}).status());
   if (!call.value.is_defined()) return Value::Iterator({});
   if (!call.value.is_dict()) {
-    return WrongFilter(
+    return absl::InvalidArgumentError(
         absl::StrCat("items: ", call.value.kind_words(), " is no mapping"));
   }
   RETURN_IF_ERROR(SpendKeys(call.value.dict(), call.budget));
@@ -214,7 +212,7 @@ constexpr size_t kComparisons = 24;
 ValueOr DictSort(const FilterCall& call) {
   RETURN_IF_ERROR(call.arguments.Bind({}).status());
   if (!call.value.is_dict()) {
-    return WrongFilter(
+    return absl::InvalidArgumentError(
         absl::StrCat("dictsort: ", call.value.kind_words(), " is no mapping"));
   }
   const Dict& dict = call.value.dict();
@@ -287,7 +285,8 @@ ValueOr Abs(const FilterCall& call) {
   }
   if (!call.value.is_integer() ||
       call.value.integer() == std::numeric_limits<int64_t>::min()) {
-    return WrongFilter(absl::StrCat("abs: of ", call.value.kind_words()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("abs: of ", call.value.kind_words()));
   }
   return Value::Int(std::abs(call.value.integer()));
 }
@@ -300,7 +299,8 @@ ValueOr Indent(const FilterCall& call) {
   if (values[0].is_text()) indent = values[0].text();
   if (values[0].is_integer()) {
     const int64_t width = values[0].integer();
-    if (width > 1024) return WrongFilter("indent: the width is at most 1024");
+    if (width > 1024)
+      return absl::InvalidArgumentError("indent: the width is at most 1024");
     indent = std::string(std::max<int64_t>(0, width), ' ');
   }
   RETURN_IF_ERROR(call.budget.Spend(CountLines(text)));
@@ -329,14 +329,14 @@ struct ItemTest {
 
 absl::StatusOr<ItemTest> TestOf(const Arguments& arguments, size_t skipped) {
   if (!arguments.named.empty()) {
-    return WrongFilter(absl::StrCat("the argument '", arguments.named[0].first,
-                                    "' is not supported"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the argument '", arguments.named[0].first, "' is not supported"));
   }
   ItemTest test;
   const std::vector<Value>& given = arguments.positional;
   if (given.size() <= skipped) return test;
   if (!given[skipped].is_text())
-    return WrongFilter("the test's name is no string");
+    return absl::InvalidArgumentError("the test's name is no string");
   test.name = given[skipped].text();
   test.arguments.positional.assign(given.begin() + skipped + 1, given.end());
   return test;
@@ -346,7 +346,8 @@ absl::StatusOr<ItemTest> TestOf(const Arguments& arguments, size_t skipped) {
 template <bool kByPath, bool kKeeps>
 ValueOr Select(const FilterCall& call) {
   const std::vector<Value>& given = call.arguments.positional;
-  if (kByPath && given.empty()) return WrongFilter("the attribute is missing");
+  if (kByPath && given.empty())
+    return absl::InvalidArgumentError("the attribute is missing");
   ASSIGN_OR_RETURN(const ItemTest test,
                    TestOf(call.arguments, kByPath ? 1 : 0));
   ASSIGN_OR_RETURN(const List items, ItemsOf(call.value, call.budget));
@@ -369,11 +370,12 @@ ValueOr Map(const FilterCall& call) {
   List mapped;
   if (!arguments.positional.empty()) {
     if (!arguments.positional[0].is_text()) {
-      return WrongFilter("map: the filter's name is no string");
+      return absl::InvalidArgumentError("map: the filter's name is no string");
     }
     // Each would call the next one, as many as there are arguments.
     if (arguments.positional[0].text() == "map") {
-      return WrongFilter("map: the filter 'map' within 'map' is not supported");
+      return absl::InvalidArgumentError(
+          "map: the filter 'map' within 'map' is not supported");
     }
     Arguments rest = arguments;
     rest.positional.erase(rest.positional.begin());
@@ -438,11 +440,11 @@ const FilterRow* FindFilter(absl::string_view name) {
 
 absl::Status NoFilter(absl::string_view name) {
   if (name == "safe") {
-    return WrongFilter(
+    return absl::InvalidArgumentError(
         "the filter 'safe' is supported only as the last one of what is "
         "printed or joined by ~");
   }
-  return WrongFilter(absl::StrCat(
+  return absl::InvalidArgumentError(absl::StrCat(
       "the filter '", name, "' is not supported; there are: ",
       absl::StrJoin(kFilters, ", ", [](std::string* out, const FilterRow& row) {
         absl::StrAppend(out, row.name);

@@ -21,16 +21,12 @@ struct MethodCall {
   Budget& budget;
 };
 
-absl::Status WrongMethod(absl::string_view what) {
-  return absl::InvalidArgumentError(what);
-}
-
 absl::StatusOr<std::string> TextArgument(const Value& value, Budget& budget) {
   if (value.is_text()) {
     RETURN_IF_ERROR(budget.SpendRead(value.text().size()));
     return value.text();
   }
-  return WrongMethod(
+  return absl::InvalidArgumentError(
       absl::StrCat("expected a string, not ", value.kind_words()));
 }
 
@@ -47,7 +43,7 @@ absl::StatusOr<std::optional<std::string>> TextIfGiven(const Value& value,
 absl::StatusOr<int64_t> CountIfGiven(const Value& value) {
   if (!value.is_defined()) return int64_t{-1};
   if (value.is_integer()) return value.integer();
-  return WrongMethod(
+  return absl::InvalidArgumentError(
       absl::StrCat("expected a number, not ", value.kind_words()));
 }
 
@@ -75,7 +71,7 @@ ValueOr SplitText(const MethodCall& call) {
   ASSIGN_OR_RETURN(const auto separator, TextIfGiven(values[0], call.budget));
   ASSIGN_OR_RETURN(const int64_t most, CountIfGiven(values[1]));
   if (separator.has_value() && separator->empty()) {
-    return WrongMethod("the separator is empty");
+    return absl::InvalidArgumentError("the separator is empty");
   }
   const std::string& text = call.value.text();
   RETURN_IF_ERROR(call.budget.SpendSearch(
@@ -220,7 +216,7 @@ ValueOr FindItem(const MethodCall& call) {
     count += is_it;
   }
   if (kCount) return Value::Int(count);
-  return WrongMethod("index: the item is not in the list");
+  return absl::InvalidArgumentError("index: the item is not in the list");
 }
 
 struct MethodRow {
@@ -330,12 +326,12 @@ List PairsOf(const Dict& dict) {
 
 ValueOr AttributeOf(const Value& value, absl::string_view name) {
   if (!value.is_defined()) {
-    return WrongMethod(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         value.name().empty() ? "a value" : absl::StrCat("'", value.name(), "'"),
         " is undefined, so it has no '", name, "'"));
   }
   if (FindMethod(value, name) != nullptr) {
-    return WrongMethod(
+    return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' is a method of ", value.kind_words(),
                      ", and without a call it is not supported; an "
                      "item of that name is found by ['",
@@ -367,7 +363,7 @@ ValueOr CallMethod(const Value& value, absl::string_view name,
   for (const MethodRow& known : MethodsOf(value)) {
     if (known.run != nullptr) names.push_back(known.name);
   }
-  return WrongMethod(absl::StrCat(
+  return absl::InvalidArgumentError(absl::StrCat(
       "the method '", name, "' of ", value.kind_words(), " is not supported",
       names.empty()
           ? ""

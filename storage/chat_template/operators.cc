@@ -16,10 +16,6 @@ namespace {
 
 using ValueOr = absl::StatusOr<Value>;
 
-absl::Status WrongOperator(absl::string_view what) {
-  return absl::InvalidArgumentError(what);
-}
-
 absl::Status NoSuch(absl::string_view sign, const Value& left,
                     const Value& right) {
   const auto words = [](const Value& value) {
@@ -27,9 +23,9 @@ absl::Status NoSuch(absl::string_view sign, const Value& left,
     return has_name ? absl::StrCat("'", value.name(), "', which is undefined,")
                     : std::string(value.kind_words());
   };
-  return WrongOperator(absl::StrCat("'", sign, "' between ", words(left),
-                                    " and ", words(right),
-                                    " is not supported"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", sign, "' between ", words(left), " and ", words(right),
+                   " is not supported"));
 }
 
 // Python rounds towards minus infinity.
@@ -48,7 +44,7 @@ ValueOr OfIntegers(absl::string_view sign, int64_t a, int64_t b) {
   } else if (sign == "*") {
     overflows = __builtin_mul_overflow(a, b, &result);
   } else {
-    if (b == 0) return WrongOperator("a division by zero");
+    if (b == 0) return absl::InvalidArgumentError("a division by zero");
     if (sign == "/") {
       return Value::Float(static_cast<double>(a) / static_cast<double>(b));
     }
@@ -57,7 +53,7 @@ ValueOr OfIntegers(absl::string_view sign, int64_t a, int64_t b) {
       result = sign == "//" ? FloorDivide(a, b) : a - FloorDivide(a, b) * b;
     }
   }
-  if (overflows) return WrongOperator("a number leaves 64 bits");
+  if (overflows) return absl::InvalidArgumentError("a number leaves 64 bits");
   return Value::Int(result);
 }
 
@@ -65,7 +61,7 @@ ValueOr OfFloats(absl::string_view sign, double a, double b) {
   if (sign == "+") return Value::Float(a + b);
   if (sign == "-") return Value::Float(a - b);
   if (sign == "*") return Value::Float(a * b);
-  if (b == 0) return WrongOperator("a division by zero");
+  if (b == 0) return absl::InvalidArgumentError("a division by zero");
   if (sign == "/") return Value::Float(a / b);
   if (sign == "//") return Value::Float(std::floor(a / b));
   const double rest = std::fmod(a, b);
@@ -152,8 +148,8 @@ ValueOr SignedOf(absl::string_view sign, const Value& value) {
     return sign == "-" ? OfIntegers("-", 0, value.integer())
                        : Value::Int(value.integer());
   }
-  return WrongOperator(absl::StrCat("'", sign, "' before ", value.kind_words(),
-                                    " is not supported"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", sign, "' before ", value.kind_words(), " is not supported"));
 }
 
 ValueOr Combine(absl::string_view sign, const Value& left, const Value& right,
@@ -203,10 +199,11 @@ absl::StatusOr<bool> HoldsBetween(absl::string_view sign, const Value& left,
 }
 
 ValueOr Slice(const Value& value, const SliceBounds& bounds, Budget& budget) {
-  if (bounds.step == 0) return WrongOperator("the step of a slice is 0");
+  if (bounds.step == 0)
+    return absl::InvalidArgumentError("the step of a slice is 0");
   if (value.is_text()) return SliceOfText(value.text(), bounds, budget);
   if (!value.is_list()) {
-    return WrongOperator(
+    return absl::InvalidArgumentError(
         absl::StrCat("a slice of ", value.kind_words(), " is not supported"));
   }
   RETURN_IF_ERROR(budget.Spend(value.items().size()));

@@ -341,8 +341,8 @@ class Abuse:
             os.remove(f"{self.folder}/small/ballast")
         for name, daemon in self.daemons.items():
             how = daemon.look()
-            if how is not None:
-                self.promises.broken("no daemon ends by itself", f"{name} ended with {how}")
+            self.promises.hold("no daemon ends by itself", how is None,
+                               f"{name} ended with {how}")
 
     def undisturbed(self):
         return not any(d.stopped_until for d in self.daemons.values())

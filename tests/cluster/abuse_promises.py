@@ -11,6 +11,7 @@ REST_SECONDS = 60   # for which all is left alone at the end
 # A failure must say one of these, and more than that.
 CAUSES = [
     r"was lost in .*: .+", r"left in .*: .+", r"was asked to end", r"did not come",
+    r"came back without its rank in .*: (its process was started again|it ha[sd] .+)",
     r"ENOSPC", r"EACCES", r"was stopped: .+", r"no progress for", r"was not ready within",
     r"not ready", r"connection", r"leads outside|is below no root|--root",
     r"checkpoint\.directory", r"too few|waits for", r"recovery\.restarts",

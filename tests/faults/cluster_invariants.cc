@@ -218,11 +218,15 @@ void ClusterInvariants::CheckJobs(const Cluster& cluster) {
   std::set<std::string> directories;
   for (const auto& [id, job] : cluster.jobs().all()) {
     CheckRun(*job, seats[id.value()]);
+    CheckAwaited(*job, cluster);
     CheckState(*job);
     CheckCheckpoints(*job);
     EXPECT_EQ(job->defect, "") << "job " << id;
     const std::string& directory = job->spec.checkpoint().directory();
-    if (job->run == nullptr || directory.empty()) continue;
+    // What it has saved is its own until it has ended, though it is queued.
+    const bool saves = job->run != nullptr ||
+                       (!job->ended() && job->status.started_unix_ms() != 0);
+    if (!saves || directory.empty()) continue;
     EXPECT_TRUE(directories.insert(directory).second)
         << "two jobs save in " << directory;
   }
@@ -243,7 +247,25 @@ void ClusterInvariants::CheckRun(const Job& job, const std::set<int>& seats) {
     seated |= job.status.state() == RECOVERING;
   }
   EXPECT_TRUE(seated) << "job " << job.id << ": all have let go";
+  if (job.run != nullptr && job.run->between_attempts()) {
+    EXPECT_FALSE(job.run->ranks.awaits())
+        << "job " << job.id << " would give a place away to which a worker may "
+        << "come back";
+  }
   EXPECT_EQ(live, seats) << "job " << job.id;
+}
+
+// Whoever has come back has its rank, or has lost it.
+void ClusterInvariants::CheckAwaited(const Job& job, const Cluster& cluster) {
+  if (job.run == nullptr || !job.run->ranks.awaits()) return;
+  for (const auto& [id, worker] : cluster.workers().all()) {
+    if (!worker.alive()) continue;
+    for (const RankSeat& seat : job.run->ranks) {
+      EXPECT_FALSE(seat.awaited() && seat.worker_name == worker.name())
+          << "job " << job.id << " waits for " << worker.name()
+          << ", which is there";
+    }
+  }
 }
 
 void ClusterInvariants::CheckState(const Job& job) {
@@ -363,6 +385,13 @@ void ClusterInvariants::CheckCheckpoints(const Job& job) {
     EXPECT_TRUE(WasCommitted(job.id, step, checkpoint.path()))
         << "job " << job.id << " lists " << checkpoint.path()
         << ", which was not committed once";
+  }
+  if (!job.ended()) return;
+  std::set<std::string> told;
+  for (const JobEvent& event : job.events) {
+    if (!absl::StartsWith(event.text(), "checkpoint of step ")) continue;
+    EXPECT_TRUE(told.insert(event.text()).second)
+        << "job " << job.id << " says twice: " << event.text();
   }
 }
 

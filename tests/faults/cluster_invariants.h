@@ -87,6 +87,7 @@ class ClusterInvariants {
   void CheckRun(const Job& job, const std::set<int>& seats);
   void CheckState(const Job& job);
   void CheckEnd(const Job& job);
+  void CheckAwaited(const Job& job, const Cluster& cluster);
   void CheckCheckpoints(const Job& job);
   const SimulatedAttempt* AttemptOf(const Job& job) const;
   bool WasHarmed(const Job& job) const;

@@ -40,12 +40,14 @@ constexpr size_t kPastMax = 100;
 ClusterSimulation::ClusterSimulation(uint32_t seed)
     : random_(seed),
       leaves_(seed),
+      flips_(seed),
       leaves_scheduling_(seed % 2 == 0),
       limits_(MakeLimits()),
       planner_(compiler_),
       invariants_(attempts_, store_, workers_),
       recoveries_(attempts_, workers_),
-      elastics_(compiler_, attempts_, store_, workers_) {
+      elastics_(compiler_, attempts_, store_, workers_),
+      integrity_(attempts_) {
   Begin();
 }
 
@@ -71,6 +73,7 @@ void ClusterSimulation::Check() {
   recoveries_.Check(*cluster_);
   elastics_.Check(*cluster_);
   progress_.Check(*cluster_, now_);
+  integrity_.Check(*cluster_);
 }
 
 ClusterSimulation::Tally ClusterSimulation::tally() const {
@@ -83,6 +86,8 @@ ClusterSimulation::Tally ClusterSimulation::tally() const {
   tally.from_elsewhere = recoveries_.from_elsewhere();
   tally.narrowed = elastics_.narrowed();
   tally.widened = elastics_.widened();
+  tally.differed = integrity_.differed();
+  tally.known_wrong = integrity_.known();
   for (const auto& [key, attempt] : attempts_) {
     for (const auto& [step, times] : attempt.commits) tally.commits += times;
     tally.given_up += attempt.writes_given_up;
@@ -118,6 +123,7 @@ void ClusterSimulation::Event() {
   if (OneIn(10)) Repeat();
   if (OneIn(4)) AnswerLate();
   CancelOneThatSavesCopies();
+  if (flips_() % 80 == 0) FlipABit();
 }
 
 void ClusterSimulation::EventOfWorkers() {
@@ -364,19 +370,6 @@ void ClusterSimulation::Drain() {
   cluster_->Drain("the scheduler was asked to end", now_, actions_);
 }
 
-// SIGSTOP, a suspended machine: workers go on, and nobody hears them.
-void ClusterSimulation::StandStill() {
-  for (int seconds = Draw(25); seconds > 0; --seconds) {
-    now_ += absl::Seconds(1);
-    for (auto& [id, worker] : workers_) worker.Work(now_);
-    for (auto& node : cut_off_) node.mapped().Work(now_);
-  }
-  ticked_ = now_;
-  if (OneIn(2)) {
-    cluster_->Tick(now_, actions_);
-  }
-}
-
 // Killed, or at its end: what the store has is what the next one knows. Workers
 // go on and come back; a few die with it, or are just leaving.
 void ClusterSimulation::Restart() {
@@ -415,6 +408,7 @@ void ClusterSimulation::Restart() {
   recoveries_.Restarted(store_);
   elastics_.Restarted();
   progress_.Restarted();
+  integrity_.Restarted();
 }
 
 // As the scheduler does, the first time too: from here on time in which it does
@@ -432,6 +426,7 @@ void ClusterSimulation::Receive(WorkerId id) {
   std::deque<WorkerMessage> messages = std::exchange(worker->second.outbox, {});
   if (!messages.empty()) heard_[id] = now_;
   for (const WorkerMessage& message : messages) {
+    integrity_.Hear(id, message, *cluster_);
     cluster_->HandleMessage(id, message, now_, actions_);
     Deliver();
     if (message.has_heartbeat() || message.has_goodbye() ||
@@ -458,6 +453,7 @@ void ClusterSimulation::Carry(const Action& action) {
   invariants_.OnAction(action, *cluster_);
   recoveries_.OnAction(action, *cluster_);
   elastics_.OnAction(action, *cluster_);
+  integrity_.OnAction(action, *cluster_);
   store_.Add(action);
   if (const auto* event = std::get_if<PersistEvent>(&action)) {
     tally_.gave_way +=

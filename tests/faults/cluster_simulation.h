@@ -2,13 +2,13 @@
 // goodbye, clients submit, cancel and save jobs and ask for texts, messages and
 // plans come late or never, what a worker said is heard again from others,
 // connections break with all that was on its way, machines are bad for a while
-// and fail every start, the disk of the store is full, the scheduler stands
+// and fail every start, bits flip under ranks, the disk of the store is full, the scheduler stands
 // still, drains, is killed, and starts again from what its store has, while its
 // workers go on and come back; now and then a connection breaks though both
 // ends live. Many jobs recover from what they lose, and many of these go on
 // with fewer ranks, and with more again. After every event the invariants hold
 // (cluster_invariants.h, recovery_invariants.h, elastic_invariants.h,
-// progress_invariants.h).
+// progress_invariants.h, integrity_invariants.h).
 //
 //   ClusterSimulation simulation(seed);
 //   simulation.Run(1500);
@@ -24,6 +24,7 @@
 #include "scheduler/cluster/cluster.h"
 #include "tests/faults/cluster_invariants.h"
 #include "tests/faults/elastic_invariants.h"
+#include "tests/faults/integrity_invariants.h"
 #include "tests/faults/progress_invariants.h"
 #include "tests/faults/recovery_invariants.h"
 #include "tests/faults/simulated_attempt.h"
@@ -56,6 +57,8 @@ class ClusterSimulation {
     int broken = 0;              // machines on which no rank starts for a while
     int given_up = 0;            // times that a rank heard that of a checkpoint
     int written_later = 0;       // checkpoints
+    int differed = 0;            // attempts whose ranks did
+    int known_wrong = 0;         // workers that were
     std::vector<int64_t> edges;  // of the table of phases, how often each
   };
   Tally tally() const;
@@ -89,6 +92,7 @@ class ClusterSimulation {
   void ComeBack();
   void Cut();
   void HearOfCuts();
+  void FlipABit();
   bool IsNameTaken(const std::string& name) const;
   void ChangeRoom();
   bool IsFull() const;
@@ -132,6 +136,7 @@ class ClusterSimulation {
 
   std::mt19937 random_;
   std::mt19937 leaves_;  // draws apart, so that the others stay as they are
+  std::mt19937 flips_;   // does, too
   const bool leaves_scheduling_;
   const Limits limits_;
   const FakeCompiler compiler_;
@@ -161,6 +166,7 @@ class ClusterSimulation {
   RecoveryInvariants recoveries_;
   ElasticInvariants elastics_;
   ProgressInvariants progress_;
+  IntegrityInvariants integrity_;
   Tally tally_;
   uint64_t trace_ = 0;
 };

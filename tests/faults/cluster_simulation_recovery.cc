@@ -157,6 +157,29 @@ void ClusterSimulation::HearOfCuts() {
   }
 }
 
+// SIGSTOP, a suspended machine: workers go on, and nobody hears them.
+void ClusterSimulation::StandStill() {
+  for (int seconds = Draw(25); seconds > 0; --seconds) {
+    now_ += absl::Seconds(1);
+    for (auto& [id, worker] : workers_) worker.Work(now_);
+    for (auto& node : cut_off_) node.mapped().Work(now_);
+  }
+  ticked_ = now_;
+  if (OneIn(2)) {
+    cluster_->Tick(now_, actions_);
+  }
+}
+
+// A bit flips under a rank that trains, of those that there are.
+void ClusterSimulation::FlipABit() {
+  if (workers_.empty()) return;
+  const auto any = static_cast<int64_t>(flips_() % workers_.size());
+  const auto worker = std::next(workers_.begin(), any);
+  if (!worker->second.healthy() || !worker->second.FlipABit()) return;
+  integrity_.Flipped(worker->second.name());
+  invariants_.Harmed(JobId(worker->second.ref()->job()));
+}
+
 // While a worker is asked to save copies, what was answered to an earlier
 // question about the same rank comes once more.
 void ClusterSimulation::AnswerLate() {
@@ -280,6 +303,7 @@ void ClusterSimulation::PutBackThoseSetAside() {
     CordonWorkerRequest request;
     request.set_name(name);
     EXPECT_TRUE(cluster_->CordonWorker(request, now_, actions_).ok());
+    integrity_.PutBack(name);
   }
 }
 

@@ -109,6 +109,8 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
     all.broken += tally.broken;
     all.given_up += tally.given_up;
     all.written_later += tally.written_later;
+    all.differed += tally.differed;
+    all.known_wrong += tally.known_wrong;
     narrow_and_widen += tally.narrowed > 0 && tally.widened > 0;
     trace = trace * 31 + simulation.trace();
     all.edges.resize(tally.edges.size());
@@ -128,8 +130,9 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
       all.widened, " on more, ", all.gave_way, " gave way, ", all.broken,
       " broken machines, ", all.disks_full,
       " full disks, for which ranks gave up ", all.given_up,
-      " checkpoints and ", all.written_later, " were written later, in ", n,
-      " seeds, on fewer and on more in ", narrow_and_widen, " of them");
+      " checkpoints and ", all.written_later, " were written later, ",
+      all.differed, " attempts whose ranks differed and ", all.known_wrong,
+      " workers known to be wrong, in ", n, " seeds, on fewer and on more in ", narrow_and_widen, " of them");
   RecordProperty("tally", what);
   std::cout << what << ", "
             << absl::Trunc(absl::Now() - begin, absl::Seconds(1)) << "; trace "
@@ -160,6 +163,8 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
   EXPECT_GT(all.widened, n / 8) << what;
   EXPECT_GT(narrow_and_widen, n / 20) << what;
   EXPECT_GT(all.gave_way, n / 20) << what;
+  EXPECT_GT(all.differed, n / 2) << what;
+  EXPECT_GT(all.known_wrong, n / 5) << what;
 }
 
 TEST(ClusterSimulation, ASeedIsOneRun) {

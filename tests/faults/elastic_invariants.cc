@@ -134,7 +134,10 @@ bool ElasticInvariants::IsUnsavable(const Job& job) const {
 
 void ElasticInvariants::CheckGoesOn(const Job& job, int64_t after) const {
   const auto left = left_.find(job.id);
-  if (left == left_.end() || GaveUpCopies(job)) return;
+  if (left == left_.end() || GaveUpCopies(job) ||
+      WasFlipped(attempts_, job.id.value())) {
+    return;
+  }
   EXPECT_GE(after, left->second)
       << "job " << job.id << " had copies of a later step"
       << RecoveryInvariants::EventLines(job);
@@ -175,6 +178,7 @@ void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
     const auto worker = workers_.find(seat.worker);
     if (worker == workers_.end() || worker->second.left()) return;
   }
+  if (WasFlipped(attempts_, save.ref().job())) return;
   EXPECT_EQ(save.state().step(),
             RecoveryInvariants::NewestWhole((*job)->id, SeatsOf(*run), workers_,
                                             *run->handed->plan))
@@ -192,7 +196,10 @@ void ElasticInvariants::OnQueued(const Job& job) {
   const std::optional<int64_t> newest =
       RecoveryInvariants::NewestWhole(job.id, waited.seats, workers_, plan);
   if (newest.has_value()) left_[job.id] = *newest;
-  if (waited.may_not_wait || drains_ || IsUnsavable(job)) return;
+  if (waited.may_not_wait || drains_ || IsUnsavable(job) ||
+      WasFlipped(attempts_, job.id.value())) {
+    return;
+  }
   if (!waited.may_lose || !GaveUpCopies(job)) CheckStored(job, waited);
 }
 

@@ -70,6 +70,15 @@ int IdleFor(const Job& job, const Cluster& cluster) {
   return count(true, !avoids);
 }
 
+// And of those that a job does not take since they computed wrongly under it.
+int IdleButWrong(const Job& job, const Cluster& cluster) {
+  int idle = 0;
+  for (const Worker* worker : cluster.workers().Idle()) {
+    idle += job.run->wrong_workers.count(worker->name()) == 0;
+  }
+  return idle;
+}
+
 bool IsSomethingUnderWay(const Cluster& cluster) {
   for (const auto& [id, job] : cluster.jobs().all()) {
     if (job->ended() && job->run == nullptr) continue;
@@ -86,7 +95,6 @@ bool IsSomethingUnderWay(const Cluster& cluster) {
 
 bool ProgressInvariants::IsStuck(const Cluster& cluster, absl::Time now) {
   if (IsSomethingUnderWay(cluster)) return false;
-  const int idle = cluster.workers().idle_count();
   std::vector<const Job*> waiting;
   for (const auto& [id, job] : cluster.jobs().all()) {
     if (job->run != nullptr) waiting.push_back(job.get());
@@ -95,7 +103,7 @@ bool ProgressInvariants::IsStuck(const Cluster& cluster, absl::Time now) {
     const bool for_disk =
         RecoveryInvariants::AwaitsDisk(*helped) && now < helped->moves_after;
     if (for_disk) continue;
-    int free = idle;
+    int free = IdleButWrong(*helped, cluster);
     for (const Job* other : waiting) {
       if (other != helped && LosesNothing(*other, now)) free += Held(*other);
     }

@@ -72,6 +72,7 @@ void RecoveryInvariants::OnStart(const SendToWorker& send,
         SimulatedAttempt::StepOfCheckpoint(begins.resume());
     return;
   }
+  if (WasFlipped(attempts_, ref.job())) return;
   std::vector<WorkerId> seats;
   for (const RankSeat& seat : (*job)->run->ranks) {
     seats.push_back(seat.worker);
@@ -242,9 +243,10 @@ void RecoveryInvariants::Check(const Cluster& cluster) const {
     if (cluster.has_scheduling_left()) continue;  // the next tick does it
     int idle = 0;  // without those where its start failed: it waits for others
     for (const Worker* worker : cluster.workers().Idle()) {
-      idle += !absl::StrContains(
-          job->status.reason(),
-          absl::StrCat("it does not take ", worker->name(), ","));
+      idle += job->run->wrong_workers.count(worker->name()) == 0 &&
+              !absl::StrContains(
+                  job->status.reason(),
+                  absl::StrCat("it does not take ", worker->name(), ","));
     }
     EXPECT_GT(missing, idle)
         << "job " << id << " could go on" << EventLines(*job);

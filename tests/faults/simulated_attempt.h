@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -45,6 +46,11 @@ struct SimulatedAttempt {
   std::set<int> ended_ok;
   // Something happened to a rank of it that a healthy job does not meet.
   bool harmed = false;
+  // One of its ranks computed wrongly from some step on.
+  bool flipped = false;
+  // The scheduler has heard since which step.
+  static constexpr int64_t kNeverWrong = std::numeric_limits<int64_t>::max();
+  int64_t known_wrong = kNeverWrong;
   // Where it goes on.
   int64_t begins_after = 0;
   std::map<int, SimulatedCopies> brought;  // by rank: what it came with
@@ -102,6 +108,16 @@ inline int64_t FinishedByAll(const SimulatedAttempts& attempts, int64_t job) {
     step = std::max(step, it->second.FinishedByAll());
   }
   return step;
+}
+
+// Some rank of the job computed wrongly once. What is newest is not what it may
+// go on from, then: IntegrityInvariants looks at that.
+inline bool WasFlipped(const SimulatedAttempts& attempts, int64_t job) {
+  for (auto it = attempts.lower_bound({job, 0});
+       it != attempts.end() && it->first.first == job; ++it) {
+    if (it->second.flipped) return true;
+  }
+  return false;
 }
 
 // Where the attempt's checkpoint of this step is.

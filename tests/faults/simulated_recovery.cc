@@ -47,6 +47,25 @@ void SimulatedWorker::CheckNothingKept(const std::string& given) const {
       << kept_->ref.ShortDebugString();
 }
 
+bool SimulatedWorker::FlipABit() {
+  if (!seat_.has_value() || !seat_->ready || seat_->attempt->ranks < 2) {
+    return false;
+  }
+  seat_->flipped = true;
+  seat_->attempt->harmed = true;
+  seat_->attempt->flipped = true;
+  return true;
+}
+
+void SimulatedWorker::CheckSound(const SimulatedCopy& copy) const {
+  const RankRef& ref = seat_.has_value() ? seat_->start.ref() : kept_->ref;
+  const auto made_by = attempts_.find({ref.job(), copy.made_by});
+  if (made_by == attempts_.end()) return;  // it is where the job began
+  EXPECT_LT(copy.step, made_by->second.known_wrong)
+      << name_ << " is to use a copy of a wrong step, in "
+      << ref.ShortDebugString();
+}
+
 // Its copies come with it where the new attempt counts on them.
 void SimulatedWorker::TakeKept() {
   Seat& seat = *seat_;
@@ -93,6 +112,7 @@ bool SimulatedWorker::Recover() {
     Fail("the copy is not there");
     return true;
   }
+  CheckSound(*copy);
   seat.made_by = copy->made_by;
   seat.attempt->histories.insert(copy->made_by);
   EXPECT_EQ(seat.attempt->histories.size(), 1u)

@@ -221,9 +221,10 @@ void SimulatedWorker::FillSaved(CopiesSaved& saved) {
   const std::string& token = request.token();
   const int64_t step = request.state().step();
   for (const CopyToSave& copy : request.copies()) {
-    EXPECT_NE(kept_->copies.Find(step, copy.peer()), nullptr)
-        << name_ << " is to save the copy of step " << step << ", and keeps "
-        << KeptText();
+    const SimulatedCopy* kept = kept_->copies.Find(step, copy.peer());
+    EXPECT_NE(kept, nullptr) << name_ << " is to save the copy of step " << step
+                             << ", and keeps " << KeptText();
+    if (kept != nullptr) CheckSound(*kept);
     disk_.Write(token, copy.plan().rank());
     saved.add_shard_records()->set_file(CopyWords(token, copy.plan().rank()));
   }

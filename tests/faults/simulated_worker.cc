@@ -418,6 +418,7 @@ void SimulatedWorker::FinishStep(const SimulatedAttempt::Sum& sum) {
   *report.mutable_ref() = seat.start.ref();
   report.mutable_record()->set_step(seat.step);
   report.mutable_record()->set_step_seconds(0.1);
+  if (seat.flipped) report.mutable_record()->set_loss(1 + rank());
   seat.made_by = seat.start.ref().attempt();
   seat.stops = sum.stop;
   if (!seat.stops) KeepAfter(seat.step);

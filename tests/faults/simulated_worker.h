@@ -62,6 +62,9 @@ class SimulatedWorker {
   void FillDisk(absl::Time until) { disk_full_until_ = until; }
   // No rank starts there until then: its machine is bad.
   void Break(absl::Time until) { broken_until_ = until; }
+  // A bit flips in the state of its rank, which computes wrongly from here on.
+  // False: it has none that trains with others.
+  bool FlipABit();
   // Its process is gone, and its rank with it.
   void Die();
   // Its connection is gone, and what was on its way.
@@ -127,6 +130,7 @@ class SimulatedWorker {
     bool save = false;
     absl::Time abort_at = absl::InfiniteFuture();
     bool stops = false;          // all ranks do, after this step
+    bool flipped = false;        // it computes wrongly
     std::optional<int64_t> due;  // a checkpoint of this step
     std::optional<Write> write;
     absl::Time retry_at = absl::InfinitePast();
@@ -202,6 +206,8 @@ class SimulatedWorker {
   void FillSaved(CopiesSaved& saved);
   bool MakesCopies() const;
   void KeepAfter(int64_t step);
+  // What is known to be wrong must not be gone on from.
+  void CheckSound(const SimulatedCopy& copy) const;
   void TakeKept();
   void SayKept(RankEnded& ended);
   static void SayCopies(const SimulatedCopies& copies,

@@ -18,9 +18,6 @@ struct GroupedProduct {
   int64_t out = 0;
 };
 
-// [batch, sequence, choices, columns] as rows.
-Tensor Rows(const Tensor& x) { return x.View({x.rows(), x.columns()}); }
-
 Tensor Columns(const Tensor& rows, const GroupedProduct& product) {
   return rows.Slice(1, product.first_out, product.first_out + product.out);
 }
@@ -36,9 +33,9 @@ class GroupedLinearLayer final : public Layer {
         dy_(op.OutputGradient("y")) {}
 
   void Forward(const LayerCall& call) const override {
-    const Tensor y = Rows(y_.In(call));
+    const Tensor y = y_.RowsIn(call);
     for (const GroupedProduct& product : products_) {
-      GroupedMatMul(call.device, {.a = Rows(x_.In(call)),
+      GroupedMatMul(call.device, {.a = x_.RowsIn(call),
                                   .b = product.weight.Values(call),
                                   .c = Columns(y, product),
                                   .offsets = offsets_.In(call),
@@ -47,22 +44,22 @@ class GroupedLinearLayer final : public Layer {
   }
 
   void BackwardInput(const LayerCall& call) const override {
-    const Tensor dy = Rows(dy_.In(call));
+    const Tensor dy = dy_.RowsIn(call);
     for (const GroupedProduct& product : products_) {
       GroupedMatMul(call.device, {.a = Columns(dy, product),
                                   .b = product.weight.Values(call),
-                                  .c = Rows(dx_.In(call)),
+                                  .c = dx_.RowsIn(call),
                                   .offsets = offsets_.In(call),
                                   .accumulate = product.first_out > 0});
     }
   }
 
   void BackwardWeight(const LayerCall& call) const override {
-    const Tensor dy = Rows(dy_.In(call));
+    const Tensor dy = dy_.RowsIn(call);
     for (const GroupedProduct& product : products_) {
       if (!product.weight.trained()) continue;
       GroupedWeightGradient(call.device,
-                            {.x = Rows(x_.In(call)),
+                            {.x = x_.RowsIn(call),
                              .dy = Columns(dy, product),
                              .offsets = offsets_.In(call),
                              .dw = product.weight.Gradient(call),

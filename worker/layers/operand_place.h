@@ -28,6 +28,11 @@ class OperandPlace {
   // the one of the call's pass. When decoding, its dim of positions is that of
   // the call.
   Tensor In(const LayerCall& call) const;
+  // The same as rows of its last dim.
+  Tensor RowsIn(const LayerCall& call) const {
+    const Tensor all = In(call);
+    return all.View({all.rows(), all.columns()});
+  }
 
  private:
   void* DataIn(const LayerCall& call) const;

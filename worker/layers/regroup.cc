@@ -8,10 +8,7 @@
 namespace troupe {
 namespace {
 
-// [.., .., .., columns] as rows, and [.., .., ..] as rows of one number.
-Tensor RegroupedRows(const Tensor& x) {
-  return x.View({x.rows(), x.columns()});
-}
+// [.., .., ..] as rows of one number.
 Tensor RegroupedColumn(const Tensor& numbers) {
   return numbers.View({numbers.elements(), 1});
 }
@@ -56,9 +53,8 @@ class RegroupLayer final : public Layer {
 
   void Forward(const LayerCall& call) const override {
     const RoundOfRows round = round_.In(call);
-    Regroup(call.device, {.round = round,
-                          .x = RegroupedRows(x_.In(call)),
-                          .y = RegroupedRows(rows_.In(call))});
+    Regroup(call.device,
+            {.round = round, .x = x_.RowsIn(call), .y = rows_.RowsIn(call)});
     Regroup(call.device, {.round = round,
                           .x = RegroupedColumn(gates_.In(call)),
                           .y = RegroupedColumn(row_gates_.In(call))});
@@ -69,9 +65,9 @@ class RegroupLayer final : public Layer {
   void BackwardInput(const LayerCall& call) const override {
     const RoundOfRows round = round_.In(call);
     if (dx_.exists()) {
-      Ungroup(call.device, {.round = round,
-                            .x = RegroupedRows(d_rows_.In(call)),
-                            .y = RegroupedRows(dx_.In(call))});
+      Ungroup(
+          call.device,
+          {.round = round, .x = d_rows_.RowsIn(call), .y = dx_.RowsIn(call)});
     }
     if (!d_gates_.exists()) return;
     Ungroup(call.device, {.round = round,
@@ -102,15 +98,15 @@ class UngroupLayer final : public Layer {
         dy_(op.OutputGradient("y")) {}
 
   void Forward(const LayerCall& call) const override {
-    Ungroup(call.device, {.round = round_.In(call),
-                          .x = RegroupedRows(x_.In(call)),
-                          .y = RegroupedRows(y_.In(call))});
+    Ungroup(
+        call.device,
+        {.round = round_.In(call), .x = x_.RowsIn(call), .y = y_.RowsIn(call)});
   }
 
   void BackwardInput(const LayerCall& call) const override {
     Regroup(call.device, {.round = round_.In(call),
-                          .x = RegroupedRows(dy_.In(call)),
-                          .y = RegroupedRows(dx_.In(call))});
+                          .x = dy_.RowsIn(call),
+                          .y = dx_.RowsIn(call)});
   }
 
  private:

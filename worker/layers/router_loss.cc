@@ -22,19 +22,13 @@ class RouterLoadLayer final : public Layer {
         by_choice_(op.view().output("load").dims_size() > 2) {}
 
   void Forward(const LayerCall& call) const override {
-    RouteLoad(
-        call.device,
-        {.choices = choices_.In(call),
-         .rows = rows_,
-         .load = Rows(load_.In(call)),
-         .by_choice = by_choice_});
+    RouteLoad(call.device, {.choices = choices_.In(call),
+                            .rows = rows_,
+                            .load = load_.RowsIn(call),
+                            .by_choice = by_choice_});
   }
 
  private:
-  static Tensor Rows(const Tensor& load) {
-    return load.View({load.rows(), load.columns()});
-  }
-
   const TokenRows rows_;
   const OperandPlace choices_;
   const OperandPlace load_;

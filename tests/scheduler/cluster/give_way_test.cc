@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/scheduler/cluster/recovery_harness.h"
 
@@ -64,6 +65,26 @@ TEST(GiveWay, TheYoungerJobIsSavedAndTheOlderOneGoesOn) {
   EXPECT_EQ(h.Begun(w4).ref().job(), h.b.value());
   EXPECT_EQ(h.Begun(w4).resume(), "/c/copies");
   h.AllReady(h.b, {w4, w5}, 3);
+}
+
+// The youngest of three saves its copies: its worker is soon free.
+TEST(GiveWay, NobodyElseWhileOneThatIsEnoughGivesWay) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(6);
+  std::vector<JobId> jobs;
+  for (const int first : {0, 2, 4}) {
+    jobs.push_back(h.Submit(SpecIn(absl::StrCat("/", first))));
+    h.AllReady(jobs.back(), {w[first], w[first + 1]}, 1);
+    h.AllStep(jobs.back(), {w[first], w[first + 1]}, 1);
+  }
+  for (const int first : {0, 2, 4}) {
+    h.Disconnect(w[first + 1], "connection closed");
+    h.EndsKeeping(jobs[first / 2], 0, w[first], {1});
+  }
+  h.Pass(absl::Seconds(60), {w[0], w[2], w[4]});
+  EXPECT_EQ(h.Asked(w[4]).size(), 1) << h.status(jobs[2]).reason();
+  EXPECT_TRUE(h.Asked(w[2]).empty()) << h.status(jobs[1]).reason();
+  EXPECT_TRUE(h.Asked(w[0]).empty());
 }
 
 // Each counts the other one's worker as one that it could get. The idle one is

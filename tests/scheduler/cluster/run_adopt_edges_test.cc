@@ -1,11 +1,16 @@
 // Edges of the table of phases that few seeds of the simulated cluster take, or
-// none, after the scheduler was started again.
+// none, after the scheduler was started again; and what is said of a worker that
+// came back without its rank.
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "scheduler/cluster/hand_out.h"
 #include "scheduler/cluster/phase.h"
+#include "tests/scheduler/cluster/recovery_harness.h"
 #include "tests/scheduler/cluster/restart_harness.h"
 
 namespace troupe {
@@ -121,6 +126,112 @@ TEST(RunAdoptForeign, ARunOfAnotherIdIsAnotherOne) {
   held.set_run_id("of another run");
   EXPECT_EQ(ForgottenFor(*h, ComeBack(*h, "w0", held)),
             absl::StrCat("job ", id.value(), " is another one here"));
+}
+
+// The store has what ranks of another attempt were handed, or a damaged row.
+TEST(RunAdoptEdges, AHandOutOfAnotherPlanIsNone) {
+  RecoveryHarness before;
+  const std::vector<WorkerId> on = before.JoinMany(2);
+  const JobId id = before.Recovering(on);
+  before.AllStep(id, on, 1);
+  before.Disconnect(on[1], "connection closed");
+  before.EndsKeeping(id, 0, on[0], {1});
+  std::vector<StoredJob> stored = StoredBy(before);
+  auto other = std::make_shared<HandOut>(*stored[0].hand_out);
+  auto plan = std::make_shared<Plan>(*other->plan);
+  plan->set_fingerprint("fedcba9876543210");
+  other->plan = std::move(plan);
+  stored[0].hand_out = std::move(other);
+  RecoveryHarness h;
+  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  EXPECT_EQ(h.status(id).state(), QUEUED) << h.status(id).reason();
+}
+
+// Some of its ranks had heard that they are to save and stop, and others not.
+TEST(RunAdoptEdges, AJobThatWasMovedRecoversFromWhatItsRanksKeep) {
+  RecoveryHarness before;
+  const std::vector<WorkerId> on = before.JoinMany(2);
+  const JobId id = before.Recovering(on);
+  before.AllStep(id, on, 1);
+  before.Leaves(id, 1, on[1]);
+  ASSERT_EQ(before.status(id).intent(), INTENT_SAVE_MOVE);
+  const auto h = Restarted(before);
+  const WorkerId w0 = ComeBack(*h, "w0", HeldOf(id, 0, 1, 1));
+  const WorkerId w1 = ComeBack(*h, "w1", HeldOf(id, 1, 1, 1));
+  EXPECT_EQ(h->status(id).intent(), INTENT_RECOVER);
+  h->EndsKeeping(id, 0, w0, {1});
+  h->EndsKeeping(id, 1, w1, {1});
+  EXPECT_EQ(h->status(id).attempt(), 2) << h->status(id).reason();
+  EXPECT_EQ(h->Begun(w1).recovery().state().step(), 1);
+}
+
+// Of a job in its second attempt on w0 and w1, whose ranks are ready or not,
+// when w0 is back and w1 registers with this process and this rank.
+std::string WhyWithout(bool ready, int64_t pid, const HeldRank& held) {
+  RecoveryHarness before;
+  const std::vector<WorkerId> on = before.JoinMany(2);
+  const JobId id = before.Recovering(on, /*restarts=*/9);
+  before.AllStep(id, on, 1);
+  before.EndsKeeping(id, 1, on[1], {1}, "bad luck");
+  before.EndsKeeping(id, 0, on[0], {1});
+  EXPECT_EQ(before.status(id).attempt(), 2);
+  if (ready) before.AllReady(id, on, 2);
+  const auto h = Restarted(before);
+  ComeBack(*h, "w0", HeldOf(id, 0, ready ? 2 : 0, 1, 2));
+  Register request = RegisterOf("w1");
+  request.set_pid(pid);
+  if (held.has_ref()) *request.mutable_held() = held;
+  EXPECT_TRUE(h->cluster.RegisterWorker(request, h->now, h->actions).ok());
+  h->Compile();
+  const std::string& said = h->status(id).reason();
+  const size_t colon = said.find(": ");
+  EXPECT_EQ(said.substr(0, colon),
+            absl::StrCat("the scheduler restarted, and w1 (rank 1) came back "
+                         "without its rank in ",
+                         ready ? "step 2" : "its recovery"));
+  return colon == std::string::npos ? "" : said.substr(colon + 2);
+}
+
+TEST(RunAdoptWhy, AProcessThatWasStartedAgainHasNoRank) {
+  EXPECT_EQ(WhyWithout(/*ready=*/true, 4711, {}),
+            "its process was started again (it is process 4711 now)");
+  EXPECT_EQ(WhyWithout(/*ready=*/true, /*pid=*/0, {}),
+            "its process was started again");
+}
+
+TEST(RunAdoptWhy, InAStartAWorkerMayNotHaveHeardOfTheAttempt) {
+  EXPECT_EQ(WhyWithout(/*ready=*/false, 4711, {}),
+            "it had not heard of attempt 2, or its process was started again "
+            "(it is process 4711 now)");
+}
+
+// What the store has of job 2 is older than that w0 went to job 1.
+TEST(RunAdoptWhy, OneThatIsTakenBackByAnotherJobIsAwaitedNoMore) {
+  Harness before;
+  const std::vector<WorkerId> on = before.JoinMany(4);
+  const JobId one = before.Running({on[0], on[1]});
+  const JobId two = before.Running({on[2], on[3]});
+  std::vector<StoredJob> stored = StoredBy(before);
+  ASSERT_EQ(stored[1].row.status.id(), two.value());
+  stored[1].row.status.set_workers(0, "w0");
+  Harness h;
+  h.cluster.Restore(std::move(stored), h.now, h.actions);
+  const WorkerId w0 = ComeBack(h, "w0", HeldOf(one, 0));
+  EXPECT_EQ(h.worker(w0).job(), one.value());
+  EXPECT_EQ(h.status(two).state(), STOPPING);
+  EXPECT_EQ(h.status(two).reason(),
+            "the scheduler restarted, and w0 (rank 0) came back without its "
+            "rank in step 1: it has rank 0 of attempt 1 of job 1; it had no "
+            "checkpoint yet");
+}
+
+TEST(RunAdoptWhy, AWorkerWithAnotherRankSaysWhich) {
+  EXPECT_EQ(WhyWithout(true, 4711, HeldOf(JobId(7), 3, 1, 5, 4)),
+            "it has rank 3 of attempt 4 of job 7");
+  HeldRank other = HeldOf(JobId(1), 1, 2, 1, 2);
+  other.set_fingerprint("fedcba9876543210");
+  EXPECT_EQ(WhyWithout(true, 4711, other),
+            "it has rank 1 of attempt 2 of job 1, of another plan");
 }
 
 }  // namespace

@@ -81,7 +81,8 @@ TEST_F(RunAdoptRecover, WhoDoesNotComeBackIsReplaced) {
   EXPECT_EQ(h->status(id_).state(), RECOVERING);
   EXPECT_EQ(h->status(id_).reason(),
             "the scheduler restarted, and w1 (rank 1) came back without its "
-            "rank in step 6");
+            "rank in step 6: its process was started again (it is process 1 "
+            "now)");
   h->EndsKeeping(id_, 0, w0, {5});
   EXPECT_EQ(h->Begun(w1).recovery().state().step(), 5);
   EXPECT_EQ(h->Begun(w1).ref().attempt(), 2);

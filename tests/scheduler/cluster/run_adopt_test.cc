@@ -142,7 +142,8 @@ TEST_F(RunAdopt, AWorkerThatComesWithoutItsRankHasLostIt) {
   EXPECT_EQ(
       h->status(id_).reason(),
       "the scheduler restarted, and w1 (rank 1) came back without its rank "
-      "in step 3; it had no checkpoint yet");
+      "in step 3: its process was started again (it is process 1 now); it had "
+      "no checkpoint yet");
   ASSERT_EQ(h->Sent(w0).size(), 1u);
   EXPECT_TRUE(h->Sent(w0)[0].stop().peers_gone());
   EXPECT_EQ(h->worker(w1).state(), WorkerStatus::IDLE);

@@ -18,6 +18,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 struct IntegrityHarness : RecoveryHarness {
+  using RecoveryHarness::RecoveryHarness;
+
   // Each rank reports the step, with the loss that it holds; 2.5 where none is
   // given.
   void AllHold(JobId id, const std::vector<WorkerId>& on, int64_t step,
@@ -155,6 +157,55 @@ TEST(RunIntegrity, CheckpointsOfStepsThatRunAgainAreCommitted) {
   h.AllHold(id, on, 3);
   for (int r = 0; r < 3; ++r) h.WritesShard(id, r, on[r], 3);
   EXPECT_TRUE(h.ToldToCommit(on[0], 3));
+}
+
+// Its shards came while the ranks were being stopped.
+TEST(RunIntegrity, ACheckpointOfAWrongStepIsNotCommitted) {
+  IntegrityHarness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Recovering(on);
+  for (int64_t step = 1; step <= 2; ++step) h.AllHold(id, on, step);
+  h.AllHold(id, on, 3, {{2, 7}});
+  for (int r = 0; r < 3; ++r) h.WritesShard(id, r, on[r], 3);
+  EXPECT_FALSE(h.ToldToCommit(on[0], 3));
+}
+
+// Nobody could cordon it, for it was gone and forgotten.
+TEST(RunIntegrity, NorDoesOneThatIsForgottenTakeAPlaceInALaterAttempt) {
+  Limits limits;
+  limits.gone_workers_kept = 0;
+  IntegrityHarness h(limits);
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Recovering(on);
+  for (int64_t step = 1; step <= 2; ++step) h.AllHold(id, on, step);
+  h.Holds(id, 2, on[2], 3, 7);
+  h.Disconnect(on[2], "connection closed");
+  for (const int r : {0, 1}) h.Holds(id, r, on[r], 3, 2.5);
+  const WorkerId spare = h.Join("w3");
+  for (const int r : {0, 1}) h.EndsKeeping(id, r, on[r], {2, 3});
+  ASSERT_EQ(h.Begun(spare).recovery().state().step(), 2);
+  const WorkerId back = h.Join("w2");
+  EXPECT_EQ(h.worker(back).set_aside(), "");
+  h.Disconnect(spare, "connection closed");
+  for (const int r : {0, 1}) h.EndsKeeping(id, r, on[r], {2, 3});
+  EXPECT_EQ(h.status(id).attempt(), 2);
+  EXPECT_THAT(h.status(id).reason(), HasSubstr("to take the place of w3"));
+}
+
+// A person has tested its machine.
+TEST(RunIntegrity, AWorkerThatIsPutBackMayTakeAPlaceAgain) {
+  IntegrityHarness h;
+  std::vector<WorkerId> on;
+  const JobId id = h.AfterAWrongStep(on);
+  h.Disconnect(on[2], "connection closed");
+  for (const int r : {0, 1}) h.EndsKeeping(id, r, on[r], {2, 3});
+  EXPECT_EQ(h.status(id).attempt(), 2) << "w2 is cordoned";
+  CordonWorkerRequest request;
+  request.set_name("w2");
+  ASSERT_TRUE(h.cluster.CordonWorker(request, h.now, h.actions).ok());
+  h.Compile();
+  EXPECT_EQ(h.status(id).attempt(), 3) << h.status(id).reason();
+  EXPECT_EQ(h.status(id).workers(2), "w2");
 }
 
 TEST(RunIntegrity, CopiesOfStepsThatRunAgainAreGoneOnFrom) {
