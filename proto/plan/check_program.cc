@@ -31,6 +31,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/sequence_losses.h"
 
 namespace troupe {
 namespace {
@@ -45,7 +46,8 @@ constexpr Part kParts[] = {
     {CheckUnits},  {CheckFrozen}, {CheckRules},   {CheckLayouts}, {CheckRings},
     {CheckPanels}, {CheckExperts}, {CheckChunks}, {CheckShape},   {CheckParts},
     {CheckPasses}, {CheckWork},   {CheckAtRest},  {CheckTiers},   {CheckWaits},
-    {CheckSums},   {CheckBuffers}, {CheckCopies}, {CheckDocuments}};
+    {CheckSums},   {CheckBuffers}, {CheckCopies}, {CheckDocuments},
+    {CheckSequenceLosses}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

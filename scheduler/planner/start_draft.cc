@@ -18,6 +18,7 @@
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/sequence_losses.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
@@ -74,6 +75,7 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
                                .dropout = training.dropout(),
                                .isolates_documents =
                                    plan.job().data().isolate_documents(),
+                               .step_sequences = StepSequences(plan.job()),
                                .lora = training.has_lora() ? &training.lora()
                                                            : nullptr}));
   RETURN_IF_ERROR(CheckGraph(plan.job(), list));
