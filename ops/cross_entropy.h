@@ -7,8 +7,9 @@
 // Rows whose target is -1 add nothing and get a gradient of zero. The mean over
 // a global batch of N targets is loss_sum / N with gradient_scale 1 / N.
 //
-// Rows may belong to several sequences, each of which is then added up by itself
-// as well: the sum of its rows' losses, and how many of them have a target.
+// Rows may belong to several sequences, each of which is then added up by
+// itself as well: the sum of its rows' losses, and how many of them have a
+// target.
 //
 // Logits are f32, bf16 or fp16. Either way the exponentials are f32, and each
 // element of the gradient is rounded once: that of a target is the difference,

@@ -43,11 +43,11 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits},  {CheckFrozen}, {CheckRules},   {CheckLayouts}, {CheckRings},
-    {CheckPanels}, {CheckExperts}, {CheckChunks}, {CheckShape},   {CheckParts},
-    {CheckPasses}, {CheckWork},   {CheckAtRest},  {CheckTiers},   {CheckWaits},
-    {CheckSums},   {CheckBuffers}, {CheckCopies}, {CheckDocuments},
-    {CheckSequenceLosses}};
+    {CheckUnits},   {CheckFrozen}, {CheckRules},     {CheckLayouts},
+    {CheckRings},   {CheckPanels}, {CheckExperts},   {CheckChunks},
+    {CheckShape},   {CheckParts},  {CheckPasses},    {CheckWork},
+    {CheckAtRest},  {CheckTiers},  {CheckWaits},     {CheckSums},
+    {CheckBuffers}, {CheckCopies}, {CheckDocuments}, {CheckSequenceLosses}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

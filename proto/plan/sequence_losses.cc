@@ -27,10 +27,10 @@ absl::Status CheckSequenceLosses(const Plan& plan) {
       const Op& op = plan.tables(t).ops(i);
       const int64_t wanted = op.kind() == Op::CROSS_ENTROPY ? sequences : 0;
       if (op.step_sequences() == wanted) continue;
-      return absl::FailedPreconditionError(absl::StrCat(
-          "table ", t, ": op ", i, " ", Op::Kind_Name(op.kind()),
-          " has the losses of ", op.step_sequences(),
-          " sequences of a step by themselves, not of ", wanted));
+      return absl::FailedPreconditionError(
+          absl::StrCat("table ", t, ": op ", i, " ", Op::Kind_Name(op.kind()),
+                       " has the losses of ", op.step_sequences(),
+                       " sequences of a step by themselves, not of ", wanted));
     }
   }
   if (sequences == 0 || PlacesOf(plan) == sequences) return absl::OkStatus();
