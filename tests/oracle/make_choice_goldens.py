@@ -27,6 +27,7 @@ PAIRS = [
     ("人人生而", "自由"),
     ("They", "'re endowed"),
     ("\u3000Q:\u00a0", "A"),
+    ("Al", "l"),
     ("", "All human beings"),
     ("  ", "free"),
     ("a", "\u0301"),

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
 #include "storage/chat_template/json_value.h"
 #include "storage/dataset/bytes_tokenizer.h"
 #include "storage/dataset/hugging_face/tokenizer.h"
@@ -49,12 +50,12 @@ TEST(ChoiceRecord, SaysWhatIsWrong) {
   EXPECT_EQ(ChoiceError(R"({"prompt": "p"})"),
             "has no \"choices\", the list of the texts of which one is right");
   EXPECT_EQ(with("\"a\"", "0"),
-            "its \"choices\" is a text, not a list of texts");
+            "its \"choices\" is a string, not a list of texts");
   EXPECT_NE(with("[]", "0").find("has 0 of 2 to 1024"), std::string::npos);
   EXPECT_NE(with("[\"a\"]", "0").find("has 1 of 2 to 1024"),
             std::string::npos);
   EXPECT_EQ(with("[\"a\", 7]", "0"),
-            "choices[1] is an integer, not a text");
+            "choices[1] is a number, not a text");
   EXPECT_EQ(with("[\"\", \"b\"]", "0"),
             "choices[0] is empty, so it has no likelihood; write what the model "
             "is to say");
