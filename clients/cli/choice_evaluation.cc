@@ -73,16 +73,20 @@ absl::StatusOr<std::unique_ptr<ChoiceEvaluation>> ChoiceEvaluation::Read(
   choices->encoder_.emplace(
       *choices->tokenizer_.tokenizer,
       EncoderOptions(choices->tokenizer_, options.delimiter));
-  Progress progress(console, interrupt, "reading: ");
-  const auto bytes = static_cast<int64_t>(choices->file_.size);
-  ASSIGN_OR_RETURN(
-      choices->set_,
-      ReadChoices(choices->file_, *choices->encoder_, [&](uint64_t done) {
-        return progress.Show(static_cast<int64_t>(done), bytes).ok();
-      }));
+  ASSIGN_OR_RETURN(choices->set_, choices->ReadAll(interrupt, console));
   choices->rows_path_ = RowsPath(options);
   SayDoubts(choices->set_, options.file, console);
   return choices;
+}
+
+// The line of its progress has ended when it returns.
+absl::StatusOr<ChoiceSet> ChoiceEvaluation::ReadAll(Interrupt& interrupt,
+                                                    Console& console) const {
+  Progress progress(console, interrupt, "reading: ");
+  const auto bytes = static_cast<int64_t>(file_.size);
+  return ReadChoices(file_, *encoder_, [&](uint64_t done) {
+    return progress.Show(static_cast<int64_t>(done), bytes).ok();
+  });
 }
 
 ChoiceEvaluation::~ChoiceEvaluation() {

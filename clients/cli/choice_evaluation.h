@@ -63,6 +63,8 @@ class ChoiceEvaluation {
 
  private:
   ChoiceEvaluation() = default;
+  absl::StatusOr<ChoiceSet> ReadAll(Interrupt& interrupt,
+                                    Console& console) const;
 
   CorpusFile file_;
   ModelTokenizer tokenizer_;

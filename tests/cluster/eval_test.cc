@@ -105,8 +105,8 @@ TEST_F(EvalTest, ComparesChoicesHoweverTheWorkersShareThem) {
            {"parallelism.data=2", "parallelism.zero=3"}}) {
     SCOPED_TRACE(settings.back());
     std::vector<std::string> words = {
-        "eval",   std::to_string(job), "--choices", questions,
-        "--json", "--out",             results};
+        "eval", std::to_string(job), "--choices", questions, "--json", "--out",
+        results};
     for (const std::string& setting : settings) {
       words.insert(words.end(), {"--set", setting});
     }
@@ -128,19 +128,18 @@ TEST_F(EvalTest, ComparesChoicesHoweverTheWorkersShareThem) {
     }
   }
   for (const auto& entry : std::filesystem::directory_iterator(dir())) {
-    EXPECT_EQ(entry.path().string().find("questions.jsonl."),
-              std::string::npos)
+    EXPECT_EQ(entry.path().string().find("questions.jsonl."), std::string::npos)
         << entry.path() << " is left";
   }
 
   // A record for fine-tuning with the same answer has the same loss.
   const std::string record = dir() + "/record.jsonl";
-  std::ofstream(record)
-      << R"({"prompt": "the ee", "completion": " dog"})" << "\n";
+  std::ofstream(record) << R"({"prompt": "the ee", "completion": " dog"})"
+                        << "\n";
   const std::string tokens = dir() + "/record.tokens";
-  const Outcome prepared = Troupe({"data", "prepare", record, "--completions",
-                                   "--sequence-length", "16", "--tokenizer",
-                                   "bytes", "--out", tokens});
+  const Outcome prepared =
+      Troupe({"data", "prepare", record, "--completions", "--sequence-length",
+              "16", "--tokenizer", "bytes", "--out", tokens});
   ASSERT_EQ(prepared.code, 0) << prepared.err;
   const Outcome alone =
       Troupe({"eval", std::to_string(job), "--tokens", tokens, "--json"});

@@ -53,11 +53,12 @@ int CountedOf(const Row& row) {
 
 std::string WriteRows(const std::string& name, const std::vector<Row>& rows) {
   const std::string path = absl::StrCat(testing::TempDir(), "/", name);
-  auto writer = TokenFileWriter::Create({.path = path,
-                                         .vocab_size = 61,
-                                         .tokenizer = "none",
-                                         .says_what_counts = true,
-                                         .packed_length = rows[0].tokens.size()});
+  auto writer =
+      TokenFileWriter::Create({.path = path,
+                               .vocab_size = 61,
+                               .tokenizer = "none",
+                               .says_what_counts = true,
+                               .packed_length = rows[0].tokens.size()});
   CHECK_OK(writer.status());
   for (const Row& row : rows) {
     CHECK_OK((*writer)->Append(row.tokens, row.counts));
@@ -209,13 +210,13 @@ TEST(SequenceLosses, AreTheSameThroughAnyPipeline) {
 
 TEST(SequenceLosses, AreTheSameInChunks) {
   for (const int tokens : {1, 5, 24, 31}) {
-    for (const JobCut& cut : {JobCut{}, JobCut{.tensor = 2},
-                              JobCut{.context = 2},
-                              JobCut{.tensor = 2, .sequence = true}}) {
+    for (const JobCut& cut :
+         {JobCut{}, JobCut{.tensor = 2}, JobCut{.context = 2},
+          JobCut{.tensor = 2, .sequence = true}}) {
       JobSpec job = CutJob(MeasuringJob("gpt2"), cut);
       job.mutable_memory()->set_loss_chunk_tokens(tokens);
-      SCOPED_TRACE(absl::StrCat(tokens, " ",
-                                job.parallelism().ShortDebugString()));
+      SCOPED_TRACE(
+          absl::StrCat(tokens, " ", job.parallelism().ShortDebugString()));
       ExpectLosses(Train(job, {.ranks = cut.ranks()}), OneRank("gpt2"));
     }
   }

@@ -207,20 +207,18 @@ TEST_P(CrossEntropyTest, SumsOfSequences) {
        {Case{12, {.first = 0, .tokens = 4}}, Case{1, {.first = 7, .tokens = 4}},
         Case{9, {.first = 3, .tokens = 4}}, Case{7, {.first = 8, .tokens = 1}},
         Case{2100, {.first = 5, .tokens = 1000}}, Case{5, {}}}) {
-    SCOPED_TRACE(testing::Message() << c.rows << " rows from "
-                                    << c.sequences.first << " of "
-                                    << c.sequences.tokens);
+    SCOPED_TRACE(testing::Message()
+                 << c.rows << " rows from " << c.sequences.first << " of "
+                 << c.sequences.tokens);
     Values targets = RandomInts(c.rows, 0, kColumns - 1);
     for (int64_t r = 0; r < c.rows; r += 3) targets[r] = -1;
-    const int64_t count =
-        c.sequences.Of(c.rows - 1) - c.sequences.Of(0) + 1;
+    const int64_t count = c.sequences.Of(c.rows - 1) - c.sequences.Of(0) + 1;
     const TestTensor logits(device(), {c.rows, kColumns},
                             Random(c.rows * kColumns, 5.0));
     const TestTensor target(device(), {c.rows}, targets, DType::kI32);
     const TestTensor total(device(), {1}, {0}, DType::kF64);
     const TestTensor rows(device(), DType::kF32, {c.rows});
-    const TestTensor losses(device(), {count}, Values(count, 100),
-                            DType::kF64);
+    const TestTensor losses(device(), {count}, Values(count, 100), DType::kF64);
     const TestTensor counts(device(), {count}, Values(count, 7), DType::kF64);
     CrossEntropyArgs args = {.logits = logits,
                              .targets = target,

@@ -258,11 +258,6 @@ class Eval final : public Command {
     if (absl::IsCancelled(watched)) CancelJob(id, console);
     RETURN_IF_ERROR(watched);
     ASSIGN_OR_RETURN(const ChoiceScores scores, choices->Score());
-    if (!out_.empty()) {
-      RETURN_IF_ERROR(WriteFile(
-          {.path = out_,
-           .content = ChoiceResultLines(choices->set().items, scores)}));
-    }
     const ChoiceSummary summary = {
         .job = id,
         .items = static_cast<int64_t>(choices->set().items.size()),
@@ -270,7 +265,10 @@ class Eval final : public Command {
         .sequence_length = job.spec.training().sequence_length()};
     console.out << (json_ ? JsonText(summary, scores)
                           : SummaryText(summary, scores));
-    return absl::OkStatus();
+    if (out_.empty()) return absl::OkStatus();
+    return WriteFile(
+        {.path = out_,
+         .content = ChoiceResultLines(choices->set().items, scores)});
   }
 
   // Nobody else could read what its losses are of.

@@ -46,15 +46,13 @@ TEST(ChoiceScores, HasThreeMeasures) {
   EXPECT_DOUBLE_EQ(scores->acc_bytes.value, 1.0 / 3);
   // The sample's standard deviation over the root of its size.
   const double mean = 1.0 / 3;
-  const double variance =
-      (2 * mean * mean + (1 - mean) * (1 - mean)) / (3 - 1);
+  const double variance = (2 * mean * mean + (1 - mean) * (1 - mean)) / (3 - 1);
   EXPECT_DOUBLE_EQ(*scores->acc.error, std::sqrt(variance / 3));
 }
 
 TEST(ChoiceScores, CharactersAndBytesMayDisagree) {
   // Two characters of three bytes each against five of one.
-  const std::vector<ChoiceItem> items = {
-      ItemOf(1, 0, {{2, 6, 1}, {5, 5, 1}})};
+  const std::vector<ChoiceItem> items = {ItemOf(1, 0, {{2, 6, 1}, {5, 5, 1}})};
   const auto scores = ScoreChoices(items, {{3, 1}, {6, 1}});
   ASSERT_TRUE(scores.ok()) << scores.status();
   EXPECT_EQ(scores->acc.value, 1);

@@ -43,8 +43,7 @@ Op& LossOp(Plan& plan) {
 }
 
 const PlantedFault kFaults[] = {
-    {"a loss without places",
-     [](Plan& p) { LossOp(p).clear_step_sequences(); },
+    {"a loss without places", [](Plan& p) { LossOp(p).clear_step_sequences(); },
      "CROSS_ENTROPY has the losses of 0 sequences of a step by themselves, not "
      "of 8"},
     {"an op that has no loss",

@@ -152,9 +152,9 @@ TEST(ResolveEvaluation, SaysHowManySequencesHaveALossOfTheirOwn) {
     EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(refused.status().message().rfind(limit.message, 0), 0u)
         << refused.status();
-    job.set_sequence_losses(false);
-    EXPECT_EQ(ResolveEvaluation(job), absl::OkStatus()) << limit.message;
-    job.set_sequence_losses(true);
+    JobSpec without = job;
+    without.set_sequence_losses(false);
+    EXPECT_EQ(ResolveEvaluation(without), absl::OkStatus()) << limit.message;
   }
   JobSpec training = ExampleJob({});
   training.set_sequence_losses(true);

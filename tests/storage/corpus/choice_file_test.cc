@@ -75,11 +75,12 @@ TEST_F(ChoiceFileTest, SaysWhichLineIsWrong) {
   EXPECT_TRUE(Fails(ReadError(absl::StrCat(good, "\n", good, "{\"prompt\"}\n")),
                     absl::StatusCode::kInvalidArgument,
                     {"questions.jsonl:4: ", "JSON"}));
-  EXPECT_TRUE(Fails(ReadError(absl::StrCat(
-                        good, "{\"prompt\": \"\", \"choices\": [\"a\", \"b\"], "
-                              "\"answer\": 0}")),
-                    absl::StatusCode::kInvalidArgument,
-                    {"questions.jsonl:2: its prompt is empty"}));
+  EXPECT_TRUE(Fails(
+      ReadError(absl::StrCat(good,
+                             "{\"prompt\": \"\", \"choices\": [\"a\", \"b\"], "
+                             "\"answer\": 0}")),
+      absl::StatusCode::kInvalidArgument,
+      {"questions.jsonl:2: its prompt is empty"}));
   for (const char* const empty : {"", "\n\n  \n"}) {
     EXPECT_TRUE(Fails(ReadError(empty), absl::StatusCode::kInvalidArgument,
                       {"questions.jsonl: has no question"}));
@@ -99,11 +100,11 @@ TEST_F(ChoiceFileTest, MustBeReadTwice) {
 }
 
 TEST_F(ChoiceFileTest, StopsWhenItsUserLeaves) {
-  EXPECT_EQ(ReadChoices(Written(kTwoItems), encoder_,
-                        [](uint64_t) { return false; })
-                .status()
-                .code(),
-            absl::StatusCode::kCancelled);
+  EXPECT_EQ(
+      ReadChoices(Written(kTwoItems), encoder_, [](uint64_t) { return false; })
+          .status()
+          .code(),
+      absl::StatusCode::kCancelled);
 }
 
 // As a job reads them: a window for each row, of which the choice's tokens are
@@ -127,8 +128,7 @@ void ExpectWindows(const std::string& path, bool isolates) {
     ASSERT_TRUE(reader->ReadValidation(w, out).ok());
     for (size_t i = 0; i < kLength; ++i) {
       const bool within = i + 1 < rows[w].size();
-      const int32_t next =
-          within ? static_cast<uint8_t>(rows[w][i + 1]) : 0;
+      const int32_t next = within ? static_cast<uint8_t>(rows[w][i + 1]) : 0;
       EXPECT_EQ(targets[i], within && i + 1 >= counted[w] ? next : -1)
           << "row " << w << " token " << i;
       EXPECT_EQ(tokens[i],
@@ -140,9 +140,9 @@ void ExpectWindows(const std::string& path, bool isolates) {
 TEST_F(ChoiceFileTest, BecomesAWindowForEachRow) {
   const CorpusFile file = Written(kTwoItems);
   const std::string path = dir_.File("rows.tokens");
-  ASSERT_EQ(WriteChoiceRows(file, encoder_,
-                            {.path = path, .sequence_length = 6}),
-            absl::OkStatus());
+  ASSERT_EQ(
+      WriteChoiceRows(file, encoder_, {.path = path, .sequence_length = 6}),
+      absl::OkStatus());
   ExpectWindows(path, false);
   ExpectWindows(path, true);
   EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
@@ -158,9 +158,9 @@ TEST_F(ChoiceFileTest, MayBePacked) {
   WriteText(dir_.File("questions.jsonl.gz"), Gzipped(kTwoItems));
   const auto file = FindChoiceFile(dir_.File("questions.jsonl.gz"));
   ASSERT_TRUE(file.ok()) << file.status();
-  ASSERT_TRUE(WriteChoiceRows(*file, encoder_,
-                              {.path = packed, .sequence_length = 7})
-                  .ok());
+  ASSERT_TRUE(
+      WriteChoiceRows(*file, encoder_, {.path = packed, .sequence_length = 7})
+          .ok());
   EXPECT_EQ(ReadText(packed), ReadText(plain));
 }
 
@@ -168,10 +168,10 @@ TEST_F(ChoiceFileTest, MustNotChangeInBetween) {
   const CorpusFile file = Written(kTwoItems);
   WriteText(path_, absl::StrCat(kTwoItems, "\n", kTwoItems));
   const std::string path = dir_.File("rows.tokens");
-  EXPECT_EQ(WriteChoiceRows(file, encoder_,
-                            {.path = path, .sequence_length = 6})
-                .code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(
+      WriteChoiceRows(file, encoder_, {.path = path, .sequence_length = 6})
+          .code(),
+      absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 

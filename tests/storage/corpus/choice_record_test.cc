@@ -52,13 +52,12 @@ TEST(ChoiceRecord, SaysWhatIsWrong) {
   EXPECT_EQ(with("\"a\"", "0"),
             "its \"choices\" is a string, not a list of texts");
   EXPECT_NE(with("[]", "0").find("has 0 of 2 to 1024"), std::string::npos);
-  EXPECT_NE(with("[\"a\"]", "0").find("has 1 of 2 to 1024"),
-            std::string::npos);
-  EXPECT_EQ(with("[\"a\", 7]", "0"),
-            "choices[1] is a number, not a text");
-  EXPECT_EQ(with("[\"\", \"b\"]", "0"),
-            "choices[0] is empty, so it has no likelihood; write what the model "
-            "is to say");
+  EXPECT_NE(with("[\"a\"]", "0").find("has 1 of 2 to 1024"), std::string::npos);
+  EXPECT_EQ(with("[\"a\", 7]", "0"), "choices[1] is a number, not a text");
+  EXPECT_EQ(
+      with("[\"\", \"b\"]", "0"),
+      "choices[0] is empty, so it has no likelihood; write what the model "
+      "is to say");
   for (const char* const answer : {"2", "-1"}) {
     EXPECT_EQ(with("[\"a\", \"b\"]", answer),
               absl::StrCat("its \"answer\" is ", answer,
@@ -129,9 +128,8 @@ TEST(ChoiceEncoder, SomethingComesBeforeTheChoice) {
   EXPECT_EQ(begun.Encode({.prompt = "x", .choices = {"y", "z"}})->front().ids,
             (std::vector<int32_t>{9, 'x', 'y'}));
   // BOS that the text has itself is not put there twice.
-  EXPECT_EQ(
-      begun.Encode({.prompt = "\tx", .choices = {"y", "z"}})->front().ids,
-      (std::vector<int32_t>{9, 'x', 'y'}));
+  EXPECT_EQ(begun.Encode({.prompt = "\tx", .choices = {"y", "z"}})->front().ids,
+            (std::vector<int32_t>{9, 'x', 'y'}));
 }
 
 // tests/oracle/make_choice_goldens.py: _encode_pair of lm-evaluation-harness on
@@ -166,9 +164,8 @@ TEST(ChoiceEncoder, SplitsAsLmEvaluationHarnessDoes) {
     SCOPED_TRACE(absl::StrCat(name, ": ", at(one, "prompt").text(), "|",
                               at(one, "choice").text()));
     const std::vector<int32_t> counted = numbers(at(one, "continuation"));
-    const auto rows =
-        encoder.Encode({.prompt = at(one, "prompt").text(),
-                        .choices = {at(one, "choice").text()}});
+    const auto rows = encoder.Encode({.prompt = at(one, "prompt").text(),
+                                      .choices = {at(one, "choice").text()}});
     if (counted.empty()) {
       ++refused;
       EXPECT_TRUE(Fails(rows.status(), absl::StatusCode::kInvalidArgument,

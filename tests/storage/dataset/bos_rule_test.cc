@@ -68,10 +68,11 @@ TEST(BosRule, IsThatOfThePostProcessor) {
                                       "cls": ["<s>", 4]})")),
                true, {4});
   }
-  ExpectRule(RuleOf(absl::StrCat(
-                 R"({"type": "Sequence", "processors": [{"type": "ByteLevel"},)",
-                 kTemplate, "]}")),
-             true, {4});
+  ExpectRule(
+      RuleOf(absl::StrCat(
+          R"({"type": "Sequence", "processors": [{"type": "ByteLevel"},)",
+          kTemplate, "]}")),
+      true, {4});
 }
 
 TEST(BosRule, TheConfigHasTheLastWord) {

@@ -144,11 +144,11 @@ class ChoicesTest : public EvalTest {
   }
   CommandOutcome AskChoices(std::vector<std::string> words = {}) {
     std::vector<std::string> all = {
-        "eval",  kModel,
-        "--choices", questions_,
+        "eval",        kModel,
+        "--choices",   questions_,
         "--tokenizer", "bytes",
-        "--set", "training.global_batch_size=3",
-        "--set", "parallelism.data=1"};
+        "--set",       "training.global_batch_size=3",
+        "--set",       "parallelism.data=1"};
     all.insert(all.end(), words.begin(), words.end());
     return Ask(all);
   }
@@ -186,8 +186,8 @@ TEST_F(ChoicesTest, ScoresTheLossesOfItsJob) {
       << outcome.out;
   const std::string lines = Content(out);
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
-  EXPECT_EQ(nlohmann::json::parse(lines.substr(0, lines.find('\n')))["acc_norm"],
-            1);
+  EXPECT_EQ(
+      nlohmann::json::parse(lines.substr(0, lines.find('\n')))["acc_norm"], 1);
   EXPECT_EQ(FilesLeft(), 0);
 }
 
@@ -195,7 +195,8 @@ TEST_F(ChoicesTest, WritesNothingButTheResultForPrograms) {
   RowsHaveLosses({4, 5, 1, 3, 2}, {2, 3, 2, 2, 3});
   const CommandOutcome outcome = AskChoices({"--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  const nlohmann::json json = nlohmann::json::parse(outcome.out, nullptr, false);
+  const nlohmann::json json =
+      nlohmann::json::parse(outcome.out, nullptr, false);
   ASSERT_TRUE(json.is_object()) << outcome.out;
   EXPECT_EQ(json["items"], 2);
   EXPECT_EQ(json["windows"], 5);
