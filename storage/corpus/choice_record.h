@@ -11,8 +11,8 @@
 #define TROUPE_STORAGE_CORPUS_CHOICE_RECORD_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
