@@ -40,6 +40,13 @@ void CrossEntropy(Device& device, const CrossEntropyArgs& args) {
   if (args.losses.defined()) {
     CHECK_F32_ELEMENTS(args.losses, rows);
   }
+  CHECK_EQ(args.sequence_losses.defined(), args.sequence_counts.defined());
+  if (args.sequence_losses.defined()) {
+    const int64_t sequences =
+        args.sequences.Of(rows - 1) - args.sequences.Of(0) + 1;
+    CHECK_ELEMENTS(args.sequence_losses, DType::kF64, sequences);
+    CHECK_ELEMENTS(args.sequence_counts, DType::kF64, sequences);
+  }
   if (args.parts.defined()) {
     CHECK_DENSE_F32(args.parts);
     CHECK(args.parts.rank() == 3 && args.parts.dim(0) > 0 &&

@@ -7,6 +7,10 @@
 // Rows whose target is -1 add nothing and get a gradient of zero. The mean over
 // a global batch of N targets is loss_sum / N with gradient_scale 1 / N.
 //
+// Rows may belong to several sequences, each of which is then added up by
+// itself as well: the sum of its rows' losses, and how many of them have a
+// target.
+//
 // Logits are f32, bf16 or fp16. Either way the exponentials are f32, and each
 // element of the gradient is rounded once: that of a target is the difference,
 // not the difference of a rounded probability.
@@ -32,6 +36,7 @@
 #include <cstdint>
 
 #include "ops/tensor.h"
+#include "ops/token_rows.h"
 
 namespace troupe {
 
@@ -45,13 +50,18 @@ struct CrossEntropyArgs {
   Tensor loss_sum;        // f64 [1], accumulated; may be left out by !counts
   Tensor count;           // optional, f64 [1], accumulated: targets but -1
   Tensor losses;          // optional, f32 [rows]: the loss of each row
+  // Optional, both or none: f64, an element for each sequence from the first
+  // row's to the last row's, accumulated.
+  Tensor sequence_losses;
+  Tensor sequence_counts;
+  TokenRows sequences;    // which sequence each row is of
   bool gradient = false;  // overwrite the logits; otherwise they stay
   float gradient_scale = 1.0f;
   Tensor parts;  // optional, f32 [ranks, rows, 3]: those of all ranks
   int64_t first_column = 0;  // in the vocabulary; only with parts
   int64_t columns = -1;
   int64_t vocabulary = 0;  // of all ranks
-  bool counts = true;      // else loss_sum, count and losses are left alone
+  bool counts = true;      // else all sums and losses are left alone
 };
 
 void CrossEntropy(Device& device, const CrossEntropyArgs& args);

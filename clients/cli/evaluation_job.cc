@@ -13,6 +13,7 @@
 #include "clients/hugging_face/expand_model.h"
 #include "clients/job_file/print_job.h"
 #include "proto/base/status.h"
+#include "proto/plan/fields.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model_fields.h"
 #include "storage/checkpoint/checkpoint_dir.h"
@@ -108,7 +109,40 @@ int64_t ReplicasOf(const JobSpec& job) {
   return std::max(1, job.parallelism().data());
 }
 
-absl::Status ChooseBatches(JobSpec& job) {
+// A multiple, as kernels and layouts like it, of which the longest row fills
+// the most.
+constexpr int64_t kRowsLengthMultiple = 16;
+// Steps in which the losses of rows come back, at most: many enough to see
+// progress, few enough for the scheduler to keep them all.
+constexpr int64_t kRowsStepsMax = 4000;
+
+// `most`: the longest sequence that the model was made or trained for.
+absl::Status ChooseRowLength(const EvaluationOptions::Rows& rows, int64_t most,
+                             TrainingSpec& training) {
+  const bool is_given = training.has_sequence_length();
+  if (!is_given) {
+    const int64_t rounded = (rows.longest + kRowsLengthMultiple - 1) /
+                            kRowsLengthMultiple * kRowsLengthMultiple;
+    training.set_sequence_length(static_cast<int32_t>(std::min(rounded, most)));
+  }
+  if (rows.longest <= training.sequence_length()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      rows.longest_is, " is of ", rows.longest, " tokens with its prompt, and ",
+      is_given ? "training.sequence_length is "
+               : "the model was trained on sequences of ",
+      training.sequence_length(), "; shorten the prompt, or leave the item out",
+      is_given ? ", or give a larger one"
+               : ", or, if the model reads longer ones, --set "
+                 "training.sequence_length=N"));
+}
+
+absl::StatusOr<int64_t> CountWindows(const EvaluationOptions& options,
+                                     const JobSpec& job) {
+  if (options.rows.count > 0) return options.rows.count;
+  return EvaluationWindows(job);
+}
+
+absl::Status ChooseBatches(const EvaluationOptions& options, JobSpec& job) {
   TrainingSpec& training = *job.mutable_training();
   if (training.has_global_batch_size() && !training.has_micro_batch_size()) {
     training.set_micro_batch_size(1);
@@ -119,32 +153,67 @@ absl::Status ChooseBatches(JobSpec& job) {
         static_cast<int32_t>(std::max<int64_t>(1, kMicroBatchTokens / length)));
   }
   if (training.has_global_batch_size()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const int64_t windows, EvaluationWindows(job));
+  ASSIGN_OR_RETURN(const int64_t windows, CountWindows(options, job));
   const int64_t at_once = training.micro_batch_size() * ReplicasOf(job);
-  const int64_t each =
-      std::max(kMicroBatchesMin, int64_t{2} * job.parallelism().pipeline());
   const int64_t needed = (windows + at_once - 1) / at_once;
+  int64_t each =
+      std::max(kMicroBatchesMin, int64_t{2} * job.parallelism().pipeline());
+  if (options.rows.count > 0) {
+    each = std::max(each, (needed + kRowsStepsMax - 1) / kRowsStepsMax);
+  }
   training.set_global_batch_size(
       static_cast<int32_t>(at_once * std::min(each, needed)));
   return absl::OkStatus();
 }
 
 // What the user and the model leave open.
-absl::Status FillIn(const EvaluationOptions& options, JobSpec& job) {
+absl::Status FillIn(const EvaluationOptions& options, int trained_length,
+                    JobSpec& job) {
   if (!job.has_parallelism()) {
     job.mutable_parallelism()->set_data(options.workers);
   }
   TrainingSpec& training = *job.mutable_training();
-  if (!training.has_sequence_length()) {
-    training.set_sequence_length(
-        std::min(kEvaluationLengthMax,
-                 static_cast<int>(LongestSequenceOf(job.model()).positions)));
+  const int positions = LongestSequenceOf(job.model()).positions;
+  if (options.rows.count > 0) {
+    RETURN_IF_ERROR(ChooseRowLength(
+        options.rows, trained_length > 0 ? trained_length : positions,
+        training));
+  } else if (!training.has_sequence_length()) {
+    training.set_sequence_length(std::min(kEvaluationLengthMax, positions));
   }
-  RETURN_IF_ERROR(ChooseBatches(job));
-  return CountEvaluationSteps(job);
+  RETURN_IF_ERROR(ChooseBatches(options, job));
+  if (options.rows.count == 0) return CountEvaluationSteps(job);
+  const int64_t batch = std::max(1, training.global_batch_size());
+  training.set_steps((options.rows.count + batch - 1) / batch);
+  return absl::OkStatus();
+}
+
+// Of rows that are still to be written, an override may say how they are
+// evaluated, and not which.
+absl::Status CheckRowsJob(const JobSpec& given, const JobSpec& job) {
+  if (job.data().validation() != given.data().validation()) {
+    return FieldError("data.validation",
+                      "is the file of the choices here; leave it out");
+  }
+  if (!job.sequence_losses()) {
+    return FieldError("sequence_losses",
+                      "are what choices are compared by; leave it out");
+  }
+  if (!job.evaluate()) {
+    return FieldError("evaluate", "is what is done here; leave it out");
+  }
+  if (!job.training().has_steps()) return absl::OkStatus();
+  return FieldError("training.steps",
+                    "is counted by the choices; leave it out");
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> NewestModel(const std::string& model) {
+  if (!HoldsCheckpoints(model)) return model;
+  ASSIGN_OR_RETURN(const NewestCheckpoint newest, FindNewestComplete(model));
+  return newest.path;
+}
 
 absl::StatusOr<JobFile> MakeEvaluationJob(const EvaluationOptions& options) {
   const std::string model = Absolute(options.model);
@@ -156,13 +225,22 @@ absl::StatusOr<JobFile> MakeEvaluationJob(const EvaluationOptions& options) {
   job.set_evaluate(true);
   RETURN_IF_ERROR(TakeModel(model, job));
   job.mutable_data()->set_validation(Absolute(options.tokens));
+  const int trained_length = job.training().sequence_length();
+  if (options.rows.count > 0) {
+    job.set_sequence_losses(true);
+    if (job.has_training()) job.mutable_training()->clear_sequence_length();
+  }
   ASSIGN_OR_RETURN(JobFile file, WithOverrides(job, options));
+  if (options.rows.count > 0) {
+    const absl::Status possible = CheckRowsJob(job, file.spec);
+    if (!possible.ok()) return file.Locate(possible);
+  }
   const absl::Status expanded = ExpandHuggingFaceModel(
       HuggingFaceWeightsUse::kTrained, *file.spec.mutable_model());
   if (!expanded.ok()) return file.Locate(expanded);
   const absl::Status adapted = ExpandAdapter(*file.spec.mutable_training());
   if (!adapted.ok()) return file.Locate(adapted);
-  const absl::Status filled = FillIn(options, file.spec);
+  const absl::Status filled = FillIn(options, trained_length, file.spec);
   if (!filled.ok()) return file.Locate(filled);
   return file;
 }

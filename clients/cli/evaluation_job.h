@@ -17,6 +17,15 @@ struct EvaluationOptions {
   // newest is meant.
   std::string model;
   std::string tokens;                  // the token file
+  // Where the losses of rows are asked for one by one, the token file is still
+  // to be written: so many windows, each of one row, for the longest of which
+  // the sequence length is chosen.
+  struct Rows {
+    int64_t count = 0;  // 0: they are not
+    int64_t longest = 0;
+    std::string longest_is;  // where it comes from, for messages
+  };
+  Rows rows = {};
   std::vector<std::string> overrides;  // as JobFileOptions.overrides
   // What is left open: over so many workers the windows are shared.
   int workers = 1;
@@ -30,6 +39,9 @@ inline constexpr int kEvaluationLengthMax = 1024;
 // read, as its job had them. InvalidArgument where the directory is neither, or
 // a field of an override is wrong; NotFound where there is none.
 absl::StatusOr<JobFile> MakeEvaluationJob(const EvaluationOptions& options);
+
+// The model itself: of a folder of checkpoints the newest one, else `model`.
+absl::StatusOr<std::string> NewestModel(const std::string& model);
 
 }  // namespace troupe
 

@@ -56,6 +56,7 @@ class Following {
     }
     from_.from_event += update.events_size();
     view_.Show(update);
+    if (options_.on_update != nullptr) options_.on_update(update);
   }
 
   // `why`: how the stream ended. One that answers and then says nothing of the
@@ -127,7 +128,7 @@ absl::Status WatchJob(std::unique_ptr<Client> client,
   const absl::Status status =
       Following(connect_again, options, interrupt, console)
           .Run(std::move(client));
-  if (absl::IsCancelled(status)) {
+  if (absl::IsCancelled(status) && options.goes_on) {
     console.err << "troupe: left job " << options.from.id
                 << ", which goes on: troupe watch " << options.from.id
                 << options.cluster_words << "  (or: troupe cancel "

@@ -23,6 +23,10 @@ inline constexpr absl::Duration kWatchPatience = absl::Minutes(2);
 struct WatchJobOptions {
   WatchOptions from;
   bool steps = true;          // false: events only, and any end is fine
+  // Hears of all that is shown; may be null.
+  std::function<void(const WatchJobResponse&)> on_update = nullptr;
+  // Whether a user who leaves is told how to come back: the job goes on.
+  bool goes_on = true;
   std::string cluster_words;  // ClusterFlags::Words
   // For how long a scheduler that went away is looked for, since it last said
   // something; and how long the first wait between two looks is, each next one

@@ -84,6 +84,21 @@ double Row(const CpuDevice& cpu, const CrossEntropyArgs& args, int64_t row,
   return std::log(softmax.sum) + (softmax.largest - softmax.at_target);
 }
 
+// Row by row in their order, as the sum of all rows is.
+void AddSequences(const CrossEntropyArgs& args, const double* row_losses) {
+  if (!args.sequence_losses.defined()) return;
+  const int32_t* targets = args.targets.data<int32_t>();
+  double* losses = args.sequence_losses.data<double>();
+  double* counts = args.sequence_counts.data<double>();
+  const int64_t first = args.sequences.Of(0);
+  for (int64_t row = 0; row < args.logits.rows(); ++row) {
+    if (targets[row] == -1) continue;
+    const int64_t sequence = args.sequences.Of(row) - first;
+    losses[sequence] += row_losses[row];
+    counts[sequence] += 1;
+  }
+}
+
 }  // namespace
 
 void CrossEntropy(Device& device, const CrossEntropyArgs& args) {
@@ -114,6 +129,7 @@ void CrossEntropy(Device& device, const CrossEntropyArgs& args) {
     *args.count.data<double>() +=
         static_cast<double>(rows - std::count(targets, targets + rows, -1));
   }
+  AddSequences(args, row_losses);
 }
 
 void CrossEntropyParts(Device& device, const CrossEntropyPartsArgs& args) {

@@ -230,6 +230,28 @@ __global__ void AddLossesKernel(const double* row_losses,
   if (count != nullptr) *count += counted;
 }
 
+// One block a sequence: sums of every kThreads-th of its rows, joined in order.
+// `first`: of the first sequence's rows, the one that is row 0.
+__global__ void AddSequencesKernel(const double* row_losses,
+                                   const int32_t* targets, int64_t rows,
+                                   int64_t first, int64_t tokens,
+                                   double* losses, double* counts) {
+  const int64_t sequence = blockIdx.x;
+  const int64_t begin = sequence == 0 ? 0 : sequence * tokens - first;
+  const int64_t behind = (sequence + 1) * tokens - first;
+  const int64_t end = tokens == 0 || behind > rows ? rows : behind;
+  double sum = 0, counted = 0;
+  for (int64_t row = begin + threadIdx.x; row < end; row += kThreads) {
+    sum += row_losses[row];
+    counted += targets[row] != -1;
+  }
+  sum = BlockSum(sum);
+  counted = BlockSum(counted);
+  if (threadIdx.x != 0) return;
+  losses[sequence] += sum;
+  counts[sequence] += counted;
+}
+
 template <typename T, typename Args>
 RawLogits<T> ToRaw(CudaDevice& cuda, const Args& args) {
   T* logits = args.logits.template data<T>();
@@ -270,6 +292,13 @@ void CrossEntropy(Device& device, const CrossEntropyArgs& args) {
   Launch(cuda, AddLossesKernel, {.block = dim3(kThreads)},
          row_losses.as<double>(), args.targets.data<int32_t>(), rows,
          args.loss_sum.data<double>(), DataFrom<double>(args.count, 0));
+  if (!args.sequence_losses.defined()) return;
+  const int64_t tokens = args.sequences.tokens;
+  Launch(cuda, AddSequencesKernel, RowShape(args.sequence_losses.elements()),
+         row_losses.as<double>(), args.targets.data<int32_t>(), rows,
+         tokens == 0 ? 0 : args.sequences.first % tokens, tokens,
+         args.sequence_losses.data<double>(),
+         args.sequence_counts.data<double>());
 }
 
 void CrossEntropyParts(Device& device, const CrossEntropyPartsArgs& args) {

@@ -31,6 +31,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/sequence_losses.h"
 
 namespace troupe {
 namespace {
@@ -42,10 +43,11 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits},  {CheckFrozen}, {CheckRules},   {CheckLayouts}, {CheckRings},
-    {CheckPanels}, {CheckExperts}, {CheckChunks}, {CheckShape},   {CheckParts},
-    {CheckPasses}, {CheckWork},   {CheckAtRest},  {CheckTiers},   {CheckWaits},
-    {CheckSums},   {CheckBuffers}, {CheckCopies}, {CheckDocuments}};
+    {CheckUnits},   {CheckFrozen}, {CheckRules},     {CheckLayouts},
+    {CheckRings},   {CheckPanels}, {CheckExperts},   {CheckChunks},
+    {CheckShape},   {CheckParts},  {CheckPasses},    {CheckWork},
+    {CheckAtRest},  {CheckTiers},  {CheckWaits},     {CheckSums},
+    {CheckBuffers}, {CheckCopies}, {CheckDocuments}, {CheckSequenceLosses}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

@@ -18,6 +18,9 @@ struct MicroBatchShape {
   ElementType dtype = F32;
   double dropout = 0;  // probability, where the model has it
   bool isolates_documents = false;  // attention and positions stay within them
+  // Sequences of a step over all ranks, where each has a loss of its own
+  // (Op.step_sequences); else 0.
+  int64_t step_sequences = 0;
   // Of the job, resolved and borrowed; null: the model itself is trained. With
   // it all parameters are frozen but those of adapters.
   const LoraSpec* lora = nullptr;

@@ -46,6 +46,14 @@ inline constexpr int64_t kSimulatedInstructionsMax = int64_t{1} << 24;
 // Spans of a predicted timeline, over all of its ranks: about 100 bytes each.
 inline constexpr int64_t kTimelineSpansMax = int64_t{1} << 20;
 
+// Sequences whose losses a job says one by one (JobSpec.sequence_losses): of a
+// step, which each rank reports in one message; of a job, which the scheduler
+// keeps; and the steps of such a job, none of which may be forgotten before it
+// ends.
+inline constexpr int64_t kStepSequencesMax = int64_t{1} << 16;
+inline constexpr int64_t kSequenceLossesMax = int64_t{1} << 22;
+inline constexpr int64_t kSequenceLossStepsMax = 20'000;
+
 // How long the scheduler plans one job before it gives up: who waits for a plan
 // waits longer, or never hears why there is none.
 inline constexpr absl::Duration kPlanMax = absl::Minutes(10);

@@ -1,4 +1,5 @@
-// The names of the sums that every plan has (proto/plan/sums.h).
+// The names of the sums that plans have (proto/plan/sums.h): first those of
+// every plan.
 #ifndef TROUPE_PROTO_PLAN_SUM_NAMES_H_
 #define TROUPE_PROTO_PLAN_SUM_NAMES_H_
 
@@ -11,6 +12,11 @@ inline constexpr char kSquaredNormSum[] = "squared_norm";  // of all gradients
 // write a checkpoint: all ranks see it after the same step.
 inline constexpr char kStopSum[] = "stop";
 inline constexpr char kSaveSum[] = "save";
+
+// Of a job with sequence_losses: an element for each sequence of a step, over
+// its tokens.
+inline constexpr char kSequenceLossesSum[] = "sequence_losses";
+inline constexpr char kSequenceTokensSum[] = "sequence_tokens";
 
 // Those of mixtures of experts (proto/plan/ops/router_loss.cc, capacity.cc).
 // Of each layer, choices by expert; the others of all layers together.

@@ -287,6 +287,7 @@ void UnitBuilder::Loss(const LossArgs& args) {
   AddOutput(projection, "y", logits);
   projection.add_parameters(weight);
   Op& loss = NewOp(Op::CROSS_ENTROPY);
+  loss.set_step_sequences(options_.shape.step_sequences);
   AddInput(loss, "logits", logits);
   AddInput(loss, "targets", targets);
 }

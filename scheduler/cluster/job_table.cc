@@ -36,6 +36,26 @@ bool IsRestoring(PhaseEvent event) {
          event == PhaseEvent::kRestoredStopping;
 }
 
+// In Limits::steps_kept_max. A step that says the loss of each of its sequences
+// takes the memory of several.
+int64_t StepWeight(const StepRecord& step) {
+  constexpr int64_t kSequencesOfAStep = 32;
+  return 1 + step.sequence_losses().losses_size() / kSequencesOfAStep;
+}
+
+int64_t StepWeights(const std::deque<StepRecord>& steps) {
+  int64_t weights = 0;
+  for (const StepRecord& step : steps) weights += StepWeight(step);
+  return weights;
+}
+
+// The last step goes to whoever lists jobs, so it is as small as any.
+void SetLastStep(const StepRecord& step, JobStatus& status) {
+  *status.mutable_last_step() = step;
+  status.mutable_last_step()->clear_sequence_losses();
+  status.set_steps_done(step.step());
+}
+
 std::string EventText(JobState state, const std::string& reason) {
   const std::string name = absl::AsciiStrToLower(JobState_Name(state));
   return reason.empty() ? name : absl::StrCat(name, ": ", reason);
@@ -92,7 +112,7 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
       std::min<size_t>(stored.steps.size(), limits_.steps_per_job_max);
   job->steps.assign(stored.steps.end() - newest, stored.steps.end());
   job->events = std::move(stored.events);
-  steps_kept_ += job->steps.size();
+  steps_kept_ += StepWeights(job->steps);
   if (job->status.state() == QUEUED) {
     Enter(*job, PhaseEvent::kRestoredInQueue);
   } else if (job->ended()) {
@@ -107,10 +127,7 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
     savers_.emplace(job->saves_in, id);
   }
   // Steps are written apart from the job's row, and may be ahead of it.
-  if (!job->steps.empty()) {
-    *job->status.mutable_last_step() = job->steps.back();
-    job->status.set_steps_done(job->steps.back().step());
-  }
+  if (!job->steps.empty()) SetLastStep(job->steps.back(), job->status);
   if (job->status.run_id().empty() && !job->ended()) {
     job->status.set_run_id(new_run_id_());  // an older scheduler gave it none
     Save(*job, actions);
@@ -280,20 +297,19 @@ void JobTable::AddEvent(Job& job, const std::string& text, absl::Time now,
 void JobTable::AddStep(Job& job, const StepRecord& step, Actions& actions) {
   job.series.Add(step);
   job.steps.push_back(step);
-  ++steps_kept_;
+  steps_kept_ += StepWeight(step);
   if (static_cast<int64_t>(job.steps.size()) > limits_.steps_per_job_max) {
     DropOldestStep(job, actions);
   }
-  *job.status.mutable_last_step() = step;
-  job.status.set_steps_done(step.step());
+  SetLastStep(step, job.status);
   actions.push_back(PersistStep{job.id, step});
   actions.push_back(NotifyJob{job.id});
   if (steps_kept_ > limits_.steps_kept_max) Forget(actions);
 }
 
 void JobTable::DropOldestStep(Job& job, Actions& actions) {
+  steps_kept_ -= StepWeight(job.steps.front());
   job.steps.pop_front();
-  --steps_kept_;
   if (++job.steps_since_thinned < limits_.thinned_steps_max()) return;
   job.steps_since_thinned = 0;
   actions.push_back(Thinned(job, job.steps.front().step()));
@@ -400,7 +416,7 @@ void JobTable::Forget(Actions& actions) {
     Job& job = *it->second;
     const bool old = job.ended() && job.run == nullptr;
     if (old && ended > limits_.ended_jobs_kept) {
-      steps_kept_ -= job.steps.size();
+      steps_kept_ -= StepWeights(job.steps);
       DropTimelines(job);
       --ended;
       actions.push_back(ForgetJob{job.id});
@@ -409,7 +425,7 @@ void JobTable::Forget(Actions& actions) {
     }
     if (old && steps_kept_ > limits_.steps_kept_max && !job.steps.empty()) {
       actions.push_back(Thinned(job, job.steps.back().step() + 1));
-      steps_kept_ -= job.steps.size();
+      steps_kept_ -= StepWeights(job.steps);
       job.steps.clear();
     }
     ++it;

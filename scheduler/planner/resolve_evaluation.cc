@@ -15,6 +15,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
+#include "proto/plan/plan_limits.h"
 
 namespace troupe {
 namespace {
@@ -167,11 +168,45 @@ absl::Status CheckWeights(const JobSpec& job) {
                     "checkpoint.resume, or leave it out");
 }
 
+// The scheduler keeps them all, and each rank reports those of a step at once.
+absl::Status CheckSequenceLimits(const JobSpec& job) {
+  if (!job.sequence_losses()) return absl::OkStatus();
+  const int64_t batch = job.training().global_batch_size();
+  const int64_t steps = job.training().steps();
+  if (batch > kStepSequencesMax) {
+    return FieldError(
+        "training.global_batch_size",
+        absl::StrCat(batch, " is more than ", kStepSequencesMax,
+                     ", of which a step can say the losses one by one; use "
+                     "less, or leave sequence_losses out"));
+  }
+  if (steps > kSequenceLossStepsMax) {
+    return FieldError(
+        "training.global_batch_size",
+        absl::StrCat(batch, " makes ", steps, " steps, and with ",
+                     "sequence_losses a job has at most ",
+                     kSequenceLossStepsMax, "; use a larger one"));
+  }
+  if (steps <= 0 || batch <= kSequenceLossesMax / steps) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      "sequence_losses",
+      absl::StrCat("are at most ", kSequenceLossesMax, " of a job, and ", steps,
+                   " steps of ", batch,
+                   " are more; evaluate data.validation in parts"));
+}
+
 }  // namespace
 
 absl::Status ResolveEvaluation(JobSpec& job) {
   if (!job.has_evaluate()) job.set_evaluate(false);
-  if (!job.evaluate()) return absl::OkStatus();
+  if (!job.has_sequence_losses()) job.set_sequence_losses(false);
+  if (!job.evaluate()) {
+    if (!job.sequence_losses()) return absl::OkStatus();
+    return FieldError("sequence_losses",
+                      "are those of a job with evaluate: true; leave it out");
+  }
   if (IsSynthetic(job.model())) {
     return FieldError("evaluate",
                       "a synthetic model has no loss to measure; leave it out");
@@ -194,6 +229,7 @@ absl::Status ResolveEvaluation(JobSpec& job) {
                       "many as the file has windows over "
                       "training.global_batch_size, rounded up");
   }
+  RETURN_IF_ERROR(CheckSequenceLimits(job));
   job.MergeFrom(neutral);
   return absl::OkStatus();
 }

@@ -19,6 +19,7 @@
 #include "proto/plan/precision.h"
 #include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/sequence_losses.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
@@ -66,16 +67,16 @@ absl::Status CheckStepsOnDevice(const JobSpec& job) {
 // Of the model, on one rank each; and what follows from them alone.
 absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   const TrainingSpec& training = plan.job().training();
-  ASSIGN_OR_RETURN(UnitList list,
-                   ModelUnits(plan.job().model(),
-                              {.sequences = MicroBatchSequences(plan.job()),
-                               .sequence_length = training.sequence_length(),
-                               .dtype = ComputeType(training),
-                               .dropout = training.dropout(),
-                               .isolates_documents =
-                                   plan.job().data().isolate_documents(),
-                               .lora = training.has_lora() ? &training.lora()
-                                                           : nullptr}));
+  ASSIGN_OR_RETURN(
+      UnitList list,
+      ModelUnits(plan.job().model(),
+                 {.sequences = MicroBatchSequences(plan.job()),
+                  .sequence_length = training.sequence_length(),
+                  .dtype = ComputeType(training),
+                  .dropout = training.dropout(),
+                  .isolates_documents = plan.job().data().isolate_documents(),
+                  .step_sequences = StepSequences(plan.job()),
+                  .lora = training.has_lora() ? &training.lora() : nullptr}));
   RETURN_IF_ERROR(CheckGraph(plan.job(), list));
   RETURN_IF_ERROR(CheckLora(training, list));
   Derived& derived = *plan.mutable_derived();

@@ -195,6 +195,57 @@ TEST_P(CrossEntropyTest, LossAndGradient) {
   }
 }
 
+// Rows of whole sequences and of parts of them: the sums of each are those of
+// its rows' losses, and whoever does not count adds nothing.
+TEST_P(CrossEntropyTest, SumsOfSequences) {
+  constexpr int64_t kColumns = 19;
+  struct Case {
+    int64_t rows;
+    TokenRows sequences;
+  };
+  for (const Case& c :
+       {Case{12, {.first = 0, .tokens = 4}}, Case{1, {.first = 7, .tokens = 4}},
+        Case{9, {.first = 3, .tokens = 4}}, Case{7, {.first = 8, .tokens = 1}},
+        Case{2100, {.first = 5, .tokens = 1000}}, Case{5, {}}}) {
+    SCOPED_TRACE(testing::Message()
+                 << c.rows << " rows from " << c.sequences.first << " of "
+                 << c.sequences.tokens);
+    Values targets = RandomInts(c.rows, 0, kColumns - 1);
+    for (int64_t r = 0; r < c.rows; r += 3) targets[r] = -1;
+    const int64_t count = c.sequences.Of(c.rows - 1) - c.sequences.Of(0) + 1;
+    const TestTensor logits(device(), {c.rows, kColumns},
+                            Random(c.rows * kColumns, 5.0));
+    const TestTensor target(device(), {c.rows}, targets, DType::kI32);
+    const TestTensor total(device(), {1}, {0}, DType::kF64);
+    const TestTensor rows(device(), DType::kF32, {c.rows});
+    const TestTensor losses(device(), {count}, Values(count, 100), DType::kF64);
+    const TestTensor counts(device(), {count}, Values(count, 7), DType::kF64);
+    CrossEntropyArgs args = {.logits = logits,
+                             .targets = target,
+                             .loss_sum = total,
+                             .losses = rows,
+                             .sequence_losses = losses,
+                             .sequence_counts = counts,
+                             .sequences = c.sequences};
+    args.counts = false;
+    CrossEntropy(device(), args);
+    EXPECT_EQ(losses.Read(), Values(count, 100));
+    EXPECT_EQ(counts.Read(), Values(count, 7));
+    args.counts = true;
+    CrossEntropy(device(), args);
+    Values expected(count, 100), counted(count, 7);
+    const Values row_losses = rows.Read();
+    for (int64_t r = 0; r < c.rows; ++r) {
+      if (targets[r] < 0) continue;
+      const int64_t sequence = c.sequences.Of(r) - c.sequences.Of(0);
+      expected[sequence] += row_losses[r];
+      counted[sequence] += 1;
+    }
+    EXPECT_LT(RelativeError(losses.Read(), expected), kF32Error);
+    EXPECT_EQ(counts.Read(), counted);
+  }
+}
+
 TEST_P(CrossEntropyTest, LargeAndStridedLogits) {
   Values logits = Random(4 * 50);
   for (double& v : logits) v = static_cast<float>(v + 1e4);

@@ -82,6 +82,20 @@ absl::optional<RouterRecord> MakeRouterRecord(const Plan& plan,
   return record;
 }
 
+// Of a job that says them one by one.
+void SetSequenceLosses(const Plan& plan, const Scalars& scalars,
+                       StepRecord& record) {
+  const auto losses = FindSum(plan.sums(), kSequenceLossesSum);
+  const auto tokens = FindSum(plan.sums(), kSequenceTokensSum);
+  if (!losses.has_value() || !tokens.has_value()) return;
+  SequenceLosses& sequences = *record.mutable_sequence_losses();
+  for (int64_t i = 0; i < losses->elements; ++i) {
+    sequences.add_losses(scalars.at(losses->first + i));
+    sequences.add_counted_tokens(
+        static_cast<int32_t>(scalars.at(tokens->first + i)));
+  }
+}
+
 }  // namespace
 
 StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
@@ -100,6 +114,7 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   record.set_grad_norm(norm);
   absl::optional<RouterRecord> routers = MakeRouterRecord(plan, step.scalars);
   if (routers.has_value()) *record.mutable_routers() = *std::move(routers);
+  SetSequenceLosses(plan, step.scalars, record);
   record.set_learning_rate(step.context.learning_rate);
   record.set_step_seconds(step.seconds);
   record.set_samples_consumed(step.context.samples_before +

@@ -199,7 +199,8 @@ absl::StatusOr<MicroBatchContext> ContextOf(const Call& call) {
   const RankState& state = call.state;
   const Derived& derived = state.plan->derived();
   const ReplicaShare share =
-      ShareOf(derived, Program::TRAIN, state.data_index());
+      ShareOf(derived, state.step.training ? Program::TRAIN : Program::VALIDATE,
+              state.data_index());
   int64_t targets = derived.tokens_per_step();
   if (state.step.training) {
     ASSIGN_OR_RETURN(targets, TargetsThatCount(call));

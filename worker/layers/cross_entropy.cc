@@ -34,11 +34,46 @@ class TargetRows {
     const int64_t first = samples_.begin * all.dim(1) + chunk_.first_row();
     return all.Flat().Slice(0, first, first + chunk_.rows());
   }
+  // Which of the sequences here, counted from the first, each row is of.
+  TokenRows SequencesIn(const LayerCall& call) const {
+    return {.first = chunk_.first_row(), .tokens = targets_.In(call).dim(1)};
+  }
 
  private:
   const OperandPlace targets_;
   const Range samples_;
   const Op::Chunk chunk_;
+};
+
+// The sums of each sequence of the step (Op.step_sequences).
+class SequenceSums {
+ public:
+  explicit SequenceSums(const OpBinding& op)
+      : rows_(op),
+        first_(op.Piece(op.view().input("logits").dims(0).sections(0)).begin) {
+    if (op.op().step_sequences() == 0) return;
+    losses_ = op.Sum(kSequenceLossesSum);
+    counts_ = op.Sum(kSequenceTokensSum);
+    exist_ = true;
+  }
+
+  void AddTo(const LayerCall& call, CrossEntropyArgs& args) const {
+    if (!exist_) return;
+    args.sequences = rows_.SequencesIn(call);
+    const int64_t sample = call.context.first_sample + first_;
+    const int64_t rows = args.targets.elements();
+    const int64_t begin = sample + args.sequences.Of(0);
+    const int64_t end = sample + args.sequences.Of(rows - 1) + 1;
+    args.sequence_losses = losses_.In(call).Slice(0, begin, end);
+    args.sequence_counts = counts_.In(call).Slice(0, begin, end);
+  }
+
+ private:
+  const TargetRows rows_;
+  const int64_t first_;  // of the micro-batch's sequences, the first one here
+  SumTarget losses_;
+  SumTarget counts_;
+  bool exist_ = false;
 };
 
 constexpr int64_t kParts = 3;
@@ -58,13 +93,15 @@ class CrossEntropyLayer final : public Layer {
         columns_(op.Piece(SectionOf(op))),
         vocabulary_(WholeOf(SectionOf(op))),
         loss_(op.Sum(kLossSum)),
-        tokens_(op.Sum(kTokensSum)) {}
+        tokens_(op.Sum(kTokensSum)),
+        sequences_(op) {}
 
   void Forward(const LayerCall& call) const override {
     CrossEntropyArgs args = ArgsOf(call);
     args.loss_sum = loss_.In(call);
     args.count = tokens_.In(call);
     args.counts = loss_.adds();
+    sequences_.AddTo(call, args);
     CrossEntropy(call.device, args);
   }
 
@@ -94,6 +131,7 @@ class CrossEntropyLayer final : public Layer {
   const int64_t vocabulary_;
   const SumTarget loss_;
   const SumTarget tokens_;
+  const SequenceSums sequences_;
 };
 
 class CrossEntropyPartsLayer final : public Layer {

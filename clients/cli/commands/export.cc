@@ -1,11 +1,10 @@
-#include <algorithm>
 #include <ostream>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "clients/cli/cluster_flags.h"
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/interrupt.h"
+#include "clients/cli/newest_checkpoint.h"
 #include "clients/cli/progress.h"
 #include "clients/cli/root_flags.h"
 #include "clients/cli/view/format.h"
@@ -69,19 +68,7 @@ class Export final : public Command {
  private:
   absl::StatusOr<std::string> NewestCheckpoint(const Console& console) {
     ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
-    ASSIGN_OR_RETURN(const int64_t id, FindJob(*client, job_));
-    ASSIGN_OR_RETURN(const JobDescription job, client->Describe(id));
-    const auto& checkpoints = job.status().checkpoints();
-    if (checkpoints.empty()) {
-      return absl::NotFoundError(
-          absl::StrCat("job ", id, " (", job.status().name(),
-                       ") has no checkpoint yet; give its job file a "
-                       "checkpoint.directory, or wait for the first"));
-    }
-    return std::max_element(
-               checkpoints.begin(), checkpoints.end(),
-               [](const auto& a, const auto& b) { return a.step() < b.step(); })
-        ->path();
+    return NewestCheckpointOf(*client, job_);
   }
 
   absl::StatusOr<ExportedModel> Convert(Interrupt& interrupt,

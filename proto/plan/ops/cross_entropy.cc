@@ -1,6 +1,7 @@
-// CROSS_ENTROPY: the loss, summed, and the number of targets that count. The
-// logits are the largest tensor of a small model, so they exist once: in
-// training the loss overwrites them with their gradient.
+// CROSS_ENTROPY: the loss, summed, and the number of targets that count; with
+// Op.step_sequences also of each sequence of the step by itself. The logits are
+// the largest tensor of a small model, so they exist once: in training the loss
+// overwrites them with their gradient.
 //
 //   inputs   logits   [batch, sequence, vocabulary]
 //            targets  [batch, sequence]
@@ -38,6 +39,13 @@ OpRules CrossEntropyRules(const OpView& op) {
                  .columns = kSoftmaxParts};
   rules.sums = {{.name = kLossSum, .rows_of = "logits"},
                 {.name = kTokensSum, .rows_of = "logits"}};
+  const int64_t sequences = op.op().step_sequences();
+  if (sequences > 0) {
+    for (const char* const name : {kSequenceLossesSum, kSequenceTokensSum}) {
+      rules.sums.push_back(
+          {.name = name, .elements = sequences, .rows_of = "logits"});
+    }
+  }
   // Reads the logits twice and writes their gradient.
   rules.forward.set_memory_bytes(3.0 * Bytes(logits));
   rules.forward.set_elementwise_ops(2.0 * Elements(logits));

@@ -120,6 +120,66 @@ TEST(EvaluationJob, TakesOverrides) {
   EXPECT_EQ(job->spec.training().micro_batch_size(), 1);
 }
 
+EvaluationOptions RowsOptions(int64_t count, int64_t longest) {
+  return {.model = kModel,
+          .tokens = "/rows.tokens",  // not written yet
+          .rows = {.count = count,
+                   .longest = longest,
+                   .longest_is = "q.jsonl:7: choices[2]"},
+          .overrides = {},
+          .workers = 3};
+}
+
+TEST(EvaluationJob, OfRowsFitsTheLongest) {
+  const auto job = MakeEvaluationJob(RowsOptions(1000, 5));
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_TRUE(job->spec.sequence_losses());
+  EXPECT_EQ(job->spec.data().validation(), "/rows.tokens");
+  const TrainingSpec& training = job->spec.training();
+  EXPECT_EQ(training.sequence_length(), 16);
+  const int64_t batch = training.global_batch_size();
+  EXPECT_EQ(batch % (training.micro_batch_size() * 3), 0);
+  EXPECT_EQ(training.steps(), (1000 + batch - 1) / batch);
+  const int positions = job->spec.model().max_position_embeddings();
+  const auto full = MakeEvaluationJob(RowsOptions(10, positions));
+  ASSERT_TRUE(full.ok()) << full.status();
+  EXPECT_EQ(full->spec.training().sequence_length(), positions);
+  // Few enough steps for the scheduler to keep.
+  const auto many = MakeEvaluationJob(RowsOptions(4'000'000, 16));
+  ASSERT_TRUE(many.ok()) << many.status();
+  EXPECT_LE(many->spec.training().steps(), 4000);
+}
+
+TEST(EvaluationJob, OfRowsRefusesTheTooLong) {
+  const auto refused = MakeEvaluationJob(RowsOptions(10, 4000));
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("q.jsonl:7: choices[2] is of 4000 tokens with its "
+                        "prompt, and the model was trained on sequences of "));
+  EvaluationOptions options = RowsOptions(10, 20);
+  options.overrides = {"training.sequence_length=19"};
+  EXPECT_THAT(std::string(MakeEvaluationJob(options).status().message()),
+              HasSubstr("training.sequence_length is 19"));
+  options.overrides = {"training.sequence_length=20"};
+  EXPECT_EQ(MakeEvaluationJob(options)->spec.training().sequence_length(), 20);
+  // Positions that were never trained give no likelihood worth the name.
+  options = RowsOptions(10, 21);
+  options.model = CheckpointPath(Checkpoints({5}), 5);
+  EXPECT_THAT(std::string(MakeEvaluationJob(options).status().message()),
+              HasSubstr("was trained on sequences of 20"));
+}
+
+TEST(EvaluationJob, OfRowsKeepsWhatIsCounted) {
+  for (const char* const setting :
+       {"data.validation=/other.tokens", "sequence_losses=false",
+        "evaluate=false", "training.steps=3"}) {
+    EvaluationOptions options = RowsOptions(10, 5);
+    options.overrides = {setting};
+    EXPECT_THAT(std::string(MakeEvaluationJob(options).status().message()),
+                HasSubstr("leave it out"))
+        << setting;
+  }
+}
+
 TEST(EvaluationJob, SaysWhatIsNoModel) {
   const auto error = [](const std::string& model,
                         const std::vector<std::string>& overrides) {

@@ -141,6 +141,45 @@ TEST(JobTable, EndIsFinal) {
   EXPECT_DEATH(table.SetState(job, RUNNING, "", kNow, actions), "has ended");
 }
 
+// Watchers get them with the step; whoever lists jobs does not.
+TEST(JobTable, TheLastStepIsSmall) {
+  JobTable table({});
+  Actions actions;
+  Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+  StepRecord step = StepOf(1);
+  step.mutable_sequence_losses()->add_losses(2.5);
+  step.mutable_sequence_losses()->add_counted_tokens(3);
+  table.AddStep(job, step, actions);
+  EXPECT_EQ(job.status.last_step().step(), 1);
+  EXPECT_FALSE(job.status.last_step().has_sequence_losses());
+  const WatchJobResponse news = JobTable::NewsSince(job, 0, 0);
+  ASSERT_EQ(news.steps_size(), 1);
+  EXPECT_EQ(news.steps(0).sequence_losses().losses(0), 2.5);
+}
+
+// A step with the losses of its sequences counts for several.
+TEST(JobTable, LossesOfSequencesAreBounded) {
+  Limits limits;
+  limits.steps_kept_max = 100;
+  JobTable table(limits);
+  Actions actions;
+  StepRecord large;
+  large.mutable_sequence_losses()->mutable_losses()->Resize(32 * 10, 1.0);
+  for (int i = 0; i < 20; ++i) {
+    Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+    for (int step = 1; step <= 3; ++step) {
+      large.set_step(step);
+      table.AddStep(job, large, actions);
+    }
+    table.SetState(job, SUCCEEDED, "", kNow, actions);
+  }
+  table.Add(SpecOf(1), 1, kNow, actions);
+  size_t steps = 0;
+  for (const auto& [id, job] : table.all()) steps += job->steps.size();
+  EXPECT_LE(steps, 100u / 11 + 3);
+  EXPECT_GE(steps, 6u);
+}
+
 TEST(JobTable, MemoryIsBounded) {
   Limits limits;
   limits.ended_jobs_kept = 3;

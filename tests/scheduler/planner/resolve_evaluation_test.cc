@@ -129,6 +129,40 @@ TEST(ResolveEvaluation, SaysWhatIsMissingOrMakesNoSense) {
 }
 
 // Less than training takes, in time and in memory, on workers as in a test.
+TEST(ResolveEvaluation, SaysHowManySequencesHaveALossOfTheirOwn) {
+  JobSpec job = Evaluation();
+  EXPECT_FALSE(ResolveJob(job)->sequence_losses());
+  job.set_sequence_losses(true);
+  const auto resolved = ResolveJob(job);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_TRUE(resolved->sequence_losses());
+  struct Limit {
+    int64_t batch;
+    int64_t steps;
+    const char* message;
+  };
+  for (const Limit& limit :
+       {Limit{(1 << 16) + 1, 1, "training.global_batch_size: 65537 is more "},
+        Limit{8, 20'001, "training.global_batch_size: 8 makes 20001 steps"},
+        Limit{1 << 16, 65, "sequence_losses: are at most 4194304 of a job"}}) {
+    job.mutable_training()->set_global_batch_size(
+        static_cast<int32_t>(limit.batch));
+    job.mutable_training()->set_steps(limit.steps);
+    const auto refused = ResolveJob(job);
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(refused.status().message().rfind(limit.message, 0), 0u)
+        << refused.status();
+    JobSpec without = job;
+    without.set_sequence_losses(false);
+    EXPECT_EQ(ResolveEvaluation(without), absl::OkStatus()) << limit.message;
+  }
+  JobSpec training = ExampleJob({});
+  training.set_sequence_losses(true);
+  EXPECT_EQ(ResolveJob(training).status().message(),
+            "sequence_losses: are those of a job with evaluate: true; leave it "
+            "out");
+}
+
 TEST(ResolveEvaluation, PlansForwardPassesAlone) {
   for (const int ranks : {1, 2}) {
     JobSpec job = Evaluation();

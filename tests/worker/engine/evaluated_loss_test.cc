@@ -41,6 +41,20 @@ TEST(EvaluatedLoss, GivesEachTargetTheSameWeight) {
   EXPECT_EQ(last.counted_tokens(), 12);
 }
 
+TEST(EvaluatedLoss, NamesTheFirstSequenceThatIsNotFinite) {
+  Plan plan = PlanOfSteps(2);
+  plan.mutable_job()->mutable_training()->set_global_batch_size(3);
+  EvaluatedLoss loss;
+  StepRecord record = RecordOf(2);
+  for (const double each : {1.0, static_cast<double>(NAN), HUGE_VAL}) {
+    record.mutable_sequence_losses()->add_losses(each);
+  }
+  const absl::Status refused = loss.Add(plan, {NAN, 3, 0, 0, 0}, record);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("(the first is window 4, counted from 0)"));
+}
+
 TEST(EvaluatedLoss, MayHaveAStepThatPredictsNothing) {
   const Plan plan = PlanOfSteps(2);
   EvaluatedLoss loss;

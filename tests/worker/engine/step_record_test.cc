@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -38,6 +39,26 @@ TEST(StepRecord, TurnsScalarsIntoNumbersForPeople) {
   EXPECT_EQ(record.samples_consumed(), 24);
   EXPECT_FALSE(record.has_validation_loss());
   EXPECT_TRUE(CheckFinite(record, LossScale(TrainingSpec())).ok());
+}
+
+TEST(StepRecord, SaysTheLossOfEachSequenceWhereThePlanSumsIt) {
+  Plan plan = PlanOf8x16Tokens();
+  EXPECT_FALSE(MakeStepRecord(plan, {.scalars = {1, 1, 1, 0, 0}, .seconds = 1})
+                   .has_sequence_losses());
+  for (const char* const name : {kSequenceLossesSum, kSequenceTokensSum}) {
+    Sum& sum = *plan.add_sums();
+    sum.set_name(name);
+    sum.set_elements(3);
+    sum.set_added_by(Instruction::FORWARD);
+  }
+  const StepRecord record = MakeStepRecord(
+      plan, {.scalars = {6, 4, 1, 0, 0, 1.5, 0, 4.5, 1, 0, 3}, .seconds = 1});
+  const SequenceLosses& said = record.sequence_losses();
+  EXPECT_EQ(std::vector<double>(said.losses().begin(), said.losses().end()),
+            (std::vector<double>{1.5, 0, 4.5}));
+  EXPECT_EQ(std::vector<int>(said.counted_tokens().begin(),
+                             said.counted_tokens().end()),
+            (std::vector<int>{1, 0, 3}));
 }
 
 TEST(StepRecord, MeasuresUtilizationAgainstTheDatasheets) {

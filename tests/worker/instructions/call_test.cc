@@ -54,6 +54,16 @@ TEST(Call, SamplesAreNumberedInTheGlobalBatch) {
     EXPECT_DOUBLE_EQ(context.gradient_scale, 1.0 / (8 * 17));
     EXPECT_TRUE(context.training);
   }
+  // And among the windows that all ranks validate on.
+  rank.state().step.training = false;
+  const int64_t before =
+      2 * rank.state().plan->derived().validation_micro_batches();
+  for (const Instruction& instruction : rank.program().instructions()) {
+    if (instruction.kind() != Instruction::FORWARD) continue;
+    EXPECT_EQ(
+        ContextOf({rank.state(), rank.program(), instruction})->first_sample,
+        before + 2 * instruction.micro_batch());
+  }
 }
 
 TEST(Call, WhatIsAheadBelongsToALaterStep) {

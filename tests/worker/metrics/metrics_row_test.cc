@@ -27,10 +27,9 @@ void AddNames(const google::protobuf::Descriptor& type,
               const std::string& prefix, std::set<std::string>& names) {
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
+    if (field.is_repeated()) continue;
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      if (!field.is_repeated()) {
-        AddNames(*field.message_type(), prefix + field.name() + ".", names);
-      }
+      AddNames(*field.message_type(), prefix + field.name() + ".", names);
     } else if (field.cpp_type() != FieldDescriptor::CPPTYPE_STRING &&
                field.cpp_type() != FieldDescriptor::CPPTYPE_ENUM) {
       names.insert(prefix + field.name());
