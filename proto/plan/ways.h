@@ -20,6 +20,10 @@
 
 namespace troupe {
 
+// Memory that a member takes for the pieces of reduce-scatters and all-gathers
+// in steps, which are moved in so many bytes at a time.
+inline constexpr int64_t kLevelScratchBytes = int64_t{8} << 20;
+
 // FailedPrecondition, with the group's name:
 //   a level whose size is below 2, or whose size and stride do not divide the
 //     members

@@ -24,6 +24,7 @@
 #include "proto/plan/utilization.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/datasheet_peak.h"
+#include "scheduler/simulate/exchanges.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/place_seconds.h"
 #include "scheduler/simulate/rates.h"
@@ -347,6 +348,9 @@ Prediction Predict(const Plan& plan,
   for (LinkUsed& link :
        LinksUsed(absl::MakeConstSpan(workers).first(step.like.size()))) {
     *prediction.add_links() = std::move(link);
+  }
+  for (ExchangePrediction& exchange : PredictExchanges(plan, costs)) {
+    *prediction.add_exchanges() = std::move(exchange);
   }
   std::vector<const WorkerDescription*> machines;
   for (const WorkerDescription& worker : workers) machines.push_back(&worker);

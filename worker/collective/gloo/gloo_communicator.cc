@@ -38,6 +38,9 @@ class GlooCommunicator final : public Communicator {
   uint64_t sent_bytes() const override {
     return wires_ == nullptr ? 0 : wires_->sent_bytes();
   }
+  bool SeesFailure() override {
+    return wires_ != nullptr && wires_->SeesFailure();
+  }
 
  private:
   // One operation: `body` moves the data; a failure is put into words. `bytes`
