@@ -50,7 +50,10 @@ absl::StatusOr<std::vector<Group::Level>> HostLevels(
   const int on_host = members / on_hosts;
   if (on_host == 1) return why_not("each of its members has a host to itself");
   for (const int stride : {1, on_hosts}) {
-    const Group::Level within = LevelOf("within hosts", on_host, stride);
+    Group::Level within = LevelOf("within hosts", on_host, stride);
+    // Over shared memory it is so anyway; over sockets, where a rank has moved
+    // to another host, it is to be the same.
+    within.set_in_order(true);
     // A host has as many members as such a communicator: all of one.
     if (!IsWithinHosts(within, hosts)) continue;
     return std::vector<Group::Level>{

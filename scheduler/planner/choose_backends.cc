@@ -39,6 +39,11 @@ bool ShareAGpu(const std::vector<WorkerDescription>& workers,
   return gpus.size() < ranks.size();
 }
 
+// Whether it has the same bits over any backend: sums of two do in any order.
+bool MayChangeBackend(const Group::Level& level) {
+  return level.in_order() || level.size() == 2;
+}
+
 const char* HostBackend(const std::vector<WorkerDescription>& workers,
                         const Ranks& ranks) {
   return ShareMemory(workers, ranks) ? "shared_memory" : "gloo";
@@ -52,6 +57,10 @@ Group::Carrier::OfLevel LevelCarrier(
   std::vector<const char*> backends(CountOn(level, members));
   for (int m = 0; m < members; ++m) {
     if (PlaceOn(level, m) != 0) continue;
+    if (!MayChangeBackend(level)) {
+      backends[NumberOn(level, m)] = "gloo";
+      continue;
+    }
     Ranks of_level;
     for (const int member : MembersOn(level, m)) {
       of_level.push_back(ranks[member]);

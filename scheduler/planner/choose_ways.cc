@@ -230,9 +230,7 @@ class WayChooser {
   // Of the level among the group's, added where it is new.
   static int IndexOf(const Group::Level& level, Group& group) {
     for (int l = 0; l < group.levels_size(); ++l) {
-      const Group::Level& known = group.levels(l);
-      if (known.size() == level.size() && known.stride() == level.stride() &&
-          known.name() == level.name()) {
+      if (group.levels(l).SerializeAsString() == level.SerializeAsString()) {
         return l;
       }
     }

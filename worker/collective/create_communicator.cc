@@ -96,6 +96,7 @@ CommunicatorSeat SeatOn(const Group::Level& level, int index,
     of_level.group.ranks.push_back(seat.group.ranks[member]);
   }
   of_level.rank = PlaceOn(level, seat.rank);
+  of_level.in_order = level.in_order();
   return of_level;
 }
 

@@ -210,6 +210,18 @@ TEST(ChooseWays, StaysWhenARankMoves) {
   EXPECT_EQ(moved.fingerprint(), plan->fingerprint());
 }
 
+// A rank that comes to the host of all others of its level: sums over sockets,
+// as before.
+TEST(ChooseWays, KeepsTheOrderOfSumsBetweenHosts) {
+  const auto plan = CompilePlan(DataJob(6, "two_level"), OnHosts("aabbcc"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  Plan moved = *plan;
+  for (Group& group : *moved.mutable_groups()) group.clear_carriers();
+  ChooseBackends(OnHosts("aaaaaa"), moved.mesh(), *moved.mutable_groups());
+  EXPECT_EQ(CarrierText(GroupNamed(moved, "data").carriers(0)),
+            "shared_memory: shared_memory, gloo");
+}
+
 // Those on GPUs go over NCCL, which crosses hosts as it likes.
 TEST(ChooseWays, NcclChoosesItself) {
   std::vector<WorkerDescription> workers = OnHosts("aabb");

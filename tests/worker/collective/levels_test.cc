@@ -44,6 +44,7 @@ Group GroupOver(const std::vector<int>& sizes, const Backends& backends) {
     Group::Level& level = *group.add_levels();
     level.set_size(size);
     level.set_stride(stride);
+    level.set_in_order(stride == 1);
     const size_t l = carrier.levels_size();
     carrier.add_levels()->add_backends(
         backends.levels[std::min(l, backends.levels.size() - 1)]);
@@ -192,29 +193,45 @@ TEST(Levels, RowsAreNotCut) {
   });
 }
 
-// The order of sums is that of the levels, whatever carries them, where two
-// meet on each.
-TEST(Levels, TwoOnALevelHaveTheSameBitsOverAnyBackend) {
-  for (const int64_t size : {5, 70'001}) {
-    std::vector<std::vector<float>> sums;
-    for (const Create create : {CreateInOneProcess, CreateAcrossHosts}) {
-      std::vector<std::vector<float>> by_rank(4);
-      Together(Over(create, 4), [&](Communicator& communicator) {
-        std::vector<float> numbers = NumbersOf(communicator.rank(), size);
-        ASSERT_TRUE(communicator
-                        .AllReduce(CommBuffer::Of(absl::MakeSpan(numbers)),
-                                   ReduceOp::kSum, {})
-                        .ok());
-        by_rank[communicator.rank()] = numbers;
-      });
-      for (const auto& numbers : by_rank) EXPECT_EQ(numbers, by_rank[0]);
-      sums.push_back(by_rank[0]);
-    }
-    EXPECT_EQ(sums[0], sums[1]);
-    for (int64_t i = 0; i < size; ++i) {
-      const float expected = (NumberOf(0, i) + NumberOf(1, i)) +
-                             (NumberOf(2, i) + NumberOf(3, i));
-      ASSERT_EQ(sums[0][i], expected) << i;
+absl::StatusOr<std::unique_ptr<Communicator>> CreateOverSockets(
+    const CommunicatorSeat& seat) {
+  return CreateOver({"gloo", {"gloo"}}, seat);
+}
+
+std::vector<std::vector<float>> SumsBy(const RanksOptions& options,
+                                       int64_t size) {
+  std::vector<std::vector<float>> by_rank(options.ranks);
+  Together(options, [&](Communicator& communicator) {
+    std::vector<float> numbers = NumbersOf(communicator.rank(), size);
+    ASSERT_TRUE(communicator
+                    .AllReduce(CommBuffer::Of(absl::MakeSpan(numbers)),
+                               ReduceOp::kSum, {})
+                    .ok());
+    by_rank[communicator.rank()] = numbers;
+  });
+  return by_rank;
+}
+
+// The order of sums is that of the levels, whatever carries them: also where
+// three of a host meet over sockets, as one of them has moved.
+TEST(Levels, HaveTheSameBitsOverAnyBackend) {
+  for (const int ranks : {4, 6}) {
+    for (const int64_t size : {5, 70'001}) {
+      const auto sums = SumsBy(Over(CreateInOneProcess, ranks), size);
+      for (const auto& numbers : sums) EXPECT_EQ(numbers, sums[0]);
+      EXPECT_EQ(SumsBy(Over(CreateAcrossHosts, ranks), size), sums);
+      EXPECT_EQ(SumsBy(Over(CreateOverSockets, ranks), size), sums);
+      const int on_host = ranks / 2;
+      for (int64_t i = 0; i < size; ++i) {
+        float of_host[2];
+        for (int host = 0; host < 2; ++host) {
+          of_host[host] = NumberOf(host * on_host, i);
+          for (int m = 1; m < on_host; ++m) {
+            of_host[host] += NumberOf(host * on_host + m, i);
+          }
+        }
+        ASSERT_EQ(sums[0][i], of_host[0] + of_host[1]) << i;
+      }
     }
   }
 }
