@@ -153,12 +153,12 @@ absl::Status CheckFactors(const Group& group, const Group::Way& way,
     if (level->stride() != ranks) break;
     ranks *= level->size();
   }
-  if (ranks == members && levels.back()->stride() * int64_t{
-                              levels.back()->size()} == members) {
+  if (ranks == members &&
+      levels.back()->stride() * int64_t{levels.back()->size()} == members) {
     return absl::OkStatus();
   }
-  return WayFault(absl::StrCat("its levels are no factors of ", members,
-                               " members"));
+  return WayFault(
+      absl::StrCat("its levels are no factors of ", members, " members"));
 }
 
 absl::Status CheckWay(const Group& group, const Group::Way& way, int members) {
@@ -202,14 +202,13 @@ absl::Status CheckWaysOf(const Group& group, int members) {
   }
   const Group::Way* before = nullptr;
   for (const Group::Way& way : group.ways()) {
-    const std::string name =
-        absl::StrCat("way ", way.row(), " of ",
-                     Collective_Name(way.collective()));
+    const std::string name = absl::StrCat("way ", way.row(), " of ",
+                                          Collective_Name(way.collective()));
     RETURN_IF_ERROR(Annotate(CheckWay(group, way, members), name));
-    const bool follows =
-        before == nullptr || before->collective() < way.collective() ||
-        (before->collective() == way.collective() &&
-         before->bytes_min() < way.bytes_min());
+    const bool follows = before == nullptr ||
+                         before->collective() < way.collective() ||
+                         (before->collective() == way.collective() &&
+                          before->bytes_min() < way.bytes_min());
     if (!follows || way.bytes_min() < 0) {
       return WayFault(absl::StrCat(name, " is out of order"));
     }
@@ -300,9 +299,8 @@ std::vector<StepBytes> BytesOfSteps(const Group& group, const Group::Way& way,
                buffer.element_bytes);
     // Pieces differ in length; those of all communicators of the level are the
     // buffer, as often as members have the same.
-    const int64_t times = step.collective() == BROADCAST
-                              ? known
-                              : members / size / pieces;
+    const int64_t times =
+        step.collective() == BROADCAST ? known : members / size / pieces;
     const int64_t passes = step.collective() == ALL_REDUCE ? 2 : 1;
     of_step.sent = AtMost(bytes * (passes * (size - 1) * times));
     if (step.collective() == REDUCE_SCATTER) pieces *= size;

@@ -44,8 +44,8 @@ absl::StatusOr<std::vector<Group::Level>> HostLevels(
       counts.begin(), counts.end(),
       [](const auto& a, const auto& b) { return a.second < b.second; });
   if (least->second != most->second) {
-    return why_not(absl::StrCat("of its members some hosts have ",
-                                most->second, " and others ", least->second));
+    return why_not(absl::StrCat("of its members some hosts have ", most->second,
+                                " and others ", least->second));
   }
   const int on_host = members / on_hosts;
   if (on_host == 1) return why_not("each of its members has a host to itself");
@@ -57,8 +57,7 @@ absl::StatusOr<std::vector<Group::Level>> HostLevels(
     // A host has as many members as such a communicator: all of one.
     if (!IsWithinHosts(within, hosts)) continue;
     return std::vector<Group::Level>{
-        within,
-        LevelOf("across hosts", on_hosts, stride == 1 ? on_host : 1)};
+        within, LevelOf("across hosts", on_hosts, stride == 1 ? on_host : 1)};
   }
   return why_not("the members of a host are at uneven distances in it");
 }
@@ -68,9 +67,8 @@ absl::StatusOr<std::vector<Group::Level>> HostLevels(
 absl::StatusOr<LaidWay> LayTwoLevel(const GroupExchange& exchange) {
   LaidWay way;
   ASSIGN_OR_RETURN(way.levels, HostLevels(exchange.hosts));
-  ASSIGN_OR_RETURN(way.steps,
-                   StepsOver(exchange.collective,
-                             static_cast<int>(way.levels.size())));
+  ASSIGN_OR_RETURN(way.steps, StepsOver(exchange.collective,
+                                        static_cast<int>(way.levels.size())));
   return way;
 }
 

@@ -60,11 +60,10 @@ class GroupHosts {
   GroupHosts(const std::vector<WorkerDescription>& workers, const Mesh& mesh) {
     absl::flat_hash_map<absl::string_view, int> numbers;
     for (int r = 0; r < MeshSize(mesh); ++r) {
-      host_of_.push_back(
-          numbers
-              .try_emplace(workers.at(r).host(),
-                           static_cast<int>(numbers.size()))
-              .first->second);
+      host_of_.push_back(numbers
+                             .try_emplace(workers.at(r).host(),
+                                          static_cast<int>(numbers.size()))
+                             .first->second);
     }
     hosts_ = static_cast<int>(numbers.size());
   }
@@ -120,9 +119,8 @@ class WayChooser {
     }
     bool any = false;
     for (auto& [group, exchanges] : of_groups_) {
-      RETURN_IF_ERROR(
-          LayAll(hosts.Of(plan_.mesh(), plan_.groups(group)), group,
-                 exchanges));
+      RETURN_IF_ERROR(LayAll(hosts.Of(plan_.mesh(), plan_.groups(group)), group,
+                             exchanges));
       any |= !plan_.groups(group).levels().empty();
     }
     if (!any) return absl::OkStatus();
@@ -149,10 +147,9 @@ class WayChooser {
 
   // The job's word for it; empty: none.
   std::string NamedFor(const PlannedExchange& exchange) const {
-    return exchange.scalars
-               ? ""
-               : RowNamedFor(plan_.job().communication(),
-                             exchange.operation.size.collective);
+    return exchange.scalars ? ""
+                            : RowNamedFor(plan_.job().communication(),
+                                          exchange.operation.size.collective);
   }
 
   // Why all groups of a name are flat, whatever a row says of the first; empty:
@@ -195,12 +192,13 @@ class WayChooser {
       for (const CollectiveRow& row : CollectiveRows()) {
         if (row.name == kFlatRow) continue;
         if (!named.empty() && row.name != named) continue;
-        const absl::Status laid =
-            all_flat.empty() ? Lay(row, hosts.front(), group, chosen)
-                             : absl::FailedPreconditionError(all_flat);
+        const absl::Status laid = all_flat.empty()
+                                      ? Lay(row, hosts.front(), group, chosen)
+                                      : absl::FailedPreconditionError(all_flat);
         if (laid.ok()) continue;
-        if (chosen.named) return Refused(chosen, group, laid.message());
-        SayFlat(absl::StrCat(row.name, ": ", laid.message()), chosen, group);
+        const std::string why = absl::StrCat(row.name, ": ", laid.message());
+        if (chosen.named) return Refused(chosen, group, why);
+        SayFlat(why, chosen, group);
       }
     }
     return absl::OkStatus();
@@ -249,15 +247,13 @@ class WayChooser {
   static absl::Status Refused(const Chosen& chosen, const Group& group,
                               absl::string_view why) {
     const CollectiveSize& size = chosen.exchange.operation.size;
-    return FieldError(
-        FieldOf(size.collective),
-        absl::StrCat("group ", group.name(), " of ", size.ranks,
-                     " ranks cannot do so: ", why,
-                     "; leave it out, and the planner chooses"));
+    return FieldError(FieldOf(size.collective),
+                      absl::StrCat("group ", group.name(), " of ", size.ranks,
+                                   " ranks cannot do so: ", why,
+                                   "; leave it out, and the planner chooses"));
   }
 
-  static Group::Way WayWith(const Candidate* candidate,
-                            Collective collective) {
+  static Group::Way WayWith(const Candidate* candidate, Collective collective) {
     Group::Way way;
     way.set_collective(collective);
     way.set_row(candidate == nullptr ? kFlatRow : std::string(candidate->row));
@@ -367,8 +363,7 @@ absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
                         Plan& plan) {
   RETURN_IF_ERROR(WayChooser(workers, plan).Run());
   for (const Group& group : plan.groups()) {
-    const absl::Status proven =
-        CheckWays(group, GroupSize(plan.mesh(), group));
+    const absl::Status proven = CheckWays(group, GroupSize(plan.mesh(), group));
     CHECK(proven.ok()) << proven.ToString();
   }
   return absl::OkStatus();

@@ -33,8 +33,8 @@ absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
 std::string RowNamedFor(const CommunicationSpec& communication,
                         Collective collective);
 
-// Sets nothing: "auto" is as if it were left out. InvalidArgument: names of rows
-// that there are not.
+// Sets nothing: "auto" is as if it were left out. InvalidArgument: names of
+// rows that there are not.
 absl::Status CheckCommunication(const CommunicationSpec& communication);
 
 }  // namespace troupe

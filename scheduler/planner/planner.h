@@ -56,8 +56,8 @@ absl::StatusOr<Plan> TryPlan(const JobSpec& job,
 Plan AssignmentPlan(const Plan& plan, int rank);
 
 // Of all of the plan but its prediction, its groups' carriers, levels and ways,
-// and the fingerprint itself: equal for equal plans, on any machine. 16 hexadecimal
-// digits.
+// and the fingerprint itself: equal for equal plans, on any machine. 16
+// hexadecimal digits.
 std::string PlanFingerprint(const Plan& plan);
 
 }  // namespace troupe

@@ -55,8 +55,8 @@ bool FillsLinks(const Instruction& collective) {
 Operation OperationOf(const Plan& plan, int rank,
                       const Instruction& instruction) {
   return {.size = {.bytes = BusiestBytes(plan, rank, instruction),
-                   .ranks = GroupSize(plan.mesh(),
-                                      plan.groups(instruction.group())),
+                   .ranks =
+                       GroupSize(plan.mesh(), plan.groups(instruction.group())),
                    .collective = CollectiveOf(instruction)},
           .backward = instruction.exchange().backward(),
           .narrow = IsNarrow(plan, instruction)};

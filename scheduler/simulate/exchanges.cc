@@ -43,10 +43,9 @@ ExchangePrediction PredictOne(const Plan& plan, const CostModel& costs,
   const int element_bytes = narrow ? 2 : 4;
   const std::vector<double> seconds =
       costs.StepSeconds(exchange.group, *way, exchange.operation);
-  const std::vector<StepBytes> bytes =
-      BytesOfSteps(group, *way, size.ranks,
-                   {.elements = size.bytes / element_bytes,
-                    .element_bytes = element_bytes});
+  const std::vector<StepBytes> bytes = BytesOfSteps(
+      group, *way, size.ranks,
+      {.elements = size.bytes / element_bytes, .element_bytes = element_bytes});
   std::map<int, ExchangePrediction::OfLevel> levels;
   for (int s = 0; s < way->steps_size(); ++s) {
     const int index = way->steps(s).level();
@@ -91,6 +90,11 @@ std::vector<PlannedExchange> ExchangesOf(const Plan& plan) {
 
 std::vector<ExchangePrediction> PredictExchanges(const Plan& plan,
                                                  const CostModel& costs) {
+  bool spans = false;
+  for (int g = 0; g < plan.groups_size(); ++g) {
+    spans |= costs.LinksOfFirst(g).hosts > 1;
+  }
+  if (!spans) return {};
   std::vector<PlannedExchange> exchanges;
   for (const PlannedExchange& exchange : ExchangesOf(plan)) {
     if (!exchange.in_step || exchange.scalars) continue;

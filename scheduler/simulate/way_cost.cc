@@ -44,8 +44,8 @@ bool PacksBlocks(Collective collective) {
 }
 int64_t TimesOver(const Operation& operation) {
   if (!PacksBlocks(operation.size.collective)) return 1;
-  return std::max<int64_t>(
-      1, (operation.size.bytes - 1) / kLevelScratchBytes + 1);
+  return std::max<int64_t>(1,
+                           (operation.size.bytes - 1) / kLevelScratchBytes + 1);
 }
 
 }  // namespace
@@ -89,7 +89,9 @@ GroupPlace CostModel::PlaceOnLevel(const std::vector<int>& ranks, int member,
   if (links.hosts == 1) return {.on_host = count};
   if (links.most == 1) return {.next_far = true, .previous_far = true};
   const std::vector<int> members = MembersOn(level, member);
-  const auto host_at = [&](int i) { return host_of_[ranks[members[i % count]]]; };
+  const auto host_at = [&](int i) {
+    return host_of_[ranks[members[i % count]]];
+  };
   const int index = PlaceOn(level, member);
   const int host = host_at(index);
   GroupPlace place = {.on_host = 0,
@@ -112,10 +114,10 @@ Cost CostModel::StepCost(const StepAt& at, const Group::Way& way,
   const int64_t element_bytes = operation.narrow ? 2 : 4;
   const int64_t times = TimesOver(operation);
   const int64_t bytes = operation.size.bytes / times;
-  const StepBytes moved = BytesOfSteps(
-      group, way, static_cast<int>(ranks.size()),
-      {.elements = (bytes + element_bytes - 1) / element_bytes,
-       .element_bytes = static_cast<int>(element_bytes)})[at.step];
+  const StepBytes moved =
+      BytesOfSteps(group, way, static_cast<int>(ranks.size()),
+                   {.elements = (bytes + element_bytes - 1) / element_bytes,
+                    .element_bytes = static_cast<int>(element_bytes)})[at.step];
   // The pieces of a reduce go to the root as those of an all-reduce go round:
   // no fewer steps one after the other.
   const Operation of_step = {.size = {.bytes = moved.whole,
@@ -138,10 +140,9 @@ Cost CostModel::StepCost(const StepAt& at, const Group::Way& way,
 Cost CostModel::BesideSteps(int rank, int group,
                             const Operation& operation) const {
   if (!PacksBlocks(operation.size.collective)) return {};
-  const Cost copies = {.communication =
-                           kCopyPasses *
-                           static_cast<double>(operation.size.bytes) /
-                           At(rank).calibration.memory_bytes_per_second()};
+  const Cost copies = {
+      .communication = kCopyPasses * static_cast<double>(operation.size.bytes) /
+                       At(rank).calibration.memory_bytes_per_second()};
   const int64_t element_bytes = operation.narrow ? 2 : 4;
   const int64_t rest =
       operation.size.bytes / element_bytes % operation.size.ranks;
@@ -156,8 +157,8 @@ Cost CostModel::WayCost(int rank, int group, const Group::Way& way,
   Cost cost = BesideSteps(rank, group, operation);
   for (int s = 0; s < way.steps_size(); ++s) {
     cost = SumOf(
-        cost, StepCost({.group = group, .rank = rank, .step = s}, way, operation),
-        1);
+        cost,
+        StepCost({.group = group, .rank = rank, .step = s}, way, operation), 1);
   }
   return cost;
 }
@@ -177,9 +178,9 @@ double CostModel::AloneSeconds(const std::vector<int>& ranks,
   for (size_t i = 0; i < ranks.size(); ++i) {
     const std::vector<int>& used = adapters_.of_rank[ranks[i]];
     for (const int adapter : used) {
-      busy[adapter] += costs[i].bytes[NETWORK_OUT] /
-                       (adapters_.rates[adapter] *
-                        static_cast<double>(used.size()));
+      busy[adapter] +=
+          costs[i].bytes[NETWORK_OUT] /
+          (adapters_.rates[adapter] * static_cast<double>(used.size()));
     }
   }
   double crowded = 0;
@@ -228,8 +229,7 @@ double CostModel::WaySeconds(int group, const Group::Way& way,
   for (const double of_step : StepSeconds(group, way, operation)) {
     seconds += of_step;
   }
-  return seconds +
-         BesideSteps(ranks.front(), group, operation).communication;
+  return seconds + BesideSteps(ranks.front(), group, operation).communication;
 }
 
 }  // namespace troupe

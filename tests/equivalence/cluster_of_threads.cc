@@ -284,8 +284,8 @@ absl::StatusOr<Plan> CompileForThreads(const JobSpec& job, int ranks,
 }
 
 TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
-  absl::StatusOr<Plan> plan = CompileForThreads(
-      job, options.ranks, options.ranks_on_host);
+  absl::StatusOr<Plan> plan =
+      CompileForThreads(job, options.ranks, options.ranks_on_host);
   CHECK(plan.ok()) << plan.status().ToString();
   if (options.new_device && !options.new_device()->has_host_memory()) {
     StageThroughHost(options.ranks, *plan);

@@ -109,7 +109,8 @@ struct TrainingRun {
   absl::Status status() const;
 };
 
-// For as many workers as ranks, all alike; so many of them on each host, 0: all.
+// For as many workers as ranks, all alike; so many of them on each host, 0:
+// all.
 absl::StatusOr<Plan> CompileForThreads(const JobSpec& job, int ranks,
                                        int on_host = 0);
 

@@ -81,13 +81,12 @@ TEST_P(Levels, TrainTheSameModelInTheSameBitsEachTime) {
 
 INSTANTIATE_TEST_SUITE_P(
     Hosts, Levels,
-    testing::Values(LevelsCase{}, LevelsCase{.zero = 1},
-                    LevelsCase{.zero = 2}, LevelsCase{.zero = 3},
-                    LevelsCase{.ranks = 8, .on_host = 4},
+    testing::Values(LevelsCase{}, LevelsCase{.zero = 1}, LevelsCase{.zero = 2},
+                    LevelsCase{.zero = 3}, LevelsCase{.ranks = 8, .on_host = 4},
                     LevelsCase{.ranks = 8, .on_host = 2, .zero = 3}),
     [](const testing::TestParamInfo<LevelsCase>& info) {
-      return absl::StrCat("Ranks", info.param.ranks, "On",
-                          info.param.on_host, "Zero", info.param.zero);
+      return absl::StrCat("Ranks", info.param.ranks, "On", info.param.on_host,
+                          "Zero", info.param.zero);
     });
 
 // A worker of another host takes a lost one's place: the way stays, and the
@@ -95,21 +94,22 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(LevelsOfAJob, StayWhenARankMoves) {
   const LevelsCase options;
   const TrainingRun before = TrainOver(options, "in_process");
-  const TrainingRun after = Train(
-      JobOver(options),
-      {.ranks = options.ranks,
-       .ranks_on_host = options.on_host,
-       .change_plan = [](Plan& plan) {
-         std::vector<WorkerDescription> moved(4);
-         for (const int rank : {0, 1, 2}) {
-           moved[rank].set_host(absl::StrCat("host-", rank / 2));
-           moved[rank].set_memory_domain(moved[rank].host());
-         }
-         moved[3].set_host("host-2");
-         moved[3].set_memory_domain("host-2");
-         for (Group& group : *plan.mutable_groups()) group.clear_carriers();
-         ChooseBackends(moved, plan.mesh(), *plan.mutable_groups());
-       }});
+  const TrainingRun after =
+      Train(JobOver(options),
+            {.ranks = options.ranks,
+             .ranks_on_host = options.on_host,
+             .change_plan = [](Plan& plan) {
+               std::vector<WorkerDescription> moved(4);
+               for (const int rank : {0, 1, 2}) {
+                 moved[rank].set_host(absl::StrCat("host-", rank / 2));
+                 moved[rank].set_memory_domain(moved[rank].host());
+               }
+               moved[3].set_host("host-2");
+               moved[3].set_memory_domain("host-2");
+               for (Group& group : *plan.mutable_groups())
+                 group.clear_carriers();
+               ChooseBackends(moved, plan.mesh(), *plan.mutable_groups());
+             }});
   EXPECT_TRUE(Has(WithLevels(after.plan), ALL_REDUCE));
   ExpectSameBits(before, after);
 }

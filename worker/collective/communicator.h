@@ -169,8 +169,8 @@ class Communicator {
 
   // Reductions: every rank ends with the same bits, and a run with the same
   // bits as the run before. Sums of bf16 are taken in f32 and rounded once, but
-  // by NCCL, which rounds what each member adds, and over levels (levels.h), each
-  // of which rounds.
+  // by NCCL, which rounds what each member adds, and over levels (levels.h),
+  // each of which rounds.
   absl::Status AllReduce(CommBuffer data, ReduceOp op,
                          const CommOptions& options);
   absl::Status ReduceScatter(const ReduceScatterBuffers& buffers, ReduceOp op,

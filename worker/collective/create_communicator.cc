@@ -146,9 +146,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
   const absl::Status sound =
       CheckWays(group, static_cast<int>(seat.group.ranks.size()));
   if (!sound.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(sound.message(),
-                     "; scheduler and worker must be of one build"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        sound.message(), "; scheduler and worker must be of one build"));
   }
   const Group::Carrier& carrier = CarrierOf(group, number);
   if (!HasSteps(group)) return CreateCommunicator(carrier, std::move(seat));

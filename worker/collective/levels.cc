@@ -1,7 +1,6 @@
 #include "worker/collective/levels.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "proto/base/status.h"
 #include "proto/base/steady_time.h"
 #include "proto/plan/ways.h"
+#include "worker/collective/level_pieces.h"
 
 namespace troupe {
 namespace {
@@ -21,29 +21,16 @@ namespace {
 constexpr absl::Duration kInquest = absl::Seconds(2);
 constexpr absl::Duration kInquestMax = absl::Seconds(30);
 
-// Of the blocks of a buffer what all members have, and what only the first
-// `longer` have more: a row.
-struct BlockShape {
-  int64_t even = 0;  // elements
-  int longer = 0;
-};
-BlockShape ShapeOf(const CommBlocks& blocks) {
-  const int64_t rows = blocks.whole.elements / blocks.row_elements;
-  const auto members = static_cast<int64_t>(blocks.ranges.size());
-  return {.even = rows / members * blocks.row_elements,
-          .longer = static_cast<int>(rows % members)};
-}
-
-void CopyElements(const CommBuffer& from, const CommBuffer& to) {
-  if (from.elements > 0) std::memcpy(to.data, from.data, from.bytes());
-}
-
 // Carriers, one for each group of the name, may be many.
 Group LevelsAndWays(const Group& group) {
   Group without;
   *without.mutable_levels() = group.levels();
   *without.mutable_ways() = group.ways();
   return without;
+}
+
+std::vector<Group::Step> StepsOf(const Group::Way& way) {
+  return {way.steps().begin(), way.steps().end()};
 }
 
 class LevelsCommunicator final : public Communicator, private Watched {
@@ -129,16 +116,15 @@ class LevelsCommunicator final : public Communicator, private Watched {
     }
     const absl::Duration patience =
         std::clamp((call.deadline - call.start) / 10, kInquest, kInquestMax);
-    const absl::Time end =
-        std::min(call.deadline, SteadyNow() + patience);
+    const absl::Time end = std::min(call.deadline, SteadyNow() + patience);
     const absl::Status met = flat_->Barrier(OptionsUntil(end, call));
     if (met.ok()) return failure;
     // As if the operation itself had said so.
     absl::string_view message = met.message();
     absl::ConsumePrefix(
-        &message, absl::StrCat("group ", group().name, ": barrier",
-                               call.name.empty() ? "" : " of ", call.name,
-                               ": "));
+        &message,
+        absl::StrCat("group ", group().name, ": barrier",
+                     call.name.empty() ? "" : " of ", call.name, ": "));
     absl::Status blamed(met.code(), message);
     met.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
       blamed.SetPayload(url, payload);
@@ -148,36 +134,6 @@ class LevelsCommunicator final : public Communicator, private Watched {
 
   int PlaceOf(int member, int level) const {
     return PlaceOn(plan_.levels(level), member);
-  }
-
-  // Of `elements` for each member, up to the next call.
-  CommBuffer Packed(int64_t elements, Element element) {
-    const size_t bytes = elements * ElementBytes(element);
-    if (bytes > packed_bytes_) {
-      packed_.reset(new char[bytes]);
-      packed_bytes_ = bytes;
-    }
-    return {packed_.get(), elements, element};
-  }
-  // How many elements are moved at a time where so many members, or rows, have
-  // as many each.
-  static int64_t AtATime(int64_t each, Element element) {
-    const auto bytes = static_cast<int64_t>(ElementBytes(element));
-    return std::max<int64_t>(1, kLevelScratchBytes / (each * bytes));
-  }
-  // By member, where its block lies when those that a step keeps together lie
-  // side by side: by its place on the level of the outermost step, then the
-  // next.
-  template <typename StepList>
-  std::vector<int64_t> PackedOrder(const StepList& outermost_first) const {
-    std::vector<int64_t> order(size());
-    for (int member = 0; member < size(); ++member) {
-      for (const Group::Step& step : outermost_first) {
-        order[member] = order[member] * plan_.levels(step.level()).size() +
-                        PlaceOf(member, step.level());
-      }
-    }
-    return order;
   }
 
   absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
@@ -264,8 +220,7 @@ class LevelsCommunicator final : public Communicator, private Watched {
     }
     for (int member = 0; member < level.size(); ++member) {
       if (member == root) continue;
-      RETURN_IF_ERROR(
-          level.Recv(level.Block(whole, member), member, options));
+      RETURN_IF_ERROR(level.Recv(level.Block(whole, member), member, options));
     }
     return absl::OkStatus();
   }
@@ -274,7 +229,7 @@ class LevelsCommunicator final : public Communicator, private Watched {
                                const CommBuffer& receive, ReduceOp op,
                                const Call& call) override {
     const Group::Way* const way = WayFor(REDUCE_SCATTER, send.whole);
-    const BlockShape shape = ShapeOf(send);
+    const BlockExtent shape = ExtentOf(send);
     if (way == nullptr || shape.even == 0) {
       return flat_->ReduceScatter({.send = send.whole,
                                    .receive = receive,
@@ -282,11 +237,12 @@ class LevelsCommunicator final : public Communicator, private Watched {
                                   op, OptionsOf(call));
     }
     RETURN_IF_ERROR(InSteps(call, [&](Steps& steps) -> absl::Status {
-      const std::vector<int64_t> order = PackedOrder(way->steps());
-      const int64_t most = AtATime(size(), receive.element);
+      const std::vector<int64_t> order =
+          PackedOrder(plan_, size(), StepsOf(*way));
+      const int64_t most = ElementsAtATime(size(), receive.element);
       for (int64_t begin = 0; begin < shape.even; begin += most) {
         const int64_t end = std::min(begin + most, shape.even);
-        CommBuffer part = Packed(size() * (end - begin), receive.element);
+        CommBuffer part = pieces_.For(size() * (end - begin), receive.element);
         for (int member = 0; member < size(); ++member) {
           CopyElements(send.Of(member).Slice(begin, end),
                        PackedBlock(part, order[member], end - begin));
@@ -307,18 +263,13 @@ class LevelsCommunicator final : public Communicator, private Watched {
     return ScatterRest(send, shape, receive, op, call);
   }
 
-  static CommBuffer PackedBlock(const CommBuffer& packed, int64_t place,
-                                int64_t elements) {
-    return packed.Slice(place * elements, (place + 1) * elements);
-  }
-
   // Rows that only the first blocks have: each has one more.
-  absl::Status ScatterRest(const CommBlocks& send, const BlockShape& shape,
+  absl::Status ScatterRest(const CommBlocks& send, const BlockExtent& shape,
                            const CommBuffer& receive, ReduceOp op,
                            const Call& call) {
     return ForRest(send, shape, [&](int64_t begin, int64_t end) {
-      const CommBuffer rows = Packed(shape.longer * (end - begin),
-                                     receive.element);
+      const CommBuffer rows =
+          pieces_.For(shape.longer * (end - begin), receive.element);
       for (int member = 0; member < shape.longer; ++member) {
         CopyElements(send.Of(member).Slice(begin, end),
                      PackedBlock(rows, member, end - begin));
@@ -333,11 +284,11 @@ class LevelsCommunicator final : public Communicator, private Watched {
   }
 
   template <typename Move>
-  absl::Status ForRest(const CommBlocks& blocks, const BlockShape& shape,
+  absl::Status ForRest(const CommBlocks& blocks, const BlockExtent& shape,
                        const Move& move) {
     if (shape.longer == 0) return absl::OkStatus();
     const int64_t all = shape.even + blocks.row_elements;
-    const int64_t most = AtATime(shape.longer, blocks.whole.element);
+    const int64_t most = ElementsAtATime(shape.longer, blocks.whole.element);
     for (int64_t begin = shape.even; begin < all; begin += most) {
       RETURN_IF_ERROR(move(begin, std::min(begin + most, all)));
     }
@@ -347,7 +298,7 @@ class LevelsCommunicator final : public Communicator, private Watched {
   absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
                            const Call& call) override {
     const Group::Way* const way = WayFor(ALL_GATHER, receive.whole);
-    const BlockShape shape = ShapeOf(receive);
+    const BlockExtent shape = ExtentOf(receive);
     if (way == nullptr || shape.even == 0) {
       return flat_->AllGather({.send = send,
                                .receive = receive.whole,
@@ -355,28 +306,27 @@ class LevelsCommunicator final : public Communicator, private Watched {
                               OptionsOf(call));
     }
     RETURN_IF_ERROR(InSteps(call, [&](Steps& steps) -> absl::Status {
-      const std::vector<Group::Step> last_first(way->steps().rbegin(),
-                                                way->steps().rend());
-      const std::vector<int64_t> order = PackedOrder(last_first);
-      const int64_t most = AtATime(size(), send.element);
+      std::vector<Group::Step> last_first = StepsOf(*way);
+      std::reverse(last_first.begin(), last_first.end());
+      const std::vector<int64_t> order = PackedOrder(plan_, size(), last_first);
+      const int64_t most = ElementsAtATime(size(), send.element);
       for (int64_t begin = 0; begin < shape.even; begin += most) {
         const int64_t end = std::min(begin + most, shape.even);
-        const CommBuffer packed = Packed(size() * (end - begin), send.element);
+        const CommBuffer packed =
+            pieces_.For(size() * (end - begin), send.element);
         CopyElements(send.Slice(begin, end),
                      PackedBlock(packed, order[rank()], end - begin));
         int64_t blocks = 1;  // that are there, around this rank's
         for (const Group::Step& step : way->steps()) {
-          RETURN_IF_ERROR(steps.On(
-              step.level(), [&](Communicator& level, const Options& options) {
-                blocks *= level.size();
-                const CommBuffer whole =
-                    PackedBlock(packed, order[rank()] / blocks,
-                                blocks * (end - begin));
-                return level.AllGather(
-                    {.send = level.Block(whole, level.rank()),
-                     .receive = whole},
-                    options);
-              }));
+          RETURN_IF_ERROR(steps.On(step.level(), [&](Communicator& level,
+                                                     const Options& options) {
+            blocks *= level.size();
+            const CommBuffer whole = PackedBlock(packed, order[rank()] / blocks,
+                                                 blocks * (end - begin));
+            return level.AllGather(
+                {.send = level.Block(whole, level.rank()), .receive = whole},
+                options);
+          }));
         }
         for (int member = 0; member < size(); ++member) {
           CopyElements(PackedBlock(packed, order[member], end - begin),
@@ -389,10 +339,10 @@ class LevelsCommunicator final : public Communicator, private Watched {
   }
 
   absl::Status GatherRest(const CommBuffer& send, const CommBlocks& receive,
-                          const BlockShape& shape, const Call& call) {
+                          const BlockExtent& shape, const Call& call) {
     return ForRest(receive, shape, [&](int64_t begin, int64_t end) {
-      const CommBuffer rows = Packed(shape.longer * (end - begin),
-                                     send.element);
+      const CommBuffer rows =
+          pieces_.For(shape.longer * (end - begin), send.element);
       const CommBuffer own = flat_->Block(rows, rank(), end - begin);
       if (own.elements > 0) CopyElements(send.Slice(begin, end), own);
       RETURN_IF_ERROR(flat_->AllGather(
@@ -414,8 +364,8 @@ class LevelsCommunicator final : public Communicator, private Watched {
       for (int s = 0; s < way->steps_size(); ++s) {
         if (!HearsInStep(*way, s, root)) continue;
         const int index = way->steps(s).level();
-        RETURN_IF_ERROR(steps.On(
-            index, [&](Communicator& level, const Options& options) {
+        RETURN_IF_ERROR(
+            steps.On(index, [&](Communicator& level, const Options& options) {
               return level.Broadcast(data, PlaceOf(root, index), options);
             }));
       }
@@ -488,8 +438,7 @@ class LevelsCommunicator final : public Communicator, private Watched {
   const std::unique_ptr<Communicator> flat_;
   const std::vector<std::unique_ptr<Communicator>> levels_;
   const std::shared_ptr<Watch> watch_;
-  std::unique_ptr<char[]> packed_;
-  size_t packed_bytes_ = 0;
+  PieceMemory pieces_;
 
   struct Running {
     Communicator* communicator = nullptr;

@@ -19,10 +19,10 @@
 // 3. Failures. A rank waits for the members of one level, who may wait for
 //    others on another: none of them need know who is to blame. So the watch
 //    looks whether the flat communicator has seen a failure, and ends the wait;
-//    and a rank whose step failed, for whatever reason, asks all members to meet
-//    on the flat one. Who does not come is to blame, or who died, as that one
-//    says; where all come, the step's own error stays. The steps end a little
-//    before the deadline to leave time for that.
+//    and a rank whose step failed, for whatever reason, asks all members to
+//    meet on the flat one. Who does not come is to blame, or who died, as that
+//    one says; where all come, the step's own error stays. The steps end a
+//    little before the deadline to leave time for that.
 #ifndef TROUPE_WORKER_COLLECTIVE_LEVELS_H_
 #define TROUPE_WORKER_COLLECTIVE_LEVELS_H_
 

@@ -17,20 +17,20 @@ std::string ExchangeLine(const ExchangePrediction& exchange) {
   std::string name =
       absl::AsciiStrToLower(Collective_Name(exchange.collective()));
   std::replace(name.begin(), name.end(), '_', '-');
-  std::string line = absl::StrCat(
-      exchange.group(), ": ", name, " of ", BytesText(exchange.bytes()), " by ",
-      exchange.ranks(), " ranks: ", exchange.row(), " ",
-      SecondsText(exchange.seconds()));
+  std::string line = absl::StrCat(exchange.group(), ": ", name, " of ",
+                                  BytesText(exchange.bytes()), " by ",
+                                  exchange.ranks(), " ranks: ", exchange.row(),
+                                  " ", SecondsText(exchange.seconds()));
   if (exchange.levels().empty()) return line;
   return absl::StrCat(
       line, " (flat ", SecondsText(exchange.flat_seconds()), "): ",
-      absl::StrJoin(exchange.levels(), "; ",
-                    [](std::string* out,
-                       const ExchangePrediction::OfLevel& level) {
-                      absl::StrAppend(out, level.name(), " of ", level.size(),
-                                      ": ", BytesText(level.bytes()), ", ",
-                                      SecondsText(level.seconds()));
-                    }));
+      absl::StrJoin(
+          exchange.levels(), "; ",
+          [](std::string* out, const ExchangePrediction::OfLevel& level) {
+            absl::StrAppend(out, level.name(), " of ", level.size(), ": ",
+                            BytesText(level.bytes()), ", ",
+                            SecondsText(level.seconds()));
+          }));
 }
 
 }  // namespace

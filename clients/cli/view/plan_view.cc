@@ -239,9 +239,9 @@ std::string PredictionText(const Plan& plan) {
       prediction.gathers().empty()
           ? ""
           : absl::StrCat("  gathers          ", prediction.gathers(), "\n"),
-      CopiesText(plan), LinksText(prediction),
-      ExchangesText(plan, kNextLine), MachineText(prediction),
-      "  limited by       ", prediction.limited_by(), "\n",
+      CopiesText(plan), LinksText(prediction), ExchangesText(plan, kNextLine),
+      MachineText(prediction), "  limited by       ", prediction.limited_by(),
+      "\n",
       prediction.chosen_memory().empty()
           ? ""
           : absl::StrCat("  memory: auto     ", prediction.chosen_memory(),

@@ -93,8 +93,7 @@ class Execution {
   // Whose block it is.
   int OwnerOf(int element) const {
     for (int m = 0; m < members_; ++m) {
-      const Range block =
-          EvenPiece(elements_, {.index = m, .count = members_});
+      const Range block = EvenPiece(elements_, {.index = m, .count = members_});
       if (element >= block.begin && element < block.end) return m;
     }
     return -1;
@@ -154,8 +153,8 @@ class Execution {
     }
   }
 
-  // Of an all-reduce a piece of a range; of a reduce-scatter the blocks of those
-  // at the place.
+  // Of an all-reduce a piece of a range; of a reduce-scatter the blocks of
+  // those at the place.
   Elements PieceOf(const Elements& part, const Group::Level& level,
                    int place) const {
     Elements piece(elements_);
@@ -322,8 +321,8 @@ TEST(Ways, ProvesThreeLevels) {
 // What a member sends in an exchange does not depend on its levels.
 TEST(Ways, LevelsSendNoMoreThanOneRing) {
   Group group = GroupWith({{4, 1}, {8, 4}});
-  AddWay(ALL_REDUCE,
-         {{REDUCE_SCATTER, 0}, {ALL_REDUCE, 1}, {ALL_GATHER, 0}}, group);
+  AddWay(ALL_REDUCE, {{REDUCE_SCATTER, 0}, {ALL_REDUCE, 1}, {ALL_GATHER, 0}},
+         group);
   const auto bytes = BytesOfSteps(group, group.ways(0), 32,
                                   {.elements = 3200, .element_bytes = 4});
   ASSERT_EQ(bytes.size(), 3);
@@ -335,8 +334,8 @@ TEST(Ways, LevelsSendNoMoreThanOneRing) {
 
 TEST(Ways, BytesOfManyRanksDoNotOverflow) {
   Group group = GroupWith({{8, 1}, {12500, 8}});
-  AddWay(ALL_REDUCE,
-         {{REDUCE_SCATTER, 0}, {ALL_REDUCE, 1}, {ALL_GATHER, 0}}, group);
+  AddWay(ALL_REDUCE, {{REDUCE_SCATTER, 0}, {ALL_REDUCE, 1}, {ALL_GATHER, 0}},
+         group);
   ASSERT_TRUE(CheckWays(group, 100'000).ok());
   constexpr int64_t kElements = int64_t{1} << 38;  // a terabyte
   const auto bytes = BytesOfSteps(group, group.ways(0), 100'000,
@@ -359,9 +358,14 @@ void ExpectRefused(const Group& group, int members, const std::string& why) {
 }
 
 TEST(Ways, RefusesLevelsThatAreNone) {
-  for (const LevelSize level :
-       {LevelSize{0, 1}, {1, 1}, {-2, 1}, {2, 0}, {2, -1}, {3, 1}, {2, 3},
-        {1 << 30, 1 << 30}}) {
+  for (const LevelSize level : {LevelSize{0, 1},
+                                {1, 1},
+                                {-2, 1},
+                                {2, 0},
+                                {2, -1},
+                                {3, 1},
+                                {2, 3},
+                                {1 << 30, 1 << 30}}) {
     ExpectRefused(GroupWith({level}), 4, "level every");
   }
   ExpectRefused(GroupWith({}), 0, "no members");

@@ -44,9 +44,8 @@ std::string Text(const LaidWay& way) {
       ": ",
       absl::StrJoin(way.steps, ", ",
                     [](std::string* out, const Group::Step& step) {
-                      absl::StrAppend(out,
-                                      Collective_Name(step.collective()), " ",
-                                      step.level());
+                      absl::StrAppend(out, Collective_Name(step.collective()),
+                                      " ", step.level());
                     }));
 }
 

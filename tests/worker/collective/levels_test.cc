@@ -160,10 +160,10 @@ TEST(Levels, ScattersAndGathersManyPieces) {
     }
     const CommBuffer whole = CommBuffer::Of(absl::MakeSpan(numbers));
     const CommBuffer own = communicator.Block(whole, communicator.rank());
-    ASSERT_TRUE(communicator
-                    .ReduceScatter({.send = whole, .receive = own},
-                                   ReduceOp::kSum, {})
-                    .ok());
+    ASSERT_TRUE(
+        communicator
+            .ReduceScatter({.send = whole, .receive = own}, ReduceOp::kSum, {})
+            .ok());
     ASSERT_TRUE(
         communicator.AllGather({.send = own, .receive = whole}, {}).ok());
     for (int64_t i = 0; i < kManyPieces; ++i) {
@@ -180,15 +180,12 @@ TEST(Levels, RowsAreNotCut) {
     const CommBuffer whole = CommBuffer::Of(absl::MakeSpan(numbers));
     std::vector<float> gathered(kRow * kRows);
     const CommBuffer all = CommBuffer::Of(absl::MakeSpan(gathered));
-    const CommBuffer own =
-        communicator.Block(whole, communicator.rank(), kRow);
+    const CommBuffer own = communicator.Block(whole, communicator.rank(), kRow);
     ASSERT_EQ(own.elements % kRow, 0);
-    ASSERT_TRUE(communicator
-                    .AllGather({.send = own,
-                                .receive = all,
-                                .row_elements = kRow},
-                               {})
-                    .ok());
+    ASSERT_TRUE(
+        communicator
+            .AllGather({.send = own, .receive = all, .row_elements = kRow}, {})
+            .ok());
     EXPECT_EQ(gathered, numbers);
   });
 }
@@ -275,8 +272,8 @@ TEST(Levels, EachSizeGoesItsWay) {
                                  ReduceOp::kSum, {})
                       .ok());
       for (int64_t i = 0; i < size; ++i) {
-        const float one_by_one = NumberOf(0, i) + NumberOf(1, i) +
-                                 NumberOf(2, i) + NumberOf(3, i);
+        const float one_by_one =
+            NumberOf(0, i) + NumberOf(1, i) + NumberOf(2, i) + NumberOf(3, i);
         const float by_level = (NumberOf(0, i) + NumberOf(1, i)) +
                                (NumberOf(2, i) + NumberOf(3, i));
         ASSERT_EQ(numbers[i], size < 1000 ? one_by_one : by_level);
