@@ -1,6 +1,6 @@
 // The blocks of a reduce-scatter or an all-gather as steps over levels need
-// them (levels.h): those that go to one place of a level side by side, in memory
-// for some of their elements at a time.
+// them (levels.h): those that go to one place of a level side by side, in
+// memory for some of their elements at a time.
 #ifndef TROUPE_WORKER_COLLECTIVE_LEVEL_PIECES_H_
 #define TROUPE_WORKER_COLLECTIVE_LEVEL_PIECES_H_
 

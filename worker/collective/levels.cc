@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
@@ -20,6 +21,8 @@ namespace {
 // blame, and how long they wait for one another where more is left.
 constexpr absl::Duration kInquest = absl::Seconds(2);
 constexpr absl::Duration kInquestMax = absl::Seconds(30);
+// What a step is aborted with that waits in vain.
+constexpr char kEndedElsewhere[] = "another member of the group failed";
 
 // Carriers, one for each group of the name, may be many.
 Group LevelsAndWays(const Group& group) {
@@ -119,6 +122,11 @@ class LevelsCommunicator final : public Communicator, private Watched {
     const absl::Time end = std::min(call.deadline, SteadyNow() + patience);
     const absl::Status met = flat_->Barrier(OptionsUntil(end, call));
     if (met.ok()) return failure;
+    // Who knows nothing of a broken connection need not come in time.
+    if (absl::IsUnavailable(failure) && absl::IsDeadlineExceeded(met) &&
+        !absl::StrContains(failure.message(), kEndedElsewhere)) {
+      return failure;
+    }
     // As if the operation itself had said so.
     absl::string_view message = met.message();
     absl::ConsumePrefix(
@@ -423,8 +431,7 @@ class LevelsCommunicator final : public Communicator, private Watched {
     }
     if (running.communicator == nullptr) return absl::InfiniteFuture();
     if (flat_->SeesFailure()) {
-      running.communicator->Abort(
-          absl::CancelledError("another member of the group failed"));
+      running.communicator->Abort(absl::CancelledError(kEndedElsewhere));
     }
     return std::min(running.deadline, SteadyNow() + absl::Hours(1));
   }

@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-constexpr double kWithin = 4e9;   // bytes a second
+constexpr double kWithin = 4e9;  // bytes a second
 constexpr double kBetween = 1e8;
 constexpr double kAdapter = 1.5e8;
 
@@ -80,9 +80,8 @@ TEST(Exchanges, StepsTakeWhatTheirLinksAllow) {
   EXPECT_NEAR(seconds[0], 1e-6 + kBytes / 2 / kWithin, 1e-9);
   EXPECT_NEAR(seconds[2], seconds[0], 1e-9);
   EXPECT_NEAR(seconds[1], 2 * 20e-6 + 2 * (kBytes / 2) / kAdapter, 1e-9);
-  EXPECT_NEAR(
-      costs.WaySeconds(0, plan.groups(0).ways(0), AllReduceOf(kBytes)),
-      seconds[0] + seconds[1] + seconds[2], 1e-12);
+  EXPECT_NEAR(costs.WaySeconds(0, plan.groups(0).ways(0), AllReduceOf(kBytes)),
+              seconds[0] + seconds[1] + seconds[2], 1e-12);
 }
 
 TEST(Exchanges, ARankPutsTheBytesOfEachLevelOnItsLinks) {
@@ -100,8 +99,7 @@ TEST(Exchanges, ARankPutsTheBytesOfEachLevelOnItsLinks) {
 
 TEST(Exchanges, PredictsThoseOfTheStepThatCrossHosts) {
   const Plan plan = PlanOverLevels();
-  const auto predicted =
-      PredictExchanges(plan, CostModel(plan, TwoByTwo()));
+  const auto predicted = PredictExchanges(plan, CostModel(plan, TwoByTwo()));
   ASSERT_FALSE(predicted.empty());
   for (const ExchangePrediction& exchange : predicted) {
     EXPECT_EQ(exchange.row(), "two_level");
