@@ -294,6 +294,13 @@ class WayChooser {
             chosen, group);
   }
 
+  // Whatever size they begin with.
+  static bool AreAlike(Group::Way a, Group::Way b) {
+    a.clear_bytes_min();
+    b.clear_bytes_min();
+    return a.SerializeAsString() == b.SerializeAsString();
+  }
+
   // Of sizes in between, those that are nearer take the way.
   void WriteWays(int index, const std::vector<Chosen>& exchanges) {
     Group& group = *plan_.mutable_groups(index);
@@ -320,7 +327,7 @@ class WayChooser {
                   group.ways().rbegin()->collective() != size.collective
               ? nullptr
               : &*group.ways().rbegin();
-      if (last == nullptr ? way.steps().empty() : last->row() == way.row()) {
+      if (last == nullptr ? way.steps().empty() : AreAlike(*last, way)) {
         continue;
       }
       if (last != nullptr && last->bytes_min() == bytes_min) {
