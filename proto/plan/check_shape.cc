@@ -25,6 +25,7 @@
 #include "proto/plan/roles.h"
 #include "proto/plan/segments.h"
 #include "proto/plan/tensor_spec.h"
+#include "proto/plan/ways.h"
 
 namespace troupe {
 namespace {
@@ -378,6 +379,7 @@ absl::Status CheckGroups(const Plan& plan) {
   std::set<std::string> names;
   for (const Group& group : plan.groups()) {
     RETURN_IF_ERROR(CheckGroup(plan.mesh(), group));
+    RETURN_IF_ERROR(CheckWays(group, GroupSize(plan.mesh(), group)));
     if (names.insert(group.name()).second) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("there are two groups ", group.name()));

@@ -10,6 +10,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/ways.h"
 
 namespace troupe {
 
@@ -38,22 +39,68 @@ bool ShareAGpu(const std::vector<WorkerDescription>& workers,
   return gpus.size() < ranks.size();
 }
 
-// `in_host`: what moves lies in the host's memory.
-Group::Carrier CarrierFor(const std::vector<WorkerDescription>& workers,
-                          const Ranks& ranks, bool in_host) {
-  Group::Carrier carrier;
-  const bool on_gpus = workers.at(ranks.front()).has_gpu() && !in_host;
-  if (on_gpus && !ShareAGpu(workers, ranks)) {
-    carrier.set_backend("nccl");
-    return carrier;
+// Whether it has the same bits over any backend: sums of two do in any order.
+bool MayChangeBackend(const Group::Level& level) {
+  return level.in_order() || level.size() == 2;
+}
+
+const char* HostBackend(const std::vector<WorkerDescription>& workers,
+                        const Ranks& ranks) {
+  return ShareMemory(workers, ranks) ? "shared_memory" : "gloo";
+}
+
+// Over which each communicator of a level goes, of these members of a group.
+Group::Carrier::OfLevel LevelCarrier(
+    const std::vector<WorkerDescription>& workers, const Ranks& ranks,
+    const Group::Level& level) {
+  const int members = static_cast<int>(ranks.size());
+  std::vector<const char*> backends(CountOn(level, members));
+  for (int m = 0; m < members; ++m) {
+    if (PlaceOn(level, m) != 0) continue;
+    if (!MayChangeBackend(level)) {
+      backends[NumberOn(level, m)] = "gloo";
+      continue;
+    }
+    Ranks of_level;
+    for (const int member : MembersOn(level, m)) {
+      of_level.push_back(ranks[member]);
+    }
+    backends[NumberOn(level, m)] = HostBackend(workers, of_level);
   }
-  carrier.set_backend(ShareMemory(workers, ranks) ? "shared_memory" : "gloo");
-  carrier.set_staged(on_gpus);
+  const absl::string_view first = backends.front();
+  const bool alike = std::all_of(
+      backends.begin(), backends.end(),
+      [&](const char* backend) { return absl::string_view(backend) == first; });
+  Group::Carrier::OfLevel carrier;
+  if (alike) backends.resize(1);
+  for (const char* const backend : backends) carrier.add_backends(backend);
   return carrier;
 }
 
+Group::Carrier CarrierFor(const std::vector<WorkerDescription>& workers,
+                          const Ranks& ranks, const Group& group) {
+  Group::Carrier carrier;
+  // What moves may lie in the host's memory.
+  const bool on_gpus =
+      workers.at(ranks.front()).has_gpu() && !IsCopiesGroup(group);
+  if (on_gpus && group.levels().empty() && !ShareAGpu(workers, ranks)) {
+    carrier.set_backend("nccl");
+    return carrier;
+  }
+  carrier.set_backend(HostBackend(workers, ranks));
+  carrier.set_staged(on_gpus);
+  for (const Group::Level& level : group.levels()) {
+    *carrier.add_levels() = LevelCarrier(workers, ranks, level);
+  }
+  return carrier;
+}
+
+// No message of a plan has a map: equal ones serialise to equal bytes.
 bool SameCarrier(const Group::Carrier& a, const Group::Carrier& b) {
-  return a.backend() == b.backend() && a.staged() == b.staged();
+  if (a.levels().empty() && b.levels().empty()) {
+    return a.backend() == b.backend() && a.staged() == b.staged();
+  }
+  return a.SerializeAsString() == b.SerializeAsString();
 }
 
 }  // namespace
@@ -76,7 +123,7 @@ void ChooseBackends(const std::vector<WorkerDescription>& workers,
     }
     bool alike = true;
     for (const Ranks& ranks : members) {
-      *group.add_carriers() = CarrierFor(workers, ranks, IsCopiesGroup(group));
+      *group.add_carriers() = CarrierFor(workers, ranks, group);
       alike &= SameCarrier(group.carriers(0),
                            group.carriers(group.carriers_size() - 1));
     }

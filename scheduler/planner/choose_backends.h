@@ -25,8 +25,11 @@ using Groups = google::protobuf::RepeatedPtrField<Group>;
 bool AnyShareAGpu(const std::vector<WorkerDescription>& workers);
 
 // Sets the carriers of every group of a mesh, "shared_memory", "gloo" or
-// "nccl", and whether they are staged. workers[r] is to fill rank r. REQUIRES
-// CheckDevices, and groups without carriers.
+// "nccl", and whether they are staged; and of each communicator of its levels,
+// where it has some (choose_ways.h): those stay as they are, wherever ranks
+// have moved. Groups with levels are on no NCCL: their sums would be taken in
+// another order. workers[r] is to fill rank r. REQUIRES CheckDevices, and
+// groups without carriers.
 void ChooseBackends(const std::vector<WorkerDescription>& workers,
                     const Mesh& mesh, Groups& groups);
 

@@ -17,6 +17,7 @@
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/planner/choose_backends.h"
+#include "scheduler/planner/choose_ways.h"
 #include "scheduler/planner/fit.h"
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/fit_recompute.h"
@@ -369,6 +370,7 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   }
   const std::string gathers = plan.prediction().gathers();
   ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
+  RETURN_IF_ERROR(ForWorkers(ChooseWays(used, plan)));
   plan.set_fingerprint(PlanFingerprint(plan));
   RETURN_IF_ERROR(Ask(options.may_go_on));
   Prediction prediction = Predict(plan, used, options.timeline);
@@ -452,6 +454,9 @@ std::string PlanFingerprint(const Plan& plan) {
   bare.clear_fingerprint();
   for (Group& group : *bare.mutable_groups()) {
     group.clear_carriers();
+    group.clear_levels();
+    group.clear_ways();
+    group.clear_why_flat();
   }
   // No message of a plan has a map, so equal plans serialise to equal bytes.
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits

@@ -55,9 +55,9 @@ absl::StatusOr<Plan> TryPlan(const JobSpec& job,
 // the prediction only.
 Plan AssignmentPlan(const Plan& plan, int rank);
 
-// Of all of the plan but its prediction, its groups' carriers and the
-// fingerprint itself: equal for equal plans, on any machine. 16 hexadecimal
-// digits.
+// Of all of the plan but its prediction, its groups' carriers, levels and ways,
+// and the fingerprint itself: equal for equal plans, on any machine. 16
+// hexadecimal digits.
 std::string PlanFingerprint(const Plan& plan);
 
 }  // namespace troupe

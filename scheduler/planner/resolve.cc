@@ -11,6 +11,7 @@
 #include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
+#include "scheduler/planner/choose_ways.h"
 #include "scheduler/planner/resolve_data.h"
 #include "scheduler/planner/resolve_evaluation.h"
 #include "scheduler/planner/resolve_lora.h"
@@ -196,6 +197,7 @@ absl::Status CheckLoadIsCounted(const JobSpec& job) {
 absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job, PlanLength length) {
   JobSpec resolved = job;
   RETURN_IF_ERROR(CheckJobName(job.name()));
+  RETURN_IF_ERROR(CheckCommunication(job.communication()));
   RETURN_IF_ERROR(ResolveEvaluation(resolved));
   if (job.has_elastic()) resolved.mutable_recovery();
   RETURN_IF_ERROR(ResolveModel(*resolved.mutable_model()));

@@ -12,6 +12,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/ways.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/links.h"
 #include "scheduler/simulate/traffic.h"
@@ -51,6 +52,16 @@ bool FillsLinks(const Instruction& collective) {
 
 }  // namespace
 
+Operation OperationOf(const Plan& plan, int rank,
+                      const Instruction& instruction) {
+  return {.size = {.bytes = BusiestBytes(plan, rank, instruction),
+                   .ranks =
+                       GroupSize(plan.mesh(), plan.groups(instruction.group())),
+                   .collective = CollectiveOf(instruction)},
+          .backward = instruction.exchange().backward(),
+          .narrow = IsNarrow(plan, instruction)};
+}
+
 // Between ranks of one host.
 const LinkRate& CostModel::LocalLink(int rank,
                                      const Group::Carrier& carrier) const {
@@ -61,9 +72,8 @@ const LinkRate& CostModel::LocalLink(int rank,
              : machine.calibration.loopback();
 }
 
-GroupLinks CostModel::LinksOf(const Group& group, int number) const {
-  const Group::Carrier& carrier = CarrierOf(group, number);
-  const std::vector<int>& ranks = members_.back()[number];
+GroupLinks CostModel::LinksAmong(const std::vector<int>& ranks,
+                                 const Group::Carrier& carrier) const {
   GroupLinks links;
   links.local = LocalLink(ranks.front(), carrier);
   links.network = At(ranks.front()).network;
@@ -156,20 +166,26 @@ Cost CostModel::TransferCost(int rank, const Instruction& instruction) const {
 }
 
 Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
-  const int group = instruction.group();
-  const Operation operation = {
-      .size = {.bytes = BusiestBytes(plan_, rank, instruction),
-               .ranks = GroupSize(plan_.mesh(), plan_.groups(group)),
-               .collective = CollectiveOf(instruction)},
-      .backward = instruction.exchange().backward(),
-      .narrow = IsNarrow(plan_, instruction)};
-  Cost cost = GroupCost(rank, group, operation);
+  Cost cost = GroupCost(rank, instruction.group(),
+                        OperationOf(plan_, rank, instruction));
   if (FillsLinks(instruction)) return cost;
   return {.communication = cost.communication};
 }
 
 Cost CostModel::GroupCost(int rank, int group,
                           const Operation& operation) const {
+  // A reduce takes the steps of an all-reduce.
+  const Collective collective = operation.size.collective == REDUCE
+                                    ? ALL_REDUCE
+                                    : operation.size.collective;
+  const Group::Way* const way =
+      WayOf(plan_.groups(group), collective, operation.size.bytes);
+  return way == nullptr ? FlatCost(rank, group, operation)
+                        : WayCost(rank, group, *way, operation);
+}
+
+Cost CostModel::FlatCost(int rank, int group,
+                         const Operation& operation) const {
   const int number = numbers_[group][rank];
   const double share = At(rank).communication_share;
   return TrafficCost(

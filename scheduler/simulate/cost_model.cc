@@ -147,8 +147,11 @@ CostModel::CostModel(const Plan& plan,
       if (numbers[r] >= 0) members[numbers[r]].push_back(r);
     }
     std::vector<GroupLinks>& links = links_.emplace_back();
+    auto& level_links = level_links_.emplace_back();
     for (size_t n = 0; n < members.size(); ++n) {
-      links.push_back(LinksOf(group, static_cast<int>(n)));
+      const int number = static_cast<int>(n);
+      links.push_back(LinksAmong(members[n], CarrierOf(group, number)));
+      level_links.push_back(LevelLinksOf(group, number));
     }
     places_.push_back(PlacesIn(members));
   }

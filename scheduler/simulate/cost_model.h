@@ -82,6 +82,10 @@ Collective CollectiveOf(const Instruction& instruction);
 int64_t BusiestBytes(const Plan& plan, int rank,
                      const Instruction& instruction);
 
+// The collective of an instruction of the rank, as the model prices it.
+Operation OperationOf(const Plan& plan, int rank,
+                      const Instruction& instruction);
+
 // What a SEND or RECV moves; 0 for other kinds.
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction);
 
@@ -97,6 +101,19 @@ class CostModel {
   // Of a collective of a rank in a group of the plan, whatever instruction it
   // is of.
   Cost GroupCost(int rank, int group, const Operation& operation) const;
+
+  // Of an exchange of the first of the groups of that index, by itself on its
+  // links and on the adapters that its members share, in these steps over the
+  // group's levels; none: flat. REQUIRES CheckWays of the group with the way.
+  double WaySeconds(int group, const Group::Way& way,
+                    const Operation& operation) const;
+  // By step.
+  std::vector<double> StepSeconds(int group, const Group::Way& way,
+                                  const Operation& operation) const;
+  // Of that group: the slowest of its links.
+  const GroupLinks& LinksOfFirst(int group) const { return links_[group][0]; }
+  // Of each of its members, the number of its host.
+  std::vector<int> HostsOf(int group, int number) const;
 
   // Of all passes of a unit over a micro-batch, while all ranks compute: with
   // the rank's share of a processor that is crowded.
@@ -159,7 +176,27 @@ class CostModel {
   Cost TransferCost(int rank, const Instruction& instruction) const;
   int64_t GradientBytes(int rank, const Instruction& instruction) const;
   const LinkRate& LocalLink(int rank, const Group::Carrier& carrier) const;
-  GroupLinks LinksOf(const Group& group, int number) const;
+  GroupLinks LinksAmong(const std::vector<int>& ranks,
+                        const Group::Carrier& carrier) const;
+  std::vector<GroupLinks> LevelLinksOf(const Group& group, int number) const;
+  GroupPlace PlaceOnLevel(const std::vector<int>& ranks, int member,
+                          const Group::Level& level,
+                          const GroupLinks& links) const;
+  // One step of the way, of a rank.
+  struct StepAt {
+    int group = 0;
+    int rank = 0;
+    int step = 0;
+  };
+  Cost StepCost(const StepAt& at, const Group::Way& way,
+                const Operation& operation) const;
+  Cost WayCost(int rank, int group, const Group::Way& way,
+               const Operation& operation) const;
+  Cost BesideSteps(int rank, int group, const Operation& operation) const;
+  Cost FlatCost(int rank, int group, const Operation& operation) const;
+  std::vector<int> OnFirstHost(int group) const;
+  double AloneSeconds(const std::vector<int>& ranks,
+                      const std::vector<Cost>& costs) const;
   std::vector<GroupPlace> PlacesIn(
       const std::vector<std::vector<int>>& groups) const;
   GroupPlace PlaceOf(int rank, int group) const;
@@ -180,6 +217,8 @@ class CostModel {
   std::vector<std::vector<int>> numbers_;               // by group and rank
   std::vector<std::vector<std::vector<int>>> members_;  // by group and number
   std::vector<std::vector<GroupLinks>> links_;          // the same
+  // The same, and level: of each the slowest of its communicators.
+  std::vector<std::vector<std::vector<GroupLinks>>> level_links_;
   // By group and rank; empty: no host of the group has another beside it.
   std::vector<std::vector<GroupPlace>> places_;
 };

@@ -16,14 +16,17 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/machine_pace.h"
+#include "proto/plan/meeting.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/tier_traffic.h"
 #include "proto/plan/utilization.h"
+#include "proto/plan/ways.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/datasheet_peak.h"
+#include "scheduler/simulate/exchanges.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/place_seconds.h"
 #include "scheduler/simulate/rates.h"
@@ -47,6 +50,21 @@ int64_t ResidentBytes(const RankPrediction& rank,
   for (const MemoryItem& item : rank.memory()) {
     const bool on_gpu = item.tier() == DEVICE && worker.has_gpu();
     if (item.tier() != NVME && !on_gpu) bytes += item.bytes();
+  }
+  return bytes;
+}
+
+// Of the groups whose blocks ranks of the role pack (proto/plan/ways.h).
+int64_t PackingBytes(const Plan& plan, const Role& role) {
+  int64_t bytes = 0;
+  for (const int index : MeetingGroups(role)) {
+    const auto& ways = plan.groups(index).ways();
+    const bool packs =
+        std::any_of(ways.begin(), ways.end(), [](const Group::Way& way) {
+          return !way.steps().empty() && (way.collective() == REDUCE_SCATTER ||
+                                          way.collective() == ALL_GATHER);
+        });
+    if (packs) bytes += kLevelScratchBytes;
   }
   return bytes;
 }
@@ -312,6 +330,10 @@ Prediction Predict(const Plan& plan,
   }
   std::vector<Usage> usages;
   GroupStaging staging(plan, plan.groups());
+  std::map<const Role*, int64_t> packing;
+  for (const Role& role : plan.roles()) {
+    packing[&role] = PackingBytes(plan, role);
+  }
   for (size_t r = 0; r < step.like.size(); ++r) {
     usages.push_back(usages_alike[step.like[r]]);
     RankPrediction& rank = *prediction.add_ranks() = alike[step.like[r]];
@@ -322,7 +344,8 @@ Prediction Predict(const Plan& plan,
     *rank.mutable_budgets() = workers[r].budgets();
     // Of hardware that nobody has started a worker on, it is not known.
     if (workers[r].process_bytes() == 0) continue;
-    rank.set_resident_bytes(ResidentBytes(rank, workers[r]));
+    rank.set_resident_bytes(ResidentBytes(rank, workers[r]) +
+                            packing.at(&RoleOf(plan, rank.rank())));
   }
   prediction.set_step_seconds(static_cast<double>(step.period_ns) * kNs);
   prediction.set_peak_flops_per_second(costs.PeakFlopsPerSecond());
@@ -347,6 +370,9 @@ Prediction Predict(const Plan& plan,
   for (LinkUsed& link :
        LinksUsed(absl::MakeConstSpan(workers).first(step.like.size()))) {
     *prediction.add_links() = std::move(link);
+  }
+  for (ExchangePrediction& exchange : PredictExchanges(plan, costs)) {
+    *prediction.add_exchanges() = std::move(exchange);
   }
   std::vector<const WorkerDescription*> machines;
   for (const WorkerDescription& worker : workers) machines.push_back(&worker);

@@ -253,9 +253,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> Connect(
     seat.store = &place.store;
     seat.device = &place.device;
     const int number = GroupNumber(plan.mesh(), group, place.rank);
-    ASSIGN_OR_RETURN(
-        communicators[g],
-        CreateCommunicator(CarrierOf(group, number), seat));
+    ASSIGN_OR_RETURN(communicators[g], CreateCommunicator(group, number, seat));
   }
   return communicators;
 }

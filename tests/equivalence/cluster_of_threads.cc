@@ -54,6 +54,18 @@ class PoisonedAllocator final : public TierAllocator {
   HostAllocator host_;
 };
 
+// The group carried so, on all levels.
+Group OverBackend(Group group, const std::string& backend) {
+  for (Group::Carrier& carrier : *group.mutable_carriers()) {
+    carrier.set_backend(backend);
+    for (Group::Carrier::OfLevel& level : *carrier.mutable_levels()) {
+      level.clear_backends();
+      level.add_backends(backend);
+    }
+  }
+  return group;
+}
+
 // What one rank has, and what it reports.
 class Rank final : public RankListener {
  public:
@@ -146,11 +158,11 @@ class Rank final : public RankListener {
         plan.groups_size());
     const auto watch = std::make_shared<Watch>();
     for (const int g : MeetingGroups(plan.roles(0))) {
-      const Group& group = plan.groups(g);
+      const Group group = OverBackend(plan.groups(g), options_.backend);
       const std::vector<int> members = MembersOf(plan.mesh(), group, rank);
       const auto at = std::find(members.begin(), members.end(), rank);
-      Group::Carrier carrier =
-          CarrierOf(group, GroupNumber(plan.mesh(), group, rank));
+      const int number = GroupNumber(plan.mesh(), group, rank);
+      const Group::Carrier& carrier = CarrierOf(plan.groups(g), number);
       ASSIGN_OR_RETURN(StagingMemory staging,
                        GroupStagingMemory(plan, g, carrier, arenas_));
       if (options_.staging_grows) staging.bytes = 0;
@@ -164,10 +176,9 @@ class Rank final : public RankListener {
           .staging = staging,
           .watch = watch};
       const bool creates = options_.create && MovesDeviceMemory(carrier);
-      carrier.set_backend(options_.backend);
-      ASSIGN_OR_RETURN(
-          communicators[g],
-          creates ? options_.create(seat) : CreateCommunicator(carrier, seat));
+      ASSIGN_OR_RETURN(communicators[g],
+                       creates ? options_.create(seat)
+                               : CreateCommunicator(group, number, seat));
       connected_.push_back(communicators[g].get());
     }
     return communicators;
@@ -235,9 +246,10 @@ class Rank final : public RankListener {
   std::vector<const Communicator*> connected_;  // the loop's, while it runs
 };
 
-std::vector<WorkerDescription> Workers(int count) {
+std::vector<WorkerDescription> Workers(int count, int on_host = 0) {
   std::vector<WorkerDescription> workers(count);
   for (int i = 0; i < count; ++i) {
+    if (on_host > 0) workers[i].set_host(absl::StrCat("host-", i / on_host));
     workers[i].set_name(absl::StrCat("worker-", i));
     workers[i].set_device("cpu");
     workers[i].set_threads(1);
@@ -266,12 +278,14 @@ absl::Status TrainingRun::status() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Plan> CompileForThreads(const JobSpec& job, int ranks) {
-  return CompilePlan(job, Workers(ranks));
+absl::StatusOr<Plan> CompileForThreads(const JobSpec& job, int ranks,
+                                       int on_host) {
+  return CompilePlan(job, Workers(ranks, on_host));
 }
 
 TrainingRun Train(const JobSpec& job, const TrainOptions& options) {
-  absl::StatusOr<Plan> plan = CompileForThreads(job, options.ranks);
+  absl::StatusOr<Plan> plan =
+      CompileForThreads(job, options.ranks, options.ranks_on_host);
   CHECK(plan.ok()) << plan.status().ToString();
   if (options.new_device && !options.new_device()->has_host_memory()) {
     StageThroughHost(options.ranks, *plan);

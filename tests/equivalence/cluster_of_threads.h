@@ -30,6 +30,9 @@ namespace troupe {
 
 struct TrainOptions {
   int ranks = 1;
+  // So many consecutive ranks are on each host, for who plans; 0: all of them.
+  // What carries groups is the backend below, whatever the plan chose.
+  int ranks_on_host = 0;
   std::string backend = "in_process";
   // Makes communicators, where no backend does; empty: the backend.
   std::function<absl::StatusOr<std::unique_ptr<Communicator>>(
@@ -106,8 +109,10 @@ struct TrainingRun {
   absl::Status status() const;
 };
 
-// For as many workers as ranks, all alike.
-absl::StatusOr<Plan> CompileForThreads(const JobSpec& job, int ranks);
+// For as many workers as ranks, all alike; so many of them on each host, 0:
+// all.
+absl::StatusOr<Plan> CompileForThreads(const JobSpec& job, int ranks,
+                                       int on_host = 0);
 
 // CHECKs that the job compiles.
 TrainingRun Train(const JobSpec& job, const TrainOptions& options);

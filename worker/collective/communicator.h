@@ -169,7 +169,8 @@ class Communicator {
 
   // Reductions: every rank ends with the same bits, and a run with the same
   // bits as the run before. Sums of bf16 are taken in f32 and rounded once, but
-  // by NCCL, which rounds what each member adds.
+  // by NCCL, which rounds what each member adds, and over levels (levels.h),
+  // each of which rounds.
   absl::Status AllReduce(CommBuffer data, ReduceOp op,
                          const CommOptions& options);
   absl::Status ReduceScatter(const ReduceScatterBuffers& buffers, ReduceOp op,
@@ -200,6 +201,11 @@ class Communicator {
   // returned: OK, or the first error. It may take a while to find out whom to
   // blame. Any thread.
   absl::Status Outcome(const absl::Status& queue);
+
+  // Whether it is known, without a wait, that the group has failed: a member
+  // died, aborted or gave up. While a call is in progress that call finds out.
+  // On the thread of the rank's watch.
+  virtual bool SeesFailure() { return false; }
 
   // Makes the call in progress, here and at the peers, and all later ones fail.
   // Any thread, any number of times; the first reason stays.

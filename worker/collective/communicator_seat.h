@@ -36,6 +36,9 @@ struct CommunicatorSeat {
   JoinAbort* abort = nullptr;  // ends the wait for them; null: nobody does
   Device* device = nullptr;    // where the buffers lie; null: in host memory
   StagingMemory staging;       // where they are staged through the host
+  // Sums are taken in the order of the members, whatever it costs, as shared
+  // memory takes them.
+  bool in_order = false;
   // Looks after what is under way in all communicators of the rank; null: each
   // has one of its own.
   std::shared_ptr<Watch> watch;

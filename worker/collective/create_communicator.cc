@@ -5,8 +5,11 @@
 #include "proto/base/check.h"
 #include "proto/base/log.h"
 #include "proto/base/status.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/ways.h"
 #include "worker/collective/gloo/gloo_communicator.h"
 #include "worker/collective/in_process/in_process_communicator.h"
+#include "worker/collective/levels.h"
 #include "worker/collective/nccl/nccl_communicator.h"
 #include "worker/collective/shared_memory/shared_memory_communicator.h"
 #include "worker/collective/staged/staged_communicator.h"
@@ -57,6 +60,46 @@ absl::StatusOr<std::unique_ptr<Communicator>> Create(
   return StageThroughHost(*std::move(communicator), *seat.device, seat.staging);
 }
 
+// Whether the steps of a group move host memory, as its levels do.
+absl::Status CheckLevelBackends(const Group& group,
+                                const Group::Carrier& carrier, int rank) {
+  std::vector<std::string> names = {carrier.backend()};
+  for (int l = 0; l < group.levels_size(); ++l) {
+    names.push_back(BackendOn(carrier, l, NumberOn(group.levels(l), rank)));
+  }
+  for (const std::string& name : names) {
+    const Backend* const backend = FindBackend(name);
+    if (backend != nullptr && !backend->moves_device_memory) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "group ", group.name(), ": levels cannot be over backend \"", name,
+        "\"; scheduler and worker must be of one build"));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<bool> UsedLevels(const Group& group) {
+  std::vector<bool> used(group.levels_size());
+  for (const Group::Way& way : group.ways()) {
+    for (const Group::Step& step : way.steps()) used[step.level()] = true;
+  }
+  return used;
+}
+
+// What the member of the seat's group brings to its communicator on the level.
+CommunicatorSeat SeatOn(const Group::Level& level, int index,
+                        const CommunicatorSeat& seat) {
+  CommunicatorSeat of_level = seat;
+  of_level.group.name = absl::StrCat(seat.group.name, "/", index, ".",
+                                     NumberOn(level, seat.rank));
+  of_level.group.ranks.clear();
+  for (const int member : MembersOn(level, seat.rank)) {
+    of_level.group.ranks.push_back(seat.group.ranks[member]);
+  }
+  of_level.rank = PlaceOn(level, seat.rank);
+  of_level.in_order = level.in_order();
+  return of_level;
+}
+
 }  // namespace
 
 std::vector<std::string> CommunicatorBackends() {
@@ -96,6 +139,39 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
     const Group::Carrier& carrier, CommunicatorSeat seat) {
   if (!MovesDeviceMemory(carrier)) seat.device = nullptr;
   return CreateCommunicator(carrier.backend(), seat);
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
+    const Group& group, int number, CommunicatorSeat seat) {
+  const absl::Status sound =
+      CheckWays(group, static_cast<int>(seat.group.ranks.size()));
+  if (!sound.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        sound.message(), "; scheduler and worker must be of one build"));
+  }
+  const Group::Carrier& carrier = CarrierOf(group, number);
+  if (!HasSteps(group)) return CreateCommunicator(carrier, std::move(seat));
+  RETURN_IF_ERROR(CheckLevelBackends(group, carrier, seat.rank));
+  Device* const device = carrier.staged() ? seat.device : nullptr;
+  seat.device = nullptr;
+  seat.watch = WatchOf(seat);
+  LevelParts parts;
+  // The first, so that whoever does not come is missed here, by all.
+  ASSIGN_OR_RETURN(parts.flat, CreateCommunicator(carrier.backend(), seat));
+  const std::vector<bool> used = UsedLevels(group);
+  parts.levels.resize(group.levels_size());
+  for (int l = 0; l < group.levels_size(); ++l) {
+    if (!used[l]) continue;
+    const Group::Level& level = group.levels(l);
+    ASSIGN_OR_RETURN(
+        parts.levels[l],
+        CreateCommunicator(BackendOn(carrier, l, NumberOn(level, seat.rank)),
+                           SeatOn(level, l, seat)));
+  }
+  auto communicator =
+      NewLevelsCommunicator(group, std::move(parts), seat.watch);
+  if (device == nullptr || device->has_host_memory()) return communicator;
+  return StageThroughHost(std::move(communicator), *device, seat.staging);
 }
 
 }  // namespace troupe

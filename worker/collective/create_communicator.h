@@ -39,6 +39,14 @@ bool MovesDeviceMemory(const Group::Carrier& carrier);
 absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
     const Group::Carrier& carrier, CommunicatorSeat seat);
 
+// The same of the group of that number, whose way of carrying out exchanges may
+// have levels (levels.h): then this joins the group and, on each level, the
+// communicator that the seat's rank is in. All of these have the group's name
+// before their own. InvalidArgument, where nothing was joined: levels or ways
+// that CheckWays does not take, or that are over a backend of device memory.
+absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
+    const Group& group, int number, CommunicatorSeat seat);
+
 }  // namespace troupe
 
 #endif  // TROUPE_WORKER_COLLECTIVE_CREATE_COMMUNICATOR_H_

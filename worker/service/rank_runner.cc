@@ -251,11 +251,10 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
   }
   for (const int g : groups) {
     const Group& group = plan.groups(g);
-    const Group::Carrier& carrier =
-        CarrierOf(group, GroupNumber(plan.mesh(), group, rank));
-    ASSIGN_OR_RETURN(
-        const StagingMemory staging,
-        GroupStagingMemory(plan, g, carrier, options_.resources.arenas));
+    const int number = GroupNumber(plan.mesh(), group, rank);
+    ASSIGN_OR_RETURN(const StagingMemory staging,
+                     GroupStagingMemory(plan, g, CarrierOf(group, number),
+                                        options_.resources.arenas));
     const std::vector<int> members = MembersOf(plan.mesh(), group, rank);
     const auto at = std::find(members.begin(), members.end(), rank);
     const CommunicatorSeat seat = {
@@ -269,7 +268,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
         .device = &options_.resources.device,
         .staging = staging,
         .watch = watch};
-    ASSIGN_OR_RETURN(communicators[g], CreateCommunicator(carrier, seat));
+    ASSIGN_OR_RETURN(communicators[g], CreateCommunicator(group, number, seat));
   }
   return communicators;
 }

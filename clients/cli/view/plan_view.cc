@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "clients/cli/view/exchanges_text.h"
 #include "clients/cli/view/experts_text.h"
 #include "clients/cli/view/format.h"
 #include "clients/job_file/print_job.h"
@@ -238,8 +239,9 @@ std::string PredictionText(const Plan& plan) {
       prediction.gathers().empty()
           ? ""
           : absl::StrCat("  gathers          ", prediction.gathers(), "\n"),
-      CopiesText(plan), LinksText(prediction), MachineText(prediction),
-      "  limited by       ", prediction.limited_by(), "\n",
+      CopiesText(plan), LinksText(prediction), ExchangesText(plan, kNextLine),
+      MachineText(prediction), "  limited by       ", prediction.limited_by(),
+      "\n",
       prediction.chosen_memory().empty()
           ? ""
           : absl::StrCat("  memory: auto     ", prediction.chosen_memory(),

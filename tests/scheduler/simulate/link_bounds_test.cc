@@ -22,6 +22,7 @@
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/trained.h"
+#include "proto/plan/ways.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/simulate.h"
@@ -170,6 +171,24 @@ class LinkBytes {
     bytes.near_in += each * (here - 1);
   }
 
+  // Within the host all of it, between hosts what is then each member's.
+  static void AddLevels(Collective collective, double whole, double ranks,
+                        double here, Bytes& bytes) {
+    constexpr double kSmall = 64 << 10;
+    const double hosts = ranks / here;
+    const double piece = whole / here;
+    const bool all = collective == ALL_REDUCE;
+    const double passes = all ? 2 : 1;
+    const double near = passes * whole * (here - 1) / here;
+    const double far = all && piece * (hosts - 1) <= kSmall
+                           ? piece * (hosts - 1)
+                           : passes * piece * (hosts - 1) / hosts;
+    bytes.far_out += std::floor(far);
+    bytes.far_in += std::floor(far);
+    bytes.near_out += std::floor(near);
+    bytes.near_in += std::floor(near);
+  }
+
   bool IsNarrow(const Instruction& instruction) const {
     const TrainingSpec& training = plan_.job().training();
     return BytesOfElement(instruction.kind() == Instruction::EXCHANGE
@@ -199,6 +218,13 @@ class LinkBytes {
       collective = ALL_GATHER;
     } else if (instruction.kind() == Instruction::EXCHANGE) {
       collective = instruction.exchange().collective();
+    }
+    const Group::Way* const way =
+        WayOf(group, collective == REDUCE ? ALL_REDUCE : collective,
+              static_cast<int64_t>(whole));
+    if (way != nullptr) {
+      EXPECT_EQ(way->row(), "two_level");
+      return AddLevels(way->collective(), whole, ranks, here, bytes);
     }
     const int number = GroupNumber(plan_.mesh(), group, rank);
     const std::string& backend = CarrierOf(group, number).backend();

@@ -28,6 +28,8 @@ struct RanksOptions {
   bool meet = false;
   // Whether narrow sums are rounded once.
   bool rounds_once = true;
+  // Whether reduces go over levels, of which each sends its pieces again.
+  bool reduces_over_levels = false;
   // Makes the device of a rank, where the communicator is for one: buffers are
   // then moved there and back (on_device.h). Empty: in host memory.
   std::unique_ptr<Device> (*new_device)(int index) = nullptr;

@@ -28,7 +28,7 @@ enum class Kind : uint64_t {
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(const CommunicatorSeat& seat, std::unique_ptr<GlooMesh> mesh)
-      : Communicator(seat.group, seat.rank) {
+      : Communicator(seat.group, seat.rank), in_order_(seat.in_order) {
     // A group of one has nobody to talk to.
     if (mesh != nullptr) {
       wires_ = std::make_unique<Wires>(std::move(mesh), WatchOf(seat));
@@ -37,6 +37,9 @@ class GlooCommunicator final : public Communicator {
 
   uint64_t sent_bytes() const override {
     return wires_ == nullptr ? 0 : wires_->sent_bytes();
+  }
+  bool SeesFailure() override {
+    return wires_ != nullptr && wires_->SeesFailure();
   }
 
  private:
@@ -63,6 +66,12 @@ class GlooCommunicator final : public Communicator {
     return SendsBlocksDirectly(static_cast<int64_t>(whole.bytes()), size());
   }
 
+  // Each block where it lies, in the order of the ranks; a ring's order is
+  // another for each block.
+  bool SumsDirectly(const CommBuffer& data) const {
+    return in_order_ || IsNarrow(data.element);
+  }
+
   absl::Status DoAllReduce(const CommBlocks& data, ReduceOp op,
                            const Call& call) override {
     const size_t bytes = data.whole.bytes();
@@ -70,7 +79,7 @@ class GlooCommunicator final : public Communicator {
       if (SendsWholeDirectly(static_cast<int64_t>(bytes), size())) {
         return DirectAllReduce(*wires_, data.whole, op);
       }
-      if (IsNarrow(data.whole.element)) {
+      if (SumsDirectly(data.whole)) {
         RETURN_IF_ERROR(
             DirectReduceScatter(*wires_, data, data.Of(rank()), op));
         return RingAllGather(*wires_, data);
@@ -83,7 +92,7 @@ class GlooCommunicator final : public Communicator {
                                const CommBuffer& receive, ReduceOp op,
                                const Call& call) override {
     return Operate(Kind::kReduceScatter, send.whole.bytes(), call, [&] {
-      return SmallBlocks(send.whole) || IsNarrow(receive.element)
+      return SmallBlocks(send.whole) || SumsDirectly(send.whole)
                  ? DirectReduceScatter(*wires_, send, receive, op)
                  : RingReduceScatter(*wires_, send, receive, op);
     });
@@ -98,7 +107,7 @@ class GlooCommunicator final : public Communicator {
         return DirectReduce(*wires_, data.whole, root, op);
       }
       const CommBuffer own = data.Of(rank());
-      RETURN_IF_ERROR(IsNarrow(data.whole.element)
+      RETURN_IF_ERROR(SumsDirectly(data.whole)
                           ? DirectReduceScatter(*wires_, data, own, op)
                           : RingReduceScatter(*wires_, data, own, op));
       return DirectGather(*wires_, data, root);
@@ -154,6 +163,7 @@ class GlooCommunicator final : public Communicator {
     if (wires_ != nullptr) wires_->Abort(why);
   }
 
+  const bool in_order_;
   std::unique_ptr<Wires> wires_;
 };
 

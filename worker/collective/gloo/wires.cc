@@ -228,6 +228,13 @@ void Wires::CloseMesh(int culprit) {
   mesh_ = nullptr;
 }
 
+bool Wires::SeesFailure() {
+  absl::MutexLock lock(&mutex_);
+  if (failing_ || active_) return failing_;
+  notices_->Poll();
+  return notices_->Bad();
+}
+
 absl::Time Wires::Look() {
   absl::MutexLock lock(&mutex_);
   if (!active_ || failing_) return absl::InfiniteFuture();

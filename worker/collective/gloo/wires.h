@@ -111,6 +111,11 @@ class Wires final : private Watched {
   absl::Status WaitAllSends(absl::Span<Wire> wires);
   absl::Status WaitAllRecvs(absl::Span<Wire> wires);
 
+  // Whether an operation could not go on, as far as peers have said or have
+  // gone. While one is in progress the watch looks for it. On the watch's
+  // thread.
+  bool SeesFailure() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // REQUIRES that an operation failed. Closes the connections.
   Verdict Close();
   void Abort(const absl::Status& why);

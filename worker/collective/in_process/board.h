@@ -79,6 +79,10 @@ class Board {
 
   // The group failed: all who wait return `outcome`. The first stays.
   void Fail(Verdict outcome) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasFailed() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return !failure_.ok();
+  }
   // The rank destroyed its communicator: those who wait for it fail.
   void Leave(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -22,6 +22,7 @@ class InProcessCommunicator final : public Communicator {
   ~InProcessCommunicator() override { board_->Leave(rank()); }
 
   uint64_t sent_bytes() const override { return board_->given_bytes(rank()); }
+  bool SeesFailure() override { return board_->HasFailed(); }
 
   absl::Status Join(absl::Duration timeout) {
     const absl::Time now = SteadyNow();

@@ -45,6 +45,7 @@ class SharedMemoryCommunicator final : public Communicator {
   uint64_t sent_bytes() const override {
     return sent_bytes_.load(std::memory_order_relaxed);
   }
+  bool SeesFailure() override { return !members_.Broken().ok(); }
 
   absl::Status Join(absl::Time deadline) {
     return DoBarrier({"join", SteadyNow(), deadline});

@@ -30,6 +30,7 @@ class StagedCommunicator final : public Communicator {
   }
 
   uint64_t sent_bytes() const override { return host_->sent_bytes(); }
+  bool SeesFailure() override { return host_->SeesFailure(); }
 
  private:
   static CommOptions OptionsOf(const Call& call) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -292,6 +293,42 @@ TEST(PlanView, SaysWhatCarriesTheGroups) {
                 "  communication    1 of tensor-exchanges over gloo; 2 of "
                 "tensor-exchanges over nccl; data over shared_memory\n"),
             std::string::npos)
+      << PlanText(plan);
+}
+
+TEST(PlanView, SaysWhatEachLevelOfAnExchangeTakes) {
+  Plan plan = SomePlan();
+  EXPECT_EQ(PlanText(plan).find("  exchanges "), std::string::npos);
+  ExchangePrediction& exchange = *plan.mutable_prediction()->add_exchanges();
+  exchange.set_group("data");
+  exchange.set_collective(ALL_REDUCE);
+  exchange.set_ranks(4);
+  exchange.set_bytes(24 << 20);
+  exchange.set_row("two_level");
+  exchange.set_seconds(0.031);
+  exchange.set_flat_seconds(0.048);
+  ExchangePrediction::OfLevel& within = *exchange.add_levels();
+  within.set_name("within hosts");
+  within.set_size(2);
+  within.set_bytes(24 << 20);
+  within.set_seconds(0.012);
+  ExchangePrediction& flat = *plan.mutable_prediction()->add_exchanges();
+  flat.set_group("data");
+  flat.set_collective(REDUCE_SCATTER);
+  flat.set_ranks(4);
+  flat.set_bytes(1 << 10);
+  flat.set_row("flat");
+  flat.set_seconds(0.001);
+  plan.mutable_groups(0)->set_why_flat("reduce-scatter is flat: it is small");
+  const std::string margin(19, ' ');
+  EXPECT_NE(
+      PlanText(plan).find(absl::StrCat(
+          "  exchanges        data: all-reduce of 24.0 MiB by 4 ranks: "
+          "two_level 31.0 ms (flat 48.0 ms): within hosts of 2: 24.0 MiB, "
+          "12.0 ms\n",
+          margin, "data: reduce-scatter of 1.0 KiB by 4 ranks: flat 1.00 ms\n",
+          margin, "data: reduce-scatter is flat: it is small\n")),
+      std::string::npos)
       << PlanText(plan);
 }
 

@@ -1,0 +1,28 @@
+// All ways there are to carry out an exchange over a group. What a row is, says
+// row.h; what each is good for, docs/collectives.md.
+//
+// To add one: docs/how_to_add/collective_row.md.
+#ifndef TROUPE_SCHEDULER_COLLECTIVES_COLLECTIVES_H_
+#define TROUPE_SCHEDULER_COLLECTIVES_COLLECTIVES_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "scheduler/collectives/row.h"
+
+namespace troupe {
+
+// In the order in which they are tried: of two that are equally fast the first
+// is taken.
+const std::vector<CollectiveRow>& CollectiveRows();
+
+// The row that is the same for every group: one communicator of all members.
+inline constexpr char kFlatRow[] = "flat";
+
+// InvalidArgument lists the names there are.
+absl::StatusOr<CollectiveRow> FindCollectiveRow(absl::string_view name);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_COLLECTIVES_COLLECTIVES_H_

@@ -1,0 +1,400 @@
+#include "scheduler/planner/choose_ways.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "proto/base/check.h"
+#include "proto/base/status.h"
+#include "proto/plan/fields.h"
+#include "proto/plan/groups.h"
+#include "proto/plan/mesh.h"
+#include "proto/plan/ways.h"
+#include "scheduler/collectives/collectives.h"
+#include "scheduler/planner/choose_backends.h"
+#include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/exchanges.h"
+#include "scheduler/simulate/links.h"
+#include "scheduler/simulate/rates.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kAuto[] = "auto";
+
+// Those for which a job may name a row, and that have other rows than flat.
+constexpr Collective kWithRows[] = {ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER,
+                                    BROADCAST};
+
+bool HasRows(Collective collective) {
+  return std::count(std::begin(kWithRows), std::end(kWithRows), collective) > 0;
+}
+
+std::string FieldOf(Collective collective) {
+  return absl::StrCat("communication.",
+                      absl::AsciiStrToLower(Collective_Name(collective)));
+}
+
+// "all-reduce of 26214400 bytes"
+std::string ExchangeText(const CollectiveSize& size) {
+  std::string name = absl::AsciiStrToLower(Collective_Name(size.collective));
+  std::replace(name.begin(), name.end(), '_', '-');
+  return absl::StrCat(name, " of ", size.bytes, " bytes");
+}
+
+// A row's steps for an exchange, over levels of the group.
+struct Candidate {
+  absl::string_view row;
+  std::vector<Group::Step> steps;
+};
+
+// The members of each group of a name, as the numbers of their hosts.
+class GroupHosts {
+ public:
+  GroupHosts(const std::vector<WorkerDescription>& workers, const Mesh& mesh) {
+    absl::flat_hash_map<absl::string_view, int> numbers;
+    for (int r = 0; r < MeshSize(mesh); ++r) {
+      host_of_.push_back(numbers
+                             .try_emplace(workers.at(r).host(),
+                                          static_cast<int>(numbers.size()))
+                             .first->second);
+    }
+    hosts_ = static_cast<int>(numbers.size());
+  }
+
+  int hosts() const { return hosts_; }
+
+  // By number of the group.
+  std::vector<std::vector<int>> Of(const Mesh& mesh, const Group& group) const {
+    std::vector<std::vector<int>> hosts(GroupCount(mesh, group));
+    const std::vector<int> numbers = GroupNumbers(mesh, group);
+    for (size_t r = 0; r < numbers.size(); ++r) {
+      if (numbers[r] >= 0) hosts[numbers[r]].push_back(host_of_[r]);
+    }
+    return hosts;
+  }
+
+ private:
+  std::vector<int> host_of_;
+  int hosts_ = 0;
+};
+
+// Hosts as they come: equal for groups that lie on theirs alike.
+std::vector<int> InOrder(const std::vector<int>& hosts) {
+  absl::flat_hash_map<int, int> numbers;
+  std::vector<int> in_order;
+  for (const int host : hosts) {
+    in_order.push_back(
+        numbers.try_emplace(host, static_cast<int>(numbers.size()))
+            .first->second);
+  }
+  return in_order;
+}
+
+bool SpanHosts(const std::vector<int>& hosts) {
+  return std::any_of(hosts.begin(), hosts.end(),
+                     [&](int host) { return host != hosts.front(); });
+}
+
+class WayChooser {
+ public:
+  // Borrows both.
+  WayChooser(const std::vector<WorkerDescription>& workers, Plan& plan)
+      : workers_(workers), plan_(plan) {}
+
+  absl::Status Run() {
+    const GroupHosts hosts(workers_, plan_.mesh());
+    if (hosts.hosts() <= 1) return absl::OkStatus();
+    for (const PlannedExchange& exchange : ExchangesOf(plan_)) {
+      if (HasRows(exchange.operation.size.collective) &&
+          exchange.operation.size.bytes > 0) {
+        of_groups_[exchange.group].push_back({.exchange = exchange});
+      }
+    }
+    bool any = false;
+    for (auto& [group, exchanges] : of_groups_) {
+      RETURN_IF_ERROR(LayAll(hosts.Of(plan_.mesh(), plan_.groups(group)), group,
+                             exchanges));
+      any |= !plan_.groups(group).levels().empty();
+    }
+    if (!any) return absl::OkStatus();
+    Carry();
+    {
+      const CostModel costs(plan_, workers_);
+      for (auto& [group, exchanges] : of_groups_) {
+        if (plan_.groups(group).levels().empty()) continue;
+        for (Chosen& chosen : exchanges) Choose(costs, chosen);
+      }
+    }
+    for (auto& [group, exchanges] : of_groups_) WriteWays(group, exchanges);
+    Carry();
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Chosen {
+    PlannedExchange exchange;
+    std::vector<Candidate> candidates;  // beside flat
+    const Candidate* taken = nullptr;   // null: flat
+    bool named = false;                 // by the job
+  };
+
+  // The job's word for it; empty: none.
+  std::string NamedFor(const PlannedExchange& exchange) const {
+    return exchange.scalars ? ""
+                            : RowNamedFor(plan_.job().communication(),
+                                          exchange.operation.size.collective);
+  }
+
+  // Why all groups of a name are flat, whatever a row says of the first; empty:
+  // they need not be.
+  std::string WhyAllFlat(const std::vector<std::vector<int>>& hosts,
+                         const Group& group) const {
+    for (const Group::Carrier& carrier : group.carriers()) {
+      if (carrier.backend() == "nccl") {
+        return "NCCL chooses how it crosses hosts";
+      }
+    }
+    const std::vector<int> first = InOrder(hosts.front());
+    for (size_t n = 1; n < hosts.size(); ++n) {
+      if (InOrder(hosts[n]) == first) continue;
+      return absl::StrCat(group.name(), "-0 and ", group.name(), "-", n,
+                          " lie on hosts in different ways");
+    }
+    return "";
+  }
+
+  absl::Status LayAll(const std::vector<std::vector<int>>& hosts, int index,
+                      std::vector<Chosen>& exchanges) {
+    Group& group = *plan_.mutable_groups(index);
+    if (std::none_of(hosts.begin(), hosts.end(), SpanHosts)) {
+      return absl::OkStatus();
+    }
+    const std::string all_flat = WhyAllFlat(hosts, group);
+    for (Chosen& chosen : exchanges) {
+      if (chosen.exchange.scalars) continue;
+      const std::string named = NamedFor(chosen.exchange);
+      chosen.named = !named.empty();
+      if (named == kFlatRow) {
+        SayFlat("the job says so", chosen, group);
+        continue;
+      }
+      if (chosen.exchange.operation.narrow && named.empty()) {
+        SayFlat("numbers of two bytes are then rounded once", chosen, group);
+        continue;
+      }
+      for (const CollectiveRow& row : CollectiveRows()) {
+        if (row.name == kFlatRow) continue;
+        if (!named.empty() && row.name != named) continue;
+        const absl::Status laid = all_flat.empty()
+                                      ? Lay(row, hosts.front(), group, chosen)
+                                      : absl::FailedPreconditionError(all_flat);
+        if (laid.ok()) continue;
+        const std::string why = absl::StrCat(row.name, ": ", laid.message());
+        if (chosen.named) return Refused(chosen, group, why);
+        SayFlat(why, chosen, group);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Lay(const CollectiveRow& row, const std::vector<int>& hosts,
+                   Group& group, Chosen& chosen) {
+    const WorkerDescription& worker = workers_.front();
+    const Calibration rates = CompletedCalibration(worker.calibration());
+    ASSIGN_OR_RETURN(
+        const LaidWay way,
+        row.lay({.hosts = hosts,
+                 .collective = chosen.exchange.operation.size.collective,
+                 .bytes = chosen.exchange.operation.size.bytes,
+                 .within_hosts = worker.memory_domain().empty()
+                                     ? rates.loopback()
+                                     : rates.shared_memory(),
+                 .between_hosts = NetworkOf(worker)}));
+    Candidate candidate = {.row = row.name, .steps = way.steps};
+    for (Group::Step& step : candidate.steps) {
+      step.set_level(IndexOf(way.levels[step.level()], group));
+    }
+    chosen.candidates.push_back(std::move(candidate));
+    return absl::OkStatus();
+  }
+
+  // Of the level among the group's, added where it is new.
+  static int IndexOf(const Group::Level& level, Group& group) {
+    for (int l = 0; l < group.levels_size(); ++l) {
+      if (group.levels(l).SerializeAsString() == level.SerializeAsString()) {
+        return l;
+      }
+    }
+    *group.add_levels() = level;
+    return group.levels_size() - 1;
+  }
+
+  // The first reason stays.
+  static void SayFlat(absl::string_view why, const Chosen& chosen,
+                      Group& group) {
+    if (!group.why_flat().empty()) return;
+    group.set_why_flat(absl::StrCat(
+        ExchangeText(chosen.exchange.operation.size), " is flat: ", why));
+  }
+
+  static absl::Status Refused(const Chosen& chosen, const Group& group,
+                              absl::string_view why) {
+    const CollectiveSize& size = chosen.exchange.operation.size;
+    return FieldError(FieldOf(size.collective),
+                      absl::StrCat("group ", group.name(), " of ", size.ranks,
+                                   " ranks cannot do so: ", why,
+                                   "; leave it out, and the planner chooses"));
+  }
+
+  static Group::Way WayWith(const Candidate* candidate, Collective collective) {
+    Group::Way way;
+    way.set_collective(collective);
+    way.set_row(candidate == nullptr ? kFlatRow : std::string(candidate->row));
+    if (candidate != nullptr) {
+      way.mutable_steps()->Add(candidate->steps.begin(),
+                               candidate->steps.end());
+    }
+    return way;
+  }
+
+  void Choose(const CostModel& costs, Chosen& chosen) {
+    const PlannedExchange& exchange = chosen.exchange;
+    Group& group = *plan_.mutable_groups(exchange.group);
+    const auto seconds = [&](const Candidate* candidate) {
+      return costs.WaySeconds(
+          exchange.group,
+          WayWith(candidate, exchange.operation.size.collective),
+          exchange.operation);
+    };
+    if (chosen.candidates.empty()) return;
+    if (chosen.named) {
+      chosen.taken = &chosen.candidates.front();
+      return;
+    }
+    const double flat = seconds(nullptr);
+    double least = flat;
+    for (const Candidate& candidate : chosen.candidates) {
+      const double time = seconds(&candidate);
+      // Where a rate is 0, neither is less.
+      if (!(time < least)) continue;
+      least = time;
+      chosen.taken = &candidate;
+    }
+    if (chosen.taken != nullptr) return;
+    const Candidate& first = chosen.candidates.front();
+    SayFlat(absl::StrFormat("that takes %.3g ms, %s %.3g ms", 1e3 * flat,
+                            first.row, 1e3 * seconds(&first)),
+            chosen, group);
+  }
+
+  // Whatever size they begin with.
+  static bool AreAlike(Group::Way a, Group::Way b) {
+    a.clear_bytes_min();
+    b.clear_bytes_min();
+    return a.SerializeAsString() == b.SerializeAsString();
+  }
+
+  // Of sizes in between, those that are nearer take the way.
+  void WriteWays(int index, const std::vector<Chosen>& exchanges) {
+    Group& group = *plan_.mutable_groups(index);
+    const Chosen* before = nullptr;
+    for (const Chosen& chosen : exchanges) {
+      const CollectiveSize& size = chosen.exchange.operation.size;
+      if (before != nullptr &&
+          before->exchange.operation.size.collective != size.collective) {
+        before = nullptr;
+      }
+      Group::Way way = WayWith(chosen.taken, size.collective);
+      int64_t bytes_min = 0;
+      if (before != nullptr) {
+        const int64_t lower = before->exchange.operation.size.bytes;
+        bytes_min = lower + (size.bytes - lower + 1) / 2;
+      }
+      way.set_bytes_min(bytes_min);
+      const bool first = before == nullptr;
+      // Of one size there may be two, of scalars or of narrow numbers: those
+      // that are flat come first or last, and the last holds.
+      before = &chosen;
+      const Group::Way* const last =
+          first || group.ways().empty() ||
+                  group.ways().rbegin()->collective() != size.collective
+              ? nullptr
+              : &*group.ways().rbegin();
+      if (last == nullptr ? way.steps().empty() : AreAlike(*last, way)) {
+        continue;
+      }
+      if (last != nullptr && last->bytes_min() == bytes_min) {
+        group.mutable_ways()->RemoveLast();
+      }
+      *group.add_ways() = std::move(way);
+    }
+    LeaveOutUnused(group);
+  }
+
+  static void LeaveOutUnused(Group& group) {
+    std::vector<Group::Level> levels(group.levels().begin(),
+                                     group.levels().end());
+    std::map<int, int> kept;  // by what they were
+    group.clear_levels();
+    for (Group::Way& way : *group.mutable_ways()) {
+      for (Group::Step& step : *way.mutable_steps()) {
+        const auto [found, is_new] =
+            kept.try_emplace(step.level(), group.levels_size());
+        if (is_new) *group.add_levels() = levels[step.level()];
+        step.set_level(found->second);
+      }
+    }
+    if (group.levels().empty()) group.clear_ways();
+  }
+
+  void Carry() {
+    for (Group& group : *plan_.mutable_groups()) group.clear_carriers();
+    ChooseBackends(workers_, plan_.mesh(), *plan_.mutable_groups());
+  }
+
+  const std::vector<WorkerDescription>& workers_;
+  Plan& plan_;
+  std::map<int, std::vector<Chosen>> of_groups_;
+};
+
+}  // namespace
+
+absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
+                        Plan& plan) {
+  RETURN_IF_ERROR(WayChooser(workers, plan).Run());
+  for (const Group& group : plan.groups()) {
+    const absl::Status proven = CheckWays(group, GroupSize(plan.mesh(), group));
+    CHECK(proven.ok()) << proven.ToString();
+  }
+  return absl::OkStatus();
+}
+
+std::string RowNamedFor(const CommunicationSpec& communication,
+                        Collective collective) {
+  std::string name;
+  if (collective == ALL_REDUCE) name = communication.all_reduce();
+  if (collective == REDUCE_SCATTER) name = communication.reduce_scatter();
+  if (collective == ALL_GATHER) name = communication.all_gather();
+  if (collective == BROADCAST) name = communication.broadcast();
+  return name == kAuto ? "" : name;
+}
+
+absl::Status CheckCommunication(const CommunicationSpec& communication) {
+  for (const Collective collective : kWithRows) {
+    const std::string name = RowNamedFor(communication, collective);
+    if (name.empty()) continue;
+    const auto row = FindCollectiveRow(name);
+    if (row.ok()) continue;
+    return FieldError(FieldOf(collective), row.status().message());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe

@@ -1,0 +1,235 @@
+// What the cost model says of exchanges that go over several communicators
+// (Group.ways): each step by the formulas of traffic.h, on the links of its
+// level.
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "proto/plan/groups.h"
+#include "proto/plan/ways.h"
+#include "scheduler/simulate/cost_model.h"
+#include "scheduler/simulate/links.h"
+#include "scheduler/simulate/traffic.h"
+
+namespace troupe {
+namespace {
+
+constexpr double kCopyPasses = 2;  // a block is read and written
+
+GroupLinks SlowerLinks(const GroupLinks& a, const GroupLinks& b) {
+  GroupLinks slower = a;
+  slower.local = Slower(a.local, b.local);
+  slower.network = Slower(a.network, b.network);
+  slower.hosts = std::max(a.hosts, b.hosts);
+  slower.fewest = std::min(a.fewest, b.fewest);
+  slower.most = std::max(a.most, b.most);
+  slower.crossings = std::max(a.crossings, b.crossings);
+  if (b.algorithms == Algorithms::kGloo) slower.algorithms = b.algorithms;
+  return slower;
+}
+
+Cost SumOf(Cost cost, const Cost& more, double times) {
+  cost.communication += times * more.communication;
+  cost.on_wire += times * more.on_wire;
+  for (int link = 0; link < kLinks; ++link) {
+    cost.on_links[link] += times * more.on_links[link];
+    cost.bytes[link] += times * more.bytes[link];
+  }
+  return cost;
+}
+
+// Blocks are packed, and moved some at a time (worker/collective/levels.h).
+bool PacksBlocks(Collective collective) {
+  return collective == REDUCE_SCATTER || collective == ALL_GATHER;
+}
+int64_t TimesOver(const Operation& operation) {
+  if (!PacksBlocks(operation.size.collective)) return 1;
+  return std::max<int64_t>(1,
+                           (operation.size.bytes - 1) / kLevelScratchBytes + 1);
+}
+
+}  // namespace
+
+std::vector<int> CostModel::HostsOf(int group, int number) const {
+  std::vector<int> hosts;
+  for (const int rank : members_[group][number]) {
+    hosts.push_back(host_of_[rank]);
+  }
+  return hosts;
+}
+
+std::vector<GroupLinks> CostModel::LevelLinksOf(const Group& group,
+                                                int number) const {
+  const std::vector<int>& ranks = members_.back()[number];
+  const Group::Carrier& carrier = CarrierOf(group, number);
+  std::vector<GroupLinks> links(group.levels_size());
+  for (int l = 0; l < group.levels_size(); ++l) {
+    const Group::Level& level = group.levels(l);
+    bool first = true;
+    for (int m = 0; m < static_cast<int>(ranks.size()); ++m) {
+      if (PlaceOn(level, m) != 0) continue;
+      std::vector<int> members = MembersOn(level, m);
+      for (int& member : members) member = ranks[member];
+      Group::Carrier of_level;
+      of_level.set_backend(BackendOn(carrier, l, NumberOn(level, m)));
+      const GroupLinks these = LinksAmong(members, of_level);
+      links[l] = first ? these : SlowerLinks(links[l], these);
+      first = false;
+    }
+  }
+  return links;
+}
+
+// Of a member of some communicator of the level, in which all are on one host
+// or each on one of its own, unless ranks have moved.
+GroupPlace CostModel::PlaceOnLevel(const std::vector<int>& ranks, int member,
+                                   const Group::Level& level,
+                                   const GroupLinks& links) const {
+  const int count = level.size();
+  if (links.hosts == 1) return {.on_host = count};
+  if (links.most == 1) return {.next_far = true, .previous_far = true};
+  const std::vector<int> members = MembersOn(level, member);
+  const auto host_at = [&](int i) {
+    return host_of_[ranks[members[i % count]]];
+  };
+  const int index = PlaceOn(level, member);
+  const int host = host_at(index);
+  GroupPlace place = {.on_host = 0,
+                      .next_far = host_at(index + 1) != host,
+                      .previous_far = host_at(index + count - 1) != host};
+  for (int i = 0; i < count; ++i) place.on_host += host_at(i) == host ? 1 : 0;
+  return place;
+}
+
+Cost CostModel::StepCost(const StepAt& at, const Group::Way& way,
+                         const Operation& operation) const {
+  const Group& group = plan_.groups(at.group);
+  const int number = numbers_[at.group][at.rank];
+  const std::vector<int>& ranks = members_[at.group][number];
+  const Group::Step& step = way.steps(at.step);
+  const Group::Level& level = group.levels(step.level());
+  const int member = static_cast<int>(
+      std::lower_bound(ranks.begin(), ranks.end(), at.rank) - ranks.begin());
+  const GroupLinks& links = level_links_[at.group][number][step.level()];
+  const int64_t element_bytes = operation.narrow ? 2 : 4;
+  const int64_t times = TimesOver(operation);
+  const int64_t bytes = operation.size.bytes / times;
+  const StepBytes moved =
+      BytesOfSteps(group, way, static_cast<int>(ranks.size()),
+                   {.elements = (bytes + element_bytes - 1) / element_bytes,
+                    .element_bytes = static_cast<int>(element_bytes)})[at.step];
+  // The pieces of a reduce go to the root as those of an all-reduce go round:
+  // no fewer steps one after the other.
+  const Operation of_step = {.size = {.bytes = moved.whole,
+                                      .ranks = level.size(),
+                                      .collective = step.collective()},
+                             .narrow = operation.narrow};
+  Group::Carrier carrier;
+  carrier.set_backend(BackendOn(CarrierOf(group, number), step.level(),
+                                NumberOn(level, member)));
+  const double share = At(at.rank).communication_share;
+  const Cost once = TrafficCost(
+      CollectiveTraffic(links, PlaceOnLevel(ranks, member, level, links),
+                        of_step),
+      Times(At(at.rank).network, share),
+      Times(LocalLink(at.rank, carrier), share));
+  return SumOf(Cost(), once, static_cast<double>(times));
+}
+
+// Of blocks that are packed: their copies, and the rows that not all have.
+Cost CostModel::BesideSteps(int rank, int group,
+                            const Operation& operation) const {
+  if (!PacksBlocks(operation.size.collective)) return {};
+  const Cost copies = {
+      .communication = kCopyPasses * static_cast<double>(operation.size.bytes) /
+                       At(rank).calibration.memory_bytes_per_second()};
+  const int64_t element_bytes = operation.narrow ? 2 : 4;
+  const int64_t rest =
+      operation.size.bytes / element_bytes % operation.size.ranks;
+  if (rest == 0) return copies;
+  Operation of_rest = operation;
+  of_rest.size.bytes = rest * element_bytes;
+  return SumOf(copies, FlatCost(rank, group, of_rest), 1);
+}
+
+Cost CostModel::WayCost(int rank, int group, const Group::Way& way,
+                        const Operation& operation) const {
+  Cost cost = BesideSteps(rank, group, operation);
+  for (int s = 0; s < way.steps_size(); ++s) {
+    cost = SumOf(
+        cost,
+        StepCost({.group = group, .rank = rank, .step = s}, way, operation), 1);
+  }
+  return cost;
+}
+
+// Of what these ranks put on their links at once, costs[i] of ranks[i]: until
+// the last has done, and the last adapter that some share.
+double CostModel::AloneSeconds(const std::vector<int>& ranks,
+                               const std::vector<Cost>& costs) const {
+  double seconds = 0;
+  double wire = 0;
+  for (const Cost& cost : costs) {
+    seconds = std::max(seconds, cost.communication);
+    wire = std::max(wire, cost.on_wire);
+  }
+  if (adapters_.of_rank.empty()) return seconds;
+  std::map<int, double> busy;  // by adapter
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const std::vector<int>& used = adapters_.of_rank[ranks[i]];
+    for (const int adapter : used) {
+      busy[adapter] +=
+          costs[i].bytes[NETWORK_OUT] /
+          (adapters_.rates[adapter] * static_cast<double>(used.size()));
+    }
+  }
+  double crowded = 0;
+  for (const auto& [adapter, time] : busy) crowded = std::max(crowded, time);
+  return seconds + std::max(0.0, crowded - wire);
+}
+
+// They stand for those of all hosts: the links of a group are the slowest, and
+// choosing a way must not take a time for each rank of thousands.
+std::vector<int> CostModel::OnFirstHost(int group) const {
+  std::vector<int> ranks;
+  for (const int rank : members_[group][0]) {
+    if (host_of_[rank] == host_of_[members_[group][0].front()]) {
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
+}
+
+std::vector<double> CostModel::StepSeconds(int group, const Group::Way& way,
+                                           const Operation& operation) const {
+  const std::vector<int> ranks = OnFirstHost(group);
+  std::vector<double> seconds;
+  for (int s = 0; s < way.steps_size(); ++s) {
+    std::vector<Cost> costs;
+    for (const int rank : ranks) {
+      costs.push_back(
+          StepCost({.group = group, .rank = rank, .step = s}, way, operation));
+    }
+    seconds.push_back(AloneSeconds(ranks, costs));
+  }
+  return seconds;
+}
+
+double CostModel::WaySeconds(int group, const Group::Way& way,
+                             const Operation& operation) const {
+  const std::vector<int> ranks = OnFirstHost(group);
+  if (way.steps().empty()) {
+    std::vector<Cost> costs;
+    for (const int rank : ranks) {
+      costs.push_back(FlatCost(rank, group, operation));
+    }
+    return AloneSeconds(ranks, costs);
+  }
+  double seconds = 0;
+  for (const double of_step : StepSeconds(group, way, operation)) {
+    seconds += of_step;
+  }
+  return seconds + BesideSteps(ranks.front(), group, operation).communication;
+}
+
+}  // namespace troupe

@@ -1,0 +1,149 @@
+#include "scheduler/collectives/collectives.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "proto/plan/ways.h"
+#include "scheduler/collectives/steps_over.h"
+
+namespace troupe {
+namespace {
+
+constexpr Collective kCollectives[] = {ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER,
+                                       BROADCAST};
+
+absl::StatusOr<LaidWay> Laid(absl::string_view row,
+                             const std::vector<int>& hosts,
+                             Collective collective = ALL_REDUCE) {
+  return FindCollectiveRow(row)->lay(
+      {.hosts = hosts, .collective = collective, .bytes = 1 << 20});
+}
+
+Group GroupOf(const LaidWay& way, Collective collective) {
+  Group group;
+  group.set_name("g");
+  group.mutable_levels()->Add(way.levels.begin(), way.levels.end());
+  Group::Way& added = *group.add_ways();
+  added.set_collective(collective);
+  added.mutable_steps()->Add(way.steps.begin(), way.steps.end());
+  return group;
+}
+
+// "2 by 1, 3 by 2: REDUCE_SCATTER 0, ALL_REDUCE 1, ALL_GATHER 0".
+std::string Text(const LaidWay& way) {
+  return absl::StrCat(
+      absl::StrJoin(way.levels, ", ",
+                    [](std::string* out, const Group::Level& level) {
+                      absl::StrAppend(out, level.size(), " by ",
+                                      level.stride());
+                    }),
+      ": ",
+      absl::StrJoin(way.steps, ", ",
+                    [](std::string* out, const Group::Step& step) {
+                      absl::StrAppend(out, Collective_Name(step.collective()),
+                                      " ", step.level());
+                    }));
+}
+
+TEST(CollectiveRows, EveryRowArrivesAtTheResult) {
+  for (const CollectiveRow& row : CollectiveRows()) {
+    for (const Collective collective : kCollectives) {
+      for (int on_host = 2; on_host <= 4; ++on_host) {
+        for (int hosts = 2; hosts <= 5; ++hosts) {
+          for (const bool interleaved : {false, true}) {
+            std::vector<int> host_of;
+            for (int m = 0; m < on_host * hosts; ++m) {
+              host_of.push_back(interleaved ? m % hosts : m / on_host);
+            }
+            const auto way = Laid(row.name, host_of, collective);
+            ASSERT_TRUE(way.ok()) << row.name << way.status();
+            const absl::Status proven =
+                CheckWays(GroupOf(*way, collective), on_host * hosts);
+            EXPECT_TRUE(proven.ok()) << row.name << proven;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CollectiveRows, FlatIsOneCommunicator) {
+  const auto way = Laid("flat", {0, 0, 1});
+  ASSERT_TRUE(way.ok());
+  EXPECT_TRUE(way->levels.empty() && way->steps.empty());
+}
+
+TEST(CollectiveRows, TwoLevelGoesWithinHostsFirst) {
+  EXPECT_EQ(Text(*Laid("two_level", {7, 7, 3, 3, 5, 5})),
+            "2 by 1, 3 by 2: REDUCE_SCATTER 0, ALL_REDUCE 1, ALL_GATHER 0");
+  EXPECT_EQ(Text(*Laid("two_level", {0, 1, 2, 0, 1, 2}, REDUCE_SCATTER)),
+            "2 by 3, 3 by 1: REDUCE_SCATTER 0, REDUCE_SCATTER 1");
+  EXPECT_EQ(Text(*Laid("two_level", {0, 0, 1, 1}, ALL_GATHER)),
+            "2 by 1, 2 by 2: ALL_GATHER 1, ALL_GATHER 0");
+  EXPECT_EQ(Text(*Laid("two_level", {0, 0, 1, 1}, BROADCAST)),
+            "2 by 1, 2 by 2: BROADCAST 1, BROADCAST 0");
+}
+
+void ExpectWhyNot(const std::vector<int>& hosts, const std::string& why,
+                  Collective collective = ALL_REDUCE) {
+  const auto way = Laid("two_level", hosts, collective);
+  ASSERT_TRUE(absl::IsFailedPrecondition(way.status())) << way.status();
+  EXPECT_TRUE(absl::StrContains(way.status().message(), why)) << way.status();
+}
+
+TEST(CollectiveRows, TwoLevelWantsAsManyMembersOnEachHost) {
+  ExpectWhyNot({0, 0, 0, 1}, "some hosts have 3 and others 1");
+  ExpectWhyNot({0, 0, 0}, "on one host");
+  ExpectWhyNot({0}, "on one host");
+  ExpectWhyNot({}, "on one host");
+  ExpectWhyNot({0, 1, 2}, "a host to itself");
+  ExpectWhyNot({0, 1, 1, 0}, "uneven distances");
+  ExpectWhyNot({0, 0, 1, 1, 0, 0, 1, 1}, "uneven distances");
+  ExpectWhyNot({0, 0, 1, 1}, "straight from member to member", ALL_TO_ALL);
+}
+
+TEST(CollectiveRows, NamesAreRefusedWithThoseThereAre) {
+  const absl::Status unknown = FindCollectiveRow("ring").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(unknown));
+  EXPECT_TRUE(absl::StrContains(unknown.message(), "\"ring\"")) << unknown;
+  EXPECT_TRUE(absl::StrContains(unknown.message(), "flat, two_level"))
+      << unknown;
+}
+
+// Any factorisation: what a row over more levels lays is proven alike.
+TEST(CollectiveRows, StepsOverAnyLevelsArrive) {
+  for (const Collective collective : kCollectives) {
+    Group group;
+    group.set_name("g");
+    int members = 1;
+    for (int levels = 1; levels <= 5; ++levels) {
+      Group::Level& level = *group.add_levels();
+      level.set_size(1 + levels);
+      level.set_stride(members);
+      members *= level.size();
+      group.clear_ways();
+      Group::Way& way = *group.add_ways();
+      way.set_collective(collective);
+      const auto steps = StepsOver(collective, levels);
+      ASSERT_TRUE(steps.ok());
+      way.mutable_steps()->Add(steps->begin(), steps->end());
+      const absl::Status proven = CheckWays(group, members);
+      EXPECT_TRUE(proven.ok()) << proven;
+      int64_t sent = 0;
+      for (const StepBytes& step :
+           BytesOfSteps(group, way, members, {.elements = members})) {
+        sent += step.sent;
+      }
+      const int64_t passes = collective == ALL_REDUCE ? 2 : 1;
+      EXPECT_EQ(sent, passes * (members - 1) * 4 * members)
+          << "as much as one ring";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,276 @@
+#include "scheduler/planner/choose_ways.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "proto/plan/ways.h"
+#include "proto/plan/worker_refusal.h"
+#include "scheduler/planner/choose_backends.h"
+#include "scheduler/planner/planner.h"
+#include "tests/scheduler/example_job.h"
+
+namespace troupe {
+namespace {
+
+// Each on the host of that letter, whose workers share memory ten times as fast
+// as the network between hosts.
+std::vector<WorkerDescription> OnHosts(const std::string& hosts) {
+  std::vector<WorkerDescription> workers =
+      ExampleWorkers(static_cast<int>(hosts.size()));
+  for (size_t i = 0; i < workers.size(); ++i) {
+    WorkerDescription& worker = workers[i];
+    worker.set_host(std::string(1, hosts[i]));
+    worker.set_memory_domain(worker.host());
+    LinkRate& memory = *worker.mutable_calibration()->mutable_shared_memory();
+    memory.set_latency_us(1);
+    memory.set_bytes_per_second(1e9);
+    LinkRate& network = *worker.mutable_network()->mutable_rate();
+    network.set_latency_us(20);
+    network.set_bytes_per_second(1e8);
+    Nic& nic = *worker.add_nics();
+    nic.set_name("eth0");
+    *nic.mutable_link()->mutable_rate() = network;
+  }
+  return workers;
+}
+
+JobSpec DataJob(int data, const std::string& all_reduce = "") {
+  JobSpec job = ExampleJob({.data = data});
+  if (!all_reduce.empty()) {
+    job.mutable_communication()->set_all_reduce(all_reduce);
+  }
+  return job;
+}
+
+const Group& GroupNamed(const Plan& plan, const std::string& name) {
+  for (const Group& group : plan.groups()) {
+    if (group.name() == name) return group;
+  }
+  ADD_FAILURE() << "no group " << name;
+  return plan.groups(0);
+}
+
+std::string LevelsText(const Group& group) {
+  return absl::StrJoin(
+      group.levels(), ", ", [](std::string* out, const Group::Level& level) {
+        absl::StrAppend(out, level.size(), " by ", level.stride());
+      });
+}
+
+// "gloo: shared_memory, gloo": of all members, then of the levels.
+std::string CarrierText(const Group::Carrier& carrier) {
+  return absl::StrCat(
+      carrier.backend(), ": ",
+      absl::StrJoin(carrier.levels(), ", ",
+                    [](std::string* out, const Group::Carrier::OfLevel& level) {
+                      absl::StrAppend(out,
+                                      absl::StrJoin(level.backends(), " "));
+                    }));
+}
+
+TEST(ChooseWays, AJobMayNameTheRow) {
+  const auto plan = CompilePlan(DataJob(4, "two_level"), OnHosts("aabb"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const Group& data = GroupNamed(*plan, "data");
+  EXPECT_EQ(LevelsText(data), "2 by 1, 2 by 2");
+  ASSERT_EQ(data.carriers_size(), 1);
+  EXPECT_EQ(CarrierText(data.carriers(0)), "gloo: shared_memory, gloo");
+  const auto flat = CompilePlan(DataJob(4, "flat"), OnHosts("aabb"));
+  ASSERT_TRUE(flat.ok()) << flat.status();
+  EXPECT_EQ(LevelsText(GroupNamed(*flat, "data")), "");
+  EXPECT_TRUE(absl::StrContains(GroupNamed(*flat, "data").why_flat(),
+                                "the job says so"));
+  EXPECT_EQ(plan->fingerprint() == flat->fingerprint(), false)
+      << "the job is part of it";
+}
+
+TEST(ChooseWays, MembersMayTakeTurnsOnHosts) {
+  const auto plan = CompilePlan(DataJob(4, "two_level"), OnHosts("abab"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(LevelsText(GroupNamed(*plan, "data")), "2 by 2, 2 by 1");
+}
+
+TEST(ChooseWays, OneHostHasNoLevels) {
+  const auto plan = CompilePlan(DataJob(4, "two_level"), OnHosts("aaaa"));
+  ASSERT_TRUE(plan.ok()) << "a job that fits on fewer hosts is not refused";
+  for (const Group& group : plan->groups()) {
+    EXPECT_FALSE(HasSteps(group)) << group.name();
+    EXPECT_EQ(group.why_flat(), "");
+  }
+}
+
+void ExpectRefusal(const JobSpec& job, const std::string& hosts,
+                   const std::string& why) {
+  const absl::Status status = CompilePlan(job, OnHosts(hosts)).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(absl::StartsWith(status.message(), "communication.all_reduce: "))
+      << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), why)) << status;
+}
+
+TEST(ChooseWays, RefusesWhatAGroupCannotDo) {
+  ExpectRefusal(DataJob(4, "two_level"), "aaab",
+                "group data of 4 ranks cannot do so: two_level: of its members "
+                "some hosts have 3 and others 1");
+  ExpectRefusal(DataJob(4, "two_level"), "abcd", "a host to itself");
+  ExpectRefusal(DataJob(4, "ring"), "aabb", "\"ring\" is unknown");
+  ExpectRefusal(DataJob(4, "ring"), "aaaa", "there are flat, two_level");
+  EXPECT_TRUE(CompilePlan(DataJob(4, "auto"), OnHosts("aaab")).ok());
+  const auto plan = CompilePlan(DataJob(4), OnHosts("aaab"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(absl::StrContains(GroupNamed(*plan, "data").why_flat(),
+                                "some hosts have 3 and others 1"));
+}
+
+// Both groups of a name, or none: parameters that are on both ranks of a
+// tensor-parallel pair are summed by each of them.
+TEST(ChooseWays, GroupsOfANameAreAlike) {
+  JobSpec job = DataJob(4, "");
+  job.mutable_parallelism()->set_tensor(2);
+  const auto plan = CompilePlan(job, OnHosts("abaababa"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const Group& data = GroupNamed(*plan, "data");
+  EXPECT_FALSE(HasSteps(data));
+  EXPECT_TRUE(absl::StrContains(data.why_flat(),
+                                "data-0 and data-1 lie on hosts in different "
+                                "ways"))
+      << data.why_flat();
+}
+
+// Small sums are all latency, which steps have more of; large ones wait for the
+// network, over which less goes from a host.
+TEST(ChooseWays, ChoosesByCost) {
+  std::vector<WorkerDescription> workers = OnHosts("aaaabbbb");
+  const auto fast = CompilePlan(DataJob(8), workers);
+  ASSERT_TRUE(fast.ok()) << fast.status();
+  const Group& data = GroupNamed(*fast, "data");
+  for (const ExchangePrediction& exchange : fast->prediction().exchanges()) {
+    EXPECT_LE(exchange.seconds(), exchange.flat_seconds() * (1 + 1e-9))
+        << exchange.DebugString();
+    EXPECT_EQ(exchange.row() == "flat",
+              WayOf(data, exchange.collective(), exchange.bytes()) == nullptr);
+  }
+  // The other way around: where steps are dear, all of it is flat.
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_calibration()->mutable_shared_memory()->set_latency_us(1e6);
+  }
+  const auto slow = CompilePlan(DataJob(8), workers);
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  EXPECT_FALSE(HasSteps(GroupNamed(*slow, "data")));
+  EXPECT_TRUE(
+      absl::StrContains(GroupNamed(*slow, "data").why_flat(), "two_level"));
+  EXPECT_EQ(fast->fingerprint(), slow->fingerprint())
+      << "the same plan, whatever the machines";
+}
+
+TEST(ChooseWays, ScalarsStayFlat) {
+  const auto plan = CompilePlan(DataJob(4, "two_level"), OnHosts("aabb"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const Group& group : plan->groups()) {
+    for (const Role& role : plan->roles()) {
+      for (const Program& program : role.programs()) {
+        for (const Instruction& instruction : program.instructions()) {
+          if (instruction.kind() != Instruction::REDUCE_SCALARS) continue;
+          if (&plan->groups(instruction.group()) != &group) continue;
+          EXPECT_EQ(WayOf(group, ALL_REDUCE, 8), nullptr);
+        }
+      }
+    }
+  }
+}
+
+void ClearWays(Plan& plan) {
+  for (Group& group : *plan.mutable_groups()) {
+    group.clear_carriers();
+    group.clear_levels();
+    group.clear_ways();
+    group.clear_why_flat();
+  }
+}
+
+// Rates of 0 are a machine's fault, not a reason to be any faster.
+TEST(ChooseWays, SurvivesLinksThatCarryNothing) {
+  std::vector<WorkerDescription> workers = OnHosts("aabb");
+  Plan plan = *CompilePlan(DataJob(4), workers);
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_nics(0)->mutable_link()->mutable_rate()->Clear();
+    worker.clear_network();
+  }
+  ClearWays(plan);
+  ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
+  ASSERT_TRUE(ChooseWays(workers, plan).ok());
+  EXPECT_FALSE(HasSteps(GroupNamed(plan, "data")));
+}
+
+// For a worker of another host that takes the place of rank 3.
+TEST(ChooseWays, StaysWhenARankMoves) {
+  const auto plan = CompilePlan(DataJob(4, "two_level"), OnHosts("aabb"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  Plan moved = *plan;
+  for (Group& group : *moved.mutable_groups()) group.clear_carriers();
+  ChooseBackends(OnHosts("aabc"), moved.mesh(), *moved.mutable_groups());
+  const Group& data = GroupNamed(moved, "data");
+  EXPECT_TRUE(CheckWays(data, 4).ok());
+  EXPECT_EQ(LevelsText(data), "2 by 1, 2 by 2");
+  EXPECT_EQ(CarrierText(data.carriers(0)), "gloo: shared_memory gloo, gloo");
+  EXPECT_EQ(moved.fingerprint(), plan->fingerprint());
+}
+
+// A rank that comes to the host of all others of its level: sums over sockets,
+// as before.
+TEST(ChooseWays, KeepsTheOrderOfSumsBetweenHosts) {
+  const auto plan = CompilePlan(DataJob(6, "two_level"), OnHosts("aabbcc"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  Plan moved = *plan;
+  for (Group& group : *moved.mutable_groups()) group.clear_carriers();
+  ChooseBackends(OnHosts("aaaaaa"), moved.mesh(), *moved.mutable_groups());
+  EXPECT_EQ(CarrierText(GroupNamed(moved, "data").carriers(0)),
+            "shared_memory: shared_memory, gloo");
+}
+
+// Those on GPUs go over NCCL, which crosses hosts as it likes.
+TEST(ChooseWays, NcclChoosesItself) {
+  std::vector<WorkerDescription> workers = OnHosts("aabb");
+  Plan plan = *CompilePlan(DataJob(4), workers);
+  for (size_t i = 0; i < workers.size(); ++i) {
+    workers[i].mutable_gpu()->set_uuid(absl::StrCat("gpu-", i));
+  }
+  ClearWays(plan);
+  ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
+  ASSERT_TRUE(ChooseWays(workers, plan).ok());
+  const Group& data = GroupNamed(plan, "data");
+  EXPECT_FALSE(HasSteps(data));
+  EXPECT_TRUE(absl::StrContains(data.why_flat(), "NCCL")) << data.why_flat();
+  plan.mutable_job()->mutable_communication()->set_all_reduce("two_level");
+  EXPECT_TRUE(absl::StrContains(ChooseWays(workers, plan).message(), "NCCL"));
+}
+
+// To the byte, and what a level takes of it.
+TEST(ChooseWays, PredictsBytesAndTimeOfEachLevel) {
+  const auto plan = CompilePlan(DataJob(4, "two_level"), OnHosts("aabb"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_GT(plan->prediction().exchanges_size(), 0);
+  for (const ExchangePrediction& exchange : plan->prediction().exchanges()) {
+    EXPECT_EQ(exchange.row(), "two_level");
+    EXPECT_EQ(exchange.ranks(), 4);
+    ASSERT_EQ(exchange.levels_size(), 2);
+    const auto& within = exchange.levels(0);
+    const auto& across = exchange.levels(1);
+    EXPECT_EQ(within.name(), "within hosts");
+    EXPECT_EQ(within.size(), 2);
+    EXPECT_EQ(within.bytes(), exchange.bytes());  // half of it, twice
+    EXPECT_EQ(across.bytes(), exchange.bytes() / 2);
+    EXPECT_EQ(exchange.bytes_sent(), exchange.bytes() * 3 / 2);
+    EXPECT_NEAR(within.seconds() + across.seconds(), exchange.seconds(),
+                1e-9 * exchange.seconds());
+    // Both ranks of a host send a quarter, twice, over its adapter.
+    EXPECT_GE(across.seconds(), exchange.bytes() / 1e8);
+  }
+}
+
+}  // namespace
+}  // namespace troupe

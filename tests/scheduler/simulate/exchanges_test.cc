@@ -1,0 +1,117 @@
+#include "scheduler/simulate/exchanges.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "proto/plan/ways.h"
+#include "scheduler/simulate/cost_model.h"
+#include "tests/scheduler/example_job.h"
+#include "tests/scheduler/example_plan.h"
+
+namespace troupe {
+namespace {
+
+constexpr double kWithin = 4e9;  // bytes a second
+constexpr double kBetween = 1e8;
+constexpr double kAdapter = 1.5e8;
+
+// Two hosts of two, which share an adapter.
+std::vector<WorkerDescription> TwoByTwo() {
+  std::vector<WorkerDescription> workers = ExampleWorkers(4);
+  for (int r = 0; r < 4; ++r) {
+    workers[r].set_host(r < 2 ? "a" : "b");
+    LinkRate& within =
+        *workers[r].mutable_calibration()->mutable_shared_memory();
+    within.set_latency_us(1);
+    within.set_bytes_per_second(kWithin);
+    LinkRate& between = *workers[r].mutable_network()->mutable_rate();
+    between.set_latency_us(20);
+    between.set_bytes_per_second(kBetween);
+    Nic& nic = *workers[r].add_nics();
+    nic.set_name("eth0");
+    nic.mutable_link()->mutable_rate()->set_bytes_per_second(kAdapter);
+  }
+  return workers;
+}
+
+// The example's plan with all of the first group's all-reduces over levels.
+Plan PlanOverLevels() {
+  Plan plan = ExamplePlan(ExampleJob({.data = 4}));
+  Group& group = *plan.mutable_groups(0);
+  group.clear_carriers();
+  Group::Carrier& carrier = *group.add_carriers();
+  carrier.set_backend("gloo");
+  int stride = 1;
+  for (const char* backend : {"shared_memory", "gloo"}) {
+    Group::Level& level = *group.add_levels();
+    level.set_name(stride == 1 ? "within hosts" : "across hosts");
+    level.set_size(2);
+    level.set_stride(stride);
+    stride *= 2;
+    carrier.add_levels()->add_backends(backend);
+  }
+  Group::Way& way = *group.add_ways();
+  way.set_collective(ALL_REDUCE);
+  way.set_row("two_level");
+  for (const auto& [collective, level] :
+       {std::pair(REDUCE_SCATTER, 0), {ALL_REDUCE, 1}, {ALL_GATHER, 0}}) {
+    Group::Step& step = *way.add_steps();
+    step.set_collective(collective);
+    step.set_level(level);
+  }
+  EXPECT_TRUE(CheckWays(group, 4).ok());
+  return plan;
+}
+
+Operation AllReduceOf(int64_t bytes) {
+  return {.size = {.bytes = bytes, .ranks = 4, .collective = ALL_REDUCE}};
+}
+
+// By hand: half of it within the host, twice; a quarter of it between hosts,
+// twice, by both ranks of a host over one adapter.
+TEST(Exchanges, StepsTakeWhatTheirLinksAllow) {
+  const Plan plan = PlanOverLevels();
+  const CostModel costs(plan, TwoByTwo());
+  constexpr int64_t kBytes = 4 << 20;
+  const std::vector<double> seconds =
+      costs.StepSeconds(0, plan.groups(0).ways(0), AllReduceOf(kBytes));
+  ASSERT_EQ(seconds.size(), 3u);
+  EXPECT_NEAR(seconds[0], 1e-6 + kBytes / 2 / kWithin, 1e-9);
+  EXPECT_NEAR(seconds[2], seconds[0], 1e-9);
+  EXPECT_NEAR(seconds[1], 2 * 20e-6 + 2 * (kBytes / 2) / kAdapter, 1e-9);
+  EXPECT_NEAR(costs.WaySeconds(0, plan.groups(0).ways(0), AllReduceOf(kBytes)),
+              seconds[0] + seconds[1] + seconds[2], 1e-12);
+}
+
+TEST(Exchanges, ARankPutsTheBytesOfEachLevelOnItsLinks) {
+  const Plan plan = PlanOverLevels();
+  const CostModel costs(plan, TwoByTwo());
+  constexpr int64_t kBytes = 4 << 20;
+  for (int rank = 0; rank < 4; ++rank) {
+    const Cost cost = costs.GroupCost(rank, 0, AllReduceOf(kBytes));
+    EXPECT_DOUBLE_EQ(cost.bytes[LOCAL_OUT], kBytes);
+    EXPECT_DOUBLE_EQ(cost.bytes[LOCAL_IN], kBytes);
+    EXPECT_DOUBLE_EQ(cost.bytes[NETWORK_OUT], kBytes / 2);
+    EXPECT_DOUBLE_EQ(cost.bytes[NETWORK_IN], kBytes / 2);
+  }
+}
+
+TEST(Exchanges, PredictsThoseOfTheStepThatCrossHosts) {
+  const Plan plan = PlanOverLevels();
+  const auto predicted = PredictExchanges(plan, CostModel(plan, TwoByTwo()));
+  ASSERT_FALSE(predicted.empty());
+  for (const ExchangePrediction& exchange : predicted) {
+    EXPECT_EQ(exchange.row(), "two_level");
+    ASSERT_EQ(exchange.levels_size(), 2);
+    EXPECT_EQ(exchange.levels(0).bytes(), exchange.bytes());
+    EXPECT_EQ(exchange.levels(1).bytes(), exchange.bytes() / 2);
+    EXPECT_GT(exchange.flat_seconds(), 0);
+  }
+  EXPECT_TRUE(
+      PredictExchanges(plan, CostModel(plan, ExampleWorkers(4))).empty())
+      << "on one host";
+}
+
+}  // namespace
+}  // namespace troupe
