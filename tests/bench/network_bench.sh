@@ -67,9 +67,9 @@ make_tree() {  # SIZES RATES, the innermost first
     for ((rank = 0; rank < ranks; rank += width)); do
       below=$rank
       [ "$level" -eq 0 ] || below=s$((level - 1))-$rank
-      join "$below" "$([ "$level" -eq 0 ] && echo eth0 || echo up)" \
+      join "$below" "$([ "$level" -eq 0 ] && echo eth0 || echo uplink)" \
         "s$level-$((rank / above * above))" "p$rank" "${rates[$level]}"
-      [ "$level" -eq 0 ] || ip -n "$net$below" link set up master br0
+      [ "$level" -eq 0 ] || ip -n "$net$below" link set uplink master br0
     done
     width=$above
   done
