@@ -184,11 +184,14 @@ void ClusterOfRunners::Pass(absl::Duration time) {
 }
 
 JobStatus ClusterOfRunners::Run(const JobSpec& job) {
+  const auto considered = [&] {
+    absl::MutexLock lock(&mutex_);
+    return cluster_.Consider(job);
+  }();
+  CHECK_OK(considered.status());
+  const CompileOutcome outcome = CompileFirstFit(compiler_, *considered);
   Apply([&](Cluster& cluster, absl::Time now,
             Actions& actions) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    const auto considered = cluster.Consider(job);
-    CHECK_OK(considered.status());
-    const CompileOutcome outcome = CompileFirstFit(compiler_, *considered);
     const auto id = cluster.Submit(job, outcome, now, actions);
     CHECK_OK(id.status());
     job_ = *id;

@@ -19,7 +19,7 @@ absl::Status Resolve(JobSpec& job) {
     const absl::Status status = part(job);
     if (!status.ok()) return status;
   }
-  return absl::OkStatus();
+  return CheckPlanLength(job);
 }
 
 TEST(ResolveTraining, SgdHasItsOwnDefaults) {
