@@ -72,8 +72,8 @@ TEST_P(CommunicatorFailureContract, NamesThePeerThatDoesNotCome) {
           EXPECT_FALSE(AllReduce(communicator, size, kLong).ok());
           return;
         }
-        const absl::Status status =
-            AllReduce(communicator, size, patience.Enough());
+        const absl::Status status = AllReduce(
+            communicator, size, GetParam().patience * patience.Enough());
         EXPECT_TRUE(
             Tells(status, absl::StatusCode::kDeadlineExceeded,
                   {"all-reduce of gradients of block.3",

@@ -100,7 +100,8 @@ RanksOptions Over(Create create, int ranks) {
           .ranks = ranks,
           .create = create,
           .rounds_once = false,
-          .reduces_over_levels = true};
+          .reduces_over_levels = true,
+          .patience = 4};
 }
 RanksOptions Staged(int ranks) {
   RanksOptions options = Over(CreateStaged, ranks);

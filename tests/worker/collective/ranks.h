@@ -30,6 +30,9 @@ struct RanksOptions {
   bool rounds_once = true;
   // Whether reduces go over levels, of which each sends its pieces again.
   bool reduces_over_levels = false;
+  // How many times longer members wait for an absent one, where they ask each
+  // other who it is before they say so.
+  int patience = 1;
   // Makes the device of a rank, where the communicator is for one: buffers are
   // then moved there and back (on_device.h). Empty: in host memory.
   std::unique_ptr<Device> (*new_device)(int index) = nullptr;

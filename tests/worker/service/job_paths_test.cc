@@ -30,6 +30,8 @@ const std::set<std::string>& Words() {
       "training.gradient_precision", "training.freeze",
       "training.lora.modules", "optimizer.name",
       "optimizer.groups.match", "optimizer.groups.name", "objective",
+      "communication.all_reduce", "communication.reduce_scatter",
+      "communication.all_gather", "communication.broadcast",
       "parallelism.mode",
       "lr_scheduler.name", "parallelism.pipeline_schedule",
       "parallelism.tensor_method", "parallelism.context_method",
