@@ -34,8 +34,10 @@ constexpr int64_t kShort = 12'000;
 // these, and by so much more.
 constexpr int kTellError = 8;
 constexpr double kErrorMargin = 0.05;
-// Of so many workers steps are simulated with faster links, too.
+// Plans for so many workers, of so many instructions, are simulated with faster
+// links, too: four times more of what takes longest.
 constexpr size_t kFasterLinksMax = 64;
+constexpr int64_t kFasterLinksInstructions = 4 * kShort;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -174,8 +176,9 @@ class Search {
       candidates_.Refuse(planned.status());
       return absl::OkStatus();
     }
-    instructions_ += InstructionsOf(planned->plan) +
-                     InstructionsOf(planned->fewer) + kPlanOverhead;
+    const int64_t instructions =
+        InstructionsOf(planned->plan) + InstructionsOf(planned->fewer);
+    instructions_ += instructions + kPlanOverhead;
     Simulated one;
     one.job = job;
     one.ranks = estimated.ranks;
@@ -192,7 +195,8 @@ class Search {
       one.way.set_tokens_per_dollar(one.way.tokens_per_second() /
                                     objective().DollarsPerSecond(one.ranks));
     }
-    if (!options_.briefly && workers_.size() <= kFasterLinksMax) {
+    if (!options_.briefly && workers_.size() <= kFasterLinksMax &&
+        instructions <= kFasterLinksInstructions) {
       SetFasterLinks(*planned, used, one.way);
     }
     simulated_.push_back(std::move(one));
