@@ -54,7 +54,8 @@ class LinkBytes {
   }
 
  private:
-  void AddTransfer(int rank, const Instruction& transfer, LinkLoad& bytes) const {
+  void AddTransfer(int rank, const Instruction& transfer,
+                   LinkLoad& bytes) const {
     const int peer = PeerRank(plan_.mesh(), rank, transfer.peer());
     const bool far = hosts_[peer] != hosts_[rank];
     const auto moved =
@@ -111,7 +112,8 @@ class LinkBytes {
   }
 
   // To each rank of a group straight, so many bytes.
-  static void AddDirect(double each, double ranks, double here, LinkLoad& bytes) {
+  static void AddDirect(double each, double ranks, double here,
+                        LinkLoad& bytes) {
     bytes.far_out += each * (ranks - here);
     bytes.far_in += each * (ranks - here);
     bytes.near_out += each * (here - 1);
