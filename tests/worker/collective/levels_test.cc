@@ -1,5 +1,6 @@
 #include "worker/collective/levels.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <memory>
