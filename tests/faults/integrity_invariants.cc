@@ -143,7 +143,6 @@ void IntegrityInvariants::PutBack(const std::string& worker) {
 }
 
 void IntegrityInvariants::Restarted() {
-  flipped_.clear();
   heard_.clear();
   to_judge_.clear();
   aside_.clear();
