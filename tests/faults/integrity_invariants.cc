@@ -23,8 +23,8 @@ const RankSeat* SeatThatIsHeard(WorkerId from, const RankRef& ref,
 
 bool IsOver(const AttemptKey& key, const Cluster& cluster) {
   const auto job = cluster.FindJob(JobId(key.first));
-  return !job.ok() || (*job)->run == nullptr ||
-         (*job)->attempt != key.second || (*job)->run->between_attempts();
+  return !job.ok() || (*job)->run == nullptr || (*job)->attempt != key.second ||
+         (*job)->run->between_attempts();
 }
 
 bool IsThere(const std::string& name, const Cluster& cluster) {
@@ -66,10 +66,10 @@ void IntegrityInvariants::Judge(const AttemptKey& key, const Cluster& cluster) {
   for (const auto& [rank, report] : reports) {
     by_loss[report.loss].push_back(report.worker);
   }
-  const auto most = std::max_element(
-      by_loss.begin(), by_loss.end(), [](const auto& a, const auto& b) {
-        return a.second.size() < b.second.size();
-      });
+  const auto most = std::max_element(by_loss.begin(), by_loss.end(),
+                                     [](const auto& a, const auto& b) {
+                                       return a.second.size() < b.second.size();
+                                     });
   if (2 * static_cast<int>(most->second.size()) <= attempt.ranks) return;
   for (const auto& [loss, workers] : by_loss) {
     if (loss == most->first) continue;
@@ -119,8 +119,7 @@ void IntegrityInvariants::Check(const Cluster& cluster) {
   }
   for (const auto& [id, worker] : cluster.workers().all()) {
     if (!worker.alive()) continue;
-    EXPECT_TRUE(!worker.status.cordoned() ||
-                flipped_.count(worker.name()) > 0)
+    EXPECT_TRUE(!worker.status.cordoned() || flipped_.count(worker.name()) > 0)
         << worker.name() << " is cordoned, and never computed wrongly: "
         << worker.status.set_aside();
     const auto aside = aside_.find(worker.name());
@@ -143,7 +142,6 @@ void IntegrityInvariants::PutBack(const std::string& worker) {
 }
 
 void IntegrityInvariants::Restarted() {
-  flipped_.clear();
   heard_.clear();
   to_judge_.clear();
   aside_.clear();

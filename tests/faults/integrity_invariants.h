@@ -33,6 +33,7 @@ class IntegrityInvariants {
   // By a person.
   void PutBack(const std::string& worker);
   // A new cluster has restored what the store has, which is nothing of this.
+  // Ranks go on, right and wrong ones.
   void Restarted();
 
   // Attempts whose ranks were heard to differ, and workers that were known to
