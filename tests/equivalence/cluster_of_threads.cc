@@ -54,8 +54,9 @@ class PoisonedAllocator final : public TierAllocator {
   HostAllocator host_;
 };
 
-// The group carried so, on all levels.
+// The group carried so, on all levels; one that a test added to a plan, too.
 Group OverBackend(Group group, const std::string& backend) {
+  if (group.carriers().empty()) group.add_carriers();
   for (Group::Carrier& carrier : *group.mutable_carriers()) {
     carrier.set_backend(backend);
     for (Group::Carrier::OfLevel& level : *carrier.mutable_levels()) {
