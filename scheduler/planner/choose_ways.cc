@@ -36,6 +36,10 @@ bool HasRows(Collective collective) {
   return std::count(std::begin(kWithRows), std::end(kWithRows), collective) > 0;
 }
 
+bool AddsUp(Collective collective) {
+  return collective == ALL_REDUCE || collective == REDUCE_SCATTER;
+}
+
 std::string FieldOf(Collective collective) {
   return absl::StrCat("communication.",
                       absl::AsciiStrToLower(Collective_Name(collective)));
@@ -185,7 +189,8 @@ class WayChooser {
         SayFlat("the job says so", chosen, group);
         continue;
       }
-      if (chosen.exchange.operation.narrow && named.empty()) {
+      if (chosen.exchange.operation.narrow && named.empty() &&
+          AddsUp(chosen.exchange.operation.size.collective)) {
         SayFlat("numbers of two bytes are then rounded once", chosen, group);
         continue;
       }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "proto/plan/groups.h"
+#include "scheduler/collectives/collectives.h"
 #include "scheduler/planner/choose_backends.h"
 #include "scheduler/simulate/adapters.h"
 #include "scheduler/simulate/links.h"
@@ -54,23 +56,61 @@ const GroupCosts::Priced& GroupCosts::PricedOf(const Group& group) {
   }
   ChooseBackends(members, priced.plan.mesh(), *priced.plan.mutable_groups());
   priced.costs = std::make_unique<CostModel>(priced.plan, members);
+  AddRows(members, priced);
   priced.seconds_per_byte = CrowdedSecondsPerByte(
       workers_,
       std::min(workers_.size(), size_t{1} * group.count * group.stride));
   return priced;
 }
 
+// As the planner chooses (scheduler/planner/choose_ways.h), but for what it
+// knows of all groups of a name.
+void GroupCosts::AddRows(const std::vector<WorkerDescription>& members,
+                         Priced& priced) {
+  const std::vector<int> hosts = priced.costs->HostsOf(0, 0);
+  const bool over_nccl =
+      CarrierOf(priced.plan.groups(0), 0).backend() == "nccl";
+  for (const CollectiveRow& row : CollectiveRows()) {
+    if (over_nccl) return;
+    auto over = std::make_unique<Priced::OverLevels>();
+    over->plan = priced.plan;
+    troupe::Group& group = *over->plan.mutable_groups(0);
+    group.clear_carriers();
+    for (const Collective collective :
+         {ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER}) {
+      const auto laid = row.lay({.hosts = hosts, .collective = collective});
+      if (!laid.ok() || laid->steps.empty()) continue;
+      *group.mutable_levels() = {laid->levels.begin(), laid->levels.end()};
+      troupe::Group::Way& way = *group.add_ways();
+      way.set_collective(collective);
+      *way.mutable_steps() = {laid->steps.begin(), laid->steps.end()};
+    }
+    if (group.ways().empty()) continue;
+    ChooseBackends(members, over->plan.mesh(), *over->plan.mutable_groups());
+    over->costs = std::make_unique<CostModel>(over->plan, members);
+    priced.rows.push_back(std::move(over));
+  }
+}
+
 double GroupCosts::SecondsOf(const Group& group, const Move& move) {
   if (group.count < 2 || move.bytes == 0) return 0;
   const Priced& priced = PricedOf(group);
-  const Cost cost =
-      priced.costs->GroupCost(0, 0,
-                              {.size = {.bytes = move.bytes,
-                                        .ranks = group.count,
-                                        .collective = move.collective},
-                               .narrow = move.narrow});
-  const double crowded = cost.bytes[NETWORK_OUT] * priced.seconds_per_byte;
-  return cost.communication + std::max(0.0, crowded - cost.on_wire);
+  const auto seconds = [&](const CostModel& costs) {
+    const Cost cost = costs.GroupCost(0, 0,
+                                      {.size = {.bytes = move.bytes,
+                                                .ranks = group.count,
+                                                .collective = move.collective},
+                                       .narrow = move.narrow});
+    const double crowded = cost.bytes[NETWORK_OUT] * priced.seconds_per_byte;
+    return cost.communication + std::max(0.0, crowded - cost.on_wire);
+  };
+  double least = seconds(*priced.costs);
+  // Narrow sums are flat.
+  if (move.narrow && move.collective != ALL_GATHER) return least;
+  for (const auto& row : priced.rows) {
+    least = std::min(least, seconds(*row->costs));
+  }
+  return least;
 }
 
 }  // namespace troupe

@@ -42,11 +42,20 @@ class GroupCosts {
   struct Priced {
     Plan plan;
     std::unique_ptr<CostModel> costs;
+    // Of each row of scheduler/collectives that such a group may take: its
+    // plan, where all exchanges go over the row's levels.
+    struct OverLevels {
+      Plan plan;
+      std::unique_ptr<CostModel> costs;
+    };
+    std::vector<std::unique_ptr<OverLevels>> rows;
     // Ranks of the first host that send to others at the same time, over what
     // its adapters carry: so much slower than alone a byte may be.
     double seconds_per_byte = 0;
   };
   const Priced& PricedOf(const Group& group);
+  static void AddRows(const std::vector<WorkerDescription>& members,
+                      Priced& priced);
 
   const std::vector<WorkerDescription>& workers_;
   std::map<Group, Priced> priced_;
