@@ -69,8 +69,8 @@ def main():
                 "choice": choice, "context": before, "continuation": after,
             })
     with open(os.path.join(HERE, "choices.json"), "w", encoding="utf-8") as out:
-        json.dump({"cases": cases}, out, indent=1, ensure_ascii=True)
-        out.write("\n")
+        lines = ",\n".join(json.dumps(case) for case in cases)
+        out.write('{"cases": [\n' + lines + "\n]}\n")
 
 
 if __name__ == "__main__":

@@ -71,12 +71,12 @@ TEST(ModelTokenizer, SaysWhatIsMissing) {
         OpenModelTokenizer({.model = model, .tokenizer = kDirectory});
     EXPECT_TRUE(given.ok()) << given.status();
   }
-  EXPECT_TRUE(Fails(OpenModelTokenizer({.model = dir.path(),
-                                        .tokenizer = "bytes",
-                                        .adds_bos = true})
-                        .status(),
-                    absl::StatusCode::kInvalidArgument,
-                    {"--bos: bytes: the tokenizer bytes has no BOS token"}));
+  EXPECT_TRUE(
+      Fails(OpenModelTokenizer(
+                {.model = dir.path(), .tokenizer = "bytes", .adds_bos = true})
+                .status(),
+            absl::StatusCode::kInvalidArgument,
+            {"--bos: bytes: the tokenizer bytes has no BOS token"}));
 }
 
 // Who leaves BOS out does not depend on what is said of it.

@@ -25,7 +25,6 @@ JobSpec LossesJob() {
   job.mutable_data()->set_validation("/v.tokens");
   TrainingSpec& training = *job.mutable_training();
   training.set_steps(2);
-  training.set_sequence_length(trained.training().sequence_length());
   training.set_global_batch_size(8);
   training.set_micro_batch_size(2);
   job.mutable_parallelism()->set_data(2);
