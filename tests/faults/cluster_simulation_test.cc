@@ -46,15 +46,13 @@ Seeds SeedsToRun() {
 }
 
 // Edges of the table of phases that few seeds take or none;
-// run_adopt_edges_test and run_adopt_recover_test do. docs/tests.md lists them.
+// run_adopt_edges_test does. docs/tests.md lists them.
 bool IsTakenElsewhere(const PhaseEdge& edge) {
   switch (edge.event) {
     case PhaseEvent::kAllLetGo:
       return edge.from == PHASE_ADOPTING;
     case PhaseEvent::kStartCut:
       return edge.from == PHASE_STARTING;
-    case PhaseEvent::kGoesOnAnew:
-      return true;
     default:
       return false;
   }
