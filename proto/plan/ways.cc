@@ -149,14 +149,13 @@ absl::Status CheckFactors(const Group& group, const Group::Way& way,
               return a->stride() < b->stride();
             });
   int64_t ranks = 1;
+  bool tell_apart = true;
   for (const Group::Level* const level : levels) {
-    if (level->stride() != ranks) break;
+    tell_apart = tell_apart && level->stride() == ranks;
     ranks *= level->size();
+    if (!tell_apart || ranks > members) break;
   }
-  if (ranks == members &&
-      levels.back()->stride() * int64_t{levels.back()->size()} == members) {
-    return absl::OkStatus();
-  }
+  if (tell_apart && ranks == members) return absl::OkStatus();
   return WayFault(
       absl::StrCat("its levels are no factors of ", members, " members"));
 }
