@@ -454,8 +454,6 @@ std::string PlanFingerprint(const Plan& plan) {
   bare.clear_fingerprint();
   for (Group& group : *bare.mutable_groups()) {
     group.clear_carriers();
-    group.clear_levels();
-    group.clear_ways();
     group.clear_why_flat();
   }
   // No message of a plan has a map, so equal plans serialise to equal bytes.

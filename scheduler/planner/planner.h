@@ -55,9 +55,10 @@ absl::StatusOr<Plan> TryPlan(const JobSpec& job,
 // the prediction only.
 Plan AssignmentPlan(const Plan& plan, int rank);
 
-// Of all of the plan but its prediction, its groups' carriers, levels and ways,
-// and the fingerprint itself: equal for equal plans, on any machine. 16
-// hexadecimal digits.
+// Of all of the plan but its prediction, what carries its groups, why some are
+// flat, and the fingerprint itself: equal for equal plans, on any machine.
+// Plans whose sums go other ways (Group.ways) are not equal: they have other
+// bits. 16 hexadecimal digits.
 std::string PlanFingerprint(const Plan& plan);
 
 }  // namespace troupe

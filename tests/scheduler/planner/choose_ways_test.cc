@@ -163,8 +163,8 @@ TEST(ChooseWays, ChoosesByCost) {
   EXPECT_FALSE(HasSteps(GroupNamed(*slow, "data")));
   EXPECT_TRUE(
       absl::StrContains(GroupNamed(*slow, "data").why_flat(), "two_level"));
-  EXPECT_EQ(fast->fingerprint(), slow->fingerprint())
-      << "the same plan, whatever the machines";
+  EXPECT_NE(fast->fingerprint(), slow->fingerprint())
+      << "sums of other bits are another plan";
 }
 
 TEST(ChooseWays, ScalarsStayFlat) {
