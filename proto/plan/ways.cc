@@ -254,11 +254,16 @@ int CountOn(const Group::Level& level, int members) {
   return members / level.size();
 }
 
+Collective WayCollective(Collective collective) {
+  return collective == REDUCE ? ALL_REDUCE : collective;
+}
+
 const Group::Way* WayOf(const Group& group, Collective collective,
                         int64_t bytes) {
+  const Collective of = WayCollective(collective);
   const Group::Way* last = nullptr;
   for (const Group::Way& way : group.ways()) {
-    if (way.collective() == collective && way.bytes_min() <= bytes) last = &way;
+    if (way.collective() == of && way.bytes_min() <= bytes) last = &way;
   }
   return last == nullptr || last->steps().empty() ? nullptr : last;
 }

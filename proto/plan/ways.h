@@ -46,6 +46,10 @@ std::vector<int> MembersOn(const Group::Level& level, int member);
 int NumberOn(const Group::Level& level, int member);
 int CountOn(const Group::Level& level, int members);
 
+// Of which collective's ways an exchange takes one: a reduce takes those of the
+// all-reduces, so that its root has their bits; all others their own.
+Collective WayCollective(Collective collective);
+
 // The way of an exchange with steps; null: it is flat.
 const Group::Way* WayOf(const Group& group, Collective collective,
                         int64_t bytes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -33,16 +34,19 @@ constexpr Collective kWithRows[] = {ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER,
                                     BROADCAST};
 
 bool HasRows(Collective collective) {
-  return std::count(std::begin(kWithRows), std::end(kWithRows), collective) > 0;
+  return std::count(std::begin(kWithRows), std::end(kWithRows),
+                    WayCollective(collective)) > 0;
 }
 
 bool AddsUp(Collective collective) {
-  return collective == ALL_REDUCE || collective == REDUCE_SCATTER;
+  const Collective of = WayCollective(collective);
+  return of == ALL_REDUCE || of == REDUCE_SCATTER;
 }
 
 std::string FieldOf(Collective collective) {
-  return absl::StrCat("communication.",
-                      absl::AsciiStrToLower(Collective_Name(collective)));
+  return absl::StrCat(
+      "communication.",
+      absl::AsciiStrToLower(Collective_Name(WayCollective(collective))));
 }
 
 // "all-reduce of 26214400 bytes"
@@ -115,12 +119,7 @@ class WayChooser {
   absl::Status Run() {
     const GroupHosts hosts(workers_, plan_.mesh());
     if (hosts.hosts() <= 1) return absl::OkStatus();
-    for (const PlannedExchange& exchange : ExchangesOf(plan_)) {
-      if (HasRows(exchange.operation.size.collective) &&
-          exchange.operation.size.bytes > 0) {
-        of_groups_[exchange.group].push_back({.exchange = exchange});
-      }
-    }
+    Collect();
     bool any = false;
     for (auto& [group, exchanges] : of_groups_) {
       RETURN_IF_ERROR(LayAll(hosts.Of(plan_.mesh(), plan_.groups(group)), group,
@@ -148,6 +147,36 @@ class WayChooser {
     const Candidate* taken = nullptr;   // null: flat
     bool named = false;                 // by the job
   };
+
+  Collective CollectiveOf(const Chosen& chosen) const {
+    return WayCollective(chosen.exchange.operation.size.collective);
+  }
+
+  // By the collective whose ways they take, and size: a reduce and an
+  // all-reduce of the same numbers are one choice, the all-reduce's.
+  void Collect() {
+    const auto look = [](const PlannedExchange& exchange) {
+      const CollectiveSize& size = exchange.operation.size;
+      return std::make_tuple(WayCollective(size.collective), size.bytes,
+                             !exchange.scalars, exchange.operation.narrow);
+    };
+    using Look = std::tuple<Collective, int64_t, bool, bool>;
+    std::map<int, std::map<Look, PlannedExchange>> of_groups;
+    for (const PlannedExchange& exchange : ExchangesOf(plan_)) {
+      const CollectiveSize& size = exchange.operation.size;
+      if (!HasRows(size.collective) || size.bytes <= 0) continue;
+      const auto [known, is_new] =
+          of_groups[exchange.group].try_emplace(look(exchange), exchange);
+      if (!is_new && WayCollective(size.collective) == size.collective) {
+        known->second = exchange;
+      }
+    }
+    for (const auto& [group, exchanges] : of_groups) {
+      for (const auto& [key, exchange] : exchanges) {
+        of_groups_[group].push_back({.exchange = exchange});
+      }
+    }
+  }
 
   // The job's word for it; empty: none.
   std::string NamedFor(const PlannedExchange& exchange) const {
@@ -213,15 +242,14 @@ class WayChooser {
                    Group& group, Chosen& chosen) {
     const WorkerDescription& worker = workers_.front();
     const Calibration rates = CompletedCalibration(worker.calibration());
-    ASSIGN_OR_RETURN(
-        const LaidWay way,
-        row.lay({.hosts = hosts,
-                 .collective = chosen.exchange.operation.size.collective,
-                 .bytes = chosen.exchange.operation.size.bytes,
-                 .within_hosts = worker.memory_domain().empty()
-                                     ? rates.loopback()
-                                     : rates.shared_memory(),
-                 .between_hosts = NetworkOf(worker)}));
+    ASSIGN_OR_RETURN(const LaidWay way,
+                     row.lay({.hosts = hosts,
+                              .collective = CollectiveOf(chosen),
+                              .bytes = chosen.exchange.operation.size.bytes,
+                              .within_hosts = worker.memory_domain().empty()
+                                                  ? rates.loopback()
+                                                  : rates.shared_memory(),
+                              .between_hosts = NetworkOf(worker)}));
     Candidate candidate = {.row = row.name, .steps = way.steps};
     for (Group::Step& step : candidate.steps) {
       step.set_level(IndexOf(way.levels[step.level()], group));
@@ -273,10 +301,9 @@ class WayChooser {
     const PlannedExchange& exchange = chosen.exchange;
     Group& group = *plan_.mutable_groups(exchange.group);
     const auto seconds = [&](const Candidate* candidate) {
-      return costs.WaySeconds(
-          exchange.group,
-          WayWith(candidate, exchange.operation.size.collective),
-          exchange.operation);
+      return costs.WaySeconds(exchange.group,
+                              WayWith(candidate, CollectiveOf(chosen)),
+                              exchange.operation);
     };
     if (chosen.candidates.empty()) return;
     if (chosen.named) {
@@ -312,11 +339,11 @@ class WayChooser {
     const Chosen* before = nullptr;
     for (const Chosen& chosen : exchanges) {
       const CollectiveSize& size = chosen.exchange.operation.size;
-      if (before != nullptr &&
-          before->exchange.operation.size.collective != size.collective) {
+      const Collective collective = CollectiveOf(chosen);
+      if (before != nullptr && CollectiveOf(*before) != collective) {
         before = nullptr;
       }
-      Group::Way way = WayWith(chosen.taken, size.collective);
+      Group::Way way = WayWith(chosen.taken, collective);
       int64_t bytes_min = 0;
       if (before != nullptr) {
         const int64_t lower = before->exchange.operation.size.bytes;
@@ -329,7 +356,7 @@ class WayChooser {
       before = &chosen;
       const Group::Way* const last =
           first || group.ways().empty() ||
-                  group.ways().rbegin()->collective() != size.collective
+                  group.ways().rbegin()->collective() != collective
               ? nullptr
               : &*group.ways().rbegin();
       if (last == nullptr ? way.steps().empty() : AreAlike(*last, way)) {
@@ -383,11 +410,12 @@ absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
 
 std::string RowNamedFor(const CommunicationSpec& communication,
                         Collective collective) {
+  const Collective of = WayCollective(collective);
   std::string name;
-  if (collective == ALL_REDUCE) name = communication.all_reduce();
-  if (collective == REDUCE_SCATTER) name = communication.reduce_scatter();
-  if (collective == ALL_GATHER) name = communication.all_gather();
-  if (collective == BROADCAST) name = communication.broadcast();
+  if (of == ALL_REDUCE) name = communication.all_reduce();
+  if (of == REDUCE_SCATTER) name = communication.reduce_scatter();
+  if (of == ALL_GATHER) name = communication.all_gather();
+  if (of == BROADCAST) name = communication.broadcast();
   return name == kAuto ? "" : name;
 }
 

@@ -29,7 +29,8 @@ namespace troupe {
 absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
                         Plan& plan);
 
-// The row that the job names for a collective; empty: none.
+// The row that the job names for a collective, for a reduce that of all-reduces
+// (WayCollective); empty: none.
 std::string RowNamedFor(const CommunicationSpec& communication,
                         Collective collective);
 

@@ -435,6 +435,8 @@ TEST(Ways, TheWayOfASizeIsTheLastThatBeginsBelow) {
   EXPECT_EQ(WayOf(group, ALL_REDUCE, 999), &group.ways(0));
   EXPECT_EQ(WayOf(group, ALL_REDUCE, 1000), nullptr);
   EXPECT_EQ(WayOf(group, ALL_GATHER, 500), nullptr);
+  EXPECT_EQ(WayOf(group, REDUCE, 500), &group.ways(0))
+      << "a reduce goes as the all-reduce of its size";
   group.mutable_ways(1)->set_bytes_min(100);
   ExpectRefused(group, 4, "out of order");
 }

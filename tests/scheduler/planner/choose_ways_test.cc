@@ -249,6 +249,52 @@ TEST(ChooseWays, NcclChoosesItself) {
   EXPECT_TRUE(absl::StrContains(ChooseWays(workers, plan).message(), "NCCL"));
 }
 
+// Rows of four on two hosts: each of their reduces goes as an all-reduce does.
+JobSpec SquareJob(const std::string& all_reduce) {
+  JobSpec job = ExampleJob({});
+  job.mutable_model()->set_num_attention_heads(4);
+  job.mutable_parallelism()->set_tensor(16);
+  job.mutable_parallelism()->set_tensor_method("2d");
+  if (!all_reduce.empty()) {
+    job.mutable_communication()->set_all_reduce(all_reduce);
+  }
+  return job;
+}
+
+TEST(ChooseWays, AReduceGoesAsAnAllReduce) {
+  const std::string hosts = "aabbaabbaabbaabb";
+  const auto plan = CompilePlan(SquareJob("two_level"), OnHosts(hosts));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  int reduces = 0;
+  for (const ExchangePrediction& exchange : plan->prediction().exchanges()) {
+    if (exchange.collective() != REDUCE) continue;
+    ++reduces;
+    EXPECT_EQ(exchange.row(), "two_level") << exchange.DebugString();
+    EXPECT_EQ(exchange.levels_size(), 2);
+    EXPECT_NE(
+        WayOf(GroupNamed(*plan, exchange.group()), REDUCE, exchange.bytes()),
+        nullptr);
+  }
+  EXPECT_GT(reduces, 0);
+  ExpectRefusal(SquareJob("two_level"), "aaabaaabaaabaaab",
+                "some hosts have 3 and others 1");
+}
+
+// Rounded once, as all-reduces of narrow numbers are.
+TEST(ChooseWays, ANarrowReduceIsFlat) {
+  JobSpec job = SquareJob("");
+  job.mutable_training()->set_precision("bf16");
+  const auto plan = CompilePlan(job, OnHosts("aabbaabbaabbaabb"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  int reduces = 0;
+  for (const ExchangePrediction& exchange : plan->prediction().exchanges()) {
+    if (exchange.collective() != REDUCE) continue;
+    ++reduces;
+    EXPECT_EQ(exchange.row(), "flat") << exchange.DebugString();
+  }
+  EXPECT_GT(reduces, 0);
+}
+
 // To the byte, and what a level takes of it.
 TEST(ChooseWays, PredictsBytesAndTimeOfEachLevel) {
   const auto plan = CompilePlan(DataJob(4, "two_level"), OnHosts("aabb"));
