@@ -274,6 +274,20 @@ bool HasSteps(const Group& group) {
       [](const Group::Way& way) { return !way.steps().empty(); });
 }
 
+bool HaveSameWays(const Plan& a, const Plan& b) {
+  const auto ways_of = [](const Group& group) {
+    Group ways;
+    ways.set_name(group.name());
+    *ways.mutable_levels() = group.levels();
+    *ways.mutable_ways() = group.ways();
+    return ways.SerializeAsString();
+  };
+  return std::equal(a.groups().begin(), a.groups().end(), b.groups().begin(),
+                    b.groups().end(), [&](const Group& x, const Group& y) {
+                      return ways_of(x) == ways_of(y);
+                    });
+}
+
 const std::string& BackendOn(const Group::Carrier& carrier, int level,
                              int number) {
   static const std::string& none = *new std::string();

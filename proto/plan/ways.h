@@ -56,6 +56,10 @@ const Group::Way* WayOf(const Group& group, Collective collective,
 // Whether any exchange of the group has steps.
 bool HasSteps(const Group& group);
 
+// Whether sums of the plans' groups are taken in one order, as far as ways say
+// it: of plans with the same groups.
+bool HaveSameWays(const Plan& a, const Plan& b);
+
 // Over which backend; empty: none was chosen.
 const std::string& BackendOn(const Group::Carrier& carrier, int level,
                              int number);

@@ -112,9 +112,10 @@ bool SpanHosts(const std::vector<int>& hosts) {
 
 class WayChooser {
  public:
-  // Borrows both.
-  WayChooser(const std::vector<WorkerDescription>& workers, Plan& plan)
-      : workers_(workers), plan_(plan) {}
+  // Borrows all.
+  WayChooser(const std::vector<WorkerDescription>& workers, Plan& plan,
+             const Plan* before)
+      : workers_(workers), plan_(plan), before_(before) {}
 
   absl::Status Run() {
     const GroupHosts hosts(workers_, plan_.mesh());
@@ -297,6 +298,56 @@ class WayChooser {
     return way;
   }
 
+  // The group in the plan before; null: that says nothing of it.
+  const Group* GroupBefore(const Group& group) const {
+    if (before_ == nullptr || before_->mesh().SerializeAsString() !=
+                                  plan_.mesh().SerializeAsString()) {
+      return nullptr;
+    }
+    for (const Group& other : before_->groups()) {
+      if (other.name() != group.name()) continue;
+      const bool alike = std::any_of(
+          other.carriers().begin(), other.carriers().end(),
+          [](const Group::Carrier& c) { return c.backend() == "gloo"; });
+      return alike && GroupSize(before_->mesh(), other) ==
+                          GroupSize(plan_.mesh(), group)
+                 ? &other
+                 : nullptr;
+    }
+    return nullptr;
+  }
+
+  // Takes what the plan before has. False: it has none, or that is not among
+  // the candidates.
+  bool Keep(Group& group, Chosen& chosen) const {
+    const Group* const before = GroupBefore(group);
+    if (before == nullptr) return false;
+    const Group::Way* const way = WayOf(*before, CollectiveOf(chosen),
+                                        chosen.exchange.operation.size.bytes);
+    if (way == nullptr) {
+      SayFlat("it was so before, and sums keep their bits", chosen, group);
+      return true;
+    }
+    for (const Candidate& candidate : chosen.candidates) {
+      if (!AreAlike(*before, way->steps(), group, candidate.steps)) continue;
+      chosen.taken = &candidate;
+      return true;
+    }
+    return false;
+  }
+
+  // Steps over levels of their groups.
+  template <typename These, typename Those>
+  static bool AreAlike(const Group& a, const These& these, const Group& b,
+                       const Those& those) {
+    return std::equal(these.begin(), these.end(), those.begin(), those.end(),
+                      [&](const Group::Step& x, const Group::Step& y) {
+                        return x.collective() == y.collective() &&
+                               a.levels(x.level()).SerializeAsString() ==
+                                   b.levels(y.level()).SerializeAsString();
+                      });
+  }
+
   void Choose(const CostModel& costs, Chosen& chosen) {
     const PlannedExchange& exchange = chosen.exchange;
     Group& group = *plan_.mutable_groups(exchange.group);
@@ -310,6 +361,7 @@ class WayChooser {
       chosen.taken = &chosen.candidates.front();
       return;
     }
+    if (Keep(group, chosen)) return;
     const double flat = seconds(nullptr);
     double least = flat;
     for (const Candidate& candidate : chosen.candidates) {
@@ -393,14 +445,15 @@ class WayChooser {
 
   const std::vector<WorkerDescription>& workers_;
   Plan& plan_;
+  const Plan* const before_;
   std::map<int, std::vector<Chosen>> of_groups_;
 };
 
 }  // namespace
 
 absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
-                        Plan& plan) {
-  RETURN_IF_ERROR(WayChooser(workers, plan).Run());
+                        Plan& plan, const Plan* before) {
+  RETURN_IF_ERROR(WayChooser(workers, plan, before).Run());
   for (const Group& group : plan.groups()) {
     const absl::Status proven = CheckWays(group, GroupSize(plan.mesh(), group));
     CHECK(proven.ok()) << proven.ToString();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "proto/base/may_go_on.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
@@ -38,6 +39,13 @@ struct PlanAndStep {
 absl::StatusOr<PlanAndStep> CompilePlanAndStep(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const MayGoOn& may_go_on = {});
+
+// The plan of a job that goes on after `before`, with exchanges that go as they
+// did there (ChooseWays), and the step predicted anew; nothing: the plan does
+// so already. `planned` is CompilePlan's for these workers.
+absl::optional<PlanAndStep> WithWaysOf(
+    const Plan& before, const std::vector<WorkerDescription>& workers,
+    const Plan& planned);
 
 // How far ahead gathers run (gather_ahead.h): as of a plan that runs, in the
 // fewest bytes; or, in less time, with all the room that makes a step shorter,

@@ -167,6 +167,43 @@ TEST(ChooseWays, ChoosesByCost) {
       << "sums of other bits are another plan";
 }
 
+// A job that goes on after its workers were measured anew.
+TEST(ChooseWays, KeepsTheWaysOfThePlanBefore) {
+  const std::vector<WorkerDescription> fast = OnHosts("aaaabbbb");
+  std::vector<WorkerDescription> slow = fast;
+  for (WorkerDescription& worker : slow) {
+    worker.mutable_calibration()->mutable_shared_memory()->set_latency_us(1e6);
+  }
+  const auto levels = CompilePlan(DataJob(8), fast);
+  const auto flat = CompilePlan(DataJob(8), slow);
+  ASSERT_TRUE(levels.ok() && flat.ok()) << levels.status() << flat.status();
+  ASSERT_FALSE(HaveSameWays(*levels, *flat));
+  EXPECT_FALSE(WithWaysOf(*flat, slow, *flat).has_value());
+
+  const auto still_levels = WithWaysOf(*levels, slow, *flat);
+  ASSERT_TRUE(still_levels.has_value());
+  EXPECT_TRUE(HaveSameWays(still_levels->plan, *levels));
+  EXPECT_EQ(still_levels->plan.fingerprint(), levels->fingerprint());
+  EXPECT_GT(still_levels->plan.prediction().step_seconds(),
+            flat->prediction().step_seconds())
+      << "predicted as it goes";
+  const auto still_flat = WithWaysOf(*flat, fast, *levels);
+  ASSERT_TRUE(still_flat.has_value());
+  EXPECT_EQ(still_flat->plan.fingerprint(), flat->fingerprint());
+  EXPECT_TRUE(absl::StrContains(GroupNamed(still_flat->plan, "data").why_flat(),
+                                "it was so before"));
+
+  const std::vector<WorkerDescription> uneven = OnHosts("aaabbbbb");
+  EXPECT_FALSE(WithWaysOf(*levels, uneven, *CompilePlan(DataJob(8), uneven)))
+      << "not possible there";
+  const std::vector<WorkerDescription> four = OnHosts("aabb");
+  EXPECT_FALSE(WithWaysOf(*flat, four, *CompilePlan(DataJob(4), four)))
+      << "another mesh has bits of its own";
+  const auto one_host = CompilePlan(DataJob(8), OnHosts("aaaaaaaa"));
+  EXPECT_FALSE(WithWaysOf(*one_host, fast, *levels))
+      << "over shared memory it was another order anyway";
+}
+
 TEST(ChooseWays, ScalarsStayFlat) {
   const auto plan = CompilePlan(DataJob(4, "two_level"), OnHosts("aabb"));
   ASSERT_TRUE(plan.ok()) << plan.status();
