@@ -251,6 +251,10 @@ class WayChooser {
                                                   ? rates.loopback()
                                                   : rates.shared_memory(),
                               .between_hosts = NetworkOf(worker)}));
+    if (way.steps.empty()) {
+      SayFlat(absl::StrCat(row.name, ": ", way.why_flat), chosen, group);
+      return absl::OkStatus();
+    }
     Candidate candidate = {.row = row.name, .steps = way.steps};
     for (Group::Step& step : candidate.steps) {
       step.set_level(IndexOf(way.levels[step.level()], group));

@@ -116,7 +116,6 @@ TEST(ChooseWays, RefusesWhatAGroupCannotDo) {
   ExpectRefusal(DataJob(4, "two_level"), "aaab",
                 "group data of 4 ranks cannot do so: two_level: of its members "
                 "some hosts have 3 and others 1");
-  ExpectRefusal(DataJob(4, "two_level"), "abcd", "a host to itself");
   ExpectRefusal(DataJob(4, "ring"), "aabb", "\"ring\" is unknown");
   ExpectRefusal(DataJob(4, "ring"), "aaaa", "there are flat, two_level");
   EXPECT_TRUE(CompilePlan(DataJob(4, "auto"), OnHosts("aaab")).ok());
@@ -124,6 +123,21 @@ TEST(ChooseWays, RefusesWhatAGroupCannotDo) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_TRUE(absl::StrContains(GroupNamed(*plan, "data").why_flat(),
                                 "some hosts have 3 and others 1"));
+}
+
+// With a member a host there is one level: what the job names is the flat row.
+TEST(ChooseWays, OneMemberAHostIsFlatWhateverTheJobNames) {
+  const auto apart = CompilePlan(DataJob(4, "two_level"), OnHosts("abcd"));
+  ASSERT_TRUE(apart.ok()) << apart.status();
+  EXPECT_FALSE(HasSteps(GroupNamed(*apart, "data")));
+  EXPECT_TRUE(absl::StrContains(GroupNamed(*apart, "data").why_flat(),
+                                "a host to itself"));
+  JobSpec job = DataJob(2, "two_level");
+  job.mutable_parallelism()->set_tensor(2);
+  const auto pairs = CompilePlan(job, OnHosts("aabb"));
+  ASSERT_TRUE(pairs.ok()) << pairs.status();
+  EXPECT_TRUE(absl::StrContains(GroupNamed(*pairs, "data").why_flat(),
+                                "a host to itself"));
 }
 
 // Both groups of a name, or none: parameters that are on both ranks of a
