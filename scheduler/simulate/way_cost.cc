@@ -76,6 +76,7 @@ std::vector<GroupLinks> CostModel::LevelLinksOf(const Group& group,
       links[l] = first ? these : SlowerLinks(links[l], these);
       first = false;
     }
+    links[l].in_order = level.in_order();
   }
   return links;
 }
