@@ -92,16 +92,14 @@ std::vector<ExchangePrediction> PredictExchanges(const Plan& plan,
                                                  const CostModel& costs) {
   bool spans = false;
   for (int g = 0; g < plan.groups_size(); ++g) {
-    spans |= costs.LinksOfFirst(g).hosts > 1;
+    spans |= costs.SpansHosts(g);
   }
   if (!spans) return {};
   std::vector<PlannedExchange> exchanges;
   for (const PlannedExchange& exchange : ExchangesOf(plan)) {
     if (!exchange.in_step || exchange.scalars) continue;
     if (exchange.operation.size.bytes == 0) continue;
-    if (costs.LinksOfFirst(exchange.group).hosts > 1) {
-      exchanges.push_back(exchange);
-    }
+    if (costs.SpansHosts(exchange.group)) exchanges.push_back(exchange);
   }
   std::stable_sort(exchanges.begin(), exchanges.end(),
                    [](const PlannedExchange& a, const PlannedExchange& b) {
