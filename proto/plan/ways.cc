@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/numeric/int128.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 
@@ -225,6 +226,12 @@ int64_t AtMost(absl::uint128 number) {
 }
 
 }  // namespace
+
+std::string CollectiveText(Collective collective) {
+  std::string text = absl::AsciiStrToLower(Collective_Name(collective));
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
 
 absl::Status CheckWays(const Group& group, int members) {
   return Annotate(CheckWaysOf(group, members),

@@ -24,6 +24,15 @@ namespace troupe {
 // in steps, which are moved in so many bytes at a time.
 inline constexpr int64_t kLevelScratchBytes = int64_t{8} << 20;
 
+// Way.row that has no steps: one communicator of all members.
+inline constexpr char kFlatRow[] = "flat";
+
+// Prediction.exchanges has at most so many, those of the most bytes.
+inline constexpr int kExchangesMax = 100;
+
+// "all-reduce"
+std::string CollectiveText(Collective collective);
+
 // FailedPrecondition, with the group's name:
 //   a level whose size is below 2, or whose size and stride do not divide the
 //     members

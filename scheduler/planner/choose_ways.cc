@@ -51,9 +51,8 @@ std::string FieldOf(Collective collective) {
 
 // "all-reduce of 26214400 bytes"
 std::string ExchangeText(const CollectiveSize& size) {
-  std::string name = absl::AsciiStrToLower(Collective_Name(size.collective));
-  std::replace(name.begin(), name.end(), '_', '-');
-  return absl::StrCat(name, " of ", size.bytes, " bytes");
+  return absl::StrCat(CollectiveText(size.collective), " of ", size.bytes,
+                      " bytes");
 }
 
 // A row's steps for an exchange, over levels of the group.
@@ -457,6 +456,11 @@ class WayChooser {
 
 absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
                         Plan& plan, const Plan* before) {
+  for (Group& group : *plan.mutable_groups()) {
+    group.clear_levels();
+    group.clear_ways();
+    group.clear_why_flat();
+  }
   RETURN_IF_ERROR(WayChooser(workers, plan, before).Run());
   for (const Group& group : plan.groups()) {
     const absl::Status proven = CheckWays(group, GroupSize(plan.mesh(), group));

@@ -421,12 +421,7 @@ absl::optional<PlanAndStep> WithWaysOf(
   Plan& plan = kept.plan;
   const std::vector<WorkerDescription> used(
       workers.begin(), workers.begin() + MeshSize(plan.mesh()));
-  for (Group& group : *plan.mutable_groups()) {
-    group.clear_carriers();
-    group.clear_levels();
-    group.clear_ways();
-    group.clear_why_flat();
-  }
+  for (Group& group : *plan.mutable_groups()) group.clear_carriers();
   ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
   // Of these workers and that job nothing is refused: it was planned for them.
   if (!ChooseWays(used, plan, &before).ok()) return absl::nullopt;

@@ -16,8 +16,6 @@
 namespace troupe {
 namespace {
 
-constexpr char kFlat[] = "flat";
-
 ExchangePrediction PredictOne(const Plan& plan, const CostModel& costs,
                               const PlannedExchange& exchange) {
   const auto& [size, backward, narrow] = exchange.operation;
@@ -33,7 +31,7 @@ ExchangePrediction PredictOne(const Plan& plan, const CostModel& costs,
       costs.WaySeconds(exchange.group, flat, exchange.operation));
   const Group::Way* const way = WayOf(group, size.collective, size.bytes);
   if (way == nullptr) {
-    prediction.set_row(kFlat);
+    prediction.set_row(kFlatRow);
     prediction.set_seconds(prediction.flat_seconds());
     return prediction;
   }
@@ -105,7 +103,8 @@ std::vector<ExchangePrediction> PredictExchanges(const Plan& plan,
                    [](const PlannedExchange& a, const PlannedExchange& b) {
                      return a.operation.size.bytes > b.operation.size.bytes;
                    });
-  if (exchanges.size() > kExchangesMax) exchanges.resize(kExchangesMax);
+  constexpr auto kMost = static_cast<size_t>(kExchangesMax);
+  if (exchanges.size() > kMost) exchanges.resize(kMost);
   std::vector<ExchangePrediction> predictions;
   for (const PlannedExchange& exchange : exchanges) {
     predictions.push_back(PredictOne(plan, costs, exchange));
