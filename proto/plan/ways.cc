@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/numeric/int128.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 
@@ -149,14 +150,13 @@ absl::Status CheckFactors(const Group& group, const Group::Way& way,
               return a->stride() < b->stride();
             });
   int64_t ranks = 1;
+  bool tell_apart = true;
   for (const Group::Level* const level : levels) {
-    if (level->stride() != ranks) break;
+    tell_apart = tell_apart && level->stride() == ranks;
     ranks *= level->size();
+    if (!tell_apart || ranks > members) break;
   }
-  if (ranks == members &&
-      levels.back()->stride() * int64_t{levels.back()->size()} == members) {
-    return absl::OkStatus();
-  }
+  if (tell_apart && ranks == members) return absl::OkStatus();
   return WayFault(
       absl::StrCat("its levels are no factors of ", members, " members"));
 }
@@ -227,6 +227,12 @@ int64_t AtMost(absl::uint128 number) {
 
 }  // namespace
 
+std::string CollectiveText(Collective collective) {
+  std::string text = absl::AsciiStrToLower(Collective_Name(collective));
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
 absl::Status CheckWays(const Group& group, int members) {
   return Annotate(CheckWaysOf(group, members),
                   absl::StrCat("group ", group.name()));
@@ -255,11 +261,16 @@ int CountOn(const Group::Level& level, int members) {
   return members / level.size();
 }
 
+Collective WayCollective(Collective collective) {
+  return collective == REDUCE ? ALL_REDUCE : collective;
+}
+
 const Group::Way* WayOf(const Group& group, Collective collective,
                         int64_t bytes) {
+  const Collective of = WayCollective(collective);
   const Group::Way* last = nullptr;
   for (const Group::Way& way : group.ways()) {
-    if (way.collective() == collective && way.bytes_min() <= bytes) last = &way;
+    if (way.collective() == of && way.bytes_min() <= bytes) last = &way;
   }
   return last == nullptr || last->steps().empty() ? nullptr : last;
 }
@@ -268,6 +279,20 @@ bool HasSteps(const Group& group) {
   return std::any_of(
       group.ways().begin(), group.ways().end(),
       [](const Group::Way& way) { return !way.steps().empty(); });
+}
+
+bool HaveSameWays(const Plan& a, const Plan& b) {
+  const auto ways_of = [](const Group& group) {
+    Group ways;
+    ways.set_name(group.name());
+    *ways.mutable_levels() = group.levels();
+    *ways.mutable_ways() = group.ways();
+    return ways.SerializeAsString();
+  };
+  return std::equal(a.groups().begin(), a.groups().end(), b.groups().begin(),
+                    b.groups().end(), [&](const Group& x, const Group& y) {
+                      return ways_of(x) == ways_of(y);
+                    });
 }
 
 const std::string& BackendOn(const Group::Carrier& carrier, int level,

@@ -24,6 +24,15 @@ namespace troupe {
 // in steps, which are moved in so many bytes at a time.
 inline constexpr int64_t kLevelScratchBytes = int64_t{8} << 20;
 
+// Way.row that has no steps: one communicator of all members.
+inline constexpr char kFlatRow[] = "flat";
+
+// Prediction.exchanges has at most so many, those of the most bytes.
+inline constexpr int kExchangesMax = 100;
+
+// "all-reduce"
+std::string CollectiveText(Collective collective);
+
 // FailedPrecondition, with the group's name:
 //   a level whose size is below 2, or whose size and stride do not divide the
 //     members
@@ -46,11 +55,19 @@ std::vector<int> MembersOn(const Group::Level& level, int member);
 int NumberOn(const Group::Level& level, int member);
 int CountOn(const Group::Level& level, int members);
 
+// Of which collective's ways an exchange takes one: a reduce takes those of the
+// all-reduces, so that its root has their bits; all others their own.
+Collective WayCollective(Collective collective);
+
 // The way of an exchange with steps; null: it is flat.
 const Group::Way* WayOf(const Group& group, Collective collective,
                         int64_t bytes);
 // Whether any exchange of the group has steps.
 bool HasSteps(const Group& group);
+
+// Whether sums of the plans' groups are taken in one order, as far as ways say
+// it: of plans with the same groups.
+bool HaveSameWays(const Plan& a, const Plan& b);
 
 // Over which backend; empty: none was chosen.
 const std::string& BackendOn(const Group::Carrier& carrier, int level,

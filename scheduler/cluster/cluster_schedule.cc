@@ -392,6 +392,7 @@ void Cluster::AskToCompile(Job& job, absl::Time now, Actions& actions) {
 
 void Cluster::AskToCompile(Job& job, Compilation asked, Actions& actions) {
   asked.changes = workers_.changes();
+  asked.before = job.plan_before;
   if (job.status.state() == QUEUED) jobs_.Enter(job, PhaseEvent::kPlanAsked);
   job.compilation = asked.number = ++last_compilation_;
   actions.push_back(

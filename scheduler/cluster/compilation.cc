@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/worker_refusal.h"
@@ -110,18 +111,35 @@ absl::Status Ended(const absl::Status& why, const absl::Status& refusal) {
   return ended;
 }
 
-// Of the choices that are idle, or not, the quickest of the first few that fit.
+absl::StatusOr<CompiledJob> CompileChoice(const JobCompiler& compiler,
+                                          const Choice& choice,
+                                          const Plan* before,
+                                          const MayGoOn& may_go_on) {
+  const std::vector<WorkerDescription> workers = DescriptionsOf(choice);
+  ASSIGN_OR_RETURN(CompiledJob compiled,
+                   compiler.Compile(choice.spec, workers, may_go_on));
+  if (before == nullptr) return compiled;
+  return compiler.KeepWays(std::move(compiled), *before, workers);
+}
+
+struct Comparison {
+  bool idle = false;  // of the choices that are idle, or not
+  int most = 1;       // that fit
+  const Plan* before = nullptr;
+};
+// Of these choices the quickest of the first few that fit.
 CompileOutcome CompileQuickest(const JobCompiler& compiler,
-                               const std::vector<Choice>& choices, bool idle,
-                               int compared_max, const MayGoOn& may_go_on) {
+                               const std::vector<Choice>& choices,
+                               const Comparison& comparison,
+                               const MayGoOn& may_go_on) {
   CompileOutcome best;
   size_t ranks = 0;  // of the best
   int compared = 0;
   for (const Choice& choice : choices) {
-    if (choice.idle != idle) continue;
+    if (choice.idle != comparison.idle) continue;
     if (best.fits() && choice.workers.size() < ranks) break;
     absl::StatusOr<CompiledJob> compiled =
-        compiler.Compile(choice.spec, DescriptionsOf(choice), may_go_on);
+        CompileChoice(compiler, choice, comparison.before, may_go_on);
     if (!compiled.ok()) {
       if (!absl::IsInvalidArgument(compiled.status())) {
         // It took too long; what is known by then is not forgotten.
@@ -145,7 +163,7 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
       ranks = choice.workers.size();
       best.idle = choice.idle;
     }
-    if (++compared == compared_max) break;
+    if (++compared == comparison.most) break;
   }
   if (best.fits()) best.refusal = absl::OkStatus();
   return best;
@@ -189,8 +207,11 @@ CompileOutcome CompileBest(const JobCompiler& compiler,
     for (const bool narrower : {false, true}) {
       const bool compares = narrower || compilation.elastic;
       CompileOutcome tried = CompileQuickest(
-          compiler, narrower ? compilation.narrower : compilation.choices, idle,
-          compares ? kComparedMax : 1, may_go_on);
+          compiler, narrower ? compilation.narrower : compilation.choices,
+          {.idle = idle,
+           .most = compares ? kComparedMax : 1,
+           .before = compilation.before.get()},
+          may_go_on);
       if (tried.fits()) {
         if (!idle) tried.refusal = refusal;
         return tried;

@@ -39,6 +39,8 @@ struct Compilation {
   bool narrows = false;  // has those, if there are any
   int64_t changes = 0;   // WorkerTable::changes() at its making
   bool explain = false;  // asked for in place of a plan
+  // Of a job that goes on: the last plan that it ran, without programs.
+  std::shared_ptr<const Plan> before;
   // Elastic, where a refusal of the job itself is to end it: kinds of workers
   // of which more are imagined (ImagineMore).
   std::vector<std::vector<std::shared_ptr<const WorkerDescription>>> more_like;

@@ -56,6 +56,15 @@ class JobCompiler {
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const = 0;
 
+  // Compile's for these workers, of a job that goes on after `before`, its last
+  // plan: where the mesh is the same, sums are taken as they were there, if
+  // these workers can.
+  virtual CompiledJob KeepWays(
+      CompiledJob compiled, const Plan& before,
+      const std::vector<WorkerDescription>& workers) const {
+    return compiled;
+  }
+
   // Which ways of sharing its ranks the job has on these workers, compared. As
   // Compile, but that a job which does not fit is part of the answer.
   virtual absl::StatusOr<Explanation> Explain(

@@ -37,6 +37,8 @@ struct Job {
   int32_t attempt = 0;
   bool cancelled = false;
   std::shared_ptr<const Plan> plan;  // without programs; null before the start
+  // Queued after it has trained: the last plan that it ran. Not stored.
+  std::shared_ptr<const Plan> plan_before;
   // Of the traced ranks (step_gather.h); null before there is one, and of an
   // ended job that had to make room. JobTable alone changes them.
   std::shared_ptr<const Timeline> predicted;             // of the last attempt

@@ -12,6 +12,7 @@
 #include "proto/plan/last_step.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/ways.h"
 #include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/run_words.h"
@@ -48,6 +49,18 @@ const RankRef* RefIn(const WorkerMessage& message) {
   }
 }
 
+// What changes the bits of a job that goes on, and is seen nowhere else.
+std::string OtherWaysText(const Job& job) {
+  if (job.plan_before == nullptr ||
+      job.plan_before->mesh().SerializeAsString() !=
+          job.plan->mesh().SerializeAsString() ||
+      HaveSameWays(*job.plan_before, *job.plan)) {
+    return "";
+  }
+  return "; sums cross these hosts in other steps than before, so that their "
+         "bits differ from here";
+}
+
 }  // namespace
 
 std::string RunControl::ResumeOf(const Job& job) {
@@ -70,8 +83,9 @@ void RunControl::Start(Job& job, const CompiledJob& compiled,
   job.status.set_steps_total(outline.job().training().steps());
   job.run->steps.StartAfter(job.status.steps_done());
   Seat(job, workers, now);
-  jobs_.SetState(job, STARTING, absl::StrCat("on ", NameList(workers)), now,
-                 actions);
+  jobs_.SetState(job, STARTING,
+                 absl::StrCat("on ", NameList(workers), OtherWaysText(job)),
+                 now, actions);
   job.run->handed = MakeHandOut(job, compiled);
   Perform(job, "", actions);
 }
@@ -135,6 +149,9 @@ void RunControl::BackToQueue(Job& job, PhaseEvent event, const std::string& why,
   job.queued_since = now;
   job.status.set_intent(INTENT_RUN);
   job.compilation = 0;
+  if (job.plan != nullptr && job.status.steps_done() > 0) {
+    job.plan_before = job.plan;
+  }
   job.plan = nullptr;
   jobs_.SetPredicted(job, nullptr);
   job.status.clear_workers();

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/plan/ways.h"
 #include "scheduler/collectives/flat.h"
 #include "scheduler/collectives/two_level.h"
 

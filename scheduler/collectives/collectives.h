@@ -14,11 +14,8 @@
 namespace troupe {
 
 // In the order in which they are tried: of two that are equally fast the first
-// is taken.
+// is taken. kFlatRow (proto/plan/ways.h), which any group can do, is one.
 const std::vector<CollectiveRow>& CollectiveRows();
-
-// The row that is the same for every group: one communicator of all members.
-inline constexpr char kFlatRow[] = "flat";
 
 // InvalidArgument lists the names there are.
 absl::StatusOr<CollectiveRow> FindCollectiveRow(absl::string_view name);

@@ -6,6 +6,7 @@
 #define TROUPE_SCHEDULER_COLLECTIVES_ROW_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -31,6 +32,9 @@ struct GroupExchange {
 struct LaidWay {
   std::vector<Group::Level> levels;
   std::vector<Group::Step> steps;  // Step.level: index into these levels
+  // Where the row of this group is the flat one: why, a sentence's end. Who
+  // names the row has it so.
+  std::string why_flat;
 };
 
 struct CollectiveRow {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,8 +21,7 @@ Group::Level LevelOf(const char* name, int size, int stride) {
   return level;
 }
 
-// Members of one host are the communicators of the level, and those of a
-// communicator are on one host.
+// Whether the members of each communicator of the level are on one host.
 bool IsWithinHosts(const Group::Level& level, absl::Span<const int> hosts) {
   for (int m = 0; m < static_cast<int>(hosts.size()); ++m) {
     const int first = m - PlaceOn(level, m) * level.stride();
@@ -30,6 +30,12 @@ bool IsWithinHosts(const Group::Level& level, absl::Span<const int> hosts) {
   return true;
 }
 
+bool HaveHostsToThemselves(absl::Span<const int> hosts) {
+  return hosts.size() >= 2 &&
+         std::set<int>(hosts.begin(), hosts.end()).size() == hosts.size();
+}
+
+// REQUIRES that some share a host.
 absl::StatusOr<std::vector<Group::Level>> HostLevels(
     absl::Span<const int> hosts) {
   const auto why_not = [](const std::string& why) {
@@ -48,13 +54,12 @@ absl::StatusOr<std::vector<Group::Level>> HostLevels(
                                 " and others ", least->second));
   }
   const int on_host = members / on_hosts;
-  if (on_host == 1) return why_not("each of its members has a host to itself");
   for (const int stride : {1, on_hosts}) {
     Group::Level within = LevelOf("within hosts", on_host, stride);
     // Over shared memory it is so anyway; over sockets, where a rank has moved
     // to another host, it is to be the same.
     within.set_in_order(true);
-    // A host has as many members as such a communicator: all of one.
+    // As large as a host's share, each communicator then has all of a host.
     if (!IsWithinHosts(within, hosts)) continue;
     return std::vector<Group::Level>{
         within, LevelOf("across hosts", on_hosts, stride == 1 ? on_host : 1)};
@@ -66,6 +71,10 @@ absl::StatusOr<std::vector<Group::Level>> HostLevels(
 
 absl::StatusOr<LaidWay> LayTwoLevel(const GroupExchange& exchange) {
   LaidWay way;
+  if (HaveHostsToThemselves(exchange.hosts)) {
+    way.why_flat = "each of its members has a host to itself";
+    return way;
+  }
   ASSIGN_OR_RETURN(way.levels, HostLevels(exchange.hosts));
   ASSIGN_OR_RETURN(way.steps, StepsOver(exchange.collective,
                                         static_cast<int>(way.levels.size())));

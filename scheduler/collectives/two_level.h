@@ -5,6 +5,7 @@
 // times as hosts allow.
 //
 // Each host has as many members as the others, at even distances in the group.
+// Where that is one each, this is the flat row.
 #ifndef TROUPE_SCHEDULER_COLLECTIVES_TWO_LEVEL_H_
 #define TROUPE_SCHEDULER_COLLECTIVES_TWO_LEVEL_H_
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -33,23 +34,25 @@ constexpr Collective kWithRows[] = {ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER,
                                     BROADCAST};
 
 bool HasRows(Collective collective) {
-  return std::count(std::begin(kWithRows), std::end(kWithRows), collective) > 0;
+  return std::count(std::begin(kWithRows), std::end(kWithRows),
+                    WayCollective(collective)) > 0;
 }
 
 bool AddsUp(Collective collective) {
-  return collective == ALL_REDUCE || collective == REDUCE_SCATTER;
+  const Collective of = WayCollective(collective);
+  return of == ALL_REDUCE || of == REDUCE_SCATTER;
 }
 
 std::string FieldOf(Collective collective) {
-  return absl::StrCat("communication.",
-                      absl::AsciiStrToLower(Collective_Name(collective)));
+  return absl::StrCat(
+      "communication.",
+      absl::AsciiStrToLower(Collective_Name(WayCollective(collective))));
 }
 
 // "all-reduce of 26214400 bytes"
 std::string ExchangeText(const CollectiveSize& size) {
-  std::string name = absl::AsciiStrToLower(Collective_Name(size.collective));
-  std::replace(name.begin(), name.end(), '_', '-');
-  return absl::StrCat(name, " of ", size.bytes, " bytes");
+  return absl::StrCat(CollectiveText(size.collective), " of ", size.bytes,
+                      " bytes");
 }
 
 // A row's steps for an exchange, over levels of the group.
@@ -108,19 +111,15 @@ bool SpanHosts(const std::vector<int>& hosts) {
 
 class WayChooser {
  public:
-  // Borrows both.
-  WayChooser(const std::vector<WorkerDescription>& workers, Plan& plan)
-      : workers_(workers), plan_(plan) {}
+  // Borrows all.
+  WayChooser(const std::vector<WorkerDescription>& workers, Plan& plan,
+             const Plan* before)
+      : workers_(workers), plan_(plan), before_(before) {}
 
   absl::Status Run() {
     const GroupHosts hosts(workers_, plan_.mesh());
     if (hosts.hosts() <= 1) return absl::OkStatus();
-    for (const PlannedExchange& exchange : ExchangesOf(plan_)) {
-      if (HasRows(exchange.operation.size.collective) &&
-          exchange.operation.size.bytes > 0) {
-        of_groups_[exchange.group].push_back({.exchange = exchange});
-      }
-    }
+    Collect();
     bool any = false;
     for (auto& [group, exchanges] : of_groups_) {
       RETURN_IF_ERROR(LayAll(hosts.Of(plan_.mesh(), plan_.groups(group)), group,
@@ -148,6 +147,36 @@ class WayChooser {
     const Candidate* taken = nullptr;   // null: flat
     bool named = false;                 // by the job
   };
+
+  Collective CollectiveOf(const Chosen& chosen) const {
+    return WayCollective(chosen.exchange.operation.size.collective);
+  }
+
+  // By the collective whose ways they take, and size: a reduce and an
+  // all-reduce of the same numbers are one choice, the all-reduce's.
+  void Collect() {
+    const auto look = [](const PlannedExchange& exchange) {
+      const CollectiveSize& size = exchange.operation.size;
+      return std::make_tuple(WayCollective(size.collective), size.bytes,
+                             !exchange.scalars, exchange.operation.narrow);
+    };
+    using Look = std::tuple<Collective, int64_t, bool, bool>;
+    std::map<int, std::map<Look, PlannedExchange>> of_groups;
+    for (const PlannedExchange& exchange : ExchangesOf(plan_)) {
+      const CollectiveSize& size = exchange.operation.size;
+      if (!HasRows(size.collective) || size.bytes <= 0) continue;
+      const auto [known, is_new] =
+          of_groups[exchange.group].try_emplace(look(exchange), exchange);
+      if (!is_new && WayCollective(size.collective) == size.collective) {
+        known->second = exchange;
+      }
+    }
+    for (const auto& [group, exchanges] : of_groups) {
+      for (const auto& [key, exchange] : exchanges) {
+        of_groups_[group].push_back({.exchange = exchange});
+      }
+    }
+  }
 
   // The job's word for it; empty: none.
   std::string NamedFor(const PlannedExchange& exchange) const {
@@ -213,15 +242,18 @@ class WayChooser {
                    Group& group, Chosen& chosen) {
     const WorkerDescription& worker = workers_.front();
     const Calibration rates = CompletedCalibration(worker.calibration());
-    ASSIGN_OR_RETURN(
-        const LaidWay way,
-        row.lay({.hosts = hosts,
-                 .collective = chosen.exchange.operation.size.collective,
-                 .bytes = chosen.exchange.operation.size.bytes,
-                 .within_hosts = worker.memory_domain().empty()
-                                     ? rates.loopback()
-                                     : rates.shared_memory(),
-                 .between_hosts = NetworkOf(worker)}));
+    ASSIGN_OR_RETURN(const LaidWay way,
+                     row.lay({.hosts = hosts,
+                              .collective = CollectiveOf(chosen),
+                              .bytes = chosen.exchange.operation.size.bytes,
+                              .within_hosts = worker.memory_domain().empty()
+                                                  ? rates.loopback()
+                                                  : rates.shared_memory(),
+                              .between_hosts = NetworkOf(worker)}));
+    if (way.steps.empty()) {
+      SayFlat(absl::StrCat(row.name, ": ", way.why_flat), chosen, group);
+      return absl::OkStatus();
+    }
     Candidate candidate = {.row = row.name, .steps = way.steps};
     for (Group::Step& step : candidate.steps) {
       step.set_level(IndexOf(way.levels[step.level()], group));
@@ -269,20 +301,70 @@ class WayChooser {
     return way;
   }
 
+  // The group in the plan before; null: that says nothing of it.
+  const Group* GroupBefore(const Group& group) const {
+    if (before_ == nullptr || before_->mesh().SerializeAsString() !=
+                                  plan_.mesh().SerializeAsString()) {
+      return nullptr;
+    }
+    for (const Group& other : before_->groups()) {
+      if (other.name() != group.name()) continue;
+      const bool alike = std::any_of(
+          other.carriers().begin(), other.carriers().end(),
+          [](const Group::Carrier& c) { return c.backend() == "gloo"; });
+      return alike && GroupSize(before_->mesh(), other) ==
+                          GroupSize(plan_.mesh(), group)
+                 ? &other
+                 : nullptr;
+    }
+    return nullptr;
+  }
+
+  // Takes what the plan before has. False: it has none, or that is not among
+  // the candidates.
+  bool Keep(Group& group, Chosen& chosen) const {
+    const Group* const before = GroupBefore(group);
+    if (before == nullptr) return false;
+    const Group::Way* const way = WayOf(*before, CollectiveOf(chosen),
+                                        chosen.exchange.operation.size.bytes);
+    if (way == nullptr) {
+      SayFlat("it was so before, and sums keep their bits", chosen, group);
+      return true;
+    }
+    for (const Candidate& candidate : chosen.candidates) {
+      if (!AreAlike(*before, way->steps(), group, candidate.steps)) continue;
+      chosen.taken = &candidate;
+      return true;
+    }
+    return false;
+  }
+
+  // Steps over levels of their groups.
+  template <typename These, typename Those>
+  static bool AreAlike(const Group& a, const These& these, const Group& b,
+                       const Those& those) {
+    return std::equal(these.begin(), these.end(), those.begin(), those.end(),
+                      [&](const Group::Step& x, const Group::Step& y) {
+                        return x.collective() == y.collective() &&
+                               a.levels(x.level()).SerializeAsString() ==
+                                   b.levels(y.level()).SerializeAsString();
+                      });
+  }
+
   void Choose(const CostModel& costs, Chosen& chosen) {
     const PlannedExchange& exchange = chosen.exchange;
     Group& group = *plan_.mutable_groups(exchange.group);
     const auto seconds = [&](const Candidate* candidate) {
-      return costs.WaySeconds(
-          exchange.group,
-          WayWith(candidate, exchange.operation.size.collective),
-          exchange.operation);
+      return costs.WaySeconds(exchange.group,
+                              WayWith(candidate, CollectiveOf(chosen)),
+                              exchange.operation);
     };
     if (chosen.candidates.empty()) return;
     if (chosen.named) {
       chosen.taken = &chosen.candidates.front();
       return;
     }
+    if (Keep(group, chosen)) return;
     const double flat = seconds(nullptr);
     double least = flat;
     for (const Candidate& candidate : chosen.candidates) {
@@ -312,11 +394,11 @@ class WayChooser {
     const Chosen* before = nullptr;
     for (const Chosen& chosen : exchanges) {
       const CollectiveSize& size = chosen.exchange.operation.size;
-      if (before != nullptr &&
-          before->exchange.operation.size.collective != size.collective) {
+      const Collective collective = CollectiveOf(chosen);
+      if (before != nullptr && CollectiveOf(*before) != collective) {
         before = nullptr;
       }
-      Group::Way way = WayWith(chosen.taken, size.collective);
+      Group::Way way = WayWith(chosen.taken, collective);
       int64_t bytes_min = 0;
       if (before != nullptr) {
         const int64_t lower = before->exchange.operation.size.bytes;
@@ -329,7 +411,7 @@ class WayChooser {
       before = &chosen;
       const Group::Way* const last =
           first || group.ways().empty() ||
-                  group.ways().rbegin()->collective() != size.collective
+                  group.ways().rbegin()->collective() != collective
               ? nullptr
               : &*group.ways().rbegin();
       if (last == nullptr ? way.steps().empty() : AreAlike(*last, way)) {
@@ -366,14 +448,20 @@ class WayChooser {
 
   const std::vector<WorkerDescription>& workers_;
   Plan& plan_;
+  const Plan* const before_;
   std::map<int, std::vector<Chosen>> of_groups_;
 };
 
 }  // namespace
 
 absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
-                        Plan& plan) {
-  RETURN_IF_ERROR(WayChooser(workers, plan).Run());
+                        Plan& plan, const Plan* before) {
+  for (Group& group : *plan.mutable_groups()) {
+    group.clear_levels();
+    group.clear_ways();
+    group.clear_why_flat();
+  }
+  RETURN_IF_ERROR(WayChooser(workers, plan, before).Run());
   for (const Group& group : plan.groups()) {
     const absl::Status proven = CheckWays(group, GroupSize(plan.mesh(), group));
     CHECK(proven.ok()) << proven.ToString();
@@ -383,11 +471,12 @@ absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
 
 std::string RowNamedFor(const CommunicationSpec& communication,
                         Collective collective) {
+  const Collective of = WayCollective(collective);
   std::string name;
-  if (collective == ALL_REDUCE) name = communication.all_reduce();
-  if (collective == REDUCE_SCATTER) name = communication.reduce_scatter();
-  if (collective == ALL_GATHER) name = communication.all_gather();
-  if (collective == BROADCAST) name = communication.broadcast();
+  if (of == ALL_REDUCE) name = communication.all_reduce();
+  if (of == REDUCE_SCATTER) name = communication.reduce_scatter();
+  if (of == ALL_GATHER) name = communication.all_gather();
+  if (of == BROADCAST) name = communication.broadcast();
   return name == kAuto ? "" : name;
 }
 

@@ -24,12 +24,17 @@ namespace troupe {
 // Sums of scalars are flat, and so are sums of narrow numbers that no job names
 // a row for: flat ones are rounded once. workers[r] fills rank r.
 //
+// Where `before` is given, an earlier plan of the job with the same mesh whose
+// groups went over sockets, each exchange goes as it did there, if the row is
+// still possible: rates that were measured anew do not change the bits of sums.
+//
 // InvalidArgument, beginning with communication.COLLECTIVE: a group that spans
 // hosts cannot do as the job says, and why. REQUIRES ChooseBackends.
 absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
-                        Plan& plan);
+                        Plan& plan, const Plan* before = nullptr);
 
-// The row that the job names for a collective; empty: none.
+// The row that the job names for a collective, for a reduce that of all-reduces
+// (WayCollective); empty: none.
 std::string RowNamedFor(const CommunicationSpec& communication,
                         Collective collective);
 

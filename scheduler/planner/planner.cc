@@ -13,6 +13,7 @@
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/sharing.h"
+#include "proto/plan/ways.h"
 #include "proto/plan/worker_refusal.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/check_devices.h"
@@ -413,6 +414,28 @@ absl::StatusOr<Plan> TryPlan(const JobSpec& job,
                    .may_go_on = may_go_on});
 }
 
+absl::optional<PlanAndStep> WithWaysOf(
+    const Plan& before, const std::vector<WorkerDescription>& workers,
+    const Plan& planned) {
+  PlanAndStep kept = {.plan = planned};
+  Plan& plan = kept.plan;
+  const std::vector<WorkerDescription> used(
+      workers.begin(), workers.begin() + MeshSize(plan.mesh()));
+  for (Group& group : *plan.mutable_groups()) group.clear_carriers();
+  ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
+  // Of these workers and that job nothing is refused: it was planned for them.
+  if (!ChooseWays(used, plan, &before).ok()) return absl::nullopt;
+  if (HaveSameWays(plan, planned)) return absl::nullopt;
+  plan.set_fingerprint(PlanFingerprint(plan));
+  Prediction prediction = Predict(plan, used, &kept.step);
+  const Prediction& old = planned.prediction();
+  prediction.set_chosen_memory(old.chosen_memory());
+  prediction.set_gathers(old.gathers());
+  prediction.set_worst_routing_seconds(WorstRoutingSeconds(used, plan));
+  *plan.mutable_prediction() = std::move(prediction);
+  return kept;
+}
+
 Plan AssignmentPlan(const Plan& plan, int rank) {
   CheckMayWait("a rank's part of a plan is made");
   Plan assignment;
@@ -454,8 +477,6 @@ std::string PlanFingerprint(const Plan& plan) {
   bare.clear_fingerprint();
   for (Group& group : *bare.mutable_groups()) {
     group.clear_carriers();
-    group.clear_levels();
-    group.clear_ways();
     group.clear_why_flat();
   }
   // No message of a plan has a map, so equal plans serialise to equal bytes.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "proto/base/may_go_on.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
@@ -39,6 +40,13 @@ absl::StatusOr<PlanAndStep> CompilePlanAndStep(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const MayGoOn& may_go_on = {});
 
+// The plan of a job that goes on after `before`, with exchanges that go as they
+// did there (ChooseWays), and the step predicted anew; nothing: the plan does
+// so already. `planned` is CompilePlan's for these workers.
+absl::optional<PlanAndStep> WithWaysOf(
+    const Plan& before, const std::vector<WorkerDescription>& workers,
+    const Plan& planned);
+
 // How far ahead gathers run (gather_ahead.h): as of a plan that runs, in the
 // fewest bytes; or, in less time, with all the room that makes a step shorter,
 // for a plan that is one of many to be compared, and is bounded as such.
@@ -55,9 +63,10 @@ absl::StatusOr<Plan> TryPlan(const JobSpec& job,
 // the prediction only.
 Plan AssignmentPlan(const Plan& plan, int rank);
 
-// Of all of the plan but its prediction, its groups' carriers, levels and ways,
-// and the fingerprint itself: equal for equal plans, on any machine. 16
-// hexadecimal digits.
+// Of all of the plan but its prediction, what carries its groups, why some are
+// flat, and the fingerprint itself: equal for equal plans, on any machine.
+// Plans whose sums go other ways (Group.ways) are not equal: they have other
+// bits. 16 hexadecimal digits.
 std::string PlanFingerprint(const Plan& plan);
 
 }  // namespace troupe

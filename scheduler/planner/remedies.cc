@@ -17,6 +17,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
 #include "scheduler/planner/choose_backends.h"
+#include "scheduler/planner/choose_ways.h"
 #include "scheduler/planner/combine_needs.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/prediction.h"
@@ -424,6 +425,9 @@ absl::StatusOr<Remedies> FindRemedies(
 double PredictedStepSeconds(Plan plan,
                             const std::vector<WorkerDescription>& workers) {
   ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
+  const auto flat = plan.groups();
+  // What the job names and these hosts cannot do is refused at the end.
+  if (!ChooseWays(workers, plan).ok()) *plan.mutable_groups() = flat;
   const Prediction prediction = Predict(plan, workers);
   if (prediction.keep_every() == 0) return prediction.step_seconds();
   return prediction.step_seconds() +

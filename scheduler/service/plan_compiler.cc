@@ -42,6 +42,19 @@ absl::StatusOr<CompiledJob> PlanCompiler::Compile(
   return compiled;
 }
 
+CompiledJob PlanCompiler::KeepWays(
+    CompiledJob compiled, const Plan& before,
+    const std::vector<WorkerDescription>& workers) const {
+  absl::optional<PlanAndStep> kept =
+      WithWaysOf(before, workers, *compiled.plan);
+  if (!kept.has_value()) return compiled;
+  CompiledJob made =
+      MakeCompiledJob(std::move(kept->plan), std::move(kept->step));
+  made.chosen = std::move(compiled.chosen);
+  made.explanation = std::move(compiled.explanation);
+  return made;
+}
+
 absl::StatusOr<Explanation> PlanCompiler::Explain(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const MayGoOn& may_go_on) const {

@@ -16,6 +16,9 @@ class PlanCompiler final : public JobCompiler {
   absl::StatusOr<CompiledJob> Compile(
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const override;
+  CompiledJob KeepWays(
+      CompiledJob compiled, const Plan& before,
+      const std::vector<WorkerDescription>& workers) const override;
   absl::StatusOr<Explanation> Explain(
       const JobSpec& job, const std::vector<WorkerDescription>& workers,
       const MayGoOn& may_go_on) const override;

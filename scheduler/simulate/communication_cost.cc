@@ -174,12 +174,8 @@ Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
 
 Cost CostModel::GroupCost(int rank, int group,
                           const Operation& operation) const {
-  // A reduce takes the steps of an all-reduce.
-  const Collective collective = operation.size.collective == REDUCE
-                                    ? ALL_REDUCE
-                                    : operation.size.collective;
-  const Group::Way* const way =
-      WayOf(plan_.groups(group), collective, operation.size.bytes);
+  const Group::Way* const way = WayOf(
+      plan_.groups(group), operation.size.collective, operation.size.bytes);
   return way == nullptr ? FlatCost(rank, group, operation)
                         : WayCost(rank, group, *way, operation);
 }

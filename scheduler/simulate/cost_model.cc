@@ -154,6 +154,7 @@ CostModel::CostModel(const Plan& plan,
       level_links.push_back(LevelLinksOf(group, number));
     }
     places_.push_back(PlacesIn(members));
+    unlike_.push_back(UnlikeGroups(static_cast<int>(unlike_.size())));
   }
 }
 

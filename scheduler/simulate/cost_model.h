@@ -102,16 +102,16 @@ class CostModel {
   // is of.
   Cost GroupCost(int rank, int group, const Operation& operation) const;
 
-  // Of an exchange of the first of the groups of that index, by itself on its
+  // Of an exchange of the slowest of the groups of that index, by itself on its
   // links and on the adapters that its members share, in these steps over the
   // group's levels; none: flat. REQUIRES CheckWays of the group with the way.
   double WaySeconds(int group, const Group::Way& way,
                     const Operation& operation) const;
-  // By step.
+  // By step, of that group.
   std::vector<double> StepSeconds(int group, const Group::Way& way,
                                   const Operation& operation) const;
-  // Of that group: the slowest of its links.
-  const GroupLinks& LinksOfFirst(int group) const { return links_[group][0]; }
+  // Whether any of the groups of that index does.
+  bool SpansHosts(int group) const;
   // Of each of its members, the number of its host.
   std::vector<int> HostsOf(int group, int number) const;
 
@@ -194,7 +194,17 @@ class CostModel {
                const Operation& operation) const;
   Cost BesideSteps(int rank, int group, const Operation& operation) const;
   Cost FlatCost(int rank, int group, const Operation& operation) const;
-  std::vector<int> OnFirstHost(int group) const;
+  std::vector<int> OnFirstHost(int group, int number) const;
+  std::vector<int> UnlikeGroups(int group) const;
+  // Of the group of that number.
+  struct GroupAt {
+    int group = 0;
+    int number = 0;
+  };
+  std::vector<double> StepSecondsAt(const GroupAt& at, const Group::Way& way,
+                                    const Operation& operation) const;
+  double WaySecondsAt(const GroupAt& at, const Group::Way& way,
+                      const Operation& operation) const;
   double AloneSeconds(const std::vector<int>& ranks,
                       const std::vector<Cost>& costs) const;
   std::vector<GroupPlace> PlacesIn(
@@ -219,6 +229,8 @@ class CostModel {
   std::vector<std::vector<GroupLinks>> links_;          // the same
   // The same, and level: of each the slowest of its communicators.
   std::vector<std::vector<std::vector<GroupLinks>>> level_links_;
+  // By group: numbers of groups that differ in what an exchange takes.
+  std::vector<std::vector<int>> unlike_;
   // By group and rank; empty: no host of the group has another beside it.
   std::vector<std::vector<GroupPlace>> places_;
 };

@@ -16,8 +16,6 @@
 namespace troupe {
 namespace {
 
-constexpr char kFlat[] = "flat";
-
 ExchangePrediction PredictOne(const Plan& plan, const CostModel& costs,
                               const PlannedExchange& exchange) {
   const auto& [size, backward, narrow] = exchange.operation;
@@ -33,7 +31,7 @@ ExchangePrediction PredictOne(const Plan& plan, const CostModel& costs,
       costs.WaySeconds(exchange.group, flat, exchange.operation));
   const Group::Way* const way = WayOf(group, size.collective, size.bytes);
   if (way == nullptr) {
-    prediction.set_row(kFlat);
+    prediction.set_row(kFlatRow);
     prediction.set_seconds(prediction.flat_seconds());
     return prediction;
   }
@@ -92,22 +90,21 @@ std::vector<ExchangePrediction> PredictExchanges(const Plan& plan,
                                                  const CostModel& costs) {
   bool spans = false;
   for (int g = 0; g < plan.groups_size(); ++g) {
-    spans |= costs.LinksOfFirst(g).hosts > 1;
+    spans |= costs.SpansHosts(g);
   }
   if (!spans) return {};
   std::vector<PlannedExchange> exchanges;
   for (const PlannedExchange& exchange : ExchangesOf(plan)) {
     if (!exchange.in_step || exchange.scalars) continue;
     if (exchange.operation.size.bytes == 0) continue;
-    if (costs.LinksOfFirst(exchange.group).hosts > 1) {
-      exchanges.push_back(exchange);
-    }
+    if (costs.SpansHosts(exchange.group)) exchanges.push_back(exchange);
   }
   std::stable_sort(exchanges.begin(), exchanges.end(),
                    [](const PlannedExchange& a, const PlannedExchange& b) {
                      return a.operation.size.bytes > b.operation.size.bytes;
                    });
-  if (exchanges.size() > kExchangesMax) exchanges.resize(kExchangesMax);
+  constexpr auto kMost = static_cast<size_t>(kExchangesMax);
+  if (exchanges.size() > kMost) exchanges.resize(kMost);
   std::vector<ExchangePrediction> predictions;
   for (const PlannedExchange& exchange : exchanges) {
     predictions.push_back(PredictOne(plan, costs, exchange));

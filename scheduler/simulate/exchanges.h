@@ -20,9 +20,8 @@ struct PlannedExchange {
 // By group, collective and size, ascending.
 std::vector<PlannedExchange> ExchangesOf(const Plan& plan);
 
-// Of the step, those of groups that span hosts, but for scalars: at most so
-// many, those of the most bytes.
-inline constexpr size_t kExchangesMax = 100;
+// Of the step, those of groups that span hosts, but for scalars: at most
+// kExchangesMax (proto/plan/ways.h), those of the most bytes.
 std::vector<ExchangePrediction> PredictExchanges(const Plan& plan,
                                                  const CostModel& costs);
 

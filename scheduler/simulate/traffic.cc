@@ -174,8 +174,8 @@ Traffic Gloo(const GroupLinks& group, const GroupPlace& place,
         {.bytes = size.bytes, .ranks = size.ranks, .collective = collective});
   };
   const auto scattered = [&] {
-    return operation.narrow ? Direct(group, place, block)
-                            : ring(REDUCE_SCATTER);
+    return operation.narrow || group.in_order ? Direct(group, place, block)
+                                              : ring(REDUCE_SCATTER);
   };
   switch (size.collective) {
     case ALL_REDUCE:
@@ -216,7 +216,7 @@ std::string LookOf(const GroupLinks& links) {
   return absl::StrCat(links.local.SerializeAsString(), "/",
                       links.network.SerializeAsString(), "/", links.hosts, "/",
                       links.fewest, "/", links.most, "/", links.crossings, "/",
-                      static_cast<int>(links.algorithms));
+                      static_cast<int>(links.algorithms), "/", links.in_order);
 }
 
 Traffic CollectiveTraffic(const GroupLinks& group, const GroupPlace& place,

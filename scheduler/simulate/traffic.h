@@ -12,7 +12,7 @@
 //                  small ones      straight to each rank
 //                                  (proto/plan/direct_collectives.h)
 //                  sums of narrow  scattered straight to each rank; where all
-//                                  have the sum, it is gathered by the ring
+//                  or in order     have the sum, it is gathered by the ring
 //                  REDUCE          the blocks of the sum straight to its root
 //   shared_memory  all but these   as one ring
 //   any            SHIFT           each rank to the next, so as one ring
@@ -54,6 +54,7 @@ struct GroupLinks {
   int most = 1;       // the same
   int crossings = 0;  // ranks whose next one, of a ring, is on another host
   Algorithms algorithms = Algorithms::kSharedMemory;
+  bool in_order = false;  // sums are, of the ranks (Group.Level)
 };
 // Equal for groups that are.
 std::string LookOf(const GroupLinks& links);

@@ -3,8 +3,13 @@
 // level.
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/ways.h"
 #include "scheduler/simulate/cost_model.h"
@@ -76,6 +81,7 @@ std::vector<GroupLinks> CostModel::LevelLinksOf(const Group& group,
       links[l] = first ? these : SlowerLinks(links[l], these);
       first = false;
     }
+    links[l].in_order = level.in_order();
   }
   return links;
 }
@@ -188,48 +194,97 @@ double CostModel::AloneSeconds(const std::vector<int>& ranks,
   return seconds + std::max(0.0, crowded - wire);
 }
 
+bool CostModel::SpansHosts(int group) const {
+  return std::any_of(links_[group].begin(), links_[group].end(),
+                     [](const GroupLinks& links) { return links.hosts > 1; });
+}
+
 // They stand for those of all hosts: the links of a group are the slowest, and
 // choosing a way must not take a time for each rank of thousands.
-std::vector<int> CostModel::OnFirstHost(int group) const {
+std::vector<int> CostModel::OnFirstHost(int group, int number) const {
+  const std::vector<int>& members = members_[group][number];
   std::vector<int> ranks;
-  for (const int rank : members_[group][0]) {
-    if (host_of_[rank] == host_of_[members_[group][0].front()]) {
-      ranks.push_back(rank);
-    }
+  for (const int rank : members) {
+    if (host_of_[rank] == host_of_[members.front()]) ranks.push_back(rank);
   }
   return ranks;
 }
 
-std::vector<double> CostModel::StepSeconds(int group, const Group::Way& way,
-                                           const Operation& operation) const {
-  const std::vector<int> ranks = OnFirstHost(group);
+// The first of each look: its links and levels, and of the ranks that stand for
+// it their machines and the rates of their adapters. Where no group spans
+// hosts, the first stands for all.
+std::vector<int> CostModel::UnlikeGroups(int group) const {
+  if (!SpansHosts(group)) return {0};
+  std::vector<int> unlike;
+  std::set<std::string> looks;
+  for (int n = 0; n < static_cast<int>(members_[group].size()); ++n) {
+    std::string look = LookOf(links_[group][n]);
+    for (const GroupLinks& level : level_links_[group][n]) {
+      absl::StrAppend(&look, "|", LookOf(level));
+    }
+    for (const int rank : OnFirstHost(group, n)) {
+      absl::StrAppend(&look, "|", machine_of_[rank]);
+      if (adapters_.of_rank.empty()) continue;
+      for (const int adapter : adapters_.of_rank[rank]) {
+        absl::StrAppend(&look, ",", adapters_.rates[adapter]);
+      }
+    }
+    if (looks.insert(std::move(look)).second) unlike.push_back(n);
+  }
+  return unlike;
+}
+
+std::vector<double> CostModel::StepSecondsAt(const GroupAt& at,
+                                             const Group::Way& way,
+                                             const Operation& operation) const {
+  const std::vector<int> ranks = OnFirstHost(at.group, at.number);
   std::vector<double> seconds;
   for (int s = 0; s < way.steps_size(); ++s) {
     std::vector<Cost> costs;
     for (const int rank : ranks) {
-      costs.push_back(
-          StepCost({.group = group, .rank = rank, .step = s}, way, operation));
+      costs.push_back(StepCost({.group = at.group, .rank = rank, .step = s},
+                               way, operation));
     }
     seconds.push_back(AloneSeconds(ranks, costs));
   }
   return seconds;
 }
 
-double CostModel::WaySeconds(int group, const Group::Way& way,
-                             const Operation& operation) const {
-  const std::vector<int> ranks = OnFirstHost(group);
+double CostModel::WaySecondsAt(const GroupAt& at, const Group::Way& way,
+                               const Operation& operation) const {
+  const std::vector<int> ranks = OnFirstHost(at.group, at.number);
   if (way.steps().empty()) {
     std::vector<Cost> costs;
     for (const int rank : ranks) {
-      costs.push_back(FlatCost(rank, group, operation));
+      costs.push_back(FlatCost(rank, at.group, operation));
     }
     return AloneSeconds(ranks, costs);
   }
-  double seconds = 0;
-  for (const double of_step : StepSeconds(group, way, operation)) {
-    seconds += of_step;
+  const std::vector<double> of_steps = StepSecondsAt(at, way, operation);
+  return std::accumulate(
+      of_steps.begin(), of_steps.end(),
+      BesideSteps(ranks.front(), at.group, operation).communication);
+}
+
+double CostModel::WaySeconds(int group, const Group::Way& way,
+                             const Operation& operation) const {
+  double slowest = 0;
+  for (const int number : unlike_[group]) {
+    slowest = std::max(slowest, WaySecondsAt({.group = group, .number = number},
+                                             way, operation));
   }
-  return seconds + BesideSteps(ranks.front(), group, operation).communication;
+  return slowest;
+}
+
+std::vector<double> CostModel::StepSeconds(int group, const Group::Way& way,
+                                           const Operation& operation) const {
+  const auto seconds = [&](int number) {
+    return WaySecondsAt({.group = group, .number = number}, way, operation);
+  };
+  const int slowest =
+      *std::max_element(unlike_[group].begin(), unlike_[group].end(),
+                        [&](int a, int b) { return seconds(a) < seconds(b); });
+  return StepSecondsAt({.group = group, .number = slowest}, way, operation);
 }
 
 }  // namespace troupe

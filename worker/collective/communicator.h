@@ -211,6 +211,11 @@ class Communicator {
   // Any thread, any number of times; the first reason stays.
   void Abort(const absl::Status& why);
 
+  // Makes the call in progress fail as Abort does, without a wait: for the
+  // watch's thread. Where a backend's Abort may wait for peers and no call is
+  // in progress, it does nothing; who looks again finds the next call.
+  virtual void AbortCall(const absl::Status& why) { Abort(why); }
+
  protected:
   // What a backend's operation gets besides its buffers. Times are
   // SteadyNow()'s; `deadline` is InfiniteFuture where there is none.

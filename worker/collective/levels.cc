@@ -121,7 +121,9 @@ class LevelsCommunicator final : public Communicator, private Watched {
         std::clamp((call.deadline - call.start) / 10, kInquest, kInquestMax);
     const absl::Time end = std::min(call.deadline, SteadyNow() + patience);
     const absl::Status met = flat_->Barrier(OptionsUntil(end, call));
-    if (met.ok()) return failure;
+    if (met.ok()) {
+      return absl::IsDeadlineExceeded(failure) ? AllCameLate(call) : failure;
+    }
     // Who knows nothing of a broken connection need not come in time.
     if (absl::IsUnavailable(failure) && absl::IsDeadlineExceeded(met) &&
         !absl::StrContains(failure.message(), kEndedElsewhere)) {
@@ -138,6 +140,16 @@ class LevelsCommunicator final : public Communicator, private Watched {
       blamed.SetPayload(url, payload);
     });
     return blamed;
+  }
+
+  // The step blames who was still waiting for another member, who has come now.
+  absl::Status AllCameLate(const Call& call) const {
+    return absl::DeadlineExceededError(
+        absl::StrCat("all members came, but some too late (rank ",
+                     group().ranks[rank()], " waited ",
+                     absl::FormatDuration(absl::Trunc(SteadyNow() - call.start,
+                                                      absl::Milliseconds(1))),
+                     ")"));
   }
 
   int PlaceOf(int member, int level) const {
@@ -431,7 +443,7 @@ class LevelsCommunicator final : public Communicator, private Watched {
     }
     if (running.communicator == nullptr) return absl::InfiniteFuture();
     if (flat_->SeesFailure()) {
-      running.communicator->Abort(absl::CancelledError(kEndedElsewhere));
+      running.communicator->AbortCall(absl::CancelledError(kEndedElsewhere));
     }
     return std::min(running.deadline, SteadyNow() + absl::Hours(1));
   }

@@ -21,8 +21,10 @@
 //    looks whether the flat communicator has seen a failure, and ends the wait;
 //    and a rank whose step failed, for whatever reason, asks all members to
 //    meet on the flat one. Who does not come is to blame, or who died, as that
-//    one says; where all come, the step's own error stays. The steps end a
-//    little before the deadline to leave time for that.
+//    one says. Where all come, the step's own error stays, unless it was out of
+//    time: then nobody is to blame, as whom it misses may have waited for
+//    another. The steps end a little before the deadline to leave time for
+//    that.
 #ifndef TROUPE_WORKER_COLLECTIVE_LEVELS_H_
 #define TROUPE_WORKER_COLLECTIVE_LEVELS_H_
 

@@ -1,12 +1,12 @@
 #include "clients/cli/view/exchanges_text.h"
 
-#include <algorithm>
+#include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "clients/cli/view/format.h"
+#include "proto/plan/ways.h"
 
 namespace troupe {
 namespace {
@@ -14,13 +14,10 @@ namespace {
 constexpr size_t kShown = 6;
 
 std::string ExchangeLine(const ExchangePrediction& exchange) {
-  std::string name =
-      absl::AsciiStrToLower(Collective_Name(exchange.collective()));
-  std::replace(name.begin(), name.end(), '_', '-');
-  std::string line = absl::StrCat(exchange.group(), ": ", name, " of ",
-                                  BytesText(exchange.bytes()), " by ",
-                                  exchange.ranks(), " ranks: ", exchange.row(),
-                                  " ", SecondsText(exchange.seconds()));
+  std::string line = absl::StrCat(
+      exchange.group(), ": ", CollectiveText(exchange.collective()), " of ",
+      BytesText(exchange.bytes()), " by ", exchange.ranks(),
+      " ranks: ", exchange.row(), " ", SecondsText(exchange.seconds()));
   if (exchange.levels().empty()) return line;
   return absl::StrCat(
       line, " (flat ", SecondsText(exchange.flat_seconds()), "): ",
@@ -45,7 +42,9 @@ std::string ExchangesText(const Plan& plan, absl::string_view next_line) {
   if (lines.empty()) return "";
   const size_t left_out = exchanges.size() - lines.size();
   if (left_out > 0) {
-    lines.push_back(absl::StrCat("and ", left_out, " smaller ones"));
+    const bool all = exchanges.size() < kExchangesMax;
+    lines.push_back(
+        absl::StrCat("and ", left_out, all ? "" : " or more", " smaller ones"));
   }
   for (const Group& group : plan.groups()) {
     if (group.why_flat().empty()) continue;

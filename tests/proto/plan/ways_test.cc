@@ -238,9 +238,10 @@ int MembersOf(const Group& group) {
 }
 
 // Whether both say the same, with every root; and of what is right the bytes.
-bool Agrees(const Group& group) {
+// `members`: 0: as many as the levels have places.
+bool Agrees(const Group& group, int members = 0) {
   const Group::Way& way = group.ways(0);
-  const int members = MembersOf(group);
+  if (members == 0) members = MembersOf(group);
   const int elements = 3 * members + 1;
   bool right = true;
   const int roots = way.collective() == BROADCAST ? members : 1;
@@ -261,8 +262,17 @@ bool Agrees(const Group& group) {
   return right;
 }
 
+// What a hostile message may say.
+void ExpectRefused(const Group& group, int members, const std::string& why) {
+  const absl::Status status = CheckWays(group, members);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "group data: ")) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), why)) << status;
+}
+
 // Every row of up to so many steps, of each collective and level.
-int CountRight(Collective collective, const Group& levels, int steps_max) {
+int CountRight(Collective collective, const Group& levels, int steps_max,
+               int members = 0) {
   constexpr Collective kSteps[] = {REDUCE_SCATTER, ALL_REDUCE, ALL_GATHER,
                                    BROADCAST, SHIFT};
   const int choices = 5 * levels.levels_size();
@@ -277,7 +287,7 @@ int CountRight(Collective collective, const Group& levels, int steps_max) {
       }
       Group group = levels;
       AddWay(collective, list, group);
-      right += Agrees(group) ? 1 : 0;
+      right += Agrees(group, members) ? 1 : 0;
       if (testing::Test::HasFailure()) return right;
     }
   }
@@ -297,6 +307,36 @@ TEST(Ways, ProvesWhatExecutionShowsOfEveryRowOfSteps) {
   }
   EXPECT_EQ(CountRight(ALL_REDUCE, GroupWith({{4, 1}}), 2), 2)
       << "all at once, or a piece each";
+}
+
+// Levels of which some members are at the same places of both: a step over the
+// second adds up summands a second time.
+TEST(Ways, RefusesEveryRowOfStepsOverLevelsThatOverlap) {
+  struct Overlap {
+    std::vector<LevelSize> levels;
+    int members;
+  };
+  const std::vector<Overlap> overlaps = {{{{4, 1}, {2, 2}}, 4},
+                                         {{{4, 1}, {2, 1}}, 4},
+                                         {{{2, 1}, {2, 1}}, 2},
+                                         {{{2, 1}, {2, 1}}, 4},
+                                         {{{2, 2}, {2, 2}}, 4}};
+  for (const auto& [levels, members] : overlaps) {
+    for (const Collective collective :
+         {ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER}) {
+      std::vector<StepOn> both;
+      for (const int level : {0, 1}) both.push_back({collective, level});
+      Group group = GroupWith(levels);
+      AddWay(collective, both, group);
+      ExpectRefused(group, members, "no factors of");
+      EXPECT_FALSE(Agrees(group, members));
+      std::reverse(both.begin(), both.end());
+      group.clear_ways();
+      AddWay(collective, both, group);
+      ExpectRefused(group, members, "no factors of");
+      EXPECT_FALSE(Agrees(group, members));
+    }
+  }
 }
 
 TEST(Ways, ProvesThreeLevels) {
@@ -349,14 +389,6 @@ TEST(Ways, BytesOfManyRanksDoNotOverflow) {
   EXPECT_EQ(most[0].whole, kMost / 8 * 4);
 }
 
-// What a hostile message may say.
-void ExpectRefused(const Group& group, int members, const std::string& why) {
-  const absl::Status status = CheckWays(group, members);
-  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_TRUE(absl::StrContains(status.message(), "group data: ")) << status;
-  EXPECT_TRUE(absl::StrContains(status.message(), why)) << status;
-}
-
 TEST(Ways, RefusesLevelsThatAreNone) {
   for (const LevelSize level : {LevelSize{0, 1},
                                 {1, 1},
@@ -403,6 +435,8 @@ TEST(Ways, TheWayOfASizeIsTheLastThatBeginsBelow) {
   EXPECT_EQ(WayOf(group, ALL_REDUCE, 999), &group.ways(0));
   EXPECT_EQ(WayOf(group, ALL_REDUCE, 1000), nullptr);
   EXPECT_EQ(WayOf(group, ALL_GATHER, 500), nullptr);
+  EXPECT_EQ(WayOf(group, REDUCE, 500), &group.ways(0))
+      << "a reduce goes as the all-reduce of its size";
   group.mutable_ways(1)->set_bytes_min(100);
   ExpectRefused(group, 4, "out of order");
 }

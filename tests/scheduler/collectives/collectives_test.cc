@@ -100,10 +100,16 @@ TEST(CollectiveRows, TwoLevelWantsAsManyMembersOnEachHost) {
   ExpectWhyNot({0, 0, 0}, "on one host");
   ExpectWhyNot({0}, "on one host");
   ExpectWhyNot({}, "on one host");
-  ExpectWhyNot({0, 1, 2}, "a host to itself");
   ExpectWhyNot({0, 1, 1, 0}, "uneven distances");
   ExpectWhyNot({0, 0, 1, 1, 0, 0, 1, 1}, "uneven distances");
   ExpectWhyNot({0, 0, 1, 1}, "straight from member to member", ALL_TO_ALL);
+}
+
+TEST(CollectiveRows, TwoLevelIsFlatWithAMemberAHost) {
+  const auto way = Laid("two_level", {0, 1, 2});
+  ASSERT_TRUE(way.ok()) << way.status();
+  EXPECT_TRUE(way->levels.empty() && way->steps.empty());
+  EXPECT_EQ(way->why_flat, "each of its members has a host to itself");
 }
 
 TEST(CollectiveRows, NamesAreRefusedWithThoseThereAre) {

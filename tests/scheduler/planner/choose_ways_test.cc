@@ -116,7 +116,6 @@ TEST(ChooseWays, RefusesWhatAGroupCannotDo) {
   ExpectRefusal(DataJob(4, "two_level"), "aaab",
                 "group data of 4 ranks cannot do so: two_level: of its members "
                 "some hosts have 3 and others 1");
-  ExpectRefusal(DataJob(4, "two_level"), "abcd", "a host to itself");
   ExpectRefusal(DataJob(4, "ring"), "aabb", "\"ring\" is unknown");
   ExpectRefusal(DataJob(4, "ring"), "aaaa", "there are flat, two_level");
   EXPECT_TRUE(CompilePlan(DataJob(4, "auto"), OnHosts("aaab")).ok());
@@ -124,6 +123,21 @@ TEST(ChooseWays, RefusesWhatAGroupCannotDo) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_TRUE(absl::StrContains(GroupNamed(*plan, "data").why_flat(),
                                 "some hosts have 3 and others 1"));
+}
+
+// With a member a host there is one level: what the job names is the flat row.
+TEST(ChooseWays, OneMemberAHostIsFlatWhateverTheJobNames) {
+  const auto apart = CompilePlan(DataJob(4, "two_level"), OnHosts("abcd"));
+  ASSERT_TRUE(apart.ok()) << apart.status();
+  EXPECT_FALSE(HasSteps(GroupNamed(*apart, "data")));
+  EXPECT_TRUE(absl::StrContains(GroupNamed(*apart, "data").why_flat(),
+                                "a host to itself"));
+  JobSpec job = DataJob(2, "two_level");
+  job.mutable_parallelism()->set_tensor(2);
+  const auto pairs = CompilePlan(job, OnHosts("aabb"));
+  ASSERT_TRUE(pairs.ok()) << pairs.status();
+  EXPECT_TRUE(absl::StrContains(GroupNamed(*pairs, "data").why_flat(),
+                                "a host to itself"));
 }
 
 // Both groups of a name, or none: parameters that are on both ranks of a
@@ -163,8 +177,45 @@ TEST(ChooseWays, ChoosesByCost) {
   EXPECT_FALSE(HasSteps(GroupNamed(*slow, "data")));
   EXPECT_TRUE(
       absl::StrContains(GroupNamed(*slow, "data").why_flat(), "two_level"));
-  EXPECT_EQ(fast->fingerprint(), slow->fingerprint())
-      << "the same plan, whatever the machines";
+  EXPECT_NE(fast->fingerprint(), slow->fingerprint())
+      << "sums of other bits are another plan";
+}
+
+// A job that goes on after its workers were measured anew.
+TEST(ChooseWays, KeepsTheWaysOfThePlanBefore) {
+  const std::vector<WorkerDescription> fast = OnHosts("aaaabbbb");
+  std::vector<WorkerDescription> slow = fast;
+  for (WorkerDescription& worker : slow) {
+    worker.mutable_calibration()->mutable_shared_memory()->set_latency_us(1e6);
+  }
+  const auto levels = CompilePlan(DataJob(8), fast);
+  const auto flat = CompilePlan(DataJob(8), slow);
+  ASSERT_TRUE(levels.ok() && flat.ok()) << levels.status() << flat.status();
+  ASSERT_FALSE(HaveSameWays(*levels, *flat));
+  EXPECT_FALSE(WithWaysOf(*flat, slow, *flat).has_value());
+
+  const auto still_levels = WithWaysOf(*levels, slow, *flat);
+  ASSERT_TRUE(still_levels.has_value());
+  EXPECT_TRUE(HaveSameWays(still_levels->plan, *levels));
+  EXPECT_EQ(still_levels->plan.fingerprint(), levels->fingerprint());
+  EXPECT_GT(still_levels->plan.prediction().step_seconds(),
+            flat->prediction().step_seconds())
+      << "predicted as it goes";
+  const auto still_flat = WithWaysOf(*flat, fast, *levels);
+  ASSERT_TRUE(still_flat.has_value());
+  EXPECT_EQ(still_flat->plan.fingerprint(), flat->fingerprint());
+  EXPECT_TRUE(absl::StrContains(GroupNamed(still_flat->plan, "data").why_flat(),
+                                "it was so before"));
+
+  const std::vector<WorkerDescription> uneven = OnHosts("aaabbbbb");
+  EXPECT_FALSE(WithWaysOf(*levels, uneven, *CompilePlan(DataJob(8), uneven)))
+      << "not possible there";
+  const std::vector<WorkerDescription> four = OnHosts("aabb");
+  EXPECT_FALSE(WithWaysOf(*flat, four, *CompilePlan(DataJob(4), four)))
+      << "another mesh has bits of its own";
+  const auto one_host = CompilePlan(DataJob(8), OnHosts("aaaaaaaa"));
+  EXPECT_FALSE(WithWaysOf(*one_host, fast, *levels))
+      << "over shared memory it was another order anyway";
 }
 
 TEST(ChooseWays, ScalarsStayFlat) {
@@ -247,6 +298,52 @@ TEST(ChooseWays, NcclChoosesItself) {
   EXPECT_TRUE(absl::StrContains(data.why_flat(), "NCCL")) << data.why_flat();
   plan.mutable_job()->mutable_communication()->set_all_reduce("two_level");
   EXPECT_TRUE(absl::StrContains(ChooseWays(workers, plan).message(), "NCCL"));
+}
+
+// Rows of four on two hosts: each of their reduces goes as an all-reduce does.
+JobSpec SquareJob(const std::string& all_reduce) {
+  JobSpec job = ExampleJob({});
+  job.mutable_model()->set_num_attention_heads(4);
+  job.mutable_parallelism()->set_tensor(16);
+  job.mutable_parallelism()->set_tensor_method("2d");
+  if (!all_reduce.empty()) {
+    job.mutable_communication()->set_all_reduce(all_reduce);
+  }
+  return job;
+}
+
+TEST(ChooseWays, AReduceGoesAsAnAllReduce) {
+  const std::string hosts = "aabbaabbaabbaabb";
+  const auto plan = CompilePlan(SquareJob("two_level"), OnHosts(hosts));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  int reduces = 0;
+  for (const ExchangePrediction& exchange : plan->prediction().exchanges()) {
+    if (exchange.collective() != REDUCE) continue;
+    ++reduces;
+    EXPECT_EQ(exchange.row(), "two_level") << exchange.DebugString();
+    EXPECT_EQ(exchange.levels_size(), 2);
+    EXPECT_NE(
+        WayOf(GroupNamed(*plan, exchange.group()), REDUCE, exchange.bytes()),
+        nullptr);
+  }
+  EXPECT_GT(reduces, 0);
+  ExpectRefusal(SquareJob("two_level"), "aaabaaabaaabaaab",
+                "some hosts have 3 and others 1");
+}
+
+// Rounded once, as all-reduces of narrow numbers are.
+TEST(ChooseWays, ANarrowReduceIsFlat) {
+  JobSpec job = SquareJob("");
+  job.mutable_training()->set_precision("bf16");
+  const auto plan = CompilePlan(job, OnHosts("aabbaabbaabbaabb"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  int reduces = 0;
+  for (const ExchangePrediction& exchange : plan->prediction().exchanges()) {
+    if (exchange.collective() != REDUCE) continue;
+    ++reduces;
+    EXPECT_EQ(exchange.row(), "flat") << exchange.DebugString();
+  }
+  EXPECT_GT(reduces, 0);
 }
 
 // To the byte, and what a level takes of it.

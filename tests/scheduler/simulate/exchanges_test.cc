@@ -1,5 +1,6 @@
 #include "scheduler/simulate/exchanges.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,43 @@ TEST(Exchanges, StepsTakeWhatTheirLinksAllow) {
   EXPECT_NEAR(seconds[1], 2 * 20e-6 + 2 * (kBytes / 2) / kAdapter, 1e-9);
   EXPECT_NEAR(costs.WaySeconds(0, plan.groups(0).ways(0), AllReduceOf(kBytes)),
               seconds[0] + seconds[1] + seconds[2], 1e-12);
+}
+
+// Of two groups that lie on hosts alike, the second has the slow network.
+TEST(Exchanges, TheSlowestOfTheGroupsCounts) {
+  JobSpec job = ExampleJob({.data = 2});
+  job.mutable_parallelism()->set_tensor(2);
+  Plan plan = ExamplePlan(job);
+  const auto group = std::find_if(
+      plan.groups().begin(), plan.groups().end(),
+      [](const Group& candidate) { return candidate.name() == "data"; });
+  ASSERT_NE(group, plan.groups().end());
+  const auto index = static_cast<int>(group - plan.groups().begin());
+  plan.mutable_groups(index)->clear_carriers();
+  plan.mutable_groups(index)->add_carriers()->set_backend("gloo");
+  // Rank 0 and 2, 1 and 3.
+  std::vector<WorkerDescription> workers = TwoByTwo();
+  const char* hosts[] = {"a", "b", "c", "d"};
+  for (int r = 0; r < 4; ++r) workers[r].set_host(hosts[r]);
+  const Operation all_reduce = {
+      .size = {.bytes = 4 << 20, .ranks = 2, .collective = ALL_REDUCE}};
+  const double even =
+      CostModel(plan, workers).WaySeconds(index, {}, all_reduce);
+  for (const int r : {1, 3}) {
+    workers[r].mutable_network()->mutable_rate()->set_bytes_per_second(
+        kBetween / 4);
+  }
+  const double uneven =
+      CostModel(plan, workers).WaySeconds(index, {}, all_reduce);
+  EXPECT_GT(uneven, 3 * even);
+  // The first group is on one host, the second is not.
+  for (const int r : {0, 2}) workers[r].set_host("a");
+  EXPECT_TRUE(CostModel(plan, workers).SpansHosts(index));
+  const auto predicted = PredictExchanges(plan, CostModel(plan, workers));
+  EXPECT_TRUE(std::any_of(predicted.begin(), predicted.end(),
+                          [](const ExchangePrediction& exchange) {
+                            return exchange.group() == "data";
+                          }));
 }
 
 TEST(Exchanges, ARankPutsTheBytesOfEachLevelOnItsLinks) {

@@ -169,8 +169,7 @@ class LinkBytes {
       collective = instruction.exchange().collective();
     }
     const Group::Way* const way =
-        WayOf(group, collective == REDUCE ? ALL_REDUCE : collective,
-              static_cast<int64_t>(whole));
+        WayOf(group, collective, static_cast<int64_t>(whole));
     if (way != nullptr) {
       EXPECT_EQ(way->row(), "two_level");
       return AddLevels(way->collective(), whole, ranks, here, bytes);

@@ -146,6 +146,27 @@ TEST(CollectiveTraffic, GlooScattersNarrowSumsStraight) {
               Links(2e6, 2e6, 1e6, 1e6));
 }
 
+// As it adds up in the order of the ranks; a ring has another.
+TEST(CollectiveTraffic, GlooScattersSumsInOrderStraight) {
+  GroupLinks group = Gloo();
+  Operation scatter = Of(REDUCE_SCATTER, group, 4'000'000);
+  scatter.narrow = true;
+  const GroupPlace end = {.on_host = 2, .next_far = true};
+  const Traffic narrow = CollectiveTraffic(group, end, scatter);
+  scatter.narrow = false;
+  const std::string ring_look = LookOf(group);
+  group.in_order = true;
+  EXPECT_NE(LookOf(group), ring_look);
+  const Traffic in_order = CollectiveTraffic(group, end, scatter);
+  EXPECT_EQ(in_order.bytes, narrow.bytes);
+  EXPECT_EQ(in_order.latency, narrow.latency);
+  EXPECT_EQ(in_order.moving, narrow.moving);
+  const Operation gather = Of(ALL_GATHER, group, 4'000'000);
+  EXPECT_THAT(CollectiveTraffic(group, end, gather).bytes,
+              Links(3e6, 0, 0, 3e6))
+      << "nothing is added up";
+}
+
 // Which each rank is as often.
 TEST(CollectiveTraffic, GlooSendsBlocksOfASumToTheRoot) {
   const GroupLinks group = Gloo();

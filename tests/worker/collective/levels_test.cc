@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
+#include "absl/time/clock.h"
 #include "proto/plan/ways.h"
 #include "scheduler/collectives/steps_over.h"
 #include "tests/ops/split_memory_device.h"
@@ -326,6 +327,34 @@ TEST(Levels, NamesThePeerThatDoesNotComeOnWhateverLevel) {
       over.DecrementCount();
     });
   }
+}
+
+// Rank 3 comes when the steps are over, but not yet the operation. Rank 0 has
+// missed rank 2 on the level between hosts, which only waited for rank 3.
+TEST(Levels, BlamesNobodyWhereAllCameLate) {
+  constexpr absl::Duration kTime = absl::Seconds(4);
+  absl::BlockingCounter entered(3);
+  Together(Over(CreateAcrossHosts, 4), [&](Communicator& communicator) {
+    ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
+    const bool is_late = communicator.rank() == 3;
+    if (is_late) {
+      entered.Wait();
+      absl::SleepFor(kTime * 0.8);
+    } else {
+      entered.DecrementCount();
+    }
+    std::vector<float> numbers(1000, 1.0f);
+    const absl::Status status =
+        communicator.AllReduce(CommBuffer::Of(absl::MakeSpan(numbers)),
+                               ReduceOp::kSum, {.timeout = kTime});
+    if (is_late) {
+      EXPECT_FALSE(status.ok());
+      return;
+    }
+    EXPECT_TRUE(Tells(status, absl::StatusCode::kDeadlineExceeded,
+                      {"all members came, but some too late"}));
+    EXPECT_EQ(MissingRank(status), absl::nullopt) << status;
+  });
 }
 
 // What a message says that is not of this build, or hostile.

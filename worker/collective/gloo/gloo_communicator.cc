@@ -41,6 +41,9 @@ class GlooCommunicator final : public Communicator {
   bool SeesFailure() override {
     return wires_ != nullptr && wires_->SeesFailure();
   }
+  void AbortCall(const absl::Status& why) override {
+    if (wires_ != nullptr) wires_->Interrupt(why);
+  }
 
  private:
   // One operation: `body` moves the data; a failure is put into words. `bytes`

@@ -204,14 +204,25 @@ Verdict Wires::Close() {
   return verdict;
 }
 
+void Wires::EndWait() {
+  failing_ = true;
+  if (waiting_ == Wait::kSend) wire_->buffer->abortWaitSend();
+  if (waiting_ == Wait::kRecv) wire_->buffer->abortWaitRecv();
+}
+
+void Wires::Interrupt(const absl::Status& why) {
+  absl::MutexLock lock(&mutex_);
+  if (failing_ || !active_) return;
+  aborted_ = why;
+  EndWait();
+}
+
 void Wires::Abort(const absl::Status& why) {
   {
     absl::MutexLock lock(&mutex_);
     if (failing_) return;
-    failing_ = true;
     aborted_ = why;
-    if (waiting_ == Wait::kSend) wire_->buffer->abortWaitSend();
-    if (waiting_ == Wait::kRecv) wire_->buffer->abortWaitRecv();
+    EndWait();
     if (active_) return;  // the thread of the operation does the rest
     verdict_ = {absl::StatusCode::kCancelled, rank_,
                 absl::StrCat("aborted: ", why.message())};
@@ -244,9 +255,7 @@ absl::Time Wires::Look() {
     hopeless = notices_->Bad();
   }
   if (!hopeless) return soft_deadline_;
-  failing_ = true;
-  if (waiting_ == Wait::kSend) wire_->buffer->abortWaitSend();
-  if (waiting_ == Wait::kRecv) wire_->buffer->abortWaitRecv();
+  EndWait();
   return absl::InfiniteFuture();
 }
 

@@ -118,12 +118,16 @@ class Wires final : private Watched {
 
   // REQUIRES that an operation failed. Closes the connections.
   Verdict Close();
-  void Abort(const absl::Status& why);
+  void Abort(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the operation in progress, if there is one: its own thread does what may
+  // wait. Any thread.
+  void Interrupt(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   enum class Wait { kNone, kSend, kRecv };
 
   absl::Status WaitOne(Wire& wire, Wait kind) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Finds who is to blame, tells the peers, and returns an error.
   absl::Status Fail(int peer) ABSL_LOCKS_EXCLUDED(mutex_);
   Verdict Judge(int peer) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -330,6 +330,20 @@ TEST(PlanView, SaysWhatEachLevelOfAnExchangeTakes) {
           margin, "data: reduce-scatter is flat: it is small\n")),
       std::string::npos)
       << PlanText(plan);
+  const auto says = [&](const std::string& words) {
+    return PlanText(plan).find(words) != std::string::npos;
+  };
+  const ExchangePrediction small = flat;
+  const auto add = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      *plan.mutable_prediction()->add_exchanges() = small;
+    }
+  };
+  add(6);
+  EXPECT_TRUE(says("and 2 smaller ones\n"));
+  add(92);
+  EXPECT_TRUE(says("and 94 or more smaller ones\n"))
+      << "a prediction has no more than a hundred";
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "worker/collective/gloo/gloo_communicator.h"
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "absl/synchronization/blocking_counter.h"
@@ -39,6 +41,27 @@ TEST(GlooCommunicatorTest, BindsToAnInterface) {
     auto communicator = CreateGloo(seat);
     ASSERT_TRUE(communicator.ok()) << communicator.status();
     EXPECT_TRUE((*communicator)->Barrier({}).ok());
+  });
+}
+
+// On the watch's thread it must not close connections, which waits for peers.
+TEST(GlooCommunicatorTest, AbortOfACallLeavesOneAloneThatHasNone) {
+  absl::BlockingCounter ended(1);
+  Together({.backend = "gloo", .ranks = 2}, [&](Communicator& communicator) {
+    ASSERT_TRUE(communicator.Barrier({}).ok());
+    communicator.AbortCall(absl::CancelledError("elsewhere"));
+    ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
+    if (communicator.rank() == 1) return ended.Wait();
+    std::atomic<bool> over = false;
+    std::thread watch([&] {
+      while (!over) communicator.AbortCall(absl::CancelledError("elsewhere"));
+    });
+    const absl::Status status =
+        communicator.Barrier({.timeout = absl::Seconds(100)});
+    over = true;
+    watch.join();
+    EXPECT_TRUE(Tells(status, absl::StatusCode::kCancelled, {"elsewhere"}));
+    ended.DecrementCount();
   });
 }
 
