@@ -1,8 +1,8 @@
 #include "storage/corpus/choice_file.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -117,10 +117,15 @@ absl::Status ForEachItem(
   }
 }
 
-bool HasDuplicates(const ChoiceRecord& record) {
-  const std::set<absl::string_view> texts(record.choices.begin(),
-                                          record.choices.end());
-  return texts.size() < record.choices.size();
+// Sets `same_as` of each choice. True: there are equal ones.
+bool FindDuplicates(const ChoiceRecord& record, ChoiceItem& item) {
+  std::map<absl::string_view, int32_t> first;
+  for (size_t i = 0; i < record.choices.size(); ++i) {
+    const auto place = static_cast<int32_t>(i);
+    const auto [at, is_new] = first.emplace(record.choices[i], place);
+    if (!is_new) item.choices[i].same_as = at->second;
+  }
+  return first.size() < record.choices.size();
 }
 
 // Whether white space stands between the prompt and any choice, or nothing that
@@ -181,7 +186,7 @@ absl::StatusOr<ChoiceSet> ReadChoices(const CorpusFile& file,
           }
         }
         set.rows += static_cast<int64_t>(read.rows.size());
-        set.with_duplicates += HasDuplicates(read.record);
+        set.with_duplicates += FindDuplicates(read.record, item);
         set.joins_words &= !DividesWords(read.record, encoder.delimiter());
         return absl::OkStatus();
       }));

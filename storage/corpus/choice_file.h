@@ -29,6 +29,9 @@ struct ChoiceItem {
     int32_t characters = 0;
     int32_t bytes = 0;
     int32_t tokens = 0;
+    // The place of the first choice with the same text, where that is another.
+    int32_t same_as = kNone;
+    static constexpr int32_t kNone = -1;
   };
   std::vector<Choice> choices;
 };

@@ -54,6 +54,8 @@ TEST_F(ChoiceFileTest, KnowsItsItemsAndTheLongestRow) {
   EXPECT_EQ(set->longest.line, 1);
   EXPECT_EQ(set->longest.choice, 1);
   EXPECT_EQ(set->with_duplicates, 1);
+  EXPECT_EQ(set->items[1].choices[1].same_as, ChoiceItem::Choice::kNone);
+  EXPECT_EQ(set->items[1].choices[2].same_as, 1);
   EXPECT_FALSE(set->joins_words);
 }
 
