@@ -10,6 +10,7 @@
 #include "clients/cli/view/format.h"
 #include "proto/base/random_id.h"
 #include "proto/base/status.h"
+#include "proto/plan/plan_limits.h"
 #include "storage/disk/directory.h"
 #include "storage/disk/roots.h"
 
@@ -84,9 +85,12 @@ absl::StatusOr<ChoiceSet> ChoiceEvaluation::ReadAll(Interrupt& interrupt,
                                                     Console& console) const {
   Progress progress(console, interrupt, "reading: ");
   const auto bytes = static_cast<int64_t>(file_.size);
-  return ReadChoices(file_, *encoder_, [&](uint64_t done) {
-    return progress.Show(static_cast<int64_t>(done), bytes).ok();
-  });
+  return ReadChoices(
+      file_, *encoder_,
+      [&](uint64_t done) {
+        return progress.Show(static_cast<int64_t>(done), bytes).ok();
+      },
+      kSequenceLossesMax);
 }
 
 ChoiceEvaluation::~ChoiceEvaluation() {

@@ -165,10 +165,18 @@ absl::StatusOr<CorpusFile> FindChoiceFile(const std::string& path) {
 
 absl::StatusOr<ChoiceSet> ReadChoices(const CorpusFile& file,
                                       const ChoiceEncoder& encoder,
-                                      const ChoiceProgress& progress) {
+                                      const ChoiceProgress& progress,
+                                      int64_t rows_max) {
   ChoiceSet set = {.joins_words = true};
-  RETURN_IF_ERROR(
-      ForEachItem(file, encoder, progress, [&](const EncodedChoices& read) {
+  RETURN_IF_ERROR(ForEachItem(
+      file, encoder, progress, [&](const EncodedChoices& read) -> absl::Status {
+        set.rows += static_cast<int64_t>(read.rows.size());
+        if (set.rows > rows_max) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              file.path, ":", read.line, ": the questions up to here have ",
+              set.rows, " choices, and one evaluation measures at most ",
+              rows_max, "; evaluate the file in parts"));
+        }
         ChoiceItem& item = set.items.emplace_back();
         item.line = read.line;
         item.answer = read.record.answer;
@@ -185,7 +193,6 @@ absl::StatusOr<ChoiceSet> ReadChoices(const CorpusFile& file,
             set.longest = {tokens, read.line, static_cast<int>(i)};
           }
         }
-        set.rows += static_cast<int64_t>(read.rows.size());
         set.with_duplicates += FindDuplicates(read.record, item);
         set.joins_words &= !DividesWords(read.record, encoder.delimiter());
         return absl::OkStatus();

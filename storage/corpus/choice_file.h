@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -61,10 +62,12 @@ using ChoiceProgress = std::function<bool(uint64_t bytes)>;
 absl::StatusOr<CorpusFile> FindChoiceFile(const std::string& path);
 
 // InvalidArgument, with file, line and field, for the first line that is no
-// record, and for a file without any. Empty lines are passed over.
-absl::StatusOr<ChoiceSet> ReadChoices(const CorpusFile& file,
-                                      const ChoiceEncoder& encoder,
-                                      const ChoiceProgress& progress = nullptr);
+// record, for the one with which there are more than `rows_max` choices, and
+// for a file without any. Empty lines are passed over.
+absl::StatusOr<ChoiceSet> ReadChoices(
+    const CorpusFile& file, const ChoiceEncoder& encoder,
+    const ChoiceProgress& progress = nullptr,
+    int64_t rows_max = std::numeric_limits<int64_t>::max());
 
 struct ChoiceRowsOptions {
   std::string path;

@@ -92,6 +92,16 @@ TEST_F(ChoiceFileTest, SaysWhichLineIsWrong) {
                     {"questions.jsonl:1: the line has more than 16 MiB"}));
 }
 
+// A small packed file may hold more than memory and disk.
+TEST_F(ChoiceFileTest, StopsWhereThereAreTooManyChoices) {
+  const CorpusFile file = Written(absl::StrCat(kTwoItems, "\nnever read"));
+  EXPECT_TRUE(Fails(ReadChoices(file, encoder_, nullptr, 4).status(),
+                    absl::StatusCode::kInvalidArgument,
+                    {"questions.jsonl:3: the questions up to here have 5 "
+                     "choices, and one evaluation measures at most 4"}));
+  EXPECT_TRUE(ReadChoices(Written(kTwoItems), encoder_, nullptr, 5).ok());
+}
+
 TEST_F(ChoiceFileTest, MustBeReadTwice) {
   EXPECT_TRUE(Fails(FindChoiceFile("-").status(),
                     absl::StatusCode::kInvalidArgument, {"read twice"}));
