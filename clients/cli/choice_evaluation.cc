@@ -94,7 +94,8 @@ absl::StatusOr<ChoiceSet> ChoiceEvaluation::ReadAll(Interrupt& interrupt,
 }
 
 ChoiceEvaluation::~ChoiceEvaluation() {
-  if (losses_.has_value()) RemoveTree(rows_path_).IgnoreError();
+  if (!losses_.has_value() || leaves_rows_) return;
+  RemoveTree(rows_path_).IgnoreError();
 }
 
 EvaluationOptions::Rows ChoiceEvaluation::rows() const {

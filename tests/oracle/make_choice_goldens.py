@@ -4,7 +4,8 @@ choice are the choice's, as lm-evaluation-harness has it.
     python make_choice_goldens.py
 
 encode_pair is TemplateLM._encode_pair and the empty context of
-TemplateLM.loglikelihood (lm_eval/api/model.py, version 0.4.9.2), over the
+TemplateLM.loglikelihood (lm_eval/api/model.py, version 0.4.9; a continuation
+that has brought its context as in later versions), over the
 `tokenizers` package and the tokenizers of make_tokenizer_goldens.py. README.md
 says how to install what this needs.
 """

@@ -22,6 +22,7 @@
 #include "clients/cli/root_flags.h"
 #include "clients/cli/submit_job.h"
 #include "clients/cli/view/format.h"
+#include "clients/cli/view/watch_view.h"
 #include "clients/cli/watch_job.h"
 #include "clients/cli/write_file.h"
 #include "proto/base/status.h"
@@ -246,16 +247,27 @@ class Eval final : public Command {
     RETURN_IF_ERROR(choices->Write(job.spec, interrupt, progress));
     ASSIGN_OR_RETURN(const int64_t id, SubmitJob(job, *client, interrupt,
                                                  cluster_.Words(), progress));
+    bool has_ended = false;
+    const auto on_update = [&](const WatchJobResponse& update) {
+      choices->Add(update);
+      has_ended = HasEnded(update.status().state());
+    };
     const absl::Status watched = WatchJob(
         std::move(client), [&] { return cluster_.Connect(console); },
         {.from = {.id = id},
-         .on_update =
-             [&](const WatchJobResponse& update) { choices->Add(update); },
+         .on_update = on_update,
          .goes_on = false,
          .cluster_words = cluster_.Words(),
          .patience = patience_.patience()},
         interrupt, progress);
-    if (absl::IsCancelled(watched)) CancelJob(id, console);
+    // Nobody else could read what its losses are of.
+    if (!watched.ok() && !has_ended && !CancelJob(id, console)) {
+      choices->LeaveRows();
+      console.err << "troupe: job " << id << " may still read "
+                  << choices->rows_path()
+                  << ", which is left there; remove it when the job has "
+                     "ended, and run this command again for the scores\n";
+    }
     RETURN_IF_ERROR(watched);
     ASSIGN_OR_RETURN(const ChoiceScores scores, choices->Score());
     const ChoiceSummary summary = {
@@ -271,8 +283,8 @@ class Eval final : public Command {
          .content = ChoiceResultLines(choices->set().items, scores)});
   }
 
-  // Nobody else could read what its losses are of.
-  void CancelJob(int64_t id, Console& console) const {
+  // False: that it was cancelled is not known.
+  bool CancelJob(int64_t id, Console& console) const {
     const auto client = cluster_.Connect(console);
     const absl::Status cancelled =
         client.ok() ? (*client)->Cancel(id).status() : client.status();
@@ -283,6 +295,7 @@ class Eval final : public Command {
                   << " could not be cancelled: " << cancelled.message()
                   << "; troupe cancel " << id << cluster_.Words() << "\n";
     }
+    return cancelled.ok();
   }
 
   absl::StatusOr<Measured> Result(int64_t id, const JobSpec& job,
