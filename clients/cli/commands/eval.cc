@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "clients/cli/choice_evaluation.h"
 #include "clients/cli/choice_scores.h"
 #include "clients/cli/cluster_flags.h"
@@ -198,6 +199,20 @@ class Eval final : public Command {
     return absl::OkStatus();
   }
 
+  // The questions are for this command alone.
+  absl::Status CheckChoicesPath() const {
+    std::error_code error;
+    const absl::string_view root = RootName(choices_.file);
+    if (root.empty() || std::filesystem::exists(choices_.file, error)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--choices: ", choices_.file, " is below a root of the workers, and ",
+        "the questions are read by this command; give their path on this "
+        "machine, and by --work ",
+        root, ":PATH a folder below the root"));
+  }
+
   // What is no path may be a job.
   absl::Status FindModel(Client& client) {
     std::error_code error;
@@ -237,6 +252,7 @@ class Eval final : public Command {
                           Console& progress, Console& console) {
     RETURN_IF_ERROR(CheckReadableHere("MODEL", options_.model));
     RETURN_IF_ERROR(CheckReadableHere("--work", choices_.work));
+    RETURN_IF_ERROR(CheckChoicesPath());
     ASSIGN_OR_RETURN(choices_.tokenizer.model, NewestModel(options_.model));
     ASSIGN_OR_RETURN(const auto choices,
                      ChoiceEvaluation::Read(choices_, interrupt, progress));

@@ -257,6 +257,11 @@ TEST_F(ChoicesTest, RefusesBeforeAnythingIsSubmitted) {
             std::string::npos);
   EXPECT_NE(AskChoices({"--work", "/no/such/folder"}).err.find("--work"),
             std::string::npos);
+  EXPECT_NE(AskChoices({"--choices", "data:q.jsonl"})
+                .err.find("--choices: data:q.jsonl is below a root of the "
+                          "workers, and the questions are read by this "
+                          "command"),
+            std::string::npos);
   File("questions.jsonl", "{\"prompt\": 1}\n");
   EXPECT_NE(AskChoices().err.find("questions.jsonl:1: its \"prompt\" is a "
                                   "number, not a text"),
