@@ -60,6 +60,8 @@ class ChoiceEvaluation {
   void LeaveRows() { leaves_rows_ = true; }
   void Add(const WatchJobResponse& update);
   absl::StatusOr<ChoiceScores> Score() const;
+  // Where the error of the job names a window, also the choice that it is.
+  absl::Status NameChoice(const absl::Status& failed) const;
 
   const ChoiceSet& set() const { return set_; }
 

@@ -284,7 +284,7 @@ class Eval final : public Command {
                   << ", which is left there; remove it when the job has "
                      "ended, and run this command again for the scores\n";
     }
-    RETURN_IF_ERROR(watched);
+    RETURN_IF_ERROR(choices->NameChoice(watched));
     ASSIGN_OR_RETURN(const ChoiceScores scores, choices->Score());
     const ChoiceSummary summary = {
         .job = id,

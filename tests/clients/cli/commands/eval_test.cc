@@ -214,6 +214,19 @@ TEST_F(ChoicesTest, SaysThatLossesAreMissing) {
   EXPECT_EQ(FilesLeft(), 0);
 }
 
+TEST_F(ChoicesTest, NamesTheChoiceThatHasNoLoss) {
+  WatchersSee(FAILED,
+              "loss nan: the weights give no finite loss on these windows (the "
+              "first is window 3, counted from 0)");
+  const CommandOutcome outcome = AskChoices();
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find(
+                absl::StrCat("; window 3 is ", questions_, ":2: choices[1]\n")),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(FilesLeft(), 0);
+}
+
 // Its losses come to this command alone, and its workers read the rows while it
 // runs.
 TEST_F(ChoicesTest, CancelsTheJobOfASchedulerThatIsSilent) {
@@ -257,7 +270,7 @@ TEST_F(ChoicesTest, RefusesBeforeAnythingIsSubmitted) {
             std::string::npos);
   EXPECT_NE(AskChoices({"--work", "/no/such/folder"}).err.find("--work"),
             std::string::npos);
-  EXPECT_NE(AskChoices({"--choices", "data:q.jsonl"})
+  EXPECT_NE(Ask({"eval", kModel, "--choices", "data:q.jsonl"})
                 .err.find("--choices: data:q.jsonl is below a root of the "
                           "workers, and the questions are read by this "
                           "command"),
