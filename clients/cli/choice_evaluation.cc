@@ -10,6 +10,8 @@
 #include "clients/cli/view/format.h"
 #include "proto/base/random_id.h"
 #include "proto/base/status.h"
+#include "proto/plan/plan_limits.h"
+#include "proto/plan/window_words.h"
 #include "storage/disk/directory.h"
 #include "storage/disk/roots.h"
 
@@ -84,13 +86,17 @@ absl::StatusOr<ChoiceSet> ChoiceEvaluation::ReadAll(Interrupt& interrupt,
                                                     Console& console) const {
   Progress progress(console, interrupt, "reading: ");
   const auto bytes = static_cast<int64_t>(file_.size);
-  return ReadChoices(file_, *encoder_, [&](uint64_t done) {
-    return progress.Show(static_cast<int64_t>(done), bytes).ok();
-  });
+  return ReadChoices(
+      file_, *encoder_,
+      [&](uint64_t done) {
+        return progress.Show(static_cast<int64_t>(done), bytes).ok();
+      },
+      kSequenceLossesMax);
 }
 
 ChoiceEvaluation::~ChoiceEvaluation() {
-  if (losses_.has_value()) RemoveTree(rows_path_).IgnoreError();
+  if (!losses_.has_value() || leaves_rows_) return;
+  RemoveTree(rows_path_).IgnoreError();
 }
 
 EvaluationOptions::Rows ChoiceEvaluation::rows() const {
@@ -125,6 +131,23 @@ absl::Status ChoiceEvaluation::Write(const JobSpec& job, Interrupt& interrupt,
 
 void ChoiceEvaluation::Add(const WatchJobResponse& update) {
   for (const StepRecord& step : update.steps()) losses_->Add(step);
+}
+
+absl::Status ChoiceEvaluation::NameChoice(const absl::Status& failed) const {
+  const absl::optional<int64_t> window = FirstWindowIn(failed.message());
+  if (!window.has_value()) return failed;
+  int64_t choice = *window;
+  for (const ChoiceItem& item : set_.items) {
+    const auto choices = static_cast<int64_t>(item.choices.size());
+    if (choice < choices) {
+      return absl::Status(
+          failed.code(),
+          absl::StrCat(failed.message(), "; window ", *window, " is ",
+                       file_.path, ":", item.line, ": choices[", choice, "]"));
+    }
+    choice -= choices;
+  }
+  return failed;
 }
 
 absl::StatusOr<ChoiceScores> ChoiceEvaluation::Score() const {

@@ -45,7 +45,7 @@ class ChoiceEvaluation {
   static absl::StatusOr<std::unique_ptr<ChoiceEvaluation>> Read(
       const ChoiceEvaluationOptions& options, Interrupt& interrupt,
       Console& console);
-  // Removes the token file.
+  // Removes the token file, unless LeaveRows was called.
   ~ChoiceEvaluation();
   ChoiceEvaluation(const ChoiceEvaluation&) = delete;
   ChoiceEvaluation& operator=(const ChoiceEvaluation&) = delete;
@@ -56,8 +56,12 @@ class ChoiceEvaluation {
   // Writes the token file for a job that evaluates it.
   absl::Status Write(const JobSpec& job, Interrupt& interrupt,
                      Console& console);
+  // Some may still read it.
+  void LeaveRows() { leaves_rows_ = true; }
   void Add(const WatchJobResponse& update);
   absl::StatusOr<ChoiceScores> Score() const;
+  // Where the error of the job names a window, also the choice that it is.
+  absl::Status NameChoice(const absl::Status& failed) const;
 
   const ChoiceSet& set() const { return set_; }
 
@@ -72,6 +76,7 @@ class ChoiceEvaluation {
   ChoiceSet set_;
   std::string rows_path_;
   std::optional<RowLosses> losses_;  // once it is written
+  bool leaves_rows_ = false;
 };
 
 }  // namespace troupe

@@ -37,9 +37,13 @@ absl::StatusOr<ChoiceResult> ResultOf(const ChoiceItem& item,
           ": the weights give no likelihood; use a training.precision of more "
           "range"));
     }
-    result.log_likelihoods.push_back(-row.loss);
-    by_character.push_back(-row.loss / choice.characters);
-    by_byte.push_back(-row.loss / choice.bytes);
+    // Rows of the same text may be in other micro-batches, whose kernels sum in
+    // another order: so the last bits of their losses may differ.
+    const bool is_first = choice.same_as == ChoiceItem::Choice::kNone;
+    const double loss = is_first ? row.loss : rows[choice.same_as].loss;
+    result.log_likelihoods.push_back(-loss);
+    by_character.push_back(-loss / choice.characters);
+    by_byte.push_back(-loss / choice.bytes);
   }
   result.by_sum = LargestOf(result.log_likelihoods);
   result.by_character = LargestOf(by_character);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "proto/plan/fields.h"
 #include "proto/plan/job_json.h"
 #include "proto/plan/model_fields.h"
+#include "proto/plan/plan_limits.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/checkpoint/manifest.h"
 #include "storage/disk/roots.h"
@@ -147,10 +149,16 @@ absl::Status ChooseBatches(const EvaluationOptions& options, JobSpec& job) {
   if (training.has_global_batch_size() && !training.has_micro_batch_size()) {
     training.set_micro_batch_size(1);
   }
+  // Of rows a step can say the losses of so many.
+  const int64_t most = options.rows.count > 0
+                           ? kStepSequencesMax
+                           : std::numeric_limits<int32_t>::max();
   if (!training.has_micro_batch_size()) {
     const int64_t length = std::max(1, training.sequence_length());
+    const int64_t filled =
+        std::min(kMicroBatchTokens / length, most / ReplicasOf(job));
     training.set_micro_batch_size(
-        static_cast<int32_t>(std::max<int64_t>(1, kMicroBatchTokens / length)));
+        static_cast<int32_t>(std::max<int64_t>(1, filled)));
   }
   if (training.has_global_batch_size()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int64_t windows, CountWindows(options, job));
@@ -161,8 +169,8 @@ absl::Status ChooseBatches(const EvaluationOptions& options, JobSpec& job) {
   if (options.rows.count > 0) {
     each = std::max(each, (needed + kRowsStepsMax - 1) / kRowsStepsMax);
   }
-  training.set_global_batch_size(
-      static_cast<int32_t>(at_once * std::min(each, needed)));
+  each = std::min({each, needed, std::max<int64_t>(1, most / at_once)});
+  training.set_global_batch_size(static_cast<int32_t>(at_once * each));
   return absl::OkStatus();
 }
 
@@ -170,7 +178,9 @@ absl::Status ChooseBatches(const EvaluationOptions& options, JobSpec& job) {
 absl::Status FillIn(const EvaluationOptions& options, int trained_length,
                     JobSpec& job) {
   if (!job.has_parallelism()) {
-    job.mutable_parallelism()->set_data(options.workers);
+    int64_t data = options.workers;
+    if (options.rows.count > 0) data = std::min(data, kStepSequencesMax);
+    job.mutable_parallelism()->set_data(static_cast<int32_t>(data));
   }
   TrainingSpec& training = *job.mutable_training();
   const int positions = LongestSequenceOf(job.model()).positions;

@@ -47,7 +47,7 @@ inline constexpr int64_t kSimulatedInstructionsMax = int64_t{1} << 24;
 inline constexpr int64_t kTimelineSpansMax = int64_t{1} << 20;
 
 // Sequences whose losses a job says one by one (JobSpec.sequence_losses): of a
-// step, which each rank reports in one message; of a job, which the scheduler
+// step, which rank 0 reports in one message; of a job, which the scheduler
 // keeps; and the steps of such a job, none of which may be forgotten before it
 // ends.
 inline constexpr int64_t kStepSequencesMax = int64_t{1} << 16;

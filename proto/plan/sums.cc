@@ -46,6 +46,18 @@ SumPlace PlaceOfSum(const Plan& plan, absl::string_view name,
   return *place;
 }
 
+bool IsOfSequences(const Sum& sum) {
+  return sum.name() == kSequenceLossesSum || sum.name() == kSequenceTokensSum;
+}
+
+Sums ReportedSums(const Sums& sums) {
+  Sums reported;
+  for (const Sum& sum : sums) {
+    if (!IsOfSequences(sum)) *reported.Add() = sum;
+  }
+  return reported;
+}
+
 int64_t SumElements(const Sums& sums) {
   int64_t elements = 0;
   for (const Sum& sum : sums) elements += sum.elements();

@@ -43,6 +43,11 @@ absl::optional<SumPlace> FindSum(const Sums& sums, absl::string_view name,
 SumPlace PlaceOfSum(const Plan& plan, absl::string_view name,
                     absl::optional<int> unit = absl::nullopt);
 
+// Whether each element is of one sequence of a step (sum_names.h).
+bool IsOfSequences(const Sum& sum);
+// Those whose elements all ranks report (StepReport.sums).
+Sums ReportedSums(const Sums& sums);
+
 // All together: SCALARS.
 int64_t SumElements(const Sums& sums);
 int64_t SumsBytes(const Plan& plan);

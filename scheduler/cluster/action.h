@@ -108,6 +108,7 @@ struct ThinSteps {
   JobId job;
   int64_t before = 0;
   int64_t every = 1;
+  bool without_sequences = false;  // and of these no sequence_losses
 };
 
 // The job's status, steps or events changed: those who watch it look again.

@@ -29,6 +29,13 @@ Bits BitsOf(const Scalars& scalars) {
   return bits;
 }
 
+// What is compared.
+Bits BitsOf(const StepReport& report) {
+  Bits bits = BitsOf(HeldBy(report));
+  if (report.has_sequences_crc32c()) bits.push_back(report.sequences_crc32c());
+  return bits;
+}
+
 // "sum expert_tokens of unit 3, element 2".
 std::string NameOf(size_t index, const Sums& sums) {
   if (index < kNames.size()) return kNames[index];
@@ -47,8 +54,10 @@ std::string NameOf(size_t index, const Sums& sums) {
 }
 
 // What `of_other` holds, too, but not the same.
-std::string DifferenceOf(const Scalars& one, const Scalars& other, int of_other,
-                         const Sums& sums) {
+std::string DifferenceOf(const StepReport& report, const StepReport& of_most,
+                         int of_other, const Sums& sums) {
+  const Scalars one = HeldBy(report);
+  const Scalars other = HeldBy(of_most);
   if (one.size() != other.size()) {
     return absl::StrFormat("%d sums where rank %d has %d",
                            one.size() - kNames.size(), of_other,
@@ -61,7 +70,10 @@ std::string DifferenceOf(const Scalars& one, const Scalars& other, int of_other,
     return absl::StrFormat("%s %.17g where rank %d has %.17g", NameOf(i, sums),
                            one[i], of_other, other[i]);
   }
-  return "";
+  return absl::StrFormat(
+      "losses of single sequences with the checksum %08x where rank %d has "
+      "%08x",
+      report.sequences_crc32c(), of_other, of_most.sequences_crc32c());
 }
 
 }  // namespace
@@ -70,7 +82,7 @@ std::optional<ScalarDifference> CompareScalars(
     const std::map<int, StepReport>& reports, int ranks, const Sums& sums) {
   std::map<Bits, std::vector<int>> alike;
   for (const auto& [rank, report] : reports) {
-    alike[BitsOf(HeldBy(report))].push_back(rank);
+    alike[BitsOf(report)].push_back(rank);
   }
   if (alike.size() <= 1) return std::nullopt;
   const auto fewer = [](const auto& a, const auto& b) {
@@ -87,9 +99,9 @@ std::optional<ScalarDifference> CompareScalars(
   }
   std::sort(others.begin(), others.end());
   difference.others = others[0];
-  difference.what = DifferenceOf(HeldBy(reports.at(others[0])),
-                                 HeldBy(reports.at(difference.agreed)),
-                                 difference.agreed, sums);
+  difference.what =
+      DifferenceOf(reports.at(others[0]), reports.at(difference.agreed),
+                   difference.agreed, sums);
   if (2 * most.size() > static_cast<size_t>(ranks))
     difference.wrong = std::move(others);
   return difference;

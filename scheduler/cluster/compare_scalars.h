@@ -30,8 +30,9 @@ struct ScalarDifference {
 };
 
 // Compares by bits, so that NaN is NaN: loss, gradient norm and
-// StepReport.sums, which `sums` (Plan.sums) names. Some of the `ranks` may not
-// have reported. Nothing: all that did agree.
+// StepReport.sums, which `sums` (ReportedSums of Plan.sums) names, and the
+// checksum of what is of single sequences. Some of the `ranks` may not have
+// reported. Nothing: all that did agree.
 std::optional<ScalarDifference> CompareScalars(
     const std::map<int, StepReport>& reports, int ranks, const Sums& sums);
 

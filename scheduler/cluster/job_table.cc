@@ -10,6 +10,7 @@
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
 #include "proto/base/resume_words.h"
+#include "scheduler/cluster/step_weight.h"
 
 namespace troupe {
 namespace {
@@ -34,13 +35,6 @@ bool IsRestoring(PhaseEvent event) {
          event == PhaseEvent::kRestoredEnded ||
          event == PhaseEvent::kRestoredRunning ||
          event == PhaseEvent::kRestoredStopping;
-}
-
-// In Limits::steps_kept_max. A step that says the loss of each of its sequences
-// takes the memory of several.
-int64_t StepWeight(const StepRecord& step) {
-  constexpr int64_t kSequencesOfAStep = 32;
-  return 1 + step.sequence_losses().losses_size() / kSequencesOfAStep;
 }
 
 int64_t StepWeights(const std::deque<StepRecord>& steps) {
@@ -424,7 +418,9 @@ void JobTable::Forget(Actions& actions) {
       continue;
     }
     if (old && steps_kept_ > limits_.steps_kept_max && !job.steps.empty()) {
-      actions.push_back(Thinned(job, job.steps.back().step() + 1));
+      ThinSteps thin = Thinned(job, job.steps.back().step() + 1);
+      thin.without_sequences = job.spec.sequence_losses();
+      actions.push_back(thin);
       steps_kept_ -= StepWeights(job.steps);
       job.steps.clear();
     }

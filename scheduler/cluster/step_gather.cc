@@ -11,7 +11,7 @@ namespace troupe {
 StepGather::StepGather(int ranks, const Plan& plan)
     : ranks_(ranks),
       lanes_(plan.lanes()),
-      sums_(plan.sums()),
+      sums_(ReportedSums(plan.sums())),
       tokens_per_step_(plan.derived().tokens_per_step()),
       flops_per_token_(plan.derived().model_flops_per_token()),
       peak_flops_(UtilizationPeak(plan.prediction())) {}

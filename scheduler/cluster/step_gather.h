@@ -86,7 +86,7 @@ class StepGather {
   std::map<int, int64_t> ended_;   // resumed: by rank, the last of ended ones
   std::map<int, int64_t> newest_;  // resumed: by rank, the last it reported
   const Lanes lanes_;
-  const Sums sums_;
+  const Sums sums_;  // that are reported
   const double tokens_per_step_;
   const double flops_per_token_;
   const double peak_flops_;

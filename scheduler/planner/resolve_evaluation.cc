@@ -168,7 +168,7 @@ absl::Status CheckWeights(const JobSpec& job) {
                     "checkpoint.resume, or leave it out");
 }
 
-// The scheduler keeps them all, and each rank reports those of a step at once.
+// The scheduler keeps them all, and rank 0 reports those of a step at once.
 absl::Status CheckSequenceLimits(const JobSpec& job) {
   if (!job.sequence_losses()) return absl::OkStatus();
   const int64_t batch = job.training().global_batch_size();

@@ -10,6 +10,7 @@
 #include "proto/base/random_id.h"
 #include "proto/base/status.h"
 #include "proto/protocol_version.h"
+#include "scheduler/cluster/step_weight.h"
 #include "scheduler/store/hand_outs.h"
 #include "scheduler/store/salvage.h"
 #include "scheduler/store/worker_rows.h"
@@ -203,9 +204,8 @@ absl::StatusOr<LoadedJobs> Store::LoadAll(const Limits& limits) {
   RETURN_IF_ERROR(Write(old));
   int64_t room = limits.steps_kept_max;  // the newest jobs' steps come first
   for (StoredJob& job : loaded.jobs) {
-    RETURN_IF_ERROR(
-        LoadHistory(job, std::min(room, limits.steps_loaded_max()), loaded));
-    room -= static_cast<int64_t>(job.steps.size());
+    RETURN_IF_ERROR(LoadSteps(job, limits.steps_loaded_max(), room, loaded));
+    RETURN_IF_ERROR(LoadEvents(job));
     RETURN_IF_ERROR(LoadHandOut(job, loaded));
   }
   std::reverse(loaded.jobs.begin(), loaded.jobs.end());
@@ -237,25 +237,27 @@ absl::Status Store::SetAside(const StoredJob& job) {
   });
 }
 
-absl::Status Store::LoadHistory(StoredJob& job, int64_t steps_max,
-                                LoadedJobs& loaded) {
+absl::Status Store::LoadSteps(StoredJob& job, int64_t steps_max, int64_t& room,
+                              LoadedJobs& loaded) {
   const int64_t id = job.row.status.id();
   ASSIGN_OR_RETURN(
       Statement steps,
       database_.Prepare("SELECT step, record FROM steps WHERE job = ? "
                         "ORDER BY step DESC LIMIT ?"));
   steps.Bind(1, id);
-  steps.Bind(2, steps_max);
+  steps.Bind(2, std::min(room, steps_max));
   int damaged = 0;
-  while (true) {
+  while (room > 0) {
     ASSIGN_OR_RETURN(const bool more, steps.Next());
     if (!more) break;
     StepRecord step;
-    if (step.ParseFromString(steps.Bytes(1)) && step.step() == steps.Int(0)) {
-      job.steps.push_back(std::move(step));
-    } else {
+    if (!step.ParseFromString(steps.Bytes(1)) || step.step() != steps.Int(0)) {
       ++damaged;
+      continue;
     }
+    // The one that does not fit is the last: those behind it are older.
+    room -= StepWeight(step);
+    if (room >= 0) job.steps.push_back(std::move(step));
   }
   if (damaged > 0) {
     loaded.complaints.push_back(
@@ -263,10 +265,14 @@ absl::Status Store::LoadHistory(StoredJob& job, int64_t steps_max,
                      "of ", damaged, " steps are damaged and left out"));
   }
   std::reverse(job.steps.begin(), job.steps.end());
+  return absl::OkStatus();
+}
+
+absl::Status Store::LoadEvents(StoredJob& job) {
   ASSIGN_OR_RETURN(Statement events,
                    database_.Prepare("SELECT unix_ms, text FROM events "
                                      "WHERE job = ? ORDER BY number"));
-  events.Bind(1, id);
+  events.Bind(1, job.row.status.id());
   while (true) {
     ASSIGN_OR_RETURN(const bool more, events.Next());
     if (!more) break;
@@ -356,6 +362,36 @@ absl::Status Store::WriteRows(const StoreBatch& batch) {
   return MakeRoom(batch);
 }
 
+absl::Status Store::DropSequences(const ThinSteps& thinned) {
+  ASSIGN_OR_RETURN(Statement steps,
+                   database_.Prepare("SELECT step, record FROM steps WHERE "
+                                     "job = ? AND step < ?"));
+  steps.Bind(1, thinned.job.value());
+  steps.Bind(2, thinned.before);
+  std::vector<StepRecord> smaller;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, steps.Next());
+    if (!more) break;
+    StepRecord step;
+    if (!step.ParseFromString(steps.Bytes(1)) || step.step() != steps.Int(0) ||
+        !step.has_sequence_losses()) {
+      continue;
+    }
+    step.clear_sequence_losses();
+    smaller.push_back(std::move(step));
+  }
+  ASSIGN_OR_RETURN(Statement replace,
+                   database_.Prepare("UPDATE steps SET record = ? WHERE "
+                                     "job = ? AND step = ?"));
+  for (const StepRecord& step : smaller) {
+    replace.Bind(1, step.SerializeAsString());
+    replace.Bind(2, thinned.job.value());
+    replace.Bind(3, step.step());
+    RETURN_IF_ERROR(replace.Run());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Store::MakeRoom(const StoreBatch& batch) {
   ASSIGN_OR_RETURN(Statement thin,
                    database_.Prepare("DELETE FROM steps WHERE job = ? AND "
@@ -365,6 +401,7 @@ absl::Status Store::MakeRoom(const StoreBatch& batch) {
     thin.Bind(2, steps.before);
     thin.Bind(3, steps.every);
     RETURN_IF_ERROR(thin.Run());
+    if (steps.without_sequences) RETURN_IF_ERROR(DropSequences(steps));
   }
   for (const char* rows : {"jobs WHERE id", "steps WHERE job",
                            "events WHERE job", "hand_outs WHERE job"}) {

@@ -103,11 +103,15 @@ class Store {
   // Without it the job runs on, but cannot go on from copies.
   absl::Status LoadHandOut(StoredJob& job, LoadedJobs& loaded);
   absl::Status MakeRoom(const StoreBatch& batch);
+  absl::Status DropSequences(const ThinSteps& thinned);
   // In one transaction, or not at all.
   template <typename Body>
   absl::Status Atomically(const Body& body);
-  absl::Status LoadHistory(StoredJob& job, int64_t steps_max,
-                           LoadedJobs& loaded);
+  // The newest, `steps_max` at most; takes what they weigh (step_weight.h) from
+  // `room`.
+  absl::Status LoadSteps(StoredJob& job, int64_t steps_max, int64_t& room,
+                         LoadedJobs& loaded);
+  absl::Status LoadEvents(StoredJob& job);
   // Keeps the row for somebody to look at, and puts `job` in its place.
   absl::Status SetAside(const StoredJob& job);
 

@@ -1,8 +1,8 @@
 #include "storage/corpus/choice_file.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -117,10 +117,15 @@ absl::Status ForEachItem(
   }
 }
 
-bool HasDuplicates(const ChoiceRecord& record) {
-  const std::set<absl::string_view> texts(record.choices.begin(),
-                                          record.choices.end());
-  return texts.size() < record.choices.size();
+// Sets `same_as` of each choice. True: there are equal ones.
+bool FindDuplicates(const ChoiceRecord& record, ChoiceItem& item) {
+  std::map<absl::string_view, int32_t> first;
+  for (size_t i = 0; i < record.choices.size(); ++i) {
+    const auto place = static_cast<int32_t>(i);
+    const auto [at, is_new] = first.emplace(record.choices[i], place);
+    if (!is_new) item.choices[i].same_as = at->second;
+  }
+  return first.size() < record.choices.size();
 }
 
 // Whether white space stands between the prompt and any choice, or nothing that
@@ -160,10 +165,18 @@ absl::StatusOr<CorpusFile> FindChoiceFile(const std::string& path) {
 
 absl::StatusOr<ChoiceSet> ReadChoices(const CorpusFile& file,
                                       const ChoiceEncoder& encoder,
-                                      const ChoiceProgress& progress) {
+                                      const ChoiceProgress& progress,
+                                      int64_t rows_max) {
   ChoiceSet set = {.joins_words = true};
-  RETURN_IF_ERROR(
-      ForEachItem(file, encoder, progress, [&](const EncodedChoices& read) {
+  RETURN_IF_ERROR(ForEachItem(
+      file, encoder, progress, [&](const EncodedChoices& read) -> absl::Status {
+        set.rows += static_cast<int64_t>(read.rows.size());
+        if (set.rows > rows_max) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              file.path, ":", read.line, ": the questions up to here have ",
+              set.rows, " choices, and one evaluation measures at most ",
+              rows_max, "; evaluate the file in parts"));
+        }
         ChoiceItem& item = set.items.emplace_back();
         item.line = read.line;
         item.answer = read.record.answer;
@@ -180,8 +193,7 @@ absl::StatusOr<ChoiceSet> ReadChoices(const CorpusFile& file,
             set.longest = {tokens, read.line, static_cast<int>(i)};
           }
         }
-        set.rows += static_cast<int64_t>(read.rows.size());
-        set.with_duplicates += HasDuplicates(read.record);
+        set.with_duplicates += FindDuplicates(read.record, item);
         set.joins_words &= !DividesWords(read.record, encoder.delimiter());
         return absl::OkStatus();
       }));

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct ChoiceItem {
     int32_t characters = 0;
     int32_t bytes = 0;
     int32_t tokens = 0;
+    // The place of the first choice with the same text, where that is another.
+    int32_t same_as = kNone;
+    static constexpr int32_t kNone = -1;
   };
   std::vector<Choice> choices;
 };
@@ -58,10 +62,12 @@ using ChoiceProgress = std::function<bool(uint64_t bytes)>;
 absl::StatusOr<CorpusFile> FindChoiceFile(const std::string& path);
 
 // InvalidArgument, with file, line and field, for the first line that is no
-// record, and for a file without any. Empty lines are passed over.
-absl::StatusOr<ChoiceSet> ReadChoices(const CorpusFile& file,
-                                      const ChoiceEncoder& encoder,
-                                      const ChoiceProgress& progress = nullptr);
+// record, for the one with which there are more than `rows_max` choices, and
+// for a file without any. Empty lines are passed over.
+absl::StatusOr<ChoiceSet> ReadChoices(
+    const CorpusFile& file, const ChoiceEncoder& encoder,
+    const ChoiceProgress& progress = nullptr,
+    int64_t rows_max = std::numeric_limits<int64_t>::max());
 
 struct ChoiceRowsOptions {
   std::string path;

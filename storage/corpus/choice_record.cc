@@ -178,20 +178,25 @@ absl::StatusOr<std::vector<ChoiceRow>> ChoiceEncoder::Encode(
     ASSIGN_OR_RETURN(
         const std::vector<int32_t> whole,
         IdsOf(absl::StrCat(record.prompt, options_.delimiter, choice)));
-    if (whole.size() <= prompt_tokens) {
+    // A choice may itself begin with what comes before it.
+    const bool has_context =
+        prompt_tokens == 0 && whole.size() >= before.size() &&
+        std::equal(before.begin(), before.end(), whole.begin());
+    const size_t begin = has_context ? before.size() : prompt_tokens;
+    if (whole.size() <= begin) {
       return BadRecord(absl::StrCat(
           "choices[", rows.size(),
           "] adds no token to the prompt: the "
           "tokenizer ",
           tokenizer_->name(), " makes ", whole.size(), " tokens of both and ",
-          prompt_tokens,
+          begin,
           " of the prompt alone; begin the choice with a space, or with a "
           "character that does not join the prompt's last one"));
     }
     ChoiceRow& row = rows.emplace_back();
     row.ids = before;
     row.first_counted = before.size();
-    row.ids.insert(row.ids.end(), whole.begin() + prompt_tokens, whole.end());
+    row.ids.insert(row.ids.end(), whole.begin() + begin, whole.end());
   }
   return rows;
 }

@@ -4,7 +4,8 @@ choice are the choice's, as lm-evaluation-harness has it.
     python make_choice_goldens.py
 
 encode_pair is TemplateLM._encode_pair and the empty context of
-TemplateLM.loglikelihood (lm_eval/api/model.py, version 0.4.9), over the
+TemplateLM.loglikelihood (lm_eval/api/model.py, version 0.4.9; a continuation
+that has brought its context as in later versions), over the
 `tokenizers` package and the tokenizers of make_tokenizer_goldens.py. README.md
 says how to install what this needs.
 """
@@ -29,6 +30,10 @@ PAIRS = [
     ("\u3000Q:\u00a0", "A"),
     ("Al", "l"),
     ("", "All human beings"),
+    ("", "<|endoftext|>All human"),
+    ("", "<s>All human"),
+    ("", "<|begin_of_text|>All human"),
+    ("", "<s>"),
     ("  ", "free"),
     ("a", "\u0301"),
 ]
@@ -36,7 +41,10 @@ PAIRS = [
 
 def encode_pair(encode, prefix, context, continuation):
     if context == "":
-        return prefix, encode(continuation, bos=False)
+        after = encode(continuation, bos=False)
+        if after[:1] == prefix:  # the continuation has brought its context
+            return after[:1], after[1:]
+        return prefix, after
     spaces = len(context) - len(context.rstrip())
     if spaces > 0:
         continuation = context[-spaces:] + continuation

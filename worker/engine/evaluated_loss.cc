@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/plan/sums.h"
+#include "proto/plan/window_words.h"
 
 namespace troupe {
 
@@ -22,8 +23,8 @@ std::string FirstNotFinite(const Plan& plan, const StepRecord& record) {
   if (first == losses.end()) return "";
   const int64_t before =
       (record.step() - 1) * plan.job().training().global_batch_size();
-  return absl::StrCat(" (the first is window ",
-                      before + (first - losses.begin()), ", counted from 0)");
+  return absl::StrCat(" (", FirstWindowWords(before + (first - losses.begin())),
+                      ")");
 }
 
 }  // namespace

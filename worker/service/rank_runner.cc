@@ -18,6 +18,7 @@
 #include "worker/rank/group_staging_memory.h"
 #include "worker/rank/resident_memory.h"
 #include "worker/service/job_paths.h"
+#include "worker/service/step_report.h"
 
 namespace troupe {
 namespace {
@@ -70,6 +71,7 @@ RankMetricsOptions MetricsOptions(const Assignment& assignment,
 RankRunner::RankRunner(const Assignment& assignment,
                        const RankRunnerOptions& options, KeptMemory kept)
     : ref_(assignment.ref()),
+      sums_(assignment.plan().sums()),
       paths_(CheckJobPaths(assignment)),
       worker_names_(assignment.worker_names().begin(),
                     assignment.worker_names().end()),
@@ -313,9 +315,7 @@ absl::Status RankRunner::OnStep(const StepRecord& record,
                                 const RankTimeline* timeline) {
   WorkerMessage message;
   StepReport& report = *message.mutable_step();
-  *report.mutable_ref() = ref_;
-  *report.mutable_record() = record;
-  report.mutable_sums()->Add(sums.begin(), sums.end());
+  report = MakeStepReport(ref_, sums_, {.record = record, .values = sums});
   if (timeline != nullptr) *report.mutable_timeline() = *timeline;
   if (metrics_ != nullptr) metrics_->Add(record);
   return options_.send(std::move(message));

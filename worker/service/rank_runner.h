@@ -20,6 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "proto/base/steady_time.h"
+#include "proto/plan/sums.h"
 #include "proto/worker.pb.h"
 #include "worker/collective/join_abort.h"
 #include "worker/engine/rank_listener.h"
@@ -109,6 +110,7 @@ class RankRunner final : private RankListener {
   void OnDone(const CheckpointDone& done);
 
   const RankRef ref_;
+  const Sums sums_;                              // of the plan
   const absl::Status paths_;                     // where they lead elsewhere
   const std::vector<std::string> worker_names_;  // by rank
   const RankRunnerOptions options_;

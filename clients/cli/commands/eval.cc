@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "clients/cli/choice_evaluation.h"
 #include "clients/cli/choice_scores.h"
 #include "clients/cli/cluster_flags.h"
@@ -22,6 +23,7 @@
 #include "clients/cli/root_flags.h"
 #include "clients/cli/submit_job.h"
 #include "clients/cli/view/format.h"
+#include "clients/cli/view/watch_view.h"
 #include "clients/cli/watch_job.h"
 #include "clients/cli/write_file.h"
 #include "proto/base/status.h"
@@ -197,6 +199,20 @@ class Eval final : public Command {
     return absl::OkStatus();
   }
 
+  // The questions are for this command alone.
+  absl::Status CheckChoicesPath() const {
+    std::error_code error;
+    const absl::string_view root = RootName(choices_.file);
+    if (root.empty() || std::filesystem::exists(choices_.file, error)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--choices: ", choices_.file, " is below a root of the workers, and ",
+        "the questions are read by this command; give their path on this "
+        "machine, and by --work ",
+        root, ":PATH a folder below the root"));
+  }
+
   // What is no path may be a job.
   absl::Status FindModel(Client& client) {
     std::error_code error;
@@ -236,6 +252,7 @@ class Eval final : public Command {
                           Console& progress, Console& console) {
     RETURN_IF_ERROR(CheckReadableHere("MODEL", options_.model));
     RETURN_IF_ERROR(CheckReadableHere("--work", choices_.work));
+    RETURN_IF_ERROR(CheckChoicesPath());
     ASSIGN_OR_RETURN(choices_.tokenizer.model, NewestModel(options_.model));
     ASSIGN_OR_RETURN(const auto choices,
                      ChoiceEvaluation::Read(choices_, interrupt, progress));
@@ -246,17 +263,28 @@ class Eval final : public Command {
     RETURN_IF_ERROR(choices->Write(job.spec, interrupt, progress));
     ASSIGN_OR_RETURN(const int64_t id, SubmitJob(job, *client, interrupt,
                                                  cluster_.Words(), progress));
+    bool has_ended = false;
+    const auto on_update = [&](const WatchJobResponse& update) {
+      choices->Add(update);
+      has_ended = HasEnded(update.status().state());
+    };
     const absl::Status watched = WatchJob(
         std::move(client), [&] { return cluster_.Connect(console); },
         {.from = {.id = id},
-         .on_update =
-             [&](const WatchJobResponse& update) { choices->Add(update); },
+         .on_update = on_update,
          .goes_on = false,
          .cluster_words = cluster_.Words(),
          .patience = patience_.patience()},
         interrupt, progress);
-    if (absl::IsCancelled(watched)) CancelJob(id, console);
-    RETURN_IF_ERROR(watched);
+    // Nobody else could read what its losses are of.
+    if (!watched.ok() && !has_ended && !CancelJob(id, console)) {
+      choices->LeaveRows();
+      console.err << "troupe: job " << id << " may still read "
+                  << choices->rows_path()
+                  << ", which is left there; remove it when the job has "
+                     "ended, and run this command again for the scores\n";
+    }
+    RETURN_IF_ERROR(choices->NameChoice(watched));
     ASSIGN_OR_RETURN(const ChoiceScores scores, choices->Score());
     const ChoiceSummary summary = {
         .job = id,
@@ -271,8 +299,8 @@ class Eval final : public Command {
          .content = ChoiceResultLines(choices->set().items, scores)});
   }
 
-  // Nobody else could read what its losses are of.
-  void CancelJob(int64_t id, Console& console) const {
+  // False: that it was cancelled is not known.
+  bool CancelJob(int64_t id, Console& console) const {
     const auto client = cluster_.Connect(console);
     const absl::Status cancelled =
         client.ok() ? (*client)->Cancel(id).status() : client.status();
@@ -283,6 +311,7 @@ class Eval final : public Command {
                   << " could not be cancelled: " << cancelled.message()
                   << "; troupe cancel " << id << cluster_.Words() << "\n";
     }
+    return cancelled.ok();
   }
 
   absl::StatusOr<Measured> Result(int64_t id, const JobSpec& job,

@@ -50,6 +50,19 @@ TEST(ChoiceScores, HasThreeMeasures) {
   EXPECT_DOUBLE_EQ(*scores->acc.error, std::sqrt(variance / 3));
 }
 
+// Their rows are computed apart, and the last bits may differ.
+TEST(ChoiceScores, OfEqualChoicesTheFirstIsTaken) {
+  const std::vector<ChoiceItem> items = {
+      ItemOf(1, 1, {{3, 3, 1}, {2, 2, 1}, {2, 2, 1, 1}})};
+  const auto scores = ScoreChoices(items, {{9, 1}, {2, 1}, {2 - 1e-12, 1}});
+  ASSERT_TRUE(scores.ok()) << scores.status();
+  EXPECT_EQ(scores->acc.value, 1);
+  EXPECT_EQ(scores->acc_norm.value, 1);
+  EXPECT_EQ(scores->acc_bytes.value, 1);
+  EXPECT_EQ(scores->results[0].log_likelihoods,
+            (std::vector<double>{-9, -2, -2}));
+}
+
 TEST(ChoiceScores, CharactersAndBytesMayDisagree) {
   // Two characters of three bytes each against five of one.
   const std::vector<ChoiceItem> items = {ItemOf(1, 0, {{2, 6, 1}, {5, 5, 1}})};

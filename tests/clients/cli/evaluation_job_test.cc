@@ -150,6 +150,24 @@ TEST(EvaluationJob, OfRowsFitsTheLongest) {
   EXPECT_LE(many->spec.training().steps(), 4000);
 }
 
+// However many workers are idle, no default is refused.
+TEST(EvaluationJob, OfRowsAStepSaysTheLossesOfAsManyAsItCan) {
+  for (const int workers : {1, 2'000, 16'000, 70'000}) {
+    EvaluationOptions options = RowsOptions(4'000'000, 5);
+    options.workers = workers;
+    const auto job = MakeEvaluationJob(options);
+    ASSERT_TRUE(job.ok()) << job.status();
+    const TrainingSpec& training = job->spec.training();
+    const int64_t replicas = job->spec.parallelism().data();
+    const int64_t batch = training.global_batch_size();
+    EXPECT_LE(batch, 65'536) << workers;
+    EXPECT_GE(batch, 1'000) << workers;
+    EXPECT_GE(training.micro_batch_size(), 1) << workers;
+    EXPECT_EQ(batch % (training.micro_batch_size() * replicas), 0) << workers;
+    EXPECT_EQ(training.steps(), (4'000'000 + batch - 1) / batch) << workers;
+  }
+}
+
 TEST(EvaluationJob, OfRowsRefusesTheTooLong) {
   const auto refused = MakeEvaluationJob(RowsOptions(10, 4000));
   EXPECT_THAT(std::string(refused.status().message()),

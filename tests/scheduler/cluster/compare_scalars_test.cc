@@ -91,6 +91,22 @@ TEST(CompareScalars, NamesTheSumThatDiffers) {
   EXPECT_EQ(Compare(reports)->what, "6 sums where rank 0 has 7");
 }
 
+// What is of single sequences comes as a checksum (StepReport).
+TEST(CompareScalars, SequencesAreComparedByTheirChecksum) {
+  Reports reports = Alike(3);
+  for (auto& [rank, report] : reports) report.set_sequences_crc32c(0xabc);
+  EXPECT_FALSE(Compare(reports).has_value());
+  reports[0].mutable_record()->mutable_sequence_losses()->add_losses(1);
+  EXPECT_FALSE(Compare(reports).has_value()) << "rank 0 alone has them";
+  reports[2].set_sequences_crc32c(0xabd);
+  const auto difference = Compare(reports);
+  ASSERT_TRUE(difference.has_value());
+  EXPECT_EQ(difference->wrong, std::vector<int>({2}));
+  EXPECT_EQ(difference->what,
+            "losses of single sequences with the checksum 00000abd where rank "
+            "0 has 00000abc");
+}
+
 TEST(CompareScalars, OfTwoNobodyKnowsWhoIsWrong) {
   Reports reports = Alike(2);
   reports[1].mutable_record()->set_loss(2);

@@ -165,8 +165,10 @@ TEST(JobTable, LossesOfSequencesAreBounded) {
   Actions actions;
   StepRecord large;
   large.mutable_sequence_losses()->mutable_losses()->Resize(32 * 10, 1.0);
+  JobSpec spec = SpecOf(1);
+  spec.set_sequence_losses(true);
   for (int i = 0; i < 20; ++i) {
-    Job& job = table.Add(SpecOf(1), 1, kNow, actions);
+    Job& job = table.Add(spec, 1, kNow, actions);
     for (int step = 1; step <= 3; ++step) {
       large.set_step(step);
       table.AddStep(job, large, actions);
@@ -178,6 +180,19 @@ TEST(JobTable, LossesOfSequencesAreBounded) {
   for (const auto& [id, job] : table.all()) steps += job->steps.size();
   EXPECT_LE(steps, 100u / 11 + 3);
   EXPECT_GE(steps, 6u);
+  // Else they would be back when the scheduler is started again.
+  std::set<JobId> dropped;
+  for (const Action& action : actions) {
+    const auto* thin = std::get_if<ThinSteps>(&action);
+    if (thin == nullptr || !thin->without_sequences) continue;
+    EXPECT_EQ(thin->before, 4);
+    dropped.insert(thin->job);
+  }
+  for (const auto& [id, job] : table.all()) {
+    if (job->spec.sequence_losses()) {
+      EXPECT_EQ(dropped.count(id) == 1, job->steps.empty()) << id;
+    }
+  }
 }
 
 TEST(JobTable, MemoryIsBounded) {

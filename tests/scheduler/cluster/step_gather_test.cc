@@ -75,6 +75,34 @@ TEST(StepGather, OneRecordFromAllRanks) {
   }
 }
 
+// Rank 0 alone has the losses of single sequences, and no rank their sums.
+TEST(StepGather, OfSingleSequencesItNeedsNoSums) {
+  Plan plan = PlanOf();
+  *plan.mutable_sums() = FirstSums();
+  for (const char* const name :
+       {kSequenceLossesSum, kSequenceTokensSum, kExpertTokensSum}) {
+    plan.add_sums()->set_name(name);
+    plan.mutable_sums()->rbegin()->set_elements(2);
+  }
+  StepGather gather(2, plan);
+  std::vector<GatheredStep> steps;
+  for (const int rank : {1, 0}) {
+    StepReport report = ReportOf(rank, 1);
+    for (const double sum : {1, 2, 3, 0, 0, 30, 40}) report.add_sums(sum);
+    report.set_sequences_crc32c(5);
+    if (rank == 0) {
+      report.mutable_record()->mutable_sequence_losses()->add_losses(1.5);
+    }
+    steps = gather.Add(report);
+  }
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_FALSE(steps[0].difference.has_value());
+  ASSERT_EQ(steps[0].record.sequence_losses().losses_size(), 1);
+  EXPECT_EQ(steps[0].record.sequence_losses().losses(0), 1.5);
+  ASSERT_TRUE(steps[0].experts.has_value());
+  EXPECT_EQ(steps[0].experts->layers[0].choices, std::vector<float>({30, 40}));
+}
+
 TEST(StepGather, WhereRanksDifferTheRecordIsThatOfMost) {
   StepGather gather(3, PlanOf());
   StepReport wrong = ReportOf(0, 1);

@@ -54,6 +54,8 @@ TEST_F(ChoiceFileTest, KnowsItsItemsAndTheLongestRow) {
   EXPECT_EQ(set->longest.line, 1);
   EXPECT_EQ(set->longest.choice, 1);
   EXPECT_EQ(set->with_duplicates, 1);
+  EXPECT_EQ(set->items[1].choices[1].same_as, ChoiceItem::Choice::kNone);
+  EXPECT_EQ(set->items[1].choices[2].same_as, 1);
   EXPECT_FALSE(set->joins_words);
 }
 
@@ -88,6 +90,16 @@ TEST_F(ChoiceFileTest, SaysWhichLineIsWrong) {
   EXPECT_TRUE(Fails(ReadError(std::string(17 << 20, 'a')),
                     absl::StatusCode::kInvalidArgument,
                     {"questions.jsonl:1: the line has more than 16 MiB"}));
+}
+
+// A small packed file may hold more than memory and disk.
+TEST_F(ChoiceFileTest, StopsWhereThereAreTooManyChoices) {
+  const CorpusFile file = Written(absl::StrCat(kTwoItems, "\nnever read"));
+  EXPECT_TRUE(Fails(ReadChoices(file, encoder_, nullptr, 4).status(),
+                    absl::StatusCode::kInvalidArgument,
+                    {"questions.jsonl:3: the questions up to here have 5 "
+                     "choices, and one evaluation measures at most 4"}));
+  EXPECT_TRUE(ReadChoices(Written(kTwoItems), encoder_, nullptr, 5).ok());
 }
 
 TEST_F(ChoiceFileTest, MustBeReadTwice) {

@@ -214,6 +214,51 @@ TEST_F(ChoicesTest, SaysThatLossesAreMissing) {
   EXPECT_EQ(FilesLeft(), 0);
 }
 
+TEST_F(ChoicesTest, NamesTheChoiceThatHasNoLoss) {
+  WatchersSee(FAILED,
+              "loss nan: the weights give no finite loss on these windows (the "
+              "first is window 3, counted from 0)");
+  const CommandOutcome outcome = AskChoices();
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find(
+                absl::StrCat("; window 3 is ", questions_, ":2: choices[1]\n")),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(FilesLeft(), 0);
+}
+
+// Its losses come to this command alone, and its workers read the rows while it
+// runs.
+TEST_F(ChoicesTest, CancelsTheJobOfASchedulerThatIsSilent) {
+  scheduler_.watch.clear();
+  scheduler_.watch_breaks = true;
+  const CommandOutcome outcome = AskChoices({"--patience", "0"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("did not come back"), std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("job 1 is cancelled"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(scheduler_.asked().cancelled, std::vector<int64_t>({1}));
+  EXPECT_EQ(FilesLeft(), 0);
+}
+
+TEST_F(ChoicesTest, LeavesTheRowsToAJobThatItCannotCancel) {
+  scheduler_.watch.clear();
+  scheduler_.watch_breaks = true;
+  scheduler_.jobs.clear();  // it knows of none that could be cancelled
+  const CommandOutcome outcome = AskChoices({"--patience", "0"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("job 1 could not be cancelled"), std::string::npos)
+      << outcome.err;
+  const std::string rows =
+      scheduler_.asked().submitted.at(0).data().validation();
+  EXPECT_NE(outcome.err.find(absl::StrCat("job 1 may still read ", rows)),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(FilesLeft(), 1);
+  EXPECT_TRUE(std::filesystem::remove(rows));
+}
+
 TEST_F(ChoicesTest, RefusesBeforeAnythingIsSubmitted) {
   EXPECT_EQ(AskChoices({"--bos", "--no-bos"}).code, 2);
   EXPECT_EQ(AskChoices({"--tokens", tokens_}).code, 2);
@@ -224,6 +269,11 @@ TEST_F(ChoicesTest, RefusesBeforeAnythingIsSubmitted) {
                 .err.find("questions.jsonl:1: choices[1] is of 6 tokens"),
             std::string::npos);
   EXPECT_NE(AskChoices({"--work", "/no/such/folder"}).err.find("--work"),
+            std::string::npos);
+  EXPECT_NE(Ask({"eval", kModel, "--choices", "data:q.jsonl"})
+                .err.find("--choices: data:q.jsonl is below a root of the "
+                          "workers, and the questions are read by this "
+                          "command"),
             std::string::npos);
   File("questions.jsonl", "{\"prompt\": 1}\n");
   EXPECT_NE(AskChoices().err.find("questions.jsonl:1: its \"prompt\" is a "
