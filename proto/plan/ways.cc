@@ -302,8 +302,8 @@ int64_t PiecesOf(const Group::Way& way, int members, const WayBuffer& buffer) {
   const int64_t block = std::max<int64_t>(1, buffer.elements / members);
   const int64_t fit = kLevelScratchBytes / PiecesAtOnce(way) /
                       (int64_t{members} * buffer.element_bytes);
-  const int64_t longest = std::clamp<int64_t>(
-      (block - 1) / pieces + 1, 1, std::max<int64_t>(1, fit));
+  const int64_t longest = std::clamp<int64_t>((block - 1) / pieces + 1, 1,
+                                              std::max<int64_t>(1, fit));
   return (block - 1) / longest + 1;
 }
 
@@ -326,9 +326,8 @@ std::vector<StepBytes> BytesOfSteps(const Group& group, const Group::Way& way,
     StepBytes& of_step = of_steps.emplace_back();
     // Blocks are cut once, an all-reduce's shares again and again; either way
     // the longest is rounded up.
-    of_step.whole =
-        AtMost(absl::uint128((of_piece + shares - 1) / shares) *
-               buffer.element_bytes);
+    of_step.whole = AtMost(absl::uint128((of_piece + shares - 1) / shares) *
+                           buffer.element_bytes);
     // Shares differ in length; those of all communicators of the level are the
     // buffer, as often as members have the same.
     const int64_t times =

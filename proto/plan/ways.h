@@ -72,11 +72,11 @@ struct WayBuffer {
   int64_t elements = 0;
   int element_bytes = 4;
 };
-// Into how many pieces the buffer is cut, one or more: Way.pieces, or as many as
-// have elements. Where blocks are packed, into more if those under way do not
-// fit kLevelScratchBytes. Piece p of an all-reduce, a reduce or a broadcast is
-// EvenPiece p (proto/plan/layout.h) of the elements; of a reduce-scatter and an
-// all-gather, of what each block has.
+// Into how many pieces the buffer is cut, one or more: Way.pieces, or as many
+// as have elements. Where blocks are packed, into more if those under way do
+// not fit kLevelScratchBytes. Piece p of an all-reduce, a reduce or a broadcast
+// is EvenPiece p (proto/plan/layout.h) of the elements; of a reduce-scatter and
+// an all-gather, of what each block has.
 int64_t PiecesOf(const Group::Way& way, int members, const WayBuffer& buffer);
 
 // What a step moves.

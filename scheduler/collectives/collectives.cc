@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "scheduler/collectives/blueconnect.h"
 #include "scheduler/collectives/flat.h"
 #include "scheduler/collectives/two_level.h"
 
@@ -19,6 +20,9 @@ const std::vector<CollectiveRow>& CollectiveRows() {
            .summary = "within each host, then between members of different "
                       "hosts",
            .lay = LayTwoLevel},
+          {.name = "blueconnect",
+           .summary = "the same in pieces, on all levels at once",
+           .lay = LayBlueConnect},
       };
   return rows;
 }

@@ -52,6 +52,7 @@ std::string ExchangeText(const CollectiveSize& size) {
 struct Candidate {
   absl::string_view row;
   std::vector<Group::Step> steps;
+  int pieces = 1;
 };
 
 // The members of each group of a name, as the numbers of their hosts.
@@ -221,7 +222,10 @@ class WayChooser {
     for (Group::Step& step : candidate.steps) {
       step.set_level(IndexOf(way.levels[step.level()], group));
     }
-    chosen.candidates.push_back(std::move(candidate));
+    for (const int pieces : way.pieces) {
+      candidate.pieces = pieces;
+      chosen.candidates.push_back(candidate);
+    }
     return absl::OkStatus();
   }
 
@@ -260,6 +264,7 @@ class WayChooser {
     if (candidate != nullptr) {
       way.mutable_steps()->Add(candidate->steps.begin(),
                                candidate->steps.end());
+      if (candidate->pieces > 1) way.set_pieces(candidate->pieces);
     }
     return way;
   }
@@ -274,12 +279,12 @@ class WayChooser {
           exchange.operation);
     };
     if (chosen.candidates.empty()) return;
-    if (chosen.named) {
-      chosen.taken = &chosen.candidates.front();
-      return;
-    }
     const double flat = seconds(nullptr);
     double least = flat;
+    if (chosen.named) {  // which leaves the pieces to choose
+      chosen.taken = &chosen.candidates.front();
+      least = seconds(chosen.taken);
+    }
     for (const Candidate& candidate : chosen.candidates) {
       const double time = seconds(&candidate);
       // Where a rate is 0, neither is less.

@@ -11,9 +11,9 @@
 namespace troupe {
 
 int LaneOrder::lanes() const {
-  return lane_of_step.empty() ? 1
-                              : 1 + *std::max_element(lane_of_step.begin(),
-                                                      lane_of_step.end());
+  return lane_of_step.empty()
+             ? 1
+             : 1 + *std::max_element(lane_of_step.begin(), lane_of_step.end());
 }
 
 Range LaneOrder::RangeOf(int64_t piece, int64_t elements) const {

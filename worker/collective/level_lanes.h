@@ -79,8 +79,7 @@ class LevelLanes {
   // `settle`, once; steps that have not begun by then never do. REQUIRES
   // order.lanes() at most those that it has, and one call at a time.
   absl::Status Run(const LaneOrder& order, const Execute& execute,
-                   const Settle& settle)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+                   const Settle& settle) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Work {

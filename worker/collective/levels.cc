@@ -4,28 +4,16 @@
 #include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/types/optional.h"
 #include "proto/base/status.h"
 #include "proto/base/steady_time.h"
 #include "proto/plan/layout.h"
 #include "proto/plan/ways.h"
 #include "worker/collective/level_lanes.h"
 #include "worker/collective/level_pieces.h"
+#include "worker/collective/level_steps.h"
 
 namespace troupe {
 namespace {
-
-// What is left of an operation's time for the members to find out who is to
-// blame, and how long they wait for one another where more is left.
-constexpr absl::Duration kInquest = absl::Seconds(2);
-constexpr absl::Duration kInquestMax = absl::Seconds(30);
-// What a step is aborted with that waits in vain.
-constexpr char kEndedElsewhere[] = "another member of the group failed";
 
 // Carriers, one for each group of the name, may be many.
 Group LevelsAndWays(const Group& group) {
@@ -35,163 +23,49 @@ Group LevelsAndWays(const Group& group) {
   return without;
 }
 
-int LanesOf(const Group& group) {
-  int lanes = 1;
-  for (const Group::Way& way : group.ways()) {
-    lanes = std::max(lanes, OrderOf(way, 1).lanes());
-  }
-  return lanes;
-}
-
 std::vector<Group::Step> StepsOf(const Group::Way& way) {
   return {way.steps().begin(), way.steps().end()};
 }
 
-class LevelsCommunicator final : public Communicator, private Watched {
+class LevelsCommunicator final : public Communicator {
  public:
   LevelsCommunicator(const Group& group, LevelParts parts,
                      std::shared_ptr<Watch> watch)
       : Communicator(parts.flat->group(), parts.flat->rank()),
         plan_(LevelsAndWays(group)),
-        flat_(std::move(parts.flat)),
-        levels_(std::move(parts.levels)),
-        watch_(std::move(watch)),
-        running_(levels_.size()),
-        lanes_(LanesOf(plan_)) {
-    watch_->Add(*this);
-  }
-  ~LevelsCommunicator() override { watch_->Remove(*this); }
+        steps_(plan_, std::move(parts), std::move(watch)),
+        flat_(&steps_.flat()) {}
 
-  uint64_t sent_bytes() const override {
-    uint64_t bytes = flat_->sent_bytes();
-    for (const auto& level : levels_) {
-      if (level != nullptr) bytes += level->sent_bytes();
-    }
-    return bytes;
-  }
+  uint64_t sent_bytes() const override { return steps_.sent_bytes(); }
   bool SeesFailure() override { return flat_->SeesFailure(); }
 
  private:
   using Options = CommOptions;
 
-  static Options OptionsUntil(absl::Time deadline, const Call& call) {
+  static Options OptionsOf(const Call& call) {
     return {.name = std::string(call.name),
-            .timeout = deadline - SteadyNow(),
+            .timeout = call.deadline - SteadyNow(),
             .meet = call.meet};
   }
-  static Options OptionsOf(const Call& call) {
-    return OptionsUntil(call.deadline, call);
-  }
 
-  // A step of a piece, on the communicator of its level.
-  struct StepOfPiece {
-    int64_t piece;
-    const Group::Step& step;
-    int index;  // of the step
-    Communicator& level;
-    const Options options;
-  };
-
-  // Executes all steps of all pieces, in the order of level_lanes.h. A failure
-  // ends them; the lane that fails finds out who is to blame, while the others
-  // wait as members of other levels do.
   template <typename Execute>
   absl::Status InSteps(const Group::Way& way, const LaneOrder& order,
                        const Call& call, const Execute& execute) {
-    const absl::Duration left = call.deadline - SteadyNow();
-    const absl::Time deadline = call.deadline - std::min(left / 4, kInquest);
-    return lanes_.Run(
-        order,
-        [&](int64_t piece, int index) -> absl::Status {
-          const Group::Step& step = way.steps(index);
-          RETURN_IF_ERROR(Begin(step.level(), deadline));
-          const absl::Status status =
-              execute({.piece = piece,
-                       .step = step,
-                       .index = index,
-                       .level = *levels_[step.level()],
-                       .options = OptionsUntil(deadline, call)});
-          absl::MutexLock lock(&mutex_);
-          running_[step.level()] = absl::nullopt;
-          return status;
-        },
-        [&](const absl::Status& failure) {
-          absl::Status blamed = Blamed(failure, call);
-          EndSteps();
-          return blamed;
-        });
-  }
-
-  // An end of the flat communicator ends what runs on a level, too.
-  absl::Status Begin(int level, absl::Time deadline) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (!aborted_.ok()) return aborted_;
-      if (ended_) return absl::CancelledError(kEndedElsewhere);
-      running_[level] = deadline;
-    }
-    // Where there is no deadline, the flat one is looked at all the same.
-    watch_->Expect(deadline);
-    return absl::OkStatus();
-  }
-
-  // For good: a communicator that failed is broken.
-  void EndSteps() {
-    {
-      absl::MutexLock lock(&mutex_);
-      ended_ = true;
-    }
-    for (const int level : RunningLevels()) {
-      levels_[level]->Abort(absl::CancelledError(kEndedElsewhere));
-    }
-  }
-
-  std::vector<int> RunningLevels() {
-    absl::MutexLock lock(&mutex_);
-    std::vector<int> levels;
-    for (size_t l = 0; l < running_.size(); ++l) {
-      if (running_[l]) levels.push_back(static_cast<int>(l));
-    }
-    return levels;
+    return steps_.Run(way, order,
+                      {.name = std::string(call.name),
+                       .start = call.start,
+                       .deadline = call.deadline,
+                       .meet = call.meet},
+                      execute);
   }
 
   LaneOrder OrderFor(const Group::Way& way, int64_t elements,
                      Element element) const {
     return OrderOf(
-        way, PiecesOf(way, size(),
-                      {.elements = elements,
-                       .element_bytes = static_cast<int>(ElementBytes(element))}));
-  }
-
-  absl::Status Blamed(const absl::Status& failure, const Call& call) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (!aborted_.ok()) {
-        return absl::CancelledError(
-            absl::StrCat("aborted: ", aborted_.message()));
-      }
-    }
-    const absl::Duration patience =
-        std::clamp((call.deadline - call.start) / 10, kInquest, kInquestMax);
-    const absl::Time end = std::min(call.deadline, SteadyNow() + patience);
-    const absl::Status met = flat_->Barrier(OptionsUntil(end, call));
-    if (met.ok()) return failure;
-    // Who knows nothing of a broken connection need not come in time.
-    if (absl::IsUnavailable(failure) && absl::IsDeadlineExceeded(met) &&
-        !absl::StrContains(failure.message(), kEndedElsewhere)) {
-      return failure;
-    }
-    // As if the operation itself had said so.
-    absl::string_view message = met.message();
-    absl::ConsumePrefix(
-        &message,
-        absl::StrCat("group ", group().name, ": barrier",
-                     call.name.empty() ? "" : " of ", call.name, ": "));
-    absl::Status blamed(met.code(), message);
-    met.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
-      blamed.SetPayload(url, payload);
-    });
-    return blamed;
+        way,
+        PiecesOf(way, size(),
+                 {.elements = elements,
+                  .element_bytes = static_cast<int>(ElementBytes(element))}));
   }
 
   int PlaceOf(int member, int level) const {
@@ -207,7 +81,7 @@ class LevelsCommunicator final : public Communicator, private Watched {
     const CommBuffer& whole = data.whole;
     const LaneOrder order = OrderFor(*way, whole.elements, whole.element);
     std::vector<Reduced> pieces(order.at_once);
-    return InSteps(*way, order, call, [&](const StepOfPiece& at) {
+    return InSteps(*way, order, call, [&](const PieceStep& at) {
       Reduced& piece = pieces[at.piece % order.at_once];
       if (at.index == 0) piece = {.part = PieceOf(whole, order, at.piece)};
       return ReduceStep(at, op, piece);
@@ -222,7 +96,7 @@ class LevelsCommunicator final : public Communicator, private Watched {
     bool needed = true;
   };
 
-  static absl::Status ReduceStep(const StepOfPiece& at, ReduceOp op,
+  static absl::Status ReduceStep(const PieceStep& at, ReduceOp op,
                                  Reduced& piece) {
     Communicator& level = at.level;
     switch (at.step.collective()) {
@@ -255,7 +129,7 @@ class LevelsCommunicator final : public Communicator, private Watched {
     const CommBuffer& whole = data.whole;
     const LaneOrder order = OrderFor(*way, whole.elements, whole.element);
     std::vector<Reduced> pieces(order.at_once);
-    return InSteps(*way, order, call, [&](const StepOfPiece& at) {
+    return InSteps(*way, order, call, [&](const PieceStep& at) {
       Reduced& piece = pieces[at.piece % order.at_once];
       if (at.index == 0) piece = {.part = PieceOf(whole, order, at.piece)};
       if (at.step.collective() == REDUCE_SCATTER) {
@@ -265,7 +139,7 @@ class LevelsCommunicator final : public Communicator, private Watched {
     });
   }
 
-  static absl::Status ReduceTo(int root, const StepOfPiece& at, ReduceOp op,
+  static absl::Status ReduceTo(int root, const PieceStep& at, ReduceOp op,
                                Reduced& piece) {
     if (at.step.collective() == ALL_GATHER) {
       piece.part = piece.wholes.back();
@@ -310,8 +184,8 @@ class LevelsCommunicator final : public Communicator, private Watched {
     const CommBuffer memory =
         pieces_.For(order.at_once * size() * longest, receive.element);
     std::vector<CommBuffer> parts(order.at_once);
-    RETURN_IF_ERROR(InSteps(
-        *way, order, call, [&](const StepOfPiece& at) -> absl::Status {
+    RETURN_IF_ERROR(
+        InSteps(*way, order, call, [&](const PieceStep& at) -> absl::Status {
           const int64_t place = at.piece % order.at_once;
           const Range range = order.RangeOf(at.piece, shape.even);
           CommBuffer& part = parts[place];
@@ -386,8 +260,8 @@ class LevelsCommunicator final : public Communicator, private Watched {
         pieces_.For(order.at_once * size() * longest, send.element);
     std::vector<int64_t> blocks(order.at_once);  // that are there, around this
                                                  // rank's
-    RETURN_IF_ERROR(InSteps(
-        *way, order, call, [&](const StepOfPiece& at) -> absl::Status {
+    RETURN_IF_ERROR(
+        InSteps(*way, order, call, [&](const PieceStep& at) -> absl::Status {
           const int64_t place = at.piece % order.at_once;
           const Range range = order.RangeOf(at.piece, shape.even);
           const CommBuffer packed =
@@ -438,12 +312,11 @@ class LevelsCommunicator final : public Communicator, private Watched {
     const Group::Way* const way = WayFor(BROADCAST, data);
     if (way == nullptr) return flat_->Broadcast(data, root, OptionsOf(call));
     const LaneOrder order = OrderFor(*way, data.elements, data.element);
-    return InSteps(
-        *way, order, call, [&](const StepOfPiece& at) -> absl::Status {
-          if (!HearsInStep(*way, at.index, root)) return absl::OkStatus();
-          return at.level.Broadcast(PieceOf(data, order, at.piece),
-                                    PlaceOf(root, at.step.level()), at.options);
-        });
+    return InSteps(*way, order, call, [&](const PieceStep& at) -> absl::Status {
+      if (!HearsInStep(*way, at.index, root)) return absl::OkStatus();
+      return at.level.Broadcast(PieceOf(data, order, at.piece),
+                                PlaceOf(root, at.step.level()), at.options);
+    });
   }
 
   // On the levels of later steps it is where the root is.
@@ -476,35 +349,7 @@ class LevelsCommunicator final : public Communicator, private Watched {
     return flat_->Barrier(OptionsOf(call));
   }
 
-  void DoAbort(const absl::Status& why) override {
-    {
-      absl::MutexLock lock(&mutex_);
-      aborted_ = why;
-    }
-    // First that by which the others know whom to blame.
-    flat_->Abort(why);
-    for (const auto& level : levels_) {
-      if (level != nullptr) level->Abort(why);
-    }
-  }
-
-  absl::Time Look() override {
-    absl::Time soonest = absl::InfiniteFuture();
-    {
-      absl::MutexLock lock(&mutex_);
-      for (const auto& deadline : running_) {
-        if (!deadline) continue;
-        soonest = std::min({soonest, *deadline, SteadyNow() + absl::Hours(1)});
-      }
-    }
-    if (soonest == absl::InfiniteFuture() || !flat_->SeesFailure()) {
-      return soonest;
-    }
-    for (const int level : RunningLevels()) {
-      levels_[level]->Abort(absl::CancelledError(kEndedElsewhere));
-    }
-    return soonest;
-  }
+  void DoAbort(const absl::Status& why) override { steps_.Abort(why); }
 
   static CommBuffer PieceOf(const CommBuffer& whole, const LaneOrder& order,
                             int64_t piece) {
@@ -518,17 +363,9 @@ class LevelsCommunicator final : public Communicator, private Watched {
   }
 
   const Group plan_;
-  const std::unique_ptr<Communicator> flat_;
-  const std::vector<std::unique_ptr<Communicator>> levels_;
-  const std::shared_ptr<Watch> watch_;
+  LevelSteps steps_;
+  Communicator* const flat_;
   PieceMemory pieces_;
-
-  absl::Mutex mutex_;
-  // By level: the deadline of the step in progress.
-  std::vector<absl::optional<absl::Time>> running_ ABSL_GUARDED_BY(mutex_);
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // some step failed
-  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
-  LevelLanes lanes_;  // the last member: what it runs uses the others
 };
 
 }  // namespace
