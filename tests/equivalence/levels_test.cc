@@ -19,6 +19,7 @@ struct LevelsCase {
   int ranks = 4;
   int on_host = 2;
   int zero = 0;
+  std::string row = "two_level";
 };
 
 class Levels : public testing::TestWithParam<LevelsCase> {};
@@ -30,9 +31,9 @@ JobSpec JobOver(const LevelsCase& options) {
   job.mutable_parallelism()->set_bucket_megabytes(0.02);
   job.mutable_training()->set_micro_batch_size(1);
   CommunicationSpec& communication = *job.mutable_communication();
-  communication.set_all_reduce("two_level");
-  communication.set_reduce_scatter("two_level");
-  communication.set_all_gather("two_level");
+  communication.set_all_reduce(options.row);
+  communication.set_reduce_scatter(options.row);
+  communication.set_all_gather(options.row);
   return job;
 }
 
@@ -83,10 +84,14 @@ INSTANTIATE_TEST_SUITE_P(
     Hosts, Levels,
     testing::Values(LevelsCase{}, LevelsCase{.zero = 1}, LevelsCase{.zero = 2},
                     LevelsCase{.zero = 3}, LevelsCase{.ranks = 8, .on_host = 4},
-                    LevelsCase{.ranks = 8, .on_host = 2, .zero = 3}),
+                    LevelsCase{.ranks = 8, .on_host = 2, .zero = 3},
+                    LevelsCase{.row = "blueconnect"},
+                    LevelsCase{.zero = 3, .row = "blueconnect"},
+                    LevelsCase{.ranks = 8, .on_host = 4, .row = "blueconnect"}),
     [](const testing::TestParamInfo<LevelsCase>& info) {
       return absl::StrCat("Ranks", info.param.ranks, "On", info.param.on_host,
-                          "Zero", info.param.zero);
+                          "Zero", info.param.zero,
+                          info.param.row == "two_level" ? "" : "InPieces");
     });
 
 // A worker of another host takes a lost one's place: the way stays, and the

@@ -1,5 +1,6 @@
 #include "scheduler/planner/choose_ways.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -118,7 +119,12 @@ TEST(ChooseWays, RefusesWhatAGroupCannotDo) {
                 "some hosts have 3 and others 1");
   ExpectRefusal(DataJob(4, "two_level"), "abcd", "a host to itself");
   ExpectRefusal(DataJob(4, "ring"), "aabb", "\"ring\" is unknown");
-  ExpectRefusal(DataJob(4, "ring"), "aaaa", "there are flat, two_level");
+  ExpectRefusal(DataJob(4, "ring"), "aaaa",
+                "there are flat, two_level, blueconnect");
+  ExpectRefusal(DataJob(4, "blueconnect"), "aaab",
+                "group data of 4 ranks cannot do so: blueconnect: of its "
+                "members some hosts have 3 and others 1");
+  ExpectRefusal(DataJob(4, "blueconnect"), "abcd", "a host to itself");
   EXPECT_TRUE(CompilePlan(DataJob(4, "auto"), OnHosts("aaab")).ok());
   const auto plan = CompilePlan(DataJob(4), OnHosts("aaab"));
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -247,6 +253,42 @@ TEST(ChooseWays, NcclChoosesItself) {
   EXPECT_TRUE(absl::StrContains(data.why_flat(), "NCCL")) << data.why_flat();
   plan.mutable_job()->mutable_communication()->set_all_reduce("two_level");
   EXPECT_TRUE(absl::StrContains(ChooseWays(workers, plan).message(), "NCCL"));
+}
+
+// Pieces are the planner's to choose, where the job names the row and where it
+// does not; what it chooses is the least of what there is.
+TEST(ChooseWays, PiecesAreThoseThatTakeTheLeast) {
+  std::vector<WorkerDescription> workers = OnHosts("aabb");
+  // Levels that take about as long as each other.
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_calibration()->mutable_shared_memory()->set_bytes_per_second(
+        2e8);
+  }
+  const auto named = CompilePlan(DataJob(4, "blueconnect"), workers);
+  const auto in_turn = CompilePlan(DataJob(4, "two_level"), workers);
+  const auto chosen = CompilePlan(DataJob(4), workers);
+  ASSERT_TRUE(named.ok() && in_turn.ok() && chosen.ok())
+      << named.status() << in_turn.status() << chosen.status();
+  ASSERT_EQ(named->prediction().exchanges_size(),
+            in_turn->prediction().exchanges_size());
+  bool any = false;
+  for (int e = 0; e < named->prediction().exchanges_size(); ++e) {
+    const ExchangePrediction& pieces = named->prediction().exchanges(e);
+    const ExchangePrediction& whole = in_turn->prediction().exchanges(e);
+    EXPECT_EQ(pieces.row(), "blueconnect");
+    EXPECT_LE(pieces.seconds(), whole.seconds());
+    EXPECT_EQ(pieces.bytes_sent(), whole.bytes_sent());
+    EXPECT_EQ(pieces.pieces() > 1, pieces.seconds() < whole.seconds());
+    const ExchangePrediction& taken = chosen->prediction().exchanges(e);
+    EXPECT_NEAR(
+        taken.seconds(),
+        std::min({pieces.seconds(), whole.seconds(), whole.flat_seconds()}),
+        1e-9 * taken.seconds());
+    if (taken.row() != "blueconnect") continue;
+    EXPECT_GT(taken.pieces(), 1);
+    any = true;
+  }
+  EXPECT_TRUE(any) << chosen->prediction().exchanges(0).DebugString();
 }
 
 // To the byte, and what a level takes of it.

@@ -223,7 +223,7 @@ class LinkBytes {
         WayOf(group, collective == REDUCE ? ALL_REDUCE : collective,
               static_cast<int64_t>(whole));
     if (way != nullptr) {
-      EXPECT_EQ(way->row(), "two_level");
+      EXPECT_NE(way->row(), "flat");
       return AddLevels(way->collective(), whole, ranks, here, bytes);
     }
     const int number = GroupNumber(plan_.mesh(), group, rank);
