@@ -162,7 +162,15 @@ absl::Status CheckFactors(const Group& group, const Group::Way& way,
 }
 
 absl::Status CheckWay(const Group& group, const Group::Way& way, int members) {
-  if (way.steps().empty()) return absl::OkStatus();
+  if (way.pieces() < 0 || way.pieces() > kWayPiecesMax) {
+    return WayFault(absl::StrCat("it is cut into ", way.pieces(),
+                                 " pieces, where at most ", kWayPiecesMax,
+                                 " are possible"));
+  }
+  if (way.steps().empty()) {
+    if (way.pieces() <= 1) return absl::OkStatus();
+    return WayFault("it is cut into pieces but has no steps");
+  }
   switch (way.collective()) {
     case ALL_REDUCE:
     case REDUCE_SCATTER:
@@ -304,31 +312,54 @@ const std::string& BackendOn(const Group::Carrier& carrier, int level,
   return backends.size() == 1 ? backends[0] : backends.at(number);
 }
 
+bool Overlaps(const Group::Way& way) { return way.pieces() > 1; }
+
+int PiecesAtOnce(const Group::Way& way) {
+  return Overlaps(way) ? way.steps_size() : 1;
+}
+
+int64_t PiecesOf(const Group::Way& way, int members, const WayBuffer& buffer) {
+  const int64_t pieces = std::max(1, way.pieces());
+  if (way.collective() != REDUCE_SCATTER && way.collective() != ALL_GATHER) {
+    return std::clamp<int64_t>(buffer.elements, 1, pieces);
+  }
+  // Of each block; those of one piece are packed side by side.
+  const int64_t block = std::max<int64_t>(1, buffer.elements / members);
+  const int64_t fit = kLevelScratchBytes / PiecesAtOnce(way) /
+                      (int64_t{members} * buffer.element_bytes);
+  const int64_t longest = std::clamp<int64_t>((block - 1) / pieces + 1, 1,
+                                              std::max<int64_t>(1, fit));
+  return (block - 1) / longest + 1;
+}
+
 std::vector<StepBytes> BytesOfSteps(const Group& group, const Group::Way& way,
                                     int members, const WayBuffer& buffer) {
   const absl::uint128 bytes =
       absl::uint128(buffer.elements) * buffer.element_bytes;
+  const int64_t of_piece =
+      buffer.elements == 0
+          ? 0
+          : (buffer.elements - 1) / PiecesOf(way, members, buffer) + 1;
   std::vector<StepBytes> of_steps;
-  // Into so many pieces is the buffer cut that a step begins with or, of an
+  // Into so many shares is a piece cut that a step begins with or, of an
   // all-gather, ends with; so many members know what is broadcast.
-  int64_t pieces = way.collective() == ALL_GATHER ? members : 1;
+  int64_t shares = way.collective() == ALL_GATHER ? members : 1;
   int64_t known = 1;
   for (const Group::Step& step : way.steps()) {
     const int64_t size = group.levels(step.level()).size();
-    if (step.collective() == ALL_GATHER) pieces /= size;
+    if (step.collective() == ALL_GATHER) shares /= size;
     StepBytes& of_step = of_steps.emplace_back();
-    // Blocks are cut once, an all-reduce's pieces again and again; either way
+    // Blocks are cut once, an all-reduce's shares again and again; either way
     // the longest is rounded up.
-    of_step.whole =
-        AtMost(absl::uint128((buffer.elements + pieces - 1) / pieces) *
-               buffer.element_bytes);
-    // Pieces differ in length; those of all communicators of the level are the
+    of_step.whole = AtMost(absl::uint128((of_piece + shares - 1) / shares) *
+                           buffer.element_bytes);
+    // Shares differ in length; those of all communicators of the level are the
     // buffer, as often as members have the same.
     const int64_t times =
-        step.collective() == BROADCAST ? known : members / size / pieces;
+        step.collective() == BROADCAST ? known : members / size / shares;
     const int64_t passes = step.collective() == ALL_REDUCE ? 2 : 1;
     of_step.sent = AtMost(bytes * (passes * (size - 1) * times));
-    if (step.collective() == REDUCE_SCATTER) pieces *= size;
+    if (step.collective() == REDUCE_SCATTER) shares *= size;
     known *= size;
   }
   return of_steps;

@@ -21,8 +21,12 @@
 namespace troupe {
 
 // Memory that a member takes for the pieces of reduce-scatters and all-gathers
-// in steps, which are moved in so many bytes at a time.
+// in steps, which are moved in so many bytes at a time: all that are under way
+// at once.
 inline constexpr int64_t kLevelScratchBytes = int64_t{8} << 20;
+
+// Way.pieces is no more.
+inline constexpr int kWayPiecesMax = 1024;
 
 // Way.row that has no steps: one communicator of all members.
 inline constexpr char kFlatRow[] = "flat";
@@ -38,6 +42,8 @@ std::string CollectiveText(Collective collective);
 //     members
 //   a way that names levels that are not there, or several times, or whose
 //     levels do not multiply to the members (Way.steps has none: flat)
+//   a way with pieces below 0 or above kWayPiecesMax, or with pieces but no
+//     steps
 //   steps that do not arrive at the result: a summand that is left out or added
 //     twice, a piece at the wrong member, a step for which its level does not
 //     have what it takes
@@ -73,21 +79,35 @@ bool HaveSameWays(const Plan& a, const Plan& b);
 const std::string& BackendOn(const Group::Carrier& carrier, int level,
                              int number);
 
+// Whether levels work at once: each on a piece of its own.
+bool Overlaps(const Group::Way& way);
+// How many pieces are between the first step and the last at once, at most. A
+// piece begins when the one so many before it has arrived.
+int PiecesAtOnce(const Group::Way& way);
+
+struct WayBuffer {
+  int64_t elements = 0;
+  int element_bytes = 4;
+};
+// Into how many pieces the buffer is cut, one or more: Way.pieces, or as many
+// as have elements. Where blocks are packed, into more if those under way do
+// not fit kLevelScratchBytes. Piece p of an all-reduce, a reduce or a broadcast
+// is EvenPiece p (proto/plan/layout.h) of the elements; of a reduce-scatter and
+// an all-gather, of what each block has.
+int64_t PiecesOf(const Group::Way& way, int members, const WayBuffer& buffer);
+
 // What a step moves.
 struct StepBytes {
   // Of the whole buffer of each communicator of the step's level, as that
-  // communicator's own exchange has it: of the largest, where they differ.
+  // communicator's own exchange of one piece has it: of the largest, where they
+  // differ.
   int64_t whole = 0;
   // That all members of the group send together, to the byte, as
   // communicator.h counts: N - 1 times each reduce-scatter, all-gather and
   // broadcast, twice that an all-reduce. At most the largest int64_t.
   int64_t sent = 0;
 };
-// By step. `element_bytes`: pieces are of whole elements.
-struct WayBuffer {
-  int64_t elements = 0;
-  int element_bytes = 4;
-};
+// By step. Pieces are of whole elements.
 std::vector<StepBytes> BytesOfSteps(const Group& group, const Group::Way& way,
                                     int members, const WayBuffer& buffer);
 

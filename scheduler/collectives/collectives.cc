@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/plan/ways.h"
+#include "scheduler/collectives/blueconnect.h"
 #include "scheduler/collectives/flat.h"
 #include "scheduler/collectives/two_level.h"
 
@@ -20,6 +21,9 @@ const std::vector<CollectiveRow>& CollectiveRows() {
            .summary = "within each host, then between members of different "
                       "hosts",
            .lay = LayTwoLevel},
+          {.name = "blueconnect",
+           .summary = "the same in pieces, on all levels at once",
+           .lay = LayBlueConnect},
       };
   return rows;
 }

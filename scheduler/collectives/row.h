@@ -1,7 +1,8 @@
 // What a row of the table of collectives is: how an exchange over a group is
 // carried out, as a pure function. A row says over which levels the members are
-// cut and in which steps; that the steps arrive at the result is proven of each
-// plan (proto/plan/ways.h), what they cost is the cost model's to say.
+// cut, in which steps, and into how many pieces the buffer may be; that the
+// steps arrive at the result is proven of each plan (proto/plan/ways.h), what
+// they cost is the cost model's to say.
 #ifndef TROUPE_SCHEDULER_COLLECTIVES_ROW_H_
 #define TROUPE_SCHEDULER_COLLECTIVES_ROW_H_
 
@@ -35,6 +36,9 @@ struct LaidWay {
   // Where the row of this group is the flat one: why, a sentence's end. Who
   // names the row has it so.
   std::string why_flat;
+  // Way.pieces, the choices there are: the cost model takes the quickest, of
+  // equal ones the first.
+  std::vector<int> pieces = {1};
 };
 
 struct CollectiveRow {

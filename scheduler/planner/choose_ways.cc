@@ -59,6 +59,7 @@ std::string ExchangeText(const CollectiveSize& size) {
 struct Candidate {
   absl::string_view row;
   std::vector<Group::Step> steps;
+  int pieces = 1;
 };
 
 // The members of each group of a name, as the numbers of their hosts.
@@ -258,7 +259,10 @@ class WayChooser {
     for (Group::Step& step : candidate.steps) {
       step.set_level(IndexOf(way.levels[step.level()], group));
     }
-    chosen.candidates.push_back(std::move(candidate));
+    for (const int pieces : way.pieces) {
+      candidate.pieces = pieces;
+      chosen.candidates.push_back(candidate);
+    }
     return absl::OkStatus();
   }
 
@@ -297,6 +301,7 @@ class WayChooser {
     if (candidate != nullptr) {
       way.mutable_steps()->Add(candidate->steps.begin(),
                                candidate->steps.end());
+      if (candidate->pieces > 1) way.set_pieces(candidate->pieces);
     }
     return way;
   }
@@ -320,18 +325,20 @@ class WayChooser {
     return nullptr;
   }
 
-  // Takes what the plan before has. False: it has none, or that is not among
-  // the candidates.
+  // Takes what the plan before has, the pieces too, which may decide the bits.
+  // False: it has none, or that is not among the candidates.
   bool Keep(Group& group, Chosen& chosen) const {
     const Group* const before = GroupBefore(group);
     if (before == nullptr) return false;
     const Group::Way* const way = WayOf(*before, CollectiveOf(chosen),
                                         chosen.exchange.operation.size.bytes);
     if (way == nullptr) {
+      if (chosen.named) return false;
       SayFlat("it was so before, and sums keep their bits", chosen, group);
       return true;
     }
     for (const Candidate& candidate : chosen.candidates) {
+      if (candidate.pieces != std::max(1, way->pieces())) continue;
       if (!AreAlike(*before, way->steps(), group, candidate.steps)) continue;
       chosen.taken = &candidate;
       return true;
@@ -360,13 +367,13 @@ class WayChooser {
                               exchange.operation);
     };
     if (chosen.candidates.empty()) return;
-    if (chosen.named) {
-      chosen.taken = &chosen.candidates.front();
-      return;
-    }
     if (Keep(group, chosen)) return;
     const double flat = seconds(nullptr);
     double least = flat;
+    if (chosen.named) {  // which leaves the pieces to choose
+      chosen.taken = &chosen.candidates.front();
+      least = seconds(chosen.taken);
+    }
     for (const Candidate& candidate : chosen.candidates) {
       const double time = seconds(&candidate);
       // Where a rate is 0, neither is less.

@@ -107,7 +107,8 @@ class CostModel {
   // group's levels; none: flat. REQUIRES CheckWays of the group with the way.
   double WaySeconds(int group, const Group::Way& way,
                     const Operation& operation) const;
-  // By step, of that group.
+  // By step, of that group, with all pieces: where levels work at once,
+  // WaySeconds is less than their sum.
   std::vector<double> StepSeconds(int group, const Group::Way& way,
                                   const Operation& operation) const;
   // Whether any of the groups of that index does.
@@ -192,6 +193,8 @@ class CostModel {
                 const Operation& operation) const;
   Cost WayCost(int rank, int group, const Group::Way& way,
                const Operation& operation) const;
+  Cost StepsCost(int rank, int group, const Group::Way& way,
+                 const Operation& operation) const;
   Cost BesideSteps(int rank, int group, const Operation& operation) const;
   Cost FlatCost(int rank, int group, const Operation& operation) const;
   std::vector<int> OnFirstHost(int group, int number) const;

@@ -36,6 +36,7 @@ ExchangePrediction PredictOne(const Plan& plan, const CostModel& costs,
     return prediction;
   }
   prediction.set_row(way->row());
+  prediction.set_pieces(way->pieces());
   prediction.set_seconds(
       costs.WaySeconds(exchange.group, *way, exchange.operation));
   const int element_bytes = narrow ? 2 : 4;

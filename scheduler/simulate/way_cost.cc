@@ -3,7 +3,6 @@
 // level.
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -47,10 +46,29 @@ Cost SumOf(Cost cost, const Cost& more, double times) {
 bool PacksBlocks(Collective collective) {
   return collective == REDUCE_SCATTER || collective == ALL_GATHER;
 }
-int64_t TimesOver(const Operation& operation) {
-  if (!PacksBlocks(operation.size.collective)) return 1;
-  return std::max<int64_t>(1,
-                           (operation.size.bytes - 1) / kLevelScratchBytes + 1);
+
+WayBuffer BufferOf(const Operation& operation) {
+  const int element_bytes = operation.narrow ? 2 : 4;
+  return {
+      .elements = (operation.size.bytes + element_bytes - 1) / element_bytes,
+      .element_bytes = element_bytes};
+}
+
+// Of what each step takes with all of `pieces`: one after the other, or, where
+// levels work at once, until the busiest level has done, while the others are
+// behind by what they do with one piece.
+double TogetherOver(const Group::Way& way, int64_t pieces,
+                    const std::vector<double>& of_steps) {
+  std::map<int, double> levels;
+  double all = 0;
+  for (int s = 0; s < way.steps_size(); ++s) {
+    levels[way.steps(s).level()] += of_steps[s];
+    all += of_steps[s];
+  }
+  if (!Overlaps(way)) return all;
+  double busiest = 0;
+  for (const auto& [level, time] : levels) busiest = std::max(busiest, time);
+  return busiest + (all - busiest) / static_cast<double>(pieces);
 }
 
 }  // namespace
@@ -117,13 +135,10 @@ Cost CostModel::StepCost(const StepAt& at, const Group::Way& way,
   const int member = static_cast<int>(
       std::lower_bound(ranks.begin(), ranks.end(), at.rank) - ranks.begin());
   const GroupLinks& links = level_links_[at.group][number][step.level()];
-  const int64_t element_bytes = operation.narrow ? 2 : 4;
-  const int64_t times = TimesOver(operation);
-  const int64_t bytes = operation.size.bytes / times;
-  const StepBytes moved =
-      BytesOfSteps(group, way, static_cast<int>(ranks.size()),
-                   {.elements = (bytes + element_bytes - 1) / element_bytes,
-                    .element_bytes = static_cast<int>(element_bytes)})[at.step];
+  const WayBuffer buffer = BufferOf(operation);
+  const auto count = static_cast<int>(ranks.size());
+  const int64_t pieces = PiecesOf(way, count, buffer);
+  const StepBytes moved = BytesOfSteps(group, way, count, buffer)[at.step];
   // The pieces of a reduce go to the root as those of an all-reduce go round:
   // no fewer steps one after the other.
   const Operation of_step = {.size = {.bytes = moved.whole,
@@ -139,7 +154,7 @@ Cost CostModel::StepCost(const StepAt& at, const Group::Way& way,
                         of_step),
       Times(At(at.rank).network, share),
       Times(LocalLink(at.rank, carrier), share));
-  return SumOf(Cost(), once, static_cast<double>(times));
+  return SumOf(Cost(), once, static_cast<double>(pieces));
 }
 
 // Of blocks that are packed: their copies, and the rows that not all have.
@@ -160,12 +175,31 @@ Cost CostModel::BesideSteps(int rank, int group,
 
 Cost CostModel::WayCost(int rank, int group, const Group::Way& way,
                         const Operation& operation) const {
-  Cost cost = BesideSteps(rank, group, operation);
+  return SumOf(BesideSteps(rank, group, operation),
+               StepsCost(rank, group, way, operation), 1);
+}
+
+Cost CostModel::StepsCost(int rank, int group, const Group::Way& way,
+                          const Operation& operation) const {
+  Cost cost;
+  std::vector<double> communication;
+  std::vector<double> on_wire;
   for (int s = 0; s < way.steps_size(); ++s) {
-    cost = SumOf(
-        cost,
-        StepCost({.group = group, .rank = rank, .step = s}, way, operation), 1);
+    const Cost of_step =
+        StepCost({.group = group, .rank = rank, .step = s}, way, operation);
+    communication.push_back(of_step.communication);
+    on_wire.push_back(of_step.on_wire);
+    cost = SumOf(cost, of_step, 1);
   }
+  const int64_t pieces =
+      PiecesOf(way, operation.size.ranks, BufferOf(operation));
+  // Levels that share a link take turns on it.
+  cost.on_wire = TogetherOver(way, pieces, on_wire);
+  for (const double full : cost.on_links) {
+    cost.on_wire = std::max(cost.on_wire, full);
+  }
+  cost.communication =
+      std::max(cost.on_wire, TogetherOver(way, pieces, communication));
   return cost;
 }
 
@@ -260,10 +294,19 @@ double CostModel::WaySecondsAt(const GroupAt& at, const Group::Way& way,
     }
     return AloneSeconds(ranks, costs);
   }
-  const std::vector<double> of_steps = StepSecondsAt(at, way, operation);
-  return std::accumulate(
-      of_steps.begin(), of_steps.end(),
-      BesideSteps(ranks.front(), at.group, operation).communication);
+  const int64_t pieces =
+      PiecesOf(way, operation.size.ranks, BufferOf(operation));
+  double seconds = TogetherOver(way, pieces, StepSecondsAt(at, way, operation));
+  if (Overlaps(way)) {
+    // Levels that share a link or an adapter take turns on it.
+    std::vector<Cost> costs;
+    for (const int rank : ranks) {
+      costs.push_back(StepsCost(rank, at.group, way, operation));
+    }
+    seconds = std::max(seconds, AloneSeconds(ranks, costs));
+  }
+  return seconds +
+         BesideSteps(ranks.front(), at.group, operation).communication;
 }
 
 double CostModel::WaySeconds(int group, const Group::Way& way,

@@ -1,7 +1,8 @@
 // All-reduce of f32 between hosts that networks of unlike speed join, one
-// process a rank: Gloo's own ring, our flat exchange, and the exchange over
-// levels. Each rank enters a network namespace, whose links the caller has
-// limited; tests/bench/network_bench.sh makes the namespaces, runs this for
+// process a rank: Gloo's own ring, our flat exchange, the exchange over levels,
+// one after the other (two_level), and in pieces on all of them at once
+// (blueconnect). Each rank enters a network namespace, whose links the caller
+// has limited; tests/bench/network_bench.sh makes the namespaces, runs this for
 // several shapes and rates, and removes them.
 //
 //   network_bench PREFIX SIZES RATES [MIB...]
@@ -32,6 +33,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +55,9 @@ namespace troupe {
 namespace {
 
 constexpr int kRounds = 3;
+// Of a round of messages between neighbours, beside its bytes: what choosing
+// pieces takes for granted.
+constexpr double kRoundSeconds = 0.3e-3;
 
 struct Network {
   std::string prefix;                // of the namespaces
@@ -91,13 +96,44 @@ double OfRing(const Network& network, int64_t bytes) {
                                 network.bytes_second.end()));
 }
 
+// Of each level, in so many pieces of the buffer.
+std::vector<double> OfLevels(const Network& network, int64_t bytes,
+                             int pieces) {
+  std::vector<double> seconds;
+  for (size_t level = 0; level < network.sizes.size(); ++level) {
+    seconds.push_back(
+        Full(network.sizes[level], bytes, network.bytes_second[level]) +
+        pieces * 2 * (network.sizes[level] - 1) * kRoundSeconds);
+  }
+  return seconds;
+}
+
 // One level after the other.
 double OverLevels(const Network& network, int64_t bytes) {
   double seconds = 0;
-  for (size_t level = 0; level < network.sizes.size(); ++level) {
-    seconds += Full(network.sizes[level], bytes, network.bytes_second[level]);
-  }
+  for (const double level : OfLevels(network, bytes, 0)) seconds += level;
   return seconds;
+}
+
+// All at once: the busiest level, and of the others what they do with a piece.
+double InPieces(const Network& network, int64_t bytes, int pieces) {
+  double all = 0;
+  double busiest = 0;
+  for (const double level : OfLevels(network, bytes, pieces)) {
+    all += level;
+    busiest = std::max(busiest, level);
+  }
+  return busiest + (all - busiest) / pieces;
+}
+
+int PiecesFor(const Network& network, int64_t bytes) {
+  int best = 1;
+  for (int pieces = 2; pieces <= 64; pieces *= 2) {
+    if (InPieces(network, bytes, pieces) < InPieces(network, bytes, best)) {
+      best = pieces;
+    }
+  }
+  return best;
 }
 
 // What all ranks have in memory that they share.
@@ -122,10 +158,13 @@ void Enter(const std::string& name) {
 
 class Bench {
  public:
-  Bench(const Network& network, int rank, SharedStore& store, Meeting& meeting)
+  Bench(const Network& network, int rank, SharedStore& store, Meeting& meeting,
+        const std::vector<int64_t>& sizes)
       : network_(network), rank_(rank), meeting_(meeting) {
     levels_ =
-        Made(CreateCommunicator(GroupOverLevels(), 0, Seat("levels", store)));
+        Made(CreateCommunicator(GroupOverLevels({}), 0, Seat("levels", store)));
+    pieces_ = Made(
+        CreateCommunicator(GroupOverLevels(sizes), 0, Seat("pieces", store)));
     Group flat;
     flat.set_name("flat");
     flat.add_carriers()->set_backend("gloo");
@@ -141,6 +180,7 @@ class Bench {
         [&] { GloosRing(); },
         [&] { Reduce(*flat_); },
         [&] { Reduce(*levels_); },
+        [&] { Reduce(*pieces_); },
     };
     std::vector<double> best(std::size(ways), 1e30);
     for (int round = -1; round < kRounds; ++round) {  // one to warm up
@@ -169,7 +209,8 @@ class Bench {
     return seat;
   }
 
-  Group GroupOverLevels() const {
+  // In pieces, as each of these sizes wants them; none: whole.
+  Group GroupOverLevels(const std::vector<int64_t>& sizes) const {
     Group group;
     group.set_name("levels");
     Group::Carrier& carrier = *group.add_carriers();
@@ -182,12 +223,18 @@ class Bench {
       carrier.add_levels()->add_backends("gloo");
       stride *= size;
     }
-    Group::Way& way = *group.add_ways();
+    Group::Way way;
     way.set_collective(ALL_REDUCE);
     const auto steps =
         StepsOver(ALL_REDUCE, static_cast<int>(network_.sizes.size()));
     CHECK_OK(steps.status());
     way.mutable_steps()->Add(steps->begin(), steps->end());
+    if (sizes.empty()) *group.add_ways() = way;
+    for (const int64_t bytes : sizes) {
+      way.set_bytes_min(bytes);
+      way.set_pieces(PiecesFor(network_, bytes));
+      *group.add_ways() = way;
+    }
     return group;
   }
 
@@ -218,12 +265,17 @@ class Bench {
 
   void Print(int64_t bytes, const std::vector<double>& best) const {
     const double bound = Bound(network_, bytes);
+    const int pieces = PiecesFor(network_, bytes);
+    const double ring = OfRing(network_, bytes);
     std::printf(
-        "%4ld MiB  %8.1f  %8.1f  %8.1f ms   bound %8.1f ms: %.2f of it   "
-        "%.2f times as fast as the ring, %.2f by the formula\n",
+        "%4ld MiB  %8.1f  %8.1f  %8.1f  %8.1f ms in %2d   bound %8.1f ms: "
+        "%.2f, %.2f of it   %.2f, %.2f times as fast as the ring, %.2f, %.2f "
+        "by the formula\n",
         static_cast<long>(bytes >> 20), best[0] * 1e3, best[1] * 1e3,
-        best[2] * 1e3, bound * 1e3, bound / best[2], best[0] / best[2],
-        OfRing(network_, bytes) / OverLevels(network_, bytes));
+        best[2] * 1e3, best[3] * 1e3, pieces, bound * 1e3, bound / best[2],
+        bound / best[3], best[0] / best[2], best[0] / best[3],
+        ring / OverLevels(network_, bytes),
+        ring / InPieces(network_, bytes, pieces));
     std::fflush(stdout);
   }
 
@@ -233,13 +285,15 @@ class Bench {
   const RealClock clock_;
   std::unique_ptr<Communicator> flat_;
   std::unique_ptr<Communicator> levels_;
+  std::unique_ptr<Communicator> pieces_;
   std::shared_ptr<::gloo::Context> ring_;
   std::vector<float> values_;
 };
 
-void Run(const Network& network, const std::vector<int64_t>& mebibytes) {
+void Run(const Network& network, const std::vector<int64_t>& sizes) {
   std::printf(
-      "%s ranks, %s Mbit/s\n       size      ring      flat    levels\n",
+      "%s ranks, %s Mbit/s\n"
+      "    size      ring      flat    levels    pieces\n",
       absl::StrJoin(network.sizes, " x ").c_str(),
       absl::StrJoin(network.bytes_second, ", ",
                     [](std::string* out, double rate) {
@@ -255,8 +309,8 @@ void Run(const Network& network, const std::vector<int64_t>& mebibytes) {
   for (int rank = 0; rank < network.ranks(); ++rank) {
     if (fork() != 0) continue;
     Enter(absl::StrCat(network.prefix, rank));
-    Bench bench(network, rank, store, *meeting);
-    for (const int64_t size : mebibytes) bench.Run(size << 20);
+    Bench bench(network, rank, store, *meeting, sizes);
+    for (const int64_t size : sizes) bench.Run(size);
     meeting->Wait();  // nobody hangs up while others still talk
     std::fflush(stdout);
     _exit(0);
@@ -283,13 +337,17 @@ int main(int count, char** arguments) {
     network.bytes_second.push_back(megabits / 8 * 1e6);
   }
   CHECK_EQ(network.sizes.size(), network.bytes_second.size());
-  std::vector<int64_t> mebibytes;
+  std::set<int64_t> mebibytes;
   for (int i = 4; i < count; ++i) {
-    CHECK(absl::SimpleAtoi(arguments[i], &mebibytes.emplace_back()));
+    int64_t size = 0;
+    CHECK(absl::SimpleAtoi(arguments[i], &size) && size > 0) << arguments[i];
+    mebibytes.insert(size);
   }
   if (mebibytes.empty()) mebibytes = {1, 4, 16, 64};
+  std::vector<int64_t> sizes;
+  for (const int64_t size : mebibytes) sizes.push_back(size << 20);
   troupe::MachineSpan machine(0);
-  troupe::Run(network, mebibytes);
+  troupe::Run(network, sizes);
   int failed = 0;
   int status = 0;
   while (wait(&status) > 0) failed |= status;

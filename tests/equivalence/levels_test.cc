@@ -19,6 +19,7 @@ struct LevelsCase {
   int ranks = 4;
   int on_host = 2;
   int zero = 0;
+  std::string row = "two_level";
 };
 
 class Levels : public testing::TestWithParam<LevelsCase> {};
@@ -30,16 +31,26 @@ JobSpec JobOver(const LevelsCase& options) {
   job.mutable_parallelism()->set_bucket_megabytes(0.02);
   job.mutable_training()->set_micro_batch_size(1);
   CommunicationSpec& communication = *job.mutable_communication();
-  communication.set_all_reduce("two_level");
-  communication.set_reduce_scatter("two_level");
-  communication.set_all_gather("two_level");
+  communication.set_all_reduce(options.row);
+  communication.set_reduce_scatter(options.row);
+  communication.set_all_gather(options.row);
   return job;
+}
+
+// More pieces than would help such small buffers.
+void CutIntoPieces(Plan& plan) {
+  for (Group& group : *plan.mutable_groups()) {
+    for (Group::Way& way : *group.mutable_ways()) {
+      if (way.row() == "blueconnect") way.set_pieces(3);
+    }
+  }
 }
 
 TrainingRun TrainOver(const LevelsCase& options, const char* backend) {
   return Train(JobOver(options), {.ranks = options.ranks,
                                   .ranks_on_host = options.on_host,
-                                  .backend = backend});
+                                  .backend = backend,
+                                  .change_plan = CutIntoPieces});
 }
 
 // Collectives that go over levels, in any group.
@@ -86,10 +97,14 @@ INSTANTIATE_TEST_SUITE_P(
     Hosts, Levels,
     testing::Values(LevelsCase{}, LevelsCase{.zero = 1}, LevelsCase{.zero = 2},
                     LevelsCase{.zero = 3}, LevelsCase{.ranks = 8, .on_host = 4},
-                    LevelsCase{.ranks = 8, .on_host = 2, .zero = 3}),
+                    LevelsCase{.ranks = 8, .on_host = 2, .zero = 3},
+                    LevelsCase{.row = "blueconnect"},
+                    LevelsCase{.zero = 3, .row = "blueconnect"},
+                    LevelsCase{.ranks = 8, .on_host = 4, .row = "blueconnect"}),
     [](const testing::TestParamInfo<LevelsCase>& info) {
       return absl::StrCat("Ranks", info.param.ranks, "On", info.param.on_host,
-                          "Zero", info.param.zero);
+                          "Zero", info.param.zero,
+                          info.param.row == "two_level" ? "" : "InPieces");
     });
 
 // A worker of another host takes a lost one's place: the way stays, and the

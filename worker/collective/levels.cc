@@ -4,25 +4,16 @@
 #include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "absl/synchronization/mutex.h"
 #include "proto/base/status.h"
 #include "proto/base/steady_time.h"
+#include "proto/plan/layout.h"
 #include "proto/plan/ways.h"
+#include "worker/collective/level_lanes.h"
 #include "worker/collective/level_pieces.h"
+#include "worker/collective/level_steps.h"
 
 namespace troupe {
 namespace {
-
-// What is left of an operation's time for the members to find out who is to
-// blame, and how long they wait for one another where more is left.
-constexpr absl::Duration kInquest = absl::Seconds(2);
-constexpr absl::Duration kInquestMax = absl::Seconds(30);
-// What a step is aborted with that waits in vain.
-constexpr char kEndedElsewhere[] = "another member of the group failed";
 
 // Carriers, one for each group of the name, may be many.
 Group LevelsAndWays(const Group& group) {
@@ -36,120 +27,45 @@ std::vector<Group::Step> StepsOf(const Group::Way& way) {
   return {way.steps().begin(), way.steps().end()};
 }
 
-class LevelsCommunicator final : public Communicator, private Watched {
+class LevelsCommunicator final : public Communicator {
  public:
   LevelsCommunicator(const Group& group, LevelParts parts,
                      std::shared_ptr<Watch> watch)
       : Communicator(parts.flat->group(), parts.flat->rank()),
         plan_(LevelsAndWays(group)),
-        flat_(std::move(parts.flat)),
-        levels_(std::move(parts.levels)),
-        watch_(std::move(watch)) {
-    watch_->Add(*this);
-  }
-  ~LevelsCommunicator() override { watch_->Remove(*this); }
+        steps_(plan_, std::move(parts), std::move(watch)),
+        flat_(&steps_.flat()) {}
 
-  uint64_t sent_bytes() const override {
-    uint64_t bytes = flat_->sent_bytes();
-    for (const auto& level : levels_) {
-      if (level != nullptr) bytes += level->sent_bytes();
-    }
-    return bytes;
-  }
+  uint64_t sent_bytes() const override { return steps_.sent_bytes(); }
   bool SeesFailure() override { return flat_->SeesFailure(); }
 
  private:
   using Options = CommOptions;
 
-  static Options OptionsUntil(absl::Time deadline, const Call& call) {
+  static Options OptionsOf(const Call& call) {
     return {.name = std::string(call.name),
-            .timeout = deadline - SteadyNow(),
+            .timeout = call.deadline - SteadyNow(),
             .meet = call.meet};
   }
-  static Options OptionsOf(const Call& call) {
-    return OptionsUntil(call.deadline, call);
+
+  template <typename Execute>
+  absl::Status InSteps(const Group::Way& way, const LaneOrder& order,
+                       const Call& call, const Execute& execute) {
+    return steps_.Run(way, order,
+                      {.name = std::string(call.name),
+                       .start = call.start,
+                       .deadline = call.deadline,
+                       .meet = call.meet},
+                      execute);
   }
 
-  // The steps of an operation.
-  class Steps {
-   public:
-    Steps(LevelsCommunicator& of, const Call& call, absl::Time deadline)
-        : of_(of), call_(call), deadline_(deadline) {}
-
-    // `run` on the communicator of the level, which an end of the flat one ends
-    // too.
-    template <typename Run>
-    absl::Status On(int level, const Run& run) {
-      Communicator& communicator = *of_.levels_[level];
-      {
-        absl::MutexLock lock(&of_.mutex_);
-        if (!of_.aborted_.ok()) return of_.aborted_;
-        of_.running_ = {&communicator, deadline_};
-      }
-      // Where there is no deadline, the flat one is looked at all the same.
-      of_.watch_->Expect(deadline_);
-      const absl::Status status =
-          run(communicator, OptionsUntil(deadline_, call_));
-      absl::MutexLock lock(&of_.mutex_);
-      of_.running_ = {};
-      return status;
-    }
-
-   private:
-    LevelsCommunicator& of_;
-    const Call& call_;
-    const absl::Time deadline_;
-  };
-
-  template <typename Body>
-  absl::Status InSteps(const Call& call, const Body& body) {
-    const absl::Duration left = call.deadline - SteadyNow();
-    Steps steps(*this, call, call.deadline - std::min(left / 4, kInquest));
-    const absl::Status status = body(steps);
-    return status.ok() ? status : Blamed(status, call);
-  }
-
-  absl::Status Blamed(const absl::Status& failure, const Call& call) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (!aborted_.ok()) {
-        return absl::CancelledError(
-            absl::StrCat("aborted: ", aborted_.message()));
-      }
-    }
-    const absl::Duration patience =
-        std::clamp((call.deadline - call.start) / 10, kInquest, kInquestMax);
-    const absl::Time end = std::min(call.deadline, SteadyNow() + patience);
-    const absl::Status met = flat_->Barrier(OptionsUntil(end, call));
-    if (met.ok()) {
-      return absl::IsDeadlineExceeded(failure) ? AllCameLate(call) : failure;
-    }
-    // Who knows nothing of a broken connection need not come in time.
-    if (absl::IsUnavailable(failure) && absl::IsDeadlineExceeded(met) &&
-        !absl::StrContains(failure.message(), kEndedElsewhere)) {
-      return failure;
-    }
-    // As if the operation itself had said so.
-    absl::string_view message = met.message();
-    absl::ConsumePrefix(
-        &message,
-        absl::StrCat("group ", group().name, ": barrier",
-                     call.name.empty() ? "" : " of ", call.name, ": "));
-    absl::Status blamed(met.code(), message);
-    met.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
-      blamed.SetPayload(url, payload);
-    });
-    return blamed;
-  }
-
-  // The step blames who was still waiting for another member, who has come now.
-  absl::Status AllCameLate(const Call& call) const {
-    return absl::DeadlineExceededError(
-        absl::StrCat("all members came, but some too late (rank ",
-                     group().ranks[rank()], " waited ",
-                     absl::FormatDuration(absl::Trunc(SteadyNow() - call.start,
-                                                      absl::Milliseconds(1))),
-                     ")"));
+  LaneOrder OrderFor(const Group::Way& way, int64_t elements,
+                     Element element) const {
+    return OrderOf(
+        way,
+        PiecesOf(way, size(),
+                 {.elements = elements,
+                  .element_bytes = static_cast<int>(ElementBytes(element))}));
   }
 
   int PlaceOf(int member, int level) const {
@@ -162,75 +78,79 @@ class LevelsCommunicator final : public Communicator, private Watched {
     if (way == nullptr) {
       return flat_->AllReduce(data.whole, op, OptionsOf(call));
     }
-    return InSteps(call, [&](Steps& steps) -> absl::Status {
-      std::vector<CommBuffer> wholes;  // that pieces were cut from
-      CommBuffer part = data.whole;
-      for (const Group::Step& step : way->steps()) {
-        RETURN_IF_ERROR(steps.On(
-            step.level(), [&](Communicator& level, const Options& options) {
-              return ReduceStep(step, op, level, options, wholes, part);
-            }));
-      }
-      return absl::OkStatus();
+    const CommBuffer& whole = data.whole;
+    const LaneOrder order = OrderFor(*way, whole.elements, whole.element);
+    std::vector<Reduced> pieces(order.at_once);
+    return InSteps(*way, order, call, [&](const PieceStep& at) {
+      Reduced& piece = pieces[at.piece % order.at_once];
+      if (at.index == 0) piece = {.part = PieceOf(whole, order, at.piece)};
+      return ReduceStep(at, op, piece);
     });
   }
 
-  static absl::Status ReduceStep(const Group::Step& step, ReduceOp op,
-                                 Communicator& level, const Options& options,
-                                 std::vector<CommBuffer>& wholes,
-                                 CommBuffer& part) {
-    switch (step.collective()) {
+  // A piece of an all-reduce.
+  struct Reduced {
+    CommBuffer part;                      // that this rank has of it
+    std::vector<CommBuffer> wholes = {};  // that parts were cut from
+    // Of a reduce: this rank is the root on all levels that are done.
+    bool needed = true;
+  };
+
+  static absl::Status ReduceStep(const PieceStep& at, ReduceOp op,
+                                 Reduced& piece) {
+    Communicator& level = at.level;
+    switch (at.step.collective()) {
       case REDUCE_SCATTER: {
-        wholes.push_back(part);
-        part = level.Block(part, level.rank());
-        return level.ReduceScatter({.send = wholes.back(), .receive = part}, op,
-                                   options);
+        piece.wholes.push_back(piece.part);
+        piece.part = level.Block(piece.part, level.rank());
+        return level.ReduceScatter(
+            {.send = piece.wholes.back(), .receive = piece.part}, op,
+            at.options);
       }
       case ALL_GATHER: {
-        const CommBuffer own = part;
-        part = wholes.back();
-        wholes.pop_back();
-        return level.AllGather({.send = own, .receive = part}, options);
+        const CommBuffer own = piece.part;
+        piece.part = piece.wholes.back();
+        piece.wholes.pop_back();
+        return level.AllGather({.send = own, .receive = piece.part},
+                               at.options);
       }
       default:
-        return level.AllReduce(part, op, options);
+        return level.AllReduce(piece.part, op, at.options);
     }
   }
 
-  // The steps of an all-reduce, with pieces that come together at the root.
+  // The steps of an all-reduce, with parts that come together at the root.
   absl::Status DoReduce(const CommBlocks& data, int root, ReduceOp op,
                         const Call& call) override {
     const Group::Way* const way = WayFor(ALL_REDUCE, data.whole);
     if (way == nullptr) {
       return flat_->Reduce(data.whole, root, op, OptionsOf(call));
     }
-    return InSteps(call, [&](Steps& steps) -> absl::Status {
-      std::vector<CommBuffer> wholes;
-      CommBuffer part = data.whole;
-      bool needed = true;  // what this rank has: it is the root on all levels
-                           // that are done
-      for (const Group::Step& step : way->steps()) {
-        const int at = PlaceOf(root, step.level());
-        RETURN_IF_ERROR(steps.On(
-            step.level(),
-            [&](Communicator& level, const Options& options) -> absl::Status {
-              if (step.collective() == REDUCE_SCATTER) {
-                return ReduceStep(step, op, level, options, wholes, part);
-              }
-              if (step.collective() == ALL_GATHER) {
-                part = wholes.back();
-                wholes.pop_back();
-                if (!needed) return absl::OkStatus();
-                RETURN_IF_ERROR(GatherAt(at, part, level, options));
-              } else {
-                RETURN_IF_ERROR(level.Reduce(part, at, op, options));
-              }
-              needed = needed && level.rank() == at;
-              return absl::OkStatus();
-            }));
+    const CommBuffer& whole = data.whole;
+    const LaneOrder order = OrderFor(*way, whole.elements, whole.element);
+    std::vector<Reduced> pieces(order.at_once);
+    return InSteps(*way, order, call, [&](const PieceStep& at) {
+      Reduced& piece = pieces[at.piece % order.at_once];
+      if (at.index == 0) piece = {.part = PieceOf(whole, order, at.piece)};
+      if (at.step.collective() == REDUCE_SCATTER) {
+        return ReduceStep(at, op, piece);
       }
-      return absl::OkStatus();
+      return ReduceTo(PlaceOf(root, at.step.level()), at, op, piece);
     });
+  }
+
+  static absl::Status ReduceTo(int root, const PieceStep& at, ReduceOp op,
+                               Reduced& piece) {
+    if (at.step.collective() == ALL_GATHER) {
+      piece.part = piece.wholes.back();
+      piece.wholes.pop_back();
+      if (!piece.needed) return absl::OkStatus();
+      RETURN_IF_ERROR(GatherAt(root, piece.part, at.level, at.options));
+    } else {
+      RETURN_IF_ERROR(at.level.Reduce(piece.part, root, op, at.options));
+    }
+    piece.needed = piece.needed && at.level.rank() == root;
+    return absl::OkStatus();
   }
 
   static absl::Status GatherAt(int root, const CommBuffer& whole,
@@ -256,30 +176,36 @@ class LevelsCommunicator final : public Communicator, private Watched {
                                    .row_elements = send.row_elements},
                                   op, OptionsOf(call));
     }
-    RETURN_IF_ERROR(InSteps(call, [&](Steps& steps) -> absl::Status {
-      const std::vector<int64_t> order =
-          PackedOrder(plan_, size(), StepsOf(*way));
-      const int64_t most = ElementsAtATime(size(), receive.element);
-      for (int64_t begin = 0; begin < shape.even; begin += most) {
-        const int64_t end = std::min(begin + most, shape.even);
-        CommBuffer part = pieces_.For(size() * (end - begin), receive.element);
-        for (int member = 0; member < size(); ++member) {
-          CopyElements(send.Of(member).Slice(begin, end),
-                       PackedBlock(part, order[member], end - begin));
-        }
-        for (const Group::Step& step : way->steps()) {
-          RETURN_IF_ERROR(steps.On(
-              step.level(), [&](Communicator& level, const Options& options) {
-                const CommBuffer whole = part;
-                part = level.Block(whole, level.rank());
-                return level.ReduceScatter({.send = whole, .receive = part}, op,
-                                           options);
-              }));
-        }
-        CopyElements(part, receive.Slice(begin, end));
-      }
-      return absl::OkStatus();
-    }));
+    const LaneOrder order =
+        OrderFor(*way, shape.even * size(), receive.element);
+    const std::vector<int64_t> packed =
+        PackedOrder(plan_, size(), StepsOf(*way));
+    const int64_t longest = order.RangeOf(0, shape.even).size();
+    const CommBuffer memory =
+        pieces_.For(order.at_once * size() * longest, receive.element);
+    std::vector<CommBuffer> parts(order.at_once);
+    RETURN_IF_ERROR(
+        InSteps(*way, order, call, [&](const PieceStep& at) -> absl::Status {
+          const int64_t place = at.piece % order.at_once;
+          const Range range = order.RangeOf(at.piece, shape.even);
+          CommBuffer& part = parts[place];
+          if (at.index == 0) {
+            part = PackedBlock(memory, place, size() * longest)
+                       .Slice(0, size() * range.size());
+            for (int member = 0; member < size(); ++member) {
+              CopyElements(send.Of(member).Slice(range.begin, range.end),
+                           PackedBlock(part, packed[member], range.size()));
+            }
+          }
+          const CommBuffer whole = part;
+          part = at.level.Block(whole, at.level.rank());
+          RETURN_IF_ERROR(at.level.ReduceScatter(
+              {.send = whole, .receive = part}, op, at.options));
+          if (at.index == way->steps_size() - 1) {
+            CopyElements(part, receive.Slice(range.begin, range.end));
+          }
+          return absl::OkStatus();
+        }));
     return ScatterRest(send, shape, receive, op, call);
   }
 
@@ -325,36 +251,41 @@ class LevelsCommunicator final : public Communicator, private Watched {
                                .row_elements = receive.row_elements},
                               OptionsOf(call));
     }
-    RETURN_IF_ERROR(InSteps(call, [&](Steps& steps) -> absl::Status {
-      std::vector<Group::Step> last_first = StepsOf(*way);
-      std::reverse(last_first.begin(), last_first.end());
-      const std::vector<int64_t> order = PackedOrder(plan_, size(), last_first);
-      const int64_t most = ElementsAtATime(size(), send.element);
-      for (int64_t begin = 0; begin < shape.even; begin += most) {
-        const int64_t end = std::min(begin + most, shape.even);
-        const CommBuffer packed =
-            pieces_.For(size() * (end - begin), send.element);
-        CopyElements(send.Slice(begin, end),
-                     PackedBlock(packed, order[rank()], end - begin));
-        int64_t blocks = 1;  // that are there, around this rank's
-        for (const Group::Step& step : way->steps()) {
-          RETURN_IF_ERROR(steps.On(step.level(), [&](Communicator& level,
-                                                     const Options& options) {
-            blocks *= level.size();
-            const CommBuffer whole = PackedBlock(packed, order[rank()] / blocks,
-                                                 blocks * (end - begin));
-            return level.AllGather(
-                {.send = level.Block(whole, level.rank()), .receive = whole},
-                options);
-          }));
-        }
-        for (int member = 0; member < size(); ++member) {
-          CopyElements(PackedBlock(packed, order[member], end - begin),
-                       receive.Of(member).Slice(begin, end));
-        }
-      }
-      return absl::OkStatus();
-    }));
+    std::vector<Group::Step> last_first = StepsOf(*way);
+    std::reverse(last_first.begin(), last_first.end());
+    const std::vector<int64_t> places = PackedOrder(plan_, size(), last_first);
+    const LaneOrder order = OrderFor(*way, shape.even * size(), send.element);
+    const int64_t longest = order.RangeOf(0, shape.even).size();
+    const CommBuffer memory =
+        pieces_.For(order.at_once * size() * longest, send.element);
+    std::vector<int64_t> blocks(order.at_once);  // that are there, around this
+                                                 // rank's
+    RETURN_IF_ERROR(
+        InSteps(*way, order, call, [&](const PieceStep& at) -> absl::Status {
+          const int64_t place = at.piece % order.at_once;
+          const Range range = order.RangeOf(at.piece, shape.even);
+          const CommBuffer packed =
+              PackedBlock(memory, place, size() * longest);
+          if (at.index == 0) {
+            blocks[place] = 1;
+            CopyElements(send.Slice(range.begin, range.end),
+                         PackedBlock(packed, places[rank()], range.size()));
+          }
+          blocks[place] *= at.level.size();
+          const CommBuffer whole =
+              PackedBlock(packed, places[rank()] / blocks[place],
+                          blocks[place] * range.size());
+          RETURN_IF_ERROR(at.level.AllGather(
+              {.send = at.level.Block(whole, at.level.rank()),
+               .receive = whole},
+              at.options));
+          if (at.index < way->steps_size() - 1) return absl::OkStatus();
+          for (int member = 0; member < size(); ++member) {
+            CopyElements(PackedBlock(packed, places[member], range.size()),
+                         receive.Of(member).Slice(range.begin, range.end));
+          }
+          return absl::OkStatus();
+        }));
     return GatherRest(send, receive, shape, call);
   }
 
@@ -380,16 +311,11 @@ class LevelsCommunicator final : public Communicator, private Watched {
                            const Call& call) override {
     const Group::Way* const way = WayFor(BROADCAST, data);
     if (way == nullptr) return flat_->Broadcast(data, root, OptionsOf(call));
-    return InSteps(call, [&](Steps& steps) -> absl::Status {
-      for (int s = 0; s < way->steps_size(); ++s) {
-        if (!HearsInStep(*way, s, root)) continue;
-        const int index = way->steps(s).level();
-        RETURN_IF_ERROR(
-            steps.On(index, [&](Communicator& level, const Options& options) {
-              return level.Broadcast(data, PlaceOf(root, index), options);
-            }));
-      }
-      return absl::OkStatus();
+    const LaneOrder order = OrderFor(*way, data.elements, data.element);
+    return InSteps(*way, order, call, [&](const PieceStep& at) -> absl::Status {
+      if (!HearsInStep(*way, at.index, root)) return absl::OkStatus();
+      return at.level.Broadcast(PieceOf(data, order, at.piece),
+                                PlaceOf(root, at.step.level()), at.options);
     });
   }
 
@@ -423,29 +349,12 @@ class LevelsCommunicator final : public Communicator, private Watched {
     return flat_->Barrier(OptionsOf(call));
   }
 
-  void DoAbort(const absl::Status& why) override {
-    {
-      absl::MutexLock lock(&mutex_);
-      aborted_ = why;
-    }
-    // First that by which the others know whom to blame.
-    flat_->Abort(why);
-    for (const auto& level : levels_) {
-      if (level != nullptr) level->Abort(why);
-    }
-  }
+  void DoAbort(const absl::Status& why) override { steps_.Abort(why); }
 
-  absl::Time Look() override {
-    Running running;
-    {
-      absl::MutexLock lock(&mutex_);
-      running = running_;
-    }
-    if (running.communicator == nullptr) return absl::InfiniteFuture();
-    if (flat_->SeesFailure()) {
-      running.communicator->AbortCall(absl::CancelledError(kEndedElsewhere));
-    }
-    return std::min(running.deadline, SteadyNow() + absl::Hours(1));
+  static CommBuffer PieceOf(const CommBuffer& whole, const LaneOrder& order,
+                            int64_t piece) {
+    const Range range = order.RangeOf(piece, whole.elements);
+    return whole.Slice(range.begin, range.end);
   }
 
   const Group::Way* WayFor(Collective collective,
@@ -454,18 +363,9 @@ class LevelsCommunicator final : public Communicator, private Watched {
   }
 
   const Group plan_;
-  const std::unique_ptr<Communicator> flat_;
-  const std::vector<std::unique_ptr<Communicator>> levels_;
-  const std::shared_ptr<Watch> watch_;
+  LevelSteps steps_;
+  Communicator* const flat_;
   PieceMemory pieces_;
-
-  struct Running {
-    Communicator* communicator = nullptr;
-    absl::Time deadline;
-  };
-  absl::Mutex mutex_;
-  Running running_ ABSL_GUARDED_BY(mutex_);  // the step in progress
-  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -5,44 +5,35 @@
 //
 //   {flat: gloo [0 1 2 3], levels: shared memory [0 1], gloo [0 2]}
 //
-// 1. Pieces. In an all-reduce a step works on a range of the buffer, in place.
+// 1. Blocks. In an all-reduce a step works on a range of the buffer, in place.
 //    The blocks of a reduce-scatter or an all-gather that go to one place of a
 //    level do not lie side by side, so they are packed, kLevelScratchBytes
 //    (proto/plan/ways.h) at a time. Where blocks are not even, the rows that
 //    only some of them have are moved by the flat communicator: so bytes are
 //    those of one communicator, and no padding moves. A reduce takes the steps
 //    of an all-reduce of its size, so that its root has the same bits, and
-//    instead of gathering sends the pieces to the root.
+//    instead of gathering sends what each has to the root.
 // 2. Sums are taken level by level, in each in its backend's order: other bits
 //    than flat ones, but the same on all ranks and in all runs. Narrow ones are
 //    rounded once on each level.
-// 3. Failures. A rank waits for the members of one level, who may wait for
-//    others on another: none of them need know who is to blame. So the watch
-//    looks whether the flat communicator has seen a failure, and ends the wait;
-//    and a rank whose step failed, for whatever reason, asks all members to
-//    meet on the flat one. Who does not come is to blame, or who died, as that
-//    one says. Where all come, the step's own error stays, unless it was out of
-//    time: then nobody is to blame, as whom it misses may have waited for
-//    another. The steps end a little before the deadline to leave time for
-//    that.
+// 3. Levels at once. The buffer of a way with pieces is cut into them
+//    (PiecesOf); level_lanes.h has the order in which levels take them. Where a
+//    cut lies decides in which block of a level an element is, and so the order
+//    in which a backend like Gloo's ring adds it up: other pieces may give
+//    other bits, but on a level that is in_order. Cuts follow from the plan and
+//    the size alone, so that ranks and runs agree.
+// 4. Failures: level_steps.h.
 #ifndef TROUPE_WORKER_COLLECTIVE_LEVELS_H_
 #define TROUPE_WORKER_COLLECTIVE_LEVELS_H_
 
 #include <memory>
-#include <vector>
 
 #include "proto/plan.pb.h"
 #include "worker/collective/communicator.h"
+#include "worker/collective/level_steps.h"
 #include "worker/collective/watch.h"
 
 namespace troupe {
-
-struct LevelParts {
-  std::unique_ptr<Communicator> flat;
-  // By Group.levels: that of this rank, whose members are in the order of their
-  // places; null where no way uses the level.
-  std::vector<std::unique_ptr<Communicator>> levels;
-};
 
 // Of host memory. REQUIRES CheckWays, and parts that look after what is under
 // way with this watch.

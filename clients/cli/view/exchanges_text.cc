@@ -19,8 +19,12 @@ std::string ExchangeLine(const ExchangePrediction& exchange) {
       BytesText(exchange.bytes()), " by ", exchange.ranks(),
       " ranks: ", exchange.row(), " ", SecondsText(exchange.seconds()));
   if (exchange.levels().empty()) return line;
+  const std::string at_once =
+      exchange.pieces() > 1
+          ? absl::StrCat(" at once on ", exchange.pieces(), " pieces")
+          : "";
   return absl::StrCat(
-      line, " (flat ", SecondsText(exchange.flat_seconds()), "): ",
+      line, " (flat ", SecondsText(exchange.flat_seconds()), ")", at_once, ": ",
       absl::StrJoin(
           exchange.levels(), "; ",
           [](std::string* out, const ExchangePrediction::OfLevel& level) {

@@ -372,6 +372,62 @@ TEST(Ways, LevelsSendNoMoreThanOneRing) {
   EXPECT_EQ(bytes[0].sent + bytes[1].sent + bytes[2].sent, 2 * 31 * 12800);
 }
 
+// As the worker cuts: each element is in one piece, and what is packed fits.
+TEST(Ways, PiecesFitTheMemoryThatPacksThem) {
+  for (const Collective collective :
+       {ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST}) {
+    Group group = GroupWith({{2, 1}, {3, 2}});
+    Group::Way& way =
+        AddWay(collective,
+               collective == ALL_REDUCE
+                   ? std::vector<StepOn>{{REDUCE_SCATTER, 0},
+                                         {ALL_REDUCE, 1},
+                                         {ALL_GATHER, 0}}
+                   : std::vector<StepOn>{{collective, 0}, {collective, 1}},
+               group);
+    const bool packs = collective == REDUCE_SCATTER || collective == ALL_GATHER;
+    for (const int pieces : {0, 1, 2, 7, 64}) {
+      way.set_pieces(pieces);
+      ASSERT_TRUE(CheckWays(group, 6).ok());
+      EXPECT_EQ(Overlaps(way), pieces > 1);
+      const int64_t at_once = pieces > 1 ? way.steps_size() : 1;
+      EXPECT_EQ(PiecesAtOnce(way), at_once);
+      for (const int64_t elements :
+           {int64_t{0}, int64_t{1}, int64_t{6}, int64_t{600},
+            int64_t{6'000'006}, kLevelScratchBytes}) {
+        const int64_t cut = PiecesOf(way, 6, {.elements = elements});
+        const int64_t asked = std::max(1, pieces);
+        const int64_t least = std::min(asked, std::max<int64_t>(1, elements));
+        if (!packs) {
+          EXPECT_EQ(cut, least);
+          continue;
+        }
+        const int64_t block = std::max<int64_t>(1, elements / 6);
+        EXPECT_LE(cut, block);
+        const int64_t longest = (block - 1) / cut + 1;
+        EXPECT_LE(longest, (block - 1) / asked + 1);
+        EXPECT_LE(at_once * 6 * 4 * longest, kLevelScratchBytes);
+      }
+    }
+  }
+}
+
+TEST(Ways, PiecesSendTheSameBytes) {
+  Group group = GroupWith({{4, 1}, {8, 4}});
+  Group::Way& way =
+      AddWay(ALL_REDUCE,
+             {{REDUCE_SCATTER, 0}, {ALL_REDUCE, 1}, {ALL_GATHER, 0}}, group);
+  const WayBuffer buffer = {.elements = 3200, .element_bytes = 4};
+  const auto whole = BytesOfSteps(group, way, 32, buffer);
+  way.set_pieces(10);
+  EXPECT_TRUE(CheckWays(group, 32).ok());
+  const auto pieces = BytesOfSteps(group, way, 32, buffer);
+  for (int s = 0; s < 3; ++s) {
+    EXPECT_EQ(pieces[s].sent, whole[s].sent);
+    EXPECT_EQ(10 * pieces[s].whole, whole[s].whole);
+  }
+}
+
 TEST(Ways, BytesOfManyRanksDoNotOverflow) {
   Group group = GroupWith({{8, 1}, {12500, 8}});
   AddWay(ALL_REDUCE, {{REDUCE_SCATTER, 0}, {ALL_REDUCE, 1}, {ALL_GATHER, 0}},
@@ -421,6 +477,20 @@ TEST(Ways, RefusesWaysOverOtherMembers) {
   group = GroupWith({{2, 1}, {2, 2}});
   AddWay(SHIFT, {{SHIFT, 0}, {SHIFT, 1}}, group);
   ExpectRefused(group, 4, "flat only");
+}
+
+TEST(Ways, RefusesPiecesThatAreNone) {
+  Group group = GroupWith({{2, 1}, {2, 2}});
+  Group::Way& way =
+      AddWay(ALL_REDUCE, {{ALL_REDUCE, 0}, {ALL_REDUCE, 1}}, group);
+  for (const int pieces : {-1, kWayPiecesMax + 1, 1 << 30}) {
+    way.set_pieces(pieces);
+    ExpectRefused(group, 4, absl::StrCat("cut into ", pieces, " pieces"));
+  }
+  way.set_pieces(kWayPiecesMax);
+  EXPECT_TRUE(CheckWays(group, 4).ok());
+  way.clear_steps();
+  ExpectRefused(group, 4, "pieces but has no steps");
 }
 
 TEST(Ways, TheWayOfASizeIsTheLastThatBeginsBelow) {

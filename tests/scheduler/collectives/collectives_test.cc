@@ -23,13 +23,14 @@ absl::StatusOr<LaidWay> Laid(absl::string_view row,
       {.hosts = hosts, .collective = collective, .bytes = 1 << 20});
 }
 
-Group GroupOf(const LaidWay& way, Collective collective) {
+Group GroupOf(const LaidWay& way, Collective collective, int pieces) {
   Group group;
   group.set_name("g");
   group.mutable_levels()->Add(way.levels.begin(), way.levels.end());
   Group::Way& added = *group.add_ways();
   added.set_collective(collective);
   added.mutable_steps()->Add(way.steps.begin(), way.steps.end());
+  if (pieces > 1) added.set_pieces(pieces);
   return group;
 }
 
@@ -61,9 +62,12 @@ TEST(CollectiveRows, EveryRowArrivesAtTheResult) {
             }
             const auto way = Laid(row.name, host_of, collective);
             ASSERT_TRUE(way.ok()) << row.name << way.status();
-            const absl::Status proven =
-                CheckWays(GroupOf(*way, collective), on_host * hosts);
-            EXPECT_TRUE(proven.ok()) << row.name << proven;
+            ASSERT_FALSE(way->pieces.empty()) << row.name;
+            for (const int pieces : way->pieces) {
+              const absl::Status proven =
+                  CheckWays(GroupOf(*way, collective, pieces), on_host * hosts);
+              EXPECT_TRUE(proven.ok()) << row.name << proven;
+            }
           }
         }
       }
@@ -88,14 +92,28 @@ TEST(CollectiveRows, TwoLevelGoesWithinHostsFirst) {
             "2 by 1, 2 by 2: BROADCAST 1, BROADCAST 0");
 }
 
-void ExpectWhyNot(const std::vector<int>& hosts, const std::string& why,
-                  Collective collective = ALL_REDUCE) {
-  const auto way = Laid("two_level", hosts, collective);
-  ASSERT_TRUE(absl::IsFailedPrecondition(way.status())) << way.status();
-  EXPECT_TRUE(absl::StrContains(way.status().message(), why)) << way.status();
+TEST(CollectiveRows, BlueConnectIsTwoLevelsInPieces) {
+  for (const Collective collective : kCollectives) {
+    const auto pieces = Laid("blueconnect", {0, 0, 1, 1, 2, 2}, collective);
+    const auto whole = Laid("two_level", {0, 0, 1, 1, 2, 2}, collective);
+    ASSERT_TRUE(pieces.ok() && whole.ok());
+    EXPECT_EQ(Text(*pieces), Text(*whole));
+    EXPECT_EQ(whole->pieces, std::vector<int>{1});
+    EXPECT_EQ(pieces->pieces.front(), 1) << "of a few bytes";
+    EXPECT_GT(pieces->pieces.back(), 8);
+  }
 }
 
-TEST(CollectiveRows, TwoLevelWantsAsManyMembersOnEachHost) {
+void ExpectWhyNot(const std::vector<int>& hosts, const std::string& why,
+                  Collective collective = ALL_REDUCE) {
+  for (const char* row : {"two_level", "blueconnect"}) {
+    const auto way = Laid(row, hosts, collective);
+    ASSERT_TRUE(absl::IsFailedPrecondition(way.status())) << way.status();
+    EXPECT_TRUE(absl::StrContains(way.status().message(), why)) << way.status();
+  }
+}
+
+TEST(CollectiveRows, LevelsWantAsManyMembersOnEachHost) {
   ExpectWhyNot({0, 0, 0, 1}, "some hosts have 3 and others 1");
   ExpectWhyNot({0, 0, 0}, "on one host");
   ExpectWhyNot({0}, "on one host");
@@ -116,7 +134,8 @@ TEST(CollectiveRows, NamesAreRefusedWithThoseThereAre) {
   const absl::Status unknown = FindCollectiveRow("ring").status();
   EXPECT_TRUE(absl::IsInvalidArgument(unknown));
   EXPECT_TRUE(absl::StrContains(unknown.message(), "\"ring\"")) << unknown;
-  EXPECT_TRUE(absl::StrContains(unknown.message(), "flat, two_level"))
+  EXPECT_TRUE(
+      absl::StrContains(unknown.message(), "flat, two_level, blueconnect"))
       << unknown;
 }
 

@@ -1,5 +1,6 @@
 #include "scheduler/planner/choose_ways.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -117,7 +118,11 @@ TEST(ChooseWays, RefusesWhatAGroupCannotDo) {
                 "group data of 4 ranks cannot do so: two_level: of its members "
                 "some hosts have 3 and others 1");
   ExpectRefusal(DataJob(4, "ring"), "aabb", "\"ring\" is unknown");
-  ExpectRefusal(DataJob(4, "ring"), "aaaa", "there are flat, two_level");
+  ExpectRefusal(DataJob(4, "ring"), "aaaa",
+                "there are flat, two_level, blueconnect");
+  ExpectRefusal(DataJob(4, "blueconnect"), "aaab",
+                "group data of 4 ranks cannot do so: blueconnect: of its "
+                "members some hosts have 3 and others 1");
   EXPECT_TRUE(CompilePlan(DataJob(4, "auto"), OnHosts("aaab")).ok());
   const auto plan = CompilePlan(DataJob(4), OnHosts("aaab"));
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -127,11 +132,14 @@ TEST(ChooseWays, RefusesWhatAGroupCannotDo) {
 
 // With a member a host there is one level: what the job names is the flat row.
 TEST(ChooseWays, OneMemberAHostIsFlatWhateverTheJobNames) {
-  const auto apart = CompilePlan(DataJob(4, "two_level"), OnHosts("abcd"));
-  ASSERT_TRUE(apart.ok()) << apart.status();
-  EXPECT_FALSE(HasSteps(GroupNamed(*apart, "data")));
-  EXPECT_TRUE(absl::StrContains(GroupNamed(*apart, "data").why_flat(),
-                                "a host to itself"));
+  for (const char* row : {"two_level", "blueconnect"}) {
+    const auto apart = CompilePlan(DataJob(4, row), OnHosts("abcd"));
+    ASSERT_TRUE(apart.ok()) << apart.status();
+    EXPECT_FALSE(HasSteps(GroupNamed(*apart, "data")));
+    EXPECT_TRUE(absl::StrContains(
+        GroupNamed(*apart, "data").why_flat(),
+        absl::StrCat(row, ": each of its members has a host to itself")));
+  }
   JobSpec job = DataJob(2, "two_level");
   job.mutable_parallelism()->set_tensor(2);
   const auto pairs = CompilePlan(job, OnHosts("aabb"));
@@ -344,6 +352,42 @@ TEST(ChooseWays, ANarrowReduceIsFlat) {
     EXPECT_EQ(exchange.row(), "flat") << exchange.DebugString();
   }
   EXPECT_GT(reduces, 0);
+}
+
+// Pieces are the planner's to choose, where the job names the row and where it
+// does not; what it chooses is the least of what there is.
+TEST(ChooseWays, PiecesAreThoseThatTakeTheLeast) {
+  std::vector<WorkerDescription> workers = OnHosts("aabb");
+  // Levels that take about as long as each other.
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_calibration()->mutable_shared_memory()->set_bytes_per_second(
+        2e8);
+  }
+  const auto named = CompilePlan(DataJob(4, "blueconnect"), workers);
+  const auto in_turn = CompilePlan(DataJob(4, "two_level"), workers);
+  const auto chosen = CompilePlan(DataJob(4), workers);
+  ASSERT_TRUE(named.ok() && in_turn.ok() && chosen.ok())
+      << named.status() << in_turn.status() << chosen.status();
+  ASSERT_EQ(named->prediction().exchanges_size(),
+            in_turn->prediction().exchanges_size());
+  bool any = false;
+  for (int e = 0; e < named->prediction().exchanges_size(); ++e) {
+    const ExchangePrediction& pieces = named->prediction().exchanges(e);
+    const ExchangePrediction& whole = in_turn->prediction().exchanges(e);
+    EXPECT_EQ(pieces.row(), "blueconnect");
+    EXPECT_LE(pieces.seconds(), whole.seconds());
+    EXPECT_EQ(pieces.bytes_sent(), whole.bytes_sent());
+    EXPECT_EQ(pieces.pieces() > 1, pieces.seconds() < whole.seconds());
+    const ExchangePrediction& taken = chosen->prediction().exchanges(e);
+    EXPECT_NEAR(
+        taken.seconds(),
+        std::min({pieces.seconds(), whole.seconds(), whole.flat_seconds()}),
+        1e-9 * taken.seconds());
+    if (taken.row() != "blueconnect") continue;
+    EXPECT_GT(taken.pieces(), 1);
+    any = true;
+  }
+  EXPECT_TRUE(any) << chosen->prediction().exchanges(0).DebugString();
 }
 
 // To the byte, and what a level takes of it.

@@ -122,6 +122,57 @@ TEST(Exchanges, TheSlowestOfTheGroupsCounts) {
                           }));
 }
 
+// The slower level's, while the other is behind by one piece; and each piece
+// has the latencies once more.
+TEST(Exchanges, PiecesTakeWhatTheSlowestLevelTakes) {
+  Plan plan = PlanOverLevels();
+  Group::Way& way = *plan.mutable_groups(0)->mutable_ways(0);
+  constexpr int64_t kBytes = 4 << 20;
+  const CostModel costs(plan, TwoByTwo());
+  const double in_turn = costs.WaySeconds(0, way, AllReduceOf(kBytes));
+  constexpr int kPieces = 8;
+  way.set_pieces(kPieces);
+  ASSERT_TRUE(CheckWays(plan.groups(0), 4).ok());
+  const double within = 2 * (kPieces * 1e-6 + kBytes / 2 / kWithin);
+  const double across = 2 * (kPieces * 20e-6 + (kBytes / 2) / kAdapter);
+  EXPECT_NEAR(costs.WaySeconds(0, way, AllReduceOf(kBytes)),
+              across + within / kPieces, 1e-9);
+  EXPECT_LT(across + within / kPieces, in_turn);
+  for (int rank = 0; rank < 4; ++rank) {
+    const Cost cost = costs.GroupCost(rank, 0, AllReduceOf(kBytes));
+    EXPECT_DOUBLE_EQ(cost.bytes[LOCAL_OUT], kBytes);
+    EXPECT_DOUBLE_EQ(cost.bytes[NETWORK_OUT], kBytes / 2);
+    for (const double full : cost.on_links) EXPECT_LE(full, cost.on_wire);
+    EXPECT_LE(cost.on_wire, cost.communication);
+  }
+  // Where latency is all, pieces are dear.
+  EXPECT_GT(costs.WaySeconds(0, way, AllReduceOf(64)), 8 * 40e-6);
+}
+
+// Two levels over one adapter take turns on it, in pieces or not.
+TEST(Exchanges, PiecesDoNotMultiplyALink) {
+  Plan plan = PlanOverLevels();
+  std::vector<WorkerDescription> workers = TwoByTwo();
+  for (int r = 0; r < 4; ++r) workers[r].set_host(r % 2 == 0 ? "a" : "b");
+  // Ranks 0 and 1 are on unlike hosts, and so are 0 and 3: no level is local.
+  workers[2].set_host("b");
+  workers[3].set_host("a");
+  Group& group = *plan.mutable_groups(0);
+  for (auto& level : *group.mutable_carriers(0)->mutable_levels()) {
+    level.set_backends(0, "gloo");
+  }
+  group.mutable_ways(0)->set_pieces(64);
+  const CostModel costs(plan, workers);
+  constexpr int64_t kBytes = 4 << 20;
+  double sent = 0;  // by the ranks of a host
+  for (const int rank : {0, 3}) {
+    sent += costs.GroupCost(rank, 0, AllReduceOf(kBytes)).bytes[NETWORK_OUT];
+  }
+  EXPECT_GT(sent, 2 * kBytes);
+  EXPECT_GE(costs.WaySeconds(0, group.ways(0), AllReduceOf(kBytes)),
+            sent / kAdapter);
+}
+
 TEST(Exchanges, ARankPutsTheBytesOfEachLevelOnItsLinks) {
   const Plan plan = PlanOverLevels();
   const CostModel costs(plan, TwoByTwo());

@@ -171,7 +171,7 @@ class LinkBytes {
     const Group::Way* const way =
         WayOf(group, collective, static_cast<int64_t>(whole));
     if (way != nullptr) {
-      EXPECT_EQ(way->row(), "two_level");
+      EXPECT_NE(way->row(), kFlatRow);
       return AddLevels(way->collective(), whole, ranks, here, bytes);
     }
     const int number = GroupNumber(plan_.mesh(), group, rank);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -36,7 +37,8 @@ struct Backends {
 
 // All exchanges over levels of these sizes, the first one's members side by
 // side.
-Group GroupOver(const std::vector<int>& sizes, const Backends& backends) {
+Group GroupOver(const std::vector<int>& sizes, const Backends& backends,
+                int pieces = 1) {
   Group group;
   group.set_name("test-group");
   Group::Carrier& carrier = *group.add_carriers();
@@ -56,6 +58,7 @@ Group GroupOver(const std::vector<int>& sizes, const Backends& backends) {
     if (sizes.empty()) break;
     Group::Way& way = *group.add_ways();
     way.set_collective(collective);
+    way.set_pieces(pieces);
     const auto steps = StepsOver(collective, static_cast<int>(sizes.size()));
     way.mutable_steps()->Add(steps->begin(), steps->end());
   }
@@ -71,9 +74,10 @@ std::vector<int> SizesFor(int ranks) {
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> CreateOver(
-    const Backends& backends, const CommunicatorSeat& seat) {
+    const Backends& backends, const CommunicatorSeat& seat, int pieces = 1) {
   const auto ranks = static_cast<int>(seat.group.ranks.size());
-  return CreateCommunicator(GroupOver(SizesFor(ranks), backends), 0, seat);
+  return CreateCommunicator(GroupOver(SizesFor(ranks), backends, pieces), 0,
+                            seat);
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> CreateInOneProcess(
@@ -83,6 +87,16 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateInOneProcess(
 absl::StatusOr<std::unique_ptr<Communicator>> CreateAcrossHosts(
     const CommunicatorSeat& seat) {
   return CreateOver({"gloo", {"shared_memory", "gloo"}}, seat);
+}
+// Of which small buffers have too few elements.
+constexpr int kPieces = 5;
+absl::StatusOr<std::unique_ptr<Communicator>> CreateInPieces(
+    const CommunicatorSeat& seat) {
+  return CreateOver({"in_process", {"in_process"}}, seat, kPieces);
+}
+absl::StatusOr<std::unique_ptr<Communicator>> CreateAcrossHostsInPieces(
+    const CommunicatorSeat& seat) {
+  return CreateOver({"gloo", {"shared_memory", "gloo"}}, seat, kPieces);
 }
 absl::StatusOr<std::unique_ptr<Communicator>> CreateStaged(
     const CommunicatorSeat& seat) {
@@ -122,6 +136,15 @@ INSTANTIATE_TEST_SUITE_P(AcrossHosts, CommunicatorContract,
                          testing::Values(Over(CreateAcrossHosts, 2),
                                          Over(CreateAcrossHosts, 4)),
                          RanksName);
+INSTANTIATE_TEST_SUITE_P(InPieces, CommunicatorContract,
+                         testing::Values(Over(CreateInPieces, 3),
+                                         Over(CreateInPieces, 4),
+                                         Over(CreateInPieces, 6),
+                                         Over(CreateInPieces, 8)),
+                         RanksName);
+INSTANTIATE_TEST_SUITE_P(AcrossHostsInPieces, CommunicatorContract,
+                         testing::Values(Over(CreateAcrossHostsInPieces, 4)),
+                         RanksName);
 INSTANTIATE_TEST_SUITE_P(Staged, CommunicatorContract,
                          testing::Values(Staged(4)), RanksName);
 INSTANTIATE_TEST_SUITE_P(InProcess, CommunicatorFailureContract,
@@ -133,6 +156,15 @@ INSTANTIATE_TEST_SUITE_P(AcrossHosts, CommunicatorFailureContract,
                          testing::Values(Over(CreateAcrossHosts, 4),
                                          Over(CreateAcrossHosts, 6)),
                          RanksName);
+INSTANTIATE_TEST_SUITE_P(InPieces, CommunicatorFailureContract,
+                         testing::Values(Over(CreateInPieces, 4),
+                                         Over(CreateInPieces, 6)),
+                         RanksName);
+INSTANTIATE_TEST_SUITE_P(AcrossHostsInPieces, CommunicatorFailureContract,
+                         testing::Values(Over(CreateAcrossHostsInPieces, 4)),
+                         RanksName);
+INSTANTIATE_TEST_SUITE_P(InPieces, OperationFailureContract,
+                         testing::Values(Over(CreateInPieces, 3)), RanksName);
 INSTANTIATE_TEST_SUITE_P(InProcess, OperationFailureContract,
                          testing::Values(Over(CreateInOneProcess, 3)),
                          RanksName);
@@ -155,8 +187,8 @@ std::vector<float> NumbersOf(int rank, int64_t size) {
 // More than the memory for pieces takes at once, and a row that one rank lacks.
 constexpr int64_t kManyPieces = 3 * kLevelScratchBytes / 4 / 2 + 5;
 
-TEST(Levels, ScattersAndGathersManyPieces) {
-  Together(Over(CreateInOneProcess, 6), [](Communicator& communicator) {
+void ExpectScattersAndGathers(Create create) {
+  Together(Over(create, 6), [](Communicator& communicator) {
     std::vector<float> numbers(kManyPieces);
     for (int64_t i = 0; i < kManyPieces; ++i) {
       numbers[i] = static_cast<float>(i % 1001 + communicator.rank());
@@ -173,6 +205,11 @@ TEST(Levels, ScattersAndGathersManyPieces) {
       ASSERT_EQ(numbers[i], static_cast<float>(6 * (i % 1001) + 15)) << i;
     }
   });
+}
+
+TEST(Levels, ScattersAndGathersManyPieces) {
+  ExpectScattersAndGathers(CreateInOneProcess);
+  ExpectScattersAndGathers(CreateInPieces);
 }
 
 TEST(Levels, RowsAreNotCut) {
@@ -236,10 +273,35 @@ TEST(Levels, HaveTheSameBitsOverAnyBackend) {
   }
 }
 
-TEST(Levels, AReduceHasTheBitsOfAnAllReduce) {
+// Where each level sums in order, a cut does not change what is added to what.
+TEST(Levels, PiecesKeepTheBitsOfSumsInOrder) {
+  for (const int ranks : {4, 6, 8}) {
+    for (const int64_t size : {3, 5, 12, 1003, 70'001}) {
+      const auto whole = SumsBy(Over(CreateInOneProcess, ranks), size);
+      EXPECT_EQ(SumsBy(Over(CreateInPieces, ranks), size), whole) << size;
+    }
+  }
+  const auto whole = SumsBy(Over(CreateAcrossHosts, 4), 70'001);
+  EXPECT_EQ(SumsBy(Over(CreateAcrossHostsInPieces, 4), 70'001), whole);
+}
+
+// Over rings, too, of which the cut decides who begins a sum.
+TEST(Levels, PiecesHaveTheSameBitsOnAllRanksAndInAllRuns) {
+  const RanksOptions options = Over(
+      [](const CommunicatorSeat& seat) {
+        return CreateCommunicator(
+            GroupOver({2, 4}, {"gloo", {"gloo"}}, kPieces), 0, seat);
+      },
+      8);
+  const auto first = SumsBy(options, 700'001);
+  for (const auto& numbers : first) EXPECT_EQ(numbers, first[0]);
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(SumsBy(options, 700'001), first);
+}
+
+void ExpectReducesHaveTheBitsOfAllReduces(Create create) {
   constexpr int64_t kSize = 1003;
   for (const int ranks : {4, 6, 8}) {
-    Together(Over(CreateInOneProcess, ranks), [&](Communicator& communicator) {
+    Together(Over(create, ranks), [&](Communicator& communicator) {
       std::vector<float> all = NumbersOf(communicator.rank(), kSize);
       ASSERT_TRUE(communicator
                       .AllReduce(CommBuffer::Of(absl::MakeSpan(all)),
@@ -255,6 +317,11 @@ TEST(Levels, AReduceHasTheBitsOfAnAllReduce) {
       }
     });
   }
+}
+
+TEST(Levels, AReduceHasTheBitsOfAnAllReduce) {
+  ExpectReducesHaveTheBitsOfAllReduces(CreateInOneProcess);
+  ExpectReducesHaveTheBitsOfAllReduces(CreateInPieces);
 }
 
 // Sizes below the way's are flat.
@@ -289,7 +356,8 @@ TEST(Levels, EachSizeGoesItsWay) {
 
 // Whoever dies is named by all, not those who waited for it on another level.
 TEST(Levels, NamesThePeerThatDiedOnWhateverLevel) {
-  for (const Create create : {CreateInOneProcess, CreateAcrossHosts}) {
+  for (const Create create : {CreateInOneProcess, CreateAcrossHosts,
+                              CreateInPieces, CreateAcrossHostsInPieces}) {
     for (int dead = 0; dead < 6; ++dead) {
       absl::BlockingCounter met(6);
       TogetherOwning(Over(create, 6), [&](std::unique_ptr<Communicator> mine) {
@@ -312,10 +380,10 @@ TEST(Levels, NamesThePeerThatDiedOnWhateverLevel) {
   }
 }
 
-TEST(Levels, NamesThePeerThatDoesNotComeOnWhateverLevel) {
+void ExpectNamesThePeerThatDoesNotCome(Create create) {
   for (int missing = 0; missing < 8; ++missing) {
     absl::BlockingCounter over(7);
-    Together(Over(CreateInOneProcess, 8), [&](Communicator& communicator) {
+    Together(Over(create, 8), [&](Communicator& communicator) {
       ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
       if (communicator.rank() == missing) return over.Wait();
       std::vector<float> numbers(1000, 1.0f);
@@ -329,12 +397,17 @@ TEST(Levels, NamesThePeerThatDoesNotComeOnWhateverLevel) {
   }
 }
 
+TEST(Levels, NamesThePeerThatDoesNotComeOnWhateverLevel) {
+  ExpectNamesThePeerThatDoesNotCome(CreateInOneProcess);
+  ExpectNamesThePeerThatDoesNotCome(CreateInPieces);
+}
+
 // Rank 3 comes when the steps are over, but not yet the operation. Rank 0 has
 // missed rank 2 on the level between hosts, which only waited for rank 3.
-TEST(Levels, BlamesNobodyWhereAllCameLate) {
+void ExpectBlamesNobodyWhereAllCameLate(Create create) {
   constexpr absl::Duration kTime = absl::Seconds(4);
   absl::BlockingCounter entered(3);
-  Together(Over(CreateAcrossHosts, 4), [&](Communicator& communicator) {
+  Together(Over(create, 4), [&](Communicator& communicator) {
     ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
     const bool is_late = communicator.rank() == 3;
     if (is_late) {
@@ -357,6 +430,61 @@ TEST(Levels, BlamesNobodyWhereAllCameLate) {
   });
 }
 
+TEST(Levels, BlamesNobodyWhereAllCameLate) {
+  ExpectBlamesNobodyWhereAllCameLate(CreateAcrossHosts);
+  ExpectBlamesNobodyWhereAllCameLate(CreateAcrossHostsInPieces);
+}
+
+// In the midst of the pieces: one dies when some have arrived.
+TEST(Levels, NamesThePeerThatDiesAmongPieces) {
+  TogetherOwning(Over(CreateAcrossHostsInPieces, 4),
+                 [](std::unique_ptr<Communicator> mine) {
+                   for (int round = 0; round < 3; ++round) {
+                     if (round == 2 && mine->rank() == 3)
+                       return;  // destroys it
+                     std::vector<float> numbers(1'000'000, 1.0f);
+                     const absl::Status status = mine->AllReduce(
+                         CommBuffer::Of(absl::MakeSpan(numbers)),
+                         ReduceOp::kSum, {.timeout = absl::Seconds(100)});
+                     if (round < 2) {
+                       EXPECT_EQ(status, absl::OkStatus());
+                     } else {
+                       EXPECT_EQ(MissingRank(status), GlobalRank(3)) << status;
+                     }
+                   }
+                 });
+}
+
+// The lane that waits does not keep the caller.
+TEST(Levels, AbortEndsAllLanes) {
+  for (const Create create : {CreateInPieces, CreateAcrossHostsInPieces}) {
+    absl::BlockingCounter aborted(1);
+    Together(Over(create, 4), [&](Communicator& communicator) {
+      ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
+      if (communicator.rank() == 3) {
+        aborted.Wait();  // never comes
+        return;
+      }
+      std::thread other;
+      if (communicator.rank() == 0) {
+        other = std::thread([&] {
+          communicator.Abort(absl::CancelledError("the job ends"));
+          aborted.DecrementCount();
+        });
+      }
+      std::vector<float> numbers(100'000, 1.0f);
+      const absl::Status status = communicator.AllReduce(
+          CommBuffer::Of(absl::MakeSpan(numbers)), ReduceOp::kSum,
+          {.timeout = absl::Seconds(100)});
+      EXPECT_FALSE(status.ok());
+      if (communicator.rank() == 0) {
+        EXPECT_TRUE(absl::IsCancelled(status)) << status;
+        other.join();
+      }
+    });
+  }
+}
+
 // What a message says that is not of this build, or hostile.
 absl::Status JoinStatus(const Group& group) {
   InMemoryStore store;
@@ -377,6 +505,15 @@ TEST(Levels, RefusesWaysThatDoNotArrive) {
   group.mutable_ways(0)->mutable_steps()->RemoveLast();
   EXPECT_TRUE(Tells(JoinStatus(group), absl::StatusCode::kInvalidArgument,
                     {"has pieces at the end"}));
+}
+
+TEST(Levels, RefusesPiecesThatAreNone) {
+  for (const int pieces : {-1, kWayPiecesMax + 1, 1 << 30}) {
+    EXPECT_TRUE(Tells(
+        JoinStatus(GroupOver({2, 2}, {"in_process", {"in_process"}}, pieces)),
+        absl::StatusCode::kInvalidArgument,
+        {absl::StrCat("cut into ", pieces, " pieces")}));
+  }
 }
 
 TEST(Levels, RefusesBackendsThatAreNotOfHostMemory) {

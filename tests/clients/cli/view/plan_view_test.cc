@@ -312,6 +312,10 @@ TEST(PlanView, SaysWhatEachLevelOfAnExchangeTakes) {
   within.set_size(2);
   within.set_bytes(24 << 20);
   within.set_seconds(0.012);
+  ExchangePrediction& pieces = *plan.mutable_prediction()->add_exchanges();
+  pieces = exchange;
+  pieces.set_row("blueconnect");
+  pieces.set_pieces(8);
   ExchangePrediction& flat = *plan.mutable_prediction()->add_exchanges();
   flat.set_group("data");
   flat.set_collective(REDUCE_SCATTER);
@@ -326,6 +330,10 @@ TEST(PlanView, SaysWhatEachLevelOfAnExchangeTakes) {
           "  exchanges        data: all-reduce of 24.0 MiB by 4 ranks: "
           "two_level 31.0 ms (flat 48.0 ms): within hosts of 2: 24.0 MiB, "
           "12.0 ms\n",
+          margin,
+          "data: all-reduce of 24.0 MiB by 4 ranks: blueconnect 31.0 ms (flat "
+          "48.0 ms) at once on 8 pieces: within hosts of 2: 24.0 MiB, 12.0 "
+          "ms\n",
           margin, "data: reduce-scatter of 1.0 KiB by 4 ranks: flat 1.00 ms\n",
           margin, "data: reduce-scatter is flat: it is small\n")),
       std::string::npos)
