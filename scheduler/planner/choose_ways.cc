@@ -368,12 +368,10 @@ class WayChooser {
     };
     if (chosen.candidates.empty()) return;
     if (Keep(group, chosen)) return;
+    // The name of a row leaves the pieces to choose.
+    if (chosen.named) chosen.taken = &chosen.candidates.front();
     const double flat = seconds(nullptr);
-    double least = flat;
-    if (chosen.named) {  // which leaves the pieces to choose
-      chosen.taken = &chosen.candidates.front();
-      least = seconds(chosen.taken);
-    }
+    double least = chosen.named ? seconds(chosen.taken) : flat;
     for (const Candidate& candidate : chosen.candidates) {
       const double time = seconds(&candidate);
       // Where a rate is 0, neither is less.

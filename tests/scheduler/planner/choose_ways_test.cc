@@ -226,6 +226,33 @@ TEST(ChooseWays, KeepsTheWaysOfThePlanBefore) {
       << "over shared memory it was another order anyway";
 }
 
+// They may decide the bits, and the name of the row does not say them.
+TEST(ChooseWays, KeepsThePiecesOfThePlanBefore) {
+  std::vector<WorkerDescription> even = OnHosts("aabb");
+  for (WorkerDescription& worker : even) {
+    worker.mutable_calibration()->mutable_shared_memory()->set_bytes_per_second(
+        2e8);
+  }
+  std::vector<WorkerDescription> slow = even;
+  for (WorkerDescription& worker : slow) {
+    worker.mutable_calibration()->mutable_shared_memory()->set_latency_us(1e6);
+  }
+  const auto many = CompilePlan(DataJob(4, "blueconnect"), even);
+  const auto whole = CompilePlan(DataJob(4, "blueconnect"), slow);
+  const auto flat = CompilePlan(DataJob(4, "flat"), even);
+  ASSERT_TRUE(many.ok() && whole.ok() && flat.ok())
+      << many.status() << whole.status() << flat.status();
+  ASSERT_FALSE(HaveSameWays(*many, *whole));
+  const auto still_many = WithWaysOf(*many, slow, *whole);
+  ASSERT_TRUE(still_many.has_value());
+  EXPECT_EQ(still_many->plan.fingerprint(), many->fingerprint());
+  const auto still_whole = WithWaysOf(*whole, even, *many);
+  ASSERT_TRUE(still_whole.has_value());
+  EXPECT_EQ(still_whole->plan.fingerprint(), whole->fingerprint());
+  EXPECT_FALSE(WithWaysOf(*flat, even, *many).has_value())
+      << "the job names another row";
+}
+
 TEST(ChooseWays, ScalarsStayFlat) {
   const auto plan = CompilePlan(DataJob(4, "two_level"), OnHosts("aabb"));
   ASSERT_TRUE(plan.ok()) << plan.status();

@@ -1,23 +1,15 @@
 #include "worker/collective/levels.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <memory>
-#include <string>
-#include <thread>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/blocking_counter.h"
-#include "absl/time/clock.h"
 #include "proto/plan/ways.h"
-#include "scheduler/collectives/steps_over.h"
 #include "tests/ops/split_memory_device.h"
 #include "tests/worker/collective/communicator_contract.h"
-#include "tests/worker/collective/communicator_failure_contract.h"
-#include "tests/worker/collective/operation_failure_contract.h"
+#include "tests/worker/collective/level_groups.h"
 #include "tests/worker/collective/ranks.h"
 #include "tests/worker/collective/tells.h"
 #include "worker/collective/create_communicator.h"
@@ -26,78 +18,6 @@
 namespace troupe {
 namespace {
 
-constexpr Collective kWithSteps[] = {ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER,
-                                     BROADCAST};
-
-// Backends of the flat communicator and of each level, the last of all others.
-struct Backends {
-  std::string flat;
-  std::vector<std::string> levels;
-};
-
-// All exchanges over levels of these sizes, the first one's members side by
-// side.
-Group GroupOver(const std::vector<int>& sizes, const Backends& backends,
-                int pieces = 1) {
-  Group group;
-  group.set_name("test-group");
-  Group::Carrier& carrier = *group.add_carriers();
-  carrier.set_backend(backends.flat);
-  int stride = 1;
-  for (const int size : sizes) {
-    Group::Level& level = *group.add_levels();
-    level.set_size(size);
-    level.set_stride(stride);
-    level.set_in_order(stride == 1);
-    const size_t l = carrier.levels_size();
-    carrier.add_levels()->add_backends(
-        backends.levels[std::min(l, backends.levels.size() - 1)]);
-    stride *= size;
-  }
-  for (const Collective collective : kWithSteps) {
-    if (sizes.empty()) break;
-    Group::Way& way = *group.add_ways();
-    way.set_collective(collective);
-    way.set_pieces(pieces);
-    const auto steps = StepsOver(collective, static_cast<int>(sizes.size()));
-    way.mutable_steps()->Add(steps->begin(), steps->end());
-  }
-  return group;
-}
-
-std::vector<int> SizesFor(int ranks) {
-  if (ranks == 1) return {};
-  if (ranks == 4) return {2, 2};
-  if (ranks == 6) return {3, 2};
-  if (ranks == 8) return {2, 2, 2};
-  return {ranks};
-}
-
-absl::StatusOr<std::unique_ptr<Communicator>> CreateOver(
-    const Backends& backends, const CommunicatorSeat& seat, int pieces = 1) {
-  const auto ranks = static_cast<int>(seat.group.ranks.size());
-  return CreateCommunicator(GroupOver(SizesFor(ranks), backends, pieces), 0,
-                            seat);
-}
-
-absl::StatusOr<std::unique_ptr<Communicator>> CreateInOneProcess(
-    const CommunicatorSeat& seat) {
-  return CreateOver({"in_process", {"in_process"}}, seat);
-}
-absl::StatusOr<std::unique_ptr<Communicator>> CreateAcrossHosts(
-    const CommunicatorSeat& seat) {
-  return CreateOver({"gloo", {"shared_memory", "gloo"}}, seat);
-}
-// Of which small buffers have too few elements.
-constexpr int kPieces = 5;
-absl::StatusOr<std::unique_ptr<Communicator>> CreateInPieces(
-    const CommunicatorSeat& seat) {
-  return CreateOver({"in_process", {"in_process"}}, seat, kPieces);
-}
-absl::StatusOr<std::unique_ptr<Communicator>> CreateAcrossHostsInPieces(
-    const CommunicatorSeat& seat) {
-  return CreateOver({"gloo", {"shared_memory", "gloo"}}, seat, kPieces);
-}
 absl::StatusOr<std::unique_ptr<Communicator>> CreateStaged(
     const CommunicatorSeat& seat) {
   const auto ranks = static_cast<int>(seat.group.ranks.size());
@@ -109,16 +29,6 @@ std::unique_ptr<Device> NewSplitDevice(int) {
   return std::make_unique<SplitMemoryDevice>(CpuDeviceOptions{.threads = 1});
 }
 
-using Create = absl::StatusOr<std::unique_ptr<Communicator>> (*)(
-    const CommunicatorSeat& seat);
-RanksOptions Over(Create create, int ranks) {
-  return {.backend = "levels",
-          .ranks = ranks,
-          .create = create,
-          .rounds_once = false,
-          .reduces_over_levels = true,
-          .patience = 4};
-}
 RanksOptions Staged(int ranks) {
   RanksOptions options = Over(CreateStaged, ranks);
   options.new_device = NewSplitDevice;
@@ -147,30 +57,6 @@ INSTANTIATE_TEST_SUITE_P(AcrossHostsInPieces, CommunicatorContract,
                          RanksName);
 INSTANTIATE_TEST_SUITE_P(Staged, CommunicatorContract,
                          testing::Values(Staged(4)), RanksName);
-INSTANTIATE_TEST_SUITE_P(InProcess, CommunicatorFailureContract,
-                         testing::Values(Over(CreateInOneProcess, 2),
-                                         Over(CreateInOneProcess, 4),
-                                         Over(CreateInOneProcess, 6)),
-                         RanksName);
-INSTANTIATE_TEST_SUITE_P(AcrossHosts, CommunicatorFailureContract,
-                         testing::Values(Over(CreateAcrossHosts, 4),
-                                         Over(CreateAcrossHosts, 6)),
-                         RanksName);
-INSTANTIATE_TEST_SUITE_P(InPieces, CommunicatorFailureContract,
-                         testing::Values(Over(CreateInPieces, 4),
-                                         Over(CreateInPieces, 6)),
-                         RanksName);
-INSTANTIATE_TEST_SUITE_P(AcrossHostsInPieces, CommunicatorFailureContract,
-                         testing::Values(Over(CreateAcrossHostsInPieces, 4)),
-                         RanksName);
-INSTANTIATE_TEST_SUITE_P(InPieces, OperationFailureContract,
-                         testing::Values(Over(CreateInPieces, 3)), RanksName);
-INSTANTIATE_TEST_SUITE_P(InProcess, OperationFailureContract,
-                         testing::Values(Over(CreateInOneProcess, 3)),
-                         RanksName);
-INSTANTIATE_TEST_SUITE_P(AcrossHosts, OperationFailureContract,
-                         testing::Values(Over(CreateAcrossHosts, 3)),
-                         RanksName);
 
 // Numbers whose sums depend on the order.
 float NumberOf(int rank, int64_t i) {
@@ -352,137 +238,6 @@ TEST(Levels, EachSizeGoesItsWay) {
     }
   });
   EXPECT_GT(flat, 0) << "the two orders cannot be told apart";
-}
-
-// Whoever dies is named by all, not those who waited for it on another level.
-TEST(Levels, NamesThePeerThatDiedOnWhateverLevel) {
-  for (const Create create : {CreateInOneProcess, CreateAcrossHosts,
-                              CreateInPieces, CreateAcrossHostsInPieces}) {
-    for (int dead = 0; dead < 6; ++dead) {
-      absl::BlockingCounter met(6);
-      TogetherOwning(Over(create, 6), [&](std::unique_ptr<Communicator> mine) {
-        ASSERT_EQ(mine->Barrier({}), absl::OkStatus());
-        met.DecrementCount();
-        if (mine->rank() == dead) {
-          met.Wait();
-          return;  // destroys it
-        }
-        std::vector<float> numbers(100'000, 1.0f);
-        const absl::Status status = mine->AllReduce(
-            CommBuffer::Of(absl::MakeSpan(numbers)), ReduceOp::kSum,
-            {.name = "gradients", .timeout = absl::Seconds(100)});
-        EXPECT_TRUE(Tells(status, absl::StatusCode::kUnavailable,
-                          {"group test-group: all-reduce of gradients",
-                           absl::StrCat("rank ", GlobalRank(dead), " ")}));
-        EXPECT_EQ(MissingRank(status), GlobalRank(dead));
-      });
-    }
-  }
-}
-
-void ExpectNamesThePeerThatDoesNotCome(Create create) {
-  for (int missing = 0; missing < 8; ++missing) {
-    absl::BlockingCounter over(7);
-    Together(Over(create, 8), [&](Communicator& communicator) {
-      ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
-      if (communicator.rank() == missing) return over.Wait();
-      std::vector<float> numbers(1000, 1.0f);
-      const absl::Status status = communicator.AllReduce(
-          CommBuffer::Of(absl::MakeSpan(numbers)), ReduceOp::kSum,
-          {.timeout = absl::Milliseconds(800)});
-      EXPECT_TRUE(Tells(status, absl::StatusCode::kDeadlineExceeded,
-                        {absl::StrCat("rank ", GlobalRank(missing), " ")}));
-      over.DecrementCount();
-    });
-  }
-}
-
-TEST(Levels, NamesThePeerThatDoesNotComeOnWhateverLevel) {
-  ExpectNamesThePeerThatDoesNotCome(CreateInOneProcess);
-  ExpectNamesThePeerThatDoesNotCome(CreateInPieces);
-}
-
-// Rank 3 comes when the steps are over, but not yet the operation. Rank 0 has
-// missed rank 2 on the level between hosts, which only waited for rank 3.
-void ExpectBlamesNobodyWhereAllCameLate(Create create) {
-  constexpr absl::Duration kTime = absl::Seconds(4);
-  absl::BlockingCounter entered(3);
-  Together(Over(create, 4), [&](Communicator& communicator) {
-    ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
-    const bool is_late = communicator.rank() == 3;
-    if (is_late) {
-      entered.Wait();
-      absl::SleepFor(kTime * 0.8);
-    } else {
-      entered.DecrementCount();
-    }
-    std::vector<float> numbers(1000, 1.0f);
-    const absl::Status status =
-        communicator.AllReduce(CommBuffer::Of(absl::MakeSpan(numbers)),
-                               ReduceOp::kSum, {.timeout = kTime});
-    if (is_late) {
-      EXPECT_FALSE(status.ok());
-      return;
-    }
-    EXPECT_TRUE(Tells(status, absl::StatusCode::kDeadlineExceeded,
-                      {"all members came, but some too late"}));
-    EXPECT_EQ(MissingRank(status), absl::nullopt) << status;
-  });
-}
-
-TEST(Levels, BlamesNobodyWhereAllCameLate) {
-  ExpectBlamesNobodyWhereAllCameLate(CreateAcrossHosts);
-  ExpectBlamesNobodyWhereAllCameLate(CreateAcrossHostsInPieces);
-}
-
-// In the midst of the pieces: one dies when some have arrived.
-TEST(Levels, NamesThePeerThatDiesAmongPieces) {
-  TogetherOwning(Over(CreateAcrossHostsInPieces, 4),
-                 [](std::unique_ptr<Communicator> mine) {
-                   for (int round = 0; round < 3; ++round) {
-                     if (round == 2 && mine->rank() == 3)
-                       return;  // destroys it
-                     std::vector<float> numbers(1'000'000, 1.0f);
-                     const absl::Status status = mine->AllReduce(
-                         CommBuffer::Of(absl::MakeSpan(numbers)),
-                         ReduceOp::kSum, {.timeout = absl::Seconds(100)});
-                     if (round < 2) {
-                       EXPECT_EQ(status, absl::OkStatus());
-                     } else {
-                       EXPECT_EQ(MissingRank(status), GlobalRank(3)) << status;
-                     }
-                   }
-                 });
-}
-
-// The lane that waits does not keep the caller.
-TEST(Levels, AbortEndsAllLanes) {
-  for (const Create create : {CreateInPieces, CreateAcrossHostsInPieces}) {
-    absl::BlockingCounter aborted(1);
-    Together(Over(create, 4), [&](Communicator& communicator) {
-      ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
-      if (communicator.rank() == 3) {
-        aborted.Wait();  // never comes
-        return;
-      }
-      std::thread other;
-      if (communicator.rank() == 0) {
-        other = std::thread([&] {
-          communicator.Abort(absl::CancelledError("the job ends"));
-          aborted.DecrementCount();
-        });
-      }
-      std::vector<float> numbers(100'000, 1.0f);
-      const absl::Status status = communicator.AllReduce(
-          CommBuffer::Of(absl::MakeSpan(numbers)), ReduceOp::kSum,
-          {.timeout = absl::Seconds(100)});
-      EXPECT_FALSE(status.ok());
-      if (communicator.rank() == 0) {
-        EXPECT_TRUE(absl::IsCancelled(status)) << status;
-        other.join();
-      }
-    });
-  }
 }
 
 // What a message says that is not of this build, or hostile.

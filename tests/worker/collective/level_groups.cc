@@ -1,0 +1,85 @@
+#include "tests/worker/collective/level_groups.h"
+
+#include <algorithm>
+
+#include "scheduler/collectives/steps_over.h"
+#include "worker/collective/create_communicator.h"
+
+namespace troupe {
+namespace {
+
+constexpr Collective kWithSteps[] = {ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER,
+                                     BROADCAST};
+
+}  // namespace
+
+Group GroupOver(const std::vector<int>& sizes, const Backends& backends,
+                int pieces) {
+  Group group;
+  group.set_name("test-group");
+  Group::Carrier& carrier = *group.add_carriers();
+  carrier.set_backend(backends.flat);
+  int stride = 1;
+  for (const int size : sizes) {
+    Group::Level& level = *group.add_levels();
+    level.set_size(size);
+    level.set_stride(stride);
+    level.set_in_order(stride == 1);
+    const size_t l = carrier.levels_size();
+    carrier.add_levels()->add_backends(
+        backends.levels[std::min(l, backends.levels.size() - 1)]);
+    stride *= size;
+  }
+  for (const Collective collective : kWithSteps) {
+    if (sizes.empty()) break;
+    Group::Way& way = *group.add_ways();
+    way.set_collective(collective);
+    way.set_pieces(pieces);
+    const auto steps = StepsOver(collective, static_cast<int>(sizes.size()));
+    way.mutable_steps()->Add(steps->begin(), steps->end());
+  }
+  return group;
+}
+
+std::vector<int> SizesFor(int ranks) {
+  if (ranks == 1) return {};
+  if (ranks == 4) return {2, 2};
+  if (ranks == 6) return {3, 2};
+  if (ranks == 8) return {2, 2, 2};
+  return {ranks};
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> CreateOver(
+    const Backends& backends, const CommunicatorSeat& seat, int pieces) {
+  const auto ranks = static_cast<int>(seat.group.ranks.size());
+  return CreateCommunicator(GroupOver(SizesFor(ranks), backends, pieces), 0,
+                            seat);
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> CreateInOneProcess(
+    const CommunicatorSeat& seat) {
+  return CreateOver({"in_process", {"in_process"}}, seat);
+}
+absl::StatusOr<std::unique_ptr<Communicator>> CreateAcrossHosts(
+    const CommunicatorSeat& seat) {
+  return CreateOver({"gloo", {"shared_memory", "gloo"}}, seat);
+}
+absl::StatusOr<std::unique_ptr<Communicator>> CreateInPieces(
+    const CommunicatorSeat& seat) {
+  return CreateOver({"in_process", {"in_process"}}, seat, kPieces);
+}
+absl::StatusOr<std::unique_ptr<Communicator>> CreateAcrossHostsInPieces(
+    const CommunicatorSeat& seat) {
+  return CreateOver({"gloo", {"shared_memory", "gloo"}}, seat, kPieces);
+}
+
+RanksOptions Over(Create create, int ranks) {
+  return {.backend = "levels",
+          .ranks = ranks,
+          .create = create,
+          .rounds_once = false,
+          .reduces_over_levels = true,
+          .patience = 4};
+}
+
+}  // namespace troupe
