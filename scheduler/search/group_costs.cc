@@ -1,8 +1,11 @@
 #include "scheduler/search/group_costs.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "proto/plan/groups.h"
 #include "scheduler/collectives/collectives.h"
 #include "scheduler/planner/choose_backends.h"
@@ -39,7 +42,7 @@ double CrowdedSecondsPerByte(const std::vector<WorkerDescription>& workers,
 
 }  // namespace
 
-const GroupCosts::Priced& GroupCosts::PricedOf(const Group& group) {
+GroupCosts::Priced& GroupCosts::PricedOf(const Group& group) {
   const auto [found, is_new] = priced_.try_emplace(group);
   Priced& priced = found->second;
   if (!is_new) return priced;
@@ -70,22 +73,35 @@ void GroupCosts::AddRows(const std::vector<WorkerDescription>& members,
   const std::vector<int> hosts = priced.costs->HostsOf(0, 0);
   const bool over_nccl =
       CarrierOf(priced.plan.groups(0), 0).backend() == "nccl";
+  if (over_nccl) return;
   for (const CollectiveRow& row : CollectiveRows()) {
-    if (over_nccl) return;
-    auto over = std::make_unique<Priced::OverLevels>();
-    over->plan = priced.plan;
-    troupe::Group& group = *over->plan.mutable_groups(0);
-    group.clear_carriers();
+    std::map<Collective, LaidWay> laid;
+    size_t choices = 0;  // of pieces
     for (const Collective collective :
          {ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER}) {
-      const auto laid = row.lay({.hosts = hosts, .collective = collective});
-      if (!laid.ok() || laid->steps.empty()) continue;
-      *group.mutable_levels() = {laid->levels.begin(), laid->levels.end()};
-      troupe::Group::Way& way = *group.add_ways();
-      way.set_collective(collective);
-      *way.mutable_steps() = {laid->steps.begin(), laid->steps.end()};
+      auto way = row.lay({.hosts = hosts, .collective = collective});
+      if (!way.ok() || way->steps.empty()) continue;
+      choices = std::max(choices, way->pieces.size());
+      laid.emplace(collective, *std::move(way));
     }
-    if (group.ways().empty()) continue;
+    if (laid.empty()) continue;
+    auto over = std::make_unique<Priced::OverLevels>();
+    over->plan = priced.plan;
+    over->plan.clear_groups();
+    for (size_t choice = 0; choice < choices; ++choice) {
+      troupe::Group& group = *over->plan.add_groups();
+      group = priced.plan.groups(0);
+      group.set_name(absl::StrCat(kAxis, " ", choice));
+      group.clear_carriers();
+      for (const auto& [collective, of_row] : laid) {
+        *group.mutable_levels() = {of_row.levels.begin(), of_row.levels.end()};
+        troupe::Group::Way& way = *group.add_ways();
+        way.set_collective(collective);
+        way.set_pieces(
+            of_row.pieces[std::min(choice, of_row.pieces.size() - 1)]);
+        *way.mutable_steps() = {of_row.steps.begin(), of_row.steps.end()};
+      }
+    }
     ChooseBackends(members, over->plan.mesh(), *over->plan.mutable_groups());
     over->costs = std::make_unique<CostModel>(over->plan, members);
     priced.rows.push_back(std::move(over));
@@ -94,21 +110,30 @@ void GroupCosts::AddRows(const std::vector<WorkerDescription>& members,
 
 double GroupCosts::SecondsOf(const Group& group, const Move& move) {
   if (group.count < 2 || move.bytes == 0) return 0;
-  const Priced& priced = PricedOf(group);
-  const auto seconds = [&](const CostModel& costs) {
-    const Cost cost = costs.GroupCost(0, 0,
+  Priced& priced = PricedOf(group);
+  const auto [known, is_new] = priced.known.try_emplace(move);
+  if (is_new) known->second = LeastSeconds(priced, group.count, move);
+  return known->second;
+}
+
+double GroupCosts::LeastSeconds(const Priced& priced, int ranks,
+                                const Move& move) {
+  const auto seconds = [&](const CostModel& costs, int group) {
+    const Cost cost = costs.GroupCost(0, group,
                                       {.size = {.bytes = move.bytes,
-                                                .ranks = group.count,
+                                                .ranks = ranks,
                                                 .collective = move.collective},
                                        .narrow = move.narrow});
     const double crowded = cost.bytes[NETWORK_OUT] * priced.seconds_per_byte;
     return cost.communication + std::max(0.0, crowded - cost.on_wire);
   };
-  double least = seconds(*priced.costs);
+  double least = seconds(*priced.costs, 0);
   // Narrow sums are flat.
   if (move.narrow && move.collective != ALL_GATHER) return least;
   for (const auto& row : priced.rows) {
-    least = std::min(least, seconds(*row->costs));
+    for (int g = 0; g < row->plan.groups_size(); ++g) {
+      least = std::min(least, seconds(*row->costs, g));
+    }
   }
   return least;
 }

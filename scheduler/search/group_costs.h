@@ -34,6 +34,7 @@ class GroupCosts {
     Collective collective = ALL_REDUCE;
     int64_t bytes = 0;
     bool narrow = false;  // numbers of two bytes
+    auto operator<=>(const Move&) const = default;
   };
   // Seconds. REQUIRES workers for all of the group's ranks.
   double SecondsOf(const Group& group, const Move& move);
@@ -43,7 +44,8 @@ class GroupCosts {
     Plan plan;
     std::unique_ptr<CostModel> costs;
     // Of each row of scheduler/collectives that such a group may take: its
-    // plan, where all exchanges go over the row's levels.
+    // plan, where all exchanges go over the row's levels. It has the group once
+    // for each number of pieces that the row leaves to choose.
     struct OverLevels {
       Plan plan;
       std::unique_ptr<CostModel> costs;
@@ -52,10 +54,12 @@ class GroupCosts {
     // Ranks of the first host that send to others at the same time, over what
     // its adapters carry: so much slower than alone a byte may be.
     double seconds_per_byte = 0;
+    std::map<Move, double> known;  // seconds
   };
-  const Priced& PricedOf(const Group& group);
+  Priced& PricedOf(const Group& group);
   static void AddRows(const std::vector<WorkerDescription>& members,
                       Priced& priced);
+  static double LeastSeconds(const Priced& priced, int ranks, const Move& move);
 
   const std::vector<WorkerDescription>& workers_;
   std::map<Group, Priced> priced_;
