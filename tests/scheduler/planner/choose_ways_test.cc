@@ -302,7 +302,7 @@ TEST(ChooseWays, NcclChoosesItself) {
 
 // Columns of four on two hosts: each of their reduces goes as an all-reduce does.
 JobSpec SquareJob(const std::string& all_reduce) {
-  JobSpec job = ExampleJob({});
+  JobSpec job = ExampleJob({.micro_batch_size = 4});
   job.mutable_model()->set_num_attention_heads(4);
   job.mutable_parallelism()->set_tensor(16);
   job.mutable_parallelism()->set_tensor_method("2d");
