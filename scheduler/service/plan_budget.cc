@@ -28,24 +28,43 @@ PlanBudget::Share::~Share() {
   budget_.shares_.erase(this);
 }
 
-absl::Status PlanBudget::Share::Take(
-    int64_t instructions, const std::function<absl::Status()>& may_go_on) {
+bool PlanBudget::Share::IsDue() const {
+  return budget_.IsSafe(*this) && budget_.IsItsTurn(*this);
+}
+
+void PlanBudget::Share::Get() { held_ = std::exchange(wanted_, 0); }
+
+bool PlanBudget::Share::TakeNowLocked(int64_t instructions) {
   CHECK(instructions <= budget_.sizes_.one)
       << name_ << " has a plan of " << instructions << " instructions";
-  absl::MutexLock lock(&budget_.mutex_);
-  if (instructions <= budget_.sizes_.small) instructions = 0;
   if (instructions <= held_) {
     held_ = instructions;
-    return absl::OkStatus();
+    return true;
   }
+  if (held_ == 0 && instructions <= budget_.sizes_.small) return true;
   wanted_ = instructions;
   number_ = ++budget_.waits_;
-  const auto has_room = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return budget_.IsSafe(*this) && budget_.IsItsTurn(*this);
-  };
+  const bool due = IsDue();
+  if (due) Get();
+  wanted_ = 0;
+  return due;
+}
+
+bool PlanBudget::Share::TakeNow(int64_t instructions) {
+  absl::MutexLock lock(&budget_.mutex_);
+  return TakeNowLocked(instructions);
+}
+
+absl::Status PlanBudget::Share::Take(
+    int64_t instructions, const std::function<absl::Status()>& may_go_on) {
+  absl::MutexLock lock(&budget_.mutex_);
+  if (TakeNowLocked(instructions)) return absl::OkStatus();
+  wanted_ = instructions;
+  const auto is_due = [this]()
+                          ABSL_NO_THREAD_SAFETY_ANALYSIS { return IsDue(); };
   absl::Status over;
   while (
-      !budget_.mutex_.AwaitWithTimeout(absl::Condition(&has_room), kAskAgain)) {
+      !budget_.mutex_.AwaitWithTimeout(absl::Condition(&is_due), kAskAgain)) {
     // Its answer may take other locks.
     budget_.mutex_.Unlock();
     over = may_go_on();
@@ -54,7 +73,7 @@ absl::Status PlanBudget::Share::Take(
     over = Annotate(over, budget_.WaitText(*this));
     break;
   }
-  if (over.ok()) held_ = wanted_;
+  if (over.ok()) Get();
   wanted_ = 0;
   return over;
 }
