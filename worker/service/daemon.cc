@@ -167,11 +167,12 @@ void WorkerDaemon::GiveUp(const absl::Status& why) {
 }
 
 absl::Status WorkerDaemon::SendLast(const SendToScheduler& send,
-                                    WorkerMessage message) {
-  const absl::Status fresh = [this] {
-    absl::MutexLock lock(&looking_);
-    return resources_.device.StartAfresh();
-  }();
+                                    bool used_device, WorkerMessage message) {
+  absl::Status fresh;
+  if (used_device) {
+    fresh = options_.start_afresh != nullptr ? options_.start_afresh()
+                                             : resources_.device.StartAfresh();
+  }
   const std::string reason(fresh.message());
   if (!fresh.ok()) {
     // Before the last words, so that the scheduler gives this worker nothing
@@ -256,12 +257,8 @@ absl::Status WorkerDaemon::Serve(Session& session) {
 void WorkerDaemon::LookAgain(Session& session, SteadyNotification& over) const {
   const bool was_unfit = registered_as_ == RegisteredAs::kUnfit;
   while (!over.WaitForNotificationWithTimeout(options_.look_again)) {
-    bool is_unfit = false;
-    {
-      absl::MutexLock lock(&looking_);
-      if (is_busy()) continue;
-      is_unfit = !options_.unfit().empty();
-    }
+    if (is_busy()) continue;
+    const bool is_unfit = !options_.unfit().empty();
     // A rank that it was given meanwhile looks by itself.
     if (is_busy() || (was_unfit && is_unfit)) continue;
     if (!was_unfit && !is_unfit) return;
@@ -300,12 +297,13 @@ void WorkerDaemon::Begin(const Assignment& assignment,
     }
     keeps_copies_ = answered_ = false;
   }
-  const SendToScheduler keep = [this,
+  const auto begun = std::make_shared<bool>(false);  // its thread's
+  const SendToScheduler keep = [this, begun,
                                 outbox = held_.outbox](WorkerMessage message) {
     const SendToScheduler into = [&](WorkerMessage said) {
       return outbox->Send(std::move(said));
     };
-    return message.has_ended() ? SendLast(into, std::move(message))
+    return message.has_ended() ? SendLast(into, *begun, std::move(message))
                                : into(std::move(message));
   };
   Replace(std::make_unique<RankRunner>(
@@ -313,7 +311,8 @@ void WorkerDaemon::Begin(const Assignment& assignment,
       RankRunnerOptions{.resources = resources_,
                         .send = keep,
                         .address = options_.address,
-                        .unfit = options_.unfit},
+                        .unfit = options_.unfit,
+                        .begins = [begun] { *begun = true; }},
       std::move(kept)));
 }
 
@@ -358,7 +357,7 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
   } else if (message.has_generate()) {
     ReplaceText(nullptr);
     const SendToScheduler say = [this, send](WorkerMessage piece) {
-      return piece.generated().done() ? SendLast(send, std::move(piece))
+      return piece.generated().done() ? SendLast(send, true, std::move(piece))
                                       : send(std::move(piece));
     };
     ReplaceText(std::make_unique<GenerationRunner>(

@@ -192,7 +192,7 @@ TEST(FastChecks, TakeMilliseconds) {
   Fitness fitness(
       {.nvme_dir = dir,
        .shares_memory = CheckSharedMemory().state == FindingState::kOk,
-       .device = AsksDevice(*cpu, absl::Seconds(30))},
+       .device = DeviceAsker(*cpu, absl::Seconds(30))},
       FastChecks(), absl::Minutes(1));
   absl::Duration least = absl::InfiniteDuration();
   for (int look = 0; look < 10; ++look) {
