@@ -62,8 +62,9 @@ absl::Status Cluster::CheckIsOurs(const Register& request) const {
       shown(held.cluster_id()), ", and this scheduler is of the cluster ", id_,
       ": it was started with another --state directory, or the worker was sent "
       "to another cluster's scheduler. Start the scheduler with the state of "
-      "that cluster, and the rank is taken back; or end the worker, which "
-      "gives the rank up"));
+      "that cluster, and the rank is taken back; or, where that state is lost, "
+      "with that id in the file cluster_id of its --state directory, and the "
+      "rank is ended; or end the worker, which gives the rank up"));
 }
 
 absl::StatusOr<WorkerId> Cluster::RegisterWorker(const Register& request,

@@ -86,8 +86,9 @@ TEST(RunAdoptForeign, ARankOfAnotherClusterIsRefused) {
             "scheduler is of the cluster aaaa: it was started with another "
             "--state directory, or the worker was sent to another cluster's "
             "scheduler. Start the scheduler with the state of that cluster, "
-            "and the rank is taken back; or end the worker, which gives the "
-            "rank up");
+            "and the rank is taken back; or, where that state is lost, with "
+            "that id in the file cluster_id of its --state directory, and the "
+            "rank is ended; or end the worker, which gives the rank up");
   EXPECT_TRUE(h.actions.empty());
   EXPECT_EQ(h.cluster.workers().alive_count(), 0);
   // One that holds nothing is anybody's.

@@ -446,7 +446,7 @@ TEST(Store, RefusesWhatABuildOfANewerProtocolWrote) {
                    "directory"));
 }
 
-// An id for life, of a store that an earlier build made too.
+// An id for life.
 TEST(Store, EachHasAnIdOfItsOwn) {
   const std::string directory = FreshDirectory("store-id");
   std::string id;
@@ -458,13 +458,69 @@ TEST(Store, EachHasAnIdOfItsOwn) {
   }
   EXPECT_EQ((*Store::Open(directory))->cluster_id(), id);
   EXPECT_NE((*Store::Open(FreshDirectory("store-id-2")))->cluster_id(), id);
-  {
-    auto database = Database::Open(directory + "/troupe.db");
+}
+
+std::string Sole(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// Which no worker with a rank survives the loss of.
+TEST(Store, TheIdOutlivesTheFileThatLosesIt) {
+  const std::string directory = FreshDirectory("store-id-kept");
+  const std::string id = (*Store::Open(directory))->cluster_id();
+  const std::string db = directory + "/troupe.db";
+  EXPECT_EQ(Sole(directory + "/cluster_id"), id);
+  {  // As of a build before protocol 22.
+    auto database = Database::Open(db);
     ASSERT_TRUE(database->Execute("DROP TABLE cluster").ok());
   }
-  const std::string later = (*Store::Open(directory))->cluster_id();
-  EXPECT_EQ(later.size(), 16u);
-  EXPECT_EQ((*Store::Open(directory))->cluster_id(), later);
+  EXPECT_EQ((*Store::Open(directory))->cluster_id(), id);
+  // An empty history.
+  std::filesystem::rename(db, db + ".aside");
+  EXPECT_EQ((*Store::Open(directory))->cluster_id(), id);
+  // A backup of the store alone.
+  std::filesystem::remove(directory + "/cluster_id");
+  EXPECT_EQ((*Store::Open(directory))->cluster_id(), id);
+  EXPECT_EQ(Sole(directory + "/cluster_id"), id);
+  // What somebody wrote.
+  std::ofstream(directory + "/cluster_id") << "not an id";
+  EXPECT_EQ((*Store::Open(directory))->cluster_id(), id);
+  std::ofstream(directory + "/cluster_id") << "0123456789abcdef\n";
+  EXPECT_EQ((*Store::Open(directory))->cluster_id(), "0123456789abcdef");
+  std::filesystem::remove(directory + "/cluster_id");
+  EXPECT_EQ((*Store::Open(directory))->cluster_id(), "0123456789abcdef");
+}
+
+TEST(Store, ADamagedTableOfTheIdEndsNoStart) {
+  const std::string directory = FreshDirectory("store-id-torn");
+  std::string id;
+  int64_t page = 0;
+  {
+    auto store = Store::Open(directory);
+    id = (*store)->cluster_id();
+    ASSERT_TRUE((*store)->Write(BatchOf(1, QUEUED, 3)).ok());
+  }
+  {
+    auto database = Database::Open(directory + "/troupe.db");
+    auto query = database->Prepare(
+        "SELECT rootpage FROM sqlite_master WHERE name = 'cluster'");
+    ASSERT_TRUE(*query->Next());
+    page = query->Int(0);
+  }
+  Destroy(directory, page);
+  for (const bool has_file : {true, false}) {
+    if (!has_file) std::filesystem::remove(directory + "/cluster_id");
+    auto store = Store::Open(directory);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->cluster_id() == id, has_file);
+    EXPECT_EQ((*store)->cluster_id().size(), 16u);
+    const auto jobs = (*store)->Load({});
+    ASSERT_TRUE(jobs.ok()) << jobs.status();
+    EXPECT_EQ(jobs->jobs.size(), 1u);
+  }
 }
 
 }  // namespace
