@@ -233,6 +233,14 @@ TEST(RunAdoptWhy, AWorkerWithAnotherRankSaysWhich) {
   other.set_fingerprint("fedcba9876543210");
   EXPECT_EQ(WhyWithout(true, 4711, other),
             "it has rank 1 of attempt 2 of job 1, of another plan");
+  // An older copy of the store was put back, and the number given anew.
+  other = HeldOf(JobId(1), 1, 2, 1, 2);
+  other.set_run_id("of another run");
+  EXPECT_EQ(WhyWithout(true, 4711, other),
+            "it has rank 1 of attempt 2 of job 1, of another run of that "
+            "number");
+  EXPECT_EQ(WhyWithout(true, 4711, HeldOf(JobId(1), 0, 2, 1, 2)),
+            "it has rank 0 of attempt 2 of job 1");
 }
 
 }  // namespace
