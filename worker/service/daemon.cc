@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -28,6 +29,12 @@ bool IsRefusal(const absl::Status& status, bool was_registered) {
   // After a lost connection the scheduler may hold our old self for alive
   // until its lease ends.
   return absl::IsAlreadyExists(status) && !was_registered;
+}
+
+// From half of it on: not all workers of a cluster at once.
+absl::Duration SomeOf(absl::Duration most) {
+  std::random_device lot;
+  return most * std::uniform_real_distribution<double>(0.5, 1)(lot);
 }
 
 bool IsSame(const RankRef& a, const RankRef& b) {
@@ -122,6 +129,7 @@ absl::Status WorkerDaemon::Run() {
   std::string told;  // the last complaint; each is logged once
   while (!stopped()) {
     absl::StatusOr<std::unique_ptr<Session>> session = Connect();
+    const bool refused = IsRefusal(session.status(), was_registered_);
     if (session.ok()) {
       was_registered_ = true;
       retry = options_.retry_first;
@@ -130,9 +138,7 @@ absl::Status WorkerDaemon::Run() {
       if (stopped()) break;
       LogWarning(absl::StrCat(over.message(), "; connecting to ",
                               options_.scheduler, " again"));
-    } else if (const bool refused =
-                   IsRefusal(session.status(), was_registered_);
-               refused && !holds_rank()) {
+    } else if (refused && !holds_rank()) {
       GiveUp(session.status());
       return session.status();
     } else if (told != session.status().message()) {
@@ -144,7 +150,9 @@ absl::Status WorkerDaemon::Run() {
                                     "scheduler that takes it")
                      : absl::StrCat(told, "; trying until it does"));
     }
-    if (!WaitToRetry(retry)) break;
+    if (!WaitToRetry(refused ? SomeOf(options_.retry_refused_max) : retry)) {
+      break;
+    }
     retry = std::min(
         2 * retry, holds_rank() ? options_.retry_held_max : options_.retry_max);
   }

@@ -63,6 +63,9 @@ struct WorkerDaemonOptions {
   absl::Duration retry_first = absl::Milliseconds(100);
   absl::Duration retry_max = absl::Seconds(5);
   absl::Duration retry_held_max = kRetryHeldMax;
+  // The same, where a rank is held and a scheduler has refused the worker; half
+  // of it is drawn by lot.
+  absl::Duration retry_refused_max = kRetryRefusedMax;
   // How long the scheduler has to say what becomes of a rank that is to be
   // saved before this worker leaves: a part of the 30 s that Kubernetes gives a
   // process to end.

@@ -49,6 +49,7 @@ class Running {
                  .look_again = absl::Milliseconds(5),
                  .retry_first = absl::Milliseconds(5),
                  .retry_max = absl::Milliseconds(20),
+                 .retry_refused_max = absl::Milliseconds(20),
                  .leaving_answer_max = leaving_answer_max},
                 Resources()),
         thread_([this] { status_ = daemon_.Run(); }) {}
