@@ -6,8 +6,9 @@
 // them to become as long as a plan may be: it ends then, and so do the others,
 // one after the other (the banker's algorithm, where all claim alike). Those
 // who have some come first, then queued jobs, then questions, each kind in
-// order. Whoever waits keeps its thread; what else may begin meanwhile is the
-// caller's to say (planning.h).
+// order. A question that kPassesMax who came later were preferred to counts as
+// a job: nobody waits for ever. Whoever waits keeps its thread; what else may
+// begin meanwhile is the caller's to say (planning.h).
 #ifndef TROUPE_SCHEDULER_SERVICE_PLAN_BUDGET_H_
 #define TROUPE_SCHEDULER_SERVICE_PLAN_BUDGET_H_
 
@@ -19,6 +20,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 
@@ -29,6 +31,8 @@ class PlanBudget {
     int64_t one = 0;    // of a plan, at most; not above `all`
     int64_t small = 0;  // up to here a plan is short
   };
+  static constexpr int kPassesMax = 8;
+
   explicit PlanBudget(const Sizes& sizes) : sizes_(sizes) {}
 
   // Somebody who plans, one plan after the other.
@@ -59,6 +63,10 @@ class PlanBudget {
         ABSL_EXCLUSIVE_LOCKS_REQUIRED(budget_.mutex_);
     // Whether what it waits for is there, and its turn.
     bool IsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(budget_.mutex_);
+    // Before questions that have waited as long.
+    bool counts_as_job() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(budget_.mutex_) {
+      return is_job_ || passes_ >= kPassesMax;
+    }
     // Takes what it waits for.
     void Get() ABSL_EXCLUSIVE_LOCKS_REQUIRED(budget_.mutex_);
 
@@ -69,6 +77,7 @@ class PlanBudget {
     int64_t held_ = 0;    // of a plan that is or was long; else 0
     int64_t wanted_ = 0;  // waits for it; 0: for nothing
     int64_t number_ = 0;  // of its wait
+    int passes_ = 0;      // of others, that began to wait after it
   };
 
  private:
@@ -83,7 +92,8 @@ class PlanBudget {
 
   const Sizes sizes_;
   absl::Mutex mutex_;
-  std::set<const Share*> shares_ ABSL_GUARDED_BY(mutex_);
+  SteadyCondition changes_;
+  std::set<Share*> shares_ ABSL_GUARDED_BY(mutex_);
   int64_t waits_ ABSL_GUARDED_BY(mutex_) = 0;  // so far
 };
 
