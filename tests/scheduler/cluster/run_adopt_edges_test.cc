@@ -109,9 +109,17 @@ TEST(RunAdoptForeign, TheSameClusterSaysWhatItKnows) {
   held.set_cluster_id("aaaa");
   held.set_run_id(before.status(id).run_id());
   EXPECT_EQ(ForgottenFor(after, ComeBack(after, "w0", held)), "");
-  // A scheduler before protocol 22 gave none.
-  HeldRank of_old = HeldOf(id, 1);
-  EXPECT_EQ(ForgottenFor(after, ComeBack(after, "w1", of_old)), "");
+  // All schedulers that it can have been of gave it one
+  // (kOldestProtocolVersion).
+  Register nameless = RegisterOf("w1");
+  *nameless.mutable_held() = HeldOf(id, 1);
+  const auto refused =
+      after.cluster.RegisterWorker(nameless, after.now, after.actions);
+  EXPECT_TRUE(absl::StrContains(
+      refused.status().message(),
+      "rank 1 of job 1 of a cluster that it does not name, and this scheduler "
+      "is of the cluster aaaa"))
+      << refused.status();
   HeldRank unknown = held;
   unknown.mutable_ref()->set_job(77);
   EXPECT_EQ(ForgottenFor(after, ComeBack(after, "x", unknown)),
