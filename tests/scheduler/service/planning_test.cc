@@ -381,6 +381,7 @@ TEST(Planning, AShortQuestionWaitsForNoneThatWaitsForRoom) {
                          answered.Notify();
                        });
     EXPECT_TRUE(answered.WaitForNotificationWithTimeout(kLong)) << submits;
+    p.compiler.has_room.WaitForNotification();
     EXPECT_EQ(p.compiler.large_at_once, 1);
     p.compiler.open.Notify();
   }
