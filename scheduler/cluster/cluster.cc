@@ -195,7 +195,9 @@ absl::StatusOr<Compilation> Cluster::Consider(const JobSpec& spec,
 }
 
 Compilation Cluster::CompilationForAll(const JobSpec& spec, int needed) const {
-  if (LeavesParallelismOpen(spec)) return OpenCompilation(spec, needed, workers_);
+  if (LeavesParallelismOpen(spec)) {
+    return OpenCompilation(spec, needed, workers_);
+  }
   Compilation compilation = CompilationFor(spec, needed, workers_);
   if (!compilation.choices.empty()) {
     AddNarrower(compiler_, workers_, compilation);

@@ -2,13 +2,13 @@
 // goodbye, clients submit, cancel and save jobs and ask for texts, messages and
 // plans come late or never, what a worker said is heard again from others,
 // connections break with all that was on its way, machines are bad for a while
-// and fail every start, bits flip under ranks, the disk of the store is full, the scheduler stands
-// still, drains, is killed, and starts again from what its store has, while its
-// workers go on and come back; now and then a connection breaks though both
-// ends live. Many jobs recover from what they lose, and many of these go on
-// with fewer ranks, and with more again. After every event the invariants hold
-// (cluster_invariants.h, recovery_invariants.h, elastic_invariants.h,
-// progress_invariants.h, integrity_invariants.h).
+// and fail every start, bits flip under ranks, the disk of the store is full,
+// the scheduler stands still, drains, is killed, and starts again from what its
+// store has, while its workers go on and come back; now and then a connection
+// breaks though both ends live. Many jobs recover from what they lose, and many
+// of these go on with fewer ranks, and with more again. After every event the
+// invariants hold (cluster_invariants.h, recovery_invariants.h,
+// elastic_invariants.h, progress_invariants.h, integrity_invariants.h).
 //
 //   ClusterSimulation simulation(seed);
 //   simulation.Run(1500);

@@ -130,7 +130,8 @@ TEST(ClusterSimulation, InvariantsHoldUnderManySeeds) {
       " full disks, for which ranks gave up ", all.given_up,
       " checkpoints and ", all.written_later, " were written later, ",
       all.differed, " attempts whose ranks differed and ", all.known_wrong,
-      " workers known to be wrong, in ", n, " seeds, on fewer and on more in ", narrow_and_widen, " of them");
+      " workers known to be wrong, in ", n, " seeds, on fewer and on more in ",
+      narrow_and_widen, " of them");
   RecordProperty("tally", what);
   std::cout << what << ", "
             << absl::Trunc(absl::Now() - begin, absl::Seconds(1)) << "; trace "

@@ -1,6 +1,6 @@
 // Edges of the table of phases that few seeds of the simulated cluster take, or
-// none, after the scheduler was started again; and what is said of a worker that
-// came back without its rank.
+// none, after the scheduler was started again; and what is said of a worker
+// that came back without its rank.
 #include <memory>
 #include <string>
 #include <utility>
