@@ -40,10 +40,10 @@ struct CheckpointFolderOptions {
 };
 
 // Whether a run goes on in `directory`, where its checkpoints go. `resume` is
-// the job's: `latest` or `auto`, a checkpoint that lies there, or the directory itself,
-// whatever names lead to both. Whoever resumes nothing, or from elsewhere, a
-// folder of checkpoints below the directory among that, is new to it. Ask
-// before the run has written any.
+// the job's: `latest` or `auto`, a checkpoint that lies there, or the directory
+// itself, whatever names lead to both. Whoever resumes nothing, or from
+// elsewhere, a folder of checkpoints below the directory among that, is new to
+// it. Ask before the run has written any.
 bool GoesOnIn(const std::string& directory, const std::string& resume);
 
 // One thread at a time.
