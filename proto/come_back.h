@@ -4,6 +4,8 @@
 #ifndef TROUPE_PROTO_COME_BACK_H_
 #define TROUPE_PROTO_COME_BACK_H_
 
+#include <algorithm>
+
 #include "absl/time/time.h"
 
 namespace troupe {
@@ -14,13 +16,18 @@ inline constexpr absl::Duration kConnectMax = absl::Seconds(1);
 inline constexpr absl::Duration kRegisterMax = absl::Seconds(5);
 // Between two attempts, while a rank is held (worker/service/daemon.h).
 inline constexpr absl::Duration kRetryHeldMax = absl::Milliseconds(500);
+// The same after a refusal, of which at least half: all workers of a cluster
+// may have been sent to the scheduler of another, which serves its own
+// meanwhile.
+inline constexpr absl::Duration kRetryRefusedMax = absl::Seconds(4);
 
-// From when the scheduler can be reached, 7.5 s: an attempt that has begun just
-// before that fails, and the next one is answered. Nothing else may come
-// between them: a worker that holds a rank does not look first whether its
-// machine is fit to run one.
+// From when the scheduler can be reached, 10 s: an attempt that has begun just
+// before that fails, or another scheduler has just refused one, and the next
+// one is answered. Nothing else may come between them: a worker that holds a
+// rank does not look first whether its machine is fit to run one.
 inline absl::Duration ComeBackMax() {
-  return kConnectMax + kRetryHeldMax + kConnectMax + kRegisterMax;
+  return std::max(kConnectMax + kRetryHeldMax, kRetryRefusedMax) + kConnectMax +
+         kRegisterMax;
 }
 
 }  // namespace troupe

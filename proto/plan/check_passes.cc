@@ -277,7 +277,8 @@ class Pipeline {
 
  private:
   int MicroBatches(Program::Kind kind) const {
-    const int replica = CoordinateOn(plan_.mesh(), kReplicaAxis, ranks_.front());
+    const int replica =
+        CoordinateOn(plan_.mesh(), kReplicaAxis, ranks_.front());
     return ShareOf(plan_.derived(), kind, replica).count;
   }
 

@@ -36,7 +36,9 @@ inline constexpr int64_t kInstructionsMax = int64_t{1} << 20;
 inline constexpr int64_t kComparedInstructionsMax = kInstructionsMax / 16;
 
 // The same of all plans that the scheduler makes at a time, together: longer
-// ones wait for each other (scheduler/service/plan_budget.h).
+// ones wait for each other (scheduler/service/plan_budget.h). Each job counts
+// with the longest of its plans, of which several are there where they are
+// compared (scheduler/planner/planner.cc).
 inline constexpr int64_t kInstructionsAtOnceMax = 2 * kInstructionsMax;
 
 // Instructions that are simulated at a time, over all ranks that differ; about

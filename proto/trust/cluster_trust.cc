@@ -159,9 +159,10 @@ absl::StatusOr<std::vector<std::string>> NamesFor(
   if (!request.worker_names.empty()) return request.worker_names;
   const std::string host = request.hosts.empty() ? "" : request.hosts[0];
   if (!host.empty() && !absl::StrContains(host, ':')) return NamesOfHost(host);
-  return absl::InvalidArgumentError(
-      absl::StrCat("no worker can be named after ", host,
-                   "; say with --name which names ", "its workers may have"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      host.empty() ? "no host to name workers after"
+                   : absl::StrCat("no worker can be named after ", host),
+      "; say with --name which names its workers may have"));
 }
 
 }  // namespace

@@ -48,22 +48,22 @@ void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
 
 absl::Status Cluster::CheckIsOurs(const Register& request) const {
   const HeldRank& held = request.held();
-  // A scheduler before protocol 22 gave its workers no id.
-  if (!held.has_ref() || held.cluster_id().empty() ||
-      held.cluster_id() == id_) {
-    return absl::OkStatus();
-  }
+  if (!held.has_ref() || held.cluster_id() == id_) return absl::OkStatus();
   const auto shown = [this](const std::string& id) {
     return OneLine(id, limits_.worker_name_bytes_max);
   };
   return absl::FailedPreconditionError(absl::StrCat(
       "the worker ", shown(request.worker().name()), " holds rank ",
-      held.ref().rank(), " of job ", held.ref().job(), " of the cluster ",
-      shown(held.cluster_id()), ", and this scheduler is of the cluster ", id_,
+      held.ref().rank(), " of job ", held.ref().job(), " of ",
+      held.cluster_id().empty()
+          ? "a cluster that it does not name"
+          : absl::StrCat("the cluster ", shown(held.cluster_id())),
+      ", and this scheduler is of the cluster ", id_,
       ": it was started with another --state directory, or the worker was sent "
       "to another cluster's scheduler. Start the scheduler with the state of "
-      "that cluster, and the rank is taken back; or end the worker, which "
-      "gives the rank up"));
+      "that cluster, and the rank is taken back; or, where that state is lost, "
+      "with that id in the file cluster_id of its --state directory, and the "
+      "rank is ended; or end the worker, which gives the rank up"));
 }
 
 absl::StatusOr<WorkerId> Cluster::RegisterWorker(const Register& request,
@@ -195,7 +195,9 @@ absl::StatusOr<Compilation> Cluster::Consider(const JobSpec& spec,
 }
 
 Compilation Cluster::CompilationForAll(const JobSpec& spec, int needed) const {
-  if (LeavesParallelismOpen(spec)) return OpenCompilation(spec, needed, workers_);
+  if (LeavesParallelismOpen(spec)) {
+    return OpenCompilation(spec, needed, workers_);
+  }
   Compilation compilation = CompilationFor(spec, needed, workers_);
   if (!compilation.choices.empty()) {
     AddNarrower(compiler_, workers_, compilation);

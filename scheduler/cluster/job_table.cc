@@ -311,33 +311,31 @@ void JobTable::DropOldestStep(Job& job, Actions& actions) {
 
 void JobTable::AddTrace(Job& job, Timeline measured) {
   auto& kept = job.measured;
+  int64_t bytes = job.measured_bytes;
   // A new attempt runs some steps again.
   while (!kept.empty() && kept.back()->step() >= measured.step()) {
+    bytes -= kept.back()->SpaceUsedLong();
     kept.pop_back();
   }
   kept.push_back(std::make_shared<const Timeline>(std::move(measured)));
-  int64_t bytes = 0;
-  for (const auto& timeline : kept) bytes += timeline->SpaceUsedLong();
+  bytes += kept.back()->SpaceUsedLong();
   while (kept.size() > 1 && bytes > limits_.trace_bytes_per_job_max) {
     bytes -= kept.front()->SpaceUsedLong();
     kept.pop_front();
   }
-  CountTimelines(job);
+  CountTimelines(bytes, job.measured_bytes);
 }
 
 void JobTable::SetPredicted(Job& job,
                             std::shared_ptr<const Timeline> predicted) {
   job.predicted = std::move(predicted);
-  CountTimelines(job);
+  CountTimelines(job.predicted ? job.predicted->SpaceUsedLong() : 0,
+                 job.predicted_bytes);
 }
 
-void JobTable::CountTimelines(Job& job) {
-  timeline_bytes_ -= job.timeline_bytes;
-  job.timeline_bytes = job.predicted ? job.predicted->SpaceUsedLong() : 0;
-  for (const auto& timeline : job.measured) {
-    job.timeline_bytes += timeline->SpaceUsedLong();
-  }
-  timeline_bytes_ += job.timeline_bytes;
+void JobTable::CountTimelines(int64_t bytes, int64_t& counted) {
+  timeline_bytes_ += bytes - counted;
+  counted = bytes;
   for (const auto& [id, other] : jobs_) {
     if (timeline_bytes_ <= limits_.timeline_bytes_kept_max) break;
     if (other->ended() && other->run == nullptr) DropTimelines(*other);
@@ -345,8 +343,8 @@ void JobTable::CountTimelines(Job& job) {
 }
 
 void JobTable::DropTimelines(Job& job) {
-  timeline_bytes_ -= job.timeline_bytes;
-  job.timeline_bytes = 0;
+  timeline_bytes_ -= job.predicted_bytes + job.measured_bytes;
+  job.predicted_bytes = job.measured_bytes = 0;
   job.predicted = nullptr;
   job.measured.clear();
 }

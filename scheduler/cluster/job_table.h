@@ -43,7 +43,8 @@ struct Job {
   // ended job that had to make room. JobTable alone changes them.
   std::shared_ptr<const Timeline> predicted;             // of the last attempt
   std::deque<std::shared_ptr<const Timeline>> measured;  // the newest, by step
-  int64_t timeline_bytes = 0;                            // of both
+  int64_t predicted_bytes = 0;                           // in memory
+  int64_t measured_bytes = 0;                            // of all of them
   // Queued, or to run on more workers: the number of the compilation that is
   // under way, or 0.
   int64_t compilation = 0;
@@ -220,8 +221,9 @@ class JobTable {
   void Become(Job& job, JobState state);
   // Makes room: of the oldest ended jobs, all or only the steps.
   void Forget(Actions& actions);
-  // After a change of the job's timelines; the oldest ended jobs make room.
-  void CountTimelines(Job& job);
+  // Timelines of a job have so many bytes now, and had what was `counted`; the
+  // oldest ended jobs make room.
+  void CountTimelines(int64_t bytes, int64_t& counted);
   void DropTimelines(Job& job);
   // Room for one more of the job's newest steps.
   void DropOldestStep(Job& job, Actions& actions);

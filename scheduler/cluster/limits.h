@@ -21,7 +21,7 @@ struct Limits {
   absl::Duration tick_max = absl::Seconds(1);
   // After its own start the scheduler waits this long for the workers of jobs
   // that ran: they notice at once that the one before is gone, and come back
-  // within ComeBackMax. A lease more is for a machine that is busy: 12.5 s.
+  // within ComeBackMax. A lease more is for a machine that is busy: 15 s.
   // What the scheduler takes to load and to listen does not count, but for
   // tick_max.
   absl::Duration adopt_max = ComeBackMax() + lease;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -205,11 +206,8 @@ std::string RunControl::WhyNotAdopted(const Worker& worker,
     return absl::StrCat(name, " begins anew");
   }
   const auto& ranks = job->run->ranks;
-  // Where an older copy of the store was put back, the number was given anew.
-  const bool same_run =
-      held.run_id().empty() || held.run_id() == job->status.run_id();
   if (ref.rank() < 0 || ref.rank() >= static_cast<int>(ranks.size()) ||
-      held.fingerprint() != job->plan->fingerprint() || !same_run) {
+      held.fingerprint() != job->plan->fingerprint() || !IsOfRun(*job, held)) {
     return absl::StrCat(name, " is another one here");
   }
   const RankSeat& seat = ranks[ref.rank()];
@@ -234,8 +232,10 @@ void RunControl::CameBack(const Worker& worker, const HeldRank& held,
   // Of a job that went on without it after that was stored last, too.
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run == nullptr || job.get() == adopts) continue;
-    GiveUpAwaited(*job, worker.name(), "came back without its rank",
-                  WhyWithoutRank(*job, worker, held), now, actions);
+    GiveUpAwaited(
+        *job, worker.name(), "came back without its rank",
+        [&, &job = job] { return WhyWithoutRank(*job, worker, held); }, now,
+        actions);
   }
 }
 
@@ -357,17 +357,18 @@ void RunControl::SayAwaited(Job& job, Actions& actions) {
 void RunControl::CheckAwaited(Job& job, absl::Time now, Actions& actions) {
   if (now - job.run->restored <= limits_.adopt_max) return;
   StoreEarlyCommits(job, now, actions);
-  GiveUpAwaited(job, "",
-                absl::StrCat("did not come back within ",
-                             absl::FormatDuration(limits_.adopt_max)),
-                /*why=*/"", now, actions);
+  GiveUpAwaited(
+      job, "",
+      absl::StrCat("did not come back within ",
+                   absl::FormatDuration(limits_.adopt_max)),
+      /*why=*/[] { return std::string(); }, now, actions);
 }
 
 void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
-                               const std::string& how, const std::string& why,
+                               const std::string& how,
+                               absl::FunctionRef<std::string()> why,
                                absl::Time now, Actions& actions) {
   Run& run = *job.run;
-  const std::string because = why.empty() ? "" : absl::StrCat(": ", why);
   std::vector<std::string> lost;
   bool fails = false;
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
@@ -379,6 +380,8 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
     lost.push_back(seat.Name(static_cast<int>(rank)));
   }
   if (lost.empty()) return;
+  const std::string reason = why();
+  const std::string because = reason.empty() ? "" : absl::StrCat(": ", reason);
   StoreEarlyCommits(job, now, actions);
   workers_.GiveUpAwaited();
   const std::string what = absl::StrCat("the scheduler restarted, and ",

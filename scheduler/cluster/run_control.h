@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "proto/worker.pb.h"
@@ -313,10 +314,12 @@ class RunControl {
   // Drops copies of attempts before this one, where this one has run.
   void DropOlderCopies(Job& job, Actions& actions) const;
   // The ranks that are awaited in vain, all of them or this worker's. `how` is
-  // what their workers did, `why` the cause where it is known.
+  // what their workers did, `why` the cause where it is known, else empty; it
+  // is asked only where there are such ranks.
   void GiveUpAwaited(Job& job, const std::string& worker,
-                     const std::string& how, const std::string& why,
-                     absl::Time now, Actions& actions);
+                     const std::string& how,
+                     absl::FunctionRef<std::string()> why, absl::Time now,
+                     Actions& actions);
   void CheckAwaited(Job& job, absl::Time now, Actions& actions);
   // Whether a rank ended because a scheduler died in the middle of its job's
   // start: others were told to give theirs up, and that is not stored.

@@ -52,15 +52,23 @@ std::string WhyFailed(const Job& job) {
                       ", as often as its recovery.restarts allows");
 }
 
+bool IsOfRun(const Job& job, const HeldRank& held) {
+  return held.run_id().empty() || held.run_id() == job.status.run_id();
+}
+
 std::string WhyWithoutRank(const Job& job, const Worker& worker,
                            const HeldRank& held) {
   const RankRef& ref = held.ref();
   if (held.has_ref()) {
-    const bool is_other_plan =
-        ref.job() == job.id.value() && ref.attempt() == job.run->attempt;
+    const bool same_job = ref.job() == job.id.value();
+    const char* differs = "";
+    if (same_job && !IsOfRun(job, held)) {
+      differs = ", of another run of that number";
+    } else if (same_job && held.fingerprint() != job.plan->fingerprint()) {
+      differs = ", of another plan";
+    }
     return absl::StrCat("it has rank ", ref.rank(), " of attempt ",
-                        ref.attempt(), " of job ", ref.job(),
-                        is_other_plan ? ", of another plan" : "");
+                        ref.attempt(), " of job ", ref.job(), differs);
   }
   const int64_t pid = worker.status.pid();
   const std::string started_again = absl::StrCat(

@@ -20,6 +20,9 @@ std::string Place(const Job& job);
 std::string RunAgain(const Job& job);
 // The cause, and whether it may not go on once more.
 std::string WhyFailed(const Job& job);
+// Whether the rank is of the job's run, as far as it says. Where an older copy
+// of the store was put back, the job's number may have been given anew.
+bool IsOfRun(const Job& job, const HeldRank& held);
 // Why a worker that registered after a restart of the scheduler has not the
 // rank of the job that it had, as far as its registration tells. `held` is what
 // it has instead, if anything. A rank that has ended is held until its end is

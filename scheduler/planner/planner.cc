@@ -102,7 +102,8 @@ class Builder {
     ASSIGN_OR_RETURN(Draft draft, StartDraft(resolved, workers_));
     const PlanSize size = PlanSizeOf(draft);
     RETURN_IF_ERROR(CheckPlanSize(draft, size, instructions_max_));
-    // What it built before may still be there, to be compared.
+    // What it built before may still be there, to be compared. Of these the
+    // longest counts, not their sum: two of the most would have no room.
     largest_ = std::max(largest_, size.total());
     RETURN_IF_ERROR(AskForRoom(may_go_on_, largest_));
     draft.hosts = HostsOf(draft.plan.mesh());

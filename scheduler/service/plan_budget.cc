@@ -26,37 +26,65 @@ PlanBudget::Share::Share(PlanBudget& budget, std::string name, bool is_job)
 PlanBudget::Share::~Share() {
   absl::MutexLock lock(&budget_.mutex_);
   budget_.shares_.erase(this);
+  budget_.changes_.Say();
+}
+
+bool PlanBudget::Share::IsDue() const {
+  return budget_.IsSafe(*this) && budget_.IsItsTurn(*this);
+}
+
+void PlanBudget::Share::Get() {
+  for (Share* const other : budget_.shares_) {
+    const bool waits = other->wanted_ > 0 && other->held_ == 0;
+    if (held_ == 0 && waits && other->number_ < number_) ++other->passes_;
+  }
+  held_ = std::exchange(wanted_, 0);
+  passes_ = 0;
+  budget_.changes_.Say();
+}
+
+bool PlanBudget::Share::TakeNowLocked(int64_t instructions) {
+  CHECK(instructions <= budget_.sizes_.one)
+      << name_ << " has a plan of " << instructions << " instructions";
+  if (instructions <= held_) {
+    held_ = instructions;
+    budget_.changes_.Say();
+    return true;
+  }
+  if (held_ == 0 && instructions <= budget_.sizes_.small) return true;
+  wanted_ = instructions;
+  number_ = ++budget_.waits_;
+  const bool due = IsDue();
+  if (due) Get();
+  wanted_ = 0;
+  return due;
+}
+
+bool PlanBudget::Share::TakeNow(int64_t instructions) {
+  absl::MutexLock lock(&budget_.mutex_);
+  return TakeNowLocked(instructions);
 }
 
 absl::Status PlanBudget::Share::Take(
     int64_t instructions, const std::function<absl::Status()>& may_go_on) {
-  CHECK(instructions <= budget_.sizes_.one)
-      << name_ << " has a plan of " << instructions << " instructions";
   absl::MutexLock lock(&budget_.mutex_);
-  if (instructions <= budget_.sizes_.small) instructions = 0;
-  if (instructions <= held_) {
-    held_ = instructions;
-    return absl::OkStatus();
-  }
+  if (TakeNowLocked(instructions)) return absl::OkStatus();
   wanted_ = instructions;
-  number_ = ++budget_.waits_;
-  const auto has_room = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return budget_.IsSafe(*this) && budget_.IsItsTurn(*this);
-  };
-  absl::Status over;
-  while (
-      !budget_.mutex_.AwaitWithTimeout(absl::Condition(&has_room), kAskAgain)) {
+  const auto is_due = [this]()
+                          ABSL_NO_THREAD_SAFETY_ANALYSIS { return IsDue(); };
+  while (!budget_.changes_.Await(budget_.mutex_, kAskAgain, is_due)) {
     // Its answer may take other locks.
     budget_.mutex_.Unlock();
-    over = may_go_on();
+    const absl::Status over = may_go_on();
     budget_.mutex_.Lock();
     if (over.ok()) continue;
-    over = Annotate(over, budget_.WaitText(*this));
-    break;
+    const absl::Status why = Annotate(over, budget_.WaitText(*this));
+    wanted_ = 0;
+    budget_.changes_.Say();
+    return why;
   }
-  if (over.ok()) held_ = wanted_;
-  wanted_ = 0;
-  return over;
+  Get();
+  return absl::OkStatus();
 }
 
 int64_t PlanBudget::HeldByOthers(const Share& share) const {
@@ -78,8 +106,8 @@ bool PlanBudget::IsSafe(const Share& share) const {
 
 bool PlanBudget::IsItsTurn(const Share& share) const {
   if (share.held_ > 0) return true;
-  const auto place = [](const Share& one) {
-    return std::make_tuple(one.held_ == 0, !one.is_job_, one.number_);
+  const auto place = [](const Share& one) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return std::make_tuple(one.held_ == 0, !one.counts_as_job(), one.number_);
   };
   return std::none_of(shares_.begin(), shares_.end(), [&](const Share* other) {
     return other->wanted_ > 0 && place(*other) < place(share);

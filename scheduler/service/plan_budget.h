@@ -1,13 +1,14 @@
 // What is planned at a time is bounded in sum, in instructions, as each plan is
 // by itself (plan_limits.h): planning takes memory for each of them. A short
-// plan never waits: room for one of each thread is set aside. Longer ones share
-// the rest. Each may ask for more while it has some, as trials with
+// plan never waits here: room for one of each thread is set aside. Longer ones
+// share the rest. Each may ask for more while it has some, as trials with
 // recomputation are longer, so what may begin is what leaves room for one of
 // them to become as long as a plan may be: it ends then, and so do the others,
 // one after the other (the banker's algorithm, where all claim alike). Those
 // who have some come first, then queued jobs, then questions, each kind in
-// order: nobody is passed by for ever, and jobs wait for no question that has
-// not begun.
+// order. A question that kPassesMax who came later were preferred to counts as
+// a job: nobody waits for ever. Whoever waits keeps its thread; what else may
+// begin meanwhile is the caller's to say (planning.h).
 #ifndef TROUPE_SCHEDULER_SERVICE_PLAN_BUDGET_H_
 #define TROUPE_SCHEDULER_SERVICE_PLAN_BUDGET_H_
 
@@ -19,6 +20,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "proto/base/steady_time.h"
 
 namespace troupe {
 
@@ -29,6 +31,8 @@ class PlanBudget {
     int64_t one = 0;    // of a plan, at most; not above `all`
     int64_t small = 0;  // up to here a plan is short
   };
+  static constexpr int kPassesMax = 8;
+
   explicit PlanBudget(const Sizes& sizes) : sizes_(sizes) {}
 
   // Somebody who plans, one plan after the other.
@@ -40,6 +44,12 @@ class PlanBudget {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
+    // Takes room for `instructions`, less or more than before, where there is
+    // some at once and nobody waits who comes first; else false, and what it
+    // had stays. A plan that was long counts with the long ones to its end.
+    // REQUIRES: at most Sizes::one.
+    bool TakeNow(int64_t instructions);
+
     // Has room for `instructions` from here on, less or more than before: waits
     // until there is. What `may_go_on` says, which is asked now and then
     // meanwhile, with what was too large for what else is planned. REQUIRES: at
@@ -49,13 +59,25 @@ class PlanBudget {
 
    private:
     friend class PlanBudget;
+    bool TakeNowLocked(int64_t instructions)
+        ABSL_EXCLUSIVE_LOCKS_REQUIRED(budget_.mutex_);
+    // Whether what it waits for is there, and its turn.
+    bool IsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(budget_.mutex_);
+    // Before questions that have waited as long.
+    bool counts_as_job() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(budget_.mutex_) {
+      return is_job_ || passes_ >= kPassesMax;
+    }
+    // Takes what it waits for.
+    void Get() ABSL_EXCLUSIVE_LOCKS_REQUIRED(budget_.mutex_);
+
     PlanBudget& budget_;
     const std::string name_;
     const bool is_job_;
     // The budget's mutex guards these.
-    int64_t held_ = 0;    // of a long plan; else 0
+    int64_t held_ = 0;    // of a plan that is or was long; else 0
     int64_t wanted_ = 0;  // waits for it; 0: for nothing
     int64_t number_ = 0;  // of its wait
+    int passes_ = 0;      // of others, that began to wait after it
   };
 
  private:
@@ -70,7 +92,8 @@ class PlanBudget {
 
   const Sizes sizes_;
   absl::Mutex mutex_;
-  std::set<const Share*> shares_ ABSL_GUARDED_BY(mutex_);
+  SteadyCondition changes_;
+  std::set<Share*> shares_ ABSL_GUARDED_BY(mutex_);
   int64_t waits_ ABSL_GUARDED_BY(mutex_) = 0;  // so far
 };
 

@@ -1,5 +1,6 @@
 #include "scheduler/service/planning.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@ namespace troupe {
 
 Planning::Planning(ClusterHost& host, const JobCompiler& compiler)
     : host_(host), compiler_(compiler) {
+  absl::MutexLock lock(&mutex_);
   for (int i = 0; i < kJobThreads; ++i) {
     threads_.emplace_back([this] { Loop(true); });
   }
@@ -76,11 +78,13 @@ void Planning::Carry(const Actions& actions) {
 }
 
 void Planning::Stop() {
+  std::vector<std::thread> threads;
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
+    threads.swap(threads_);
   }
-  for (std::thread& thread : std::exchange(threads_, {})) thread.join();
+  for (std::thread& thread : threads) thread.join();
 }
 
 absl::optional<size_t> Planning::Next(const Queue& queue) const {
@@ -102,6 +106,11 @@ absl::optional<size_t> Planning::Next(const Queue& queue) const {
 
 Planning::Queue* Planning::Due(bool jobs) {
   if (jobs) return Next(jobs_).has_value() ? &jobs_ : nullptr;
+  // Those who only ask and are back with room take no submission's place.
+  const int asking = std::min(plans_.begun, kPlanThreads);
+  if (!stopping_ && submissions_.begun + asking >= kQuestionThreads) {
+    return nullptr;
+  }
   for (Queue* queue : {&submissions_, &plans_}) {
     if (Next(*queue).has_value()) return queue;
   }
@@ -126,6 +135,27 @@ void Planning::End(Queue& queue, const std::string& client) {
   }
 }
 
+bool Planning::StepAside(Queue& queue) {
+  absl::MutexLock lock(&mutex_);
+  const bool job = &queue == &jobs_;
+  const int aside = job ? jobs_.aside : submissions_.aside + plans_.aside;
+  if (stopping_ || aside >= kAsideMax) return false;
+  --queue.begun;
+  ++queue.aside;
+  int& more = job ? more_job_threads_ : more_question_threads_;
+  if (aside >= more) {
+    ++more;
+    threads_.emplace_back([this, job] { Loop(job); });
+  }
+  return true;
+}
+
+void Planning::StepBack(Queue& queue) {
+  absl::MutexLock lock(&mutex_);
+  ++queue.begun;
+  --queue.aside;
+}
+
 void Planning::Loop(bool jobs) {
   while (true) {
     Task task;
@@ -140,7 +170,7 @@ void Planning::Loop(bool jobs) {
       if (queue == nullptr) return;
       task = Begin(*queue);
     }
-    Run(task);
+    Run(task, *queue);
     absl::MutexLock lock(&mutex_);
     End(*queue, task.asker.client);
   }
@@ -168,17 +198,20 @@ absl::Status Planning::MayGoOnWith(const Task& task, absl::Time begun) const {
                   : absl::OkStatus();
 }
 
-void Planning::Run(const Task& task) {
+void Planning::Run(const Task& task, Queue& queue) {
   PlanBudget::Share share(budget_, task.compilation->spec.name(),
                           task.job != JobId());
   absl::Time begun = host_.Now();
   MayGoOn may_go_on = [&] { return MayGoOnWith(task, begun); };
   may_go_on.take_room = [&](int64_t instructions) {
+    if (share.TakeNow(instructions)) return absl::OkStatus();
+    const bool aside = StepAside(queue);
     const absl::Time before = host_.Now();
     const absl::Duration planned = before - begun;
     absl::Status taken = share.Take(
         instructions, [&] { return MayGoOnWith(task, host_.Now() - planned); });
     begun = host_.Now() - planned;
+    if (aside) StepBack(queue);
     return taken;
   };
   CompileOutcome outcome;

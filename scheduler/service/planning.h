@@ -10,9 +10,11 @@
 // Nothing is compiled for nobody: planning ends when its client has given up or
 // has no time left, when its job does not wait for it any more, when it takes
 // longer than kPlanMax, and when the scheduler stops. It asks so between its
-// parts. Long plans wait for each other before they are built (plan_budget.h),
-// and this does not count as planning. Time is the host's, which no step of the
-// wall clock touches and no sleep of the machine counts in.
+// parts. Long plans wait for each other before they are built (plan_budget.h).
+// This does not count as planning, and takes nobody's place: another task
+// begins meanwhile, on a thread more. Only of its own client it counts as under
+// way. Time is the host's, which no step of the wall clock touches and no sleep
+// of the machine counts in.
 #ifndef TROUPE_SCHEDULER_SERVICE_PLANNING_H_
 #define TROUPE_SCHEDULER_SERVICE_PLANNING_H_
 
@@ -80,6 +82,9 @@ class Planning final : public ActionSink {
   static constexpr int kOfClientAtOnce = 2;
   // For queued jobs.
   static constexpr int kJobThreads = 4;
+  // Of jobs and of questions, that wait for room and leave their place to
+  // others. More than these keep theirs.
+  static constexpr int kAsideMax = 64;
   // Of each thread a plan that is short needs no room of the others'.
   static constexpr PlanBudget::Sizes kBudget = {
       .all = kInstructionsAtOnceMax -
@@ -101,8 +106,9 @@ class Planning final : public ActionSink {
     std::map<std::string, int> of_client;  // waiting or under way
     std::map<std::string, int> begun_of_client;
     int all = 0;
-    int begun = 0;
+    int begun = 0;  // and not aside; those who are back may be above the most
     int begun_max = 0;
+    int aside = 0;  // wait for room
   };
 
   // Why the client may not have one more of this kind.
@@ -119,7 +125,10 @@ class Planning final : public ActionSink {
   Task Begin(Queue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(Queue& queue, const std::string& client)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Run(const Task& task);
+  // Leaves its place while it waits for room; false: it keeps it.
+  bool StepAside(Queue& queue) ABSL_LOCKS_EXCLUDED(mutex_);
+  void StepBack(Queue& queue) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Run(const Task& task, Queue& queue);
   // Why the task's planning is to end, which began at `begun` (the host's
   // Now).
   absl::Status MayGoOnWith(const Task& task, absl::Time begun) const;
@@ -136,7 +145,11 @@ class Planning final : public ActionSink {
   Queue submissions_ ABSL_GUARDED_BY(mutex_) = {.begun_max = kQuestionThreads};
   Queue plans_ ABSL_GUARDED_BY(mutex_) = {.begun_max = kPlanThreads};
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;  // they start when all else is there
+  // Beyond the first: as many as were aside at once.
+  int more_job_threads_ ABSL_GUARDED_BY(mutex_) = 0;
+  int more_question_threads_ ABSL_GUARDED_BY(mutex_) = 0;
+  // They start when all else is there.
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace troupe

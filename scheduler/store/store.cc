@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/base/one_line.h"
-#include "proto/base/random_id.h"
 #include "proto/base/status.h"
 #include "proto/protocol_version.h"
 #include "scheduler/cluster/step_weight.h"
+#include "scheduler/store/cluster_id.h"
 #include "scheduler/store/hand_outs.h"
 #include "scheduler/store/salvage.h"
 #include "scheduler/store/worker_rows.h"
@@ -91,6 +91,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(
   ASSIGN_OR_RETURN(Database database, Database::Open(path));
   auto store = std::unique_ptr<Store>(new Store(path, std::move(database)));
   RETURN_IF_ERROR(store->CreateTables());
+  ASSIGN_OR_RETURN(store->cluster_id_,
+                   EnsureClusterId(directory, store->database_));
   return store;
 }
 
@@ -109,7 +111,6 @@ absl::Status Store::CreateTables() {
   }
   RETURN_IF_ERROR(database_.Execute(kTables));
   RETURN_IF_ERROR(SignAsWriter());
-  RETURN_IF_ERROR(EnsureClusterId());
   return database_.Execute(
       absl::StrCat("PRAGMA user_version = ", kSchemaVersion));
 }
@@ -137,23 +138,6 @@ absl::Status Store::SignAsWriter() {
   sign.Bind(2, absl::string_view(kBuildName));
   sign.Bind(3, absl::ToUnixMillis(absl::Now()));
   return sign.Run();
-}
-
-absl::Status Store::EnsureClusterId() {
-  ASSIGN_OR_RETURN(
-      Statement give,
-      database_.Prepare(
-          "INSERT OR IGNORE INTO cluster VALUES (1, CAST(? AS TEXT))"));
-  const std::string fresh = RandomId();
-  give.Bind(1, absl::string_view(fresh));
-  RETURN_IF_ERROR(give.Run());
-  ASSIGN_OR_RETURN(Statement query,
-                   database_.Prepare("SELECT id FROM cluster"));
-  ASSIGN_OR_RETURN(const bool any, query.Next());
-  if (any) cluster_id_ = query.Bytes(0);
-  if (!cluster_id_.empty()) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat(path_, ": the table cluster has no id"));
 }
 
 absl::StatusOr<LoadedJobs> Store::Load(const Limits& limits) {

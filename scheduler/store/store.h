@@ -75,8 +75,7 @@ class Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::string& directory);
 
-  // 16 hexadecimal digits: made with the store, and the same for as long as it
-  // lives. One of a build before protocol 22 gets its own when it is opened.
+  // Of the state directory, for its life (cluster_id.h).
   const std::string& cluster_id() const { return cluster_id_; }
 
   // All jobs that have not ended and the newest that have, as many as the
@@ -96,7 +95,6 @@ class Store {
   absl::Status CreateTables();
   // Refuses what a newer build wrote, and leaves this build's name.
   absl::Status SignAsWriter();
-  absl::Status EnsureClusterId();
   // DATA_LOSS where a page of the file cannot be read.
   absl::StatusOr<LoadedJobs> LoadAll(const Limits& limits);
   absl::Status WriteRows(const StoreBatch& batch);

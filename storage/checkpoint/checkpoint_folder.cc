@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/resume_words.h"
@@ -118,6 +119,10 @@ absl::Status CheckpointFolder::Committed(const std::string& path,
   auto& old = overwritten_;
   old.erase(std::remove(old.begin(), old.end(), path), old.end());
   return RetryOverwritten(trees);
+}
+
+bool CheckpointFolder::IsNews(const absl::Status& stays) {
+  return std::exchange(told_, stays) != stays && !stays.ok();
 }
 
 absl::Status CheckpointFolder::RetryOverwritten(

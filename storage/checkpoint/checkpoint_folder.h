@@ -40,10 +40,10 @@ struct CheckpointFolderOptions {
 };
 
 // Whether a run goes on in `directory`, where its checkpoints go. `resume` is
-// the job's: `latest` or `auto`, a checkpoint that lies there, or the directory itself,
-// whatever names lead to both. Whoever resumes nothing, or from elsewhere, a
-// folder of checkpoints below the directory among that, is new to it. Ask
-// before the run has written any.
+// the job's: `latest` or `auto`, a checkpoint that lies there, or the directory
+// itself, whatever names lead to both. Whoever resumes nothing, or from
+// elsewhere, a folder of checkpoints below the directory among that, is new to
+// it. Ask before the run has written any.
 bool GoesOnIn(const std::string& directory, const std::string& resume);
 
 // One thread at a time.
@@ -76,6 +76,9 @@ class CheckpointFolder {
   // again, or RetryOverwritten.
   absl::Status Committed(const std::string& path,
                          std::vector<std::string>& trees);
+  // Whether the user should hear of that error: it is not what Committed said
+  // the last time that this was asked.
+  bool IsNews(const absl::Status& stays);
   // Whether a checkpoint is there and one that it overwrites keeps its name.
   bool has_left() const { return left_; }
   absl::Status RetryOverwritten(std::vector<std::string>& trees);
@@ -91,6 +94,7 @@ class CheckpointFolder {
   std::optional<FileLock> lock_;  // none also where the file system has none
   std::vector<std::string> overwritten_;  // paths, newest first
   bool left_ = false;                     // some of them, by a checkpoint
+  absl::Status told_;                     // of what keeps its name
 };
 
 }  // namespace troupe

@@ -44,7 +44,7 @@ absl::Status CheckFile(const CorpusFile& file) {
 
 absl::Status CheckCorpus(const std::vector<CorpusFile>& files) {
   for (const CorpusFile& file : files) {
-    if (file.modified_ns == 0 || file.size == 0) continue;
+    if (file.is_stream() || file.size == 0) continue;
     RETURN_IF_ERROR(CheckFile(file));
   }
   return absl::OkStatus();

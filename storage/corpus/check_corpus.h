@@ -15,7 +15,7 @@ namespace troupe {
 
 // Texts as storage/dataset/text_check.h says, compressed ones by their first
 // MiB; of JSON lines that they are not binary. The standard input and pipes can
-// be read once, so they are looked at by who reads them (TextParts).
+// be read once, so TextParts checks them while it reads them.
 // InvalidArgument with the file, what it is and what to do.
 absl::Status CheckCorpus(const std::vector<CorpusFile>& files);
 

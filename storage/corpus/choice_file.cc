@@ -154,7 +154,7 @@ absl::StatusOr<CorpusFile> FindChoiceFile(const std::string& path) {
       const CorpusFiles found,
       FindCorpusFiles({.inputs = {path}, .format = TextFormat::kJsonl}));
   if (found.files.size() != 1 || found.files[0].path != path ||
-      found.files[0].modified_ns == 0) {
+      found.files[0].is_stream()) {
     return absl::InvalidArgumentError(absl::StrCat(
         path,
         ": is no file that can be read twice; give one file of questions, "

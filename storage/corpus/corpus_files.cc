@@ -140,7 +140,7 @@ std::optional<TextFormat> FormatOfName(absl::string_view name) {
 }
 
 absl::Status CheckCanBeReadTwice(const CorpusFile& file) {
-  if (file.modified_ns != 0) return absl::OkStatus();
+  if (!file.is_stream()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       file.path,
       ": can be read once, and a tokenizer is trained before the "

@@ -33,6 +33,9 @@ struct CorpusFile {
   // When it was found; 0: not known, as of the standard input.
   uint64_t size = 0;
   int64_t modified_ns = 0;
+
+  // The standard input or a pipe, which can be read once.
+  bool is_stream() const { return modified_ns == 0; }
 };
 
 struct CorpusFiles {

@@ -50,7 +50,7 @@ std::string SourceOf(const Tokenizer& tokenizer,
                      const PrepareTokensOptions& options) {
   nlohmann::json files = nlohmann::json::array();
   for (const CorpusFile& file : options.files) {
-    if (file.modified_ns == 0) return "";
+    if (file.is_stream()) return "";
     std::error_code unknown;
     const std::string path = fs::absolute(file.path, unknown).string();
     files.push_back(
@@ -88,9 +88,9 @@ class Preparation {
         skipped_(start.skipped),
         padding_(start.padding) {
     for (const CorpusFile& file : options.files) total_ += file.size;
-    const bool known = std::all_of(
-        options.files.begin(), options.files.end(),
-        [](const CorpusFile& file) { return file.modified_ns != 0; });
+    const bool known =
+        std::all_of(options.files.begin(), options.files.end(),
+                    [](const CorpusFile& file) { return !file.is_stream(); });
     if (!known) total_ = 0;
   }
 

@@ -83,7 +83,7 @@ absl::Status TextParts::OpenFile() {
     left -= got;
   }
   if (at_.offset > 0 || !options_.unpack) return absl::OkStatus();
-  if (file().modified_ns == 0) RETURN_IF_ERROR(CheckStream());
+  if (file().is_stream()) RETURN_IF_ERROR(CheckStream());
   while (!file_ends_ && waiting_.size() < kByteOrderMark.size()) {
     RETURN_IF_ERROR(Fill());
   }

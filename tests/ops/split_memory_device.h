@@ -32,7 +32,7 @@
 
 namespace troupe {
 
-class SplitMemoryDevice final : public Device {
+class SplitMemoryDevice : public Device {
  public:
   // Calls that a thread's queue has room for; one more waits.
   static constexpr int kQueuedMax = 1024;

@@ -45,6 +45,7 @@ struct Conversation {
   int64_t asked ABSL_GUARDED_BY(mutex) = 0;
   int64_t answered ABSL_GUARDED_BY(mutex) = 0;
   absl::Status answer ABSL_GUARDED_BY(mutex);  // to the last one
+  bool starts_afresh ABSL_GUARDED_BY(mutex) = false;  // nobody may ask
   bool over ABSL_GUARDED_BY(mutex) = false;
   bool ended ABSL_GUARDED_BY(mutex) = false;  // the thread is out of the device
 
@@ -72,7 +73,9 @@ struct Conversation {
   }
 };
 
-class Asker {
+}  // namespace
+
+class DeviceAsker::Asker {
  public:
   Asker(Device& device, absl::Duration limit)
       : limit_(limit),
@@ -91,34 +94,69 @@ class Asker {
 
   Finding Ask() {
     absl::MutexLock lock(&with_->mutex);
+    const absl::Time until = SteadyNow() + limit_;
+    const auto may_ask = [this]() ABSL_SHARED_LOCKS_REQUIRED(with_->mutex) {
+      return !with_->starts_afresh;
+    };
+    if (!with_->answers.Await(with_->mutex, limit_, may_ask)) {
+      return Fails(absl::StrCat("has started afresh for ",
+                                absl::FormatDuration(limit_)));
+    }
     // One who comes while another waits has the same answer.
     if (with_->asked == with_->answered) ++with_->asked;
     const auto has_answered = [this, question = with_->asked]()
                                   ABSL_SHARED_LOCKS_REQUIRED(with_->mutex) {
                                     return with_->answered >= question;
                                   };
-    const bool in_time =
-        with_->answers.Await(with_->mutex, limit_, has_answered);
-    if (in_time && with_->answer.ok()) return {};
-    return {.state = FindingState::kFail,
-            .text = absl::StrCat(
-                name_, ": ",
-                in_time ? std::string(with_->answer.message())
-                        : absl::StrCat("no answer to a copy of 4 KiB within ",
-                                       absl::FormatDuration(limit_)))};
+    if (!with_->answers.Await(with_->mutex, until - SteadyNow(),
+                              has_answered)) {
+      return Fails(NoAnswer());
+    }
+    if (with_->answer.ok()) return {};
+    return Fails(std::string(with_->answer.message()));
+  }
+
+  absl::Status StartAfresh() {
+    {
+      absl::MutexLock lock(&with_->mutex);
+      const auto is_out = [this]() ABSL_SHARED_LOCKS_REQUIRED(with_->mutex) {
+        return !with_->starts_afresh && with_->asked == with_->answered;
+      };
+      if (!with_->answers.Await(with_->mutex, limit_, is_out)) {
+        return absl::UnavailableError(absl::StrCat(
+            name_, ": ", NoAnswer(),
+            "; this process cannot use it any more: start it again, and where "
+            "that does not help look for what the driver says"));
+      }
+      with_->starts_afresh = true;
+    }
+    absl::Status fresh = with_->device.StartAfresh();
+    absl::MutexLock lock(&with_->mutex);
+    with_->starts_afresh = false;
+    with_->answers.Say();
+    return fresh;
   }
 
  private:
+  Finding Fails(const std::string& how) const {
+    return {.state = FindingState::kFail,
+            .text = absl::StrCat(name_, ": ", how)};
+  }
+  std::string NoAnswer() const {
+    return absl::StrCat("no answer to a copy of 4 KiB within ",
+                        absl::FormatDuration(limit_));
+  }
+
   const absl::Duration limit_;
   const std::string name_;
   const std::shared_ptr<Conversation> with_;
 };
 
-}  // namespace
+DeviceAsker::DeviceAsker(Device& device, absl::Duration limit)
+    : asker_(std::make_shared<Asker>(device, limit)) {}
 
-std::function<Finding()> AsksDevice(Device& device, absl::Duration limit) {
-  return
-      [asker = std::make_shared<Asker>(device, limit)] { return asker->Ask(); };
-}
+Finding DeviceAsker::operator()() const { return asker_->Ask(); }
+
+absl::Status DeviceAsker::StartAfresh() const { return asker_->StartAfresh(); }
 
 }  // namespace troupe

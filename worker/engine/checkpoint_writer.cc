@@ -151,9 +151,13 @@ absl::Status CheckpointWriter::Remove(int64_t step, const std::string& path,
   RETURN_IF_ERROR(
       TakeObsolete(AttemptOf(step), keep, path, options_.folder, trees, stays));
   RemoveTrees(step, std::move(trees));
-  if (!stays.ok()) {
+  if (options_.folder == nullptr) return absl::OkStatus();
+  // It may stay for each checkpoint, and a job's notices are few.
+  if (options_.folder->IsNews(stays)) {
     listener_.OnNotice(absl::StrCat(path, " is written; ", stays.message(),
                                     ", or wait: it is tried again"));
+  } else if (!stays.ok()) {
+    LogWarning(absl::StrCat(path, " is written; ", stays.message()));
   }
   return absl::OkStatus();
 }

@@ -63,7 +63,8 @@ class CheckpointWriter {
   // directory another's by now, or the shards of the ranks do not make up the
   // tensors, or anything else than the storage failed (storage_error.h). Where
   // checkpoints that this run overwrites keep their names, that is a notice,
-  // and the next checkpoint takes them, or RetryOverwritten.
+  // once for each cause, and the next checkpoint takes them, or
+  // RetryOverwritten.
   absl::StatusOr<CheckpointEnd> Write(const Snapshot& snapshot);
 
   // Rank 0, others do nothing: removes, while the rank goes on, what was

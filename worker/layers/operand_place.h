@@ -24,9 +24,9 @@ class OperandPlace {
 
   bool exists() const { return forward_.exists(); }
 
-  // Empty where it lies nowhere. Of a value that is made again, or brought back,
-  // the one of the call's pass. When decoding, its dim of positions is that of
-  // the call.
+  // Empty where it lies nowhere. Of a value that is made again, or brought
+  // back, the one of the call's pass. When decoding, its dim of positions is
+  // that of the call.
   Tensor In(const LayerCall& call) const;
   // The same as rows of its last dim.
   Tensor RowsIn(const LayerCall& call) const {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -28,6 +29,12 @@ bool IsRefusal(const absl::Status& status, bool was_registered) {
   // After a lost connection the scheduler may hold our old self for alive
   // until its lease ends.
   return absl::IsAlreadyExists(status) && !was_registered;
+}
+
+// From half of it on: not all workers of a cluster at once.
+absl::Duration SomeOf(absl::Duration most) {
+  std::random_device lot;
+  return most * std::uniform_real_distribution<double>(0.5, 1)(lot);
 }
 
 bool IsSame(const RankRef& a, const RankRef& b) {
@@ -122,6 +129,7 @@ absl::Status WorkerDaemon::Run() {
   std::string told;  // the last complaint; each is logged once
   while (!stopped()) {
     absl::StatusOr<std::unique_ptr<Session>> session = Connect();
+    const bool refused = IsRefusal(session.status(), was_registered_);
     if (session.ok()) {
       was_registered_ = true;
       retry = options_.retry_first;
@@ -130,9 +138,7 @@ absl::Status WorkerDaemon::Run() {
       if (stopped()) break;
       LogWarning(absl::StrCat(over.message(), "; connecting to ",
                               options_.scheduler, " again"));
-    } else if (const bool refused =
-                   IsRefusal(session.status(), was_registered_);
-               refused && !holds_rank()) {
+    } else if (refused && !holds_rank()) {
       GiveUp(session.status());
       return session.status();
     } else if (told != session.status().message()) {
@@ -144,7 +150,9 @@ absl::Status WorkerDaemon::Run() {
                                     "scheduler that takes it")
                      : absl::StrCat(told, "; trying until it does"));
     }
-    if (!WaitToRetry(retry)) break;
+    if (!WaitToRetry(refused ? SomeOf(options_.retry_refused_max) : retry)) {
+      break;
+    }
     retry = std::min(
         2 * retry, holds_rank() ? options_.retry_held_max : options_.retry_max);
   }
@@ -167,11 +175,12 @@ void WorkerDaemon::GiveUp(const absl::Status& why) {
 }
 
 absl::Status WorkerDaemon::SendLast(const SendToScheduler& send,
-                                    WorkerMessage message) {
-  const absl::Status fresh = [this] {
-    absl::MutexLock lock(&looking_);
-    return resources_.device.StartAfresh();
-  }();
+                                    bool used_device, WorkerMessage message) {
+  absl::Status fresh;
+  if (used_device) {
+    fresh = options_.start_afresh != nullptr ? options_.start_afresh()
+                                             : resources_.device.StartAfresh();
+  }
   const std::string reason(fresh.message());
   if (!fresh.ok()) {
     // Before the last words, so that the scheduler gives this worker nothing
@@ -256,12 +265,8 @@ absl::Status WorkerDaemon::Serve(Session& session) {
 void WorkerDaemon::LookAgain(Session& session, SteadyNotification& over) const {
   const bool was_unfit = registered_as_ == RegisteredAs::kUnfit;
   while (!over.WaitForNotificationWithTimeout(options_.look_again)) {
-    bool is_unfit = false;
-    {
-      absl::MutexLock lock(&looking_);
-      if (is_busy()) continue;
-      is_unfit = !options_.unfit().empty();
-    }
+    if (is_busy()) continue;
+    const bool is_unfit = !options_.unfit().empty();
     // A rank that it was given meanwhile looks by itself.
     if (is_busy() || (was_unfit && is_unfit)) continue;
     if (!was_unfit && !is_unfit) return;
@@ -300,12 +305,13 @@ void WorkerDaemon::Begin(const Assignment& assignment,
     }
     keeps_copies_ = answered_ = false;
   }
-  const SendToScheduler keep = [this,
+  const auto begun = std::make_shared<bool>(false);  // its thread's
+  const SendToScheduler keep = [this, begun,
                                 outbox = held_.outbox](WorkerMessage message) {
     const SendToScheduler into = [&](WorkerMessage said) {
       return outbox->Send(std::move(said));
     };
-    return message.has_ended() ? SendLast(into, std::move(message))
+    return message.has_ended() ? SendLast(into, *begun, std::move(message))
                                : into(std::move(message));
   };
   Replace(std::make_unique<RankRunner>(
@@ -313,7 +319,8 @@ void WorkerDaemon::Begin(const Assignment& assignment,
       RankRunnerOptions{.resources = resources_,
                         .send = keep,
                         .address = options_.address,
-                        .unfit = options_.unfit},
+                        .unfit = options_.unfit,
+                        .begins = [begun] { *begun = true; }},
       std::move(kept)));
 }
 
@@ -358,7 +365,7 @@ void WorkerDaemon::Handle(const SchedulerMessage& message,
   } else if (message.has_generate()) {
     ReplaceText(nullptr);
     const SendToScheduler say = [this, send](WorkerMessage piece) {
-      return piece.generated().done() ? SendLast(send, std::move(piece))
+      return piece.generated().done() ? SendLast(send, true, std::move(piece))
                                       : send(std::move(piece));
     };
     ReplaceText(std::make_unique<GenerationRunner>(

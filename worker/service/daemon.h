@@ -52,6 +52,9 @@ struct WorkerDaemonOptions {
   // not ask when it registers, for that may take seconds in which it is awaited
   // (proto/come_back.h), but when it is free again. Null: nothing.
   std::function<std::vector<std::string>()> unfit = nullptr;
+  // How the device starts afresh after a rank or a text, while nobody whom
+  // `unfit` asks is in it (doctor/device_answers.h). Null: by itself.
+  std::function<absl::Status()> start_afresh = nullptr;
   // Between two looks of one that has registered as unfit, which gets no rank,
   // or without a look: it registers anew where it finds something else.
   absl::Duration look_again = absl::Seconds(10);
@@ -60,6 +63,9 @@ struct WorkerDaemonOptions {
   absl::Duration retry_first = absl::Milliseconds(100);
   absl::Duration retry_max = absl::Seconds(5);
   absl::Duration retry_held_max = kRetryHeldMax;
+  // The same, where a rank is held and a scheduler has refused the worker; half
+  // of it is drawn by lot.
+  absl::Duration retry_refused_max = kRetryRefusedMax;
   // How long the scheduler has to say what becomes of a rank that is to be
   // saved before this worker leaves: a part of the 30 s that Kubernetes gives a
   // process to end.
@@ -106,8 +112,10 @@ class WorkerDaemon {
   // Serves one session to its end; says why it ended.
   absl::Status Serve(Session& session);
   // For the last words of a rank or a text, which has let go of the device by
-  // then. Where that is of no use any more, the worker leaves with them.
-  absl::Status SendLast(const SendToScheduler& send, WorkerMessage message);
+  // then. Where that is of no use any more, the worker leaves with them. A rank
+  // that did not begin has not used it, and the device may be why.
+  absl::Status SendLast(const SendToScheduler& send, bool used_device,
+                        WorkerMessage message);
   // `send` is the session's.
   void Handle(const SchedulerMessage& message, const SendToScheduler& send);
   void Begin(const Assignment& assignment, const SendToScheduler& send);
@@ -157,10 +165,6 @@ class WorkerDaemon {
   FileChecker file_checker_;
   std::unique_ptr<LinkMeasuring> measuring_;
   std::unique_ptr<CopiesSaver> copies_saver_;  // borrows from rank_
-
-  // Of a look at the machine, which asks the device too, beside the session's
-  // reader; and of a device that starts afresh, when nobody may call it.
-  mutable absl::Mutex looking_;
 
   mutable absl::Mutex mutex_;
   SteadyCondition stops_;

@@ -102,6 +102,7 @@ void RankRunner::Run() {
   {
     const KeptFreeMemory kept;
     status = MayBegin();
+    if (status.ok() && options_.begins != nullptr) options_.begins();
     if (status.ok()) status = loop_.Run();
   }
   loop_.EndThreads();

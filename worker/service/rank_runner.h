@@ -37,6 +37,9 @@ struct RankRunnerOptions {
   // What keeps a rank from running on this machine (doctor/fitness.h); asked by
   // the rank's thread before it begins. Null: nothing.
   std::function<std::vector<std::string>()> unfit = nullptr;
+  // Called by the rank's thread when it may begin, before it uses the device.
+  // Null: nobody asks.
+  std::function<void()> begins = nullptr;
   // How long a rank that was asked to stop, without a checkpoint, may go on to
   // the step after which all do: the next one, or on a GPU the third. Then it
   // is aborted, and loses only what nobody asked to keep.

@@ -73,11 +73,12 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
   ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, MakeIoEngine());
   // Less than the look as a whole has, so that the reason names the device.
   constexpr absl::Duration kDeviceAnswersIn = absl::Seconds(2);
+  const DeviceAsker ask_device(device, kDeviceAnswersIn);
   Fitness fitness({.nvme_dir = options.nvme,
                    .roots = roots->NameList(),
                    .written_roots = WritableRoots(roots->NameList()),
                    .shares_memory = !description.memory_domain().empty(),
-                   .device = AsksDevice(device, kDeviceAnswersIn)});
+                   .device = ask_device});
   MachineWatch watch(SensorsOf(clock, opened.gpu.has_value()));
   WorkerDaemon daemon(
       {.scheduler = options.scheduler,
@@ -85,7 +86,8 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
        .description = description,
        .address = options.address,
        .machine = [&watch] { return watch.Read(); },
-       .unfit = [&fitness] { return fitness.Look(); }},
+       .unfit = [&fitness] { return fitness.Look(); },
+       .start_afresh = [&ask_device] { return ask_device.StartAfresh(); }},
       {device, arenas, *io, clock, [&watch] { watch.Probe(); }});
   signals.OnSignal([&daemon](const std::string& name) {
     LogInfo(absl::StrCat("stopping: ", name));

@@ -232,6 +232,8 @@ TEST(RecoveryWaits, WhoIsAskedToEndIsReplacedAtOnceWhereCopiesAreLeft) {
   h.EndsKeeping(id, 0, w[0], {1}, "step 2: a bad value");
   h.EndsKeeping(id, 1, w[1], {1});
   h.Leaves(id, 1, w[1]);
+  EXPECT_TRUE(h.Sent(w[1]).back().stop().checkpoint())
+      << "it stays until it is known what rank 2 keeps";
   EXPECT_TRUE(h.Forgotten(w[1]).empty()) << "as long as others may have less";
   h.EndsKeeping(id, 2, w[2], {1});
   EXPECT_EQ(h.Forgotten(w[1]), Attempts{1});

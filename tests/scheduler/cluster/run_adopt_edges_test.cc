@@ -86,8 +86,9 @@ TEST(RunAdoptForeign, ARankOfAnotherClusterIsRefused) {
             "scheduler is of the cluster aaaa: it was started with another "
             "--state directory, or the worker was sent to another cluster's "
             "scheduler. Start the scheduler with the state of that cluster, "
-            "and the rank is taken back; or end the worker, which gives the "
-            "rank up");
+            "and the rank is taken back; or, where that state is lost, with "
+            "that id in the file cluster_id of its --state directory, and the "
+            "rank is ended; or end the worker, which gives the rank up");
   EXPECT_TRUE(h.actions.empty());
   EXPECT_EQ(h.cluster.workers().alive_count(), 0);
   // One that holds nothing is anybody's.
@@ -108,9 +109,17 @@ TEST(RunAdoptForeign, TheSameClusterSaysWhatItKnows) {
   held.set_cluster_id("aaaa");
   held.set_run_id(before.status(id).run_id());
   EXPECT_EQ(ForgottenFor(after, ComeBack(after, "w0", held)), "");
-  // A scheduler before protocol 22 gave none.
-  HeldRank of_old = HeldOf(id, 1);
-  EXPECT_EQ(ForgottenFor(after, ComeBack(after, "w1", of_old)), "");
+  // All schedulers that it can have been of gave it one
+  // (kOldestProtocolVersion).
+  Register nameless = RegisterOf("w1");
+  *nameless.mutable_held() = HeldOf(id, 1);
+  const auto refused =
+      after.cluster.RegisterWorker(nameless, after.now, after.actions);
+  EXPECT_TRUE(absl::StrContains(
+      refused.status().message(),
+      "rank 1 of job 1 of a cluster that it does not name, and this scheduler "
+      "is of the cluster aaaa"))
+      << refused.status();
   HeldRank unknown = held;
   unknown.mutable_ref()->set_job(77);
   EXPECT_EQ(ForgottenFor(after, ComeBack(after, "x", unknown)),
@@ -232,6 +241,14 @@ TEST(RunAdoptWhy, AWorkerWithAnotherRankSaysWhich) {
   other.set_fingerprint("fedcba9876543210");
   EXPECT_EQ(WhyWithout(true, 4711, other),
             "it has rank 1 of attempt 2 of job 1, of another plan");
+  // An older copy of the store was put back, and the number given anew.
+  other = HeldOf(JobId(1), 1, 2, 1, 2);
+  other.set_run_id("of another run");
+  EXPECT_EQ(WhyWithout(true, 4711, other),
+            "it has rank 1 of attempt 2 of job 1, of another run of that "
+            "number");
+  EXPECT_EQ(WhyWithout(true, 4711, HeldOf(JobId(1), 0, 2, 1, 2)),
+            "it has rank 0 of attempt 2 of job 1");
 }
 
 }  // namespace

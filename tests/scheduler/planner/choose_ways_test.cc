@@ -335,9 +335,9 @@ TEST(ChooseWays, NcclChoosesItself) {
   EXPECT_TRUE(absl::StrContains(ChooseWays(workers, plan).message(), "NCCL"));
 }
 
-// Rows of four on two hosts: each of their reduces goes as an all-reduce does.
+// Columns of four on two hosts: each of their reduces goes as an all-reduce does.
 JobSpec SquareJob(const std::string& all_reduce) {
-  JobSpec job = ExampleJob({});
+  JobSpec job = ExampleJob({.micro_batch_size = 4});
   job.mutable_model()->set_num_attention_heads(4);
   job.mutable_parallelism()->set_tensor(16);
   job.mutable_parallelism()->set_tensor_method("2d");
@@ -348,7 +348,7 @@ JobSpec SquareJob(const std::string& all_reduce) {
 }
 
 TEST(ChooseWays, AReduceGoesAsAnAllReduce) {
-  const std::string hosts = "aabbaabbaabbaabb";
+  const std::string hosts = "aaaaaaaabbbbbbbb";
   const auto plan = CompilePlan(SquareJob("two_level"), OnHosts(hosts));
   ASSERT_TRUE(plan.ok()) << plan.status();
   int reduces = 0;
@@ -362,7 +362,7 @@ TEST(ChooseWays, AReduceGoesAsAnAllReduce) {
         nullptr);
   }
   EXPECT_GT(reduces, 0);
-  ExpectRefusal(SquareJob("two_level"), "aaabaaabaaabaaab",
+  ExpectRefusal(SquareJob("two_level"), "aaaaaaaaaaaabbbb",
                 "some hosts have 3 and others 1");
 }
 
@@ -370,7 +370,7 @@ TEST(ChooseWays, AReduceGoesAsAnAllReduce) {
 TEST(ChooseWays, ANarrowReduceIsFlat) {
   JobSpec job = SquareJob("");
   job.mutable_training()->set_precision("bf16");
-  const auto plan = CompilePlan(job, OnHosts("aabbaabbaabbaabb"));
+  const auto plan = CompilePlan(job, OnHosts("aaaaaaaabbbbbbbb"));
   ASSERT_TRUE(plan.ok()) << plan.status();
   int reduces = 0;
   for (const ExchangePrediction& exchange : plan->prediction().exchanges()) {

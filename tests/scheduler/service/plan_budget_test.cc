@@ -1,6 +1,7 @@
 #include "scheduler/service/plan_budget.h"
 
 #include <atomic>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -127,6 +128,38 @@ TEST(PlanBudget, NobodyIsPassedByWhileItWaits) {
   ASSERT_TRUE(first.Take(0, Never).ok());
   job.join();
   EXPECT_TRUE(question.Take(20, Never).ok());
+}
+
+// However many jobs come.
+TEST(PlanBudget, AQuestionIsPassedBySoOftenAndNoMore) {
+  PlanBudget budget(kSizes);
+  auto has = std::make_unique<PlanBudget::Share>(budget, "first", true);
+  ASSERT_TRUE(has->Take(100, Never).ok());
+  absl::Notification asks, has_room;
+  const auto waits = [](PlanBudget::Share& share, absl::Notification& begins) {
+    return share.Take(100, [&] {
+      if (!begins.HasBeenNotified()) begins.Notify();
+      return absl::OkStatus();
+    });
+  };
+  std::thread question([&] {
+    PlanBudget::Share share(budget, "question", false);
+    EXPECT_TRUE(waits(share, asks).ok());
+    has_room.Notify();
+  });
+  asks.WaitForNotification();
+  for (int job = 0; job <= PlanBudget::kPassesMax; ++job) {
+    EXPECT_FALSE(has_room.HasBeenNotified()) << job;
+    auto next = std::make_unique<PlanBudget::Share>(budget, "job", true);
+    absl::Notification begins;
+    std::thread takes([&] { EXPECT_TRUE(waits(*next, begins).ok()); });
+    begins.WaitForNotification();
+    has = nullptr;
+    takes.join();
+    has = std::move(next);
+  }
+  EXPECT_TRUE(has_room.HasBeenNotified());
+  question.join();
 }
 
 TEST(PlanBudget, AllEndAndNeverMoreIsPlannedThanMayBe) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
@@ -359,6 +360,50 @@ TEST(Planning, LongPlansWaitForEachOtherAndAreNoLaterForIt) {
   p.compiler.open.Notify();
   answers.Wait();
   EXPECT_EQ(p.compiler.large_at_once_max, 1);
+}
+
+// As many wait for room as there are threads: they leave them to others.
+TEST(Planning, AShortQuestionWaitsForNoneThatWaitsForRoom) {
+  for (const bool submits : {false, true}) {
+    Planned p;
+    p.Join("w0");
+    p.Join("w1");
+    for (int i = 0; i <= 2 * Planning::kQuestionThreads; ++i) {
+      p.planning.Compile(
+          p.Ask("large"),
+          {.submits = submits, .client = absl::StrCat("client ", i / 2)},
+          [](const auto&) {});
+    }
+    absl::Notification answered;
+    p.planning.Compile(p.Ask("job-2"), {.submits = submits, .client = "ada"},
+                       [&](const auto& outcome) {
+                         EXPECT_TRUE(outcome.ok()) << outcome.status();
+                         answered.Notify();
+                       });
+    EXPECT_TRUE(answered.WaitForNotificationWithTimeout(kLong)) << submits;
+    p.compiler.has_room.WaitForNotification();
+    EXPECT_EQ(p.compiler.large_at_once, 1);
+    p.compiler.open.Notify();
+  }
+}
+
+TEST(Planning, AShortJobWaitsForNoneThatWaitsForRoom) {
+  Planned p;
+  JobSpec large = SpecOf(1);
+  large.set_name("large");
+  for (int i = 0; i <= Planning::kJobThreads; ++i) {
+    p.Submit(large, absl::StrCat("client ", i / 2));
+  }
+  p.Submit(SpecOf(2), "ada");
+  p.Join("w0");
+  p.Join("w1");
+  for (int i = 0; i <= Planning::kJobThreads; ++i) {
+    p.clock.Advance(Limits().planning_patience);
+    p.host.Apply(
+        [](Cluster& c, absl::Time now, Actions& out) { c.Tick(now, out); });
+  }
+  EXPECT_TRUE(p.compiler.second_started.WaitForNotificationWithTimeout(kLong));
+  p.compiler.open.Notify();
 }
 
 // Who stops waiting hears what it has waited for.

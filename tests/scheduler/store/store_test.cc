@@ -446,26 +446,5 @@ TEST(Store, RefusesWhatABuildOfANewerProtocolWrote) {
                    "directory"));
 }
 
-// An id for life, of a store that an earlier build made too.
-TEST(Store, EachHasAnIdOfItsOwn) {
-  const std::string directory = FreshDirectory("store-id");
-  std::string id;
-  {
-    const auto store = Store::Open(directory);
-    ASSERT_TRUE(store.ok()) << store.status();
-    id = (*store)->cluster_id();
-    EXPECT_EQ(id.size(), 16u);
-  }
-  EXPECT_EQ((*Store::Open(directory))->cluster_id(), id);
-  EXPECT_NE((*Store::Open(FreshDirectory("store-id-2")))->cluster_id(), id);
-  {
-    auto database = Database::Open(directory + "/troupe.db");
-    ASSERT_TRUE(database->Execute("DROP TABLE cluster").ok());
-  }
-  const std::string later = (*Store::Open(directory))->cluster_id();
-  EXPECT_EQ(later.size(), 16u);
-  EXPECT_EQ((*Store::Open(directory))->cluster_id(), later);
-}
-
 }  // namespace
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #include "worker/doctor/device_answers.h"
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -42,7 +43,14 @@ class FaultyDevice final : public Device {
     cpu_->CopyToHost(to, from, bytes);
   }
   void Zero(void* to, size_t bytes) override { cpu_->Zero(to, bytes); }
+  absl::Status StartAfresh() override {
+    ++afresh;
+    if (afresh_begins != nullptr) afresh_begins->Notify();
+    if (afresh_hangs != nullptr) afresh_hangs->WaitForNotification();
+    return absl::OkStatus();
+  }
   absl::Status Synchronize() override {
+    ++synchronized;
     if (hangs != nullptr) hangs->WaitForNotification();
     return error;
   }
@@ -52,6 +60,10 @@ class FaultyDevice final : public Device {
   bool forgets = false;
   absl::Status error;
   absl::Notification* hangs = nullptr;
+  std::atomic<int> synchronized = 0;
+  std::atomic<int> afresh = 0;
+  absl::Notification* afresh_begins = nullptr;
+  absl::Notification* afresh_hangs = nullptr;
 
  private:
   const std::unique_ptr<Device> cpu_;
@@ -59,16 +71,16 @@ class FaultyDevice final : public Device {
 
 TEST(DeviceAnswers, ADeviceThatComputesIsWell) {
   const auto cpu = NewCpuDevice({.threads = 1});
-  const auto ask = AsksDevice(*cpu, absl::Minutes(1));
+  const DeviceAsker ask(*cpu, absl::Minutes(1));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask().text, "");
   FaultyDevice device;
-  EXPECT_EQ(AsksDevice(device, absl::Minutes(1))().state, FindingState::kOk);
+  EXPECT_EQ(DeviceAsker(device, absl::Minutes(1))().state, FindingState::kOk);
   EXPECT_EQ(device.allocated, 0) << "something is left";
 }
 
 TEST(DeviceAnswers, WhatItSaysIsTheReason) {
   FaultyDevice device;
-  const auto ask = AsksDevice(device, absl::Minutes(1));
+  const DeviceAsker ask(device, absl::Minutes(1));
   device.full = true;
   EXPECT_EQ(ask().text, "the device: no memory is left");
   device.full = false;
@@ -86,7 +98,7 @@ TEST(DeviceAnswers, OneThatHangsIsFoundInTime) {
   FaultyDevice device;
   absl::Notification goes_on;
   device.hangs = &goes_on;
-  const auto ask = AsksDevice(device, absl::Milliseconds(5));
+  const DeviceAsker ask(device, absl::Milliseconds(5));
   for (int i = 0; i < 3; ++i) {
     const Finding finding = ask();
     EXPECT_EQ(finding.state, FindingState::kFail);
@@ -97,10 +109,45 @@ TEST(DeviceAnswers, OneThatHangsIsFoundInTime) {
   while (ask().state != FindingState::kOk) std::this_thread::yield();
 }
 
+// What a thread has of the device would be taken from under it.
+TEST(DeviceAnswers, NothingStartsAfreshWhileAQuestionIsInTheDevice) {
+  FaultyDevice device;
+  absl::Notification goes_on;
+  device.hangs = &goes_on;
+  const DeviceAsker ask(device, absl::Milliseconds(5));
+  EXPECT_EQ(ask().state, FindingState::kFail);
+  const absl::Status lost = ask.StartAfresh();
+  EXPECT_TRUE(absl::StartsWith(lost.message(),
+                               "the device: no answer to a copy of 4 KiB "
+                               "within 5ms; this process cannot use it any "
+                               "more"))
+      << lost;
+  EXPECT_EQ(device.afresh, 0);
+  goes_on.Notify();
+  while (!ask.StartAfresh().ok()) std::this_thread::yield();
+  EXPECT_EQ(device.afresh, 1);
+}
+
+TEST(DeviceAnswers, NoQuestionIsInTheDeviceWhileItStartsAfresh) {
+  FaultyDevice device;
+  absl::Notification begins;
+  absl::Notification goes_on;
+  device.afresh_begins = &begins;
+  device.afresh_hangs = &goes_on;
+  const DeviceAsker ask(device, absl::Milliseconds(5));
+  std::thread afresh([&] { EXPECT_TRUE(ask.StartAfresh().ok()); });
+  begins.WaitForNotification();
+  EXPECT_EQ(ask().text, "the device: has started afresh for 5ms");
+  EXPECT_EQ(device.synchronized, 0);
+  goes_on.Notify();
+  afresh.join();
+  while (ask().state != FindingState::kOk) std::this_thread::yield();
+}
+
 TEST(FastChecks, AskTheDevice) {
   FaultyDevice device;
   device.full = true;
-  Fitness fitness({.device = AsksDevice(device, absl::Minutes(1))});
+  Fitness fitness({.device = DeviceAsker(device, absl::Minutes(1))});
   EXPECT_EQ(fitness.Look(),
             std::vector<std::string>{"device: the device: no memory is left"});
 }

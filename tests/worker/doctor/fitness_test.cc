@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -18,7 +17,6 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
-#include "proto/base/steady_time.h"
 #include "storage/disk/roots.h"
 #include "worker/doctor/bounded.h"
 #include "worker/doctor/device_answers.h"
@@ -185,22 +183,18 @@ TEST(FastChecks, FindMemoryThatCannotBeSharedAnyMore) {
   EXPECT_TRUE(absl::EndsWith(found.text, "|")) << found.text;
 }
 
-TEST(FastChecks, TakeMilliseconds) {
+TEST(FastChecks, FindNothingOnASoundMachine) {
   const auto cpu = NewCpuDevice({.threads = 1});
   const std::string dir = absl::StrCat(testing::TempDir(), "/quick");
   std::filesystem::create_directories(dir);
   Fitness fitness(
       {.nvme_dir = dir,
        .shares_memory = CheckSharedMemory().state == FindingState::kOk,
-       .device = AsksDevice(*cpu, absl::Seconds(30))},
+       .device = DeviceAsker(*cpu, absl::Seconds(30))},
       FastChecks(), absl::Minutes(1));
-  absl::Duration least = absl::InfiniteDuration();
   for (int look = 0; look < 10; ++look) {
-    const absl::Time start = SteadyNow();
     EXPECT_EQ(fitness.Look(), std::vector<std::string>{});
-    least = std::min(least, SteadyNow() - start);
   }
-  std::cout << "a look takes " << least << "\n";
 }
 
 }  // namespace

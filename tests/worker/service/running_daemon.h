@@ -36,7 +36,8 @@ class Running {
                 std::move(unfit)) {}
   Running(const std::string& scheduler, std::unique_ptr<Device> device,
           absl::Duration leaving_answer_max = absl::Minutes(1),
-          std::function<std::vector<std::string>()> unfit = nullptr)
+          std::function<std::vector<std::string>()> unfit = nullptr,
+          std::function<absl::Status()> start_afresh = nullptr)
       : worker_(std::move(device)),
         daemon_({.scheduler = scheduler,
                  .trust = {.insecure = 1},
@@ -44,9 +45,11 @@ class Running {
                  .address = "127.0.0.1",
                  .machine = [] { return SomeReading(); },
                  .unfit = std::move(unfit),
+                 .start_afresh = std::move(start_afresh),
                  .look_again = absl::Milliseconds(5),
                  .retry_first = absl::Milliseconds(5),
                  .retry_max = absl::Milliseconds(20),
+                 .retry_refused_max = absl::Milliseconds(20),
                  .leaving_answer_max = leaving_answer_max},
                 Resources()),
         thread_([this] { status_ = daemon_.Run(); }) {}
