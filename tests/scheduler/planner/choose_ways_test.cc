@@ -335,7 +335,7 @@ TEST(ChooseWays, NcclChoosesItself) {
   EXPECT_TRUE(absl::StrContains(ChooseWays(workers, plan).message(), "NCCL"));
 }
 
-// Columns of four on two hosts: each of their reduces goes as an all-reduce does.
+// Columns of four on two hosts: their reduces go as all-reduces do.
 JobSpec SquareJob(const std::string& all_reduce) {
   JobSpec job = ExampleJob({.micro_batch_size = 4});
   job.mutable_model()->set_num_attention_heads(4);
