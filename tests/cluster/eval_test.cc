@@ -138,8 +138,9 @@ TEST_F(EvalTest, ComparesChoicesHoweverTheWorkersShareThem) {
                         << "\n";
   const std::string tokens = dir() + "/record.tokens";
   const Outcome prepared =
-      Troupe({"data", "prepare", record, "--completions", "--sequence-length",
-              "16", "--tokenizer", "bytes", "--out", tokens});
+      RunProgram({kTroupe, "data", "prepare", record, "--completions",
+                  "--sequence-length", "16", "--tokenizer", "bytes", "--out",
+                  tokens});
   ASSERT_EQ(prepared.code, 0) << prepared.err;
   const Outcome alone =
       Troupe({"eval", std::to_string(job), "--tokens", tokens, "--json"});

@@ -58,6 +58,9 @@ class IntegrityInvariants {
   std::map<AttemptKey, Heard> heard_;
   std::set<AttemptKey> to_judge_;
   std::map<std::string, std::string> aside_;  // workers that get nothing; why
+  // Jobs of which they had a rank by then: that they keep. Their own had ended
+  // before the others reported the step.
+  std::map<std::string, int64_t> keeps_;
   int differed_ = 0;
   int known_ = 0;
 };

@@ -87,18 +87,19 @@ TEST(PlanBudget, JobsComeBeforeQuestionsAndEachKindInOrder) {
     ASSERT_TRUE(first.Take(100, Never).ok());
     for (const std::string name :
          {"question 1", "question 2", "job 1", "job 2"}) {
-      absl::Notification waits;
-      threads.emplace_back([&, name] {
+      // It is asked again and again while others are begun.
+      const auto waits = std::make_shared<absl::Notification>();
+      threads.emplace_back([&, name, waits] {
         PlanBudget::Share share(budget, name, name[0] == 'j');
         const absl::Status taken = share.Take(90, [&] {
-          if (!waits.HasBeenNotified()) waits.Notify();
+          if (!waits->HasBeenNotified()) waits->Notify();
           return absl::OkStatus();
         });
         EXPECT_TRUE(taken.ok()) << taken;
         absl::MutexLock lock(&mutex);
         order.push_back(name);
       });
-      waits.WaitForNotification();
+      waits->WaitForNotification();
     }
   }
   for (std::thread& thread : threads) thread.join();
