@@ -374,8 +374,9 @@ class WayChooser {
     double least = chosen.named ? seconds(chosen.taken) : flat;
     for (const Candidate& candidate : chosen.candidates) {
       const double time = seconds(&candidate);
-      // Where a rate is 0, neither is less.
-      if (!(time < least)) continue;
+      // Where a rate is 0, neither is less. What lanes tell each other has no
+      // price: pieces are to gain a twentieth.
+      if (!(time < (candidate.pieces > 1 ? 0.95 : 1) * least)) continue;
       least = time;
       chosen.taken = &candidate;
     }
