@@ -347,7 +347,7 @@ TEST(PlanView, SaysWhatEachLevelOfAnExchangeTakes) {
       *plan.mutable_prediction()->add_exchanges() = small;
     }
   };
-  add(6);
+  add(5);
   EXPECT_TRUE(says("and 2 smaller ones\n"));
   add(92);
   EXPECT_TRUE(says("and 94 or more smaller ones\n"))
