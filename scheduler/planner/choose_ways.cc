@@ -1,6 +1,7 @@
 #include "scheduler/planner/choose_ways.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <tuple>
@@ -374,9 +375,8 @@ class WayChooser {
     double least = chosen.named ? seconds(chosen.taken) : flat;
     for (const Candidate& candidate : chosen.candidates) {
       const double time = seconds(&candidate);
-      // Where a rate is 0, neither is less. What lanes tell each other has no
-      // price: pieces are to gain a twentieth.
-      if (!(time < (candidate.pieces > 1 ? 0.95 : 1) * least)) continue;
+      // Where a rate is 0, nothing is faster than flat.
+      if (!(time < least) || !std::isfinite(flat)) continue;
       least = time;
       chosen.taken = &candidate;
     }

@@ -79,6 +79,8 @@ RanksOptions Over(Create create, int ranks) {
           .create = create,
           .rounds_once = false,
           .reduces_over_levels = true,
+          .in_pieces =
+              create == CreateInPieces || create == CreateAcrossHostsInPieces,
           .patience = 4};
 }
 

@@ -30,6 +30,8 @@ struct RanksOptions {
   bool rounds_once = true;
   // Whether reduces go over levels, of which each sends its pieces again.
   bool reduces_over_levels = false;
+  // Whether buffers go in pieces, which are uneven where numbers are few.
+  bool in_pieces = false;
   // How many times longer members wait for an absent one, where they ask each
   // other who it is before they say so.
   int patience = 1;
