@@ -39,6 +39,20 @@ std::vector<WorkerDescription> OnHosts(const std::string& hosts) {
   return workers;
 }
 
+// Four on two hosts, with levels that take about as long as each other, and
+// links so slow that pieces pay for their latencies.
+std::vector<WorkerDescription> WithEvenLevels() {
+  std::vector<WorkerDescription> workers = OnHosts("aabb");
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_calibration()->mutable_shared_memory()->set_bytes_per_second(
+        2e6);
+    LinkRate& network = *worker.mutable_network()->mutable_rate();
+    network.set_bytes_per_second(1e6);
+    *worker.mutable_nics(0)->mutable_link()->mutable_rate() = network;
+  }
+  return workers;
+}
+
 JobSpec DataJob(int data, const std::string& all_reduce = "") {
   JobSpec job = ExampleJob({.data = data});
   if (!all_reduce.empty()) {
@@ -228,11 +242,7 @@ TEST(ChooseWays, KeepsTheWaysOfThePlanBefore) {
 
 // They may decide the bits, and the name of the row does not say them.
 TEST(ChooseWays, KeepsThePiecesOfThePlanBefore) {
-  std::vector<WorkerDescription> even = OnHosts("aabb");
-  for (WorkerDescription& worker : even) {
-    worker.mutable_calibration()->mutable_shared_memory()->set_bytes_per_second(
-        2e8);
-  }
+  const std::vector<WorkerDescription> even = WithEvenLevels();
   std::vector<WorkerDescription> slow = even;
   for (WorkerDescription& worker : slow) {
     worker.mutable_calibration()->mutable_shared_memory()->set_latency_us(1e6);
@@ -384,12 +394,7 @@ TEST(ChooseWays, ANarrowReduceIsFlat) {
 // Pieces are the planner's to choose, where the job names the row and where it
 // does not; what it chooses is the least of what there is.
 TEST(ChooseWays, PiecesAreThoseThatTakeTheLeast) {
-  std::vector<WorkerDescription> workers = OnHosts("aabb");
-  // Levels that take about as long as each other.
-  for (WorkerDescription& worker : workers) {
-    worker.mutable_calibration()->mutable_shared_memory()->set_bytes_per_second(
-        2e8);
-  }
+  const std::vector<WorkerDescription> workers = WithEvenLevels();
   const auto named = CompilePlan(DataJob(4, "blueconnect"), workers);
   const auto in_turn = CompilePlan(DataJob(4, "two_level"), workers);
   const auto chosen = CompilePlan(DataJob(4), workers);
