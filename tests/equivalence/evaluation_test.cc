@@ -3,20 +3,18 @@
 // has no memory for what training needs.
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "clients/hugging_face/config.h"
 #include "gtest/gtest.h"
 #include "proto/plan/memory.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "storage/dataset/token_file_writer.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/published_window.h"
 #include "tests/equivalence/same_training.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/equivalence/tensor_job.h"
@@ -334,39 +332,11 @@ TEST(Evaluation, IsTheLossOfTransformers) {
        {"gpt2_tiny", "llama_tied_bf16_sharded", "mistral_tiny", "qwen3_tiny",
         "gpt_neox_tiny", "qwen2_moe_tiny", "deepseek_v3_tiny"}) {
     SCOPED_TRACE(name);
-    const std::string directory = absl::StrCat("tests/oracle/hf/", name);
-    const nlohmann::json expected =
-        nlohmann::json::parse(std::ifstream(directory + "/expected.json"));
-    const auto ids = expected.at("ids").get<std::vector<int32_t>>();
-    const auto model = ReadHuggingFaceConfig(directory);
-    ASSERT_TRUE(model.ok()) << model.status();
-    const std::string path =
-        absl::StrCat(testing::TempDir(), "/", name, ".tokens");
-    std::filesystem::remove(path);
-    auto writer = TokenFileWriter::Create(
-        {.path = path,
-         .vocab_size = static_cast<uint64_t>(model->vocab_size()),
-         .tokenizer = "none"});
-    ASSERT_TRUE(writer.ok()) << writer.status();
-    ASSERT_TRUE((*writer)->Append(ids).ok());
-    ASSERT_TRUE((*writer)->Finish().ok());
-    JobSpec job;
-    job.set_name("evaluation");
-    job.set_evaluate(true);
-    *job.mutable_model() = *model;
-    job.mutable_data()->set_validation(path);
-    TrainingSpec& training = *job.mutable_training();
-    training.set_steps(1);
-    training.set_global_batch_size(2);  // of which one window is there
-    training.set_micro_batch_size(1);
-    training.set_sequence_length(static_cast<int>(ids.size()) - 1);
-    job.mutable_parallelism()->set_data(2);
-    const TrainingRun run = Train(job, {.ranks = 2});
+    const PublishedWindow window = PublishedWindowOf(name);
+    const TrainingRun run = Train(window.job, {.ranks = 2});
     ASSERT_TRUE(run.status().ok()) << run.status();
-    EXPECT_NEAR(run.steps[0][0].loss(),
-                expected.at("loss_float64").get<double>(), 1e-4);
-    EXPECT_EQ(run.steps[0][0].counted_tokens(),
-              static_cast<int64_t>(ids.size()) - 1);
+    EXPECT_NEAR(run.steps[0][0].loss(), window.loss, 1e-4);
+    EXPECT_EQ(run.steps[0][0].counted_tokens(), window.targets);
   }
 }
 

@@ -1,19 +1,17 @@
 // The loss of each sequence by itself (JobSpec.sequence_losses): that of the
 // sequence alone, whatever the plan, each once and in the order of the file.
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "clients/hugging_face/config.h"
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "storage/dataset/token_file_writer.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/published_window.h"
 #include "tests/equivalence/tensor_job.h"
 
 namespace troupe {
@@ -254,40 +252,13 @@ TEST(SequenceLosses, DoNotDependOnTheSizeOfSteps) {
 TEST(SequenceLosses, AreThoseOfTransformers) {
   for (const char* const name : {"gpt2_tiny", "qwen3_tiny", "gpt_neox_tiny"}) {
     SCOPED_TRACE(name);
-    const std::string directory = absl::StrCat("tests/oracle/hf/", name);
-    const nlohmann::json expected =
-        nlohmann::json::parse(std::ifstream(directory + "/expected.json"));
-    const auto ids = expected.at("ids").get<std::vector<int32_t>>();
-    const auto model = ReadHuggingFaceConfig(directory);
-    ASSERT_TRUE(model.ok()) << model.status();
-    const std::string path =
-        absl::StrCat(testing::TempDir(), "/losses_", name, ".tokens");
-    auto writer = TokenFileWriter::Create(
-        {.path = path,
-         .vocab_size = static_cast<uint64_t>(model->vocab_size()),
-         .tokenizer = "none"});
-    ASSERT_TRUE(writer.ok()) << writer.status();
-    ASSERT_TRUE((*writer)->Append(ids).ok());
-    ASSERT_TRUE((*writer)->Finish().ok());
-    JobSpec job;
-    job.set_name("sequence losses");
-    job.set_evaluate(true);
-    job.set_sequence_losses(true);
-    *job.mutable_model() = *model;
-    job.mutable_data()->set_validation(path);
-    TrainingSpec& training = *job.mutable_training();
-    training.set_steps(1);
-    training.set_global_batch_size(2);  // of which one window is there
-    training.set_micro_batch_size(1);
-    training.set_sequence_length(static_cast<int>(ids.size()) - 1);
-    job.mutable_parallelism()->set_data(2);
-    const TrainingRun run = Train(job, {.ranks = 2});
+    PublishedWindow window = PublishedWindowOf(name);
+    window.job.set_sequence_losses(true);
+    const TrainingRun run = Train(window.job, {.ranks = 2});
     ASSERT_TRUE(run.status().ok()) << run.status();
     const Measured measured = MeasuredBy(run.steps[1]);
-    const auto targets = static_cast<int>(ids.size()) - 1;
-    EXPECT_EQ(measured.counted, (std::vector<int>{targets, 0}));
-    EXPECT_NEAR(measured.losses.at(0) / targets,
-                expected.at("loss_float64").get<double>(), 1e-4);
+    EXPECT_EQ(measured.counted, (std::vector<int>{window.targets, 0}));
+    EXPECT_NEAR(measured.losses.at(0) / window.targets, window.loss, 1e-4);
     EXPECT_EQ(measured.losses.at(1), 0);
   }
 }
