@@ -285,11 +285,12 @@ class Draw {
   void DrawSplit(int micro_batches, ParallelismSpec& parallelism) {
     const int replicas = ReplicasOf(parallelism);
     if (replicas < 2 || micro_batches < 2 || Even()) return;
-    const int each = micro_batches * parallelism.data() / replicas;
-    for (int d = 0; d < replicas; ++d) parallelism.add_micro_batches(each);
-    const int moved = 1 + Below(each - 1);
-    parallelism.set_micro_batches(0, each - moved);
-    parallelism.set_micro_batches(1, each + moved);
+    for (int d = 0; d < replicas; ++d) {
+      parallelism.add_micro_batches(micro_batches);
+    }
+    const int moved = 1 + Below(micro_batches - 1);
+    parallelism.set_micro_batches(0, micro_batches - moved);
+    parallelism.set_micro_batches(1, micro_batches + moved);
   }
 
   std::mt19937 random_;
