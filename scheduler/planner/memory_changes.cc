@@ -9,6 +9,7 @@
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/tiers/loss_chunks.h"
+#include "scheduler/tiers/recompute.h"
 
 namespace troupe {
 namespace {
