@@ -294,7 +294,7 @@ TEST_P(PanelBytes, AreThoseOfThePaper) {
 }
 
 // What a block keeps of a token for backward, all ranks together, is the same
-// on any square: each has a piece of everything, but for the sums of rows,
+// on any square: each has a piece of everything, but for the statistics of rows,
 // of which each column has its own.
 TEST(PanelMemory, OfKeptActivationsEachHasAPiece) {
   const auto kept = [](int side, int depth) {
@@ -306,10 +306,10 @@ TEST(PanelMemory, OfKeptActivationsEachHasAPiece) {
     const int64_t ranks = side * side * depth;
     const int64_t tokens = kLength * side * depth;
     // Mean and deviation of two norms, f32.
-    const int64_t row_sums = 2 * 2 * 4 * side;
+    const int64_t statistics = 2 * 2 * 4 * side;
     return static_cast<double>(plan->units(1).stash_bytes() * ranks) /
                static_cast<double>(tokens) -
-           static_cast<double>(row_sums);
+           static_cast<double>(statistics);
   };
   // Normed rows twice, queries, keys, values, what attention makes and its
   // logsumexp, the sum behind it, and what goes into GELU and comes out.
