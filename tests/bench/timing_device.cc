@@ -93,8 +93,8 @@ constexpr KernelTable kTable = {
     .rms_norm_backward_input = Timed<22, &KernelTable::rms_norm_backward_input>,
     .rms_norm_backward_weight =
         Timed<23, &KernelTable::rms_norm_backward_weight>,
-    .moments = Timed<28, &KernelTable::moments>,
-    .moments_backward = Timed<29, &KernelTable::moments_backward>,
+    .row_sums = Timed<28, &KernelTable::row_sums>,
+    .row_sums_backward = Timed<29, &KernelTable::row_sums_backward>,
     .split_norm = Timed<30, &KernelTable::split_norm>,
     .split_norm_backward_input =
         Timed<31, &KernelTable::split_norm_backward_input>,

@@ -26,7 +26,7 @@ JobSpec CubeJob() {
 }
 
 // The sum of the first norm's row sums.
-Op& SumOfMoments(Plan& plan) {
+Op& SumOfRowSums(Plan& plan) {
   return *TableOf(plan).mutable_ops(Nth(plan, Op::ROW_SUMS, 0) + 1);
 }
 
@@ -94,24 +94,24 @@ const PlantedFault kLayoutFaults[] = {
      "REPLICATE"},
     {"row sums gathered",
      [](Plan& p) {
-       SumOfMoments(p).mutable_exchange()->set_forward(ALL_GATHER);
+       SumOfRowSums(p).mutable_exchange()->set_forward(ALL_GATHER);
      },
      "does ALL_GATHER and ALL_REDUCE in backward, which does not make "
      "REPLICATE of PARTIAL"},
     {"row sums scattered",
      [](Plan& p) {
-       SumOfMoments(p).mutable_exchange()->set_forward(REDUCE_SCATTER);
+       SumOfRowSums(p).mutable_exchange()->set_forward(REDUCE_SCATTER);
      },
      "does REDUCE_SCATTER and ALL_REDUCE in backward"},
     {"their gradients not summed",
      [](Plan& p) {
-       SumOfMoments(p).mutable_exchange()->set_backward(COLLECTIVE_UNSPECIFIED);
+       SumOfRowSums(p).mutable_exchange()->set_backward(COLLECTIVE_UNSPECIFIED);
      },
      "does ALL_REDUCE and COLLECTIVE_UNSPECIFIED in backward, which does not "
      "make REPLICATE of PARTIAL, and REPLICATE of PARTIAL"},
     {"their gradients not summed, and nobody told",
      [](Plan& p) {
-       Op& sum = SumOfMoments(p);
+       Op& sum = SumOfRowSums(p);
        sum.mutable_exchange()->set_backward(COLLECTIVE_UNSPECIFIED);
        Forget("tensor_z", *OutputOf(p, sum, "y").mutable_gradient_layout());
      },
@@ -120,7 +120,7 @@ const PlantedFault kLayoutFaults[] = {
      "elsewhere"},
     {"summed over others",
      [](Plan& p) {
-       SumOfMoments(p).mutable_exchange()->set_axes(0, "tensor_y");
+       SumOfRowSums(p).mutable_exchange()->set_axes(0, "tensor_y");
      },
      "along tensor_y, op 1 EXCHANGE does ALL_REDUCE and ALL_REDUCE in "
      "backward, "
@@ -183,7 +183,7 @@ const PlantedFault kLayoutFaults[] = {
      "as SHARD(0), but it is REPLICATE"},
     {"row sums of other samples",
      [](Plan& p) {
-       Op& sum = SumOfMoments(p);
+       Op& sum = SumOfRowSums(p);
        MakeWhole("tensor_x", 2, InputOf(p, sum, "x"));
        MakeWhole("tensor_x", 2, OutputOf(p, sum, "y"));
      },
