@@ -23,8 +23,8 @@ void RmsNorm(Device& device, const RmsNormArgs& args);
 void RmsNormBackwardInput(Device& device, const RmsNormBackwardInputArgs& args);
 void RmsNormBackwardWeight(Device& device,
                            const RmsNormBackwardWeightArgs& args);
-void Moments(Device& device, const MomentsArgs& args);
-void MomentsBackward(Device& device, const MomentsBackwardArgs& args);
+void RowSums(Device& device, const RowSumsArgs& args);
+void RowSumsBackward(Device& device, const RowSumsBackwardArgs& args);
 void SplitNorm(Device& device, const SplitNormArgs& args);
 void SplitNormBackwardInput(Device& device,
                             const SplitNormBackwardInputArgs& args);

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/plan/mesh.h"
-#include "proto/plan/sharing.h"
 
 namespace troupe {
 namespace {
@@ -34,9 +33,10 @@ absl::Status CheckCounts(const Counts& counts, int replicas, int most,
 
 }  // namespace
 
-int64_t MicroBatchSequences(const JobSpec& job) {
-  return int64_t{job.training().micro_batch_size()} *
-         RanksOfReplica(job.parallelism());
+int64_t MicroBatchSequences(const Plan& plan) {
+  const int data = std::max(1, plan.job().parallelism().data());
+  return int64_t{plan.job().training().micro_batch_size()} * data /
+         AxisSize(plan.mesh(), kReplicaAxis);
 }
 
 ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
@@ -79,7 +79,7 @@ absl::Status CheckReplicaShares(const Plan& plan) {
     if (!status.ok()) return status;
   }
   const TrainingSpec& training = plan.job().training();
-  const int64_t sequences = MicroBatchSequences(plan.job());
+  const int64_t sequences = MicroBatchSequences(plan);
   const int64_t samples = Total(counts.begin(), counts.end()) * sequences;
   if (samples == training.global_batch_size()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(

@@ -15,9 +15,9 @@
 
 namespace troupe {
 
-// Sequences of a micro-batch that goes through a replica's units. Ranks that
-// share experts compute training.micro_batch_size each.
-int64_t MicroBatchSequences(const JobSpec& job);
+// Sequences of a micro-batch that goes through a replica's units: ranks of
+// parallelism.data that are one replica have training.micro_batch_size each.
+int64_t MicroBatchSequences(const Plan& plan);
 
 // Of all micro-batches of a step, or of a validation, those of one replica.
 struct ReplicaShare {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "proto/plan/copies.h"
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 
 namespace troupe {
 namespace {

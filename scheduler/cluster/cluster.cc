@@ -10,7 +10,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/cluster/client_share.h"
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 #include "scheduler/cluster/run.h"
 #include "scheduler/cluster/wait_reason.h"
 

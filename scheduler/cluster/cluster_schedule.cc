@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/plan/worker_refusal.h"
 #include "scheduler/cluster/cluster.h"
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 #include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/wait_reason.h"
 

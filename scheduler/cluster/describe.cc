@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 
 namespace troupe {
 namespace {

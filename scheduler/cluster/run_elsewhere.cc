@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/cluster/effects.h"
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 #include "scheduler/cluster/policy/copies_left.h"
 #include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/policy/who_leaves.h"

@@ -3,6 +3,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/sharing.h"
+#include "scheduler/layouts/replicas.h"
 
 namespace troupe {
 namespace {

@@ -13,6 +13,7 @@
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
+#include "scheduler/layouts/replicas.h"
 
 namespace troupe {
 namespace {

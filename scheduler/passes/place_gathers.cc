@@ -61,7 +61,7 @@ class Ground {
   // it has that. Never before that of the unit placed last.
   absl::optional<Block> Place(int64_t bytes, const Life& life) {
     Forget();
-    for (const int since : Moments(life)) {
+    for (const int since : Times(life)) {
       const int64_t offset = FindRoom(bytes, {since, life.end});
       if (offset == kNowhere) continue;
       begin_ = since;
@@ -86,18 +86,18 @@ class Ground {
   }
 
   // At which there is more room than before, up to when it has to be there.
-  std::set<int> Moments(const Life& life) const {
-    std::set<int> moments = {begin_, life.begin};
+  std::set<int> Times(const Life& life) const {
+    std::set<int> times = {begin_, life.begin};
     const auto add = [&](const Block& block) {
       const int free = block.life.end + 1;
-      if (free > begin_ && free < life.begin) moments.insert(free);
+      if (free > begin_ && free < life.begin) times.insert(free);
     };
     for (const Block& block : whole_) add(block);
     for (const Block& block : beside_) {
       if (block.life.begin > life.begin) break;
       add(block);
     }
-    return moments;
+    return times;
   }
 
   // Small ones from below, large ones from above, so that they do not cut up

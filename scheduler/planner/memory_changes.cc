@@ -9,6 +9,7 @@
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/tiers/loss_chunks.h"
+#include "scheduler/tiers/recompute.h"
 
 namespace troupe {
 namespace {
@@ -31,8 +32,7 @@ constexpr TierField kTierFields[] = {
 
 // To keep less for backward.
 void AddRecompute(const std::string& now, std::vector<MemoryChange>& changes) {
-  for (const char* const mode : {"selective", "full"}) {
-    if (now != "none" && (now != "selective" || now == mode)) continue;
+  for (const std::string& mode : LeanerRecomputeModes(now)) {
     changes.push_back({{kRecomputeField, mode}, [mode](JobSpec& job) {
                          job.mutable_memory()->mutable_recompute()->set_mode(
                              mode);

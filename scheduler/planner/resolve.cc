@@ -160,8 +160,8 @@ absl::Status ResolveElastic(JobSpec& job) {
       "elastic",
       absl::StrCat("with ", schedule.name,
                    " the number of ranks is part of what is trained, so that "
-                   "no plan with fewer goes on with it; use a synchronous "
-                   "schedule such as 1f1b, or leave this out"));
+                   "no plan with fewer goes on with it; ",
+                   kUseSynchronous, ", or leave this out"));
 }
 
 // Balances that go by the load of a whole step count it where gradients lie.
@@ -187,9 +187,8 @@ absl::Status CheckLoadIsCounted(const JobSpec& job) {
   return FieldError(
       "model.experts.balance",
       absl::StrCat(balance, " goes by the load of a whole step, but with ",
-                   schedule.name,
-                   " weights change after each micro-batch; use balance "
-                   "sequence, or a synchronous schedule such as 1f1b"));
+                   schedule.name, " weights change after each micro-batch; ",
+                   kUseSynchronous, ", or balance sequence"));
 }
 
 }  // namespace

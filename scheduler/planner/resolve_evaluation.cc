@@ -16,6 +16,7 @@
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
 #include "proto/plan/plan_limits.h"
+#include "scheduler/tiers/recompute.h"
 
 namespace troupe {
 namespace {
@@ -70,7 +71,7 @@ JobSpec WithoutTraining(const JobSpec& job) {
   memory.set_activations("device");
   memory.set_gradients("device");
   memory.set_optimizer("device");
-  memory.mutable_recompute()->set_mode("none");
+  memory.mutable_recompute()->set_mode(kRecomputeNone);
   TrainingSpec& training = *spec.mutable_training();
   training.set_dropout(0);
   training.set_gradient_clipping(0);

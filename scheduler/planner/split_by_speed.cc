@@ -9,7 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/mesh.h"
-#include "proto/plan/sharing.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_micro_batches.h"
 #include "scheduler/planner/start_draft.h"

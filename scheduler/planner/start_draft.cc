@@ -28,6 +28,7 @@
 #include "scheduler/layouts/lay_parts.h"
 #include "scheduler/layouts/lora.h"
 #include "scheduler/layouts/optimizer_groups.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/unit_rules.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/pipelines/pipelines.h"
@@ -194,8 +195,7 @@ PipelineShape ShapeOf(const Plan& plan) {
   const ParallelismSpec& parallelism = plan.job().parallelism();
   return {.ranks = parallelism.pipeline(),
           .micro_batches = plan.derived().micro_batches(),
-          .virtual_stages = parallelism.virtual_stages(),
-          .vertical_sync = parallelism.vertical_sync()};
+          .virtual_stages = parallelism.virtual_stages()};
 }
 
 absl::Status OrderSteps(Draft& draft) {
@@ -206,6 +206,10 @@ absl::Status OrderSteps(Draft& draft) {
   ASSIGN_OR_RETURN(const Pipeline pipeline,
                    FindPipeline(plan.job().parallelism().pipeline_schedule()));
   PipelineShape shape = ShapeOf(plan);
+  for (const std::string& field : pipeline.fields) {
+    const bool is_set = FieldText(plan.job().parallelism(), field) == "true";
+    if (is_set) shape.options.push_back(field);
+  }
   ASSIGN_OR_RETURN(draft.compute_order, pipeline.order(shape));
   const std::vector<std::vector<int>> kinds = ReplicaKinds(plan.derived());
   for (size_t k = 1; k < kinds.size(); ++k) {
@@ -226,6 +230,8 @@ absl::Status OrderSteps(Draft& draft) {
     draft.shorter_orders.push_back(std::move(order));
   }
   plan.mutable_derived()->set_report_lag(ReportLag(plan, pipeline));
+  plan.mutable_derived()->set_delays_gradients(
+      DelaysGradients(draft.compute_order));
   return absl::OkStatus();
 }
 

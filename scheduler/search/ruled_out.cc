@@ -13,6 +13,7 @@
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/ways.h"
+#include "scheduler/tiers/recompute.h"
 
 namespace troupe {
 namespace {
@@ -97,7 +98,9 @@ WayFields FieldsOfChoice(const JobSpec& chosen, const JobSpec& job) {
     }
   }
   const std::string& mode = chosen.memory().recompute().mode();
-  if (LeavesOpen(job.memory()) && mode != "none") fields.set_recompute(mode);
+  if (LeavesOpen(job.memory()) && mode != kRecomputeNone) {
+    fields.set_recompute(mode);
+  }
   return fields;
 }
 

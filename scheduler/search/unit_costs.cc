@@ -11,6 +11,7 @@
 #include "proto/plan/rank_classes.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/sharing.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/resolve.h"

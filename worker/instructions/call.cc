@@ -209,7 +209,7 @@ absl::StatusOr<MicroBatchContext> ContextOf(const Call& call) {
   return MicroBatchContext{
       .step = StepOf(call),
       .first_sample = (share.first + call.instruction.micro_batch()) *
-                      MicroBatchSequences(state.plan->job()),
+                      MicroBatchSequences(*state.plan),
       .training = state.step.training,
       .gradient_scale = loss_factor / static_cast<double>(targets),
       .token_scale =

@@ -19,7 +19,7 @@ int64_t FirstPlace(const Call& call) {
               state.step.training ? Program::TRAIN : Program::VALIDATE,
               state.data_index());
   return (share.first + call.instruction.micro_batch()) *
-         MicroBatchSequences(state.plan->job());
+         MicroBatchSequences(*state.plan);
 }
 
 absl::Status ReadSample(const Call& call, int64_t place, const SampleOut& out) {

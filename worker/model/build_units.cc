@@ -102,7 +102,7 @@ absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
   units.tables = {plan.tables().begin(), plan.tables().end()};
   units.units = {plan.units().begin(), plan.units().end()};
   return BuildUnits(units,
-                    {.shape = {.sequences = MicroBatchSequences(plan.job()),
+                    {.shape = {.sequences = MicroBatchSequences(plan),
                                .sequence_length = training.sequence_length(),
                                .dtype = ComputeType(training),
                                .dropout = training.dropout()},

@@ -188,7 +188,7 @@ OpCut CutOf(const OpView& op, const Wishes& wishes);
 
 // Whether ops of the kind read and make some tensors whole and others in
 // slices: products and tables turn one into the other, or have whole weights
-// for some rows, norms of cut rows have moments of whole ones, rows have a
+// for some rows, norms of cut rows have row sums of whole ones, rows have a
 // weight for all their columns. All others compute on one slice of everything.
 bool MixesLayouts(Op::Kind kind);
 

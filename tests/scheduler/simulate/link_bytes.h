@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +47,9 @@ class LinkBytes {
         FindProgram(RoleOf(plan_, rank), Program::TRAIN);
     if (train == nullptr) return bytes;
     for (const Instruction& instruction : train->instructions()) {
-      if (IsTransfer(instruction.kind())) AddTransfer(rank, instruction, bytes);
+      if (IsTransfer(instruction.kind())) {
+        AddTransfer(rank, *train, instruction, bytes);
+      }
       if (IsCollective(instruction.kind())) {
         AddCollective(rank, instruction, bytes);
       }
@@ -54,15 +58,48 @@ class LinkBytes {
   }
 
  private:
-  void AddTransfer(int rank, const Instruction& transfer,
+  // All of the buffer that it names.
+  void AddTransfer(int rank, const Program& train, const Instruction& transfer,
                    LinkLoad& bytes) const {
     const int peer = PeerRank(plan_.mesh(), rank, transfer.peer());
     const bool far = hosts_[peer] != hosts_[rank];
-    const auto moved =
-        static_cast<double>(plan_.units(transfer.unit()).activation_bytes());
+    double moved = 0;
+    for (const Instruction::Operand& operand : transfer.operands()) {
+      moved += static_cast<double>(train.buffers(operand.buffer()).bytes());
+    }
     const bool sends = transfer.kind() == Instruction::SEND;
     (sends ? (far ? bytes.far_out : bytes.near_out)
            : (far ? bytes.far_in : bytes.near_in)) += moved;
+  }
+
+  // Of rows of experts those of an even load, all in the first round: what each
+  // rank has for others, of which some stay with it. Their room may be larger.
+  double ExchangedBytes(const Instruction& exchange) const {
+    const Op& op = plan_.tables(plan_.units(exchange.unit()).table())
+                       .ops(exchange.exchange().op());
+    int64_t most = 0;
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (const Instruction::Operand& operand : exchange.operands()) {
+      if (operand.part() == Instruction::SIZES) continue;
+      most = std::max(most, operand.bytes());
+      least = std::min(least, operand.bytes());
+    }
+    if (!op.has_round()) return static_cast<double>(most);
+    return op.round().number() > 0 ? 0 : static_cast<double>(least);
+  }
+
+  // Elements of a unit whose gradients it sums.
+  int64_t ReducedOf(const Instruction& reduce, int u) const {
+    const Unit& unit = plan_.units(u);
+    const bool all = reduce.unit_count() > 1;
+    const int begin = all ? 0 : reduce.part();
+    const int end =
+        all ? unit.parts_size() : begin + std::max(1, reduce.part_count());
+    int64_t elements = 0;
+    for (int p = begin; p < end; ++p) {
+      if (!unit.parts(p).frozen()) elements += unit.parts(p).elements();
+    }
+    return elements;
   }
 
   // Of all that its group works on together.
@@ -71,13 +108,8 @@ class LinkBytes {
     const int u = instruction.unit();
     double elements = 0;
     switch (instruction.kind()) {
-      case Instruction::EXCHANGE: {
-        int64_t most = 0;
-        for (const auto& operand : instruction.operands()) {
-          most = std::max(most, operand.bytes());
-        }
-        return static_cast<double>(most);
-      }
+      case Instruction::EXCHANGE:
+        return ExchangedBytes(instruction);
       case Instruction::GATHER_PARAMETERS: {
         const Placement& placement = *FindPlacement(RoleOf(plan_, rank), u);
         for (int p = 0; p < placement.parts_size(); ++p) {
@@ -99,9 +131,7 @@ class LinkBytes {
                   ? GroupSize(plan_.mesh(), plan_.groups(placement.dealt()))
                   : 1;
           elements += std::floor(
-              static_cast<double>(
-                  plan_.units(u + i).parts(instruction.part()).elements()) /
-              slices);
+              static_cast<double>(ReducedOf(instruction, u + i)) / slices);
         }
         break;
       default:
@@ -125,6 +155,14 @@ class LinkBytes {
                         double here, LinkLoad& bytes) {
     constexpr double kSmall = 64 << 10;
     const double hosts = ranks / here;
+    if (collective == ALL_TO_ALL) {
+      // Each level moves all but what stays at the rank's place on it.
+      bytes.near_out += std::floor(whole * (here - 1) / here);
+      bytes.near_in += std::floor(whole * (here - 1) / here);
+      bytes.far_out += std::floor(whole * (hosts - 1) / hosts);
+      bytes.far_in += std::floor(whole * (hosts - 1) / hosts);
+      return;
+    }
     const double piece = whole / here;
     const bool all = collective == ALL_REDUCE;
     const double passes = all ? 2 : 1;
@@ -168,6 +206,7 @@ class LinkBytes {
     } else if (instruction.kind() == Instruction::EXCHANGE) {
       collective = instruction.exchange().collective();
     }
+    if (collective == SLICE) return;  // each takes some of what it has
     const Group::Way* const way =
         WayOf(group, collective, static_cast<int64_t>(whole));
     if (way != nullptr) {

@@ -1,4 +1,4 @@
-#include "proto/plan/expert_ranks.h"
+#include "scheduler/layouts/expert_ranks.h"
 
 #include <algorithm>
 #include <string>
@@ -7,6 +7,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "proto/plan/sharing.h"
+#include "scheduler/layouts/replicas.h"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-// MOMENTS: of each row the sum of its elements and of their squares, f64, from
+// ROW_SUMS: of each row the sum of its elements and of their squares, f64, from
 // which SPLIT_NORM has mean and variance. Of rows that are cut by columns each
 // rank has summands.
 //
@@ -8,11 +8,11 @@
 
 namespace troupe {
 
-std::vector<OperandRule> MomentsOperands() {
+std::vector<OperandRule> RowSumsOperands() {
   return {{.name = "x"}, {.name = "y", .output = true}};
 }
 
-OpRules MomentsRules(const OpView& op) {
+OpRules RowSumsRules(const OpView& op) {
   const double bytes = Bytes(op.input("x"));
   const bool added = op.IsReadElsewhere(op.Input("x"));
   OpRules rules;
@@ -23,7 +23,7 @@ OpRules MomentsRules(const OpView& op) {
   return rules;
 }
 
-OpCut MomentsCut(const OpView& op, const Wishes& wishes) {
+OpCut RowSumsCut(const OpView& op, const Wishes& wishes) {
   const AxisCut& x = wishes.tensors[op.Input("x")];
   if (!CutsColumns(op.input("x"), x)) {
     return {.inputs = {{x, x}}, .outputs = {{x, x}}};

@@ -1,4 +1,4 @@
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 
 #include <algorithm>
 #include <map>

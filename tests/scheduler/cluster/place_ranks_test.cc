@@ -1,4 +1,4 @@
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 
 #include <algorithm>
 #include <set>
@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-class PlacementTest : public testing::Test {
+class PlaceRanksTest : public testing::Test {
  protected:
   void Add(const std::string& name, const std::string& host) {
     ASSERT_TRUE(table_.Add(RegisterOf(name, host), absl::UnixEpoch()).ok());
@@ -46,12 +46,12 @@ class PlacementTest : public testing::Test {
   WorkerTable table_{Limits{}};
 };
 
-TEST_F(PlacementTest, RanksFollowTheNames) {
+TEST_F(PlaceRanksTest, RanksFollowTheNames) {
   for (const char* name : {"w10", "w2", "w1", "w0"}) Add(name, "h");
   EXPECT_EQ(Place(4), (Names{"w0", "w1", "w2", "w10"}));
 }
 
-TEST_F(PlacementTest, TheTightestHostThatIsLargeEnough) {
+TEST_F(PlaceRanksTest, TheTightestHostThatIsLargeEnough) {
   for (int i = 0; i < 4; ++i) Add(absl::StrCat("big", i), "big");
   for (int i = 0; i < 2; ++i) Add(absl::StrCat("mid", i), "mid");
   Add("small", "small");
@@ -60,7 +60,7 @@ TEST_F(PlacementTest, TheTightestHostThatIsLargeEnough) {
   EXPECT_EQ(Place(3), (Names{"big0", "big1", "big2"}));
 }
 
-TEST_F(PlacementTest, SpreadsOverFewHostsOtherwise) {
+TEST_F(PlaceRanksTest, SpreadsOverFewHostsOtherwise) {
   Add("x0", "x");
   for (int i = 0; i < 3; ++i) Add(absl::StrCat("y", i), "y");
   Add("z0", "z");
@@ -69,7 +69,7 @@ TEST_F(PlacementTest, SpreadsOverFewHostsOtherwise) {
   EXPECT_EQ(Place(6).size(), 6u);
 }
 
-TEST_F(PlacementTest, HostsHaveEvenSharesWhereTheJobKeepsCopies) {
+TEST_F(PlaceRanksTest, HostsHaveEvenSharesWhereTheJobKeepsCopies) {
   for (const char* host : {"a", "b", "c"}) {
     for (int i = 0; i < 6; ++i) Add(absl::StrCat(host, i), host);
   }
@@ -85,7 +85,7 @@ TEST_F(PlacementTest, HostsHaveEvenSharesWhereTheJobKeepsCopies) {
   EXPECT_EQ(Place(18, {.keeps_copies = true}).size(), 18u);
 }
 
-TEST_F(PlacementTest, ASmallHostHasWhatItCan) {
+TEST_F(PlaceRanksTest, ASmallHostHasWhatItCan) {
   for (int i = 0; i < 6; ++i) Add(absl::StrCat("big", i), "big");
   for (int i = 0; i < 2; ++i) Add(absl::StrCat("small", i), "small");
   EXPECT_EQ(
@@ -93,13 +93,13 @@ TEST_F(PlacementTest, ASmallHostHasWhatItCan) {
       (Names{"big0", "big1", "big2", "big3", "big4", "small0", "small1"}));
 }
 
-TEST_F(PlacementTest, OtherJobsFillTheLargestFirst) {
+TEST_F(PlaceRanksTest, OtherJobsFillTheLargestFirst) {
   AddHosts({8, 8});
   EXPECT_EQ(Shares(12, {}), (std::vector<int>{8, 4}));
 }
 
 // All-reduces within each layer do not cross the network.
-TEST_F(PlacementTest, NoGroupIsCut) {
+TEST_F(PlaceRanksTest, NoGroupIsCut) {
   AddHosts({8, 8});
   EXPECT_EQ(Shares(12, {.groups = {4}}), (std::vector<int>{8, 4}));
   EXPECT_EQ(Shares(12, {.groups = {4}, .keeps_copies = true}),
@@ -109,13 +109,13 @@ TEST_F(PlacementTest, NoGroupIsCut) {
   EXPECT_EQ(Shares(16, {.groups = {8}}), (std::vector<int>{8, 8}));
 }
 
-TEST_F(PlacementTest, AGroupIsWorthAHostMore) {
+TEST_F(PlaceRanksTest, AGroupIsWorthAHostMore) {
   AddHosts({6, 6, 6, 3});
   EXPECT_EQ(Shares(12, {.groups = {4}}), (std::vector<int>{4, 4, 4}));
   EXPECT_EQ(Shares(12, {.groups = {3}}), (std::vector<int>{6, 6}));
 }
 
-TEST_F(PlacementTest, WhereTheLargestGroupHasNoRoomTheNextHas) {
+TEST_F(PlaceRanksTest, WhereTheLargestGroupHasNoRoomTheNextHas) {
   AddHosts({6, 6, 6});
   EXPECT_EQ(Shares(16, {.groups = {8, 2}}), (std::vector<int>{6, 6, 4}));
   EXPECT_EQ(Shares(16, {.groups = {8, 4}}), (std::vector<int>{6, 6, 4}))

@@ -1,4 +1,4 @@
-#include "proto/plan/expert_ranks.h"
+#include "scheduler/layouts/expert_ranks.h"
 
 #include <algorithm>
 #include <numeric>

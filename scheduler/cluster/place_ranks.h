@@ -6,8 +6,8 @@
 // none has so many of all ranks that their copies find no place on others
 // (proto/plan/copies.h). Ranks of one host are neighbours and follow the
 // workers' names, worker-2 before worker-10, so that people recognise them.
-#ifndef TROUPE_SCHEDULER_CLUSTER_PLACEMENT_H_
-#define TROUPE_SCHEDULER_CLUSTER_PLACEMENT_H_
+#ifndef TROUPE_SCHEDULER_CLUSTER_PLACE_RANKS_H_
+#define TROUPE_SCHEDULER_CLUSTER_PLACE_RANKS_H_
 
 #include <cstdint>
 #include <vector>
@@ -74,4 +74,4 @@ bool NaturalLess(absl::string_view a, absl::string_view b);
 
 }  // namespace troupe
 
-#endif  // TROUPE_SCHEDULER_CLUSTER_PLACEMENT_H_
+#endif  // TROUPE_SCHEDULER_CLUSTER_PLACE_RANKS_H_

@@ -3,8 +3,8 @@
 // of these ranks may have some of the experts (parallel folding, arXiv
 // 2504.14960): parallelism.expert takes ranks of data; where these do not
 // suffice, all of context too, and then all of tensor.
-#ifndef TROUPE_PROTO_PLAN_EXPERT_RANKS_H_
-#define TROUPE_PROTO_PLAN_EXPERT_RANKS_H_
+#ifndef TROUPE_SCHEDULER_LAYOUTS_EXPERT_RANKS_H_
+#define TROUPE_SCHEDULER_LAYOUTS_EXPERT_RANKS_H_
 
 #include <string>
 #include <vector>
@@ -31,4 +31,4 @@ std::vector<int> ExpertSizes(const ParallelismSpec& parallelism);
 
 }  // namespace troupe
 
-#endif  // TROUPE_PROTO_PLAN_EXPERT_RANKS_H_
+#endif  // TROUPE_SCHEDULER_LAYOUTS_EXPERT_RANKS_H_
