@@ -198,7 +198,7 @@ void PlacedValues::PlaceForward(Packing& workspace) {
 // What a backward pass reads lives until then; the rest briefly.
 void PlacedValues::PlaceAgain() {
   again_.resize(table_.tensors_size());
-  const AgainTimes times(table_);
+  const AgainTimes of(table_);
   std::vector<std::set<int>> times(table_.tensors_size());
   for (int op = 0; op < ops(); ++op) {
     const Again again = made_again_.ops[op];
@@ -207,13 +207,13 @@ void PlacedValues::PlaceAgain() {
       if (made_again_.tensors[tensor]) times[Storage(tensor)].insert(time);
     };
     for (const int input : ReadAgain(table_, op, rules_[op], again)) {
-      use(input, times.OfOp(op));
+      use(input, of.OfOp(op));
     }
     const bool fused = table_.ops(op).fused();
     for (const Op::Operand& output : table_.ops(op).outputs()) {
-      use(output.tensor(), times.OfOp(fused ? op - 1 : op));
+      use(output.tensor(), of.OfOp(fused ? op - 1 : op));
       const bool lives = read_[output.tensor()] && !returned_[output.tensor()];
-      if (lives) use(output.tensor(), times.OfBackward(op));
+      if (lives) use(output.tensor(), of.OfBackward(op));
     }
   }
   for (int t = 0; t < table_.tensors_size(); ++t) {

@@ -73,7 +73,7 @@ TEST_P(RouterLossTest, Forward) {
 
 // Half of the difference of a loss at an element moved up and down, over the
 // move; the ops sum in f64 what scores of f32 make.
-double Slope(const TestTensor& x, Values values, size_t i,
+double Slope(TestTensor& x, Values values, size_t i,
              const std::function<double()>& loss) {
   constexpr double kMove = 1.0 / 256;
   const double at = values[i];
@@ -94,9 +94,9 @@ TEST_P(RouterLossTest, BackwardAgreesWithFiniteDifferences) {
   Values scores = Random(n * e);
   for (double& s : scores) s = std::abs(s) + 0.5;
   const Values logsumexp = Random(n);
-  const TestTensor tscores(device(), {n, e}, scores);
+  TestTensor tscores(device(), {n, e}, scores);
   const TestTensor tload(device(), {3, e}, Random(3 * e));
-  const TestTensor tlogsumexp(device(), {n}, logsumexp);
+  TestTensor tlogsumexp(device(), {n}, logsumexp);
   const TestTensor choices(device(), {n, 1}, Values(n, 0.0), DType::kI32);
   const TokenRows rows = {.first = 1, .tokens = 3};
   const auto loss = [&] {
