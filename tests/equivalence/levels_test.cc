@@ -111,6 +111,23 @@ INSTANTIATE_TEST_SUITE_P(
                           "Zero", info.param.zero, "_", info.param.row);
     });
 
+// What heads and tokens exchange goes within hosts first, with other members of
+// a host, and then between them.
+TEST(LevelsOfAJob, AllToAllsTrainTheSameModel) {
+  JobSpec job = WithFewSteps(SmallJob());
+  job.mutable_parallelism()->set_context(4);
+  job.mutable_parallelism()->set_context_method("ulysses");
+  for (const char* row : {"two_level", "blueconnect", "halving"}) {
+    job.mutable_communication()->set_all_to_all(row);
+    const TrainingRun run = Train(job, {.ranks = 4,
+                                        .ranks_on_host = 2,
+                                        .backend = "in_process",
+                                        .change_plan = CutIntoPieces});
+    EXPECT_TRUE(Has(WithLevels(run.plan), ALL_TO_ALL)) << row;
+    ExpectSameTraining(run, OneRank(WithFewSteps(SmallJob())), kRelativeError);
+  }
+}
+
 // A worker of another host takes a lost one's place: the way stays, and the
 // bits.
 TEST(LevelsOfAJob, StayWhenARankMoves) {
