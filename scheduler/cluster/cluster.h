@@ -54,6 +54,8 @@ class Cluster {
   void RestoreHostLinks(std::vector<HostTopology> hosts, absl::Time now) {
     links_.Restore(std::move(hosts), now);
   }
+  // Of hosts, of which nothing else is said (LinkMeasurements::Pairs).
+  Topology MeasuredPairs() const { return links_.Pairs(); }
   // Before all other events: the jobs that the store remembers, by id. Those
   // that ran wait for their workers to come back (run_control.h, Resume).
   void Restore(std::vector<StoredJob> jobs, absl::Time now, Actions& actions);

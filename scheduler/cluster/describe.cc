@@ -84,6 +84,7 @@ void ListWorkers(const Cluster& cluster, ListWorkersResponse& list) {
               return a->id < b->id;
             });
   for (const Worker* worker : workers) *list.add_workers() = worker->status;
+  *list.mutable_topology() = cluster.MeasuredPairs();
 }
 
 }  // namespace troupe

@@ -11,7 +11,7 @@
 #include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
-#include "scheduler/planner/choose_ways.h"
+#include "scheduler/planner/named_rows.h"
 #include "scheduler/planner/resolve_data.h"
 #include "scheduler/planner/resolve_evaluation.h"
 #include "scheduler/planner/resolve_lora.h"

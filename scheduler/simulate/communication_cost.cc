@@ -59,7 +59,8 @@ Operation OperationOf(const Plan& plan, int rank,
                        GroupSize(plan.mesh(), plan.groups(instruction.group())),
                    .collective = CollectiveOf(instruction)},
           .backward = instruction.exchange().backward(),
-          .narrow = IsNarrow(plan, instruction)};
+          .narrow = IsNarrow(plan, instruction),
+          .uneven = HasUnevenBlocks(plan, instruction)};
 }
 
 // Between ranks of one host.
@@ -174,8 +175,10 @@ Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
 
 Cost CostModel::GroupCost(int rank, int group,
                           const Operation& operation) const {
-  const Group::Way* const way = WayOf(
-      plan_.groups(group), operation.size.collective, operation.size.bytes);
+  const Group::Way* const way =
+      operation.uneven ? nullptr
+                       : WayOf(plan_.groups(group), operation.size.collective,
+                               operation.size.bytes);
   return way == nullptr ? FlatCost(rank, group, operation)
                         : WayCost(rank, group, *way, operation);
 }

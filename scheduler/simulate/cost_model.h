@@ -82,6 +82,10 @@ Collective CollectiveOf(const Instruction& instruction);
 int64_t BusiestBytes(const Plan& plan, int rank,
                      const Instruction& instruction);
 
+// Whether only the two ends of a block know how long it is: rows that go to
+// experts, and back.
+bool HasUnevenBlocks(const Plan& plan, const Instruction& instruction);
+
 // The collective of an instruction of the rank, as the model prices it.
 Operation OperationOf(const Plan& plan, int rank,
                       const Instruction& instruction);
@@ -195,7 +199,8 @@ class CostModel {
                const Operation& operation) const;
   Cost StepsCost(int rank, int group, const Group::Way& way,
                  const Operation& operation) const;
-  Cost BesideSteps(int rank, int group, const Operation& operation) const;
+  Cost BesideSteps(int rank, int group, const Group::Way& way,
+                   const Operation& operation) const;
   Cost FlatCost(int rank, int group, const Operation& operation) const;
   std::vector<int> OnFirstHost(int group, int number) const;
   std::vector<int> UnlikeGroups(int group) const;

@@ -35,6 +35,11 @@ int64_t DispatchedBytes(const Instruction& exchange) {
 
 }  // namespace
 
+bool HasUnevenBlocks(const Plan& plan, const Instruction& instruction) {
+  return instruction.kind() == Instruction::EXCHANGE &&
+         OpOf(plan, instruction).has_round();
+}
+
 int64_t BusiestBytes(const Plan& plan, int rank,
                      const Instruction& instruction) {
   const int64_t bytes = CollectiveBytes(plan, rank, instruction);

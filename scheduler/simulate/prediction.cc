@@ -23,7 +23,7 @@
 #include "proto/plan/roles.h"
 #include "proto/plan/tier_traffic.h"
 #include "proto/plan/utilization.h"
-#include "proto/plan/ways.h"
+#include "proto/plan/way_bytes.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/datasheet_peak.h"
 #include "scheduler/simulate/exchanges.h"
@@ -54,15 +54,14 @@ int64_t ResidentBytes(const RankPrediction& rank,
   return bytes;
 }
 
-// Of the groups whose blocks ranks of the role pack (proto/plan/ways.h).
+// Of the groups whose blocks ranks of the role pack (proto/plan/way_bytes.h).
 int64_t PackingBytes(const Plan& plan, const Role& role) {
   int64_t bytes = 0;
   for (const int index : MeetingGroups(role)) {
     const auto& ways = plan.groups(index).ways();
     const bool packs =
         std::any_of(ways.begin(), ways.end(), [](const Group::Way& way) {
-          return !way.steps().empty() && (way.collective() == REDUCE_SCATTER ||
-                                          way.collective() == ALL_GATHER);
+          return !way.steps().empty() && PacksBlocks(way.collective());
         });
     if (packs) bytes += kLevelScratchBytes;
   }

@@ -279,7 +279,8 @@ std::string WorkersJson(const ClusterHost& host) {
   host.Read([&](const Cluster& cluster, absl::Time) {
     ListWorkers(cluster, workers);
   });
-  *workers.mutable_topology() = TopologyOf(workers.workers());
+  *workers.mutable_topology() =
+      TopologyOf(workers.workers(), workers.topology());
   return ToJson(workers);
 }
 

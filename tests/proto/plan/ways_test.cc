@@ -1,13 +1,16 @@
 #include "proto/plan/ways.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "proto/plan/layout.h"
+#include "proto/plan/way_bytes.h"
 #include "tests/proto/plan/made_ways.h"
 
 namespace troupe {
@@ -72,6 +75,7 @@ class Execution {
     const bool sums =
         way_.collective() == ALL_REDUCE || way_.collective() == REDUCE_SCATTER;
     if (step.collective() == BROADCAST) {
+      if (sums) return TellOthers(ranks);
       if (way_.collective() != BROADCAST) return -1;
       const int from = HolderAmong(ranks);
       if (from == -2) return -1;
@@ -80,8 +84,9 @@ class Execution {
       return others * elements_;
     }
     if (step.collective() == ALL_GATHER) return Gather(ranks);
-    const bool known =
-        step.collective() == ALL_REDUCE || step.collective() == REDUCE_SCATTER;
+    const bool known = step.collective() == ALL_REDUCE ||
+                       step.collective() == REDUCE_SCATTER ||
+                       step.collective() == REDUCE;
     if (!known || !sums) return -1;
     for (const int m : ranks) {
       if (has_[m] != has_[ranks.front()]) return -1;
@@ -90,10 +95,34 @@ class Execution {
     AddUp(part, ranks);
     const int64_t size = std::count(part.begin(), part.end(), true);
     if (step.collective() == ALL_REDUCE) return 2 * others * size;
+    if (step.collective() == REDUCE) {
+      for (const int m : ranks) {
+        if (m != ranks.front()) has_[m] = Elements(elements_);
+      }
+      return others * size;
+    }
     for (size_t place = 0; place < ranks.size(); ++place) {
       has_[ranks[place]] = PieceOf(part, level, static_cast<int>(place));
     }
     return others * size;
+  }
+
+  // What the first of them has, the others lack: of those who all lack it
+  // nothing is moved.
+  int64_t TellOthers(const std::vector<int>& ranks) {
+    const int first = ranks.front();
+    const Elements nothing(elements_);
+    for (const int m : ranks) {
+      if (m != first && has_[m] != nothing) return -1;
+    }
+    int64_t sent = 0;
+    for (const int m : ranks) {
+      if (m == first) continue;
+      has_[m] = has_[first];
+      sums_[m] = sums_[first];
+      sent += std::count(has_[m].begin(), has_[m].end(), true);
+    }
+    return sent;
   }
 
   // -1: nobody; -2: all.
@@ -144,6 +173,11 @@ class Execution {
     }
     Elements all(elements_);
     std::vector<int> holder(elements_, -1);
+    const Elements nothing(elements_);
+    const bool waits = has_[ranks.front()] == nothing;
+    for (const int m : ranks) {
+      if ((has_[m] == nothing) != waits) return -1;
+    }
     for (const int m : ranks) {
       for (int e = 0; e < elements_; ++e) {
         if (!has_[m][e]) continue;
@@ -203,19 +237,75 @@ int MembersOf(const Group& group) {
   return static_cast<int>(members);
 }
 
+// An all-to-all: blocks by whose they are and for whom. A member keeps them by
+// number: that of the one they go to, and, where that differs from the member's
+// on levels that are done, where they came from. The step over a level takes
+// the block of a number to the place that the number has on it.
+class Exchange {
+ public:
+  Exchange(const Group& group, const Group::Way& way, int members)
+      : group_(group), way_(way), members_(members), blocks_(members) {
+    for (int m = 0; m < members; ++m) {
+      for (int to = 0; to < members; ++to) blocks_[m].emplace_back(m, to);
+    }
+  }
+
+  bool Run() {
+    for (const Group::Step& step : way_.steps()) {
+      if (step.collective() != ALL_TO_ALL) return false;
+      const Group::Level& level = group_.levels(step.level());
+      const auto before = blocks_;
+      int64_t sent = 0;
+      for (int m = 0; m < members_; ++m) {
+        for (int number = 0; number < members_; ++number) {
+          const int place = PlaceOn(level, number);
+          const int mine = PlaceOn(level, m);
+          const int there = m + (place - mine) * level.stride();
+          const int as = number + (mine - place) * level.stride();
+          blocks_[there][as] = before[m][number];
+          sent += there != m ? 1 : 0;
+        }
+      }
+      sent_.push_back(sent);
+    }
+    for (int m = 0; m < members_; ++m) {
+      for (int from = 0; from < members_; ++from) {
+        if (blocks_[m][from] != std::pair(from, m)) return false;
+      }
+    }
+    return true;
+  }
+  // By step, of all members: blocks.
+  const std::vector<int64_t>& sent() const { return sent_; }
+
+ private:
+  const Group& group_;
+  const Group::Way& way_;
+  const int members_;
+  std::vector<std::vector<std::pair<int, int>>> blocks_;
+  std::vector<int64_t> sent_;
+};
+
 // Whether both say the same, with every root; and of what is right the bytes.
 // `members`: 0: as many as the levels have places.
 bool Agrees(const Group& group, int members = 0) {
   const Group::Way& way = group.ways(0);
   if (members == 0) members = MembersOf(group);
-  const int elements = 3 * members + 1;
+  // Where blocks are packed, what goes in steps is even.
+  const int elements = 3 * members + (PacksBlocks(way.collective()) ? 0 : 1);
   bool right = true;
-  const int roots = way.collective() == BROADCAST ? members : 1;
   std::vector<int64_t> sent;
-  for (int root = 0; root < roots; ++root) {
-    Execution execution(group, way, members, elements, root);
-    right = right && execution.Run();
-    sent = execution.sent();
+  if (way.collective() == ALL_TO_ALL) {
+    Exchange exchange(group, way, members);
+    right = exchange.Run();
+    for (const int64_t blocks : exchange.sent()) sent.push_back(3 * blocks);
+  } else {
+    const int roots = way.collective() == BROADCAST ? members : 1;
+    for (int root = 0; root < roots; ++root) {
+      Execution execution(group, way, members, elements, root);
+      right = right && execution.Run();
+      sent = execution.sent();
+    }
   }
   const absl::Status checked = CheckWays(group, members);
   EXPECT_EQ(checked.ok(), right) << checked << "\n" << group.DebugString();
@@ -240,8 +330,10 @@ void ExpectRefused(const Group& group, int members, const std::string& why) {
 int CountRight(Collective collective, const Group& levels, int steps_max,
                int members = 0) {
   constexpr Collective kSteps[] = {REDUCE_SCATTER, ALL_REDUCE, ALL_GATHER,
-                                   BROADCAST, SHIFT};
-  const int choices = 5 * levels.levels_size();
+                                   BROADCAST,      REDUCE,     ALL_TO_ALL,
+                                   SHIFT};
+  constexpr int kKinds = static_cast<int>(std::size(kSteps));
+  const int choices = kKinds * levels.levels_size();
   int right = 0;
   for (int steps = 1; steps <= steps_max; ++steps) {
     int rows = 1;
@@ -249,7 +341,8 @@ int CountRight(Collective collective, const Group& levels, int steps_max,
     for (int row = 0; row < rows; ++row) {
       std::vector<StepOn> list;
       for (int s = 0, rest = row; s < steps; ++s, rest /= choices) {
-        list.push_back({kSteps[rest % choices % 5], rest % choices / 5});
+        list.push_back(
+            {kSteps[rest % choices % kKinds], rest % choices / kKinds});
       }
       Group group = levels;
       AddWay(collective, list, group);
@@ -264,15 +357,16 @@ TEST(Ways, ProvesWhatExecutionShowsOfEveryRowOfSteps) {
   const Group two = GroupWith({{2, 1}, {3, 2}});
   const Group interleaved = GroupWith({{2, 3}, {3, 1}});
   for (const Group& group : {two, interleaved}) {
-    // Two all-reduces in either order, or one that is two steps, with the other
-    // before, between or behind these.
-    EXPECT_EQ(CountRight(ALL_REDUCE, group, 3), 8);
+    // Two all-reduces in either order, or one that is two steps, by shares or
+    // over place 0, with the other before, between or behind these.
+    EXPECT_EQ(CountRight(ALL_REDUCE, group, 3), 14);
     EXPECT_EQ(CountRight(REDUCE_SCATTER, group, 3), 2);
     EXPECT_EQ(CountRight(ALL_GATHER, group, 3), 2);
     EXPECT_EQ(CountRight(BROADCAST, group, 3), 2);
+    EXPECT_EQ(CountRight(ALL_TO_ALL, group, 3), 2);
   }
-  EXPECT_EQ(CountRight(ALL_REDUCE, GroupWith({{4, 1}}), 2), 2)
-      << "all at once, or a piece each";
+  EXPECT_EQ(CountRight(ALL_REDUCE, GroupWith({{4, 1}}), 2), 3)
+      << "all at once, a piece each, or the first for all";
 }
 
 // Levels of which some members are at the same places of both: a step over the
@@ -289,7 +383,7 @@ TEST(Ways, RefusesEveryRowOfStepsOverLevelsThatOverlap) {
                                          {{{2, 2}, {2, 2}}, 4}};
   for (const auto& [levels, members] : overlaps) {
     for (const Collective collective :
-         {ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER}) {
+         {ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL}) {
       std::vector<StepOn> both;
       for (const int level : {0, 1}) both.push_back({collective, level});
       Group group = GroupWith(levels);
@@ -322,6 +416,69 @@ TEST(Ways, ProvesThreeLevels) {
          {{REDUCE_SCATTER, 2}, {REDUCE_SCATTER, 0}, {REDUCE_SCATTER, 1}},
          group);
   EXPECT_TRUE(Agrees(group));
+}
+
+// Who waits for a sum takes no part in what the others do with it: by shares on
+// the level between, and whatever comes down first.
+TEST(Ways, ProvesWhatGoesUpAndDownATree) {
+  const std::vector<StepOn> right[] = {
+      {{REDUCE, 0},
+       {REDUCE, 1},
+       {ALL_REDUCE, 2},
+       {BROADCAST, 1},
+       {BROADCAST, 0}},
+      {{REDUCE, 0},
+       {REDUCE, 1},
+       {ALL_REDUCE, 2},
+       {BROADCAST, 0},
+       {BROADCAST, 1}},
+      {{REDUCE, 0},
+       {REDUCE_SCATTER, 1},
+       {ALL_REDUCE, 2},
+       {ALL_GATHER, 1},
+       {BROADCAST, 0}},
+      {{REDUCE, 0},
+       {REDUCE_SCATTER, 1},
+       {ALL_REDUCE, 2},
+       {BROADCAST, 0},
+       {ALL_GATHER, 1}},
+      {{REDUCE_SCATTER, 1},
+       {REDUCE, 0},
+       {ALL_REDUCE, 2},
+       {ALL_GATHER, 1},
+       {BROADCAST, 0}},
+  };
+  for (const std::vector<StepOn>& steps : right) {
+    Group group = GroupWith({{2, 1}, {2, 2}, {3, 4}});
+    AddWay(ALL_REDUCE, steps, group);
+    EXPECT_TRUE(Agrees(group)) << group.DebugString();
+  }
+  Group group = GroupWith({{2, 1}, {2, 2}});
+  AddWay(ALL_REDUCE, {{REDUCE, 0}, {ALL_REDUCE, 1}}, group);
+  ExpectRefused(group, 4, "has its sum at one place only");
+  EXPECT_FALSE(Agrees(group));
+}
+
+TEST(Ways, SaysWhoTakesPart) {
+  Group group = GroupWith({{2, 1}, {2, 2}});
+  AddWay(ALL_REDUCE, {{REDUCE, 0}, {ALL_REDUCE, 1}, {BROADCAST, 0}}, group);
+  ASSERT_TRUE(CheckWays(group, 4).ok());
+  for (const int root : {0, 3}) {
+    for (int m = 0; m < 4; ++m) {
+      const Group::Way& way = group.ways(0);
+      EXPECT_TRUE(TakesPart(group, way, m, {.step = 0, .root = root}));
+      EXPECT_EQ(TakesPart(group, way, m, {.step = 1, .root = root}),
+                m % 2 == root % 2);
+      EXPECT_TRUE(TakesPart(group, way, m, {.step = 2, .root = root}));
+    }
+  }
+  group.clear_ways();
+  AddWay(BROADCAST, {{BROADCAST, 1}, {BROADCAST, 0}}, group);
+  for (int m = 0; m < 4; ++m) {
+    EXPECT_EQ(TakesPart(group, group.ways(0), m, {.step = 0, .root = 3}),
+              m % 2 == 1);
+    EXPECT_TRUE(TakesPart(group, group.ways(0), m, {.step = 1, .root = 3}));
+  }
 }
 
 TEST(Ways, RefusesLevelsThatAreNone) {

@@ -1,6 +1,7 @@
 #include "scheduler/planner/choose_ways.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -133,15 +134,16 @@ TEST(ChooseWays, RefusesWhatAGroupCannotDo) {
                 "some hosts have 3 and others 1");
   ExpectRefusal(DataJob(4, "ring"), "aabb", "\"ring\" is unknown");
   ExpectRefusal(DataJob(4, "ring"), "aaaa",
-                "there are flat, two_level, blueconnect");
+                "there are flat, two_level, blueconnect, halving, tree");
   ExpectRefusal(DataJob(4, "blueconnect"), "aaab",
                 "group data of 4 ranks cannot do so: blueconnect: of its "
                 "members some hosts have 3 and others 1");
   EXPECT_TRUE(CompilePlan(DataJob(4, "auto"), OnHosts("aaab")).ok());
-  const auto plan = CompilePlan(DataJob(4), OnHosts("aaab"));
+  // Three are no product of smaller numbers.
+  const auto plan = CompilePlan(DataJob(3), OnHosts("aab"));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_TRUE(absl::StrContains(GroupNamed(*plan, "data").why_flat(),
-                                "some hosts have 3 and others 1"));
+                                "some hosts have 2 and others 1"));
 }
 
 // With a member a host there is one level: what the job names is the flat row.
@@ -197,8 +199,8 @@ TEST(ChooseWays, ChoosesByCost) {
   const auto slow = CompilePlan(DataJob(8), workers);
   ASSERT_TRUE(slow.ok()) << slow.status();
   EXPECT_FALSE(HasSteps(GroupNamed(*slow, "data")));
-  EXPECT_TRUE(
-      absl::StrContains(GroupNamed(*slow, "data").why_flat(), "two_level"));
+  EXPECT_TRUE(absl::StrContains(GroupNamed(*slow, "data").why_flat(),
+                                "is flat: that takes "));
   EXPECT_NE(fast->fingerprint(), slow->fingerprint())
       << "sums of other bits are another plan";
 }
@@ -397,9 +399,12 @@ TEST(ChooseWays, PiecesAreThoseThatTakeTheLeast) {
   const std::vector<WorkerDescription> workers = WithEvenLevels();
   const auto named = CompilePlan(DataJob(4, "blueconnect"), workers);
   const auto in_turn = CompilePlan(DataJob(4, "two_level"), workers);
+  const auto halves = CompilePlan(DataJob(4, "halving"), workers);
+  const auto tree = CompilePlan(DataJob(4, "tree"), workers);
   const auto chosen = CompilePlan(DataJob(4), workers);
   ASSERT_TRUE(named.ok() && in_turn.ok() && chosen.ok())
       << named.status() << in_turn.status() << chosen.status();
+  ASSERT_TRUE(halves.ok() && tree.ok()) << halves.status() << tree.status();
   ASSERT_EQ(named->prediction().exchanges_size(),
             in_turn->prediction().exchanges_size());
   bool any = false;
@@ -413,13 +418,102 @@ TEST(ChooseWays, PiecesAreThoseThatTakeTheLeast) {
     const ExchangePrediction& taken = chosen->prediction().exchanges(e);
     EXPECT_NEAR(
         taken.seconds(),
-        std::min({pieces.seconds(), whole.seconds(), whole.flat_seconds()}),
+        std::min({pieces.seconds(), whole.seconds(), whole.flat_seconds(),
+                  halves->prediction().exchanges(e).seconds(),
+                  tree->prediction().exchanges(e).seconds()}),
         1e-9 * taken.seconds());
     if (taken.row() != "blueconnect") continue;
     EXPECT_GT(taken.pieces(), 1);
     any = true;
   }
   EXPECT_TRUE(any) << chosen->prediction().exchanges(0).DebugString();
+}
+
+// Where latency is much of it, each of many hosts talks to few others: with
+// halves where bytes count, too, and with all of it up a tree where they do
+// not.
+TEST(ChooseWays, ManyHostsTakeFewMessages) {
+  std::vector<WorkerDescription> workers = OnHosts("abcdefghijklmnop");
+  for (WorkerDescription& worker : workers) {
+    worker.mutable_network()->mutable_rate()->set_latency_us(500);
+  }
+  Plan plan = *CompilePlan(DataJob(16), workers);
+  const Group& data = GroupNamed(plan, "data");
+  ASSERT_GT(plan.prediction().exchanges_size(), 0);
+  std::set<std::string> rows;
+  for (const ExchangePrediction& exchange : plan.prediction().exchanges()) {
+    rows.insert(exchange.row());
+    EXPECT_LE(exchange.seconds(), exchange.flat_seconds());
+    if (exchange.row() == "flat") continue;
+    EXPECT_LT(exchange.seconds(), exchange.flat_seconds());
+    EXPECT_EQ(exchange.levels_size(), 4);
+  }
+  EXPECT_EQ(rows.count("two_level") + rows.count("blueconnect"), 0u)
+      << "each has a host to itself";
+  EXPECT_TRUE(rows.count("halving") + rows.count("tree") > 0)
+      << plan.prediction().exchanges(0).DebugString() << data.why_flat();
+}
+
+JobSpec UlyssesJob(const std::string& all_to_all) {
+  JobSpec job = ExampleJob({});
+  job.mutable_model()->set_num_attention_heads(4);
+  job.mutable_parallelism()->set_context(4);
+  job.mutable_parallelism()->set_context_method("ulysses");
+  if (!all_to_all.empty()) {
+    job.mutable_communication()->set_all_to_all(all_to_all);
+  }
+  return job;
+}
+
+// To the byte: on each level the blocks for its other places.
+TEST(ChooseWays, AllToAllsMayGoOverLevels) {
+  const auto plan = CompilePlan(UlyssesJob("two_level"), OnHosts("aabb"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  int found = 0;
+  for (const ExchangePrediction& exchange : plan->prediction().exchanges()) {
+    if (exchange.collective() != ALL_TO_ALL) continue;
+    ++found;
+    EXPECT_EQ(exchange.row(), "two_level");
+    ASSERT_EQ(exchange.levels_size(), 2);
+    EXPECT_EQ(exchange.levels(0).bytes(), exchange.bytes() / 2);
+    EXPECT_EQ(exchange.levels(1).bytes(), exchange.bytes() / 2);
+  }
+  EXPECT_GT(found, 0);
+  const auto flat = CompilePlan(UlyssesJob("flat"), OnHosts("aabb"));
+  const auto chosen = CompilePlan(UlyssesJob(""), OnHosts("aabb"));
+  ASSERT_TRUE(flat.ok() && chosen.ok()) << flat.status() << chosen.status();
+  for (const ExchangePrediction& exchange : chosen->prediction().exchanges()) {
+    EXPECT_LE(exchange.seconds(), exchange.flat_seconds() * (1 + 1e-9));
+  }
+  const absl::Status status =
+      CompilePlan(UlyssesJob("tree"), OnHosts("aabb")).status();
+  EXPECT_TRUE(absl::StartsWith(status.message(), "communication.all_to_all: "))
+      << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "no blocks of members"))
+      << status;
+}
+
+// Rows of experts: how many, only their two ends know.
+TEST(ChooseWays, BlocksOfUnlikeSizesAreFlat) {
+  JobSpec job = ExampleJob({.data = 4});
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("mixtral");
+  model.set_intermediate_size(64);
+  model.set_num_experts(4);
+  job.mutable_parallelism()->set_expert(4);
+  const auto plan = CompilePlan(job, OnHosts("aabb"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  int found = 0;
+  for (const ExchangePrediction& exchange : plan->prediction().exchanges()) {
+    if (exchange.collective() != ALL_TO_ALL) continue;
+    ++found;
+    EXPECT_EQ(exchange.row(), "flat") << exchange.DebugString();
+  }
+  EXPECT_GT(found, 0);
+  job.mutable_communication()->set_all_to_all("two_level");
+  const absl::Status status = CompilePlan(job, OnHosts("aabb")).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "of unlike sizes")) << status;
 }
 
 // To the byte, and what a level takes of it.

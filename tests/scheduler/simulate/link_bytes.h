@@ -150,30 +150,58 @@ class LinkBytes {
     bytes.near_in += each * (here - 1);
   }
 
-  // Within the host all of it, between hosts what is then each member's.
-  static void AddLevels(Collective collective, double whole, double ranks,
-                        double here, LinkLoad& bytes) {
+  // What each member sends in a step over a communicator of so many, of a
+  // buffer of which that many bytes are this step's; where one is the root, in
+  // the mean of all members.
+  static double SentInStep(Collective step, double whole, double size,
+                           bool over_sockets) {
     constexpr double kSmall = 64 << 10;
-    const double hosts = ranks / here;
-    if (collective == ALL_TO_ALL) {
-      // Each level moves all but what stays at the rank's place on it.
-      bytes.near_out += std::floor(whole * (here - 1) / here);
-      bytes.near_in += std::floor(whole * (here - 1) / here);
-      bytes.far_out += std::floor(whole * (hosts - 1) / hosts);
-      bytes.far_in += std::floor(whole * (hosts - 1) / hosts);
-      return;
+    const double once = std::floor(whole * (size - 1) / size);
+    const bool small = over_sockets && whole * (size - 1) <= kSmall;
+    switch (step) {
+      case ALL_REDUCE:
+        return small ? whole * (size - 1) : 2 * once;
+      case REDUCE:
+        return small ? once : std::floor(once * (size + 1) / size);
+      default:
+        return once;
     }
-    const double piece = whole / here;
-    const bool all = collective == ALL_REDUCE;
-    const double passes = all ? 2 : 1;
-    const double near = passes * whole * (here - 1) / here;
-    const double far = all && piece * (hosts - 1) <= kSmall
-                           ? piece * (hosts - 1)
-                           : passes * piece * (hosts - 1) / hosts;
-    bytes.far_out += std::floor(far);
-    bytes.far_in += std::floor(far);
-    bytes.near_out += std::floor(near);
-    bytes.near_in += std::floor(near);
+  }
+
+  // Step after step, each with what the steps before have left this rank.
+  void AddSteps(const Group& group, const Group::Way& way,
+                const std::vector<int>& members, size_t at, double whole,
+                LinkLoad& bytes) const {
+    double share = whole;
+    if (way.collective() == ALL_GATHER) {
+      share /= static_cast<double>(members.size());
+    }
+    std::vector<bool> waits(group.levels_size());
+    for (const Group::Step& step : way.steps()) {
+      const Group::Level& level = group.levels(step.level());
+      const size_t place = at / level.stride() % level.size();
+      const auto size = static_cast<double>(level.size());
+      if (step.collective() == ALL_GATHER) share *= size;
+      if (step.collective() == BROADCAST) waits[step.level()] = false;
+      if (std::count(waits.begin(), waits.end(), true) == 0) {
+        // To the next place, which of two is the one other.
+        const auto is_near = [&](size_t other) {
+          const size_t member = at + (other - place) * level.stride();
+          return hosts_[members[member]] == hosts_[members[at]];
+        };
+        bool all_near = true;
+        for (int i = 0; i < level.size(); ++i) all_near &= is_near(i);
+        const double sent =
+            SentInStep(step.collective(), share, size, !all_near);
+        const bool next_near = is_near((place + 1) % level.size());
+        const bool previous_near =
+            is_near((place + level.size() - 1) % level.size());
+        (next_near ? bytes.near_out : bytes.far_out) += sent;
+        (previous_near ? bytes.near_in : bytes.far_in) += sent;
+      }
+      if (step.collective() == REDUCE_SCATTER) share /= size;
+      if (step.collective() == REDUCE) waits[step.level()] = place != 0;
+    }
   }
 
   bool IsNarrow(const Instruction& instruction) const {
@@ -211,7 +239,7 @@ class LinkBytes {
         WayOf(group, collective, static_cast<int64_t>(whole));
     if (way != nullptr) {
       EXPECT_NE(way->row(), kFlatRow);
-      return AddLevels(way->collective(), whole, ranks, here, bytes);
+      return AddSteps(group, *way, members, at, whole, bytes);
     }
     const int number = GroupNumber(plan_.mesh(), group, rank);
     const std::string& backend = CarrierOf(group, number).backend();
