@@ -52,11 +52,11 @@ void LayMesh(Plan& plan) {
 // Updates of matrices work in memory that lanes of the host do not have.
 absl::Status CheckStepsOnDevice(const JobSpec& job) {
   if (!StepsOnHost(job.memory())) return absl::OkStatus();
-  for (int g = 0; g < job.optimizer().groups_size(); ++g) {
-    if (!UpdatesMatrices(job.optimizer(), g + 1)) continue;
+  for (int rule = 0; rule < RuleCount(job.optimizer()); ++rule) {
+    if (!UpdatesMatrices(job.optimizer(), rule)) continue;
     return FieldError(
-        absl::StrCat("optimizer.groups[", g, "].name"),
-        absl::StrCat(job.optimizer().groups(g).name(),
+        NameFieldOfRule(rule),
+        absl::StrCat(NameOfRule(job.optimizer(), rule),
                      " does not go with memory.optimizer or memory.gradients "
                      "below the device, where the optimizer runs on the host; "
                      "use device for both"));

@@ -52,15 +52,15 @@ AttentionSize AttentionSizeOf(const Plan& plan) {
   return {.length = plan.job().training().sequence_length()};
 }
 
-// Of the products of a STEP whose rules update whole matrices, five for each
-// (ops/muon.h); where slices have some of them each, of the mean.
+// Of the products of a STEP by Muon, five for each matrix (ops/muon.h); where
+// slices have some of them each, of the mean.
 double MatrixStepFlops(const Plan& plan, const Placement& placement) {
   constexpr double kIterations = 5;
   const OptimizerSpec& optimizer = plan.job().optimizer();
   const Unit& unit = plan.units(placement.unit());
   double flops = 0;
   for (const RuleRange& range : RuleRanges(unit)) {
-    if (!UpdatesMatrices(optimizer, range.rule)) continue;
+    if (NameOfRule(optimizer, range.rule) != "muon") continue;
     for (const Parameter& parameter : unit.parameters()) {
       if (parameter.offset() < range.range.begin ||
           parameter.offset() >= range.range.end) {
@@ -83,10 +83,7 @@ int64_t SavedStates(const Plan& plan, const Placement& placement,
   if (saves.kind() == Instruction::KEEP) {
     return LargestStateAtRest(plan, placement);
   }
-  const Unit::Part& part = plan.units(saves.unit()).parts(saves.part());
-  return LargestDuty(plan, placement, saves.part()) *
-         static_cast<int64_t>(
-             StatesOfPart(plan.job().optimizer(), part).size());
+  return LargestStateDuty(plan, placement, saves.part());
 }
 
 }  // namespace
