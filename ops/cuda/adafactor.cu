@@ -8,6 +8,7 @@
 #include "ops/cuda/elements.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/launch.h"
+#include "ops/device.h"
 
 namespace troupe::cuda {
 namespace {
