@@ -24,7 +24,7 @@ int64_t LargestSlice(const Plan& plan, bool dealt, int group,
 }
 
 // The first of as many pieces as the group has ranks, or of one.
-Piece PiecesOf(const Plan& plan, bool dealt, int group) {
+Piece SlicesOf(const Plan& plan, bool dealt, int group) {
   return {.index = 0,
           .count = dealt ? GroupSize(plan.mesh(), plan.groups(group)) : 1};
 }
@@ -34,7 +34,8 @@ bool AllPrefixes(const std::vector<UnitState>& states) {
                      [](const UnitState& state) { return state.is_prefix(); });
 }
 
-int64_t ElementsIn(const std::vector<UnitState>& states, const Range& range) {
+int64_t StateElementsIn(const std::vector<UnitState>& states,
+                        const Range& range) {
   int64_t elements = 0;
   for (const UnitState& state : states) elements += state.ElementsIn(range);
   return elements;
@@ -112,13 +113,14 @@ int64_t LargestStateAtRest(const Plan& plan, const Placement& placement) {
       UnitStates(plan.job().optimizer(), unit);
   // The first slice is the largest, and its elements have the most states.
   if (AllPrefixes(states)) {
-    return ElementsIn(states, {0, LargestTrainedAtRest(plan, placement)});
+    return StateElementsIn(states, {0, LargestTrainedAtRest(plan, placement)});
   }
   int64_t largest = 0;
-  const Piece pieces = PiecesOf(plan, placement.has_dealt(), placement.dealt());
+  const Piece pieces = SlicesOf(plan, placement.has_dealt(), placement.dealt());
   for (Piece piece = pieces; piece.index < pieces.count; ++piece.index) {
     largest = std::max(
-        largest, ElementsIn(states, EvenLines(TrainedElements(unit), piece)));
+        largest,
+        StateElementsIn(states, EvenLines(TrainedElements(unit), piece)));
   }
   return largest;
 }
@@ -135,16 +137,17 @@ int64_t LargestStateDuty(const Plan& plan, const Placement& placement,
                StatesOfPart(optimizer, unit.parts(part)).size());
   }
   const Placement::Part& with = placement.parts(part);
-  const Piece slices = PiecesOf(plan, placement.has_dealt(), placement.dealt());
-  const Piece shares = PiecesOf(plan, with.has_shared(), with.shared());
+  const Piece slices = SlicesOf(plan, placement.has_dealt(), placement.dealt());
+  const Piece shares = SlicesOf(plan, with.has_shared(), with.shared());
   int64_t largest = 0;
   for (Piece slice = slices; slice.index < slices.count; ++slice.index) {
     const Range rests =
         Both(RangeOfPart(unit, part), EvenLines(TrainedElements(unit), slice));
     for (Piece share = shares; share.index < shares.count; ++share.index) {
       const Range duty = EvenLines(rests.size(), share);
-      largest = std::max(largest, ElementsIn(states, {rests.begin + duty.begin,
-                                                      rests.begin + duty.end}));
+      largest =
+          std::max(largest, StateElementsIn(states, {rests.begin + duty.begin,
+                                                     rests.begin + duty.end}));
     }
   }
   return largest;

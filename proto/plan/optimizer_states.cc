@@ -55,7 +55,7 @@ absl::optional<ParameterState> FactorOf(absl::string_view state,
 }
 
 // Behind the last piece, or as one with it.
-void Append(const StatePiece& piece, UnitState& state) {
+void AppendPiece(const StatePiece& piece, UnitState& state) {
   if (!state.pieces.empty()) {
     StatePiece& last = state.pieces.back();
     if (last.period == 1 && piece.period == 1 &&
@@ -69,12 +69,12 @@ void Append(const StatePiece& piece, UnitState& state) {
 
 // A state of one part. Those with an element for each of the flat buffer have
 // some for alignment gaps, too.
-void AppendPart(const OptimizerSpec& optimizer, const Unit& unit,
-                const Unit::Part& part, const Range& range,
-                absl::string_view name, UnitState& state) {
+void AppendStateOfPart(const OptimizerSpec& optimizer, const Unit& unit,
+                       const Unit::Part& part, const Range& range,
+                       absl::string_view name, UnitState& state) {
   const bool whole =
       name == kAverageState || !UpdatesVectors(optimizer, part.rule());
-  if (whole) return Append({.range = range}, state);
+  if (whole) return AppendPiece({.range = range}, state);
   std::vector<StatePiece> pieces;
   for (const Parameter& parameter : unit.parameters()) {
     if (parameter.offset() < range.begin || parameter.offset() >= range.end) {
@@ -87,7 +87,7 @@ void AppendPart(const OptimizerSpec& optimizer, const Unit& unit,
             [](const StatePiece& a, const StatePiece& b) {
               return a.range.begin < b.range.begin;
             });
-  for (const StatePiece& piece : pieces) Append(piece, state);
+  for (const StatePiece& piece : pieces) AppendPiece(piece, state);
 }
 
 }  // namespace
@@ -165,7 +165,7 @@ std::vector<UnitState> UnitStates(const OptimizerSpec& optimizer,
     const auto names = StatesOfPart(optimizer, part);
     if (all.size() < names.size()) all.resize(names.size());
     for (size_t s = 0; s < names.size(); ++s) {
-      AppendPart(optimizer, unit, part, range, names[s], all[s]);
+      AppendStateOfPart(optimizer, unit, part, range, names[s], all[s]);
     }
   }
   return all;

@@ -34,6 +34,7 @@
 #include "scheduler/planner/check_graph.h"
 #include "scheduler/planner/lay_groups.h"
 #include "scheduler/planner/partition.h"
+#include "scheduler/planner/resolve_sample.h"
 #include "scheduler/planner/unit_kinds.h"
 #include "scheduler/tiers/loss_chunks.h"
 #include "scheduler/tiers/offload.h"
@@ -90,6 +91,7 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   }
   RETURN_IF_ERROR(MarkGroups(plan.job().optimizer(), list));
   RETURN_IF_ERROR(CheckStepsOnDevice(plan.job()));
+  RETURN_IF_ERROR(CheckSample(plan.job()));
   derived.set_frozen_parameters(FrozenCount(list));
   derived.set_model_flops_per_token(
       ModelFlopsPerToken(plan.job().model(), training.sequence_length()) *

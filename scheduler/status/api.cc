@@ -112,7 +112,12 @@ absl::StatusOr<std::string> BriefJson(const ClusterHost& host, JobId id,
   RETURN_IF_ERROR(host.Read([&](const Cluster& cluster,
                                 absl::Time) -> absl::Status {
     ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
-    *news.mutable_status() = Brief(job->status);
+    JobStatus& status = *news.mutable_status();
+    status = Brief(job->status);
+    if (job->status.has_last_sample()) {
+      *status.mutable_last_sample() = job->status.last_sample();
+      status.set_last_sample_step(job->status.last_sample_step());
+    }
     events = static_cast<int64_t>(job->events.size());
     for (int64_t i = std::clamp<int64_t>(from, 0, events); i < events; ++i) {
       *news.add_events() = job->events[i];

@@ -111,6 +111,7 @@ TEST_F(ApiTest, ABriefStatusLacksNothingButTheLengthOfLists) {
   auto whole = Get(path)["status"];
   auto brief = Get(path + "/brief")["status"];
   ASSERT_GT(whole["workers"].size(), 0u);
+  EXPECT_EQ(brief["last_sample"]["text"], "<b>upon a time");
   EXPECT_EQ(brief["workers"][0], whole["workers"][0]);
   if (!whole["checkpoints"].empty()) {
     EXPECT_EQ(brief["checkpoints"][0], whole["checkpoints"].back());
