@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/plan/memory.h"
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "storage/checkpoint/checkpoint_dir.h"
@@ -271,11 +272,7 @@ TEST(Groups, AdafactorKeepsLittleAndNeedsWholeParameters) {
   const auto moments = [](const JobSpec& of) {
     const absl::StatusOr<Plan> plan = CompileForThreads(of, 1);
     CHECK_OK(plan.status());
-    int64_t bytes = 0;
-    for (const Buffer& buffer : plan->roles(0).buffers()) {
-      if (buffer.kind() == Buffer::OPTIMIZER_STATE) bytes += buffer.bytes();
-    }
-    return bytes;
+    return PredictedBytes(*plan, 0, "optimizer_moments");
   };
   JobSpec all = job;
   all.mutable_optimizer()->clear_groups();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/model.h"
@@ -58,7 +59,7 @@ std::string Characters(absl::string_view text) {
       text.remove_prefix(1);
       continue;
     }
-    characters.append(text.substr(0, bytes));
+    absl::StrAppend(&characters, text.substr(0, bytes));
     text.remove_prefix(bytes);
   }
   return characters;

@@ -66,6 +66,7 @@ TEST(UnitState, AdafactorHasRowsAndColumns) {
       {"exp_avg_sq_row.weight", 3},
       {"exp_avg_sq_col.weight", 2},
       {"exp_avg_sq.bias", 2}};
+  const std::vector<int> begins = {0, 3, 5};
   for (int s = 0; s < 3; ++s) {
     const StateTensor& tensor = tensors[2 + s];
     EXPECT_EQ(tensor.name, "optimizer." + expected[s].first);
@@ -73,7 +74,7 @@ TEST(UnitState, AdafactorHasRowsAndColumns) {
     EXPECT_EQ(tensor.elements, expected[s].second);
     ASSERT_EQ(tensor.boxes.size(), 1u);
     EXPECT_EQ(tensor.boxes[0].begin, 0);
-    EXPECT_EQ(tensor.data.memory(), m + std::vector<int>{0, 3, 5}[s] * 4);
+    EXPECT_EQ(tensor.data.memory(), m + begins[s] * 4);
   }
   for (int64_t cut = 0; cut <= 32; ++cut) {
     std::map<std::string, std::vector<int>> times;
