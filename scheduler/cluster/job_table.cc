@@ -47,11 +47,7 @@ int64_t StepWeights(const std::deque<StepRecord>& steps) {
 void SetLastStep(const StepRecord& step, JobStatus& status) {
   *status.mutable_last_step() = step;
   status.mutable_last_step()->clear_sequence_losses();
-  if (step.has_sample()) {
-    *status.mutable_last_sample() = step.sample();
-    status.set_last_sample_step(step.step());
-    status.mutable_last_step()->clear_sample();
-  }
+  status.mutable_last_step()->clear_sample();
   status.set_steps_done(step.step());
 }
 

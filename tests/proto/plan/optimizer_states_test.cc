@@ -94,8 +94,8 @@ TEST(OptimizerStates, AreOfTheFirstElements) {
 // Adafactor and, behind it, AdamW, both with an average; each with a matrix,
 // two in one parameter, and a vector.
 Unit UnitWithMatrices() {
-  Unit unit = UnitOf({{112, 0}, {112, 1}});
-  for (const int64_t begin : {0, 112}) {
+  Unit unit = UnitOf({{160, 0}, {160, 1}});
+  for (const int64_t begin : {0, 160}) {
     int64_t offset = begin;
     for (const std::vector<int64_t>& shape :
          std::vector<std::vector<int64_t>>{{3, 5}, {2, 4, 6}, {33}}) {
@@ -123,12 +123,12 @@ TEST(OptimizerStates, OfRowsAndColumnsBelongToElements) {
   const std::vector<UnitState> states = UnitStates(optimizer, unit);
   ASSERT_EQ(states.size(), 4u);
   const int64_t rows = 3 + 2 * 4, columns = 5 + 2 * 6;
-  EXPECT_EQ(states[0].ElementsIn({0, 224}), rows + 112);
-  EXPECT_EQ(states[1].ElementsIn({0, 224}), columns + 112);
-  EXPECT_EQ(states[2].ElementsIn({0, 224}), 33 + 112);  // AdamW's average
-  EXPECT_EQ(states[3].ElementsIn({0, 224}), 112);
-  EXPECT_EQ(StateElements(optimizer, unit, {0, 112}),
-            rows + columns + 33 + 112);
+  EXPECT_EQ(states[0].ElementsIn({0, 320}), rows + 160);
+  EXPECT_EQ(states[1].ElementsIn({0, 320}), columns + 160);
+  EXPECT_EQ(states[2].ElementsIn({0, 320}), 33 + 160);  // AdamW's average
+  EXPECT_EQ(states[3].ElementsIn({0, 320}), 160);
+  EXPECT_EQ(StateElements(optimizer, unit, {0, 160}),
+            rows + columns + 33 + 160);
   EXPECT_FALSE(states[0].is_prefix());
   EXPECT_TRUE(states[3].is_prefix());
   // Row 1 of the first matrix belongs to element 5, column 1 to element 1.
@@ -137,17 +137,17 @@ TEST(OptimizerStates, OfRowsAndColumnsBelongToElements) {
   EXPECT_EQ(states[1].ElementsIn({1, 2}), 1);
   EXPECT_EQ(states[1].ElementsIn({5, 15}), 0);
   for (const UnitState& state : states) {
-    for (int64_t cut = 0; cut <= 224; ++cut) {
-      EXPECT_EQ(state.ElementsIn({0, cut}) + state.ElementsIn({cut, 224}),
-                state.ElementsIn({0, 224}));
+    for (int64_t cut = 0; cut <= 320; ++cut) {
+      EXPECT_EQ(state.ElementsIn({0, cut}) + state.ElementsIn({cut, 320}),
+                state.ElementsIn({0, 320}));
     }
     int64_t one_by_one = 0;
-    for (int64_t e = 0; e < 224; ++e) {
+    for (int64_t e = 0; e < 320; ++e) {
       const int64_t here = state.ElementsIn({e, e + 1});
       EXPECT_TRUE(here == 0 || here == 1);
       one_by_one += here;
     }
-    EXPECT_EQ(one_by_one, state.ElementsIn({0, 224}));
+    EXPECT_EQ(one_by_one, state.ElementsIn({0, 320}));
   }
 }
 

@@ -176,6 +176,7 @@ JobId MadeUpCluster::Submit(const char* name, int ranks, int64_t steps) {
   spec.set_name(name);
   spec.mutable_parallelism()->set_data(ranks);
   spec.mutable_training()->set_steps(steps);
+  spec.mutable_data()->mutable_sample()->set_prompt("Once ");
   return host.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
     const auto compilation = cluster.Consider(spec);
     CHECK_OK(compilation.status());
