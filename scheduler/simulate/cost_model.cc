@@ -77,6 +77,20 @@ double MatrixStepFlops(const Plan& plan, const Placement& placement) {
   return flops / GroupSize(plan.mesh(), plan.groups(placement.dealt()));
 }
 
+// The share of a unit's elements that Adafactor trains, which reads gradients
+// three times more, for sums over rows, over columns and over all, and weights
+// once more (ops/adafactor.h).
+double ReadAgain(const Plan& plan, const Unit& unit) {
+  int64_t elements = 0;
+  for (const RuleRange& range : RuleRanges(unit)) {
+    if (UpdatesVectors(plan.job().optimizer(), range.rule)) {
+      elements += range.range.size();
+    }
+  }
+  return static_cast<double>(elements) /
+         static_cast<double>(std::max<int64_t>(1, TrainedElements(unit)));
+}
+
 // Elements of the optimizer's states that a KEEP or a SNAPSHOT reads.
 int64_t SavedStates(const Plan& plan, const Placement& placement,
                     const Instruction& saves) {
@@ -340,7 +354,10 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
         static_cast<double>(LargestStateAtRest(plan_, placement)) /
         static_cast<double>(std::max<int64_t>(1, elements));
     cost.optimizer =
-        (2 * (1 + gradients + moments) + copy) * bytes /
+        (2 * (1 + gradients + moments) + copy +
+         ReadAgain(plan_, plan_.units(instruction.unit())) *
+             (1 + 3 * gradients)) *
+        bytes /
         (on_host ? machine.tiers.optimizer
                  : machine.calibration.optimizer_bytes_per_second() *
                        machine.scale);
