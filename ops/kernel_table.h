@@ -11,6 +11,7 @@
 namespace troupe {
 
 class Device;
+struct AdafactorArgs;
 struct AdamWArgs;
 struct AddArgs;
 struct ApplyDropoutArgs;
@@ -113,6 +114,7 @@ struct KernelTable {
   Kernel<CrossEntropyPartsArgs> cross_entropy_parts;
   Kernel<AdamWArgs> adamw;
   Kernel<LionArgs> lion;
+  Kernel<AdafactorArgs> adafactor;
   Kernel<SgdArgs> sgd;
   Kernel<LoadStepArgs> load_step;
   Kernel<AverageArgs> average;

@@ -50,6 +50,7 @@ const KernelTable kKernels = {
     .cross_entropy_parts = CrossEntropyParts,
     .adamw = AdamW,
     .lion = Lion,
+    .adafactor = Adafactor,
     .sgd = Sgd,
     .load_step = LoadStep,
     .average = Average,

@@ -60,6 +60,7 @@ void CrossEntropy(Device& device, const CrossEntropyArgs& args);
 void CrossEntropyParts(Device& device, const CrossEntropyPartsArgs& args);
 void AdamW(Device& device, const AdamWArgs& args);
 void Lion(Device& device, const LionArgs& args);
+void Adafactor(Device& device, const AdafactorArgs& args);
 void Sgd(Device& device, const SgdArgs& args);
 void LoadStep(Device& device, const LoadStepArgs& args);
 void Average(Device& device, const AverageArgs& args);

@@ -1,6 +1,7 @@
 #include "proto/plan/at_rest.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "proto/plan/groups.h"
 #include "proto/plan/optimizer_states.h"
@@ -20,6 +21,24 @@ int64_t LargestSlice(const Plan& plan, bool dealt, int group,
   if (!dealt) return elements;
   const int ranks = GroupSize(plan.mesh(), plan.groups(group));
   return EvenLines(elements, {.index = 0, .count = ranks}).size();
+}
+
+// The first of as many pieces as the group has ranks, or of one.
+Piece SlicesOf(const Plan& plan, bool dealt, int group) {
+  return {.index = 0,
+          .count = dealt ? GroupSize(plan.mesh(), plan.groups(group)) : 1};
+}
+
+bool AllPrefixes(const std::vector<UnitState>& states) {
+  return std::all_of(states.begin(), states.end(),
+                     [](const UnitState& state) { return state.is_prefix(); });
+}
+
+int64_t StateElementsIn(const std::vector<UnitState>& states,
+                        const Range& range) {
+  int64_t elements = 0;
+  for (const UnitState& state : states) elements += state.ElementsIn(range);
+  return elements;
 }
 
 // The rank's slice of a range, where that is dealt.
@@ -88,10 +107,50 @@ int64_t LargestFrozenAtRest(const Plan& plan, const Placement& placement) {
                       FrozenRange(UnitOf(plan, placement)).size());
 }
 
-// The first slice is the largest, and its elements have the most states.
 int64_t LargestStateAtRest(const Plan& plan, const Placement& placement) {
-  return StateElements(plan.job().optimizer(), UnitOf(plan, placement),
-                       {0, LargestTrainedAtRest(plan, placement)});
+  const Unit& unit = UnitOf(plan, placement);
+  const std::vector<UnitState> states =
+      UnitStates(plan.job().optimizer(), unit);
+  // The first slice is the largest, and its elements have the most states.
+  if (AllPrefixes(states)) {
+    return StateElementsIn(states, {0, LargestTrainedAtRest(plan, placement)});
+  }
+  int64_t largest = 0;
+  const Piece pieces = SlicesOf(plan, placement.has_dealt(), placement.dealt());
+  for (Piece piece = pieces; piece.index < pieces.count; ++piece.index) {
+    largest = std::max(
+        largest,
+        StateElementsIn(states, EvenLines(TrainedElements(unit), piece)));
+  }
+  return largest;
+}
+
+int64_t LargestStateDuty(const Plan& plan, const Placement& placement,
+                         int part) {
+  const Unit& unit = UnitOf(plan, placement);
+  if (unit.parts(part).frozen()) return 0;
+  const OptimizerSpec& optimizer = plan.job().optimizer();
+  const std::vector<UnitState> states = UnitStates(optimizer, unit);
+  if (AllPrefixes(states)) {
+    return LargestDuty(plan, placement, part) *
+           static_cast<int64_t>(
+               StatesOfPart(optimizer, unit.parts(part)).size());
+  }
+  const Placement::Part& with = placement.parts(part);
+  const Piece slices = SlicesOf(plan, placement.has_dealt(), placement.dealt());
+  const Piece shares = SlicesOf(plan, with.has_shared(), with.shared());
+  int64_t largest = 0;
+  for (Piece slice = slices; slice.index < slices.count; ++slice.index) {
+    const Range rests =
+        Both(RangeOfPart(unit, part), EvenLines(TrainedElements(unit), slice));
+    for (Piece share = shares; share.index < shares.count; ++share.index) {
+      const Range duty = EvenLines(rests.size(), share);
+      largest =
+          std::max(largest, StateElementsIn(states, {rests.begin + duty.begin,
+                                                     rests.begin + duty.end}));
+    }
+  }
+  return largest;
 }
 
 int64_t LargestDuty(const Plan& plan, const Placement& placement, int part) {

@@ -50,6 +50,9 @@ int64_t LargestFrozenAtRest(const Plan& plan, const Placement& placement);
 // Of all the optimizer's states of what is trained (optimizer_states.h).
 int64_t LargestStateAtRest(const Plan& plan, const Placement& placement);
 int64_t LargestDuty(const Plan& plan, const Placement& placement, int part);
+// The states of a duty.
+int64_t LargestStateDuty(const Plan& plan, const Placement& placement,
+                         int part);
 
 }  // namespace troupe
 

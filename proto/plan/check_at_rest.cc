@@ -151,7 +151,9 @@ class AtRestCheck {
     int64_t elements = buffer.slice() ? LargestTrainedAtRest(plan_, *dealt)
                                       : TrainedElements(unit);
     if (buffer.kind() == Buffer::OPTIMIZER_STATE) {
-      elements = StateElements(plan_.job().optimizer(), unit, {0, elements});
+      elements = buffer.slice() ? LargestStateAtRest(plan_, *dealt)
+                                : StateElements(plan_.job().optimizer(), unit,
+                                                {0, elements});
     }
     if (frozen_too) {
       elements += buffer.slice() ? LargestFrozenAtRest(plan_, *dealt)

@@ -47,6 +47,7 @@ int64_t StepWeights(const std::deque<StepRecord>& steps) {
 void SetLastStep(const StepRecord& step, JobStatus& status) {
   *status.mutable_last_step() = step;
   status.mutable_last_step()->clear_sequence_losses();
+  status.mutable_last_step()->clear_sample();
   status.set_steps_done(step.step());
 }
 

@@ -68,6 +68,14 @@ std::vector<Lies> TrainedOf(const OptimizerSpec& optimizer, const Unit& unit) {
   return all;
 }
 
+// The rule of the first that is whole.
+const std::string& NameOfFirst(const OptimizerSpec& optimizer,
+                               const Unit& unit) {
+  int part = 0;
+  while (!UpdatesMatrices(optimizer, unit.parts(part).rule())) ++part;
+  return NameOfRule(optimizer, unit.parts(part).rule());
+}
+
 // Where each begins in slices of so many elements, and where the last one ends.
 std::vector<int64_t> OffsetsIn(int64_t slice, const std::vector<Lies>& all) {
   std::vector<int64_t> offsets;
@@ -103,11 +111,10 @@ absl::Status CheckMatrices(const OptimizerSpec& optimizer, const Unit& unit) {
   for (const Lies& lies : TrainedOf(optimizer, unit)) {
     if (!lies.whole) continue;
     const Parameter& parameter = unit.parameters(lies.parameter);
-    const int group = unit.parts(lies.part).rule() - 1;
-    const std::string field =
-        absl::StrCat("optimizer.groups[", group, "].name");
-    const std::string& name = optimizer.groups(group).name();
-    if (parameter.dims_size() < 2) {
+    const int rule = unit.parts(lies.part).rule();
+    const std::string field = NameFieldOfRule(rule);
+    const std::string& name = NameOfRule(optimizer, rule);
+    if (parameter.dims_size() < 2 && !UpdatesVectors(optimizer, rule)) {
       return FieldError(
           field, absl::StrCat(name, " trains matrices, and ", parameter.name(),
                               " is a vector; match matrices only"));
@@ -115,7 +122,7 @@ absl::Status CheckMatrices(const OptimizerSpec& optimizer, const Unit& unit) {
     if (IsCut(parameter)) {
       return FieldError(
           field, absl::StrCat(name,
-                              " needs whole matrices, and ranks have a "
+                              " needs whole parameters, and ranks have a "
                               "part of ",
                               parameter.name(),
                               " each; share the units by parallelism.data, "
@@ -137,9 +144,9 @@ absl::Status LayMatrices(const OptimizerSpec& optimizer, int ranks,
   if (ranks * slice > kSizeMax * before) {
     return FieldError(
         "parallelism.zero_size",
-        absl::StrCat("whole matrices, which muon needs, do not fill the slices "
-                     "of ",
-                     ranks, " ranks: to hold some of them, a slice has ", slice,
+        absl::StrCat("whole matrices, which ", NameOfFirst(optimizer, unit),
+                     " needs, do not fill the slices of ", ranks,
+                     " ranks: to hold some of them, a slice has ", slice,
                      " elements, and the unit has ", before,
                      "; use a zero_size of at most ",
                      std::max<int64_t>(1, kSizeMax * before / slice)));

@@ -35,9 +35,8 @@ int64_t CopiedElements(const Plan& plan, const Placement& placement) {
   const Unit& unit = plan.units(placement.unit());
   int64_t duties = 0;
   for (int p = 0; p < TrainedParts(unit); ++p) {
-    const auto states = StatesOfPart(plan.job().optimizer(), unit.parts(p));
-    duties += LargestDuty(plan, placement, p) *
-              (1 + static_cast<int64_t>(states.size()));
+    duties +=
+        LargestDuty(plan, placement, p) + LargestStateDuty(plan, placement, p);
   }
   return std::min(duties, LargestTrainedAtRest(plan, placement) +
                               LargestStateAtRest(plan, placement));
@@ -109,8 +108,10 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::MASTER_WEIGHTS:
       return trained() * kBytesOfF32;
     case Buffer::OPTIMIZER_STATE:
-      return StateElements(plan.job().optimizer(), plan.units(unit),
-                           {0, trained()}) *
+      return (RestsInSlices(plan, role, kind, unit)
+                  ? LargestStateAtRest(plan, *FindPlacement(role, unit))
+                  : StateElements(plan.job().optimizer(), plan.units(unit),
+                                  TrainedRange(plan.units(unit)))) *
              kBytesOfF32;
     case Buffer::SNAPSHOT_COPY:
       return CopiedElements(plan, *FindPlacement(role, unit)) * kBytesOfF32;

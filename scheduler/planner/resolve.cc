@@ -18,6 +18,7 @@
 #include "scheduler/planner/resolve_memory.h"
 #include "scheduler/planner/resolve_optimizer.h"
 #include "scheduler/planner/resolve_parallelism.h"
+#include "scheduler/planner/resolve_sample.h"
 #include "scheduler/planner/resolve_training.h"
 
 namespace troupe {
@@ -225,6 +226,7 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job, PlanLength length) {
                                     resolved.training().steps()));
   RETURN_IF_ERROR(ResolveElastic(resolved));
   RETURN_IF_ERROR(ResolveMetrics(resolved));
+  RETURN_IF_ERROR(ResolveSample(resolved));
   return resolved;
 }
 

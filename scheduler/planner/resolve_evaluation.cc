@@ -28,6 +28,7 @@ using google::protobuf::Message;
 constexpr absl::string_view kOfTraining[] = {
     "data.tokens",
     "data.changed",
+    "data.sample",
     "data.sources",
     "data.validation_blocks",
     "data.validation_fraction",

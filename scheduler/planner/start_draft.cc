@@ -35,6 +35,7 @@
 #include "scheduler/planner/check_graph.h"
 #include "scheduler/planner/lay_groups.h"
 #include "scheduler/planner/partition.h"
+#include "scheduler/planner/resolve_sample.h"
 #include "scheduler/planner/unit_kinds.h"
 #include "scheduler/tiers/loss_chunks.h"
 #include "scheduler/tiers/offload.h"
@@ -53,11 +54,11 @@ void LayMesh(Plan& plan) {
 // Updates of matrices work in memory that lanes of the host do not have.
 absl::Status CheckStepsOnDevice(const JobSpec& job) {
   if (!StepsOnHost(job.memory())) return absl::OkStatus();
-  for (int g = 0; g < job.optimizer().groups_size(); ++g) {
-    if (!UpdatesMatrices(job.optimizer(), g + 1)) continue;
+  for (int rule = 0; rule < RuleCount(job.optimizer()); ++rule) {
+    if (!UpdatesMatrices(job.optimizer(), rule)) continue;
     return FieldError(
-        absl::StrCat("optimizer.groups[", g, "].name"),
-        absl::StrCat(job.optimizer().groups(g).name(),
+        NameFieldOfRule(rule),
+        absl::StrCat(NameOfRule(job.optimizer(), rule),
                      " does not go with memory.optimizer or memory.gradients "
                      "below the device, where the optimizer runs on the host; "
                      "use device for both"));
@@ -91,6 +92,7 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   }
   RETURN_IF_ERROR(MarkGroups(plan.job().optimizer(), list));
   RETURN_IF_ERROR(CheckStepsOnDevice(plan.job()));
+  RETURN_IF_ERROR(CheckSample(plan.job()));
   derived.set_frozen_parameters(FrozenCount(list));
   derived.set_model_flops_per_token(
       ModelFlopsPerToken(plan.job().model(), training.sequence_length()) *

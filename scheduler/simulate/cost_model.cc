@@ -52,15 +52,15 @@ AttentionSize AttentionSizeOf(const Plan& plan) {
   return {.length = plan.job().training().sequence_length()};
 }
 
-// Of the products of a STEP whose rules update whole matrices, five for each
-// (ops/muon.h); where slices have some of them each, of the mean.
+// Of the products of a STEP by Muon, five for each matrix (ops/muon.h); where
+// slices have some of them each, of the mean.
 double MatrixStepFlops(const Plan& plan, const Placement& placement) {
   constexpr double kIterations = 5;
   const OptimizerSpec& optimizer = plan.job().optimizer();
   const Unit& unit = plan.units(placement.unit());
   double flops = 0;
   for (const RuleRange& range : RuleRanges(unit)) {
-    if (!UpdatesMatrices(optimizer, range.rule)) continue;
+    if (NameOfRule(optimizer, range.rule) != "muon") continue;
     for (const Parameter& parameter : unit.parameters()) {
       if (parameter.offset() < range.range.begin ||
           parameter.offset() >= range.range.end) {
@@ -77,16 +77,27 @@ double MatrixStepFlops(const Plan& plan, const Placement& placement) {
   return flops / GroupSize(plan.mesh(), plan.groups(placement.dealt()));
 }
 
+// The share of a unit's elements that Adafactor trains, which reads gradients
+// three times more, for sums over rows, over columns and over all, and weights
+// once more (ops/adafactor.h).
+double ReadAgain(const Plan& plan, const Unit& unit) {
+  int64_t elements = 0;
+  for (const RuleRange& range : RuleRanges(unit)) {
+    if (UpdatesVectors(plan.job().optimizer(), range.rule)) {
+      elements += range.range.size();
+    }
+  }
+  return static_cast<double>(elements) /
+         static_cast<double>(std::max<int64_t>(1, TrainedElements(unit)));
+}
+
 // Elements of the optimizer's states that a KEEP or a SNAPSHOT reads.
 int64_t SavedStates(const Plan& plan, const Placement& placement,
                     const Instruction& saves) {
   if (saves.kind() == Instruction::KEEP) {
     return LargestStateAtRest(plan, placement);
   }
-  const Unit::Part& part = plan.units(saves.unit()).parts(saves.part());
-  return LargestDuty(plan, placement, saves.part()) *
-         static_cast<int64_t>(
-             StatesOfPart(plan.job().optimizer(), part).size());
+  return LargestStateDuty(plan, placement, saves.part());
 }
 
 }  // namespace
@@ -343,7 +354,10 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
         static_cast<double>(LargestStateAtRest(plan_, placement)) /
         static_cast<double>(std::max<int64_t>(1, elements));
     cost.optimizer =
-        (2 * (1 + gradients + moments) + copy) * bytes /
+        (2 * (1 + gradients + moments) + copy +
+         ReadAgain(plan_, plan_.units(instruction.unit())) *
+             (1 + 3 * gradients)) *
+        bytes /
         (on_host ? machine.tiers.optimizer
                  : machine.calibration.optimizer_bytes_per_second() *
                        machine.scale);

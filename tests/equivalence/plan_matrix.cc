@@ -294,6 +294,31 @@ void DrawFurther(uint64_t seed, int number, JobSpec& cut) {
   DrawStages(seed, number, cut);
 }
 
+// Of a stream of its own: half of the draws in f32 that may have Adafactor do.
+// (In fewer bits gradients that are all but zero, such as those of the biases
+// of keys, are roundings as large as steps.)
+void DrawAdafactor(uint64_t seed, int number, PlanDraw& draw) {
+  Dice dice(seed ^ 0x61646166, number);
+  const bool may =
+      ComputeType(draw.reference.training()) == F32 &&
+      std::all_of(draw.legs.begin(), draw.legs.end(), [](const Leg& leg) {
+        return leg.job.parallelism().tensor() <= 1 &&
+               leg.job.memory().optimizer() == "device" &&
+               leg.job.memory().gradients() == "device";
+      });
+  if (!may || dice.Even()) return;
+  absl::StrAppend(&draw.name, " | adafactor");
+  const auto make = [](JobSpec& job) {
+    OptimizerSpec& optimizer = *job.mutable_optimizer();
+    optimizer.clear_betas();
+    optimizer.clear_eps();
+    optimizer.set_name("adafactor");
+    optimizer.set_eps1(1e-10);
+  };
+  make(draw.reference);
+  for (Leg& leg : draw.legs) make(leg.job);
+}
+
 // Cut into the stages and replicas of another job only. A unit's stage says how
 // old its weights are; what is computed again counts where stages are balanced.
 JobSpec OnlyPipeline(const JobSpec& job, const JobSpec& cut) {
@@ -314,9 +339,8 @@ JobSpec OnlyPipeline(const JobSpec& job, const JobSpec& cut) {
   return result;
 }
 
-}  // namespace
-
-PlanDraw DrawPlan(uint64_t seed, int number) {
+// With the rules that every plan can have.
+PlanDraw DrawAnyPlan(uint64_t seed, int number) {
   Dice dice(seed, number);
   PlanDraw draw;
   draw.reference = DrawTraining(seed, number, dice);
@@ -342,6 +366,14 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
   DrawFurther(seed ^ 1, number, second);
   draw.legs = {{first, until}, {second, steps}};
   absl::StrAppend(&draw.name, " | from step ", until, ": ", CutText(second));
+  return draw;
+}
+
+}  // namespace
+
+PlanDraw DrawPlan(uint64_t seed, int number) {
+  PlanDraw draw = DrawAnyPlan(seed, number);
+  DrawAdafactor(seed, number, draw);
   return draw;
 }
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "ops/adafactor.h"
 #include "ops/attention.h"
 #include "ops/average.h"
 #include "ops/bias_gradient.h"
@@ -249,6 +250,11 @@ constexpr KernelTable kSplitMemoryKernels = {
     .adamw = Enqueued<&K::adamw, &AdamWArgs::weights, &AdamWArgs::gradients,
                       &AdamWArgs::first_moment, &AdamWArgs::second_moment,
                       &AdamWArgs::parameters>,
+    .adafactor =
+        Enqueued<&K::adafactor, &AdafactorArgs::weights,
+                 &AdafactorArgs::gradients, &AdafactorArgs::row_moment,
+                 &AdafactorArgs::column_moment, &AdafactorArgs::second_moment,
+                 &AdafactorArgs::parameters, &AdafactorArgs::workspace>,
     .sgd = Enqueued<&K::sgd, &SgdArgs::weights, &SgdArgs::gradients,
                     &SgdArgs::momentum_buffer, &SgdArgs::parameters>,
     .load_step = Enqueued<&K::load_step, &LoadStepArgs::weights,

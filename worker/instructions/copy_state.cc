@@ -44,16 +44,17 @@ absl::StatusOr<UnitFlatBuffers> CopyState(const Call& call,
     to.optimizer_state = to.parameters + bytes;
     int64_t before = 0;  // elements of the states before, there
     char* next = to.optimizer_state.memory();
-    for (const Range& has : StateRanges(plan.job().optimizer(),
-                                        plan.units(call.instruction.unit()))) {
-      const Range wanted = Both(has, *to.holds);
-      const int64_t first = before + wanted.begin - rests.begin;
-      if (wanted.size() > 0) {
+    for (const UnitState& state : UnitStates(
+             plan.job().optimizer(), plan.units(call.instruction.unit()))) {
+      const int64_t first =
+          before + state.ElementsIn({rests.begin, to.holds->begin});
+      const int64_t wanted = state.ElementsIn(*to.holds);
+      if (wanted > 0) {
         RETURN_IF_ERROR(port.Read(from.optimizer_state + first * kBytes,
-                                  wanted.size() * kBytes, next));
+                                  wanted * kBytes, next));
       }
-      before += Both(has, rests).size();
-      next += wanted.size() * kBytes;
+      before += state.ElementsIn(rests);
+      next += wanted * kBytes;
     }
   }
   // The next step changes what was read.

@@ -4,6 +4,9 @@
 //   <name>                       the parameter, as in Hugging Face's files
 //   optimizer.exp_avg.<name>     AdamW: first moments; Lion: moments
 //   optimizer.exp_avg_sq.<name>  AdamW: second moments
+//   optimizer.exp_avg_sq_row.<name>, optimizer.exp_avg_sq_col.<name>
+//                                Adafactor: second moments of a matrix, by row
+//                                and by column; of a vector exp_avg_sq
 //   optimizer.momentum.<name>    Muon, SGD with momentum
 //   optimizer.ema.<name>         with optimizer.ema: the average of the weights
 #ifndef TROUPE_WORKER_RANK_UNIT_STATE_H_

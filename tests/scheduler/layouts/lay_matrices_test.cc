@@ -124,6 +124,36 @@ TEST(LayMatrices, RefusesSlicesThatAreMostlyGaps) {
               HasSubstr("use a zero_size of at most 4"));
 }
 
+// Vectors too, which Adafactor trains as a whole; of all rules, the job's own.
+TEST(LayMatrices, OfAdafactorVectorsAreWhole) {
+  OptimizerSpec adafactor;
+  adafactor.set_name("adafactor");
+  adafactor.add_groups()->set_name("adafactor");
+  for (const int ranks : {2, 3, 4}) {
+    Unit unit = UnitOf(100, {10, 10, 10, 10, 10, 10, 10}, 0);
+    ASSERT_TRUE(CheckMatrices(adafactor, unit).ok());
+    ASSERT_TRUE(LayMatrices(adafactor, ranks, unit).ok());
+    const int64_t slice = TrainedElements(unit) / ranks;
+    for (const Parameter& parameter : unit.parameters()) {
+      EXPECT_EQ(parameter.offset() / slice,
+                (parameter.offset() + LocalElements(parameter) - 1) / slice);
+    }
+  }
+  Unit cut = UnitOf(8, {4}, 0);
+  Dim::Section::Cut& piece = *cut.mutable_parameters(0)
+                                  ->mutable_dims(0)
+                                  ->mutable_sections(0)
+                                  ->add_cuts();
+  piece.set_axis("tensor");
+  piece.set_whole(16);
+  EXPECT_THAT(std::string(CheckMatrices(adafactor, cut).message()),
+              HasSubstr("optimizer.name: adafactor needs whole parameters, and "
+                        "ranks have a part of p1 each"));
+  Unit large = UnitOf(0, {100, 100}, 0);
+  EXPECT_THAT(std::string(LayMatrices(adafactor, 8, large).message()),
+              HasSubstr("whole matrices, which adafactor needs"));
+}
+
 TEST(LayMatrices, RefusesWhatIsNoWholeMatrix) {
   Unit vector = UnitOf(0, {4}, 0);
   vector.mutable_parameters(0)->mutable_dims()->RemoveLast();
@@ -138,7 +168,7 @@ TEST(LayMatrices, RefusesWhatIsNoWholeMatrix) {
   piece.set_axis("tensor");
   piece.set_whole(20);
   EXPECT_THAT(std::string(CheckMatrices(Muon(), cut).message()),
-              HasSubstr("muon needs whole matrices, and ranks have a part of "
+              HasSubstr("muon needs whole parameters, and ranks have a part of "
                         "p1 each"));
 }
 

@@ -2,6 +2,7 @@
 
 #include "gtest/gtest.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/optimizer_states.h"
 #include "tests/scheduler/example_plan.h"
 #include "tests/scheduler/planned_lanes.h"
 
@@ -62,6 +63,21 @@ TEST(CostModel, StepsCostWhatTheirRulesDo) {
   EXPECT_EQ(CostOf(model, "O u2").matmul, 0);
   const double products = 5 * (4 * 16 * 16 * 64 + 2 * 16 * 16 * 16);
   EXPECT_DOUBLE_EQ(CostOf(model, "O u1").matmul, products * 1e-9);
+}
+
+// Weights and gradients are each read and written, and read again, the weights
+// once and the gradients three times; all but the vectors' moments is little.
+TEST(CostModel, AdafactorReadsGradientsAgain) {
+  JobSpec job = ExampleJob({});
+  job.mutable_optimizer()->set_name("adafactor");
+  const Plan plan = ExamplePlan(job);
+  const CostModel model(plan, ExampleWorkers(1));
+  const Unit& unit = plan.units(1);
+  const double moments = static_cast<double>(
+      StateElements(plan.job().optimizer(), unit, {0, unit.flat_elements()}));
+  EXPECT_LT(moments, 0.2 * static_cast<double>(unit.flat_elements()));
+  EXPECT_DOUBLE_EQ(CostOf(model, "O u1").optimizer,
+                   4 * (8.0 * unit.flat_elements() + 2 * moments) * 1e-9);
 }
 
 TEST(CostModel, CollectivesCostTheirRing) {

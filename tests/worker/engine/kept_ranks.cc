@@ -74,11 +74,10 @@ void KeptRanks::Train(SmallRank& rank) {
     auto* next = reinterpret_cast<float*>(
         state.MemoryOfUnit(unit).optimizer_state.memory());
     int m = 0;
-    for (const Range& has :
-         StateRanges(state.plan->job().optimizer(), state.plan->units(unit))) {
-      const Range here = Both(has, rests);
-      for (int64_t e = here.begin; e < here.end; ++e) {
-        *next++ = Moment(unit, m, e);
+    for (const UnitState& has :
+         UnitStates(state.plan->job().optimizer(), state.plan->units(unit))) {
+      for (int64_t e = rests.begin; e < rests.end; ++e) {
+        if (has.ElementsIn({e, e + 1}) > 0) *next++ = Moment(unit, m, e);
       }
       ++m;
     }

@@ -243,6 +243,15 @@ JobSpec JobWith(const std::string& optimizer, const std::string& precision,
     OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
     group.add_match("*.mlp.*.weight");
     group.set_name("muon");
+  } else if (absl::StartsWith(optimizer, "adafactor")) {
+    OptimizerSpec& adafactor = *job.mutable_optimizer();
+    adafactor.Clear();
+    adafactor.set_name("adafactor");
+    adafactor.set_lr(0.01);
+    if (optimizer != "adafactor") adafactor.mutable_ema()->set_decay(0.99);
+    OptimizerGroup& group = *adafactor.add_groups();
+    group.add_match("*.attn.*");
+    group.set_name("adamw");
   } else if (optimizer == "adamw with ema") {
     job.mutable_optimizer()->mutable_ema()->set_decay(0.99);
   } else if (optimizer != "adamw") {
@@ -264,8 +273,9 @@ JobSpec JobWith(const std::string& optimizer, const std::string& precision,
 // Every state that an optimizer has, and none that it has not.
 TEST(SaveCopies, SavesToTheBitWhatTheRanksThemselvesSave) {
   const std::string directory = testing::TempDir() + "/save_copies_alike";
-  for (const char* optimizer : {"adamw", "adamw with ema", "groups", "muon",
-                                "sgd with momentum", "sgd"}) {
+  for (const char* optimizer :
+       {"adafactor", "adafactor with ema", "adamw", "adamw with ema", "groups",
+        "muon", "sgd with momentum", "sgd"}) {
     for (const char* precision : {"f32", "bf16", "fp16"}) {
       for (const int zero : {0, 1, 2, 3}) {
         for (const bool frozen : {false, true}) {
