@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "proto/plan/at_rest.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/ways.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/links.h"
@@ -25,7 +27,8 @@ bool IsNarrow(const Plan& plan, const Instruction& collective) {
   if (collective.kind() == Instruction::REDUCE_SCALARS) return false;
   const TrainingSpec& training = plan.job().training();
   const bool gradients = collective.kind() == Instruction::REDUCE_GRADS ||
-                         collective.kind() == Instruction::SCATTER_GRADS;
+                         collective.kind() == Instruction::SCATTER_GRADS ||
+                         collective.kind() == Instruction::PUSH;
   return BytesOfElement(gradients ? GradientType(training)
                                   : ComputeType(training)) == 2;
 }
@@ -163,6 +166,66 @@ Cost CostModel::TransferCost(int rank, const Instruction& instruction) const {
     traffic.bytes[near ? LOCAL_IN : NETWORK_IN] = bytes;
   }
   return TrafficCost(traffic, At(rank).network, LocalLink(rank, carrier));
+}
+
+// Replicas and servers: each server's slice between it and each replica. Of R
+// replicas and S servers, with D bytes in all, a replica's link carries D and a
+// server's R D / S.
+Cost CostModel::ServedCost(int rank, const Instruction& instruction) const {
+  const int group = instruction.group();
+  const Placement& placement =
+      *FindPlacement(RoleOf(plan_, rank), instruction.unit());
+  const std::vector<int> ranks =
+      MembersOf(plan_.mesh(), plan_.groups(group), rank);
+  const std::vector<ServedMember> members =
+      ServedMembers(plan_, placement, rank);
+  const bool pushes = instruction.kind() == Instruction::PUSH;
+  const TrainingSpec& training = plan_.job().training();
+  const auto width = static_cast<double>(
+      BytesOfElement(pushes ? GradientType(training) : ComputeType(training)));
+  std::map<int, OnLinks> bytes;  // by rank
+  for (size_t s = 0; s < ranks.size(); ++s) {
+    if (!members[s].is_server) continue;
+    const double slice = static_cast<double>(members[s].slice.size()) * width;
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      if (members[r].is_server) continue;
+      const bool near = host_of_[ranks[r]] == host_of_[ranks[s]];
+      const int from = pushes ? ranks[r] : ranks[s];
+      const int to = pushes ? ranks[s] : ranks[r];
+      bytes[from][near ? LOCAL_OUT : NETWORK_OUT] += slice;
+      bytes[to][near ? LOCAL_IN : NETWORK_IN] += slice;
+    }
+  }
+  const GroupLinks& links = links_[group].at(numbers_[group][rank]);
+  Traffic traffic;
+  traffic.bytes = bytes[rank];
+  const LinkRate& farthest = links.hosts > 1 ? links.network : links.local;
+  traffic.latency = 2e-6 * farthest.latency_us();
+  for (const auto& [member, of_member] : bytes) {
+    for (int link = 0; link < kLinks; ++link) {
+      const bool far = link == NETWORK_OUT || link == NETWORK_IN;
+      traffic.moving =
+          std::max(traffic.moving,
+                   of_member[link] / (far ? links.network : links.local)
+                                         .bytes_per_second());
+    }
+  }
+  const Machine& machine = At(rank);
+  const Group::Carrier& carrier =
+      CarrierOf(plan_.groups(group), numbers_[group][rank]);
+  Cost cost = TrafficCost(
+      traffic, Times(machine.network, machine.communication_share),
+      Times(LocalLink(rank, carrier), machine.communication_share));
+  if (pushes && Serves(placement)) {
+    // One block is copied, and each other one added.
+    const auto touched =
+        static_cast<double>((3 * ReplicasServed(plan_, placement) - 1) *
+                            LargestTrainedAtRest(plan_, placement));
+    cost.elementwise = touched * width /
+                       (machine.calibration.memory_bytes_per_second() *
+                        machine.scale);
+  }
+  return cost;
 }
 
 Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {

@@ -452,6 +452,10 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::MIRROR:
       cost = CollectiveCost(rank, instruction);
       break;
+    case Instruction::PUSH:
+    case Instruction::PULL:
+      cost = ServedCost(rank, instruction);
+      break;
     case Instruction::SEND:
     case Instruction::RECV:
       cost = TransferCost(rank, instruction);

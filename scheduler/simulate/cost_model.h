@@ -11,6 +11,8 @@
 //   optimizer         bytes of parameters, gradients and moments over its rate
 //   collective        what its algorithm puts on the links of the group, the
 //                     slowest of which decides (traffic.h)
+//   PUSH, PULL        what is sent straight between replicas and servers, the
+//                     busiest link of which decides; what servers add
 //   KEEP              bytes over the rate of copies, or of the disk's reads
 //   SEND, RECV        latency + bytes / bandwidth of the link between the two
 //   FETCH, EVICT      bytes over the rate of copies between device and host; or
@@ -172,6 +174,7 @@ class CostModel {
   Cost PassCost(const Machine& machine, const Instruction& instruction) const;
   Cost StateCost(int rank, const Instruction& instruction) const;
   Cost SnapshotCost(int rank, const Instruction& snapshot) const;
+  Cost ServedCost(int rank, const Instruction& instruction) const;
   Cost CollectiveCost(int rank, const Instruction& instruction) const;
   Cost MoveCost(const Machine& machine, const Instruction& move) const;
   Cost TransferCost(int rank, const Instruction& instruction) const;

@@ -77,8 +77,13 @@ int64_t CollectiveBytes(const Plan& plan, int rank,
     }
     return gathered * BytesOfElement(ComputeType(plan.job().training()));
   }
+  if (instruction.kind() == Instruction::PULL) {
+    return TrainedElements(plan.units(u)) *
+           BytesOfElement(ComputeType(plan.job().training()));
+  }
   int64_t elements = 0;
-  if (instruction.kind() == Instruction::SCATTER_GRADS) {
+  if (instruction.kind() == Instruction::SCATTER_GRADS ||
+      instruction.kind() == Instruction::PUSH) {
     elements = TrainedElements(plan.units(u));
   } else if (instruction.kind() == Instruction::REDUCE_GRADS) {
     for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
@@ -103,6 +108,9 @@ Collective CollectiveOf(const Instruction& instruction) {
       return ALL_GATHER;
     case Instruction::MIRROR:
       return SHIFT;
+    case Instruction::PUSH:
+    case Instruction::PULL:
+      return ALL_TO_ALL;
     default:
       return ALL_REDUCE;
   }
