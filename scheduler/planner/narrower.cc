@@ -1,6 +1,7 @@
 #include "scheduler/planner/narrower.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -26,12 +27,12 @@ struct Extent {
   int servers = 0;
   std::vector<int> shared;  // ranks, by field (FactorFields)
 
-  int replica() const {  // ranks of one
-    int product = pipeline;
+  int64_t replica() const {  // ranks of one
+    int64_t product = pipeline;
     for (const int of_field : shared) product *= of_field;
     return product;
   }
-  int ranks() const { return (data + servers) * replica(); }
+  int64_t ranks() const { return (data + servers) * replica(); }
 };
 
 std::vector<int> SharedOf(const ParallelismSpec& parallelism) {

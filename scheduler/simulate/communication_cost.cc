@@ -110,7 +110,11 @@ std::vector<GroupPlace> CostModel::PlacesIn(
   std::vector<GroupPlace> places;
   for (const std::vector<int>& ranks : groups) {
     std::map<int, int> on_hosts;
-    for (const int rank : ranks) ++on_hosts[host_of_[rank]];
+    std::map<int, int> servers;
+    for (const int rank : ranks) {
+      ++on_hosts[host_of_[rank]];
+      if (IsServer(plan_, rank)) ++servers[host_of_[rank]];
+    }
     if (on_hosts.size() <= 1) continue;
     places.resize(host_of_.size());
     const auto host_at = [&](size_t i) {
@@ -121,7 +125,8 @@ std::vector<GroupPlace> CostModel::PlacesIn(
       places[ranks[i]] = {
           .on_host = on_hosts.at(host),
           .next_far = host_at(i + 1) != host,
-          .previous_far = host_at(i + ranks.size() - 1) != host};
+          .previous_far = host_at(i + ranks.size() - 1) != host,
+          .servers = servers[host]};
     }
   }
   return places;
@@ -281,12 +286,13 @@ std::vector<bool> CostModel::HasRings() const {
 }
 
 // What tells ranks of a group apart in what they put on their links.
-int CostModel::ConnectionOf(int rank, int group, bool has_rings) const {
-  if (places_[group].empty() || numbers_[group][rank] < 0) return 0;
+std::array<int, 2> CostModel::ConnectionOf(int rank, int group,
+                                           bool has_rings) const {
+  if (places_[group].empty() || numbers_[group][rank] < 0) return {};
   const GroupPlace& place = places_[group][rank];
   const int neighbours =
       has_rings ? 2 * int{place.next_far} + int{place.previous_far} : 0;
-  return 4 * place.on_host + neighbours;
+  return {4 * place.on_host + neighbours, place.servers};
 }
 
 CostModel::UnlikeRanks CostModel::Unlike() const {
@@ -306,8 +312,9 @@ CostModel::UnlikeRanks CostModel::Unlike() const {
                            .try_emplace(LookOf(links_[g][number]),
                                         static_cast<int>(kinds.size()))
                            .first->second;
-      std::vector<int> look = {roles[r], g, machine_of_[r], kind,
-                               ConnectionOf(r, g, has_rings[g])};
+      const auto [company, servers] = ConnectionOf(r, g, has_rings[g]);
+      std::vector<int> look = {roles[r], g,       machine_of_[r],
+                               kind,     company, servers};
       if (const auto ends = peers.find(place); ends != peers.end()) {
         for (const int end : ends->second) {
           const int peer = PeerRank(plan_.mesh(), r, end);

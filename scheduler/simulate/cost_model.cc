@@ -217,7 +217,10 @@ RankTraits CostModel::Traits() const {
               .first->second);
     }
     for (size_t g = 0; g < places_.size(); ++g) {
-      look.push_back(ConnectionOf(r, static_cast<int>(g), has_rings[g]));
+      for (const int how :
+           ConnectionOf(r, static_cast<int>(g), has_rings[g])) {
+        look.push_back(how);
+      }
     }
     for (int p = 0; p < stages; ++p) {
       const int peer = p * pipelines + r % pipelines;  // PeerRank

@@ -31,6 +31,7 @@
 #ifndef TROUPE_SCHEDULER_SIMULATE_COST_MODEL_H_
 #define TROUPE_SCHEDULER_SIMULATE_COST_MODEL_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -217,7 +218,7 @@ class CostModel {
       const std::vector<std::vector<int>>& groups) const;
   GroupPlace PlaceOf(int rank, int group) const;
   std::vector<bool> HasRings() const;
-  int ConnectionOf(int rank, int group, bool has_rings) const;
+  std::array<int, 2> ConnectionOf(int rank, int group, bool has_rings) const;
   Cost TrafficCost(const Traffic& traffic, const LinkRate& network,
                    const LinkRate& local) const;
 
