@@ -108,16 +108,16 @@ const ServedFault kServedFaults[] = {
      "nothing was added to these gradients"},
     {"pulled after the step",
      [](Plan& p) {
-       Instruction& step = FirstOf(p, kServers, Instruction::STEP, 1);
-       Instruction& pull = FirstOf(p, kServers, Instruction::PULL, 1);
-       step.Swap(&pull);
-       step.mutable_after()->Swap(pull.mutable_after());
+       const Instruction again = FirstOf(p, kServers, Instruction::PULL, 1);
+       *Train(p, kServers).add_instructions() = again;
      },
-     "are not pushed yet"},
+     "gives parameters that its STEP has changed"},
     {"replicas that step",
      [](Plan& p) {
-       *Train(p, kReplicas).add_instructions() =
-           FirstOf(p, kServers, Instruction::STEP, 1);
+       Instruction step = FirstOf(p, kServers, Instruction::STEP, 1);
+       step.clear_operands();
+       step.clear_after();
+       *Train(p, kReplicas).add_instructions() = step;
      },
      "STEP of unit 1 is there 1 times"},
     {"servers that do not step",
@@ -125,18 +125,19 @@ const ServedFault kServedFaults[] = {
      "STEP of unit 1 is missing"},
     {"replicas that save",
      [](Plan& p) {
+       Instruction saves = FindProgram(p.roles(kServers), Program::CHECKPOINT)
+                               ->instructions(0);
+       saves.clear_operands();
+       saves.clear_after();
        *FindProgram(*p.mutable_roles(kReplicas), Program::CHECKPOINT)
-            ->add_instructions() =
-           FindProgram(p.roles(kServers), Program::CHECKPOINT)
-               ->instructions(0);
+            ->add_instructions() = saves;
      },
-     "SNAPSHOT of unit"},
+     "is there 1 times"},
     {"a unit that rests on replicas, too",
      [](Plan& p) {
-       Placement& placement = PlacementOf(p, kReplicas, 1);
-       placement.set_dealt(GroupNamed(p, "data"));
+       PlacementOf(p, kReplicas, 1).set_dealt(GroupNamed(p, "data"));
      },
-     "rests on a replica, too"},
+     "GRAD_NORM of unit 1 is missing"},
     {"a unit that is not served",
      [](Plan& p) {
        for (const int role : {kReplicas, kServers}) {
@@ -145,18 +146,6 @@ const ServedFault kServedFaults[] = {
        }
      },
      "part 0 of unit 1 is on ranks"},
-    {"served by all",
-     [](Plan& p) {
-       PlacementOf(p, kReplicas, 1).mutable_served()->set_servers(
-           GroupNamed(p, "data"));
-     },
-     "group data has 6 servers of 2"},
-    {"pushed to servers alone",
-     [](Plan& p) {
-       PlacementOf(p, kServers, 1).mutable_served()->set_group(
-           GroupNamed(p, "data 4,5"));
-     },
-     "group data 4,5 is not of all of its replicas and servers"},
     {"servers that there are not",
      [](Plan& p) {
        PlacementOf(p, kServers, 1).mutable_served()->set_servers(99);
@@ -192,6 +181,58 @@ const ServedFault kServedFaults[] = {
      },
      "and of 2 servers, 0 each"},
 };
+
+// What other checks say before this one is asked.
+const ServedFault kMemberFaults[] = {
+    {"a unit that rests on replicas, too",
+     [](Plan& p) {
+       PlacementOf(p, kReplicas, 1).set_dealt(GroupNamed(p, "data"));
+     },
+     "rests on a replica, too"},
+    {"a unit that is not served",
+     [](Plan& p) { PlacementOf(p, kReplicas, 1).clear_served(); },
+     "unit 1 is not served, and the job has servers"},
+    {"served by all",
+     [](Plan& p) {
+       PlacementOf(p, kReplicas, 1).mutable_served()->set_servers(
+           GroupNamed(p, "data"));
+     },
+     "group data has 6 servers of 2"},
+    {"pushed to servers alone",
+     [](Plan& p) {
+       PlacementOf(p, kServers, 1).mutable_served()->set_group(
+           GroupNamed(p, "data 4,5"));
+     },
+     "group data 4,5 is not of all of its replicas and servers"},
+    {"a server that computes",
+     [](Plan& p) {
+       Instruction pass = FirstOf(p, kReplicas, Instruction::FORWARD, 1);
+       pass.clear_operands();
+       *Train(p, kServers).add_instructions() = pass;
+     },
+     "is of a server, which computes none"},
+    {"a replica that steps",
+     [](Plan& p) {
+       *Train(p, kReplicas).add_instructions() =
+           FirstOf(p, kServers, Instruction::STEP, 1);
+     },
+     "a replica keeps no state of unit 1"},
+    {"a server with micro-batches",
+     [](Plan& p) {
+       p.mutable_derived()->mutable_replica_micro_batches()->Set(4, 1);
+     },
+     "rank 4 serves it, but has micro-batches to compute"},
+};
+
+TEST(CheckServed, FindsFaultsOfMembers) {
+  for (const ServedFault& fault : kMemberFaults) {
+    Plan plan = ExamplePlan(ServedJob());
+    fault.plant(plan);
+    EXPECT_THAT(std::string(CheckServed(plan).message()),
+                HasSubstr(fault.message))
+        << fault.name;
+  }
+}
 
 TEST(CheckServed, FindsEveryFault) {
   EXPECT_EQ(CheckPrograms(ExamplePlan(ServedJob())), absl::OkStatus());
