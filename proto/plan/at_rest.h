@@ -10,8 +10,8 @@
 // of the frozen ones. Of a part of what rests, those who have the same of it do
 // an even slice each.
 //
-// Where servers keep a unit (Placement.served), nothing of it rests on replicas,
-// though they have buffers of all of it.
+// Where servers keep a unit (Placement.served), nothing of it rests on
+// replicas, though they have buffers of all of it.
 //
 // All in elements of the unit's flat buffer. REQUIRE check_shape of the
 // placement.

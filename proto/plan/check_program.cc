@@ -44,11 +44,11 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits},   {CheckFrozen}, {CheckRules},     {CheckLayouts},
-    {CheckRings},   {CheckPanels}, {CheckExperts},   {CheckChunks},
-    {CheckShape},   {CheckParts},  {CheckPasses},    {CheckWork},
-    {CheckAtRest},  {CheckServed}, {CheckTiers},     {CheckWaits},
-    {CheckSums},    {CheckBuffers}, {CheckCopies},   {CheckDocuments},
+    {CheckUnits},         {CheckFrozen},  {CheckRules},   {CheckLayouts},
+    {CheckRings},         {CheckPanels},  {CheckExperts}, {CheckChunks},
+    {CheckShape},         {CheckParts},   {CheckPasses},  {CheckWork},
+    {CheckAtRest},        {CheckServed},  {CheckTiers},   {CheckWaits},
+    {CheckSums},          {CheckBuffers}, {CheckCopies},  {CheckDocuments},
     {CheckSequenceLosses}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {

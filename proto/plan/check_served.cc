@@ -83,9 +83,8 @@ absl::Status CheckMembers(const Plan& plan, const Placement& placement,
   if (RunsNone(plan, rank) ? dealt : !placement.has_dealt()) {
     return absl::OkStatus();
   }
-  return fault(RunsNone(plan, rank)
-                   ? "does not rest in slices over its servers"
-                   : "rests on a replica, too");
+  return fault(RunsNone(plan, rank) ? "does not rest in slices over its servers"
+                                    : "rests on a replica, too");
 }
 
 // Follows one program of a role.
@@ -219,9 +218,9 @@ class ServedProgram {
     }
     const bool of_gradients = program_.kind() == Program::TRAIN;
     if (of_gradients && pushed_.count(unit) == 0) {
-      return ProgramFault(place_, instruction,
-                          absl::StrCat("the gradients of unit ", unit,
-                                       " are not pushed yet"));
+      return ProgramFault(
+          place_, instruction,
+          absl::StrCat("the gradients of unit ", unit, " are not pushed yet"));
     }
     if (instruction.kind() == Instruction::STEP) stepped_.insert(unit);
     return absl::OkStatus();
@@ -295,9 +294,9 @@ absl::Status CheckUnserved(const Plan& plan) {
             instruction.kind() != Instruction::PULL) {
           continue;
         }
-        return ProgramFault({.rank = FirstRankOf(plan.mesh(), role),
-                             .kind = program.kind()},
-                            instruction, "the job has no servers");
+        return ProgramFault(
+            {.rank = FirstRankOf(plan.mesh(), role), .kind = program.kind()},
+            instruction, "the job has no servers");
       }
     }
   }

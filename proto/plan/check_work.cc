@@ -91,8 +91,8 @@ struct Company {
 };
 
 // Of those, who have the same slice: along each axis, as which of its places
-// each is in its group says so. What servers keep, replicas do not. Nothing: the unit is dealt over others, too, or
-// over some of their slices.
+// each is in its group says so. What servers keep, replicas do not. Nothing:
+// the unit is dealt over others, too, or over some of their slices.
 absl::optional<Box> AlikeAtRest(const Plan& plan, const Placement& placement,
                                 const Box& alike, const Company& company,
                                 int rank) {
@@ -174,7 +174,8 @@ std::string QuestionOf(const Plan& plan, const Home& home, int rank,
                     share.summed(), ",");
   }
   return absl::StrCat(rank, "/", placement.has_dealt() ? placement.dealt() : -1,
-                      "/", placement.has_served(), "/", company.group.value_or(-1), "/", company.sums, "/",
+                      "/", placement.has_served(), "/",
+                      company.group.value_or(-1), "/", company.sums, "/",
                       absl::StrJoin(home.places, ","), "/",
                       placement.parts(company.part).unsharded(), "/", shares);
 }

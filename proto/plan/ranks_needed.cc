@@ -24,8 +24,9 @@ int RanksNeeded(const JobSpec& job) {
   const int servers = std::clamp<int>(parallelism.servers(), 0, kRanksMax);
   std::vector<int> sizes = {
       parallelism.has_pipeline() ? parallelism.pipeline() : 1,
-      (parallelism.has_data() ? std::clamp<int>(parallelism.data(), 1, kRanksMax)
-                              : 1) +
+      (parallelism.has_data()
+           ? std::clamp<int>(parallelism.data(), 1, kRanksMax)
+           : 1) +
           servers};
   for (const RankField& field : FactorFields()) {
     sizes.push_back(RanksOf(parallelism, field.name));

@@ -28,7 +28,8 @@ struct PlacesOnData {
 };
 absl::Status CheckCounts(const Counts& counts, const PlacesOnData& places,
                          int most, const char* what) {
-  const auto end = counts.begin() + std::clamp(places.replicas, 0, counts.size());
+  const auto end =
+      counts.begin() + std::clamp(places.replicas, 0, counts.size());
   const bool fit = counts.size() == places.replicas + places.servers &&
                    *std::min_element(counts.begin(), end) > 0 &&
                    *std::max_element(counts.begin(), end) == most &&
@@ -86,9 +87,8 @@ absl::Status CheckReplicaShares(const Plan& plan) {
       CheckCounts(counts, places, derived.micro_batches(), "micro-batches");
   if (!status.ok()) return status;
   if (derived.validation_micro_batches() > 0) {
-    status =
-        CheckCounts(validation, places, derived.validation_micro_batches(),
-                    "validation micro-batches");
+    status = CheckCounts(validation, places, derived.validation_micro_batches(),
+                         "validation micro-batches");
     if (!status.ok()) return status;
   }
   const TrainingSpec& training = plan.job().training();

@@ -27,8 +27,8 @@ int64_t WorkspaceBytes(const Plan& plan, const Role& role) {
     const Unit& unit = plan.units(placement.unit());
     const int64_t of_passes =
         Serves(placement) ? 0 : unit.workspace_bytes();  // it has none
-    bytes = std::max({bytes, of_passes,
-                      StepWorkspaceBytes(plan.job().optimizer(), unit)});
+    bytes = std::max(
+        {bytes, of_passes, StepWorkspaceBytes(plan.job().optimizer(), unit)});
   }
   return bytes;
 }
@@ -51,10 +51,9 @@ int64_t CopiedElements(const Plan& plan, const Placement& placement) {
 bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
                    int unit) {
   if (HasServers(plan)) {
-    const bool of_unit = kind == Buffer::MASTER_WEIGHTS ||
-                         kind == Buffer::OPTIMIZER_STATE ||
-                         kind == Buffer::PARAMETER_GRADIENTS ||
-                         kind == Buffer::PARAMETERS;
+    const bool of_unit =
+        kind == Buffer::MASTER_WEIGHTS || kind == Buffer::OPTIMIZER_STATE ||
+        kind == Buffer::PARAMETER_GRADIENTS || kind == Buffer::PARAMETERS;
     return of_unit && Serves(*FindPlacement(role, unit));
   }
   const ZeroRow row = ZeroRowOf(plan.job().parallelism());

@@ -152,8 +152,7 @@ Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
   for (const Axis& axis : plan.mesh().axes()) {
     Group::Span span;
     span.set_axis(axis.name());
-    const bool replicates =
-        axis.name() == kReplicaAxis && !HasServers(plan);
+    const bool replicates = axis.name() == kReplicaAxis && !HasServers(plan);
     int ranks = replicates ? axis.size() : 1;
     if (axis.name() == kPipelineAxis) {
       ranks = static_cast<int>(holders.size());

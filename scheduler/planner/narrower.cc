@@ -104,9 +104,8 @@ std::vector<Extent> ExtentsOf(const JobSpec& resolved, int workers) {
   std::vector<Extent> extents;
   for (const std::vector<int>& shared : FewerShared(full)) {
     for (int pipeline = 1; pipeline <= full.pipeline(); ++pipeline) {
-      Extent extent = {.pipeline = pipeline,
-                       .servers = full.servers(),
-                       .shared = shared};
+      Extent extent = {
+          .pipeline = pipeline, .servers = full.servers(), .shared = shared};
       LeaveOutWhatIsWholeOrNone(full, extent);
       for (const int data : replicas) {
         extent.data = data;

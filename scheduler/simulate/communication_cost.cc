@@ -122,11 +122,10 @@ std::vector<GroupPlace> CostModel::PlacesIn(
     };
     for (size_t i = 0; i < ranks.size(); ++i) {
       const int host = host_at(i);
-      places[ranks[i]] = {
-          .on_host = on_hosts.at(host),
-          .next_far = host_at(i + 1) != host,
-          .previous_far = host_at(i + ranks.size() - 1) != host,
-          .servers = servers[host]};
+      places[ranks[i]] = {.on_host = on_hosts.at(host),
+                          .next_far = host_at(i + 1) != host,
+                          .previous_far = host_at(i + ranks.size() - 1) != host,
+                          .servers = servers[host]};
     }
   }
   return places;
@@ -211,24 +210,24 @@ Cost CostModel::ServedCost(int rank, const Instruction& instruction) const {
       const bool far = link == NETWORK_OUT || link == NETWORK_IN;
       traffic.moving =
           std::max(traffic.moving,
-                   of_member[link] / (far ? links.network : links.local)
-                                         .bytes_per_second());
+                   of_member[link] /
+                       (far ? links.network : links.local).bytes_per_second());
     }
   }
   const Machine& machine = At(rank);
   const Group::Carrier& carrier =
       CarrierOf(plan_.groups(group), numbers_[group][rank]);
-  Cost cost = TrafficCost(
-      traffic, Times(machine.network, machine.communication_share),
-      Times(LocalLink(rank, carrier), machine.communication_share));
+  Cost cost =
+      TrafficCost(traffic, Times(machine.network, machine.communication_share),
+                  Times(LocalLink(rank, carrier), machine.communication_share));
   if (pushes && Serves(placement)) {
     // One block is copied, and each other one added.
     const auto touched =
         static_cast<double>((3 * ReplicasServed(plan_, placement) - 1) *
                             LargestTrainedAtRest(plan_, placement));
-    cost.elementwise = touched * width /
-                       (machine.calibration.memory_bytes_per_second() *
-                        machine.scale);
+    cost.elementwise =
+        touched * width /
+        (machine.calibration.memory_bytes_per_second() * machine.scale);
   }
   return cost;
 }

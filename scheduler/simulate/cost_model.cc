@@ -217,8 +217,7 @@ RankTraits CostModel::Traits() const {
               .first->second);
     }
     for (size_t g = 0; g < places_.size(); ++g) {
-      for (const int how :
-           ConnectionOf(r, static_cast<int>(g), has_rings[g])) {
+      for (const int how : ConnectionOf(r, static_cast<int>(g), has_rings[g])) {
         look.push_back(how);
       }
     }

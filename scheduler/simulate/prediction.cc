@@ -190,9 +190,11 @@ std::string Remarks(const Plan& plan, const CostModel& costs,
 
 // Ranks that compute layers, of which bubbles are: servers wait by design.
 int ComputingRanks(const Plan& plan, const Prediction& prediction) {
-  return static_cast<int>(std::count_if(
-      prediction.ranks().begin(), prediction.ranks().end(),
-      [&plan](const RankPrediction& of) { return !IsServer(plan, of.rank()); }));
+  return static_cast<int>(std::count_if(prediction.ranks().begin(),
+                                        prediction.ranks().end(),
+                                        [&plan](const RankPrediction& of) {
+                                          return !IsServer(plan, of.rank());
+                                        }));
 }
 
 // What ranks of a pipeline wait for each other, where more is lost so than by

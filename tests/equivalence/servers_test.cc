@@ -81,8 +81,8 @@ TEST_P(Servers, TrainTheSameModel) {
   }
   job.mutable_memory()->set_optimizer(served.optimizer);
   job.mutable_memory()->mutable_recompute()->set_mode(served.recompute);
-  EXPECT_EQ(RanksNeeded(job), served.cut.pipeline *
-                                  (served.cut.data + served.servers));
+  EXPECT_EQ(RanksNeeded(job),
+            served.cut.pipeline * (served.cut.data + served.servers));
   ExpectSameTraining(TrainServed(job, served.backend), reference, kTolerance);
 }
 
@@ -115,7 +115,8 @@ INSTANTIATE_TEST_SUITE_P(
                    "host",
                    "full",
                    0},
-        ServedCase{"on_nvme", 1, {.data = 2}, "llama", "in_process", {}, "nvme"},
+        ServedCase{
+            "on_nvme", 1, {.data = 2}, "llama", "in_process", {}, "nvme"},
         // Both ends of the pipeline have the tied table.
         ServedCase{"pipeline", 1, {.pipeline = 2, .data = 2}},
         ServedCase{"pipeline_uneven",
@@ -196,11 +197,12 @@ TEST(ServersResume, AnyPlanContinuesWhatAnotherBegan) {
     ASSERT_TRUE(Train(job, {}).status().ok());
     const std::string directory = NewDirectory("servers_pieces");
     job.mutable_checkpoint()->set_directory(directory);
-    std::vector<JobSpec> plans = {
-        Served(job, {.data = 2}, 2), CutJob(job, {.data = 4, .zero = 3}),
-        Served(job, {.pipeline = 2, .data = 2}, 1),
-        CutJob(job, {.tensor = 2, .pipeline = 2}),
-        Served(job, {.data = 3}, 1), job};
+    std::vector<JobSpec> plans = {Served(job, {.data = 2}, 2),
+                                  CutJob(job, {.data = 4, .zero = 3}),
+                                  Served(job, {.pipeline = 2, .data = 2}, 1),
+                                  CutJob(job, {.tensor = 2, .pipeline = 2}),
+                                  Served(job, {.data = 3}, 1),
+                                  job};
     plans[2].mutable_checkpoint()->set_background(true);
     int64_t done = 0;
     for (JobSpec& part : plans) {
@@ -228,8 +230,8 @@ TEST(ServersBytes, AreThoseOfTheFormulaAndOfThePrediction) {
     job.mutable_training()->set_validate_every(0);
     constexpr int kReplicas = 3;
     constexpr int kServers = 2;
-    const TrainingRun run = TrainServed(
-        Served(job, {.data = kReplicas}, kServers), "in_process");
+    const TrainingRun run =
+        TrainServed(Served(job, {.data = kReplicas}, kServers), "in_process");
     ASSERT_TRUE(run.status().ok()) << run.status();
     const TrainingSpec& training = run.plan.job().training();
     for (int rank = 0; rank < kReplicas + kServers; ++rank) {
@@ -238,8 +240,8 @@ TEST(ServersBytes, AreThoseOfTheFormulaAndOfThePrediction) {
         const int64_t elements = TrainedElements(unit);
         bytes += rank < kReplicas
                      ? elements * BytesOfElement(GradientType(training))
-                     : EvenLines(elements, {.index = rank - kReplicas,
-                                            .count = kServers})
+                     : EvenLines(elements,
+                                 {.index = rank - kReplicas, .count = kServers})
                                .size() *
                            kReplicas * BytesOfElement(ComputeType(training));
       }

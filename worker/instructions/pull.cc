@@ -24,23 +24,22 @@ absl::Status RunPull(const Call& call) {
        ServedMembers(plan, state.PlacementOf(unit), state.rank())) {
     const bool sends = slice != nullptr && !member.is_server;
     sent.push_back({0, sends ? own : 0});
-    received.push_back(whole == nullptr
-                           ? ElementRange()
-                           : ElementRange{member.slice.begin,
-                                          member.slice.end});
+    received.push_back(
+        whole == nullptr ? ElementRange()
+                         : ElementRange{member.slice.begin, member.slice.end});
   }
   const int64_t all = TrainedElements(plan.units(unit));
   return state.communicators.at(call.instruction.group())
-      ->AllToAll({.send = {.data = slice,
-                           .elements = slice == nullptr ? 0 : own,
-                           .element = element},
-                  .receive = {.data = whole,
-                              .elements = whole == nullptr ? 0 : all,
-                              .element = element},
-                  .send_ranges = sent,
-                  .receive_ranges = received},
-                 CommOptionsOf(call,
-                               absl::StrCat("parameters of unit ", unit)));
+      ->AllToAll(
+          {.send = {.data = slice,
+                    .elements = slice == nullptr ? 0 : own,
+                    .element = element},
+           .receive = {.data = whole,
+                       .elements = whole == nullptr ? 0 : all,
+                       .element = element},
+           .send_ranges = sent,
+           .receive_ranges = received},
+          CommOptionsOf(call, absl::StrCat("parameters of unit ", unit)));
 }
 
 }  // namespace troupe

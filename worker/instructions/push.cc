@@ -37,16 +37,16 @@ absl::Status RunPush(const Call& call) {
   const int64_t all = TrainedElements(plan.units(unit));
   RETURN_IF_ERROR(
       state.communicators.at(call.instruction.group())
-          ->AllToAll({.send = {.data = gradients,
-                               .elements = gradients == nullptr ? 0 : all,
-                               .element = element},
-                      .receive = {.data = pushed,
-                                  .elements = stride * replicas,
-                                  .element = element},
-                      .send_ranges = sent,
-                      .receive_ranges = received},
-                     CommOptionsOf(
-                         call, absl::StrCat("gradients of unit ", unit))));
+          ->AllToAll(
+              {.send = {.data = gradients,
+                        .elements = gradients == nullptr ? 0 : all,
+                        .element = element},
+               .receive = {.data = pushed,
+                           .elements = stride * replicas,
+                           .element = element},
+               .send_ranges = sent,
+               .receive_ranges = received},
+              CommOptionsOf(call, absl::StrCat("gradients of unit ", unit))));
   if (pushed == nullptr || own.size() == 0) return absl::OkStatus();
   char* const sum = NeedOperand(call, Instruction::SLICE);
   const DType type = state.GradientsType();

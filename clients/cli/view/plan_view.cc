@@ -433,8 +433,8 @@ std::string PlanText(const Plan& plan) {
           ? ""
           : absl::StrCat(", ", CountText(derived.frozen_parameters()),
                          " of them frozen"),
-      "\n", FrozenText(plan), ExpertsText(plan, kNextLine),
-      ServersText(plan), MicroBatchesText(plan), "  tokens/step      ",
+      "\n", FrozenText(plan), ExpertsText(plan, kNextLine), ServersText(plan),
+      MicroBatchesText(plan), "  tokens/step      ",
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",
       "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",

@@ -125,8 +125,8 @@ const ServedFault kServedFaults[] = {
      "STEP of unit 1 is missing"},
     {"replicas that save",
      [](Plan& p) {
-       Instruction saves = FindProgram(p.roles(kServers), Program::CHECKPOINT)
-                               ->instructions(0);
+       Instruction saves =
+           FindProgram(p.roles(kServers), Program::CHECKPOINT)->instructions(0);
        saves.clear_operands();
        saves.clear_after();
        *FindProgram(*p.mutable_roles(kReplicas), Program::CHECKPOINT)
@@ -194,14 +194,16 @@ const ServedFault kMemberFaults[] = {
      "unit 1 is not served, and the job has servers"},
     {"served by all",
      [](Plan& p) {
-       PlacementOf(p, kReplicas, 1).mutable_served()->set_servers(
-           GroupNamed(p, "data"));
+       PlacementOf(p, kReplicas, 1)
+           .mutable_served()
+           ->set_servers(GroupNamed(p, "data"));
      },
      "group data has 6 servers of 2"},
     {"pushed to servers alone",
      [](Plan& p) {
-       PlacementOf(p, kServers, 1).mutable_served()->set_group(
-           GroupNamed(p, "data 4,5"));
+       PlacementOf(p, kServers, 1)
+           .mutable_served()
+           ->set_group(GroupNamed(p, "data 4,5"));
      },
      "group data 4,5 is not of all of its replicas and servers"},
     {"a server that computes",

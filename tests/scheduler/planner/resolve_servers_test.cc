@@ -1,5 +1,5 @@
-// The section `servers` and parallelism.servers: what they become, and what they
-// do not go with.
+// The section `servers` and parallelism.servers: what they become, and what
+// they do not go with.
 #include <string>
 
 #include "gmock/gmock.h"
@@ -110,8 +110,7 @@ const Refusal kRefusals[] = {
        j.mutable_parallelism()->set_pipeline_schedule("pipedream");
        j.mutable_training()->set_gradient_clipping(0);
      }},
-    {"freeze",
-     [](JobSpec& j) { j.mutable_training()->add_freeze("*.wte.*"); }},
+    {"freeze", [](JobSpec& j) { j.mutable_training()->add_freeze("*.wte.*"); }},
     {"lora", [](JobSpec& j) { j.mutable_training()->mutable_lora(); }},
     {"gradient_precision",
      [](JobSpec& j) {

@@ -267,9 +267,9 @@ TEST(CostModel, EveryInstructionHasTheLanesOverhead) {
   EXPECT_DOUBLE_EQ(CostOf(CostModel(plan, workers), "L m0").overhead, 5e-6);
 }
 
-// A push takes as long as the busier of a replica's link, over which all D bytes
-// go, and of a server's, over which those of all n replicas to one of k servers
-// do: max(D / B, n D / (k B)). So does a pull, the other way.
+// A push takes as long as the busier of a replica's link, over which all D
+// bytes go, and of a server's, over which those of all n replicas to one of k
+// servers do: max(D / B, n D / (k B)). So does a pull, the other way.
 TEST(CostModel, PushesAndPullsTakeTheBusiestLink) {
   for (const auto& [replicas, servers] :
        {std::pair(4, 2), {2, 4}, {6, 2}, {3, 3}}) {
@@ -286,8 +286,7 @@ TEST(CostModel, PushesAndPullsTakeTheBusiestLink) {
     const double slice =  // the largest
         64.0 * static_cast<double>((lines + servers - 1) / servers);
     const double all = 64.0 * static_cast<double>(lines);
-    const double seconds =
-        2 * 20e-6 + std::max(all, replicas * slice) / 1e8;
+    const double seconds = 2 * 20e-6 + std::max(all, replicas * slice) / 1e8;
     for (const int rank : {0, replicas}) {
       const auto of = [&](const char* text) {
         return model.CostOf(rank, *ParseInstruction(text));
@@ -300,8 +299,7 @@ TEST(CostModel, PushesAndPullsTakeTheBusiestLink) {
     EXPECT_EQ(push.bytes[NETWORK_IN], 0);
     const Cost serves = model.CostOf(replicas, *ParseInstruction("U u1 g0"));
     EXPECT_EQ(serves.bytes[NETWORK_IN], replicas * slice);
-    EXPECT_DOUBLE_EQ(serves.elementwise,
-                     (3 * replicas - 1) * slice * 1e-9);
+    EXPECT_DOUBLE_EQ(serves.elementwise, (3 * replicas - 1) * slice * 1e-9);
   }
 }
 

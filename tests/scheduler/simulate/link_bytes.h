@@ -145,14 +145,13 @@ class LinkBytes {
     const bool pushes = instruction.kind() == Instruction::PUSH;
     const int servers = plan_.job().parallelism().servers();
     const size_t replicas = members.size() - servers;
-    const int64_t lines =
-        TrainedElements(plan_.units(instruction.unit())) / 16;
+    const int64_t lines = TrainedElements(plan_.units(instruction.unit())) / 16;
     const auto width = static_cast<double>(BytesOfElement(
         pushes ? GradientType(training) : ComputeType(training)));
     for (int s = 0; s < servers; ++s) {
-      const double slice = 16 * width *
-                           static_cast<double>(lines / servers +
-                                               (s < lines % servers ? 1 : 0));
+      const double slice =
+          16 * width *
+          static_cast<double>(lines / servers + (s < lines % servers ? 1 : 0));
       for (size_t r = 0; r < replicas; ++r) {
         const int server = members[replicas + s];
         if (rank != server && rank != members[r]) continue;
