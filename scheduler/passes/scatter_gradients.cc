@@ -39,12 +39,12 @@ using Scatters = std::multimap<int, Gradients>;
 
 // In the order of another role, with whose ranks this one's meet: replicas that
 // run another number of micro-batches may come to be done with their units in
-// another order, or have nothing to add to some, and servers have nothing to
-// add to any.
-Scatters InOrderOf(const Scatters& other,
-                   const std::map<Gradients, int>& last) {
+// another order, or have nothing to add to some. Servers have nothing to add to
+// any: theirs stand behind all else of the program.
+Scatters InOrderOf(const Scatters& other, const std::map<Gradients, int>& last,
+                   const Program& program) {
   Scatters scatters;
-  int index = 0;
+  int index = last.empty() ? std::max(0, program.instructions_size() - 1) : 0;
   for (const auto& [theirs, gradients] : other) {
     const auto own = last.find(gradients);
     if (own != last.end()) index = std::max(index, own->second);
@@ -79,7 +79,7 @@ void ScatterGradients(Draft& draft) {
     const size_t place = of_roles.size() % places;
     // Those of a micro-batch are scattered within a replica.
     const bool meets = of_roles.size() >= places && !each;
-    if (meets) behind = InOrderOf(of_roles[place], last);
+    if (meets) behind = InOrderOf(of_roles[place], last, train);
     of_roles.push_back(behind);
     Program scattered;
     scattered.set_kind(Program::TRAIN);

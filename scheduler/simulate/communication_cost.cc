@@ -27,8 +27,7 @@ bool IsNarrow(const Plan& plan, const Instruction& collective) {
   if (collective.kind() == Instruction::REDUCE_SCALARS) return false;
   const TrainingSpec& training = plan.job().training();
   const bool gradients = collective.kind() == Instruction::REDUCE_GRADS ||
-                         collective.kind() == Instruction::SCATTER_GRADS ||
-                         collective.kind() == Instruction::PUSH;
+                         collective.kind() == Instruction::SCATTER_GRADS;
   return BytesOfElement(gradients ? GradientType(training)
                                   : ComputeType(training)) == 2;
 }

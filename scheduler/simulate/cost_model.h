@@ -89,6 +89,10 @@ int64_t BusiestBytes(const Plan& plan, int rank,
 Operation OperationOf(const Plan& plan, int rank,
                       const Instruction& instruction);
 
+// What the rank sends in a PUSH or PULL; 0 for other kinds.
+int64_t ServedBytesSent(const Plan& plan, int rank,
+                        const Instruction& instruction);
+
 // What a SEND or RECV moves; 0 for other kinds.
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction);
 

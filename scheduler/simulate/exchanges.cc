@@ -71,11 +71,6 @@ std::vector<PlannedExchange> ExchangesOf(const Plan& plan) {
       const bool in_step = program.kind() == StepKind(plan.job());
       for (const Instruction& instruction : program.instructions()) {
         if (!IsCollective(instruction.kind())) continue;
-        // Straight between replicas and servers, in no other way.
-        if (instruction.kind() == Instruction::PUSH ||
-            instruction.kind() == Instruction::PULL) {
-          continue;
-        }
         PlannedExchange exchange = {
             .group = instruction.group(),
             .operation = OperationOf(plan, rank, instruction),

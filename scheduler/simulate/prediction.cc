@@ -82,6 +82,7 @@ int64_t BytesSent(const Plan& plan, int rank) {
     if (instruction.kind() == Instruction::SEND) {
       bytes += TransferBytes(plan, instruction);
     }
+    bytes += ServedBytesSent(plan, rank, instruction);
     const int64_t reduced = CollectiveBytes(plan, rank, instruction);
     if (reduced == 0) continue;
     bytes += CollectiveBytesSent(
