@@ -60,6 +60,7 @@ VerifyJobs MakeVerifyJobs(const JobSpec& job, const VerifyOptions& options) {
   VerifyJobs jobs = {.run = CutShort(job, options, "plan"),
                      .reference = CutShort(job, options, "single-rank")};
   jobs.reference.clear_parallelism();
+  jobs.reference.clear_servers();
   return jobs;
 }
 

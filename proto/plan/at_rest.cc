@@ -66,6 +66,7 @@ bool DealsFrozen(const Plan& plan, const Placement& placement) {
 }
 
 Range TrainedAtRest(const Plan& plan, const Placement& placement, int rank) {
+  if (KeepsNoState(placement)) return {};
   return SliceOf(plan, placement, placement.has_dealt(),
                  TrainedRange(UnitOf(plan, placement)), rank);
 }
@@ -98,6 +99,7 @@ Range DutyOf(const Plan& plan, const Placement& placement, int part, int rank) {
 }
 
 int64_t LargestTrainedAtRest(const Plan& plan, const Placement& placement) {
+  if (KeepsNoState(placement)) return 0;
   return LargestSlice(plan, placement.has_dealt(), placement.dealt(),
                       TrainedElements(UnitOf(plan, placement)));
 }

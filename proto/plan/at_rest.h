@@ -10,6 +10,9 @@
 // of the frozen ones. Of a part of what rests, those who have the same of it do
 // an even slice each.
 //
+// Where servers keep a unit (Placement.served), nothing of it rests on
+// replicas, though they have buffers of all of it.
+//
 // All in elements of the unit's flat buffer. REQUIRE check_shape of the
 // placement.
 #ifndef TROUPE_PROTO_PLAN_AT_REST_H_
@@ -24,6 +27,11 @@ namespace troupe {
 
 // What is in both; empty ranges begin at the later beginning.
 Range Both(const Range& a, const Range& b);
+
+// Whether nothing of the unit rests on ranks with this placement.
+inline bool KeepsNoState(const Placement& placement) {
+  return placement.has_served() && !placement.has_dealt();
+}
 
 // The rank's slice of the unit's trained elements, and of its frozen ones; all
 // of them where they are not dealt.

@@ -402,7 +402,10 @@ absl::Status CheckPlacements(const Plan& plan, const Role& role) {
     }
     const int parts = plan.units(placement.unit()).parts_size();
     bool groups = placement.parts_size() == parts &&
-                  known(placement.has_dealt(), placement.dealt());
+                  known(placement.has_dealt(), placement.dealt()) &&
+                  known(placement.has_served(), placement.served().group()) &&
+                  (!placement.has_served() ||
+                   IsIndexIn(placement.served().servers(), plan.groups_size()));
     for (const Placement::Part& part : placement.parts()) {
       groups &= known(part.has_summed(), part.summed()) &&
                 known(part.has_shared(), part.shared());

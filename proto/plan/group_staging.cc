@@ -34,13 +34,17 @@ bool StagesBoth(const Instruction& instruction) {
          (collective == ALL_TO_ALL || collective == SHIFT);
 }
 
+// Whole lines of what is staged behind one another.
+int64_t StagedBytes(int64_t bytes) {
+  return (bytes + kStagedAlignment - 1) / kStagedAlignment * kStagedAlignment;
+}
+
 int64_t ExchangedBytes(const Program& program, const Instruction& instruction) {
   if (instruction.exchange().collective() == SLICE) return 0;
   const int64_t from = OperandBytes(program, instruction, Instruction::FROM);
   const int64_t to = OperandBytes(program, instruction, Instruction::TO);
   if (!StagesBoth(instruction)) return std::max(from, to);
-  return (from + kStagedAlignment - 1) / kStagedAlignment * kStagedAlignment +
-         to;
+  return StagedBytes(from) + to;
 }
 
 // Of the rank of the role that has most of them.
@@ -76,6 +80,15 @@ int64_t OperationBytes(const Plan& plan, const Role& role,
     case Instruction::GATHER_PARAMETERS:
       return GatheredElements(plan, *FindPlacement(role, instruction.unit())) *
              BytesOfElement(ComputeType(training));
+    // A rank sends or receives.
+    case Instruction::PUSH:
+      return StagedBytes(
+          OperandBytes(program, instruction, Instruction::WEIGHT_GRADIENTS) +
+          OperandBytes(program, instruction, Instruction::PUSHED));
+    case Instruction::PULL:
+      return StagedBytes(
+          OperandBytes(program, instruction, Instruction::WEIGHTS) +
+          OperandBytes(program, instruction, Instruction::SLICE));
     case Instruction::REDUCE_SCALARS:
       return OperandBytes(program, instruction, Instruction::TOTALS);
     case Instruction::EXCHANGE:

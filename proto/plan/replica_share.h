@@ -30,8 +30,9 @@ ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
                      int replica);
 
 // Replicas that run equally many micro-batches, by their places on "data",
-// ascending; those that run most come first. They do the same, in the roles of
-// each place of the pipeline. One kind without places where all are alike.
+// ascending; those that run most come first. Servers run none. They do the
+// same, in the roles of each place of the pipeline. One kind without places
+// where all are alike.
 std::vector<std::vector<int>> ReplicaKinds(const Derived& derived);
 
 // FailedPrecondition: the plan's numbers are not of its replicas, or do not add

@@ -11,6 +11,7 @@
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/sums.h"
 #include "proto/plan/trained.h"
 #include "scheduler/layouts/zero.h"
@@ -24,8 +25,10 @@ int64_t WorkspaceBytes(const Plan& plan, const Role& role) {
   int64_t bytes = 0;
   for (const Placement& placement : role.placements()) {
     const Unit& unit = plan.units(placement.unit());
-    bytes = std::max({bytes, unit.workspace_bytes(),
-                      StepWorkspaceBytes(plan.job().optimizer(), unit)});
+    const int64_t of_passes =
+        Serves(placement) ? 0 : unit.workspace_bytes();  // it has none
+    bytes = std::max(
+        {bytes, of_passes, StepWorkspaceBytes(plan.job().optimizer(), unit)});
   }
   return bytes;
 }
@@ -46,6 +49,12 @@ int64_t CopiedElements(const Plan& plan, const Placement& placement) {
 
 bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
                    int unit) {
+  if (HasServers(plan)) {
+    const bool of_unit =
+        kind == Buffer::MASTER_WEIGHTS || kind == Buffer::OPTIMIZER_STATE ||
+        kind == Buffer::PARAMETER_GRADIENTS || kind == Buffer::PARAMETERS;
+    return of_unit && Serves(*FindPlacement(role, unit));
+  }
   const ZeroRow row = ZeroRowOf(plan.job().parallelism());
   bool in_slices = false;
   switch (kind) {
@@ -105,6 +114,11 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::PARAMETER_GRADIENTS:
     case Buffer::UNSHARDED_GRADIENTS:
       return trained() * BytesOfElement(GradientType(training));
+    case Buffer::PUSHED_GRADIENTS: {
+      const Placement& placement = *FindPlacement(role, unit);
+      return ReplicasServed(plan, placement) * PushedStride(plan, placement) *
+             BytesOfElement(GradientType(training));
+    }
     case Buffer::MASTER_WEIGHTS:
       return trained() * kBytesOfF32;
     case Buffer::OPTIMIZER_STATE:

@@ -14,6 +14,7 @@
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/sums.h"
 #include "proto/plan/tensor_spec.h"
@@ -106,6 +107,10 @@ class Declaration : private OperandWriter {
         return Scatter(u, instruction);
       case Instruction::GATHER_PARAMETERS:
         return Gather(u);
+      case Instruction::PUSH:
+        return Push(u);
+      case Instruction::PULL:
+        return Pull(u);
       case Instruction::GRAD_NORM:
         Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
             kNone, Instruction::READ);
@@ -275,15 +280,20 @@ class Declaration : private OperandWriter {
                    : Instruction::TIED_GRADIENTS,
         own ? Buffer::UNSHARDED_GRADIENTS : Buffer::PARAMETER_GRADIENTS, owner,
         m,
-        !first                      ? Instruction::ADD
-        : own || !StepsLeaveZeros() ? Instruction::WRITE
-                                    : Instruction::ADD_TO_ZEROS);
+        !first                           ? Instruction::ADD
+        : own || !StepsLeaveZeros(owner) ? Instruction::WRITE
+                                         : Instruction::ADD_TO_ZEROS);
   }
 
   // Or the first of the next step to add to gradients begins them anew: those
-  // that are elsewhere than the optimizer need not move for that.
-  bool StepsLeaveZeros() const {
-    return GradientsStayOnDevice(plan_.job().memory());
+  // that are elsewhere than the optimizer, in another tier or on other ranks,
+  // need not move for that.
+  bool StepsLeaveZeros(int unit) const {
+    return GradientsStayOnDevice(plan_.job().memory()) &&
+           !PlacementOf(unit).has_served();
+  }
+  const Placement& PlacementOf(int unit) const {
+    return *FindPlacement(role_, unit);
   }
 
   // Whoever has added nothing in this program (a stage that only uses frozen
@@ -291,7 +301,7 @@ class Declaration : private OperandWriter {
   void Reduce(int u) {
     const bool first = summed_.insert({u, kNone}).second;
     Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u, kNone,
-        first && !StepsLeaveZeros() ? Instruction::WRITE : Instruction::ADD);
+        first && !StepsLeaveZeros(u) ? Instruction::WRITE : Instruction::ADD);
   }
 
   // In place, where the slice is of the same buffer.
@@ -304,7 +314,7 @@ class Declaration : private OperandWriter {
         scatter.micro_batch(), Instruction::ADD);
     const bool first = summed_.insert({u, kNone}).second;
     Use(Instruction::SLICE, Buffer::PARAMETER_GRADIENTS, u, kNone,
-        first && !StepsLeaveZeros() ? Instruction::WRITE : Instruction::ADD);
+        first && !StepsLeaveZeros(u) ? Instruction::WRITE : Instruction::ADD);
   }
   void Gather(int u) {
     if (!RestsInSlices(plan_, role_, Buffer::PARAMETERS, u)) {
@@ -314,6 +324,23 @@ class Declaration : private OperandWriter {
     Use(Instruction::SLICE, Buffer::PARAMETERS, u, kNone, Instruction::READ);
     Use(Instruction::WEIGHTS, Buffer::UNSHARDED_PARAMETERS, u, ++gathers_[u],
         Instruction::WRITE);
+  }
+
+  void Push(int u) {
+    if (!Serves(PlacementOf(u))) {
+      return Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
+                 kNone, Instruction::READ);
+    }
+    Use(Instruction::PUSHED, Buffer::PUSHED_GRADIENTS, u, kNone,
+        Instruction::WRITE);
+    Use(Instruction::SLICE, Buffer::PARAMETER_GRADIENTS, u, kNone,
+        Instruction::WRITE);
+    summed_.insert({u, kNone});
+  }
+  void Pull(int u) {
+    const bool gives = Serves(PlacementOf(u));
+    Use(gives ? Instruction::SLICE : Instruction::WEIGHTS, Buffer::PARAMETERS,
+        u, kNone, gives ? Instruction::READ : Instruction::WRITE);
   }
 
   // Whether there is anything to use.
@@ -327,7 +354,7 @@ class Declaration : private OperandWriter {
 
   void Step(int u) {
     Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u, kNone,
-        StepsLeaveZeros() ? Instruction::ADD : Instruction::READ);
+        StepsLeaveZeros(u) ? Instruction::ADD : Instruction::READ);
     // The norm of all gradients.
     if (UpdatesNeedNorm(plan_.job().training())) {
       UseSum(PlaceOfSum(plan_, kSquaredNormSum), Instruction::READ);

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "proto/plan/at_rest.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/trained.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/layouts/zero.h"
@@ -13,8 +15,9 @@
 namespace troupe {
 namespace {
 
-// Whether its ranks have slices of a unit's parameters.
+// Whether its ranks have slices of a unit's parameters, or servers have them.
 bool IsGathered(const Plan& plan, const Placement& placement) {
+  if (placement.has_served()) return true;
   return placement.has_dealt() &&
          (TrainedElements(plan.units(placement.unit())) > 0 ||
           DealsFrozen(plan, placement));
@@ -39,12 +42,29 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
   return used;
 }
 
-void EmitGather(int unit, int group, Program& program) {
+void EmitGather(const Plan& plan, const Placement& placement,
+                Program& program) {
+  const bool served = placement.has_served();
+  const auto kind = served ? Instruction::PULL : Instruction::GATHER_PARAMETERS;
   Instruction& gather = *program.add_instructions();
-  gather.set_kind(Instruction::GATHER_PARAMETERS);
-  gather.set_lane(LaneFor(Instruction::GATHER_PARAMETERS));
-  gather.set_unit(unit);
-  gather.set_group(group);
+  gather.set_kind(kind);
+  gather.set_lane(LaneFor(kind));
+  gather.set_unit(placement.unit());
+  gather.set_group(GatherGroup(
+      plan, served ? placement.served().group() : placement.dealt()));
+}
+
+// What replicas at the same place of the pipeline pull, in their order.
+void PullAsReplicas(const Plan& plan, int index, Role& servers) {
+  const int places = AxisSize(plan.mesh(), kPipelineAxis);
+  for (Program& program : *servers.mutable_programs()) {
+    const Role& replicas = plan.roles(index % places);
+    for (const Instruction& pull :
+         FindProgram(replicas, program.kind())->instructions()) {
+      if (pull.kind() != Instruction::PULL) continue;
+      EmitGather(plan, *FindPlacement(servers, pull.unit()), program);
+    }
+  }
 }
 
 }  // namespace
@@ -52,9 +72,14 @@ void EmitGather(int unit, int group, Program& program) {
 void GatherParameters(Draft& draft) {
   const Plan& plan = draft.plan;
   const ZeroRow row = ZeroRowOf(plan.job().parallelism());
-  if (!row.states) return;
+  if (!row.states && !HasServers(plan)) return;
   const UnitPasses passes(plan);
-  for (Role& role : *draft.plan.mutable_roles()) {
+  for (int r = 0; r < plan.roles_size(); ++r) {
+    Role& role = *draft.plan.mutable_roles(r);
+    if (IsServer(plan, FirstRankOf(plan.mesh(), role))) {
+      PullAsReplicas(plan, r, role);
+      continue;
+    }
     for (Program& program : *role.mutable_programs()) {
       Program gathered;
       gathered.set_kind(program.kind());
@@ -63,8 +88,7 @@ void GatherParameters(Draft& draft) {
         const std::set<int> used = UnitsUsed(passes, role, instruction, plan);
         for (const int unit : used) {
           if (whole.count(unit) > 0) continue;
-          const int dealt = FindPlacement(role, unit)->dealt();
-          EmitGather(unit, GatherGroup(plan, dealt), gathered);
+          EmitGather(plan, *FindPlacement(role, unit), gathered);
         }
         if (row.gathered_for_each_use && !used.empty()) whole.clear();
         whole.insert(used.begin(), used.end());

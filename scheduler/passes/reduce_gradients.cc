@@ -88,16 +88,20 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
   return buckets;
 }
 
-// For each unit, the last instruction that adds to its gradients, or scatters
-// them.
+// Whether it takes a unit's gradients to where they rest in slices.
+bool DealsOut(const Instruction& instruction) {
+  return instruction.kind() == Instruction::SCATTER_GRADS ||
+         instruction.kind() == Instruction::PUSH;
+}
+
+// For each unit, the last instruction that adds to its gradients, or deals them
+// out.
 std::vector<int> LastAdded(const Plan& plan, const UnitPasses& passes,
                            const Program& program) {
   std::vector<int> last(plan.units_size(), -1);
   for (int i = 0; i < program.instructions_size(); ++i) {
     const Instruction& instruction = program.instructions(i);
-    if (instruction.kind() == Instruction::SCATTER_GRADS) {
-      last[instruction.unit()] = i;
-    }
+    if (DealsOut(instruction)) last[instruction.unit()] = i;
     if (instruction.kind() != Instruction::BACKWARD_WEIGHT) continue;
     for (const int u : AddsToGradientsOf(plan, passes, instruction.unit())) {
       last[u] = i;
@@ -115,7 +119,7 @@ int LastWaitedFor(const Plan& plan, const Program& program) {
     return program.instructions_size() - 1;
   }
   for (int i = program.instructions_size(); i-- > 0;) {
-    if (program.instructions(i).kind() == Instruction::SCATTER_GRADS) return i;
+    if (DealsOut(program.instructions(i))) return i;
   }
   return -1;
 }

@@ -13,6 +13,8 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
@@ -143,14 +145,15 @@ bool IsDealt(const Plan& plan, const Unit::Part& part) {
 }
 
 // Those who have the same of a part; `sums`: or a summand of it. Of a part that
-// is dealt, of the same slice.
+// is dealt, or served, of the same slice.
 Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
             const Unit::Part& part, bool sums) {
   Group group;
   for (const Axis& axis : plan.mesh().axes()) {
     Group::Span span;
     span.set_axis(axis.name());
-    int ranks = axis.name() == kReplicaAxis ? axis.size() : 1;
+    const bool replicates = axis.name() == kReplicaAxis && !HasServers(plan);
+    int ranks = replicates ? axis.size() : 1;
     if (axis.name() == kPipelineAxis) {
       ranks = static_cast<int>(holders.size());
       if (ranks < axis.size()) {
@@ -194,6 +197,24 @@ class GroupLayout {
              ? "sum gradients over data replicas"
              : "sum gradients over the ranks that hold the same",
          set);
+  }
+
+  // Those along "data": of all its places, or of those behind the replicas.
+  int FindOnData(bool servers_only) {
+    Group group;
+    Group::Span& span = *group.add_spans();
+    span.set_axis(kReplicaAxis);
+    const int places = AxisSize(plan_.mesh(), kReplicaAxis);
+    const int replicas = places - plan_.job().parallelism().servers();
+    for (int p = replicas; servers_only && p < places; ++p) {
+      span.add_places(p);
+    }
+    int found = -1;
+    Find(group,
+         servers_only ? "keep parameters and optimizer states"
+                      : "push gradients to servers",
+         [&](int g) { found = g; });
+    return found;
   }
 
   // Of its own, whoever else has the same ranks; once.
@@ -298,6 +319,33 @@ void AddExchanges(const Plan& plan, GroupLayout& groups) {
   }
 }
 
+// Of a unit that servers keep: replicas have nothing to sum and to save with
+// others.
+Placement OnReplicas(Placement placement) {
+  for (Placement::Part& part : *placement.mutable_parts()) {
+    part.clear_summed();
+    part.clear_shared();
+  }
+  return placement;
+}
+Placement OnServers(Placement placement) {
+  placement.set_dealt(placement.served().servers());
+  return placement;
+}
+
+void LayServed(Placement& placement, GroupLayout& groups) {
+  Placement::Served& served = *placement.mutable_served();
+  served.set_group(groups.FindOnData(/*servers_only=*/false));
+  served.set_servers(groups.FindOnData(/*servers_only=*/true));
+}
+
+Placement OfRole(const Plan& plan, const Role& role,
+                 const Placement& placement) {
+  if (!placement.has_served()) return placement;
+  return IsServer(plan, FirstRankOf(plan.mesh(), role)) ? OnServers(placement)
+                                                        : OnReplicas(placement);
+}
+
 }  // namespace
 
 void LayGroups(Plan& plan) {
@@ -324,15 +372,22 @@ void LayGroups(Plan& plan) {
     }
     groups.Find(dealt, "sum gradients, to each rank its slice",
                 [&](int group) { placement.set_dealt(group); });
+    if (HasServers(plan)) LayServed(placement, groups);
     for (int r = 0; r < plan.roles_size(); ++r) {
       const int place = r % AxisSize(plan.mesh(), kPipelineAxis);
       if (holders[u].count(place) == 0) continue;
-      *plan.mutable_roles(r)->add_placements() = placement;
+      Role& role = *plan.mutable_roles(r);
+      *role.add_placements() = OfRole(plan, role, placement);
     }
     if (!dealt.spans().empty()) dealt_groups.push_back(dealt);
   }
   for (const Group& dealt : dealt_groups) {
     groups.AddOnce(GatherGroupName(dealt), dealt, "make parameters whole");
+  }
+  if (HasServers(plan)) {
+    const Group pushes = plan.groups(groups.FindOnData(/*servers_only=*/false));
+    groups.AddOnce(GatherGroupName(pushes), pushes,
+                   "pull parameters from servers");
   }
   AddWorld(plan, groups);
   AddCopies(plan, groups);

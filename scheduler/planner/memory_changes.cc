@@ -70,7 +70,7 @@ bool MayDeal(const ParallelismSpec& now) {
 // To deal what replicas, and ranks of a batch or a sequence, hold alike over
 // them.
 void AddZero(const ParallelismSpec& now, std::vector<MemoryChange>& changes) {
-  if (!MayDeal(now)) return;
+  if (!MayDeal(now) || now.servers() > 0) return;
   for (int zero = now.zero() + 1; zero <= 3; ++zero) {
     const auto make = [zero](JobSpec& job) {
       ParallelismSpec& parallelism = *job.mutable_parallelism();

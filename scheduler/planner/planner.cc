@@ -43,13 +43,18 @@ std::string SizesText(const ParallelismSpec& parallelism) {
   for (const RankField& field : FactorFields()) {
     sizes.emplace_back(field.Path(), RanksOf(parallelism, field.name));
   }
+  const int servers = parallelism.servers();
   std::string text;
   for (const auto& [path, ranks] : sizes) {
     if (ranks < 2) continue;
     absl::StrAppend(&text, text.empty() ? "" : " x ", path,
                     text.empty() ? ": " : " ", ranks);
   }
-  return text.empty() ? "parallelism.data: 1" : text;
+  if (text.empty()) text = "parallelism.data: 1";
+  if (servers > 0) {
+    absl::StrAppend(&text, " with parallelism.servers ", servers);
+  }
+  return text;
 }
 
 // Builds plans of other jobs for the same workers: all but the prediction, the

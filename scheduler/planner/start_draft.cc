@@ -137,8 +137,17 @@ int64_t RoundedUp(int64_t number, int64_t divisor) {
   return (number + divisor - 1) / divisor;
 }
 
+// As many for each replica, where none are given.
+std::vector<int> MicroBatchesOfReplicas(const ParallelismSpec& parallelism,
+                                        int64_t of_step) {
+  const auto& given = parallelism.micro_batches();
+  if (!given.empty()) return {given.begin(), given.end()};
+  const int replicas = ReplicasOf(parallelism);
+  return std::vector<int>(replicas, static_cast<int>(of_step / replicas));
+}
+
 // In proportion to those of training where replicas differ, as fast ones are
-// fast in both.
+// fast in both. Servers run none.
 void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
   const TrainingSpec& training = job.training();
   const ParallelismSpec& parallelism = job.parallelism();
@@ -151,7 +160,7 @@ void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
   const auto& given = parallelism.micro_batches();
   const bool equal = std::adjacent_find(given.begin(), given.end(),
                                         std::not_equal_to<>()) == given.end();
-  if (equal) {
+  if (equal && parallelism.servers() == 0) {
     const int replicas = ReplicasOf(parallelism);
     derived.set_micro_batches(of_step / replicas);
     derived.set_validation_micro_batches(RoundedUp(of_validation, replicas));
@@ -159,7 +168,7 @@ void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
   }
   int most = 0;
   int most_validation = 0;
-  for (const int count : given) {
+  for (const int count : MicroBatchesOfReplicas(parallelism, of_step)) {
     const int validation = RoundedUp(of_validation * count, of_step);
     derived.add_replica_micro_batches(count);
     if (of_validation > 0) {
@@ -167,6 +176,10 @@ void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
     }
     most = std::max(most, count);
     most_validation = std::max(most_validation, validation);
+  }
+  for (int server = 0; server < parallelism.servers(); ++server) {
+    derived.add_replica_micro_batches(0);
+    if (of_validation > 0) derived.add_replica_validation_micro_batches(0);
   }
   derived.set_micro_batches(most);
   derived.set_validation_micro_batches(most_validation);
@@ -217,6 +230,10 @@ absl::Status OrderSteps(Draft& draft) {
   for (size_t k = 1; k < kinds.size(); ++k) {
     shape.micro_batches =
         ShareOf(plan.derived(), Program::TRAIN, kinds[k].front()).count;
+    if (shape.micro_batches == 0) {  // servers
+      draft.shorter_orders.emplace_back(shape.ranks);
+      continue;
+    }
     ASSIGN_OR_RETURN(ComputeOrder order, pipeline.order(shape));
     // Chimera has no second pipeline for a single micro-batch.
     if (StageHolders(order, shape.stages()) !=
@@ -333,8 +350,10 @@ absl::Status LayAllMatrices(Plan& plan) {
     for (const Role& role : plan.roles()) {
       const Placement* const placement = FindPlacement(role, u);
       if (placement == nullptr) continue;
-      if (placement->has_dealt()) {
-        const Group& group = plan.groups(placement->dealt());
+      if (placement->has_dealt() || placement->has_served()) {
+        const Group& group =
+            plan.groups(placement->has_served() ? placement->served().servers()
+                                                : placement->dealt());
         RETURN_IF_ERROR(LayMatrices(plan.job().optimizer(),
                                     GroupSize(plan.mesh(), group),
                                     *plan.mutable_units(u)));

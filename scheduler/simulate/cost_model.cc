@@ -228,7 +228,9 @@ RankTraits CostModel::Traits() const {
               .first->second);
     }
     for (size_t g = 0; g < places_.size(); ++g) {
-      look.push_back(ConnectionOf(r, static_cast<int>(g), has_rings[g]));
+      for (const int how : ConnectionOf(r, static_cast<int>(g), has_rings[g])) {
+        look.push_back(how);
+      }
     }
     for (int p = 0; p < stages; ++p) {
       const int peer = p * pipelines + r % pipelines;  // PeerRank
@@ -465,6 +467,10 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::EXCHANGE:
     case Instruction::MIRROR:
       cost = CollectiveCost(rank, instruction);
+      break;
+    case Instruction::PUSH:
+    case Instruction::PULL:
+      cost = ServedCost(rank, instruction);
       break;
     case Instruction::SEND:
     case Instruction::RECV:

@@ -1,6 +1,7 @@
 // What instructions move between ranks.
 #include <algorithm>
 
+#include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/groups.h"
@@ -8,6 +9,7 @@
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/sums.h"
 #include "proto/plan/tensor_spec.h"
 #include "proto/plan/trained.h"
@@ -108,9 +110,29 @@ Collective CollectiveOf(const Instruction& instruction) {
       return ALL_GATHER;
     case Instruction::MIRROR:
       return SHIFT;
+    case Instruction::PUSH:
+    case Instruction::PULL:
+      return ALL_TO_ALL;
     default:
       return ALL_REDUCE;
   }
+}
+
+int64_t ServedBytesSent(const Plan& plan, int rank,
+                        const Instruction& instruction) {
+  const bool pushes = instruction.kind() == Instruction::PUSH;
+  if (!pushes && instruction.kind() != Instruction::PULL) return 0;
+  const Placement& placement =
+      *FindPlacement(RoleOf(plan, rank), instruction.unit());
+  if (pushes == Serves(placement)) return 0;
+  const TrainingSpec& training = plan.job().training();
+  if (pushes) {
+    return TrainedElements(plan.units(instruction.unit())) *
+           BytesOfElement(GradientType(training));
+  }
+  return TrainedAtRest(plan, placement, rank).size() *
+         ReplicasServed(plan, placement) *
+         BytesOfElement(ComputeType(training));
 }
 
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction) {

@@ -64,6 +64,7 @@ struct GroupPlace {
   int on_host = 1;            // ranks of the group there, itself too
   bool next_far = false;      // the next rank is on another host
   bool previous_far = false;  // the one before it
+  int servers = 0;            // on its host (proto/plan/served.h)
 };
 
 struct Operation {

@@ -279,6 +279,31 @@ JobSpec DrawCut(Dice& dice, const JobSpec& job) {
   return cut;
 }
 
+// Of a stream of its own: a third of the cuts in which each replica has whole
+// units, all of them trained, have servers of their own where there is room.
+void DrawServers(uint64_t seed, int number, JobSpec& cut) {
+  Dice dice(seed ^ 0x73657276, number);
+  ParallelismSpec& parallelism = *cut.mutable_parallelism();
+  const TrainingSpec& training = cut.training();
+  const bool whole = parallelism.tensor() == 1 && parallelism.context() == 1 &&
+                     parallelism.strategies().empty() &&
+                     parallelism.batch() <= 1 && parallelism.expert() <= 1;
+  const bool trained = training.freeze().empty() && !training.has_lora();
+  if (!whole || !trained || dice.Below(3) > 0) return;
+  parallelism.set_servers(dice.OneOf({1, 2, 2, 3}));
+  if (RanksNeeded(cut) > kRanksMax) return parallelism.clear_servers();
+  parallelism.clear_zero();
+  parallelism.clear_zero_size();
+  parallelism.clear_reshard_after_forward();
+  MemorySpec& memory = *cut.mutable_memory();
+  memory.clear_unsharded_bytes();
+  memory.set_parameters("device");
+  memory.set_gradients("device");
+  if (memory.activations() != "device") return;
+  memory.clear_chunk_megabytes();
+  memory.clear_device_bytes();
+}
+
 bool IsAsynchronous(const JobSpec& job) {
   const auto schedule = FindPipeline(job.parallelism().pipeline_schedule());
   return schedule->asynchronous;
@@ -347,6 +372,7 @@ PlanDraw DrawAnyPlan(uint64_t seed, int number) {
   const int64_t steps = draw.reference.training().steps();
   JobSpec first = DrawCut(dice, draw.reference);
   DrawFurther(seed, number, first);
+  if (!IsAsynchronous(first)) DrawServers(seed, number, first);
   draw.name = absl::StrCat(TrainingText(draw.reference), " | ", CutText(first));
   if (IsAsynchronous(first)) {
     draw.legs = {{first, steps}};
@@ -364,6 +390,7 @@ PlanDraw DrawAnyPlan(uint64_t seed, int number) {
     return draw;
   }
   DrawFurther(seed ^ 1, number, second);
+  DrawServers(seed ^ 1, number, second);
   draw.legs = {{first, until}, {second, steps}};
   absl::StrAppend(&draw.name, " | from step ", until, ": ", CutText(second));
   return draw;

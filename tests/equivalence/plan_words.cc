@@ -56,6 +56,7 @@ std::string CutText(const JobSpec& cut) {
     absl::StrAppend(&text, ", ", p.context_method(), " ", p.context());
   }
   absl::StrAppend(&text, ", data ", p.data());
+  if (p.servers() > 0) absl::StrAppend(&text, ", servers ", p.servers());
   if (p.expert() > 1) absl::StrAppend(&text, ", expert ", p.expert());
   if (p.has_expert_tensor()) absl::StrAppend(&text, " whole");
   if (p.has_expert_slack()) absl::StrAppend(&text, " in ", p.expert_slack());

@@ -266,7 +266,8 @@ std::vector<UnitFlatBuffers> RankState::StateOfUnit(int unit) const {
 std::vector<int> RankState::HeldUnits() const {
   std::vector<int> held;
   for (int unit = 0; unit < plan->units_size(); ++unit) {
-    if (FindResident(role(), Buffer::PARAMETERS, unit) != nullptr) {
+    if (FindResident(role(), Buffer::PARAMETERS, unit) != nullptr &&
+        !KeepsNoState(PlacementOf(unit))) {
       held.push_back(unit);
     }
   }

@@ -40,13 +40,15 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
   // frozen; a lost worker ends it; all units are shared, and all parameters
   // trained, alike; one file; held back from it; by steps; nothing is chosen;
   // no adapters; no average is kept; rows of collectives are chosen by cost;
-  // the optimizer is another than adafactor; no text is written.
+  // the optimizer is another than adafactor; no text is written; no
+  // servers.
   const std::set<std::string> may_be_absent = {
       "communication", "context_method", "decay_rate",    "elastic",
       "ema",           "epochs",         "eps1",          "eps2",
       "expert_slack",  "expert_tensor",  "freeze",        "groups",
       "lora",          "loss_scale",     "micro_batches", "mode",
       "objective",     "recovery",       "sample",        "scale_parameter",
+      "servers",
       "sources",       "stages",         "strategies",    "tensor_depth",
       "tensor_method", "ulysses_size",   "validation"};
   const auto all_set = [&](const google::protobuf::Message& message) {

@@ -372,6 +372,31 @@ TEST(LinkBounds, NoDrawnPlanIsFasterThanItsLinks) {
   for (const auto& [kind, count] : counts) EXPECT_GT(count, 0) << kind;
 }
 
+// Nor one with parameter servers, wherever these are.
+TEST(LinkBounds, NorIsAPlanWithServers) {
+  Draw draw(41);
+  for (int drawn = 0; drawn < 40; ++drawn) {
+    const int data = draw.One<int>({1, 2, 3, 4, 6});
+    JobSpec job = SmallJob(data, draw.One<int>({1, 2}));
+    job.mutable_parallelism()->set_servers(draw.One<int>({1, 2, 3}));
+    job.mutable_parallelism()->set_pipeline(draw.One<int>({1, 1, 2}));
+    const int ranks = RanksNeeded(job);
+    const Cluster cluster = draw.ClusterFor(ranks);
+    const std::vector<WorkerDescription> workers = WorkersOf(cluster, ranks);
+    const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const double needed = NeededSeconds(*plan, cluster, workers, ranks);
+    const double tolerance = job.parallelism().pipeline() > 1 ? 1e-3 : 1e-6;
+    EXPECT_GE(plan->prediction().step_seconds(), needed * (1 - tolerance))
+        << "draw " << drawn;
+    const SteadyStep for_all =
+        PredictStep(*plan, workers, CostModel(*plan, workers), 1);
+    EXPECT_GE(static_cast<double>(for_all.period_ns) * 1e-9,
+              needed * (1 - tolerance))
+        << "one for each role, draw " << drawn;
+  }
+}
+
 struct Case {
   int data = 8;
   int context = 1;

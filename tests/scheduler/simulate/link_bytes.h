@@ -204,6 +204,31 @@ class LinkBytes {
     }
   }
 
+  // Lines of 64 bytes of f32, dealt over the servers, to or from each replica.
+  void AddServed(int rank, const Instruction& instruction,
+                 const std::vector<int>& members, LinkLoad& bytes) const {
+    const TrainingSpec& training = plan_.job().training();
+    const bool pushes = instruction.kind() == Instruction::PUSH;
+    const int servers = plan_.job().parallelism().servers();
+    const size_t replicas = members.size() - servers;
+    const int64_t lines = TrainedElements(plan_.units(instruction.unit())) / 16;
+    const auto width = static_cast<double>(BytesOfElement(
+        pushes ? GradientType(training) : ComputeType(training)));
+    for (int s = 0; s < servers; ++s) {
+      const double slice =
+          16 * width *
+          static_cast<double>(lines / servers + (s < lines % servers ? 1 : 0));
+      for (size_t r = 0; r < replicas; ++r) {
+        const int server = members[replicas + s];
+        if (rank != server && rank != members[r]) continue;
+        const bool far = hosts_[server] != hosts_[members[r]];
+        const bool out = pushes == (rank != server);
+        (out ? (far ? bytes.far_out : bytes.near_out)
+             : (far ? bytes.far_in : bytes.near_in)) += slice;
+      }
+    }
+  }
+
   bool IsNarrow(const Instruction& instruction) const {
     const TrainingSpec& training = plan_.job().training();
     return BytesOfElement(instruction.kind() == Instruction::EXCHANGE
@@ -225,6 +250,10 @@ class LinkBytes {
     const auto here = static_cast<double>(
         std::count_if(members.begin(), members.end(),
                       [&](int other) { return hosts_[other] == host; }));
+    if (instruction.kind() == Instruction::PUSH ||
+        instruction.kind() == Instruction::PULL) {
+      return AddServed(rank, instruction, members, bytes);
+    }
     const double whole = WholeOf(rank, instruction);
     Collective collective = ALL_REDUCE;
     if (instruction.kind() == Instruction::SCATTER_GRADS) {
