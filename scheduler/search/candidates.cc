@@ -163,7 +163,8 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
                   .estimate = *estimate,
                   .ranks = ranks,
                   .value = value,
-                  .key = KeyOf(candidate)});
+                  .key = KeyOf(candidate),
+                  .family = FamilyOf(candidate)});
     return;
   }
 }
@@ -175,8 +176,22 @@ void Candidates::EstimateNext(const Estimated& lacking) {
   EstimateFrom(mode + 1, lacking.candidate, lacking.ranks);
 }
 
-Estimated Candidates::Take() {
-  return std::move(left_.extract(left_.begin()).value());
+absl::optional<Estimated> Candidates::Take(const Look& look) {
+  auto best = left_.end();
+  absl::optional<Value> least;
+  for (auto one = left_.begin(); one != left_.end(); ++one) {
+    const absl::optional<Value> value = look(*one);
+    if (!value.has_value() || (least.has_value() && *value >= *least)) continue;
+    least = value;
+    best = one;
+  }
+  if (best == left_.end()) return absl::nullopt;
+  return std::move(left_.extract(best).value());
+}
+
+int64_t Candidates::CountLeft(
+    const std::function<bool(const Estimated& one)>& may) const {
+  return std::count_if(left_.begin(), left_.end(), may);
 }
 
 void Candidates::Refuse(const absl::Status& refused) {

@@ -430,6 +430,11 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   estimate.seconds += std::max(0.0, timed.first_gather) +
                       SecondsBehind(way, shape, *costs, *stages, timed, times);
   SetMemory(parallelism, shape, *costs, *stages, places, *order, estimate);
+  estimate.length = {.pipeline = shape.pipeline,
+                     .micro_batches = shape.micro_batches};
+  for (const int kind : costs->kind_of_unit) {
+    estimate.length.of_micro_batch += costs->kinds[kind].instructions;
+  }
   return estimate;
 }
 

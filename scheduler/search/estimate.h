@@ -29,6 +29,7 @@
 #include "proto/job.pb.h"
 #include "scheduler/pipelines/compute_order.h"
 #include "scheduler/planner/partition.h"
+#include "scheduler/planner/short_steps.h"
 #include "scheduler/search/group_costs.h"
 #include "scheduler/search/order_times.h"
 #include "scheduler/search/space.h"
@@ -43,6 +44,7 @@ struct Estimate {
   double seconds = 0;
   int64_t bytes = 0;  // of the device, on the rank that lacks most
   int64_t lacks = 0;  // of these, beyond what the rank has; 0: it fits
+  StepLength length;  // of its plan
   bool fits() const { return lacks == 0; }
 };
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -49,8 +50,14 @@ class Estimating : public ::testing::Test {
   }
   std::set<int> TakeAll() {
     std::set<int> ranks;
-    while (!candidates_.empty()) ranks.insert(candidates_.Take().ranks);
+    while (!candidates_.empty()) ranks.insert(TakeBest().ranks);
     return ranks;
+  }
+  Estimated TakeBest() {
+    return *candidates_.Take([](const Estimated& one) {
+      return absl::make_optional(
+          std::make_pair(one.value, one.estimate.seconds));
+    });
   }
 
   const JobSpec job_ = OpenJob();
@@ -78,7 +85,7 @@ TEST_F(Estimating, FewerRanksAreTakenUpAgainIfNoPlanFits) {
 }
 
 TEST_F(Estimating, FewerRanksAreTakenUpAgainIfThePlanTakesLonger) {
-  const double best = candidates_.Take().value;
+  const double best = TakeBest().value;
   TakeAll();
   EXPECT_FALSE(candidates_.Reconsider(best).value());
   EXPECT_THAT(TakeAll(), IsEmpty());
