@@ -160,7 +160,7 @@ Estimator::Shape Estimator::ShapeOf(const JobSpec& way) const {
   return shape;
 }
 
-absl::StatusOr<const ComputeOrder*> Estimator::OrderOf(
+absl::StatusOr<Estimator::KnownOrder*> Estimator::OrderOf(
     const ParallelismSpec& way, int micro_batches) {
   const std::string key =
       absl::StrCat(way.pipeline_schedule(), "/", way.pipeline(), "/",
@@ -169,13 +169,18 @@ absl::StatusOr<const ComputeOrder*> Estimator::OrderOf(
   if (found == orders_.end()) {
     ASSIGN_OR_RETURN(const Pipeline schedule,
                      FindPipeline(way.pipeline_schedule()));
-    found =
-        orders_
-            .emplace(key,
-                     schedule.order({.ranks = way.pipeline(),
-                                     .micro_batches = micro_batches,
-                                     .virtual_stages = way.virtual_stages()}))
-            .first;
+    absl::StatusOr<ComputeOrder> order =
+        schedule.order({.ranks = way.pipeline(),
+                        .micro_batches = micro_batches,
+                        .virtual_stages = way.virtual_stages()});
+    if (order.ok()) {
+      KnownOrder known = {.order = *std::move(order)};
+      known.holders =
+          StageHolders(known.order, way.pipeline() * way.virtual_stages());
+      found = orders_.emplace(key, std::move(known)).first;
+    } else {
+      found = orders_.emplace(key, order.status()).first;
+    }
   }
   if (!found->second.ok()) return found->second.status();
   return &*found->second;
@@ -195,13 +200,12 @@ absl::StatusOr<Estimator::Stages> Estimator::CutStages(
 }
 
 absl::StatusOr<const Estimator::Stages*> Estimator::StagesOf(
-    const ParallelismSpec& way, const UnitCosts& costs,
-    const ComputeOrder& order, const Places& places) {
-  StageLayout layout = {
-      .holders = StageHolders(order, way.pipeline() * way.virtual_stages()),
-      .micro_batches = 1,
-      .seconds = {},
-      .memory = absl::nullopt};
+    const ParallelismSpec& way, const UnitCosts& costs, const KnownOrder& order,
+    const Places& places) {
+  StageLayout layout = {.holders = order.holders,
+                        .micro_batches = 1,
+                        .seconds = {},
+                        .memory = absl::nullopt};
   const auto [least, most] =
       std::minmax_element(places.slowness.begin(), places.slowness.end());
   const bool unequal = *most > (1 + kEqualSpeeds) * *least;
@@ -278,6 +282,15 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
   return timed;
 }
 
+const OrderTimes& Estimator::TimesOf(const Timed& timed, KnownOrder& order) {
+  if (order.stages != timed.stages || order.handover != timed.handover) {
+    order.stages = timed.stages;
+    order.handover = timed.handover;
+    order.times = TimeOrder(order.order, timed.stages, timed.handover);
+  }
+  return order.times;
+}
+
 absl::StatusOr<OrderTimes> Estimator::RunOrder(const ParallelismSpec& way,
                                                const Shape& shape,
                                                const Timed& timed) {
@@ -285,18 +298,18 @@ absl::StatusOr<OrderTimes> Estimator::RunOrder(const ParallelismSpec& way,
   const int fewer = kFewer * shape.pipeline;
   const int more = kMore * shape.pipeline;
   if (count <= more) {
-    ASSIGN_OR_RETURN(const ComputeOrder* const order, OrderOf(way, count));
-    return TimeOrder(*order, timed.stages, timed.handover);
+    ASSIGN_OR_RETURN(KnownOrder* const order, OrderOf(way, count));
+    return TimesOf(timed, *order);
   }
   if (shape.pipeline > 1) {
     // Whether there is one of all.
     const int left = fewer + count % shape.pipeline;
     RETURN_IF_ERROR(OrderOf(way, left).status());
   }
-  ASSIGN_OR_RETURN(const ComputeOrder* const shorter, OrderOf(way, fewer));
-  ASSIGN_OR_RETURN(const ComputeOrder* const longer, OrderOf(way, more));
-  const OrderTimes first = TimeOrder(*shorter, timed.stages, timed.handover);
-  OrderTimes times = TimeOrder(*longer, timed.stages, timed.handover);
+  ASSIGN_OR_RETURN(KnownOrder* const shorter, OrderOf(way, fewer));
+  ASSIGN_OR_RETURN(KnownOrder* const longer, OrderOf(way, more));
+  const OrderTimes& first = TimesOf(timed, *shorter);
+  OrderTimes times = TimesOf(timed, *longer);
   for (size_t rank = 0; rank < times.ends.size(); ++rank) {
     const double each = (times.ends[rank] - first.ends[rank]) / (more - fewer);
     times.ends[rank] += each * (count - more);
@@ -416,7 +429,7 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(candidate));
   const Shape shape = ShapeOf(way);
   const Places& places = PlacesOf(shape);
-  ASSIGN_OR_RETURN(const ComputeOrder* const order,
+  ASSIGN_OR_RETURN(KnownOrder* const order,
                    OrderOf(parallelism, std::min(shape.micro_batches,
                                                  kMore * shape.pipeline)));
   ASSIGN_OR_RETURN(const Stages* const stages,

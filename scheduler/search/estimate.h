@@ -98,14 +98,26 @@ class Estimator {
   absl::StatusOr<const UnitCosts*> CostsOf(const Candidate& candidate);
   const std::vector<double>& SlownessOf(int ranks);
   const Places& PlacesOf(const Shape& shape);
-  absl::StatusOr<const ComputeOrder*> OrderOf(const ParallelismSpec& way,
-                                              int micro_batches);
+  // Levels of ZeRO and amounts of recomputation come one after the other, and
+  // most change little: the last answers are kept.
+  struct KnownOrder {
+    ComputeOrder order;
+    std::vector<std::vector<int>> holders;  // of stages
+    std::vector<StageSeconds> stages;
+    double handover = 0;
+    OrderTimes times;
+    std::vector<int64_t> kept;
+    std::vector<int64_t> most_kept;
+  };
+  absl::StatusOr<KnownOrder*> OrderOf(const ParallelismSpec& way,
+                                      int micro_batches);
+  static const OrderTimes& TimesOf(const Timed& timed, KnownOrder& order);
   static absl::StatusOr<Stages> CutStages(const UnitCosts& costs,
                                           const StageLayout& layout,
                                           const ParallelismSpec& way);
   absl::StatusOr<const Stages*> StagesOf(const ParallelismSpec& way,
                                          const UnitCosts& costs,
-                                         const ComputeOrder& order,
+                                         const KnownOrder& order,
                                          const Places& places);
   Shape ShapeOf(const JobSpec& resolved) const;
   absl::StatusOr<OrderTimes> RunOrder(const ParallelismSpec& way,
@@ -120,7 +132,7 @@ class Estimator {
                             const Stages& stages, size_t stage);
   void SetMemory(const ParallelismSpec& way, const Shape& shape,
                  const UnitCosts& costs, const Stages& stages,
-                 const Places& places, const ComputeOrder& order,
+                 const Places& places, KnownOrder& order,
                  Estimate& estimate) const;
 
   const JobSpec& job_;
@@ -131,7 +143,7 @@ class Estimator {
   bool narrow_parameters_ = false;
   std::map<int, std::vector<double>> slowness_;  // by ranks, of each
   std::map<std::pair<int, int>, Places> places_;
-  std::map<std::string, absl::StatusOr<ComputeOrder>> orders_;
+  std::map<std::string, absl::StatusOr<KnownOrder>> orders_;
   std::map<std::string, absl::StatusOr<Stages>> stages_;
 };
 
