@@ -8,6 +8,7 @@
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/plan_size.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/resolve_micro_batches.h"
 #include "scheduler/planner/start_draft.h"
 
 namespace troupe {
@@ -32,7 +33,8 @@ double ShortSteps::At(double with_fewer, double with_more) const {
 
 absl::optional<int> FewerMicroBatches(const StepLength& length,
                                       int64_t instructions_max) {
-  if (length.with(length.micro_batches) <= instructions_max) {
+  if (!length.is_even ||
+      length.with(length.micro_batches) <= instructions_max) {
     return absl::nullopt;
   }
   // Schedules take multiples of the pipeline's ranks.
@@ -66,7 +68,8 @@ absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
       StartDraft(LeavesOpen(resolved.memory()) ? WithNothingChosen(resolved)
                                                : resolved));
   // A step of fewer micro-batches would be split otherwise.
-  if (!draft.plan.derived().replica_micro_batches().empty()) {
+  if (resolved.parallelism().micro_batch_split() == kSplitBySpeed ||
+      !draft.plan.derived().replica_micro_batches().empty()) {
     return absl::nullopt;
   }
   const PlanSize size = PlanSizeOf(draft);

@@ -30,7 +30,8 @@ struct ShortSteps {
 // How long a step's plan is.
 struct StepLength {
   int pipeline = 1;  // ranks
-  int micro_batches = 1;
+  int micro_batches = 1;  // of all kinds of replicas, which have each their own
+  bool is_even = true;    // replicas have equally many: else none is shorter
   int64_t of_micro_batch = 0;  // instructions
   int64_t of_step = 0;         // beside: what does not grow with micro-batches
   int64_t with(int count) const { return of_step + count * of_micro_batch; }

@@ -44,7 +44,8 @@ class Candidates {
              double error, const MayGoOn& may_go_on, KnownCosts& known);
 
   // Estimates those of all numbers of ranks that may win, or of one. `hears`:
-  // of each number, before it is estimated, also in Reconsider.
+  // of each number, before it is estimated, and while it is, also in
+  // Reconsider.
   absl::Status EstimateAll(std::function<void(int ranks)> hears);
   absl::Status EstimateRanks(int ranks);
   // Estimates numbers of ranks and divisions that were left out, as slower than
@@ -93,6 +94,7 @@ class Candidates {
   // No plan of so many ranks is worth less.
   double LeastOf(int ranks) const;
   absl::Status EstimateNextNumber();
+  absl::Status GoOn(int ranks);
   void EstimatePlansOf(const Division& division);
   // With the first of the modes from here on that fits.
   void EstimateFrom(Mode mode, Candidate candidate, int ranks);
@@ -115,6 +117,7 @@ class Candidates {
   std::vector<EstimatedWay> all_;
   Reasons reasons_;
   absl::Status refusal_;
+  int64_t asked_ = 0;
   int64_t divisions_ = 0;
   int64_t estimated_ = 0;
   int64_t too_large_ = 0;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,8 +14,6 @@
 #include "scheduler/planner/partition.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/place_seconds.h"
-#include "scheduler/simulate/seats.h"
-#include "scheduler/simulate/stand_ins.h"
 
 namespace troupe {
 namespace {
@@ -29,15 +25,6 @@ constexpr int64_t kScalarsBytes = 5 * 8;  // the sums that every plan has
 // it is full, each further micro-batch takes as long as the one before.
 constexpr int kFewer = 2;
 constexpr int kMore = 4;
-
-int64_t DeviceBytesOf(const WorkerDescription& worker) {
-  if (worker.budgets().empty()) return std::numeric_limits<int64_t>::max();
-  int64_t bytes = 0;
-  for (const TierBudget& budget : worker.budgets()) {
-    if (budget.tier() == DEVICE) bytes += budget.bytes();
-  }
-  return bytes;
-}
 
 // What each unit takes at each place.
 PlaceSeconds SecondsAt(const std::vector<double>& slowness,
@@ -101,47 +88,6 @@ absl::StatusOr<const UnitCosts*> Estimator::CostsOf(
   }
   if (!found->second.ok()) return found->second.status();
   return &*found->second;
-}
-
-// Of the first worker's time for the same work, alone on its processor.
-const std::vector<double>& Estimator::SlownessOf(int ranks) {
-  const auto [found, is_new] = slowness_.try_emplace(ranks);
-  if (!is_new) return found->second;
-  const ElementType type = ComputeType(job_.training());
-  const auto rate = [type](const WorkerDescription& worker) {
-    return BestProductRate(worker.calibration(), type) *
-           std::max(1, worker.threads()) /
-           std::max(1, worker.calibration().threads());
-  };
-  const Seats seats =
-      SeatsOf(absl::MakeConstSpan(workers_).first(ranks), /*lanes=*/1);
-  const double first = rate(workers_[0]);
-  for (int r = 0; r < ranks; ++r) {
-    const double own = rate(workers_[r]);
-    const double slower = first > 0 && own > 0 ? first / own : 1;
-    found->second.push_back(slower / seats.FairShare(r));
-  }
-  return found->second;
-}
-
-const Estimator::Places& Estimator::PlacesOf(const Shape& shape) {
-  const auto [found, is_new] =
-      places_.try_emplace({shape.ranks, shape.pipeline});
-  Places& places = found->second;
-  if (!is_new) return places;
-  const std::vector<double>& slowness = SlownessOf(shape.ranks);
-  const int each = shape.ranks / shape.pipeline;
-  for (int p = 0; p < shape.pipeline; ++p) {
-    double slowest = 0;
-    int64_t room = std::numeric_limits<int64_t>::max();
-    for (int r = p * each; r < (p + 1) * each; ++r) {
-      slowest = std::max(slowest, slowness[r]);
-      room = std::min(room, DeviceBytesOf(workers_[r]));
-    }
-    places.slowness.push_back(slowest);
-    places.room.push_back(room);
-  }
-  return places;
 }
 
 Estimator::Shape Estimator::ShapeOf(const JobSpec& way) const {
@@ -399,7 +345,7 @@ absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
   double speed = 0;
   int64_t room = 0;
   for (int p = 0; p < shape.pipeline; ++p) {
-    speed += 1 / places.slowness[p];
+    speed += places.speeds[p];
     room = std::max(room, places.room[p]);
   }
   const double share = speed / shape.pipeline;
@@ -427,15 +373,37 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(JobOf(job_, candidate)));
   const ParallelismSpec& parallelism = way.parallelism();
   ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(candidate));
-  const Shape shape = ShapeOf(way);
+  Shape shape = ShapeOf(way);
   const Places& places = PlacesOf(shape);
+  ASSIGN_OR_RETURN(const std::vector<Replicas> replicas,
+                   ReplicasOf(way, shape));
+  // The fewest that a replica has: no rank keeps less of them.
+  int64_t in_all = 0;
+  for (const Replicas& alike : replicas) {
+    shape.micro_batches =
+        in_all == 0 ? alike.micro_batches
+                    : std::min(shape.micro_batches, alike.micro_batches);
+    in_all += alike.micro_batches;
+  }
   ASSIGN_OR_RETURN(KnownOrder* const order,
                    OrderOf(parallelism, std::min(shape.micro_batches,
                                                  kMore * shape.pipeline)));
   ASSIGN_OR_RETURN(const Stages* const stages,
                    StagesOf(parallelism, *costs, *order, places));
-  const Timed timed = TimeStages(way, shape, *costs, *stages, places);
-  ASSIGN_OR_RETURN(const OrderTimes times, RunOrder(parallelism, shape, timed));
+  Timed timed;  // of those that are ready last
+  OrderTimes times;
+  double last = -1;
+  for (const Replicas& alike : replicas) {
+    Shape own = shape;
+    own.micro_batches = alike.micro_batches;
+    Timed of_alike = TimeStages(way, own, *costs, *stages, *alike.places);
+    ASSIGN_OR_RETURN(OrderTimes run, RunOrder(parallelism, own, of_alike));
+    const double end = *std::max_element(run.ends.begin(), run.ends.end());
+    if (end <= last) continue;
+    last = end;
+    timed = std::move(of_alike);
+    times = std::move(run);
+  }
   Estimate estimate;
   for (const double end : times.ends) {
     estimate.seconds = std::max(estimate.seconds, end);
@@ -444,7 +412,8 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
                       SecondsBehind(way, shape, *costs, *stages, timed, times);
   SetMemory(parallelism, shape, *costs, *stages, places, *order, estimate);
   estimate.length = {.pipeline = shape.pipeline,
-                     .micro_batches = shape.micro_batches};
+                     .micro_batches = static_cast<int>(in_all),
+                     .is_even = replicas.size() == 1};
   for (const int kind : costs->kind_of_unit) {
     estimate.length.of_micro_batch += costs->kinds[kind].instructions;
   }

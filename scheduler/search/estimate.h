@@ -21,15 +21,18 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "scheduler/pipelines/compute_order.h"
 #include "scheduler/planner/partition.h"
 #include "scheduler/planner/short_steps.h"
+#include "scheduler/planner/split_by_speed.h"
 #include "scheduler/search/group_costs.h"
 #include "scheduler/search/order_times.h"
 #include "scheduler/search/space.h"
@@ -71,13 +74,23 @@ class Estimator {
   // InvalidArgument: it cannot be planned.
   absl::StatusOr<Estimate> Of(const Candidate& candidate);
 
+  // Whether some workers are so much faster that replicas may differ.
+  bool AreUnlike();
+
  private:
   // Of so many ranks in so many stages: how many times as long a place takes
   // for the same work as the first worker by itself, and the bytes of its
   // smallest device.
   struct Places {
     std::vector<double> slowness;
+    std::vector<double> speeds;  // means of all that are at the place
     std::vector<int64_t> room;
+    void Add(absl::Span<const double> of_ranks, int64_t least_room);
+  };
+  // Replicas on places that are as fast, with as many micro-batches.
+  struct Replicas {
+    const Places* places = nullptr;
+    int micro_batches = 1;
   };
   // A candidate's numbers.
   struct Shape {
@@ -98,6 +111,12 @@ class Estimator {
   absl::StatusOr<const UnitCosts*> CostsOf(const Candidate& candidate);
   const std::vector<double>& SlownessOf(int ranks);
   const Places& PlacesOf(const Shape& shape);
+  int64_t RoomOf(int first_rank, int count) const;
+  // Of each replica by itself.
+  const std::vector<Places>& PlacesOfReplicas(const Shape& shape, int replicas);
+  absl::StatusOr<std::vector<Replicas>> ReplicasOf(const JobSpec& way,
+                                                   const Shape& shape);
+  absl::StatusOr<ReplicaBatch> BatchOf(const ParallelismSpec& way);
   // Levels of ZeRO and amounts of recomputation come one after the other, and
   // most change little: the last answers are kept.
   struct KnownOrder {
@@ -143,6 +162,8 @@ class Estimator {
   bool narrow_parameters_ = false;
   std::map<int, std::vector<double>> slowness_;  // by ranks, of each
   std::map<std::pair<int, int>, Places> places_;
+  std::map<std::tuple<int, int, int>, std::vector<Places>> by_replica_;
+  std::map<std::string, absl::StatusOr<ReplicaBatch>> batches_;
   std::map<std::string, absl::StatusOr<KnownOrder>> orders_;
   std::map<std::string, absl::StatusOr<Stages>> stages_;
 };

@@ -44,9 +44,9 @@ std::vector<WorkerDescription> SlowWorkers(int count) {
 class Estimating : public ::testing::Test {
  protected:
   Estimating() {
-    EXPECT_TRUE(candidates_
-                    .EstimateAll([this](int ranks) { heard_.push_back(ranks); })
-                    .ok());
+    EXPECT_TRUE(
+        candidates_.EstimateAll([this](int ranks) { heard_.insert(ranks); })
+            .ok());
   }
   std::set<int> TakeAll() {
     std::set<int> ranks;
@@ -63,7 +63,7 @@ class Estimating : public ::testing::Test {
   const JobSpec job_ = OpenJob();
   const std::vector<WorkerDescription> workers_ = SlowWorkers(32);
   const MayGoOn may_go_on_;
-  std::vector<int> heard_;
+  std::set<int> heard_;
   KnownCosts known_;
   Candidates candidates_{job_, workers_, kEstimateError, may_go_on_, known_};
 };
