@@ -36,6 +36,7 @@ constexpr int64_t kShort = 12'000;
 // links, too: four times more of what takes longest.
 constexpr size_t kFasterLinksMax = 64;
 constexpr int64_t kFasterLinksInstructions = 4 * kShort;
+constexpr int kFasterLinksWays = 11;  // the choice and the ten next best
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -182,8 +183,7 @@ class Search {
   }
 
   absl::Status Simulate(const JobSpec& job, const Estimated& estimated) {
-    const std::vector<WorkerDescription> used(
-        workers_.begin(), workers_.begin() + estimated.ranks);
+    const std::vector<WorkerDescription>& used = FirstWorkers(estimated.ranks);
     absl::StatusOr<PlannedWay> planned =
         PlanToCompare(job, used, options_.may_go_on);
     if (!planned.ok()) {
@@ -211,11 +211,28 @@ class Search {
                                     objective().DollarsPerSecond(one.ranks));
     }
     if (!options_.briefly && workers_.size() <= kFasterLinksMax &&
-        instructions <= kFasterLinksInstructions) {
+        instructions <= kFasterLinksInstructions && IsAmongBest(one)) {
       SetFasterLinks(*planned, used, one.way);
     }
     simulated_.push_back(std::move(one));
     return absl::OkStatus();
+  }
+
+  // Copies of thousands take longer than some plans.
+  const std::vector<WorkerDescription>& FirstWorkers(int count) {
+    if (count == static_cast<int>(workers_.size())) return workers_;
+    if (count != static_cast<int>(first_workers_.size())) {
+      first_workers_.assign(workers_.begin(), workers_.begin() + count);
+    }
+    return first_workers_;
+  }
+
+  // Of those so far.
+  bool IsAmongBest(const Simulated& one) const {
+    const auto before = std::count_if(
+        simulated_.begin(), simulated_.end(),
+        [&](const Simulated& other) { return Before(other, one); });
+    return one.way.fits() && before < kFasterLinksWays;
   }
 
   // Nothing fits on devices alone: what may rest below them, of those that lack
@@ -284,6 +301,7 @@ class Search {
   EstimateErrors errors_;
   Candidates candidates_;
   std::vector<Simulated> simulated_;
+  std::vector<WorkerDescription> first_workers_;
   int64_t instructions_ = 0;
 };
 
