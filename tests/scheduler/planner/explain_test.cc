@@ -256,7 +256,7 @@ TEST(Explain, TellsStepsFromTheFewestMicroBatches) {
   for (const Pipeline& row : Pipelines()) {
     if (row.tried_stages.empty()) continue;
     SCOPED_TRACE(row.name);
-    JobSpec job = ExampleJob({.blocks = 8, .micro_batches = 96});
+    JobSpec job = ExampleJob({.micro_batches = 96, .blocks = 8});
     job.mutable_parallelism()->set_pipeline(4);
     job.mutable_parallelism()->set_pipeline_schedule(std::string(row.name));
     job.mutable_parallelism()->set_virtual_stages(row.tried_stages.back());
