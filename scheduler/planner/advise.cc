@@ -69,13 +69,14 @@ std::string BehindText(const ExplainedWay& way, const ExplainedWay& first) {
 using Seconds = std::function<double(const ExplainedWay& way)>;
 
 // Of the way at `index`, would it take so many seconds, and others `of`: 1 is
-// the first. Of equal ones the earlier stays in front.
+// the first. Of equal ones the earlier stays in front. Those of which that is
+// not known (0) do not count: they are behind.
 int PlaceAmong(const Explanation& explanation, int index, double seconds,
                const Seconds& of) {
   int place = 1;
   for (int i = 0; i < explanation.ways_size(); ++i) {
     const ExplainedWay& other = explanation.ways(i);
-    if (i == index || !other.fits()) continue;
+    if (i == index || !other.fits() || of(other) == 0) continue;
     place += i < index ? of(other) <= seconds : of(other) < seconds;
   }
   return place;

@@ -104,19 +104,19 @@ absl::StatusOr<PlannedWay> PlanWay(
     const PlanWayOptions& options) {
   PlannedWay planned = {.job = job};
   if (options.instructions_max.has_value()) {
-    ASSIGN_OR_RETURN(
-        planned.short_steps,
-        ShortStepsOf(job, *options.instructions_max, options.fills_min));
+    ASSIGN_OR_RETURN(planned.short_steps,
+                     ShortStepsOf(job, *options.instructions_max));
   }
   if (planned.short_steps.has_value()) {
     planned.job = planned.short_steps->more;
-    ASSIGN_OR_RETURN(planned.fewer,
-                     TryPlan(planned.short_steps->fewer, workers,
-                             options.gather_room, options.may_go_on));
+    ASSIGN_OR_RETURN(
+        planned.fewer,
+        TryPlan(planned.short_steps->fewer, workers, options.gather_room,
+                options.may_go_on, options.refused_above));
   }
-  ASSIGN_OR_RETURN(
-      planned.plan,
-      TryPlan(planned.job, workers, options.gather_room, options.may_go_on));
+  ASSIGN_OR_RETURN(planned.plan,
+                   TryPlan(planned.job, workers, options.gather_room,
+                           options.may_go_on, options.refused_above));
   planned.prediction = planned.plan.prediction();
   if (planned.short_steps.has_value()) {
     planned.prediction =

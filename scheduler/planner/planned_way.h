@@ -32,7 +32,8 @@ struct PlanWayOptions {
   GatherRoom gather_room = GatherRoom::kAll;
   // Of longer plans shorter ones tell; absent: the plan is made as it is.
   absl::optional<int64_t> instructions_max;
-  int fills_min = 2;  // of such, how often they fill the pipeline
+  // Those are refused if they are longer than this; absent: as TryPlan.
+  absl::optional<int64_t> refused_above;
   const MayGoOn& may_go_on;
 };
 

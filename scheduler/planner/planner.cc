@@ -378,7 +378,7 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   const std::string gathers = plan.prediction().gathers();
   ChooseBackends(used, plan.mesh(), *plan.mutable_groups());
   RETURN_IF_ERROR(ForWorkers(ChooseWays(used, plan)));
-  plan.set_fingerprint(PlanFingerprint(plan));
+  if (options.must_fit) plan.set_fingerprint(PlanFingerprint(plan));
   RETURN_IF_ERROR(Ask(options.may_go_on));
   Prediction prediction = Predict(plan, used, options.timeline);
   prediction.set_chosen_memory(chosen_memory);
@@ -410,13 +410,15 @@ absl::StatusOr<PlanAndStep> CompilePlanAndStep(
 
 absl::StatusOr<Plan> TryPlan(const JobSpec& job,
                              const std::vector<WorkerDescription>& workers,
-                             GatherRoom gather_room, const MayGoOn& may_go_on) {
-  const bool compared = gather_room == GatherRoom::kAll;
+                             GatherRoom gather_room, const MayGoOn& may_go_on,
+                             absl::optional<int64_t> instructions_max) {
+  const int64_t most = gather_room == GatherRoom::kAll
+                           ? kComparedInstructionsMax
+                           : kInstructionsMax;
   return PlanWith(job, workers,
                   {.must_fit = false,
                    .gather_room = gather_room,
-                   .instructions_max =
-                       compared ? kComparedInstructionsMax : kInstructionsMax,
+                   .instructions_max = instructions_max.value_or(most),
                    .may_go_on = may_go_on});
 }
 

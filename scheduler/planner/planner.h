@@ -5,6 +5,7 @@
 #ifndef TROUPE_SCHEDULER_PLANNER_PLANNER_H_
 #define TROUPE_SCHEDULER_PLANNER_PLANNER_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -53,11 +54,12 @@ absl::optional<PlanAndStep> WithWaysOf(
 enum class GatherRoom { kFewest, kAll };
 
 // The same of a job that may need more memory than there is: its plan and
-// prediction as if it were there. CheckMemory says whether it is.
-absl::StatusOr<Plan> TryPlan(const JobSpec& job,
-                             const std::vector<WorkerDescription>& workers,
-                             GatherRoom gather_room,
-                             const MayGoOn& may_go_on = {});
+// prediction as if it were there. CheckMemory says whether it is. It has no
+// fingerprint. Absent: as long as plans may be, or those that are compared.
+absl::StatusOr<Plan> TryPlan(
+    const JobSpec& job, const std::vector<WorkerDescription>& workers,
+    GatherRoom gather_room, const MayGoOn& may_go_on = {},
+    absl::optional<int64_t> instructions_max = absl::nullopt);
 
 // What goes to the worker of this rank: the plan with its role and its part of
 // the prediction only.

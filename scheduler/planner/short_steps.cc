@@ -8,14 +8,11 @@
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/plan_size.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/resolve_micro_batches.h"
 #include "scheduler/planner/start_draft.h"
 
 namespace troupe {
 namespace {
-
-// Of the instructions that a plan may have, what is left for those that
-// recomputation adds where the planner chooses it.
-constexpr double kShortStepsLeave = 0.3;
 
 JobSpec WithMicroBatches(const JobSpec& job, int count) {
   JobSpec other = job;
@@ -34,8 +31,35 @@ double ShortSteps::At(double with_fewer, double with_more) const {
   return with_more + each * (count - more_count);
 }
 
+absl::optional<int> FewerMicroBatches(const StepLength& length,
+                                      int64_t instructions_max) {
+  if (!length.is_even ||
+      length.with(length.micro_batches) <= instructions_max) {
+    return absl::nullopt;
+  }
+  // Schedules take multiples of the pipeline's ranks.
+  const auto count_of = [&length](int fills, int least) {
+    return std::max(fills, (least + length.pipeline - 1) / length.pipeline) *
+           length.pipeline;
+  };
+  absl::optional<int> fewer;
+  for (const int count : {count_of(2, 4), count_of(1, 2)}) {
+    if (2 * count >= length.micro_batches) continue;
+    fewer = count;
+    if (length.with(2 * count) <= instructions_max) break;
+  }
+  return fewer;
+}
+
+int64_t InstructionsToCompare(const StepLength& length,
+                              int64_t instructions_max) {
+  const absl::optional<int> fewer = FewerMicroBatches(length, instructions_max);
+  return fewer.has_value() ? length.with(*fewer) + length.with(2 * *fewer)
+                           : length.with(length.micro_batches);
+}
+
 absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
-    const JobSpec& job, int64_t instructions_max, int fills_min) {
+    const JobSpec& job, int64_t instructions_max) {
   ASSIGN_OR_RETURN(const JobSpec resolved, ResolveJob(job));
   // A step of fewer windows would not be one of this evaluation.
   if (resolved.evaluate()) return absl::nullopt;
@@ -44,26 +68,22 @@ absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
       StartDraft(LeavesOpen(resolved.memory()) ? WithNothingChosen(resolved)
                                                : resolved));
   // A step of fewer micro-batches would be split otherwise.
-  if (!draft.plan.derived().replica_micro_batches().empty()) {
+  if (resolved.parallelism().micro_batch_split() == kSplitBySpeed ||
+      !draft.plan.derived().replica_micro_batches().empty()) {
     return absl::nullopt;
   }
   const PlanSize size = PlanSizeOf(draft);
-  if (size.total() <= instructions_max) return absl::nullopt;
-  const double room =
-      (1 - kShortStepsLeave) * static_cast<double>(instructions_max) -
-      static_cast<double>(size.fill);
-  // Schedules take multiples of the pipeline's ranks.
-  const int ranks = resolved.parallelism().pipeline();
-  const int fewer = static_cast<int>(
-      room / static_cast<double>(2 * ranks * size.micro_batch));
-  if (fewer < fills_min ||
-      2 * fewer * ranks >= draft.plan.derived().micro_batches()) {
-    return absl::nullopt;
-  }
+  const StepLength length = {
+      .pipeline = resolved.parallelism().pipeline(),
+      .micro_batches = draft.plan.derived().micro_batches(),
+      .of_micro_batch = size.micro_batch,
+      .of_step = size.validate + size.fill};
+  const absl::optional<int> fewer = FewerMicroBatches(length, instructions_max);
+  if (!fewer.has_value()) return absl::nullopt;
   ShortSteps steps;
-  steps.fewer_count = fewer * ranks;
+  steps.fewer_count = *fewer;
   steps.more_count = 2 * steps.fewer_count;
-  steps.count = draft.plan.derived().micro_batches();
+  steps.count = length.micro_batches;
   // What is not resolved yet stays open.
   JobSpec given = job;
   given.mutable_training()->set_validation_sequences(

@@ -27,11 +27,30 @@ struct ShortSteps {
   double At(double with_fewer, double with_more) const;
 };
 
-// nullopt: the job's own plan has at most so many instructions, or no shorter
-// step fills its pipeline so many times within them. InvalidArgument: the job
-// cannot be planned.
+// How long a step's plan is.
+struct StepLength {
+  int pipeline = 1;  // ranks
+  int micro_batches = 1;  // of all kinds of replicas, which have each their own
+  bool is_even = true;    // replicas have equally many: else none is shorter
+  int64_t of_micro_batch = 0;  // instructions
+  int64_t of_step = 0;         // beside: what does not grow with micro-batches
+  int64_t with(int count) const { return of_step + count * of_micro_batch; }
+};
+
+// Micro-batches of the shorter step; twice as many are those of the longer one,
+// which fills its pipeline four times, or twice where that would be more than
+// so many instructions. nullopt: the step itself has at most so many, or is not
+// longer than that.
+absl::optional<int> FewerMicroBatches(const StepLength& length,
+                                      int64_t instructions_max);
+// Of what is planned then.
+int64_t InstructionsToCompare(const StepLength& length,
+                              int64_t instructions_max);
+
+// As FewerMicroBatches says. nullopt, too, where replicas differ in their
+// micro-batches. InvalidArgument: the job cannot be planned.
 absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
-    const JobSpec& job, int64_t instructions_max, int fills_min = 2);
+    const JobSpec& job, int64_t instructions_max);
 
 // The job's prediction from those of both.
 Prediction PredictionAt(const ShortSteps& steps, const Prediction& fewer,

@@ -20,31 +20,6 @@
 namespace troupe {
 namespace {
 
-// `least` leaves no rank without work on a stage.
-absl::StatusOr<ReplicaBatch> ReplicaBatchOf(
-    const ParallelismSpec& parallelism) {
-  ASSIGN_OR_RETURN(const Pipeline schedule,
-                   FindPipeline(parallelism.pipeline_schedule()));
-  PipelineShape shape = {.ranks = parallelism.pipeline(),
-                         .micro_batches = 1,
-                         .virtual_stages = parallelism.virtual_stages()};
-  ReplicaBatch batch;
-  batch.each = schedule.order(shape).ok() ? 1 : shape.ranks;
-  const int enough = 2 * shape.ranks;
-  shape.micro_batches = enough;
-  ASSIGN_OR_RETURN(const ComputeOrder all, schedule.order(shape));
-  for (batch.least = batch.each; batch.least < enough;
-       batch.least += batch.each) {
-    shape.micro_batches = batch.least;
-    ASSIGN_OR_RETURN(const ComputeOrder order, schedule.order(shape));
-    if (StageHolders(order, shape.stages()) ==
-        StageHolders(all, shape.stages())) {
-      break;
-    }
-  }
-  return batch;
-}
-
 void SetMicroBatches(const std::vector<int>& counts, JobSpec& job) {
   ParallelismSpec& parallelism = *job.mutable_parallelism();
   parallelism.set_micro_batch_split(kSplitGiven);
@@ -76,6 +51,46 @@ std::vector<double> ReplicaSeconds(
 
 }  // namespace
 
+absl::StatusOr<ReplicaBatch> ReplicaBatchOf(
+    const ParallelismSpec& parallelism) {
+  ASSIGN_OR_RETURN(const Pipeline schedule,
+                   FindPipeline(parallelism.pipeline_schedule()));
+  PipelineShape shape = {.ranks = parallelism.pipeline(),
+                         .micro_batches = 1,
+                         .virtual_stages = parallelism.virtual_stages()};
+  ReplicaBatch batch;
+  batch.each = schedule.order(shape).ok() ? 1 : shape.ranks;
+  const int enough = 2 * shape.ranks;
+  shape.micro_batches = enough;
+  ASSIGN_OR_RETURN(const ComputeOrder all, schedule.order(shape));
+  for (batch.least = batch.each; batch.least < enough;
+       batch.least += batch.each) {
+    shape.micro_batches = batch.least;
+    ASSIGN_OR_RETURN(const ComputeOrder order, schedule.order(shape));
+    if (StageHolders(order, shape.stages()) ==
+        StageHolders(all, shape.stages())) {
+      break;
+    }
+  }
+  return batch;
+}
+
+absl::Status CheckSplit(const JobSpec& resolved, const ReplicaBatch& batch) {
+  const int replicas = ReplicasOf(resolved.parallelism());
+  const int total = MicroBatchesOfStep(resolved);
+  if (total % batch.each == 0 && total >= batch.least * replicas) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      "training.global_batch_size",
+      absl::StrCat(resolved.training().global_batch_size(), " are ", total,
+                   " micro-batches a step, and ",
+                   resolved.parallelism().pipeline_schedule(),
+                   " takes at least ", batch.least, " on each of ", replicas,
+                   " replicas, and ", batch.each,
+                   " at a time; use another size or schedule"));
+}
+
 std::vector<int> SplitBySpeed(const std::vector<double>& seconds, int total,
                               const ReplicaBatch& batch) {
   const int each = batch.each;
@@ -106,16 +121,7 @@ absl::StatusOr<JobSpec> WithMicroBatchesBySpeed(
   const int total = MicroBatchesOfStep(resolved);
   ASSIGN_OR_RETURN(const ReplicaBatch batch,
                    ReplicaBatchOf(resolved.parallelism()));
-  if (total % batch.each != 0 || total < batch.least * replicas) {
-    return FieldError(
-        "training.global_batch_size",
-        absl::StrCat(resolved.training().global_batch_size(), " are ", total,
-                     " micro-batches a step, and ",
-                     resolved.parallelism().pipeline_schedule(),
-                     " takes at least ", batch.least, " on each of ", replicas,
-                     " replicas, and ", batch.each,
-                     " at a time; use another size or schedule"));
-  }
+  RETURN_IF_ERROR(CheckSplit(resolved, batch));
   JobSpec job = resolved;
   // For the stages, which do not depend on it.
   SetMicroBatches(SplitBySpeed(std::vector<double>(replicas, 1), total, batch),

@@ -19,6 +19,13 @@ struct ReplicaBatch {
   int each = 1;
 };
 
+// Of the schedule; `least` leaves no rank without work on a stage.
+// InvalidArgument: it does not exist for the sizes.
+absl::StatusOr<ReplicaBatch> ReplicaBatchOf(const ParallelismSpec& parallelism);
+// InvalidArgument, beginning with a field's path: the step has too few
+// micro-batches for so many replicas, or a number that cannot be split.
+absl::Status CheckSplit(const JobSpec& resolved, const ReplicaBatch& batch);
+
 // Of each replica, so that the longest time is least: exact, as what is left
 // goes where it is done first. `seconds`: of one micro-batch, by replica.
 // REQUIRES a total that is at least the least of every replica, and a multiple

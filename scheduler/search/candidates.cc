@@ -16,6 +16,8 @@ constexpr size_t kNearest = 3;
 // A division whose bound is so much longer than the best estimate is left out:
 // its own estimates are longer still.
 constexpr double kBoundMargin = 0.1;
+// Of how many divisions progress is said.
+constexpr int kHearEvery = 50;
 
 // Most that are on one host.
 int LargestHost(const std::vector<WorkerDescription>& workers) {
@@ -60,6 +62,7 @@ Candidates::Candidates(const JobSpec& job,
       objective_(job, workers),
       modes_(space_.RecomputeModesOf()) {
   space_.LimitTo(LargestHost(workers));
+  if (estimator_.AreUnlike()) space_.TryUnevenSplits();
 }
 
 // Fewer ranks take no less time together.
@@ -86,10 +89,15 @@ absl::Status Candidates::EstimateNextNumber() {
   return EstimateRanks(ranks);
 }
 
+absl::Status Candidates::GoOn(int ranks) {
+  if (++asked_ % kHearEvery == 0 && hears_) hears_(ranks);
+  return Ask(may_go_on_);
+}
+
 absl::Status Candidates::EstimateRanks(int ranks) {
   std::vector<Division> divisions;
   for (Candidate& candidate : space_.DivisionsOf(ranks, reasons_)) {
-    RETURN_IF_ERROR(Ask(may_go_on_));
+    RETURN_IF_ERROR(GoOn(ranks));
     ++divisions_;
     const absl::StatusOr<Estimate> bound = estimator_.BoundOf(candidate);
     if (!bound.ok()) {
@@ -110,7 +118,7 @@ absl::Status Candidates::EstimateRanks(int ranks) {
                             std::tie(b.value, b.seconds);
                    });
   for (Division& division : divisions) {
-    RETURN_IF_ERROR(Ask(may_go_on_));
+    RETURN_IF_ERROR(GoOn(ranks));
     if (division.value > best_ * (1 + std::min(error_, kBoundMargin))) {
       ++reasons_[kSlower];
       slower_.push_back(std::move(division));
@@ -163,7 +171,8 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
                   .estimate = *estimate,
                   .ranks = ranks,
                   .value = value,
-                  .key = KeyOf(candidate)});
+                  .key = KeyOf(candidate),
+                  .family = FamilyOf(candidate)});
     return;
   }
 }
@@ -175,8 +184,22 @@ void Candidates::EstimateNext(const Estimated& lacking) {
   EstimateFrom(mode + 1, lacking.candidate, lacking.ranks);
 }
 
-Estimated Candidates::Take() {
-  return std::move(left_.extract(left_.begin()).value());
+absl::optional<Estimated> Candidates::Take(const Look& look) {
+  auto best = left_.end();
+  absl::optional<Value> least;
+  for (auto one = left_.begin(); one != left_.end(); ++one) {
+    const absl::optional<Value> value = look(*one);
+    if (!value.has_value() || (least.has_value() && *value >= *least)) continue;
+    least = value;
+    best = one;
+  }
+  if (best == left_.end()) return absl::nullopt;
+  return std::move(left_.extract(best).value());
+}
+
+int64_t Candidates::CountLeft(
+    const std::function<bool(const Estimated& one)>& may) const {
+  return std::count_if(left_.begin(), left_.end(), may);
 }
 
 void Candidates::Refuse(const absl::Status& refused) {

@@ -8,15 +8,18 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "proto/base/may_go_on.h"
 #include "proto/cluster.pb.h"
 #include "proto/explanation.pb.h"
 #include "proto/job.pb.h"
 #include "scheduler/search/estimate.h"
+#include "scheduler/search/estimate_errors.h"
 #include "scheduler/search/objective.h"
 #include "scheduler/search/space.h"
 
@@ -30,6 +33,7 @@ struct Estimated {
   int ranks = 1;
   double value = 0;  // Objective::ValueOf
   std::string key;   // its text
+  Family family;     // whose estimates err alike
   bool operator<(const Estimated& other) const;
 };
 
@@ -40,7 +44,8 @@ class Candidates {
              double error, const MayGoOn& may_go_on, KnownCosts& known);
 
   // Estimates those of all numbers of ranks that may win, or of one. `hears`:
-  // of each number, before it is estimated, also in Reconsider.
+  // of each number, before it is estimated, and while it is, also in
+  // Reconsider.
   absl::Status EstimateAll(std::function<void(int ranks)> hears);
   absl::Status EstimateRanks(int ranks);
   // Estimates numbers of ranks and divisions that were left out, as slower than
@@ -52,9 +57,14 @@ class Candidates {
   // more that is recomputed.
   void EstimateNext(const Estimated& lacking);
 
-  // Takes the best that is left. REQUIRES that one is.
+  // Takes the best of those that are left, by what `look` makes of each; of
+  // equal ones the first. nullopt: it takes none of them.
   bool empty() const { return left_.empty(); }
-  Estimated Take();
+  using Value = std::pair<double, double>;  // by the objective; seconds
+  using Look = std::function<absl::optional<Value>(const Estimated& one)>;
+  absl::optional<Estimated> Take(const Look& look);
+  // How many are left that `may` are.
+  int64_t CountLeft(const std::function<bool(const Estimated& one)>& may) const;
 
   // One more that cannot be planned.
   void Refuse(const absl::Status& refused);
@@ -84,6 +94,7 @@ class Candidates {
   // No plan of so many ranks is worth less.
   double LeastOf(int ranks) const;
   absl::Status EstimateNextNumber();
+  absl::Status GoOn(int ranks);
   void EstimatePlansOf(const Division& division);
   // With the first of the modes from here on that fits.
   void EstimateFrom(Mode mode, Candidate candidate, int ranks);
@@ -106,6 +117,7 @@ class Candidates {
   std::vector<EstimatedWay> all_;
   Reasons reasons_;
   absl::Status refusal_;
+  int64_t asked_ = 0;
   int64_t divisions_ = 0;
   int64_t estimated_ = 0;
   int64_t too_large_ = 0;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,8 +14,6 @@
 #include "scheduler/planner/partition.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/place_seconds.h"
-#include "scheduler/simulate/seats.h"
-#include "scheduler/simulate/stand_ins.h"
 
 namespace troupe {
 namespace {
@@ -29,15 +25,6 @@ constexpr int64_t kScalarsBytes = 5 * 8;  // the sums that every plan has
 // it is full, each further micro-batch takes as long as the one before.
 constexpr int kFewer = 2;
 constexpr int kMore = 4;
-
-int64_t DeviceBytesOf(const WorkerDescription& worker) {
-  if (worker.budgets().empty()) return std::numeric_limits<int64_t>::max();
-  int64_t bytes = 0;
-  for (const TierBudget& budget : worker.budgets()) {
-    if (budget.tier() == DEVICE) bytes += budget.bytes();
-  }
-  return bytes;
-}
 
 // What each unit takes at each place.
 PlaceSeconds SecondsAt(const std::vector<double>& slowness,
@@ -103,47 +90,6 @@ absl::StatusOr<const UnitCosts*> Estimator::CostsOf(
   return &*found->second;
 }
 
-// Of the first worker's time for the same work, alone on its processor.
-const std::vector<double>& Estimator::SlownessOf(int ranks) {
-  const auto [found, is_new] = slowness_.try_emplace(ranks);
-  if (!is_new) return found->second;
-  const ElementType type = ComputeType(job_.training());
-  const auto rate = [type](const WorkerDescription& worker) {
-    return BestProductRate(worker.calibration(), type) *
-           std::max(1, worker.threads()) /
-           std::max(1, worker.calibration().threads());
-  };
-  const Seats seats =
-      SeatsOf(absl::MakeConstSpan(workers_).first(ranks), /*lanes=*/1);
-  const double first = rate(workers_[0]);
-  for (int r = 0; r < ranks; ++r) {
-    const double own = rate(workers_[r]);
-    const double slower = first > 0 && own > 0 ? first / own : 1;
-    found->second.push_back(slower / seats.FairShare(r));
-  }
-  return found->second;
-}
-
-const Estimator::Places& Estimator::PlacesOf(const Shape& shape) {
-  const auto [found, is_new] =
-      places_.try_emplace({shape.ranks, shape.pipeline});
-  Places& places = found->second;
-  if (!is_new) return places;
-  const std::vector<double>& slowness = SlownessOf(shape.ranks);
-  const int each = shape.ranks / shape.pipeline;
-  for (int p = 0; p < shape.pipeline; ++p) {
-    double slowest = 0;
-    int64_t room = std::numeric_limits<int64_t>::max();
-    for (int r = p * each; r < (p + 1) * each; ++r) {
-      slowest = std::max(slowest, slowness[r]);
-      room = std::min(room, DeviceBytesOf(workers_[r]));
-    }
-    places.slowness.push_back(slowest);
-    places.room.push_back(room);
-  }
-  return places;
-}
-
 Estimator::Shape Estimator::ShapeOf(const JobSpec& way) const {
   const ParallelismSpec& parallelism = way.parallelism();
   Shape shape = {.ranks = RanksNeeded(way),
@@ -160,7 +106,7 @@ Estimator::Shape Estimator::ShapeOf(const JobSpec& way) const {
   return shape;
 }
 
-absl::StatusOr<const ComputeOrder*> Estimator::OrderOf(
+absl::StatusOr<Estimator::KnownOrder*> Estimator::OrderOf(
     const ParallelismSpec& way, int micro_batches) {
   const std::string key =
       absl::StrCat(way.pipeline_schedule(), "/", way.pipeline(), "/",
@@ -169,13 +115,18 @@ absl::StatusOr<const ComputeOrder*> Estimator::OrderOf(
   if (found == orders_.end()) {
     ASSIGN_OR_RETURN(const Pipeline schedule,
                      FindPipeline(way.pipeline_schedule()));
-    found =
-        orders_
-            .emplace(key,
-                     schedule.order({.ranks = way.pipeline(),
-                                     .micro_batches = micro_batches,
-                                     .virtual_stages = way.virtual_stages()}))
-            .first;
+    absl::StatusOr<ComputeOrder> order =
+        schedule.order({.ranks = way.pipeline(),
+                        .micro_batches = micro_batches,
+                        .virtual_stages = way.virtual_stages()});
+    if (order.ok()) {
+      KnownOrder known = {.order = *std::move(order)};
+      known.holders =
+          StageHolders(known.order, way.pipeline() * way.virtual_stages());
+      found = orders_.emplace(key, std::move(known)).first;
+    } else {
+      found = orders_.emplace(key, order.status()).first;
+    }
   }
   if (!found->second.ok()) return found->second.status();
   return &*found->second;
@@ -195,13 +146,12 @@ absl::StatusOr<Estimator::Stages> Estimator::CutStages(
 }
 
 absl::StatusOr<const Estimator::Stages*> Estimator::StagesOf(
-    const ParallelismSpec& way, const UnitCosts& costs,
-    const ComputeOrder& order, const Places& places) {
-  StageLayout layout = {
-      .holders = StageHolders(order, way.pipeline() * way.virtual_stages()),
-      .micro_batches = 1,
-      .seconds = {},
-      .memory = absl::nullopt};
+    const ParallelismSpec& way, const UnitCosts& costs, const KnownOrder& order,
+    const Places& places) {
+  StageLayout layout = {.holders = order.holders,
+                        .micro_batches = 1,
+                        .seconds = {},
+                        .memory = absl::nullopt};
   const auto [least, most] =
       std::minmax_element(places.slowness.begin(), places.slowness.end());
   const bool unequal = *most > (1 + kEqualSpeeds) * *least;
@@ -278,6 +228,15 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
   return timed;
 }
 
+const OrderTimes& Estimator::TimesOf(const Timed& timed, KnownOrder& order) {
+  if (order.stages != timed.stages || order.handover != timed.handover) {
+    order.stages = timed.stages;
+    order.handover = timed.handover;
+    order.times = TimeOrder(order.order, timed.stages, timed.handover);
+  }
+  return order.times;
+}
+
 absl::StatusOr<OrderTimes> Estimator::RunOrder(const ParallelismSpec& way,
                                                const Shape& shape,
                                                const Timed& timed) {
@@ -285,18 +244,18 @@ absl::StatusOr<OrderTimes> Estimator::RunOrder(const ParallelismSpec& way,
   const int fewer = kFewer * shape.pipeline;
   const int more = kMore * shape.pipeline;
   if (count <= more) {
-    ASSIGN_OR_RETURN(const ComputeOrder* const order, OrderOf(way, count));
-    return TimeOrder(*order, timed.stages, timed.handover);
+    ASSIGN_OR_RETURN(KnownOrder* const order, OrderOf(way, count));
+    return TimesOf(timed, *order);
   }
   if (shape.pipeline > 1) {
     // Whether there is one of all.
     const int left = fewer + count % shape.pipeline;
     RETURN_IF_ERROR(OrderOf(way, left).status());
   }
-  ASSIGN_OR_RETURN(const ComputeOrder* const shorter, OrderOf(way, fewer));
-  ASSIGN_OR_RETURN(const ComputeOrder* const longer, OrderOf(way, more));
-  const OrderTimes first = TimeOrder(*shorter, timed.stages, timed.handover);
-  OrderTimes times = TimeOrder(*longer, timed.stages, timed.handover);
+  ASSIGN_OR_RETURN(KnownOrder* const shorter, OrderOf(way, fewer));
+  ASSIGN_OR_RETURN(KnownOrder* const longer, OrderOf(way, more));
+  const OrderTimes& first = TimesOf(timed, *shorter);
+  OrderTimes times = TimesOf(timed, *longer);
   for (size_t rank = 0; rank < times.ends.size(); ++rank) {
     const double each = (times.ends[rank] - first.ends[rank]) / (more - fewer);
     times.ends[rank] += each * (count - more);
@@ -386,7 +345,7 @@ absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
   double speed = 0;
   int64_t room = 0;
   for (int p = 0; p < shape.pipeline; ++p) {
-    speed += 1 / places.slowness[p];
+    speed += places.speeds[p];
     room = std::max(room, places.room[p]);
   }
   const double share = speed / shape.pipeline;
@@ -414,15 +373,37 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(JobOf(job_, candidate)));
   const ParallelismSpec& parallelism = way.parallelism();
   ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(candidate));
-  const Shape shape = ShapeOf(way);
+  Shape shape = ShapeOf(way);
   const Places& places = PlacesOf(shape);
-  ASSIGN_OR_RETURN(const ComputeOrder* const order,
+  ASSIGN_OR_RETURN(const std::vector<Replicas> replicas,
+                   ReplicasOf(way, shape));
+  // The fewest that a replica has: no rank keeps less of them.
+  int64_t in_all = 0;
+  for (const Replicas& alike : replicas) {
+    shape.micro_batches =
+        in_all == 0 ? alike.micro_batches
+                    : std::min(shape.micro_batches, alike.micro_batches);
+    in_all += alike.micro_batches;
+  }
+  ASSIGN_OR_RETURN(KnownOrder* const order,
                    OrderOf(parallelism, std::min(shape.micro_batches,
                                                  kMore * shape.pipeline)));
   ASSIGN_OR_RETURN(const Stages* const stages,
                    StagesOf(parallelism, *costs, *order, places));
-  const Timed timed = TimeStages(way, shape, *costs, *stages, places);
-  ASSIGN_OR_RETURN(const OrderTimes times, RunOrder(parallelism, shape, timed));
+  Timed timed;  // of those that are ready last
+  OrderTimes times;
+  double last = -1;
+  for (const Replicas& alike : replicas) {
+    Shape own = shape;
+    own.micro_batches = alike.micro_batches;
+    Timed of_alike = TimeStages(way, own, *costs, *stages, *alike.places);
+    ASSIGN_OR_RETURN(OrderTimes run, RunOrder(parallelism, own, of_alike));
+    const double end = *std::max_element(run.ends.begin(), run.ends.end());
+    if (end <= last) continue;
+    last = end;
+    timed = std::move(of_alike);
+    times = std::move(run);
+  }
   Estimate estimate;
   for (const double end : times.ends) {
     estimate.seconds = std::max(estimate.seconds, end);
@@ -430,6 +411,12 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   estimate.seconds += std::max(0.0, timed.first_gather) +
                       SecondsBehind(way, shape, *costs, *stages, timed, times);
   SetMemory(parallelism, shape, *costs, *stages, places, *order, estimate);
+  estimate.length = {.pipeline = shape.pipeline,
+                     .micro_batches = static_cast<int>(in_all),
+                     .is_even = replicas.size() == 1};
+  for (const int kind : costs->kind_of_unit) {
+    estimate.length.of_micro_batch += costs->kinds[kind].instructions;
+  }
   return estimate;
 }
 

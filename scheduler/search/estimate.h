@@ -21,14 +21,18 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 #include "scheduler/pipelines/compute_order.h"
 #include "scheduler/planner/partition.h"
+#include "scheduler/planner/short_steps.h"
+#include "scheduler/planner/split_by_speed.h"
 #include "scheduler/search/group_costs.h"
 #include "scheduler/search/order_times.h"
 #include "scheduler/search/space.h"
@@ -43,6 +47,7 @@ struct Estimate {
   double seconds = 0;
   int64_t bytes = 0;  // of the device, on the rank that lacks most
   int64_t lacks = 0;  // of these, beyond what the rank has; 0: it fits
+  StepLength length;  // of its plan
   bool fits() const { return lacks == 0; }
 };
 
@@ -69,13 +74,23 @@ class Estimator {
   // InvalidArgument: it cannot be planned.
   absl::StatusOr<Estimate> Of(const Candidate& candidate);
 
+  // Whether some workers are so much faster that replicas may differ.
+  bool AreUnlike();
+
  private:
   // Of so many ranks in so many stages: how many times as long a place takes
   // for the same work as the first worker by itself, and the bytes of its
   // smallest device.
   struct Places {
     std::vector<double> slowness;
+    std::vector<double> speeds;  // means of all that are at the place
     std::vector<int64_t> room;
+    void Add(absl::Span<const double> of_ranks, int64_t least_room);
+  };
+  // Replicas on places that are as fast, with as many micro-batches.
+  struct Replicas {
+    const Places* places = nullptr;
+    int micro_batches = 1;
   };
   // A candidate's numbers.
   struct Shape {
@@ -96,14 +111,32 @@ class Estimator {
   absl::StatusOr<const UnitCosts*> CostsOf(const Candidate& candidate);
   const std::vector<double>& SlownessOf(int ranks);
   const Places& PlacesOf(const Shape& shape);
-  absl::StatusOr<const ComputeOrder*> OrderOf(const ParallelismSpec& way,
-                                              int micro_batches);
+  int64_t RoomOf(int first_rank, int count) const;
+  // Of each replica by itself.
+  const std::vector<Places>& PlacesOfReplicas(const Shape& shape, int replicas);
+  absl::StatusOr<std::vector<Replicas>> ReplicasOf(const JobSpec& way,
+                                                   const Shape& shape);
+  absl::StatusOr<ReplicaBatch> BatchOf(const ParallelismSpec& way);
+  // Levels of ZeRO and amounts of recomputation come one after the other, and
+  // most change little: the last answers are kept.
+  struct KnownOrder {
+    ComputeOrder order;
+    std::vector<std::vector<int>> holders;  // of stages
+    std::vector<StageSeconds> stages;
+    double handover = 0;
+    OrderTimes times;
+    std::vector<int64_t> kept;
+    std::vector<int64_t> most_kept;
+  };
+  absl::StatusOr<KnownOrder*> OrderOf(const ParallelismSpec& way,
+                                      int micro_batches);
+  static const OrderTimes& TimesOf(const Timed& timed, KnownOrder& order);
   static absl::StatusOr<Stages> CutStages(const UnitCosts& costs,
                                           const StageLayout& layout,
                                           const ParallelismSpec& way);
   absl::StatusOr<const Stages*> StagesOf(const ParallelismSpec& way,
                                          const UnitCosts& costs,
-                                         const ComputeOrder& order,
+                                         const KnownOrder& order,
                                          const Places& places);
   Shape ShapeOf(const JobSpec& resolved) const;
   absl::StatusOr<OrderTimes> RunOrder(const ParallelismSpec& way,
@@ -118,7 +151,7 @@ class Estimator {
                             const Stages& stages, size_t stage);
   void SetMemory(const ParallelismSpec& way, const Shape& shape,
                  const UnitCosts& costs, const Stages& stages,
-                 const Places& places, const ComputeOrder& order,
+                 const Places& places, KnownOrder& order,
                  Estimate& estimate) const;
 
   const JobSpec& job_;
@@ -129,7 +162,9 @@ class Estimator {
   bool narrow_parameters_ = false;
   std::map<int, std::vector<double>> slowness_;  // by ranks, of each
   std::map<std::pair<int, int>, Places> places_;
-  std::map<std::string, absl::StatusOr<ComputeOrder>> orders_;
+  std::map<std::tuple<int, int, int>, std::vector<Places>> by_replica_;
+  std::map<std::string, absl::StatusOr<ReplicaBatch>> batches_;
+  std::map<std::string, absl::StatusOr<KnownOrder>> orders_;
   std::map<std::string, absl::StatusOr<Stages>> stages_;
 };
 

@@ -63,7 +63,7 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
 
 void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
                           const UnitCosts& costs, const Stages& stages,
-                          const Places& places, const ComputeOrder& order,
+                          const Places& places, KnownOrder& order,
                           Estimate& estimate) const {
   std::vector<StageBytes> by_place(shape.pipeline);
   std::vector<int64_t> kept;
@@ -78,7 +78,11 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
       all.workspace = std::max(all.workspace, bytes.workspace);
     }
   }
-  const std::vector<int64_t> most_kept = MostKept(order, kept);
+  if (order.kept != kept) {
+    order.kept = kept;
+    order.most_kept = MostKept(order.order, kept);
+  }
+  const std::vector<int64_t>& most_kept = order.most_kept;
   const int64_t scratch = workers_[0].has_gpu() ? costs.scratch_bytes : 0;
   for (int place = 0; place < shape.pipeline; ++place) {
     const StageBytes& all = by_place[place];

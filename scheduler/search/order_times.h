@@ -17,6 +17,7 @@ struct StageSeconds {
   double backward = 0;  // as one pass
   double input = 0;     // of a pass in two parts
   double weight = 0;
+  bool operator==(const StageSeconds& other) const = default;
 };
 
 struct OrderTimes {

@@ -12,6 +12,7 @@
 #include "proto/plan/worker_refusal.h"
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/resolve_micro_batches.h"
 #include "scheduler/planner/ways.h"
 #include "scheduler/tiers/recompute.h"
 
@@ -96,6 +97,11 @@ WayFields FieldsOfChoice(const JobSpec& chosen, const JobSpec& job) {
     if (now.virtual_stages() > 1) {
       needed.set_virtual_stages(now.virtual_stages());
     }
+  }
+  // The planner has made numbers of it.
+  if (now.micro_batch_split() == kSplitGiven &&
+      job.parallelism().micro_batches().empty()) {
+    needed.set_micro_batch_split(kSplitBySpeed);
   }
   const std::string& mode = chosen.memory().recompute().mode();
   if (LeavesOpen(job.memory()) && mode != kRecomputeNone) {

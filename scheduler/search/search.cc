@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/plan_limits.h"
@@ -17,8 +18,10 @@
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/planned_way.h"
 #include "scheduler/planner/planner.h"
+#include "scheduler/planner/short_steps.h"
 #include "scheduler/search/candidates.h"
 #include "scheduler/search/estimate.h"
+#include "scheduler/search/estimate_errors.h"
 #include "scheduler/search/ruled_out.h"
 #include "scheduler/search/space.h"
 
@@ -27,17 +30,13 @@ namespace {
 
 // What planning takes beside a plan's instructions, in instructions.
 constexpr int64_t kPlanOverhead = 2000;
-// Of plans that are compared: short ones first, and longer ones where these do
-// not fill the pipeline.
+// Of longer plans shorter ones tell.
 constexpr int64_t kShort = 12'000;
-// Estimates err alike: once so many were simulated, others are taken to err as
-// these, and by so much more.
-constexpr int kTellError = 8;
-constexpr double kErrorMargin = 0.05;
 // Plans for so many workers, of so many instructions, are simulated with faster
 // links, too: four times more of what takes longest.
 constexpr size_t kFasterLinksMax = 64;
 constexpr int64_t kFasterLinksInstructions = 4 * kShort;
+constexpr int kFasterLinksWays = 11;  // the choice and the ten next best
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -58,6 +57,7 @@ class Search {
       : job_(job),
         workers_(workers),
         options_(options),
+        errors_(options.error),
         candidates_(job, workers, options.error, options.may_go_on,
                     options.known != nullptr ? *options.known : known_) {}
 
@@ -80,7 +80,7 @@ class Search {
   struct Simulated {
     JobSpec job;
     int ranks = 1;
-    double estimated = 0;
+    double estimated = 0;  // seconds
     double value = 0;
     ExplainedWay way;
     std::string key;
@@ -111,19 +111,6 @@ class Search {
            std::tie(b.value, b_seconds, b.key);
   }
 
-  // Of a simulated step over its estimate, the least that is expected.
-  double LeastRatio() const {
-    const double assumed = 1 / (1 + options_.error);
-    if (simulated_.size() < kTellError || options_.error == kInfinity) {
-      return assumed;
-    }
-    double least = kInfinity;
-    for (const Simulated& one : simulated_) {
-      least = std::min(least, one.way.step_seconds() / one.estimated);
-    }
-    return std::max(assumed, least * (1 - kErrorMargin));
-  }
-
   // What was left out for the sake of an estimate is looked at again, if the
   // plans behind the estimates do not fit or take longer.
   absl::Status SimulateAll() {
@@ -137,38 +124,66 @@ class Search {
   }
 
   absl::Status SimulateBest() {
-    while (!candidates_.empty()) {
-      const Estimated next = candidates_.Take();
-      if (!MayWin(next)) continue;
-      const int times = Best() == nullptr ? 2 : 1;
-      if (instructions_ >= times * options_.instructions_max) {
-        ++not_simulated_;
-        continue;
-      }
+    while (true) {
+      const Simulated* const best = Best();
+      const absl::optional<Estimated> next = TakeNext(best);
+      if (!next.has_value()) return absl::OkStatus();
       const size_t before = simulated_.size();
-      RETURN_IF_ERROR(Simulate(JobOf(job_, next.candidate), next));
+      RETURN_IF_ERROR(Simulate(JobOf(job_, next->candidate), *next));
       Say(absl::StrCat(candidates_.estimated(), " estimated, ",
                        simulated_.size(), " simulated"));
+      if (simulated_.size() == before) continue;
+      errors_.Add(next->family, simulated_.back().way.step_seconds() /
+                                    next->estimate.seconds);
       // Its bound was too small: what is recomputed then comes in its turn.
-      const bool lacks =
-          simulated_.size() > before && !simulated_.back().way.fits();
-      if (lacks) candidates_.EstimateNext(next);
+      if (!simulated_.back().way.fits()) candidates_.EstimateNext(*next);
     }
-    return absl::OkStatus();
+  }
+
+  // The best that may win, of those for which there is room; of all, if there
+  // is none for any.
+  absl::optional<Estimated> TakeNext(const Simulated* best) {
+    const auto take = [&](bool must_have_room) {
+      return candidates_.Take([&](const Estimated& one) {
+        const bool is_taken =
+            MayWin(one, best) && (!must_have_room || HasRoomFor(one, best));
+        return is_taken ? absl::make_optional(ExpectedOf(one)) : absl::nullopt;
+      });
+    };
+    absl::optional<Estimated> next = take(true);
+    return next.has_value() || !simulated_.empty() ? next : take(false);
+  }
+
+  Candidates::Value ExpectedOf(const Estimated& one) const {
+    const double seconds = one.estimate.seconds * errors_.Expected(one.family);
+    return {objective().ValueOf(seconds, one.ranks), seconds};
   }
 
   // By its estimate, less what that may err by.
-  bool MayWin(const Estimated& next) const {
-    const Simulated* const best = Best();
+  bool MayWin(const Estimated& one, const Simulated* best) const {
     if (best == nullptr) return true;
-    const double at_best = next.estimate.seconds * LeastRatio();
-    return objective().ValueOf(at_best, next.ranks) <= best->value &&
+    const double at_best = one.estimate.seconds * errors_.Least(one.family);
+    return objective().ValueOf(at_best, one.ranks) <= best->value &&
            (!objective().fewest() || at_best <= best->way.step_seconds());
   }
 
+  // Among what may be simulated; of twice as much, while nothing fits. A single
+  // plan may not take most of it.
+  bool HasRoomFor(const Estimated& one, const Simulated* best) const {
+    const int64_t takes = InstructionsToCompare(one.estimate.length, kShort);
+    const int64_t most = options_.instructions_max;
+    return takes <= 2 * most / 3 &&
+           instructions_ + takes <= (best == nullptr ? 2 : 1) * most;
+  }
+
+  int64_t NotSimulated() const {
+    const Simulated* const best = Best();
+    return candidates_.CountLeft(
+        [this, best](const Estimated& one) { return MayWin(one, best); });
+  }
+
   absl::Status Simulate(const JobSpec& job, const Estimated& estimated) {
-    const std::vector<WorkerDescription> used(
-        workers_.begin(), workers_.begin() + estimated.ranks);
+    const std::vector<WorkerDescription>& used = FirstWorkers(estimated.ranks);
     absl::StatusOr<PlannedWay> planned =
         PlanToCompare(job, used, options_.may_go_on);
     if (!planned.ok()) {
@@ -196,11 +211,28 @@ class Search {
                                     objective().DollarsPerSecond(one.ranks));
     }
     if (!options_.briefly && workers_.size() <= kFasterLinksMax &&
-        instructions <= kFasterLinksInstructions) {
+        instructions <= kFasterLinksInstructions && IsAmongBest(one)) {
       SetFasterLinks(*planned, used, one.way);
     }
     simulated_.push_back(std::move(one));
     return absl::OkStatus();
+  }
+
+  // Copies of thousands take longer than some plans.
+  const std::vector<WorkerDescription>& FirstWorkers(int count) {
+    if (count == static_cast<int>(workers_.size())) return workers_;
+    if (count != static_cast<int>(first_workers_.size())) {
+      first_workers_.assign(workers_.begin(), workers_.begin() + count);
+    }
+    return first_workers_;
+  }
+
+  // Of those so far.
+  bool IsAmongBest(const Simulated& one) const {
+    const auto before = std::count_if(
+        simulated_.begin(), simulated_.end(),
+        [&](const Simulated& other) { return Before(other, one); });
+    return one.way.fits() && before < kFasterLinksWays;
   }
 
   // Nothing fits on devices alone: what may rest below them, of those that lack
@@ -246,7 +278,7 @@ class Search {
     summary.set_candidates(candidates_.divisions());
     summary.set_estimated(candidates_.estimated());
     summary.set_simulated(static_cast<int64_t>(simulated_.size()));
-    summary.set_not_simulated(not_simulated_);
+    summary.set_not_simulated(NotSimulated());
     summary.set_error_assumed(options_.error);
     double error = 0;
     for (const Simulated& one : simulated_) {
@@ -266,9 +298,10 @@ class Search {
   const std::vector<WorkerDescription>& workers_;
   const SearchOptions& options_;
   KnownCosts known_;  // where the options have none
+  EstimateErrors errors_;
   Candidates candidates_;
   std::vector<Simulated> simulated_;
-  int64_t not_simulated_ = 0;
+  std::vector<WorkerDescription> first_workers_;
   int64_t instructions_ = 0;
 };
 
@@ -277,16 +310,10 @@ class Search {
 absl::StatusOr<PlannedWay> PlanToCompare(
     const JobSpec& job, const std::vector<WorkerDescription>& workers,
     const MayGoOn& may_go_on) {
-  PlanWayOptions options = {.instructions_max = kShort, .may_go_on = may_go_on};
-  absl::StatusOr<PlannedWay> planned = PlanWay(job, workers, options);
-  if (planned.ok() || !absl::IsInvalidArgument(planned.status())) {
-    return planned;
-  }
-  // Perhaps as it is too long: then as short as fills the pipeline once.
-  options.instructions_max = kInstructionsMax / 2;
-  options.fills_min = 1;
-  options.gather_room = GatherRoom::kFewest;
-  return PlanWay(job, workers, options);
+  return PlanWay(job, workers,
+                 {.instructions_max = kShort,
+                  .refused_above = kInstructionsMax / 2,
+                  .may_go_on = may_go_on});
 }
 
 absl::StatusOr<ChosenWays> ChooseParallelism(

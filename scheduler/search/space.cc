@@ -16,6 +16,7 @@
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/resolve_micro_batches.h"
 #include "scheduler/planner/shares.h"
 #include "scheduler/tiers/offload.h"
 #include "scheduler/tiers/recompute.h"
@@ -210,8 +211,8 @@ std::vector<ParallelismSpec> Space::FixedSharesOf(int ranks, int ranks_in_all,
       ++left_out["more ranks share units than a host has, or than pay"];
       continue;
     }
-    const bool even =
-        fixed.micro_batches().empty() && !fixed.has_micro_batch_split();
+    const bool even = fixed.micro_batches().empty() &&
+                      !fixed.has_micro_batch_split() && !TriesUnevenSplits();
     if (even && global % shares.data() != 0) {
       ++left_out["replicas do not divide training.global_batch_size"];
       continue;
@@ -237,6 +238,12 @@ std::vector<int> Space::MicroBatchesOf(int replica_batch, int ranks) const {
                 sizes.end());
   }
   return sizes;
+}
+
+bool Space::TriesUnevenSplits() const {
+  const ParallelismSpec& fixed = job_.parallelism();
+  return uneven_ && fixed.micro_batches().empty() &&
+         !fixed.has_micro_batch_split();
 }
 
 bool Space::IsWithinLimits(const ParallelismSpec& shares) const {
@@ -318,11 +325,26 @@ std::vector<Candidate> Space::CandidatesOf(const Candidate& division) const {
       // Nothing is dealt over one rank.
       const bool deals = DealtMost(candidate.parallelism) > 1;
       if (level > 0 && !deals && !fixed.has_zero()) break;
-      all.push_back(candidate);
-      all.back().parallelism.set_zero(level);
+      Candidate with_level = candidate;
+      with_level.parallelism.set_zero(level);
+      AddSplits(std::move(with_level), all);
     }
   }
   return all;
+}
+
+void Space::AddSplits(Candidate candidate, std::vector<Candidate>& all) const {
+  if (!TriesUnevenSplits() || candidate.parallelism.data() == 1) {
+    all.push_back(std::move(candidate));
+    return;
+  }
+  const int64_t at_once =
+      int64_t{1} * candidate.parallelism.data() * candidate.micro_batch_size;
+  if (job_.training().global_batch_size() % at_once == 0) {
+    all.push_back(candidate);
+  }
+  all.push_back(std::move(candidate));
+  all.back().parallelism.set_micro_batch_split(kSplitBySpeed);
 }
 
 std::vector<std::string> Space::RecomputeModesOf() const {

@@ -52,6 +52,9 @@ class Space {
   // host has, others that share units are kSharedMax, rows that are tried last
   // are left out, and micro-batches are powers of two.
   void LimitTo(int workers_of_host) { workers_of_host_ = workers_of_host; }
+  // Of replicas that differ in speed, an uneven split of the batch is tried,
+  // too.
+  void TryUnevenSplits() { uneven_ = true; }
   static constexpr int kFewRanks = 16;
   static constexpr int kSharedMax = 16;
 
@@ -64,7 +67,7 @@ class Space {
   // before larger ones.
   std::vector<Candidate> DivisionsOf(int ranks, Reasons& left_out) const;
 
-  // Of a division: with each schedule and level of ZeRO.
+  // Of a division: with each schedule, level of ZeRO and split of the batch.
   std::vector<Candidate> CandidatesOf(const Candidate& division) const;
   // How much may be recomputed, least first; an empty text: as the job says.
   std::vector<std::string> RecomputeModesOf() const;
@@ -76,14 +79,17 @@ class Space {
   std::vector<ParallelismSpec> FixedSharesOf(int ranks, int ranks_in_all,
                                              Reasons& left_out) const;
   std::vector<int> MicroBatchesOf(int replica_batch, int ranks) const;
+  bool TriesUnevenSplits() const;
   bool IsWithinLimits(const ParallelismSpec& shares) const;
   void AddSchedules(const Candidate& division,
                     std::vector<Candidate>& all) const;
+  void AddSplits(Candidate candidate, std::vector<Candidate>& all) const;
 
   const JobSpec& job_;
   const std::vector<Pipeline>& pipelines_;
   int units_ = 0;
   int workers_of_host_ = 0;  // 0: no limit
+  bool uneven_ = false;
 };
 
 }  // namespace troupe

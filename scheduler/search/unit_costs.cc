@@ -101,6 +101,9 @@ class Coster {
       const Instruction& instruction = train_.instructions(i);
       const Instruction::Kind kind = instruction.kind();
       AddAlone(instruction);
+      if (IsPass(kind) || kind == Instruction::EXCHANGE) {
+        ++units_[instruction.unit()].instructions;
+      }
       if (!IsPass(kind)) continue;
       UnitCost& unit = units_[instruction.unit()];
       PassSeconds* const pass =

@@ -42,6 +42,7 @@ struct UnitCost {
   int64_t output_bytes = 0;     // what goes to the next stage
   int64_t pass_bytes = 0;       // besides, while its backward passes run
   int64_t workspace_bytes = 0;  // of all units of a rank the most
+  int64_t instructions = 0;     // of its passes on a micro-batch
   Unit nominal;  // the work of its passes, for the balance of stages
 };
 

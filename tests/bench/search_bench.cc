@@ -6,6 +6,7 @@
 //
 //   bazel run //tests/bench:search_bench                 # all rows
 //   bazel run //tests/bench:search_bench -- "1,024"      # those of that name
+//   bazel run //tests/bench:search_bench -- "1,024" --ways  # all simulated
 //   bazel run //tests/bench:search_bench -- --spaces 200
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -111,16 +112,34 @@ double ProcessorSeconds() {
   return SecondsOf(usage.ru_utime) + SecondsOf(usage.ru_stime);
 }
 
-void Run(const Row& row) {
+void PrintWays(const Explanation& explanation) {
+  for (const ExplainedWay& way : explanation.ways()) {
+    std::printf("    %.3f s, estimated %.3f%s: %s\n", way.step_seconds(),
+                way.estimated_seconds(), way.fits() ? "" : ", does not fit",
+                way.fields().ShortDebugString().c_str());
+  }
+}
+
+void Run(const Row& row, bool verbose) {
   const absl::StatusOr<ClusterSpec> cluster =
       ParseClusterSpec({.name = "cluster.yaml", .text = ClusterOf(row.ranks)});
   CHECK_OK(cluster.status());
   const auto workers =
       ClusterWorkers(*cluster, {.count = row.ranks, .precision = "bf16"});
   CHECK_OK(workers.status());
-  const absl::StatusOr<PlannedJob> planned = PlanJob(JobOf(row), *workers);
-  std::printf("%s: %.1f s of processor", row.name().c_str(),
-              ProcessorSeconds());
+  const double began = ProcessorSeconds();
+  double first_line = -1;
+  double searched = 0;  // until the last line of the search
+  const absl::StatusOr<PlannedJob> planned =
+      PlanJob(JobOf(row), *workers, {}, [&](const std::string&) {
+        searched = ProcessorSeconds() - began;
+        if (first_line < 0) first_line = searched;
+      });
+  const double all = ProcessorSeconds() - began;
+  std::printf(
+      "%s: %.1f s of processor (first line after %.2f, last simulation after "
+      "%.1f)",
+      row.name().c_str(), all, first_line, searched);
   rusage usage;
   CHECK_EQ(getrusage(RUSAGE_SELF, &usage), 0);
   std::printf(", %.0f MB\n", static_cast<double>(usage.ru_maxrss) * 1e-3);
@@ -133,19 +152,20 @@ void Run(const Row& row) {
       "  %ld divisions, %ld estimated, %ld simulated, %ld not, error %.0f %%\n",
       search.candidates(), search.estimated(), search.simulated(),
       search.not_simulated(), 100 * search.error_max());
+  if (verbose) PrintWays(planned->explanation);
   std::printf("  %.3f s, %s\n",
               planned->planned.plan.prediction().step_seconds(),
               planned->explanation.ways(0).fields().ShortDebugString().c_str());
 }
 
-void RunAll(const std::string& wanted) {
+void RunAll(const std::string& wanted, bool verbose) {
   for (const Row& row : Rows()) {
     if (!absl::StrContains(row.name(), wanted)) continue;
     std::fflush(stdout);
     const pid_t child = fork();
     CHECK_GE(child, 0);
     if (child == 0) {
-      Run(row);
+      Run(row, verbose);
       std::fflush(stdout);
       _exit(0);
     }
@@ -211,6 +231,7 @@ int main(int argc, char** argv) {
     troupe::CompareSpaces(count);
     return 0;
   }
-  troupe::RunAll(first);
+  const bool verbose = argc > 2 && std::string(argv[2]) == "--ways";
+  troupe::RunAll(first, verbose);
   return 0;
 }

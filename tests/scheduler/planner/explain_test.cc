@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/short_steps.h"
 #include "tests/scheduler/example_job.h"
@@ -247,7 +248,53 @@ TEST(Explain, TellsLongStepsFromShortOnes) {
     }
   }
   EXPECT_FALSE(ShortStepsOf(job, 1'000'000).value().has_value());
-  EXPECT_FALSE(ShortStepsOf(job, 10).value().has_value());
+}
+
+// Two steps that fill the pipeline once and twice tell of a long one, too, of
+// each schedule that a search tries.
+TEST(Explain, TellsStepsFromTheFewestMicroBatches) {
+  for (const Pipeline& row : Pipelines()) {
+    if (row.tried_stages.empty()) continue;
+    SCOPED_TRACE(row.name);
+    JobSpec job = ExampleJob({.micro_batches = 96, .blocks = 8});
+    job.mutable_parallelism()->set_pipeline(4);
+    job.mutable_parallelism()->set_pipeline_schedule(std::string(row.name));
+    job.mutable_parallelism()->set_virtual_stages(row.tried_stages.back());
+    const std::vector<WorkerDescription> workers = Apart(4, 1e7);
+    const auto steps = ShortStepsOf(job, 10).value();
+    ASSERT_TRUE(steps.has_value());
+    EXPECT_EQ(steps->fewer_count, 4);
+    EXPECT_EQ(steps->more_count, 8);
+    const auto seconds = [&](const JobSpec& of) {
+      return TryPlan(of, workers, GatherRoom::kAll)
+          ->prediction()
+          .step_seconds();
+    };
+    EXPECT_NEAR(
+        steps->At(seconds(steps->fewer), seconds(steps->more)) / seconds(job),
+        1, 0.02);
+  }
+}
+
+TEST(Explain, PlansNoMoreThanTellsOfAStep) {
+  // Twice and four times full, if that is short enough; once and twice, if not.
+  const StepLength length = {
+      .pipeline = 8, .micro_batches = 100, .of_micro_batch = 10};
+  EXPECT_EQ(FewerMicroBatches(length, 1000), absl::nullopt);
+  EXPECT_EQ(FewerMicroBatches(length, 999), 16);
+  EXPECT_EQ(FewerMicroBatches(length, 319), 8);
+  EXPECT_EQ(FewerMicroBatches(length, 1), 8);
+  EXPECT_EQ(InstructionsToCompare(length, 999), 480);
+  EXPECT_EQ(InstructionsToCompare(length, 1000), 1000);
+  // A step that is not longer than these is planned as it is.
+  EXPECT_EQ(FewerMicroBatches(
+                {.pipeline = 8, .micro_batches = 16, .of_micro_batch = 10}, 1),
+            absl::nullopt);
+  // Without a pipeline a step has a first and a last micro-batch all the same.
+  EXPECT_EQ(
+      FewerMicroBatches({.micro_batches = 100, .of_micro_batch = 10}, 80), 4);
+  EXPECT_EQ(
+      FewerMicroBatches({.micro_batches = 100, .of_micro_batch = 10}, 1), 2);
 }
 
 // Ways that exchange so often that their plans would be too long are compared

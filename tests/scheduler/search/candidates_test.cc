@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -43,20 +44,26 @@ std::vector<WorkerDescription> SlowWorkers(int count) {
 class Estimating : public ::testing::Test {
  protected:
   Estimating() {
-    EXPECT_TRUE(candidates_
-                    .EstimateAll([this](int ranks) { heard_.push_back(ranks); })
-                    .ok());
+    EXPECT_TRUE(
+        candidates_.EstimateAll([this](int ranks) { heard_.insert(ranks); })
+            .ok());
   }
   std::set<int> TakeAll() {
     std::set<int> ranks;
-    while (!candidates_.empty()) ranks.insert(candidates_.Take().ranks);
+    while (!candidates_.empty()) ranks.insert(TakeBest().ranks);
     return ranks;
+  }
+  Estimated TakeBest() {
+    return *candidates_.Take([](const Estimated& one) {
+      return absl::make_optional(
+          std::make_pair(one.value, one.estimate.seconds));
+    });
   }
 
   const JobSpec job_ = OpenJob();
   const std::vector<WorkerDescription> workers_ = SlowWorkers(32);
   const MayGoOn may_go_on_;
-  std::vector<int> heard_;
+  std::set<int> heard_;
   KnownCosts known_;
   Candidates candidates_{job_, workers_, kEstimateError, may_go_on_, known_};
 };
@@ -78,7 +85,7 @@ TEST_F(Estimating, FewerRanksAreTakenUpAgainIfNoPlanFits) {
 }
 
 TEST_F(Estimating, FewerRanksAreTakenUpAgainIfThePlanTakesLonger) {
-  const double best = candidates_.Take().value;
+  const double best = TakeBest().value;
   TakeAll();
   EXPECT_FALSE(candidates_.Reconsider(best).value());
   EXPECT_THAT(TakeAll(), IsEmpty());

@@ -132,9 +132,10 @@ DrawnSpace DrawSpace(uint64_t seed, int workers_max) {
 
 Everything SimulateEverything(const DrawnSpace& drawn) {
   Everything everything;
-  const Space space(drawn.job);
+  Space space(drawn.job);
   KnownCosts known;
   Estimator estimator(drawn.job, drawn.workers, known);
+  if (estimator.AreUnlike()) space.TryUnevenSplits();
   Reasons reasons;
   for (const int ranks :
        space.RankCounts(static_cast<int>(drawn.workers.size()))) {

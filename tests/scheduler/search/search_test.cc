@@ -153,6 +153,30 @@ TEST(ChooseParallelism, RefusesWhatIsWrongWhateverIsChosen) {
               StartsWith("objective: "));
 }
 
+// Half of them are twice as fast, and get twice the samples, or nearly so.
+TEST(ChooseParallelism, SplitsTheBatchOverUnlikeReplicas) {
+  std::vector<WorkerDescription> workers = ExampleWorkers(4);
+  for (int i = 0; i < 4; ++i) {
+    Calibration& calibration = *workers[i].mutable_calibration();
+    calibration.mutable_matmul(0)->set_flops_per_second(i < 2 ? 2e7 : 1e7);
+    calibration.mutable_loopback()->set_bytes_per_second(1e12);
+  }
+  JobSpec job = OpenJob(/*batch=*/24);
+  job.mutable_parallelism()->set_data(4);
+  const PlannedJob planned = PlanJob(job, workers).value();
+  EXPECT_THAT(planned.job.parallelism().micro_batches(),
+              ::testing::ElementsAre(8, 8, 4, 4));
+  EXPECT_EQ(
+      planned.explanation.ways(0).fields().parallelism().micro_batch_split(),
+      "by_speed");
+  EXPECT_EQ(CompilePlan(planned.job, workers).value().fingerprint(),
+            planned.planned.plan.fingerprint());
+  job.mutable_parallelism()->set_micro_batch_split("even");
+  const PlannedJob even = PlanJob(job, workers).value();
+  EXPECT_LT(planned.planned.plan.prediction().step_seconds(),
+            0.8 * even.planned.plan.prediction().step_seconds());
+}
+
 // Of workers that cost, the step that is cheapest; or as few as fit.
 TEST(ChooseParallelism, HasObjectives) {
   std::vector<WorkerDescription> workers = ExampleWorkers(4);
