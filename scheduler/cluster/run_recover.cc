@@ -199,7 +199,6 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
                             absl::Time now, Actions& actions) {
   StandStill(job);
   std::unique_ptr<Run> before = jobs_.EndRun(job);
-  const Plan& plan = *before->handed->plan;
   absl::optional<Recovery> recovery = NewestCopies(*before);
   const int64_t saved = NewestCheckpoint(job.status);
   const bool older = recovery.has_value() && recovery->state().step() < saved;
@@ -230,8 +229,8 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   job.status.clear_workers();
   Seat(job, workers, now);
   auto common = std::make_shared<troupe::HandOut>();
-  common->plan =
-      std::make_shared<const Plan>(compiler_.PlanFor(plan, machines));
+  common->plan = before->handed->plan;
+  common->moved = std::make_shared<const MovedPlan>(common->plan, machines);
   common->loads_data = before->handed->loads_data;
   common->machines = machines;
   common->assignment = before->handed->assignment;
