@@ -191,8 +191,8 @@ class AtRestCheck {
     }
   }
 
-  // Where what is dealt is in a buffer of its own, all else has to be there
-  // where it rests, and nothing is to be there that is dealt.
+  // Where what is dealt is in a buffer of its own, a pass has that, and all else
+  // where it rests: both where the unit has both.
   absl::Status CheckRest(const Instruction& pass, Instruction::Part part,
                          DealtParts of) const {
     const Buffer* apart = nullptr;
@@ -200,27 +200,30 @@ class AtRestCheck {
     for (const Instruction::Operand& operand : pass.operands()) {
       if (operand.part() != part) continue;
       const Buffer& buffer = program_.buffers(operand.buffer());
-      if (Dealt(buffer.unit()) == nullptr) continue;
       if (buffer.slice()) slice = &buffer;
       if (IsUnsharded(buffer)) apart = &buffer;
     }
     const Buffer* const either = apart != nullptr ? apart : slice;
     if (either == nullptr) return absl::OkStatus();
-    const Placement& placement = *Dealt(either->unit());
-    const bool is_dealt = DealtElements(plan_, placement, of) > 0;
-    const bool keeps_some = KeepsSome(plan_, placement, of);
+    const Placement* const placement = Dealt(either->unit());
+    const bool is_dealt =
+        placement != nullptr && DealtElements(plan_, *placement, of) > 0;
+    const bool keeps_some =
+        placement != nullptr && KeepsSome(plan_, *placement, of);
+    if (slice != nullptr && !keeps_some) {
+      return ProgramFault(place_, pass,
+                          absl::StrCat("uses a slice of unit ", slice->unit(),
+                                       " as if it were whole"));
+    }
     if (is_dealt == (apart != nullptr) && keeps_some == (slice != nullptr)) {
       return absl::OkStatus();
     }
     return ProgramFault(
         place_, pass,
-        absl::StrCat("has of unit ", either->unit(), " ",
-                     apart == nullptr ? "no" : "a", " buffer with what is "
-                     "dealt and ", slice == nullptr ? "no" : "a",
-                     " slice with what is not, and the unit has ",
-                     !is_dealt    ? "no part that is dealt"
-                     : keeps_some ? "parts of both kinds"
-                                  : "no part that is not"));
+        absl::StrCat("leaves out the parts of unit ", either->unit(),
+                     slice == nullptr ? " that are not dealt, which are where "
+                                        "they rest"
+                                      : " that are dealt"));
   }
 
   static bool IsUnsharded(const Buffer& buffer) {

@@ -73,6 +73,21 @@ std::vector<Case> Cases() {
                      absl::StrCat("data: 4 expert: 2 zero: ", zero)});
     cases.push_back({absl::StrCat("zero_", zero, "_no_replicas"),
                      absl::StrCat("data: 2 expert: 2 zero: ", zero)});
+    // Attention over all four, experts over none.
+    const std::string apart = absl::StrCat("data: 4 expert: 4 zero: ", zero);
+    cases.push_back({absl::StrCat("zero_", zero, "_four"), apart});
+    cases.push_back(
+        {absl::StrCat("zero_", zero, "_four_pipeline"),
+         apart + " pipeline: 2 pipeline_schedule: 'interleaved_1f1b'"});
+    cases.push_back({absl::StrCat("zero_", zero, "_four_tiers"), apart,
+                     "parameters: 'host' optimizer: 'host' gradients: 'host'"});
+    cases.push_back({absl::StrCat("zero_", zero, "_tiers"),
+                     absl::StrCat("data: 4 expert: 2 zero: ", zero),
+                     "parameters: 'host' gradients: 'host'"});
+    for (const char* const frozen : {"self_attn", "experts"}) {
+      cases.push_back({absl::StrCat("zero_", zero, "_four_frozen_", frozen),
+                       apart, "", absl::StrCat("freeze: '*.", frozen, ".*'")});
+    }
     cases.push_back(
         {absl::StrCat("zero_", zero, "_of_two"),
          absl::StrCat("data: 4 expert: 2 zero_size: 2 zero: ", zero)});
@@ -93,6 +108,10 @@ std::vector<Case> Cases() {
                    "data: 4 expert: 2 pipeline: 2 pipeline_schedule: 'zb_v' "
                    "zero: 3",
                    "recompute { mode: 'full' } optimizer: 'host'"});
+  cases.push_back({"kept_whole",
+                   "data: 4 expert: 4 zero: 3 reshard_after_forward: false"});
+  cases.push_back({"room_for_gathers", "data: 4 expert: 4 zero: 3",
+                   "unsharded_bytes: 1000000"});
   return cases;
 }
 
@@ -286,6 +305,7 @@ TEST(ExpertsResume, FromAnyPlanToAnyOther) {
   std::vector<JobSpec> plans;
   for (const char* const parallelism :
        {"data: 4 expert: 4 zero: 2", "data: 2", "data: 4 expert: 2 zero: 3",
+        "data: 4 expert: 4 zero: 3", "data: 4 expert: 2 zero: 1",
         "tensor: 2", "data: 2 expert: 2 pipeline: 2", "", "data: 8 expert: 8",
         "data: 2 expert: 2 tensor: 2 expert_slack: 1",
         "data: 2 tensor: 2 sequence_parallel: true expert: 4 zero: 1",

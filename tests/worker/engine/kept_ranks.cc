@@ -69,10 +69,10 @@ float KeptRanks::Moment(int unit, int moment, int64_t element) {
 void KeptRanks::Train(SmallRank& rank) {
   RankState& state = rank.state();
   for (const int unit : state.HeldUnits()) {
-    const Range rests = state.AtRest(unit);
-    if (rests.size() == 0) continue;
-    auto* next = reinterpret_cast<float*>(
-        state.MemoryOfUnit(unit).optimizer_state.memory());
+    const UnitFlatBuffers memory = state.StateOfUnit(unit).front();
+    const Range rests = *memory.holds;
+    if (rests.size() == 0 || !memory.optimizer_state) continue;
+    auto* next = reinterpret_cast<float*>(memory.optimizer_state.memory());
     int m = 0;
     for (const Range& has :
          StateRanges(state.plan->job().optimizer(), state.plan->units(unit))) {

@@ -57,7 +57,7 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
     RankState& state = one.state();
     for (const int unit : state.HeldUnits()) {
       std::memset(one.Memory<char>(Buffer::PARAMETERS, unit), 1,
-                  state.AtRest(unit).size() * sizeof(float));
+                  state.AtRest(unit).front().rests.size() * sizeof(float));
     }
     const auto position = RestoreFromCheckpoint(
         path, RankDisk{ranks_.io(), ranks_.disk()}, state);
@@ -65,7 +65,7 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
     EXPECT_EQ(position->step, kStep);
     EXPECT_EQ(position->samples_consumed, KeptRanks::kSamples);
     for (const int unit : state.HeldUnits()) {
-      const int64_t count = state.AtRest(unit).size();
+      const int64_t count = state.AtRest(unit).front().rests.size();
       const auto* weights = one.Memory<float>(Buffer::PARAMETERS, unit);
       const auto* moments = one.Memory<float>(Buffer::OPTIMIZER_STATE, unit);
       for (const Parameter& parameter : state.plan->units(unit).parameters()) {
