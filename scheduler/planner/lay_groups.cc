@@ -303,6 +303,37 @@ void AddExchanges(const Plan& plan, GroupLayout& groups) {
   }
 }
 
+// With whom ranks have the parts of a unit. Adds the groups over which some are
+// dealt to `dealt_groups`.
+Placement PlacementOf(const Plan& plan, int u, const Places& holders,
+                      const Dealing& dealing, GroupLayout& groups,
+                      std::vector<Group>& dealt_groups) {
+  const Unit& unit = plan.units(u);
+  Placement placement;
+  placement.set_unit(u);
+  std::vector<Group> dealt;  // by part
+  for (int p = 0; p < unit.parts_size(); ++p) {
+    const Unit::Part& part = unit.parts(p);
+    Placement::Part& with = *placement.add_parts();
+    const Dealing of_part = dealing.OfPart(unit, p);
+    dealt.push_back(MayBeDealt(plan, part) ? DealtGroup(plan, of_part)
+                                           : Group());
+    if (!part.frozen()) {
+      groups.FindAlike(Alike(plan, holders, of_part, part, /*sums=*/true),
+                       [&](int group) { with.set_summed(group); });
+    }
+    groups.FindAlike(Alike(plan, holders, of_part, part, /*sums=*/false),
+                     [&](int group) { with.set_shared(group); });
+  }
+  for (int p = 0; p < unit.parts_size(); ++p) {
+    groups.Find(
+        dealt[p], "sum gradients, to each rank its slice",
+        [&](int group) { placement.mutable_parts(p)->set_dealt(group); });
+    if (!dealt[p].spans().empty()) dealt_groups.push_back(dealt[p]);
+  }
+  return placement;
+}
+
 }  // namespace
 
 void LayGroups(Plan& plan) {
@@ -312,29 +343,8 @@ void LayGroups(Plan& plan) {
   const std::vector<Dealing> dealing = DealingOfUnits(plan);
   std::vector<Group> dealt_groups;
   for (int u = 0; u < plan.units_size(); ++u) {
-    const Unit& unit = plan.units(u);
-    Placement placement;
-    placement.set_unit(u);
-    std::vector<Group> dealt;  // by part
-    for (int p = 0; p < unit.parts_size(); ++p) {
-      const Unit::Part& part = unit.parts(p);
-      Placement::Part& with = *placement.add_parts();
-      const Dealing of_part = dealing[u].OfPart(unit, p);
-      dealt.push_back(MayBeDealt(plan, part) ? DealtGroup(plan, of_part)
-                                             : Group());
-      if (!part.frozen()) {
-        groups.FindAlike(Alike(plan, holders[u], of_part, part, /*sums=*/true),
-                         [&](int group) { with.set_summed(group); });
-      }
-      groups.FindAlike(Alike(plan, holders[u], of_part, part, /*sums=*/false),
-                       [&](int group) { with.set_shared(group); });
-    }
-    for (int p = 0; p < unit.parts_size(); ++p) {
-      Placement::Part& with = *placement.mutable_parts(p);
-      groups.Find(dealt[p], "sum gradients, to each rank its slice",
-                  [&](int group) { with.set_dealt(group); });
-      if (!dealt[p].spans().empty()) dealt_groups.push_back(dealt[p]);
-    }
+    const Placement placement =
+        PlacementOf(plan, u, holders[u], dealing[u], groups, dealt_groups);
     for (int r = 0; r < plan.roles_size(); ++r) {
       const int place = r % AxisSize(plan.mesh(), kPipelineAxis);
       if (holders[u].count(place) == 0) continue;

@@ -298,6 +298,48 @@ TEST(Rounds, TrainTheSameModel) {
   }
 }
 
+// Rules differ within the experts and within the attention, so that parts that
+// are dealt over the same ranks lie apart: those with more states lie before
+// others. Muon's matrices are whole in a slice of them.
+TEST(ExpertsInGroups, TrainTheSameModel) {
+  JobSpec job = ExpertsJob(/*choices=*/2);
+  OptimizerGroup& muon = *job.mutable_optimizer()->add_groups();
+  muon.set_name("muon");
+  muon.add_match("*.self_attn.*");
+  muon.add_match("*.experts.*w1*");
+  OptimizerGroup& plain = *job.mutable_optimizer()->add_groups();
+  plain.set_name("sgd");
+  plain.add_match("*.experts.*w2*");
+  plain.add_match("*norm*");
+  const int64_t steps = job.training().steps();
+  const Case cases[] = {
+      {"", "data: 4 expert: 4 zero: 1"},
+      {"", "data: 4 expert: 2 zero: 2"},
+      {"", "data: 4 expert: 4 zero: 3"},
+      {"", "data: 2 expert: 2 zero: 3", "", "freeze: '*.gate.*'"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.parallelism);
+    JobSpec reference = job;
+    Merge(c.training, *reference.mutable_training());
+    ExpectSame({{Shared(reference, {"", c.parallelism}), steps}}, reference);
+  }
+}
+
+// Master weights beside weights of 16 bits, and gradients of these.
+TEST(ExpertsInBf16, TrainTheSameModel) {
+  JobSpec job = ExpertsJob(/*choices=*/2);
+  job.mutable_training()->set_precision("bf16");
+  const int64_t steps = job.training().steps();
+  for (const int zero : {1, 2, 3}) {
+    SCOPED_TRACE(zero);
+    ExpectSame({{Shared(job, {"", absl::StrCat("data: 4 expert: 4 zero: ",
+                                               zero)}),
+                 steps}},
+               job);
+  }
+}
+
 // Plans with and without the axis go on with what the other began.
 TEST(ExpertsResume, FromAnyPlanToAnyOther) {
   JobSpec job = ExpertsJob(/*choices=*/2);
