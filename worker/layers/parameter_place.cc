@@ -30,7 +30,7 @@ Tensor ParameterPlace::In(const FlatMemory& flat, DType dtype) const {
   if (!exists()) return Tensor();
   void* const data = flat.At({offset_, offset_ + Elements()},
                              static_cast<int64_t>(DTypeBytes(dtype)));
-  CHECK(data != nullptr) << "the flat buffer that the call needs is missing";
+  CHECK(data != nullptr) << "a flat buffer that the call needs is missing";
   if (dims_[1] == 0) return Tensor(data, dtype, {dims_[0]});
   if (dims_[2] == 0) return Tensor(data, dtype, {dims_[0], dims_[1]});
   return Tensor(data, dtype, {dims_[0], dims_[1], dims_[2]});
