@@ -25,8 +25,8 @@ bool IsOf(const Stretch& stretch, DealtParts of) {
 
 // The rank's slice of a range that is dealt over the group.
 Range SliceOver(const Plan& plan, int group, const Range& range, int rank) {
-  const Range slice = EvenLines(
-      range.size(), PieceOf(plan.mesh(), plan.groups(group), rank));
+  const Range slice =
+      EvenLines(range.size(), PieceOf(plan.mesh(), plan.groups(group), rank));
   return {range.begin + slice.begin, range.begin + slice.end};
 }
 
@@ -107,18 +107,17 @@ std::vector<StretchAtRest> AtRest(const Plan& plan, const Placement& placement,
   int64_t first = 0;
   int64_t first_state = 0;
   for (const Stretch& stretch : StretchesOf(plan, placement)) {
-    const Range rests =
-        stretch.dealt.has_value()
-            ? SliceOver(plan, *stretch.dealt, stretch.all, rank)
-            : stretch.all;
+    const Range rests = stretch.dealt.has_value()
+                            ? SliceOver(plan, *stretch.dealt, stretch.all, rank)
+                            : stretch.all;
     all.push_back({.stretch = stretch,
                    .rests = rests,
                    .first = first,
                    .first_state = first_state});
     first += rests.size();
     if (stretch.frozen) continue;
-    first_state += StateElements(plan.job().optimizer(),
-                                 UnitOf(plan, placement), rests);
+    first_state +=
+        StateElements(plan.job().optimizer(), UnitOf(plan, placement), rests);
   }
   return all;
 }
@@ -192,8 +191,8 @@ bool KeepsSome(const Plan& plan, const Placement& placement, DealtParts of) {
   const std::vector<Stretch> stretches = StretchesOf(plan, placement);
   return std::any_of(stretches.begin(), stretches.end(),
                      [of](const Stretch& stretch) {
-                       return !stretch.dealt.has_value() &&
-                              IsOf(stretch, of) && stretch.all.size() > 0;
+                       return !stretch.dealt.has_value() && IsOf(stretch, of) &&
+                              stretch.all.size() > 0;
                      });
 }
 
@@ -210,16 +209,15 @@ int64_t LargestFrozenAtRest(const Plan& plan, const Placement& placement) {
   return LargestAtRest(plan, placement, /*frozen=*/true);
 }
 
-// Of each stretch the first slice is the largest, and its elements have the most
-// states.
+// Of each stretch the first slice is the largest, and its elements have the
+// most states.
 int64_t LargestStateAtRest(const Plan& plan, const Placement& placement) {
   int64_t elements = 0;
   for (const Stretch& stretch : StretchesOf(plan, placement)) {
     if (stretch.frozen) continue;
     const int64_t begin = stretch.all.begin;
-    elements +=
-        StateElements(plan.job().optimizer(), UnitOf(plan, placement),
-                      {begin, begin + LargestAtRest(plan, stretch)});
+    elements += StateElements(plan.job().optimizer(), UnitOf(plan, placement),
+                              {begin, begin + LargestAtRest(plan, stretch)});
   }
   return elements;
 }

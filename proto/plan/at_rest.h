@@ -18,8 +18,8 @@
 // that is a slice, what rests of each stretch lies behind that of the one
 // before; so do the optimizer's states, all those of a stretch together. The
 // buffers that are whole for a while have what is dealt only: passes use all
-// else where it rests. Of a part of what rests, those who have the same of it do
-// an even slice each.
+// else where it rests. Of a part of what rests, those who have the same of it
+// do an even slice each.
 //
 // All in elements. REQUIRE check_shape of the placement.
 #ifndef TROUPE_PROTO_PLAN_AT_REST_H_

@@ -71,12 +71,12 @@ class AtRestCheck {
     }
     for (const auto& [sums, scattered] : added_) {
       if (scattered) continue;
-      return ProgramFault(
-          place_, absl::StrCat("gradients of unit ",
-                               program_.buffers(sums.buffer).unit(),
-                               " are not scattered over group ",
-                               plan_.groups(sums.group).name(),
-                               ": SCATTER_GRADS is missing"));
+      return ProgramFault(place_,
+                          absl::StrCat("gradients of unit ",
+                                       program_.buffers(sums.buffer).unit(),
+                                       " are not scattered over group ",
+                                       plan_.groups(sums.group).name(),
+                                       ": SCATTER_GRADS is missing"));
     }
     return absl::OkStatus();
   }
@@ -135,8 +135,7 @@ class AtRestCheck {
   }
 
   absl::Status CheckBuffer(const Buffer& buffer) const {
-    const int64_t each =
-        BytesOfFlat(plan_.job().training(), buffer.kind());
+    const int64_t each = BytesOfFlat(plan_.job().training(), buffer.kind());
     if (each == 0 && !buffer.slice()) return absl::OkStatus();
     const Placement* const dealt =
         buffer.has_unit() ? Dealt(buffer.unit()) : nullptr;
@@ -191,8 +190,8 @@ class AtRestCheck {
     }
   }
 
-  // Where what is dealt is in a buffer of its own, a pass has that, and all else
-  // where it rests: both where the unit has both.
+  // Where what is dealt is in a buffer of its own, a pass has that, and all
+  // else where it rests: both where the unit has both.
   absl::Status CheckRest(const Instruction& pass, Instruction::Part part,
                          DealtParts of) const {
     const Buffer* apart = nullptr;

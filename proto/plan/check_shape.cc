@@ -289,9 +289,9 @@ class ShapeCheck {
       const bool rests =
           buffer.slice() && std::count(kUnitPasses.begin(), kUnitPasses.end(),
                                        instruction.kind()) > 0;
-      const auto [part, is_new] = parts.emplace(
-          std::pair(operand.part(), rests ? -1 : operand.port()),
-          operand.buffer());
+      const auto [part, is_new] =
+          parts.emplace(std::pair(operand.part(), rests ? -1 : operand.port()),
+                        operand.buffer());
       if (!is_new && part->second != operand.buffer() &&
           instruction.kind() != Instruction::REDUCE_GRADS) {
         return ProgramFault(

@@ -138,10 +138,10 @@ absl::Status CheckCompany(const Plan& plan, const Home& home, int rank,
                         RanksText(mesh, wanted.value_or(alike)));
   };
   if (!wanted.has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        what(), " but dealt over group ",
-        plan.groups(placement.parts(company.part).dealt()).name(),
-        ", which has others"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(what(), " but dealt over group ",
+                     plan.groups(placement.parts(company.part).dealt()).name(),
+                     ", which has others"));
   }
   Box said;
   for (const int place : Coordinates(mesh, rank)) said.push_back({place});

@@ -165,8 +165,7 @@ absl::Status LayMatrices(const OptimizerSpec& optimizer,
   }
   begins[0] = 0;
   for (int p = 0; p < parts.part_count; ++p) {
-    unit.mutable_parts(parts.part + p)
-        ->set_elements(begins[p + 1] - begins[p]);
+    unit.mutable_parts(parts.part + p)->set_elements(begins[p + 1] - begins[p]);
   }
   unit.set_flat_elements(unit.flat_elements() + moved);
   return absl::OkStatus();

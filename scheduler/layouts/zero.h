@@ -42,7 +42,8 @@ int DealtMost(const ParallelismSpec& parallelism);
 // Of those ranks, in how many sets each has all of a part between them: 1, or
 // more where they have pieces of it, as of experts. So many times fewer have a
 // slice of one.
-int PiecesAmongDealt(const ParallelismSpec& parallelism, const Unit::Part& part);
+int PiecesAmongDealt(const ParallelismSpec& parallelism,
+                     const Unit::Part& part);
 
 // Of the ranks along an axis, so many neighbours of which a unit is dealt over;
 // 1: not along it. The innermost axes of the mesh first, whole replicas last.

@@ -115,8 +115,7 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::MASTER_WEIGHTS:
       return trained() * kBytesOfF32;
     case Buffer::OPTIMIZER_STATE:
-      return LargestStateAtRest(plan, *FindPlacement(role, unit)) *
-             kBytesOfF32;
+      return LargestStateAtRest(plan, *FindPlacement(role, unit)) * kBytesOfF32;
     case Buffer::SNAPSHOT_COPY:
       return CopiedElements(plan, *FindPlacement(role, unit)) * kBytesOfF32;
     case Buffer::STATE_COPY:

@@ -321,10 +321,9 @@ class Declaration : private OperandWriter {
       return Use(Instruction::WEIGHTS, Buffer::PARAMETERS, u, kNone,
                  Instruction::ADD);
     }
-    const bool first =
-        part == FirstDealtParts(plan_, *FindPlacement(role_, u),
-                                DealtParts::kAll)
-                    .front();
+    const bool first = part == FirstDealtParts(plan_, *FindPlacement(role_, u),
+                                               DealtParts::kAll)
+                                   .front();
     if (first) ++gathers_[u];
     Use(Instruction::SLICE, Buffer::PARAMETERS, u, kNone, Instruction::READ);
     Use(Instruction::WEIGHTS, Buffer::UNSHARDED_PARAMETERS, u, gathers_[u],
@@ -412,8 +411,7 @@ class Declaration : private OperandWriter {
       if (RestsInSlices(plan_, role_, Buffer::PARAMETERS, owner)) {
         Use(part, Buffer::UNSHARDED_PARAMETERS, owner, gathers_.at(owner),
             Instruction::READ);
-        if (!KeepsSome(plan_, *FindPlacement(role_, owner),
-                       DealtParts::kAll)) {
+        if (!KeepsSome(plan_, *FindPlacement(role_, owner), DealtParts::kAll)) {
           continue;
         }
       }

@@ -26,7 +26,10 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
       passes.Of(pass.unit(), pass.kind()).at(pass.segment()).use;
   for (const int u : GradientUnits(plan, pass.unit())) {
     const bool reads = u == pass.unit() ? use.weights : use.tied_weights;
-    if (reads && IsDealt(*FindPlacement(role, u))) used.insert(u);
+    const Placement& placement = *FindPlacement(role, u);
+    const bool gathered =
+        !FirstDealtParts(plan, placement, DealtParts::kAll).empty();
+    if (reads && gathered) used.insert(u);
   }
   return used;
 }
@@ -34,8 +37,7 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
 // One for all that is dealt over the same ranks.
 void EmitGathers(const Plan& plan, const Placement& placement,
                  Program& program) {
-  for (const int part :
-       FirstDealtParts(plan, placement, DealtParts::kAll)) {
+  for (const int part : FirstDealtParts(plan, placement, DealtParts::kAll)) {
     Instruction& gather = *program.add_instructions();
     gather.set_kind(Instruction::GATHER_PARAMETERS);
     gather.set_lane(LaneFor(Instruction::GATHER_PARAMETERS));

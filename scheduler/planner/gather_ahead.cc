@@ -363,7 +363,7 @@ int UnitsAhead(const Plan& plan) {
     const std::vector<int> all_wait_for = WaitsFor(*step);
     std::vector<int> gathers;  // of each unit the first, where it has several
     const Instruction* last = nullptr;
-    int waits_for = -1;        // the gather, or one before it
+    int waits_for = -1;  // the gather, or one before it
     for (int i = 0; i < step->instructions_size(); ++i) {
       const Instruction& gather = step->instructions(i);
       if (gather.kind() != Instruction::GATHER_PARAMETERS) continue;

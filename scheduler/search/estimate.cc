@@ -257,10 +257,10 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
           dealt, {.collective = ALL_GATHER,
                   .bytes = PartOf(unit.parameter_bytes, share),
                   .narrow = narrow_parameters_});
-      scatters += groups_.SecondsOf(
-          dealt, {.collective = REDUCE_SCATTER,
-                  .bytes = PartOf(unit.gradient_bytes, share),
-                  .narrow = narrow_gradients_});
+      scatters +=
+          groups_.SecondsOf(dealt, {.collective = REDUCE_SCATTER,
+                                    .bytes = PartOf(unit.gradient_bytes, share),
+                                    .narrow = narrow_gradients_});
     }
     const bool each_use = dealt.count > 1 && zero.gathered_for_each_use;
     if (dealt.count > 1 && !each_use) {
@@ -334,15 +334,15 @@ double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
       const UnitCost& unit = costs.kinds[costs.kind_of_unit[u]];
       gradients += unit.gradient_bytes;
       update +=
-          unit.step * (of_slice > 1 && zero.states ? unit.ShareAtRest(of_slice)
-                                                   : 1) +
+          unit.step *
+              (of_slice > 1 && zero.states ? unit.ShareAtRest(of_slice) : 1) +
           unit.norm / shape.dealt;
       if (!deals) continue;
       scatters += groups_.SecondsOf(
-          slices, {.collective = REDUCE_SCATTER,
-                   .bytes = PartOf(unit.gradient_bytes,
-                                   unit.ShareDealt(of_slice)),
-                   .narrow = narrow_gradients_});
+          slices,
+          {.collective = REDUCE_SCATTER,
+           .bytes = PartOf(unit.gradient_bytes, unit.ShareDealt(of_slice)),
+           .narrow = narrow_gradients_});
     }
     const auto bucket =
         std::max<double>(parallelism.bucket_megabytes() * kBytesOfMegabyte,

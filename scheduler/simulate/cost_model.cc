@@ -63,13 +63,12 @@ double MatrixStepFlops(const Plan& plan, const Placement& placement) {
   for (int p = 0; p < TrainedParts(unit); ++p) {
     if (!UpdatesMatrices(optimizer, unit.parts(p).rule())) continue;
     const Placement::Part& part = placement.parts(p);
-    const int slices =
-        part.has_dealt() ? GroupSize(plan.mesh(), plan.groups(part.dealt()))
-                         : 1;
+    const int slices = part.has_dealt()
+                           ? GroupSize(plan.mesh(), plan.groups(part.dealt()))
+                           : 1;
     const Range range = RangeOfPart(unit, p);
     for (const Parameter& parameter : unit.parameters()) {
-      if (parameter.offset() < range.begin ||
-          parameter.offset() >= range.end) {
+      if (parameter.offset() < range.begin || parameter.offset() >= range.end) {
         continue;
       }
       const auto [count, rows, columns] = MatricesOf(parameter);

@@ -88,9 +88,9 @@ int64_t CollectiveBytes(const Plan& plan, int rank,
     for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
       const Placement& placement = *FindPlacement(RoleOf(plan, rank), u + i);
       const Placement::Part& part = placement.parts(instruction.part());
-      const int slices =
-          part.has_dealt() ? GroupSize(plan.mesh(), plan.groups(part.dealt()))
-                           : 1;
+      const int slices = part.has_dealt()
+                             ? GroupSize(plan.mesh(), plan.groups(part.dealt()))
+                             : 1;
       elements += ReducedRange(plan.units(u + i), instruction).size() / slices;
     }
   }

@@ -108,8 +108,8 @@ std::vector<Case> Cases() {
                    "data: 4 expert: 2 pipeline: 2 pipeline_schedule: 'zb_v' "
                    "zero: 3",
                    "recompute { mode: 'full' } optimizer: 'host'"});
-  cases.push_back({"kept_whole",
-                   "data: 4 expert: 4 zero: 3 reshard_after_forward: false"});
+  cases.push_back(
+      {"kept_whole", "data: 4 expert: 4 zero: 3 reshard_after_forward: false"});
   cases.push_back({"room_for_gathers", "data: 4 expert: 4 zero: 3",
                    "unsharded_bytes: 1000000"});
   return cases;
@@ -326,17 +326,22 @@ TEST(ExpertsInGroups, TrainTheSameModel) {
   }
 }
 
-// Master weights beside weights of 16 bits, and gradients of these.
+// Master weights beside weights of 16 bits.
 TEST(ExpertsInBf16, TrainTheSameModel) {
   JobSpec job = ExpertsJob(/*choices=*/2);
   job.mutable_training()->set_precision("bf16");
   const int64_t steps = job.training().steps();
+  ReferenceRuns references;
+  const TrainingDifference from_f32 = references.FromF32(job);
   for (const int zero : {1, 2, 3}) {
     SCOPED_TRACE(zero);
-    ExpectSame({{Shared(job, {"", absl::StrCat("data: 4 expert: 4 zero: ",
-                                               zero)}),
-                 steps}},
-               job);
+    const std::string cut = absl::StrCat("data: 4 expert: 4 zero: ", zero);
+    const auto difference =
+        references.Compare({{Shared(job, {"", cut}), steps}}, job);
+    ASSERT_TRUE(difference.ok()) << difference.status();
+    EXPECT_TRUE(difference->IsRounding(from_f32))
+        << "losses " << difference->losses << ", weights "
+        << difference->weights;
   }
 }
 
@@ -347,8 +352,8 @@ TEST(ExpertsResume, FromAnyPlanToAnyOther) {
   std::vector<JobSpec> plans;
   for (const char* const parallelism :
        {"data: 4 expert: 4 zero: 2", "data: 2", "data: 4 expert: 2 zero: 3",
-        "data: 4 expert: 4 zero: 3", "data: 4 expert: 2 zero: 1",
-        "tensor: 2", "data: 2 expert: 2 pipeline: 2", "", "data: 8 expert: 8",
+        "data: 4 expert: 4 zero: 3", "data: 4 expert: 2 zero: 1", "tensor: 2",
+        "data: 2 expert: 2 pipeline: 2", "", "data: 8 expert: 8",
         "data: 2 expert: 2 tensor: 2 expert_slack: 1",
         "data: 2 tensor: 2 sequence_parallel: true expert: 4 zero: 1",
         "context: 2 expert: 2"}) {

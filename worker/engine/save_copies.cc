@@ -31,16 +31,15 @@ UnitFlatBuffers InCopy(const Plan& plan, int unit, const StretchAtRest& at,
   UnitFlatBuffers memory = {.parameters = TierAddress::InHost(next),
                             .holds = at.rests};
   if (at.stretch.frozen) {
-    memory.parameters_type =
-        DTypeOfElement(ComputeType(plan.job().training()));
+    memory.parameters_type = DTypeOfElement(ComputeType(plan.job().training()));
     next += at.rests.size() *
             static_cast<int64_t>(DTypeBytes(memory.parameters_type));
     return memory;
   }
   next += at.rests.size() * kBytes;
   memory.optimizer_state = TierAddress::InHost(next);
-  next += kBytes * StateElements(plan.job().optimizer(), plan.units(unit),
-                                 at.rests);
+  next += kBytes *
+          StateElements(plan.job().optimizer(), plan.units(unit), at.rests);
   return memory;
 }
 

@@ -53,8 +53,8 @@ inline Device& DeviceOf(const Call& call) {
   return call.state.DeviceOf(call.instruction.lane());
 }
 
-// Where in the operand what rests here of a stretch of its unit begins; nowhere:
-// the instruction has no such operand. And its memory, as above.
+// Where in the operand what rests here of a stretch of its unit begins;
+// nowhere: the instruction has no such operand. And its memory, as above.
 TierAddress RestAddress(const Call& call, Instruction::Part part,
                         const StretchAtRest& at);
 char* RestOf(const Call& call, Instruction::Part part, const StretchAtRest& at);

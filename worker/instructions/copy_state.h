@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-// What rests here of a stretch of the instruction's unit, in the buffers that it
-// names.
+// What rests here of a stretch of the instruction's unit, in the buffers that
+// it names.
 UnitFlatBuffers StateOf(const Call& call, const StretchAtRest& at);
 
 // Lays the elements `range` of it, counted from the first at rest, behind one

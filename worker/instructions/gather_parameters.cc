@@ -14,20 +14,18 @@ absl::Status RunGatherParameters(const Call& call) {
   const int over = placement.parts(call.instruction.part()).dealt();
   char* const whole = NeedOperand(call, Instruction::WEIGHTS);
   char* const slices = Operand(call, Instruction::SLICE);
-  const Element element =
-      ElementOf(ComputeType(state.plan->job().training()));
+  const Element element = ElementOf(ComputeType(state.plan->job().training()));
   const auto width = static_cast<int64_t>(ElementBytes(element));
   for (const StretchAtRest& at : state.AtRest(unit)) {
     const Range& all = at.stretch.all;
     if (at.stretch.dealt != over || all.size() == 0) continue;
     const CommBuffer receive = {
-        .data =
-            whole +
-            (slices == nullptr ? all.begin : at.stretch.unsharded) * width,
+        .data = whole +
+                (slices == nullptr ? all.begin : at.stretch.unsharded) * width,
         .elements = all.size(),
         .element = element};
-    CommBuffer send = receive.Slice(at.rests.begin - all.begin,
-                                    at.rests.end - all.begin);
+    CommBuffer send =
+        receive.Slice(at.rests.begin - all.begin, at.rests.end - all.begin);
     if (slices != nullptr) send.data = slices + at.first * width;
     RETURN_IF_ERROR(
         state.communicators.at(call.instruction.group())

@@ -53,8 +53,7 @@ absl::Status RunScatterGrads(const Call& call) {
   for (const StretchAtRest& at : scattered.stretches) {
     const Range& all = at.stretch.all;
     char* const begin =
-        whole +
-        (slices == nullptr ? all.begin : at.stretch.unsharded) * width;
+        whole + (slices == nullptr ? all.begin : at.stretch.unsharded) * width;
     const Range own = {at.rests.begin - all.begin, at.rests.end - all.begin};
     const CommBuffer send = {
         .data = begin,

@@ -91,9 +91,8 @@ absl::Status RunStep(const Call& call) {
   const Buffer* const old = FindBuffer(call, Instruction::OLD_WEIGHTS);
   // The optimizer makes all that is trained; of others what is frozen is taken
   // over, too.
-  const bool makes_all =
-      FindBuffer(call, Instruction::MASTER) != nullptr &&
-      FrozenRange(state.plan->units(unit)).size() == 0;
+  const bool makes_all = FindBuffer(call, Instruction::MASTER) != nullptr &&
+                         FrozenRange(state.plan->units(unit)).size() == 0;
   if (old != nullptr && !makes_all) {
     DeviceOf(call).CopyWithin(NeedOperand(call, Instruction::WEIGHTS),
                               MemoryOf(call, *old), old->bytes());

@@ -78,8 +78,7 @@ std::string ShardingText(const Plan& plan, int table) {
       for (int p = 0; p < placement.parts_size(); ++p) {
         const Placement::Part& part = placement.parts(p);
         if (!part.has_dealt()) continue;
-        int& ranks =
-            HasExperts(unit, RangeOfPart(unit, p)) ? experts : others;
+        int& ranks = HasExperts(unit, RangeOfPart(unit, p)) ? experts : others;
         ranks = GroupSize(plan.mesh(), plan.groups(part.dealt()));
       }
       if (experts == 1 && others == 1) return "";

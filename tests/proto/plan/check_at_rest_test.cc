@@ -294,15 +294,12 @@ const ExpertsFault kExpertsFaults[] = {
              scatter.unit() != 1 || scatter.part() != 1) {
            continue;
          }
-         scatter.set_group(
-             p.roles(0).placements(1).parts(0).dealt());
+         scatter.set_group(p.roles(0).placements(1).parts(0).dealt());
        }
      },
      "group data x expert has other ranks than data, over which that is dealt"},
     {"a gather of what is not dealt", 4, 3,
-     [](Plan& p) {
-       FirstOf(p, Instruction::GATHER_PARAMETERS, 1).set_part(1);
-     },
+     [](Plan& p) { FirstOf(p, Instruction::GATHER_PARAMETERS, 1).set_part(1); },
      "part 1 of its unit is not the first that is dealt over some ranks"},
     {"a pass without the experts, which are where they rest", 4, 3,
      [](Plan& p) {

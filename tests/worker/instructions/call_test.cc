@@ -43,8 +43,8 @@ TEST(Call, FindsOperandsByTheirPart) {
   EXPECT_NE(embedding.output, nullptr);
 }
 
-// Of a block whose experts are on this rank only, the attention is gathered, and
-// the experts are where they rest.
+// Of a block whose experts are on this rank only, the attention is gathered,
+// and the experts are where they rest.
 TEST(Call, FindsWhatIsDealtAndWhatIsNot) {
   JobSpec job = SmallJobOf("mixtral");
   job.mutable_parallelism()->set_expert(2);
