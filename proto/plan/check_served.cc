@@ -1,5 +1,6 @@
 #include "proto/plan/check_served.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -78,9 +79,12 @@ absl::Status CheckMembers(const Plan& plan, const Placement& placement,
   if (numbers.size() != 1) {
     return fault("its servers are not one group");
   }
-  const bool dealt = placement.has_dealt() &&
-                     placement.dealt() == placement.served().servers();
-  if (RunsNone(plan, rank) ? dealt : !placement.has_dealt()) {
+  const bool dealt = std::all_of(
+      placement.parts().begin(), placement.parts().end(),
+      [&](const Placement::Part& part) {
+        return part.has_dealt() && part.dealt() == placement.served().servers();
+      });
+  if (RunsNone(plan, rank) ? dealt : !IsDealt(placement)) {
     return absl::OkStatus();
   }
   return fault(RunsNone(plan, rank) ? "does not rest in slices over its servers"
@@ -316,9 +320,10 @@ absl::Status CheckServed(const Plan& plan) {
             absl::StrCat("role ", RoleText(role), ": unit ", placement.unit(),
                          " is not served, and the job has servers"));
       }
-      const std::string question =
-          absl::StrCat(placement.served().ShortDebugString(), "/",
-                       placement.has_dealt() ? placement.dealt() : -1);
+      std::string question = placement.served().ShortDebugString();
+      for (const Placement::Part& part : placement.parts()) {
+        absl::StrAppend(&question, "/", part.has_dealt() ? part.dealt() : -1);
+      }
       if (!answered.insert(question).second) continue;
       RETURN_IF_ERROR(CheckMembers(plan, placement, rank));
     }

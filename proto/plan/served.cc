@@ -2,14 +2,13 @@
 
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
-#include "proto/plan/sharing.h"
 #include "proto/plan/trained.h"
 
 namespace troupe {
 
 bool IsServer(const Plan& plan, int rank) {
   return HasServers(plan) && CoordinateOn(plan.mesh(), kReplicaAxis, rank) >=
-                                 ReplicasOf(plan.job().parallelism());
+                                 plan.job().parallelism().data();
 }
 
 std::vector<ServedMember> ServedMembers(const Plan& plan,

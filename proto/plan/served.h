@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "proto/plan.pb.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/layout.h"
 
 namespace troupe {
@@ -24,7 +25,7 @@ bool IsServer(const Plan& plan, int rank);
 
 // Whether ranks with this placement serve the unit.
 inline bool Serves(const Placement& placement) {
-  return placement.has_served() && placement.has_dealt();
+  return placement.has_served() && IsDealt(placement);
 }
 
 // One of Placement.served's group. A replica's slice is empty.

@@ -7,7 +7,6 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/served.h"
-#include "proto/plan/trained.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/lanes.h"
@@ -17,10 +16,8 @@ namespace {
 
 // Whether its ranks have slices of a unit's parameters, or servers have them.
 bool IsGathered(const Plan& plan, const Placement& placement) {
-  if (placement.has_served()) return true;
-  return placement.has_dealt() &&
-         (TrainedElements(plan.units(placement.unit())) > 0 ||
-          DealsFrozen(plan, placement));
+  return placement.has_served() ||
+         !FirstDealtParts(plan, placement, DealtParts::kAll).empty();
 }
 
 // Dealt units whose parameters a pass computes with: its own unit's, and those
@@ -37,21 +34,38 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
       passes.Of(pass.unit(), pass.kind()).at(pass.segment()).use;
   for (const int u : GradientUnits(plan, pass.unit())) {
     const bool reads = u == pass.unit() ? use.weights : use.tied_weights;
-    if (reads && IsGathered(plan, *FindPlacement(role, u))) used.insert(u);
+    const Placement& placement = *FindPlacement(role, u);
+    const bool gathered =
+        !FirstDealtParts(plan, placement, DealtParts::kAll).empty();
+    if (reads && gathered) used.insert(u);
   }
   return used;
 }
 
-void EmitGather(const Plan& plan, const Placement& placement,
-                Program& program) {
-  const bool served = placement.has_served();
-  const auto kind = served ? Instruction::PULL : Instruction::GATHER_PARAMETERS;
+Instruction& AddGather(const Placement& placement, Instruction::Kind kind,
+                       Program& program) {
   Instruction& gather = *program.add_instructions();
   gather.set_kind(kind);
   gather.set_lane(LaneFor(kind));
   gather.set_unit(placement.unit());
-  gather.set_group(GatherGroup(
-      plan, served ? placement.served().group() : placement.dealt()));
+  return gather;
+}
+
+// One for all that is dealt over the same ranks; where servers keep the unit,
+// one for all of it.
+void EmitGathers(const Plan& plan, const Placement& placement,
+                 Program& program) {
+  if (placement.has_served()) {
+    AddGather(placement, Instruction::PULL, program)
+        .set_group(GatherGroup(plan, placement.served().group()));
+    return;
+  }
+  for (const int part : FirstDealtParts(plan, placement, DealtParts::kAll)) {
+    Instruction& gather =
+        AddGather(placement, Instruction::GATHER_PARAMETERS, program);
+    gather.set_part(part);
+    gather.set_group(GatherGroup(plan, placement.parts(part).dealt()));
+  }
 }
 
 // What replicas at the same place of the pipeline pull, in their order.
@@ -62,7 +76,7 @@ void PullAsReplicas(const Plan& plan, int index, Role& servers) {
     for (const Instruction& pull :
          FindProgram(replicas, program.kind())->instructions()) {
       if (pull.kind() != Instruction::PULL) continue;
-      EmitGather(plan, *FindPlacement(servers, pull.unit()), program);
+      EmitGathers(plan, *FindPlacement(servers, pull.unit()), program);
     }
   }
 }
@@ -88,7 +102,7 @@ void GatherParameters(Draft& draft) {
         const std::set<int> used = UnitsUsed(passes, role, instruction, plan);
         for (const int unit : used) {
           if (whole.count(unit) > 0) continue;
-          EmitGather(plan, *FindPlacement(role, unit), gathered);
+          EmitGathers(plan, *FindPlacement(role, unit), gathered);
         }
         if (row.gathered_for_each_use && !used.empty()) whole.clear();
         whole.insert(used.begin(), used.end());

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "proto/plan/at_rest.h"
 #include "proto/plan/roles.h"
-#include "proto/plan/trained.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/lanes.h"
 
@@ -18,20 +18,32 @@ constexpr int kAll = -1;  // micro-batches
 // What is scattered at once: a unit, and a micro-batch or kAll.
 using Gradients = std::pair<int, int>;
 
-// To those over whom the unit is dealt, or to its servers; nothing where each
-// rank has all of it.
-void Emit(const Plan& plan, const Placement& placement,
-          const Gradients& gradients, Program& program) {
-  const bool served = placement.has_served();
-  if (!served && !placement.has_dealt()) return;
-  if (TrainedElements(plan.units(gradients.first)) == 0) return;
-  const auto kind = served ? Instruction::PUSH : Instruction::SCATTER_GRADS;
+Instruction& AddScatter(const Gradients& gradients, Instruction::Kind kind,
+                        Program& program) {
   Instruction& scatter = *program.add_instructions();
   scatter.set_kind(kind);
   scatter.set_lane(LaneFor(kind));
   scatter.set_unit(gradients.first);
   if (gradients.second != kAll) scatter.set_micro_batch(gradients.second);
-  scatter.set_group(served ? placement.served().group() : placement.dealt());
+  return scatter;
+}
+
+// One for all that is dealt over the same ranks, or one to the unit's servers.
+void Emit(const Plan& plan, const Gradients& gradients,
+          const Placement& placement, Program& program) {
+  if (placement.has_served()) {
+    if (TrainedElements(plan.units(gradients.first)) == 0) return;
+    AddScatter(gradients, Instruction::PUSH, program)
+        .set_group(placement.served().group());
+    return;
+  }
+  for (const int part :
+       FirstDealtParts(plan, placement, DealtParts::kTrained)) {
+    Instruction& scatter =
+        AddScatter(gradients, Instruction::SCATTER_GRADS, program);
+    scatter.set_part(part);
+    scatter.set_group(placement.parts(part).dealt());
+  }
 }
 
 // By the instruction behind which they are scattered.
@@ -86,8 +98,8 @@ void ScatterGradients(Draft& draft) {
     const auto emit_behind = [&](int i) {
       const auto [begin, end] = behind.equal_range(i);
       for (auto at = begin; at != end; ++at) {
-        Emit(plan, *FindPlacement(role, at->second.first), at->second,
-             scattered);
+        const Gradients& gradients = at->second;
+        Emit(plan, gradients, *FindPlacement(role, gradients.first), scattered);
       }
     };
     for (int i = 0; i < train.instructions_size(); ++i) {

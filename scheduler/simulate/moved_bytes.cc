@@ -12,7 +12,6 @@
 #include "proto/plan/served.h"
 #include "proto/plan/sums.h"
 #include "proto/plan/tensor_spec.h"
-#include "proto/plan/trained.h"
 #include "scheduler/simulate/cost_model.h"
 
 namespace troupe {
@@ -75,25 +74,29 @@ int64_t CollectiveBytes(const Plan& plan, int rank,
     return StateCopyBytes(plan, RoleOf(plan, rank));
   }
   const int u = instruction.unit();
-  if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
-    int64_t gathered = 0;
+  const auto dealt = [&](DealtParts of) {
+    int64_t elements = 0;
     const Placement& placement = *FindPlacement(RoleOf(plan, rank), u);
-    for (int p = 0; p < placement.parts_size(); ++p) {
-      if (placement.parts(p).unsharded()) continue;
-      gathered += plan.units(u).parts(p).elements();
+    for (const Stretch& stretch :
+         StretchesWith(plan, placement, instruction.part(), of)) {
+      elements += stretch.all.size();
     }
-    return gathered * BytesOfElement(ComputeType(plan.job().training()));
+    return elements;
+  };
+  if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
+    return dealt(DealtParts::kAll) *
+           BytesOfElement(ComputeType(plan.job().training()));
   }
   int64_t elements = 0;
   if (instruction.kind() == Instruction::SCATTER_GRADS) {
-    elements = TrainedElements(plan.units(u));
+    elements = dealt(DealtParts::kTrained);
   } else if (instruction.kind() == Instruction::REDUCE_GRADS) {
     for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
       const Placement& placement = *FindPlacement(RoleOf(plan, rank), u + i);
-      const int slices =
-          placement.has_dealt()
-              ? GroupSize(plan.mesh(), plan.groups(placement.dealt()))
-              : 1;
+      const Placement::Part& part = placement.parts(instruction.part());
+      const int slices = part.has_dealt()
+                             ? GroupSize(plan.mesh(), plan.groups(part.dealt()))
+                             : 1;
       elements += ReducedRange(plan.units(u + i), instruction).size() / slices;
     }
   }
@@ -130,7 +133,7 @@ int64_t ServedBytesSent(const Plan& plan, int rank,
     return TrainedElements(plan.units(instruction.unit())) *
            BytesOfElement(GradientType(training));
   }
-  return TrainedAtRest(plan, placement, rank).size() *
+  return AtRestWith(plan, placement, /*part=*/0, rank).rests.size() *
          ReplicasServed(plan, placement) *
          BytesOfElement(ComputeType(training));
 }

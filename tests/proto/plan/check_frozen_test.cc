@@ -115,14 +115,14 @@ const Fault kFaults[] = {
     {"a STEP of what is frozen",
      [](Plan& p) { Add(p, Instruction::STEP, kFrozen, 0); }, CheckWork,
      "STEP of unit 1 is there 1 times"},
-    {"a trained part that is not dealt",
+    {"a trained part that is not dealt, and of which slices are summed",
      [](Plan& p) {
        p.mutable_roles(0)
            ->mutable_placements(kPartly)
            ->mutable_parts(0)
-           ->set_unsharded(true);
+           ->clear_dealt();
      },
-     CheckWork, "part 0 of unit 2 is trained, and not dealt"},
+     CheckWork, "part 0 of unit 2 is on ranks "},
     {"gradients of what is frozen",
      [](Plan& p) {
        Program& train = ProgramOf(p, 0, Program::TRAIN);

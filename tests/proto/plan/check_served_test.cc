@@ -63,6 +63,16 @@ int GroupNamed(const Plan& plan, const std::string& name) {
   return 0;
 }
 
+void SetDealt(Placement& placement, int group) {
+  for (Placement::Part& part : *placement.mutable_parts()) {
+    part.set_dealt(group);
+  }
+}
+
+void ClearDealt(Placement& placement) {
+  for (Placement::Part& part : *placement.mutable_parts()) part.clear_dealt();
+}
+
 struct ServedFault {
   const char* name;
   void (*plant)(Plan& plan);
@@ -135,14 +145,14 @@ const ServedFault kServedFaults[] = {
      "is there 1 times"},
     {"a unit that rests on replicas, too",
      [](Plan& p) {
-       PlacementOf(p, kReplicas, 1).set_dealt(GroupNamed(p, "data"));
+       SetDealt(PlacementOf(p, kReplicas, 1), GroupNamed(p, "data"));
      },
      "GRAD_NORM of unit 1 is missing"},
     {"a unit that is not served",
      [](Plan& p) {
        for (const int role : {kReplicas, kServers}) {
          PlacementOf(p, role, 1).clear_served();
-         PlacementOf(p, role, 1).clear_dealt();
+         ClearDealt(PlacementOf(p, role, 1));
        }
      },
      "part 0 of unit 1 is on ranks"},
@@ -186,7 +196,7 @@ const ServedFault kServedFaults[] = {
 const ServedFault kMemberFaults[] = {
     {"a unit that rests on replicas, too",
      [](Plan& p) {
-       PlacementOf(p, kReplicas, 1).set_dealt(GroupNamed(p, "data"));
+       SetDealt(PlacementOf(p, kReplicas, 1), GroupNamed(p, "data"));
      },
      "rests on a replica, too"},
     {"a unit that is not served",
