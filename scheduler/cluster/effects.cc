@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "proto/base/check.h"
+
 namespace troupe {
 namespace {
 
@@ -136,7 +138,9 @@ void SendEndStored(const Job& job, int rank, Actions& actions) {
 }
 
 void AwaitTheStore(const Job& job, Actions& actions) {
-  actions.push_back(AwaitStored{job.id, job.attempt, job.run->store_question});
+  const StoreQuestion* const asked = AskedOf(job.run->phase);
+  CHECK(asked != nullptr) << "job " << job.id;
+  actions.push_back(AwaitStored{job.id, job.attempt, asked->number});
 }
 
 }  // namespace troupe

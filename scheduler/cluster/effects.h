@@ -56,7 +56,8 @@ void SendStored(const Job& job, int rank, Stored stored, Actions& actions);
 void SendEndStored(const Job& job, int rank, Actions& actions);
 
 // Asks for it to be stored that the attempt begins, or what else the run has
-// asked last (Run::store_question), with all that came before.
+// asked last (StoreQuestion), with all that came before. REQUIRES a phase in
+// which the store is asked.
 void AwaitTheStore(const Job& job, Actions& actions);
 
 }  // namespace troupe

@@ -39,8 +39,10 @@ int64_t LastCommitted(const Job& job) {
 }
 
 // Whether the attempt was being stopped, or had been. A build before phases
-// were stored (protocol 16) said so in two other fields.
-bool WasStopping(const JobStatus& status) {
+// were stored (protocol 16) said so in other fields.
+bool WasStopping(const Job& job) {
+  const JobStatus& status = job.status;
+  if (job.cancelled) return true;
   switch (status.phase()) {
     case JOB_PHASE_UNSPECIFIED:
       return status.state() == STOPPING ||
@@ -65,7 +67,7 @@ JobIntent IntentOf(const Job& job) {
   }
   if (!status.save_why().empty()) return INTENT_SAVE_CANCEL;
   if (job.cancelled) return INTENT_CANCEL;
-  return WasStopping(status) ? INTENT_RECOVER : INTENT_RUN;
+  return WasStopping(job) ? INTENT_RECOVER : INTENT_RUN;
 }
 
 // Whether the ranks of the job's attempt, as it is stored, were handed this.
@@ -134,16 +136,26 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
                      WayOut(job.status)),
         now, actions);
   }
-  const bool stops = WasStopping(job.status);
+  const bool stops = WasStopping(job);
   const JobIntent intent = IntentOf(job);
   auto begun = std::make_unique<Run>(ranks, *job.plan, limits_);
   if (stops) {
+    phase::Stopped stopped = {.since = now};
+    if (job.cancelled && intent == INTENT_SAVE_CANCEL) {
+      stopped.save = SaveAtStop::kAsked;
+    }
+    if (!job.cancelled) {
+      stopped.Explain(Blame::kWorkerLost, job.status.reason());
+    }
     jobs_.BeginRun(job, std::move(begun), PhaseEvent::kRestoredStopping,
-                   phase::Stopping{});
-    job.run->stopping_since = now;
+                   phase::Stopping(std::move(stopped)));
   } else {
+    phase::Adopting adopting;
+    if (job.status.state() == RECOVERING) {
+      adopting.begins = job.status.reason();
+    }
     jobs_.BeginRun(job, std::move(begun), PhaseEvent::kRestoredRunning,
-                   phase::Adopting{});
+                   std::move(adopting));
   }
   Run& run = *job.run;
   run.attempt = job.attempt;
@@ -179,13 +191,6 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
   run.steps.Resume(job.status.steps_done(), std::move(ended));
   run.checkpoints.Committed(LastCommitted(job));
   jobs_.Raise(job, intent, job.status.save_why());
-  if (job.cancelled && intent == INTENT_SAVE_CANCEL) {
-    run.save = SaveAtStop::kAsked;
-  }
-  if (stops && !job.cancelled) {
-    run.Explain(Blame::kWorkerLost, job.status.reason());
-  }
-  if (job.status.state() == RECOVERING) run.begins = job.status.reason();
   SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
 }
@@ -272,11 +277,15 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
   Run& run = *job.run;
   const int rank = held.ref().rank();
   SeatAdopted(job, worker, held, now);
-  run.unheard |= run.ranks[rank].state == RankSeat::kHeld;
-  if (run.stopping()) {
-    const bool peers_gone = run.blame != Blame::kNone;
+  const bool unheard = run.ranks[rank].state == RankSeat::kHeld;
+  if (auto* const adopting = run.in<phase::Adopting>()) {
+    adopting->unheard |= unheard;
+  }
+  if (phase::Stopped* const stopped = run.stopped()) {
+    stopped->unheard |= unheard;
+    const bool peers_gone = stopped->blame != Blame::kNone;
     SendStop(job, rank, job.status.reason(), peers_gone, actions);
-  } else if (run.ranks[rank].state == RankSeat::kHeld) {
+  } else if (unheard) {
     Fail(job, Blame::kMissingPeer,
          absl::StrCat("the scheduler restarted before ",
                       run.ranks[rank].Name(rank), " had heard of attempt ",
@@ -300,11 +309,14 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
 }
 
 void RunControl::EndAdoption(Job& job, absl::Time now, Actions& actions) {
-  if (!job.run->is<phase::Adopting>()) return;  // it was stopped
+  auto* const adopting = job.run->in<phase::Adopting>();
+  if (adopting == nullptr) return;  // it was stopped
   if (job.status.state() == RUNNING) {
     jobs_.Enter(job, PhaseEvent::kBackInTraining, phase::Training{});
   } else {
-    jobs_.Enter(job, PhaseEvent::kBackInStart, phase::Starting{});
+    jobs_.Enter(job, PhaseEvent::kBackInStart,
+                phase::Starting{.begins = std::move(adopting->begins),
+                                .warnings = std::move(adopting->warnings)});
     TrainIfAllReady(job, now, actions);
   }
 }
@@ -349,7 +361,7 @@ void RunControl::SayAwaited(Job& job, Actions& actions) {
         "on ", NameList(std::vector<std::string>{job.status.workers().begin(),
                                                  job.status.workers().end()}));
   } else if (job.status.state() == RECOVERING) {
-    reason = run.begins;
+    reason = BeginsOf(run.phase);
   }
   jobs_.SetWaitReason(job, reason, actions);
 }

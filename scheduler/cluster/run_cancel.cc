@@ -26,10 +26,14 @@ void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
     return StartNoMore(job, actions);
   }
   job.cancelled = true;
-  job.run->save = SaveAtStop::kNotAsked;
   jobs_.Raise(job, INTENT_CANCEL, "");
   job.status.clear_save_why();
-  Stop(job, "cancelled", false, now, actions);
+  if (job.run->stopping()) {
+    job.run->stopped()->save = SaveAtStop::kNotAsked;
+    StopAgain(job, "cancelled", false, now, actions);
+  } else {
+    Stop(job, {}, "cancelled", now, actions);
+  }
   FinishIfLetGo(job, now, actions);
 }
 
@@ -71,10 +75,10 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   }
   if (job.status.state() != RUNNING) return Cancel(job, now, actions);
   job.cancelled = true;
-  job.run->save = SaveAtStop::kAsked;
   jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
   job.status.set_save_why(why);
-  Stop(job, absl::StrCat(why, ", with a checkpoint"), false, now, actions);
+  Stop(job, {.save = SaveAtStop::kAsked},
+       absl::StrCat(why, ", with a checkpoint"), now, actions);
 }
 
 void RunControl::Leave(WorkerId from, const Leaving& leaving, absl::Time now,

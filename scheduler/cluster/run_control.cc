@@ -61,6 +61,16 @@ std::string OtherWaysText(const Job& job) {
          "bits differ from here";
 }
 
+void AddWarnings(const RankReady& ready, const Limits& limits,
+                 std::vector<std::string>& said) {
+  for (const std::string& warning : ready.warnings()) {
+    if (static_cast<int>(said.size()) >= limits.warnings_max) break;
+    std::string line = OneLine(warning, limits.reason_bytes_max);
+    if (std::find(said.begin(), said.end(), line) != said.end()) continue;
+    said.push_back(std::move(line));
+  }
+}
+
 }  // namespace
 
 std::string RunControl::ResumeOf(const Job& job) {
@@ -98,13 +108,14 @@ void RunControl::StoreStart(Job& job, Actions& actions) {
 }
 
 void RunControl::AskTheStore(Job& job, Actions& actions) {
-  ++job.run->store_question;
+  AskedOf(job.run->phase)->number = ++job.run->store_questions;
   AwaitTheStore(job, actions);
 }
 
 bool RunControl::IsOpen(const Job& job, const AwaitStored& asked) {
-  return job.run != nullptr && job.attempt == asked.attempt &&
-         job.run->store_question == asked.question;
+  if (job.run == nullptr || job.attempt != asked.attempt) return false;
+  const StoreQuestion* const open = AskedOf(job.run->phase);
+  return open != nullptr && open->number == asked.question;
 }
 
 void RunControl::BeginRun(Job& job, PhaseEvent event, const Plan& outline,
@@ -132,7 +143,7 @@ void RunControl::NotStored(Job& job, const std::string& why, absl::Time now,
     return Withdraw(job, why, now, actions);
   }
   // Its ranks' time to start has not begun.
-  job.run->started = job.run->store_asked = now;
+  job.run->started = job.run->in<phase::Storing>()->asked.again = now;
   jobs_.SetWaitReason(job, why, actions);
 }
 
@@ -199,10 +210,11 @@ std::shared_ptr<const troupe::HandOut> RunControl::MakeHandOut(
 
 void RunControl::HandOut(Job& job, absl::Time now, Actions& actions) {
   CHECK(AwaitsStore(job)) << "job " << job.id;
-  jobs_.Enter(job, PhaseEvent::kStored, phase::Starting{});
+  const std::string begins = BeginsOf(job.run->phase);
+  jobs_.Enter(job, PhaseEvent::kStored, phase::Starting{.begins = begins});
   job.run->started = now;
   if (job.status.state() == RECOVERING) {  // and waits for the store no more
-    jobs_.SetWaitReason(job, job.run->begins, actions);
+    jobs_.SetWaitReason(job, begins, actions);
   }
   Perform(job, "", actions);
 }
@@ -274,12 +286,8 @@ void RunControl::Ready(Job& job, const RankReady& ready, absl::Time now,
                              " with step ", of_other.first_step),
                 now, actions);
   }
-  std::vector<std::string>& said = job.run->warnings;
-  for (const std::string& warning : ready.warnings()) {
-    if (static_cast<int>(said.size()) >= limits_.warnings_max) break;
-    std::string line = OneLine(warning, limits_.reason_bytes_max);
-    if (std::find(said.begin(), said.end(), line) != said.end()) continue;
-    said.push_back(std::move(line));
+  if (auto* const said = WarningsOf(job.run->phase)) {
+    AddWarnings(ready, limits_, *said);
   }
   TrainIfAllReady(job, now, actions);
 }
@@ -313,10 +321,12 @@ void RunControl::TrainIfAllReady(Job& job, absl::Time now, Actions& actions) {
   // One that ran before may have done more than it goes on from.
   const int64_t done = first_step - 1;
   job.status.set_steps_done(std::max(job.status.steps_done(), done));
+  const std::vector<std::string> warnings =
+      std::move(run.in<phase::Starting>()->warnings);
   jobs_.Enter(job, PhaseEvent::kAllReady, phase::Training{});
   jobs_.SetState(job, RUNNING, "", now, actions);
   blame_.AllReady(job, now, actions);
-  for (const std::string& warning : run.warnings) {
+  for (const std::string& warning : warnings) {
     jobs_.AddEvent(job, warning, now, actions);
   }
   if (recovers) {

@@ -175,6 +175,8 @@ class RunControl {
   // All ranks have let go: on as soon as every place has a worker.
   void AwaitPlaces(Job& job, absl::Time now, Actions& actions);
   void AwaitPlacesNow(Job& job, absl::Time now, Actions& actions);
+  // REQUIRES phase::LetGo.
+  void WaitInPlaces(Job& job, absl::Time now);
   void GoOnUnmoved(Job& job, absl::Time now, Actions& actions);
   void TakePlaces(Job& job, absl::Time now, Actions& actions);
   // What a job that waits for a place to be taken does without; or empty.
@@ -243,8 +245,9 @@ class RunControl {
   void CheckAgreement(Job& job, const GatheredStep& step, absl::Time now,
                       Actions& actions);
   // All ranks have let go, and these are all the reports that there will be:
-  // those of steps which some rank never reported are compared, too.
-  void CheckOpenSteps(Job& job, absl::Time now, Actions& actions);
+  // those of steps which some rank never reported are compared, too. Returns
+  // who differs; empty: nobody.
+  std::string CheckOpenSteps(Job& job, absl::Time now, Actions& actions);
   // What comes of the step is not used, nor are the workers that are known to
   // be wrong. Returns who differs, and in what.
   std::string Distrust(Job& job, int64_t in_step,
@@ -347,8 +350,12 @@ class RunControl {
   absl::optional<MachinePace> PaceOf(const Run& run) const;
   void Fail(Job& job, Blame blame, const std::string& said, absl::Time now,
             Actions& actions);
-  void Stop(Job& job, const std::string& reason, bool peers_gone,
+  // REQUIRES that it is not being stopped.
+  void Stop(Job& job, phase::Stopped stopped, const std::string& reason,
             absl::Time now, Actions& actions);
+  // The ranks hear another reason. REQUIRES that it is being stopped.
+  void StopAgain(Job& job, const std::string& reason, bool peers_gone,
+                 absl::Time now, Actions& actions);
   // It goes on after this, if it may, or comes to its end.
   void SayStopped(Job& job, const std::string& reason, absl::Time now,
                   Actions& actions);

@@ -24,7 +24,7 @@ void RunControl::Perform(Job& job, const std::string& why, Actions& actions) {
     case PhaseEffect::kHandOut:
       return HandOutRanks(job, actions);
     case PhaseEffect::kStopRanks:
-      return StopRanks(job, why, job.run->blame != Blame::kNone, actions);
+      return StopRanks(job, why, job.run->blame() != Blame::kNone, actions);
     case PhaseEffect::kForgetRanks:
       return ForgetRanks(job, why, actions);
     case PhaseEffect::kFreeWorkers:
@@ -92,7 +92,7 @@ void RunControl::FreeWorkers(Job& job, Actions& actions) {
 void RunControl::SaveCopiesOfAll(Job& job, Actions& actions) {
   Run& run = *job.run;
   std::map<int, SaveCopies> requests;  // by the rank that holds them
-  for (const Handover& holder : run.saving_copies()->holders) {
+  for (const Handover& holder : run.in<phase::SavingCopies>()->holders) {
     CopyToSave& copy = *requests[holder.from()].add_copies();
     copy.mutable_plan()->set_rank(holder.to());
     copy.set_peer(holder.peer());

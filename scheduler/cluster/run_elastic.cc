@@ -19,7 +19,8 @@ namespace troupe {
 namespace {
 
 const std::string& WhyItMoves(const Run& run) {
-  return run.cause.empty() ? run.intent_why : run.cause;
+  const std::string& cause = run.stopped()->cause;
+  return cause.empty() ? run.intent_why : cause;
 }
 
 // Who has the copy of each rank's state: itself, unless it is handed over.
@@ -47,10 +48,10 @@ std::vector<Handover> HoldersOf(const Recovery& recovery, int ranks) {
 void RunControl::SaveAndMove(Job& job, const std::string& why, absl::Time now,
                              Actions& actions) {
   CHECK(job.run != nullptr && !job.run->stopping()) << "job " << job.id;
-  job.run->save = SaveAtStop::kAsked;
   jobs_.Raise(job, INTENT_SAVE_MOVE, why);
-  Stop(job, absl::StrCat(why, ": the job is saved, to go on with others"),
-       false, now, actions);
+  Stop(job, {.save = SaveAtStop::kAsked},
+       absl::StrCat(why, ": the job is saved, to go on with others"), now,
+       actions);
 }
 
 void RunControl::Drain(const std::string& why, absl::Time now,
@@ -88,7 +89,7 @@ void RunControl::Move(Job& job, const std::string& why, absl::Time now,
   CloseSteps(job, *job.run, -1, actions);
   const int64_t saved = NewestCheckpoint(job.status);
   if (job.ends_once_saved()) {
-    const phase::SavingCopies* const copies = job.run->saving_copies();
+    const auto* const copies = job.run->in<phase::SavingCopies>();
     const bool all_there_was =
         copies != nullptr && copies->state.step() == saved;
     job.cancelled = true;
@@ -139,7 +140,8 @@ void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
   const absl::optional<Recovery> newest = CopiesToSave(job);
   if (newest.has_value()) {
     if (job.run->is<phase::SavingCopies>()) {  // of an older step
-      jobs_.Enter(job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
+      jobs_.Enter(job, PhaseEvent::kCopiesGivenUp,
+                  phase::AwaitPlaces(*job.run->between()));
     }
     return SaveCopiesOf(job, *newest, now, actions);
   }
@@ -154,7 +156,7 @@ void RunControl::Narrow(Job& job, absl::Time now, Actions& actions) {
 // The copies stay until that is on the disk: who is scheduler next may know of
 // no checkpoint but the one before.
 void RunControl::StoreCheckpoint(Job& job, absl::Time now, Actions& actions) {
-  phase::SavingCopies stores;
+  phase::SavingCopies stores(*job.run->between());
   stores.stage = phase::SavingCopies::kStoring;
   stores.since = now;
   stores.state.set_step(NewestCheckpoint(job.status));
@@ -171,14 +173,14 @@ void RunControl::StoreCheckpoint(Job& job, absl::Time now, Actions& actions) {
 void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
                               Actions& actions) {
   Run& run = *job.run;
-  phase::SavingCopies saving;
+  phase::SavingCopies saving(*run.between());
   // A scheduler before this one may have asked, too, and a worker that it left
   // may be writing still.
-  run.copies_token = saving.token = absl::StrCat(
+  saving.copies_token = saving.token = absl::StrCat(
       "job-", job.id.value(), "-", job.status.run_id(), "-", run.attempt, "-",
-      absl::ToUnixMillis(now), "-", ++run.copies_asked);
+      absl::ToUnixMillis(now), "-", ++saving.copies_asked);
   saving.state = newest.state();
-  run.copies_step = newest.state().step();
+  saving.copies_step = newest.state().step();
   saving.since = now;
   saving.holders = HoldersOf(newest, static_cast<int>(run.ranks.size()));
   jobs_.Enter(job, PhaseEvent::kCopiesAsked, std::move(saving));
@@ -192,7 +194,7 @@ void RunControl::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
 
 void RunControl::SendSaveCopies(Job& job, int rank, SaveCopies request,
                                 Actions& actions) {
-  phase::SavingCopies& saving = *job.run->saving_copies();
+  auto& saving = *job.run->in<phase::SavingCopies>();
   const RankSeat& seat = job.run->ranks[rank];
   *request.mutable_ref() = RefOf(job, rank);
   request.mutable_ref()->set_attempt(seat.kept_by_attempt);
@@ -213,13 +215,14 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
   if (job == nullptr || job->run == nullptr) return;
   Run& run = *job->run;
   const int rank = saved.ref().rank();
-  if (run.copies_token != saved.token() || rank < 0 ||
-      rank >= static_cast<int>(run.ranks.size())) {
+  const phase::Between* const between = run.between();
+  if (between == nullptr || between->copies_token != saved.token() ||
+      rank < 0 || rank >= static_cast<int>(run.ranks.size())) {
     return;
   }
-  const bool other_step =
-      saved.has_checkpoint() && saved.checkpoint().step() != run.copies_step;
-  phase::SavingCopies* const saving = run.saving_copies();
+  const bool other_step = saved.has_checkpoint() &&
+                          saved.checkpoint().step() != between->copies_step;
+  auto* const saving = run.in<phase::SavingCopies>();
   if (saving == nullptr || saving->token != saved.token()) {
     // It was given up, and is there all the same; another may be stored now.
     if (saved.has_checkpoint() && !other_step)
@@ -245,7 +248,7 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
         *job, Unsaved::kLate,
         absl::StrCat(seat.Name(rank), " committed step ",
                      saved.checkpoint().step(), " where it was asked for step ",
-                     run.copies_step),
+                     saving->copies_step),
         now, actions);
   }
   if (saving->stage >= phase::SavingCopies::kCommitting) {
@@ -259,7 +262,7 @@ void RunControl::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
 void RunControl::CopiesCommitted(Job& job, const CopiesSaved& saved,
                                  absl::Time now, Actions& actions) {
   Run& run = *job.run;
-  run.copies_token.clear();
+  run.between()->copies_token.clear();
   CheckpointRecord checkpoint = saved.checkpoint();
   // First, for the next scheduler may go on from it.
   CloseSteps(job, run, checkpoint.step(), actions);
@@ -271,7 +274,7 @@ void RunControl::CopiesCommitted(Job& job, const CopiesSaved& saved,
 
 bool RunControl::AwaitsCopiesStored(const Job& job) {
   const phase::SavingCopies* const saving =
-      job.run == nullptr ? nullptr : job.run->saving_copies();
+      job.run == nullptr ? nullptr : job.run->in<phase::SavingCopies>();
   return saving != nullptr && saving->stage >= phase::SavingCopies::kStoring;
 }
 
@@ -282,8 +285,8 @@ void RunControl::CopiesStored(Job& job, const absl::Status& stored,
     return Move(job, WhyItMoves(*job.run), now, actions);
   }
   // Who leaves has no more to give: the checkpoint is on the workers' disk.
-  phase::SavingCopies& saving = *job.run->saving_copies();
-  job.run->store_asked = saving.since = now;
+  auto& saving = *job.run->in<phase::SavingCopies>();
+  saving.asked.again = saving.since = now;
   saving.stage = phase::SavingCopies::kRefused;
   LetLeave(job, LeavingRanks(job, workers_), actions);
   jobs_.SetWaitReason(job, WaitsForStore(stored), actions);
@@ -294,7 +297,7 @@ void RunControl::CopiesStored(Job& job, const absl::Status& stored,
 // was trained on.
 void RunControl::CommitCopiesOf(Job& job, Actions& actions) {
   Run& run = *job.run;
-  phase::SavingCopies& saving = *run.saving_copies();
+  auto& saving = *run.in<phase::SavingCopies>();
   saving.stage = phase::SavingCopies::kCommitting;
   int by = -1;
   for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
@@ -319,9 +322,10 @@ void RunControl::GiveUpCopies(Job& job, Unsaved how, const std::string& why,
                               absl::Time now, Actions& actions) {
   Run& run = *job.run;
   if (how == Unsaved::kForGood) {
-    run.unsavable_step = run.saving_copies()->state.step();
+    run.between()->unsavable_step = run.in<phase::SavingCopies>()->state.step();
   }
-  jobs_.Enter(job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
+  jobs_.Enter(job, PhaseEvent::kCopiesGivenUp,
+              phase::AwaitPlaces(*run.between()));
   const bool moves = MovesOn(job);
   if (!moves) {
     LetLeave(job,
@@ -349,7 +353,7 @@ void RunControl::GiveUpCopies(Job& job, Unsaved how, const std::string& why,
 void RunControl::AwaitDisk(Job& job, const std::set<int>& ranks,
                            Actions& actions) {
   Run& run = *job.run;
-  run.await_places()->for_disk = true;
+  run.in<phase::AwaitPlaces>()->for_disk = true;
   std::vector<std::string> names;
   for (const int rank : ranks) names.push_back(run.ranks[rank].Name(rank));
   jobs_.SetWaitReason(
@@ -360,14 +364,14 @@ void RunControl::AwaitDisk(Job& job, const std::set<int>& ranks,
                    " are saved, which failed and is tried again at ",
                    absl::FormatTime("%H:%M:%S UTC", job.moves_after,
                                     absl::UTCTimeZone()),
-                   "; ", run.cause),
+                   "; ", run.stopped()->cause),
       actions);
 }
 
 void RunControl::SaveAgain(absl::Time now, Actions& actions) {
   for (const auto& [id, job] : jobs_.all()) {
     const phase::AwaitPlaces* const awaits =
-        job->run == nullptr ? nullptr : job->run->await_places();
+        job->run == nullptr ? nullptr : job->run->in<phase::AwaitPlaces>();
     if (awaits == nullptr || !awaits->for_disk || IsPaused(*job, now)) continue;
     TakePlaces(*job, now, actions);
   }

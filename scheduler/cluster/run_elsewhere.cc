@@ -36,8 +36,9 @@ bool RunControl::MayStartElsewhere(const Job& job) const {
   const Run& run = *job.run;
   if (job.cancelled || job.ended() || !job.defect.empty() ||
       job.status.intent() == INTENT_CANCEL || MayRecover(job) ||
-      MayHaveTrained(job) || run.follows() || run.ranks.awaits() ||
-      !IsOfWorker(run.blame) ||
+      MayHaveTrained(job) || run.follows.has_value() ||
+      run.between_attempts() || run.ranks.awaits() ||
+      !IsOfWorker(run.blame()) ||
       (!run.tries_again && job.failed_starts + 1 >= limits_.starts_max)) {
     return false;
   }
@@ -111,7 +112,7 @@ void RunControl::AvoidNoMore(Job& job, const FailedStarts& avoided,
 
 void RunControl::StartElsewhere(Job& job, absl::Time now, Actions& actions) {
   if (!job.run->tries_again) ++job.failed_starts;
-  const std::string cause = job.run->cause;
+  const std::string cause = job.run->stopped()->cause;
   LetGo(job);
   BackToQueue(job, PhaseEvent::kGoesOnAnew,
               absl::StrCat("is tried on other workers; ", cause), now, actions);

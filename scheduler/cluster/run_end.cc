@@ -33,6 +33,7 @@ std::string WhatIsUnsaved(const JobStatus& status) {
 }
 
 std::string CancelledWhere(const Job& job) {
+  const phase::Stopped& stopped = *job.run->stopped();
   if (!job.run->saving()) {
     return absl::StrCat("after step ", job.status.steps_done(),
                         WhatIsUnsaved(job.status));
@@ -45,7 +46,7 @@ std::string CancelledWhere(const Job& job) {
     return absl::StrCat(where, "; saved in ", checkpoint.path());
   }
   return absl::StrCat(where, "; it could not be saved",
-                      job.run->cause.empty() ? "" : ": ", job.run->cause);
+                      stopped.cause.empty() ? "" : ": ", stopped.cause);
 }
 
 // The rank whose disk has not got on for longest; -1: none reads or writes.
@@ -95,7 +96,8 @@ void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
   const int rank = static_cast<int>(seat - ranks.begin());
   const bool saves = job->run->SavesCopiesWith(rank);
   if (saves) {
-    jobs_.Enter(*job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
+    jobs_.Enter(*job, PhaseEvent::kCopiesGivenUp,
+                phase::AwaitPlaces(*job->run->between()));
   }
   const bool done =
       seat->succeeded || (job->moves() && !seat->live() && !saves);
@@ -118,9 +120,11 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
   const std::string cause = OneLine(said, limits_.reason_bytes_max);
   // What ranks say while they are being stopped for a user is no failure; but
   // without the share of each of them nothing can be saved.
+  phase::Stopped* const stopped = job.run->stopped();
   if (job.cancelled) {
-    if (job.run->Explain(blame, cause) && job.run->saving() && !job.ended()) {
-      Stop(job, cause, true, now, actions);
+    const bool better = stopped != nullptr && stopped->Explain(blame, cause);
+    if (better && job.run->saving() && !job.ended()) {
+      StopAgain(job, cause, true, now, actions);
     }
     return;
   }
@@ -129,20 +133,23 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
       AwaitsStore(job) && !MayRecover(job)) {
     return Withdraw(job, cause, now, actions);
   }
-  const bool better = job.run->Explain(blame, cause);
-  const bool moves = job.moves();
   const bool lost = blame == Blame::kWorkerLost;
+  if (stopped == nullptr) {
+    return Stop(job, {.blame = blame, .cause = cause}, cause, now, actions);
+  }
+  const bool better = stopped->Explain(blame, cause);
+  const bool moves = job.moves();
   if (moves) {
-    job.run->save = blame == Blame::kRank || blame == Blame::kHang
+    stopped->save = blame == Blame::kRank || blame == Blame::kHang
                         ? SaveAtStop::kUnwritten
                         : SaveAtStop::kSpoilt;
-  } else if (lost && job.run->save == SaveAtStop::kUnwritten) {
-    job.run->save = SaveAtStop::kSpoilt;
+  } else if (lost && stopped->save == SaveAtStop::kUnwritten) {
+    stopped->save = SaveAtStop::kSpoilt;
   }
   const bool too_many = lost && IsOneLossTooMany(EndOf(job));
   if (too_many) job.status.clear_attempt_over();
-  if (!job.run->stopping() || moves) {
-    Stop(job, cause, true, now, actions);
+  if (moves) {
+    StopAgain(job, cause, true, now, actions);
   } else if ((better || (too_many && job.status.state() == RECOVERING)) &&
              !job.ended()) {
     SayStopped(job, cause, now, actions);
@@ -151,15 +158,15 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
   }
 }
 
-void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
-                      absl::Time now, Actions& actions) {
+void RunControl::Stop(Job& job, phase::Stopped stopped,
+                      const std::string& reason, absl::Time now,
+                      Actions& actions) {
   Run& run = *job.run;
-  run.stopping_since = now;
   const bool unheard = AwaitsStore(job);
-  run.unheard |= unheard;
+  stopped.since = now;
+  stopped.unheard = unheard || run.unheard();
+  jobs_.Enter(job, PhaseEvent::kStopped, phase::Stopping(std::move(stopped)));
   job.status.set_attempt_over(MayRecover(job));
-  const bool again = run.stopping();  // they hear another reason
-  if (!again) jobs_.Enter(job, PhaseEvent::kStopped, phase::Stopping{});
   SayStopped(job, reason, now, actions);
   if (unheard) {
     for (RankSeat& seat : run.ranks) {
@@ -167,8 +174,15 @@ void RunControl::Stop(Job& job, const std::string& reason, bool peers_gone,
     }
     return FinishIfLetGo(job, now, actions);
   }
-  if (again) return StopRanks(job, reason, peers_gone, actions);
   Perform(job, reason, actions);
+}
+
+void RunControl::StopAgain(Job& job, const std::string& reason, bool peers_gone,
+                           absl::Time now, Actions& actions) {
+  job.run->stopped()->since = now;
+  job.status.set_attempt_over(MayRecover(job));
+  SayStopped(job, reason, now, actions);
+  StopRanks(job, reason, peers_gone, actions);
 }
 
 void RunControl::SayStopped(Job& job, const std::string& reason, absl::Time now,
@@ -182,20 +196,25 @@ void RunControl::SayStopped(Job& job, const std::string& reason, absl::Time now,
 
 // What the job keeps is in doubt, so that nothing is saved of it.
 void RunControl::FailForDefect(Job& job, absl::Time now, Actions& actions) {
-  job.run->save = SaveAtStop::kNotAsked;
-  job.run->Explain(Blame::kRank, job.defect);
-  if (!job.run->stopping()) Stop(job, job.defect, true, now, actions);
+  if (phase::Stopped* const stopped = job.run->stopped()) {
+    stopped->save = SaveAtStop::kNotAsked;
+    stopped->Explain(Blame::kRank, job.defect);
+  } else {
+    Stop(job, {.blame = Blame::kRank, .cause = job.defect}, job.defect, now,
+         actions);
+  }
   // That frees the workers of an attempt that no rank has heard of.
   if (!job.ended()) jobs_.SetState(job, FAILED, job.defect, now, actions);
   FinishIfLetGo(job, now, actions);
 }
 
 void RunControl::LetGo(Job& job) {
-  if (job.run->is<phase::LetGo>()) return;
-  jobs_.Enter(job,
-              job.run->between_attempts() ? PhaseEvent::kStopped
-                                          : PhaseEvent::kAllLetGo,
-              phase::LetGo{});
+  const Run& run = *job.run;
+  if (run.is<phase::LetGo>()) return;
+  jobs_.Enter(
+      job,
+      run.between_attempts() ? PhaseEvent::kStopped : PhaseEvent::kAllLetGo,
+      phase::LetGo(run.stopping() ? *run.stopped() : phase::Stopped()));
 }
 
 // Ranks that are to save their step end when it is a checkpoint. Those that
@@ -223,7 +242,7 @@ void RunControl::CheckSaved(Job& job, absl::Time now, Actions& actions) {
 void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (job.run == nullptr || !job.run->ranks.all_let_go()) return;
   StoreEarlyCommits(job, now, actions);
-  CheckOpenSteps(job, now, actions);
+  const std::string differs = CheckOpenSteps(job, now, actions);
   CheckSaved(job, now, actions);
   if (job.moves() &&
       job.run->ranks.StepOfAll() < LastStep(job.plan->job().training())) {
@@ -234,9 +253,9 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
     DropOlderCopies(job, actions);
     if (!job.run->is<phase::AwaitPlaces>()) {
       LetGo(job);
-      jobs_.Enter(job, PhaseEvent::kGoesOn, phase::AwaitPlaces{});
+      WaitInPlaces(job, now);
     }
-    job.run->let_go = now;
+    job.run->between()->let_go = now;
     return Narrow(job, now, actions);
   }
   if (MayStartElsewhere(job)) return StartElsewhere(job, now, actions);
@@ -249,6 +268,8 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
                                        : AwaitPlaces(job, now, actions);
   }
   LetGo(job);
+  // One that was not stopped, too, fails for that.
+  if (!differs.empty()) job.run->stopped()->Explain(Blame::kRank, differs);
   if (!job.ended() && !job.cancelled && MayBeginAgain(job)) {
     return BeginAgain(job, now, actions);
   }
@@ -256,7 +277,7 @@ void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
   if (!job.ended()) {
     if (job.cancelled) {
       jobs_.SetState(job, CANCELLED, CancelledWhere(job), now, actions);
-    } else if (job.run->blame != Blame::kNone) {
+    } else if (job.run->blame() != Blame::kNone) {
       jobs_.SetState(job, FAILED, WhyFailed(job), now, actions);
     } else {
       jobs_.SetState(job, SUCCEEDED, EarlyEnd(job), now, actions);
@@ -280,8 +301,9 @@ std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
     if (job->run != nullptr) SayStored(*job, now, actions);
     if (job->run != nullptr) CheckTime(*job, now, actions, stuck);
     if (job->run == nullptr) continue;  // that ended it
-    if (now - job->run->store_asked > limits_.store_retry) {
-      job->run->store_asked = absl::InfiniteFuture();
+    StoreQuestion* const asked = AskedOf(job->run->phase);
+    if (asked != nullptr && now - asked->again > limits_.store_retry) {
+      asked->again = absl::InfiniteFuture();
       AwaitTheStore(*job, actions);
     }
   }
@@ -294,7 +316,7 @@ std::vector<JobId> RunControl::Unstored(absl::Time now) const {
     const bool starts = AwaitsStore(*job);
     if (!starts && !AwaitsCopiesStored(*job)) continue;
     const absl::Time since =
-        starts ? job->run->started : job->run->saving_copies()->since;
+        starts ? job->run->started : job->run->in<phase::SavingCopies>()->since;
     if (now - since > limits_.start_max) unstored.push_back(id);
   }
   return unstored;
@@ -320,7 +342,7 @@ void RunControl::CheckStart(Job& job, absl::Time now, Actions& actions) {
 void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                            std::vector<StuckWorker>& stuck) {
   Run& run = *job.run;
-  if (const auto* const saving = run.saving_copies()) {
+  if (const auto* const saving = run.in<phase::SavingCopies>()) {
     const bool in_time = saving->stage >= phase::SavingCopies::kStoring ||
                          now - saving->since <= limits_.save_copies_max;
     if (in_time) return;
@@ -330,11 +352,10 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
                      absl::FormatDuration(limits_.save_copies_max)),
         now, actions);
   }
-  if (run.stopping()) {
+  if (const phase::Stopped* const stopped = run.stopped()) {
     // One that saves has time as long as it gets on.
-    const absl::Time since = run.saving()
-                                 ? std::max(run.stopping_since, run.progress)
-                                 : run.stopping_since;
+    const absl::Time since =
+        run.saving() ? std::max(stopped->since, run.progress) : stopped->since;
     const absl::Duration waited = now - since;
     if (!job.ended() && !job.cancelled && waited > limits_.fail_grace &&
         job.status.state() != RECOVERING && !StartsOnceMore(job)) {
@@ -343,7 +364,7 @@ void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
     // One that is cancelled finishes its step first, however long that is, but
     // none waits for its peers any more once something is known to be wrong.
     const bool goes_on = (job.cancelled || job.moves()) &&
-                         !(run.saving() && run.blame != Blame::kNone);
+                         !(run.saving() && run.blame() != Blame::kNone);
     const absl::Duration wait_max =
         goes_on ? std::max(run.hang_max, limits_.stop_max) : limits_.stop_max;
     if (waited <= wait_max) return;

@@ -25,7 +25,7 @@ WaitingJob RunControl::AsWaiting(const Job& job, absl::Time now) const {
       .vacant = PlacesWith(run, {}),
       .prediction = &run.handed->plan->prediction(),
       .avoids = run.wrong_workers,
-      .has_waited = now - run.let_go >= limits_.give_way_after,
+      .has_waited = now - run.between()->let_go >= limits_.give_way_after,
       .loses_nothing = LosesNothing(job, now),
   };
   for (size_t r = 0; r < run.ranks.size(); ++r) {

@@ -32,15 +32,17 @@ void RunControl::CheckAgreement(Job& job, const GatheredStep& step,
 
 // The attempt has failed for another reason before all had reported the step.
 // That is said, too, and where there is no better reason it is this one.
-void RunControl::CheckOpenSteps(Job& job, absl::Time now, Actions& actions) {
+std::string RunControl::CheckOpenSteps(Job& job, absl::Time now,
+                                       Actions& actions) {
   Run& run = *job.run;
   const std::optional<OpenDifference> open = run.steps.FirstDifference();
-  if (!open.has_value() || open->step >= run.wrong_since) return;
+  if (!open.has_value() || open->step >= run.wrong_since) return "";
   const std::string said =
       OneLine(Distrust(job, open->step, open->difference, actions),
               limits_.reason_bytes_max);
-  run.Explain(Blame::kRank, said);
+  if (run.stopping()) run.stopped()->Explain(Blame::kRank, said);
   jobs_.AddEvent(job, said, now, actions);
+  return said;
 }
 
 std::string RunControl::Distrust(Job& job, int64_t in_step,

@@ -45,7 +45,7 @@ void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
   CountRestart(job);
   BackToQueue(job, PhaseEvent::kGoesOnAnew,
               absl::StrCat("waits to go on ", FromWhere(job.status), "; ",
-                           job.run->cause),
+                           job.run->stopped()->cause),
               now, actions);
 }
 
@@ -57,7 +57,7 @@ void RunControl::CountRestart(Job& job) {
 }
 
 std::string RunControl::WhyNotAgain(const Job& job) const {
-  const bool lost = IsOfWorker(job.run->blame);
+  const bool lost = IsOfWorker(job.run->blame());
   const FruitlessAttempts attempts = {.lost = lost,
                                       .losses = job.losses_in_step,
                                       .failures = job.failures_in_step};
@@ -75,16 +75,18 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
   LetGo(job);
   if (MovesOn(job)) return AwaitPlacesNow(job, now, actions);
-  if (run.save == SaveAtStop::kUnwritten) return GoOnUnmoved(job, now, actions);
+  phase::Stopped& stopped = *run.stopped();
+  if (stopped.save == SaveAtStop::kUnwritten)
+    return GoOnUnmoved(job, now, actions);
   if (run.says_nothing()) return AwaitPlacesNow(job, now, actions);
   const int64_t done = job.status.steps_done();
   if (done > job.failed_at_step) job.failures_in_step = job.losses_in_step = 0;
   job.failed_at_step = done;
-  ++(IsOfWorker(run.blame) ? job.losses_in_step : job.failures_in_step);
+  ++(IsOfWorker(stopped.blame) ? job.losses_in_step : job.failures_in_step);
   const std::string why_not = WhyNotAgain(job);
   if (!why_not.empty()) {
-    run.cause += why_not;
-    jobs_.SetState(job, STOPPING, run.cause, now, actions);
+    stopped.cause += why_not;
+    jobs_.SetState(job, STOPPING, stopped.cause, now, actions);
     return FinishIfLetGo(job, now, actions);
   }
   AwaitPlacesNow(job, now, actions);
@@ -93,10 +95,14 @@ void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
 void RunControl::AwaitPlacesNow(Job& job, absl::Time now, Actions& actions) {
   LeaveBadMachines(job, actions);
   DropOlderCopies(job, actions);
-  jobs_.Enter(job, PhaseEvent::kGoesOn, phase::AwaitPlaces{});
-  job.run->let_go = now;
+  WaitInPlaces(job, now);
   CloseSteps(job, *job.run, -1, actions);
   TakePlaces(job, now, actions);
+}
+
+void RunControl::WaitInPlaces(Job& job, absl::Time now) {
+  jobs_.Enter(job, PhaseEvent::kGoesOn,
+              phase::AwaitPlaces({*job.run->stopped(), now}));
 }
 
 // It was well, and would be, but for the disk: that is no failure of its steps,
@@ -125,7 +131,9 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
     if (run.is<phase::AwaitPlaces>()) Narrow(job, now, actions);
     return;
   }
-  if (run.await_places() != nullptr) run.await_places()->for_disk = false;
+  if (auto* const awaits = run.in<phase::AwaitPlaces>()) {
+    awaits->for_disk = false;
+  }
   const Plan& plan = *run.handed->plan;
   const std::set<int> leaving = LeavingRanks(job, workers_);
   const bool leave = !leaving.empty();
@@ -155,7 +163,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
                      " with room for a rank, to take the place of ",
                      SeatNames(run, places), OrGoesOnWith(job, now),
                      WhyItKeepsItsWorkers(job), WhatItAvoids(job, avoided),
-                     "; ", run.cause),
+                     "; ", run.stopped()->cause),
         actions);
   }
   std::vector<const Worker*> workers;
@@ -186,7 +194,8 @@ void RunControl::LetLeave(Job& job, const std::set<int>& ranks,
                           Actions& actions) {
   for (const int rank : ranks) {
     if (job.run->SavesCopiesWith(rank)) {
-      jobs_.Enter(job, PhaseEvent::kCopiesGivenUp, phase::AwaitPlaces{});
+      jobs_.Enter(job, PhaseEvent::kCopiesGivenUp,
+                  phase::AwaitPlaces(*job.run->between()));
     }
     RankSeat& seat = job.run->ranks[rank];
     SendGiveUpKept(job, rank, actions);
@@ -215,15 +224,15 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   }
   BeginRun(job, PhaseEvent::kPlacesTaken, *job.plan, now);
   Run& run = *job.run;
-  run.let_go = before->let_go;
+  run.follows = FollowsAttempt{.let_go = before->between()->let_go};
   run.wrong_before = before->WrongBeforeNext();
   run.wrong_workers = before->wrong_workers;
   for (size_t r = 0; r < workers.size(); ++r) {
     run.ranks[r].kept = before->ranks[r].kept;
     run.ranks[r].kept_by_attempt = before->ranks[r].kept_by_attempt;
   }
-  run.resumes_at = recovery.has_value() ? recovery->state().step() : -1;
-  CloseSteps(job, *before, run.resumes_at, actions);
+  if (recovery.has_value()) run.follows->resumes_at = recovery->state().step();
+  CloseSteps(job, *before, run.follows->resumes_at, actions);
   run.steps.StartAfter(job.status.steps_done());
   if (before->CostsRestart()) CountRestart(job);
   job.status.clear_workers();
@@ -239,7 +248,8 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
   // One that was refused its directory in its start has nothing there.
   common->assignment.set_ran_before(job.status.started_unix_ms() != 0);
   if (recovery.has_value()) *common->assignment.mutable_recovery() = *recovery;
-  std::string from = absl::StrCat("from copies of step ", run.resumes_at);
+  std::string from =
+      absl::StrCat("from copies of step ", run.follows->resumes_at);
   if (saved >= 0) {
     common->assignment.set_resume(job.status.checkpoints().rbegin()->path());
     if (!recovery.has_value()) {
@@ -252,11 +262,12 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
     from = "from where it began, for neither copies nor a checkpoint are left";
   }
   run.handed = std::move(common);
-  run.begins = absl::StrCat(
+  const std::string begins = absl::StrCat(
       "attempt ", job.attempt, " ", from,
       came.empty() ? "" : absl::StrCat("; ", absl::StrJoin(came, ", ")),
-      "; before it, ", before->cause);
-  jobs_.SetState(job, RECOVERING, run.begins, now, actions);
+      "; before it, ", before->stopped()->cause);
+  run.in<phase::Storing>()->begins = begins;
+  jobs_.SetState(job, RECOVERING, begins, now, actions);
   Perform(job, "", actions);
 }
 
@@ -274,12 +285,12 @@ void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
   const int64_t begins = run.ranks[0].first_step;
   const absl::Time since = job.stands_since;
   const std::string times =
-      since == absl::InfinitePast()
+      since == absl::InfinitePast() || !run.follows.has_value()
           ? "recovered"
           : absl::StrCat("recovered in ", SecondsWords(now - since), " (",
-                         SecondsWords(run.let_go - since),
+                         SecondsWords(run.follows->let_go - since),
                          " until all ranks had let go, ",
-                         SecondsWords(run.started - run.let_go),
+                         SecondsWords(run.started - run.follows->let_go),
                          " for workers to take the places, ",
                          SecondsWords(now - run.started), " to begin)");
   jobs_.AddEvent(
@@ -291,7 +302,7 @@ void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
 // Since the first run that ended so, where others followed that were not ready.
 void RunControl::StandStill(Job& job) {
   if (job.stands_since != absl::InfinitePast() || job.stands_longer) return;
-  job.stands_since = job.run->stopping_since;
+  job.stands_since = job.run->stopped()->since;
 }
 
 void RunControl::GoOn(Job& job, absl::Time now, Actions& actions) {

@@ -43,7 +43,8 @@ std::string RunAgain(const Job& job) {
 
 std::string WhyFailed(const Job& job) {
   const int32_t most = job.plan->job().recovery().restarts();
-  const std::string cause = absl::StrCat(job.run->cause, OtherStarts(job));
+  const std::string cause =
+      absl::StrCat(job.run->stopped()->cause, OtherStarts(job));
   if (!job.plan->job().has_recovery() || job.status.restarts() < most) {
     return cause;
   }
@@ -83,7 +84,7 @@ std::string WhyWithoutRank(const Job& job, const Worker& worker,
 }
 
 absl::Time TriesAgainAt(const Job& job) {
-  return job.run->let_go + job.avoid_pause;
+  return job.run->between()->let_go + job.avoid_pause;
 }
 
 std::string WhatItAvoids(const Job& job, const FailedStarts& avoided) {

@@ -25,7 +25,7 @@ bool MayRecover(const Job& job) { return MayRecover(EndOf(job)); }
 
 bool MayBeginAgain(const Job& job) {
   const Run& run = *job.run;
-  return run.blame != Blame::kNone && run.restored != absl::InfinitePast() &&
+  return run.blame() != Blame::kNone && run.restored != absl::InfinitePast() &&
          MayBeginAgain(EndOf(job));
 }
 

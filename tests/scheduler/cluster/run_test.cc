@@ -6,12 +6,33 @@ namespace troupe {
 namespace {
 
 TEST(Run, KeepsTheBestExplanation) {
-  struct Run run(2, Plan(), {});
+  phase::Stopped run;
   EXPECT_TRUE(run.Explain(Blame::kMissingPeer, "rank 1 did not come"));
   EXPECT_FALSE(run.Explain(Blame::kMissingPeer, "rank 0 did not come"));
   EXPECT_TRUE(run.Explain(Blame::kWorkerLost, "worker-1 was lost"));
   EXPECT_FALSE(run.Explain(Blame::kRank, "rank 0 failed"));
   EXPECT_EQ(run.cause, "worker-1 was lost");
+}
+
+TEST(Run, HasTheDataOfItsPhaseAlone) {
+  struct Run run(1, Plan(), {});
+  run.phase = phase::Training{};
+  EXPECT_FALSE(run.stopping());
+  EXPECT_EQ(run.blame(), Blame::kNone);
+  EXPECT_EQ(AskedOf(run.phase), nullptr);
+  EXPECT_EQ(WarningsOf(run.phase), nullptr);
+  run.phase = phase::Stopping({.blame = Blame::kHang, .cause = "silence"});
+  EXPECT_EQ(run.stopped()->cause, "silence");
+  EXPECT_EQ(run.between(), nullptr);
+  run.phase = phase::AwaitPlaces({*run.stopped(), absl::UnixEpoch()});
+  run.in<phase::AwaitPlaces>()->for_disk = true;
+  run.between()->unsavable_step = 7;
+  run.phase = phase::SavingCopies(*run.between());
+  EXPECT_EQ(run.blame(), Blame::kHang);
+  EXPECT_EQ(run.between()->unsavable_step, 7);
+  EXPECT_NE(AskedOf(run.phase), nullptr);
+  run.phase = phase::AwaitPlaces(*run.between());
+  EXPECT_FALSE(run.in<phase::AwaitPlaces>()->for_disk);
 }
 
 TEST(Run, TheLaggardIsTheOneLeastFar) {
