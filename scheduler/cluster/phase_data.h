@@ -93,6 +93,8 @@ struct Stopped {
   absl::Time since = absl::InfiniteFuture();
   // Before all ranks had heard of it, so that it has done no step.
   bool unheard = false;
+  // It was found that another attempt follows.
+  bool goes_on = false;
   SaveAtStop save = SaveAtStop::kNotAsked;
   Blame blame = Blame::kNone;
   std::string cause;

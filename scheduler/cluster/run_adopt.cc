@@ -17,6 +17,7 @@
 #include "scheduler/cluster/rank_view.h"
 #include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/run_words.h"
+#include "scheduler/cluster/stored_run.h"
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
@@ -36,38 +37,6 @@ int64_t LastCommitted(const Job& job) {
     if (checkpoint.attempt() == job.attempt) step = checkpoint.step();
   }
   return step;
-}
-
-// Whether the attempt was being stopped, or had been. A build before phases
-// were stored (protocol 16) said so in other fields.
-bool WasStopping(const Job& job) {
-  const JobStatus& status = job.status;
-  if (job.cancelled) return true;
-  switch (status.phase()) {
-    case JOB_PHASE_UNSPECIFIED:
-      return status.state() == STOPPING ||
-             (status.state() == RECOVERING && status.attempt_over());
-    case PHASE_STOPPING:
-    case PHASE_LET_GO:
-    case PHASE_AWAIT_PLACES:
-    case PHASE_SAVING_COPIES:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// What was to become of the job. Of one that moved some ranks have heard that
-// they are to stop, and have perhaps saved: it recovers from what they keep.
-JobIntent IntentOf(const Job& job) {
-  const JobStatus& status = job.status;
-  if (status.phase() != JOB_PHASE_UNSPECIFIED) {
-    return status.intent() == INTENT_SAVE_MOVE ? INTENT_RECOVER
-                                               : status.intent();
-  }
-  if (!status.save_why().empty()) return INTENT_SAVE_CANCEL;
-  if (job.cancelled) return INTENT_CANCEL;
-  return WasStopping(job) ? INTENT_RECOVER : INTENT_RUN;
 }
 
 // Whether the ranks of the job's attempt, as it is stored, were handed this.
@@ -102,19 +71,20 @@ bool IsInStart(const Job& job) {
 void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
                         absl::Time now, Actions& actions) {
   CHECK(job.run == nullptr) << "job " << job.id;
+  const StoredRun stored = TakeRun(job.status, job.cancelled);
   if (!IsOf(job, handed.get())) handed = nullptr;
   if (job.status.state() == RECOVERING) {
     if (job.cancelled) {
       jobs_.Enter(job, PhaseEvent::kRestoredEnded);
       return jobs_.SetState(job, CANCELLED, "while it recovered", now, actions);
     }
-    if (handed == nullptr && !job.status.save_why().empty()) {
+    if (handed == nullptr && !stored.save_why.empty()) {
       job.cancelled = true;
       jobs_.Enter(job, PhaseEvent::kRestoredEnded);
       return jobs_.SetState(
           job, CANCELLED,
-          absl::StrCat(job.status.save_why(), " after step ",
-                       job.status.steps_done(), WhereSaved(job.status)),
+          absl::StrCat(stored.save_why, " after step ", job.status.steps_done(),
+                       WhereSaved(job.status)),
           now, actions);
     }
     if (handed == nullptr) {
@@ -136,27 +106,10 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
                      WayOut(job.status)),
         now, actions);
   }
-  const bool stops = WasStopping(job);
-  const JobIntent intent = IntentOf(job);
-  auto begun = std::make_unique<Run>(ranks, *job.plan, limits_);
-  if (stops) {
-    phase::Stopped stopped = {.since = now};
-    if (job.cancelled && intent == INTENT_SAVE_CANCEL) {
-      stopped.save = SaveAtStop::kAsked;
-    }
-    if (!job.cancelled) {
-      stopped.Explain(Blame::kWorkerLost, job.status.reason());
-    }
-    jobs_.BeginRun(job, std::move(begun), PhaseEvent::kRestoredStopping,
-                   phase::Stopping(std::move(stopped)));
-  } else {
-    phase::Adopting adopting;
-    if (job.status.state() == RECOVERING) {
-      adopting.begins = job.status.reason();
-    }
-    jobs_.BeginRun(job, std::move(begun), PhaseEvent::kRestoredRunning,
-                   std::move(adopting));
-  }
+  jobs_.BeginRun(job, std::make_unique<Run>(ranks, *job.plan, limits_),
+                 stored.stops() ? PhaseEvent::kRestoredStopping
+                                : PhaseEvent::kRestoredRunning,
+                 ResumePhase(stored, job.status, now));
   Run& run = *job.run;
   run.attempt = job.attempt;
   run.handed = std::move(handed);
@@ -180,17 +133,17 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
     }
   }
   std::map<int, int64_t> ended;
-  for (const EndedRank& each : job.status.ended_ranks()) {
-    if (each.rank() < 0 || each.rank() >= ranks) continue;
-    RankSeat& seat = run.ranks[each.rank()];
+  for (const auto& [rank, step] : stored.ended) {
+    if (rank < 0 || rank >= ranks) continue;
+    RankSeat& seat = run.ranks[rank];
     seat.state = MayRecover(job) ? RankSeat::kHeld : RankSeat::kEnded;
-    seat.succeeded = !stops;
-    seat.step = each.step();
-    ended[each.rank()] = each.step();
+    seat.succeeded = !stored.stops();
+    seat.step = step;
+    seat.end_to_store = ended[rank] = step;
   }
   run.steps.Resume(job.status.steps_done(), std::move(ended));
   run.checkpoints.Committed(LastCommitted(job));
-  jobs_.Raise(job, intent, job.status.save_why());
+  jobs_.Raise(job, stored.intent_now(), stored.save_why);
   SayAwaited(job, actions);
   FinishIfLetGo(job, now, actions);
 }
@@ -324,7 +277,8 @@ void RunControl::EndAdoption(Job& job, absl::Time now, Actions& actions) {
 // A build before this one may have stored the intent without the stop.
 void RunControl::StopAsMeant(Job& job, absl::Time now, Actions& actions) {
   if (job.run->stopping() || job.status.intent() != INTENT_SAVE_CANCEL) return;
-  SaveAndCancel(job, job.status.save_why(), now, actions);
+  const std::string why = job.run->intent_why;
+  SaveAndCancel(job, why, now, actions);
 }
 
 // Once all were ready, all had heard of the attempt: what one keeps of an
@@ -402,7 +356,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
     return BeginAnew(job, absl::StrCat(what, because), now, actions);
   }
   // One that recovers goes on saying what came first.
-  if (fails && (!job.status.attempt_over() || job.moves())) {
+  if (fails && (!IsToGoOn(job) || job.moves())) {
     Fail(job, Blame::kWorkerLost,
          absl::StrCat(what, " in ", Place(job), because,
                       MayRecover(job) ? "" : WayOut(job.status)),
@@ -490,13 +444,7 @@ void RunControl::SayEnded(Job& job, const RankEnded& ended, Actions& actions) {
   const int rank = ended.ref().rank();
   const bool stays = job.run->ranks[rank].state == RankSeat::kHeld;
   if (!job.ended() && (!stays || ended.ok())) {
-    auto& ranks = *job.status.mutable_ended_ranks();
-    auto kept = std::find_if(ranks.begin(), ranks.end(), [=](const auto& each) {
-      return each.rank() == rank;
-    });
-    EndedRank& record = kept == ranks.end() ? *ranks.Add() : *kept;
-    record.set_rank(rank);
-    record.set_step(ended.step());
+    job.run->ranks[rank].end_to_store = ended.step();
     jobs_.Save(job, actions);
   }
   if (!stays) SendEndStored(job, rank, actions);

@@ -27,7 +27,6 @@ void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
   }
   job.cancelled = true;
   jobs_.Raise(job, INTENT_CANCEL, "");
-  job.status.clear_save_why();
   if (job.run->stopping()) {
     job.run->stopped()->save = SaveAtStop::kNotAsked;
     StopAgain(job, "cancelled", false, now, actions);
@@ -40,7 +39,8 @@ void RunControl::Cancel(Job& job, absl::Time now, Actions& actions) {
 // It fails, as it stands. Workers may come meanwhile on which it could start.
 void RunControl::StartNoMore(Job& job, Actions& actions) {
   if (job.cancelled) return;  // it ends as that asked
-  jobs_.Raise(job, INTENT_CANCEL, "");
+  const bool saves = job.status.intent() == INTENT_SAVE_CANCEL;
+  jobs_.Raise(job, INTENT_CANCEL, saves ? job.run->intent_why : "");
   jobs_.Save(job, actions);
 }
 
@@ -50,7 +50,6 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   if (job.ended()) return;
   if (job.moves() && job.run->is<phase::SavingCopies>()) {
     jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
-    job.status.set_save_why(why);
     jobs_.Save(job, actions);
     if (AwaitsCopiesStored(job)) Narrow(job, now, actions);
     return;
@@ -58,7 +57,6 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   if (job.moves()) {  // is being saved already
     job.cancelled = true;
     jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
-    job.status.set_save_why(why);
     return jobs_.SetState(
         job, STOPPING, absl::StrCat(why, ", with a checkpoint"), now, actions);
   }
@@ -67,7 +65,6 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   if (job.run->stopping() && !recovers) return StartNoMore(job, actions);
   if (recovers && MayMove(job)) {
     jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
-    job.status.set_save_why(why);
     // One that is not being stopped yet is stored when it is: whoever is
     // scheduler next acts on the phase.
     if (job.run->stopping()) jobs_.Save(job, actions);
@@ -76,7 +73,6 @@ void RunControl::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   if (job.status.state() != RUNNING) return Cancel(job, now, actions);
   job.cancelled = true;
   jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
-  job.status.set_save_why(why);
   Stop(job, {.save = SaveAtStop::kAsked},
        absl::StrCat(why, ", with a checkpoint"), now, actions);
 }

@@ -166,8 +166,6 @@ void RunControl::BackToQueue(Job& job, PhaseEvent event, const std::string& why,
   job.plan = nullptr;
   jobs_.SetPredicted(job, nullptr);
   job.status.clear_workers();
-  job.status.clear_ended_ranks();
-  job.status.clear_attempt_over();
   job.status.clear_fingerprint();
   job.status.clear_predicted_step_seconds();
   job.status.set_steps_total(job.spec.training().steps());
@@ -176,8 +174,6 @@ void RunControl::BackToQueue(Job& job, PhaseEvent event, const std::string& why,
 
 void RunControl::Seat(Job& job, const std::vector<const Worker*>& workers,
                       absl::Time now) {
-  job.status.clear_ended_ranks();
-  job.status.clear_attempt_over();
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     RankSeat& seat = job.run->ranks[rank];
     seat.worker = workers[rank]->id;

@@ -147,7 +147,7 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
     stopped->save = SaveAtStop::kSpoilt;
   }
   const bool too_many = lost && IsOneLossTooMany(EndOf(job));
-  if (too_many) job.status.clear_attempt_over();
+  if (too_many) stopped->goes_on = false;
   if (moves) {
     StopAgain(job, cause, true, now, actions);
   } else if ((better || (too_many && job.status.state() == RECOVERING)) &&
@@ -166,7 +166,7 @@ void RunControl::Stop(Job& job, phase::Stopped stopped,
   stopped.since = now;
   stopped.unheard = unheard || run.unheard();
   jobs_.Enter(job, PhaseEvent::kStopped, phase::Stopping(std::move(stopped)));
-  job.status.set_attempt_over(MayRecover(job));
+  job.run->stopped()->goes_on = MayRecover(job);
   SayStopped(job, reason, now, actions);
   if (unheard) {
     for (RankSeat& seat : run.ranks) {
@@ -180,7 +180,7 @@ void RunControl::Stop(Job& job, phase::Stopped stopped,
 void RunControl::StopAgain(Job& job, const std::string& reason, bool peers_gone,
                            absl::Time now, Actions& actions) {
   job.run->stopped()->since = now;
-  job.status.set_attempt_over(MayRecover(job));
+  job.run->stopped()->goes_on = MayRecover(job);
   SayStopped(job, reason, now, actions);
   StopRanks(job, reason, peers_gone, actions);
 }

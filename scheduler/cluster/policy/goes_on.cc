@@ -18,7 +18,12 @@ AttemptEnd EndOf(const Job& job) {
           .restarts_max = job.plan->job().recovery().restarts(),
           .moves = job.moves(),
           .unheard = job.run->says_nothing() || job.run->is<phase::Storing>(),
-          .decided = job.status.attempt_over()};
+          .decided = IsToGoOn(job)};
+}
+
+bool IsToGoOn(const Job& job) {
+  const phase::Stopped* const stopped = job.run->stopped();
+  return !job.ended() && stopped != nullptr && stopped->goes_on;
 }
 
 bool MayRecover(const Job& job) { return MayRecover(EndOf(job)); }
