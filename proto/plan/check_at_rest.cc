@@ -406,7 +406,7 @@ class AtRestCheck {
     return ProgramFault(
         place_, instruction,
         absl::StrCat("group ", with.name(), " has other ranks than ",
-                     over.name(), ", over which that is dealt"));
+                     over.name(), ", over which its part is dealt"));
   }
 
   // That of the part, where one of these is done with it.

@@ -338,13 +338,13 @@ const PlantedFault kProgramFaults[] = {
        SetGroup(p, 1, Instruction::SCATTER_GRADS, "tensor_y-exchanges");
      },
      "group tensor_y-exchanges has other ranks than tensor_x, over which its "
-     "unit is dealt"},
+     "part is dealt"},
     {"weights that a rank gathers from others",
      [](Plan& p) {
        SetGroup(p, 1, Instruction::GATHER_PARAMETERS, "tensor_z-exchanges");
      },
      "group tensor_z-exchanges has other ranks than tensor_x, over which its "
-     "unit is dealt"},
+     "part is dealt"},
 };
 
 TEST(CheckPrograms, NamesTheFaultOfCubes) {
