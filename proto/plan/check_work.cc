@@ -90,14 +90,14 @@ struct Company {
 };
 
 // Of those, who have the same slice: along each axis, as which of its places
-// each is in its group says so. Nothing: the unit is dealt over others, too, or
+// each is in its group says so. Nothing: the part is dealt over others, too, or
 // over some of their slices.
 absl::optional<Box> AlikeAtRest(const Plan& plan, const Placement& placement,
                                 const Box& alike, const Company& company,
                                 int rank) {
   const Placement::Part& part = placement.parts(company.part);
-  if (!placement.has_dealt() || part.unsharded()) return alike;
-  const Group& group = plan.groups(placement.dealt());
+  if (!part.has_dealt()) return alike;
+  const Group& group = plan.groups(part.dealt());
   const std::vector<int> places = Coordinates(plan.mesh(), rank);
   Box same;
   for (int i = 0; i < plan.mesh().axes_size(); ++i) {
@@ -138,9 +138,10 @@ absl::Status CheckCompany(const Plan& plan, const Home& home, int rank,
                         RanksText(mesh, wanted.value_or(alike)));
   };
   if (!wanted.has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        what(), " but dealt over group ", plan.groups(placement.dealt()).name(),
-        ", which has others"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(what(), " but dealt over group ",
+                     plan.groups(placement.parts(company.part).dealt()).name(),
+                     ", which has others"));
   }
   Box said;
   for (const int place : Coordinates(mesh, rank)) said.push_back({place});
@@ -164,10 +165,10 @@ std::string QuestionOf(const Plan& plan, const Home& home, int rank,
     absl::StrAppend(&shares, share.axis(), " ", share.copies(), " ",
                     share.summed(), ",");
   }
-  return absl::StrCat(rank, "/", placement.has_dealt() ? placement.dealt() : -1,
-                      "/", company.group.value_or(-1), "/", company.sums, "/",
-                      absl::StrJoin(home.places, ","), "/",
-                      placement.parts(company.part).unsharded(), "/", shares);
+  const Placement::Part& part = placement.parts(company.part);
+  return absl::StrCat(rank, "/", part.has_dealt() ? part.dealt() : -1, "/",
+                      company.group.value_or(-1), "/", company.sums, "/",
+                      absl::StrJoin(home.places, ","), "/", shares);
 }
 
 // A role says of each part of its units with whom its ranks sum and share it:
@@ -189,11 +190,10 @@ absl::Status CheckHomes(const Plan& plan, const std::vector<Home>& homes) {
         Company shares = {.unit = u, .part = p};
         if (with.has_shared()) shares.group = with.shared();
         const bool frozen = plan.units(u).parts(p).frozen();
-        if (frozen ? with.has_summed() : with.unsharded()) {
-          return absl::FailedPreconditionError(absl::StrCat(
-              "part ", p, " of unit ", u,
-              frozen ? " is frozen, and ranks sum its gradients"
-                     : " is trained, and not dealt with the rest of its unit"));
+        if (frozen && with.has_summed()) {
+          return absl::FailedPreconditionError(
+              absl::StrCat("part ", p, " of unit ", u,
+                           " is frozen, and ranks sum its gradients"));
         }
         for (const Company& company : {sums, shares}) {
           if (frozen && company.sums) continue;

@@ -118,6 +118,20 @@ int DealtMost(const ParallelismSpec& parallelism) {
   return ranks;
 }
 
+int PiecesAmongDealt(const ParallelismSpec& parallelism,
+                     const Unit::Part& part) {
+  int pieces = 1;
+  for (const DealtAxis& axis : DealtAxes(parallelism)) {
+    if (axis.replicas) continue;
+    int copies = 1;
+    for (const Unit::Part::Share& share : part.shares()) {
+      if (share.axis() == axis.name) copies = share.copies();
+    }
+    pieces *= axis.ranks / copies;
+  }
+  return pieces;
+}
+
 int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism) {
   for (const SharedAxis& shared : SharedAxes(parallelism)) {
     const bool sliced = shared.row->resting == Resting::kSliced;

@@ -63,12 +63,15 @@ bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
     default:
       break;
   }
-  return in_slices && FindPlacement(role, unit)->has_dealt();
+  return in_slices && IsDealt(*FindPlacement(role, unit));
 }
 
 int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
                     int unit, int output) {
   const TrainingSpec& training = plan.job().training();
+  const auto dealt = [&](DealtParts of) {
+    return DealtElements(plan, *FindPlacement(role, unit), of);
+  };
   const auto trained = [&] {
     return RestsInSlices(plan, role, kind, unit)
                ? LargestTrainedAtRest(plan, *FindPlacement(role, unit))
@@ -101,17 +104,18 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::RECOMPUTED:
       return plan.units(unit).recomputed_bytes();
     case Buffer::PARAMETERS:
-    case Buffer::UNSHARDED_PARAMETERS:
       return (trained() + frozen()) * BytesOfElement(ComputeType(training));
+    case Buffer::UNSHARDED_PARAMETERS:
+      return dealt(DealtParts::kAll) * BytesOfElement(ComputeType(training));
     case Buffer::PARAMETER_GRADIENTS:
-    case Buffer::UNSHARDED_GRADIENTS:
       return trained() * BytesOfElement(GradientType(training));
+    case Buffer::UNSHARDED_GRADIENTS:
+      return dealt(DealtParts::kTrained) *
+             BytesOfElement(GradientType(training));
     case Buffer::MASTER_WEIGHTS:
       return trained() * kBytesOfF32;
     case Buffer::OPTIMIZER_STATE:
-      return StateElements(plan.job().optimizer(), plan.units(unit),
-                           {0, trained()}) *
-             kBytesOfF32;
+      return LargestStateAtRest(plan, *FindPlacement(role, unit)) * kBytesOfF32;
     case Buffer::SNAPSHOT_COPY:
       return CopiedElements(plan, *FindPlacement(role, unit)) * kBytesOfF32;
     case Buffer::STATE_COPY:

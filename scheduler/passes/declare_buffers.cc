@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
@@ -105,7 +106,7 @@ class Declaration : private OperandWriter {
       case Instruction::SCATTER_GRADS:
         return Scatter(u, instruction);
       case Instruction::GATHER_PARAMETERS:
-        return Gather(u);
+        return Gather(u, instruction.part());
       case Instruction::GRAD_NORM:
         Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
             kNone, Instruction::READ);
@@ -258,26 +259,33 @@ class Declaration : private OperandWriter {
   void Narrow(int unit, const Range& range) {
     // Of a unit that is dealt, each rank has other bytes of the range.
     if (range == TrainedRange(plan_.units(unit)) ||
-        FindPlacement(role_, unit)->has_dealt()) {
+        IsDealt(*FindPlacement(role_, unit))) {
       return;
     }
     const int64_t bytes = BytesOfElement(GradientType(plan_.job().training()));
     NarrowTo({.offset = range.begin * bytes, .bytes = range.size() * bytes});
   }
 
-  // Where those of the unit rest in slices, a micro-batch has its own, whole.
+  // Where those of the unit rest in slices, a micro-batch has its own, whole;
+  // of parts that are not dealt it adds to those of the step.
   void AddToGradients(int u, int owner) {
-    const bool own =
-        RestsInSlices(plan_, role_, Buffer::PARAMETER_GRADIENTS, owner);
-    const int m = own ? instruction().micro_batch() : kNone;
-    const bool first = summed_.insert({owner, m}).second;
-    Use(owner == u ? Instruction::WEIGHT_GRADIENTS
-                   : Instruction::TIED_GRADIENTS,
-        own ? Buffer::UNSHARDED_GRADIENTS : Buffer::PARAMETER_GRADIENTS, owner,
-        m,
-        !first                      ? Instruction::ADD
-        : own || !StepsLeaveZeros() ? Instruction::WRITE
-                                    : Instruction::ADD_TO_ZEROS);
+    const Instruction::Part part = owner == u ? Instruction::WEIGHT_GRADIENTS
+                                              : Instruction::TIED_GRADIENTS;
+    if (RestsInSlices(plan_, role_, Buffer::PARAMETER_GRADIENTS, owner)) {
+      const int m = instruction().micro_batch();
+      const bool first = summed_.insert({owner, m}).second;
+      Use(part, Buffer::UNSHARDED_GRADIENTS, owner, m,
+          first ? Instruction::WRITE : Instruction::ADD);
+      if (!KeepsSome(plan_, *FindPlacement(role_, owner),
+                     DealtParts::kTrained)) {
+        return;
+      }
+    }
+    const bool first = summed_.insert({owner, kNone}).second;
+    Use(part, Buffer::PARAMETER_GRADIENTS, owner, kNone,
+        !first              ? Instruction::ADD
+        : StepsLeaveZeros() ? Instruction::ADD_TO_ZEROS
+                            : Instruction::WRITE);
   }
 
   // Or the first of the next step to add to gradients begins them anew: those
@@ -306,14 +314,20 @@ class Declaration : private OperandWriter {
     Use(Instruction::SLICE, Buffer::PARAMETER_GRADIENTS, u, kNone,
         first && !StepsLeaveZeros() ? Instruction::WRITE : Instruction::ADD);
   }
-  void Gather(int u) {
+  // Several for one use of the unit fill one buffer, the first of them begins
+  // it.
+  void Gather(int u, int part) {
     if (!RestsInSlices(plan_, role_, Buffer::PARAMETERS, u)) {
       return Use(Instruction::WEIGHTS, Buffer::PARAMETERS, u, kNone,
                  Instruction::ADD);
     }
+    const bool first = part == FirstDealtParts(plan_, *FindPlacement(role_, u),
+                                               DealtParts::kAll)
+                                   .front();
+    if (first) ++gathers_[u];
     Use(Instruction::SLICE, Buffer::PARAMETERS, u, kNone, Instruction::READ);
-    Use(Instruction::WEIGHTS, Buffer::UNSHARDED_PARAMETERS, u, ++gathers_[u],
-        Instruction::WRITE);
+    Use(Instruction::WEIGHTS, Buffer::UNSHARDED_PARAMETERS, u, gathers_[u],
+        first ? Instruction::WRITE : Instruction::ADD);
   }
 
   // Whether there is anything to use.
@@ -397,7 +411,9 @@ class Declaration : private OperandWriter {
       if (RestsInSlices(plan_, role_, Buffer::PARAMETERS, owner)) {
         Use(part, Buffer::UNSHARDED_PARAMETERS, owner, gathers_.at(owner),
             Instruction::READ);
-        continue;
+        if (!KeepsSome(plan_, *FindPlacement(role_, owner), DealtParts::kAll)) {
+          continue;
+        }
       }
       const int age = Versions(owner) > 1 ? instruction().weight_version() : 0;
       UseVersion(part, owner, NewestOffset(owner) - age, Instruction::READ);

@@ -5,20 +5,12 @@
 
 #include "proto/plan/at_rest.h"
 #include "proto/plan/roles.h"
-#include "proto/plan/trained.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/lanes.h"
 
 namespace troupe {
 namespace {
-
-// Whether its ranks have slices of a unit's parameters.
-bool IsGathered(const Plan& plan, const Placement& placement) {
-  return placement.has_dealt() &&
-         (TrainedElements(plan.units(placement.unit())) > 0 ||
-          DealsFrozen(plan, placement));
-}
 
 // Dealt units whose parameters a pass computes with: its own unit's, and those
 // that this is tied to.
@@ -34,17 +26,25 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
       passes.Of(pass.unit(), pass.kind()).at(pass.segment()).use;
   for (const int u : GradientUnits(plan, pass.unit())) {
     const bool reads = u == pass.unit() ? use.weights : use.tied_weights;
-    if (reads && IsGathered(plan, *FindPlacement(role, u))) used.insert(u);
+    const Placement& placement = *FindPlacement(role, u);
+    const bool gathered =
+        !FirstDealtParts(plan, placement, DealtParts::kAll).empty();
+    if (reads && gathered) used.insert(u);
   }
   return used;
 }
 
-void EmitGather(int unit, int group, Program& program) {
-  Instruction& gather = *program.add_instructions();
-  gather.set_kind(Instruction::GATHER_PARAMETERS);
-  gather.set_lane(LaneFor(Instruction::GATHER_PARAMETERS));
-  gather.set_unit(unit);
-  gather.set_group(group);
+// One for all that is dealt over the same ranks.
+void EmitGathers(const Plan& plan, const Placement& placement,
+                 Program& program) {
+  for (const int part : FirstDealtParts(plan, placement, DealtParts::kAll)) {
+    Instruction& gather = *program.add_instructions();
+    gather.set_kind(Instruction::GATHER_PARAMETERS);
+    gather.set_lane(LaneFor(Instruction::GATHER_PARAMETERS));
+    gather.set_unit(placement.unit());
+    gather.set_part(part);
+    gather.set_group(GatherGroup(plan, placement.parts(part).dealt()));
+  }
 }
 
 }  // namespace
@@ -63,8 +63,7 @@ void GatherParameters(Draft& draft) {
         const std::set<int> used = UnitsUsed(passes, role, instruction, plan);
         for (const int unit : used) {
           if (whole.count(unit) > 0) continue;
-          const int dealt = FindPlacement(role, unit)->dealt();
-          EmitGather(unit, GatherGroup(plan, dealt), gathered);
+          EmitGathers(plan, *FindPlacement(role, unit), gathered);
         }
         if (row.gathered_for_each_use && !used.empty()) whole.clear();
         whole.insert(used.begin(), used.end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -169,16 +170,23 @@ absl::optional<GatherPlaces> PlaceGathers(const Program& program,
   ground.SortBeside();
   if (places.bytes > bytes) return absl::nullopt;
   const std::vector<int> last_uses = LastUses(program);
+  std::map<int, int> since;  // by buffer
   places.since.resize(program.instructions_size());
   std::iota(places.since.begin(), places.since.end(), 0);
   for (int i = 0; i < program.instructions_size(); ++i) {
     const int unit = WholeUnit(program, program.instructions(i));
     if (unit == kNoUnit) continue;
+    // It goes on with what another gather began.
+    const auto begun = since.find(unit);
+    if (begun != since.end()) {
+      places.since[i] = begun->second;
+      continue;
+    }
     const absl::optional<Block> block =
         ground.Place(TierAligned(program.buffers(unit).bytes(), DEVICE),
                      {i, last_uses[unit]});
     if (!block.has_value()) return absl::nullopt;
-    places.since[i] = block->life.begin;
+    places.since[i] = since[unit] = block->life.begin;
     put(unit, *block);
   }
   return places;

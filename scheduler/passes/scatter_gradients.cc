@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "proto/plan/at_rest.h"
 #include "proto/plan/roles.h"
-#include "proto/plan/trained.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/lanes.h"
 
@@ -18,13 +18,19 @@ constexpr int kAll = -1;  // micro-batches
 // What is scattered at once: a unit, and a micro-batch or kAll.
 using Gradients = std::pair<int, int>;
 
-void Emit(const Gradients& gradients, int group, Program& program) {
-  Instruction& scatter = *program.add_instructions();
-  scatter.set_kind(Instruction::SCATTER_GRADS);
-  scatter.set_lane(LaneFor(Instruction::SCATTER_GRADS));
-  scatter.set_unit(gradients.first);
-  if (gradients.second != kAll) scatter.set_micro_batch(gradients.second);
-  scatter.set_group(group);
+// One for all that is dealt over the same ranks.
+void Emit(const Plan& plan, const Gradients& gradients,
+          const Placement& placement, Program& program) {
+  for (const int part :
+       FirstDealtParts(plan, placement, DealtParts::kTrained)) {
+    Instruction& scatter = *program.add_instructions();
+    scatter.set_kind(Instruction::SCATTER_GRADS);
+    scatter.set_lane(LaneFor(Instruction::SCATTER_GRADS));
+    scatter.set_unit(gradients.first);
+    if (gradients.second != kAll) scatter.set_micro_batch(gradients.second);
+    scatter.set_part(part);
+    scatter.set_group(placement.parts(part).dealt());
+  }
 }
 
 // By the instruction behind which they are scattered.
@@ -80,10 +86,7 @@ void ScatterGradients(Draft& draft) {
       const auto [begin, end] = behind.equal_range(i);
       for (auto at = begin; at != end; ++at) {
         const Gradients& gradients = at->second;
-        const Placement& placement = *FindPlacement(role, gradients.first);
-        const Unit& unit = plan.units(gradients.first);
-        if (!placement.has_dealt() || TrainedElements(unit) == 0) continue;
-        Emit(gradients, placement.dealt(), scattered);
+        Emit(plan, gradients, *FindPlacement(role, gradients.first), scattered);
       }
     }
     train = std::move(scattered);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/expert_load.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/groups.h"
@@ -325,10 +326,13 @@ absl::Status LayAllMatrices(Plan& plan) {
     for (const Role& role : plan.roles()) {
       const Placement* const placement = FindPlacement(role, u);
       if (placement == nullptr) continue;
-      if (placement->has_dealt()) {
-        const Group& group = plan.groups(placement->dealt());
+      for (const Stretch& stretch : StretchesOf(plan, *placement)) {
+        if (stretch.frozen || !stretch.dealt.has_value()) continue;
+        const Group& group = plan.groups(*stretch.dealt);
         RETURN_IF_ERROR(LayMatrices(plan.job().optimizer(),
-                                    GroupSize(plan.mesh(), group),
+                                    {.part = stretch.part,
+                                     .part_count = stretch.part_count,
+                                     .ranks = GroupSize(plan.mesh(), group)},
                                     *plan.mutable_units(u)));
       }
       break;  // all roles deal a unit alike

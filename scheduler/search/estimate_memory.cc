@@ -29,8 +29,8 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
                                          const Stages& stages, size_t stage) {
   const ZeroRow zero = ZeroRowOf(way);
   const int64_t slices = way.zero() > 0 ? way.zero_size() : 1;
-  const auto rests = [slices](int64_t bytes, bool dealt) {
-    return dealt ? bytes / slices : bytes;
+  const auto part_of = [](int64_t bytes, double share) {
+    return static_cast<int64_t>(static_cast<double>(bytes) * share);
   };
   const auto unit_of = [&](int u) -> const UnitCost& {
     return costs.kinds[costs.kind_of_unit[u]];
@@ -39,13 +39,18 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
   const std::vector<int>& units = stages.units[stage];
   for (auto u = units.rbegin(); u != units.rend(); ++u) {
     const UnitCost& unit = unit_of(*u);
+    const double at_rest = slices > 1 ? unit.ShareAtRest(slices) : 1;
+    const auto rests = [&](int64_t of_replica, bool dealt) {
+      return dealt ? part_of(of_replica, at_rest) : of_replica;
+    };
     bytes.at_rest += rests(unit.parameter_bytes, zero.parameters) +
                      rests(unit.gradient_bytes, zero.gradients) +
                      rests(unit.state_bytes, zero.states);
     int64_t whole = 0;
     if (slices > 1) {
-      whole = (zero.parameters ? unit.parameter_bytes : 0) +
-              (zero.gradients ? unit.gradient_bytes : 0);
+      whole = part_of((zero.parameters ? unit.parameter_bytes : 0) +
+                          (zero.gradients ? unit.gradient_bytes : 0),
+                      unit.ShareDealt(slices));
     }
     bytes.pass = std::max(bytes.pass, unit.pass_bytes + whole - bytes.kept);
     bytes.workspace = std::max(bytes.workspace, unit.workspace_bytes);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -38,11 +39,19 @@ struct UnitCost {
   int64_t parameter_bytes = 0;
   int64_t gradient_bytes = 0;
   int64_t state_bytes = 0;      // moments and master weights
+  // By number of pieces that ranks over which ZeRO deals have of a part, as of
+  // experts, the share of the unit in such parts.
+  std::map<int, double> shares_in_pieces;
   int64_t kept_bytes = 0;       // of each micro-batch in flight
   int64_t output_bytes = 0;     // what goes to the next stage
   int64_t pass_bytes = 0;       // besides, while its backward passes run
   int64_t workspace_bytes = 0;  // of all units of a rank the most
   Unit nominal;  // the work of its passes, for the balance of stages
+
+  // Where ZeRO deals over so many neighbours: what rests of it over what a
+  // replica has, and the share of it that is dealt at all.
+  double ShareAtRest(int neighbours) const;
+  double ShareDealt(int neighbours) const;
 };
 
 // Of a strategy, a micro-batch and what is recomputed.

@@ -20,6 +20,7 @@
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/slices.h"
 #include "proto/plan/trained.h"
 #include "scheduler/simulate/gpu_link.h"
 #include "scheduler/simulate/links.h"
@@ -59,22 +60,25 @@ double MatrixStepFlops(const Plan& plan, const Placement& placement) {
   const OptimizerSpec& optimizer = plan.job().optimizer();
   const Unit& unit = plan.units(placement.unit());
   double flops = 0;
-  for (const RuleRange& range : RuleRanges(unit)) {
-    if (!UpdatesMatrices(optimizer, range.rule)) continue;
+  for (int p = 0; p < TrainedParts(unit); ++p) {
+    if (!UpdatesMatrices(optimizer, unit.parts(p).rule())) continue;
+    const Placement::Part& part = placement.parts(p);
+    const int slices = part.has_dealt()
+                           ? GroupSize(plan.mesh(), plan.groups(part.dealt()))
+                           : 1;
+    const Range range = RangeOfPart(unit, p);
     for (const Parameter& parameter : unit.parameters()) {
-      if (parameter.offset() < range.range.begin ||
-          parameter.offset() >= range.range.end) {
+      if (parameter.offset() < range.begin || parameter.offset() >= range.end) {
         continue;
       }
       const auto [count, rows, columns] = MatricesOf(parameter);
       const double side = static_cast<double>(std::min(rows, columns));
       const double length = static_cast<double>(std::max(rows, columns));
       flops += static_cast<double>(count) * kIterations *
-               (4 * side * side * length + 2 * side * side * side);
+               (4 * side * side * length + 2 * side * side * side) / slices;
     }
   }
-  if (!placement.has_dealt()) return flops;
-  return flops / GroupSize(plan.mesh(), plan.groups(placement.dealt()));
+  return flops;
 }
 
 // Elements of the optimizer's states that a KEEP or a SNAPSHOT reads.
@@ -417,20 +421,26 @@ int64_t CostModel::GradientBytes(int rank,
   const Unit& unit = plan_.units(instruction.unit());
   int64_t elements = 0;
   if (instruction.kind() == Instruction::SCATTER_GRADS) {
-    const int64_t slice = LargestTrainedAtRest(
-        plan_, *FindPlacement(RoleOf(plan_, rank), instruction.unit()));
-    // Added to the slice, or zeros around it.
-    elements = instruction.has_micro_batch() ? 3 * slice
-                                             : TrainedElements(unit) - slice;
-  }
-  for (const Instruction::Operand& operand : instruction.operands()) {
-    if (operand.access() != Instruction::WRITE) continue;
-    if (operand.part() == Instruction::WEIGHT_GRADIENTS) {
-      elements += TrainedElements(unit);
-    } else if (operand.part() == Instruction::TIED_GRADIENTS) {
-      elements += TrainedElements(plan_.units(unit.tied(0).unit()));
+    const Placement& placement =
+        *FindPlacement(RoleOf(plan_, rank), instruction.unit());
+    for (const Stretch& stretch : StretchesWith(
+             plan_, placement, instruction.part(), DealtParts::kTrained)) {
+      const int64_t slice = LargestAtRest(plan_, stretch);
+      // Added to the slice, or zeros around it.
+      elements += instruction.has_micro_batch() ? 3 * slice
+                                                : stretch.all.size() - slice;
     }
   }
+  // What is dealt may be in another buffer than what is not: counted once.
+  bool own = false;
+  bool tied = false;
+  for (const Instruction::Operand& operand : instruction.operands()) {
+    if (operand.access() != Instruction::WRITE) continue;
+    own |= operand.part() == Instruction::WEIGHT_GRADIENTS;
+    tied |= operand.part() == Instruction::TIED_GRADIENTS;
+  }
+  if (own) elements += TrainedElements(unit);
+  if (tied) elements += TrainedElements(plan_.units(unit.tied(0).unit()));
   return elements * BytesOfElement(GradientType(plan_.job().training()));
 }
 

@@ -1,6 +1,7 @@
 // What instructions move between ranks.
 #include <algorithm>
 
+#include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/groups.h"
@@ -10,7 +11,6 @@
 #include "proto/plan/roles.h"
 #include "proto/plan/sums.h"
 #include "proto/plan/tensor_spec.h"
-#include "proto/plan/trained.h"
 #include "scheduler/simulate/cost_model.h"
 
 namespace troupe {
@@ -68,25 +68,29 @@ int64_t CollectiveBytes(const Plan& plan, int rank,
     return StateCopyBytes(plan, RoleOf(plan, rank));
   }
   const int u = instruction.unit();
-  if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
-    int64_t gathered = 0;
+  const auto dealt = [&](DealtParts of) {
+    int64_t elements = 0;
     const Placement& placement = *FindPlacement(RoleOf(plan, rank), u);
-    for (int p = 0; p < placement.parts_size(); ++p) {
-      if (placement.parts(p).unsharded()) continue;
-      gathered += plan.units(u).parts(p).elements();
+    for (const Stretch& stretch :
+         StretchesWith(plan, placement, instruction.part(), of)) {
+      elements += stretch.all.size();
     }
-    return gathered * BytesOfElement(ComputeType(plan.job().training()));
+    return elements;
+  };
+  if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
+    return dealt(DealtParts::kAll) *
+           BytesOfElement(ComputeType(plan.job().training()));
   }
   int64_t elements = 0;
   if (instruction.kind() == Instruction::SCATTER_GRADS) {
-    elements = TrainedElements(plan.units(u));
+    elements = dealt(DealtParts::kTrained);
   } else if (instruction.kind() == Instruction::REDUCE_GRADS) {
     for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
       const Placement& placement = *FindPlacement(RoleOf(plan, rank), u + i);
-      const int slices =
-          placement.has_dealt()
-              ? GroupSize(plan.mesh(), plan.groups(placement.dealt()))
-              : 1;
+      const Placement::Part& part = placement.parts(instruction.part());
+      const int slices = part.has_dealt()
+                             ? GroupSize(plan.mesh(), plan.groups(part.dealt()))
+                             : 1;
       elements += ReducedRange(plan.units(u + i), instruction).size() / slices;
     }
   }

@@ -11,21 +11,17 @@ constexpr int64_t kBytes = sizeof(float);
 
 }  // namespace
 
-StateBuffers StateOf(const Call& call) {
-  const int unit = call.instruction.unit();
-  const TierAddress master = RestAddress(call, Instruction::MASTER);
-  StateBuffers memory = {
-      .trained = {.parameters =
-                      master ? master : RestAddress(call, Instruction::WEIGHTS),
-                  .optimizer_state = RestAddress(call, Instruction::MOMENTS),
-                  .holds = call.state.AtRest(unit)},
-      .frozen = {.parameters_type = call.state.ParametersType(),
-                 .holds = call.state.FrozenAtRest(unit)}};
-  if (const Buffer* const weights = FindBuffer(call, Instruction::WEIGHTS)) {
-    memory.frozen.parameters =
-        call.state.FrozenIn(*weights, AddressOf(call, *weights));
+UnitFlatBuffers StateOf(const Call& call, const StretchAtRest& at) {
+  const TierAddress weights = RestAddress(call, Instruction::WEIGHTS, at);
+  if (at.stretch.frozen) {
+    return {.parameters = weights,
+            .parameters_type = call.state.ParametersType(),
+            .holds = at.rests};
   }
-  return memory;
+  const TierAddress master = RestAddress(call, Instruction::MASTER, at);
+  return {.parameters = master ? master : weights,
+          .optimizer_state = RestAddress(call, Instruction::MOMENTS, at),
+          .holds = at.rests};
 }
 
 absl::StatusOr<UnitFlatBuffers> CopyState(const Call& call,

@@ -36,8 +36,7 @@ absl::Status RunSnapshot(const Call& call) {
   const Unit& unit = state.plan->units(call.instruction.unit());
   const Range duty = DutyOf(call);
   if (duty.size() == 0) return absl::OkStatus();
-  UnitFlatBuffers memory =
-      StateOf(call).With(unit.parts(call.instruction.part()));
+  UnitFlatBuffers memory = StateOf(call, StretchOf(call));
   const Range rests = *memory.holds;
   char* copy = Operand(call, Instruction::COPY);
   if (copy != nullptr) {

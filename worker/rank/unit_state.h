@@ -69,17 +69,6 @@ struct UnitFlatBuffers {
   absl::optional<Range> holds;     // elements of each; nothing: all
 };
 
-// Both kinds of a unit's elements.
-struct StateBuffers {
-  UnitFlatBuffers trained;
-  UnitFlatBuffers frozen;
-
-  // The one in which a part of the unit lies.
-  const UnitFlatBuffers& With(const Unit::Part& part) const {
-    return part.frozen() ? frozen : trained;
-  }
-};
-
 // Of a unit that is cut, what `place` has; and of that what lies in `range` of
 // the flat buffers, which is in memory; all that is, where it is not given.
 std::vector<StateTensor> UnitStateTensors(

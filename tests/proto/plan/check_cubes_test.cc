@@ -308,7 +308,10 @@ const PlantedFault kProgramFaults[] = {
      "but rank 0 sums its gradients over ranks 0, 8"},
     {"slices that nobody sums",
      [](Plan& p) {
-       p.mutable_roles(0)->mutable_placements(kPlantedUnit)->clear_dealt();
+       p.mutable_roles(0)
+           ->mutable_placements(kPlantedUnit)
+           ->mutable_parts(0)
+           ->clear_dealt();
      },
      "part 0 of unit 1 is on ranks 0, 2, 4, 6, 8, 10, 12, 14 but rank 0 sums "
      "its gradients over ranks 0, 2, 8, 10"},
@@ -316,6 +319,7 @@ const PlantedFault kProgramFaults[] = {
      [](Plan& p) {
        p.mutable_roles(0)
            ->mutable_placements(kPlantedUnit)
+           ->mutable_parts(0)
            ->set_dealt(GroupNamed(p, "tensor_y-exchanges"));
      },
      "part 0 of unit 1 is on ranks 0, 4, 8, 12 but rank 0 sums its gradients "
@@ -331,13 +335,13 @@ const PlantedFault kProgramFaults[] = {
        SetGroup(p, 1, Instruction::SCATTER_GRADS, "tensor_y-exchanges");
      },
      "group tensor_y-exchanges has other ranks than tensor_x, over which its "
-     "unit is dealt"},
+     "part is dealt"},
     {"weights that a rank gathers from others",
      [](Plan& p) {
        SetGroup(p, 1, Instruction::GATHER_PARAMETERS, "tensor_z-exchanges");
      },
      "group tensor_z-exchanges has other ranks than tensor_x, over which its "
-     "unit is dealt"},
+     "part is dealt"},
 };
 
 TEST(CheckPrograms, NamesTheFaultOfCubes) {

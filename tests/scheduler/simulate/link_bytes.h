@@ -65,6 +65,24 @@ class LinkBytes {
            : (far ? bytes.far_in : bytes.near_in)) += moved;
   }
 
+  // Elements of the parts that are dealt over the same as the instruction's.
+  double DealtWith(int rank, const Instruction& instruction,
+                   bool frozen) const {
+    const int u = instruction.unit();
+    const Placement& placement = *FindPlacement(RoleOf(plan_, rank), u);
+    double elements = 0;
+    for (int p = 0; p < placement.parts_size(); ++p) {
+      const Unit::Part& part = plan_.units(u).parts(p);
+      if (!placement.parts(p).has_dealt() || (part.frozen() && !frozen) ||
+          placement.parts(p).dealt() !=
+              placement.parts(instruction.part()).dealt()) {
+        continue;
+      }
+      elements += static_cast<double>(part.elements());
+    }
+    return elements;
+  }
+
   // Of all that its group works on together.
   double WholeOf(int rank, const Instruction& instruction) const {
     const TrainingSpec& training = plan_.job().training();
@@ -78,25 +96,20 @@ class LinkBytes {
         }
         return static_cast<double>(most);
       }
-      case Instruction::GATHER_PARAMETERS: {
-        const Placement& placement = *FindPlacement(RoleOf(plan_, rank), u);
-        for (int p = 0; p < placement.parts_size(); ++p) {
-          if (placement.parts(p).unsharded()) continue;
-          elements += static_cast<double>(plan_.units(u).parts(p).elements());
-        }
-        return elements *
+      case Instruction::GATHER_PARAMETERS:
+        return DealtWith(rank, instruction, /*frozen=*/true) *
                static_cast<double>(BytesOfElement(ComputeType(training)));
-      }
       case Instruction::SCATTER_GRADS:
-        elements = static_cast<double>(TrainedElements(plan_.units(u)));
+        elements = DealtWith(rank, instruction, /*frozen=*/false);
         break;
       case Instruction::REDUCE_GRADS:
         for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
-          const Placement& placement =
-              *FindPlacement(RoleOf(plan_, rank), u + i);
+          const Placement::Part& part =
+              FindPlacement(RoleOf(plan_, rank), u + i)
+                  ->parts(instruction.part());
           const int slices =
-              placement.has_dealt()
-                  ? GroupSize(plan_.mesh(), plan_.groups(placement.dealt()))
+              part.has_dealt()
+                  ? GroupSize(plan_.mesh(), plan_.groups(part.dealt()))
                   : 1;
           elements += std::floor(
               static_cast<double>(
