@@ -80,6 +80,7 @@ TEST(CheckTrainsAsOneRank, RefusesEveryScheduleThatDelaysGradients) {
     parallelism.set_pipeline(2);
     parallelism.set_pipeline_schedule(std::string(schedule.name));
     job.mutable_training()->set_gradient_clipping(0);
+    job.mutable_training()->set_micro_batch_size(2);  // four of them
     const Plan plan = ExamplePlan(job);
     const absl::Status status = CheckTrainsAsOneRank(plan);
     EXPECT_EQ(status.ok(), !schedule.asynchronous) << schedule.name;
