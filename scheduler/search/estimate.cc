@@ -215,6 +215,9 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
     if (each_use) seconds.forward = std::max(seconds.forward, gathers);
     seconds.backward = std::max(seconds.backward, beside);
     seconds.input = std::max(seconds.input, each_use ? gathers : 0);
+    if (dealt.count > 1 && zero.gradients) {
+      seconds.weight = std::max(seconds.weight, scatters);
+    }
     if (s + 1 < stages.units.size()) {
       handed_over = std::max(
           handed_over,

@@ -125,7 +125,7 @@ class Estimator {
     std::vector<StageSeconds> stages;
     double handover = 0;
     OrderTimes times;
-    std::vector<int64_t> kept;
+    std::vector<KeptBytes> kept;
     std::vector<int64_t> most_kept;
   };
   absl::StatusOr<KnownOrder*> OrderOf(const ParallelismSpec& way,

@@ -20,6 +20,8 @@ constexpr int64_t kMargin = 100;
 struct Estimator::StageBytes {
   int64_t at_rest = 0;
   int64_t kept = 0;
+  int64_t for_weight = 0;  // of these
+  int64_t deferred = 0;
   int64_t pass = 0;
   int64_t workspace = 0;
 };
@@ -50,14 +52,17 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
     bytes.pass = std::max(bytes.pass, unit.pass_bytes + whole - bytes.kept);
     bytes.workspace = std::max(bytes.workspace, unit.workspace_bytes);
     bytes.kept += unit.kept_bytes;
+    bytes.for_weight += unit.kept_for_weight;
+    bytes.deferred += unit.deferred_bytes;
   }
   // What a stage hands on it does not keep, and what it is handed it does.
-  if (stage + 1 < stages.units.size()) {
-    bytes.kept -= unit_of(units.back()).output_bytes;
-  }
-  if (stage > 0) {
-    bytes.kept += unit_of(stages.units[stage - 1].back()).output_bytes;
-  }
+  const auto add_output = [&](int u, int sign) {
+    const UnitCost& unit = unit_of(u);
+    bytes.kept += sign * unit.output_bytes;
+    if (unit.output_is_for_weight) bytes.for_weight += sign * unit.output_bytes;
+  };
+  if (stage + 1 < stages.units.size()) add_output(units.back(), -1);
+  if (stage > 0) add_output(stages.units[stage - 1].back(), 1);
   return bytes;
 }
 
@@ -66,10 +71,12 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
                           const Places& places, KnownOrder& order,
                           Estimate& estimate) const {
   std::vector<StageBytes> by_place(shape.pipeline);
-  std::vector<int64_t> kept;
+  std::vector<KeptBytes> kept;
   for (size_t s = 0; s < stages.units.size(); ++s) {
     const StageBytes bytes = BytesOf(way, costs, stages, s);
-    kept.push_back(bytes.kept);
+    kept.push_back({.for_input = bytes.kept - bytes.for_weight,
+                    .for_weight = bytes.for_weight,
+                    .deferred = bytes.deferred});
     for (const int place : stages.holders[s]) {
       StageBytes& all = by_place[place];
       // Which of its stages computes when it keeps most, is not asked.

@@ -124,16 +124,30 @@ OrderTimes TimeOrder(const ComputeOrder& order,
 }
 
 std::vector<int64_t> MostKept(const ComputeOrder& order,
-                              const std::vector<int64_t>& of_stage) {
+                              const std::vector<KeptBytes>& of_stage) {
   std::vector<int64_t> most;
   for (const std::vector<ComputeStep>& steps : order) {
     int64_t now = 0;
     int64_t& of_rank = most.emplace_back(0);
-    for (const ComputeStep& step : steps) {
-      if (step.kind == ComputeStep::kForward) now += of_stage[step.stage];
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const ComputeStep& step = steps[i];
+      const KeptBytes& kept = of_stage[step.stage];
+      switch (step.kind) {
+        case ComputeStep::kForward:
+          now += kept.for_input + kept.for_weight;
+          break;
+        case ComputeStep::kBackwardInput:
+          now += kept.deferred - kept.for_input;
+          if (i + 1 < steps.size() && OneBackward(step, steps[i + 1])) {
+            now -= kept.deferred + kept.for_weight;
+            ++i;
+          }
+          break;
+        case ComputeStep::kBackwardWeight:
+          now -= kept.deferred + kept.for_weight;
+          break;
+      }
       of_rank = std::max(of_rank, now);
-      if (step.kind == ComputeStep::kBackwardWeight)
-        now -= of_stage[step.stage];
     }
   }
   return most;

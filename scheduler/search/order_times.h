@@ -31,10 +31,19 @@ struct OrderTimes {
 OrderTimes TimeOrder(const ComputeOrder& order,
                      const std::vector<StageSeconds>& stages, double handover);
 
-// By rank of the pipeline: what its micro-batches in flight keep at most, where
-// one of them keeps so much of each stage from its forward to its backward.
+// What a micro-batch keeps of a stage.
+struct KeptBytes {
+  int64_t for_input = 0;   // from its forward to the gradient of its input
+  int64_t for_weight = 0;  // from its forward to the gradient of its weights
+  // From the first of these gradients to the second, if that is a pass of its
+  // own that does not come at once.
+  int64_t deferred = 0;
+  bool operator==(const KeptBytes& other) const = default;
+};
+
+// By rank of the pipeline: what its micro-batches in flight keep at most.
 std::vector<int64_t> MostKept(const ComputeOrder& order,
-                              const std::vector<int64_t>& of_stage);
+                              const std::vector<KeptBytes>& of_stage);
 
 }  // namespace troupe
 
