@@ -197,11 +197,6 @@ absl::optional<Estimated> Candidates::Take(const Look& look) {
   return std::move(left_.extract(best).value());
 }
 
-int64_t Candidates::CountLeft(
-    const std::function<bool(const Estimated& one)>& may) const {
-  return std::count_if(left_.begin(), left_.end(), may);
-}
-
 void Candidates::Refuse(const absl::Status& refused) {
   if (refusal_.ok()) refusal_ = refused;
   ++reasons_[ReasonOf(refused)];

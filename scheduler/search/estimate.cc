@@ -11,6 +11,7 @@
 #include "proto/plan/replica_share.h"
 #include "proto/plan/sharing.h"
 #include "scheduler/layouts/zero.h"
+#include "scheduler/passes/nominal_cost.h"
 #include "scheduler/planner/partition.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/place_seconds.h"
@@ -155,8 +156,16 @@ absl::StatusOr<const Estimator::Stages*> Estimator::StagesOf(
   const auto [least, most] =
       std::minmax_element(places.slowness.begin(), places.slowness.end());
   const bool unequal = *most > (1 + kEqualSpeeds) * *least;
-  std::string key =
-      absl::StrCat(costs.number, "/", absl::StrJoin(way.stages(), ","));
+  // By what units take, of the first one: a larger micro-batch changes no cut.
+  std::string key = absl::StrJoin(way.stages(), ",");
+  if (unequal) {
+    absl::StrAppend(&key, "/", costs.number);
+  } else {
+    const double first = NominalSeconds(costs.kinds.front().nominal);
+    for (const UnitCost& unit : costs.kinds) {
+      absl::StrAppend(&key, "/", NominalSeconds(unit.nominal) / first);
+    }
+  }
   for (const std::vector<int>& holders : layout.holders) {
     absl::StrAppend(&key, "/", absl::StrJoin(holders, ","));
   }

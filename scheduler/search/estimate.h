@@ -46,7 +46,8 @@ inline constexpr double kEstimateError = 0.6;
 struct Estimate {
   double seconds = 0;
   int64_t bytes = 0;  // of the device, on the rank that lacks most
-  int64_t lacks = 0;  // of these, beyond what the rank has; 0: it fits
+  int64_t room = 0;   // that this rank has
+  int64_t lacks = 0;  // of these, beyond that; 0: it fits
   StepLength length;  // of its plan
   bool fits() const { return lacks == 0; }
 };

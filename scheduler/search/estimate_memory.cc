@@ -100,6 +100,7 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
     if (place == 0 || std::make_pair(lacks, bytes) >
                           std::make_pair(estimate.lacks, estimate.bytes)) {
       estimate.bytes = bytes;
+      estimate.room = places.room[place];
       estimate.lacks = lacks;
     }
   }
