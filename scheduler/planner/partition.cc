@@ -182,7 +182,7 @@ class Cuts {
     size_t end = 0;
   };
 
-  // Where the best begins that the last of s stages can have. The later it
+  // On places that are alike, where the last of s stages begins. The later it
   // begins, the longer the stages before it take, and the shorter itself: the
   // costliest is the least where the two meet. Much costlier ones are left out.
   Range RangeOfBest(int s, size_t end) const {
@@ -214,9 +214,10 @@ class Cuts {
 
   // The last of s stages takes units [begin, end).
   void Extend(int s, size_t end) {
-    const Range range = costs_.layout().memory.has_value()
-                            ? Range{static_cast<size_t>(s - 1), end}
-                            : RangeOfBest(s, end);
+    const bool alike =
+        costs_.layout().seconds.empty() && !costs_.layout().memory.has_value();
+    const Range range =
+        alike ? RangeOfBest(s, end) : Range{static_cast<size_t>(s - 1), end};
     for (size_t begin = range.begin; begin < range.end; ++begin) {
       const double cost = costs_.OfStage(s - 1, begin, end);
       const CutCost& before = best_[s - 1][begin];

@@ -99,6 +99,8 @@ class Candidates {
   void EstimatePlansOf(const Division& division);
   // With the first of the modes from here on that fits.
   void EstimateFrom(Mode mode, Candidate candidate, int ranks);
+  // With the last of the modes.
+  bool FitsWithLeast(Candidate candidate, int ranks);
   void AddTooLarge(const Candidate& candidate, const Estimate& estimate,
                    int ranks);
   void Note(const Estimate& estimate, int ranks);

@@ -48,7 +48,7 @@ struct Estimate {
   int64_t bytes = 0;  // of the device, on the rank that lacks most
   int64_t room = 0;   // that this rank has
   int64_t lacks = 0;  // of these, beyond that; 0: it fits
-  StepLength length;  // of its plan
+  StepLength length;  // of its plan; of a bound: the shortest
   bool fits() const { return lacks == 0; }
 };
 
@@ -72,7 +72,8 @@ class Estimator {
   // InvalidArgument: it cannot be planned.
   absl::StatusOr<Estimate> BoundOf(const Candidate& division);
 
-  // InvalidArgument: it cannot be planned.
+  // Of what does not fit, the seconds are a bound, too. InvalidArgument: it
+  // cannot be planned.
   absl::StatusOr<Estimate> Of(const Candidate& candidate);
 
   // Whether some workers are so much faster that replicas may differ.
@@ -127,7 +128,7 @@ class Estimator {
     double handover = 0;
     OrderTimes times;
     std::vector<KeptBytes> kept;
-    std::vector<int64_t> most_kept;
+    std::vector<MostBytes> most_kept;
   };
   absl::StatusOr<KnownOrder*> OrderOf(const ParallelismSpec& way,
                                       int micro_batches);
@@ -140,6 +141,8 @@ class Estimator {
                                          const KnownOrder& order,
                                          const Places& places);
   Shape ShapeOf(const JobSpec& resolved) const;
+  static StepLength LengthOf(const Shape& shape, const UnitCosts& costs);
+  double LeastSeconds(const Shape& shape, const UnitCosts& costs);
   absl::StatusOr<OrderTimes> RunOrder(const ParallelismSpec& way,
                                       const Shape& shape, const Timed& timed);
   Timed TimeStages(const JobSpec& way, const Shape& shape,

@@ -89,12 +89,13 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
     order.kept = kept;
     order.most_kept = MostKept(order.order, kept);
   }
-  const std::vector<int64_t>& most_kept = order.most_kept;
   const int64_t scratch = workers_[0].has_gpu() ? costs.scratch_bytes : 0;
   for (int place = 0; place < shape.pipeline; ++place) {
     const StageBytes& all = by_place[place];
-    const int64_t sum =
-        all.at_rest + most_kept[place] + all.pass + all.workspace + scratch;
+    const MostBytes& kept = order.most_kept[place];
+    const int64_t sum = all.at_rest +
+                        std::max(kept.ever, kept.going_back + all.pass) +
+                        all.workspace + scratch;
     const int64_t bytes = sum - sum / kMargin;
     const int64_t lacks = std::max<int64_t>(0, bytes - places.room[place]);
     if (place == 0 || std::make_pair(lacks, bytes) >

@@ -41,9 +41,15 @@ struct KeptBytes {
   bool operator==(const KeptBytes& other) const = default;
 };
 
-// By rank of the pipeline: what its micro-batches in flight keep at most.
-std::vector<int64_t> MostKept(const ComputeOrder& order,
-                              const std::vector<KeptBytes>& of_stage);
+// What the micro-batches in flight of a rank keep at most, and what they keep
+// at most while one goes back to its input.
+struct MostBytes {
+  int64_t ever = 0;
+  int64_t going_back = 0;
+};
+// By rank of the pipeline.
+std::vector<MostBytes> MostKept(const ComputeOrder& order,
+                                const std::vector<KeptBytes>& of_stage);
 
 }  // namespace troupe
 

@@ -261,7 +261,7 @@ TEST(Explain, TellsStepsOfEachSchedule) {
     job.mutable_parallelism()->set_pipeline_schedule(std::string(row.name));
     job.mutable_parallelism()->set_virtual_stages(
         std::min(2, row.tried_stages.back()));
-    const std::vector<WorkerDescription> workers = Apart(4, 1e7);
+    const std::vector<WorkerDescription> workers = Apart(4, 1e9);
     const auto steps = ShortStepsOf(job, 10).value();
     ASSERT_TRUE(steps.has_value());
     EXPECT_EQ(steps->fewer_count, 8);

@@ -38,7 +38,7 @@ TEST(TimeOrder, IsTheClosedFormOf1f1b) {
       const std::vector<int64_t> kept =
           MostKept(order, std::vector<KeptBytes>(ranks, {.for_weight = 10}));
       for (int r = 0; r < ranks; ++r) {
-        EXPECT_EQ(kept[r], 10 * std::min(ranks - r, micro_batches));
+        EXPECT_EQ(kept[r].ever, 10 * std::min(ranks - r, micro_batches));
       }
     }
   }
@@ -57,12 +57,16 @@ TEST(MostKept, CountsWhatIsDeferred) {
   };
   const std::vector<KeptBytes> kept = {
       {.for_input = 1, .for_weight = 10, .deferred = 100}};
-  EXPECT_EQ(MostKept({{of(forward, 0), of(input, 0), of(weight, 0)}}, kept)[0],
-            11);
-  EXPECT_EQ(MostKept({{of(forward, 0), of(input, 0), of(forward, 1),
-                       of(weight, 0), of(input, 1), of(weight, 1)}},
-                     kept)[0],
-            110 + 11);
+  const MostBytes at_once =
+      MostKept({{of(forward, 0), of(input, 0), of(weight, 0)}}, kept)[0];
+  EXPECT_EQ(at_once.ever, 11);
+  EXPECT_EQ(at_once.going_back, 11);
+  const MostBytes later =
+      MostKept({{of(forward, 0), of(input, 0), of(forward, 1), of(weight, 0),
+                 of(input, 1), of(weight, 1)}},
+               kept)[0];
+  EXPECT_EQ(later.ever, 110 + 11);
+  EXPECT_EQ(later.going_back, 11);
 }
 
 // M (F + B) + (P - 1) (F + B) / V.
