@@ -177,9 +177,48 @@ class Cuts {
   }
 
  private:
+  struct Range {
+    size_t begin = 0;
+    size_t end = 0;
+  };
+
+  // On places that are alike, where the last of s stages begins. The later it
+  // begins, the longer the stages before it take, and the shorter itself: the
+  // costliest is the least where the two meet. Much costlier ones are left out.
+  Range RangeOfBest(int s, size_t end) const {
+    constexpr double kMuch = 1e-9;  // of what CutCost takes for equal
+    const size_t first = s - 1;
+    const auto before = [&](size_t begin) { return best_[s - 1][begin].most; };
+    const auto own = [&](size_t begin) {
+      return costs_.OfStage(s - 1, begin, end);
+    };
+    // Of [first, end), the first place where something holds from there on.
+    const auto find = [&](const auto& holds) {
+      size_t low = first;
+      size_t high = end;
+      while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        (holds(middle) ? high : low) = holds(middle) ? middle : middle + 1;
+      }
+      return low;
+    };
+    const size_t meet = std::min(end - 1, find([&](size_t begin) {
+                                   return before(begin) >= own(begin);
+                                 }));
+    double least = std::max(before(meet), own(meet));
+    if (meet > first) least = std::min(least, own(meet - 1));
+    const double most = least * (1 + kMuch);
+    return {.begin = find([&](size_t begin) { return own(begin) <= most; }),
+            .end = find([&](size_t begin) { return before(begin) > most; })};
+  }
+
   // The last of s stages takes units [begin, end).
   void Extend(int s, size_t end) {
-    for (size_t begin = s - 1; begin < end; ++begin) {
+    const bool alike =
+        costs_.layout().seconds.empty() && !costs_.layout().memory.has_value();
+    const Range range =
+        alike ? RangeOfBest(s, end) : Range{static_cast<size_t>(s - 1), end};
+    for (size_t begin = range.begin; begin < range.end; ++begin) {
       const double cost = costs_.OfStage(s - 1, begin, end);
       const CutCost& before = best_[s - 1][begin];
       const CutCost cut = {

@@ -61,12 +61,14 @@ std::string SizesText(const ParallelismSpec& parallelism) {
 // comparison with budgets and the fingerprint.
 class Builder {
  public:
-  // Borrows both. Refuses plans of more instructions.
+  // Borrows both. Refuses plans of more instructions. Programs are checked
+  // where a plan is to be run; one that is only compared is planned again.
   Builder(const std::vector<WorkerDescription>& workers,
-          const MayGoOn& may_go_on, int64_t instructions_max)
+          const MayGoOn& may_go_on, int64_t instructions_max, bool checks)
       : workers_(workers),
         may_go_on_(may_go_on),
-        instructions_max_(instructions_max) {}
+        instructions_max_(instructions_max),
+        checks_(checks) {}
 
   // To be compared with others; and to be shown or run.
   absl::StatusOr<Plan> Build(const JobSpec& resolved) const {
@@ -130,13 +132,14 @@ class Builder {
   }
   absl::StatusOr<Plan> Checked(Plan plan) const {
     RETURN_IF_ERROR(Ask(may_go_on_));
-    RETURN_IF_ERROR(CheckPrograms(plan));
+    if (checks_) RETURN_IF_ERROR(CheckPrograms(plan));
     return plan;
   }
 
   const std::vector<WorkerDescription>& workers_;
   const MayGoOn& may_go_on_;
   const int64_t instructions_max_;
+  const bool checks_;
   mutable int64_t largest_ = 0;  // of its plans, in instructions
 };
 
@@ -355,7 +358,8 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   RETURN_IF_ERROR(ForWorkers(CheckUsed(asked, used)));
   ASSIGN_OR_RETURN(const JobSpec resolved,
                    WithMicroBatchesBySpeed(asked, used));
-  const Builder builder(used, options.may_go_on, options.instructions_max);
+  const Builder builder(used, options.may_go_on, options.instructions_max,
+                        /*checks=*/options.must_fit);
   const BuildPlan build = [&builder](const JobSpec& other) {
     return builder.Build(other);
   };

@@ -31,31 +31,31 @@ double ShortSteps::At(double with_fewer, double with_more) const {
   return with_more + each * (count - more_count);
 }
 
-absl::optional<int> FewerMicroBatches(const StepLength& length,
+absl::optional<TwoSteps> ShorterSteps(const StepLength& length,
                                       int64_t instructions_max) {
   if (!length.is_even ||
       length.with(length.micro_batches) <= instructions_max) {
     return absl::nullopt;
   }
-  // Schedules take multiples of the pipeline's ranks.
-  const auto count_of = [&length](int fills, int least) {
-    return std::max(fills, (least + length.pipeline - 1) / length.pipeline) *
-           length.pipeline;
-  };
-  absl::optional<int> fewer;
-  for (const int count : {count_of(2, 4), count_of(1, 2)}) {
-    if (2 * count >= length.micro_batches) continue;
-    fewer = count;
-    if (length.with(2 * count) <= instructions_max) break;
+  // Schedules take multiples of the pipeline's ranks. Without a pipeline steps
+  // begin and end all the same.
+  const int full = std::max(length.pipeline, 2);
+  absl::optional<TwoSteps> steps;
+  for (const TwoSteps& fills : {TwoSteps{2, 3}, TwoSteps{1, 2}}) {
+    const TwoSteps counts = {fills.fewer * full, fills.more * full};
+    if (counts.more >= length.micro_batches) continue;
+    steps = counts;
+    if (length.with(counts.more) <= kLongMax) break;
   }
-  return fewer;
+  return steps;
 }
 
 int64_t InstructionsToCompare(const StepLength& length,
                               int64_t instructions_max) {
-  const absl::optional<int> fewer = FewerMicroBatches(length, instructions_max);
-  return fewer.has_value() ? length.with(*fewer) + length.with(2 * *fewer)
-                           : length.with(length.micro_batches);
+  const absl::optional<TwoSteps> steps = ShorterSteps(length, instructions_max);
+  return steps.has_value()
+             ? length.with(steps->fewer) + length.with(steps->more)
+             : length.with(length.micro_batches);
 }
 
 absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
@@ -78,11 +78,11 @@ absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
       .micro_batches = draft.plan.derived().micro_batches(),
       .of_micro_batch = size.micro_batch,
       .of_step = size.validate + size.fill};
-  const absl::optional<int> fewer = FewerMicroBatches(length, instructions_max);
-  if (!fewer.has_value()) return absl::nullopt;
+  const absl::optional<TwoSteps> two = ShorterSteps(length, instructions_max);
+  if (!two.has_value()) return absl::nullopt;
   ShortSteps steps;
-  steps.fewer_count = *fewer;
-  steps.more_count = 2 * steps.fewer_count;
+  steps.fewer_count = two->fewer;
+  steps.more_count = two->more;
   steps.count = length.micro_batches;
   // What is not resolved yet stays open.
   JobSpec given = job;

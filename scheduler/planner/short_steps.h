@@ -37,17 +37,23 @@ struct StepLength {
   int64_t with(int count) const { return of_step + count * of_micro_batch; }
 };
 
-// Micro-batches of the shorter step; twice as many are those of the longer one,
-// which fills its pipeline four times, or twice where that would be more than
-// so many instructions. nullopt: the step itself has at most so many, or is not
-// longer than that.
-absl::optional<int> FewerMicroBatches(const StepLength& length,
+// The micro-batches of two shorter steps, which fill its pipeline twice and
+// three times, or, where the longer one would have more than kLongMax
+// instructions, once and twice: that tells less exactly, but as much of all
+// candidates that are as long. nullopt: the step itself has at most
+// `instructions_max`, or is not longer than these.
+struct TwoSteps {
+  int fewer = 0;
+  int more = 0;
+};
+inline constexpr int64_t kLongMax = 60'000;
+absl::optional<TwoSteps> ShorterSteps(const StepLength& length,
                                       int64_t instructions_max);
 // Of what is planned then.
 int64_t InstructionsToCompare(const StepLength& length,
                               int64_t instructions_max);
 
-// As FewerMicroBatches says. nullopt, too, where replicas differ in their
+// As ShorterSteps says. nullopt, too, where replicas differ in their
 // micro-batches. InvalidArgument: the job cannot be planned.
 absl::StatusOr<absl::optional<ShortSteps>> ShortStepsOf(
     const JobSpec& job, int64_t instructions_max);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "proto/base/status.h"
+#include "proto/plan/plan_limits.h"
 
 namespace troupe {
 namespace {
@@ -41,6 +42,11 @@ std::string ReasonOf(const absl::Status& refused) {
   return parts.front();
 }
 
+bool IsTooLong(const StepLength& length) {
+  return length.with(length.micro_batches) > kInstructionsMax;
+}
+
+constexpr char kTooLong[] = "so many micro-batches that no plan is so long";
 constexpr char kSlower[] = "slower at best than others are estimated";
 
 }  // namespace
@@ -102,6 +108,8 @@ absl::Status Candidates::EstimateRanks(int ranks) {
     const absl::StatusOr<Estimate> bound = estimator_.BoundOf(candidate);
     if (!bound.ok()) {
       Refuse(bound.status());
+    } else if (IsTooLong(bound->length)) {
+      ++reasons_[kTooLong];
     } else if (!bound->fits()) {
       AddTooLarge(candidate, *bound, ranks);
     } else {
@@ -155,13 +163,19 @@ void Candidates::EstimatePlansOf(const Division& division) {
 }
 
 void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
-  for (; mode != modes_.end(); ++mode) {
+  for (const Mode first = mode; mode != modes_.end(); ++mode) {
     candidate.recompute = *mode;
     const absl::StatusOr<Estimate> estimate = estimator_.Of(candidate);
     if (!estimate.ok()) return Refuse(estimate.status());
     if (!estimate->fits()) {
       AddTooLarge(candidate, *estimate, ranks);
+      // If not even the last one fits, those between do not either.
+      if (mode == first && !FitsWithLeast(candidate, ranks)) return;
       continue;
+    }
+    if (IsTooLong(estimate->length)) {
+      ++reasons_[kTooLong];
+      return;
     }
     const double value = objective_.ValueOf(estimate->seconds, ranks);
     best_ = std::min(best_, value);
@@ -175,6 +189,15 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
                   .family = FamilyOf(candidate)});
     return;
   }
+}
+
+bool Candidates::FitsWithLeast(Candidate candidate, int ranks) {
+  if (candidate.recompute == modes_.back()) return false;
+  candidate.recompute = modes_.back();
+  const absl::StatusOr<Estimate> estimate = estimator_.Of(candidate);
+  if (!estimate.ok() || estimate->fits()) return true;
+  AddTooLarge(candidate, *estimate, ranks);
+  return false;
 }
 
 void Candidates::EstimateNext(const Estimated& lacking) {
@@ -195,11 +218,6 @@ absl::optional<Estimated> Candidates::Take(const Look& look) {
   }
   if (best == left_.end()) return absl::nullopt;
   return std::move(left_.extract(best).value());
-}
-
-int64_t Candidates::CountLeft(
-    const std::function<bool(const Estimated& one)>& may) const {
-  return std::count_if(left_.begin(), left_.end(), may);
 }
 
 void Candidates::Refuse(const absl::Status& refused) {

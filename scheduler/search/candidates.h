@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -60,11 +60,12 @@ class Candidates {
   // Takes the best of those that are left, by what `look` makes of each; of
   // equal ones the first. nullopt: it takes none of them.
   bool empty() const { return left_.empty(); }
-  using Value = std::pair<double, double>;  // by the objective; seconds
+  // What is likely to lack memory comes last; then by the objective; seconds.
+  using Value = std::tuple<bool, double, double>;
   using Look = std::function<absl::optional<Value>(const Estimated& one)>;
   absl::optional<Estimated> Take(const Look& look);
-  // How many are left that `may` are.
-  int64_t CountLeft(const std::function<bool(const Estimated& one)>& may) const;
+  // Those that are left.
+  const std::set<Estimated>& left() const { return left_; }
 
   // One more that cannot be planned.
   void Refuse(const absl::Status& refused);
@@ -98,6 +99,8 @@ class Candidates {
   void EstimatePlansOf(const Division& division);
   // With the first of the modes from here on that fits.
   void EstimateFrom(Mode mode, Candidate candidate, int ranks);
+  // With the last of the modes.
+  bool FitsWithLeast(Candidate candidate, int ranks);
   void AddTooLarge(const Candidate& candidate, const Estimate& estimate,
                    int ranks);
   void Note(const Estimate& estimate, int ranks);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,6 +12,7 @@
 #include "proto/plan/sharing.h"
 #include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/zero.h"
+#include "scheduler/passes/nominal_cost.h"
 #include "scheduler/planner/partition.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/simulate/place_seconds.h"
@@ -159,8 +161,16 @@ absl::StatusOr<const Estimator::Stages*> Estimator::StagesOf(
   const auto [least, most] =
       std::minmax_element(places.slowness.begin(), places.slowness.end());
   const bool unequal = *most > (1 + kEqualSpeeds) * *least;
-  std::string key =
-      absl::StrCat(costs.number, "/", absl::StrJoin(way.stages(), ","));
+  // By what units take, of the first one: a larger micro-batch changes no cut.
+  std::string key = absl::StrJoin(way.stages(), ",");
+  if (unequal) {
+    absl::StrAppend(&key, "/", costs.number);
+  } else {
+    const double first = NominalSeconds(costs.kinds.front().nominal);
+    for (const UnitCost& unit : costs.kinds) {
+      absl::StrAppend(&key, "/", NominalSeconds(unit.nominal) / first);
+    }
+  }
   for (const std::vector<int>& holders : layout.holders) {
     absl::StrAppend(&key, "/", absl::StrJoin(holders, ","));
   }
@@ -222,6 +232,9 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
     if (each_use) seconds.forward = std::max(seconds.forward, gathers);
     seconds.backward = std::max(seconds.backward, beside);
     seconds.input = std::max(seconds.input, each_use ? gathers : 0);
+    if (dealt.count > 1 && zero.gradients) {
+      seconds.weight = std::max(seconds.weight, scatters);
+    }
     if (s + 1 < stages.units.size()) {
       handed_over = std::max(
           handed_over,
@@ -349,34 +362,49 @@ double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
   return end - last + update + scalars + tied;
 }
 
+StepLength Estimator::LengthOf(const Shape& shape, const UnitCosts& costs) {
+  StepLength length = {.pipeline = shape.pipeline,
+                       .micro_batches = shape.micro_batches};
+  for (const int kind : costs.kind_of_unit) {
+    length.of_micro_batch += costs.kinds[kind].instructions;
+  }
+  return length;
+}
+
+// Of the units alone, on places that all have work all the time.
+double Estimator::LeastSeconds(const Shape& shape, const UnitCosts& costs) {
+  const std::vector<double>& speeds = PlacesOf(shape).speeds;
+  const double share =
+      std::accumulate(speeds.begin(), speeds.end(), 0.0) / shape.pipeline;
+  double seconds = 0;
+  for (const int kind : costs.kind_of_unit) {
+    const UnitCost& unit = costs.kinds[kind];
+    seconds += unit.forward.With(share) +
+               std::min(unit.backward.With(share),
+                        unit.input.With(share) + unit.weight.With(share));
+  }
+  return seconds * shape.micro_batches / shape.pipeline;
+}
+
 absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
   ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(division));
   const Shape shape = ShapeOf(JobOf(job_, division));
-  const Places& places = PlacesOf(shape);
-  double speed = 0;
-  int64_t room = 0;
-  for (int p = 0; p < shape.pipeline; ++p) {
-    speed += places.speeds[p];
-    room = std::max(room, places.room[p]);
-  }
-  const double share = speed / shape.pipeline;
-  double seconds = 0;
+  const std::vector<int64_t>& rooms = PlacesOf(shape).room;
+  const int64_t room = *std::max_element(rooms.begin(), rooms.end());
   int64_t bytes = 0;  // of all units, with one micro-batch in flight
   int64_t most = 0;   // of one unit while it computes
   for (const int kind : costs->kind_of_unit) {
     const UnitCost& unit = costs->kinds[kind];
-    seconds += unit.forward.With(share) +
-               std::min(unit.backward.With(share),
-                        unit.input.With(share) + unit.weight.With(share));
     const int64_t at_rest =
         (unit.parameter_bytes + unit.gradient_bytes + unit.state_bytes) /
         shape.dealt;
     bytes += at_rest + unit.output_bytes;
     most = std::max(most, at_rest + unit.workspace_bytes);
   }
-  Estimate bound = {.seconds = seconds * shape.micro_batches / shape.pipeline,
+  Estimate bound = {.seconds = LeastSeconds(shape, *costs),
                     .bytes = std::max(bytes / shape.pipeline, most)};
   bound.lacks = std::max<int64_t>(0, bound.bytes - room);
+  bound.length = LengthOf(shape, *costs);
   return bound;
 }
 
@@ -401,6 +429,12 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
                                                  kMore * shape.pipeline)));
   ASSIGN_OR_RETURN(const Stages* const stages,
                    StagesOf(parallelism, *costs, *order, places));
+  Estimate estimate;
+  SetMemory(parallelism, shape, *costs, *stages, places, *order, estimate);
+  if (!estimate.fits()) {
+    estimate.seconds = LeastSeconds(shape, *costs);
+    return estimate;
+  }
   Timed timed;  // of those that are ready last
   OrderTimes times;
   double last = -1;
@@ -415,19 +449,11 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
     timed = std::move(of_alike);
     times = std::move(run);
   }
-  Estimate estimate;
-  for (const double end : times.ends) {
-    estimate.seconds = std::max(estimate.seconds, end);
-  }
-  estimate.seconds += std::max(0.0, timed.first_gather) +
-                      SecondsBehind(way, shape, *costs, *stages, timed, times);
-  SetMemory(parallelism, shape, *costs, *stages, places, *order, estimate);
-  estimate.length = {.pipeline = shape.pipeline,
-                     .micro_batches = static_cast<int>(in_all),
-                     .is_even = replicas.size() == 1};
-  for (const int kind : costs->kind_of_unit) {
-    estimate.length.of_micro_batch += costs->kinds[kind].instructions;
-  }
+  estimate.seconds = last + std::max(0.0, timed.first_gather) +
+                     SecondsBehind(way, shape, *costs, *stages, timed, times);
+  estimate.length = LengthOf(shape, *costs);
+  estimate.length.micro_batches = static_cast<int>(in_all);
+  estimate.length.is_even = replicas.size() == 1;
   return estimate;
 }
 

@@ -46,8 +46,9 @@ inline constexpr double kEstimateError = 0.6;
 struct Estimate {
   double seconds = 0;
   int64_t bytes = 0;  // of the device, on the rank that lacks most
-  int64_t lacks = 0;  // of these, beyond what the rank has; 0: it fits
-  StepLength length;  // of its plan
+  int64_t room = 0;   // that this rank has
+  int64_t lacks = 0;  // of these, beyond that; 0: it fits
+  StepLength length;  // of its plan; of a bound: the shortest
   bool fits() const { return lacks == 0; }
 };
 
@@ -71,7 +72,8 @@ class Estimator {
   // InvalidArgument: it cannot be planned.
   absl::StatusOr<Estimate> BoundOf(const Candidate& division);
 
-  // InvalidArgument: it cannot be planned.
+  // Of what does not fit, the seconds are a bound, too. InvalidArgument: it
+  // cannot be planned.
   absl::StatusOr<Estimate> Of(const Candidate& candidate);
 
   // Whether some workers are so much faster that replicas may differ.
@@ -125,8 +127,8 @@ class Estimator {
     std::vector<StageSeconds> stages;
     double handover = 0;
     OrderTimes times;
-    std::vector<int64_t> kept;
-    std::vector<int64_t> most_kept;
+    std::vector<KeptBytes> kept;
+    std::vector<MostBytes> most_kept;
   };
   absl::StatusOr<KnownOrder*> OrderOf(const ParallelismSpec& way,
                                       int micro_batches);
@@ -139,6 +141,8 @@ class Estimator {
                                          const KnownOrder& order,
                                          const Places& places);
   Shape ShapeOf(const JobSpec& resolved) const;
+  static StepLength LengthOf(const Shape& shape, const UnitCosts& costs);
+  double LeastSeconds(const Shape& shape, const UnitCosts& costs);
   absl::StatusOr<OrderTimes> RunOrder(const ParallelismSpec& way,
                                       const Shape& shape, const Timed& timed);
   Timed TimeStages(const JobSpec& way, const Shape& shape,

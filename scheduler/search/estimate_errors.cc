@@ -21,16 +21,19 @@ Family FamilyOf(const Candidate& candidate) {
   return family;
 }
 
-void EstimateErrors::Told::Add(double ratio) {
+void EstimateErrors::Told::Add(double ratio, double memory_ratio) {
   ++count;
   sum += ratio;
+  memory_sum += memory_ratio;
   least = std::min(least, ratio);
 }
 
-void EstimateErrors::Add(const Family& family, double ratio) {
-  all_.Add(ratio);
-  rows_[family.rows].Add(ratio);
-  families_[family.own].Add(ratio);
+void EstimateErrors::Add(const Family& family, double ratio,
+                         double memory_ratio) {
+  for (Told* const told :
+       {&all_, &rows_[family.rows], &families_[family.own]}) {
+    told->Add(ratio, memory_ratio);
+  }
 }
 
 const EstimateErrors::Told& EstimateErrors::LikeIt(const Family& family,
@@ -47,6 +50,11 @@ const EstimateErrors::Told& EstimateErrors::LikeIt(const Family& family,
 double EstimateErrors::Expected(const Family& family) const {
   const Told& told = LikeIt(family, 1);
   return told.count == 0 ? 1 : told.sum / told.count;
+}
+
+double EstimateErrors::ExpectedMemory(const Family& family) const {
+  const Told& told = LikeIt(family, 1);
+  return told.count == 0 ? 1 : told.memory_sum / told.count;
 }
 
 double EstimateErrors::Least(const Family& family) const {

@@ -26,11 +26,13 @@ class EstimateErrors {
   // nothing is ever told.
   explicit EstimateErrors(double assumed) : assumed_(assumed) {}
 
-  // A simulated step over its estimate.
-  void Add(const Family& family, double ratio);
+  // A simulated step over its estimate; and what its fullest rank needs of
+  // memory over that bound.
+  void Add(const Family& family, double ratio, double memory_ratio = 1);
 
   // The mean of those that are most like it, of which there are any.
   double Expected(const Family& family) const;
+  double ExpectedMemory(const Family& family) const;
   // That no candidate of the family is below: once kTold were simulated, the
   // least of those that are most like it, of which there are kToldOfFamily, or
   // of all; and kMargin less.
@@ -44,8 +46,9 @@ class EstimateErrors {
   struct Told {
     int count = 0;
     double sum = 0;
+    double memory_sum = 0;
     double least = std::numeric_limits<double>::infinity();
-    void Add(double ratio);
+    void Add(double ratio, double memory_ratio);
   };
 
   // Of so many or more, those that are most like it; else all.

@@ -20,6 +20,8 @@ constexpr int64_t kMargin = 100;
 struct Estimator::StageBytes {
   int64_t at_rest = 0;
   int64_t kept = 0;
+  int64_t for_weight = 0;  // of these
+  int64_t deferred = 0;
   int64_t pass = 0;
   int64_t workspace = 0;
 };
@@ -55,14 +57,17 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
     bytes.pass = std::max(bytes.pass, unit.pass_bytes + whole - bytes.kept);
     bytes.workspace = std::max(bytes.workspace, unit.workspace_bytes);
     bytes.kept += unit.kept_bytes;
+    bytes.for_weight += unit.kept_for_weight;
+    bytes.deferred += unit.deferred_bytes;
   }
   // What a stage hands on it does not keep, and what it is handed it does.
-  if (stage + 1 < stages.units.size()) {
-    bytes.kept -= unit_of(units.back()).output_bytes;
-  }
-  if (stage > 0) {
-    bytes.kept += unit_of(stages.units[stage - 1].back()).output_bytes;
-  }
+  const auto add_output = [&](int u, int sign) {
+    const UnitCost& unit = unit_of(u);
+    bytes.kept += sign * unit.output_bytes;
+    if (unit.output_is_for_weight) bytes.for_weight += sign * unit.output_bytes;
+  };
+  if (stage + 1 < stages.units.size()) add_output(units.back(), -1);
+  if (stage > 0) add_output(stages.units[stage - 1].back(), 1);
   return bytes;
 }
 
@@ -71,10 +76,12 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
                           const Places& places, KnownOrder& order,
                           Estimate& estimate) const {
   std::vector<StageBytes> by_place(shape.pipeline);
-  std::vector<int64_t> kept;
+  std::vector<KeptBytes> kept;
   for (size_t s = 0; s < stages.units.size(); ++s) {
     const StageBytes bytes = BytesOf(way, costs, stages, s);
-    kept.push_back(bytes.kept);
+    kept.push_back({.for_input = bytes.kept - bytes.for_weight,
+                    .for_weight = bytes.for_weight,
+                    .deferred = bytes.deferred});
     for (const int place : stages.holders[s]) {
       StageBytes& all = by_place[place];
       // Which of its stages computes when it keeps most, is not asked.
@@ -87,17 +94,19 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
     order.kept = kept;
     order.most_kept = MostKept(order.order, kept);
   }
-  const std::vector<int64_t>& most_kept = order.most_kept;
   const int64_t scratch = workers_[0].has_gpu() ? costs.scratch_bytes : 0;
   for (int place = 0; place < shape.pipeline; ++place) {
     const StageBytes& all = by_place[place];
-    const int64_t sum =
-        all.at_rest + most_kept[place] + all.pass + all.workspace + scratch;
+    const MostBytes& kept = order.most_kept[place];
+    const int64_t sum = all.at_rest +
+                        std::max(kept.ever, kept.going_back + all.pass) +
+                        all.workspace + scratch;
     const int64_t bytes = sum - sum / kMargin;
     const int64_t lacks = std::max<int64_t>(0, bytes - places.room[place]);
     if (place == 0 || std::make_pair(lacks, bytes) >
                           std::make_pair(estimate.lacks, estimate.bytes)) {
       estimate.bytes = bytes;
+      estimate.room = places.room[place];
       estimate.lacks = lacks;
     }
   }

@@ -123,17 +123,32 @@ OrderTimes TimeOrder(const ComputeOrder& order,
   return Run(order, stages, handover).ToTheEnd();
 }
 
-std::vector<int64_t> MostKept(const ComputeOrder& order,
-                              const std::vector<int64_t>& of_stage) {
-  std::vector<int64_t> most;
+std::vector<MostBytes> MostKept(const ComputeOrder& order,
+                                const std::vector<KeptBytes>& of_stage) {
+  std::vector<MostBytes> most;
   for (const std::vector<ComputeStep>& steps : order) {
     int64_t now = 0;
-    int64_t& of_rank = most.emplace_back(0);
-    for (const ComputeStep& step : steps) {
-      if (step.kind == ComputeStep::kForward) now += of_stage[step.stage];
-      of_rank = std::max(of_rank, now);
-      if (step.kind == ComputeStep::kBackwardWeight)
-        now -= of_stage[step.stage];
+    MostBytes& of_rank = most.emplace_back();
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const ComputeStep& step = steps[i];
+      const KeptBytes& kept = of_stage[step.stage];
+      switch (step.kind) {
+        case ComputeStep::kForward:
+          now += kept.for_input + kept.for_weight;
+          break;
+        case ComputeStep::kBackwardInput:
+          of_rank.going_back = std::max(of_rank.going_back, now);
+          now += kept.deferred - kept.for_input;
+          if (i + 1 < steps.size() && OneBackward(step, steps[i + 1])) {
+            now -= kept.deferred + kept.for_weight;
+            ++i;
+          }
+          break;
+        case ComputeStep::kBackwardWeight:
+          now -= kept.deferred + kept.for_weight;
+          break;
+      }
+      of_rank.ever = std::max(of_rank.ever, now);
     }
   }
   return most;

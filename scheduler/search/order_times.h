@@ -31,10 +31,25 @@ struct OrderTimes {
 OrderTimes TimeOrder(const ComputeOrder& order,
                      const std::vector<StageSeconds>& stages, double handover);
 
-// By rank of the pipeline: what its micro-batches in flight keep at most, where
-// one of them keeps so much of each stage from its forward to its backward.
-std::vector<int64_t> MostKept(const ComputeOrder& order,
-                              const std::vector<int64_t>& of_stage);
+// What a micro-batch keeps of a stage.
+struct KeptBytes {
+  int64_t for_input = 0;   // from its forward to the gradient of its input
+  int64_t for_weight = 0;  // from its forward to the gradient of its weights
+  // From the first of these gradients to the second, if that is a pass of its
+  // own that does not come at once.
+  int64_t deferred = 0;
+  bool operator==(const KeptBytes& other) const = default;
+};
+
+// What the micro-batches in flight of a rank keep at most, and what they keep
+// at most while one goes back to its input.
+struct MostBytes {
+  int64_t ever = 0;
+  int64_t going_back = 0;
+};
+// By rank of the pipeline.
+std::vector<MostBytes> MostKept(const ComputeOrder& order,
+                                const std::vector<KeptBytes>& of_stage);
 
 }  // namespace troupe
 

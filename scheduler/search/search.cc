@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -133,11 +134,30 @@ class Search {
       Say(absl::StrCat(candidates_.estimated(), " estimated, ",
                        simulated_.size(), " simulated"));
       if (simulated_.size() == before) continue;
-      errors_.Add(next->family, simulated_.back().way.step_seconds() /
-                                    next->estimate.seconds);
-      // Its bound was too small: what is recomputed then comes in its turn.
-      if (!simulated_.back().way.fits()) candidates_.EstimateNext(*next);
+      const ExplainedWay& way = simulated_.back().way;
+      errors_.Add(next->family, way.step_seconds() / next->estimate.seconds,
+                  static_cast<double>(way.memory_bytes()) /
+                      static_cast<double>(next->estimate.bytes));
+      if (!way.fits()) AddWithMoreRecomputed(*next);
     }
+  }
+
+  // Its bound was too small, and so are those of others that are like it.
+  void AddWithMoreRecomputed(const Estimated& lacking) {
+    std::vector<Estimated> all = {lacking};
+    const Simulated* const best = Best();
+    for (const Estimated& one : candidates_.left()) {
+      if (MayWin(one, best) && IsLikelyToLack(one)) all.push_back(one);
+    }
+    for (const Estimated& one : all) {
+      if (with_more_.insert(one.key).second) candidates_.EstimateNext(one);
+    }
+  }
+
+  bool IsLikelyToLack(const Estimated& one) const {
+    return static_cast<double>(one.estimate.bytes) *
+               errors_.ExpectedMemory(one.family) >
+           static_cast<double>(one.estimate.room);
   }
 
   // The best that may win, of those for which there is room; of all, if there
@@ -156,7 +176,8 @@ class Search {
 
   Candidates::Value ExpectedOf(const Estimated& one) const {
     const double seconds = one.estimate.seconds * errors_.Expected(one.family);
-    return {objective().ValueOf(seconds, one.ranks), seconds};
+    return {IsLikelyToLack(one), objective().ValueOf(seconds, one.ranks),
+            seconds};
   }
 
   // By its estimate, less what that may err by.
@@ -167,18 +188,21 @@ class Search {
            (!objective().fewest() || at_best <= best->way.step_seconds());
   }
 
-  // Among what may be simulated; of twice as much, while nothing fits. A single
-  // plan may not take most of it.
+  // Among what may be simulated; of twice as much, while nothing fits, and half
+  // as much for what is likely not to. A single plan may not take most of it.
   bool HasRoomFor(const Estimated& one, const Simulated* best) const {
     const int64_t takes = InstructionsToCompare(one.estimate.length, kShort);
-    const int64_t most = options_.instructions_max;
-    return takes <= 2 * most / 3 &&
-           instructions_ + takes <= (best == nullptr ? 2 : 1) * most;
+    const int64_t max = options_.instructions_max;
+    const int64_t in_all = best == nullptr       ? 2 * max
+                           : IsLikelyToLack(one) ? max / 2
+                                                 : max;
+    return takes <= 2 * max / 3 && instructions_ + takes <= in_all;
   }
 
   int64_t NotSimulated() const {
     const Simulated* const best = Best();
-    return candidates_.CountLeft(
+    return std::count_if(
+        candidates_.left().begin(), candidates_.left().end(),
         [this, best](const Estimated& one) { return MayWin(one, best); });
   }
 
@@ -301,6 +325,7 @@ class Search {
   EstimateErrors errors_;
   Candidates candidates_;
   std::vector<Simulated> simulated_;
+  std::set<std::string> with_more_;  // keys of what lacks
   std::vector<WorkerDescription> first_workers_;
   int64_t instructions_ = 0;
 };

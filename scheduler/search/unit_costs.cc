@@ -141,11 +141,27 @@ class Coster {
     }
   }
 
+  // By buffer.
+  std::vector<bool> ReadForWeights() const {
+    std::vector<bool> read(train_.buffers_size(), false);
+    for (const Instruction& instruction : train_.instructions()) {
+      if (instruction.kind() != Instruction::BACKWARD_WEIGHT) continue;
+      for (const Instruction::Operand& operand : instruction.operands()) {
+        read[operand.buffer()] =
+            read[operand.buffer()] || operand.access() == Instruction::READ;
+      }
+    }
+    return read;
+  }
+
   void AddMemory() {
-    for (const Buffer& buffer : train_.buffers()) {
+    const std::vector<bool> read = ReadForWeights();
+    for (int i = 0; i < train_.buffers_size(); ++i) {
+      const Buffer& buffer = train_.buffers(i);
       if (!buffer.has_unit() || TierOf(buffer) != DEVICE) continue;
       UnitCost& unit = units_[buffer.unit()];
       const int64_t bytes = buffer.bytes();
+      const int64_t for_weight = read[i] ? bytes : 0;
       switch (buffer.kind()) {
         case Buffer::PARAMETERS:
           unit.parameter_bytes += bytes;
@@ -160,12 +176,17 @@ class Coster {
         case Buffer::ACTIVATION:
         case Buffer::STASH:
           unit.kept_bytes += bytes;
+          unit.kept_for_weight += for_weight;
+          if (buffer.kind() == Buffer::ACTIVATION && read[i]) {
+            unit.output_is_for_weight = true;
+          }
           break;
         case Buffer::GRADIENT:
         case Buffer::WEIGHT_STASH:
         case Buffer::RECOMPUTED:
         case Buffer::SEGMENT_GRADIENTS:
           unit.pass_bytes += bytes;
+          unit.deferred_bytes += for_weight;
           break;
         default:
           break;

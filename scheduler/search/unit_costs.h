@@ -43,7 +43,10 @@ struct UnitCost {
   // experts, the share of the unit in such parts.
   std::map<int, double> shares_in_pieces;
   int64_t kept_bytes = 0;       // of each micro-batch in flight
+  int64_t kept_for_weight = 0;  // of these, until its weights' gradient
+  int64_t deferred_bytes = 0;   // besides, from its input's gradient to that
   int64_t output_bytes = 0;     // what goes to the next stage
+  bool output_is_for_weight = false;
   int64_t pass_bytes = 0;       // besides, while its backward passes run
   int64_t workspace_bytes = 0;  // of all units of a rank the most
   int64_t instructions = 0;     // of its passes on a micro-batch

@@ -39,7 +39,7 @@ struct Architecture {
 };
 
 // In the order in which they are listed to users.
-std::vector<Architecture> Architectures();
+const std::vector<Architecture>& Architectures();
 
 Architecture DeepseekV3();
 Architecture Gpt2();

@@ -2,10 +2,12 @@
 
 namespace troupe {
 
-std::vector<Architecture> Architectures() {
-  return {Gpt2(),       GptNeox(), Llama(),    Mistral(),  Qwen2(),
-          Qwen3(),      Mixtral(), Qwen2Moe(), Qwen3Moe(), Olmoe(),
-          DeepseekV3(), Graph(),   Synthetic()};
+const std::vector<Architecture>& Architectures() {
+  static const auto* const kArchitectures = new std::vector<Architecture>{
+      Gpt2(),       GptNeox(), Llama(),    Mistral(),  Qwen2(),
+      Qwen3(),      Mixtral(), Qwen2Moe(), Qwen3Moe(), Olmoe(),
+      DeepseekV3(), Graph(),   Synthetic()};
+  return *kArchitectures;
 }
 
 }  // namespace troupe

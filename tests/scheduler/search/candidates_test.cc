@@ -2,7 +2,7 @@
 
 #include <limits>
 #include <set>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -56,7 +56,7 @@ class Estimating : public ::testing::Test {
   Estimated TakeBest() {
     return *candidates_.Take([](const Estimated& one) {
       return absl::make_optional(
-          std::make_pair(one.value, one.estimate.seconds));
+          std::make_tuple(false, one.value, one.estimate.seconds));
     });
   }
 

@@ -41,6 +41,7 @@ TEST(EstimateErrors, ThoseThatAreMostAlikeTell) {
   EXPECT_EQ(errors.Least(family), 1 / (1 + kAssumed));
   errors.Add(family, 2);
   EXPECT_EQ(errors.Expected(family), 2);
+  EXPECT_EQ(errors.ExpectedMemory(family), 1);
   EXPECT_EQ(errors.Expected(same_rows), 2);
   EXPECT_EQ(errors.Expected(other), 2);
   EXPECT_EQ(errors.Least(family), 1 / (1 + kAssumed)) << "one tells too little";
@@ -53,6 +54,11 @@ TEST(EstimateErrors, ThoseThatAreMostAlikeTell) {
   errors.Add(same_rows, 5);
   EXPECT_EQ(errors.Expected(same_rows), 5);
   EXPECT_EQ(errors.Least(same_rows), 2 * kKept);
+  EstimateErrors of_memory(kAssumed);
+  of_memory.Add(family, 1, 1.5);
+  of_memory.Add(other, 1, 1.1);
+  EXPECT_EQ(of_memory.ExpectedMemory(same_rows), 1.5);
+  EXPECT_EQ(of_memory.ExpectedMemory(other), 1.1);
   // Never below the bound that all keep to.
   for (int i = 0; i < 10; ++i) errors.Add(other, 0.1);
   EXPECT_EQ(errors.Least(other), 1 / (1 + kAssumed));

@@ -36,12 +36,37 @@ TEST(TimeOrder, IsTheClosedFormOf1f1b) {
               .order({.ranks = ranks, .micro_batches = micro_batches})
               .value();
       const std::vector<int64_t> kept =
-          MostKept(order, std::vector<int64_t>(ranks, 10));
+          MostKept(order, std::vector<KeptBytes>(ranks, {.for_weight = 10}));
       for (int r = 0; r < ranks; ++r) {
-        EXPECT_EQ(kept[r], 10 * std::min(ranks - r, micro_batches));
+        EXPECT_EQ(kept[r].ever, 10 * std::min(ranks - r, micro_batches));
       }
     }
   }
+}
+
+// Gradients of weights that come later keep what they need until then, and
+// free the rest before.
+TEST(MostKept, CountsWhatIsDeferred) {
+  using Step = ComputeStep;
+  const Step forward = {.kind = Step::kForward};
+  const Step input = {.kind = Step::kBackwardInput};
+  const Step weight = {.kind = Step::kBackwardWeight};
+  const auto of = [](Step step, int micro_batch) {
+    step.micro_batch = micro_batch;
+    return step;
+  };
+  const std::vector<KeptBytes> kept = {
+      {.for_input = 1, .for_weight = 10, .deferred = 100}};
+  const MostBytes at_once =
+      MostKept({{of(forward, 0), of(input, 0), of(weight, 0)}}, kept)[0];
+  EXPECT_EQ(at_once.ever, 11);
+  EXPECT_EQ(at_once.going_back, 11);
+  const MostBytes later =
+      MostKept({{of(forward, 0), of(input, 0), of(forward, 1), of(weight, 0),
+                 of(input, 1), of(weight, 1)}},
+               kept)[0];
+  EXPECT_EQ(later.ever, 110 + 11);
+  EXPECT_EQ(later.going_back, 11);
 }
 
 // M (F + B) + (P - 1) (F + B) / V.
