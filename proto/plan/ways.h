@@ -83,10 +83,8 @@ bool HasSteps(const Group& group);
 // it: of plans with the same groups.
 bool HaveSameWays(const Plan& a, const Plan& b);
 
-// Whether the member takes part in the step of that index; `root`: of a
-// broadcast, or of a reduce that takes the steps of an all-reduce, whose sum
-// then comes together at the root's places. An all-reduce of its own has root
-// 0.
+// Whether the member takes part in the step of that index. `root`: of a
+// broadcast; of what an all-reduce reduces it is member 0.
 struct RootedStep {
   int step = 0;
   int root = 0;

@@ -146,30 +146,36 @@ class LevelsCommunicator final : public Communicator {
     if (way == nullptr) {
       return flat_->Reduce(data.whole, root, op, OptionsOf(call));
     }
+    // Up a tree all wait until the sum is there: whoever had done its part and
+    // gone on would be missed by those who look for the one to blame.
+    if (HasTree(*way)) return DoAllReduce(data, op, call);
     const CommBuffer& whole = data.whole;
     const LaneOrder order = OrderFor(*way, whole.elements, whole.element);
     std::vector<Reduced> pieces(order.at_once);
     return InSteps(*way, order, call, [&](const PieceStep& at) {
       Reduced& piece = pieces[at.piece % order.at_once];
       if (at.index == 0) piece = {.part = PieceOf(whole, order, at.piece)};
-      const bool takes_part = TakesPartIn(*way, at.index, root);
       if (at.step.collective() == REDUCE_SCATTER) {
-        return ReduceStep(at, op, takes_part, piece);
+        return ReduceStep(at, op, /*takes_part=*/true, piece);
       }
-      return ReduceTo(PlaceOf(root, at.step.level()), at, op, takes_part,
-                      piece);
+      return ReduceTo(PlaceOf(root, at.step.level()), at, op, piece);
     });
   }
 
-  // The sum does not come down again.
+  static bool HasTree(const Group::Way& way) {
+    return std::any_of(
+        way.steps().begin(), way.steps().end(),
+        [](const Group::Step& step) { return step.collective() == REDUCE; });
+  }
+
   static absl::Status ReduceTo(int root, const PieceStep& at, ReduceOp op,
-                               bool takes_part, Reduced& piece) {
+                               Reduced& piece) {
     if (at.step.collective() == ALL_GATHER) {
       piece.part = piece.wholes.back();
       piece.wholes.pop_back();
-      if (!piece.needed || !takes_part) return absl::OkStatus();
+      if (!piece.needed) return absl::OkStatus();
       RETURN_IF_ERROR(GatherAt(root, piece.part, at.level, at.options));
-    } else if (at.step.collective() != BROADCAST && takes_part) {
+    } else {
       RETURN_IF_ERROR(at.level.Reduce(piece.part, root, op, at.options));
     }
     piece.needed = piece.needed && at.level.rank() == root;

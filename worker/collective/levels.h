@@ -12,8 +12,8 @@
 //    not even, the rows that only some of them have are moved by the flat
 //    communicator: so bytes are those of one communicator, and no padding
 //    moves. A reduce takes the steps of an all-reduce of its size, so that its
-//    root has the same bits. Instead of gathering it sends what each has to the
-//    root, and no sum comes down.
+//    root has the same bits, and instead of gathering sends what each has to
+//    the root; up a tree it is an all-reduce.
 // 2. Sums are taken level by level, in each in its backend's order: other bits
 //    than flat ones, but the same on all ranks and in all runs. Narrow ones are
 //    rounded once on each level.

@@ -30,10 +30,12 @@ class Mortal final : public Communicator {
   // Before each call; an error is what the call returns.
   std::function<absl::Status()> before;
 
-  // REQUIRES that nobody is inside a call.
+  // REQUIRES that nobody is inside a call. Not under the lock: who goes waits
+  // for the watch, whose thread may ask this one.
   void Die() {
+    std::unique_ptr<Communicator> dying;  // outlives the lock
     absl::MutexLock lock(&mutex_);
-    inner_ = nullptr;
+    dying.swap(inner_);
   }
   bool WaitForCalls(int calls) {
     absl::MutexLock lock(&done_mutex_);
@@ -44,12 +46,13 @@ class Mortal final : public Communicator {
   }
 
   uint64_t sent_bytes() const override { return 0; }
-  // The watch's thread must not wait for one that dies, which waits for it.
   bool SeesFailure() override {
-    if (!mutex_.ReaderTryLock()) return true;
-    const bool fails = inner_ == nullptr || inner_->SeesFailure();
-    mutex_.ReaderUnlock();
-    return fails;
+    absl::ReaderMutexLock lock(&mutex_);
+    return inner_ == nullptr || inner_->SeesFailure();
+  }
+  void AbortCall(const absl::Status& why) override {
+    absl::ReaderMutexLock lock(&mutex_);
+    if (inner_ != nullptr) inner_->AbortCall(why);
   }
 
  private:
