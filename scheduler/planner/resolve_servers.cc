@@ -148,14 +148,6 @@ absl::Status CheckServersFit(const JobSpec& job) {
   if (job.optimizer().name() == "none") {
     return RefuseWith("optimizer.name: none", "there is nothing to keep");
   }
-  const MemorySpec& memory = job.memory();
-  if ((memory.has_parameters() && memory.parameters() != "device") ||
-      (memory.has_gradients() && memory.gradients() != "device")) {
-    return RefuseWith(
-        "memory.parameters and memory.gradients below the device",
-        "they are of replicas and servers alike, and replicas have no state to "
-        "make room for; use device for both, memory.optimizer is the servers'");
-  }
   if (job.recovery().copies() > 0) {
     return FieldError("recovery.copies",
                       absl::StrCat("1 does not go with ", kServersField,

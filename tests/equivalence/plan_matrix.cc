@@ -295,13 +295,7 @@ void DrawServers(uint64_t seed, int number, JobSpec& cut) {
   parallelism.clear_zero();
   parallelism.clear_zero_size();
   parallelism.clear_reshard_after_forward();
-  MemorySpec& memory = *cut.mutable_memory();
-  memory.clear_unsharded_bytes();
-  memory.set_parameters("device");
-  memory.set_gradients("device");
-  if (memory.activations() != "device") return;
-  memory.clear_chunk_megabytes();
-  memory.clear_device_bytes();
+  cut.mutable_memory()->clear_unsharded_bytes();
 }
 
 bool IsAsynchronous(const JobSpec& job) {

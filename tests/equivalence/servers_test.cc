@@ -63,6 +63,8 @@ struct ServedCase {
   std::string optimizer = "device";
   std::string recompute = "none";
   double clipping = 1;
+  std::string parameters = "device";
+  std::string gradients = "device";
 };
 
 class Servers : public testing::TestWithParam<ServedCase> {};
@@ -80,6 +82,8 @@ TEST_P(Servers, TrainTheSameModel) {
     job.mutable_parallelism()->add_micro_batches(count);
   }
   job.mutable_memory()->set_optimizer(served.optimizer);
+  job.mutable_memory()->set_parameters(served.parameters);
+  job.mutable_memory()->set_gradients(served.gradients);
   job.mutable_memory()->mutable_recompute()->set_mode(served.recompute);
   EXPECT_EQ(RanksNeeded(job),
             served.cut.pipeline * (served.cut.data + served.servers));
@@ -115,6 +119,27 @@ INSTANTIATE_TEST_SUITE_P(
                    "host",
                    "full",
                    0},
+        ServedCase{"parameters_on_host",
+                   2,
+                   {.data = 2},
+                   "gpt2",
+                   "in_process",
+                   {},
+                   "device",
+                   "none",
+                   1,
+                   "host"},
+        ServedCase{"all_on_host",
+                   2,
+                   {.data = 2},
+                   "gpt2",
+                   "in_process",
+                   {},
+                   "host",
+                   "none",
+                   0,
+                   "host",
+                   "host"},
         ServedCase{
             "on_nvme", 1, {.data = 2}, "llama", "in_process", {}, "nvme"},
         // Both ends of the pipeline have the tied table.

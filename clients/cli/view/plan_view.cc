@@ -378,7 +378,8 @@ std::string MicroBatchesText(const Plan& plan) {
   const Derived& derived = plan.derived();
   const int servers = plan.job().parallelism().servers();
   const auto& all = derived.replica_micro_batches();
-  const std::vector<int> counts(all.begin(), all.end() - servers);
+  const std::vector<int> counts(all.begin(),
+                                all.end() - std::clamp(servers, 0, all.size()));
   const bool even = std::adjacent_find(counts.begin(), counts.end(),
                                        std::not_equal_to<>()) == counts.end();
   return absl::StrCat(

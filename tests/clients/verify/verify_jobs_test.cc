@@ -18,6 +18,8 @@ JobSpec Job() {
   job.mutable_training()->set_validate_every(10);
   job.mutable_lr_scheduler()->set_warmup_steps(100);
   job.mutable_parallelism()->set_data(4);
+  job.mutable_parallelism()->set_servers(2);
+  job.mutable_servers()->set_mode("sync");
   job.mutable_checkpoint()->set_directory("mine");
   job.mutable_checkpoint()->set_resume("latest");
   job.mutable_metrics()->set_tensorboard("mine/tb");
@@ -43,6 +45,8 @@ TEST(MakeVerifyJobs, BothEndEarlyAndSaveElsewhere) {
             jobs.reference.checkpoint().directory());
   EXPECT_EQ(jobs.run.parallelism().data(), 4);
   EXPECT_FALSE(jobs.reference.has_parallelism());
+  EXPECT_TRUE(jobs.run.has_servers());
+  EXPECT_FALSE(jobs.reference.has_servers());
 }
 
 TEST(MakeVerifyJobs, OneStepNeedsNoneBefore) {

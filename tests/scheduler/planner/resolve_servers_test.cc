@@ -117,10 +117,6 @@ const Refusal kRefusals[] = {
        j.mutable_training()->set_precision("bf16");
        j.mutable_training()->set_gradient_precision("parameters");
      }},
-    {"memory.parameters",
-     [](JobSpec& j) { j.mutable_memory()->set_parameters("host"); }},
-    {"memory.gradients",
-     [](JobSpec& j) { j.mutable_memory()->set_gradients("host"); }},
 };
 
 TEST(ResolveServers, RefusesWhatItDoesNotGoWith) {

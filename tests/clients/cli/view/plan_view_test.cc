@@ -175,6 +175,21 @@ TEST(PlanView, SaysHowMicroBatchesAreSplit) {
       HasSubstr("micro-batches    [2, 1, 2] of 4 sequences on the replicas\n"));
 }
 
+TEST(PlanView, SaysWhichServersThereAre) {
+  Plan plan = SomePlan();
+  ParallelismSpec& parallelism = *plan.mutable_job()->mutable_parallelism();
+  parallelism.set_data(2);
+  parallelism.set_servers(1);
+  plan.mutable_job()->mutable_servers()->set_mode("sync");
+  for (const int count : {2, 2, 0}) {
+    plan.mutable_derived()->add_replica_micro_batches(count);
+  }
+  EXPECT_THAT(PlanText(plan),
+              HasSubstr("servers          1 behind 2 replicas, sync\n"
+                        "  micro-batches    2 of 4 sequences on each "
+                        "replica\n"));
+}
+
 TEST(PlanView, SaysWhatMemoryWasChosen) {
   Plan plan = SomePlan();
   plan.mutable_prediction()->set_chosen_memory("memory.optimizer: host (+9 %)");
