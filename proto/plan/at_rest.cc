@@ -251,8 +251,8 @@ int64_t LargestStateAtRest(const Plan& plan, const Placement& placement) {
     // Of prefixes the first slice has the most.
     for (Piece slice = slices; !prefixes && slice.index < slices.count;
          ++slice.index) {
-      largest = std::max(
-          largest, StateElementsIn(states, SliceAt(stretch.all, slice)));
+      largest = std::max(largest,
+                         StateElementsIn(states, SliceAt(stretch.all, slice)));
     }
     elements += largest;
   }
@@ -273,16 +273,16 @@ int64_t LargestStateDuty(const Plan& plan, const Placement& placement,
   const Stretch stretch = StretchWith(plan, placement, part);
   const Placement::Part& with = placement.parts(part);
   const Piece slices = SlicesOf(plan, stretch.dealt);
-  const Piece shares = SlicesOf(
-      plan, with.has_shared() ? absl::optional<int>(with.shared())
-                              : absl::nullopt);
+  const Piece shares =
+      SlicesOf(plan, with.has_shared() ? absl::optional<int>(with.shared())
+                                       : absl::nullopt);
   int64_t largest = 0;
   for (Piece slice = slices; slice.index < slices.count; ++slice.index) {
     const Range rests =
         Both(RangeOfPart(unit, part), SliceAt(stretch.all, slice));
     for (Piece share = shares; share.index < shares.count; ++share.index) {
-      largest = std::max(largest,
-                         StateElementsIn(states, SliceAt(rests, share)));
+      largest =
+          std::max(largest, StateElementsIn(states, SliceAt(rests, share)));
     }
   }
   return largest;

@@ -176,9 +176,9 @@ std::string QuestionOf(const Plan& plan, const Home& home, int rank,
   }
   const Placement::Part& part = placement.parts(company.part);
   return absl::StrCat(rank, "/", part.has_dealt() ? part.dealt() : -1, "/",
-                      placement.has_served(), "/",
-                      company.group.value_or(-1), "/", company.sums, "/",
-                      absl::StrJoin(home.places, ","), "/", shares);
+                      placement.has_served(), "/", company.group.value_or(-1),
+                      "/", company.sums, "/", absl::StrJoin(home.places, ","),
+                      "/", shares);
 }
 
 // A role says of each part of its units with whom its ranks sum and share it:

@@ -24,8 +24,7 @@ bool IsPassedOver(absl::string_view name) {
       "data.tokens", "data.sources", "data.validation_blocks",
       "data.validation", "data.changed", "data.sample", "parallelism",
       "communication", "checkpoint", "memory", "metrics", "servers",
-      "model.experts.load",
-      "model.experts.load_file", "model.experts.measured",
+      "model.experts.load", "model.experts.load_file", "model.experts.measured",
       "model.graph",  // its text says what it is
       "model.hf", "model.initializer_range", "training.micro_batch_size",
       "training.lora.adapter", "training.stop_after", "training.validate_every",

@@ -167,14 +167,9 @@ void PlacedValues::PlaceForward(Packing& workspace) {
         place.port = PortOf(table_, t);
         output_bytes_ += bytes;
         continue;
-      case TensorSpec::TOKENS:
-        place.memory = UnitMemory::kTokens;
-        continue;
-      case TensorSpec::TARGETS:
-        place.memory = UnitMemory::kTargets;
-        continue;
-      case TensorSpec::DOCUMENTS:
-        place.memory = UnitMemory::kDocuments;
+      case TensorSpec::BATCH:
+        place.memory = UnitMemory::kBatch;
+        place.port = PortOf(table_, t);
         continue;
       default:
         break;

@@ -51,8 +51,8 @@ struct LateStep {
 
 // What the store was asked, and has not answered.
 struct StoreQuestion {
-  int number = 0;                               // of the run's; 0: none
-  absl::Time again = absl::InfiniteFuture();    // it could not: asked again
+  int number = 0;                             // of the run's; 0: none
+  absl::Time again = absl::InfiniteFuture();  // it could not: asked again
 };
 
 // Whether the ranks save at the end of their step, now that they stop.

@@ -82,8 +82,7 @@ StoredRun TakeRun(JobStatus& status, bool cancelled) {
                       .cancelled = cancelled,
                       .goes_on = status.attempt_over()};
   if (stored.phase == JOB_PHASE_UNSPECIFIED) {
-    stored.phase =
-        StopsWithoutPhase(status) ? PHASE_STOPPING : PHASE_TRAINING;
+    stored.phase = StopsWithoutPhase(status) ? PHASE_STOPPING : PHASE_TRAINING;
     stored.intent = IntentWithoutPhase(status, cancelled);
   }
   // Whoever cancels a run stops it.

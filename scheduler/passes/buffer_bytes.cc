@@ -4,9 +4,9 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/batch.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
-#include "proto/plan/loaded_batch.h"
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"

@@ -7,6 +7,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/batch.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
@@ -32,22 +33,16 @@ namespace {
 
 // The order in which operands are listed.
 constexpr UnitMemory kReadOrder[] = {
-    UnitMemory::kOutputGradient,   UnitMemory::kInput,
-    UnitMemory::kOutput,           UnitMemory::kStash,
-    UnitMemory::kWeightStash,      UnitMemory::kTokens,
-    UnitMemory::kTargets,          UnitMemory::kDocuments,
-    UnitMemory::kSegmentValues,    UnitMemory::kSegmentGradients,
+    UnitMemory::kOutputGradient, UnitMemory::kInput,
+    UnitMemory::kOutput,         UnitMemory::kStash,
+    UnitMemory::kWeightStash,    UnitMemory::kBatch,
+    UnitMemory::kSegmentValues,  UnitMemory::kSegmentGradients,
     UnitMemory::kRecomputed};
 constexpr UnitMemory kWriteOrder[] = {
     UnitMemory::kOutput,        UnitMemory::kStash,
     UnitMemory::kInputGradient, UnitMemory::kWeightStash,
     UnitMemory::kSegmentValues, UnitMemory::kSegmentGradients,
     UnitMemory::kRecomputed};
-
-bool IsOfBatch(UnitMemory memory) {
-  return memory == UnitMemory::kTokens || memory == UnitMemory::kTargets ||
-         memory == UnitMemory::kDocuments;
-}
 
 // Adds to one program the buffers that its instructions name, once each.
 class Declaration : private OperandWriter {
@@ -158,13 +153,9 @@ class Declaration : private OperandWriter {
     const int m = instruction.micro_batch();
     const SegmentUse& use =
         passes_.Of(u, instruction.kind()).at(instruction.segment()).use;
-    bool reads_batch = false;  // whose tensors are one operand
     for (const UnitMemory memory : kReadOrder) {
       for (const MemoryUse& at : use.memories) {
-        if (at.memory != memory || at.writes) continue;
-        if (reads_batch && IsOfBatch(memory)) continue;
-        reads_batch |= IsOfBatch(memory);
-        UseBytes(at, u, m);
+        if (at.memory == memory && !at.writes) UseBytes(at, u, m);
       }
     }
     const bool weight_pass = instruction.kind() == Instruction::BACKWARD_WEIGHT;
@@ -256,7 +247,7 @@ class Declaration : private OperandWriter {
 
   // The last operand is a tensor of the buffer.
   void Narrow(const TensorPlace& place, const UnitTable& table) {
-    NarrowTo({.offset = place.offset_bytes,
+    NarrowTo({.offset = OffsetInBuffer(plan_, table, place),
               .bytes = BytesOf(table.tensors(place.tensor))});
   }
 
@@ -288,9 +279,9 @@ class Declaration : private OperandWriter {
     }
     const bool first = summed_.insert({owner, kNone}).second;
     Use(part, Buffer::PARAMETER_GRADIENTS, owner, kNone,
-        !first              ? Instruction::ADD
+        !first                   ? Instruction::ADD
         : StepsLeaveZeros(owner) ? Instruction::ADD_TO_ZEROS
-                            : Instruction::WRITE);
+                                 : Instruction::WRITE);
   }
 
   // Or the first of the next step to add to gradients begins them anew: those

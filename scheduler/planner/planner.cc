@@ -458,6 +458,7 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
   *assignment.mutable_groups() = plan.groups();
   *assignment.mutable_units() = plan.units();
   *assignment.mutable_tables() = plan.tables();
+  *assignment.mutable_batch() = plan.batch();
   *assignment.add_roles() = RoleOf(plan, rank);
   assignment.set_rank(rank);
   // Field by field: copies of all ranks' for all ranks would be many.

@@ -131,6 +131,7 @@ absl::Status AddUnits(const UnitRules& rules, UnitList list, Draft& draft) {
   plan.clear_tables();
   for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
   for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);
+  *plan.mutable_batch() = std::move(list.batch);
   return ExpectMeasuredLoad(plan);
 }
 

@@ -294,8 +294,8 @@ TEST_P(PanelBytes, AreThoseOfThePaper) {
 }
 
 // What a block keeps of a token for backward, all ranks together, is the same
-// on any square: each has a piece of everything, but for the statistics of rows,
-// of which each column has its own.
+// on any square: each has a piece of everything, but for the statistics of
+// rows, of which each column has its own.
 TEST(PanelMemory, OfKeptActivationsEachHasAPiece) {
   const auto kept = [](int side, int depth) {
     JobSpec job = JobOfBlocks("gpt2", "f32", side * depth);

@@ -71,6 +71,7 @@ ModelPart PartOf(const TextRequest& request, DecodingPeers* peers) {
                     .peers = peers};
   part.units.units = {plan.units().begin(), plan.units().end()};
   part.units.tables = {plan.tables().begin(), plan.tables().end()};
+  part.units.batch = plan.batch();
   return part;
 }
 

@@ -151,7 +151,7 @@ UnitBuffers BuffersOf(const Call& call) {
     char* const memory = MemoryOf(call, buffer);
     switch (operand.part()) {
       case Instruction::BATCH:
-        buffers.batch = reinterpret_cast<const int32_t*>(memory);
+        buffers.batch = memory;
         break;
       case Instruction::INPUT:
         buffers.input[operand.port()] = memory;

@@ -30,7 +30,7 @@ namespace troupe {
 // of the bytes that the plan gives; null where the table does not list it or
 // where it has no bytes. Sizes: those of the unit's micro-batch shape, [b, t].
 struct UnitBuffers {
-  const int32_t* batch = nullptr;       // BATCH: tokens [b, t], targets [b, t]
+  const void* batch = nullptr;          // BATCH: as Plan.batch says
   PortMemory input;                     // ACTIVATIONs of earlier units
   PortMemory output;                    // ACTIVATION
   void* stash = nullptr;                // STASH

@@ -9,10 +9,11 @@
 #include "proto/base/check.h"
 #include "proto/base/cores.h"
 #include "proto/base/status.h"
+#include "proto/plan/at_rest.h"
+#include "proto/plan/batch.h"
 #include "proto/plan/data_files.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/lanes.h"
-#include "proto/plan/loaded_batch.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
@@ -140,8 +141,10 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
                     std::move(units), std::move(data)));
   state->copies = kept.copies;
   RankState& made = *state;
-  ASSIGN_OR_RETURN(made.batches,
-                   Uploads::Create(device, BatchBytes(*made.plan)));
+  // Synthetic models have no batch, and blocks of memory have some bytes.
+  ASSIGN_OR_RETURN(
+      made.batches,
+      Uploads::Create(device, std::max<int64_t>(1, BatchBytes(*made.plan))));
   ASSIGN_OR_RETURN(made.flags, Uploads::Create(device, 2 * sizeof(double)));
   return state;
 }

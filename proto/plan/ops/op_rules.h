@@ -112,6 +112,10 @@ struct OpRules {
   // "x" and "w" name, and add it to "y before" (Op.panel).
   bool in_panels = false;
   absl::optional<PartsRule> parts;
+  // Of an op that reads tensors of the batch: the operand whose rows it needs
+  // them for. A rank has of the batch what it has of this, by sequence and
+  // position.
+  std::string batch_rows;
   // Text is generated without the op.
   bool training_only = false;
   // The input that text is generated from: of a loss, which generating leaves

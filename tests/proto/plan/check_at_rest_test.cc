@@ -297,7 +297,8 @@ const ExpertsFault kExpertsFaults[] = {
          scatter.set_group(p.roles(0).placements(1).parts(0).dealt());
        }
      },
-     "group data x expert has other ranks than data, over which its part is dealt"},
+     "group data x expert has other ranks than data, over which its part is "
+     "dealt"},
     {"a gather of what is not dealt", 4, 3,
      [](Plan& p) { FirstOf(p, Instruction::GATHER_PARAMETERS, 1).set_part(1); },
      "part 1 of its unit is not the first that is dealt over some ranks"},

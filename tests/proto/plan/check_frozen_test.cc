@@ -117,9 +117,8 @@ const Fault kFaults[] = {
      "STEP of unit 1 is there 1 times"},
     {"a part that is dealt, and all of which is summed",
      [](Plan& p) {
-       Placement::Part& part = *p.mutable_roles(0)
-                                    ->mutable_placements(kPartly)
-                                    ->mutable_parts(0);
+       Placement::Part& part =
+           *p.mutable_roles(0)->mutable_placements(kPartly)->mutable_parts(0);
        part.set_dealt(part.summed());
      },
      CheckWork, "but rank 0 sums its gradients over ranks "},

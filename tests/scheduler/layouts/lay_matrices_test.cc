@@ -154,11 +154,13 @@ TEST(LayMatrices, LeavesOtherUnitsAsTheyAre) {
 
 TEST(LayMatrices, RefusesSlicesThatAreMostlyGaps) {
   Unit unit = UnitOf(0, {100, 100}, 0);
-  EXPECT_THAT(std::string(LayMatrices(Muon(), AllOver(8, unit), unit).message()),
-              HasSubstr("parallelism.zero_size: whole matrices, which muon "
-                        "needs, do not fill the slices of 8 ranks"));
-  EXPECT_THAT(std::string(LayMatrices(Muon(), AllOver(8, unit), unit).message()),
-              HasSubstr("use a zero_size of at most 4"));
+  EXPECT_THAT(
+      std::string(LayMatrices(Muon(), AllOver(8, unit), unit).message()),
+      HasSubstr("parallelism.zero_size: whole matrices, which muon "
+                "needs, do not fill the slices of 8 ranks"));
+  EXPECT_THAT(
+      std::string(LayMatrices(Muon(), AllOver(8, unit), unit).message()),
+      HasSubstr("use a zero_size of at most 4"));
 }
 
 // Vectors too, which Adafactor trains as a whole; of all rules, the job's own.

@@ -48,9 +48,8 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
       "expert_slack",  "expert_tensor",  "freeze",        "groups",
       "lora",          "loss_scale",     "micro_batches", "mode",
       "objective",     "recovery",       "sample",        "scale_parameter",
-      "servers",
-      "sources",       "stages",         "strategies",    "tensor_depth",
-      "tensor_method", "ulysses_size",   "validation"};
+      "servers",       "sources",        "stages",        "strategies",
+      "tensor_depth",  "tensor_method",  "ulysses_size",  "validation"};
   const auto all_set = [&](const google::protobuf::Message& message) {
     const auto* descriptor = message.GetDescriptor();
     for (int i = 0; i < descriptor->field_count(); ++i) {
