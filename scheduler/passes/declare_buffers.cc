@@ -289,10 +289,7 @@ class Declaration : private OperandWriter {
   // need not move for that.
   bool StepsLeaveZeros(int unit) const {
     return GradientsStayOnDevice(plan_.job().memory()) &&
-           !PlacementOf(unit).has_served();
-  }
-  const Placement& PlacementOf(int unit) const {
-    return *FindPlacement(role_, unit);
+           !FindPlacement(role_, unit)->has_served();
   }
 
   // Whoever has added nothing in this program (a stage that only uses frozen
@@ -332,7 +329,7 @@ class Declaration : private OperandWriter {
   }
 
   void Push(int u) {
-    if (!Serves(PlacementOf(u))) {
+    if (!Serves(*FindPlacement(role_, u))) {
       return Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
                  kNone, Instruction::READ);
     }
@@ -343,7 +340,7 @@ class Declaration : private OperandWriter {
     summed_.insert({u, kNone});
   }
   void Pull(int u) {
-    const bool gives = Serves(PlacementOf(u));
+    const bool gives = Serves(*FindPlacement(role_, u));
     Use(gives ? Instruction::SLICE : Instruction::WEIGHTS, Buffer::PARAMETERS,
         u, kNone, gives ? Instruction::READ : Instruction::WRITE);
   }

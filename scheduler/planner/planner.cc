@@ -43,26 +43,23 @@ std::string SizesText(const ParallelismSpec& parallelism) {
   for (const RankField& field : FactorFields()) {
     sizes.emplace_back(field.Path(), RanksOf(parallelism, field.name));
   }
-  const int servers = parallelism.servers();
   std::string text;
   for (const auto& [path, ranks] : sizes) {
     if (ranks < 2) continue;
-    absl::StrAppend(&text, text.empty() ? "" : " x ", path,
-                    text.empty() ? ": " : " ", ranks);
+    const bool first = text.empty();
+    absl::StrAppend(&text, first ? "" : " x ", path, first ? ": " : " ", ranks);
   }
   if (text.empty()) text = "parallelism.data: 1";
-  if (servers > 0) {
-    absl::StrAppend(&text, " with parallelism.servers ", servers);
-  }
-  return text;
+  if (parallelism.servers() == 0) return text;
+  return absl::StrCat(text, " with parallelism.servers ",
+                      parallelism.servers());
 }
 
-// Builds plans of other jobs for the same workers: all but the prediction, the
-// comparison with budgets and the fingerprint.
+// Builds plans of other jobs for the same workers, up to their prediction.
 class Builder {
  public:
   // Borrows both. Refuses plans of more instructions. Programs are checked
-  // where a plan is to be run; one that is only compared is planned again.
+  // where a plan is to be run.
   Builder(const std::vector<WorkerDescription>& workers,
           const MayGoOn& may_go_on, int64_t instructions_max, bool checks)
       : workers_(workers),

@@ -16,7 +16,6 @@
 #include "proto/plan/lanes.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ops/op_view.h"
-#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
@@ -24,6 +23,7 @@
 #include "proto/plan/trained.h"
 #include "scheduler/simulate/gpu_link.h"
 #include "scheduler/simulate/links.h"
+#include "scheduler/simulate/optimizer_work.h"
 #include "scheduler/simulate/stand_ins.h"
 #include "scheduler/simulate/tier_rates.h"
 
@@ -51,48 +51,6 @@ AttentionSize AttentionSizeOf(const Plan& plan) {
     }
   }
   return {.length = plan.job().training().sequence_length()};
-}
-
-// Of the products of a STEP by Muon, five for each matrix (ops/muon.h); where
-// slices have some of them each, of the mean.
-double MatrixStepFlops(const Plan& plan, const Placement& placement) {
-  constexpr double kIterations = 5;
-  const OptimizerSpec& optimizer = plan.job().optimizer();
-  const Unit& unit = plan.units(placement.unit());
-  double flops = 0;
-  for (int p = 0; p < TrainedParts(unit); ++p) {
-    if (NameOfRule(optimizer, unit.parts(p).rule()) != "muon") continue;
-    const Placement::Part& part = placement.parts(p);
-    const int slices = part.has_dealt()
-                           ? GroupSize(plan.mesh(), plan.groups(part.dealt()))
-                           : 1;
-    const Range range = RangeOfPart(unit, p);
-    for (const Parameter& parameter : unit.parameters()) {
-      if (parameter.offset() < range.begin || parameter.offset() >= range.end) {
-        continue;
-      }
-      const auto [count, rows, columns] = MatricesOf(parameter);
-      const double side = static_cast<double>(std::min(rows, columns));
-      const double length = static_cast<double>(std::max(rows, columns));
-      flops += static_cast<double>(count) * kIterations *
-               (4 * side * side * length + 2 * side * side * side) / slices;
-    }
-  }
-  return flops;
-}
-
-// The share of a unit's elements that Adafactor trains, which reads gradients
-// three times more, for sums over rows, over columns and over all, and weights
-// once more (ops/adafactor.h).
-double ReadAgain(const Plan& plan, const Unit& unit) {
-  int64_t elements = 0;
-  for (const RuleRange& range : RuleRanges(unit)) {
-    if (UpdatesVectors(plan.job().optimizer(), range.rule)) {
-      elements += range.range.size();
-    }
-  }
-  return static_cast<double>(elements) /
-         static_cast<double>(std::max<int64_t>(1, TrainedElements(unit)));
 }
 
 // Elements of the optimizer's states that a KEEP or a SNAPSHOT reads.
@@ -361,7 +319,7 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
         static_cast<double>(std::max<int64_t>(1, elements));
     cost.optimizer =
         (2 * (1 + gradients + moments) + copy +
-         ReadAgain(plan_, plan_.units(instruction.unit())) *
+         ShareReadAgain(plan_, plan_.units(instruction.unit())) *
              (1 + 3 * gradients)) *
         bytes /
         (on_host ? machine.tiers.optimizer
