@@ -106,7 +106,7 @@ class BatchCheck {
 
   absl::Status CheckSamples(const BatchTensor& one) const {
     const Dim::Section& samples = one.tensor().dims(0).sections(0);
-    const int64_t due = MicroBatchSequences(plan_.job());
+    const int64_t due = MicroBatchSequences(plan_);
     if (samples.kind() != Dim::BATCH || WholeCount(samples) != due) {
       return Fault(one,
                    absl::StrCat("is ", ShapeText(one.tensor()), ", not of the ",

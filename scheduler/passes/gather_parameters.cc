@@ -34,10 +34,7 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
       passes.Of(pass.unit(), pass.kind()).at(pass.segment()).use;
   for (const int u : GradientUnits(plan, pass.unit())) {
     const bool reads = u == pass.unit() ? use.weights : use.tied_weights;
-    const Placement& placement = *FindPlacement(role, u);
-    const bool gathered =
-        !FirstDealtParts(plan, placement, DealtParts::kAll).empty();
-    if (reads && gathered) used.insert(u);
+    if (reads && IsGathered(plan, *FindPlacement(role, u))) used.insert(u);
   }
   return used;
 }
