@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/sharing.h"
 
 namespace troupe {
 namespace {
@@ -45,9 +46,11 @@ absl::Status CheckCounts(const Counts& counts, const PlacesOnData& places,
 }  // namespace
 
 int64_t MicroBatchSequences(const Plan& plan) {
-  const int data = std::max(1, plan.job().parallelism().data());
-  return int64_t{plan.job().training().micro_batch_size()} * data /
-         AxisSize(plan.mesh(), kReplicaAxis);
+  int64_t sequences = plan.job().training().micro_batch_size();
+  for (const RankField& field : RankFields()) {
+    if (field.of_data) sequences *= AxisSize(plan.mesh(), field.name);
+  }
+  return sequences;
 }
 
 ReplicaShare ShareOf(const Derived& derived, Program::Kind program,

@@ -15,8 +15,8 @@
 
 namespace troupe {
 
-// Sequences of a micro-batch that goes through a replica's units: ranks of
-// parallelism.data that are one replica have training.micro_batch_size each.
+// Sequences of a micro-batch that goes through a replica's units: its ranks
+// along axes of fields of data have training.micro_batch_size each.
 int64_t MicroBatchSequences(const Plan& plan);
 
 // Of all micro-batches of a step, or of a validation, those of one replica.

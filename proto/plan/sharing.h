@@ -20,7 +20,8 @@ struct RankField {
   int max = 1;
   // Its ranks are some of those of `data`, and perhaps of other fields (its row
   // says which): they are counted once, share what all units have, and are no
-  // strategy's. Its row's own fields are named after it (`expert_slack`).
+  // strategy's. Its row's own fields are named after it (`expert_slack`), and
+  // so is the axis of those of data.
   bool of_data = false;
 
   std::string Path() const { return "parallelism." + name; }

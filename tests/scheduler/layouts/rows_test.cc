@@ -142,6 +142,13 @@ TEST(Rows, NobodyElseKnowsThemByName) {
   }
 }
 
+bool IsOfData(const std::string& name) {
+  const std::vector<RankField>& all = RankFields();
+  return std::any_of(all.begin(), all.end(), [&name](const RankField& field) {
+    return field.name == name && field.of_data;
+  });
+}
+
 TEST(LayoutRows, StandTogetherByFieldAndAreTold) {
   std::set<std::pair<std::string, std::string>> told;
   std::vector<std::string> fields;
@@ -151,6 +158,10 @@ TEST(LayoutRows, StandTogetherByFieldAndAreTold) {
     EXPECT_TRUE(told.insert({field, std::string(row.method)}).second);
     if (fields.empty() || fields.back() != field) fields.push_back(field);
     EXPECT_FALSE(row.axes.empty());
+    if (IsOfData(field)) {
+      ASSERT_EQ(row.axes.size(), 1u) << field;
+      EXPECT_EQ(row.axes[0].name, field) << "plans find it in the mesh";
+    }
     EXPECT_EQ(row.method.empty(), RowsOf(field).size() == 1) << field;
   }
   EXPECT_EQ(fields.size(), RankFields().size());
