@@ -112,6 +112,10 @@ INSTANTIATE_TEST_SUITE_P(
                           "Zero", info.param.zero, "_", info.param.row);
     });
 
+// Sums within units are taken in another order, too (context_test.cc): gradient
+// norms differ by more roundings.
+const Tolerance kInUnits(1e-5, 1e-4);
+
 // What heads and tokens exchange goes within hosts first, with other members of
 // a host, and then between them.
 TEST(LevelsOfAJob, AllToAllsTrainTheSameModel) {
@@ -124,7 +128,7 @@ TEST(LevelsOfAJob, AllToAllsTrainTheSameModel) {
                                         .backend = "in_process",
                                         .change_plan = CutIntoPieces});
     EXPECT_TRUE(Has(WithLevels(run.plan), ALL_TO_ALL)) << row;
-    ExpectSameTraining(run, OneRank(whole), kRelativeError);
+    ExpectSameTraining(run, OneRank(whole), kInUnits);
   }
 }
 
