@@ -6,7 +6,8 @@
 // it is for groups of many hosts and buffers that are small for their number.
 //
 // Where members are no power of two, the levels are the prime factors of their
-// number. An all-to-all goes as Bruck's does: log2(N) messages of half the
+// number. Members of a host exchange at once what they have, over memory that
+// they share; the hosts halve. An all-to-all goes as Bruck's does: log2(N) messages of half the
 // buffer each, so more bytes than straight from member to member.
 #ifndef TROUPE_SCHEDULER_COLLECTIVES_HALVING_H_
 #define TROUPE_SCHEDULER_COLLECTIVES_HALVING_H_

@@ -23,13 +23,16 @@ std::vector<int> PrimeFactors(int number) {
 
 // Cuts a level into its prime factors, neighbours first.
 void AddFactors(const Group::Level& level, std::vector<Group::Level>& levels) {
+  const std::vector<int> sizes = PrimeFactors(level.size());
   int stride = level.stride();
-  for (const int size : PrimeFactors(level.size())) {
+  for (const int size : sizes) {
     Group::Level& factor = levels.emplace_back(level);
     factor.set_size(size);
     factor.set_stride(stride);
-    factor.set_name(absl::StrCat(level.name(), level.name().empty() ? "" : ", ",
-                                 stride, " apart"));
+    if (sizes.size() > 1) {
+      factor.set_name(absl::StrCat(
+          level.name(), level.name().empty() ? "" : ", ", stride, " apart"));
+    }
     stride *= size;
   }
 }
@@ -44,15 +47,18 @@ absl::StatusOr<LaidWay> PrimeLevels(const GroupExchange& exchange) {
   if (on_one_host) {
     return absl::FailedPreconditionError("its members are on one host");
   }
-  Group::Level all;
-  all.set_size(static_cast<int>(hosts.size()));
-  all.set_stride(1);
-  std::vector<Group::Level> coarse = {all};
-  if (!HaveHostsToThemselves(hosts)) {
-    if (auto on_hosts = HostLevels(hosts); on_hosts.ok()) coarse = *on_hosts;
-  }
   LaidWay way;
-  for (const Group::Level& level : coarse) AddFactors(level, way.levels);
+  Group::Level across;
+  across.set_size(static_cast<int>(hosts.size()));
+  across.set_stride(1);
+  if (!HaveHostsToThemselves(hosts)) {
+    if (const auto on_hosts = HostLevels(hosts); on_hosts.ok()) {
+      // Memory that members share knows no messages: its level stays whole.
+      way.levels.push_back(on_hosts->front());
+      across = on_hosts->back();
+    }
+  }
+  AddFactors(across, way.levels);
   if (way.levels.size() > 1) return way;
   way.why_flat = absl::StrCat("its members are ", hosts.size(),
                               ", which is no product of smaller numbers");

@@ -1,5 +1,5 @@
-// The members of a group as levels of as few members each as there can be: of
-// two, where they are a power of two.
+// The members of a group as levels of as few members each as there can be
+// across hosts: of two, where the hosts are a power of two.
 #ifndef TROUPE_SCHEDULER_COLLECTIVES_PRIME_LEVELS_H_
 #define TROUPE_SCHEDULER_COLLECTIVES_PRIME_LEVELS_H_
 
@@ -8,10 +8,11 @@
 
 namespace troupe {
 
-// Levels without steps. Those within hosts come first, where hosts have as many
-// members each, at even distances; else neighbours in the group do. One level
-// or none is the flat row, and says so. FailedPrecondition: all members are on
-// one host.
+// Levels without steps. Where hosts have as many members each, at even
+// distances, the first is that of all members of a host, as two_level has it,
+// and the others are the prime factors of the hosts. Else they are those of all
+// members. One level is the flat row, and says so. FailedPrecondition: all
+// members are on one host.
 absl::StatusOr<LaidWay> PrimeLevels(const GroupExchange& exchange);
 
 }  // namespace troupe

@@ -36,6 +36,14 @@ class Doctor final : public Command {
   }
 
   absl::Status Run(Console& console) override {
+    const bool of_machine = !state_.empty() || !nvme_.empty() || port_ > 0;
+    if (network_ ? of_machine : cluster_.is_given()) {
+      return absl::InvalidArgumentError(
+          network_ ? "--network looks at a cluster: --port, --state and --nvme "
+                     "are for checks of this machine"
+                   : "--dir and --scheduler name the cluster that --network "
+                     "looks at; without it this machine is checked");
+    }
     if (network_) return ShowNetwork(console);
     if (state_.empty()) state_ = console.environment_dir;
     ASSIGN_OR_RETURN(const std::string program,

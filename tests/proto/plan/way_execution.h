@@ -14,19 +14,19 @@
 
 namespace troupe {
 
-using Elements = std::vector<bool>;  // of the buffer, which a member holds
+using HeldElements = std::vector<bool>;  // of the buffer, which a member holds
 
 // With what each member holds of each element: whose summands, as often as it
 // is.
-class Execution {
+class WayExecution {
  public:
-  Execution(const Group& group, const Group::Way& way, int members,
-            int elements, int root)
+  WayExecution(const Group& group, const Group::Way& way, int members,
+               int elements, int root)
       : group_(group),
         way_(way),
         members_(members),
         elements_(elements),
-        has_(members, Elements(elements, true)),
+        has_(members, HeldElements(elements, true)),
         sums_(members, std::vector<std::vector<int>>(
                            elements, std::vector<int>(members))) {
     for (int m = 0; m < members; ++m) {
@@ -88,13 +88,13 @@ class Execution {
     for (const int m : ranks) {
       if (has_[m] != has_[ranks.front()]) return -1;
     }
-    const Elements part = has_[ranks.front()];
+    const HeldElements part = has_[ranks.front()];
     AddUp(part, ranks);
     const int64_t size = std::count(part.begin(), part.end(), true);
     if (step.collective() == ALL_REDUCE) return 2 * others * size;
     if (step.collective() == REDUCE) {
       for (const int m : ranks) {
-        if (m != ranks.front()) has_[m] = Elements(elements_);
+        if (m != ranks.front()) has_[m] = HeldElements(elements_);
       }
       return others * size;
     }
@@ -108,7 +108,7 @@ class Execution {
   // nothing is moved.
   int64_t TellOthers(const std::vector<int>& ranks) {
     const int first = ranks.front();
-    const Elements nothing(elements_);
+    const HeldElements nothing(elements_);
     for (const int m : ranks) {
       if (m != first && has_[m] != nothing) return -1;
     }
@@ -134,7 +134,7 @@ class Execution {
     return holders == static_cast<int>(ranks.size()) ? -2 : holder;
   }
 
-  void AddUp(const Elements& part, const std::vector<int>& ranks) {
+  void AddUp(const HeldElements& part, const std::vector<int>& ranks) {
     for (int e = 0; e < elements_; ++e) {
       if (!part[e]) continue;
       std::vector<int> sum(members_);
@@ -147,9 +147,9 @@ class Execution {
 
   // Of an all-reduce a piece of a range; of a reduce-scatter the blocks of
   // those at the place.
-  Elements PieceOf(const Elements& part, const Group::Level& level,
-                   int place) const {
-    Elements piece(elements_);
+  HeldElements PieceOf(const HeldElements& part, const Group::Level& level,
+                       int place) const {
+    HeldElements piece(elements_);
     const int64_t size = std::count(part.begin(), part.end(), true);
     const Range range =
         EvenPiece(size, {.index = place, .count = level.size()});
@@ -168,9 +168,9 @@ class Execution {
     if (way_.collective() != ALL_GATHER && way_.collective() != ALL_REDUCE) {
       return -1;
     }
-    Elements all(elements_);
+    HeldElements all(elements_);
     std::vector<int> holder(elements_, -1);
-    const Elements nothing(elements_);
+    const HeldElements nothing(elements_);
     const bool waits = has_[ranks.front()] == nothing;
     for (const int m : ranks) {
       if ((has_[m] == nothing) != waits) return -1;
@@ -194,7 +194,7 @@ class Execution {
            std::count(all.begin(), all.end(), true);
   }
 
-  static bool IsRange(const Elements& part) {
+  static bool IsRange(const HeldElements& part) {
     int edges = 0;
     bool before = false;
     for (const bool in : part) {
@@ -223,7 +223,7 @@ class Execution {
   const Group::Way& way_;
   const int members_;
   const int elements_;
-  std::vector<Elements> has_;
+  std::vector<HeldElements> has_;
   std::vector<std::vector<std::vector<int>>> sums_;  // member, element, of whom
   std::vector<int64_t> sent_;
 };
@@ -232,9 +232,9 @@ class Execution {
 // number: that of the one they go to, and, where that differs from the member's
 // on levels that are done, where they came from. The step over a level takes
 // the block of a number to the place that the number has on it.
-class Exchange {
+class BlockExchange {
  public:
-  Exchange(const Group& group, const Group::Way& way, int members)
+  BlockExchange(const Group& group, const Group::Way& way, int members)
       : group_(group), way_(way), members_(members), blocks_(members) {
     for (int m = 0; m < members; ++m) {
       for (int to = 0; to < members; ++to) blocks_[m].emplace_back(m, to);

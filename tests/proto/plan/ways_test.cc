@@ -31,13 +31,13 @@ bool Agrees(const Group& group, int members = 0) {
   bool right = true;
   std::vector<int64_t> sent;
   if (way.collective() == ALL_TO_ALL) {
-    Exchange exchange(group, way, members);
+    BlockExchange exchange(group, way, members);
     right = exchange.Run();
     for (const int64_t blocks : exchange.sent()) sent.push_back(3 * blocks);
   } else {
     const int roots = way.collective() == BROADCAST ? members : 1;
     for (int root = 0; root < roots; ++root) {
-      Execution execution(group, way, members, elements, root);
+      WayExecution execution(group, way, members, elements, root);
       right = right && execution.Run();
       sent = execution.sent();
     }

@@ -111,19 +111,29 @@ TEST(CollectiveRows, HalvingGoesOverPrimeFactors) {
             "2 by 1, 2 by 2: REDUCE_SCATTER 0, ALL_REDUCE 1, ALL_GATHER 0");
   EXPECT_EQ(Text(*Laid("halving", {0, 1, 2, 3, 4, 5}, REDUCE_SCATTER)),
             "2 by 1, 3 by 2: REDUCE_SCATTER 0, REDUCE_SCATTER 1");
-  // Within hosts first, wherever their members are in the group.
-  EXPECT_EQ(Text(*Laid("halving", {0, 0, 0, 0, 1, 1, 1, 1}, ALL_GATHER)),
+  // Within hosts at once, wherever their members are in the group.
+  EXPECT_EQ(Text(*Laid("halving", {0, 0, 1, 1, 2, 2, 3, 3}, ALL_GATHER)),
             "2 by 1, 2 by 2, 2 by 4: ALL_GATHER 2, ALL_GATHER 1, ALL_GATHER 0");
-  EXPECT_EQ(Text(*Laid("halving", {0, 1, 0, 1, 0, 1, 0, 1}, ALL_TO_ALL)),
-            "2 by 2, 2 by 4, 2 by 1: ALL_TO_ALL 0, ALL_TO_ALL 1, ALL_TO_ALL 2");
+  EXPECT_EQ(Text(*Laid("halving", {0, 1, 2, 3, 0, 1, 2, 3}, ALL_TO_ALL)),
+            "2 by 4, 2 by 1, 2 by 2: ALL_TO_ALL 0, ALL_TO_ALL 1, ALL_TO_ALL 2");
+  EXPECT_EQ(Text(*Laid("halving", {0, 0, 0, 0, 1, 1, 1, 1}, ALL_GATHER)),
+            "4 by 1, 2 by 4: ALL_GATHER 1, ALL_GATHER 0");
   EXPECT_EQ(Text(*Laid("halving", {0, 0, 0, 1, 1, 1}, ALL_GATHER)),
             "3 by 1, 2 by 3: ALL_GATHER 1, ALL_GATHER 0");
   // Hosts with unequal numbers: as they come in the group.
   EXPECT_EQ(Text(*Laid("halving", {0, 0, 0, 1}, ALL_GATHER)),
             "2 by 1, 2 by 2: ALL_GATHER 1, ALL_GATHER 0");
-  const auto names = Laid("halving", {0, 0, 1, 1});
-  EXPECT_EQ(names->levels[1].name(), "across hosts, 2 apart");
-  EXPECT_TRUE(names->levels[0].in_order());
+  const auto named = Laid("halving", {0, 0, 1, 1, 2, 2, 3, 3});
+  EXPECT_EQ(named->levels[0].name(), "within hosts");
+  EXPECT_TRUE(named->levels[0].in_order());
+  EXPECT_EQ(named->levels[2].name(), "across hosts, 4 apart");
+  // Of two hosts it is the levels of two_level.
+  const auto two = Laid("halving", {0, 0, 1, 1});
+  const auto levels = Laid("two_level", {0, 0, 1, 1});
+  for (int l = 0; l < 2; ++l) {
+    EXPECT_EQ(two->levels[l].SerializeAsString(),
+              levels->levels[l].SerializeAsString());
+  }
 }
 
 TEST(CollectiveRows, ATreeReducesAndTells) {

@@ -68,6 +68,12 @@ TEST_F(DoctorTest, ShowsTheNetworkOfACluster) {
   const nlohmann::json topology = nlohmann::json::parse(
       Ask({"doctor", "--network", "--json"}).out, nullptr, false);
   EXPECT_EQ(topology["hosts"][1]["pairs"][0]["host"], "a") << topology;
+  const std::string both = Ask({"doctor", "--network", "--nvme", "/x"}).err;
+  EXPECT_NE(both.find("are for checks of this machine"), std::string::npos)
+      << both;
+  const std::string none = Ask({"doctor"}).err;
+  EXPECT_NE(none.find("the cluster that --network looks at"), std::string::npos)
+      << none;
 }
 
 TEST_F(DoctorTest, HandsArgumentsAndExitCodeOn) {

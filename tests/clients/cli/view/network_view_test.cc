@@ -40,10 +40,10 @@ Topology With(int hosts, const std::vector<Pair>& pairs) {
 TEST(NetworkView, IsAMatrixAndNamesSlowPairs) {
   EXPECT_EQ(
       NetworkView(With(3, {{0, 1}, {1, 2, 1.1e9}, {0, 2, 9e7, 35}})),
-      "HOST              h0              h1              h2\n"
-      "h0                 -      1 GB/s 30 us  90 MB/s 35 us\n"
-      "h1      1 GB/s 30 us                 -  1.1 GB/s 30 us\n"
-      "h2    90 MB/s 35 us  1.1 GB/s 30 us                 -\n"
+      "HOST             h0              h1              h2\n"
+      "h0                -    1 GB/s 30 us   90 MB/s 35 us\n"
+      "h1     1 GB/s 30 us               -  1.1 GB/s 30 us\n"
+      "h2    90 MB/s 35 us  1.1 GB/s 30 us               -\n"
       "3 of 3 pairs of hosts are measured, each host with two others at most\n"
       "slow: h0 and h2 reach 90 MB/s 35 us, the median of all pairs is 1 GB/s "
       "30 us\n");
