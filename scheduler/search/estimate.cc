@@ -409,9 +409,11 @@ absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
 }
 
 absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
+  ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(candidate));
+  const Estimate least = LeastOf(candidate, *costs);
+  if (!least.fits()) return least;
   ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(JobOf(job_, candidate)));
   const ParallelismSpec& parallelism = way.parallelism();
-  ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(candidate));
   Shape shape = ShapeOf(way);
   const Places& places = PlacesOf(shape);
   ASSIGN_OR_RETURN(const std::vector<Replicas> replicas,

@@ -141,6 +141,8 @@ class Estimator {
                                          const KnownOrder& order,
                                          const Places& places);
   Shape ShapeOf(const JobSpec& resolved) const;
+  // By what rests on an average place alone.
+  Estimate LeastOf(const Candidate& candidate, const UnitCosts& costs);
   static StepLength LengthOf(const Shape& shape, const UnitCosts& costs);
   double LeastSeconds(const Shape& shape, const UnitCosts& costs);
   absl::StatusOr<OrderTimes> RunOrder(const ParallelismSpec& way,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/plan/sharing.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/search/estimate.h"
 
@@ -11,6 +12,20 @@ namespace {
 // What is summed here as if it were whole at once may come in turn: plans of
 // drawn spaces need up to 0.4 % less. A bound leaves out one part of so many.
 constexpr int64_t kMargin = 100;
+
+int64_t PartOf(int64_t bytes, double share) {
+  return static_cast<int64_t>(static_cast<double>(bytes) * share);
+}
+
+int64_t AtRest(const UnitCost& unit, const ZeroRow& zero, int slices) {
+  const double at_rest = slices > 1 ? unit.ShareAtRest(slices) : 1;
+  const auto rests = [at_rest](int64_t bytes, bool dealt) {
+    return dealt ? PartOf(bytes, at_rest) : bytes;
+  };
+  return rests(unit.parameter_bytes, zero.parameters) +
+         rests(unit.gradient_bytes, zero.gradients) +
+         rests(unit.state_bytes, zero.states);
+}
 
 }  // namespace
 
@@ -30,10 +45,7 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
                                          const UnitCosts& costs,
                                          const Stages& stages, size_t stage) {
   const ZeroRow zero = ZeroRowOf(way);
-  const int64_t slices = way.zero() > 0 ? way.zero_size() : 1;
-  const auto part_of = [](int64_t bytes, double share) {
-    return static_cast<int64_t>(static_cast<double>(bytes) * share);
-  };
+  const int slices = way.zero() > 0 ? way.zero_size() : 1;
   const auto unit_of = [&](int u) -> const UnitCost& {
     return costs.kinds[costs.kind_of_unit[u]];
   };
@@ -41,18 +53,12 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
   const std::vector<int>& units = stages.units[stage];
   for (auto u = units.rbegin(); u != units.rend(); ++u) {
     const UnitCost& unit = unit_of(*u);
-    const double at_rest = slices > 1 ? unit.ShareAtRest(slices) : 1;
-    const auto rests = [&](int64_t of_replica, bool dealt) {
-      return dealt ? part_of(of_replica, at_rest) : of_replica;
-    };
-    bytes.at_rest += rests(unit.parameter_bytes, zero.parameters) +
-                     rests(unit.gradient_bytes, zero.gradients) +
-                     rests(unit.state_bytes, zero.states);
+    bytes.at_rest += AtRest(unit, zero, slices);
     int64_t whole = 0;
     if (slices > 1) {
-      whole = part_of((zero.parameters ? unit.parameter_bytes : 0) +
-                          (zero.gradients ? unit.gradient_bytes : 0),
-                      unit.ShareDealt(slices));
+      whole = PartOf((zero.parameters ? unit.parameter_bytes : 0) +
+                         (zero.gradients ? unit.gradient_bytes : 0),
+                     unit.ShareDealt(slices));
     }
     bytes.pass = std::max(bytes.pass, unit.pass_bytes + whole - bytes.kept);
     bytes.workspace = std::max(bytes.workspace, unit.workspace_bytes);
@@ -69,6 +75,27 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
   if (stage + 1 < stages.units.size()) add_output(units.back(), -1);
   if (stage > 0) add_output(stages.units[stage - 1].back(), 1);
   return bytes;
+}
+
+Estimate Estimator::LeastOf(const Candidate& candidate,
+                            const UnitCosts& costs) {
+  const ParallelismSpec& way = candidate.parallelism;
+  const Shape shape = ShapeOf(JobOf(job_, candidate));
+  const std::vector<int64_t>& rooms = PlacesOf(shape).room;
+  const ZeroRow zero = ZeroRowOf(way);
+  int64_t slices = 1;
+  if (way.zero() > 0) {
+    slices = way.has_zero_size() ? way.zero_size() : DealtMost(way);
+  }
+  Estimate least = {.seconds = LeastSeconds(shape, costs)};
+  for (const int kind : costs.kind_of_unit) {
+    least.bytes += AtRest(costs.kinds[kind], zero, slices);
+  }
+  least.bytes /= shape.pipeline;
+  least.bytes -= least.bytes / kMargin;
+  least.room = *std::max_element(rooms.begin(), rooms.end());
+  least.lacks = std::max<int64_t>(0, least.bytes - least.room);
+  return least;
 }
 
 void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,

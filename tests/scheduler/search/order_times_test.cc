@@ -35,7 +35,7 @@ TEST(TimeOrder, IsTheClosedFormOf1f1b) {
               .value()
               .order({.ranks = ranks, .micro_batches = micro_batches})
               .value();
-      const std::vector<int64_t> kept =
+      const std::vector<MostBytes> kept =
           MostKept(order, std::vector<KeptBytes>(ranks, {.for_weight = 10}));
       for (int r = 0; r < ranks; ++r) {
         EXPECT_EQ(kept[r].ever, 10 * std::min(ranks - r, micro_batches));
