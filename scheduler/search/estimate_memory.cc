@@ -13,14 +13,14 @@ namespace {
 // drawn spaces need up to 0.4 % less. A bound leaves out one part of so many.
 constexpr int64_t kMargin = 100;
 
-int64_t PartOf(int64_t bytes, double share) {
+int64_t SharedBytes(int64_t bytes, double share) {
   return static_cast<int64_t>(static_cast<double>(bytes) * share);
 }
 
 int64_t AtRest(const UnitCost& unit, const ZeroRow& zero, int slices) {
   const double at_rest = slices > 1 ? unit.ShareAtRest(slices) : 1;
   const auto rests = [at_rest](int64_t bytes, bool dealt) {
-    return dealt ? PartOf(bytes, at_rest) : bytes;
+    return dealt ? SharedBytes(bytes, at_rest) : bytes;
   };
   return rests(unit.parameter_bytes, zero.parameters) +
          rests(unit.gradient_bytes, zero.gradients) +
@@ -56,9 +56,9 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
     bytes.at_rest += AtRest(unit, zero, slices);
     int64_t whole = 0;
     if (slices > 1) {
-      whole = PartOf((zero.parameters ? unit.parameter_bytes : 0) +
-                         (zero.gradients ? unit.gradient_bytes : 0),
-                     unit.ShareDealt(slices));
+      whole = SharedBytes((zero.parameters ? unit.parameter_bytes : 0) +
+                              (zero.gradients ? unit.gradient_bytes : 0),
+                          unit.ShareDealt(slices));
     }
     bytes.pass = std::max(bytes.pass, unit.pass_bytes + whole - bytes.kept);
     bytes.workspace = std::max(bytes.workspace, unit.workspace_bytes);
