@@ -152,7 +152,8 @@ void DrawGroups(uint64_t seed, int number, JobSpec& job) {
 }
 
 // Of a stream of its own: a third of the draws without groups train matrices of
-// blocks by Muon. (In fewer bits its step makes much of what is rounding.)
+// blocks by Muon. (In fewer bits its step makes much of what is rounding; in
+// f32 small steps keep that small.)
 void DrawMuon(uint64_t seed, int number, JobSpec& job) {
   Dice dice(seed ^ 0x6d756f6e, number);
   const bool may = ComputeType(job.training()) == F32 &&
@@ -164,6 +165,7 @@ void DrawMuon(uint64_t seed, int number, JobSpec& job) {
   if (!may || dice.Below(3) > 0) return;
   OptimizerGroup& muon = *job.mutable_optimizer()->add_groups();
   muon.set_name("muon");
+  muon.set_lr_scale(0.25);
   muon.add_match("*.mlp.*.weight");
   if (dice.Even()) muon.add_match("*.self_attn.*_proj.weight");
 }
