@@ -11,6 +11,7 @@
 namespace troupe {
 
 class Device;
+struct AdafactorArgs;
 struct AdamWArgs;
 struct AddArgs;
 struct ApplyDropoutArgs;
@@ -41,8 +42,8 @@ struct LayerNormBackwardWeightArgs;
 struct LionArgs;
 struct LoadStepArgs;
 struct MatMulArgs;
-struct MomentsArgs;
-struct MomentsBackwardArgs;
+struct RowSumsArgs;
+struct RowSumsBackwardArgs;
 struct OwnOffsetsArgs;
 struct RegroupArgs;
 struct RmsNormArgs;
@@ -79,8 +80,8 @@ struct KernelTable {
   Kernel<RmsNormArgs> rms_norm;
   Kernel<RmsNormBackwardInputArgs> rms_norm_backward_input;
   Kernel<RmsNormBackwardWeightArgs> rms_norm_backward_weight;
-  Kernel<MomentsArgs> moments;
-  Kernel<MomentsBackwardArgs> moments_backward;
+  Kernel<RowSumsArgs> row_sums;
+  Kernel<RowSumsBackwardArgs> row_sums_backward;
   Kernel<SplitNormArgs> split_norm;
   Kernel<SplitNormBackwardInputArgs> split_norm_backward_input;
   Kernel<GeluArgs> gelu;
@@ -113,6 +114,7 @@ struct KernelTable {
   Kernel<CrossEntropyPartsArgs> cross_entropy_parts;
   Kernel<AdamWArgs> adamw;
   Kernel<LionArgs> lion;
+  Kernel<AdafactorArgs> adafactor;
   Kernel<SgdArgs> sgd;
   Kernel<LoadStepArgs> load_step;
   Kernel<AverageArgs> average;

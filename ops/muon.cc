@@ -9,7 +9,7 @@
 #include "ops/matmul.h"
 #include "ops/optimizer.h"
 #include "ops/reduce.h"
-#include "proto/base/muon_workspace.h"
+#include "proto/base/matrix_workspace.h"
 #include "proto/base/status.h"
 
 namespace troupe {

@@ -39,7 +39,7 @@ struct MuonArgs {
   float weight_decay = 0.0f;
   float gradient_scale = 1.0f;
   bool zero_gradients = false;
-  Tensor workspace;  // f32, as many as proto/base/muon_workspace.h says
+  Tensor workspace;  // f32, as many as proto/base/matrix_workspace.h says
 };
 
 // An error is the device's.

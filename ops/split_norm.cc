@@ -6,25 +6,25 @@
 
 namespace troupe {
 
-void Moments(Device& device, const MomentsArgs& args) {
+void RowSums(Device& device, const RowSumsArgs& args) {
   CHECK_DENSE_ACTIVATION(args.x);
-  CHECK_ELEMENTS(args.moments, DType::kF64, 2 * args.x.rows());
-  device.kernels().moments(device, args);
+  CHECK_ELEMENTS(args.row_sums, DType::kF64, 2 * args.x.rows());
+  device.kernels().row_sums(device, args);
 }
 
-void MomentsBackward(Device& device, const MomentsBackwardArgs& args) {
+void RowSumsBackward(Device& device, const RowSumsBackwardArgs& args) {
   CHECK_DENSE_ACTIVATION(args.x);
-  CHECK_ELEMENTS(args.moments_gradient, DType::kF64, 2 * args.x.rows());
+  CHECK_ELEMENTS(args.row_sums_gradient, DType::kF64, 2 * args.x.rows());
   if (args.residual_gradient.defined()) {
     CHECK_LIKE(args.residual_gradient, args.x);
   }
   CHECK_LIKE(args.dx, args.x);
-  device.kernels().moments_backward(device, args);
+  device.kernels().row_sums_backward(device, args);
 }
 
 void SplitNorm(Device& device, const SplitNormArgs& args) {
   CHECK_DENSE_ACTIVATION(args.x);
-  CHECK_ELEMENTS(args.moments, DType::kF64, 2 * args.x.rows());
+  CHECK_ELEMENTS(args.row_sums, DType::kF64, 2 * args.x.rows());
   CHECK_GE(args.columns, args.x.columns());
   CHECK_ELEMENTS(args.gamma, args.x.dtype(), args.x.columns());
   if (args.beta.defined()) {
@@ -49,7 +49,7 @@ void SplitNormBackwardInput(Device& device,
     CHECK_LIKE(args.residual_gradient, args.dy);
   }
   CHECK_LIKE(args.dx, args.dy);
-  CHECK_ELEMENTS(args.moments_gradient, DType::kF64, 2 * args.dy.rows());
+  CHECK_ELEMENTS(args.row_sums_gradient, DType::kF64, 2 * args.dy.rows());
   device.kernels().split_norm_backward_input(device, args);
 }
 

@@ -12,11 +12,11 @@
 
 namespace troupe {
 
-inline constexpr int32_t kProtocolVersion = 22;
+inline constexpr int32_t kProtocolVersion = 23;
 // That this build can hold a conversation in, and whose stored plans it reads.
-inline constexpr int32_t kOldestProtocolVersion = 22;
+inline constexpr int32_t kOldestProtocolVersion = 23;
 // For people.
-inline constexpr char kBuildName[] = "troupe 0.22";
+inline constexpr char kBuildName[] = "troupe 0.23";
 
 }  // namespace troupe
 

@@ -36,18 +36,18 @@ absl::StatusOr<WorkerDescription> DescribeThisMachine(
 }  // namespace
 
 absl::StatusOr<CompileResponse> PlanForWorkers(const CompileRequest& request,
-                                               const PlanParts& parts,
+                                               const PlanExtras& extras,
                                                const ProgramSearch& search) {
   ASSIGN_OR_RETURN(const std::string program,
                    FindProgram("troupe-scheduler", search));
   std::vector<std::string> command = {program, "compile"};
-  if (parts.programs) command.emplace_back("--programs");
-  if (parts.timeline) command.emplace_back("--timeline");
-  if (parts.progress) command.emplace_back("--progress");
+  if (extras.programs) command.emplace_back("--programs");
+  if (extras.timeline) command.emplace_back("--timeline");
+  if (extras.progress) command.emplace_back("--progress");
   ASSIGN_OR_RETURN(const std::string output,
                    RunFilter({.command = std::move(command),
                               .input = request.SerializeAsString(),
-                              .shows_errors = parts.progress}));
+                              .shows_errors = extras.progress}));
   CompileResponse response;
   if (!response.ParseFromString(output)) {
     return absl::InternalError(
@@ -73,7 +73,7 @@ absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
     *request.add_workers() = worker;
     request.mutable_workers(i)->set_name(absl::StrCat("worker-", i));
   }
-  return PlanForWorkers(request, options.parts, options.search);
+  return PlanForWorkers(request, options.extras, options.search);
 }
 
 }  // namespace troupe

@@ -15,7 +15,7 @@
 namespace troupe {
 
 // What a plan is wanted with: each makes the answer many times as large.
-struct PlanParts {
+struct PlanExtras {
   bool programs = false;
   bool timeline = false;
   bool progress = false;  // of a search, on our stderr
@@ -27,7 +27,7 @@ struct LocalPlanOptions {
   std::string calibration;  // a file; empty: the user's cache
   ProgramSearch search;
   bool explain = false;  // in place of the plan
-  PlanParts parts;
+  PlanExtras extras;
 };
 
 // InvalidArgument where the job is refused (JobFile::Locate finds the place),
@@ -37,7 +37,7 @@ absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
 
 // The same for workers that somebody has described: worker i is to fill rank i.
 absl::StatusOr<CompileResponse> PlanForWorkers(const CompileRequest& request,
-                                               const PlanParts& parts,
+                                               const PlanExtras& extras,
                                                const ProgramSearch& search);
 
 }  // namespace troupe

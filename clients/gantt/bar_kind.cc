@@ -20,6 +20,8 @@ BarKind KindOf(Instruction::Kind kind) {
     case Instruction::REDUCE_GRADS:
     case Instruction::SCATTER_GRADS:
     case Instruction::GATHER_PARAMETERS:
+    case Instruction::PUSH:
+    case Instruction::PULL:
     case Instruction::REDUCE_SCALARS:
       return BarKind::kCollective;
     case Instruction::FETCH:

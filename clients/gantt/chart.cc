@@ -138,13 +138,13 @@ class Drafting {
                .meeting = first.meeting};
     for (const int i : spans) {
       const PlacedSpan& span = spans_[i];
-      bar.parts.push_back({.kind = KindOf(span.span->kind()),
-                           .start = Seconds(span.start_ns),
-                           .end = Seconds(span.end_ns),
-                           .critical = critical_.count(i) > 0});
+      bar.pieces.push_back({.kind = KindOf(span.span->kind()),
+                            .start = Seconds(span.start_ns),
+                            .end = Seconds(span.end_ns),
+                            .critical = critical_.count(i) > 0});
       bar.end = std::max(bar.end, Seconds(span.end_ns));
-      bar.critical = bar.critical || bar.parts.back().critical;
-      kinds_.insert(bar.parts.back().kind);
+      bar.critical = bar.critical || bar.pieces.back().critical;
+      kinds_.insert(bar.pieces.back().kind);
     }
     if (IsPass(bar.kind)) bar.chunk = chunk_of_unit_[first.span->unit()];
     if (first.span->has_micro_batch()) {

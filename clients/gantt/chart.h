@@ -19,14 +19,14 @@ namespace troupe {
 
 struct Bar {
   // One span of the bar: a unit's.
-  struct Part {
+  struct Piece {
     BarKind kind = BarKind::kOther;
     double start = 0;  // seconds
     double end = 0;
     bool critical = false;  // on the critical path
   };
 
-  BarKind kind = BarKind::kOther;  // of its first part
+  BarKind kind = BarKind::kOther;  // of its first piece
   double start = 0;
   double run = 0;  // until here it waits for other ranks
   double end = 0;
@@ -35,8 +35,8 @@ struct Bar {
   int ahead = 0;          // > 0: work for so many steps later
   int chunk = 0;          // number of the stage among those that the rank holds
   int meeting = -1;       // bars with the same number ran together
-  bool critical = false;  // one of its parts is
-  std::vector<Part> parts;  // by start
+  bool critical = false;  // one of its pieces is
+  std::vector<Piece> pieces;  // by start
 };
 
 struct Row {

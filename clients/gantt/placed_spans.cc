@@ -36,6 +36,8 @@ std::string MeetingName(int rank, const Span& span) {
     case Instruction::REDUCE_GRADS:
     case Instruction::SCATTER_GRADS:
     case Instruction::GATHER_PARAMETERS:
+    case Instruction::PUSH:
+    case Instruction::PULL:
     case Instruction::EXCHANGE:
     case Instruction::MIRROR:
       return absl::StrCat(span.kind(), " g", span.group(), " x",

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kWidthMin = 0.6;      // of a bar, so that it is seen
 constexpr double kEdgeWidthMin = 3;    // of a bar that is parted from others
-constexpr double kPartWidthMin = 8;    // of units that are parted
+constexpr double kPieceWidthMin = 8;   // of units that are parted
 constexpr double kPathWidthMin = 1.5;  // of bars that are outlined
 
 struct Interval {
@@ -68,9 +68,9 @@ class BarDrawing {
   void AddOtherKinds(std::string& svg) const {
     std::map<BarKind, double> times;
     double all = 0;
-    for (const Bar::Part& part : bar_.parts) {
-      times[part.kind] += part.end - part.start;
-      all += part.end - part.start;
+    for (const Bar::Piece& piece : bar_.pieces) {
+      times[piece.kind] += piece.end - piece.start;
+      all += piece.end - piece.start;
     }
     if (!(all > 0)) return;
     double above = times[bar_.kind];
@@ -91,9 +91,9 @@ class BarDrawing {
                            Line(whole_.to), "\"/>");
     }
     std::string units;
-    if (whole_.width() > kPartWidthMin * bar_.parts.size()) {
-      for (size_t i = 1; i < bar_.parts.size(); ++i) {
-        absl::StrAppend(&units, Line(X(bar_.parts[i].start)));
+    if (whole_.width() > kPieceWidthMin * bar_.pieces.size()) {
+      for (size_t i = 1; i < bar_.pieces.size(); ++i) {
+        absl::StrAppend(&units, Line(X(bar_.pieces[i].start)));
       }
     }
     if (units.empty()) return edges;

@@ -68,9 +68,9 @@ std::string RowText(const Row& row, double seconds, int columns) {
   Line line(seconds, columns);
   for (const Bar& bar : row.bars) {
     if (bar.run > bar.start) line.Add('-', bar.start, bar.run);
-    for (const Bar::Part& part : bar.parts) {
-      line.Add(NameOf(part.kind).letter, std::max(part.start, bar.run),
-               part.end);
+    for (const Bar::Piece& piece : bar.pieces) {
+      line.Add(NameOf(piece.kind).letter, std::max(piece.start, bar.run),
+               piece.end);
     }
     if (bar.label.empty()) continue;
     const std::string text =
@@ -92,11 +92,11 @@ PathLines PathText(const Chart& chart, double seconds, int columns) {
     const char digit = static_cast<char>('0' + rank.rank % 10);
     for (const Row& row : rank.rows) {
       for (const Bar& bar : row.bars) {
-        for (const Bar::Part& part : bar.parts) {
-          if (!part.critical) continue;
-          const double from = std::max(part.start, bar.run);
-          kinds.Add(NameOf(part.kind).letter, from, part.end);
-          ranks.Add(digit, from, part.end);
+        for (const Bar::Piece& piece : bar.pieces) {
+          if (!piece.critical) continue;
+          const double from = std::max(piece.start, bar.run);
+          kinds.Add(NameOf(piece.kind).letter, from, piece.end);
+          ranks.Add(digit, from, piece.end);
         }
       }
     }

@@ -69,8 +69,13 @@ absl::StatusOr<JobSpec> JobOf(const TensorReader& checkpoint,
                      "the checkpoint's safetensors files, under their names"));
   }
   if (model.architecture() == "gpt2" && model.num_experts() > 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": is a gpt2 with experts, which transformers does not have"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": is a gpt2 with experts, and transformers has no model "
+                     "that would read it; its parameters are in the "
+                     "checkpoint's safetensors files, under their names. "
+                     "mixtral, olmoe, qwen2_moe, qwen3_moe and deepseek_v3 are "
+                     "exported with their experts"));
   }
   return job;
 }

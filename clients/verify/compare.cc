@@ -113,11 +113,15 @@ absl::Status CheckTensors(const TensorReader& these, const std::string& path,
 }
 
 // How the gradient of `parameter` follows from the optimizer's state; no tensor
-// where it keeps none. An average of weights says nothing of gradients.
+// where it keeps none. An average of weights says nothing of gradients, nor do
+// means of squares.
 Blend GradientOf(const std::string& parameter, const OptimizerSpec& optimizer) {
   const int rule = RuleOf(optimizer, parameter);
   const auto states = StatesOfRule(optimizer, rule);
-  if (states.empty() || states.front() == kAverageState) return {};
+  if (states.empty() || states.front() == kAverageState ||
+      states.front() == kRowState) {
+    return {};
+  }
   const OptimizerSpec settings = SettingsOf(optimizer, rule);
   Blend blend = {.tensor = StateTensorName(states.front(), parameter)};
   if (settings.name() == "sgd" || settings.name() == "muon") {

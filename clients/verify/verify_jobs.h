@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "proto/job.pb.h"
+#include "proto/plan.pb.h"
 
 namespace troupe {
 
@@ -21,10 +22,12 @@ struct VerifyJobs {
   JobSpec reference;  // one rank
 };
 
-// InvalidArgument, beginning with a field's path, for a job that is not meant
-// to train what one rank trains: its schedule delays gradients, or its model
-// computes nothing.
+// InvalidArgument, beginning with a field's path, for a job that trains
+// nothing: it evaluates, or its model computes nothing.
 absl::Status CheckVerifiable(const JobSpec& job);
+// The same, for a plan that is not meant to train what one rank trains: its
+// schedule delays gradients.
+absl::Status CheckTrainsAsOneRank(const Plan& plan);
 
 // Data and seed stay the job's, and so do learning rates without the warm-up:
 // at its first rates weights all but stay where they are, and a plan that uses

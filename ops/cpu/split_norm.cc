@@ -5,31 +5,31 @@
 
 namespace troupe::cpu {
 
-void Moments(Device& device, const MomentsArgs& args) {
+void RowSums(Device& device, const RowSumsArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
   const int64_t n = args.x.columns();
   WithActivationType(args.x.dtype(), [&]<typename T>() {
     cpu.ForRows(args.x.rows(), n, [&](int64_t begin, int64_t end) {
-      cpu.loops<T>().moments(
+      cpu.loops<T>().row_sums(
           {.rows = end - begin,
            .n = n,
            .x = DataFrom<T>(args.x, begin * n),
-           .moments = DataFrom<double>(args.moments, 2 * begin)});
+           .row_sums = DataFrom<double>(args.row_sums, 2 * begin)});
     });
   });
 }
 
-void MomentsBackward(Device& device, const MomentsBackwardArgs& args) {
+void RowSumsBackward(Device& device, const RowSumsBackwardArgs& args) {
   const CpuDevice& cpu = CpuDevice::From(device);
   const int64_t n = args.x.columns();
   WithActivationType(args.x.dtype(), [&]<typename T>() {
     cpu.ForRows(args.x.rows(), n, [&](int64_t begin, int64_t end) {
-      cpu.loops<T>().moments_backward(
+      cpu.loops<T>().row_sums_backward(
           {.rows = end - begin,
            .n = n,
            .x = DataFrom<T>(args.x, begin * n),
-           .moments_gradient =
-               DataFrom<double>(args.moments_gradient, 2 * begin),
+           .row_sums_gradient =
+               DataFrom<double>(args.row_sums_gradient, 2 * begin),
            .residual_gradient = DataFrom<T>(args.residual_gradient, begin * n),
            .dx = DataFrom<T>(args.dx, begin * n)});
     });
@@ -46,7 +46,7 @@ void SplitNorm(Device& device, const SplitNormArgs& args) {
            .n = n,
            .columns = args.columns,
            .x = DataFrom<T>(args.x, begin * n),
-           .moments = DataFrom<double>(args.moments, 2 * begin),
+           .row_sums = DataFrom<double>(args.row_sums, 2 * begin),
            .gamma = args.gamma.data<T>(),
            .beta = DataFrom<T>(args.beta, 0),
            .centred = args.centred,
@@ -75,8 +75,8 @@ void SplitNormBackwardInput(Device& device,
            .rstd = DataFrom<float>(args.rstd, begin),
            .residual_gradient = DataFrom<T>(args.residual_gradient, begin * n),
            .dx = DataFrom<T>(args.dx, begin * n),
-           .moments_gradient =
-               DataFrom<double>(args.moments_gradient, 2 * begin)});
+           .row_sums_gradient =
+               DataFrom<double>(args.row_sums_gradient, 2 * begin)});
     });
   });
 }

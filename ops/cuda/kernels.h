@@ -23,8 +23,8 @@ void RmsNorm(Device& device, const RmsNormArgs& args);
 void RmsNormBackwardInput(Device& device, const RmsNormBackwardInputArgs& args);
 void RmsNormBackwardWeight(Device& device,
                            const RmsNormBackwardWeightArgs& args);
-void Moments(Device& device, const MomentsArgs& args);
-void MomentsBackward(Device& device, const MomentsBackwardArgs& args);
+void RowSums(Device& device, const RowSumsArgs& args);
+void RowSumsBackward(Device& device, const RowSumsBackwardArgs& args);
 void SplitNorm(Device& device, const SplitNormArgs& args);
 void SplitNormBackwardInput(Device& device,
                             const SplitNormBackwardInputArgs& args);
@@ -60,6 +60,7 @@ void CrossEntropy(Device& device, const CrossEntropyArgs& args);
 void CrossEntropyParts(Device& device, const CrossEntropyPartsArgs& args);
 void AdamW(Device& device, const AdamWArgs& args);
 void Lion(Device& device, const LionArgs& args);
+void Adafactor(Device& device, const AdafactorArgs& args);
 void Sgd(Device& device, const SgdArgs& args);
 void LoadStep(Device& device, const LoadStepArgs& args);
 void Average(Device& device, const AverageArgs& args);

@@ -26,7 +26,7 @@ LaunchShape RowShape(const Tensor& x) {
 
 // Squares of f32 are exact in f64.
 template <typename T>
-__global__ void MomentsKernel(const T* x, double* moments, int64_t n,
+__global__ void RowSumsKernel(const T* x, double* row_sums, int64_t n,
                               bool aligned) {
   constexpr int k = kPack<T>;
   x += blockIdx.x * n;
@@ -44,16 +44,16 @@ __global__ void MomentsKernel(const T* x, double* moments, int64_t n,
   sum = BlockSum(sum);
   squares = BlockSum(squares);
   if (threadIdx.x == 0) {
-    moments[2 * int64_t{blockIdx.x}] = sum;
-    moments[2 * int64_t{blockIdx.x} + 1] = squares;
+    row_sums[2 * int64_t{blockIdx.x}] = sum;
+    row_sums[2 * int64_t{blockIdx.x} + 1] = squares;
   }
 }
 
 template <typename T>
-struct RawMomentsBackward {
+struct RawRowSumsBackward {
   int64_t n;
   const T* x;
-  const double* moments_gradient;
+  const double* row_sums_gradient;
   const T* residual_gradient;  // or null
   T* dx;
   bool aligned;
@@ -61,11 +61,11 @@ struct RawMomentsBackward {
 
 // g0 and 2 x g1 nearly cancel where a row's mean is large: both are f64.
 template <typename T>
-__global__ void MomentsBackwardKernel(RawMomentsBackward<T> a) {
+__global__ void RowSumsBackwardKernel(RawRowSumsBackward<T> a) {
   constexpr int k = kPack<T>;
   const int64_t start = blockIdx.x * a.n;
-  const double g0 = a.moments_gradient[2 * int64_t{blockIdx.x}];
-  const double slope = 2 * a.moments_gradient[2 * int64_t{blockIdx.x} + 1];
+  const double g0 = a.row_sums_gradient[2 * int64_t{blockIdx.x}];
+  const double slope = 2 * a.row_sums_gradient[2 * int64_t{blockIdx.x} + 1];
   ForMine<T>(a.n, [&](int64_t i, int64_t count) {
     float x[k], dx[k] = {};
     Load(a.x + start + i, count, a.aligned, x);
@@ -85,7 +85,7 @@ struct RawSplitNorm {
   int64_t n;
   int64_t columns;
   const T* x;
-  const double* moments;
+  const double* row_sums;
   const T *gamma, *beta;  // beta: or null
   bool centred;
   float epsilon;
@@ -99,8 +99,8 @@ __global__ void SplitNormKernel(RawSplitNorm<T> a) {
   constexpr int k = kPack<T>;
   const int64_t row = blockIdx.x;
   const int64_t start = row * a.n;
-  const double mean = a.centred ? a.moments[2 * row] / a.columns : 0;
-  const double variance = a.moments[2 * row + 1] / a.columns - mean * mean;
+  const double mean = a.centred ? a.row_sums[2 * row] / a.columns : 0;
+  const double variance = a.row_sums[2 * row + 1] / a.columns - mean * mean;
   const float shift = static_cast<float>(mean);
   const float scale =
       static_cast<float>(1 / sqrt((variance < 0 ? 0 : variance) + a.epsilon));
@@ -129,7 +129,7 @@ struct RawSplitNormBackward {
   const float *mean, *rstd;    // mean: null for RMS norm
   const T* residual_gradient;  // or null
   T* dx;
-  double* moments_gradient;
+  double* row_sums_gradient;
   bool aligned;
 };
 
@@ -163,35 +163,35 @@ __global__ void SplitNormBackwardKernel(RawSplitNormBackward<T> a) {
   const double scale = rstd;
   const double g1 = -0.5 * scale * scale * scale * BlockSum(gd_sum) / a.columns;
   if (threadIdx.x == 0) {
-    a.moments_gradient[2 * row] =
+    a.row_sums_gradient[2 * row] =
         a.mean != nullptr ? -scale * sum / a.columns - 2.0 * mean * g1 : 0;
-    a.moments_gradient[2 * row + 1] = g1;
+    a.row_sums_gradient[2 * row + 1] = g1;
   }
 }
 
 }  // namespace
 
-void Moments(Device& device, const MomentsArgs& args) {
+void RowSums(Device& device, const RowSumsArgs& args) {
   const int64_t n = args.x.columns();
   WithActivationType(args.x.dtype(), [&]<typename T>() {
     const T* x = args.x.data<T>();
-    Launch(CudaOf(device), MomentsKernel<T>, RowShape<T>(args.x), x,
-           args.moments.data<double>(), n, AlignedRows<kPack<T>>(n, x));
+    Launch(CudaOf(device), RowSumsKernel<T>, RowShape<T>(args.x), x,
+           args.row_sums.data<double>(), n, AlignedRows<kPack<T>>(n, x));
   });
 }
 
-void MomentsBackward(Device& device, const MomentsBackwardArgs& args) {
+void RowSumsBackward(Device& device, const RowSumsBackwardArgs& args) {
   const int64_t n = args.x.columns();
   WithActivationType(args.x.dtype(), [&]<typename T>() {
-    RawMomentsBackward<T> raw = {
+    RawRowSumsBackward<T> raw = {
         .n = n,
         .x = args.x.data<T>(),
-        .moments_gradient = args.moments_gradient.data<double>(),
+        .row_sums_gradient = args.row_sums_gradient.data<double>(),
         .residual_gradient = DataFrom<T>(args.residual_gradient, 0),
         .dx = args.dx.data<T>()};
     raw.aligned =
         AlignedRows<kPack<T>>(n, raw.x, raw.residual_gradient, raw.dx);
-    Launch(CudaOf(device), MomentsBackwardKernel<T>, RowShape<T>(args.x), raw);
+    Launch(CudaOf(device), RowSumsBackwardKernel<T>, RowShape<T>(args.x), raw);
   });
 }
 
@@ -201,7 +201,7 @@ void SplitNorm(Device& device, const SplitNormArgs& args) {
     RawSplitNorm<T> raw = {.n = n,
                            .columns = args.columns,
                            .x = args.x.data<T>(),
-                           .moments = args.moments.data<double>(),
+                           .row_sums = args.row_sums.data<double>(),
                            .gamma = args.gamma.data<T>(),
                            .beta = DataFrom<T>(args.beta, 0),
                            .centred = args.centred,
@@ -228,7 +228,7 @@ void SplitNormBackwardInput(Device& device,
         .rstd = args.rstd.data<float>(),
         .residual_gradient = DataFrom<T>(args.residual_gradient, 0),
         .dx = args.dx.data<T>(),
-        .moments_gradient = args.moments_gradient.data<double>()};
+        .row_sums_gradient = args.row_sums_gradient.data<double>()};
     raw.aligned = AlignedRows<kPack<T>>(n, raw.dy, raw.x, raw.gamma,
                                         raw.residual_gradient, raw.dx);
     Launch(CudaOf(device), SplitNormBackwardKernel<T>, RowShape<T>(args.dy),

@@ -84,6 +84,8 @@ inline std::string LineItem(Buffer::Kind kind) {
     case Buffer::UNSHARDED_PARAMETERS:
     case Buffer::UNSHARDED_GRADIENTS:
       return "unsharded";
+    case Buffer::PUSHED_GRADIENTS:
+      return "pushed";
     case Buffer::MASTER_WEIGHTS:
       return "master_weights";
     case Buffer::OPTIMIZER_STATE:

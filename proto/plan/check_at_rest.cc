@@ -1,20 +1,20 @@
 #include "proto/plan/check_at_rest.h"
 
 #include <algorithm>
+#include <compare>
 #include <initializer_list>
 #include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/groups.h"
-#include "proto/plan/optimizer_states.h"
-#include "proto/plan/precision.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/resting_buffers.h"
 #include "proto/plan/roles.h"
@@ -27,43 +27,28 @@ namespace {
 absl::Status CheckDealing(const Plan& plan, const Role& role) {
   const int rank = FirstRankOf(plan.mesh(), role);
   for (const Placement& placement : role.placements()) {
-    if (!placement.has_dealt()) continue;
-    const int group = placement.dealt();
-    const Box members = BoxOf(plan.mesh(), plan.groups(group), rank);
-    int other = -1;  // the first that does not
-    for (const Role& of : plan.roles()) {
-      const int member =
-          members.empty() ? -1 : FirstRankIn(plan.mesh(), of, members);
-      const Placement* const there = FindPlacement(of, placement.unit());
-      const bool deals =
-          there != nullptr && there->has_dealt() && there->dealt() == group;
-      if (member < 0 || deals) continue;
-      other = other < 0 ? member : std::min(other, member);
+    for (int p = 0; p < placement.parts_size(); ++p) {
+      if (!placement.parts(p).has_dealt()) continue;
+      const int group = placement.parts(p).dealt();
+      const Box members = BoxOf(plan.mesh(), plan.groups(group), rank);
+      int other = -1;  // the first that does not
+      for (const Role& of : plan.roles()) {
+        const int member =
+            members.empty() ? -1 : FirstRankIn(plan.mesh(), of, members);
+        const Placement* const there = FindPlacement(of, placement.unit());
+        const bool deals = there != nullptr && there->parts(p).has_dealt() &&
+                           there->parts(p).dealt() == group;
+        if (member < 0 || deals) continue;
+        other = other < 0 ? member : std::min(other, member);
+      }
+      if (other < 0) continue;
+      return absl::FailedPreconditionError(absl::StrCat(
+          "role ", RoleText(role), ": part ", p, " of unit ", placement.unit(),
+          " is dealt over group ", plan.groups(group).name(),
+          ", but not by rank ", other, ", which is in it"));
     }
-    if (other < 0) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("role ", RoleText(role), ": unit ", placement.unit(),
-                     " is dealt over group ", plan.groups(group).name(),
-                     ", but not by rank ", other, ", which is in it"));
   }
   return absl::OkStatus();
-}
-
-// Of a buffer of the kind; 0: it is not of a unit's flat buffer.
-int64_t BytesForEachElement(const Plan& plan, Buffer::Kind kind) {
-  switch (kind) {
-    case Buffer::PARAMETERS:
-    case Buffer::UNSHARDED_PARAMETERS:
-      return BytesOfElement(ComputeType(plan.job().training()));
-    case Buffer::PARAMETER_GRADIENTS:
-    case Buffer::UNSHARDED_GRADIENTS:
-      return BytesOfElement(GradientType(plan.job().training()));
-    case Buffer::MASTER_WEIGHTS:
-    case Buffer::OPTIMIZER_STATE:
-      return BytesOfElement(F32);
-    default:
-      return 0;
-  }
 }
 
 // Follows one program of a role: which buffers are whole, and what has become
@@ -84,17 +69,26 @@ class AtRestCheck {
     for (const Instruction& instruction : program_.instructions()) {
       RETURN_IF_ERROR(Check(instruction));
     }
-    for (const auto& [buffer, scattered] : added_) {
+    for (const auto& [sums, scattered] : added_) {
       if (scattered) continue;
-      return ProgramFault(
-          place_,
-          absl::StrCat("gradients of unit ", program_.buffers(buffer).unit(),
-                       " are not scattered: SCATTER_GRADS is missing"));
+      return ProgramFault(place_,
+                          absl::StrCat("gradients of unit ",
+                                       program_.buffers(sums.buffer).unit(),
+                                       " are not scattered over group ",
+                                       plan_.groups(sums.group).name(),
+                                       ": SCATTER_GRADS is missing"));
     }
     return absl::OkStatus();
   }
 
  private:
+  // Of a buffer, what is dealt over a group.
+  struct DealtOf {
+    int buffer = 0;
+    int group = 0;
+    auto operator<=>(const DealtOf&) const = default;
+  };
+
   // The buffer in which the value of an operand rests: what holds of one copy
   // holds of all.
   int ValueOf(const Instruction::Operand& operand) const {
@@ -104,30 +98,50 @@ class AtRestCheck {
   // Null: each rank has all of the unit.
   const Placement* Dealt(int unit) const {
     const Placement* const placement = FindPlacement(role_, unit);
-    const bool dealt = placement != nullptr && placement->has_dealt();
+    const bool dealt = placement != nullptr && IsDealt(*placement);
     return dealt ? placement : nullptr;
   }
 
-  // Whether ranks have slices of its parameters, which are gathered.
-  bool IsGathered(int unit) const {
+  // The groups over which its parameters are dealt, of what is trained or of
+  // all.
+  std::vector<int> GroupsOf(int unit, DealtParts of) const {
+    std::vector<int> groups;
     const Placement* const dealt = Dealt(unit);
-    if (dealt == nullptr) return false;
-    const auto& parts = plan_.units(unit).parts();
-    for (int p = 0; p < parts.size(); ++p) {
-      if (parts[p].elements() > 0 && !dealt->parts(p).unsharded()) return true;
+    if (dealt == nullptr) return groups;
+    for (const int part : FirstDealtParts(plan_, *dealt, of)) {
+      groups.push_back(dealt->parts(part).dealt());
     }
-    return false;
+    return groups;
+  }
+
+  // Elements that a buffer of the kind has, slice or not.
+  int64_t ElementsOf(const Buffer& buffer, const Placement& placement) const {
+    const Unit& unit = plan_.units(buffer.unit());
+    switch (buffer.kind()) {
+      case Buffer::UNSHARDED_PARAMETERS:
+        return DealtElements(plan_, placement, DealtParts::kAll);
+      case Buffer::UNSHARDED_GRADIENTS:
+        return DealtElements(plan_, placement, DealtParts::kTrained);
+      case Buffer::OPTIMIZER_STATE:
+        return LargestStateAtRest(plan_, placement);
+      case Buffer::PARAMETERS:
+        return buffer.slice() ? LargestTrainedAtRest(plan_, placement) +
+                                    LargestFrozenAtRest(plan_, placement)
+                              : unit.flat_elements();
+      default:  // of what is trained
+        return buffer.slice() ? LargestTrainedAtRest(plan_, placement)
+                              : TrainedElements(unit);
+    }
   }
 
   absl::Status CheckBuffer(const Buffer& buffer) const {
-    const int64_t each = BytesForEachElement(plan_, buffer.kind());
+    const int64_t each = BytesOfFlat(plan_.job().training(), buffer.kind());
     if (each == 0 && !buffer.slice()) return absl::OkStatus();
     const Placement* const dealt =
         buffer.has_unit() ? Dealt(buffer.unit()) : nullptr;
     const bool state = buffer.kind() == Buffer::MASTER_WEIGHTS ||
                        buffer.kind() == Buffer::OPTIMIZER_STATE;
-    const bool unsharded = buffer.kind() == Buffer::UNSHARDED_PARAMETERS ||
-                           buffer.kind() == Buffer::UNSHARDED_GRADIENTS;
+    const bool unsharded = IsUnsharded(buffer);
     const std::string what = absl::StrCat(Buffer::Kind_Name(buffer.kind()),
                                           " of unit ", buffer.unit());
     if (each == 0 || (unsharded && buffer.slice())) {
@@ -144,19 +158,11 @@ class AtRestCheck {
                        dealt == nullptr ? ", and the unit is not dealt"
                                         : ", and the unit rests in slices"));
     }
-    const Unit& unit = plan_.units(buffer.unit());
-    // All but parameters are of what is trained.
-    const bool frozen_too = buffer.kind() == Buffer::PARAMETERS ||
-                            buffer.kind() == Buffer::UNSHARDED_PARAMETERS;
-    int64_t elements = buffer.slice() ? LargestTrainedAtRest(plan_, *dealt)
-                                      : TrainedElements(unit);
-    if (buffer.kind() == Buffer::OPTIMIZER_STATE) {
-      elements = StateElements(plan_.job().optimizer(), unit, {0, elements});
+    const Placement* const placement = FindPlacement(role_, buffer.unit());
+    if (placement == nullptr) {
+      return ProgramFault(place_, absl::StrCat(what, " is not of its role"));
     }
-    if (frozen_too) {
-      elements += buffer.slice() ? LargestFrozenAtRest(plan_, *dealt)
-                                 : FrozenRange(unit).size();
-    }
+    const int64_t elements = ElementsOf(buffer, *placement);
     if (buffer.bytes() == elements * each) return absl::OkStatus();
     return ProgramFault(
         place_, absl::StrCat(what, " has ", buffer.bytes(), " bytes, where ",
@@ -184,20 +190,63 @@ class AtRestCheck {
     }
   }
 
+  // Where what is dealt is in a buffer of its own, a pass has that, and all
+  // else where it rests: both where the unit has both.
+  absl::Status CheckRest(const Instruction& pass, Instruction::Part part,
+                         DealtParts of) const {
+    const Buffer* apart = nullptr;
+    const Buffer* slice = nullptr;
+    for (const Instruction::Operand& operand : pass.operands()) {
+      if (operand.part() != part) continue;
+      const Buffer& buffer = program_.buffers(operand.buffer());
+      if (buffer.slice()) slice = &buffer;
+      if (IsUnsharded(buffer)) apart = &buffer;
+    }
+    const Buffer* const either = apart != nullptr ? apart : slice;
+    if (either == nullptr) return absl::OkStatus();
+    const Placement* const placement = Dealt(either->unit());
+    const bool is_dealt =
+        placement != nullptr && DealtElements(plan_, *placement, of) > 0;
+    const bool keeps_some =
+        placement != nullptr && KeepsSome(plan_, *placement, of);
+    if (slice != nullptr && !keeps_some) {
+      return ProgramFault(place_, pass,
+                          absl::StrCat("uses a slice of unit ", slice->unit(),
+                                       " as if it were whole"));
+    }
+    if (is_dealt == (apart != nullptr) && keeps_some == (slice != nullptr)) {
+      return absl::OkStatus();
+    }
+    return ProgramFault(
+        place_, pass,
+        absl::StrCat("leaves out the parts of unit ", either->unit(),
+                     slice == nullptr ? " that are not dealt, which are where "
+                                        "they rest"
+                                      : " that are dealt"));
+  }
+
+  static bool IsUnsharded(const Buffer& buffer) {
+    return buffer.kind() == Buffer::UNSHARDED_PARAMETERS ||
+           buffer.kind() == Buffer::UNSHARDED_GRADIENTS;
+  }
+
   absl::Status CheckWhole(const Instruction& pass) const {
     for (const Instruction::Operand& operand : pass.operands()) {
       if (operand.part() != Instruction::WEIGHTS &&
           operand.part() != Instruction::TIED_WEIGHTS) {
         continue;
       }
+      RETURN_IF_ERROR(CheckRest(pass, operand.part(), DealtParts::kAll));
       const Buffer& buffer = program_.buffers(operand.buffer());
-      if (!IsGathered(buffer.unit())) continue;
-      if (whole_.count(ValueOf(operand)) > 0) continue;
-      return ProgramFault(
-          place_, pass,
-          absl::StrCat("the parameters of unit ", buffer.unit(),
-                       " are not whole: no GATHER_PARAMETERS comes "
-                       "before it"));
+      if (buffer.slice()) continue;
+      for (const int group : GroupsOf(buffer.unit(), DealtParts::kAll)) {
+        if (whole_.count({ValueOf(operand), group}) > 0) continue;
+        return ProgramFault(
+            place_, pass,
+            absl::StrCat("the parameters of unit ", buffer.unit(),
+                         " are not whole: no GATHER_PARAMETERS over group ",
+                         plan_.groups(group).name(), " comes before it"));
+      }
     }
     return absl::OkStatus();
   }
@@ -208,20 +257,18 @@ class AtRestCheck {
           operand.part() != Instruction::TIED_GRADIENTS) {
         continue;
       }
+      RETURN_IF_ERROR(CheckRest(pass, operand.part(), DealtParts::kTrained));
       const Buffer& buffer = program_.buffers(operand.buffer());
-      if (Dealt(buffer.unit()) == nullptr) continue;
-      if (buffer.slice()) {
-        return ProgramFault(place_, pass,
-                            absl::StrCat("adds whole gradients to a slice of "
-                                         "unit ",
-                                         buffer.unit()));
-      }
-      const auto [at, is_new] = added_.emplace(ValueOf(operand), false);
-      if (at->second) {
-        return ProgramFault(
-            place_, pass,
-            absl::StrCat("adds to gradients of unit ", buffer.unit(),
-                         " after they were scattered"));
+      if (buffer.slice()) continue;
+      for (const int group : GroupsOf(buffer.unit(), DealtParts::kTrained)) {
+        const auto [at, is_new] =
+            added_.emplace(DealtOf{ValueOf(operand), group}, false);
+        if (at->second) {
+          return ProgramFault(
+              place_, pass,
+              absl::StrCat("adds to gradients of unit ", buffer.unit(),
+                           " after they were scattered"));
+        }
       }
     }
     return absl::OkStatus();
@@ -249,10 +296,16 @@ class AtRestCheck {
       return ProgramFault(place_, gather,
                           "does not make its unit's parameters whole");
     }
+    const int group = GroupOf(gather);
     for (const Instruction::Operand& operand : gather.operands()) {
-      if (operand.part() == Instruction::WEIGHTS) {
-        whole_.insert(ValueOf(operand));
+      if (operand.part() != Instruction::WEIGHTS) continue;
+      // What another gather has made whole there is lost.
+      if (operand.access() == Instruction::WRITE) {
+        ForgetWhole([&](const DealtOf& whole) {
+          return whole.buffer == ValueOf(operand);
+        });
       }
+      whole_.insert({ValueOf(operand), group});
     }
     return absl::OkStatus();
   }
@@ -275,7 +328,7 @@ class AtRestCheck {
     }
     for (const Instruction::Operand& operand : scatter.operands()) {
       if (operand.part() != Instruction::WEIGHT_GRADIENTS) continue;
-      const auto at = added_.find(ValueOf(operand));
+      const auto at = added_.find({ValueOf(operand), GroupOf(scatter)});
       if (at == added_.end()) {
         return ProgramFault(place_, scatter,
                             "nothing was added to these gradients");
@@ -298,29 +351,53 @@ class AtRestCheck {
                                        " are no one range with others"));
     }
     if (Dealt(unit) == nullptr) return absl::OkStatus();
-    for (const auto& [buffer, scattered] : added_) {
-      if (scattered || program_.buffers(buffer).unit() != unit) continue;
+    for (const auto& [sums, scattered] : added_) {
+      if (scattered || program_.buffers(sums.buffer).unit() != unit) continue;
       return ProgramFault(place_, instruction,
                           absl::StrCat("the gradients of unit ", unit,
                                        " are not scattered yet"));
     }
     used_.insert(unit);
     if (instruction.kind() != Instruction::STEP) return absl::OkStatus();
-    for (auto at = whole_.begin(); at != whole_.end();) {
-      at = program_.buffers(*at).unit() == unit ? whole_.erase(at)
-                                                : std::next(at);
-    }
+    ForgetWhole([&](const DealtOf& whole) {
+      return program_.buffers(whole.buffer).unit() == unit;
+    });
     return absl::OkStatus();
+  }
+
+  template <typename Test>
+  void ForgetWhole(Test test) {
+    for (auto at = whole_.begin(); at != whole_.end();) {
+      at = test(*at) ? whole_.erase(at) : std::next(at);
+    }
+  }
+
+  // Over which the parts are dealt that a gather or scatter is of. REQUIRES
+  // CheckGroup.
+  int GroupOf(const Instruction& instruction) const {
+    return Dealt(instruction.unit())->parts(instruction.part()).dealt();
   }
 
   absl::Status CheckGroup(const Instruction& instruction) {
     const Placement* const dealt = Dealt(instruction.unit());
     if (dealt == nullptr)
       return ProgramFault(place_, instruction, "its unit is not dealt");
+    const std::vector<int> firsts = FirstDealtParts(
+        plan_, *dealt,
+        instruction.kind() == Instruction::SCATTER_GRADS ? DealtParts::kTrained
+                                                         : DealtParts::kAll);
+    if (std::count(firsts.begin(), firsts.end(), instruction.part()) == 0) {
+      return ProgramFault(
+          place_, instruction,
+          absl::StrCat("part ", instruction.part(),
+                       " of its unit is not the first that is dealt over "
+                       "some ranks"));
+    }
+    const int over_index = GroupOf(instruction);
     const Group& with = plan_.groups(instruction.group());
-    const Group& over = plan_.groups(dealt->dealt());
+    const Group& over = plan_.groups(over_index);
     const auto [same, is_new] =
-        same_ranks_.try_emplace({instruction.group(), dealt->dealt()});
+        same_ranks_.try_emplace({instruction.group(), over_index});
     if (is_new) {
       same->second = BoxOf(plan_.mesh(), with, place_.rank) ==
                      BoxOf(plan_.mesh(), over, place_.rank);
@@ -329,7 +406,7 @@ class AtRestCheck {
     return ProgramFault(
         place_, instruction,
         absl::StrCat("group ", with.name(), " has other ranks than ",
-                     over.name(), ", over which its unit is dealt"));
+                     over.name(), ", over which its part is dealt"));
   }
 
   // That of the part, where one of these is done with it.
@@ -351,8 +428,8 @@ class AtRestCheck {
   const ProgramPlace place_;  // of the role's first rank
   const Program& program_;
   const std::vector<int> values_;  // by buffer
-  std::set<int> whole_;            // of parameters: gathered
-  std::map<int, bool> added_;      // of gradients: whether they are scattered
+  std::set<DealtOf> whole_;        // of parameters: gathered
+  std::map<DealtOf, bool> added_;  // of gradients: whether they are scattered
   // By two groups: whether the rank is with the same ranks in them.
   std::map<std::pair<int, int>, bool> same_ranks_;
   std::set<int> used_;  // units whose gradients were summed or stepped

@@ -2,8 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/batch.h"
+#include "proto/plan/batch_sources.h"
 #include "proto/plan/ops/op_view.h"
-#include "proto/plan/tensor_spec.h"
 
 namespace troupe {
 namespace {
@@ -28,15 +29,10 @@ class DocumentsCheck {
   DocumentsCheck(const Plan& plan, int index)
       : table_(plan.tables(index)),
         index_(index),
-        isolates_(plan.job().data().isolate_documents()),
-        length_(plan.job().training().sequence_length()),
-        batch_(BatchOf(plan)) {}
+        batch_(plan.batch()),
+        isolates_(plan.job().data().isolate_documents()) {}
 
   absl::Status Run() const {
-    for (const TensorSpec& tensor : table_.tensors()) {
-      if (tensor.home() != TensorSpec::DOCUMENTS) continue;
-      RETURN_IF_ERROR(CheckTensor(tensor));
-    }
     for (int op = 0; op < table_.ops_size(); ++op) {
       RETURN_IF_ERROR(CheckOp(op));
     }
@@ -44,37 +40,11 @@ class DocumentsCheck {
   }
 
  private:
-  // The dim of samples of what is loaded, which all units load alike.
-  static const Dim* BatchOf(const Plan& plan) {
-    for (const UnitTable& table : plan.tables()) {
-      for (const TensorSpec& tensor : table.tensors()) {
-        if (tensor.home() == TensorSpec::TOKENS ||
-            tensor.home() == TensorSpec::TARGETS) {
-          return &tensor.dims(0);
-        }
-      }
-    }
-    return nullptr;
-  }
-
-  absl::Status CheckTensor(const TensorSpec& tensor) const {
-    if (!isolates_) {
-      return Fault(absl::StrCat("has ", tensor.name(),
-                                ", though the job does not isolate documents"));
-    }
-    if (tensor.dtype() != I32 || tensor.dims_size() != 2 || batch_ == nullptr ||
-        tensor.dims(0).SerializeAsString() != batch_->SerializeAsString()) {
-      return Fault(absl::StrCat(tensor.name(),
-                                " is not of the samples whose tokens are "
-                                "loaded"));
-    }
-    const Dim::Section& positions = tensor.dims(1).sections(0);
-    if (tensor.dims(1).sections_size() == 1 && positions.cuts().empty() &&
-        DimSize(tensor.dims(1)) == length_) {
-      return absl::OkStatus();
-    }
-    return Fault(absl::StrCat(tensor.name(), " is not of all ", length_,
-                              " positions of a sequence"));
+  bool SaysWhereTheyBegin(int tensor) const {
+    const TensorSpec& spec = table_.tensors(tensor);
+    if (spec.home() != TensorSpec::BATCH) return false;
+    const BatchTensor* const loaded = FindBatchTensor(batch_, spec.name());
+    return loaded != nullptr && loaded->source() == kDocumentStartsSource;
   }
 
   absl::Status CheckOp(int index) const {
@@ -82,7 +52,7 @@ class DocumentsCheck {
     const int documents = OpView(table_, op).Input("documents");
     const bool needs = isolates_ && NeedsDocuments(op);
     if (needs == (documents >= 0) &&
-        (!needs || table_.tensors(documents).home() == TensorSpec::DOCUMENTS)) {
+        (!needs || SaysWhereTheyBegin(documents))) {
       return absl::OkStatus();
     }
     return Fault(absl::StrCat("op ", index, " ", Op::Kind_Name(op.kind()),
@@ -98,9 +68,8 @@ class DocumentsCheck {
 
   const UnitTable& table_;
   const int index_;
+  const BatchSchema& batch_;
   const bool isolates_;
-  const int64_t length_;
-  const Dim* const batch_;
 };
 
 }  // namespace

@@ -9,9 +9,8 @@
 namespace troupe {
 
 // FailedPrecondition, naming table and op, unless each op that lets tokens see
-// others, or that knows positions, reads where documents begin; and unless that
-// is of whole sequences, of the samples whose tokens a rank loads. Where the
-// job does not isolate documents nothing reads them. REQUIRES CheckUnits.
+// others, or that knows positions, reads where documents begin. Where the job
+// does not isolate documents nothing reads them. REQUIRES CheckUnits.
 absl::Status CheckDocuments(const Plan& plan);
 
 }  // namespace troupe

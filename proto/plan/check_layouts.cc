@@ -389,15 +389,6 @@ std::vector<std::vector<Dim::Kind>> KindsCutBy(const Plan& plan,
   return lists;
 }
 
-const TensorSpec* TensorOf(const Plan& plan, const Unit& unit,
-                           TensorSpec::Home home) {
-  if (!unit.has_table()) return nullptr;
-  for (const TensorSpec& tensor : plan.tables(unit.table()).tensors()) {
-    if (tensor.home() == home) return &tensor;
-  }
-  return nullptr;
-}
-
 std::string CutsText(const Plan& plan, const TensorSpec& tensor) {
   std::string text;
   for (const Axis& axis : plan.mesh().axes()) {
@@ -448,23 +439,8 @@ absl::Status CheckEdge(const Plan& plan, const Edge& edge) {
       ", but unit ", edge.from, " makes it as ", CutsText(plan, made)));
 }
 
-// All that read the batch have the same of it, and all that read what another
-// unit makes find it as it is made.
+// All that read what another unit makes find it as it is made.
 absl::Status CheckBetweenUnits(const Plan& plan) {
-  const TensorSpec* loaded = nullptr;
-  for (int u = 0; u < plan.units_size(); ++u) {
-    const Unit& unit = plan.units(u);
-    for (const auto home : {TensorSpec::TOKENS, TensorSpec::TARGETS}) {
-      const TensorSpec* const batch = TensorOf(plan, unit, home);
-      if (batch == nullptr) continue;
-      if (loaded == nullptr) loaded = batch;
-      if (LieAlike(plan, *loaded, *batch)) continue;
-      return absl::FailedPreconditionError(absl::StrCat(
-          "unit ", u, " reads ", batch->name(), " of the batch as ",
-          CutsText(plan, *batch), ", but it is loaded for others as ",
-          CutsText(plan, *loaded)));
-    }
-  }
   const Edges edges(plan);
   for (const Edge& edge : edges.all()) {
     RETURN_IF_ERROR(CheckEdge(plan, edge));

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
+#include "proto/plan/batch.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/exchange_places.h"
@@ -237,13 +238,13 @@ class Pipeline {
       for (const PassAt& at : places) {
         const Program& program = *FindProgram(RoleOf(plan_, at.rank), kind);
         const Instruction::Operand* const gets =
-            LiesAt(program, *at.instruction, Instruction::TO, to);
+            LiesAt(program, *at.instruction, Instruction::TO, table, to);
         const Instruction::Operand* const gives =
-            in_place
-                ? gets
-                : LiesAt(program, *at.instruction, Instruction::FROM, from);
+            in_place ? gets
+                     : LiesAt(program, *at.instruction, Instruction::FROM,
+                              table, from);
         const Instruction::Operand* const says =
-            LiesAt(program, *at.instruction, Instruction::SIZES, sizes);
+            LiesAt(program, *at.instruction, Instruction::SIZES, table, sizes);
         const bool right = (says != nullptr) == sizes.exists() &&
                            gets != nullptr && gives != nullptr &&
                            Writes(*gets) && Reads(*gives) &&
@@ -286,13 +287,14 @@ class Pipeline {
   const Instruction::Operand* LiesAt(const Program& program,
                                      const Instruction& instruction,
                                      Instruction::Part part,
+                                     const UnitTable& table,
                                      const TensorPlace& place) const {
     for (const Instruction::Operand& operand : instruction.operands()) {
       if (operand.part() != part) continue;
       const Buffer& buffer = program.buffers(operand.buffer());
       const bool right =
           IsOf({place.memory, place.port}, buffer, instruction) &&
-          operand.offset() == place.offset_bytes;
+          operand.offset() == OffsetInBuffer(plan_, table, place);
       return right ? &operand : nullptr;
     }
     return nullptr;
@@ -392,9 +394,7 @@ class Pipeline {
 
   static Buffer::Kind BufferKindOf(UnitMemory memory) {
     switch (memory) {
-      case UnitMemory::kTokens:
-      case UnitMemory::kTargets:
-      case UnitMemory::kDocuments:
+      case UnitMemory::kBatch:
         return Buffer::BATCH;
       case UnitMemory::kInput:
       case UnitMemory::kOutput:

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/check_at_rest.h"
+#include "proto/plan/check_batch.h"
 #include "proto/plan/check_buffers.h"
 #include "proto/plan/check_chunks.h"
 #include "proto/plan/check_copies.h"
@@ -20,6 +21,7 @@
 #include "proto/plan/check_passes.h"
 #include "proto/plan/check_rings.h"
 #include "proto/plan/check_rules.h"
+#include "proto/plan/check_served.h"
 #include "proto/plan/check_shape.h"
 #include "proto/plan/check_sums.h"
 #include "proto/plan/check_tiers.h"
@@ -43,11 +45,12 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits},   {CheckFrozen}, {CheckRules},     {CheckLayouts},
-    {CheckRings},   {CheckPanels}, {CheckExperts},   {CheckChunks},
-    {CheckShape},   {CheckParts},  {CheckPasses},    {CheckWork},
-    {CheckAtRest},  {CheckTiers},  {CheckWaits},     {CheckSums},
-    {CheckBuffers}, {CheckCopies}, {CheckDocuments}, {CheckSequenceLosses}};
+    {CheckUnits},     {CheckFrozen},        {CheckRules},   {CheckLayouts},
+    {CheckBatch},     {CheckRings},         {CheckPanels},  {CheckExperts},
+    {CheckChunks},    {CheckShape},         {CheckParts},   {CheckPasses},
+    {CheckWork},      {CheckAtRest},        {CheckServed},  {CheckTiers},
+    {CheckWaits},     {CheckSums},          {CheckBuffers}, {CheckCopies},
+    {CheckDocuments}, {CheckSequenceLosses}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

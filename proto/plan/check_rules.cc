@@ -6,12 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/glob.h"
 #include "proto/base/status.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/layout.h"
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/slices.h"
-#include "proto/plan/trained.h"
 
 namespace troupe {
 namespace {
@@ -57,16 +57,17 @@ absl::Status CheckParts(const Plan& plan, int index) {
   return absl::OkStatus();
 }
 
-// A matrix that is updated as a whole lies in one slice of its unit.
-absl::Status CheckMatrix(const Plan& plan, const Placement& placement,
+// A matrix that is updated as a whole lies in one slice of its stretch.
+absl::Status CheckMatrix(const Plan& plan, const Placement& placement, int part,
                          const Parameter& parameter) {
-  if (!placement.has_dealt()) return absl::OkStatus();
-  const int ranks = GroupSize(plan.mesh(), plan.groups(placement.dealt()));
-  const Range lies = {parameter.offset(),
-                      parameter.offset() + LocalElements(parameter)};
-  const int64_t trained = TrainedElements(plan.units(placement.unit()));
+  if (!placement.parts(part).has_dealt()) return absl::OkStatus();
+  const int ranks =
+      GroupSize(plan.mesh(), plan.groups(placement.parts(part).dealt()));
+  const Range all = StretchWith(plan, placement, part).all;
+  const int64_t begin = parameter.offset() - all.begin;
+  const Range lies = {begin, begin + LocalElements(parameter)};
   for (int r = 0; r < ranks; ++r) {
-    const Range slice = EvenLines(trained, {.index = r, .count = ranks});
+    const Range slice = EvenLines(all.size(), {.index = r, .count = ranks});
     if (lies.begin < slice.begin || lies.begin >= slice.end) continue;
     if (lies.end <= slice.end) return absl::OkStatus();
   }
@@ -92,7 +93,7 @@ absl::Status CheckMatrices(const Plan& plan) {
               parameter.offset() >= range.end) {
             continue;
           }
-          RETURN_IF_ERROR(CheckMatrix(plan, placement, parameter));
+          RETURN_IF_ERROR(CheckMatrix(plan, placement, p, parameter));
         }
       }
     }

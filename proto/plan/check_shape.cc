@@ -23,6 +23,7 @@
 #include "proto/plan/program_text.h"
 #include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/segment_use.h"
 #include "proto/plan/segments.h"
 #include "proto/plan/tensor_spec.h"
 #include "proto/plan/ways.h"
@@ -283,9 +284,14 @@ class ShapeCheck {
                          operand.offset() + operand.bytes(), " of a ",
                          Buffer::Kind_Name(kind), " buffer of ", bytes));
       }
-      // The gradients of several units are one range.
-      const auto [part, is_new] = parts.emplace(
-          std::pair(operand.part(), operand.port()), operand.buffer());
+      // The gradients of several units are one range. Of a pass's parameters
+      // and their gradients, what is not dealt is used where it rests.
+      const bool rests =
+          buffer.slice() && std::count(kUnitPasses.begin(), kUnitPasses.end(),
+                                       instruction.kind()) > 0;
+      const auto [part, is_new] =
+          parts.emplace(std::pair(operand.part(), rests ? -1 : operand.port()),
+                        operand.buffer());
       if (!is_new && part->second != operand.buffer() &&
           instruction.kind() != Instruction::REDUCE_GRADS) {
         return ProgramFault(
@@ -402,10 +408,13 @@ absl::Status CheckPlacements(const Plan& plan, const Role& role) {
     }
     const int parts = plan.units(placement.unit()).parts_size();
     bool groups = placement.parts_size() == parts &&
-                  known(placement.has_dealt(), placement.dealt());
+                  known(placement.has_served(), placement.served().group()) &&
+                  (!placement.has_served() ||
+                   IsIndexIn(placement.served().servers(), plan.groups_size()));
     for (const Placement::Part& part : placement.parts()) {
       groups &= known(part.has_summed(), part.summed()) &&
-                known(part.has_shared(), part.shared());
+                known(part.has_shared(), part.shared()) &&
+                known(part.has_dealt(), part.dealt());
     }
     if (groups) continue;
     return absl::FailedPreconditionError(absl::StrCat(

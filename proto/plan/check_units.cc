@@ -43,9 +43,7 @@ class UnitTableCheck {
       const TensorSpec& tensor = table_.tensors(t);
       RETURN_IF_ERROR(CheckTensor(tensor));
       made_[t] = tensor.home() == TensorSpec::INPUT ||
-                 tensor.home() == TensorSpec::TOKENS ||
-                 tensor.home() == TensorSpec::TARGETS ||
-                 tensor.home() == TensorSpec::DOCUMENTS;
+                 tensor.home() == TensorSpec::BATCH;
     }
     for (int op = 0; op < table_.ops_size(); ++op) {
       RETURN_IF_ERROR(CheckOp(op));
@@ -112,10 +110,13 @@ class UnitTableCheck {
       ++inputs;
       if (!read_[t]) return Of(tensor, "is an input, which no op reads");
     }
-    if (inputs <= kPortsMax && outputs <= kPortsMax) return absl::OkStatus();
-    return Fault(absl::StrCat("table ", index_, ": has ", inputs,
-                              " inputs and ", outputs, " outputs, more than ",
-                              kPortsMax));
+    const size_t of_batch = TensorsOfHome(table_, TensorSpec::BATCH).size();
+    if (inputs <= kPortsMax && outputs <= kPortsMax && of_batch <= kPortsMax) {
+      return absl::OkStatus();
+    }
+    return Fault(absl::StrCat("table ", index_, ": has ", inputs, " inputs, ",
+                              outputs, " outputs and ", of_batch,
+                              " tensors of the batch, more than ", kPortsMax));
   }
 
   absl::Status CheckOp(int index) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/optional.h"
 #include "proto/base/status.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
@@ -90,14 +91,21 @@ struct Company {
 };
 
 // Of those, who have the same slice: along each axis, as which of its places
-// each is in its group says so. Nothing: the unit is dealt over others, too, or
-// over some of their slices.
+// each is in its group says so. What servers keep, replicas do not. Nothing:
+// the part is dealt over others, too, or over some of their slices.
 absl::optional<Box> AlikeAtRest(const Plan& plan, const Placement& placement,
                                 const Box& alike, const Company& company,
                                 int rank) {
   const Placement::Part& part = placement.parts(company.part);
-  if (!placement.has_dealt() || part.unsharded()) return alike;
-  const Group& group = plan.groups(placement.dealt());
+  if (KeepsNoState(placement)) {
+    Box alone;
+    for (const int place : Coordinates(plan.mesh(), rank)) {
+      alone.push_back({place});
+    }
+    return alone;
+  }
+  if (!part.has_dealt()) return alike;
+  const Group& group = plan.groups(part.dealt());
   const std::vector<int> places = Coordinates(plan.mesh(), rank);
   Box same;
   for (int i = 0; i < plan.mesh().axes_size(); ++i) {
@@ -105,6 +113,7 @@ absl::optional<Box> AlikeAtRest(const Plan& plan, const Placement& placement,
     std::vector<int> there(on.groups, 0);  // of each group on the axis
     std::vector<int>& same_slice = same.emplace_back();
     for (const int p : alike[i]) {
+      if (on.number[p] < 0 && placement.has_served()) continue;
       if (on.number[p] < 0) return absl::nullopt;
       ++there[on.number[p]];
       if (on.index[p] == on.index[places[i]]) same_slice.push_back(p);
@@ -138,9 +147,10 @@ absl::Status CheckCompany(const Plan& plan, const Home& home, int rank,
                         RanksText(mesh, wanted.value_or(alike)));
   };
   if (!wanted.has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        what(), " but dealt over group ", plan.groups(placement.dealt()).name(),
-        ", which has others"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(what(), " but dealt over group ",
+                     plan.groups(placement.parts(company.part).dealt()).name(),
+                     ", which has others"));
   }
   Box said;
   for (const int place : Coordinates(mesh, rank)) said.push_back({place});
@@ -164,10 +174,11 @@ std::string QuestionOf(const Plan& plan, const Home& home, int rank,
     absl::StrAppend(&shares, share.axis(), " ", share.copies(), " ",
                     share.summed(), ",");
   }
-  return absl::StrCat(rank, "/", placement.has_dealt() ? placement.dealt() : -1,
-                      "/", company.group.value_or(-1), "/", company.sums, "/",
-                      absl::StrJoin(home.places, ","), "/",
-                      placement.parts(company.part).unsharded(), "/", shares);
+  const Placement::Part& part = placement.parts(company.part);
+  return absl::StrCat(rank, "/", part.has_dealt() ? part.dealt() : -1, "/",
+                      placement.has_served(), "/", company.group.value_or(-1),
+                      "/", company.sums, "/", absl::StrJoin(home.places, ","),
+                      "/", shares);
 }
 
 // A role says of each part of its units with whom its ranks sum and share it:
@@ -189,11 +200,10 @@ absl::Status CheckHomes(const Plan& plan, const std::vector<Home>& homes) {
         Company shares = {.unit = u, .part = p};
         if (with.has_shared()) shares.group = with.shared();
         const bool frozen = plan.units(u).parts(p).frozen();
-        if (frozen ? with.has_summed() : with.unsharded()) {
-          return absl::FailedPreconditionError(absl::StrCat(
-              "part ", p, " of unit ", u,
-              frozen ? " is frozen, and ranks sum its gradients"
-                     : " is trained, and not dealt with the rest of its unit"));
+        if (frozen && with.has_summed()) {
+          return absl::FailedPreconditionError(
+              absl::StrCat("part ", p, " of unit ", u,
+                           " is frozen, and ranks sum its gradients"));
         }
         for (const Company& company : {sums, shares}) {
           if (frozen && company.sums) continue;
@@ -321,7 +331,8 @@ absl::Status CheckDealt(const Plan& plan, const Role& role,
     for (int p = 0; p < placement.parts_size(); ++p) {
       const Unit::Part& of = plan.units(u).parts(p);
       const bool skips = kind == Instruction::GRAD_NORM && of.frozen();
-      const int wanted = of.elements() > 0 && !skips ? 1 : 0;
+      const int wanted =
+          of.elements() > 0 && !skips && !KeepsNoState(placement) ? 1 : 0;
       const int count = counts[{u, p}];
       if (count != wanted) return ProgramFault(place, Times(kind, u, count));
     }
@@ -343,7 +354,8 @@ absl::Status CheckSteps(const Plan& plan, const Role& role) {
         std::any_of(parts.begin(), parts.end(), [](const Unit::Part& part) {
           return !part.frozen() && part.elements() > 0;
         });
-    if (counts[u] == (trained ? 1 : 0)) continue;
+    const bool steps = trained && !KeepsNoState(placement);
+    if (counts[u] == (steps ? 1 : 0)) continue;
     return ProgramFault(
         {.rank = FirstRankOf(plan.mesh(), role), .kind = Program::TRAIN},
         Times(Instruction::STEP, u, counts[u]));

@@ -17,16 +17,12 @@ Op::Operand OperandOf(const char* name, int tensor) {
   return operand;
 }
 
-// The ops that make nothing of the targets, nor of what is made of them, and
-// are not of routers' losses.
+// The ops that are of no loss, and read nothing that those make.
 class Decoding {
  public:
   explicit Decoding(const UnitTable& table)
-      : table_(table), of_targets_(table.tensors_size()) {
+      : table_(table), of_loss_(table.tensors_size()) {
     *decoding_.mutable_tensors() = table.tensors();
-    for (int t = 0; t < table.tensors_size(); ++t) {
-      of_targets_[t] = table.tensors(t).home() == TensorSpec::TARGETS;
-    }
     for (const Op& op : table.ops()) Add(op);
   }
 
@@ -49,20 +45,21 @@ class Decoding {
     CHECK(!op.has_mask()) << "text is generated without dropout";
     const OpRules rules = RulesOf({table_, op});
     // The first chunk of rows is all that there is of one position.
-    bool of_targets = rules.training_only || op.chunk().first_row() > 0;
+    bool of_loss = rules.training_only || !rules.decodes.empty() ||
+                   op.chunk().first_row() > 0;
     for (const Op::Operand& input : op.inputs()) {
-      of_targets |= of_targets_[input.tensor()];
+      of_loss |= of_loss_[input.tensor()];
     }
     if (!rules.decodes.empty() && op.chunk().first_row() == 0) {
       logits_ = OpView(table_, op).Input(rules.decodes);
     }
-    if (!of_targets) {
+    if (!of_loss) {
       *decoding_.add_ops() = op;
       decoding_.mutable_ops(decoding_.ops_size() - 1)->clear_chunk();
       return;
     }
     for (const Op::Operand& output : op.outputs()) {
-      of_targets_[output.tensor()] = true;
+      of_loss_[output.tensor()] = true;
     }
   }
 
@@ -103,8 +100,8 @@ class Decoding {
 
   const UnitTable& table_;
   UnitTable decoding_;
-  std::vector<bool> of_targets_;  // by tensor
-  int logits_ = -1;               // of the unit with the loss
+  std::vector<bool> of_loss_;  // by tensor
+  int logits_ = -1;            // of the unit with the loss
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
-#include "proto/plan/trained.h"
 
 namespace troupe {
 namespace {
@@ -34,13 +33,17 @@ bool StagesBoth(const Instruction& instruction) {
          (collective == ALL_TO_ALL || collective == SHIFT);
 }
 
+// Whole lines of what is staged behind one another.
+int64_t StagedBytes(int64_t bytes) {
+  return (bytes + kStagedAlignment - 1) / kStagedAlignment * kStagedAlignment;
+}
+
 int64_t ExchangedBytes(const Program& program, const Instruction& instruction) {
   if (instruction.exchange().collective() == SLICE) return 0;
   const int64_t from = OperandBytes(program, instruction, Instruction::FROM);
   const int64_t to = OperandBytes(program, instruction, Instruction::TO);
   if (!StagesBoth(instruction)) return std::max(from, to);
-  return (from + kStagedAlignment - 1) / kStagedAlignment * kStagedAlignment +
-         to;
+  return StagedBytes(from) + to;
 }
 
 // Of the rank of the role that has most of them.
@@ -49,19 +52,24 @@ int64_t ReducedElements(const Plan& plan, const Role& role,
   int64_t elements = 0;
   for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
     const int unit = instruction.unit() + i;
-    elements +=
-        std::min(ReducedRange(plan.units(unit), instruction).size(),
-                 LargestTrainedAtRest(plan, *FindPlacement(role, unit)));
+    const Stretch stretch =
+        StretchWith(plan, *FindPlacement(role, unit), instruction.part());
+    elements += std::min(ReducedRange(plan.units(unit), instruction).size(),
+                         LargestAtRest(plan, stretch));
   }
   return elements;
 }
 
-// Trained and frozen ones are gathered apart.
-int64_t GatheredElements(const Plan& plan, const Placement& placement) {
-  const Unit& unit = plan.units(placement.unit());
-  const int64_t frozen =
-      DealsFrozen(plan, placement) ? FrozenRange(unit).size() : 0;
-  return std::max(TrainedElements(unit), frozen);
+// Stretches that are dealt over the same ranks move one after the other.
+int64_t MovedAtOnce(const Plan& plan, const Role& role,
+                    const Instruction& instruction, DealtParts of) {
+  int64_t elements = 0;
+  const Placement& placement = *FindPlacement(role, instruction.unit());
+  for (const Stretch& stretch :
+       StretchesWith(plan, placement, instruction.part(), of)) {
+    elements = std::max(elements, stretch.all.size());
+  }
+  return elements;
 }
 
 int64_t OperationBytes(const Plan& plan, const Role& role,
@@ -72,10 +80,20 @@ int64_t OperationBytes(const Plan& plan, const Role& role,
     case Instruction::REDUCE_GRADS:
       return ReducedElements(plan, role, instruction) * gradient_bytes;
     case Instruction::SCATTER_GRADS:
-      return TrainedElements(plan.units(instruction.unit())) * gradient_bytes;
+      return MovedAtOnce(plan, role, instruction, DealtParts::kTrained) *
+             gradient_bytes;
     case Instruction::GATHER_PARAMETERS:
-      return GatheredElements(plan, *FindPlacement(role, instruction.unit())) *
+      return MovedAtOnce(plan, role, instruction, DealtParts::kAll) *
              BytesOfElement(ComputeType(training));
+    // A rank sends or receives.
+    case Instruction::PUSH:
+      return StagedBytes(
+          OperandBytes(program, instruction, Instruction::WEIGHT_GRADIENTS) +
+          OperandBytes(program, instruction, Instruction::PUSHED));
+    case Instruction::PULL:
+      return StagedBytes(
+          OperandBytes(program, instruction, Instruction::WEIGHTS) +
+          OperandBytes(program, instruction, Instruction::SLICE));
     case Instruction::REDUCE_SCALARS:
       return OperandBytes(program, instruction, Instruction::TOTALS);
     case Instruction::EXCHANGE:

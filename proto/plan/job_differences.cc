@@ -22,9 +22,9 @@ bool IsPassedOver(absl::string_view name) {
       "name",
       // The checkpoint knows them better than by their paths.
       "data.tokens", "data.sources", "data.validation_blocks",
-      "data.validation", "data.changed", "parallelism", "communication",
-      "checkpoint", "memory", "metrics", "model.experts.load",
-      "model.experts.load_file", "model.experts.measured",
+      "data.validation", "data.changed", "data.sample", "parallelism",
+      "communication", "checkpoint", "memory", "metrics", "servers",
+      "model.experts.load", "model.experts.load_file", "model.experts.measured",
       "model.graph",  // its text says what it is
       "model.hf", "model.initializer_range", "training.micro_batch_size",
       "training.lora.adapter", "training.stop_after", "training.validate_every",

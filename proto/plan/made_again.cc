@@ -41,9 +41,7 @@ class Closure {
   bool IsThere(int tensor) const {
     switch (table_.tensors(tensor).home()) {
       case TensorSpec::INPUT:
-      case TensorSpec::TOKENS:
-      case TensorSpec::TARGETS:
-      case TensorSpec::DOCUMENTS:
+      case TensorSpec::BATCH:
         return true;
       default:
         break;

@@ -14,6 +14,8 @@ bool IsCollective(Instruction::Kind kind) {
     case Instruction::SCATTER_GRADS:
     case Instruction::GATHER_PARAMETERS:
     case Instruction::MIRROR:
+    case Instruction::PUSH:
+    case Instruction::PULL:
       return true;
     default:
       return false;

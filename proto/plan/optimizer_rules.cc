@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/glob.h"
-#include "proto/base/muon_workspace.h"
+#include "proto/base/matrix_workspace.h"
 #include "proto/plan/slices.h"
 
 namespace troupe {
@@ -32,6 +33,10 @@ OptimizerSpec SettingsOf(const OptimizerSpec& optimizer, int rule) {
   settings.set_eps(group.eps());
   settings.set_momentum(group.momentum());
   settings.set_nesterov(group.nesterov());
+  settings.set_decay_rate(group.decay_rate());
+  settings.set_eps1(group.eps1());
+  settings.set_eps2(group.eps2());
+  settings.set_scale_parameter(group.scale_parameter());
   if (group.has_weight_decay()) {
     settings.set_weight_decay(group.weight_decay());
   }
@@ -43,16 +48,30 @@ double LearningRateScale(const OptimizerSpec& optimizer, int rule) {
   return rule == 0 ? 1 : optimizer.groups(rule - 1).lr_scale();
 }
 
-bool UpdatesMatrices(const OptimizerSpec& optimizer, int rule) {
+const std::string& NameOfRule(const OptimizerSpec& optimizer, int rule) {
   CHECK(rule >= 0 && rule < RuleCount(optimizer)) << rule;
-  return rule > 0 && optimizer.groups(rule - 1).name() == "muon";
+  return rule == 0 ? optimizer.name() : optimizer.groups(rule - 1).name();
+}
+
+std::string NameFieldOfRule(int rule) {
+  return rule == 0 ? "optimizer.name"
+                   : absl::StrCat("optimizer.groups[", rule - 1, "].name");
+}
+
+bool UpdatesMatrices(const OptimizerSpec& optimizer, int rule) {
+  return NameOfRule(optimizer, rule) == "muon" ||
+         UpdatesVectors(optimizer, rule);
+}
+
+bool UpdatesVectors(const OptimizerSpec& optimizer, int rule) {
+  return NameOfRule(optimizer, rule) == "adafactor";
 }
 
 Matrices MatricesOf(const Parameter& parameter) {
   const std::vector<int64_t> shape = LocalShape(parameter);
-  CHECK(shape.size() == 2 || shape.size() == 3) << parameter.name();
+  CHECK(!shape.empty() && shape.size() <= 3) << parameter.name();
   return {.count = shape.size() == 3 ? shape[0] : 1,
-          .rows = shape[shape.size() - 2],
+          .rows = shape.size() == 1 ? 1 : shape[shape.size() - 2],
           .columns = shape.back()};
 }
 
@@ -65,9 +84,10 @@ int64_t StepWorkspaceBytes(const OptimizerSpec& optimizer, const Unit& unit) {
           parameter.offset() >= range.range.end) {
         continue;
       }
-      const Matrices matrices = MatricesOf(parameter);
-      elements =
-          std::max(elements, MuonWorkspace(matrices.rows, matrices.columns));
+      const auto [count, rows, columns] = MatricesOf(parameter);
+      elements = std::max(elements, UpdatesVectors(optimizer, range.rule)
+                                        ? AdafactorWorkspace(rows, columns)
+                                        : MuonWorkspace(rows, columns));
     }
   }
   return elements * static_cast<int64_t>(sizeof(float));

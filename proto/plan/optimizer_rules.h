@@ -28,12 +28,19 @@ int RuleOf(const OptimizerSpec& optimizer, absl::string_view parameter);
 OptimizerSpec SettingsOf(const OptimizerSpec& optimizer, int rule);
 double LearningRateScale(const OptimizerSpec& optimizer, int rule);
 
-// Whether an update of the rule is of whole matrices (muon), and not of each
-// element by itself.
+// Whether an update of the rule is of whole matrices (muon, adafactor), and not
+// of each element by itself.
 bool UpdatesMatrices(const OptimizerSpec& optimizer, int rule);
+// Of those, whether vectors are updated, too: each as a whole (adafactor).
+bool UpdatesVectors(const OptimizerSpec& optimizer, int rule);
+
+// "adamw", ...; and the field of the job that says so: "optimizer.name",
+// "optimizer.groups[0].name", ...
+const std::string& NameOfRule(const OptimizerSpec& optimizer, int rule);
+std::string NameFieldOfRule(int rule);
 
 // The matrices of a parameter that such a rule trains: itself, or one for each
-// index of the first of three dims. What a rank has of it.
+// index of the first of three dims; a vector is one row. What a rank has of it.
 struct Matrices {
   int64_t count = 1;
   int64_t rows = 0;

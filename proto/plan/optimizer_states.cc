@@ -4,6 +4,7 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/optimizer_rules.h"
+#include "proto/plan/slices.h"
 
 namespace troupe {
 namespace {
@@ -13,10 +14,13 @@ absl::Span<const absl::string_view> StatesAndAverage(absl::string_view name,
                                                      double momentum) {
   static constexpr absl::string_view kAdamW[] = {"exp_avg", "exp_avg_sq",
                                                  kAverageState};
+  static constexpr absl::string_view kAdafactor[] = {
+      kRowState, kColumnState, "exp_avg_sq", kAverageState};
   static constexpr absl::string_view kLion[] = {"exp_avg", kAverageState};
   static constexpr absl::string_view kMomentum[] = {"momentum", kAverageState};
   static constexpr absl::string_view kNone[] = {kAverageState};
   if (name == "adamw") return kAdamW;
+  if (name == "adafactor") return kAdafactor;
   if (name == "lion") return kLion;
   if (name == "muon") return kMomentum;
   if (name == "sgd" && momentum != 0) return kMomentum;
@@ -30,7 +34,97 @@ absl::Span<const absl::string_view> StatesOf(absl::string_view name,
   return averages || all.empty() ? all : all.first(all.size() - 1);
 }
 
+// Of a matrix, or of each of several; nothing: of a vector.
+absl::optional<ParameterState> FactorOf(absl::string_view state,
+                                        const Parameter& parameter,
+                                        const Range& range) {
+  const int dims = parameter.dims_size();
+  if (dims < 2) return absl::nullopt;
+  const std::vector<int64_t> shape = LocalShape(parameter);
+  const int64_t columns = shape[dims - 1];
+  ParameterState factor = {.shape = parameter, .piece = {.range = range}};
+  if (state == kRowState) {
+    factor.piece.period = columns;
+    factor.shape.mutable_dims()->RemoveLast();
+  } else {
+    factor.piece.period = shape[dims - 2] * columns;
+    factor.piece.kept = columns;
+    factor.shape.mutable_dims()->DeleteSubrange(dims - 2, 1);
+  }
+  return factor;
+}
+
+// Behind the last piece, or as one with it.
+void AppendPiece(const StatePiece& piece, UnitState& state) {
+  if (!state.pieces.empty()) {
+    StatePiece& last = state.pieces.back();
+    if (last.period == 1 && piece.period == 1 &&
+        last.range.end == piece.range.begin) {
+      last.range.end = piece.range.end;
+      return;
+    }
+  }
+  state.pieces.push_back(piece);
+}
+
+// A state of one part. Those with an element for each of the flat buffer have
+// some for alignment gaps, too.
+void AppendStateOfPart(const OptimizerSpec& optimizer, const Unit& unit,
+                       const Unit::Part& part, const Range& range,
+                       absl::string_view name, UnitState& state) {
+  const bool whole =
+      name == kAverageState || !UpdatesVectors(optimizer, part.rule());
+  if (whole) return AppendPiece({.range = range}, state);
+  std::vector<StatePiece> pieces;
+  for (const Parameter& parameter : unit.parameters()) {
+    if (parameter.offset() < range.begin || parameter.offset() >= range.end) {
+      continue;
+    }
+    const auto of = StateOfParameter(optimizer, part.rule(), name, parameter);
+    if (of.has_value()) pieces.push_back(of->piece);
+  }
+  std::sort(pieces.begin(), pieces.end(),
+            [](const StatePiece& a, const StatePiece& b) {
+              return a.range.begin < b.range.begin;
+            });
+  for (const StatePiece& piece : pieces) AppendPiece(piece, state);
+}
+
 }  // namespace
+
+int64_t StatePiece::Before(int64_t end) const {
+  const int64_t below = std::clamp(end, range.begin, range.end) - range.begin;
+  return below / period * kept + std::min(below % period, kept);
+}
+
+int64_t UnitState::ElementsIn(const Range& of) const {
+  int64_t elements = 0;
+  for (const StatePiece& piece : pieces) {
+    elements +=
+        std::max<int64_t>(0, piece.Before(of.end) - piece.Before(of.begin));
+  }
+  return elements;
+}
+
+bool UnitState::is_prefix() const {
+  return pieces.empty() || (pieces.size() == 1 && pieces[0].range.begin == 0 &&
+                            pieces[0].period == pieces[0].kept);
+}
+
+absl::optional<ParameterState> StateOfParameter(const OptimizerSpec& optimizer,
+                                                int rule,
+                                                absl::string_view state,
+                                                const Parameter& parameter) {
+  const Range range = {parameter.offset(),
+                       parameter.offset() + LocalElements(parameter)};
+  if (state == kRowState || state == kColumnState) {
+    return FactorOf(state, parameter, range);
+  }
+  const bool factored = UpdatesVectors(optimizer, rule) &&
+                        state != kAverageState && parameter.dims_size() >= 2;
+  if (factored) return absl::nullopt;
+  return ParameterState{.shape = parameter, .piece = {.range = range}};
+}
 
 absl::Span<const absl::string_view> StatesOfRule(const OptimizerSpec& optimizer,
                                                  int rule) {
@@ -60,26 +154,28 @@ std::vector<absl::string_view> AllStates(const OptimizerSpec& optimizer) {
   return all;
 }
 
-std::vector<Range> StateRanges(const OptimizerSpec& optimizer,
-                               const Unit& unit) {
-  std::vector<Range> ranges;
-  int64_t end = 0;
+std::vector<UnitState> UnitStates(const OptimizerSpec& optimizer,
+                                  const Unit& unit) {
+  std::vector<UnitState> all;
+  int64_t begin = 0;
   for (const Unit::Part& part : unit.parts()) {
-    end += part.elements();
-    const size_t states = StatesOfPart(optimizer, part).size();
-    if (part.elements() == 0) continue;
-    if (ranges.size() < states) ranges.resize(states);
-    for (size_t s = 0; s < states; ++s) ranges[s].end = end;
+    const Range range = {begin, begin + part.elements()};
+    begin = range.end;
+    if (range.size() == 0) continue;
+    const auto names = StatesOfPart(optimizer, part);
+    if (all.size() < names.size()) all.resize(names.size());
+    for (size_t s = 0; s < names.size(); ++s) {
+      AppendStateOfPart(optimizer, unit, part, range, names[s], all[s]);
+    }
   }
-  return ranges;
+  return all;
 }
 
 int64_t StateElements(const OptimizerSpec& optimizer, const Unit& unit,
                       const Range& of) {
   int64_t elements = 0;
-  for (const Range& state : StateRanges(optimizer, unit)) {
-    elements += std::max<int64_t>(
-        0, std::min(state.end, of.end) - std::max(state.begin, of.begin));
+  for (const UnitState& state : UnitStates(optimizer, unit)) {
+    elements += state.ElementsIn(of);
   }
   return elements;
 }

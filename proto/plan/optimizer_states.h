@@ -5,13 +5,18 @@
 // the buffer.
 //
 // How many states a parameter has is said by its rule (optimizer_rules.h). The
-// parts of a unit with more states lie before those with fewer, so the elements
-// that have a k-th state are one range, which begins where the buffer does, and
-// an element has the same offset in each of its states:
+// parts of a unit with more states lie before those with fewer.
 //
 //   flat buffer   | adamw | lion | sgd | frozen |
 //   state 0       | adamw | lion |
 //   state 1       | adamw |
+//
+// Most states have an element for each of the flat buffer. Adafactor keeps one
+// for each row and one for each column of a matrix. Such an element belongs to
+// an element of the flat buffer: that of a row to the first one of the row,
+// that of a column to the one in row 0. So a range of the flat buffer has a
+// range of each state, wherever it is cut, and ranges that do not overlap have
+// different ones: slices (ZeRO), duties and copies need nothing more.
 #ifndef TROUPE_PROTO_PLAN_OPTIMIZER_STATES_H_
 #define TROUPE_PROTO_PLAN_OPTIMIZER_STATES_H_
 
@@ -23,6 +28,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "proto/job.pb.h"
 #include "proto/plan/layout.h"
@@ -34,8 +40,9 @@ namespace troupe {
 // own states. It begins as the weights; all others begin at zero.
 inline constexpr absl::string_view kAverageState = "ema";
 
-// By their names. AdamW: "exp_avg", "exp_avg_sq"; Lion: "exp_avg"; Muon, and
-// SGD with momentum: "momentum"; else none; and behind these kAverageState.
+// By their names. AdamW: "exp_avg", "exp_avg_sq"; Lion: "exp_avg"; Adafactor:
+// kRowState, kColumnState, "exp_avg_sq"; Muon, and SGD with momentum:
+// "momentum"; else none; and behind these kAverageState.
 // REQUIRES a resolved spec, as all below.
 absl::Span<const absl::string_view> StatesOfRule(const OptimizerSpec& optimizer,
                                                  int rule);
@@ -47,11 +54,48 @@ absl::Span<const absl::string_view> StatesOfPart(const OptimizerSpec& optimizer,
 // The names of all that some rule of the job keeps, each once.
 std::vector<absl::string_view> AllStates(const OptimizerSpec& optimizer);
 
-// Elements of the unit's flat buffer that have each state: those of state 0,
-// of state 1, ... A state that no element has is not listed. REQUIRES the
-// unit's parts.
-std::vector<Range> StateRanges(const OptimizerSpec& optimizer,
-                               const Unit& unit);
+// The elements of a flat buffer that have an element of some state: in `range`,
+// of each `period` elements the first `kept`.
+struct StatePiece {
+  Range range;
+  int64_t period = 1;
+  int64_t kept = 1;
+
+  // Of its elements, those that belong to elements below `end`.
+  int64_t Before(int64_t end) const;
+};
+
+// Adafactor's, in the order of its states.
+inline constexpr absl::string_view kRowState = "exp_avg_sq_row";
+inline constexpr absl::string_view kColumnState = "exp_avg_sq_col";
+
+// A state of a parameter as a tensor of its own: the parameter, of kRowState
+// without its last dim, of kColumnState without the one before. Nothing: it has
+// no such state, as a vector has no rows and a matrix of Adafactor no
+// exp_avg_sq.
+struct ParameterState {
+  Parameter shape;
+  StatePiece piece;
+};
+absl::optional<ParameterState> StateOfParameter(const OptimizerSpec& optimizer,
+                                                int rule,
+                                                absl::string_view state,
+                                                const Parameter& parameter);
+
+// One state of a unit. Pieces ascend and do not overlap.
+struct UnitState {
+  std::vector<StatePiece> pieces;
+
+  // How many of its elements a range of the flat buffer has.
+  int64_t ElementsIn(const Range& of) const;
+  // Whether all elements up to some end have one, and no others.
+  bool is_prefix() const;
+};
+
+// State 0, state 1, ... of the unit. A state that no element has is not listed.
+// REQUIRES the unit's parts.
+std::vector<UnitState> UnitStates(const OptimizerSpec& optimizer,
+                                  const Unit& unit);
 
 // How many elements all states of the unit's elements `of` have together.
 int64_t StateElements(const OptimizerSpec& optimizer, const Unit& unit,

@@ -11,8 +11,8 @@ int64_t Packing::Add(const SizedLife& life) {
     const int64_t begin = placed.first;
     const SizedLife& other = placed.second;
     const bool together =
-        std::any_of(life.moments.begin(), life.moments.end(),
-                    [&](int m) { return other.moments.count(m) > 0; });
+        std::any_of(life.times.begin(), life.times.end(),
+                    [&](int m) { return other.times.count(m) > 0; });
     if (!together) continue;
     int64_t& end = taken[begin];
     end = std::max(end, begin + other.bytes);

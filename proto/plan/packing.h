@@ -1,5 +1,5 @@
 // Memory that several things use by turns: what is in use at some of a unit's
-// moments, laid out so that no two share a byte at any of them.
+// times, laid out so that no two share a byte at any of them.
 #ifndef TROUPE_PROTO_PLAN_PACKING_H_
 #define TROUPE_PROTO_PLAN_PACKING_H_
 
@@ -16,10 +16,10 @@ inline int64_t LineAligned(int64_t bytes) {
   return (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
 }
 
-// Something of a size. Moments are numbers of the user's choice.
+// Something of a size. Times are numbers of the user's choice.
 struct SizedLife {
   int64_t bytes = 0;
-  std::set<int> moments;
+  std::set<int> times;
 };
 
 class Packing {

@@ -52,6 +52,8 @@ bool KindFits(const Instruction& instruction, Instruction::Part part,
       return kind == Buffer::SEGMENT_GRADIENTS;
     case Instruction::RECOMPUTED:
       return kind == Buffer::RECOMPUTED;
+    case Instruction::PUSHED:
+      return kind == Buffer::PUSHED_GRADIENTS;
     case Instruction::FROM:
     case Instruction::TO:
     case Instruction::SIZES:

@@ -45,7 +45,7 @@ bool PlacedGradients::IsMadeByReader(int op) const {
 
 int PlacedGradients::New(int op, int tensor) {
   gradients_.push_back({.tensor = tensor, .round = rounds_[op]});
-  gradients_.back().moments.insert(Moment(op, 1));
+  gradients_.back().times.insert(TimeOf(op, 1));
   return static_cast<int>(gradients_.size()) - 1;
 }
 
@@ -156,8 +156,8 @@ void PlacedGradients::ReadInWeightPass(int op, int gradient) {
     return;
   }
   of_ops_[again].makes_again = true;
-  for (int m = Moment(again, 2); m <= Moment(op, 2); ++m) {
-    read.moments.insert(m);
+  for (int m = TimeOf(again, 2); m <= TimeOf(op, 2); ++m) {
+    read.times.insert(m);
   }
   ReadInWeightPass(again, of_ops_[again].outputs[0]);
 }
@@ -194,9 +194,9 @@ void PlacedGradients::Make() {
          {&of_op.outputs, &of_op.added, &of_op.backward_inputs}) {
       for (const int gradient : *read) {
         if (gradient < 0) continue;
-        std::set<int>& moments = gradients_[gradient].moments;
-        for (int m = *moments.begin(); m <= Moment(op, 1); ++m) {
-          moments.insert(m);
+        std::set<int>& times = gradients_[gradient].times;
+        for (int m = *times.begin(); m <= TimeOf(op, 1); ++m) {
+          times.insert(m);
         }
       }
     }
@@ -220,15 +220,15 @@ void PlacedGradients::KeepWhileSent(int op) {
                        ? MakerOf(table_, table_.ops(op).inputs(0).tensor()) + 1
                        : ComputesMeanwhile(table_, op);
   if (last < 0) return;
-  std::set<int>& moments = gradients_[of_ops_[op].outputs[0]].moments;
-  for (int m = Moment(op, 1); m <= Moment(last, 1); ++m) moments.insert(m);
+  std::set<int>& times = gradients_[of_ops_[op].outputs[0]].times;
+  for (int m = TimeOf(op, 1); m <= TimeOf(last, 1); ++m) times.insert(m);
 }
 
 // From the op that makes it to the last that reads it.
 bool PlacedGradients::Crosses(const Gradient& gradient) const {
   std::set<int> segments;
   for (int op = 0; op < ops(); ++op) {
-    if (gradient.moments.count(Moment(op, 1)) > 0) {
+    if (gradient.times.count(TimeOf(op, 1)) > 0) {
       segments.insert(segment_[op]);
     }
   }
@@ -263,10 +263,10 @@ void PlacedGradients::Place(Packing& workspace) {
     if (gradient.kept && gradient.summed) {
       // Not where the weights' gradients find what they read while the sum is
       // on its way: they would wait for it.
-      for (int m = 0; m < 3 * ops(); ++m) gradient.moments.insert(m);
+      for (int m = 0; m < 3 * ops(); ++m) gradient.times.insert(m);
       gradient.memory = UnitMemory::kSegmentGradients;
       gradient.offset_bytes =
-          segments_.Add({.bytes = bytes, .moments = gradient.moments});
+          segments_.Add({.bytes = bytes, .times = gradient.times});
     } else if (gradient.kept) {
       gradient.memory = UnitMemory::kWeightStash;
       kept[gradient.round].push_back(&gradient);
@@ -276,7 +276,7 @@ void PlacedGradients::Place(Packing& workspace) {
           crosses ? UnitMemory::kSegmentGradients : UnitMemory::kWorkspace;
       gradient.offset_bytes =
           (crosses ? segments_ : workspace)
-              .Add({.bytes = bytes, .moments = gradient.moments});
+              .Add({.bytes = bytes, .times = gradient.times});
     }
   }
   int64_t first_end = 0;
@@ -316,11 +316,11 @@ void PlacedGradients::PlaceReturned() {
           spec.kind() == Op::RETURN && spec.inputs(1).tensor() == tensor;
       if (sends || ReadsBackward(reader, tensor)) last = std::min(last, reader);
     }
-    std::set<int> moments;
-    for (int m = Moment(first, 1); m <= Moment(last, 1); ++m) moments.insert(m);
+    std::set<int> times;
+    for (int m = TimeOf(first, 1); m <= TimeOf(last, 1); ++m) times.insert(m);
     returned_[tensor] =
         segments_.Add({.bytes = LineAligned(BytesOf(table_.tensors(tensor))),
-                       .moments = moments});
+                       .times = times});
   }
 }
 

@@ -20,8 +20,8 @@ namespace troupe {
 
 class PlacedGradients {
  public:
-  // `rules` of the table's ops. What is in use for a moment goes to
-  // `workspace`: moments of backward-input and backward-weight follow those of
+  // `rules` of the table's ops. What is in use only briefly goes to
+  // `workspace`: times of backward-input and backward-weight follow those of
   // the forward pass, ops last to first. Borrows all during the call.
   PlacedGradients(const UnitTable& table, const std::vector<OpRules>& rules,
                   const PlacedValues& values, Packing& workspace);
@@ -51,7 +51,7 @@ class PlacedGradients {
     bool kept = false;       // read by backward-weight
     bool summed = false;     // made by an exchange that sums
     bool in_parts = false;   // each exchange that reads the tensor makes some
-    std::set<int> moments;
+    std::set<int> times;
   };
   // As numbers into gradients_, or -1.
   struct OfOp {
@@ -63,7 +63,7 @@ class PlacedGradients {
   };
 
   int ops() const { return table_.ops_size(); }
-  int Moment(int op, int pass) const { return pass * ops() + (ops() - 1 - op); }
+  int TimeOf(int op, int pass) const { return pass * ops() + (ops() - 1 - op); }
   // The first fault is kept.
   void Refuse(int op, absl::string_view why);
   bool IsOwn(int gradient) const;

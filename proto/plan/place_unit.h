@@ -37,9 +37,7 @@ namespace troupe {
 // Whose memory.
 enum class UnitMemory {
   kNone,
-  kTokens,
-  kTargets,
-  kDocuments,
+  kBatch,
   kInput,
   kOutput,
   kStash,
@@ -81,7 +79,8 @@ struct TensorPlace {
   // Of a value that a RETURN brings back for the backward passes, where in
   // SEGMENT_GRADIENTS; -1: none does.
   int64_t returned_bytes = -1;
-  // Of an input or output of the unit, or its gradient: which (ports.h).
+  // Of an input or output of the unit, or its gradient, and of what it reads of
+  // the batch: which (ports.h).
   int port = 0;
 };
 inline bool AreSamePlace(const TensorPlace& a, const TensorPlace& b) {

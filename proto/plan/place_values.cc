@@ -11,10 +11,10 @@
 namespace troupe {
 namespace {
 
-// From the first moment to the last.
-std::set<int> Throughout(const std::set<int>& moments) {
+// From the first time to the last.
+std::set<int> Throughout(const std::set<int>& times) {
   std::set<int> all;
-  for (int m = *moments.begin(); m <= *moments.rbegin(); ++m) all.insert(m);
+  for (int m = *times.begin(); m <= *times.rbegin(); ++m) all.insert(m);
   return all;
 }
 
@@ -126,7 +126,7 @@ void PlacedValues::PlaceForward(Packing& workspace) {
   forward_.resize(table_.tensors_size());
   std::vector<bool> kept(table_.tensors_size(), false);
   std::vector<bool> used(table_.tensors_size(), false);
-  std::vector<std::set<int>> moments(table_.tensors_size());
+  std::vector<std::set<int>> times(table_.tensors_size());
   for (int t = 0; t < table_.tensors_size(); ++t) {
     if (!read_[t]) continue;
     used[Storage(t)] = true;
@@ -139,11 +139,11 @@ void PlacedValues::PlaceForward(Packing& workspace) {
     const bool fused = table_.ops(op).fused();
     const bool reads = !fused || rules_[op].fusion.reads;
     for (const Op::Operand& input : table_.ops(op).inputs()) {
-      moments[Storage(input.tensor())].insert(op);
+      times[Storage(input.tensor())].insert(op);
       if (reads) used[Storage(input.tensor())] = true;
     }
     for (const Op::Operand& output : table_.ops(op).outputs()) {
-      moments[Storage(output.tensor())].insert(fused ? op - 1 : op);
+      times[Storage(output.tensor())].insert(fused ? op - 1 : op);
     }
     for (const std::string& output : rules_[op].always_written) {
       used[Storage(OpView(table_, table_.ops(op)).Output(output))] = true;
@@ -151,7 +151,7 @@ void PlacedValues::PlaceForward(Packing& workspace) {
     // What it brings does not wait for the memory of what is read meanwhile.
     const int meanwhile = ComputesMeanwhile(table_, op);
     if (meanwhile < 0) continue;
-    moments[Storage(table_.ops(op).outputs(0).tensor())].insert(meanwhile);
+    times[Storage(table_.ops(op).outputs(0).tensor())].insert(meanwhile);
   }
   for (int t = 0; t < table_.tensors_size(); ++t) {
     if (Storage(t) != t) continue;
@@ -167,14 +167,9 @@ void PlacedValues::PlaceForward(Packing& workspace) {
         place.port = PortOf(table_, t);
         output_bytes_ += bytes;
         continue;
-      case TensorSpec::TOKENS:
-        place.memory = UnitMemory::kTokens;
-        continue;
-      case TensorSpec::TARGETS:
-        place.memory = UnitMemory::kTargets;
-        continue;
-      case TensorSpec::DOCUMENTS:
-        place.memory = UnitMemory::kDocuments;
+      case TensorSpec::BATCH:
+        place.memory = UnitMemory::kBatch;
+        place.port = PortOf(table_, t);
         continue;
       default:
         break;
@@ -184,11 +179,10 @@ void PlacedValues::PlaceForward(Packing& workspace) {
       place.offset_bytes = stash_bytes_;
       stash_bytes_ += bytes;
     } else if (used[t]) {
-      const SizedLife life = {.bytes = bytes,
-                              .moments = Throughout(moments[t])};
+      const SizedLife life = {.bytes = bytes, .times = Throughout(times[t])};
       // Decoding does all segments in one call.
       const bool crosses =
-          training_ && (Crosses(life.moments) || (read_[t] && IsOfChunk(t)));
+          training_ && (Crosses(life.times) || (read_[t] && IsOfChunk(t)));
       place.memory =
           crosses ? UnitMemory::kSegmentValues : UnitMemory::kWorkspace;
       place.offset_bytes = (crosses ? segments_ : workspace).Add(life);
@@ -196,32 +190,32 @@ void PlacedValues::PlaceForward(Packing& workspace) {
   }
 }
 
-// What a backward pass reads lives until then; the rest for a moment.
+// What a backward pass reads lives until then; the rest briefly.
 void PlacedValues::PlaceAgain() {
   again_.resize(table_.tensors_size());
-  const AgainTimes times(table_);
-  std::vector<std::set<int>> moments(table_.tensors_size());
+  const AgainTimes of(table_);
+  std::vector<std::set<int>> times(table_.tensors_size());
   for (int op = 0; op < ops(); ++op) {
     const Again again = made_again_.ops[op];
     if (again == Again::kNo) continue;
-    const auto use = [&](int tensor, int moment) {
-      if (made_again_.tensors[tensor]) moments[Storage(tensor)].insert(moment);
+    const auto use = [&](int tensor, int time) {
+      if (made_again_.tensors[tensor]) times[Storage(tensor)].insert(time);
     };
     for (const int input : ReadAgain(table_, op, rules_[op], again)) {
-      use(input, times.OfOp(op));
+      use(input, of.OfOp(op));
     }
     const bool fused = table_.ops(op).fused();
     for (const Op::Operand& output : table_.ops(op).outputs()) {
-      use(output.tensor(), times.OfOp(fused ? op - 1 : op));
+      use(output.tensor(), of.OfOp(fused ? op - 1 : op));
       const bool lives = read_[output.tensor()] && !returned_[output.tensor()];
-      if (lives) use(output.tensor(), times.OfBackward(op));
+      if (lives) use(output.tensor(), of.OfBackward(op));
     }
   }
   for (int t = 0; t < table_.tensors_size(); ++t) {
-    if (moments[t].empty()) continue;
+    if (times[t].empty()) continue;
     again_[t] =
         recomputed_.Add({.bytes = LineAligned(BytesOf(table_.tensors(t))),
-                         .moments = Throughout(moments[t])});
+                         .times = Throughout(times[t])});
   }
 }
 

@@ -17,7 +17,7 @@ namespace troupe {
 
 class PlacedValues {
  public:
-  // `rules` of the table's ops. What is in use for a moment of the forward pass
+  // `rules` of the table's ops. What is in use only during the forward pass
   // goes to `workspace`, by the ops' numbers. Borrows the table.
   PlacedValues(const UnitTable& table, const std::vector<OpRules>& rules,
                UnitUse use, Packing& workspace);
@@ -45,8 +45,8 @@ class PlacedValues {
   void Share(int tensor, int with);
   bool DiesAt(int tensor, int op) const;
   void ShareStorage();
-  bool Crosses(const std::set<int>& moments) const {
-    return segment_[*moments.begin()] != segment_[*moments.rbegin()];
+  bool Crosses(const std::set<int>& times) const {
+    return segment_[*times.begin()] != segment_[*times.rbegin()];
   }
   // Whether it is there for the passes of its chunk only (Op.chunk).
   bool IsOfChunk(int tensor) const;

@@ -1,6 +1,6 @@
-// What a unit's table reads of other units and makes for them, by number:
-// inputs are counted in the order of the table, outputs in the order in which
-// its ops make them (edges.h).
+// What a unit's table reads of other units and of the batch, and makes for
+// others, by number: what it reads is counted in the order of the table,
+// outputs in the order in which its ops make them (edges.h).
 #ifndef TROUPE_PROTO_PLAN_PORTS_H_
 #define TROUPE_PROTO_PLAN_PORTS_H_
 
@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-// Inputs that a unit has at most, and outputs.
+// Inputs that a unit has at most, tensors of the batch, and outputs.
 inline constexpr int kPortsMax = 8;
 
 // Tensors of this home, as they are counted.

@@ -39,6 +39,8 @@ constexpr KindRow kKinds[] = {
     {Instruction::EVICT, 'E'},
     {Instruction::KEEP, 'H'},
     {Instruction::MIRROR, 'M'},
+    {Instruction::PUSH, 'U'},
+    {Instruction::PULL, 'D'},
 };
 
 const KindRow& RowOf(Instruction::Kind kind) {

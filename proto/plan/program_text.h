@@ -5,7 +5,7 @@
 //   R REDUCE_GRADS N GRAD_NORM A REDUCE_SCALARS   O STEP   K SNAPSHOT
 //   S SEND         V RECV      X EXCHANGE         C RECOMPUTE
 //   T SCATTER_GRADS           G GATHER_PARAMETERS
-//   P FETCH        E EVICT
+//   P FETCH        E EVICT     U PUSH (up to the servers)   D PULL (down)
 //
 // Fields follow the letter, each only where the instruction has it: u unit
 // (u3-5 for units 3 to 5), s segment and q part where not the first (q0-1 for

@@ -21,9 +21,13 @@ bool LeavesParallelismOpen(const JobSpec& job) {
 int RanksNeeded(const JobSpec& job) {
   ParallelismSpec parallelism = job.parallelism();
   AdoptFirstStrategy(parallelism);
+  const int servers = std::clamp<int>(parallelism.servers(), 0, kRanksMax);
   std::vector<int> sizes = {
       parallelism.has_pipeline() ? parallelism.pipeline() : 1,
-      parallelism.has_data() ? parallelism.data() : 1};
+      (parallelism.has_data()
+           ? std::clamp<int>(parallelism.data(), 1, kRanksMax)
+           : 1) +
+          servers};
   for (const RankField& field : FactorFields()) {
     sizes.push_back(RanksOf(parallelism, field.name));
   }
@@ -50,6 +54,8 @@ absl::Status CheckSizes(const ParallelismSpec& parallelism) {
   }
   sizes.push_back({"parallelism.pipeline", parallelism.has_pipeline(),
                    parallelism.pipeline(), kPipelineMax});
+  RETURN_IF_ERROR(CheckInteger("parallelism.servers", parallelism.servers(),
+                               {.min = 0, .max = kDataMax}));
   const Size* largest = &sizes[0];
   int64_t ranks = 1;
   for (const Size& size : sizes) {
@@ -59,11 +65,17 @@ absl::Status CheckSizes(const ParallelismSpec& parallelism) {
     ranks *= size.value;
     if (size.value > largest->value) largest = &size;
   }
+  const int64_t servers = parallelism.servers();
+  const int64_t data = parallelism.has_data() ? parallelism.data() : 1;
+  ranks = ranks / data * (data + servers);
   if (ranks <= kRanksMax) return absl::OkStatus();
   std::string product = absl::StrCat(largest->value);
   for (const Size& size : sizes) {
     if (&size == largest || size.value <= 1) continue;
     absl::StrAppend(&product, " x ", size.path, " ", size.value);
+  }
+  if (servers > 0) {
+    absl::StrAppend(&product, " with parallelism.servers ", servers);
   }
   return FieldError(largest->path,
                     absl::StrCat(product, " = ", ranks, " ranks; at most ",

@@ -20,23 +20,37 @@ int64_t Total(Counts::const_iterator begin, Counts::const_iterator end) {
   return std::accumulate(begin, end, int64_t{0});
 }
 
-// One for each replica, of which none is idle and the most is known.
-absl::Status CheckCounts(const Counts& counts, int replicas, int most,
-                         const char* what) {
-  const bool fit = counts.size() == replicas &&
-                   *std::min_element(counts.begin(), counts.end()) > 0 &&
-                   *std::max_element(counts.begin(), counts.end()) == most;
+// One for each replica, of which none is idle and the most is known; behind
+// them those of servers, who run none.
+struct PlacesOnData {
+  int replicas = 1;
+  int servers = 0;
+};
+absl::Status CheckCounts(const Counts& counts, const PlacesOnData& places,
+                         int most, const char* what) {
+  const auto end =
+      counts.begin() + std::clamp(places.replicas, 0, counts.size());
+  const bool fit = counts.size() == places.replicas + places.servers &&
+                   *std::min_element(counts.begin(), end) > 0 &&
+                   *std::max_element(counts.begin(), end) == most &&
+                   Total(end, counts.end()) == 0;
   if (fit) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "[", absl::StrJoin(counts, ", "), "] are no ", what, " of ", replicas,
-      " replicas, at least one each and ", most, " at most"));
+      "[", absl::StrJoin(counts, ", "), "] are no ", what, " of ",
+      places.replicas, " replicas, at least one each and ", most, " at most",
+      places.servers == 0
+          ? ""
+          : absl::StrCat(", and of ", places.servers, " servers, 0 each")));
 }
 
 }  // namespace
 
-int64_t MicroBatchSequences(const JobSpec& job) {
-  return int64_t{job.training().micro_batch_size()} *
-         RanksOfReplica(job.parallelism());
+int64_t MicroBatchSequences(const Plan& plan) {
+  int64_t sequences = plan.job().training().micro_batch_size();
+  for (const RankField& field : RankFields()) {
+    if (field.of_data) sequences *= AxisSize(plan.mesh(), field.name);
+  }
+  return sequences;
 }
 
 ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
@@ -68,18 +82,20 @@ absl::Status CheckReplicaShares(const Plan& plan) {
   const Counts& counts = derived.replica_micro_batches();
   const Counts& validation = derived.replica_validation_micro_batches();
   if (counts.empty() && validation.empty()) return absl::OkStatus();
-  const int replicas = AxisSize(plan.mesh(), kReplicaAxis);
+  const int servers = plan.job().parallelism().servers();
+  const PlacesOnData places = {
+      .replicas = AxisSize(plan.mesh(), kReplicaAxis) - servers,
+      .servers = servers};
   absl::Status status =
-      CheckCounts(counts, replicas, derived.micro_batches(), "micro-batches");
+      CheckCounts(counts, places, derived.micro_batches(), "micro-batches");
   if (!status.ok()) return status;
   if (derived.validation_micro_batches() > 0) {
-    status =
-        CheckCounts(validation, replicas, derived.validation_micro_batches(),
-                    "validation micro-batches");
+    status = CheckCounts(validation, places, derived.validation_micro_batches(),
+                         "validation micro-batches");
     if (!status.ok()) return status;
   }
   const TrainingSpec& training = plan.job().training();
-  const int64_t sequences = MicroBatchSequences(plan.job());
+  const int64_t sequences = MicroBatchSequences(plan);
   const int64_t samples = Total(counts.begin(), counts.end()) * sequences;
   if (samples == training.global_batch_size()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(

@@ -15,9 +15,9 @@
 
 namespace troupe {
 
-// Sequences of a micro-batch that goes through a replica's units. Ranks that
-// share experts compute training.micro_batch_size each.
-int64_t MicroBatchSequences(const JobSpec& job);
+// Sequences of a micro-batch that goes through a replica's units: its ranks
+// along axes of fields of data have training.micro_batch_size each.
+int64_t MicroBatchSequences(const Plan& plan);
 
 // Of all micro-batches of a step, or of a validation, those of one replica.
 struct ReplicaShare {
@@ -30,8 +30,9 @@ ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
                      int replica);
 
 // Replicas that run equally many micro-batches, by their places on "data",
-// ascending; those that run most come first. They do the same, in the roles of
-// each place of the pipeline. One kind without places where all are alike.
+// ascending; those that run most come first. Servers run none. They do the
+// same, in the roles of each place of the pipeline. One kind without places
+// where all are alike.
 std::vector<std::vector<int>> ReplicaKinds(const Derived& derived);
 
 // FailedPrecondition: the plan's numbers are not of its replicas, or do not add

@@ -22,14 +22,16 @@ struct Access {
   bool writes = false;
   bool operator==(const Access&) const = default;
 };
-// Which input or output of the unit, where the memory is one of several.
+// Which input or output of the unit, where the memory is one of several. The
+// batch is one.
 struct MemoryPort {
   UnitMemory memory = UnitMemory::kNone;
   int port = 0;
   auto operator<=>(const MemoryPort&) const = default;
 };
 MemoryPort PortOf(const TensorPlace& place) {
-  return {.memory = place.memory, .port = place.port};
+  const bool one = place.memory == UnitMemory::kBatch;
+  return {.memory = place.memory, .port = one ? 0 : place.port};
 }
 template <typename Value>
 using ByMemory = std::map<MemoryPort, ByteMap<Value>>;

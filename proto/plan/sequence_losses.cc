@@ -11,7 +11,7 @@ namespace {
 int64_t PlacesOf(const Plan& plan) {
   const ReplicaShare last = ShareOf(plan.derived(), Program::VALIDATE,
                                     AxisSize(plan.mesh(), kReplicaAxis) - 1);
-  return (last.first + last.count) * MicroBatchSequences(plan.job());
+  return (last.first + last.count) * MicroBatchSequences(plan);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "proto/base/check.h"
-#include "proto/plan/expert_ranks.h"
 #include "proto/plan/plan_limits.h"
 
 namespace troupe {
@@ -117,10 +116,6 @@ void CopyFields(const std::vector<const FieldDescriptor*>& fields,
   }
 }
 
-int ExpertRanksOfData(const ParallelismSpec& parallelism) {
-  return ExpertRanksOf(parallelism).data;
-}
-
 // What need not be said: 1 rank, or no. Of a field of data `expert_tensor: 1`
 // says something.
 bool IsLeftOut(const FieldDescriptor& field, const std::string& text) {
@@ -149,7 +144,7 @@ std::vector<std::string> TextsOf(
 
 const std::vector<RankField>& RankFields() {
   static const auto* const kFields = new std::vector<RankField>{
-      {"expert", kRanksMax, /*of_data=*/true, ExpertRanksOfData},
+      {"expert", kRanksMax, /*of_data=*/true},
       {"batch", kBatchMax},
       {"context", kContextMax},
       {"tensor", kTensorMax},
@@ -192,19 +187,6 @@ int RanksOf(const ParallelismSpec& parallelism, const std::string& field) {
 void SetRanks(const std::string& field, int ranks,
               ParallelismSpec& parallelism) {
   parallelism.GetReflection()->SetInt32(&parallelism, &FieldOf(field), ranks);
-}
-
-int ReplicasOf(const ParallelismSpec& parallelism) {
-  const int data = parallelism.has_data() ? parallelism.data() : 1;
-  return data / RanksOfReplica(parallelism);
-}
-
-int RanksOfReplica(const ParallelismSpec& parallelism) {
-  int ranks = 1;
-  for (const RankField& field : RankFields()) {
-    if (field.of_data) ranks *= field.ranks_of_data(parallelism);
-  }
-  return ranks;
 }
 
 bool HasField(const ParallelismSpec& parallelism, const std::string& field) {

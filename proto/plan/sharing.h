@@ -18,12 +18,11 @@ namespace troupe {
 struct RankField {
   std::string name;
   int max = 1;
-  // Its ranks are some of those of `data`, and perhaps of other fields
-  // (expert_ranks.h): they are counted once, share what all units have, and are
-  // no strategy's. Its row's own fields are named after it (`expert_slack`).
+  // Its ranks are some of those of `data`, and perhaps of other fields (its row
+  // says which): they are counted once, share what all units have, and are no
+  // strategy's. Its row's own fields are named after it (`expert_slack`), and
+  // so is the axis of those of data.
   bool of_data = false;
-  // How many of them are ranks of data.
-  int (*ranks_of_data)(const ParallelismSpec& parallelism) = nullptr;
 
   std::string Path() const { return "parallelism." + name; }
   // Of the field that says how they share a unit, where there are several ways.
@@ -43,12 +42,6 @@ bool SharesUnits(const ParallelismSpec& parallelism);
 int RanksOf(const ParallelismSpec& parallelism, const std::string& field);
 void SetRanks(const std::string& field, int ranks,
               ParallelismSpec& parallelism);
-
-// Replicas that have micro-batches of their own: of parallelism.data, ranks
-// that share something are one.
-int ReplicasOf(const ParallelismSpec& parallelism);
-// Ranks of parallelism.data that compute a micro-batch together.
-int RanksOfReplica(const ParallelismSpec& parallelism);
 
 // Of any field of a number, a word or yes and no. REQUIRES that there is one;
 // of HasField, it may also not exist.

@@ -138,43 +138,6 @@ Dim UnitBuilder::ColumnsOf(int tensor) const {
 
 void UnitBuilder::Output(int tensor) { outputs_.push_back(tensor); }
 
-int UnitBuilder::Embed(const EmbedArgs& args) {
-  const int tokens = Tensor("tokens", {batch_, sequence_}, I32);
-  table_.mutable_tensors(tokens)->set_home(TensorSpec::TOKENS);
-  const int y = Tensor("embedded", {batch_, sequence_, args.hidden},
-                       options_.shape.dtype);
-  Op& op = NewOp(Op::EMBED);
-  AddInput(op, "tokens", tokens);
-  if (!args.positions.empty()) AddDocuments(op);
-  AddOutput(op, "y", y);
-  op.add_parameters(Parameter(
-      args.tokens, {DimOf({{Dim::VOCABULARY, args.vocabulary}}), args.hidden},
-      troupe::Parameter::NORMAL, args.init_std));
-  if (!args.positions.empty()) {
-    op.add_parameters(
-        Parameter(args.positions,
-                  {DimOf({{Dim::POSITIONS, args.positions_max}}), args.hidden},
-                  troupe::Parameter::NORMAL, args.init_std));
-  }
-  return y;
-}
-
-void UnitBuilder::AddDocuments(Op& op) {
-  if (!options_.shape.isolates_documents) return;
-  int documents = 0;
-  while (documents < table_.tensors_size() &&
-         table_.tensors(documents).home() != TensorSpec::DOCUMENTS) {
-    ++documents;
-  }
-  if (documents == table_.tensors_size()) {
-    // Of whole sequences, however these are cut: four bytes a position.
-    const Dim positions = DimOf({{Dim::KEYS, options_.shape.sequence_length}});
-    Tensor("documents", {batch_, positions}, I32);
-    table_.mutable_tensors(documents)->set_home(TensorSpec::DOCUMENTS);
-  }
-  AddInput(op, "documents", documents);
-}
-
 int UnitBuilder::Dropout(int x) {
   if (options_.shape.dropout == 0) return x;
   const int y = Like(x, table_.tensors(x).name() + " masked");
@@ -261,35 +224,6 @@ void UnitBuilder::SetPartOf(const LinearArgs& args, int index,
   part_of.set_parts(static_cast<int64_t>(args.projections.size()));
   part_of.set_index(index);
   part_of.set_rows(projection.out.sections(0).width());
-}
-
-void UnitBuilder::Loss(const LossArgs& args) {
-  const Dim vocabulary = DimOf({{Dim::VOCABULARY, args.vocabulary}});
-  const int logits =
-      Tensor("logits", {batch_, sequence_, vocabulary}, options_.shape.dtype);
-  table_.mutable_tensors(logits)->set_row_alignment(kFlatAlignment);
-  const int targets = Tensor("targets", {batch_, sequence_}, I32);
-  table_.mutable_tensors(targets)->set_home(TensorSpec::TARGETS);
-  const Dim width = ColumnDimOf(table_.tensors(args.x));
-  int weight = 0;
-  if (args.tied_to.empty()) {
-    weight = Parameter(args.weight, {vocabulary, width},
-                       troupe::Parameter::NORMAL, args.init_std);
-  } else {
-    Unit::Tied& tied = *unit_.add_tied();
-    tied.set_unit(args.tied_unit);
-    tied.set_parameter(args.tied_to);
-    weight = unit_.parameters_size() + unit_.tied_size() - 1;
-  }
-  Op& projection = NewOp(Op::LINEAR);
-  projection.mutable_linear();
-  AddInput(projection, "x", args.x);
-  AddOutput(projection, "y", logits);
-  projection.add_parameters(weight);
-  Op& loss = NewOp(Op::CROSS_ENTROPY);
-  loss.set_step_sequences(options_.shape.step_sequences);
-  AddInput(loss, "logits", logits);
-  AddInput(loss, "targets", targets);
 }
 
 int UnitBuilder::Rope(const RopeArgs& args) {
@@ -492,6 +426,7 @@ UnitBuilder::Built UnitBuilder::Build() && {
   }
   built.unit = std::move(unit_);
   built.table = std::move(table_);
+  built.batch = std::move(read_);
   return built;
 }
 

@@ -52,12 +52,17 @@ class UnitBuilder {
   int Input(const Dim& columns);
   // What another unit makes: source, and the tensor there. At most kPortsMax.
   int Input(const Unit::Source& source, const TensorSpec& made);
+  // A tensor of the batch; the same one however often it is asked for. At most
+  // kPortsMax.
+  int Batch(const BatchTensor& tensor);
   // Which tensor is this unit's; once for each unit that reads it. Not one that
   // is an input.
   Dim ColumnsOf(int tensor) const;
   void Output(int tensor);
 
   struct EmbedArgs {
+    // Ids, of the batch; null: its tokens.
+    const BatchTensor* ids = nullptr;
     std::string tokens;     // [vocabulary, hidden]
     std::string positions;  // [positions, hidden]; empty: there are none
     int64_t vocabulary = 0;
@@ -107,6 +112,8 @@ class UnitBuilder {
   // `tied_to` is a parameter of unit `tied_unit`.
   struct LossArgs {
     int x = -1;
+    // Of the batch; null: the tokens behind its tokens.
+    const BatchTensor* targets = nullptr;
     std::string weight;   // of this unit; or
     std::string tied_to;  // an embedding
     int tied_unit = 0;
@@ -241,6 +248,7 @@ class UnitBuilder {
     Unit unit;
     UnitTable table;
     std::vector<int> outputs;  // by call of Output: which it became
+    std::vector<BatchTensor> batch;  // that it reads
   };
   // Parts readers of one tensor (fork_readers.h).
   Built Build() &&;
@@ -296,6 +304,7 @@ class UnitBuilder {
   Unit unit_;
   UnitTable table_;
   std::vector<int> outputs_;  // tensors
+  std::vector<BatchTensor> read_;
   int masks_ = 0;
   int sites_ = 0;          // random ones of the model's parameters so far
   int adapter_sites_ = 0;  // and of those of adapters

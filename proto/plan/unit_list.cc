@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/ops/op_rules.h"
@@ -13,6 +14,22 @@ namespace {
 // All of the flat buffer lies alike, where nobody has said otherwise.
 void AddOnePart(Unit& unit) {
   unit.add_parts()->set_elements(unit.flat_elements());
+}
+
+absl::Status AddToBatch(const BatchTensor& tensor, BatchSchema& batch) {
+  const std::string& name = tensor.tensor().name();
+  const BatchTensor* const known = FindBatchTensor(batch, name);
+  if (known == nullptr) {
+    *batch.Add() = tensor;
+    return absl::OkStatus();
+  }
+  if (known->SerializeAsString() == tensor.SerializeAsString()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("reads ", name, " of the batch from ", tensor.source(),
+                   ", which others read from ", known->source(),
+                   "; give one of them another name"));
 }
 
 absl::Status DeriveUnit(const UnitTable& table, Unit& unit) {
@@ -54,7 +71,10 @@ void CopyDerived(const Unit& from, Unit& to) {
 }  // namespace
 
 absl::StatusOr<std::vector<int>> UnitList::TryAppend(UnitBuilder&& builder) {
-  auto [unit, table, outputs] = std::move(builder).Build();
+  auto [unit, table, outputs, read] = std::move(builder).Build();
+  for (const BatchTensor& tensor : read) {
+    RETURN_IF_ERROR(AddToBatch(tensor, batch));
+  }
   for (Unit::Source& source : *unit.mutable_inputs()) {
     if (source.unit() < 0) source.set_unit(static_cast<int>(units.size()) - 1);
   }
@@ -85,6 +105,7 @@ void UnitList::AppendWithoutOps(Unit unit) {
 }
 
 void UnitList::Derive() {
+  LayBatch(tables, batch);
   for (size_t u = 0; u < units.size(); ++u) {
     Unit& unit = units[u];
     if (!unit.has_table()) continue;

@@ -1,10 +1,8 @@
 #include "proto/plan/ways.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
-#include "absl/numeric/int128.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
@@ -53,6 +51,8 @@ class Holding {
     bool cut = false;     // each place holds a piece of its own
     bool summed = false;  // over its members
     bool known = false;   // broadcast: all its members have what is sent
+    bool at_root = false;  // the sum is at place 0 only
+    bool turned = false;   // all-to-all: blocks are at their places on it
   };
 
   void Begin() {
@@ -80,10 +80,26 @@ class Holding {
         return "";
       case ALL_GATHER:
         return Gather(step.level());
+      case REDUCE:
+        if (!sums) return "adds up what is to be moved only";
+        if (level.cut) return "adds up pieces that are not the same";
+        if (level.summed) return "adds each summand a second time";
+        level.summed = level.at_root = true;
+        return "";
       case BROADCAST:
+        if (sums) {
+          if (!level.at_root) return "sends what is there";
+          level.at_root = false;
+          return "";
+        }
         if (way_.collective() != BROADCAST) return "moves what others need";
         if (level.known) return "sends what is there";
         level.known = true;
+        return "";
+      case ALL_TO_ALL:
+        if (way_.collective() != ALL_TO_ALL) return "moves what others need";
+        if (level.turned) return "moves blocks that are at their places";
+        level.turned = true;
         return "";
       default:
         return "is no step of a way";
@@ -115,6 +131,9 @@ class Holding {
                              way_.collective() == REDUCE_SCATTER;
       if (wants_sum && !level.summed) {
         return WayFault(absl::StrCat(name, " is not added up over"));
+      }
+      if (level.at_root) {
+        return WayFault(absl::StrCat(name, " has its sum at one place only"));
       }
       if (level.cut != (way_.collective() == REDUCE_SCATTER)) {
         return WayFault(absl::StrCat(name, level.cut ? " has pieces at the end"
@@ -176,6 +195,7 @@ absl::Status CheckWay(const Group& group, const Group::Way& way, int members) {
     case REDUCE_SCATTER:
     case ALL_GATHER:
     case BROADCAST:
+    case ALL_TO_ALL:
       break;
     default:
       return WayFault("it is carried out flat only");
@@ -226,11 +246,6 @@ absl::Status CheckWaysOf(const Group& group, int members) {
     RETURN_IF_ERROR(CheckCarrier(group, carrier, members));
   }
   return absl::OkStatus();
-}
-
-int64_t AtMost(absl::uint128 number) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  return number > absl::uint128(kMost) ? kMost : static_cast<int64_t>(number);
 }
 
 }  // namespace
@@ -303,6 +318,31 @@ bool HaveSameWays(const Plan& a, const Plan& b) {
                     });
 }
 
+bool TakesPart(const Group& group, const Group::Way& way, int member,
+               const RootedStep& at) {
+  std::vector<bool> at_root(group.levels_size());  // who is elsewhere waits
+  const int steps = way.steps_size();
+  if (way.collective() == BROADCAST) {
+    for (int s = at.step + 1; s < steps; ++s) {
+      at_root[way.steps(s).level()] = true;
+    }
+  } else {
+    for (int s = 0; s < at.step; ++s) {
+      const Collective step = way.steps(s).collective();
+      if (step == REDUCE) at_root[way.steps(s).level()] = true;
+      if (step == BROADCAST) at_root[way.steps(s).level()] = false;
+    }
+    at_root[way.steps(at.step).level()] = false;
+  }
+  for (int l = 0; l < group.levels_size(); ++l) {
+    const Group::Level& level = group.levels(l);
+    if (at_root[l] && PlaceOn(level, member) != PlaceOn(level, at.root)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 const std::string& BackendOn(const Group::Carrier& carrier, int level,
                              int number) {
   static const std::string& none = *new std::string();
@@ -310,59 +350,6 @@ const std::string& BackendOn(const Group::Carrier& carrier, int level,
   const auto& backends = carrier.levels(level).backends();
   if (backends.empty()) return none;
   return backends.size() == 1 ? backends[0] : backends.at(number);
-}
-
-bool Overlaps(const Group::Way& way) { return way.pieces() > 1; }
-
-int PiecesAtOnce(const Group::Way& way) {
-  return Overlaps(way) ? way.steps_size() : 1;
-}
-
-int64_t PiecesOf(const Group::Way& way, int members, const WayBuffer& buffer) {
-  const int64_t pieces = std::max(1, way.pieces());
-  if (way.collective() != REDUCE_SCATTER && way.collective() != ALL_GATHER) {
-    return std::clamp<int64_t>(buffer.elements, 1, pieces);
-  }
-  // Of each block; those of one piece are packed side by side.
-  const int64_t block = std::max<int64_t>(1, buffer.elements / members);
-  const int64_t fit = kLevelScratchBytes / PiecesAtOnce(way) /
-                      (int64_t{members} * buffer.element_bytes);
-  const int64_t longest = std::clamp<int64_t>((block - 1) / pieces + 1, 1,
-                                              std::max<int64_t>(1, fit));
-  return (block - 1) / longest + 1;
-}
-
-std::vector<StepBytes> BytesOfSteps(const Group& group, const Group::Way& way,
-                                    int members, const WayBuffer& buffer) {
-  const absl::uint128 bytes =
-      absl::uint128(buffer.elements) * buffer.element_bytes;
-  const int64_t of_piece =
-      buffer.elements == 0
-          ? 0
-          : (buffer.elements - 1) / PiecesOf(way, members, buffer) + 1;
-  std::vector<StepBytes> of_steps;
-  // Into so many shares is a piece cut that a step begins with or, of an
-  // all-gather, ends with; so many members know what is broadcast.
-  int64_t shares = way.collective() == ALL_GATHER ? members : 1;
-  int64_t known = 1;
-  for (const Group::Step& step : way.steps()) {
-    const int64_t size = group.levels(step.level()).size();
-    if (step.collective() == ALL_GATHER) shares /= size;
-    StepBytes& of_step = of_steps.emplace_back();
-    // Blocks are cut once, an all-reduce's shares again and again; either way
-    // the longest is rounded up.
-    of_step.whole = AtMost(absl::uint128((of_piece + shares - 1) / shares) *
-                           buffer.element_bytes);
-    // Shares differ in length; those of all communicators of the level are the
-    // buffer, as often as members have the same.
-    const int64_t times =
-        step.collective() == BROADCAST ? known : members / size / shares;
-    const int64_t passes = step.collective() == ALL_REDUCE ? 2 : 1;
-    of_step.sent = AtMost(bytes * (passes * (size - 1) * times));
-    if (step.collective() == REDUCE_SCATTER) shares *= size;
-    known *= size;
-  }
-  return of_steps;
 }
 
 }  // namespace troupe

@@ -8,6 +8,19 @@
 //
 // A member is its place in the group, 0 .. members - 1; on each level it has a
 // place. The communicators of a level are numbered as their first members come.
+//
+// A step is a collective that all communicators of its level run at once:
+//
+//   reduce-scatter, all-reduce, all-gather   what they are called, of what the
+//       members have: the buffer, or the share that steps before left them
+//   reduce       of an all-reduce: what the members have is added up at place
+//                0. The others take no part until they are told the sum
+//   broadcast    of a broadcast: from the member that knows it. Of an
+//                all-reduce: the sum comes down to those who reduced it
+//   all-to-all   of an all-to-all: each member hands on the blocks that go to
+//                the members at other places
+//
+// What the steps move, way_bytes.h says.
 #ifndef TROUPE_PROTO_PLAN_WAYS_H_
 #define TROUPE_PROTO_PLAN_WAYS_H_
 
@@ -19,11 +32,6 @@
 #include "proto/plan.pb.h"
 
 namespace troupe {
-
-// Memory that a member takes for the pieces of reduce-scatters and all-gathers
-// in steps, which are moved in so many bytes at a time: all that are under way
-// at once.
-inline constexpr int64_t kLevelScratchBytes = int64_t{8} << 20;
 
 // Way.pieces is no more.
 inline constexpr int kWayPiecesMax = 1024;
@@ -75,41 +83,18 @@ bool HasSteps(const Group& group);
 // it: of plans with the same groups.
 bool HaveSameWays(const Plan& a, const Plan& b);
 
+// Whether the member takes part in the step of that index. `root`: of a
+// broadcast; of what an all-reduce reduces it is member 0.
+struct RootedStep {
+  int step = 0;
+  int root = 0;
+};
+bool TakesPart(const Group& group, const Group::Way& way, int member,
+               const RootedStep& at);
+
 // Over which backend; empty: none was chosen.
 const std::string& BackendOn(const Group::Carrier& carrier, int level,
                              int number);
-
-// Whether levels work at once: each on a piece of its own.
-bool Overlaps(const Group::Way& way);
-// How many pieces are between the first step and the last at once, at most. A
-// piece begins when the one so many before it has arrived.
-int PiecesAtOnce(const Group::Way& way);
-
-struct WayBuffer {
-  int64_t elements = 0;
-  int element_bytes = 4;
-};
-// Into how many pieces the buffer is cut, one or more: Way.pieces, or as many
-// as have elements. Where blocks are packed, into more if those under way do
-// not fit kLevelScratchBytes. Piece p of an all-reduce, a reduce or a broadcast
-// is EvenPiece p (proto/plan/layout.h) of the elements; of a reduce-scatter and
-// an all-gather, of what each block has.
-int64_t PiecesOf(const Group::Way& way, int members, const WayBuffer& buffer);
-
-// What a step moves.
-struct StepBytes {
-  // Of the whole buffer of each communicator of the step's level, as that
-  // communicator's own exchange of one piece has it: of the largest, where they
-  // differ.
-  int64_t whole = 0;
-  // That all members of the group send together, to the byte, as
-  // communicator.h counts: N - 1 times each reduce-scatter, all-gather and
-  // broadcast, twice that an all-reduce. At most the largest int64_t.
-  int64_t sent = 0;
-};
-// By step. Pieces are of whole elements.
-std::vector<StepBytes> BytesOfSteps(const Group& group, const Group::Way& way,
-                                    int members, const WayBuffer& buffer);
 
 }  // namespace troupe
 

@@ -21,6 +21,8 @@
 #include "proto/status.pb.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/compilation.h"
+#include "scheduler/cluster/job_compiler.h"
+#include "scheduler/cluster/moved_plan.h"
 #include "scheduler/cluster/worker_records.h"
 
 namespace troupe {
@@ -40,6 +42,13 @@ struct HandOut {
   std::shared_ptr<const Plan> plan;         // with the programs of every rank
   std::vector<bool> loads_data;             // CompiledJob's
   std::vector<WorkerDescription> machines;  // by rank
+  // The same plan, connected for these machines. Null: `plan` is.
+  std::shared_ptr<const MovedPlan> moved = nullptr;
+
+  // What the ranks get. May take as long as the plan is large.
+  const Plan& PlanToSend(const JobCompiler& compiler) const {
+    return moved == nullptr ? *plan : moved->For(compiler);
+  }
 };
 
 struct SendToWorker {

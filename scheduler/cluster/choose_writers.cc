@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/memory.h"
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 #include "scheduler/layouts/layouts.h"
 
 namespace troupe {

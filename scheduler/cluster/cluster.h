@@ -54,8 +54,10 @@ class Cluster {
   void RestoreHostLinks(std::vector<HostTopology> hosts, absl::Time now) {
     links_.Restore(std::move(hosts), now);
   }
+  // Of hosts, of which nothing else is said (LinkMeasurements::Pairs).
+  Topology MeasuredPairs() const { return links_.Pairs(); }
   // Before all other events: the jobs that the store remembers, by id. Those
-  // that ran wait for their workers to come back (run_control.h, Resume).
+  // that ran wait for their workers to come back (run_adopt.h).
   void Restore(std::vector<StoredJob> jobs, absl::Time now, Actions& actions);
 
   // --- What workers do ---

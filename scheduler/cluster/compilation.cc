@@ -12,7 +12,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/worker_refusal.h"
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 
 namespace troupe {
 namespace {
@@ -57,7 +57,7 @@ std::vector<WorkerDescription> Imagined(const WorkersOfAKind& alike,
   return workers;
 }
 
-// Who carries a job out with fewer ranks: those that placement prefers, and
+// Who carries a job out with fewer ranks: those that PlaceRanks prefers, and
 // those with the most memory where that is more.
 class NarrowerPlaces {
  public:

@@ -64,7 +64,7 @@ struct CompileOutcome {
   bool fits() const { return compiled.plan != nullptr; }
 };
 
-// The idle workers that placement prefers, the idle ones with the most memory,
+// The idle workers that PlaceRanks prefers, the idle ones with the most memory,
 // and then the same of all that are alive; where some have GPUs, those first,
 // and never both kinds unless neither is enough. None where there are too few.
 // Those of whom there is the least doubt are tried before others, and those
@@ -80,7 +80,7 @@ Compilation OpenCompilation(const JobSpec& spec, int least,
                             const WorkerTable& workers);
 
 // For a job with `elastic`, most ranks first: on these workers, those that
-// placement prefers and then those with the most memory, each of the ways in
+// PlaceRanks prefers and then those with the most memory, each of the ways in
 // turn. What has no more than `more_than` ranks is left out.
 Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
                                const JobCompiler& compiler,

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 
 namespace troupe {
 namespace {
@@ -84,6 +84,7 @@ void ListWorkers(const Cluster& cluster, ListWorkersResponse& list) {
               return a->id < b->id;
             });
   for (const Worker* worker : workers) *list.add_workers() = worker->status;
+  *list.mutable_topology() = cluster.MeasuredPairs();
 }
 
 }  // namespace troupe

@@ -10,7 +10,7 @@ SchedulerMessage Completed(const SendToWorker& send,
   SchedulerMessage message = send.message;
   if (send.hand_out == nullptr) return message;
   const auto plan_of = [&](int rank) {
-    return compiler.PlanOfRank(*send.hand_out->plan, rank);
+    return compiler.PlanOfRank(send.hand_out->PlanToSend(compiler), rank);
   };
   if (message.has_save_copies()) {
     SaveCopies& saves = *message.mutable_save_copies();

@@ -75,7 +75,8 @@ class JobCompiler {
   virtual Plan PlanOfRank(const Plan& plan, int rank) const = 0;
 
   // The plan for other workers than it was made for, workers[r] as rank r: the
-  // same, but for what carries its groups between them.
+  // same, but for what carries its groups between them. As slow as a plan is
+  // large (moved_plan.h).
   virtual Plan PlanFor(const Plan& plan,
                        const std::vector<WorkerDescription>& workers) const = 0;
 

@@ -11,6 +11,7 @@
 #include "proto/base/one_line.h"
 #include "proto/base/resume_words.h"
 #include "scheduler/cluster/step_weight.h"
+#include "scheduler/cluster/stored_run.h"
 
 namespace troupe {
 namespace {
@@ -47,6 +48,7 @@ int64_t StepWeights(const std::deque<StepRecord>& steps) {
 void SetLastStep(const StepRecord& step, JobStatus& status) {
   *status.mutable_last_step() = step;
   status.mutable_last_step()->clear_sequence_losses();
+  status.mutable_last_step()->clear_sample();
   status.set_steps_done(step.step());
 }
 
@@ -255,9 +257,6 @@ void JobTable::SetState(Job& job, JobState state, const std::string& reason,
     job.status.set_started_unix_ms(absl::ToUnixMillis(now));
   if (Job::IsEnded(state)) {
     job.status.set_finished_unix_ms(absl::ToUnixMillis(now));
-    job.status.clear_ended_ranks();
-    job.status.clear_save_why();
-    job.status.clear_attempt_over();
     LeaveDirectory(job);
   }
   Save(job, actions);
@@ -388,6 +387,11 @@ void JobTable::Save(const Job& job, Actions& actions) {
   auto row = std::make_shared<JobRow>();
   row->spec = job.spec;
   row->status = job.status;
+  if (job.run != nullptr && !job.ended()) {
+    WriteRun(StoreRun(*job.run, job.status), row->status);
+  } else {
+    WriteNoRun(row->status);
+  }
   row->plan = job.plan;
   row->attempt = job.attempt;
   row->cancelled = job.cancelled;

@@ -75,13 +75,14 @@ std::string LateWatch::WaitersFor(const Job& job, int rank,
 }
 
 void LateWatch::CheckStep(Job& job, absl::Time now, Actions& actions) {
-  if (job.status.state() != RUNNING) return;
   Run& run = *job.run;
+  auto* const training = run.in<phase::Training>();
+  if (training == nullptr) return;
   const StepInProgress longest = LongestStep(job, now);
-  LateStep& late = run.late;
+  LateStep& late = training->late;
   const bool is_late = longest.time > run.deadline.late_after();
   if (late.step != 0 && (!is_late || longest.step != late.step)) {
-    AddLateEvent(job,
+    AddLateEvent(job, *training,
                  absl::StrCat("step ", late.step, " went on after ",
                               SecondsWords(late.time)),
                  now, actions);
@@ -93,11 +94,12 @@ void LateWatch::CheckStep(Job& job, absl::Time now, Actions& actions) {
   late.time = longest.time;
   if (now - late.looked < limits_.late_look_every) return;
   late.looked = now;
-  SayLate(job, now, actions);
+  SayLate(job, *training, now, actions);
 }
 
-void LateWatch::SayLate(Job& job, absl::Time now, Actions& actions) {
-  LateStep& late = job.run->late;
+void LateWatch::SayLate(Job& job, phase::Training& training, absl::Time now,
+                        Actions& actions) {
+  LateStep& late = training.late;
   const Waits waits = WaitsOf(job, now);
   const std::string who = waits.Text();
   const std::string text =
@@ -111,12 +113,13 @@ void LateWatch::SayLate(Job& job, absl::Time now, Actions& actions) {
   if (!first && (!changed || now - late.said < limits_.late_say_every)) return;
   late.said = now;
   late.culprits = waits.culprits;
-  AddLateEvent(job, text, now, actions);
+  AddLateEvent(job, training, text, now, actions);
 }
 
-void LateWatch::AddLateEvent(Job& job, const std::string& text, absl::Time now,
+void LateWatch::AddLateEvent(Job& job, phase::Training& training,
+                             const std::string& text, absl::Time now,
                              Actions& actions) {
-  if (++job.run->late_events > limits_.late_events_max) return;
+  if (++training.late_events > limits_.late_events_max) return;
   jobs_.AddEvent(job, text, now, actions);
 }
 

@@ -28,7 +28,7 @@ class LateWatch {
   void HearStep(Job& job, const StepReport& step, absl::Time now) const;
 
   // Says of a running job that its step is late, that others are to blame now,
-  // or that it goes on.
+  // or that it goes on. Of one that does not train nothing.
   void CheckStep(Job& job, absl::Time now, Actions& actions);
 
   Waits WaitsOf(const Job& job, absl::Time now) const;
@@ -36,9 +36,10 @@ class LateWatch {
   std::string WaitersFor(const Job& job, int rank, absl::Time now) const;
 
  private:
-  void SayLate(Job& job, absl::Time now, Actions& actions);
-  void AddLateEvent(Job& job, const std::string& text, absl::Time now,
-                    Actions& actions);
+  void SayLate(Job& job, phase::Training& training, absl::Time now,
+               Actions& actions);
+  void AddLateEvent(Job& job, phase::Training& training,
+                    const std::string& text, absl::Time now, Actions& actions);
 
   const Limits limits_;
   JobTable& jobs_;

@@ -12,6 +12,7 @@ namespace troupe {
 namespace {
 
 constexpr size_t kPartners = 2;  // of each host
+constexpr int kPairsMax = 16;    // kept of each host, the newest
 constexpr char kNetwork[] = "network";
 // Pairs that reach together so much of what as many would reach alone have an
 // adapter each.
@@ -48,6 +49,21 @@ double RateOf(const HostTopology& host) {
   return host.devices(0).between().rate().bytes_per_second();
 }
 
+// In place of what was measured with that host before.
+void AddPair(const std::string& other, const LinkRate& rate, absl::Time now,
+             HostTopology& host) {
+  auto& pairs = *host.mutable_pairs();
+  pairs.erase(std::remove_if(
+                  pairs.begin(), pairs.end(),
+                  [&](const HostPair& pair) { return pair.host() == other; }),
+              pairs.end());
+  if (pairs.size() >= kPairsMax) pairs.erase(pairs.begin());
+  HostPair& pair = *pairs.Add();
+  pair.set_host(other);
+  *pair.mutable_rate() = rate;
+  pair.set_measured_unix_ms(absl::ToUnixMillis(now));
+}
+
 bool IsPlausible(const LinkRate& rate) {
   constexpr double kMost = 1e15;
   return rate.bytes_per_second() >= 1 && rate.bytes_per_second() < kMost &&
@@ -64,6 +80,17 @@ void LinkMeasurements::Restore(std::vector<HostTopology> hosts,
     host.workers = -1;  // whoever comes
     host.links = std::move(links);
   }
+}
+
+Topology LinkMeasurements::Pairs() const {
+  Topology topology;
+  for (const auto& [name, host] : hosts_) {
+    if (host.links.pairs().empty()) continue;
+    HostTopology& of_host = *topology.add_hosts();
+    of_host.set_host(name);
+    *of_host.mutable_pairs() = host.links.pairs();
+  }
+  return topology;
 }
 
 bool LinkMeasurements::IsMeasured(const std::string& host) const {
@@ -335,7 +362,11 @@ void LinkMeasurements::Note(const Measurement& measurement, int side,
   host.why.clear();
   host.failed = 0;
   const LinkRate alone = Rounded(measurement.alone);
-  if (!anew && alone.bytes_per_second() <= RateOf(host.links)) return;
+  AddPair(other, alone, now, host.links);
+  if (!anew && alone.bytes_per_second() <= RateOf(host.links)) {
+    actions.push_back(PersistHostLinks{host.links});
+    return;
+  }
   const size_t each = measurement.members.size() / 2;
   // Whoever is done first leaves the adapter to the others: the last says how
   // fast all of them were.
@@ -350,7 +381,8 @@ void LinkMeasurements::Note(const Measurement& measurement, int side,
   const std::string why =
       absl::StrCat("with ", other, ", ",
                    absl::FormatTime("%Y-%m-%d", now, absl::UTCTimeZone()));
-  host.links.Clear();
+  host.links.clear_nics();
+  host.links.clear_devices();
   host.links.set_host(name);
   *host.links.add_devices()->mutable_between() = Measured(alone, why);
   // Of those that did not take part nobody knows what they would add.

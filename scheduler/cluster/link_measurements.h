@@ -12,7 +12,8 @@
 // and is measured again after a while.
 //
 // What was measured is kept by host, in the store too, and said of each of its
-// workers (WorkerDescription.network and nics), whenever it registers.
+// workers (WorkerDescription.network and nics), whenever it registers. What
+// each pair of hosts reached is kept besides, for people.
 #ifndef TROUPE_SCHEDULER_CLUSTER_LINK_MEASUREMENTS_H_
 #define TROUPE_SCHEDULER_CLUSTER_LINK_MEASUREMENTS_H_
 
@@ -39,6 +40,10 @@ class LinkMeasurements {
 
   // What was measured before.
   void Restore(std::vector<HostTopology> hosts, absl::Time now);
+
+  // Of each host with which others it was measured, the newest ones, and what
+  // these pairs reached.
+  Topology Pairs() const;
 
   // Says of it what is known of its host's links. Nothing else has said that.
   void Registered(Worker& worker);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "proto/base/ids.h"
 #include "proto/cluster.pb.h"
 #include "proto/worker.pb.h"
@@ -31,6 +32,9 @@ struct RankSeat {
   bool wrong = false;           // it computed wrongly, and is not used again
   bool machine_fails = false;   // it ended for a cause that is its machine's
   std::string stopped_for;      // what it was told as it was stopped, if it was
+  // It has ended after this step, which the next scheduler is to know, should
+  // there be one (stored_run.h).
+  absl::optional<int64_t> end_to_store;
 
   // The scheduler was started again, and waits for the worker that has it.
   bool awaited() const { return taken() && worker == WorkerId(); }

@@ -1,7 +1,6 @@
 #include "scheduler/cluster/run.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,20 +17,26 @@ Run::Run(int rank_count, const Plan& plan, const Limits& limits)
       deadline(absl::Seconds(plan.prediction().step_seconds()), limits),
       hang_max(HangMax(plan, limits)) {}
 
-JobPhase KindOf(const RunPhase& phase) {
-  constexpr JobPhase kKinds[] = {
-      PHASE_STORING, PHASE_STARTING,     PHASE_TRAINING,      PHASE_STOPPING,
-      PHASE_LET_GO,  PHASE_AWAIT_PLACES, PHASE_SAVING_COPIES, PHASE_ADOPTING};
-  static_assert(std::size(kKinds) == std::variant_size_v<RunPhase>);
-  return kKinds[phase.index()];
+bool Run::saving() const {
+  return stopping() && stopped()->save == SaveAtStop::kAsked;
 }
 
-bool Run::stopping() const {
-  return is<phase::Stopping>() || is<phase::LetGo>() || between_attempts();
+bool Run::unheard() const {
+  if (stopping()) return stopped()->unheard;
+  return is<phase::Adopting>() && in<phase::Adopting>()->unheard;
+}
+
+Blame Run::blame() const {
+  return stopping() ? stopped()->blame : Blame::kNone;
+}
+
+bool Run::CostsRestart() const {
+  return blame() != Blame::kNone && !says_nothing() &&
+         stopped()->save != SaveAtStop::kUnwritten;
 }
 
 bool Run::SavesCopiesWith(int rank) const {
-  const phase::SavingCopies* const saving = saving_copies();
+  const auto* const saving = in<phase::SavingCopies>();
   return saving != nullptr &&
          (saving->stage < phase::SavingCopies::kCommitting ||
           saving->awaited.count(rank) > 0);
@@ -51,13 +56,6 @@ int64_t Run::WrongBeforeNext() const {
   return ranks.all_ready() ? wrong_since : std::min(wrong_since, wrong_before);
 }
 
-bool Run::Explain(Blame blame_now, std::string cause_now) {
-  if (blame_now <= blame) return false;
-  blame = blame_now;
-  cause = std::move(cause_now);
-  return true;
-}
-
 void Run::GotOn(int rank, absl::Time now) {
   progress = now;
   ranks[rank].heard = now;
@@ -68,11 +66,15 @@ void Run::Forgive(absl::Duration time, absl::Time now) {
     if (since != absl::InfiniteFuture()) since = std::min(since + time, now);
   };
   for (absl::Time* since :
-       {&restored, &started, &disk_progress, &progress, &outside_step,
-        &stopping_since, &late.said, &late.looked}) {
+       {&restored, &started, &disk_progress, &progress, &outside_step}) {
     forgive(*since);
   }
-  if (auto* const saving = saving_copies()) forgive(saving->since);
+  if (stopping()) forgive(stopped()->since);
+  if (auto* const training = in<phase::Training>()) {
+    forgive(training->late.said);
+    forgive(training->late.looked);
+  }
+  if (auto* const saving = in<phase::SavingCopies>()) forgive(saving->since);
   for (RankSeat& seat : ranks) forgive(seat.heard);
   for (RankReport& report : reports) {
     forgive(report.heard);

@@ -43,7 +43,8 @@ std::string RunAgain(const Job& job) {
 
 std::string WhyFailed(const Job& job) {
   const int32_t most = job.plan->job().recovery().restarts();
-  const std::string cause = absl::StrCat(job.run->cause, OtherStarts(job));
+  const std::string cause =
+      absl::StrCat(job.run->stopped()->cause, OtherStarts(job));
   if (!job.plan->job().has_recovery() || job.status.restarts() < most) {
     return cause;
   }
@@ -82,8 +83,13 @@ std::string WhyWithoutRank(const Job& job, const Worker& worker,
                       started_again);
 }
 
+const std::string& WhyItMoves(const Run& run) {
+  const std::string& cause = run.stopped()->cause;
+  return cause.empty() ? run.intent_why : cause;
+}
+
 absl::Time TriesAgainAt(const Job& job) {
-  return job.run->let_go + job.avoid_pause;
+  return job.run->between()->let_go + job.avoid_pause;
 }
 
 std::string WhatItAvoids(const Job& job, const FailedStarts& avoided) {

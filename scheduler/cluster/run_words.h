@@ -18,7 +18,8 @@ namespace troupe {
 std::string Place(const Job& job);
 // ", 3 run again", of the steps that it has done; or empty.
 std::string RunAgain(const Job& job);
-// The cause, and whether it may not go on once more.
+// The cause, and whether it may not go on once more. REQUIRES that it was
+// stopped.
 std::string WhyFailed(const Job& job);
 // Whether the rank is of the job's run, as far as it says. Where an older copy
 // of the store was put back, the job's number may have been given anew.
@@ -30,12 +31,15 @@ bool IsOfRun(const Job& job, const HeldRank& held);
 // it to go milliseconds before it died itself.
 std::string WhyWithoutRank(const Job& job, const Worker& worker,
                            const HeldRank& held);
-// When it is begun again where its start failed.
+// Why it goes on with other workers. REQUIRES that it was stopped.
+const std::string& WhyItMoves(const Run& run);
+// When it is begun again where its start failed. This and the next two REQUIRE
+// that it is between two attempts.
 absl::Time TriesAgainAt(const Job& job);
 // "; it does not take worker-3, where its start failed: ..."; or empty.
 std::string WhatItAvoids(const Job& job, const FailedStarts& avoided);
 // Why it gives its workers to no other job; or empty: it would. REQUIRES
-// run.handed.
+// run.handed, too.
 std::string WhyItKeepsItsWorkers(const Job& job);
 
 }  // namespace troupe

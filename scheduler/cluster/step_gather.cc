@@ -105,6 +105,9 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
     if (!record.has_validation_loss() && of_rank.has_validation_loss()) {
       record.set_validation_loss(of_rank.validation_loss());
     }
+    if (!record.has_sample() && of_rank.has_sample()) {
+      *record.mutable_sample() = of_rank.sample();
+    }
     if (report.has_timeline() && IsTraced(rank, ranks_)) {
       *timeline.add_ranks() = report.timeline();
       timeline.mutable_ranks(timeline.ranks_size() - 1)->set_rank(rank);

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 
 namespace troupe {
 namespace {

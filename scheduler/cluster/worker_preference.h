@@ -1,5 +1,5 @@
 // Which of the workers that could carry out a job should be asked first. Pure
-// functions; where on the hosts its ranks go is placement's matter.
+// functions; where on the hosts its ranks go is said by place_ranks.h.
 #ifndef TROUPE_SCHEDULER_CLUSTER_WORKER_PREFERENCE_H_
 #define TROUPE_SCHEDULER_CLUSTER_WORKER_PREFERENCE_H_
 

@@ -20,6 +20,11 @@ const std::vector<CollectiveRow>& CollectiveRows();
 // InvalidArgument lists the names there are.
 absl::StatusOr<CollectiveRow> FindCollectiveRow(absl::string_view name);
 
+// What the row lays, its error otherwise. CHECKs what a row promises of what it
+// lays: steps only over its own levels, and one choice of pieces or more.
+absl::StatusOr<LaidWay> LayRow(const CollectiveRow& row,
+                               const GroupExchange& exchange);
+
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_COLLECTIVES_COLLECTIVES_H_

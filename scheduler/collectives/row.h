@@ -36,8 +36,8 @@ struct LaidWay {
   // Where the row of this group is the flat one: why, a sentence's end. Who
   // names the row has it so.
   std::string why_flat;
-  // Way.pieces, the choices there are: the cost model takes the quickest, of
-  // equal ones the first.
+  // Way.pieces, the choices there are, one or more: the cost model takes the
+  // quickest, of equal ones the first.
   std::vector<int> pieces = {1};
 };
 

@@ -26,6 +26,7 @@ absl::StatusOr<std::vector<Group::Step>> StepsOver(Collective collective,
       for (int l = last - 1; l >= 0; --l) AddStep(ALL_GATHER, l, steps);
       return steps;
     case REDUCE_SCATTER:
+    case ALL_TO_ALL:
       for (int l = 0; l <= last; ++l) AddStep(collective, l, steps);
       return steps;
     case ALL_GATHER:

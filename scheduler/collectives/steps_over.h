@@ -9,9 +9,13 @@
 //   reduce-scatter  reduce-scatter on each level
 //   all-gather      all-gather on each level, the last one first
 //   broadcast       broadcast on each level, the last one first
+//   all-to-all      all-to-all on each level: of blocks that go to one place of
+//                   the next level, those of all members of this one together
 //
 // Of S bytes each of N members sends what a ring of all would send: 2 (N - 1) /
-// N S in an all-reduce, half of that in a reduce-scatter or an all-gather.
+// N S in an all-reduce, half of that in a reduce-scatter or an all-gather. In
+// an all-to-all it sends (p - 1) / p S on each level of p members: more bytes
+// than straight to each member, in fewer messages.
 #ifndef TROUPE_SCHEDULER_COLLECTIVES_STEPS_OVER_H_
 #define TROUPE_SCHEDULER_COLLECTIVES_STEPS_OVER_H_
 

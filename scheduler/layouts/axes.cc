@@ -3,6 +3,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/sharing.h"
+#include "scheduler/layouts/replicas.h"
 
 namespace troupe {
 namespace {
@@ -58,7 +59,7 @@ std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
   std::vector<Axis> axes = {
       AxisOf(kPipelineAxis,
              parallelism.has_pipeline() ? parallelism.pipeline() : 1),
-      AxisOf(kReplicaAxis, ReplicasOf(parallelism))};
+      AxisOf(kReplicaAxis, ReplicasOf(parallelism) + parallelism.servers())};
   for (const SharedAxis& axis : SharedAxes(parallelism)) {
     axes.push_back(AxisOf(axis.name(), axis.size));
   }

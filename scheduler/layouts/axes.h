@@ -31,7 +31,8 @@ std::vector<SharedAxis> AxesOfRow(const LayoutRow& row,
 std::vector<SharedAxis> SharedAxes(const ParallelismSpec& parallelism);
 
 // Of the mesh. "pipeline" and "data" are there always, the others where they
-// have more than one place. On "data" are replicas: ranks of parallelism.data
+// have more than one place. On "data" are replicas, and behind them servers of
+// their own (proto/plan/served.h): ranks of parallelism.data
 // that share something are on another axis.
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
 

@@ -249,7 +249,8 @@ class TableCut {
         *AddOpFrom(from, to, Op::EXCHANGE).mutable_exchange();
     exchange.add_axes(axis_.axis);
     exchange.set_forward(Turn(cuts_[from].value, cuts_[to].value));
-    if (cut_.tensors(from).dtype() != I32) {  // numbers have no gradient
+    const TensorSpec& moved = cut_.tensors(from);
+    if (moved.dtype() != I32 && !moved.no_gradient()) {
       exchange.set_backward(Turn(cuts_[to].gradient, cuts_[from].gradient));
     }
     if (exchange.forward() == BROADCAST) {
@@ -453,9 +454,7 @@ void CutDim(const AxisRules& axis, Dim& dim) {
 }
 
 AxisCut WishFor(const AxisRules& axis, const TensorSpec& tensor) {
-  const bool batch = tensor.home() == TensorSpec::TOKENS ||
-                     tensor.home() == TensorSpec::TARGETS ||
-                     tensor.home() == TensorSpec::DOCUMENTS;
+  const bool batch = tensor.home() == TensorSpec::BATCH;
   for (const DimRule& rule : axis.rules) {
     if (rule.turned || (batch && !rule.loaded)) continue;
     for (int d = 0; d < tensor.dims_size(); ++d) {

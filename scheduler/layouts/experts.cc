@@ -23,11 +23,11 @@
 #include "proto/base/check.h"
 #include "proto/base/choices.h"
 #include "proto/base/status.h"
-#include "proto/plan/expert_ranks.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/sharing.h"
 #include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/axis_rules.h"
+#include "scheduler/layouts/expert_ranks.h"
 #include "scheduler/layouts/layouts.h"
 #include "scheduler/layouts/write_rounds.h"
 
@@ -241,6 +241,7 @@ LayoutRow Experts() {
                     .resting = Resting::kDealt,
                     .on_one_host = true}},
           .sizes = RanksOfData,
+          .along = FoldedAxes,
           .fold = Fold,
           .resolve = Resolve,
           .tries_of_data = TryOfData,

@@ -39,11 +39,12 @@ struct Lies {
   bool whole = false;    // within one slice
 };
 
-// What is trained, as it lies; of a part whose updates are of matrices, the
-// largest first, which leaves the smallest gaps.
-std::vector<Lies> TrainedOf(const OptimizerSpec& optimizer, const Unit& unit) {
+// The parts, as they lie; of one whose updates are of matrices, the largest
+// first, which leaves the smallest gaps.
+std::vector<Lies> Lying(const OptimizerSpec& optimizer, const Unit& unit,
+                        int first, int part_count) {
   std::vector<Lies> all;
-  for (int part = 0; part < TrainedParts(unit); ++part) {
+  for (int part = first; part < first + part_count; ++part) {
     const Range range = RangeOfPart(unit, part);
     std::vector<Lies> lies;
     for (int p = 0; p < unit.parameters_size(); ++p) {
@@ -66,6 +67,14 @@ std::vector<Lies> TrainedOf(const OptimizerSpec& optimizer, const Unit& unit) {
     all.insert(all.end(), lies.begin(), lies.end());
   }
   return all;
+}
+
+// The rule of the first that is whole.
+const std::string& NameOfFirst(const OptimizerSpec& optimizer,
+                               const Unit& unit) {
+  int part = 0;
+  while (!UpdatesMatrices(optimizer, unit.parts(part).rule())) ++part;
+  return NameOfRule(optimizer, unit.parts(part).rule());
 }
 
 // Where each begins in slices of so many elements, and where the last one ends.
@@ -100,14 +109,13 @@ int64_t SmallestSlice(int ranks, const std::vector<Lies>& all) {
 }  // namespace
 
 absl::Status CheckMatrices(const OptimizerSpec& optimizer, const Unit& unit) {
-  for (const Lies& lies : TrainedOf(optimizer, unit)) {
+  for (const Lies& lies : Lying(optimizer, unit, 0, TrainedParts(unit))) {
     if (!lies.whole) continue;
     const Parameter& parameter = unit.parameters(lies.parameter);
-    const int group = unit.parts(lies.part).rule() - 1;
-    const std::string field =
-        absl::StrCat("optimizer.groups[", group, "].name");
-    const std::string& name = optimizer.groups(group).name();
-    if (parameter.dims_size() < 2) {
+    const int rule = unit.parts(lies.part).rule();
+    const std::string field = NameFieldOfRule(rule);
+    const std::string& name = NameOfRule(optimizer, rule);
+    if (parameter.dims_size() < 2 && !UpdatesVectors(optimizer, rule)) {
       return FieldError(
           field, absl::StrCat(name, " trains matrices, and ", parameter.name(),
                               " is a vector; match matrices only"));
@@ -115,7 +123,7 @@ absl::Status CheckMatrices(const OptimizerSpec& optimizer, const Unit& unit) {
     if (IsCut(parameter)) {
       return FieldError(
           field, absl::StrCat(name,
-                              " needs whole matrices, and ranks have a "
+                              " needs whole parameters, and ranks have a "
                               "part of ",
                               parameter.name(),
                               " each; share the units by parallelism.data, "
@@ -125,44 +133,48 @@ absl::Status CheckMatrices(const OptimizerSpec& optimizer, const Unit& unit) {
   return absl::OkStatus();
 }
 
-absl::Status LayMatrices(const OptimizerSpec& optimizer, int ranks,
-                         Unit& unit) {
-  const std::vector<Lies> all = TrainedOf(optimizer, unit);
+absl::Status LayMatrices(const OptimizerSpec& optimizer,
+                         const SlicedParts& parts, Unit& unit) {
+  const int ranks = parts.ranks;
+  const int last = parts.part + parts.part_count - 1;
+  const std::vector<Lies> all =
+      Lying(optimizer, unit, parts.part, parts.part_count);
   if (ranks == 1 || std::none_of(all.begin(), all.end(),
                                  [](const Lies& lies) { return lies.whole; })) {
     return absl::OkStatus();
   }
   const int64_t slice = SmallestSlice(ranks, all);
-  const int64_t before = TrainedElements(unit);
+  const Range lay = {.begin = RangeOfPart(unit, parts.part).begin,
+                     .end = RangeOfPart(unit, last).end};
+  const int64_t before = lay.size();
   if (ranks * slice > kSizeMax * before) {
     return FieldError(
         "parallelism.zero_size",
-        absl::StrCat("whole matrices, which muon needs, do not fill the slices "
-                     "of ",
-                     ranks, " ranks: to hold some of them, a slice has ", slice,
-                     " elements, and the unit has ", before,
+        absl::StrCat("whole matrices, which ", NameOfFirst(optimizer, unit),
+                     " needs, do not fill the slices of ", ranks,
+                     " ranks: to hold some of them, a slice has ", slice,
+                     " elements, and what is sliced has ", before,
                      "; use a zero_size of at most ",
                      std::max<int64_t>(1, kSizeMax * before / slice)));
   }
   const std::vector<int64_t> offsets = OffsetsIn(slice, all);
-  const int64_t frozen = FrozenRange(unit).size();
   const int64_t moved = ranks * slice - before;
-  const int trained_parts = TrainedParts(unit);
   for (Parameter& parameter : *unit.mutable_parameters()) {
-    if (parameter.offset() >= before) {
+    if (parameter.offset() >= lay.end) {
       parameter.set_offset(parameter.offset() + moved);
     }
   }
-  std::vector<int64_t> begins(trained_parts + 1, ranks * slice);
+  std::vector<int64_t> begins(parts.part_count + 1, ranks * slice);
   for (size_t i = all.size(); i-- > 0;) {
-    unit.mutable_parameters(all[i].parameter)->set_offset(offsets[i]);
-    begins[all[i].part] = offsets[i];
+    unit.mutable_parameters(all[i].parameter)
+        ->set_offset(lay.begin + offsets[i]);
+    begins[all[i].part - parts.part] = offsets[i];
   }
   begins[0] = 0;
-  for (int part = 0; part < trained_parts; ++part) {
-    unit.mutable_parts(part)->set_elements(begins[part + 1] - begins[part]);
+  for (int p = 0; p < parts.part_count; ++p) {
+    unit.mutable_parts(parts.part + p)->set_elements(begins[p + 1] - begins[p]);
   }
-  unit.set_flat_elements(ranks * slice + frozen);
+  unit.set_flat_elements(unit.flat_elements() + moved);
   return absl::OkStatus();
 }
 

@@ -19,11 +19,18 @@ namespace troupe {
 // has is no matrix, or ranks have a part of it each. REQUIRES LayParts.
 absl::Status CheckMatrices(const OptimizerSpec& optimizer, const Unit& unit);
 
-// Lays the trained parts of a unit that rests in slices over so many ranks. Does
-// nothing where it has no such rule. InvalidArgument
+// Trained parts of a unit, in a row, that rest in slices over so many ranks.
+struct SlicedParts {
+  int part = 0;  // the first
+  int part_count = 0;
+  int ranks = 1;
+};
+
+// Lays these parts. Does nothing where they have no such rule. InvalidArgument
 // "parallelism.zero_size: ...": the slices would be more gaps than anything
 // else. REQUIRES CheckMatrices.
-absl::Status LayMatrices(const OptimizerSpec& optimizer, int ranks, Unit& unit);
+absl::Status LayMatrices(const OptimizerSpec& optimizer,
+                         const SlicedParts& parts, Unit& unit);
 
 }  // namespace troupe
 

@@ -128,8 +128,11 @@ struct LayoutRow {
   // one axis, which has all ranks.
   std::vector<AxisExtent> (*sizes)(const ParallelismSpec& parallelism) =
       nullptr;
-  // Changes what axes do, those of other rows that it takes ranks of, too.
-  // nullptr: nothing.
+  // Of a field of data: the axes that its ranks are along, those of other rows
+  // among them. nullptr: its own.
+  std::vector<std::string> (*along)(const ParallelismSpec& parallelism) =
+      nullptr;
+  // Changes what these axes do. nullptr: nothing.
   void (*fold)(const ParallelismSpec& parallelism,
                std::vector<AxisRules>& rules) = nullptr;
   // Fills in the row's fields, and refuses what it cannot be: InvalidArgument

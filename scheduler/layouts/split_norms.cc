@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t kMoments = 2;
+constexpr int64_t kRowSums = 2;
 
 bool IsCutByColumns(const TensorSpec& tensor, const std::string& axis) {
   for (const Layout::AxisLayout& of : tensor.layout().axes()) {
@@ -33,16 +33,16 @@ void SetPartial(const std::string& axis, Layout& layout) {
 }
 
 // Two for each row of x.
-int AddMoments(int x, const std::string& axis, absl::string_view what,
+int AddRowSums(int x, const std::string& axis, absl::string_view what,
                TableWriter& writer) {
-  const int moments = writer.NewTensor(x, what);
-  TensorSpec& spec = writer.tensor(moments);
-  *spec.mutable_dims(spec.dims_size() - 1) = DimOf({{Dim::MOMENTS, kMoments}});
+  const int row_sums = writer.NewTensor(x, what);
+  TensorSpec& spec = writer.tensor(row_sums);
+  *spec.mutable_dims(spec.dims_size() - 1) = DimOf({{Dim::ROW_SUMS, kRowSums}});
   spec.set_dtype(F64);
   spec.clear_row_alignment();
   Forget(axis, *spec.mutable_layout());
   Forget(axis, *spec.mutable_gradient_layout());
-  return moments;
+  return row_sums;
 }
 
 void Split(const std::string& axis, const Op& norm, UnitTable& table) {
@@ -55,16 +55,16 @@ void Split(const std::string& axis, const Op& norm, UnitTable& table) {
                  {{"x", view.Input("x")}, {"residual", view.Input("residual")}},
                  {{"y", x}});
   }
-  const int own = AddMoments(x, axis, "moments of some columns", writer);
-  const int whole = AddMoments(x, axis, "moments", writer);
+  const int own = AddRowSums(x, axis, "row sums of some columns", writer);
+  const int whole = AddRowSums(x, axis, "row sums", writer);
   SetPartial(axis, *writer.tensor(own).mutable_layout());
   SetPartial(axis, *writer.tensor(whole).mutable_gradient_layout());
-  writer.AddOp(Op::MOMENTS, {{"x", x}}, {{"y", own}});
+  writer.AddOp(Op::ROW_SUMS, {{"x", x}}, {{"y", own}});
   Op& sum = writer.AddOp(Op::EXCHANGE, {{"x", own}}, {{"y", whole}});
   sum.mutable_exchange()->add_axes(axis);
   sum.mutable_exchange()->set_forward(ALL_REDUCE);
   sum.mutable_exchange()->set_backward(ALL_REDUCE);
-  Op& split = writer.AddOp(Op::SPLIT_NORM, {{"x", x}, {"moments", whole}},
+  Op& split = writer.AddOp(Op::SPLIT_NORM, {{"x", x}, {"row_sums", whole}},
                            {{"y", view.Output("y")},
                             {"mean", view.Output("mean")},
                             {"rstd", view.Output("rstd")}});

@@ -10,9 +10,9 @@ namespace troupe {
 // A LayoutRow.rewrite. A NORM of what the axis cuts by columns becomes
 //
 //   ADD         where it has a residual
-//   MOMENTS     of the rank's columns
-//   EXCHANGE    their sums over the ranks, and backward those of their
-//   gradients SPLIT_NORM
+//   ROW_SUMS    of the rank's columns
+//   EXCHANGE    their sums over the ranks; backward, those of their gradients
+//   SPLIT_NORM  of the columns, by the sums of all
 void SplitNorms(const AxisSpan& axis, UnitTable& table);
 
 }  // namespace troupe

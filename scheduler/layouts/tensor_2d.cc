@@ -5,8 +5,8 @@
 // cut by columns then, so that it is made panel by panel (panels.h), each
 // broadcast along one axis and the other.
 //
-// What is no product of two such blocks needs no panels: a norm sums its
-// moments over columns, attention has some heads of some sequences. Tables of
+// What is no product of two such blocks needs no panels: a norm adds its
+// row sums over columns, attention has some heads of some sequences. Tables of
 // tokens are cut by their rows along the axis of rows, too, and each rank looks
 // up what it has for all samples of that axis: rows of activations move there,
 // which are fewer bytes than panels of the table. The logits are columns along

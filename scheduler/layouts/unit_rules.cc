@@ -1,6 +1,7 @@
 #include "scheduler/layouts/unit_rules.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -19,13 +20,6 @@
 
 namespace troupe {
 namespace {
-
-const TensorSpec* TensorOf(const UnitTable& table, TensorSpec::Home home) {
-  for (const TensorSpec& tensor : table.tensors()) {
-    if (tensor.home() == home) return &tensor;
-  }
-  return nullptr;
-}
 
 const AxisRules* FindAlong(const std::vector<AxisRules>& rules,
                            const std::string& axis) {
@@ -107,6 +101,7 @@ class UnitsCut {
     }
     RETURN_IF_ERROR(CheckBatch());
     UnitList cut;
+    cut.batch = units_.batch;
     cut.units.resize(units_.units.size());
     for (size_t s = 0; s < rules_.strategies.size(); ++s) {
       CutThoseOf(static_cast<int>(s), cut);
@@ -241,39 +236,28 @@ class UnitsCut {
     return absl::OkStatus();
   }
 
-  // What a rank loads of a tensor of the batch: of documents, which are of
-  // whole sequences, it is the samples alone that must be those of the others.
-  static EndCut LoadedCutOf(const AxisRules& rules, const TensorSpec& tensor,
-                            bool samples_alone) {
-    EndCut cut = EndCutOf(rules, tensor);
-    if (samples_alone && cut.cut.dim != 0) cut = {};
-    return cut;
-  }
-
-  // All ranks load the same part of a micro-batch for all that read it.
+  // All units that read a tensor of the batch have the same of it.
   absl::Status CheckBatch() const {
-    const TensorSpec* first = nullptr;
-    size_t first_unit = 0;
+    struct Reader {
+      size_t unit = 0;
+      const TensorSpec* read = nullptr;
+    };
+    std::map<std::string, Reader> first;
     for (size_t u = 0; u < units_.units.size(); ++u) {
-      for (const auto home :
-           {TensorSpec::TOKENS, TensorSpec::TARGETS, TensorSpec::DOCUMENTS}) {
-        const bool documents = home == TensorSpec::DOCUMENTS;
-        const TensorSpec* const batch = TensorOf(TableOf(u), home);
-        if (batch == nullptr) continue;
-        if (first == nullptr) {
-          first = batch;
-          first_unit = u;
-        }
+      const UnitTable& table = TableOf(u);
+      for (const int t : TensorsOfHome(table, TensorSpec::BATCH)) {
+        const TensorSpec& read = table.tensors(t);
+        const Reader& of =
+            first.try_emplace(read.name(), Reader{u, &read}).first->second;
         for (const AxisRules& rules : RulesOf(u)) {
-          const AxisRules& of_first = Along(first_unit, rules.axis);
-          if (LoadedCutOf(rules, *batch, documents) ==
-              LoadedCutOf(of_first, *first, documents)) {
+          if (EndCutOf(rules, read) ==
+              EndCutOf(Along(of.unit, rules.axis), *of.read)) {
             continue;
           }
           return FieldError(
               "parallelism.strategies",
-              absl::StrCat("units ", first_unit, " and ", u,
-                           " read the batch, and would load different parts "
+              absl::StrCat("units ", of.unit, " and ", u, " read ", read.name(),
+                           " of the batch, and would load different parts "
                            "of it; give both ",
                            rules.field.name, ": ", rules.field.value,
                            " or neither"));

@@ -13,6 +13,7 @@
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
+#include "scheduler/layouts/replicas.h"
 
 namespace troupe {
 namespace {
@@ -116,6 +117,20 @@ int DealtMost(const ParallelismSpec& parallelism) {
   int ranks = 1;
   for (const DealtAxis& axis : DealtAxes(parallelism)) ranks *= axis.ranks;
   return ranks;
+}
+
+int PiecesAmongDealt(const ParallelismSpec& parallelism,
+                     const Unit::Part& part) {
+  int pieces = 1;
+  for (const DealtAxis& axis : DealtAxes(parallelism)) {
+    if (axis.replicas) continue;
+    int copies = 1;
+    for (const Unit::Part::Share& share : part.shares()) {
+      if (share.axis() == axis.name) copies = share.copies();
+    }
+    pieces *= axis.ranks / copies;
+  }
+  return pieces;
 }
 
 int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism) {

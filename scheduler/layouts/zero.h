@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "proto/job.pb.h"
+#include "proto/unit.pb.h"
 #include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/layouts.h"
 
@@ -37,6 +38,12 @@ const LayoutRow* SlicedRow(const ParallelismSpec& parallelism);
 // Ranks over which ZeRO may deal a unit: replicas, and those of rows that hold
 // it alike.
 int DealtMost(const ParallelismSpec& parallelism);
+
+// Of those ranks, in how many sets each has all of a part between them: 1, or
+// more where they have pieces of it, as of experts. So many times fewer have a
+// slice of one.
+int PiecesAmongDealt(const ParallelismSpec& parallelism,
+                     const Unit::Part& part);
 
 // Of the ranks along an axis, so many neighbours of which a unit is dealt over;
 // 1: not along it. The innermost axes of the mesh first, whole replicas last.

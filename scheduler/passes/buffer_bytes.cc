@@ -4,13 +4,14 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/batch.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
-#include "proto/plan/loaded_batch.h"
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/sums.h"
 #include "proto/plan/trained.h"
 #include "scheduler/layouts/zero.h"
@@ -24,8 +25,10 @@ int64_t WorkspaceBytes(const Plan& plan, const Role& role) {
   int64_t bytes = 0;
   for (const Placement& placement : role.placements()) {
     const Unit& unit = plan.units(placement.unit());
-    bytes = std::max({bytes, unit.workspace_bytes(),
-                      StepWorkspaceBytes(plan.job().optimizer(), unit)});
+    const int64_t of_passes =
+        Serves(placement) ? 0 : unit.workspace_bytes();  // it has none
+    bytes = std::max(
+        {bytes, of_passes, StepWorkspaceBytes(plan.job().optimizer(), unit)});
   }
   return bytes;
 }
@@ -35,9 +38,8 @@ int64_t CopiedElements(const Plan& plan, const Placement& placement) {
   const Unit& unit = plan.units(placement.unit());
   int64_t duties = 0;
   for (int p = 0; p < TrainedParts(unit); ++p) {
-    const auto states = StatesOfPart(plan.job().optimizer(), unit.parts(p));
-    duties += LargestDuty(plan, placement, p) *
-              (1 + static_cast<int64_t>(states.size()));
+    duties +=
+        LargestDuty(plan, placement, p) + LargestStateDuty(plan, placement, p);
   }
   return std::min(duties, LargestTrainedAtRest(plan, placement) +
                               LargestStateAtRest(plan, placement));
@@ -47,6 +49,12 @@ int64_t CopiedElements(const Plan& plan, const Placement& placement) {
 
 bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
                    int unit) {
+  if (HasServers(plan)) {
+    const bool of_unit =
+        kind == Buffer::MASTER_WEIGHTS || kind == Buffer::OPTIMIZER_STATE ||
+        kind == Buffer::PARAMETER_GRADIENTS || kind == Buffer::PARAMETERS;
+    return of_unit && Serves(*FindPlacement(role, unit));
+  }
   const ZeroRow row = ZeroRowOf(plan.job().parallelism());
   bool in_slices = false;
   switch (kind) {
@@ -63,12 +71,15 @@ bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
     default:
       break;
   }
-  return in_slices && FindPlacement(role, unit)->has_dealt();
+  return in_slices && IsDealt(*FindPlacement(role, unit));
 }
 
 int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
                     int unit, int output) {
   const TrainingSpec& training = plan.job().training();
+  const auto dealt = [&](DealtParts of) {
+    return DealtElements(plan, *FindPlacement(role, unit), of);
+  };
   const auto trained = [&] {
     return RestsInSlices(plan, role, kind, unit)
                ? LargestTrainedAtRest(plan, *FindPlacement(role, unit))
@@ -101,17 +112,23 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::RECOMPUTED:
       return plan.units(unit).recomputed_bytes();
     case Buffer::PARAMETERS:
-    case Buffer::UNSHARDED_PARAMETERS:
       return (trained() + frozen()) * BytesOfElement(ComputeType(training));
+    case Buffer::UNSHARDED_PARAMETERS:
+      return dealt(DealtParts::kAll) * BytesOfElement(ComputeType(training));
     case Buffer::PARAMETER_GRADIENTS:
-    case Buffer::UNSHARDED_GRADIENTS:
       return trained() * BytesOfElement(GradientType(training));
+    case Buffer::UNSHARDED_GRADIENTS:
+      return dealt(DealtParts::kTrained) *
+             BytesOfElement(GradientType(training));
+    case Buffer::PUSHED_GRADIENTS: {
+      const Placement& placement = *FindPlacement(role, unit);
+      return ReplicasServed(plan, placement) * PushedStride(plan, placement) *
+             BytesOfElement(GradientType(training));
+    }
     case Buffer::MASTER_WEIGHTS:
       return trained() * kBytesOfF32;
     case Buffer::OPTIMIZER_STATE:
-      return StateElements(plan.job().optimizer(), plan.units(unit),
-                           {0, trained()}) *
-             kBytesOfF32;
+      return LargestStateAtRest(plan, *FindPlacement(role, unit)) * kBytesOfF32;
     case Buffer::SNAPSHOT_COPY:
       return CopiedElements(plan, *FindPlacement(role, unit)) * kBytesOfF32;
     case Buffer::STATE_COPY:

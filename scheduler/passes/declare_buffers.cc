@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/plan/at_rest.h"
+#include "proto/plan/batch.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
@@ -14,6 +16,7 @@
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/sums.h"
 #include "proto/plan/tensor_spec.h"
@@ -30,22 +33,16 @@ namespace {
 
 // The order in which operands are listed.
 constexpr UnitMemory kReadOrder[] = {
-    UnitMemory::kOutputGradient,   UnitMemory::kInput,
-    UnitMemory::kOutput,           UnitMemory::kStash,
-    UnitMemory::kWeightStash,      UnitMemory::kTokens,
-    UnitMemory::kTargets,          UnitMemory::kDocuments,
-    UnitMemory::kSegmentValues,    UnitMemory::kSegmentGradients,
+    UnitMemory::kOutputGradient, UnitMemory::kInput,
+    UnitMemory::kOutput,         UnitMemory::kStash,
+    UnitMemory::kWeightStash,    UnitMemory::kBatch,
+    UnitMemory::kSegmentValues,  UnitMemory::kSegmentGradients,
     UnitMemory::kRecomputed};
 constexpr UnitMemory kWriteOrder[] = {
     UnitMemory::kOutput,        UnitMemory::kStash,
     UnitMemory::kInputGradient, UnitMemory::kWeightStash,
     UnitMemory::kSegmentValues, UnitMemory::kSegmentGradients,
     UnitMemory::kRecomputed};
-
-bool IsOfBatch(UnitMemory memory) {
-  return memory == UnitMemory::kTokens || memory == UnitMemory::kTargets ||
-         memory == UnitMemory::kDocuments;
-}
 
 // Adds to one program the buffers that its instructions name, once each.
 class Declaration : private OperandWriter {
@@ -105,7 +102,11 @@ class Declaration : private OperandWriter {
       case Instruction::SCATTER_GRADS:
         return Scatter(u, instruction);
       case Instruction::GATHER_PARAMETERS:
-        return Gather(u);
+        return Gather(u, instruction.part());
+      case Instruction::PUSH:
+        return Push(u);
+      case Instruction::PULL:
+        return Pull(u);
       case Instruction::GRAD_NORM:
         Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
             kNone, Instruction::READ);
@@ -152,13 +153,9 @@ class Declaration : private OperandWriter {
     const int m = instruction.micro_batch();
     const SegmentUse& use =
         passes_.Of(u, instruction.kind()).at(instruction.segment()).use;
-    bool reads_batch = false;  // whose tensors are one operand
     for (const UnitMemory memory : kReadOrder) {
       for (const MemoryUse& at : use.memories) {
-        if (at.memory != memory || at.writes) continue;
-        if (reads_batch && IsOfBatch(memory)) continue;
-        reads_batch |= IsOfBatch(memory);
-        UseBytes(at, u, m);
+        if (at.memory == memory && !at.writes) UseBytes(at, u, m);
       }
     }
     const bool weight_pass = instruction.kind() == Instruction::BACKWARD_WEIGHT;
@@ -250,7 +247,7 @@ class Declaration : private OperandWriter {
 
   // The last operand is a tensor of the buffer.
   void Narrow(const TensorPlace& place, const UnitTable& table) {
-    NarrowTo({.offset = place.offset_bytes,
+    NarrowTo({.offset = OffsetInBuffer(plan_, table, place),
               .bytes = BytesOf(table.tensors(place.tensor))});
   }
 
@@ -258,32 +255,41 @@ class Declaration : private OperandWriter {
   void Narrow(int unit, const Range& range) {
     // Of a unit that is dealt, each rank has other bytes of the range.
     if (range == TrainedRange(plan_.units(unit)) ||
-        FindPlacement(role_, unit)->has_dealt()) {
+        IsDealt(*FindPlacement(role_, unit))) {
       return;
     }
     const int64_t bytes = BytesOfElement(GradientType(plan_.job().training()));
     NarrowTo({.offset = range.begin * bytes, .bytes = range.size() * bytes});
   }
 
-  // Where those of the unit rest in slices, a micro-batch has its own, whole.
+  // Where those of the unit rest in slices, a micro-batch has its own, whole;
+  // of parts that are not dealt it adds to those of the step.
   void AddToGradients(int u, int owner) {
-    const bool own =
-        RestsInSlices(plan_, role_, Buffer::PARAMETER_GRADIENTS, owner);
-    const int m = own ? instruction().micro_batch() : kNone;
-    const bool first = summed_.insert({owner, m}).second;
-    Use(owner == u ? Instruction::WEIGHT_GRADIENTS
-                   : Instruction::TIED_GRADIENTS,
-        own ? Buffer::UNSHARDED_GRADIENTS : Buffer::PARAMETER_GRADIENTS, owner,
-        m,
-        !first                      ? Instruction::ADD
-        : own || !StepsLeaveZeros() ? Instruction::WRITE
-                                    : Instruction::ADD_TO_ZEROS);
+    const Instruction::Part part = owner == u ? Instruction::WEIGHT_GRADIENTS
+                                              : Instruction::TIED_GRADIENTS;
+    if (RestsInSlices(plan_, role_, Buffer::PARAMETER_GRADIENTS, owner)) {
+      const int m = instruction().micro_batch();
+      const bool first = summed_.insert({owner, m}).second;
+      Use(part, Buffer::UNSHARDED_GRADIENTS, owner, m,
+          first ? Instruction::WRITE : Instruction::ADD);
+      if (!KeepsSome(plan_, *FindPlacement(role_, owner),
+                     DealtParts::kTrained)) {
+        return;
+      }
+    }
+    const bool first = summed_.insert({owner, kNone}).second;
+    Use(part, Buffer::PARAMETER_GRADIENTS, owner, kNone,
+        !first                   ? Instruction::ADD
+        : StepsLeaveZeros(owner) ? Instruction::ADD_TO_ZEROS
+                                 : Instruction::WRITE);
   }
 
   // Or the first of the next step to add to gradients begins them anew: those
-  // that are elsewhere than the optimizer need not move for that.
-  bool StepsLeaveZeros() const {
-    return GradientsStayOnDevice(plan_.job().memory());
+  // that are elsewhere than the optimizer, in another tier or on other ranks,
+  // need not move for that.
+  bool StepsLeaveZeros(int unit) const {
+    return GradientsStayOnDevice(plan_.job().memory()) &&
+           !FindPlacement(role_, unit)->has_served();
   }
 
   // Whoever has added nothing in this program (a stage that only uses frozen
@@ -291,7 +297,7 @@ class Declaration : private OperandWriter {
   void Reduce(int u) {
     const bool first = summed_.insert({u, kNone}).second;
     Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u, kNone,
-        first && !StepsLeaveZeros() ? Instruction::WRITE : Instruction::ADD);
+        first && !StepsLeaveZeros(u) ? Instruction::WRITE : Instruction::ADD);
   }
 
   // In place, where the slice is of the same buffer.
@@ -304,16 +310,39 @@ class Declaration : private OperandWriter {
         scatter.micro_batch(), Instruction::ADD);
     const bool first = summed_.insert({u, kNone}).second;
     Use(Instruction::SLICE, Buffer::PARAMETER_GRADIENTS, u, kNone,
-        first && !StepsLeaveZeros() ? Instruction::WRITE : Instruction::ADD);
+        first && !StepsLeaveZeros(u) ? Instruction::WRITE : Instruction::ADD);
   }
-  void Gather(int u) {
+  // Several for one use of the unit fill one buffer, the first of them begins
+  // it.
+  void Gather(int u, int part) {
     if (!RestsInSlices(plan_, role_, Buffer::PARAMETERS, u)) {
       return Use(Instruction::WEIGHTS, Buffer::PARAMETERS, u, kNone,
                  Instruction::ADD);
     }
+    const bool first = part == FirstDealtParts(plan_, *FindPlacement(role_, u),
+                                               DealtParts::kAll)
+                                   .front();
+    if (first) ++gathers_[u];
     Use(Instruction::SLICE, Buffer::PARAMETERS, u, kNone, Instruction::READ);
-    Use(Instruction::WEIGHTS, Buffer::UNSHARDED_PARAMETERS, u, ++gathers_[u],
+    Use(Instruction::WEIGHTS, Buffer::UNSHARDED_PARAMETERS, u, gathers_[u],
+        first ? Instruction::WRITE : Instruction::ADD);
+  }
+
+  void Push(int u) {
+    if (!Serves(*FindPlacement(role_, u))) {
+      return Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
+                 kNone, Instruction::READ);
+    }
+    Use(Instruction::PUSHED, Buffer::PUSHED_GRADIENTS, u, kNone,
         Instruction::WRITE);
+    Use(Instruction::SLICE, Buffer::PARAMETER_GRADIENTS, u, kNone,
+        Instruction::WRITE);
+    summed_.insert({u, kNone});
+  }
+  void Pull(int u) {
+    const bool gives = Serves(*FindPlacement(role_, u));
+    Use(gives ? Instruction::SLICE : Instruction::WEIGHTS, Buffer::PARAMETERS,
+        u, kNone, gives ? Instruction::READ : Instruction::WRITE);
   }
 
   // Whether there is anything to use.
@@ -327,7 +356,7 @@ class Declaration : private OperandWriter {
 
   void Step(int u) {
     Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u, kNone,
-        StepsLeaveZeros() ? Instruction::ADD : Instruction::READ);
+        StepsLeaveZeros(u) ? Instruction::ADD : Instruction::READ);
     // The norm of all gradients.
     if (UpdatesNeedNorm(plan_.job().training())) {
       UseSum(PlaceOfSum(plan_, kSquaredNormSum), Instruction::READ);
@@ -397,7 +426,9 @@ class Declaration : private OperandWriter {
       if (RestsInSlices(plan_, role_, Buffer::PARAMETERS, owner)) {
         Use(part, Buffer::UNSHARDED_PARAMETERS, owner, gathers_.at(owner),
             Instruction::READ);
-        continue;
+        if (!KeepsSome(plan_, *FindPlacement(role_, owner), DealtParts::kAll)) {
+          continue;
+        }
       }
       const int age = Versions(owner) > 1 ? instruction().weight_version() : 0;
       UseVersion(part, owner, NewestOffset(owner) - age, Instruction::READ);

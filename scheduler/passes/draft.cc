@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/check.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "scheduler/passes/lanes.h"
@@ -89,6 +90,7 @@ std::vector<int> AddsToGradientsOf(const Plan& plan, const UnitPasses& passes,
 
 void DealParts(const Plan& plan, const Placement& placement, const Dealt& dealt,
                Program& program) {
+  if (KeepsNoState(placement)) return;
   const Unit& unit = plan.units(placement.unit());
   for (int p = 0; p < placement.parts_size(); ++p) {
     const Unit::Part& part = unit.parts(p);

@@ -1,5 +1,6 @@
 #include "scheduler/passes/expand_order.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "proto/plan/unit_passes.h"
@@ -187,10 +188,26 @@ class Expansion {
   Program& program_;
 };
 
+void AddEmptyPrograms(Program::Kind kind, int replica_kind, Draft& draft) {
+  const int places = static_cast<int>(draft.compute_order.size());
+  for (int p = 0; p < places; ++p) {
+    draft.plan.mutable_roles(replica_kind * places + p)
+        ->add_programs()
+        ->set_kind(kind);
+  }
+}
+
 }  // namespace
 
 void ExpandOrder(const ComputeOrder& order, const ComputeOrder& homes,
                  Program::Kind kind, int replica_kind, Draft& draft) {
+  const bool computes = std::any_of(
+      order.begin(), order.end(),
+      [](const std::vector<ComputeStep>& steps) { return !steps.empty(); });
+  if (!computes) {  // servers
+    AddEmptyPrograms(kind, replica_kind, draft);
+    return;
+  }
   const std::vector<std::vector<StepTimes>> times =
       DryRun(draft, order, kind == Program::TRAIN ? RunsUntilSteady(draft) : 1);
   const std::vector<StageTransfer> transfers =

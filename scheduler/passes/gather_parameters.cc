@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "proto/plan/at_rest.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
-#include "proto/plan/trained.h"
+#include "proto/plan/served.h"
 #include "proto/plan/unit_passes.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/lanes.h"
@@ -13,11 +14,10 @@
 namespace troupe {
 namespace {
 
-// Whether its ranks have slices of a unit's parameters.
+// Whether its ranks have slices of a unit's parameters, or servers have them.
 bool IsGathered(const Plan& plan, const Placement& placement) {
-  return placement.has_dealt() &&
-         (TrainedElements(plan.units(placement.unit())) > 0 ||
-          DealsFrozen(plan, placement));
+  return placement.has_served() ||
+         !FirstDealtParts(plan, placement, DealtParts::kAll).empty();
 }
 
 // Dealt units whose parameters a pass computes with: its own unit's, and those
@@ -39,12 +39,43 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
   return used;
 }
 
-void EmitGather(int unit, int group, Program& program) {
+Instruction& AddGather(const Placement& placement, Instruction::Kind kind,
+                       Program& program) {
   Instruction& gather = *program.add_instructions();
-  gather.set_kind(Instruction::GATHER_PARAMETERS);
-  gather.set_lane(LaneFor(Instruction::GATHER_PARAMETERS));
-  gather.set_unit(unit);
-  gather.set_group(group);
+  gather.set_kind(kind);
+  gather.set_lane(LaneFor(kind));
+  gather.set_unit(placement.unit());
+  return gather;
+}
+
+// One for all that is dealt over the same ranks; where servers keep the unit,
+// one for all of it.
+void EmitGathers(const Plan& plan, const Placement& placement,
+                 Program& program) {
+  if (placement.has_served()) {
+    AddGather(placement, Instruction::PULL, program)
+        .set_group(GatherGroup(plan, placement.served().group()));
+    return;
+  }
+  for (const int part : FirstDealtParts(plan, placement, DealtParts::kAll)) {
+    Instruction& gather =
+        AddGather(placement, Instruction::GATHER_PARAMETERS, program);
+    gather.set_part(part);
+    gather.set_group(GatherGroup(plan, placement.parts(part).dealt()));
+  }
+}
+
+// What replicas at the same place of the pipeline pull, in their order.
+void PullAsReplicas(const Plan& plan, int index, Role& servers) {
+  const int places = AxisSize(plan.mesh(), kPipelineAxis);
+  for (Program& program : *servers.mutable_programs()) {
+    const Role& replicas = plan.roles(index % places);
+    for (const Instruction& pull :
+         FindProgram(replicas, program.kind())->instructions()) {
+      if (pull.kind() != Instruction::PULL) continue;
+      EmitGathers(plan, *FindPlacement(servers, pull.unit()), program);
+    }
+  }
 }
 
 }  // namespace
@@ -52,9 +83,14 @@ void EmitGather(int unit, int group, Program& program) {
 void GatherParameters(Draft& draft) {
   const Plan& plan = draft.plan;
   const ZeroRow row = ZeroRowOf(plan.job().parallelism());
-  if (!row.states) return;
+  if (!row.states && !HasServers(plan)) return;
   const UnitPasses passes(plan);
-  for (Role& role : *draft.plan.mutable_roles()) {
+  for (int r = 0; r < plan.roles_size(); ++r) {
+    Role& role = *draft.plan.mutable_roles(r);
+    if (IsServer(plan, FirstRankOf(plan.mesh(), role))) {
+      PullAsReplicas(plan, r, role);
+      continue;
+    }
     for (Program& program : *role.mutable_programs()) {
       Program gathered;
       gathered.set_kind(program.kind());
@@ -63,8 +99,7 @@ void GatherParameters(Draft& draft) {
         const std::set<int> used = UnitsUsed(passes, role, instruction, plan);
         for (const int unit : used) {
           if (whole.count(unit) > 0) continue;
-          const int dealt = FindPlacement(role, unit)->dealt();
-          EmitGather(unit, GatherGroup(plan, dealt), gathered);
+          EmitGathers(plan, *FindPlacement(role, unit), gathered);
         }
         if (row.gathered_for_each_use && !used.empty()) whole.clear();
         whole.insert(used.begin(), used.end());

@@ -32,7 +32,10 @@ const std::vector<Row>& Table() {
       {"EXCHANGES", Lane::TRANSFER, 2, {Instruction::EXCHANGE}},
       // Parameters of units that are to come: the pass in front of which they
       // stand waits for them, and not for gradients.
-      {"GATHERS", Lane::TRANSFER, 1, {Instruction::GATHER_PARAMETERS}},
+      {"GATHERS",
+       Lane::TRANSFER,
+       1,
+       {Instruction::GATHER_PARAMETERS, Instruction::PULL}},
       // Activations to and from other stages, which wait for them.
       {"ACTIVATIONS",
        Lane::TRANSFER,
@@ -46,7 +49,7 @@ const std::vector<Row>& Table() {
        Lane::TRANSFER,
        0,
        {Instruction::REDUCE_GRADS, Instruction::SCATTER_GRADS,
-        Instruction::REDUCE_SCALARS}},
+        Instruction::PUSH, Instruction::REDUCE_SCALARS}},
       // Between tiers of memory, one lane for each way: copies of what the
       // device will use, which passes wait for, what it has used, and blocks
       // from and to a disk. Which one a move takes, LaneOfMove says.

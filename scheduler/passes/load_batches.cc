@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "proto/plan/loaded_batch.h"
+#include "proto/plan/batch.h"
 #include "scheduler/passes/lanes.h"
 
 namespace troupe {

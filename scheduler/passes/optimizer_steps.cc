@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/plan/at_rest.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/trained.h"
 #include "scheduler/passes/lanes.h"
@@ -31,7 +32,9 @@ std::vector<int> UnitsUsed(const Plan& plan, const Instruction& instruction) {
       return GradientUnits(plan, instruction.unit());
     case Instruction::REDUCE_GRADS:
     case Instruction::SCATTER_GRADS:
-    case Instruction::GATHER_PARAMETERS: {
+    case Instruction::GATHER_PARAMETERS:
+    case Instruction::PUSH:
+    case Instruction::PULL: {
       std::vector<int> units;
       for (int k = 0; k < std::max(1, instruction.unit_count()); ++k) {
         units.push_back(instruction.unit() + k);
@@ -76,6 +79,7 @@ void OptimizerSteps(Draft& draft) {
     std::vector<int> units;
     for (const Placement& placement : role.placements()) {
       const int u = placement.unit();
+      if (KeepsNoState(placement)) continue;
       if (TrainedElements(draft.plan.units(u)) > 0) units.push_back(u);
     }
     if (on_host && !waits) {

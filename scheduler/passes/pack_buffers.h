@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-// When a value is in use: moments [begin, end] of a rank's programs, one after
+// When a value is in use: times [begin, end] of a rank's programs, one after
 // the other. One that ends before it begins is in use but for the time between:
 // it goes on from the last moment to the first one.
 struct Life {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -61,7 +62,7 @@ class Ground {
   // it has that. Never before that of the unit placed last.
   absl::optional<Block> Place(int64_t bytes, const Life& life) {
     Forget();
-    for (const int since : Moments(life)) {
+    for (const int since : Times(life)) {
       const int64_t offset = FindRoom(bytes, {since, life.end});
       if (offset == kNowhere) continue;
       begin_ = since;
@@ -86,18 +87,18 @@ class Ground {
   }
 
   // At which there is more room than before, up to when it has to be there.
-  std::set<int> Moments(const Life& life) const {
-    std::set<int> moments = {begin_, life.begin};
+  std::set<int> Times(const Life& life) const {
+    std::set<int> times = {begin_, life.begin};
     const auto add = [&](const Block& block) {
       const int free = block.life.end + 1;
-      if (free > begin_ && free < life.begin) moments.insert(free);
+      if (free > begin_ && free < life.begin) times.insert(free);
     };
     for (const Block& block : whole_) add(block);
     for (const Block& block : beside_) {
       if (block.life.begin > life.begin) break;
       add(block);
     }
-    return moments;
+    return times;
   }
 
   // Small ones from below, large ones from above, so that they do not cut up
@@ -169,16 +170,23 @@ absl::optional<GatherPlaces> PlaceGathers(const Program& program,
   ground.SortBeside();
   if (places.bytes > bytes) return absl::nullopt;
   const std::vector<int> last_uses = LastUses(program);
+  std::map<int, int> since;  // by buffer
   places.since.resize(program.instructions_size());
   std::iota(places.since.begin(), places.since.end(), 0);
   for (int i = 0; i < program.instructions_size(); ++i) {
     const int unit = WholeUnit(program, program.instructions(i));
     if (unit == kNoUnit) continue;
+    // It goes on with what another gather began.
+    const auto begun = since.find(unit);
+    if (begun != since.end()) {
+      places.since[i] = begun->second;
+      continue;
+    }
     const absl::optional<Block> block =
         ground.Place(TierAligned(program.buffers(unit).bytes(), DEVICE),
                      {i, last_uses[unit]});
     if (!block.has_value()) return absl::nullopt;
-    places.since[i] = block->life.begin;
+    places.since[i] = since[unit] = block->life.begin;
     put(unit, *block);
   }
   return places;

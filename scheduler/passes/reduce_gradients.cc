@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "proto/plan/at_rest.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/trained.h"
@@ -27,8 +28,8 @@ struct Bucket {
 };
 
 // Behind the last part that differs from this one in nothing but its rule: the
-// same ranks sum their gradients.
-int EndOfParts(const Unit& unit, int part) {
+// same ranks sum their gradients, and have the same slices.
+int EndOfParts(const Unit& unit, const Placement& placement, int part) {
   const auto name = [&unit](int p) {
     Unit::Part alike = unit.parts(p);
     alike.clear_elements();
@@ -38,6 +39,7 @@ int EndOfParts(const Unit& unit, int part) {
   int end = part + 1;
   while (end < unit.parts_size() &&
          unit.parts(end).rule() != unit.parts(end - 1).rule() &&
+         placement.parts(end).dealt() == placement.parts(part).dealt() &&
          name(end) == name(part)) {
     ++end;
   }
@@ -58,7 +60,7 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
     const Unit& unit = plan.units(u);
     int end = 0;
     for (int p = 0; p < unit.parts_size(); p = end) {
-      end = EndOfParts(unit, p);
+      end = EndOfParts(unit, placement, p);
       int64_t bytes = 0;
       for (int q = p; q < end; ++q) {
         bytes += unit.parts(q).elements() * element_bytes;
@@ -68,7 +70,7 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
       const bool whole = p == 0 && end == TrainedParts(unit);
       // Slices of several units are no one range, nor are copies of what rests
       // elsewhere.
-      const bool joins = !placement.has_dealt() && on_device && whole &&
+      const bool joins = !IsDealt(placement) && on_device && whole &&
                          !buckets.empty() && buckets.back().whole &&
                          buckets.back().group == group &&
                          buckets.back().first == u + 1 &&
@@ -88,16 +90,20 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
   return buckets;
 }
 
-// For each unit, the last instruction that adds to its gradients, or scatters
-// them.
+// Whether it takes a unit's gradients to where they rest in slices.
+bool DealsOut(const Instruction& instruction) {
+  return instruction.kind() == Instruction::SCATTER_GRADS ||
+         instruction.kind() == Instruction::PUSH;
+}
+
+// For each unit, the last instruction that adds to its gradients, or deals them
+// out.
 std::vector<int> LastAdded(const Plan& plan, const UnitPasses& passes,
                            const Program& program) {
   std::vector<int> last(plan.units_size(), -1);
   for (int i = 0; i < program.instructions_size(); ++i) {
     const Instruction& instruction = program.instructions(i);
-    if (instruction.kind() == Instruction::SCATTER_GRADS) {
-      last[instruction.unit()] = i;
-    }
+    if (DealsOut(instruction)) last[instruction.unit()] = i;
     if (instruction.kind() != Instruction::BACKWARD_WEIGHT) continue;
     for (const int u : AddsToGradientsOf(plan, passes, instruction.unit())) {
       last[u] = i;
@@ -115,7 +121,7 @@ int LastWaitedFor(const Plan& plan, const Program& program) {
     return program.instructions_size() - 1;
   }
   for (int i = program.instructions_size(); i-- > 0;) {
-    if (program.instructions(i).kind() == Instruction::SCATTER_GRADS) return i;
+    if (DealsOut(program.instructions(i))) return i;
   }
   return -1;
 }

@@ -3,6 +3,9 @@
 // step, or where gradients rest in slices of each micro-batch. Who is in a
 // group runs the same program, so nothing is left to agree on; REDUCE_GRADS
 // comes behind it and sums slices.
+//
+// Where servers keep units, it is PUSH, of the step; servers have the replicas'
+// in their order.
 #ifndef TROUPE_SCHEDULER_PASSES_SCATTER_GRADIENTS_H_
 #define TROUPE_SCHEDULER_PASSES_SCATTER_GRADIENTS_H_
 

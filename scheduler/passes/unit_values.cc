@@ -14,9 +14,7 @@ absl::optional<UnitValue> ValueIn(const UnitPort& port, const Edges& edges,
   const absl::Span<const Edge> read = edges.Into(unit);
   const bool is_read = port.port < static_cast<int>(read.size());
   switch (port.memory) {
-    case UnitMemory::kTokens:
-    case UnitMemory::kTargets:
-    case UnitMemory::kDocuments:
+    case UnitMemory::kBatch:
       return of(Instruction::BATCH, Buffer::BATCH, kNone);
     case UnitMemory::kInput:
       if (!is_read) return absl::nullopt;

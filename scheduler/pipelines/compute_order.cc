@@ -31,6 +31,10 @@ std::string StepsText(const std::vector<ComputeStep>& steps) {
 
 }  // namespace
 
+bool PipelineShape::Has(const std::string& option) const {
+  return std::find(options.begin(), options.end(), option) != options.end();
+}
+
 bool OneBackward(const ComputeStep& first, const ComputeStep& second) {
   return first.kind == ComputeStep::kBackwardInput &&
          second.kind == ComputeStep::kBackwardWeight && !first.split &&
@@ -65,6 +69,13 @@ int WeightVersions(const std::vector<ComputeStep>& steps) {
     oldest = std::max(oldest, step.weight_version);
   }
   return oldest + 1;
+}
+
+bool DelaysGradients(const ComputeOrder& order) {
+  return std::any_of(order.begin(), order.end(),
+                     [](const std::vector<ComputeStep>& steps) {
+                       return WeightVersions(steps) > 1;
+                     });
 }
 
 std::string ComputeOrderText(const ComputeOrder& order) {

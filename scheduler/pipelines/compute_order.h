@@ -16,11 +16,13 @@
 namespace troupe {
 
 struct PipelineShape {
-  int ranks = 1;               // of one pipeline
-  int micro_batches = 1;       // that travel through it in one step
-  int virtual_stages = 1;      // stages of each rank
-  bool vertical_sync = false;  // `pipedream`: see pipedream.h
+  int ranks = 1;           // of one pipeline
+  int micro_batches = 1;   // that travel through it in one step
+  int virtual_stages = 1;  // stages of each rank
+  // Of the schedule's own fields (Pipeline.fields), those that the job sets.
+  std::vector<std::string> options = {};
   int stages() const { return ranks * virtual_stages; }
+  bool Has(const std::string& option) const;
 };
 
 // One piece of computation: a stage on a micro-batch.
@@ -58,6 +60,10 @@ int MaxAhead(const std::vector<ComputeStep>& steps);
 // How many versions of its weights a rank keeps: 1 + the largest
 // weight_version.
 int WeightVersions(const std::vector<ComputeStep>& steps);
+
+// Whether a gradient is of older weights than the newest, so that another model
+// is trained than by a single rank.
+bool DelaysGradients(const ComputeOrder& order);
 
 // "F0m0 I0m0 W0m0": forward, backward-input and backward-weight, each with its
 // stage and micro-batch; one line a rank. "B0m0" is one backward pass; "F1m2+1"

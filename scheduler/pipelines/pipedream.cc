@@ -12,10 +12,11 @@ namespace troupe {
 // of program s, in which it goes backward.
 absl::StatusOr<ComputeOrder> PipedreamOrder(const PipelineShape& shape) {
   RETURN_IF_ERROR(CheckVirtualStages("pipedream", 1, shape));
+  const bool synced = shape.Has(kVerticalSync);
   ComputeOrder order = UndrainedOrder(shape);
   for (int rank = 0; rank < shape.ranks; ++rank) {
     for (ComputeStep& step : order[rank]) {
-      const int chosen_on = shape.vertical_sync ? 0 : rank;
+      const int chosen_on = synced ? 0 : rank;
       const int age = UndrainedAhead(
           shape, {.rank = chosen_on, .micro_batch = step.micro_batch});
       step.weight_version = age - step.ahead;

@@ -25,6 +25,8 @@
 
 namespace troupe {
 
+inline constexpr char kVerticalSync[] = "vertical_sync";
+
 // InvalidArgument: several virtual stages.
 absl::StatusOr<ComputeOrder> PipedreamOrder(const PipelineShape& shape);
 

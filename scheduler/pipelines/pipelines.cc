@@ -20,7 +20,7 @@ const std::vector<Pipeline>& Pipelines() {
   static const auto* const kPipelines = new std::vector<Pipeline>{
       {"naive", "one micro-batch at a time, forward and backward", NaiveOrder},
       {"gpipe", "all micro-batches forward, then all backward", GpipeOrder},
-      {.name = "1f1b",
+      {.name = kDefaultPipeline,
        .summary = "backward as early as possible",
        .order = OneForwardOneBackwardOrder,
        .tried_stages = {1}},
@@ -51,7 +51,8 @@ const std::vector<Pipeline>& Pipelines() {
       {.name = "pipedream",
        .summary = "never drains; weights of several ages",
        .order = PipedreamOrder,
-       .asynchronous = true},
+       .asynchronous = true,
+       .fields = {kVerticalSync}},
       {.name = "pipedream_2bw",
        .summary = "never drains; weights one step old everywhere",
        .order = Pipedream2bwOrder,

@@ -5,6 +5,7 @@
 #ifndef TROUPE_SCHEDULER_PIPELINES_PIPELINES_H_
 #define TROUPE_SCHEDULER_PIPELINES_PIPELINES_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,6 +13,12 @@
 #include "scheduler/pipelines/compute_order.h"
 
 namespace troupe {
+
+// What a job has that says nothing.
+inline constexpr char kDefaultPipeline[] = "1f1b";
+// What a refusal of an asynchronous schedule advises.
+inline constexpr char kUseSynchronous[] =
+    "use a synchronous schedule such as 1f1b";
 
 // One row of the table.
 struct Pipeline {
@@ -29,6 +36,9 @@ struct Pipeline {
   // The schedule is for ranks that start the next optimizer step while others
   // still finish this one; a barrier between steps costs it its advantage.
   bool overlaps_steps = false;
+  // Fields of ParallelismSpec that only this schedule has; each is yes or no.
+  // The order finds those that are set in PipelineShape.options.
+  std::vector<std::string> fields = {};
   // Stages of each rank with which a search tries the schedule (docs/auto.md).
   // None: it does not, as another one takes no longer and needs no more memory,
   // or as it does not train the same.

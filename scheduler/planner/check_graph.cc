@@ -33,8 +33,8 @@ absl::Status CheckGraph(const JobSpec& job, const UnitList& units) {
           absl::StrCat("stages of ", schedule.name,
                        " use weights of different ages, and a unit of "
                        "model.graph reads one that is not before it: what it "
-                       "reads would be of another age than the rest; use a "
-                       "synchronous schedule such as 1f1b"));
+                       "reads would be of another age than the rest; ",
+                       kUseSynchronous));
     }
   }
   if (!IsGraph(job.model())) return absl::OkStatus();

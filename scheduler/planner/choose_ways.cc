@@ -7,8 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
@@ -20,6 +18,9 @@
 #include "proto/plan/ways.h"
 #include "scheduler/collectives/collectives.h"
 #include "scheduler/planner/choose_backends.h"
+#include "scheduler/planner/group_hosts.h"
+#include "scheduler/planner/named_rows.h"
+#include "scheduler/planner/write_ways.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/exchanges.h"
 #include "scheduler/simulate/links.h"
@@ -28,26 +29,9 @@
 namespace troupe {
 namespace {
 
-constexpr char kAuto[] = "auto";
-
-// Those for which a job may name a row, and that have other rows than flat.
-constexpr Collective kWithRows[] = {ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER,
-                                    BROADCAST};
-
-bool HasRows(Collective collective) {
-  return std::count(std::begin(kWithRows), std::end(kWithRows),
-                    WayCollective(collective)) > 0;
-}
-
 bool AddsUp(Collective collective) {
   const Collective of = WayCollective(collective);
   return of == ALL_REDUCE || of == REDUCE_SCATTER;
-}
-
-std::string FieldOf(Collective collective) {
-  return absl::StrCat(
-      "communication.",
-      absl::AsciiStrToLower(Collective_Name(WayCollective(collective))));
 }
 
 // "all-reduce of 26214400 bytes"
@@ -62,54 +46,6 @@ struct Candidate {
   std::vector<Group::Step> steps;
   int pieces = 1;
 };
-
-// The members of each group of a name, as the numbers of their hosts.
-class GroupHosts {
- public:
-  GroupHosts(const std::vector<WorkerDescription>& workers, const Mesh& mesh) {
-    absl::flat_hash_map<absl::string_view, int> numbers;
-    for (int r = 0; r < MeshSize(mesh); ++r) {
-      host_of_.push_back(numbers
-                             .try_emplace(workers.at(r).host(),
-                                          static_cast<int>(numbers.size()))
-                             .first->second);
-    }
-    hosts_ = static_cast<int>(numbers.size());
-  }
-
-  int hosts() const { return hosts_; }
-
-  // By number of the group.
-  std::vector<std::vector<int>> Of(const Mesh& mesh, const Group& group) const {
-    std::vector<std::vector<int>> hosts(GroupCount(mesh, group));
-    const std::vector<int> numbers = GroupNumbers(mesh, group);
-    for (size_t r = 0; r < numbers.size(); ++r) {
-      if (numbers[r] >= 0) hosts[numbers[r]].push_back(host_of_[r]);
-    }
-    return hosts;
-  }
-
- private:
-  std::vector<int> host_of_;
-  int hosts_ = 0;
-};
-
-// Hosts as they come: equal for groups that lie on theirs alike.
-std::vector<int> InOrder(const std::vector<int>& hosts) {
-  absl::flat_hash_map<int, int> numbers;
-  std::vector<int> in_order;
-  for (const int host : hosts) {
-    in_order.push_back(
-        numbers.try_emplace(host, static_cast<int>(numbers.size()))
-            .first->second);
-  }
-  return in_order;
-}
-
-bool SpanHosts(const std::vector<int>& hosts) {
-  return std::any_of(hosts.begin(), hosts.end(),
-                     [&](int host) { return host != hosts.front(); });
-}
 
 class WayChooser {
  public:
@@ -137,7 +73,9 @@ class WayChooser {
         for (Chosen& chosen : exchanges) Choose(costs, chosen);
       }
     }
-    for (auto& [group, exchanges] : of_groups_) WriteWays(group, exchanges);
+    for (auto& [group, exchanges] : of_groups_) {
+      WriteWays(ChosenOf(exchanges), *plan_.mutable_groups(group));
+    }
     Carry();
     return absl::OkStatus();
   }
@@ -146,11 +84,12 @@ class WayChooser {
   struct Chosen {
     PlannedExchange exchange;
     std::vector<Candidate> candidates;  // beside flat
+    std::string why_not;                // the first row that is none
     const Candidate* taken = nullptr;   // null: flat
     bool named = false;                 // by the job
   };
 
-  Collective CollectiveOf(const Chosen& chosen) const {
+  static Collective CollectiveOf(const Chosen& chosen) {
     return WayCollective(chosen.exchange.operation.size.collective);
   }
 
@@ -160,9 +99,10 @@ class WayChooser {
     const auto look = [](const PlannedExchange& exchange) {
       const CollectiveSize& size = exchange.operation.size;
       return std::make_tuple(WayCollective(size.collective), size.bytes,
-                             !exchange.scalars, exchange.operation.narrow);
+                             !exchange.scalars, exchange.operation.narrow,
+                             exchange.operation.uneven);
     };
-    using Look = std::tuple<Collective, int64_t, bool, bool>;
+    using Look = std::tuple<Collective, int64_t, bool, bool, bool>;
     std::map<int, std::map<Look, PlannedExchange>> of_groups;
     for (const PlannedExchange& exchange : ExchangesOf(plan_)) {
       const CollectiveSize& size = exchange.operation.size;
@@ -196,9 +136,9 @@ class WayChooser {
         return "NCCL chooses how it crosses hosts";
       }
     }
-    const std::vector<int> first = InOrder(hosts.front());
+    const std::vector<int> first = HostsInOrder(hosts.front());
     for (size_t n = 1; n < hosts.size(); ++n) {
-      if (InOrder(hosts[n]) == first) continue;
+      if (HostsInOrder(hosts[n]) == first) continue;
       return absl::StrCat(group.name(), "-0 and ", group.name(), "-", n,
                           " lie on hosts in different ways");
     }
@@ -225,6 +165,12 @@ class WayChooser {
         SayFlat("numbers of two bytes are then rounded once", chosen, group);
         continue;
       }
+      if (chosen.exchange.operation.uneven) {
+        const std::string why = "its blocks are of unlike sizes";
+        if (chosen.named) return Refused(chosen, group, why);
+        SayFlat(why, chosen, group);
+        continue;
+      }
       for (const CollectiveRow& row : CollectiveRows()) {
         if (row.name == kFlatRow) continue;
         if (!named.empty() && row.name != named) continue;
@@ -234,8 +180,9 @@ class WayChooser {
         if (laid.ok()) continue;
         const std::string why = absl::StrCat(row.name, ": ", laid.message());
         if (chosen.named) return Refused(chosen, group, why);
-        SayFlat(why, chosen, group);
+        if (chosen.why_not.empty()) chosen.why_not = why;
       }
+      if (chosen.candidates.empty()) SayFlat(chosen.why_not, chosen, group);
     }
     return absl::OkStatus();
   }
@@ -245,15 +192,17 @@ class WayChooser {
     const WorkerDescription& worker = workers_.front();
     const Calibration rates = CompletedCalibration(worker.calibration());
     ASSIGN_OR_RETURN(const LaidWay way,
-                     row.lay({.hosts = hosts,
-                              .collective = CollectiveOf(chosen),
-                              .bytes = chosen.exchange.operation.size.bytes,
-                              .within_hosts = worker.memory_domain().empty()
-                                                  ? rates.loopback()
-                                                  : rates.shared_memory(),
-                              .between_hosts = NetworkOf(worker)}));
+                     LayRow(row, {.hosts = hosts,
+                                  .collective = CollectiveOf(chosen),
+                                  .bytes = chosen.exchange.operation.size.bytes,
+                                  .within_hosts = worker.memory_domain().empty()
+                                                      ? rates.loopback()
+                                                      : rates.shared_memory(),
+                                  .between_hosts = NetworkOf(worker)}));
     if (way.steps.empty()) {
-      SayFlat(absl::StrCat(row.name, ": ", way.why_flat), chosen, group);
+      if (chosen.why_not.empty()) {
+        chosen.why_not = absl::StrCat(row.name, ": ", way.why_flat);
+      }
       return absl::OkStatus();
     }
     Candidate candidate = {.row = row.name, .steps = way.steps};
@@ -289,7 +238,7 @@ class WayChooser {
   static absl::Status Refused(const Chosen& chosen, const Group& group,
                               absl::string_view why) {
     const CollectiveSize& size = chosen.exchange.operation.size;
-    return FieldError(FieldOf(size.collective),
+    return FieldError(RowFieldOf(size.collective),
                       absl::StrCat("group ", group.name(), " of ", size.ranks,
                                    " ranks cannot do so: ", why,
                                    "; leave it out, and the planner chooses"));
@@ -305,6 +254,18 @@ class WayChooser {
       if (candidate->pieces > 1) way.set_pieces(candidate->pieces);
     }
     return way;
+  }
+
+  // Blocks of unlike sizes are flat whatever the group's ways are.
+  static std::vector<ChosenWay> ChosenOf(const std::vector<Chosen>& exchanges) {
+    std::vector<ChosenWay> ways;
+    for (const Chosen& chosen : exchanges) {
+      const Operation& operation = chosen.exchange.operation;
+      if (operation.uneven) continue;
+      ways.push_back({.bytes = operation.size.bytes,
+                      .way = WayWith(chosen.taken, CollectiveOf(chosen))});
+    }
+    return ways;
   }
 
   // The group in the plan before; null: that says nothing of it.
@@ -373,78 +334,26 @@ class WayChooser {
     if (chosen.named) chosen.taken = &chosen.candidates.front();
     const double flat = seconds(nullptr);
     double least = chosen.named ? seconds(chosen.taken) : flat;
-    for (const Candidate& candidate : chosen.candidates) {
-      const double time = seconds(&candidate);
-      // Where a rate is 0, nothing is faster than flat.
-      if (!(time < least) || !std::isfinite(flat)) continue;
-      least = time;
-      chosen.taken = &candidate;
+    const Candidate* best = &chosen.candidates.front();
+    double of_best = seconds(best);
+    // Where a rate is 0, nothing is faster than flat.
+    if (std::isfinite(flat)) {
+      for (const Candidate& candidate : chosen.candidates) {
+        const double time = seconds(&candidate);
+        if (time < of_best) {
+          best = &candidate;
+          of_best = time;
+        }
+        if (!(time < least)) continue;
+        least = time;
+        chosen.taken = &candidate;
+      }
     }
     if (chosen.taken != nullptr) return;
-    const Candidate& first = chosen.candidates.front();
-    SayFlat(absl::StrFormat("that takes %.3g ms, %s %.3g ms", 1e3 * flat,
-                            first.row, 1e3 * seconds(&first)),
+    SayFlat(absl::StrFormat("that takes %.3g ms, %s %.3g ms%s%s", 1e3 * flat,
+                            best->row, 1e3 * of_best,
+                            chosen.why_not.empty() ? "" : "; ", chosen.why_not),
             chosen, group);
-  }
-
-  // Whatever size they begin with.
-  static bool AreAlike(Group::Way a, Group::Way b) {
-    a.clear_bytes_min();
-    b.clear_bytes_min();
-    return a.SerializeAsString() == b.SerializeAsString();
-  }
-
-  // Of sizes in between, those that are nearer take the way.
-  void WriteWays(int index, const std::vector<Chosen>& exchanges) {
-    Group& group = *plan_.mutable_groups(index);
-    const Chosen* before = nullptr;
-    for (const Chosen& chosen : exchanges) {
-      const CollectiveSize& size = chosen.exchange.operation.size;
-      const Collective collective = CollectiveOf(chosen);
-      if (before != nullptr && CollectiveOf(*before) != collective) {
-        before = nullptr;
-      }
-      Group::Way way = WayWith(chosen.taken, collective);
-      int64_t bytes_min = 0;
-      if (before != nullptr) {
-        const int64_t lower = before->exchange.operation.size.bytes;
-        bytes_min = lower + (size.bytes - lower + 1) / 2;
-      }
-      way.set_bytes_min(bytes_min);
-      const bool first = before == nullptr;
-      // Of one size there may be two, of scalars or of narrow numbers: those
-      // that are flat come first or last, and the last holds.
-      before = &chosen;
-      const Group::Way* const last =
-          first || group.ways().empty() ||
-                  group.ways().rbegin()->collective() != collective
-              ? nullptr
-              : &*group.ways().rbegin();
-      if (last == nullptr ? way.steps().empty() : AreAlike(*last, way)) {
-        continue;
-      }
-      if (last != nullptr && last->bytes_min() == bytes_min) {
-        group.mutable_ways()->RemoveLast();
-      }
-      *group.add_ways() = std::move(way);
-    }
-    LeaveOutUnused(group);
-  }
-
-  static void LeaveOutUnused(Group& group) {
-    std::vector<Group::Level> levels(group.levels().begin(),
-                                     group.levels().end());
-    std::map<int, int> kept;  // by what they were
-    group.clear_levels();
-    for (Group::Way& way : *group.mutable_ways()) {
-      for (Group::Step& step : *way.mutable_steps()) {
-        const auto [found, is_new] =
-            kept.try_emplace(step.level(), group.levels_size());
-        if (is_new) *group.add_levels() = levels[step.level()];
-        step.set_level(found->second);
-      }
-    }
-    if (group.levels().empty()) group.clear_ways();
   }
 
   void Carry() {
@@ -471,28 +380,6 @@ absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
   for (const Group& group : plan.groups()) {
     const absl::Status proven = CheckWays(group, GroupSize(plan.mesh(), group));
     CHECK(proven.ok()) << proven.ToString();
-  }
-  return absl::OkStatus();
-}
-
-std::string RowNamedFor(const CommunicationSpec& communication,
-                        Collective collective) {
-  const Collective of = WayCollective(collective);
-  std::string name;
-  if (of == ALL_REDUCE) name = communication.all_reduce();
-  if (of == REDUCE_SCATTER) name = communication.reduce_scatter();
-  if (of == ALL_GATHER) name = communication.all_gather();
-  if (of == BROADCAST) name = communication.broadcast();
-  return name == kAuto ? "" : name;
-}
-
-absl::Status CheckCommunication(const CommunicationSpec& communication) {
-  for (const Collective collective : kWithRows) {
-    const std::string name = RowNamedFor(communication, collective);
-    if (name.empty()) continue;
-    const auto row = FindCollectiveRow(name);
-    if (row.ok()) continue;
-    return FieldError(FieldOf(collective), row.status().message());
   }
   return absl::OkStatus();
 }

@@ -15,14 +15,14 @@
 
 #include "absl/status/status.h"
 #include "proto/cluster.pb.h"
-#include "proto/job.pb.h"
 #include "proto/plan.pb.h"
 
 namespace troupe {
 
 // Sets levels, ways and why_flat of the groups, and their carriers for these.
 // Sums of scalars are flat, and so are sums of narrow numbers that no job names
-// a row for: flat ones are rounded once. workers[r] fills rank r.
+// a row for: flat ones are rounded once. All-to-alls of blocks of unlike sizes,
+// rows of experts, are flat. workers[r] fills rank r.
 //
 // Where `before` is given, an earlier plan of the job with the same mesh whose
 // groups went over sockets, each exchange goes as it did there, if the row is
@@ -32,15 +32,6 @@ namespace troupe {
 // hosts cannot do as the job says, and why. REQUIRES ChooseBackends.
 absl::Status ChooseWays(const std::vector<WorkerDescription>& workers,
                         Plan& plan, const Plan* before = nullptr);
-
-// The row that the job names for a collective, for a reduce that of all-reduces
-// (WayCollective); empty: none.
-std::string RowNamedFor(const CommunicationSpec& communication,
-                        Collective collective);
-
-// Sets nothing: "auto" is as if it were left out. InvalidArgument: names of
-// rows that there are not.
-absl::Status CheckCommunication(const CommunicationSpec& communication);
 
 }  // namespace troupe
 

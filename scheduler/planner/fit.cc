@@ -12,6 +12,7 @@
 #include "proto/plan/sharing.h"
 #include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"

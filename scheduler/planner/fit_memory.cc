@@ -44,7 +44,7 @@ const FieldChange* FindRecompute(const Remedy& remedy) {
 absl::StatusOr<Remedy> AsLittleAgainAsFits(
     Remedy remedy, double seconds,
     const std::vector<WorkerDescription>& workers, const BuildPlan& build) {
-  remedy.job.mutable_memory()->mutable_recompute()->set_mode("none");
+  remedy.job.mutable_memory()->mutable_recompute()->set_mode(kRecomputeNone);
   ASSIGN_OR_RETURN(const Plan keeps_all, build(remedy.job));
   if (!CheckMemory(keeps_all, workers).ok()) {
     ASSIGN_OR_RETURN(remedy.job, FitRecompute(keeps_all, workers, build));

@@ -190,14 +190,15 @@ absl::StatusOr<JobSpec> FitRecompute(
       StepsOf(keeps_all, LastStageTurnsAtOnce(draft.compute_order));
   ASSIGN_OR_RETURN(const absl::optional<JobSpec> job,
                    Search(keeps_all, workers, build, steps).Run());
+  const std::vector<std::string> modes = LeanerRecomputeModes(kRecomputeNone);
   JobSpec best = keeps_all.job();
-  best.mutable_memory()->mutable_recompute()->set_mode("full");
+  best.mutable_memory()->mutable_recompute()->set_mode(modes.back());
   double least = std::numeric_limits<double>::infinity();
   if (job.has_value()) {
     best = *job;
     ASSIGN_OR_RETURN(least, StepSeconds(best, workers, build));
   }
-  for (const char* const mode : {"selective", "full"}) {
+  for (const std::string& mode : modes) {
     JobSpec of_all = keeps_all.job();
     of_all.mutable_memory()->mutable_recompute()->set_mode(mode);
     ASSIGN_OR_RETURN(const double seconds, StepSeconds(of_all, workers, build));

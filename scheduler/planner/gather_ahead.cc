@@ -361,12 +361,16 @@ int UnitsAhead(const Plan& plan) {
     const Program* const step = StepProgram(role);
     if (step == nullptr) continue;
     const std::vector<int> all_wait_for = WaitsFor(*step);
-    std::vector<int> gathers;
+    std::vector<int> gathers;  // of each unit the first, where it has several
+    const Instruction* last = nullptr;
     int waits_for = -1;  // the gather, or one before it
     for (int i = 0; i < step->instructions_size(); ++i) {
       const Instruction& gather = step->instructions(i);
       if (gather.kind() != Instruction::GATHER_PARAMETERS) continue;
-      gathers.push_back(i);
+      const bool goes_on = last != nullptr && gather.unit() == last->unit() &&
+                           gather.part() > last->part();
+      last = &gather;
+      if (!goes_on) gathers.push_back(i);
       waits_for = std::max(waits_for, all_wait_for[i]);
       const auto first =
           std::upper_bound(gathers.begin(), gathers.end(), waits_for);

@@ -13,6 +13,8 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/replica_share.h"
+#include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
@@ -62,8 +64,12 @@ Places GradientPlaces(const Plan& plan) {
   return places;
 }
 
-bool CutsParameters(const std::string& axis, const Unit& unit) {
+bool CutsParameters(const std::string& axis, const Unit& unit,
+                    const Range& part) {
   for (const Parameter& parameter : unit.parameters()) {
+    if (parameter.offset() < part.begin || parameter.offset() >= part.end) {
+      continue;
+    }
     for (const Dim& dim : parameter.dims()) {
       if (CutBy(dim.sections(0), axis) != nullptr) return true;
     }
@@ -71,7 +77,7 @@ bool CutsParameters(const std::string& axis, const Unit& unit) {
   return false;
 }
 
-// Over whom a unit is dealt.
+// Over whom a unit is dealt, or a part of it.
 class Dealing {
  public:
   // `strategy`: of the unit.
@@ -94,12 +100,16 @@ class Dealing {
   // So many neighbours along an axis of the mesh; 1: not along it.
   int Along(const std::string& axis) const { return along_.at(axis); }
 
-  // Ranks that have other pieces of some parameter, such as other experts, do
-  // not share slices of the unit.
-  void LeaveOutWhatCuts(const Unit& unit) {
-    for (auto& [axis, ranks] : along_) {
-      if (ranks > 1 && CutsParameters(axis, unit)) ranks = 1;
+  // Ranks that have other pieces of the part's parameters, such as other
+  // experts, do not share slices of them.
+  Dealing OfPart(const Unit& unit, int part) const {
+    Dealing of_part = *this;
+    for (auto& [axis, ranks] : of_part.along_) {
+      if (ranks > 1 && CutsParameters(axis, unit, RangeOfPart(unit, part))) {
+        ranks = 1;
+      }
     }
+    return of_part;
   }
 
  private:
@@ -116,9 +126,7 @@ std::vector<Dealing> DealingOfUnits(const Plan& plan) {
   std::vector<Dealing> of_units;
   for (const int s :
        StrategyOfUnits(job, KindsOf(plan.units()), plan.stages())) {
-    const Unit& unit = plan.units(static_cast<int>(of_units.size()));
     of_units.push_back(of_strategies[s + 1]);
-    of_units.back().LeaveOutWhatCuts(unit);
   }
   return of_units;
 }
@@ -136,21 +144,21 @@ Group DealtGroup(const Plan& plan, const Dealing& dealing) {
   return group;
 }
 
-// Whether a part is dealt where its unit is. What no rank changes need not be
-// gathered, unless no rank has all of it.
-bool IsDealt(const Plan& plan, const Unit::Part& part) {
+// What no rank changes need not be gathered, unless no rank has all of it.
+bool MayBeDealt(const Plan& plan, const Unit::Part& part) {
   return !part.frozen() || ZeroRowOf(plan.job().parallelism()).parameters;
 }
 
 // Those who have the same of a part; `sums`: or a summand of it. Of a part that
-// is dealt, of the same slice.
+// is dealt, or served, of the same slice.
 Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
             const Unit::Part& part, bool sums) {
   Group group;
   for (const Axis& axis : plan.mesh().axes()) {
     Group::Span span;
     span.set_axis(axis.name());
-    int ranks = axis.name() == kReplicaAxis ? axis.size() : 1;
+    const bool replicates = axis.name() == kReplicaAxis && !HasServers(plan);
+    int ranks = replicates ? axis.size() : 1;
     if (axis.name() == kPipelineAxis) {
       ranks = static_cast<int>(holders.size());
       if (ranks < axis.size()) {
@@ -162,7 +170,7 @@ Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
       ranks = share.copies();
       if (ranks < axis.size()) span.set_block(ranks);
     }
-    const int slices = IsDealt(plan, part) ? dealing.Along(axis.name()) : 1;
+    const int slices = MayBeDealt(plan, part) ? dealing.Along(axis.name()) : 1;
     if (slices > 1) {
       ranks /= slices;
       span.set_stride(slices);
@@ -194,6 +202,24 @@ class GroupLayout {
              ? "sum gradients over data replicas"
              : "sum gradients over the ranks that hold the same",
          set);
+  }
+
+  // Those along "data": of all its places, or of those behind the replicas.
+  int FindOnData(bool servers_only) {
+    Group group;
+    Group::Span& span = *group.add_spans();
+    span.set_axis(kReplicaAxis);
+    const int places = AxisSize(plan_.mesh(), kReplicaAxis);
+    const int replicas = places - plan_.job().parallelism().servers();
+    for (int p = replicas; servers_only && p < places; ++p) {
+      span.add_places(p);
+    }
+    int found = -1;
+    Find(group,
+         servers_only ? "keep parameters and optimizer states"
+                      : "push gradients to servers",
+         [&](int g) { found = g; });
+    return found;
   }
 
   // Of its own, whoever else has the same ranks; once.
@@ -298,6 +324,66 @@ void AddExchanges(const Plan& plan, GroupLayout& groups) {
   }
 }
 
+// Of a unit that servers keep: replicas have nothing to sum and to save with
+// others.
+Placement OnReplicas(Placement placement) {
+  for (Placement::Part& part : *placement.mutable_parts()) {
+    part.clear_summed();
+    part.clear_shared();
+  }
+  return placement;
+}
+Placement OnServers(Placement placement) {
+  for (Placement::Part& part : *placement.mutable_parts()) {
+    part.set_dealt(placement.served().servers());
+  }
+  return placement;
+}
+
+void LayServed(Placement& placement, GroupLayout& groups) {
+  Placement::Served& served = *placement.mutable_served();
+  served.set_group(groups.FindOnData(/*servers_only=*/false));
+  served.set_servers(groups.FindOnData(/*servers_only=*/true));
+}
+
+Placement OfRole(const Plan& plan, const Role& role,
+                 const Placement& placement) {
+  if (!placement.has_served()) return placement;
+  return IsServer(plan, FirstRankOf(plan.mesh(), role)) ? OnServers(placement)
+                                                        : OnReplicas(placement);
+}
+
+// With whom ranks have the parts of a unit. Adds the groups over which some are
+// dealt to `dealt_groups`.
+Placement PlacementOf(const Plan& plan, int u, const Places& holders,
+                      const Dealing& dealing, GroupLayout& groups,
+                      std::vector<Group>& dealt_groups) {
+  const Unit& unit = plan.units(u);
+  Placement placement;
+  placement.set_unit(u);
+  std::vector<Group> dealt;  // by part
+  for (int p = 0; p < unit.parts_size(); ++p) {
+    const Unit::Part& part = unit.parts(p);
+    Placement::Part& with = *placement.add_parts();
+    const Dealing of_part = dealing.OfPart(unit, p);
+    dealt.push_back(MayBeDealt(plan, part) ? DealtGroup(plan, of_part)
+                                           : Group());
+    if (!part.frozen()) {
+      groups.FindAlike(Alike(plan, holders, of_part, part, /*sums=*/true),
+                       [&](int group) { with.set_summed(group); });
+    }
+    groups.FindAlike(Alike(plan, holders, of_part, part, /*sums=*/false),
+                     [&](int group) { with.set_shared(group); });
+  }
+  for (int p = 0; p < unit.parts_size(); ++p) {
+    groups.Find(
+        dealt[p], "sum gradients, to each rank its slice",
+        [&](int group) { placement.mutable_parts(p)->set_dealt(group); });
+    if (!dealt[p].spans().empty()) dealt_groups.push_back(dealt[p]);
+  }
+  return placement;
+}
+
 }  // namespace
 
 void LayGroups(Plan& plan) {
@@ -307,32 +393,23 @@ void LayGroups(Plan& plan) {
   const std::vector<Dealing> dealing = DealingOfUnits(plan);
   std::vector<Group> dealt_groups;
   for (int u = 0; u < plan.units_size(); ++u) {
-    const Group dealt = DealtGroup(plan, dealing[u]);
-    Placement placement;
-    placement.set_unit(u);
-    for (const Unit::Part& part : plan.units(u).parts()) {
-      Placement::Part& with = *placement.add_parts();
-      with.set_unsharded(!dealt.spans().empty() && !IsDealt(plan, part));
-      if (!part.frozen()) {
-        groups.FindAlike(
-            Alike(plan, holders[u], dealing[u], part, /*sums=*/true),
-            [&](int group) { with.set_summed(group); });
-      }
-      groups.FindAlike(
-          Alike(plan, holders[u], dealing[u], part, /*sums=*/false),
-          [&](int group) { with.set_shared(group); });
-    }
-    groups.Find(dealt, "sum gradients, to each rank its slice",
-                [&](int group) { placement.set_dealt(group); });
+    Placement placement =
+        PlacementOf(plan, u, holders[u], dealing[u], groups, dealt_groups);
+    if (HasServers(plan)) LayServed(placement, groups);
     for (int r = 0; r < plan.roles_size(); ++r) {
       const int place = r % AxisSize(plan.mesh(), kPipelineAxis);
       if (holders[u].count(place) == 0) continue;
-      *plan.mutable_roles(r)->add_placements() = placement;
+      Role& role = *plan.mutable_roles(r);
+      *role.add_placements() = OfRole(plan, role, placement);
     }
-    if (!dealt.spans().empty()) dealt_groups.push_back(dealt);
   }
   for (const Group& dealt : dealt_groups) {
     groups.AddOnce(GatherGroupName(dealt), dealt, "make parameters whole");
+  }
+  if (HasServers(plan)) {
+    const Group pushes = plan.groups(groups.FindOnData(/*servers_only=*/false));
+    groups.AddOnce(GatherGroupName(pushes), pushes,
+                   "pull parameters from servers");
   }
   AddWorld(plan, groups);
   AddCopies(plan, groups);

@@ -9,6 +9,7 @@
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/check_devices.h"
 #include "scheduler/tiers/loss_chunks.h"
+#include "scheduler/tiers/recompute.h"
 
 namespace troupe {
 namespace {
@@ -31,8 +32,7 @@ constexpr TierField kTierFields[] = {
 
 // To keep less for backward.
 void AddRecompute(const std::string& now, std::vector<MemoryChange>& changes) {
-  for (const char* const mode : {"selective", "full"}) {
-    if (now != "none" && (now != "selective" || now == mode)) continue;
+  for (const std::string& mode : LeanerRecomputeModes(now)) {
     changes.push_back({{kRecomputeField, mode}, [mode](JobSpec& job) {
                          job.mutable_memory()->mutable_recompute()->set_mode(
                              mode);
@@ -70,7 +70,7 @@ bool MayDeal(const ParallelismSpec& now) {
 // To deal what replicas, and ranks of a batch or a sequence, hold alike over
 // them.
 void AddZero(const ParallelismSpec& now, std::vector<MemoryChange>& changes) {
-  if (!MayDeal(now)) return;
+  if (!MayDeal(now) || now.servers() > 0) return;
   for (int zero = now.zero() + 1; zero <= 3; ++zero) {
     const auto make = [zero](JobSpec& job) {
       ParallelismSpec& parallelism = *job.mutable_parallelism();

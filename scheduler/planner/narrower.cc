@@ -1,6 +1,7 @@
 #include "scheduler/planner/narrower.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -23,13 +24,15 @@ namespace {
 struct Extent {
   int data = 1;
   int pipeline = 1;
+  int servers = 0;
   std::vector<int> shared;  // ranks, by field (FactorFields)
 
-  int ranks() const {
-    int product = data * pipeline;
+  int64_t replica() const {  // ranks of one
+    int64_t product = pipeline;
     for (const int of_field : shared) product *= of_field;
     return product;
   }
+  int64_t ranks() const { return (data + servers) * replica(); }
 };
 
 std::vector<int> SharedOf(const ParallelismSpec& parallelism) {
@@ -101,12 +104,12 @@ std::vector<Extent> ExtentsOf(const JobSpec& resolved, int workers) {
   std::vector<Extent> extents;
   for (const std::vector<int>& shared : FewerShared(full)) {
     for (int pipeline = 1; pipeline <= full.pipeline(); ++pipeline) {
-      Extent extent = {.pipeline = pipeline, .shared = shared};
+      Extent extent = {
+          .pipeline = pipeline, .servers = full.servers(), .shared = shared};
       LeaveOutWhatIsWholeOrNone(full, extent);
-      const int replica = extent.ranks();
       for (const int data : replicas) {
-        if (data * replica < least || data > workers / replica) continue;
         extent.data = data;
+        if (extent.ranks() < least || extent.ranks() > workers) continue;
         extents.push_back(extent);
       }
     }

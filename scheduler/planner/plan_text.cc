@@ -105,6 +105,7 @@ absl::StatusOr<TextPlan> PlanText(const JobSpec& trained) {
   LayGroups(plan);
   for (Unit& unit : units.units) *plan.add_units() = std::move(unit);
   for (UnitTable& table : units.tables) *plan.add_tables() = std::move(table);
+  *plan.mutable_batch() = std::move(units.batch);
   for (int rank = 0; rank < MeshSize(plan.mesh()); ++rank) {
     int64_t elements = 0;
     for (const int unit : UnitsOfText(plan, rank)) {

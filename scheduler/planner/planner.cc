@@ -46,18 +46,20 @@ std::string SizesText(const ParallelismSpec& parallelism) {
   std::string text;
   for (const auto& [path, ranks] : sizes) {
     if (ranks < 2) continue;
-    absl::StrAppend(&text, text.empty() ? "" : " x ", path,
-                    text.empty() ? ": " : " ", ranks);
+    const bool first = text.empty();
+    absl::StrAppend(&text, first ? "" : " x ", path, first ? ": " : " ", ranks);
   }
-  return text.empty() ? "parallelism.data: 1" : text;
+  if (text.empty()) text = "parallelism.data: 1";
+  if (parallelism.servers() == 0) return text;
+  return absl::StrCat(text, " with parallelism.servers ",
+                      parallelism.servers());
 }
 
-// Builds plans of other jobs for the same workers: all but the prediction, the
-// comparison with budgets and the fingerprint.
+// Builds plans of other jobs for the same workers, up to their prediction.
 class Builder {
  public:
   // Borrows both. Refuses plans of more instructions. Programs are checked
-  // where a plan is to be run; one that is only compared is planned again.
+  // where a plan is to be run.
   Builder(const std::vector<WorkerDescription>& workers,
           const MayGoOn& may_go_on, int64_t instructions_max, bool checks)
       : workers_(workers),
@@ -453,6 +455,7 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
   *assignment.mutable_groups() = plan.groups();
   *assignment.mutable_units() = plan.units();
   *assignment.mutable_tables() = plan.tables();
+  *assignment.mutable_batch() = plan.batch();
   *assignment.add_roles() = RoleOf(plan, rank);
   assignment.set_rank(rank);
   // Field by field: copies of all ranks' for all ranks would be many.

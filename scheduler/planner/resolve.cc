@@ -11,13 +11,15 @@
 #include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/pipelines/pipelines.h"
-#include "scheduler/planner/choose_ways.h"
+#include "scheduler/planner/named_rows.h"
 #include "scheduler/planner/resolve_data.h"
 #include "scheduler/planner/resolve_evaluation.h"
 #include "scheduler/planner/resolve_lora.h"
 #include "scheduler/planner/resolve_memory.h"
 #include "scheduler/planner/resolve_optimizer.h"
 #include "scheduler/planner/resolve_parallelism.h"
+#include "scheduler/planner/resolve_sample.h"
+#include "scheduler/planner/resolve_servers.h"
 #include "scheduler/planner/resolve_training.h"
 
 namespace troupe {
@@ -103,9 +105,13 @@ bool HasUnitsWithoutState(const ModelSpec& model) {
 }
 
 absl::Status CheckZeroHasState(const JobSpec& job) {
-  if (job.parallelism().zero() == 0 || !HasUnitsWithoutState(job.model())) {
-    return absl::OkStatus();
+  if (!HasUnitsWithoutState(job.model())) return absl::OkStatus();
+  if (job.parallelism().servers() > 0) {
+    return FieldError("parallelism.servers",
+                      "of a synthetic unit without model.parameter_bytes there "
+                      "is nothing to keep; give all units some, or use 0");
   }
+  if (job.parallelism().zero() == 0) return absl::OkStatus();
   return FieldError("parallelism.zero",
                     "of a synthetic unit without model.parameter_bytes there "
                     "is nothing to deal over ranks; give all units some, or "
@@ -116,7 +122,8 @@ absl::Status ResolveRecovery(JobSpec& job) {
   if (!job.has_recovery()) return absl::OkStatus();
   RecoverySpec& recovery = *job.mutable_recovery();
   const bool no_state = HasUnitsWithoutState(job.model());
-  if (!recovery.has_copies()) recovery.set_copies(no_state ? 0 : 1);
+  const bool served = job.parallelism().servers() > 0;
+  if (!recovery.has_copies()) recovery.set_copies(no_state || served ? 0 : 1);
   if (no_state && recovery.copies() > 0) {
     return FieldError("recovery.copies",
                       "of a synthetic unit without model.parameter_bytes "
@@ -160,8 +167,8 @@ absl::Status ResolveElastic(JobSpec& job) {
       "elastic",
       absl::StrCat("with ", schedule.name,
                    " the number of ranks is part of what is trained, so that "
-                   "no plan with fewer goes on with it; use a synchronous "
-                   "schedule such as 1f1b, or leave this out"));
+                   "no plan with fewer goes on with it; ",
+                   kUseSynchronous, ", or leave this out"));
 }
 
 // Balances that go by the load of a whole step count it where gradients lie.
@@ -187,9 +194,8 @@ absl::Status CheckLoadIsCounted(const JobSpec& job) {
   return FieldError(
       "model.experts.balance",
       absl::StrCat(balance, " goes by the load of a whole step, but with ",
-                   schedule.name,
-                   " weights change after each micro-batch; use balance "
-                   "sequence, or a synchronous schedule such as 1f1b"));
+                   schedule.name, " weights change after each micro-batch; ",
+                   kUseSynchronous, ", or balance sequence"));
 }
 
 }  // namespace
@@ -204,6 +210,7 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job, PlanLength length) {
   RETURN_IF_ERROR(IsSynthetic(job.model())
                       ? ResolveNoData(*resolved.mutable_data())
                       : ResolveData(job.evaluate(), *resolved.mutable_data()));
+  RETURN_IF_ERROR(ResolveServers(resolved));
   RETURN_IF_ERROR(
       ResolveParallelism(job.memory(), *resolved.mutable_parallelism()));
   if (job.has_objective()) {
@@ -226,6 +233,8 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job, PlanLength length) {
                                     resolved.training().steps()));
   RETURN_IF_ERROR(ResolveElastic(resolved));
   RETURN_IF_ERROR(ResolveMetrics(resolved));
+  RETURN_IF_ERROR(ResolveSample(resolved));
+  RETURN_IF_ERROR(CheckServersFit(resolved));
   return resolved;
 }
 

@@ -16,6 +16,7 @@
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
 #include "proto/plan/plan_limits.h"
+#include "scheduler/tiers/recompute.h"
 
 namespace troupe {
 namespace {
@@ -27,6 +28,7 @@ using google::protobuf::Message;
 constexpr absl::string_view kOfTraining[] = {
     "data.tokens",
     "data.changed",
+    "data.sample",
     "data.sources",
     "data.validation_blocks",
     "data.validation_fraction",
@@ -37,7 +39,9 @@ constexpr absl::string_view kOfTraining[] = {
     "memory.optimizer",
     "memory.recompute",
     "optimizer",
+    "parallelism.servers",
     "recovery",
+    "servers",
     "training.dropout",
     "training.epochs",
     "training.freeze",
@@ -70,7 +74,7 @@ JobSpec WithoutTraining(const JobSpec& job) {
   memory.set_activations("device");
   memory.set_gradients("device");
   memory.set_optimizer("device");
-  memory.mutable_recompute()->set_mode("none");
+  memory.mutable_recompute()->set_mode(kRecomputeNone);
   TrainingSpec& training = *spec.mutable_training();
   training.set_dropout(0);
   training.set_gradient_clipping(0);

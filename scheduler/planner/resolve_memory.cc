@@ -118,7 +118,7 @@ absl::Status ResolveMemory(const ModelSpec& model, MemorySpec& memory) {
   RETURN_IF_ERROR(CheckLossChunks(model, memory));
   RecomputeSpec& spec = *memory.mutable_recompute();
   const bool lists = spec.units_size() + spec.selective_units_size() > 0;
-  if (!spec.has_mode()) spec.set_mode(lists ? kRecomputeList : "none");
+  if (!spec.has_mode()) spec.set_mode(lists ? kRecomputeList : kRecomputeNone);
   RETURN_IF_ERROR(CheckName(kPath, spec.mode(), RecomputeModes()));
   const bool listed = spec.mode() == kRecomputeList;
   if (lists && !listed) {
@@ -127,7 +127,7 @@ absl::Status ResolveMemory(const ModelSpec& model, MemorySpec& memory) {
                                           "listed too; use one or the other"));
   }
   if (IsSynthetic(model)) {
-    if (spec.mode() == "none") return absl::OkStatus();
+    if (spec.mode() == kRecomputeNone) return absl::OkStatus();
     return FieldError(kPath,
                       "synthetic units compute nothing that could be made "
                       "again; leave it out");

@@ -9,8 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
-#include "proto/plan/replica_share.h"
-#include "proto/plan/sharing.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/pipelines/pipelines.h"
 
@@ -26,12 +25,14 @@ std::string ListText(const ParallelismSpec& parallelism) {
 }
 
 // " / parallelism.expert 2" where ranks of data share experts.
-std::string ExpertText(const ParallelismSpec& parallelism) {
+std::string SharedText(const ParallelismSpec& parallelism) {
+  const RankField* const field = FieldOfReplica(parallelism);
+  if (field == nullptr) return "";
   const int ranks = RanksOfReplica(parallelism);
-  if (ranks == 1) return "";
-  return ranks == parallelism.expert()
-             ? absl::StrCat(" / parallelism.expert ", ranks)
-             : absl::StrCat(" / the ", ranks, " that parallelism.expert takes");
+  return ranks == RanksOf(parallelism, field->name)
+             ? absl::StrCat(" / ", field->Path(), " ", ranks)
+             : absl::StrCat(" / the ", ranks, " that ", field->Path(),
+                            " takes");
 }
 
 std::string ReplicasText(const ParallelismSpec& parallelism) {
@@ -40,7 +41,7 @@ std::string ReplicasText(const ParallelismSpec& parallelism) {
     return absl::StrCat("parallelism.data is ", replicas);
   }
   return absl::StrCat("parallelism.data ", parallelism.data(),
-                      ExpertText(parallelism), " is ", replicas);
+                      SharedText(parallelism), " is ", replicas);
 }
 
 absl::Status CheckNumbers(const JobSpec& job) {
@@ -66,7 +67,7 @@ absl::Status CheckNumbers(const JobSpec& job) {
                                  job.training().global_batch_size(),
                                  " / training.micro_batch_size ",
                                  job.training().micro_batch_size(),
-                                 ExpertText(parallelism), " are ", of_step,
+                                 SharedText(parallelism), " are ", of_step,
                                  "; give numbers that add up to it, or use "
                                  "micro_batch_split: by_speed"));
 }
@@ -80,8 +81,8 @@ absl::Status CheckUnevenFits(const ParallelismSpec& parallelism,
     return FieldError(
         field, absl::StrCat("does not go with ", schedule.name,
                             ": how old a micro-batch's weights are depends on "
-                            "how many a replica runs; use a synchronous "
-                            "schedule such as 1f1b, or leave it out"));
+                            "how many a replica runs; ",
+                            kUseSynchronous, ", or leave it out"));
   }
   if (!parallelism.has_zero()) return absl::OkStatus();  // not chosen yet
   const ZeroRow zero = ZeroRowOf(parallelism);

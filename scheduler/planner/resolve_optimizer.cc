@@ -16,6 +16,11 @@ namespace {
 constexpr double kBetas[] = {0.9, 0.95};
 constexpr double kLionBetas[] = {0.9, 0.99};
 constexpr double kEps = 1e-8;
+constexpr double kDecayRate = -0.8;
+constexpr double kEps1 = 1e-30;
+// Second moments are f32, and what they are divided by must not be zero.
+constexpr double kEps1Min = 1e-32;
+constexpr double kEps2 = 1e-3;
 constexpr double kEmaDecay = 0.999;
 // What a step takes is a multiple of 2^-24 (ops/average.h).
 constexpr double kEmaDecayMax = 0.999999;
@@ -96,6 +101,41 @@ absl::Status CheckMuon(const std::string& path, const OptimizerSpec& rule) {
                     "muon needs a momentum above 0; use 0.95");
 }
 
+// The fields that only adafactor has.
+absl::Status CheckNotAdafactor(const std::string& path,
+                               const OptimizerSpec& rule) {
+  const char* const field = rule.has_decay_rate()        ? ".decay_rate"
+                            : rule.has_eps1()            ? ".eps1"
+                            : rule.has_eps2()            ? ".eps2"
+                            : rule.has_scale_parameter() ? ".scale_parameter"
+                                                         : nullptr;
+  if (field == nullptr) return absl::OkStatus();
+  return FieldError(absl::StrCat(path, field),
+                    "is for adafactor; leave it out, or use name adafactor");
+}
+
+absl::Status CheckAdafactor(const std::string& path,
+                            const OptimizerSpec& rule) {
+  const bool own_betas = !AreBetas(rule.betas(), kBetas);
+  if (own_betas || rule.eps() != kEps) {
+    return FieldError(absl::StrCat(path, own_betas ? ".betas" : ".eps"),
+                      own_betas ? "is for adamw; adafactor has decay_rate"
+                                : "is for adamw; adafactor has eps1 and eps2");
+  }
+  if (rule.momentum() != 0 || rule.nesterov()) {
+    return FieldError(
+        absl::StrCat(path, rule.nesterov() ? ".nesterov" : ".momentum"),
+        "is for sgd; adafactor keeps no momentum: leave it out");
+  }
+  RETURN_IF_ERROR(CheckNumber(absl::StrCat(path, ".decay_rate"),
+                              rule.decay_rate(),
+                              {.min = -1, .max = 0, .max_open = true}));
+  RETURN_IF_ERROR(CheckNumber(absl::StrCat(path, ".eps1"), rule.eps1(),
+                              {.min = kEps1Min, .max = 1}));
+  return CheckNumber(absl::StrCat(path, ".eps2"), rule.eps2(),
+                     {.min = 0, .max = 1});
+}
+
 // What can train parameters, and what its settings are where nothing is given.
 struct RuleRow {
   const char* name;
@@ -105,7 +145,8 @@ struct RuleRow {
   double momentum = 0;
   bool nesterov = false;
 };
-constexpr RuleRow kRules[] = {{"adamw", CheckAdamW, kBetas, 0.1},
+constexpr RuleRow kRules[] = {{"adafactor", CheckAdafactor, kBetas, 0},
+                              {"adamw", CheckAdamW, kBetas, 0.1},
                               {"lion", CheckLion, kLionBetas, 0.1},
                               {"muon", CheckMuon, kBetas, 0.1, 0.95, true},
                               {"sgd", CheckSgd, kBetas, 0}};
@@ -128,6 +169,14 @@ absl::Status ResolveRule(const std::string& path, OptimizerSpec& rule) {
   if (!rule.has_weight_decay()) rule.set_weight_decay(row.weight_decay);
   if (!rule.has_momentum()) rule.set_momentum(row.momentum);
   if (!rule.has_nesterov()) rule.set_nesterov(row.nesterov);
+  if (rule.name() == "adafactor") {
+    if (!rule.has_decay_rate()) rule.set_decay_rate(kDecayRate);
+    if (!rule.has_eps1()) rule.set_eps1(kEps1);
+    if (!rule.has_eps2()) rule.set_eps2(kEps2);
+    if (!rule.has_scale_parameter()) rule.set_scale_parameter(true);
+  } else {
+    RETURN_IF_ERROR(CheckNotAdafactor(path, rule));
+  }
   RETURN_IF_ERROR(CheckNumber(absl::StrCat(path, ".weight_decay"),
                               rule.weight_decay(),
                               {.min = 0, .max = kLargeFactor}));
@@ -147,6 +196,12 @@ OptimizerSpec RuleOfGroup(const OptimizerGroup& group,
   if (group.has_momentum()) rule.set_momentum(group.momentum());
   if (group.has_nesterov()) rule.set_nesterov(group.nesterov());
   if (group.has_weight_decay()) rule.set_weight_decay(group.weight_decay());
+  if (group.has_decay_rate()) rule.set_decay_rate(group.decay_rate());
+  if (group.has_eps1()) rule.set_eps1(group.eps1());
+  if (group.has_eps2()) rule.set_eps2(group.eps2());
+  if (group.has_scale_parameter()) {
+    rule.set_scale_parameter(group.scale_parameter());
+  }
   return rule;
 }
 
@@ -170,6 +225,11 @@ absl::Status ResolveGroup(const std::string& path,
   group.set_eps(rule.eps());
   group.set_momentum(rule.momentum());
   group.set_nesterov(rule.nesterov());
+  if (rule.name() != "adafactor") return absl::OkStatus();
+  group.set_decay_rate(rule.decay_rate());
+  group.set_eps1(rule.eps1());
+  group.set_eps2(rule.eps2());
+  group.set_scale_parameter(rule.scale_parameter());
   return absl::OkStatus();
 }
 

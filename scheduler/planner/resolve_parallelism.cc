@@ -1,5 +1,6 @@
 #include "scheduler/planner/resolve_parallelism.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "proto/plan/fields.h"
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/ranks_needed.h"
+#include "proto/plan/sharing.h"
 #include "scheduler/layouts/layouts.h"
 #include "scheduler/layouts/resolve_rows.h"
 #include "scheduler/layouts/zero.h"
@@ -31,25 +33,37 @@ absl::StatusOr<Pipeline> ScheduleOf(const ParallelismSpec& parallelism) {
   return FindPipeline(parallelism.pipeline_schedule());
 }
 
+// Of those that schedules have for themselves.
+absl::Status ResolveFieldsOf(const Pipeline& schedule,
+                             ParallelismSpec& parallelism) {
+  const auto& own = schedule.fields;
+  for (const Pipeline& of : Pipelines()) {
+    for (const std::string& field : of.fields) {
+      if (!HasField(parallelism, field)) SetField(field, "false", parallelism);
+      const bool is_set = FieldText(parallelism, field) == "true";
+      const bool is_own = std::find(own.begin(), own.end(), field) != own.end();
+      if (!is_set || is_own) continue;
+      return FieldError(absl::StrCat("parallelism.", field),
+                        absl::StrCat("is for ", of.name, ", not ",
+                                     schedule.name, "; leave it out"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ResolvePipeline(ParallelismSpec& parallelism) {
   if (!parallelism.has_pipeline()) parallelism.set_pipeline(1);
   if (!parallelism.has_pipeline_schedule()) {
-    parallelism.set_pipeline_schedule("1f1b");
+    parallelism.set_pipeline_schedule(kDefaultPipeline);
   }
   ASSIGN_OR_RETURN(const Pipeline schedule, ScheduleOf(parallelism));
   if (!parallelism.has_virtual_stages()) {
     parallelism.set_virtual_stages(schedule.default_virtual_stages);
   }
-  if (!parallelism.has_vertical_sync()) parallelism.set_vertical_sync(false);
   RETURN_IF_ERROR(CheckInteger("parallelism.virtual_stages",
                                parallelism.virtual_stages(),
                                {.min = 1, .max = kVirtualStagesMax}));
-  if (!parallelism.vertical_sync() || schedule.name == "pipedream") {
-    return absl::OkStatus();
-  }
-  return FieldError(
-      "parallelism.vertical_sync",
-      absl::StrCat("is for pipedream, not ", schedule.name, "; leave it out"));
+  return ResolveFieldsOf(schedule, parallelism);
 }
 
 // Of a field's value with which weights are not whole on each rank.
@@ -64,8 +78,8 @@ absl::Status CheckIsSynchronous(const ParallelismSpec& parallelism,
       absl::StrCat(value, " does not go with ", schedule.name,
                    ": each micro-batch in flight computes with weights of an "
                    "age of its own, which have to be whole on each rank until "
-                   "its backward; use a synchronous schedule such as 1f1b, or ",
-                   instead));
+                   "its backward; ",
+                   kUseSynchronous, ", or ", instead));
 }
 
 bool SaysNothingOfZero(const ParallelismSpec& parallelism) {

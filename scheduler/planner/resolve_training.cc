@@ -10,8 +10,7 @@
 #include "proto/plan/model_fields.h"
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/precision.h"
-#include "proto/plan/replica_share.h"
-#include "proto/plan/sharing.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_micro_batches.h"
 
@@ -144,14 +143,15 @@ absl::Status ResolveBatches(JobSpec& job) {
   }
   const int64_t together = MicroBatchSequences(job);
   const int shared = RanksOfReplica(job.parallelism());
-  if (global % together != 0) {
+  const RankField* const field = FieldOfReplica(job.parallelism());
+  if (field != nullptr && global % together != 0) {
     return FieldError(
-        "parallelism.expert",
+        field->Path(),
         absl::StrCat(
             shared, " ranks of parallelism.data compute a micro-batch of ",
             micro, " sequences each together, and training.global_batch_size ",
             global, " is no multiple of ", together, "; use ",
-            shared == job.parallelism().expert()
+            shared == RanksOf(job.parallelism(), field->name)
                 ? DivisorsText(global / micro, shared)
                 : "fewer ranks of data"));
   }

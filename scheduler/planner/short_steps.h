@@ -29,7 +29,7 @@ struct ShortSteps {
 
 // How long a step's plan is.
 struct StepLength {
-  int pipeline = 1;  // ranks
+  int pipeline = 1;       // ranks
   int micro_batches = 1;  // of all kinds of replicas, which have each their own
   bool is_even = true;    // replicas have equally many: else none is shorter
   int64_t of_micro_batch = 0;  // instructions

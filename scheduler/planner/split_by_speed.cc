@@ -9,7 +9,8 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/mesh.h"
-#include "proto/plan/sharing.h"
+#include "proto/plan/served.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_micro_batches.h"
 #include "scheduler/planner/start_draft.h"
@@ -30,8 +31,9 @@ void SetMicroBatches(const std::vector<int>& counts, JobSpec& job) {
 std::vector<double> ReplicaSeconds(
     const Plan& plan, const std::vector<WorkerDescription>& workers) {
   const CostModel costs(plan, workers);
-  std::vector<double> replicas(AxisSize(plan.mesh(), kReplicaAxis), 0);
+  std::vector<double> replicas(ReplicasOf(plan.job().parallelism()), 0);
   for (int rank = 0; rank < MeshSize(plan.mesh()); ++rank) {
+    if (IsServer(plan, rank)) continue;
     const int place = CoordinateOn(plan.mesh(), "pipeline", rank);
     double seconds = 0;
     for (const Stage& stage : plan.stages()) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/expert_load.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/groups.h"
@@ -28,12 +29,14 @@
 #include "scheduler/layouts/lay_parts.h"
 #include "scheduler/layouts/lora.h"
 #include "scheduler/layouts/optimizer_groups.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/unit_rules.h"
 #include "scheduler/passes/lanes.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/check_graph.h"
 #include "scheduler/planner/lay_groups.h"
 #include "scheduler/planner/partition.h"
+#include "scheduler/planner/resolve_sample.h"
 #include "scheduler/planner/unit_kinds.h"
 #include "scheduler/tiers/loss_chunks.h"
 #include "scheduler/tiers/offload.h"
@@ -52,11 +55,11 @@ void LayMesh(Plan& plan) {
 // Updates of matrices work in memory that lanes of the host do not have.
 absl::Status CheckStepsOnDevice(const JobSpec& job) {
   if (!StepsOnHost(job.memory())) return absl::OkStatus();
-  for (int g = 0; g < job.optimizer().groups_size(); ++g) {
-    if (!UpdatesMatrices(job.optimizer(), g + 1)) continue;
+  for (int rule = 0; rule < RuleCount(job.optimizer()); ++rule) {
+    if (!UpdatesMatrices(job.optimizer(), rule)) continue;
     return FieldError(
-        absl::StrCat("optimizer.groups[", g, "].name"),
-        absl::StrCat(job.optimizer().groups(g).name(),
+        NameFieldOfRule(rule),
+        absl::StrCat(NameOfRule(job.optimizer(), rule),
                      " does not go with memory.optimizer or memory.gradients "
                      "below the device, where the optimizer runs on the host; "
                      "use device for both"));
@@ -90,6 +93,7 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
   }
   RETURN_IF_ERROR(MarkGroups(plan.job().optimizer(), list));
   RETURN_IF_ERROR(CheckStepsOnDevice(plan.job()));
+  RETURN_IF_ERROR(CheckSample(plan.job()));
   derived.set_frozen_parameters(FrozenCount(list));
   derived.set_model_flops_per_token(
       ModelFlopsPerToken(plan.job().model(), training.sequence_length()) *
@@ -127,6 +131,7 @@ absl::Status AddUnits(const UnitRules& rules, UnitList list, Draft& draft) {
   plan.clear_tables();
   for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
   for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);
+  *plan.mutable_batch() = std::move(list.batch);
   return ExpectMeasuredLoad(plan);
 }
 
@@ -134,8 +139,17 @@ int64_t RoundedUp(int64_t number, int64_t divisor) {
   return (number + divisor - 1) / divisor;
 }
 
+// As many for each replica, where none are given.
+std::vector<int> MicroBatchesOfReplicas(const ParallelismSpec& parallelism,
+                                        int64_t of_step) {
+  const auto& given = parallelism.micro_batches();
+  if (!given.empty()) return {given.begin(), given.end()};
+  const int replicas = ReplicasOf(parallelism);
+  return std::vector<int>(replicas, static_cast<int>(of_step / replicas));
+}
+
 // In proportion to those of training where replicas differ, as fast ones are
-// fast in both.
+// fast in both. Servers run none.
 void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
   const TrainingSpec& training = job.training();
   const ParallelismSpec& parallelism = job.parallelism();
@@ -148,7 +162,7 @@ void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
   const auto& given = parallelism.micro_batches();
   const bool equal = std::adjacent_find(given.begin(), given.end(),
                                         std::not_equal_to<>()) == given.end();
-  if (equal) {
+  if (equal && parallelism.servers() == 0) {
     const int replicas = ReplicasOf(parallelism);
     derived.set_micro_batches(of_step / replicas);
     derived.set_validation_micro_batches(RoundedUp(of_validation, replicas));
@@ -156,7 +170,7 @@ void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
   }
   int most = 0;
   int most_validation = 0;
-  for (const int count : given) {
+  for (const int count : MicroBatchesOfReplicas(parallelism, of_step)) {
     const int validation = RoundedUp(of_validation * count, of_step);
     derived.add_replica_micro_batches(count);
     if (of_validation > 0) {
@@ -164,6 +178,10 @@ void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
     }
     most = std::max(most, count);
     most_validation = std::max(most_validation, validation);
+  }
+  for (int server = 0; server < parallelism.servers(); ++server) {
+    derived.add_replica_micro_batches(0);
+    if (of_validation > 0) derived.add_replica_validation_micro_batches(0);
   }
   derived.set_micro_batches(most);
   derived.set_validation_micro_batches(most_validation);
@@ -194,8 +212,7 @@ PipelineShape ShapeOf(const Plan& plan) {
   const ParallelismSpec& parallelism = plan.job().parallelism();
   return {.ranks = parallelism.pipeline(),
           .micro_batches = plan.derived().micro_batches(),
-          .virtual_stages = parallelism.virtual_stages(),
-          .vertical_sync = parallelism.vertical_sync()};
+          .virtual_stages = parallelism.virtual_stages()};
 }
 
 absl::Status OrderSteps(Draft& draft) {
@@ -206,11 +223,19 @@ absl::Status OrderSteps(Draft& draft) {
   ASSIGN_OR_RETURN(const Pipeline pipeline,
                    FindPipeline(plan.job().parallelism().pipeline_schedule()));
   PipelineShape shape = ShapeOf(plan);
+  for (const std::string& field : pipeline.fields) {
+    const bool is_set = FieldText(plan.job().parallelism(), field) == "true";
+    if (is_set) shape.options.push_back(field);
+  }
   ASSIGN_OR_RETURN(draft.compute_order, pipeline.order(shape));
   const std::vector<std::vector<int>> kinds = ReplicaKinds(plan.derived());
   for (size_t k = 1; k < kinds.size(); ++k) {
     shape.micro_batches =
         ShareOf(plan.derived(), Program::TRAIN, kinds[k].front()).count;
+    if (shape.micro_batches == 0) {  // servers
+      draft.shorter_orders.emplace_back(shape.ranks);
+      continue;
+    }
     ASSIGN_OR_RETURN(ComputeOrder order, pipeline.order(shape));
     // Chimera has no second pipeline for a single micro-batch.
     if (StageHolders(order, shape.stages()) !=
@@ -226,6 +251,8 @@ absl::Status OrderSteps(Draft& draft) {
     draft.shorter_orders.push_back(std::move(order));
   }
   plan.mutable_derived()->set_report_lag(ReportLag(plan, pipeline));
+  plan.mutable_derived()->set_delays_gradients(
+      DelaysGradients(draft.compute_order));
   return absl::OkStatus();
 }
 
@@ -324,11 +351,14 @@ absl::Status LayAllMatrices(Plan& plan) {
   for (int u = 0; u < plan.units_size(); ++u) {
     for (const Role& role : plan.roles()) {
       const Placement* const placement = FindPlacement(role, u);
-      if (placement == nullptr) continue;
-      if (placement->has_dealt()) {
-        const Group& group = plan.groups(placement->dealt());
+      if (placement == nullptr || KeepsNoState(*placement)) continue;
+      for (const Stretch& stretch : StretchesOf(plan, *placement)) {
+        if (stretch.frozen || !stretch.dealt.has_value()) continue;
+        const Group& group = plan.groups(*stretch.dealt);
         RETURN_IF_ERROR(LayMatrices(plan.job().optimizer(),
-                                    GroupSize(plan.mesh(), group),
+                                    {.part = stretch.part,
+                                     .part_count = stretch.part_count,
+                                     .ranks = GroupSize(plan.mesh(), group)},
                                     *plan.mutable_units(u)));
       }
       break;  // all roles deal a unit alike

@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "proto/base/check.h"
-#include "proto/plan/expert_ranks.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
+#include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/resolve_rows.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/resolve.h"
@@ -37,10 +38,12 @@ Shares SharingOf(const ParallelismSpec& parallelism) {
 // Of fields of data, only which ranks there are.
 bool HaveSameData(const ParallelismSpec& a, const ParallelismSpec& b) {
   for (const RankField& field : RankFields()) {
-    const bool same = RanksOf(a, field.name) == RanksOf(b, field.name);
-    if (field.of_data && !same) return false;
+    if (!field.of_data) continue;
+    if (RanksOf(a, field.name) != RanksOf(b, field.name)) return false;
+    const LayoutRow& row = RowOf(a, field.name);
+    if (row.along != nullptr && row.along(a) != row.along(b)) return false;
   }
-  return a.data() == b.data() && ExpertRanksOf(a) == ExpertRanksOf(b);
+  return a.data() == b.data() && RanksOfReplica(a) == RanksOfReplica(b);
 }
 
 bool AreAlike(const Shares& a, const Shares& b) {
@@ -161,11 +164,22 @@ bool FitField(const RankField& field, int ranks, ParallelismSpec& parallelism) {
   return false;
 }
 
+bool CutsSamples(const RowAxis& axis) {
+  return std::any_of(
+      axis.rules.begin(), axis.rules.end(),
+      [](const DimRule& rule) { return rule.kind == Dim::BATCH; });
+}
+
 // Whether ranks that share samples have as many each, in each strategy.
 bool DividesSamples(const JobSpec& way) {
   for (const StrategySpec& strategy : way.parallelism().strategies()) {
-    const int samples = way.training().micro_batch_size();
-    if (samples % std::max(strategy.batch(), 1) != 0) return false;
+    Shares shares;
+    CopySharing(strategy, shares);
+    int ranks = 1;
+    for (const SharedAxis& axis : SharedAxes(shares)) {
+      if (CutsSamples(*axis.row)) ranks *= axis.size;
+    }
+    if (way.training().micro_batch_size() % ranks != 0) return false;
   }
   return true;
 }

@@ -9,8 +9,8 @@
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
-#include "proto/plan/replica_share.h"
 #include "proto/plan/sharing.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/nominal_cost.h"
 #include "scheduler/planner/partition.h"
@@ -41,6 +41,10 @@ PlaceSeconds SecondsAt(const std::vector<double>& slowness,
     }
   }
   return seconds;
+}
+
+int64_t PartOf(int64_t bytes, double share) {
+  return static_cast<int64_t>(static_cast<double>(bytes) * share);
 }
 
 }  // namespace
@@ -208,12 +212,15 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
       seconds.input += unit.input.With(1 / slower);
       seconds.weight += unit.weight.With(1 / slower);
       if (dealt.count == 1) continue;
-      gathers += groups_.SecondsOf(dealt, {.collective = ALL_GATHER,
-                                           .bytes = unit.parameter_bytes,
-                                           .narrow = narrow_parameters_});
-      scatters += groups_.SecondsOf(dealt, {.collective = REDUCE_SCATTER,
-                                            .bytes = unit.gradient_bytes,
-                                            .narrow = narrow_gradients_});
+      const double share = unit.ShareDealt(dealt.count);
+      gathers += groups_.SecondsOf(
+          dealt, {.collective = ALL_GATHER,
+                  .bytes = PartOf(unit.parameter_bytes, share),
+                  .narrow = narrow_parameters_});
+      scatters +=
+          groups_.SecondsOf(dealt, {.collective = REDUCE_SCATTER,
+                                    .bytes = PartOf(unit.gradient_bytes, share),
+                                    .narrow = narrow_gradients_});
     }
     const bool each_use = dealt.count > 1 && zero.gathered_for_each_use;
     if (dealt.count > 1 && !each_use) {
@@ -298,12 +305,16 @@ double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
     for (const int u : stages.units[s]) {
       const UnitCost& unit = costs.kinds[costs.kind_of_unit[u]];
       gradients += unit.gradient_bytes;
-      update += unit.step / (deals && zero.states ? of_slice : 1) +
-                unit.norm / shape.dealt;
+      update +=
+          unit.step *
+              (of_slice > 1 && zero.states ? unit.ShareAtRest(of_slice) : 1) +
+          unit.norm / shape.dealt;
       if (!deals) continue;
-      scatters += groups_.SecondsOf(slices, {.collective = REDUCE_SCATTER,
-                                             .bytes = unit.gradient_bytes,
-                                             .narrow = narrow_gradients_});
+      scatters += groups_.SecondsOf(
+          slices,
+          {.collective = REDUCE_SCATTER,
+           .bytes = PartOf(unit.gradient_bytes, unit.ShareDealt(of_slice)),
+           .narrow = narrow_gradients_});
     }
     const auto bucket =
         std::max<double>(parallelism.bucket_megabytes() * kBytesOfMegabyte,

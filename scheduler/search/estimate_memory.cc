@@ -13,9 +13,14 @@ namespace {
 // drawn spaces need up to 0.4 % less. A bound leaves out one part of so many.
 constexpr int64_t kMargin = 100;
 
-int64_t AtRest(const UnitCost& unit, const ZeroRow& zero, int64_t slices) {
-  const auto rests = [slices](int64_t bytes, bool dealt) {
-    return dealt ? bytes / slices : bytes;
+int64_t PartOf(int64_t bytes, double share) {
+  return static_cast<int64_t>(static_cast<double>(bytes) * share);
+}
+
+int64_t AtRest(const UnitCost& unit, const ZeroRow& zero, int slices) {
+  const double at_rest = slices > 1 ? unit.ShareAtRest(slices) : 1;
+  const auto rests = [at_rest](int64_t bytes, bool dealt) {
+    return dealt ? PartOf(bytes, at_rest) : bytes;
   };
   return rests(unit.parameter_bytes, zero.parameters) +
          rests(unit.gradient_bytes, zero.gradients) +
@@ -40,7 +45,7 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
                                          const UnitCosts& costs,
                                          const Stages& stages, size_t stage) {
   const ZeroRow zero = ZeroRowOf(way);
-  const int64_t slices = way.zero() > 0 ? way.zero_size() : 1;
+  const int slices = way.zero() > 0 ? way.zero_size() : 1;
   const auto unit_of = [&](int u) -> const UnitCost& {
     return costs.kinds[costs.kind_of_unit[u]];
   };
@@ -51,8 +56,9 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
     bytes.at_rest += AtRest(unit, zero, slices);
     int64_t whole = 0;
     if (slices > 1) {
-      whole = (zero.parameters ? unit.parameter_bytes : 0) +
-              (zero.gradients ? unit.gradient_bytes : 0);
+      whole = PartOf((zero.parameters ? unit.parameter_bytes : 0) +
+                         (zero.gradients ? unit.gradient_bytes : 0),
+                     unit.ShareDealt(slices));
     }
     bytes.pass = std::max(bytes.pass, unit.pass_bytes + whole - bytes.kept);
     bytes.workspace = std::max(bytes.workspace, unit.workspace_bytes);

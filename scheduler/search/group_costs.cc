@@ -79,7 +79,7 @@ void GroupCosts::AddRows(const std::vector<WorkerDescription>& members,
     size_t choices = 0;  // of pieces
     for (const Collective collective :
          {ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER}) {
-      auto way = row.lay({.hosts = hosts, .collective = collective});
+      auto way = LayRow(row, {.hosts = hosts, .collective = collective});
       if (!way.ok() || way->steps.empty()) continue;
       choices = std::max(choices, way->pieces.size());
       laid.emplace(collective, *std::move(way));

@@ -14,6 +14,7 @@
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/resolve_micro_batches.h"
 #include "scheduler/planner/ways.h"
+#include "scheduler/tiers/recompute.h"
 
 namespace troupe {
 namespace {
@@ -103,7 +104,9 @@ WayFields FieldsOfChoice(const JobSpec& chosen, const JobSpec& job) {
     needed.set_micro_batch_split(kSplitBySpeed);
   }
   const std::string& mode = chosen.memory().recompute().mode();
-  if (LeavesOpen(job.memory()) && mode != "none") fields.set_recompute(mode);
+  if (LeavesOpen(job.memory()) && mode != kRecomputeNone) {
+    fields.set_recompute(mode);
+  }
   return fields;
 }
 

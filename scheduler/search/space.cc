@@ -135,6 +135,12 @@ absl::Status CheckOpenJob(const JobSpec& job) {
                       "parallelism.data");
   }
   RETURN_IF_ERROR(CheckObjective(job));
+  if (job.parallelism().servers() > 0 || job.has_servers()) {
+    return FieldError(job.has_servers() ? "servers" : "parallelism.servers",
+                      "the planner tries no plans with parameter servers; "
+                      "leave it out, or say all of parallelism without mode: "
+                      "auto");
+  }
   RETURN_IF_ERROR(CheckFixedFields(job.parallelism()));
   return ResolveJob(WithoutParallelism(job), PlanLength::kUnknown).status();
 }

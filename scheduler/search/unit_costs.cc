@@ -11,6 +11,8 @@
 #include "proto/plan/rank_classes.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/sharing.h"
+#include "scheduler/layouts/replicas.h"
+#include "scheduler/layouts/zero.h"
 #include "scheduler/passes/passes.h"
 #include "scheduler/planner/choose_backends.h"
 #include "scheduler/planner/resolve.h"
@@ -192,6 +194,17 @@ class Coster {
     }
     for (int u = 0; u < plan_.units_size(); ++u) {
       units_[u].workspace_bytes = plan_.units(u).workspace_bytes();
+      AddPieces(plan_.units(u), units_[u]);
+    }
+  }
+
+  void AddPieces(const Unit& unit, UnitCost& cost) const {
+    const ParallelismSpec& parallelism = plan_.job().parallelism();
+    for (const Unit::Part& part : unit.parts()) {
+      if (part.elements() == 0) continue;
+      cost.shares_in_pieces[PiecesAmongDealt(parallelism, part)] +=
+          static_cast<double>(part.elements()) /
+          static_cast<double>(unit.flat_elements());
     }
   }
 
@@ -235,7 +248,28 @@ std::vector<WorkerDescription> Uncrowded(
   return alone;
 }
 
+// Ranks that deal a part of which they have so many pieces.
+int DealtOver(int neighbours, int pieces) {
+  return std::max(1, neighbours / pieces);
+}
+
 }  // namespace
+
+double UnitCost::ShareAtRest(int neighbours) const {
+  double rests = 0;
+  for (const auto& [pieces, share] : shares_in_pieces) {
+    rests += share / DealtOver(neighbours, pieces);
+  }
+  return rests;
+}
+
+double UnitCost::ShareDealt(int neighbours) const {
+  double dealt = 0;
+  for (const auto& [pieces, share] : shares_in_pieces) {
+    if (DealtOver(neighbours, pieces) > 1) dealt += share;
+  }
+  return dealt;
+}
 
 absl::StatusOr<UnitCosts> CostUnits(const JobSpec& job,
                                     const Candidate& candidate,

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -38,6 +39,9 @@ struct UnitCost {
   int64_t parameter_bytes = 0;
   int64_t gradient_bytes = 0;
   int64_t state_bytes = 0;      // moments and master weights
+  // By number of pieces that ranks over which ZeRO deals have of a part, as of
+  // experts, the share of the unit in such parts.
+  std::map<int, double> shares_in_pieces;
   int64_t kept_bytes = 0;       // of each micro-batch in flight
   int64_t kept_for_weight = 0;  // of these, until its weights' gradient
   int64_t deferred_bytes = 0;   // besides, from its input's gradient to that
@@ -47,6 +51,11 @@ struct UnitCost {
   int64_t workspace_bytes = 0;  // of all units of a rank the most
   int64_t instructions = 0;     // of its passes on a micro-batch
   Unit nominal;  // the work of its passes, for the balance of stages
+
+  // Where ZeRO deals over so many neighbours: what rests of it over what a
+  // replica has, and the share of it that is dealt at all.
+  double ShareAtRest(int neighbours) const;
+  double ShareDealt(int neighbours) const;
 };
 
 // Of a strategy, a micro-batch and what is recomputed.

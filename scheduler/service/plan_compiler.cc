@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "proto/base/must_not_wait.h"
 #include "proto/base/status.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/planner/choose_backends.h"
@@ -66,6 +67,7 @@ absl::StatusOr<Explanation> PlanCompiler::Explain(
 
 Plan PlanCompiler::PlanFor(
     const Plan& plan, const std::vector<WorkerDescription>& workers) const {
+  CheckMayWait("a plan is connected for other machines");
   Plan moved = plan;
   for (Group& group : *moved.mutable_groups()) group.clear_carriers();
   ChooseBackends(workers, moved.mesh(), *moved.mutable_groups());

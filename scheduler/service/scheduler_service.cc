@@ -316,7 +316,8 @@ SchedulerService::Reactor* SchedulerService::ListWorkers(
     host_.Read([&](const Cluster& cluster, absl::Time) {
       troupe::ListWorkers(cluster, *response);
     });
-    *response->mutable_topology() = TopologyOf(response->workers());
+    *response->mutable_topology() =
+        TopologyOf(response->workers(), response->topology());
     Answer(reactor, "ListWorkers", absl::OkStatus());
   });
 }

@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "proto/plan/at_rest.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/ways.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/links.h"
@@ -59,7 +61,8 @@ Operation OperationOf(const Plan& plan, int rank,
                        GroupSize(plan.mesh(), plan.groups(instruction.group())),
                    .collective = CollectiveOf(instruction)},
           .backward = instruction.exchange().backward(),
-          .narrow = IsNarrow(plan, instruction)};
+          .narrow = IsNarrow(plan, instruction),
+          .uneven = HasUnevenBlocks(plan, instruction)};
 }
 
 // Between ranks of one host.
@@ -107,7 +110,11 @@ std::vector<GroupPlace> CostModel::PlacesIn(
   std::vector<GroupPlace> places;
   for (const std::vector<int>& ranks : groups) {
     std::map<int, int> on_hosts;
-    for (const int rank : ranks) ++on_hosts[host_of_[rank]];
+    std::map<int, int> servers;
+    for (const int rank : ranks) {
+      ++on_hosts[host_of_[rank]];
+      if (IsServer(plan_, rank)) ++servers[host_of_[rank]];
+    }
     if (on_hosts.size() <= 1) continue;
     places.resize(host_of_.size());
     const auto host_at = [&](size_t i) {
@@ -115,10 +122,10 @@ std::vector<GroupPlace> CostModel::PlacesIn(
     };
     for (size_t i = 0; i < ranks.size(); ++i) {
       const int host = host_at(i);
-      places[ranks[i]] = {
-          .on_host = on_hosts.at(host),
-          .next_far = host_at(i + 1) != host,
-          .previous_far = host_at(i + ranks.size() - 1) != host};
+      places[ranks[i]] = {.on_host = on_hosts.at(host),
+                          .next_far = host_at(i + 1) != host,
+                          .previous_far = host_at(i + ranks.size() - 1) != host,
+                          .servers = servers[host]};
     }
   }
   return places;
@@ -165,6 +172,66 @@ Cost CostModel::TransferCost(int rank, const Instruction& instruction) const {
   return TrafficCost(traffic, At(rank).network, LocalLink(rank, carrier));
 }
 
+// Replicas and servers: each server's slice between it and each replica. Of R
+// replicas and S servers, with D bytes in all, a replica's link carries D and a
+// server's R D / S.
+Cost CostModel::ServedCost(int rank, const Instruction& instruction) const {
+  const int group = instruction.group();
+  const Placement& placement =
+      *FindPlacement(RoleOf(plan_, rank), instruction.unit());
+  const std::vector<int> ranks =
+      MembersOf(plan_.mesh(), plan_.groups(group), rank);
+  const std::vector<ServedMember> members =
+      ServedMembers(plan_, placement, rank);
+  const bool pushes = instruction.kind() == Instruction::PUSH;
+  const TrainingSpec& training = plan_.job().training();
+  const auto width = static_cast<double>(
+      BytesOfElement(pushes ? GradientType(training) : ComputeType(training)));
+  std::map<int, OnLinks> bytes;  // by rank
+  for (size_t s = 0; s < ranks.size(); ++s) {
+    if (!members[s].is_server) continue;
+    const double slice = static_cast<double>(members[s].slice.size()) * width;
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      if (members[r].is_server) continue;
+      const bool near = host_of_[ranks[r]] == host_of_[ranks[s]];
+      const int from = pushes ? ranks[r] : ranks[s];
+      const int to = pushes ? ranks[s] : ranks[r];
+      bytes[from][near ? LOCAL_OUT : NETWORK_OUT] += slice;
+      bytes[to][near ? LOCAL_IN : NETWORK_IN] += slice;
+    }
+  }
+  const GroupLinks& links = links_[group].at(numbers_[group][rank]);
+  Traffic traffic;
+  traffic.bytes = bytes[rank];
+  const LinkRate& farthest = links.hosts > 1 ? links.network : links.local;
+  traffic.latency = 2e-6 * farthest.latency_us();
+  for (const auto& [member, of_member] : bytes) {
+    for (int link = 0; link < kLinks; ++link) {
+      const bool far = link == NETWORK_OUT || link == NETWORK_IN;
+      traffic.moving =
+          std::max(traffic.moving,
+                   of_member[link] /
+                       (far ? links.network : links.local).bytes_per_second());
+    }
+  }
+  const Machine& machine = At(rank);
+  const Group::Carrier& carrier =
+      CarrierOf(plan_.groups(group), numbers_[group][rank]);
+  Cost cost =
+      TrafficCost(traffic, Times(machine.network, machine.communication_share),
+                  Times(LocalLink(rank, carrier), machine.communication_share));
+  if (pushes && Serves(placement)) {
+    // One block is copied, and each other one added.
+    const auto touched =
+        static_cast<double>((3 * ReplicasServed(plan_, placement) - 1) *
+                            LargestTrainedAtRest(plan_, placement));
+    cost.elementwise =
+        touched * width /
+        (machine.calibration.memory_bytes_per_second() * machine.scale);
+  }
+  return cost;
+}
+
 Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
   Cost cost = GroupCost(rank, instruction.group(),
                         OperationOf(plan_, rank, instruction));
@@ -174,8 +241,10 @@ Cost CostModel::CollectiveCost(int rank, const Instruction& instruction) const {
 
 Cost CostModel::GroupCost(int rank, int group,
                           const Operation& operation) const {
-  const Group::Way* const way = WayOf(
-      plan_.groups(group), operation.size.collective, operation.size.bytes);
+  const Group::Way* const way =
+      operation.uneven ? nullptr
+                       : WayOf(plan_.groups(group), operation.size.collective,
+                               operation.size.bytes);
   return way == nullptr ? FlatCost(rank, group, operation)
                         : WayCost(rank, group, *way, operation);
 }
@@ -218,12 +287,13 @@ std::vector<bool> CostModel::HasRings() const {
 }
 
 // What tells ranks of a group apart in what they put on their links.
-int CostModel::ConnectionOf(int rank, int group, bool has_rings) const {
-  if (places_[group].empty() || numbers_[group][rank] < 0) return 0;
+std::array<int, 2> CostModel::ConnectionOf(int rank, int group,
+                                           bool has_rings) const {
+  if (places_[group].empty() || numbers_[group][rank] < 0) return {};
   const GroupPlace& place = places_[group][rank];
   const int neighbours =
       has_rings ? 2 * int{place.next_far} + int{place.previous_far} : 0;
-  return 4 * place.on_host + neighbours;
+  return {4 * place.on_host + neighbours, place.servers};
 }
 
 CostModel::UnlikeRanks CostModel::Unlike() const {
@@ -243,8 +313,9 @@ CostModel::UnlikeRanks CostModel::Unlike() const {
                            .try_emplace(LookOf(links_[g][number]),
                                         static_cast<int>(kinds.size()))
                            .first->second;
-      std::vector<int> look = {roles[r], g, machine_of_[r], kind,
-                               ConnectionOf(r, g, has_rings[g])};
+      const auto [company, servers] = ConnectionOf(r, g, has_rings[g]);
+      std::vector<int> look = {roles[r], g,       machine_of_[r],
+                               kind,     company, servers};
       if (const auto ends = peers.find(place); ends != peers.end()) {
         for (const int end : ends->second) {
           const int peer = PeerRank(plan_.mesh(), r, end);

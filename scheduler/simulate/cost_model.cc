@@ -8,21 +8,22 @@
 #include "absl/types/span.h"
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/batch.h"
 #include "proto/plan/buffer_kind.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/lanes.h"
-#include "proto/plan/loaded_batch.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ops/op_view.h"
-#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/slices.h"
 #include "proto/plan/trained.h"
 #include "scheduler/simulate/gpu_link.h"
 #include "scheduler/simulate/links.h"
+#include "scheduler/simulate/optimizer_work.h"
 #include "scheduler/simulate/stand_ins.h"
 #include "scheduler/simulate/tier_rates.h"
 
@@ -52,41 +53,13 @@ AttentionSize AttentionSizeOf(const Plan& plan) {
   return {.length = plan.job().training().sequence_length()};
 }
 
-// Of the products of a STEP whose rules update whole matrices, five for each
-// (ops/muon.h); where slices have some of them each, of the mean.
-double MatrixStepFlops(const Plan& plan, const Placement& placement) {
-  constexpr double kIterations = 5;
-  const OptimizerSpec& optimizer = plan.job().optimizer();
-  const Unit& unit = plan.units(placement.unit());
-  double flops = 0;
-  for (const RuleRange& range : RuleRanges(unit)) {
-    if (!UpdatesMatrices(optimizer, range.rule)) continue;
-    for (const Parameter& parameter : unit.parameters()) {
-      if (parameter.offset() < range.range.begin ||
-          parameter.offset() >= range.range.end) {
-        continue;
-      }
-      const auto [count, rows, columns] = MatricesOf(parameter);
-      const double side = static_cast<double>(std::min(rows, columns));
-      const double length = static_cast<double>(std::max(rows, columns));
-      flops += static_cast<double>(count) * kIterations *
-               (4 * side * side * length + 2 * side * side * side);
-    }
-  }
-  if (!placement.has_dealt()) return flops;
-  return flops / GroupSize(plan.mesh(), plan.groups(placement.dealt()));
-}
-
 // Elements of the optimizer's states that a KEEP or a SNAPSHOT reads.
 int64_t SavedStates(const Plan& plan, const Placement& placement,
                     const Instruction& saves) {
   if (saves.kind() == Instruction::KEEP) {
     return LargestStateAtRest(plan, placement);
   }
-  const Unit::Part& part = plan.units(saves.unit()).parts(saves.part());
-  return LargestDuty(plan, placement, saves.part()) *
-         static_cast<int64_t>(
-             StatesOfPart(plan.job().optimizer(), part).size());
+  return LargestStateDuty(plan, placement, saves.part());
 }
 
 }  // namespace
@@ -217,7 +190,9 @@ RankTraits CostModel::Traits() const {
               .first->second);
     }
     for (size_t g = 0; g < places_.size(); ++g) {
-      look.push_back(ConnectionOf(r, static_cast<int>(g), has_rings[g]));
+      for (const int how : ConnectionOf(r, static_cast<int>(g), has_rings[g])) {
+        look.push_back(how);
+      }
     }
     for (int p = 0; p < stages; ++p) {
       const int peer = p * pipelines + r % pipelines;  // PeerRank
@@ -343,7 +318,10 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
         static_cast<double>(LargestStateAtRest(plan_, placement)) /
         static_cast<double>(std::max<int64_t>(1, elements));
     cost.optimizer =
-        (2 * (1 + gradients + moments) + copy) * bytes /
+        (2 * (1 + gradients + moments) + copy +
+         ShareReadAgain(plan_, plan_.units(instruction.unit())) *
+             (1 + 3 * gradients)) *
+        bytes /
         (on_host ? machine.tiers.optimizer
                  : machine.calibration.optimizer_bytes_per_second() *
                        machine.scale);
@@ -417,20 +395,26 @@ int64_t CostModel::GradientBytes(int rank,
   const Unit& unit = plan_.units(instruction.unit());
   int64_t elements = 0;
   if (instruction.kind() == Instruction::SCATTER_GRADS) {
-    const int64_t slice = LargestTrainedAtRest(
-        plan_, *FindPlacement(RoleOf(plan_, rank), instruction.unit()));
-    // Added to the slice, or zeros around it.
-    elements = instruction.has_micro_batch() ? 3 * slice
-                                             : TrainedElements(unit) - slice;
-  }
-  for (const Instruction::Operand& operand : instruction.operands()) {
-    if (operand.access() != Instruction::WRITE) continue;
-    if (operand.part() == Instruction::WEIGHT_GRADIENTS) {
-      elements += TrainedElements(unit);
-    } else if (operand.part() == Instruction::TIED_GRADIENTS) {
-      elements += TrainedElements(plan_.units(unit.tied(0).unit()));
+    const Placement& placement =
+        *FindPlacement(RoleOf(plan_, rank), instruction.unit());
+    for (const Stretch& stretch : StretchesWith(
+             plan_, placement, instruction.part(), DealtParts::kTrained)) {
+      const int64_t slice = LargestAtRest(plan_, stretch);
+      // Added to the slice, or zeros around it.
+      elements += instruction.has_micro_batch() ? 3 * slice
+                                                : stretch.all.size() - slice;
     }
   }
+  // What is dealt may be in another buffer than what is not: counted once.
+  bool own = false;
+  bool tied = false;
+  for (const Instruction::Operand& operand : instruction.operands()) {
+    if (operand.access() != Instruction::WRITE) continue;
+    own |= operand.part() == Instruction::WEIGHT_GRADIENTS;
+    tied |= operand.part() == Instruction::TIED_GRADIENTS;
+  }
+  if (own) elements += TrainedElements(unit);
+  if (tied) elements += TrainedElements(plan_.units(unit.tied(0).unit()));
   return elements * BytesOfElement(GradientType(plan_.job().training()));
 }
 
@@ -451,6 +435,10 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::EXCHANGE:
     case Instruction::MIRROR:
       cost = CollectiveCost(rank, instruction);
+      break;
+    case Instruction::PUSH:
+    case Instruction::PULL:
+      cost = ServedCost(rank, instruction);
       break;
     case Instruction::SEND:
     case Instruction::RECV:

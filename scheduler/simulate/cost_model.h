@@ -11,6 +11,8 @@
 //   optimizer         bytes of parameters, gradients and moments over its rate
 //   collective        what its algorithm puts on the links of the group, the
 //                     slowest of which decides (traffic.h)
+//   PUSH, PULL        what is sent straight between replicas and servers, the
+//                     busiest link of which decides; what servers add
 //   KEEP              bytes over the rate of copies, or of the disk's reads
 //   SEND, RECV        latency + bytes / bandwidth of the link between the two
 //   FETCH, EVICT      bytes over the rate of copies between device and host; or
@@ -29,6 +31,7 @@
 #ifndef TROUPE_SCHEDULER_SIMULATE_COST_MODEL_H_
 #define TROUPE_SCHEDULER_SIMULATE_COST_MODEL_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -82,9 +85,17 @@ Collective CollectiveOf(const Instruction& instruction);
 int64_t BusiestBytes(const Plan& plan, int rank,
                      const Instruction& instruction);
 
+// Whether only the two ends of a block know how long it is: rows that go to
+// experts, and back.
+bool HasUnevenBlocks(const Plan& plan, const Instruction& instruction);
+
 // The collective of an instruction of the rank, as the model prices it.
 Operation OperationOf(const Plan& plan, int rank,
                       const Instruction& instruction);
+
+// What the rank sends in a PUSH or PULL; 0 for other kinds.
+int64_t ServedBytesSent(const Plan& plan, int rank,
+                        const Instruction& instruction);
 
 // What a SEND or RECV moves; 0 for other kinds.
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction);
@@ -172,6 +183,7 @@ class CostModel {
   Cost PassCost(const Machine& machine, const Instruction& instruction) const;
   Cost StateCost(int rank, const Instruction& instruction) const;
   Cost SnapshotCost(int rank, const Instruction& snapshot) const;
+  Cost ServedCost(int rank, const Instruction& instruction) const;
   Cost CollectiveCost(int rank, const Instruction& instruction) const;
   Cost MoveCost(const Machine& machine, const Instruction& move) const;
   Cost TransferCost(int rank, const Instruction& instruction) const;
@@ -195,7 +207,8 @@ class CostModel {
                const Operation& operation) const;
   Cost StepsCost(int rank, int group, const Group::Way& way,
                  const Operation& operation) const;
-  Cost BesideSteps(int rank, int group, const Operation& operation) const;
+  Cost BesideSteps(int rank, int group, const Group::Way& way,
+                   const Operation& operation) const;
   Cost FlatCost(int rank, int group, const Operation& operation) const;
   std::vector<int> OnFirstHost(int group, int number) const;
   std::vector<int> UnlikeGroups(int group) const;
@@ -214,7 +227,7 @@ class CostModel {
       const std::vector<std::vector<int>>& groups) const;
   GroupPlace PlaceOf(int rank, int group) const;
   std::vector<bool> HasRings() const;
-  int ConnectionOf(int rank, int group, bool has_rings) const;
+  std::array<int, 2> ConnectionOf(int rank, int group, bool has_rings) const;
   Cost TrafficCost(const Traffic& traffic, const LinkRate& network,
                    const LinkRate& local) const;
 

@@ -10,6 +10,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/way_bytes.h"
 #include "proto/plan/ways.h"
 #include "scheduler/simulate/rates.h"
 
@@ -18,7 +19,8 @@ namespace {
 
 ExchangePrediction PredictOne(const Plan& plan, const CostModel& costs,
                               const PlannedExchange& exchange) {
-  const auto& [size, backward, narrow] = exchange.operation;
+  const Operation& operation = exchange.operation;
+  const CollectiveSize& size = operation.size;
   const Group& group = plan.groups(exchange.group);
   ExchangePrediction prediction;
   prediction.set_group(group.name());
@@ -29,22 +31,27 @@ ExchangePrediction PredictOne(const Plan& plan, const CostModel& costs,
   const Group::Way flat;
   prediction.set_flat_seconds(
       costs.WaySeconds(exchange.group, flat, exchange.operation));
-  const Group::Way* const way = WayOf(group, size.collective, size.bytes);
+  const Group::Way* const way =
+      operation.uneven ? nullptr : WayOf(group, size.collective, size.bytes);
   if (way == nullptr) {
     prediction.set_row(kFlatRow);
     prediction.set_seconds(prediction.flat_seconds());
     return prediction;
   }
   prediction.set_row(way->row());
-  prediction.set_pieces(way->pieces());
   prediction.set_seconds(
       costs.WaySeconds(exchange.group, *way, exchange.operation));
-  const int element_bytes = narrow ? 2 : 4;
+  const int element_bytes = operation.narrow ? 2 : 4;
+  const WayBuffer buffer = {.elements = size.bytes / element_bytes,
+                            .element_bytes = element_bytes};
+  // A buffer of few elements is cut into no more than these.
+  if (Overlaps(*way)) {
+    prediction.set_pieces(static_cast<int>(PiecesOf(*way, size.ranks, buffer)));
+  }
   const std::vector<double> seconds =
       costs.StepSeconds(exchange.group, *way, exchange.operation);
-  const std::vector<StepBytes> bytes = BytesOfSteps(
-      group, *way, size.ranks,
-      {.elements = size.bytes / element_bytes, .element_bytes = element_bytes});
+  const std::vector<StepBytes> bytes =
+      BytesOfSteps(group, *way, size.ranks, buffer);
   std::map<int, ExchangePrediction::OfLevel> levels;
   for (int s = 0; s < way->steps_size(); ++s) {
     const int index = way->steps(s).level();
@@ -63,7 +70,7 @@ ExchangePrediction PredictOne(const Plan& plan, const CostModel& costs,
 }  // namespace
 
 std::vector<PlannedExchange> ExchangesOf(const Plan& plan) {
-  using Look = std::tuple<int, int, int64_t, bool, bool>;
+  using Look = std::tuple<int, int, int64_t, bool, bool, bool>;
   std::map<Look, PlannedExchange> exchanges;
   for (const Role& role : plan.roles()) {
     const int rank = FirstRankOf(plan.mesh(), role);
@@ -77,7 +84,8 @@ std::vector<PlannedExchange> ExchangesOf(const Plan& plan) {
             .scalars = instruction.kind() == Instruction::REDUCE_SCALARS};
         const CollectiveSize& size = exchange.operation.size;
         const Look look(exchange.group, size.collective, size.bytes,
-                        !exchange.scalars, exchange.operation.narrow);
+                        !exchange.scalars, exchange.operation.narrow,
+                        exchange.operation.uneven);
         exchanges.try_emplace(look, exchange).first->second.in_step |= in_step;
       }
     }

@@ -1,6 +1,7 @@
 // What instructions move between ranks.
 #include <algorithm>
 
+#include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/groups.h"
@@ -8,9 +9,9 @@
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/sums.h"
 #include "proto/plan/tensor_spec.h"
-#include "proto/plan/trained.h"
 #include "scheduler/simulate/cost_model.h"
 
 namespace troupe {
@@ -34,6 +35,11 @@ int64_t DispatchedBytes(const Instruction& exchange) {
 }
 
 }  // namespace
+
+bool HasUnevenBlocks(const Plan& plan, const Instruction& instruction) {
+  return instruction.kind() == Instruction::EXCHANGE &&
+         OpOf(plan, instruction).has_round();
+}
 
 int64_t BusiestBytes(const Plan& plan, int rank,
                      const Instruction& instruction) {
@@ -68,25 +74,29 @@ int64_t CollectiveBytes(const Plan& plan, int rank,
     return StateCopyBytes(plan, RoleOf(plan, rank));
   }
   const int u = instruction.unit();
-  if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
-    int64_t gathered = 0;
+  const auto dealt = [&](DealtParts of) {
+    int64_t elements = 0;
     const Placement& placement = *FindPlacement(RoleOf(plan, rank), u);
-    for (int p = 0; p < placement.parts_size(); ++p) {
-      if (placement.parts(p).unsharded()) continue;
-      gathered += plan.units(u).parts(p).elements();
+    for (const Stretch& stretch :
+         StretchesWith(plan, placement, instruction.part(), of)) {
+      elements += stretch.all.size();
     }
-    return gathered * BytesOfElement(ComputeType(plan.job().training()));
+    return elements;
+  };
+  if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
+    return dealt(DealtParts::kAll) *
+           BytesOfElement(ComputeType(plan.job().training()));
   }
   int64_t elements = 0;
   if (instruction.kind() == Instruction::SCATTER_GRADS) {
-    elements = TrainedElements(plan.units(u));
+    elements = dealt(DealtParts::kTrained);
   } else if (instruction.kind() == Instruction::REDUCE_GRADS) {
     for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
       const Placement& placement = *FindPlacement(RoleOf(plan, rank), u + i);
-      const int slices =
-          placement.has_dealt()
-              ? GroupSize(plan.mesh(), plan.groups(placement.dealt()))
-              : 1;
+      const Placement::Part& part = placement.parts(instruction.part());
+      const int slices = part.has_dealt()
+                             ? GroupSize(plan.mesh(), plan.groups(part.dealt()))
+                             : 1;
       elements += ReducedRange(plan.units(u + i), instruction).size() / slices;
     }
   }
@@ -103,9 +113,29 @@ Collective CollectiveOf(const Instruction& instruction) {
       return ALL_GATHER;
     case Instruction::MIRROR:
       return SHIFT;
+    case Instruction::PUSH:
+    case Instruction::PULL:
+      return ALL_TO_ALL;
     default:
       return ALL_REDUCE;
   }
+}
+
+int64_t ServedBytesSent(const Plan& plan, int rank,
+                        const Instruction& instruction) {
+  const bool pushes = instruction.kind() == Instruction::PUSH;
+  if (!pushes && instruction.kind() != Instruction::PULL) return 0;
+  const Placement& placement =
+      *FindPlacement(RoleOf(plan, rank), instruction.unit());
+  if (pushes == Serves(placement)) return 0;
+  const TrainingSpec& training = plan.job().training();
+  if (pushes) {
+    return TrainedElements(plan.units(instruction.unit())) *
+           BytesOfElement(GradientType(training));
+  }
+  return AtRestWith(plan, placement, /*part=*/0, rank).rests.size() *
+         ReplicasServed(plan, placement) *
+         BytesOfElement(ComputeType(training));
 }
 
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "proto/plan/mesh.h"
+#include "proto/plan/served.h"
 
 namespace troupe {
 namespace {
@@ -49,6 +50,7 @@ PlaceSeconds UnequalPlaces(const Plan& plan, const CostModel& costs) {
   std::map<CostModel::Speed, std::vector<double>> known;
   std::vector<std::map<CostModel::Speed, bool>> seen(count);
   for (int rank = 0; rank < MeshSize(plan.mesh()); ++rank) {
+    if (IsServer(plan, rank)) continue;  // it computes nothing
     const int place = CoordinateOn(plan.mesh(), "pipeline", rank);
     const CostModel::Speed speed = costs.SpeedOf(rank);
     if (!seen[place].emplace(speed, true).second) continue;

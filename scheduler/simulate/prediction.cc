@@ -21,9 +21,10 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/served.h"
 #include "proto/plan/tier_traffic.h"
 #include "proto/plan/utilization.h"
-#include "proto/plan/ways.h"
+#include "proto/plan/way_bytes.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/datasheet_peak.h"
 #include "scheduler/simulate/exchanges.h"
@@ -54,15 +55,14 @@ int64_t ResidentBytes(const RankPrediction& rank,
   return bytes;
 }
 
-// Of the groups whose blocks ranks of the role pack (proto/plan/ways.h).
+// Of the groups whose blocks ranks of the role pack (proto/plan/way_bytes.h).
 int64_t PackingBytes(const Plan& plan, const Role& role) {
   int64_t bytes = 0;
   for (const int index : MeetingGroups(role)) {
     const auto& ways = plan.groups(index).ways();
     const bool packs =
         std::any_of(ways.begin(), ways.end(), [](const Group::Way& way) {
-          return !way.steps().empty() && (way.collective() == REDUCE_SCATTER ||
-                                          way.collective() == ALL_GATHER);
+          return !way.steps().empty() && PacksBlocks(way.collective());
         });
     if (packs) bytes += kLevelScratchBytes;
   }
@@ -81,6 +81,7 @@ int64_t BytesSent(const Plan& plan, int rank) {
     if (instruction.kind() == Instruction::SEND) {
       bytes += TransferBytes(plan, instruction);
     }
+    bytes += ServedBytesSent(plan, rank, instruction);
     const int64_t reduced = CollectiveBytes(plan, rank, instruction);
     if (reduced == 0) continue;
     bytes += CollectiveBytesSent(
@@ -187,15 +188,25 @@ std::string Remarks(const Plan& plan, const CostModel& costs,
   return remarks;
 }
 
+// Ranks that compute layers, of which bubbles are: servers wait by design.
+int ComputingRanks(const Plan& plan, const Prediction& prediction) {
+  return static_cast<int>(std::count_if(prediction.ranks().begin(),
+                                        prediction.ranks().end(),
+                                        [&plan](const RankPrediction& of) {
+                                          return !IsServer(plan, of.rank());
+                                        }));
+}
+
 // What ranks of a pipeline wait for each other, where more is lost so than by
 // communication and for tiers.
 std::string BubbleText(const Plan& plan, const Prediction& prediction,
                        const std::vector<Usage>& usages) {
   double exposed = 0;
-  for (const Usage& usage : usages) {
-    exposed += usage.exposed_seconds + usage.tier_seconds;
+  for (size_t rank = 0; rank < usages.size(); ++rank) {
+    if (IsServer(plan, static_cast<int>(rank))) continue;
+    exposed += usages[rank].exposed_seconds + usages[rank].tier_seconds;
   }
-  exposed /= prediction.ranks_size() * prediction.step_seconds();
+  exposed /= ComputingRanks(plan, prediction) * prediction.step_seconds();
   const double waits = prediction.bubble_of_total() - exposed;
   const bool pipeline = AxisSize(plan.mesh(), "pipeline") > 1;
   if (!pipeline || waits < kBubbleWorthSaying || waits < exposed) return "";
@@ -205,12 +216,13 @@ std::string BubbleText(const Plan& plan, const Prediction& prediction,
 }
 
 // Idle time of the compute lanes, over all of it and over the rest.
-void SetBubble(Prediction& prediction) {
+void SetBubble(const Plan& plan, Prediction& prediction) {
   double busy = 0;
   for (const RankPrediction& rank : prediction.ranks()) {
-    busy += rank.compute_seconds();
+    if (!IsServer(plan, rank.rank())) busy += rank.compute_seconds();
   }
-  const double all = prediction.ranks_size() * prediction.step_seconds();
+  const double all =
+      ComputingRanks(plan, prediction) * prediction.step_seconds();
   if (!(busy > 0)) return;
   // Roundings of the period may be nanoseconds short of what is done in it.
   const double idle = std::max(0.0, all - busy);
@@ -365,7 +377,7 @@ Prediction Predict(const Plan& plan,
     prediction.set_keep_seconds(static_cast<double>(keep_ns) * kNs);
     prediction.set_keep_every(KeepEvery(plan.job().recovery(), prediction));
   }
-  SetBubble(prediction);
+  SetBubble(plan, prediction);
   PredictStages(plan, workers, costs, prediction);
   for (LinkUsed& link :
        LinksUsed(absl::MakeConstSpan(workers).first(step.like.size()))) {

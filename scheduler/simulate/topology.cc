@@ -112,7 +112,8 @@ void ForEachCrew(absl::Span<const WorkerDescription> workers,
 }  // namespace
 
 Topology TopologyOf(
-    const google::protobuf::RepeatedPtrField<WorkerStatus>& workers) {
+    const google::protobuf::RepeatedPtrField<WorkerStatus>& workers,
+    const Topology& measured) {
   std::map<std::string, HostTopology> hosts;
   for (const WorkerStatus& status : workers) {
     if (status.state() != WorkerStatus::IDLE &&
@@ -135,6 +136,10 @@ Topology TopologyOf(
       if (index == host.nics_size()) *host.add_nics() = std::move(nic);
       device.add_nics(index);
     }
+  }
+  for (const HostTopology& pairs : measured.hosts()) {
+    const auto host = hosts.find(pairs.host());
+    if (host != hosts.end()) *host->second.mutable_pairs() = pairs.pairs();
   }
   Topology topology;
   for (auto& [name, host] : hosts) *topology.add_hosts() = std::move(host);

@@ -13,9 +13,11 @@
 
 namespace troupe {
 
-// Of those that are idle or busy: hosts by name, workers in their order.
+// Of those that are idle or busy: hosts by name, workers in their order. Of
+// hosts that `measured` has, its pairs.
 Topology TopologyOf(
-    const google::protobuf::RepeatedPtrField<WorkerStatus>& workers);
+    const google::protobuf::RepeatedPtrField<WorkerStatus>& workers,
+    const Topology& measured = {});
 
 // Of each sort of link that these use among each other, the slowest, and how
 // many of the sort there are: within hosts, from a worker to other hosts, and

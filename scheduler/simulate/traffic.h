@@ -64,12 +64,16 @@ struct GroupPlace {
   int on_host = 1;            // ranks of the group there, itself too
   bool next_far = false;      // the next rank is on another host
   bool previous_far = false;  // the one before it
+  int servers = 0;            // on its host (proto/plan/served.h)
 };
 
 struct Operation {
   CollectiveSize size;
   bool backward = false;  // of a SHIFT: to the rank before
   bool narrow = false;    // numbers of two bytes
+  // An ALL_TO_ALL of blocks that are as long as their two ends say: it is flat
+  // whatever the ways of its group are.
+  bool uneven = false;
 };
 
 struct Traffic {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/way_bytes.h"
 #include "proto/plan/ways.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/links.h"
@@ -42,9 +43,25 @@ Cost SumOf(Cost cost, const Cost& more, double times) {
   return cost;
 }
 
-// Blocks are packed, and moved some at a time (worker/collective/levels.h).
-bool PacksBlocks(Collective collective) {
-  return collective == REDUCE_SCATTER || collective == ALL_GATHER;
+// How often all blocks are copied, to be packed and from there
+// (worker/collective/levels.h).
+int CopiesOf(const Group::Way& way) {
+  if (!PacksBlocks(way.collective())) return 0;
+  return way.collective() == ALL_TO_ALL ? way.steps_size() + 1 : 1;
+}
+
+// The part of the calls of a step in which the member takes part: of
+// broadcasts that have each member as root once.
+double ShareOfCalls(const Group& group, const Group::Way& way, int step,
+                    int member) {
+  if (way.collective() != BROADCAST) {
+    return TakesPart(group, way, member, {.step = step}) ? 1 : 0;
+  }
+  double share = 1;
+  for (int s = step + 1; s < way.steps_size(); ++s) {
+    share /= group.levels(way.steps(s).level()).size();
+  }
+  return share;
 }
 
 WayBuffer BufferOf(const Operation& operation) {
@@ -154,28 +171,36 @@ Cost CostModel::StepCost(const StepAt& at, const Group::Way& way,
                         of_step),
       Times(At(at.rank).network, share),
       Times(LocalLink(at.rank, carrier), share));
-  return SumOf(Cost(), once, static_cast<double>(pieces));
+  Cost cost = SumOf(Cost(), once, static_cast<double>(pieces));
+  // Who takes no part waits as long.
+  const double calls = ShareOfCalls(group, way, at.step, member);
+  for (int link = 0; link < kLinks; ++link) {
+    cost.on_links[link] *= calls;
+    cost.bytes[link] *= calls;
+  }
+  return cost;
 }
 
 // Of blocks that are packed: their copies, and the rows that not all have.
-Cost CostModel::BesideSteps(int rank, int group,
+Cost CostModel::BesideSteps(int rank, int group, const Group::Way& way,
                             const Operation& operation) const {
-  if (!PacksBlocks(operation.size.collective)) return {};
-  const Cost copies = {
-      .communication = kCopyPasses * static_cast<double>(operation.size.bytes) /
-                       At(rank).calibration.memory_bytes_per_second()};
-  const int64_t element_bytes = operation.narrow ? 2 : 4;
-  const int64_t rest =
-      operation.size.bytes / element_bytes % operation.size.ranks;
+  if (!PacksBlocks(way.collective())) return {};
+  const Cost copies = {.communication =
+                           CopiesOf(way) * kCopyPasses *
+                           static_cast<double>(operation.size.bytes) /
+                           At(rank).calibration.memory_bytes_per_second()};
+  const WayBuffer buffer = BufferOf(operation);
+  const int rest =
+      ExtentOf({.elements = buffer.elements}, operation.size.ranks).longer;
   if (rest == 0) return copies;
   Operation of_rest = operation;
-  of_rest.size.bytes = rest * element_bytes;
+  of_rest.size.bytes = int64_t{rest} * buffer.element_bytes;
   return SumOf(copies, FlatCost(rank, group, of_rest), 1);
 }
 
 Cost CostModel::WayCost(int rank, int group, const Group::Way& way,
                         const Operation& operation) const {
-  return SumOf(BesideSteps(rank, group, operation),
+  return SumOf(BesideSteps(rank, group, way, operation),
                StepsCost(rank, group, way, operation), 1);
 }
 
@@ -306,7 +331,7 @@ double CostModel::WaySecondsAt(const GroupAt& at, const Group::Way& way,
     seconds = std::max(seconds, AloneSeconds(ranks, costs));
   }
   return seconds +
-         BesideSteps(ranks.front(), at.group, operation).communication;
+         BesideSteps(ranks.front(), at.group, way, operation).communication;
 }
 
 double CostModel::WaySeconds(int group, const Group::Way& way,

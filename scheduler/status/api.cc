@@ -103,16 +103,30 @@ double MedianOfLast(const std::deque<StepRecord>& steps) {
   return seconds[seconds.size() / 2];
 }
 
+// ,"sample_step":100,"sample":{"prompt":"Once","text":" upon"}; empty: there is
+// none.
+std::string LastSampleJson(const Job& job) {
+  if (!job.spec.data().has_sample()) return "";
+  const auto last =
+      std::find_if(job.steps.rbegin(), job.steps.rend(),
+                   [](const StepRecord& step) { return step.has_sample(); });
+  if (last == job.steps.rend()) return "";
+  return absl::StrCat(",\"sample_step\":", last->step(),
+                      ",\"sample\":", ToJson(last->sample()));
+}
+
 absl::StatusOr<std::string> BriefJson(const ClusterHost& host, JobId id,
                                       int64_t from) {
   JobDescription news;
   int64_t events = 0;
   int workers = 0;
   double recent = 0;
+  std::string sample;
   RETURN_IF_ERROR(host.Read([&](const Cluster& cluster,
                                 absl::Time) -> absl::Status {
     ASSIGN_OR_RETURN(const Job* job, cluster.FindJob(id));
     *news.mutable_status() = Brief(job->status);
+    sample = LastSampleJson(*job);
     events = static_cast<int64_t>(job->events.size());
     for (int64_t i = std::clamp<int64_t>(from, 0, events); i < events; ++i) {
       *news.add_events() = job->events[i];
@@ -123,7 +137,7 @@ absl::StatusOr<std::string> BriefJson(const ClusterHost& host, JobId id,
   }));
   std::string json = absl::StrCat(
       "{\"status\":", ToJson(news.status()), ",\"worker_count\":", workers,
-      ",\"recent_step_seconds\":", JsonNumber(recent),
+      ",\"recent_step_seconds\":", JsonNumber(recent), sample,
       ",\"event_count\":", events, ",\"events\":[");
   for (const JobEvent& event : news.events()) {
     absl::StrAppend(&json, json.back() == '[' ? "" : ",", ToJson(event));
@@ -279,7 +293,8 @@ std::string WorkersJson(const ClusterHost& host) {
   host.Read([&](const Cluster& cluster, absl::Time) {
     ListWorkers(cluster, workers);
   });
-  *workers.mutable_topology() = TopologyOf(workers.workers());
+  *workers.mutable_topology() =
+      TopologyOf(workers.workers(), workers.topology());
   return ToJson(workers);
 }
 

@@ -103,6 +103,9 @@ absl::StatusOr<std::shared_ptr<const HandOut>> ReadHandOut(Database& database,
   handed->plan = std::move(plan);
   handed->loads_data.assign(rest.loads_data().begin(), rest.loads_data().end());
   handed->machines.assign(rest.machines().begin(), rest.machines().end());
+  // What is stored is the plan as it was compiled.
+  handed->moved =
+      std::make_shared<const MovedPlan>(handed->plan, handed->machines);
   handed->assignment = std::move(*rest.mutable_assignment());
   return handed;
 }

@@ -45,7 +45,7 @@ std::vector<Keeps> Listed(const RecomputeSpec& spec,
   return keeps;
 }
 
-constexpr Row kRows[] = {{"none", None, /*tried=*/true},
+constexpr Row kRows[] = {{kRecomputeNone, None, /*tried=*/true},
                          {"selective", Selective, /*tried=*/true},
                          {"full", Full, /*tried=*/true},
                          {kRecomputeList, Listed},
@@ -97,6 +97,13 @@ std::vector<std::string> TriedRecomputeModes() {
     if (row.tried) modes.emplace_back(row.mode);
   }
   return modes;
+}
+
+std::vector<std::string> LeanerRecomputeModes(const std::string& mode) {
+  const std::vector<std::string> tried = TriedRecomputeModes();
+  const auto found = std::find(tried.begin(), tried.end(), mode);
+  if (found == tried.end()) return {};
+  return {found + 1, tried.end()};
 }
 
 void MarkAgain(const std::vector<Keeps>& keeps, UnitList& units) {

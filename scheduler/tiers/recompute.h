@@ -38,6 +38,10 @@ std::vector<Keeps> KeptBy(const RecomputeSpec& spec,
 // less than the one before and computes more.
 std::vector<std::string> RecomputeModes();
 std::vector<std::string> TriedRecomputeModes();
+// Those that keep less than this one, the one that keeps most first. Empty
+// where it is none of them.
+std::vector<std::string> LeanerRecomputeModes(const std::string& mode);
+inline constexpr char kRecomputeNone[] = "none";  // the first of them
 inline constexpr char kRecomputeList[] = "units";
 inline constexpr char kRecomputeAuto[] = "auto";
 

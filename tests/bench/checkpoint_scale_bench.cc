@@ -91,11 +91,11 @@ std::vector<StateTensor> TensorsOf(const Plan& plan, int rank) {
   static char nothing;
   std::vector<StateTensor> tensors;
   for (const Placement& placement : RoleOf(plan, rank).placements()) {
-    const UnitFlatBuffers memory = {
-        .parameters = &nothing,
-        .optimizer_state = &nothing,
-        .holds = TrainedAtRest(plan, placement, rank)};
     for (int part = 0; part < placement.parts_size(); ++part) {
+      const UnitFlatBuffers memory = {
+          .parameters = &nothing,
+          .optimizer_state = &nothing,
+          .holds = AtRestWith(plan, placement, part, rank).rests};
       const Range duty = DutyOf(plan, placement, part, rank);
       if (duty.size() == 0) continue;
       for (StateTensor& tensor : UnitStateTensors(

@@ -163,7 +163,7 @@ void Save(const JobSpec& job) {
   for (const int unit : rank.state->HeldUnits()) {
     for (const StateTensor& tensor : UnitStateTensors(
              rank.state->plan->job().optimizer(), rank.state->plan->units(unit),
-             rank.state->MemoryOfUnit(unit))) {
+             rank.state->StateOfUnit(unit).front())) {
       shards.push_back({.name = tensor.name,
                         .dtype = StoredDType::kF32,
                         .shape = tensor.shape,

@@ -36,6 +36,7 @@ constexpr char kWhenDrawn[] =
     "  const page = document.documentElement;"
     "  leaveReport({ errors, text: document.getElementById('gantt').innerText,"
     "    memory: document.getElementById('memory').innerText,"
+    "    sample: document.getElementById('sample').innerText,"
     "    wide: page.scrollWidth - page.clientWidth,"
     "    points: curves.length, steps: curves.at(-1).last,"
     "    jobs: document.querySelectorAll('#jobs tr[data-id]').length,"
@@ -140,6 +141,10 @@ TEST(StatusPage, ShowsTheStepOfAPipelineOfEight) {
   EXPECT_NE(text.find("measured, step 120"), std::string::npos) << text;
   EXPECT_NE(text.find("predicted"), std::string::npos) << text;
   EXPECT_NE(text.find("bubble"), std::string::npos) << text;
+  const std::string sample = report["sample"];
+  EXPECT_NE(sample.find("after step 100"), std::string::npos) << sample;
+  EXPECT_NE(sample.find("Once <b>upon a time"), std::string::npos)
+      << "what the model writes is text, and no HTML: " << sample;
   const std::string memory = report["memory"];
   EXPECT_NE(memory.find("82 MiB of 200 MiB"), std::string::npos)
       << "each tier has a budget of its own: " << memory;

@@ -45,6 +45,32 @@ TEST_F(VerifyTest, RanksThatShareExpertsTrainTheSameModelAsOneRank) {
   }
 }
 
+// A pipeline whose first stage shares columns, and whose second shares samples.
+TEST_F(VerifyTest, UnlikeStagesTrainTheSameModelAsOneRank) {
+  Up(4);
+  const Outcome outcome = Verify(
+      {"model.tie_word_embeddings=false", "training.micro_batch_size=2",
+       "parallelism.data=1", "parallelism.pipeline=2",
+       "parallelism.strategies=[{stage: 0, tensor: 2}, {stage: 1, batch: 2}]"});
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("the plan trains the same model as one rank"),
+            std::string::npos)
+      << outcome.out;
+}
+
+// The job's line is named, and nothing is submitted.
+TEST_F(VerifyTest, RefusesDelayedGradients) {
+  Up(2);
+  const Outcome outcome =
+      Verify({"parallelism.data=1", "parallelism.pipeline=2",
+              "parallelism.pipeline_schedule=pipedream"});
+  EXPECT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.err.find("pipedream trains with delayed gradients"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(outcome.out.find("accepted"), std::string::npos) << outcome.out;
+}
+
 TEST_F(VerifyTest, InBf16WithinItsRounding) {
   Up(2);
   const Outcome outcome =

@@ -9,9 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "proto/plan/replica_share.h"
-#include "proto/plan/sharing.h"
 #include "proto/plan/sums.h"
+#include "scheduler/layouts/replicas.h"
 #include "tests/equivalence/cluster_of_threads.h"
 #include "tests/equivalence/delayed_gradients.h"
 #include "tests/equivalence/pipeline_job.h"

@@ -245,7 +245,7 @@ std::string StateIn(const char* copy, const Plan& plan, int rank) {
   const Role& role = plan.roles(0);
   std::string state;
   for (const Placement& placement : role.placements()) {
-    const Range rests = TrainedAtRest(plan, placement, rank);
+    const Range rests = AtRestWith(plan, placement, /*part=*/0, rank).rests;
     state.append(
         copy + CopyOffsetOfUnit(plan, role, placement.unit()),
         sizeof(float) * (rests.size() +

@@ -246,6 +246,7 @@ TEST(Ema, OfRulesWithAndWithoutStatesAndOfWhatIsTrained) {
   JobSpec job = TensorJob({.architecture = "llama", .tied = false});
   for (const auto& [match, name] : {std::pair("*.mlp.up_proj.weight", "lion"),
                                     {"*norm*", "sgd"},
+                                    {"*.mlp.gate_proj.weight", "adafactor"},
                                     {"*.mlp.down_proj.weight", "muon"}}) {
     OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
     group.add_match(match);

@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "proto/graph.pb.h"
 #include "proto/plan/edges.h"
+#include "proto/plan/graph/graph_text.h"
 #include "proto/plan/graph/print_graph.h"
 #include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
@@ -233,6 +235,75 @@ TEST(Graphs, AsynchronousSchedulesAreRefused) {
   EXPECT_NE(plan.status().message().find("parallelism.pipeline_schedule"),
             std::string::npos)
       << plan.status();
+}
+
+// GPT-2 whose positions are a tensor of the batch, read by an embed of its own,
+// is GPT-2.
+JobSpec PositionsJob(const JobSpec& built_in) {
+  ModelSpec model = built_in.model();
+  EXPECT_TRUE(ResolveModel(model).ok());
+  const GraphSizes sizes = {
+      .vocab_size = model.vocab_size(),
+      .max_position_embeddings = model.max_position_embeddings()};
+  const std::string text =
+      PrintGraph(
+          ModelUnits(model,
+                     {.sequences = 1, .sequence_length = 1, .dropout = 0.5})
+              .value(),
+          sizes)
+          .value();
+  ModelGraph graph = ParseGraphText("gpt2", text).value().graph;
+  GraphBatch& positions = *graph.add_batch();
+  positions.set_name("places");
+  positions.set_source("positions");
+  GraphUnit& embedding = *graph.mutable_unit(0);
+  GraphUnit parted = embedding;
+  parted.clear_op();
+  for (const GraphOp& op : embedding.op()) {
+    *parted.add_op() = op;
+    if (!op.has_embed()) continue;
+    GraphOp::Embed& words = *parted.mutable_op(0)->mutable_embed();
+    words.clear_positions();
+    words.set_y("words");
+    GraphOp::Embed& places = *parted.add_op()->mutable_embed();
+    places = op.embed();
+    places.clear_positions();
+    places.set_x("batch:places");
+    places.set_y("position");
+    places.set_tokens(op.embed().positions());
+    GraphOp::Add& sum = *parted.add_op()->mutable_add();
+    sum.set_x("words");
+    sum.set_residual("position");
+    sum.set_y(op.embed().y());
+  }
+  embedding = parted;
+  JobSpec job = built_in;
+  job.mutable_model()->Clear();
+  job.mutable_model()->set_graph("positions.graph");
+  google::protobuf::TextFormat::PrintToString(
+      graph, job.mutable_model()->mutable_graph_text());
+  return job;
+}
+
+TEST(Graphs, PositionsOfTheBatchAreThoseOfGpt2) {
+  JobSpec built_in = WithFewSteps(PipelineJob({.dropout = 0.1}));
+  built_in.mutable_training()->set_sequence_length(18);
+  const JobSpec job = PositionsJob(built_in);
+  std::vector<JobSpec> cuts = {
+      job, CutJob(job, {.schedule = "zb_h1", .pipeline = 2, .data = 2})};
+  for (const char* const method : {"ring", "ulysses"}) {
+    JobSpec& context =
+        cuts.emplace_back(CutJob(job, {.schedule = "1f1b", .pipeline = 2}));
+    context.mutable_parallelism()->set_context(3);
+    context.mutable_parallelism()->set_context_method(method);
+  }
+  JobSpec& tensor = cuts.emplace_back(job);
+  tensor.mutable_parallelism()->set_tensor(3);
+  tensor.mutable_parallelism()->set_sequence_parallel(true);
+  for (const JobSpec& cut : cuts) {
+    SCOPED_TRACE(cut.parallelism().ShortDebugString());
+    ExpectTrainsAlike(cut, built_in, {1e-5, 1e-4});
+  }
 }
 
 TEST(Graphs, Gpt2WrittenAsAGraphTrainsBitForBitAsTheBuiltIn) {

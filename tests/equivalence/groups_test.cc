@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "proto/plan/memory.h"
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "storage/checkpoint/checkpoint_dir.h"
@@ -181,7 +182,7 @@ TEST(Groups, MuonIsRefusedWhereMatricesAreNotWhole) {
   };
   EXPECT_TRUE(absl::StrContains(
       refusal(CutJob(job, {.tensor = 2}), 2),
-      "optimizer.groups[0].name: muon needs whole matrices, and ranks have a "
+      "optimizer.groups[0].name: muon needs whole parameters, and ranks have a "
       "part of model.layers.0."))
       << refusal(CutJob(job, {.tensor = 2}), 2);
   // Of a block one matrix is trained, for four slices.
@@ -203,6 +204,92 @@ TEST(Groups, MuonIsRefusedWhereMatricesAreNotWhole) {
   vectors.mutable_optimizer()->mutable_groups(1)->set_name("muon");
   EXPECT_TRUE(absl::StrContains(refusal(vectors, 1), "is a vector"))
       << refusal(vectors, 1);
+}
+
+// Adafactor trains all parameters, matrices and vectors, and each of them must
+// be whole on a rank. Gradients that are all but zero, as those of the biases
+// of keys, would be blown up to a step by their rounding: eps1 is above that.
+JobSpec WithAdafactor(JobSpec job) {
+  OptimizerSpec& optimizer = *job.mutable_optimizer();
+  const double lr = optimizer.lr();
+  optimizer.Clear();
+  optimizer.set_name("adafactor");
+  optimizer.set_lr(10 * lr);
+  optimizer.set_eps1(1e-10);
+  optimizer.set_weight_decay(0.1);
+  OptimizerGroup& slow = AddGroup({"*.mlp.*.weight"}, job);
+  slow.set_scale_parameter(false);
+  slow.set_lr_scale(0.1);
+  AddGroup({"*.self_attn.o_proj.weight"}, job).set_name("adamw");
+  return job;
+}
+
+const Case kAdafactorCases[] = {
+    {"replicas", {.data = 2}},
+    {"states in slices", {.data = 2, .zero = 1}},
+    {"gradients in slices", {.data = 2, .zero = 2}},
+    {"parameters in slices", {.data = 2, .zero = 3}},
+    {"slices of two", {.data = 4, .zero = 3, .zero_size = 2}},
+    {"ring", {.zero = 1, .context = 2, .context_method = "ring"}},
+    {"pipeline", {.schedule = "1f1b", .pipeline = 2, .data = 2, .zero = 1}},
+    {"zero bubble", {.schedule = "zb_h1", .pipeline = 2}},
+    {"bf16 in slices", {.data = 2, .zero = 3}, "device", "bf16"},
+};
+
+TEST(Groups, EveryPlanTrainsTheSameModelWithAdafactor) {
+  ReferenceRuns references;
+  JobSpec job =
+      WithAdafactor(WithFewSteps(TensorJob({.architecture = "llama"})));
+  for (const Case& of : kAdafactorCases)
+    ExpectTrainsTheSame(of, job, references);
+  job.mutable_training()->add_freeze("*.0.mlp.*");
+  ExpectTrainsTheSame(kAdafactorCases[3], job, references);
+}
+
+TEST(Groups, GoOnInAnotherPlanWithAdafactor) {
+  JobSpec job =
+      WithAdafactor(WithFewSteps(TensorJob({.architecture = "llama"})));
+  ReferenceRuns references;
+  const std::vector<JobCut> cuts = {
+      {.data = 2, .zero = 3}, {.pipeline = 2}, {.data = 4}};
+  for (const bool averages : {false, true}) {
+    if (averages) job.mutable_optimizer()->mutable_ema();
+    for (size_t c = 0; c < cuts.size(); ++c) {
+      const JobCut& next = cuts[(c + 1) % cuts.size()];
+      const auto difference = references.Compare(
+          {{CutJob(job, cuts[c]), 4}, {CutJob(job, next), 8}}, job);
+      ASSERT_TRUE(difference.ok()) << difference.status();
+      EXPECT_TRUE(difference->IsRounding())
+          << "losses " << difference->losses << ", norms " << difference->norms
+          << ", weights " << difference->weights;
+    }
+  }
+}
+
+TEST(Groups, AdafactorKeepsLittleAndNeedsWholeParameters) {
+  const JobSpec adamw = WithFewSteps(TensorJob({.architecture = "llama"}));
+  const JobSpec job = WithAdafactor(adamw);
+  const auto moments = [](const JobSpec& of) {
+    const absl::StatusOr<Plan> plan = CompileForThreads(of, 1);
+    CHECK_OK(plan.status());
+    return PredictedBytes(*plan, 0, "optimizer_moments");
+  };
+  JobSpec all = job;
+  all.mutable_optimizer()->clear_groups();
+  EXPECT_LT(moments(all), moments(adamw) / 8);
+  EXPECT_LT(moments(all), moments(job));
+  const auto refusal = [](const JobSpec& of, int ranks) {
+    return std::string(CompileForThreads(of, ranks).status().message());
+  };
+  EXPECT_TRUE(absl::StrContains(refusal(CutJob(all, {.tensor = 2}), 2),
+                                "optimizer.name: adafactor needs whole "
+                                "parameters, and ranks have a part of "))
+      << refusal(CutJob(all, {.tensor = 2}), 2);
+  all.mutable_memory()->set_optimizer("host");
+  EXPECT_TRUE(absl::StrContains(
+      refusal(all, 1),
+      "optimizer.name: adafactor does not go with memory.optimizer"))
+      << refusal(all, 1);
 }
 
 // With the front of the model frozen, too.

@@ -1,190 +1,24 @@
 #include "tests/equivalence/plan_matrix.h"
 
-#include <initializer_list>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "proto/base/philox.h"
 #include "proto/base/status.h"
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
-#include "proto/plan/expert_ranks.h"
-#include "proto/plan/lora.h"
-#include "proto/plan/model.h"
-#include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
-#include "proto/plan/replica_share.h"
-#include "proto/plan/sharing.h"
+#include "scheduler/layouts/expert_ranks.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/dice.h"
+#include "tests/equivalence/draw_training.h"
 #include "tests/equivalence/plan_words.h"
-#include "tests/equivalence/small_job.h"
-#include "tests/equivalence/tensor_job.h"
-#include "tests/graphs/skip_graph.h"
 
 namespace troupe {
 namespace {
 
-constexpr int kLayers = 6;  // eight units
 constexpr int kRanksMax = 8;
-
-class Dice {
- public:
-  Dice(uint64_t seed, int number)
-      : stream_{.seed = seed,
-                .purpose = RandomPurpose::kSampling,
-                .site = static_cast<uint32_t>(number)} {}
-
-  // One of 0 to count - 1.
-  int Below(int count) {
-    return static_cast<int>(PhiloxUint32(stream_, thrown_++) % count);
-  }
-  bool Even() { return Below(2) == 0; }
-  // What stands there twice comes twice as often.
-  template <typename T>
-  T OneOf(std::initializer_list<T> values) {
-    return *(values.begin() + Below(static_cast<int>(values.size())));
-  }
-
- private:
-  const PhiloxStream stream_;
-  uint64_t thrown_ = 0;
-};
-
-// The model and its training, which all cuts share.
-JobSpec DrawTraining(Dice& dice) {
-  JobSpec job = TensorJob(
-      {.architecture = dice.OneOf<const char*>(
-           {"gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3"}),
-       .tied = dice.Even(),
-       .dropout = dice.Even() ? 0.1 : 0,
-       .key_value_heads = dice.OneOf({2, 2, 2, 3})});
-  job.mutable_model()->set_num_hidden_layers(kLayers);
-  TrainingSpec& training = *job.mutable_training();
-  training.set_micro_batch_size(1);
-  training.set_global_batch_size(dice.OneOf({8, 12}));
-  training.set_gradient_clipping(dice.OneOf({0.0, 0.5, 1.0}));
-  training.set_validate_every(dice.OneOf({0, 5}));
-  training.set_precision(
-      dice.OneOf<const char*>({"f32", "f32", "fp16", "bf16"}));
-  training.set_gradient_precision(
-      dice.OneOf<const char*>({"f32", "parameters"}));
-  // At the scale that jobs begin with, 65536, a part of a gradient's sum may
-  // leave the range of fp16, and be a step left out, in one order of the sum
-  // and not in another.
-  if (ComputeType(training) == F16 && GradientType(training) == F16) {
-    training.set_loss_scale(1024);
-  }
-  job.mutable_checkpoint()->set_directory("of who trains it");
-  return job;
-}
-
-// Of a stream of its own: half of the draws of Llama and its relatives in f32
-// have experts in place of MLPs. (In fewer bits a rounding may change what a
-// token chooses, and the loss with it.)
-void DrawExperts(uint64_t seed, int number, JobSpec& job) {
-  Dice dice(seed ^ 0x65787072, number);
-  ModelSpec& model = *job.mutable_model();
-  const ModelSpec drawn = model;
-  const bool mixtral =
-      drawn.architecture() == "llama" || drawn.architecture() == "mistral";
-  const bool may = mixtral || drawn.architecture() == "qwen2" ||
-                   drawn.architecture() == "qwen3";
-  if (!may || ComputeType(job.training()) != F32 || dice.Even()) return;
-  model = TensorJob({.architecture = mixtral ? "mixtral" : "qwen3_moe",
-                     .tied = drawn.tie_word_embeddings(),
-                     .key_value_heads = drawn.num_key_value_heads()})
-              .model();
-  model.set_num_hidden_layers(drawn.num_hidden_layers());
-}
-
-// Of a stream of its own: a third of the draws isolate documents.
-void DrawDocuments(uint64_t seed, int number, JobSpec& job) {
-  Dice dice(seed ^ 0x646f6373, number);
-  if (dice.Below(3) == 0) job = IsolatingDocuments(job);
-}
-
-// Of a stream of its own: half of the draws of GPT-2 are a graph with a skip
-// (tests/graphs/skip_graph.h) of the same sizes.
-void DrawSkip(uint64_t seed, int number, JobSpec& job) {
-  Dice dice(seed ^ 0x736b6970, number);
-  const ModelSpec drawn = job.model();
-  if (drawn.architecture() != "gpt2" || dice.Even()) return;
-  *job.mutable_model() =
-      SkipModel({.blocks = kLayers,
-                 .hidden = static_cast<int>(drawn.hidden_size()),
-                 .heads = drawn.num_attention_heads(),
-                 .intermediate = static_cast<int>(drawn.intermediate_size()),
-                 .vocabulary = static_cast<int>(drawn.vocab_size()),
-                 .positions = static_cast<int>(drawn.max_position_embeddings()),
-                 .tied = drawn.tie_word_embeddings()});
-}
-
-// Of a stream of its own: half of all draws freeze something, from one tensor
-// of every block to all but norms.
-void DrawFreeze(uint64_t seed, int number, JobSpec& job) {
-  Dice dice(seed ^ 0x66726565, number);
-  if (dice.Even() || IsGraph(job.model())) return;  // names of families
-  const std::string embedding =
-      job.model().architecture() == "gpt2" ? "*.wte.*" : "*.embed_*";
-  TrainingSpec& training = *job.mutable_training();
-  const auto freeze = [&training](std::initializer_list<std::string> patterns) {
-    for (const std::string& pattern : patterns) training.add_freeze(pattern);
-  };
-  switch (dice.Below(8)) {
-    case 0:
-      return freeze({embedding});
-    case 1:
-      return freeze({"*.0.*", embedding});
-    case 2:
-      return freeze({"*.0.*", "*.1.*", "*.2.*", "*.3.*", embedding});
-    case 3:
-      return freeze({"*.?.*", embedding});
-    case 4:
-      return freeze({"*.mlp.*"});
-    case 5:
-      return freeze({"*att*n*", "*.4.*"});
-    case 6:
-      return freeze({"*.mlp.*", "*att*n.*", embedding});
-    default:
-      return freeze({"*.weight"});
-  }
-}
-
-// Of a stream of its own: a quarter of the draws of families train adapters, of
-// all layers or of some, in place of the model.
-void DrawAdapters(uint64_t seed, int number, JobSpec& job) {
-  Dice dice(seed ^ 0x6c6f7261, number);
-  if (dice.Below(4) > 0 || IsGraph(job.model())) return;
-  TrainingSpec& training = *job.mutable_training();
-  training.clear_freeze();  // it may leave nothing to train
-  LoraSpec& lora = *training.mutable_lora();
-  lora.set_rank(dice.OneOf({1, 3, 8}));
-  lora.set_alpha(8);
-  lora.set_rank_stabilized(dice.Even());
-  if (dice.Even()) lora.set_dropout(0.1);
-  lora.add_modules(dice.OneOf<const char*>(
-      {kAllLinear, kAllLinear, "*att*n*", "*.1.*", "*.3.*"}));
-}
-
-// Of a stream of its own: half of all draws have groups in the optimizer, whose
-// rules keep two states of each element, one or none. (Not Lion: where its sum
-// is all but zero, a rounding changes the sign of a whole update.)
-void DrawGroups(uint64_t seed, int number, JobSpec& job) {
-  Dice dice(seed ^ 0x67726f75, number);
-  if (dice.Even() || IsGraph(job.model())) return;  // names of families
-  const auto add = [&job, &dice](const std::string& match) {
-    OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
-    group.add_match(match);
-    group.set_lr_scale(dice.OneOf({0.5, 2.0}));
-    if (dice.Even()) group.set_weight_decay(dice.OneOf({0.0, 0.2}));
-    if (dice.Even()) return;
-    group.set_name("sgd");
-    group.set_momentum(dice.OneOf({0.0, 0.9}));
-  };
-  add("*.weight");
-  if (dice.Even() && job.model().num_experts() == 0) add("*.mlp.*");
-  add(job.model().architecture() == "gpt2" ? "*.h.1.*" : "*.1.*");
-}
 
 void DrawPipeline(Dice& dice, ParallelismSpec& parallelism) {
   const std::vector<Pipeline>& all = Pipelines();
@@ -260,7 +94,7 @@ void DrawRecompute(Dice& dice, RecomputeSpec& recompute) {
   const std::string mode = dice.OneOf<const char*>(
       {"none", "none", "selective", "full", "units", "auto"});
   if (mode != "units") return recompute.set_mode(mode);
-  for (int unit = 1; unit <= kLayers; ++unit) {
+  for (int unit = 1; unit <= kDrawnLayers; ++unit) {
     switch (dice.Below(3)) {
       case 0:
         recompute.add_units(unit);
@@ -273,7 +107,7 @@ void DrawRecompute(Dice& dice, RecomputeSpec& recompute) {
     }
   }
   if (recompute.units().empty() && recompute.selective_units().empty()) {
-    recompute.add_units(kLayers);
+    recompute.add_units(kDrawnLayers);
   }
   recompute.clear_mode();
 }
@@ -329,10 +163,67 @@ void DrawStrategies(uint64_t seed, int number, JobSpec& cut) {
         strategy.add_units("head");
         break;
       default:
-        strategy.add_units(absl::StrCat(1 + dice.Below(kLayers)));
+        strategy.add_units(absl::StrCat(1 + dice.Below(kDrawnLayers)));
         break;
     }
   }
+}
+
+// Of a stream of its own: most cuts with two ranks of tensor, and room for as
+// many more, have these by the samples of a micro-batch, and share some units
+// by samples over both axes.
+void DrawSpan(uint64_t seed, int number, JobSpec& cut) {
+  Dice dice(seed ^ 0x7370616e, number);
+  ParallelismSpec& parallelism = *cut.mutable_parallelism();
+  const bool may = parallelism.tensor() == 2 && parallelism.context() == 1 &&
+                   !parallelism.has_tensor_method() &&
+                   parallelism.strategies().empty() &&
+                   2 * RanksNeeded(cut) <= kRanksMax;
+  if (!may || dice.Below(3) == 0) return;
+  parallelism.clear_zero_size();
+  parallelism.set_batch(2);
+  cut.mutable_training()->set_micro_batch_size(4);
+  StrategySpec& strategy = *parallelism.add_strategies();
+  strategy.set_batch(4);
+  if (parallelism.pipeline() > 1 && dice.Even()) {
+    strategy.set_stage(dice.Below(parallelism.pipeline()));
+  } else {
+    strategy.add_units(dice.OneOf<const char*>({"blocks", "1", "4"}));
+  }
+}
+
+// A rule that changes whole matrices needs them whole, on the device.
+void KeepMatricesWhole(JobSpec& cut) {
+  ParallelismSpec& parallelism = *cut.mutable_parallelism();
+  parallelism.clear_strategies();
+  parallelism.clear_tensor_method();
+  parallelism.clear_batch();
+  parallelism.set_tensor(1);
+  parallelism.set_sequence_parallel(false);
+  if (parallelism.zero() < 3) parallelism.clear_reshard_after_forward();
+  cut.mutable_memory()->set_optimizer("device");
+  cut.mutable_memory()->set_gradients("device");
+}
+
+// Of a stream of its own: a third of the pipelines have stages that the job
+// says, of any numbers of units.
+void DrawStages(uint64_t seed, int number, JobSpec& cut) {
+  Dice dice(seed ^ 0x73746167, number);
+  ParallelismSpec& parallelism = *cut.mutable_parallelism();
+  const auto schedule = FindPipeline(parallelism.pipeline_schedule());
+  const int of_rank = parallelism.has_virtual_stages()
+                          ? parallelism.virtual_stages()
+                          : schedule->default_virtual_stages;
+  const int stages = parallelism.pipeline() * of_rank;
+  constexpr int kUnits = kDrawnLayers + 2;
+  if (parallelism.pipeline() < 2 || stages > kUnits || dice.Below(3) > 0) {
+    return;
+  }
+  std::vector<int> counts(stages, 1);
+  for (int left = kUnits - stages; left > 0; --left) {
+    ++counts[dice.Below(stages)];
+  }
+  for (const int count : counts) parallelism.add_stages(count);
 }
 
 // As many ranks as there may be, and nothing beside: a square and its replica,
@@ -388,9 +279,63 @@ JobSpec DrawCut(Dice& dice, const JobSpec& job) {
   return cut;
 }
 
+// Of a stream of its own: a third of the cuts in which each replica has whole
+// units, all of them trained, have servers of their own where there is room.
+void DrawServers(uint64_t seed, int number, JobSpec& cut) {
+  Dice dice(seed ^ 0x73657276, number);
+  ParallelismSpec& parallelism = *cut.mutable_parallelism();
+  const TrainingSpec& training = cut.training();
+  const bool whole = parallelism.tensor() == 1 && parallelism.context() == 1 &&
+                     parallelism.strategies().empty() &&
+                     parallelism.batch() <= 1 && parallelism.expert() <= 1;
+  const bool trained = training.freeze().empty() && !training.has_lora();
+  if (!whole || !trained || dice.Below(3) > 0) return;
+  parallelism.set_servers(dice.OneOf({1, 2, 2, 3}));
+  if (RanksNeeded(cut) > kRanksMax) return parallelism.clear_servers();
+  parallelism.clear_zero();
+  parallelism.clear_zero_size();
+  parallelism.clear_reshard_after_forward();
+  cut.mutable_memory()->clear_unsharded_bytes();
+}
+
 bool IsAsynchronous(const JobSpec& job) {
   const auto schedule = FindPipeline(job.parallelism().pipeline_schedule());
   return schedule->asynchronous;
+}
+
+// What has streams of its own.
+void DrawFurther(uint64_t seed, int number, JobSpec& cut) {
+  DrawStrategies(seed, number, cut);
+  DrawSpan(seed, number, cut);
+  if (TrainsMatrices(cut)) KeepMatricesWhole(cut);
+  if (!IsAsynchronous(cut)) DrawSplit(seed, number, cut);
+  DrawExpertAxis(seed, number, cut);
+  DrawStages(seed, number, cut);
+}
+
+// Of a stream of its own: half of the draws in f32 that may have Adafactor do.
+// (In fewer bits gradients that are all but zero, such as those of the biases
+// of keys, are roundings as large as steps.)
+void DrawAdafactor(uint64_t seed, int number, PlanDraw& draw) {
+  Dice dice(seed ^ 0x61646166, number);
+  const bool may =
+      ComputeType(draw.reference.training()) == F32 &&
+      std::all_of(draw.legs.begin(), draw.legs.end(), [](const Leg& leg) {
+        return leg.job.parallelism().tensor() <= 1 &&
+               leg.job.memory().optimizer() == "device" &&
+               leg.job.memory().gradients() == "device";
+      });
+  if (!may || dice.Even()) return;
+  absl::StrAppend(&draw.name, " | adafactor");
+  const auto make = [](JobSpec& job) {
+    OptimizerSpec& optimizer = *job.mutable_optimizer();
+    optimizer.clear_betas();
+    optimizer.clear_eps();
+    optimizer.set_name("adafactor");
+    optimizer.set_eps1(1e-10);
+  };
+  make(draw.reference);
+  for (Leg& leg : draw.legs) make(leg.job);
 }
 
 // Cut into the stages and replicas of another job only. A unit's stage says how
@@ -413,23 +358,15 @@ JobSpec OnlyPipeline(const JobSpec& job, const JobSpec& cut) {
   return result;
 }
 
-}  // namespace
-
-PlanDraw DrawPlan(uint64_t seed, int number) {
+// With the rules that every plan can have.
+PlanDraw DrawAnyPlan(uint64_t seed, int number) {
   Dice dice(seed, number);
   PlanDraw draw;
-  draw.reference = DrawTraining(dice);
-  DrawExperts(seed, number, draw.reference);
-  DrawSkip(seed, number, draw.reference);
-  DrawDocuments(seed, number, draw.reference);
-  DrawFreeze(seed, number, draw.reference);
-  DrawAdapters(seed, number, draw.reference);
-  DrawGroups(seed, number, draw.reference);
+  draw.reference = DrawTraining(seed, number, dice);
   const int64_t steps = draw.reference.training().steps();
   JobSpec first = DrawCut(dice, draw.reference);
-  DrawStrategies(seed, number, first);
-  if (!IsAsynchronous(first)) DrawSplit(seed, number, first);
-  DrawExpertAxis(seed, number, first);
+  DrawFurther(seed, number, first);
+  if (!IsAsynchronous(first)) DrawServers(seed, number, first);
   draw.name = absl::StrCat(TrainingText(draw.reference), " | ", CutText(first));
   if (IsAsynchronous(first)) {
     draw.legs = {{first, steps}};
@@ -446,11 +383,18 @@ PlanDraw DrawPlan(uint64_t seed, int number) {
     draw.legs = {{first, steps}};
     return draw;
   }
-  DrawStrategies(seed ^ 1, number, second);
-  DrawSplit(seed ^ 1, number, second);
-  DrawExpertAxis(seed ^ 1, number, second);
+  DrawFurther(seed ^ 1, number, second);
+  DrawServers(seed ^ 1, number, second);
   draw.legs = {{first, until}, {second, steps}};
   absl::StrAppend(&draw.name, " | from step ", until, ": ", CutText(second));
+  return draw;
+}
+
+}  // namespace
+
+PlanDraw DrawPlan(uint64_t seed, int number) {
+  PlanDraw draw = DrawAnyPlan(seed, number);
+  DrawAdafactor(seed, number, draw);
   return draw;
 }
 

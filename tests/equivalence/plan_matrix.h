@@ -1,9 +1,10 @@
 // Plans drawn at random from all that a plan may be, each with all the rest:
 // architecture, precision and that of gradients, frozen parameters, ranks along
-// each axis, schedule, ZeRO, recomputation, tiers of memory, micro-batches,
-// clipping, dropout, and another plan that goes on from a checkpoint of the
-// first. A draw is a pure function of its seed and number. A few of them are
-// tests of every build, as many as one likes a command (plan_matrix_main.cc).
+// each axis, schedule and stages, ZeRO, recomputation, tiers of memory,
+// micro-batches, clipping, dropout, rules of the optimizer, and another plan
+// that goes on from a checkpoint of the first. A draw is a pure function of its
+// seed and number. A few of them are tests of every build, as many as one likes
+// a command (plan_matrix_main.cc).
 #ifndef TROUPE_TESTS_EQUIVALENCE_PLAN_MATRIX_H_
 #define TROUPE_TESTS_EQUIVALENCE_PLAN_MATRIX_H_
 

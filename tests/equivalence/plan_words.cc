@@ -45,16 +45,18 @@ std::string CutText(const JobSpec& cut) {
   if (p.sequence_parallel()) absl::StrAppend(&text, " sequence");
   if (p.batch() > 1) absl::StrAppend(&text, ", batch ", p.batch());
   for (const StrategySpec& strategy : p.strategies()) {
-    absl::StrAppend(&text, ", ",
-                    strategy.has_stage()
-                        ? absl::StrCat("stage ", strategy.stage())
-                        : absl::StrJoin(strategy.units(), "+"),
-                    strategy.has_batch() ? " by batch" : " by tensor");
+    absl::StrAppend(
+        &text, ", ",
+        strategy.has_stage() ? absl::StrCat("stage ", strategy.stage())
+                             : absl::StrJoin(strategy.units(), "+"),
+        strategy.has_batch() ? absl::StrCat(" by batch ", strategy.batch())
+                             : absl::StrCat(" by tensor ", strategy.tensor()));
   }
   if (p.context() > 1) {
     absl::StrAppend(&text, ", ", p.context_method(), " ", p.context());
   }
   absl::StrAppend(&text, ", data ", p.data());
+  if (p.servers() > 0) absl::StrAppend(&text, ", servers ", p.servers());
   if (p.expert() > 1) absl::StrAppend(&text, ", expert ", p.expert());
   if (p.has_expert_tensor()) absl::StrAppend(&text, " whole");
   if (p.has_expert_slack()) absl::StrAppend(&text, " in ", p.expert_slack());
@@ -69,7 +71,8 @@ std::string CutText(const JobSpec& cut) {
   }
   absl::StrAppend(&text, ", ", p.pipeline_schedule(), " ", p.pipeline());
   if (p.has_virtual_stages()) absl::StrAppend(&text, "x", p.virtual_stages());
-  absl::StrAppend(&text, ", micro-batch ", cut.training().micro_batch_size(),
+  absl::StrAppend(&text, ListText("stages", p.stages()), ", micro-batch ",
+                  cut.training().micro_batch_size(),
                   ListText("split", p.micro_batches()));
   const RecomputeSpec& recompute = m.recompute();
   if (recompute.has_mode()) {

@@ -151,7 +151,9 @@ void ClusterInvariants::OnStep(const PersistStep& step,
   // the end: whoever goes on from there has finished it.
   int64_t finished = FinishedByAll(attempts_, step.job.value());
   if ((*job)->run != nullptr) {
-    finished = std::max(finished, (*job)->run->resumes_at);
+    if (const auto& follows = (*job)->run->follows) {
+      finished = std::max(finished, follows->resumes_at);
+    }
   }
   const auto& checkpoints = (*job)->status.checkpoints();
   if (!checkpoints.empty()) {

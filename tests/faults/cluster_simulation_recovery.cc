@@ -186,7 +186,7 @@ void ClusterSimulation::AnswerLate() {
   std::vector<std::pair<WorkerId, WorkerMessage>> late;
   for (const auto& [id, job] : cluster_->jobs().all()) {
     if (job->run == nullptr || !job->run->is<phase::SavingCopies>()) continue;
-    const phase::SavingCopies& saving = *job->run->saving_copies();
+    const phase::SavingCopies& saving = *job->run->in<phase::SavingCopies>();
     for (const WorkerMessage& answer : answers_) {
       const CopiesSaved& saved = answer.copies_saved();
       const int rank = saved.ref().rank();

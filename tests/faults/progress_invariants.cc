@@ -35,7 +35,8 @@ bool LosesNothing(const Job& job, absl::Time now) {
                              std::max<int64_t>(0, NewestCheckpoint(job.status));
   if (all_saved) return true;
   // They cannot be saved, and no disk is in the way.
-  if (newest->state().step() == job.run->unsavable_step) return false;
+  if (newest->state().step() == job.run->between()->unsavable_step)
+    return false;
   return job.spec.checkpoint().has_directory() && now >= job.moves_after;
 }
 

@@ -23,7 +23,7 @@ int RecoveryInvariants::Missing(const Job& job) {
 
 bool RecoveryInvariants::AwaitsDisk(const Job& job) {
   const phase::AwaitPlaces* const awaits =
-      job.run == nullptr ? nullptr : job.run->await_places();
+      job.run == nullptr ? nullptr : job.run->in<phase::AwaitPlaces>();
   return awaits != nullptr && awaits->for_disk;
 }
 

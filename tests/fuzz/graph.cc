@@ -7,6 +7,7 @@
 #include "proto/base/check.h"
 #include "proto/base/crc32c.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/check_batch.h"
 #include "proto/plan/check_units.h"
 #include "proto/plan/graph/graph_units.h"
 #include "proto/plan/graph/print_graph.h"
@@ -18,9 +19,14 @@ namespace {
 
 void Check(const UnitList& units) {
   Plan plan;
+  TrainingSpec& training = *plan.mutable_job()->mutable_training();
+  training.set_micro_batch_size(1);
+  training.set_sequence_length(1);
   for (const Unit& unit : units.units) *plan.add_units() = unit;
   for (const UnitTable& table : units.tables) *plan.add_tables() = table;
+  *plan.mutable_batch() = units.batch;
   CHECK_OK(CheckUnits(plan));
+  CHECK_OK(CheckBatch(plan));
 }
 
 void ReadBack(const GraphText& text, const UnitList& units) {
@@ -34,6 +40,7 @@ void ReadBack(const GraphText& text, const UnitList& units) {
       *parsed, {.sequences = 1, .sequence_length = 1, .dropout = 0.5});
   CHECK_OK(again.status());
   CHECK_EQ(again->units.size(), units.units.size());
+  CHECK_EQ(again->batch.size(), units.batch.size());
 }
 
 void PlanGraph(const std::string& text) {

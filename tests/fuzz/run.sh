@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 seconds=${1:-60}
 targets=("${@:2}")
-[ ${#targets[@]} -gt 0 ] || targets=(graph http_request hugging_face job_file job_message manifest rpc_messages safetensors token_file tokenizer_json)
+[ ${#targets[@]} -gt 0 ] || targets=(corpus_text graph http_request hugging_face job_file job_message manifest rpc_messages safetensors token_file tokenizer_json)
 programs=("${targets[@]/#///tests/fuzz:}")
 programs=("${programs[@]/%/_fuzz}")
 

@@ -175,7 +175,7 @@ class Tensor3DBytes
 // [N, K], a rank gathers M N / q^3 from the q - 1 others along one axis and
 // scatters sums of M K along another; backward the same the other way. Weights
 // are gathered along the third, forward and backward, and their gradients
-// scattered. The moments of norms, of M / q^2 rows, are summed along the axis
+// scattered. The row sums of norms, of M / q^2 rows, are summed along the axis
 // of the hidden columns.
 TEST_P(Tensor3DBytes, AreThoseOfThePaper) {
   const auto& [architecture, side, precision] = GetParam();
@@ -194,8 +194,8 @@ TEST_P(Tensor3DBytes, AreThoseOfThePaper) {
                           (kHidden + first) + (kInner + kHidden);
   const int64_t products =
       (side - 1) * tokens * columns * element / cube * kMicroBatches;
-  constexpr int64_t kMomentsBytes = 2 * 8;
-  const int64_t norms = 2 * 2 * (side - 1) * kMomentsBytes * tokens /
+  constexpr int64_t kRowSumsBytes = 2 * 8;
+  const int64_t norms = 2 * 2 * (side - 1) * kRowSumsBytes * tokens /
                         (side * side) / side * kMicroBatches;
   const int64_t flat = plan->units(1).flat_elements();
   std::map<std::tuple<int, Instruction::Kind, bool>, int64_t> sent;
@@ -270,9 +270,9 @@ TEST_P(PanelBytes, AreThoseOfThePaper) {
   const int64_t sent =
       (side - 1) * panels * element / (side * side) * kMicroBatches;
   // Two norms, of rows / q, summed over q.
-  constexpr int64_t kMomentsBytes = 2 * 8;
+  constexpr int64_t kRowSumsBytes = 2 * 8;
   const int64_t norms =
-      2 * 2 * (side - 1) * kMomentsBytes * rows / side / side * kMicroBatches;
+      2 * 2 * (side - 1) * kRowSumsBytes * rows / side / side * kMicroBatches;
   std::map<std::pair<int, bool>, int64_t> counted;
   for (const Instruction& i :
        FindProgram(plan->roles(0), Program::TRAIN)->instructions()) {
@@ -294,8 +294,8 @@ TEST_P(PanelBytes, AreThoseOfThePaper) {
 }
 
 // What a block keeps of a token for backward, all ranks together, is the same
-// on any square: each has a piece of everything, but for the moments of rows,
-// of which each column has its own.
+// on any square: each has a piece of everything, but for the statistics of
+// rows, of which each column has its own.
 TEST(PanelMemory, OfKeptActivationsEachHasAPiece) {
   const auto kept = [](int side, int depth) {
     JobSpec job = JobOfBlocks("gpt2", "f32", side * depth);
@@ -306,10 +306,10 @@ TEST(PanelMemory, OfKeptActivationsEachHasAPiece) {
     const int64_t ranks = side * side * depth;
     const int64_t tokens = kLength * side * depth;
     // Mean and deviation of two norms, f32.
-    const int64_t moments = 2 * 2 * 4 * side;
+    const int64_t statistics = 2 * 2 * 4 * side;
     return static_cast<double>(plan->units(1).stash_bytes() * ranks) /
                static_cast<double>(tokens) -
-           static_cast<double>(moments);
+           static_cast<double>(statistics);
   };
   // Normed rows twice, queries, keys, values, what attention makes and its
   // logsumexp, the sum behind it, and what goes into GELU and comes out.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "proto/base/muon_workspace.h"
+#include "proto/base/matrix_workspace.h"
 #include "tests/ops/devices.h"
 
 namespace troupe {

@@ -1,6 +1,7 @@
 #include "ops/router_loss.h"
 
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "ops/capacity.h"
@@ -67,6 +68,71 @@ TEST_P(RouterLossTest, Forward) {
     EXPECT_EQ(sums.rows.Read()[0], times * n);
     EXPECT_EQ(sums.tokens.Read(),
               Values({5 * times, 2 * times, 2 * times, 3 * times}));
+  }
+}
+
+// Half of the difference of a loss at an element moved up and down, over the
+// move; the ops sum in f64 what scores of f32 make.
+double Slope(TestTensor& x, Values values, size_t i,
+             const std::function<double()>& loss) {
+  constexpr double kMove = 1.0 / 256;
+  const double at = values[i];
+  double difference = 0;
+  for (const double sign : {1.0, -1.0}) {
+    values[i] = at + sign * kMove;
+    x.Write(values);
+    difference += sign * loss();
+  }
+  values[i] = at;
+  x.Write(values);
+  return difference / (2 * kMove);
+}
+
+TEST_P(RouterLossTest, BackwardAgreesWithFiniteDifferences) {
+  constexpr int64_t n = 6, e = 4;
+  constexpr double kBalance = 0.7, kZ = 0.3;
+  Values scores = Random(n * e);
+  for (double& s : scores) s = std::abs(s) + 0.5;
+  const Values logsumexp = Random(n);
+  TestTensor tscores(device(), {n, e}, scores);
+  const TestTensor tload(device(), {3, e}, Random(3 * e));
+  TestTensor tlogsumexp(device(), {n}, logsumexp);
+  const TestTensor choices(device(), {n, 1}, Values(n, 0.0), DType::kI32);
+  const TokenRows rows = {.first = 1, .tokens = 3};
+  const auto loss = [&] {
+    const Sums sums(device(), e);
+    RouterLoss(device(), {.scores = tscores,
+                          .load = tload,
+                          .load_scale = 0.5,
+                          .rows = rows,
+                          .logsumexp = tlogsumexp,
+                          .choices = choices,
+                          .balance = sums.balance,
+                          .z = sums.z,
+                          .entropy = sums.entropy,
+                          .rows_counted = sums.rows,
+                          .tokens = sums.tokens});
+    return kBalance * sums.balance.Read()[0] + kZ * sums.z.Read()[0];
+  };
+  const TestTensor d_scores(device(), DType::kF32, {n, e});
+  const TestTensor d_logsumexp(device(), DType::kF32, {n});
+  RouterLossBackward(device(), {.scores = tscores,
+                                .load = tload,
+                                .load_scale = 0.5,
+                                .rows = rows,
+                                .logsumexp = tlogsumexp,
+                                .balance_scale = kBalance,
+                                .z_scale = kZ,
+                                .d_scores = d_scores,
+                                .d_logsumexp = d_logsumexp});
+  const Values of_scores = d_scores.Read();
+  for (size_t i = 0; i < scores.size(); ++i) {
+    EXPECT_NEAR(of_scores[i], Slope(tscores, scores, i, loss), 1e-4) << i;
+  }
+  const Values of_logsumexp = d_logsumexp.Read();
+  for (size_t i = 0; i < logsumexp.size(); ++i) {
+    EXPECT_NEAR(of_logsumexp[i], Slope(tlogsumexp, logsumexp, i, loss), 1e-4)
+        << i;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "ops/adafactor.h"
 #include "ops/attention.h"
 #include "ops/average.h"
 #include "ops/bias_gradient.h"
@@ -132,13 +133,14 @@ constexpr KernelTable kSplitMemoryKernels = {
                  &RmsNormBackwardWeightArgs::s,
                  &RmsNormBackwardWeightArgs::rstd,
                  &RmsNormBackwardWeightArgs::dgamma>,
-    .moments = Enqueued<&K::moments, &MomentsArgs::x, &MomentsArgs::moments>,
-    .moments_backward = Enqueued<&K::moments_backward, &MomentsBackwardArgs::x,
-                                 &MomentsBackwardArgs::moments_gradient,
-                                 &MomentsBackwardArgs::residual_gradient,
-                                 &MomentsBackwardArgs::dx>,
+    .row_sums = Enqueued<&K::row_sums, &RowSumsArgs::x, &RowSumsArgs::row_sums>,
+    .row_sums_backward =
+        Enqueued<&K::row_sums_backward, &RowSumsBackwardArgs::x,
+                 &RowSumsBackwardArgs::row_sums_gradient,
+                 &RowSumsBackwardArgs::residual_gradient,
+                 &RowSumsBackwardArgs::dx>,
     .split_norm =
-        Enqueued<&K::split_norm, &SplitNormArgs::x, &SplitNormArgs::moments,
+        Enqueued<&K::split_norm, &SplitNormArgs::x, &SplitNormArgs::row_sums,
                  &SplitNormArgs::gamma, &SplitNormArgs::beta, &SplitNormArgs::y,
                  &SplitNormArgs::mean, &SplitNormArgs::rstd>,
     .split_norm_backward_input = Enqueued<
@@ -147,7 +149,7 @@ constexpr KernelTable kSplitMemoryKernels = {
         &SplitNormBackwardInputArgs::mean, &SplitNormBackwardInputArgs::rstd,
         &SplitNormBackwardInputArgs::residual_gradient,
         &SplitNormBackwardInputArgs::dx,
-        &SplitNormBackwardInputArgs::moments_gradient>,
+        &SplitNormBackwardInputArgs::row_sums_gradient>,
     .gelu = Enqueued<&K::gelu, &GeluArgs::x, &GeluArgs::y>,
     .gelu_backward = Enqueued<&K::gelu_backward, &GeluBackwardArgs::x,
                               &GeluBackwardArgs::dy, &GeluBackwardArgs::dx>,
@@ -248,12 +250,17 @@ constexpr KernelTable kSplitMemoryKernels = {
     .adamw = Enqueued<&K::adamw, &AdamWArgs::weights, &AdamWArgs::gradients,
                       &AdamWArgs::first_moment, &AdamWArgs::second_moment,
                       &AdamWArgs::parameters>,
+    .adafactor =
+        Enqueued<&K::adafactor, &AdafactorArgs::weights,
+                 &AdafactorArgs::gradients, &AdafactorArgs::row_moment,
+                 &AdafactorArgs::column_moment, &AdafactorArgs::second_moment,
+                 &AdafactorArgs::parameters, &AdafactorArgs::workspace>,
     .sgd = Enqueued<&K::sgd, &SgdArgs::weights, &SgdArgs::gradients,
                     &SgdArgs::momentum_buffer, &SgdArgs::parameters>,
     .load_step = Enqueued<&K::load_step, &LoadStepArgs::weights,
                           &LoadStepArgs::load, &LoadStepArgs::parameters>,
-    .average = Enqueued<&K::average, &AverageArgs::weights,
-                        &AverageArgs::average>,
+    .average =
+        Enqueued<&K::average, &AverageArgs::weights, &AverageArgs::average>,
     .sum_of_squares = Enqueued<&K::sum_of_squares, &SumOfSquaresArgs::x,
                                &SumOfSquaresArgs::result>,
     .add = Enqueued<&K::add, &AddArgs::x, &AddArgs::y>,

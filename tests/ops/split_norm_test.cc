@@ -102,17 +102,17 @@ class ColumnsOfRank {
         y_(device, p.dtype, {p.rows, n}),
         mean_(device, DType::kF32, {p.rows}),
         rstd_(device, DType::kF32, {p.rows}),
-        moments_(device, DType::kF64, {p.rows, 2}) {}
+        row_sums_(device, DType::kF64, {p.rows, 2}) {}
 
-  Values OwnMoments() {
-    Moments(device_, {.x = x_, .moments = moments_});
-    return moments_.Read();
+  Values OwnRowSums() {
+    RowSums(device_, {.x = x_, .row_sums = row_sums_});
+    return row_sums_.Read();
   }
 
-  void Forward(const Values& moments) {
-    moments_.Write(moments);
+  void Forward(const Values& row_sums) {
+    row_sums_.Write(row_sums);
     SplitNorm(device_, {.x = x_,
-                        .moments = moments_,
+                        .row_sums = row_sums_,
                         .columns = p_.columns(),
                         .gamma = gamma_,
                         .beta = p_.biased ? beta_.tensor() : Tensor(),
@@ -122,7 +122,7 @@ class ColumnsOfRank {
                         .rstd = rstd_});
   }
 
-  Values OwnMomentsGradient() {
+  Values OwnRowSumsGradient() {
     SplitNormBackwardInput(device_, {.dy = dy_,
                                      .x = x_,
                                      .gamma = gamma_,
@@ -131,14 +131,14 @@ class ColumnsOfRank {
                                      .columns = p_.columns(),
                                      .residual_gradient = dx_,
                                      .dx = dx_,
-                                     .moments_gradient = moments_});
-    return moments_.Read();
+                                     .row_sums_gradient = row_sums_});
+    return row_sums_.Read();
   }
 
-  void Backward(const Values& moments_gradient) {
-    moments_.Write(moments_gradient);
-    MomentsBackward(device_, {.x = x_,
-                              .moments_gradient = moments_,
+  void Backward(const Values& row_sums_gradient) {
+    row_sums_.Write(row_sums_gradient);
+    RowSumsBackward(device_, {.x = x_,
+                              .row_sums_gradient = row_sums_,
                               .residual_gradient = dx_,
                               .dx = dx_});
   }
@@ -160,7 +160,7 @@ class ColumnsOfRank {
   Device& device_;
   const Problem& p_;
   const int64_t begin_, n_;
-  TestTensor x_, gamma_, beta_, dy_, dx_, y_, mean_, rstd_, moments_;
+  TestTensor x_, gamma_, beta_, dy_, dx_, y_, mean_, rstd_, row_sums_;
 };
 
 // The whole norm by ranks that have pieces of its columns.
@@ -171,11 +171,11 @@ Norm BySplit(Device& device, const Problem& p) {
     ranks.push_back(std::make_unique<ColumnsOfRank>(device, p, begin, n));
     begin += n;
   }
-  Values moments(2 * p.rows), gradient(2 * p.rows);
-  for (const auto& rank : ranks) moments = Sum(moments, rank->OwnMoments());
-  for (const auto& rank : ranks) rank->Forward(moments);
+  Values row_sums(2 * p.rows), gradient(2 * p.rows);
+  for (const auto& rank : ranks) row_sums = Sum(row_sums, rank->OwnRowSums());
+  for (const auto& rank : ranks) rank->Forward(row_sums);
   for (const auto& rank : ranks) {
-    gradient = Sum(gradient, rank->OwnMomentsGradient());
+    gradient = Sum(gradient, rank->OwnRowSumsGradient());
   }
   Norm norm = {.y = Values(p.x.size()), .dx = Values(p.x.size())};
   for (const auto& rank : ranks) {
@@ -257,9 +257,9 @@ TEST_P(SplitNormTest, VarianceOfALargeMean) {
     for (double& v : x) v += 1000;
     x = AsStored(DType::kF32, x);
     const TestTensor tx(device(), {kRows, n}, x);
-    const TestTensor moments(device(), DType::kF64, {kRows, 2});
-    Moments(device(), {.x = tx, .moments = moments});
-    const Values sums = moments.Read();
+    const TestTensor row_sums(device(), DType::kF64, {kRows, 2});
+    RowSums(device(), {.x = tx, .row_sums = row_sums});
+    const Values sums = row_sums.Read();
     Values ones(n, 1.0), y, rstd;
     for (int64_t row = 0; row < kRows; ++row) {
       double mean = 0, variance = 0;
@@ -279,7 +279,7 @@ TEST_P(SplitNormTest, VarianceOfALargeMean) {
     const TestTensor tmean(device(), DType::kF32, {kRows});
     const TestTensor trstd(device(), DType::kF32, {kRows});
     SplitNorm(device(), {.x = tx,
-                         .moments = moments,
+                         .row_sums = row_sums,
                          .columns = n,
                          .gamma = gamma,
                          .y = tx,
@@ -292,7 +292,7 @@ TEST_P(SplitNormTest, VarianceOfALargeMean) {
 }
 
 // g0 and 2 x g1 cancel but for a thousandth of a thousandth.
-TEST_P(SplitNormTest, GradientOfMomentsOfALargeMean) {
+TEST_P(SplitNormTest, GradientOfRowSumsOfALargeMean) {
   constexpr int64_t kRows = 2, n = 37;
   Values x = Random(kRows * n), g, dx;
   for (double& v : x) v += 1000;
@@ -308,7 +308,7 @@ TEST_P(SplitNormTest, GradientOfMomentsOfALargeMean) {
   const TestTensor tx(device(), {kRows, n}, x);
   const TestTensor tg(device(), {kRows, 2}, g, DType::kF64);
   const TestTensor tdx(device(), DType::kF32, {kRows, n});
-  MomentsBackward(device(), {.x = tx, .moments_gradient = tg, .dx = tdx});
+  RowSumsBackward(device(), {.x = tx, .row_sums_gradient = tg, .dx = tdx});
   EXPECT_LT(RelativeError(tdx.Read(), dx), 1e-7);
 }
 
@@ -322,7 +322,7 @@ TEST_P(SplitNormTest, GradientsMayLieInPlace) {
       const TestTensor rstd(device(), {kRows}, Values(kRows, 0.75));
       const TestTensor from(device(), {kRows, n}, dy, dtype);
       const TestTensor apart(device(), dtype, {kRows, n});
-      const TestTensor moments(device(), DType::kF64, {kRows, 2});
+      const TestTensor row_sums(device(), DType::kF64, {kRows, 2});
       const auto run = [&](const Tensor& dx) {
         SplitNormBackwardInput(device(), {.dy = from,
                                           .x = x,
@@ -330,8 +330,8 @@ TEST_P(SplitNormTest, GradientsMayLieInPlace) {
                                           .rstd = rstd,
                                           .columns = 2 * n,
                                           .dx = dx,
-                                          .moments_gradient = moments});
-        return moments.Read();
+                                          .row_sums_gradient = row_sums});
+        return row_sums.Read();
       };
       const Values sums = run(apart);
       EXPECT_EQ(run(from), sums) << n;
@@ -345,13 +345,13 @@ TEST_P(SplitNormTest, KeepsNoStatisticsUnasked) {
   constexpr int64_t kRows = 4, n = 9;
   const TestTensor x(device(), {kRows, n}, Random(kRows * n));
   const TestTensor gamma(device(), {n}, Random(n));
-  const TestTensor moments(device(), DType::kF64, {kRows, 2});
+  const TestTensor row_sums(device(), DType::kF64, {kRows, 2});
   const TestTensor mean(device(), DType::kF32, {kRows});
   const TestTensor rstd(device(), DType::kF32, {kRows});
   const TestTensor y(device(), DType::kF32, {kRows, n});
-  Moments(device(), {.x = x, .moments = moments});
+  RowSums(device(), {.x = x, .row_sums = row_sums});
   SplitNormArgs args = {.x = x,
-                        .moments = moments,
+                        .row_sums = row_sums,
                         .columns = n,
                         .gamma = gamma,
                         .y = y,

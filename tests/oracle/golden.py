@@ -110,9 +110,21 @@ class Muon(torch.optim.Optimizer):
                 p -= group["lr"] * size * self.orthogonal(d)
 
 
+class Adafactor(transformers.optimization.Adafactor):
+    """That of transformers, in float64, with the fields of a job."""
+
+    def __init__(self, params, lr, rule):
+        super().__init__(params, lr=lr, eps=(rule["eps1"], rule["eps2"]),
+                         clip_threshold=1.0, decay_rate=rule["decay_rate"],
+                         beta1=None, scale_parameter=rule["scale_parameter"],
+                         relative_step=False, warmup_init=False)
+
+
 def new_optimizer(rule, params):
     """`params` are torch's groups; `rule` is as a group of a job's optimizer."""
     lr = LR * rule["lr_scale"]
+    if rule["name"] == "adafactor":
+        return Adafactor(params, lr, rule)
     if rule["name"] == "lion":
         return Lion(params, lr=lr, betas=rule["betas"], weight_decay=0)
     if rule["name"] == "muon":
@@ -128,6 +140,10 @@ def new_optimizer(rule, params):
 def resolved(group):
     """A group with all settings but weight_decay, as in a resolved job."""
     betas = (0.9, 0.99) if group.get("name") == "lion" else BETAS
+    if group.get("name") == "adafactor":
+        # As EPS is: above the rounding noise of gradients that are zero.
+        group = dict(dict(decay_rate=-0.8, eps1=EPS ** 2, eps2=1e-3,
+                          scale_parameter=True), **group)
     eps = EPS if group.get("name", "adamw") == "adamw" else 1e-8
     return dict(dict(name="adamw", lr_scale=1, betas=betas, eps=eps,
                      momentum=0, nesterov=False), **group)

@@ -3,7 +3,8 @@
 Two small GPT-2 models, tied and untied, and each again with frozen parameters:
 of the tied one the embeddings and the first block, so that no gradient goes
 back beyond the second block; of the other biases and parts of both blocks. The
-tied one also with groups of the optimizer, and the other one with Muon.
+tied one also with groups of the optimizer, and the other one with Muon and
+with Adafactor.
 golden.py says what is in a file and README.md how to run this. Sizes are no
 multiples of anything.
 """
@@ -60,6 +61,10 @@ def main():
     gpt2(file("gpt2_untied_muon"), tied=False, groups=[
         dict(match=["*.attn.*.weight", "*.mlp.*.weight"], name="muon",
              momentum=0.95, nesterov=True)])
+    gpt2(file("gpt2_untied_adafactor"), tied=False, groups=[
+        dict(match=["*"], name="adafactor", lr_scale=10),
+        dict(match=["*.h.0.*"], name="adafactor", scale_parameter=False,
+             decay_rate=-0.5)])
     gpt2(file("gpt2_completions"), tied=True, completions=True)
     gpt2(file("gpt2_lora"), tied=True, lora=dict(
         rank=3, alpha=8.0, dropout=0.0, rank_stabilized=False,

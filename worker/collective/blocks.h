@@ -25,6 +25,9 @@ struct CommBlocks {
   // anywhere in it: what is in none of them is neither read nor written.
   absl::Span<const ElementRange> ranges;
   int64_t row_elements = 1;  // of even blocks: no range cuts a row
+  // Of an all-to-all: the blocks of all members are of one size, in the order
+  // of the members.
+  bool even = false;
 
   CommBuffer Of(int member) const {
     return whole.Slice(ranges[member].begin, ranges[member].end);

@@ -263,6 +263,7 @@ absl::Status Communicator::AllToAll(const AllToAllBuffers& buffers,
     CHECK_EQ(send.elements % size(), 0);
     out = Cut(send, 1, send_ranges_);
     in = Cut(receive, 1, receive_ranges_);
+    out.even = in.even = true;
   } else {
     CHECK(buffers.send_ranges.size() == group_.ranks.size() &&
           buffers.receive_ranges.size() == group_.ranks.size())

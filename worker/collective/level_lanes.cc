@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
-#include "proto/plan/ways.h"
+#include "proto/plan/way_bytes.h"
 #include "worker/actor/thread_name.h"
 
 namespace troupe {

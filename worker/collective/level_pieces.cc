@@ -3,26 +3,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/types/span.h"
+#include "proto/plan/way_bytes.h"
 #include "proto/plan/ways.h"
 
 namespace troupe {
+namespace {
 
-BlockExtent ExtentOf(const CommBlocks& blocks) {
-  const int64_t rows = blocks.whole.elements / blocks.row_elements;
-  const auto members = static_cast<int64_t>(blocks.ranges.size());
-  return {.even = rows / members * blocks.row_elements,
-          .longer = static_cast<int>(rows % members)};
-}
-
-int64_t ElementsAtATime(int64_t blocks, Element element) {
-  const auto bytes = static_cast<int64_t>(ElementBytes(element));
-  return std::max<int64_t>(1, kLevelScratchBytes / (blocks * bytes));
-}
-
-std::vector<int64_t> PackedOrder(
-    const Group& group, int members,
-    absl::Span<const Group::Step> outermost_first) {
-  std::vector<int64_t> order(members);
+// By the place on the level of the outermost step, then the next.
+PackedOrder OrderBy(const Group& group, int members,
+                    absl::Span<const Group::Step> outermost_first) {
+  PackedOrder order(members);
   for (int member = 0; member < members; ++member) {
     for (const Group::Step& step : outermost_first) {
       const Group::Level& level = group.levels(step.level());
@@ -30,6 +21,29 @@ std::vector<int64_t> PackedOrder(
     }
   }
   return order;
+}
+
+}  // namespace
+
+int64_t ElementsAtATime(int64_t blocks, Element element) {
+  const auto bytes = static_cast<int64_t>(ElementBytes(element));
+  return std::max<int64_t>(1, kLevelScratchBytes / (blocks * bytes));
+}
+
+std::vector<PackedOrder> PackedOrdersOf(const Group& group,
+                                        const Group::Way& way, int members) {
+  if (!PacksBlocks(way.collective())) return {};
+  std::vector<Group::Step> steps(way.steps().begin(), way.steps().end());
+  if (way.collective() == ALL_GATHER) std::reverse(steps.begin(), steps.end());
+  if (way.collective() != ALL_TO_ALL) {
+    return {OrderBy(group, members, steps)};
+  }
+  std::vector<PackedOrder> orders;
+  for (int s = 0; s < way.steps_size(); ++s) {
+    orders.push_back(OrderBy(group, members, steps));
+    std::rotate(steps.begin(), steps.begin() + 1, steps.end());
+  }
+  return orders;
 }
 
 CommBuffer PackedBlock(const CommBuffer& packed, int64_t place,

@@ -1,12 +1,14 @@
 #include "worker/collective/levels.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "proto/base/status.h"
 #include "proto/base/steady_time.h"
 #include "proto/plan/layout.h"
+#include "proto/plan/way_bytes.h"
 #include "proto/plan/ways.h"
 #include "worker/collective/level_lanes.h"
 #include "worker/collective/level_pieces.h"
@@ -14,6 +16,8 @@
 
 namespace troupe {
 namespace {
+
+constexpr int kTreeRoot = 0;  // of what an all-reduce reduces on a level
 
 // Carriers, one for each group of the name, may be many.
 Group LevelsAndWays(const Group& group) {
@@ -23,10 +27,6 @@ Group LevelsAndWays(const Group& group) {
   return without;
 }
 
-std::vector<Group::Step> StepsOf(const Group::Way& way) {
-  return {way.steps().begin(), way.steps().end()};
-}
-
 class LevelsCommunicator final : public Communicator {
  public:
   LevelsCommunicator(const Group& group, LevelParts parts,
@@ -34,7 +34,11 @@ class LevelsCommunicator final : public Communicator {
       : Communicator(parts.flat->group(), parts.flat->rank()),
         plan_(LevelsAndWays(group)),
         steps_(plan_, std::move(parts), std::move(watch)),
-        flat_(&steps_.flat()) {}
+        flat_(&steps_.flat()) {
+    for (const Group::Way& way : plan_.ways()) {
+      orders_[&way] = PackedOrdersOf(plan_, way, size());
+    }
+  }
 
   uint64_t sent_bytes() const override { return steps_.sent_bytes(); }
   bool SeesFailure() override { return flat_->SeesFailure(); }
@@ -57,6 +61,11 @@ class LevelsCommunicator final : public Communicator {
                        .deadline = call.deadline,
                        .meet = call.meet},
                       execute);
+  }
+
+  static BlockRows RowsOf(const CommBlocks& blocks) {
+    return {.elements = blocks.whole.elements,
+            .row_elements = blocks.row_elements};
   }
 
   LaneOrder OrderFor(const Group::Way& way, int64_t elements,
@@ -84,8 +93,12 @@ class LevelsCommunicator final : public Communicator {
     return InSteps(*way, order, call, [&](const PieceStep& at) {
       Reduced& piece = pieces[at.piece % order.at_once];
       if (at.index == 0) piece = {.part = PieceOf(whole, order, at.piece)};
-      return ReduceStep(at, op, piece);
+      return ReduceStep(at, op, TakesPartIn(*way, at.index, kTreeRoot), piece);
     });
+  }
+
+  bool TakesPartIn(const Group::Way& way, int step, int root) const {
+    return TakesPart(plan_, way, rank(), {.step = step, .root = root});
   }
 
   // A piece of an all-reduce.
@@ -96,24 +109,31 @@ class LevelsCommunicator final : public Communicator {
     bool needed = true;
   };
 
+  // Who takes no part in a step has its view of the piece as the others have.
   static absl::Status ReduceStep(const PieceStep& at, ReduceOp op,
-                                 Reduced& piece) {
+                                 bool takes_part, Reduced& piece) {
     Communicator& level = at.level;
+    CommBuffer before = piece.part;
+    if (at.step.collective() == REDUCE_SCATTER) {
+      piece.wholes.push_back(piece.part);
+      piece.part = level.Block(piece.part, level.rank());
+    }
+    if (at.step.collective() == ALL_GATHER) {
+      piece.part = piece.wholes.back();
+      piece.wholes.pop_back();
+    }
+    if (!takes_part) return absl::OkStatus();
     switch (at.step.collective()) {
-      case REDUCE_SCATTER: {
-        piece.wholes.push_back(piece.part);
-        piece.part = level.Block(piece.part, level.rank());
-        return level.ReduceScatter(
-            {.send = piece.wholes.back(), .receive = piece.part}, op,
-            at.options);
-      }
-      case ALL_GATHER: {
-        const CommBuffer own = piece.part;
-        piece.part = piece.wholes.back();
-        piece.wholes.pop_back();
-        return level.AllGather({.send = own, .receive = piece.part},
+      case REDUCE_SCATTER:
+        return level.ReduceScatter({.send = before, .receive = piece.part}, op,
+                                   at.options);
+      case ALL_GATHER:
+        return level.AllGather({.send = before, .receive = piece.part},
                                at.options);
-      }
+      case REDUCE:
+        return level.Reduce(piece.part, kTreeRoot, op, at.options);
+      case BROADCAST:
+        return level.Broadcast(piece.part, kTreeRoot, at.options);
       default:
         return level.AllReduce(piece.part, op, at.options);
     }
@@ -126,6 +146,9 @@ class LevelsCommunicator final : public Communicator {
     if (way == nullptr) {
       return flat_->Reduce(data.whole, root, op, OptionsOf(call));
     }
+    // Up a tree all wait until the sum is there: whoever had done its part and
+    // gone on would be missed by those who look for the one to blame.
+    if (HasTree(*way)) return DoAllReduce(data, op, call);
     const CommBuffer& whole = data.whole;
     const LaneOrder order = OrderFor(*way, whole.elements, whole.element);
     std::vector<Reduced> pieces(order.at_once);
@@ -133,10 +156,16 @@ class LevelsCommunicator final : public Communicator {
       Reduced& piece = pieces[at.piece % order.at_once];
       if (at.index == 0) piece = {.part = PieceOf(whole, order, at.piece)};
       if (at.step.collective() == REDUCE_SCATTER) {
-        return ReduceStep(at, op, piece);
+        return ReduceStep(at, op, /*takes_part=*/true, piece);
       }
       return ReduceTo(PlaceOf(root, at.step.level()), at, op, piece);
     });
+  }
+
+  static bool HasTree(const Group::Way& way) {
+    return std::any_of(
+        way.steps().begin(), way.steps().end(),
+        [](const Group::Step& step) { return step.collective() == REDUCE; });
   }
 
   static absl::Status ReduceTo(int root, const PieceStep& at, ReduceOp op,
@@ -169,7 +198,7 @@ class LevelsCommunicator final : public Communicator {
                                const CommBuffer& receive, ReduceOp op,
                                const Call& call) override {
     const Group::Way* const way = WayFor(REDUCE_SCATTER, send.whole);
-    const BlockExtent shape = ExtentOf(send);
+    const BlockExtent shape = ExtentOf(RowsOf(send), size());
     if (way == nullptr || shape.even == 0) {
       return flat_->ReduceScatter({.send = send.whole,
                                    .receive = receive,
@@ -178,8 +207,7 @@ class LevelsCommunicator final : public Communicator {
     }
     const LaneOrder order =
         OrderFor(*way, shape.even * size(), receive.element);
-    const std::vector<int64_t> packed =
-        PackedOrder(plan_, size(), StepsOf(*way));
+    const PackedOrder& packed = orders_.at(way).front();
     const int64_t longest = order.RangeOf(0, shape.even).size();
     const CommBuffer memory =
         pieces_.For(order.at_once * size() * longest, receive.element);
@@ -244,16 +272,14 @@ class LevelsCommunicator final : public Communicator {
   absl::Status DoAllGather(const CommBuffer& send, const CommBlocks& receive,
                            const Call& call) override {
     const Group::Way* const way = WayFor(ALL_GATHER, receive.whole);
-    const BlockExtent shape = ExtentOf(receive);
+    const BlockExtent shape = ExtentOf(RowsOf(receive), size());
     if (way == nullptr || shape.even == 0) {
       return flat_->AllGather({.send = send,
                                .receive = receive.whole,
                                .row_elements = receive.row_elements},
                               OptionsOf(call));
     }
-    std::vector<Group::Step> last_first = StepsOf(*way);
-    std::reverse(last_first.begin(), last_first.end());
-    const std::vector<int64_t> places = PackedOrder(plan_, size(), last_first);
+    const PackedOrder& places = orders_.at(way).front();
     const LaneOrder order = OrderFor(*way, shape.even * size(), send.element);
     const int64_t longest = order.RangeOf(0, shape.even).size();
     const CommBuffer memory =
@@ -313,29 +339,79 @@ class LevelsCommunicator final : public Communicator {
     if (way == nullptr) return flat_->Broadcast(data, root, OptionsOf(call));
     const LaneOrder order = OrderFor(*way, data.elements, data.element);
     return InSteps(*way, order, call, [&](const PieceStep& at) -> absl::Status {
-      if (!HearsInStep(*way, at.index, root)) return absl::OkStatus();
+      if (!TakesPartIn(*way, at.index, root)) return absl::OkStatus();
       return at.level.Broadcast(PieceOf(data, order, at.piece),
                                 PlaceOf(root, at.step.level()), at.options);
     });
   }
 
-  // On the levels of later steps it is where the root is.
-  bool HearsInStep(const Group::Way& way, int step, int root) const {
-    for (int s = step + 1; s < way.steps_size(); ++s) {
-      const int level = way.steps(s).level();
-      if (PlaceOf(rank(), level) != PlaceOf(root, level)) return false;
-    }
-    return true;
-  }
-
+  // Only blocks that all members know to be even: of others nobody but their
+  // two ends knows the size.
   absl::Status DoAllToAll(const CommBlocks& send, const CommBlocks& receive,
                           const Call& call) override {
-    return flat_->AllToAll({.send = send.whole,
-                            .receive = receive.whole,
-                            .send_ranges = send.ranges,
-                            .receive_ranges = receive.ranges},
-                           OptionsOf(call));
+    const Group::Way* const way =
+        send.even ? WayFor(ALL_TO_ALL, send.whole) : nullptr;
+    if (way == nullptr) {
+      return flat_->AllToAll({.send = send.whole,
+                              .receive = receive.whole,
+                              .send_ranges = send.ranges,
+                              .receive_ranges = receive.ranges},
+                             OptionsOf(call));
+    }
+    const int64_t block = send.whole.elements / size();
+    const Element element = send.whole.element;
+    const LaneOrder order = OrderFor(*way, send.whole.elements, element);
+    const int64_t most = size() * order.RangeOf(0, block).size();
+    const CommBuffer memory = pieces_.For(2 * order.at_once * most, element);
+    return InSteps(*way, order, call, [&](const PieceStep& at) {
+      const int64_t place = 2 * (at.piece % order.at_once);
+      const Range range = order.RangeOf(at.piece, block);
+      const auto part_of = [&](int64_t index) {
+        return PackedBlock(memory, index, most).Slice(0, size() * range.size());
+      };
+      return ExchangeStep(at, orders_.at(way),
+                          {.send = send,
+                           .receive = receive,
+                           .out = part_of(place),
+                           .in = part_of(place + 1),
+                           .range = range});
+    });
   }
+
+  // A piece of an all-to-all. A member has as many blocks as there are members
+  // at any time. A block's number has, on the levels that are done, the places
+  // of the member that it comes from, and on the others those of the one that
+  // it goes to.
+  struct Exchanged {
+    const CommBlocks& send;
+    const CommBlocks& receive;
+    CommBuffer out;  // packed
+    CommBuffer in;
+    Range range;  // of each block
+  };
+  absl::Status ExchangeStep(const PieceStep& at,
+                            const std::vector<PackedOrder>& orders,
+                            const Exchanged& piece) {
+    const int64_t length = piece.range.size();
+    const PackedOrder& now = orders[at.index];
+    for (int number = 0; number < size(); ++number) {
+      const CommBuffer from =
+          at.index == 0
+              ? piece.send.Of(number).Slice(piece.range.begin, piece.range.end)
+              : PackedBlock(piece.in, orders[at.index - 1][number], length);
+      CopyElements(from, PackedBlock(piece.out, now[number], length));
+    }
+    RETURN_IF_ERROR(at.level.AllToAll({.send = piece.out, .receive = piece.in},
+                                      at.options));
+    if (at.index + 1 < static_cast<int>(orders.size())) return absl::OkStatus();
+    for (int number = 0; number < size(); ++number) {
+      CopyElements(
+          PackedBlock(piece.in, now[number], length),
+          piece.receive.Of(number).Slice(piece.range.begin, piece.range.end));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status DoSend(CommBuffer data, int peer, const Call& call) override {
     return flat_->Send(data, peer, OptionsOf(call));
   }
@@ -363,6 +439,7 @@ class LevelsCommunicator final : public Communicator {
   }
 
   const Group plan_;
+  std::map<const Group::Way*, std::vector<PackedOrder>> orders_;
   LevelSteps steps_;
   Communicator* const flat_;
   PieceMemory pieces_;

@@ -6,13 +6,14 @@
 //   {flat: gloo [0 1 2 3], levels: shared memory [0 1], gloo [0 2]}
 //
 // 1. Blocks. In an all-reduce a step works on a range of the buffer, in place.
-//    The blocks of a reduce-scatter or an all-gather that go to one place of a
-//    level do not lie side by side, so they are packed, kLevelScratchBytes
-//    (proto/plan/ways.h) at a time. Where blocks are not even, the rows that
-//    only some of them have are moved by the flat communicator: so bytes are
-//    those of one communicator, and no padding moves. A reduce takes the steps
-//    of an all-reduce of its size, so that its root has the same bits, and
-//    instead of gathering sends what each has to the root.
+//    The blocks of a reduce-scatter, an all-gather or an all-to-all that go to
+//    one place of a level do not lie side by side, so they are packed,
+//    kLevelScratchBytes (proto/plan/way_bytes.h) at a time. Where blocks are
+//    not even, the rows that only some of them have are moved by the flat
+//    communicator: so bytes are those of one communicator, and no padding
+//    moves. A reduce takes the steps of an all-reduce of its size, so that its
+//    root has the same bits, and instead of gathering sends what each has to
+//    the root; up a tree it is an all-reduce.
 // 2. Sums are taken level by level, in each in its backend's order: other bits
 //    than flat ones, but the same on all ranks and in all runs. Narrow ones are
 //    rounded once on each level.

@@ -13,6 +13,16 @@ int64_t StepOf(const PendingReport& report) {
 
 }  // namespace
 
+void PendingReport::FillIn(StepRecord& record) const {
+  record.set_memory_bytes(memory_bytes);
+  record.set_checkpoint_stall_seconds(checkpoint_stall_seconds);
+  for (const TierTraffic& tier : tiers) *record.add_tiers() = tier;
+  if (validation_loss.has_value()) {
+    record.set_validation_loss(*validation_loss);
+  }
+  if (sample.has_value()) *record.mutable_sample() = *sample;
+}
+
 void PendingReports::Add(PendingReport report) {
   CHECK(reports_.empty() || StepOf(reports_.back()) < StepOf(report));
   reports_.push_back(std::move(report));

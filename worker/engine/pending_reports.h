@@ -27,7 +27,11 @@ struct PendingReport {
   double checkpoint_stall_seconds = 0;
   std::vector<TierTraffic> tiers;  // where anything moves between them
   absl::optional<double> validation_loss;
+  absl::optional<TextSample> sample;
   absl::optional<RankTimeline> timeline;  // where the step is traced
+
+  // Sets in the step's record what is not of its scalars.
+  void FillIn(StepRecord& record) const;
 };
 
 class PendingReports {

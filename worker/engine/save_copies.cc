@@ -24,33 +24,43 @@ namespace {
 
 constexpr int64_t kBytes = sizeof(float);
 
+// What rests of a stretch of a unit, as KEEP lays it from `next` on, which then
+// is behind it.
+UnitFlatBuffers InCopy(const Plan& plan, int unit, const StretchAtRest& at,
+                       char*& next) {
+  UnitFlatBuffers memory = {.parameters = TierAddress::InHost(next),
+                            .holds = at.rests};
+  if (at.stretch.frozen) {
+    memory.parameters_type = DTypeOfElement(ComputeType(plan.job().training()));
+    next += at.rests.size() *
+            static_cast<int64_t>(DTypeBytes(memory.parameters_type));
+    return memory;
+  }
+  next += at.rests.size() * kBytes;
+  memory.optimizer_state = TierAddress::InHost(next);
+  next += kBytes *
+          StateElements(plan.job().optimizer(), plan.units(unit), at.rests);
+  return memory;
+}
+
 // What the rank's SNAPSHOTs would collect, in the copy.
 std::vector<StateTensor> TensorsOf(const Plan& plan, char* copy) {
   const Role& role = plan.roles(0);
   std::vector<StateTensor> tensors;
   for (const Placement& placement : role.placements()) {
     const int unit = placement.unit();
-    const Range rests = TrainedAtRest(plan, placement, plan.rank());
-    StateBuffers memory = {
-        .trained = {.parameters = TierAddress::InHost(
-                        copy + CopyOffsetOfUnit(plan, role, unit)),
-                    .holds = rests}};
-    memory.trained.optimizer_state =
-        memory.trained.parameters + rests.size() * kBytes;
-    const int64_t states =
-        StateElements(plan.job().optimizer(), plan.units(unit), rests);
-    memory.frozen = {
-        .parameters = memory.trained.optimizer_state + states * kBytes,
-        .parameters_type = DTypeOfElement(ComputeType(plan.job().training())),
-        .holds = FrozenAtRest(plan, placement, plan.rank())};
-    for (int part = 0; part < placement.parts_size(); ++part) {
-      const Range duty = DutyOf(plan, placement, part, plan.rank());
-      if (duty.size() == 0) continue;
-      for (StateTensor& tensor : UnitStateTensors(
-               plan.job().optimizer(), plan.units(unit),
-               memory.With(plan.units(unit).parts(part)),
-               {.mesh = &plan.mesh(), .rank = plan.rank()}, duty)) {
-        tensors.push_back(std::move(tensor));
+    char* next = copy + CopyOffsetOfUnit(plan, role, unit);
+    for (const StretchAtRest& at : AtRest(plan, placement, plan.rank())) {
+      const UnitFlatBuffers memory = InCopy(plan, unit, at, next);
+      for (int p = 0; p < at.stretch.part_count; ++p) {
+        const Range duty =
+            DutyOf(plan, placement, at.stretch.part + p, plan.rank());
+        if (duty.size() == 0) continue;
+        for (StateTensor& tensor : UnitStateTensors(
+                 plan.job().optimizer(), plan.units(unit), memory,
+                 {.mesh = &plan.mesh(), .rank = plan.rank()}, duty)) {
+          tensors.push_back(std::move(tensor));
+        }
       }
     }
   }

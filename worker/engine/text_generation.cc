@@ -17,7 +17,6 @@
 #include "storage/dataset/hugging_face/tokenizer.h"
 #include "storage/dataset/make_tokenizer.h"
 #include "storage/dataset/sentencepiece/tokenizer.h"
-#include "storage/dataset/text_stream.h"
 #include "storage/engine/make_engine.h"
 #include "worker/engine/carried_files.h"
 #include "worker/engine/end_of_text.h"
@@ -72,6 +71,7 @@ ModelPart PartOf(const TextRequest& request, DecodingPeers* peers) {
                     .peers = peers};
   part.units.units = {plan.units().begin(), plan.units().end()};
   part.units.tables = {plan.tables().begin(), plan.tables().end()};
+  part.units.batch = plan.batch();
   return part;
 }
 
@@ -121,35 +121,6 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerOf(
   return absl::FailedPreconditionError(
       absl::StrCat(tokenizer.status().message(),
                    "; give the prompt as token ids: --prompt-ids"));
-}
-
-struct DrawOptions {
-  const Tokenizer* tokenizer;  // null: ids only
-  int64_t tokens_max;
-  std::set<int32_t> end;  // the first of these is the last token
-};
-
-// All ranks draw the same tokens, so they end after the same one.
-absl::Status Draw(Generator& generator, const DrawOptions& options,
-                  const TextSink& sink) {
-  const Tokenizer* tokenizer = options.tokenizer;
-  std::optional<TextStream> stream;
-  if (tokenizer != nullptr) stream.emplace(*tokenizer);
-  bool ended = false;
-  for (int64_t i = 0; i < options.tokens_max && !ended; ++i) {
-    ASSIGN_OR_RETURN(const int32_t token, generator.Next());
-    ended = options.end.count(token) > 0;
-    TextPiece piece{.text = "", .ids = {token}};
-    // A model's vocabulary may be larger than its tokenizer's, to be a
-    // multiple of something; such a token stands for no text.
-    if (stream.has_value() &&
-        static_cast<uint64_t>(token) < tokenizer->vocab_size()) {
-      ASSIGN_OR_RETURN(piece.text, stream->Add(token));
-    }
-    RETURN_IF_ERROR(sink(piece));
-  }
-  const std::string rest = stream.has_value() ? stream->Finish() : "";
-  return rest.empty() ? absl::OkStatus() : sink({.text = rest, .ids = {}});
 }
 
 }  // namespace
@@ -207,11 +178,11 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
   sampling.go_on = [&sink] { return sink(TextPiece()); };
   RETURN_IF_ERROR(generator->Start(prompt, sampling));
   const bool says_text = request.rank == 0 && tokenizer.ok();
-  return Draw(*generator,
-              {.tokenizer = says_text ? tokenizer->get() : nullptr,
-               .tokens_max = request.max_new_tokens,
-               .end = std::move(end)},
-              sink);
+  return DrawText(*generator,
+                  {.tokenizer = says_text ? tokenizer->get() : nullptr,
+                   .tokens_max = request.max_new_tokens,
+                   .end = std::move(end)},
+                  sink);
 }
 
 absl::StatusOr<CheckpointOrigin> OriginOf(const std::string& checkpoint) {

@@ -8,7 +8,6 @@
 #define TROUPE_WORKER_ENGINE_TEXT_GENERATION_H_
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "ops/device.h"
 #include "proto/job.pb.h"
 #include "proto/text_plan.pb.h"
+#include "worker/engine/draw_text.h"
 #include "worker/engine/text_ranks.h"
 #include "worker/model/generator.h"
 #include "worker/rank/tier_arenas.h"
@@ -44,19 +44,6 @@ struct TextRequest {
   bool ignore_eos = false;
   GenerateOptions sampling;
 };
-
-struct TextPiece {
-  // Of the tokens up to here, what of it is whole characters; the last piece
-  // brings the rest. Empty where there is no tokenizer.
-  std::string text;
-  std::vector<int32_t> ids;  // the new token; none in the last piece
-  bool loaded = false;  // the rank has its weights, and waits for the others
-};
-// Receives a piece for each new token as it is drawn, and one more where text
-// is left; of several ranks only the first has text. Empty ones come between,
-// while weights are loaded or a long text is read: they say that it goes on.
-// An error ends the generation, and is returned.
-using TextSink = std::function<absl::Status(const TextPiece& piece)>;
 
 // NotFound, DataLoss: the checkpoint. ResourceExhausted: the model does not fit
 // into the device tier. InvalidArgument: an empty prompt, or one that the

@@ -20,7 +20,7 @@ Element ElementOf(DType dtype) {
   switch (dtype) {
     case DType::kF32:
       return Element::kF32;
-    case DType::kF64:  // moments of rows that lie over ranks
+    case DType::kF64:  // sums of rows that lie over ranks
       return Element::kF64;
     case DType::kBF16:
       return Element::kBF16;

@@ -76,6 +76,7 @@ absl::Status TrainLoop::Run() {
   kept_.data_unchecked = DataUnchecked();
   data_check_.reset();
   folder_.reset();
+  sample_.reset();
   state_.reset();
   return status;
 }
@@ -135,6 +136,7 @@ absl::Status TrainLoop::RunSteps() {
     data_check_ = std::make_unique<DataCheck>(
         CheckedFilesOf(options_.plan->job().data(), *state_->data));
   }
+  ASSIGN_OR_RETURN(sample_, ValidationSample::Create(*state_));
   ASSIGN_OR_RETURN(const StartingPoint start, Begin());
   steps_done_ = start.position.step;
   const JobSpec& job = options_.plan->job();
@@ -363,6 +365,12 @@ absl::Status TrainLoop::CloseStep(PendingReport report,
   }
   if (closing.validate) {
     ASSIGN_OR_RETURN(report.validation_loss, Validate(context));
+    if (sample_ != nullptr) {
+      ASSIGN_OR_RETURN(report.sample, sample_->Write([this] {
+        absl::MutexLock lock(&mutex_);
+        return aborted_;
+      }));
+    }
   }
   pending_.Add(std::move(report));
   if (lag > 0 && !closing.all_known) return absl::OkStatus();
@@ -405,12 +413,7 @@ absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
   if (!report.has_value()) return absl::OkStatus();
   report->finished.scalars = scalars;
   StepRecord record = MakeStepRecord(*options_.plan, report->finished);
-  record.set_memory_bytes(report->memory_bytes);
-  record.set_checkpoint_stall_seconds(report->checkpoint_stall_seconds);
-  for (const TierTraffic& tier : report->tiers) *record.add_tiers() = tier;
-  if (report->validation_loss.has_value()) {
-    record.set_validation_loss(*report->validation_loss);
-  }
+  report->FillIn(record);
   absl::Status finite = options_.plan->job().evaluate()
                             ? evaluated_.Add(*options_.plan, scalars, record)
                             : CheckFinite(record, state_->loss_scale);

@@ -55,6 +55,7 @@
 #include "worker/engine/rank_programs.h"
 #include "worker/engine/starting_point.h"
 #include "worker/engine/step_record.h"
+#include "worker/engine/validation_sample.h"
 #include "worker/rank/disk_log.h"
 #include "worker/rank/rank_state.h"
 #include "worker/rank/state_copies.h"
@@ -225,6 +226,7 @@ class TrainLoop {
   std::unique_ptr<CheckpointFolder> folder_;  // of rank 0; or null
   std::unique_ptr<DataCheck> data_check_;     // reads state_'s data; or null
   std::unique_ptr<CheckpointSaver> saver_;    // reads state_; or null
+  std::unique_ptr<ValidationSample> sample_;  // reads state_; or null
   absl::once_flag give_up_once_;
   absl::Notification gives_up_;
   double checkpoint_stall_seconds_ = 0;  // since the last step

@@ -8,10 +8,11 @@ namespace {
 
 // Gradients that it begins hold nothing yet, or those of the step before.
 void ZeroWritten(const Call& call) {
-  for (const auto part :
-       {Instruction::WEIGHT_GRADIENTS, Instruction::TIED_GRADIENTS}) {
-    if (AccessTo(call, part) != Instruction::WRITE) continue;
-    const Buffer& gradients = *FindBuffer(call, part);
+  for (const Instruction::Operand& operand : call.instruction.operands()) {
+    const bool adds = operand.part() == Instruction::WEIGHT_GRADIENTS ||
+                      operand.part() == Instruction::TIED_GRADIENTS;
+    if (!adds || operand.access() != Instruction::WRITE) continue;
+    const Buffer& gradients = call.program.buffers(operand.buffer());
     call.state.device.Zero(MemoryOf(call, gradients), gradients.bytes());
   }
 }

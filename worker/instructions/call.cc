@@ -4,7 +4,6 @@
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
-#include "proto/plan/at_rest.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/replica_share.h"
@@ -23,6 +22,24 @@ bool AddsToZeros(const Call& call) {
     zeros = true;
   }
   return zeros;
+}
+
+// What a pass finds of a unit's parameters, or of their gradients, in a buffer.
+void AddTo(FlatMemory& flat, const Call& call, const Buffer& buffer,
+           char* memory) {
+  const bool apart = buffer.kind() == Buffer::UNSHARDED_PARAMETERS ||
+                     buffer.kind() == Buffer::UNSHARDED_GRADIENTS;
+  if (!apart && !buffer.slice()) {
+    flat = FlatMemory(memory);
+    return;
+  }
+  const int64_t width =
+      BytesOfFlat(call.state.plan->job().training(), buffer.kind());
+  for (const StretchAtRest& at : call.state.AtRest(buffer.unit())) {
+    if (at.stretch.dealt.has_value() != apart) continue;
+    const int64_t first = apart ? at.stretch.unsharded : at.first;
+    flat.Add(at.stretch.all, memory + first * width, width);
+  }
 }
 
 }  // namespace
@@ -73,31 +90,31 @@ OperandBytes BytesOfOperand(const Call& call, Instruction::Part part) {
   return {};
 }
 
-TierAddress RestAddress(const Call& call, Instruction::Part part) {
+TierAddress RestAddress(const Call& call, Instruction::Part part,
+                        const StretchAtRest& at) {
   const Buffer* const buffer = FindBuffer(call, part);
   if (buffer == nullptr) return {};
-  return call.state.RestIn(*buffer, AddressOf(call, *buffer));
+  return call.state.RestIn(*buffer, AddressOf(call, *buffer), at);
 }
 
-char* RestOf(const Call& call, Instruction::Part part) {
-  return RestAddress(call, part).memory();
+char* RestOf(const Call& call, Instruction::Part part,
+             const StretchAtRest& at) {
+  return RestAddress(call, part, at).memory();
+}
+
+StretchAtRest StretchOf(const Call& call) {
+  const RankState& state = call.state;
+  return AtRestWith(*state.plan, state.PlacementOf(call.instruction.unit()),
+                    call.instruction.part(), state.rank());
 }
 
 Range DutyOf(const Call& call) {
   const RankState& state = call.state;
-  const int unit = call.instruction.unit();
-  const Placement& placement = state.PlacementOf(unit);
-  const int part = call.instruction.part();
-  const Range duty = DutyOf(*state.plan, placement, part, state.rank());
-  const int64_t first = FirstAtRest(call);
+  const Range duty =
+      DutyOf(*state.plan, state.PlacementOf(call.instruction.unit()),
+             call.instruction.part(), state.rank());
+  const int64_t first = StretchOf(call).rests.begin;
   return {duty.begin - first, duty.end - first};
-}
-
-int64_t FirstAtRest(const Call& call) {
-  const RankState& state = call.state;
-  return AtRestWith(*state.plan, state.PlacementOf(call.instruction.unit()),
-                    call.instruction.part(), state.rank())
-      .begin;
 }
 
 CommOptions CommOptionsOf(const Call& call, std::string what) {
@@ -130,10 +147,11 @@ const ModelUnit& UnitOf(const Call& call) {
 UnitBuffers BuffersOf(const Call& call) {
   UnitBuffers buffers;
   for (const Instruction::Operand& operand : call.instruction.operands()) {
-    char* const memory = MemoryOf(call, call.program.buffers(operand.buffer()));
+    const Buffer& buffer = call.program.buffers(operand.buffer());
+    char* const memory = MemoryOf(call, buffer);
     switch (operand.part()) {
       case Instruction::BATCH:
-        buffers.batch = reinterpret_cast<const int32_t*>(memory);
+        buffers.batch = memory;
         break;
       case Instruction::INPUT:
         buffers.input[operand.port()] = memory;
@@ -166,16 +184,16 @@ UnitBuffers BuffersOf(const Call& call) {
         buffers.recomputed = memory;
         break;
       case Instruction::WEIGHTS:
-        buffers.parameters = memory;
+        AddTo(buffers.parameters, call, buffer, memory);
         break;
       case Instruction::TIED_WEIGHTS:
-        buffers.tied_parameters = memory;
+        AddTo(buffers.tied_parameters, call, buffer, memory);
         break;
       case Instruction::WEIGHT_GRADIENTS:
-        buffers.parameter_gradients = memory;
+        AddTo(buffers.parameter_gradients, call, buffer, memory);
         break;
       case Instruction::TIED_GRADIENTS:
-        buffers.tied_parameter_gradients = memory;
+        AddTo(buffers.tied_parameter_gradients, call, buffer, memory);
         break;
       case Instruction::TOTALS:
         buffers.scalars = reinterpret_cast<double*>(memory);
@@ -209,7 +227,7 @@ absl::StatusOr<MicroBatchContext> ContextOf(const Call& call) {
   return MicroBatchContext{
       .step = StepOf(call),
       .first_sample = (share.first + call.instruction.micro_batch()) *
-                      MicroBatchSequences(state.plan->job()),
+                      MicroBatchSequences(*state.plan),
       .training = state.step.training,
       .gradient_scale = loss_factor / static_cast<double>(targets),
       .token_scale =

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "proto/plan/at_rest.h"
 #include "proto/plan/layout.h"
 #include "proto/program.pb.h"
 #include "worker/collective/communicator.h"
@@ -52,16 +53,17 @@ inline Device& DeviceOf(const Call& call) {
   return call.state.DeviceOf(call.instruction.lane());
 }
 
-// Where in the operand what rests here of its unit begins; nowhere: the
-// instruction has no such operand. And its memory, as above.
-TierAddress RestAddress(const Call& call, Instruction::Part part);
-char* RestOf(const Call& call, Instruction::Part part);
+// Where in the operand what rests here of a stretch of its unit begins;
+// nowhere: the instruction has no such operand. And its memory, as above.
+TierAddress RestAddress(const Call& call, Instruction::Part part,
+                        const StretchAtRest& at);
+char* RestOf(const Call& call, Instruction::Part part, const StretchAtRest& at);
 
-// Of what rests of the instruction's part of its unit, what this rank does;
-// counted from the first element of AtRestWith the part.
+// The stretch in which the instruction's part of its unit lies; and of what
+// rests of the part, what this rank does, counted from the first element that
+// rests of the stretch.
+StretchAtRest StretchOf(const Call& call);
 Range DutyOf(const Call& call);
-// That element, in the unit's flat buffer.
-int64_t FirstAtRest(const Call& call);
 
 // What its exchange says to the communicator, `what` being what moves.
 CommOptions CommOptionsOf(const Call& call, std::string what);

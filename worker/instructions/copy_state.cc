@@ -11,21 +11,17 @@ constexpr int64_t kBytes = sizeof(float);
 
 }  // namespace
 
-StateBuffers StateOf(const Call& call) {
-  const int unit = call.instruction.unit();
-  const TierAddress master = RestAddress(call, Instruction::MASTER);
-  StateBuffers memory = {
-      .trained = {.parameters =
-                      master ? master : RestAddress(call, Instruction::WEIGHTS),
-                  .optimizer_state = RestAddress(call, Instruction::MOMENTS),
-                  .holds = call.state.AtRest(unit)},
-      .frozen = {.parameters_type = call.state.ParametersType(),
-                 .holds = call.state.FrozenAtRest(unit)}};
-  if (const Buffer* const weights = FindBuffer(call, Instruction::WEIGHTS)) {
-    memory.frozen.parameters =
-        call.state.FrozenIn(*weights, AddressOf(call, *weights));
+UnitFlatBuffers StateOf(const Call& call, const StretchAtRest& at) {
+  const TierAddress weights = RestAddress(call, Instruction::WEIGHTS, at);
+  if (at.stretch.frozen) {
+    return {.parameters = weights,
+            .parameters_type = call.state.ParametersType(),
+            .holds = at.rests};
   }
-  return memory;
+  const TierAddress master = RestAddress(call, Instruction::MASTER, at);
+  return {.parameters = master ? master : weights,
+          .optimizer_state = RestAddress(call, Instruction::MOMENTS, at),
+          .holds = at.rests};
 }
 
 absl::StatusOr<UnitFlatBuffers> CopyState(const Call& call,
@@ -44,16 +40,17 @@ absl::StatusOr<UnitFlatBuffers> CopyState(const Call& call,
     to.optimizer_state = to.parameters + bytes;
     int64_t before = 0;  // elements of the states before, there
     char* next = to.optimizer_state.memory();
-    for (const Range& has : StateRanges(plan.job().optimizer(),
-                                        plan.units(call.instruction.unit()))) {
-      const Range wanted = Both(has, *to.holds);
-      const int64_t first = before + wanted.begin - rests.begin;
-      if (wanted.size() > 0) {
+    for (const UnitState& state : UnitStates(
+             plan.job().optimizer(), plan.units(call.instruction.unit()))) {
+      const int64_t first =
+          before + state.ElementsIn({rests.begin, to.holds->begin});
+      const int64_t wanted = state.ElementsIn(*to.holds);
+      if (wanted > 0) {
         RETURN_IF_ERROR(port.Read(from.optimizer_state + first * kBytes,
-                                  wanted.size() * kBytes, next));
+                                  wanted * kBytes, next));
       }
-      before += Both(has, rests).size();
-      next += wanted.size() * kBytes;
+      before += state.ElementsIn(rests);
+      next += wanted * kBytes;
     }
   }
   // The next step changes what was read.

@@ -10,8 +10,9 @@
 
 namespace troupe {
 
-// What rests here of the instruction's unit, in the buffers that it names.
-StateBuffers StateOf(const Call& call);
+// What rests here of a stretch of the instruction's unit, in the buffers that
+// it names.
+UnitFlatBuffers StateOf(const Call& call, const StretchAtRest& at);
 
 // Lays the elements `range` of it, counted from the first at rest, behind one
 // another in `copy`: parameters, then each of the optimizer's moments. Settled

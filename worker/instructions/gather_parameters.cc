@@ -1,12 +1,8 @@
 #include "worker/instructions/gather_parameters.h"
 
-#include <tuple>
-
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
-#include "proto/plan/at_rest.h"
 #include "proto/plan/precision.h"
-#include "proto/plan/trained.h"
 #include "worker/instructions/run_collective.h"
 
 namespace troupe {
@@ -14,27 +10,27 @@ namespace troupe {
 absl::Status RunGatherParameters(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
-  const Unit& spec = state.plan->units(unit);
-  const CommBuffer whole = {
-      .data = NeedOperand(call, Instruction::WEIGHTS),
-      .elements = spec.flat_elements(),
-      .element = ElementOf(ComputeType(state.plan->job().training()))};
-  const auto width = static_cast<int64_t>(ElementBytes(whole.element));
-  char* apart = Operand(call, Instruction::SLICE);
-  const bool frozen_too = DealsFrozen(*state.plan, state.PlacementOf(unit));
-  for (const auto& [all, own, dealt] :
-       {std::tuple(TrainedRange(spec), state.AtRest(unit), true),
-        {FrozenRange(spec), state.FrozenAtRest(unit), frozen_too}}) {
-    if (all.size() == 0 || !dealt) continue;
-    CommBuffer slice = whole.Slice(own.begin, own.end);
-    if (apart != nullptr) {
-      slice.data = apart;
-      apart += own.size() * width;
-    }
+  const Placement& placement = state.PlacementOf(unit);
+  const int over = placement.parts(call.instruction.part()).dealt();
+  char* const whole = NeedOperand(call, Instruction::WEIGHTS);
+  char* const slices = Operand(call, Instruction::SLICE);
+  const Element element = ElementOf(ComputeType(state.plan->job().training()));
+  const auto width = static_cast<int64_t>(ElementBytes(element));
+  for (const StretchAtRest& at : state.AtRest(unit)) {
+    const Range& all = at.stretch.all;
+    if (at.stretch.dealt != over || all.size() == 0) continue;
+    const CommBuffer receive = {
+        .data = whole +
+                (slices == nullptr ? all.begin : at.stretch.unsharded) * width,
+        .elements = all.size(),
+        .element = element};
+    CommBuffer send =
+        receive.Slice(at.rests.begin - all.begin, at.rests.end - all.begin);
+    if (slices != nullptr) send.data = slices + at.first * width;
     RETURN_IF_ERROR(
         state.communicators.at(call.instruction.group())
-            ->AllGather({.send = slice,
-                         .receive = whole.Slice(all.begin, all.end),
+            ->AllGather({.send = send,
+                         .receive = receive,
                          .row_elements = kLineElements},
                         CommOptionsOf(
                             call, absl::StrCat("parameters of unit ", unit))));

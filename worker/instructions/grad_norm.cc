@@ -9,12 +9,13 @@ namespace troupe {
 
 absl::Status RunGradNorm(const Call& call) {
   const Range duty = DutyOf(call);
-  char* const gradients = RestOf(call, Instruction::WEIGHT_GRADIENTS);
+  const StretchAtRest at = StretchOf(call);
+  char* const gradients = RestOf(call, Instruction::WEIGHT_GRADIENTS, at);
   const OperandBytes sum = BytesOfOperand(call, Instruction::TOTALS);
   CHECK_EQ(sum.bytes, sizeof(double));
   if (duty.size() == 0) return absl::OkStatus();
   const DType type = call.state.GradientsType();
-  const int64_t first = FirstAtRest(call);
+  const int64_t first = at.rests.begin;
   const Unit& unit = call.state.plan->units(call.instruction.unit());
   for (const Range& of :
        WeightRanges(unit, {duty.begin + first, duty.end + first})) {

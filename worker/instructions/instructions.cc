@@ -12,6 +12,8 @@
 #include "worker/instructions/load_batch.h"
 #include "worker/instructions/mirror.h"
 #include "worker/instructions/move.h"
+#include "worker/instructions/pull.h"
+#include "worker/instructions/push.h"
 #include "worker/instructions/recompute.h"
 #include "worker/instructions/recv.h"
 #include "worker/instructions/reduce_grads.h"
@@ -44,6 +46,8 @@ const std::vector<InstructionHandler>& InstructionHandlers() {
       {Instruction::EVICT, RunMove},
       {Instruction::KEEP, RunKeep},
       {Instruction::MIRROR, RunMirror},
+      {Instruction::PUSH, RunPush},
+      {Instruction::PULL, RunPull},
   };
   return *handlers;
 }

@@ -10,24 +10,27 @@ namespace troupe {
 absl::Status RunKeep(const Call& call) {
   const OperandBytes copy = BytesOfOperand(call, Instruction::COPY);
   CHECK(copy.data != nullptr) << "a KEEP that copies to nowhere";
-  const auto [trained, frozen] = StateOf(call);
+  const Plan& plan = *call.state.plan;
+  TierPort& port = call.state.PortOf(call.instruction.lane());
+  const int unit = call.instruction.unit();
   char* to = copy.data;
-  if (trained.holds->size() > 0) {
-    const Range all = {.begin = 0, .end = trained.holds->size()};
-    RETURN_IF_ERROR(CopyState(call, trained, all, to).status());
-    const Plan& plan = *call.state.plan;
+  for (const StretchAtRest& at : call.state.AtRest(unit)) {
+    if (at.rests.size() == 0) continue;
+    const UnitFlatBuffers from = StateOf(call, at);
+    if (at.stretch.frozen) {
+      const int64_t bytes =
+          at.rests.size() *
+          static_cast<int64_t>(DTypeBytes(from.parameters_type));
+      RETURN_IF_ERROR(port.Read(from.parameters, bytes, to));
+      to += bytes;
+      continue;
+    }
+    const Range all = {.begin = 0, .end = at.rests.size()};
+    RETURN_IF_ERROR(CopyState(call, from, all, to).status());
     const int64_t states =
-        StateElements(plan.job().optimizer(),
-                      plan.units(call.instruction.unit()), *trained.holds);
+        StateElements(plan.job().optimizer(), plan.units(unit), at.rests);
     to += (all.size() + states) * static_cast<int64_t>(sizeof(float));
   }
-  if (frozen.holds->size() == 0) return absl::OkStatus();
-  TierPort& port = call.state.PortOf(call.instruction.lane());
-  RETURN_IF_ERROR(
-      port.Read(frozen.parameters,
-                frozen.holds->size() *
-                    static_cast<int64_t>(DTypeBytes(frozen.parameters_type)),
-                to));
   return port.Flush();
 }
 

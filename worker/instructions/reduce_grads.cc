@@ -21,13 +21,15 @@ absl::Status RunReduceGrads(const Call& call) {
   int64_t elements = 0;
   for (const Instruction::Operand& operand : call.instruction.operands()) {
     const Buffer& buffer = call.program.buffers(operand.buffer());
-    const Range rests = state.AtRest(buffer.unit());
+    const StretchAtRest at =
+        AtRestWith(*state.plan, state.PlacementOf(buffer.unit()),
+                   call.instruction.part(), state.rank());
     const Range part =
         Both(ReducedRange(state.plan->units(buffer.unit()), call.instruction),
-             rests);
+             at.rests);
     char* const gradients =
-        state.RestIn(buffer, AddressOf(call, buffer)).memory() +
-        (part.begin - rests.begin) * width;
+        state.RestIn(buffer, AddressOf(call, buffer), at).memory() +
+        (part.begin - at.rests.begin) * width;
     if (begin == nullptr) begin = gradients;
     CHECK_EQ(gradients, begin + elements * width)
         << "gradients of unit " << buffer.unit()

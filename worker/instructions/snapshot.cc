@@ -21,10 +21,10 @@ int64_t BytesBefore(const Call& call) {
   const Placement& placement = state.PlacementOf(unit);
   int64_t elements = 0;
   for (int p = 0; p < call.instruction.part(); ++p) {
-    const auto states =
-        StatesOfPart(plan.job().optimizer(), plan.units(unit).parts(p));
-    elements += DutyOf(plan, placement, p, state.rank()).size() *
-                (1 + static_cast<int64_t>(states.size()));
+    const Range duty = DutyOf(plan, placement, p, state.rank());
+    elements += duty.size();
+    if (plan.units(unit).parts(p).frozen()) continue;
+    elements += StateElements(plan.job().optimizer(), plan.units(unit), duty);
   }
   return elements * kBytesCopied;
 }
@@ -36,8 +36,7 @@ absl::Status RunSnapshot(const Call& call) {
   const Unit& unit = state.plan->units(call.instruction.unit());
   const Range duty = DutyOf(call);
   if (duty.size() == 0) return absl::OkStatus();
-  UnitFlatBuffers memory =
-      StateOf(call).With(unit.parts(call.instruction.part()));
+  UnitFlatBuffers memory = StateOf(call, StretchOf(call));
   const Range rests = *memory.holds;
   char* copy = Operand(call, Instruction::COPY);
   if (copy != nullptr) {

@@ -35,15 +35,41 @@ bool LeavesZeros(const Call& call) {
 // parameters are what the master weights round to.
 void Skip(const Call& call) {
   RankState& state = call.state;
-  const int64_t elements = state.AtRest(call.instruction.unit()).size();
-  if (LeavesZeros(call)) {
-    DeviceOf(call).Zero(RestOf(call, Instruction::WEIGHT_GRADIENTS),
-                        elements * DTypeBytes(state.GradientsType()));
+  for (const StretchAtRest& at : state.AtRest(call.instruction.unit())) {
+    const int64_t elements = at.rests.size();
+    if (at.stretch.frozen || elements == 0) continue;
+    if (LeavesZeros(call)) {
+      DeviceOf(call).Zero(RestOf(call, Instruction::WEIGHT_GRADIENTS, at),
+                          elements * DTypeBytes(state.GradientsType()));
+    }
+    RoundParameters(DeviceOf(call), elements,
+                    {.weights = RestOf(call, Instruction::MASTER, at),
+                     .parameters = RestOf(call, Instruction::WEIGHTS, at),
+                     .type = state.ParametersType()});
   }
-  RoundParameters(DeviceOf(call), elements,
-                  {.weights = RestOf(call, Instruction::MASTER),
-                   .parameters = RestOf(call, Instruction::WEIGHTS),
-                   .type = state.ParametersType()});
+}
+
+absl::Status StepStretch(const Call& call, const StretchAtRest& at,
+                         double gradient_scale) {
+  RankState& state = call.state;
+  char* const parameters = RestOf(call, Instruction::WEIGHTS, at);
+  // Where the optimizer's weights are others than the model's parameters.
+  char* const master = RestOf(call, Instruction::MASTER, at);
+  return state.optimizer.Step(
+      DeviceOf(call), state.plan->units(call.instruction.unit()),
+      {.weights = master == nullptr ? parameters : master,
+       .parameters = master == nullptr ? nullptr : parameters,
+       .parameters_type = state.ParametersType(),
+       .gradients = RestOf(call, Instruction::WEIGHT_GRADIENTS, at),
+       .gradients_type = state.GradientsType(),
+       .state = RestOf(call, Instruction::MOMENTS, at),
+       .step = state.step.step - state.loss_scale.state().skipped_steps,
+       .learning_rate = state.step.learning_rate,
+       .gradient_scale = gradient_scale,
+       .zero_gradients = LeavesZeros(call),
+       .holds = at.rests,
+       .tokens = static_cast<double>(state.plan->derived().tokens_per_step()),
+       .workspace = Operand(call, Instruction::SCRATCH)});
 }
 
 }  // namespace
@@ -52,9 +78,6 @@ absl::Status RunStep(const Call& call) {
   RankState& state = call.state;
   const int unit = call.instruction.unit();
   const TrainingSpec& training = state.plan->job().training();
-  char* const parameters = RestOf(call, Instruction::WEIGHTS);
-  // Where the optimizer's weights are others than the model's parameters.
-  char* const master = RestOf(call, Instruction::MASTER);
   double gradient_scale = 1 / state.loss_scale.factor();
   if (UpdatesNeedNorm(training)) {
     ASSIGN_OR_RETURN(const double squared_norm, SquaredNorm(call));
@@ -68,27 +91,17 @@ absl::Status RunStep(const Call& call) {
   const Buffer* const old = FindBuffer(call, Instruction::OLD_WEIGHTS);
   // The optimizer makes all that is trained; of others what is frozen is taken
   // over, too.
-  const bool makes_all =
-      master != nullptr && FrozenRange(state.plan->units(unit)).size() == 0;
+  const bool makes_all = FindBuffer(call, Instruction::MASTER) != nullptr &&
+                         FrozenRange(state.plan->units(unit)).size() == 0;
   if (old != nullptr && !makes_all) {
     DeviceOf(call).CopyWithin(NeedOperand(call, Instruction::WEIGHTS),
                               MemoryOf(call, *old), old->bytes());
   }
-  return state.optimizer.Step(
-      DeviceOf(call), state.plan->units(unit),
-      {.weights = master == nullptr ? parameters : master,
-       .parameters = master == nullptr ? nullptr : parameters,
-       .parameters_type = state.ParametersType(),
-       .gradients = RestOf(call, Instruction::WEIGHT_GRADIENTS),
-       .gradients_type = state.GradientsType(),
-       .state = RestOf(call, Instruction::MOMENTS),
-       .step = state.step.step - state.loss_scale.state().skipped_steps,
-       .learning_rate = state.step.learning_rate,
-       .gradient_scale = gradient_scale,
-       .zero_gradients = LeavesZeros(call),
-       .holds = state.AtRest(unit),
-       .tokens = static_cast<double>(state.plan->derived().tokens_per_step()),
-       .workspace = Operand(call, Instruction::SCRATCH)});
+  for (const StretchAtRest& at : state.AtRest(unit)) {
+    if (at.stretch.frozen) continue;
+    RETURN_IF_ERROR(StepStretch(call, at, gradient_scale));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

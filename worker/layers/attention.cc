@@ -22,7 +22,7 @@ class AttentionLayer final : public Layer {
         logsumexp_(op.Output("logsumexp")),
         d_qkv_(op.InputGradient("qkv")),
         dy_(op.OutputGradient("y")),
-        documents_(op.DocumentsFor(op.view().input("qkv"))),
+        documents_(op.DocumentsHere()),
         mask_(op.OwnMask()) {
     const TensorSpec& qkv = op.view().input("qkv");
     CHECK_EQ(qkv.dims(kColumns).sections_size(), 3) << "queries, keys, values";

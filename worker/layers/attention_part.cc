@@ -37,7 +37,7 @@ class AttentionPartLayer final : public Layer {
         d_all_y_(op.BackwardInputGradient("all y")),
         dq_(op.InputGradient(y_before_.exists() ? "y before" : "q")),
         d_kv_(op.InputGradient("kv")),
-        documents_(op.DocumentsFor(op.view().input("q"))),
+        documents_(op.DocumentsHere()),
         mask_(op.OwnMask()) {
     const OpView view = op.view();
     const bool is_last = view.Output("y") == view.BackwardInput("all y");

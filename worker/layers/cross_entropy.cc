@@ -25,7 +25,7 @@ class TargetRows {
  public:
   explicit TargetRows(const OpBinding& op)
       : targets_(op.Input("targets")),
-        samples_(op.SamplesFor(op.view().input("logits"), "targets")),
+        samples_(op.SamplesOf("targets")),
         chunk_(op.op().chunk()) {}
 
   Tensor In(const LayerCall& call) const {

@@ -26,8 +26,8 @@ class EmbedLayer final : public Layer {
         token_range_(tokens.range),
         vocabulary_(tokens.vocabulary),
         position_table_(std::move(positions)),
-        samples_(op.SamplesFor(op.view().output("y"), "tokens")),
-        documents_(op.DocumentsFor(op.view().output("y"))),
+        samples_(op.SamplesOf("tokens")),
+        documents_(op.DocumentsHere()),
         adds_positions_(op.AddsOnce("y")),
         rows_(RowsOf(op)) {}
 

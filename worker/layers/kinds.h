@@ -31,7 +31,7 @@ NewLayer NewHeadNorm;
 NewLayer NewJoinHeads;
 NewLayer NewLinear;
 NewLayer NewLowRank;
-NewLayer NewMoments;
+NewLayer NewRowSums;
 NewLayer NewNorm;
 NewLayer NewPack;
 NewLayer NewProduct;

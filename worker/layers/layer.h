@@ -17,6 +17,7 @@
 
 #include "ops/device.h"
 #include "proto/plan/place_unit.h"
+#include "worker/layers/flat_memory.h"
 #include "worker/layers/micro_batch_context.h"
 #include "worker/layers/port_memory.h"
 
@@ -41,10 +42,10 @@ struct LayerCall {
   MicroBatchContext context;
   std::array<PortMemory, kMemories> memory = {};  // by UnitMemory
   UnitPass pass = UnitPass::kForward;
-  void* parameters = nullptr;                // flat buffers, this unit's
-  void* tied_parameters = nullptr;           // of the unit that it is tied to
-  void* parameter_gradients = nullptr;       // added to
-  void* tied_parameter_gradients = nullptr;  // added to
+  FlatMemory parameters = {};                // flat buffers, this unit's
+  FlatMemory tied_parameters = {};           // of the unit that it is tied to
+  FlatMemory parameter_gradients = {};       // added to
+  FlatMemory tied_parameter_gradients = {};  // added to
   double* scalars = nullptr;  // SCALARS: Plan.sums, added to (SumTarget)
   DecodingCall decoding = {};
 };

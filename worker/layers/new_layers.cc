@@ -48,7 +48,7 @@ constexpr Row kKinds[] = {
     {Op::SCORES, NewScores},
     {Op::SOFTMAX, NewSoftmax},
     {Op::WEIGHTED_VALUES, NewWeightedValues},
-    {Op::MOMENTS, NewMoments},
+    {Op::ROW_SUMS, NewRowSums},
     {Op::SPLIT_NORM, NewSplitNorm},
     {Op::WEIGHT, NewWeight},
     {Op::PRODUCT, NewProduct},

@@ -180,16 +180,18 @@ int OpBinding::RankAlong(const std::vector<std::string>& axes) const {
   return rank;
 }
 
-Range OpBinding::SamplesFor(const TensorSpec& rows,
-                            absl::string_view batch) const {
+Range OpBinding::SamplesOf(absl::string_view batch) const {
+  const std::string name = RulesOf(view()).batch_rows;
+  const TensorSpec& rows =
+      view().HasInput(name) ? view().input(name) : view().output(name);
   const Range here = Piece(rows.dims(0).sections(0));
   const Range loaded = Piece(view().input(batch).dims(0).sections(0));
   return {here.begin - loaded.begin, here.end - loaded.begin};
 }
 
-Documents OpBinding::DocumentsFor(const TensorSpec& rows) const {
+Documents OpBinding::DocumentsHere() const {
   if (!view().HasInput("documents")) return Documents();
-  return Documents(Input("documents"), SamplesFor(rows, "documents"));
+  return Documents(Input("documents"), SamplesOf("documents"));
 }
 
 bool OpBinding::AddsOnce(absl::string_view output) const {

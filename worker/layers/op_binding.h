@@ -34,8 +34,8 @@ struct UnitBinding {
   MeshPlace place;                 // this rank's
   const Sums* sums = nullptr;      // Plan.sums; null: nothing is added up
   int index = 0;                   // of the unit in the plan
-  // Of the batch: as many targets follow, then documents.
-  int64_t loaded_tokens = 0;
+  // By port (proto/plan/ports.h): where in BATCH what the table reads of it is.
+  std::vector<int64_t> batch_offsets = {};
 };
 
 // Where an op adds to one of the plan's sums.
@@ -126,12 +126,13 @@ class OpBinding {
   // Of an input [batch, sequence, ...], which sequence each row here is of.
   // Sequences are numbered from the first of the rank's part of the batch.
   TokenRows RowsOfSequences(absl::string_view input) const;
-  // Of a tensor of the batch, an input, the samples of which `rows` has rows:
-  // it is loaded for neighbours, too, where an axis cuts rows but no batch.
-  Range SamplesFor(const TensorSpec& rows, absl::string_view batch) const;
-  // The input "documents", of the samples of which `rows` has rows; where the op
-  // has none, it is an empty tensor in each call.
-  Documents DocumentsFor(const TensorSpec& rows) const;
+  // Of a tensor of the batch, an input, the samples that the op computes rows
+  // of (OpRules.batch_rows): it is loaded for neighbours, too, where an axis
+  // cuts rows but no batch.
+  Range SamplesOf(absl::string_view batch) const;
+  // The input "documents", of these samples; where the op has none, it is an
+  // empty tensor in each call.
+  Documents DocumentsHere() const;
   // Where `output` is a sum over ranks, whether this one adds what is to be
   // added once.
   bool AddsOnce(absl::string_view output) const;

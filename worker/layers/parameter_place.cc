@@ -20,11 +20,17 @@ ParameterPlace::ParameterPlace(const Parameter& parameter, bool tied)
   }
 }
 
-Tensor ParameterPlace::In(void* flat, DType dtype) const {
+int64_t ParameterPlace::Elements() const {
+  int64_t elements = 1;
+  for (const int64_t dim : dims_) elements *= std::max<int64_t>(1, dim);
+  return elements;
+}
+
+Tensor ParameterPlace::In(const FlatMemory& flat, DType dtype) const {
   if (!exists()) return Tensor();
-  CHECK(flat != nullptr) << "a flat buffer that the call needs is missing";
-  void* const data = static_cast<char*>(flat) +
-                     offset_ * static_cast<int64_t>(DTypeBytes(dtype));
+  void* const data = flat.At({offset_, offset_ + Elements()},
+                             static_cast<int64_t>(DTypeBytes(dtype)));
+  CHECK(data != nullptr) << "a flat buffer that the call needs is missing";
   if (dims_[1] == 0) return Tensor(data, dtype, {dims_[0]});
   if (dims_[2] == 0) return Tensor(data, dtype, {dims_[0], dims_[1]});
   return Tensor(data, dtype, {dims_[0], dims_[1], dims_[2]});
@@ -42,11 +48,9 @@ Tensor ParameterPlace::Gradient(const LayerCall& call) const {
 
 absl::optional<ParameterPlace> ParameterPlace::JoinedWith(
     const ParameterPlace& below) const {
-  int64_t elements = 1;
-  for (const int64_t dim : dims_) elements *= std::max<int64_t>(1, dim);
   if (tied_ != below.tied_ || frozen_ != below.frozen_ ||
       dims_[1] != below.dims_[1] || dims_[2] != below.dims_[2] ||
-      offset_ + elements != below.offset_) {
+      offset_ + Elements() != below.offset_) {
     return absl::nullopt;
   }
   ParameterPlace both = *this;

@@ -38,7 +38,8 @@ class ParameterPlace {
   absl::optional<ParameterPlace> JoinedWith(const ParameterPlace& below) const;
 
  private:
-  Tensor In(void* flat, DType dtype) const;
+  int64_t Elements() const;
+  Tensor In(const FlatMemory& flat, DType dtype) const;
 
   bool tied_ = false;
   bool frozen_ = false;

@@ -31,7 +31,7 @@ class RopeLayer final : public Layer {
         training_(op.op().rope().training()),
         decoding_(op.op().rope().decoding()),
         positions_(op.Positions("x")),
-        documents_(op.DocumentsFor(op.view().input("x"))) {
+        documents_(op.DocumentsHere()) {
     CHECK(AreSamePlace(op.places().inputs[0], op.places().outputs[0]))
         << "x of a ROPE must not be read by others: it is turned in place";
     const TensorSpec& x = op.view().input("x");

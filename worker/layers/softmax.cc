@@ -17,7 +17,7 @@ class SoftmaxLayer final : public Layer {
         dropped_(op.Output("dropped")),
         dx_(op.InputGradient("x")),
         dy_(op.OutputGradient(dropped_.exists() ? "dropped" : "y")),
-        documents_(op.DocumentsFor(op.view().input("x"))),
+        documents_(op.DocumentsHere()),
         mask_(op.OwnMask()),
         samples_(DimSize(op.view().input("x").dims(0))),
         keys_(ColumnsOf(op.view().input("x"))),

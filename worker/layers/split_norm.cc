@@ -1,5 +1,5 @@
-// MOMENTS: the sums of rows and of their squares; and SPLIT_NORM: y = norm(x)
-// of rows whose other columns other ranks have, by the moments of all.
+// ROW_SUMS: the sums of rows and of their squares; and SPLIT_NORM: y = norm(x)
+// of rows whose other columns other ranks have, by the row sums of all.
 #include "ops/split_norm.h"
 
 #include <utility>
@@ -14,9 +14,9 @@
 namespace troupe {
 namespace {
 
-class MomentsLayer final : public Layer {
+class RowSumsLayer final : public Layer {
  public:
-  explicit MomentsLayer(const OpBinding& op)
+  explicit RowSumsLayer(const OpBinding& op)
       : x_(op.Input("x")),
         y_(op.Output("y")),
         dx_(op.InputGradient("x")),
@@ -24,12 +24,12 @@ class MomentsLayer final : public Layer {
         added_(op.AddedGradient("x")) {}
 
   void Forward(const LayerCall& call) const override {
-    Moments(call.device, {.x = x_.In(call), .moments = y_.In(call)});
+    RowSums(call.device, {.x = x_.In(call), .row_sums = y_.In(call)});
   }
 
   void BackwardInput(const LayerCall& call) const override {
-    MomentsBackward(call.device, {.x = x_.In(call),
-                                  .moments_gradient = dy_.In(call),
+    RowSumsBackward(call.device, {.x = x_.In(call),
+                                  .row_sums_gradient = dy_.In(call),
                                   .residual_gradient = added_.In(call),
                                   .dx = dx_.In(call)});
   }
@@ -46,12 +46,12 @@ class SplitNormLayer final : public Layer {
  public:
   SplitNormLayer(const OpBinding& op, ParameterPlace gamma, ParameterPlace beta)
       : x_(op.Input("x")),
-        moments_(op.Input("moments")),
+        row_sums_(op.Input("row_sums")),
         y_(op.Output("y")),
         mean_(op.Output("mean")),
         rstd_(op.Output("rstd")),
         dx_(op.InputGradient("x")),
-        dmoments_(op.InputGradient("moments")),
+        drow_sums_(op.InputGradient("row_sums")),
         dy_(op.OutputGradient("y")),
         added_(op.AddedGradient("x")),
         columns_(WholeColumns(op.view().input("x"))),
@@ -62,7 +62,7 @@ class SplitNormLayer final : public Layer {
 
   void Forward(const LayerCall& call) const override {
     SplitNorm(call.device, {.x = x_.In(call),
-                            .moments = moments_.In(call),
+                            .row_sums = row_sums_.In(call),
                             .columns = columns_,
                             .gamma = gamma_.Values(call),
                             .beta = beta_.Values(call),
@@ -74,16 +74,16 @@ class SplitNormLayer final : public Layer {
   }
 
   void BackwardInput(const LayerCall& call) const override {
-    SplitNormBackwardInput(call.device, {.dy = dy_.In(call),
-                                         .x = x_.In(call),
-                                         .gamma = gamma_.Values(call),
-                                         .mean = mean_.In(call),
-                                         .rstd = rstd_.In(call),
-                                         .columns = columns_,
-                                         .residual_gradient = added_.In(call),
-                                         .dx = dx_.In(call),
-                                         .moments_gradient =
-                                             dmoments_.In(call)});
+    SplitNormBackwardInput(call.device,
+                           {.dy = dy_.In(call),
+                            .x = x_.In(call),
+                            .gamma = gamma_.Values(call),
+                            .mean = mean_.In(call),
+                            .rstd = rstd_.In(call),
+                            .columns = columns_,
+                            .residual_gradient = added_.In(call),
+                            .dx = dx_.In(call),
+                            .row_sums_gradient = drow_sums_.In(call)});
   }
 
   void BackwardWeight(const LayerCall& call) const override {
@@ -104,12 +104,12 @@ class SplitNormLayer final : public Layer {
 
  private:
   const OperandPlace x_;
-  const OperandPlace moments_;
+  const OperandPlace row_sums_;
   const OperandPlace y_;
   const OperandPlace mean_;
   const OperandPlace rstd_;
   const OperandPlace dx_;
-  const OperandPlace dmoments_;
+  const OperandPlace drow_sums_;
   const OperandPlace dy_;
   const OperandPlace added_;  // the gradient that other readers of x made
   const int64_t columns_;     // of all ranks
@@ -121,8 +121,8 @@ class SplitNormLayer final : public Layer {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Layer>> NewMoments(const OpBinding& op) {
-  return std::make_unique<MomentsLayer>(op);
+absl::StatusOr<std::unique_ptr<Layer>> NewRowSums(const OpBinding& op) {
+  return std::make_unique<RowSumsLayer>(op);
 }
 
 absl::StatusOr<std::unique_ptr<Layer>> NewSplitNorm(const OpBinding& op) {

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 
@@ -15,6 +16,22 @@ constexpr absl::string_view kJsonBegin = "{\"step\":";
 
 std::string NoHeader() { return ""; }
 
+// In quotes. REQUIRES UTF-8, as all text of a message is.
+std::string JsonText(absl::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      absl::StrAppend(&quoted, "\\", absl::string_view(&c, 1));
+    } else if (byte < 0x20 || byte == 0x7f) {
+      absl::StrAppendFormat(&quoted, "\\u%04x", static_cast<int>(byte));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
 std::string JsonLine(const MetricsRow& row) {
   std::string line;
   for (const MetricsColumn& column : MetricsColumns()) {
@@ -23,6 +40,12 @@ std::string JsonLine(const MetricsRow& row) {
     absl::StrAppend(
         &line, line.empty() ? "{" : ",", "\"", column.name,
         "\":", std::isfinite(*value) ? MetricsNumber(column, *value) : "null");
+  }
+  if (row.record.has_sample()) {
+    const TextSample& sample = row.record.sample();
+    const bool fails = !sample.error().empty();
+    absl::StrAppend(&line, ",\"sample", fails ? "_error" : "",
+                    "\":", JsonText(fails ? sample.error() : sample.text()));
   }
   absl::StrAppend(&line, "}\n");
   return line;

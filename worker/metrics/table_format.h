@@ -5,8 +5,9 @@
 //
 // Each line begins with its step, so that lines are told apart without reading
 // the rest. A JSON object has only the columns that the step has, and null for
-// a number that JSON has not (an infinity). A CSV row has all columns, some
-// empty.
+// a number that JSON has not (an infinity). Behind them it has the text of
+// data.sample, "sample", or why there is none, "sample_error". A CSV row has
+// all columns, some empty.
 #ifndef TROUPE_WORKER_METRICS_TABLE_FORMAT_H_
 #define TROUPE_WORKER_METRICS_TABLE_FORMAT_H_
 

@@ -6,8 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/batch.h"
+#include "proto/plan/check_batch.h"
 #include "proto/plan/check_units.h"
-#include "proto/plan/loaded_batch.h"
 #include "proto/plan/place_unit.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/replica_share.h"
@@ -21,10 +22,7 @@ namespace {
 class Builder {
  public:
   Builder(const UnitList& units, const BuildUnitsOptions& options)
-      : units_(units), options_(options) {
-    const TensorSpec* const batch = TensorOfBatch(units.tables);
-    if (batch != nullptr) loaded_tokens_ = ElementsOf(*batch);
-  }
+      : units_(units), options_(options) {}
 
   absl::StatusOr<std::unique_ptr<ModelUnit>> Build(int index) {
     const Unit& unit = units_.units[index];
@@ -43,7 +41,8 @@ class Builder {
                       .place = options_.place,
                       .sums = &options_.sums,
                       .index = index,
-                      .loaded_tokens = loaded_tokens_});
+                      .batch_offsets = BatchOffsets(
+                          units_.batch, units_.tables[unit.table()])});
   }
 
  private:
@@ -75,7 +74,6 @@ class Builder {
 
   const UnitList& units_;
   const BuildUnitsOptions& options_;
-  int64_t loaded_tokens_ = 0;
   std::map<int, UnitPlaces> places_;
 };
 
@@ -95,14 +93,17 @@ absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
 
 absl::StatusOr<std::vector<std::unique_ptr<ModelUnit>>> BuildUnits(
     const Plan& plan, int rank) {
-  RETURN_IF_ERROR(
-      Annotate(CheckUnits(plan), "scheduler and worker must be of one build"));
+  for (const auto check : {CheckUnits, CheckBatch}) {
+    RETURN_IF_ERROR(
+        Annotate(check(plan), "scheduler and worker must be of one build"));
+  }
   const TrainingSpec& training = plan.job().training();
   UnitList units;
   units.tables = {plan.tables().begin(), plan.tables().end()};
   units.units = {plan.units().begin(), plan.units().end()};
+  units.batch = plan.batch();
   return BuildUnits(units,
-                    {.shape = {.sequences = MicroBatchSequences(plan.job()),
+                    {.shape = {.sequences = MicroBatchSequences(plan),
                                .sequence_length = training.sequence_length(),
                                .dtype = ComputeType(training),
                                .dropout = training.dropout()},

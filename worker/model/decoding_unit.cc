@@ -7,8 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/batch.h"
+#include "proto/plan/batch_sources.h"
 #include "proto/plan/decoding_table.h"
 #include "proto/plan/place_unit.h"
+#include "proto/plan/ports.h"
 #include "proto/plan/tensor_spec.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/layers/new_layers.h"
@@ -20,6 +23,15 @@ namespace {
 int64_t AlignedCacheBytes(const Layer& layer, int64_t positions) {
   return (layer.CacheBytes(positions) + kCacheLineBytes - 1) / kCacheLineBytes *
          kCacheLineBytes;
+}
+
+bool IsRead(const UnitTable& table, int tensor) {
+  for (const Op& op : table.ops()) {
+    for (const Op::Operand& input : op.inputs()) {
+      if (input.tensor() == tensor) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -50,22 +62,41 @@ absl::StatusOr<std::unique_ptr<DecodingUnit>> DecodingUnit::Create(
         .spec = op.op().exchange(), .x = op.Input("x"), .y = op.Output("y")};
   }
   decoding->workspace_bytes_ = places.workspace_bytes;
-  for (const TensorSpec& tensor : table.tensors()) {
-    if (tensor.home() == TensorSpec::OUTPUT) {
-      decoding->dtype_ = DTypeOfElement(tensor.dtype());
-    }
-    // Tokens or the input: one row for each new position, or one in all.
-    if (tensor.home() != TensorSpec::INPUT &&
-        tensor.home() != TensorSpec::TOKENS) {
-      continue;
-    }
-    decoding->rows_max_ = DimSize(tensor.dims(1));
-    if (tensor.home() == TensorSpec::TOKENS) continue;
-    decoding->input_row_bytes_ =
-        ColumnsOf(tensor) *
-        static_cast<int64_t>(DTypeBytes(DTypeOfElement(tensor.dtype())));
+  for (const int t : TensorsOfHome(table, TensorSpec::OUTPUT)) {
+    decoding->dtype_ = DTypeOfElement(table.tensors(t).dtype());
   }
+  // Ids or the input: one row for each new position, or one in all.
+  for (const int t : TensorsOfHome(table, TensorSpec::INPUT)) {
+    const TensorSpec& input = table.tensors(t);
+    decoding->rows_max_ = DimSize(input.dims(1));
+    decoding->input_row_bytes_ =
+        ColumnsOf(input) *
+        static_cast<int64_t>(DTypeBytes(DTypeOfElement(input.dtype())));
+  }
+  RETURN_IF_ERROR(decoding->FindTokens(units, table));
   return decoding;
+}
+
+absl::Status DecodingUnit::FindTokens(const UnitList& units,
+                                      const UnitTable& table) {
+  const std::vector<int> read = TensorsOfHome(table, TensorSpec::BATCH);
+  for (size_t port = 0; port < read.size(); ++port) {
+    const TensorSpec& tensor = table.tensors(read[port]);
+    if (!IsRead(table, read[port])) continue;
+    const BatchTensor* const loaded =
+        FindBatchTensor(units.batch, tensor.name());
+    const std::string source = loaded == nullptr ? "" : loaded->source();
+    if (source == kTokensSource) {
+      token_ports_.push_back(static_cast<int>(port));
+      rows_max_ = DimSize(tensor.dims(1));
+    } else if (source != kDocumentStartsSource) {  // a text is one document
+      return absl::InvalidArgumentError(
+          absl::StrCat("a unit reads ", tensor.name(),
+                       " of the batch, which a text that is generated has "
+                       "not; models of this kind are trained only"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 int64_t DecodingUnit::CacheBytes(int64_t positions) const {
@@ -92,7 +123,9 @@ absl::Status DecodingUnit::Decode(Device& device, int64_t positions,
   const auto at = [&](UnitMemory memory) -> PortMemory& {
     return call.memory[static_cast<size_t>(memory)];
   };
-  at(UnitMemory::kTokens) = const_cast<int32_t*>(buffers.tokens);
+  for (const int port : token_ports_) {
+    at(UnitMemory::kBatch)[port] = const_cast<int32_t*>(buffers.tokens);
+  }
   if (buffers.input != nullptr) {
     at(UnitMemory::kInput) =
         static_cast<char*>(buffers.input) + skipped * input_row_bytes_;

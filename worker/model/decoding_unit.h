@@ -73,10 +73,14 @@ class DecodingUnit {
 
   DecodingUnit() = default;
 
+  // InvalidArgument where ops read something else of the batch.
+  absl::Status FindTokens(const UnitList& units, const UnitTable& table);
+
   std::vector<std::unique_ptr<Layer>> layers_;       // by op
   std::vector<absl::optional<Exchange>> exchanges_;  // by op
   int64_t rows_max_ = 0;  // of new positions that it looks at, the last ones
   int64_t input_row_bytes_ = 0;
+  std::vector<int> token_ports_;  // of what it reads of the batch
   int64_t workspace_bytes_ = 0;
   DType dtype_ = DType::kF32;
 };

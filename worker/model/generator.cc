@@ -76,7 +76,10 @@ Generator::Generator(Device& device, const ModelSpec& model, ModelPart part,
     : device_(device),
       model_(model),
       part_(std::move(part)),
-      context_(LongestSequenceOf(model).positions),
+      context_(part_.positions > 0
+                   ? std::min<int64_t>(part_.positions,
+                                       LongestSequenceOf(model).positions)
+                   : LongestSequenceOf(model).positions),
       parameters_(parameters),
       dtype_(dtype) {}
 

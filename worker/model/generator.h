@@ -63,6 +63,8 @@ struct ModelPart {
   int end = 0;
   MeshPlace place;
   DecodingPeers* peers = nullptr;  // null: it has all
+  // That are cached at once, at most; 0: as many as the model can see.
+  int64_t positions = 0;
 };
 
 class Generator {

@@ -20,6 +20,7 @@
 
 #include "ops/device.h"
 #include "proto/plan.pb.h"
+#include "worker/layers/flat_memory.h"
 #include "worker/layers/micro_batch_context.h"
 #include "worker/layers/port_memory.h"
 
@@ -29,7 +30,7 @@ namespace troupe {
 // of the bytes that the plan gives; null where the table does not list it or
 // where it has no bytes. Sizes: those of the unit's micro-batch shape, [b, t].
 struct UnitBuffers {
-  const int32_t* batch = nullptr;       // BATCH: tokens [b, t], targets [b, t]
+  const void* batch = nullptr;          // BATCH: as Plan.batch says
   PortMemory input;                     // ACTIVATIONs of earlier units
   PortMemory output;                    // ACTIVATION
   void* stash = nullptr;                // STASH
@@ -40,10 +41,10 @@ struct UnitBuffers {
   void* segment = nullptr;              // SEGMENT_VALUES
   void* segment_gradient = nullptr;     // SEGMENT_GRADIENTS
   void* recomputed = nullptr;           // RECOMPUTED
-  void* parameters = nullptr;           // flat buffers, this unit's
-  void* tied_parameters = nullptr;      // of the unit that it is tied to
-  void* parameter_gradients = nullptr;  // added to
-  void* tied_parameter_gradients = nullptr;  // added to
+  FlatMemory parameters = {};           // flat buffers, this unit's
+  FlatMemory tied_parameters = {};      // of the unit that it is tied to
+  FlatMemory parameter_gradients = {};  // added to
+  FlatMemory tied_parameter_gradients = {};  // added to
   double* scalars = nullptr;  // SCALARS: Plan.sums; added to by Forward
 };
 

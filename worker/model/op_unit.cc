@@ -21,7 +21,7 @@ class OpUnit final : public ModelUnit {
         layers_(std::move(layers)),
         forward_(ForwardSegments(unit.table)),
         backward_(BackwardSegments(unit.table)),
-        tokens_(unit.loaded_tokens) {
+        batch_offsets_(unit.batch_offsets) {
     for (int op = 0; op < unit.table.ops_size(); ++op) {
       const OpPlaces& places = unit.places.ops[op];
       const Op& spec = unit.table.ops(op);
@@ -99,11 +99,11 @@ class OpUnit final : public ModelUnit {
     const auto at = [&](UnitMemory memory) -> PortMemory& {
       return call.memory[static_cast<size_t>(memory)];
     };
-    if (buffers.batch != nullptr) {
-      auto* const batch = const_cast<int32_t*>(buffers.batch);
-      at(UnitMemory::kTokens) = batch;
-      at(UnitMemory::kTargets) = batch + tokens_;
-      at(UnitMemory::kDocuments) = batch + 2 * tokens_;
+    auto* const batch = static_cast<char*>(const_cast<void*>(buffers.batch));
+    for (size_t port = 0; batch != nullptr && port < batch_offsets_.size();
+         ++port) {
+      at(UnitMemory::kBatch)[static_cast<int>(port)] =
+          batch + batch_offsets_[port];
     }
     at(UnitMemory::kInput) = buffers.input;
     at(UnitMemory::kOutput) = buffers.output;
@@ -128,7 +128,7 @@ class OpUnit final : public ModelUnit {
   std::vector<bool> has_gradients_;
   std::vector<bool> has_weight_pass_;
   bool has_input_pass_ = false;  // it reads a unit, or an op makes a gradient
-  const int64_t tokens_;         // of the batch, before its targets
+  const std::vector<int64_t> batch_offsets_;  // by port
 };
 
 }  // namespace

@@ -1,18 +1,21 @@
 #include "worker/model/optimizer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "ops/adafactor.h"
 #include "ops/average.h"
 #include "ops/load_step.h"
 #include "ops/muon.h"
 #include "ops/optimizer.h"
 #include "ops/tensor.h"
 #include "proto/base/check.h"
-#include "proto/base/muon_workspace.h"
+#include "proto/base/matrix_workspace.h"
 #include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/load_ranges.h"
@@ -66,40 +69,51 @@ void StepLoad(Device& device, const OptimizerStep& step, const Range& at,
             .zero_load = step.zero_gradients});
 }
 
+struct TrainedUnit {
+  const OptimizerSpec& optimizer;
+  const Unit& unit;
+  std::vector<UnitState> states;
+};
+
 // What one call of an op changes.
 struct Update {
-  const Unit& unit;
+  const TrainedUnit& trained;
+  int rule = 0;
   Range of;
   Tensor weights;
   Tensor gradients;
   Tensor parameters;
-  std::vector<Tensor> states;  // of these elements, in their order
+  std::vector<Tensor> states;  // of these elements, by the rule's order
   std::vector<int64_t> decay_turns;
 };
 
 struct Elements {
   Range holds;  // what the buffers have
   Range of;     // of that, what one rule changes
+  int rule = 0;
 };
 
-// `states`: of the unit, by StateRanges.
-Update UpdateIn(const Unit& unit, const OptimizerStep& step,
-                const Elements& elements, const std::vector<Range>& states) {
+Update UpdateIn(const TrainedUnit& trained, const OptimizerStep& step,
+                const Elements& elements) {
   const Range at = Within(elements.of, elements.holds);
   Update update = {
-      .unit = unit,
+      .trained = trained,
+      .rule = elements.rule,
       .of = elements.of,
       .weights = Part(step.weights, DType::kF32, at),
       .gradients = Part(step.gradients, step.gradients_type, at),
       .parameters = Part(step.parameters, step.parameters_type, at),
       .states = {},
-      .decay_turns = DecayTurns(unit, elements.of)};
+      .decay_turns = DecayTurns(trained.unit, elements.of)};
   float* state = static_cast<float*>(step.state);
-  for (const Range& has : states) {
-    if (Both(has, elements.of).size() > 0) {
-      update.states.push_back(Part(state, DType::kF32, at));
-    }
-    state += Both(has, elements.holds).size();
+  const Range before = {elements.holds.begin, elements.of.begin};
+  const size_t states = StatesOfRule(trained.optimizer, elements.rule).size();
+  for (size_t s = 0; s < states; ++s) {
+    const UnitState& lies = trained.states[s];
+    const int64_t first = lies.ElementsIn(before);
+    const int64_t count = lies.ElementsIn(elements.of);
+    update.states.push_back(Part(state, DType::kF32, {first, first + count}));
+    state += lies.ElementsIn(elements.holds);
   }
   return update;
 }
@@ -164,11 +178,31 @@ absl::Status UpdateSgd(Device& device, const Update& update, const Rule& rule) {
   return absl::OkStatus();
 }
 
-// Of each matrix of these elements; gaps between them stay zeros.
-absl::Status UpdateMuon(Device& device, const Update& update,
-                        const Rule& rule) {
-  const OptimizerSpec& settings = rule.settings;
-  for (const Parameter& parameter : update.unit.parameters()) {
+// A matrix of an update, or a vector, which is one row.
+struct Matrix {
+  const Parameter& parameter;
+  int64_t index = 0;  // among the parameter's
+  int64_t begin = 0;  // of the update's elements
+  int64_t rows = 0;
+  int64_t columns = 0;
+
+  // Of a tensor of the update's elements.
+  Tensor Of(const Tensor& flat) const {
+    if (!flat.defined()) return flat;
+    return flat.Slice(0, begin, begin + rows * columns).View({rows, columns});
+  }
+  float WeightDecay(const OptimizerSpec& settings) const {
+    return parameter.weight_decay()
+               ? static_cast<float>(settings.weight_decay())
+               : 0;
+  }
+};
+
+// Runs for each matrix of these elements; gaps between them stay zeros.
+absl::Status ForMatrices(
+    const Update& update,
+    absl::FunctionRef<absl::Status(const Matrix& matrix)> run) {
+  for (const Parameter& parameter : update.trained.unit.parameters()) {
     if (parameter.offset() < update.of.begin ||
         parameter.offset() >= update.of.end) {
       continue;
@@ -180,33 +214,88 @@ absl::Status UpdateMuon(Device& device, const Update& update,
     const int64_t first = parameter.offset() - update.of.begin;
     CHECK_LE(first + count * rows * columns, update.of.size())
         << parameter.name() << " is not whole";
-    const Tensor workspace(rule.step.workspace, DType::kF32,
-                           {MuonWorkspace(rows, columns)});
     for (int64_t m = 0; m < count; ++m) {
-      const int64_t begin = first + m * rows * columns;
-      const auto matrix = [&](const Tensor& flat) {
-        if (!flat.defined()) return flat;
-        return flat.Slice(0, begin, begin + rows * columns)
-            .View({rows, columns});
-      };
-      RETURN_IF_ERROR(Muon(
-          device,
-          {.weights = matrix(update.weights),
-           .gradients = matrix(update.gradients),
-           .momentum_buffer = matrix(update.states.at(0)),
-           .parameters = matrix(update.parameters),
-           .learning_rate = rule.learning_rate,
-           .momentum = static_cast<float>(settings.momentum()),
-           .nesterov = settings.nesterov(),
-           .weight_decay = parameter.weight_decay()
-                               ? static_cast<float>(settings.weight_decay())
-                               : 0,
-           .gradient_scale = static_cast<float>(rule.step.gradient_scale),
-           .zero_gradients = rule.step.zero_gradients,
-           .workspace = workspace}));
+      RETURN_IF_ERROR(run({.parameter = parameter,
+                           .index = m,
+                           .begin = first + m * rows * columns,
+                           .rows = rows,
+                           .columns = columns}));
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status UpdateMuon(Device& device, const Update& update,
+                        const Rule& rule) {
+  const OptimizerSpec& settings = rule.settings;
+  return ForMatrices(update, [&](const Matrix& matrix) {
+    return Muon(
+        device,
+        {.weights = matrix.Of(update.weights),
+         .gradients = matrix.Of(update.gradients),
+         .momentum_buffer = matrix.Of(update.states.at(0)),
+         .parameters = matrix.Of(update.parameters),
+         .learning_rate = rule.learning_rate,
+         .momentum = static_cast<float>(settings.momentum()),
+         .nesterov = settings.nesterov(),
+         .weight_decay = matrix.WeightDecay(settings),
+         .gradient_scale = static_cast<float>(rule.step.gradient_scale),
+         .zero_gradients = rule.step.zero_gradients,
+         .workspace = Tensor(rule.step.workspace, DType::kF32,
+                             {MuonWorkspace(matrix.rows, matrix.columns)})});
+  });
+}
+
+// Of a state of the rule, what belongs to one matrix, of which it has `count`
+// elements.
+Tensor StateOf(const Update& update, int state, const Matrix& matrix,
+               int64_t count) {
+  const OptimizerSpec& optimizer = update.trained.optimizer;
+  const bool has_state =
+      StateOfParameter(optimizer, update.rule,
+                       StatesOfRule(optimizer, update.rule)[state],
+                       matrix.parameter)
+          .has_value();
+  if (!has_state) return Tensor();
+  const int64_t first = update.trained.states[state].ElementsIn(
+                            {update.of.begin, matrix.parameter.offset()}) +
+                        matrix.index * count;
+  return update.states.at(state).Slice(0, first, first + count);
+}
+
+absl::Status UpdateAdafactor(Device& device, const Update& update,
+                             const Rule& rule) {
+  const OptimizerSpec& settings = rule.settings;
+  return ForMatrices(update, [&](const Matrix& matrix) {
+    Adafactor(device,
+              {.weights = matrix.Of(update.weights),
+               .gradients = matrix.Of(update.gradients),
+               .row_moment = StateOf(update, 0, matrix, matrix.rows),
+               .column_moment = StateOf(update, 1, matrix, matrix.columns),
+               .second_moment = StateOf(update, 2, matrix, matrix.columns),
+               .parameters = matrix.Of(update.parameters),
+               .learning_rate = rule.learning_rate,
+               .beta2 = 1 - std::pow(static_cast<double>(rule.step.step),
+                                     settings.decay_rate()),
+               .epsilon1 = settings.eps1(),
+               .epsilon2 = settings.eps2(),
+               .scale_parameter = settings.scale_parameter(),
+               .weight_decay = matrix.WeightDecay(settings),
+               .gradient_scale = static_cast<float>(rule.step.gradient_scale),
+               .zero_gradients = rule.step.zero_gradients,
+               .workspace =
+                   Tensor(rule.step.workspace, DType::kF32,
+                          {AdafactorWorkspace(matrix.rows, matrix.columns)})});
+    return absl::OkStatus();
+  });
+}
+
+int RuleAt(const Unit& unit, int64_t element) {
+  for (const RuleRange& rule : RuleRanges(unit)) {
+    if (element < rule.range.end) return rule.rule;
+  }
+  CHECK(false) << "element " << element << " is not trained";
+  return 0;
 }
 
 using UpdateFn = absl::Status (*)(Device& device, const Update& update,
@@ -214,6 +303,7 @@ using UpdateFn = absl::Status (*)(Device& device, const Update& update,
 
 // By the name of a rule; null: there is none.
 UpdateFn UpdateOf(absl::string_view name) {
+  if (name == "adafactor") return UpdateAdafactor;
   if (name == "adamw") return UpdateAdamW;
   if (name == "lion") return UpdateLion;
   if (name == "muon") return UpdateMuon;
@@ -251,14 +341,15 @@ absl::Status Optimizer::Step(Device& device, const Unit& unit,
                              const OptimizerStep& step) const {
   CHECK(spec_.name() != "none") << "a job without optimizer has no STEP";
   const Range holds = step.holds.value_or(Range{0, unit.flat_elements()});
-  const std::vector<Range> states = StateRanges(spec_, unit);
+  const TrainedUnit trained = {
+      .optimizer = spec_, .unit = unit, .states = UnitStates(spec_, unit)};
   for (const RuleRange& rule : RuleRanges(unit)) {
     const OptimizerSpec& settings = rules_[rule.rule];
     const double learning_rate =
         step.learning_rate * LearningRateScale(spec_, rule.rule);
     for (const Range& of : WeightRanges(unit, Both(rule.range, holds))) {
-      const Update update =
-          UpdateIn(unit, step, {.holds = holds, .of = of}, states);
+      const Update update = UpdateIn(
+          trained, step, {.holds = holds, .of = of, .rule = rule.rule});
       RETURN_IF_ERROR(UpdateOf(settings.name())(
           device, update,
           {.settings = settings,
@@ -273,8 +364,10 @@ absl::Status Optimizer::Step(Device& device, const Unit& unit,
   for (const LoadRange& load : LoadRanges(unit, holds)) {
     StepLoad(device, step, Within(load.range, holds), load.load);
     if (!spec_.has_ema()) continue;
-    const Update now =
-        UpdateIn(unit, step, {.holds = holds, .of = load.range}, states);
+    const Update now = UpdateIn(trained, step,
+                                {.holds = holds,
+                                 .of = load.range,
+                                 .rule = RuleAt(unit, load.range.begin)});
     Average(device, {.weights = now.weights, .average = now.states.back()});
   }
   return absl::OkStatus();

@@ -22,6 +22,7 @@
 #include "storage/disk/directory.h"
 #include "worker/rank/model_files.h"
 #include "worker/rank/rank_state.h"
+#include "worker/rank/sample_prompt.h"
 
 namespace troupe {
 namespace {
@@ -79,6 +80,9 @@ absl::StatusOr<std::string> CheckData(const JobSpec& job) {
   }
   const absl::StatusOr<SampleReader> data = OpenData(job);
   RETURN_IF_ERROR(Refuse("data", data.status()));
+  if (data.ok() && job.data().has_sample()) {
+    RETURN_IF_ERROR(Refuse("data.sample", SamplePromptOf(job, *data).status()));
+  }
   return data.ok() ? data->identity() : std::string();
 }
 

@@ -14,6 +14,8 @@ namespace troupe {
 //   * data.tokens, data.sources and data.validation: each is a token file, its
 //     vocabulary is no larger than the model's, all have one tokenizer, and
 //     there are enough tokens for a sequence;
+//   * data.sample: the tokenizer of the token files makes tokens of its prompt,
+//     and not too many;
 //   * checkpoint.resume: there is a checkpoint, of this model, trained on these
 //     tokens (unless data.changed), and not past training.steps. `auto` may
 //     find none;

@@ -238,11 +238,11 @@ absl::Status DrawWeights(RankState& state, TierPort& port, int unit,
 }
 
 // What the model computes with, of the weights that were set, rounded.
-absl::Status RoundWeights(RankState& state, TierPort& port, int unit) {
-  const UnitFlatBuffers memory = state.MemoryOfUnit(unit);
+absl::Status RoundWeights(RankState& state, TierPort& port,
+                          const UnitFlatBuffers& memory) {
   const TierAddress& from = memory.parameters;
   const TierAddress& to = memory.rounded_parameters;
-  const int64_t elements = state.AtRest(unit).size();
+  const int64_t elements = memory.holds->size();
   if (from.tier() == DEVICE && to.tier() == DEVICE) {
     RoundParameters(state.device, elements,
                     {.weights = from.memory(),
@@ -269,9 +269,9 @@ absl::Status RoundWeights(RankState& state, TierPort& port, int unit) {
 // Lets the model compute with the weights that were set: rounds them where it
 // does not compute with themselves, and makes every version of them the same.
 absl::Status SpreadWeights(RankState& state, TierPort& port, int unit) {
-  if (state.AtRest(unit).size() > 0 &&
-      state.MemoryOfUnit(unit).rounded_parameters) {
-    RETURN_IF_ERROR(RoundWeights(state, port, unit));
+  for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
+    if (memory.holds->size() == 0 || !memory.rounded_parameters) continue;
+    RETURN_IF_ERROR(RoundWeights(state, port, memory));
   }
   const Buffer& parameters =
       *FindResident(state.role(), Buffer::PARAMETERS, unit);
@@ -389,9 +389,9 @@ absl::Status InitializeFromHuggingFace(const std::string& directory,
                    FirstAdapters::Open(*state.plan, state.host));
   DiskLog::Work work;
   for (const int unit : state.HeldUnits()) {
-    work.bytes +=
-        (state.AtRest(unit).size() + state.FrozenAtRest(unit).size()) *
-        static_cast<int64_t>(sizeof(float));
+    for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
+      work.bytes += memory.holds->size() * kBytes;
+    }
   }
   const DiskLog::Entry entry(disk.log, work);
   const OnBytesMoved moved = entry.moved();

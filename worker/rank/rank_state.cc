@@ -10,14 +10,13 @@
 #include "proto/base/cores.h"
 #include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/batch.h"
 #include "proto/plan/data_files.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/lanes.h"
-#include "proto/plan/loaded_batch.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
-#include "proto/plan/trained.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/model/build_units.h"
 
@@ -142,8 +141,10 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
                     std::move(units), std::move(data)));
   state->copies = kept.copies;
   RankState& made = *state;
-  ASSIGN_OR_RETURN(made.batches,
-                   Uploads::Create(device, BatchBytes(*made.plan)));
+  // Synthetic models have no batch, and blocks of memory have some bytes.
+  ASSIGN_OR_RETURN(
+      made.batches,
+      Uploads::Create(device, std::max<int64_t>(1, BatchBytes(*made.plan))));
   ASSIGN_OR_RETURN(made.flags, Uploads::Create(device, 2 * sizeof(double)));
   return state;
 }
@@ -192,73 +193,49 @@ const Placement& RankState::PlacementOf(int unit) const {
   return *placement;
 }
 
-Range RankState::AtRest(int unit) const {
-  return TrainedAtRest(*plan, PlacementOf(unit), rank());
-}
-
-Range RankState::FrozenAtRest(int unit) const {
-  return troupe::FrozenAtRest(*plan, PlacementOf(unit), rank());
+std::vector<StretchAtRest> RankState::AtRest(int unit) const {
+  return troupe::AtRest(*plan, PlacementOf(unit), rank());
 }
 
 Device& RankState::DeviceOf(int lane) {
   return KindOfLane(plan->lanes(), lane) == Lane::HOST ? host : device;
 }
 
-TierAddress RankState::RestIn(const Buffer& buffer,
-                              const TierAddress& begin) const {
-  if (buffer.slice() || !begin) return begin;
-  const Unit& unit = plan->units(buffer.unit());
-  const int64_t elements = buffer.kind() == Buffer::PARAMETERS
-                               ? unit.flat_elements()
-                               : TrainedElements(unit);
-  return begin + AtRest(buffer.unit()).begin * (buffer.bytes() / elements);
+TierAddress RankState::RestIn(const Buffer& buffer, const TierAddress& begin,
+                              const StretchAtRest& at) const {
+  if (!begin) return begin;
+  const int64_t first = buffer.kind() == Buffer::OPTIMIZER_STATE
+                            ? at.first_state
+                        : buffer.slice() ? at.first
+                                         : at.rests.begin;
+  return begin + first * BytesOfFlat(plan->job().training(), buffer.kind());
 }
 
-TierAddress RankState::FrozenIn(const Buffer& buffer,
-                                const TierAddress& begin) const {
-  const int unit = buffer.unit();
-  // Behind the slice of what is trained.
-  const int64_t first =
-      buffer.slice() ? AtRest(unit).size() : FrozenAtRest(unit).begin;
-  return begin + first * static_cast<int64_t>(DTypeBytes(ParametersType()));
-}
-
-UnitFlatBuffers RankState::MemoryOfUnit(int unit) const {
-  const Buffer* parameters = FindResident(role(), Buffer::PARAMETERS, unit);
-  CHECK(parameters != nullptr)
-      << "rank " << rank() << " does not hold unit " << unit;
-  const Buffer* state = FindResident(role(), Buffer::OPTIMIZER_STATE, unit);
-  const Buffer* master = FindResident(role(), Buffer::MASTER_WEIGHTS, unit);
-  const auto rest_in = [this](const Buffer& buffer) {
-    return RestIn(buffer, memory.Copies(buffer).front());
+UnitFlatBuffers RankState::MemoryOf(int unit, const StretchAtRest& at) const {
+  const auto rest_in = [&](Buffer::Kind kind) {
+    const Buffer* const buffer = FindResident(role(), kind, unit);
+    if (buffer == nullptr) return TierAddress();
+    return RestIn(*buffer, memory.Copies(*buffer).front(), at);
   };
-  UnitFlatBuffers unit_memory = {.parameters = rest_in(*parameters),
-                                 .holds = AtRest(unit)};
-  if (master != nullptr) {
-    unit_memory.rounded_parameters = unit_memory.parameters;
-    unit_memory.parameters = rest_in(*master);
+  UnitFlatBuffers flat = {.parameters = rest_in(Buffer::PARAMETERS),
+                          .holds = at.rests};
+  CHECK(flat.parameters) << "rank " << rank() << " does not hold unit " << unit;
+  if (at.stretch.frozen) {
+    flat.parameters_type = ParametersType();
+    return flat;
   }
-  if (state != nullptr) unit_memory.optimizer_state = rest_in(*state);
-  return unit_memory;
-}
-
-UnitFlatBuffers RankState::FrozenMemoryOfUnit(int unit) const {
-  const Buffer* parameters = FindResident(role(), Buffer::PARAMETERS, unit);
-  CHECK(parameters != nullptr)
-      << "rank " << rank() << " does not hold unit " << unit;
-  return {
-      .parameters = FrozenIn(*parameters, memory.Copies(*parameters).front()),
-      .parameters_type = ParametersType(),
-      .holds = FrozenAtRest(unit)};
+  if (const TierAddress master = rest_in(Buffer::MASTER_WEIGHTS)) {
+    flat.rounded_parameters = flat.parameters;
+    flat.parameters = master;
+  }
+  flat.optimizer_state = rest_in(Buffer::OPTIMIZER_STATE);
+  return flat;
 }
 
 std::vector<UnitFlatBuffers> RankState::StateOfUnit(int unit) const {
   std::vector<UnitFlatBuffers> state;
-  if (TrainedElements(plan->units(unit)) > 0) {
-    state.push_back(MemoryOfUnit(unit));
-  }
-  if (FrozenRange(plan->units(unit)).size() > 0) {
-    state.push_back(FrozenMemoryOfUnit(unit));
+  for (const StretchAtRest& at : AtRest(unit)) {
+    if (at.stretch.all.size() > 0) state.push_back(MemoryOf(unit, at));
   }
   return state;
 }
@@ -266,7 +243,8 @@ std::vector<UnitFlatBuffers> RankState::StateOfUnit(int unit) const {
 std::vector<int> RankState::HeldUnits() const {
   std::vector<int> held;
   for (int unit = 0; unit < plan->units_size(); ++unit) {
-    if (FindResident(role(), Buffer::PARAMETERS, unit) != nullptr) {
+    if (FindResident(role(), Buffer::PARAMETERS, unit) != nullptr &&
+        !KeepsNoState(PlacementOf(unit))) {
       held.push_back(unit);
     }
   }

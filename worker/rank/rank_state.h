@@ -19,6 +19,7 @@
 #include "absl/types/optional.h"
 #include "ops/device.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/at_rest.h"
 #include "storage/dataset/sample_reader.h"
 #include "storage/dataset/token_layout.h"
 #include "worker/collective/communicator.h"
@@ -98,23 +99,20 @@ struct RankState {
   // What tells the data from other data (storage/dataset/sample_reader.h);
   // empty: no data here.
   std::string DataIdentity() const;
-  // Of a unit: what rests here of its flat buffers (proto/plan/at_rest.h), what
-  // is trained and what is frozen, and of that in its resident buffers the
-  // first copy of each. REQUIRE that this rank holds the unit.
+  // Of a unit: what rests here of its flat buffers (proto/plan/at_rest.h), by
+  // stretch, and where that is in its resident buffers, in the first copy of
+  // each; stretches without elements are left out there. REQUIRE that this rank
+  // holds the unit.
   const Placement& PlacementOf(int unit) const;
-  Range AtRest(int unit) const;  // trained
-  Range FrozenAtRest(int unit) const;
-  UnitFlatBuffers MemoryOfUnit(int unit) const;  // trained
-  UnitFlatBuffers FrozenMemoryOfUnit(int unit) const;
-  // Both, as far as the unit has elements of them.
+  std::vector<StretchAtRest> AtRest(int unit) const;
   std::vector<UnitFlatBuffers> StateOfUnit(int unit) const;
   // Of parameters, and of their gradients.
   DType ParametersType() const;
   DType GradientsType() const;
-  // The first byte at rest, of a buffer of the unit's that begins there; of
-  // PARAMETERS, also of what is frozen.
-  TierAddress RestIn(const Buffer& buffer, const TierAddress& begin) const;
-  TierAddress FrozenIn(const Buffer& buffer, const TierAddress& begin) const;
+  // The first byte of what rests of a stretch, in one of the unit's buffers
+  // which begins there; nowhere: it begins nowhere.
+  TierAddress RestIn(const Buffer& buffer, const TierAddress& begin,
+                     const StretchAtRest& at) const;
   // Ascending, those with PARAMETERS here.
   std::vector<int> HeldUnits() const;
 
@@ -156,6 +154,8 @@ struct RankState {
             RankMemory memory_in, const DiskLog& disk_in,
             std::vector<std::unique_ptr<ModelUnit>> units_in,
             absl::optional<SampleReader> data_in);
+
+  UnitFlatBuffers MemoryOf(int unit, const StretchAtRest& at) const;
 };
 
 }  // namespace troupe

@@ -1,8 +1,8 @@
 #include "worker/rank/unit_state.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/optimizer_states.h"
@@ -58,35 +58,48 @@ absl::optional<StateBox> BoxIn(const ParameterBox& box, const TensorBox& own,
   return state;
 }
 
-// `name_of`: that of a parameter's tensor.
-void AddTensors(absl::FunctionRef<std::string(const Parameter&)> name_of,
-                const Unit& unit, const MeshPlace& place, const FlatPart& part,
-                const TierAddress& memory, std::vector<StateTensor>& tensors) {
-  for (const Parameter& parameter : unit.parameters()) {
-    const int64_t offset = parameter.offset();
-    const Range within =
-        Both({part.wanted.begin - offset, part.wanted.end - offset},
-             {0, LocalElements(parameter)});
-    if (within.size() == 0) continue;
-    const std::vector<int64_t> shape = LocalShape(parameter);
-    const std::vector<TensorBox> pieces =
-        BoxesOfRange(shape, {.begin = within.begin, .count = within.size()});
-    StateTensor tensor;
-    tensor.name = name_of(parameter);
-    tensor.shape = WholeShape(parameter);
-    tensor.data = memory;
-    tensor.type = part.type;
-    for (const ParameterBox& box : BoxesOf(parameter, place)) {
-      for (const TensorBox& piece : pieces) {
-        absl::optional<StateBox> state = BoxIn(box, piece, StridesOf(shape));
-        if (!state.has_value()) continue;
-        state->begin += offset - part.held.begin;
-        tensor.elements += state->rows() * state->columns();
-        tensor.boxes.push_back(*std::move(state));
-      }
+// A parameter or a state of one, as it lies in a flat buffer.
+struct Lies {
+  std::string name;
+  const Parameter& shape;
+  Range within;       // its elements that are wanted
+  int64_t first = 0;  // of the buffer: where its element 0 is, or would be
+};
+
+void AddTensor(const Lies& lies, const MeshPlace& place, const FlatPart& part,
+               const TierAddress& memory, std::vector<StateTensor>& tensors) {
+  if (lies.within.size() <= 0) return;
+  const std::vector<int64_t> shape = LocalShape(lies.shape);
+  const std::vector<TensorBox> pieces = BoxesOfRange(
+      shape, {.begin = lies.within.begin, .count = lies.within.size()});
+  StateTensor tensor;
+  tensor.name = lies.name;
+  tensor.shape = WholeShape(lies.shape);
+  tensor.data = memory;
+  tensor.type = part.type;
+  for (const ParameterBox& box : BoxesOf(lies.shape, place)) {
+    for (const TensorBox& piece : pieces) {
+      absl::optional<StateBox> state = BoxIn(box, piece, StridesOf(shape));
+      if (!state.has_value()) continue;
+      state->begin += lies.first;
+      tensor.elements += state->rows() * state->columns();
+      tensor.boxes.push_back(*std::move(state));
     }
-    if (!tensor.boxes.empty()) tensors.push_back(std::move(tensor));
   }
+  if (!tensor.boxes.empty()) tensors.push_back(std::move(tensor));
+}
+
+// Of a state of a unit, what belongs to one parameter.
+Lies StateLies(const UnitState& unit_state, const ParameterState& state,
+               std::string name, const FlatPart& part) {
+  const StatePiece& piece = state.piece;
+  const int64_t begin = part.held.begin;
+  return {.name = std::move(name),
+          .shape = state.shape,
+          .within = {piece.Before(part.wanted.begin),
+                     piece.Before(part.wanted.end)},
+          .first = unit_state.ElementsIn({begin, piece.range.begin}) -
+                   piece.Before(begin)};
 }
 
 // Of a row of a box, where each dim before the last has these strides.
@@ -131,22 +144,34 @@ std::vector<StateTensor> UnitStateTensors(const OptimizerSpec& optimizer,
                    .wanted = range.value_or(held),
                    .type = memory.parameters_type};
   std::vector<StateTensor> tensors;
-  AddTensors([](const Parameter& parameter) { return parameter.name(); }, unit,
-             place, part, memory.parameters, tensors);
+  for (const Parameter& parameter : unit.parameters()) {
+    const int64_t offset = parameter.offset();
+    AddTensor(
+        {.name = parameter.name(),
+         .shape = parameter,
+         .within = Both({part.wanted.begin - offset, part.wanted.end - offset},
+                        {0, LocalElements(parameter)}),
+         .first = offset - part.held.begin},
+        place, part, memory.parameters, tensors);
+  }
   if (!memory.optimizer_state) return tensors;
   TierAddress flat = memory.optimizer_state;
-  const std::vector<Range> states = StateRanges(optimizer, unit);
+  const std::vector<UnitState> states = UnitStates(optimizer, unit);
+  part.type = DType::kF32;
   for (size_t s = 0; s < states.size(); ++s) {
-    const FlatPart of_state = {.held = Both(part.held, states[s]),
-                               .wanted = Both(part.wanted, states[s])};
-    AddTensors(
-        [&](const Parameter& parameter) {
-          return StateTensorName(
-              StatesOfPart(optimizer, PartWith(unit, parameter)).at(s),
-              parameter.name());
-        },
-        unit, place, of_state, flat, tensors);
-    flat = flat + of_state.held.size() * static_cast<int64_t>(sizeof(float));
+    for (const Parameter& parameter : unit.parameters()) {
+      const Unit::Part& with = PartWith(unit, parameter);
+      const auto names = StatesOfPart(optimizer, with);
+      if (s >= names.size()) continue;
+      const auto state =
+          StateOfParameter(optimizer, with.rule(), names[s], parameter);
+      if (!state.has_value()) continue;
+      AddTensor(StateLies(states[s], *state,
+                          StateTensorName(names[s], parameter.name()), part),
+                place, part, flat, tensors);
+    }
+    flat =
+        flat + states[s].ElementsIn(held) * static_cast<int64_t>(sizeof(float));
   }
   return tensors;
 }

@@ -4,6 +4,9 @@
 //   <name>                       the parameter, as in Hugging Face's files
 //   optimizer.exp_avg.<name>     AdamW: first moments; Lion: moments
 //   optimizer.exp_avg_sq.<name>  AdamW: second moments
+//   optimizer.exp_avg_sq_row.<name>, optimizer.exp_avg_sq_col.<name>
+//                                Adafactor: second moments of a matrix, by row
+//                                and by column; of a vector exp_avg_sq
 //   optimizer.momentum.<name>    Muon, SGD with momentum
 //   optimizer.ema.<name>         with optimizer.ema: the average of the weights
 #ifndef TROUPE_WORKER_RANK_UNIT_STATE_H_
@@ -67,17 +70,6 @@ struct UnitFlatBuffers {
   TierAddress rounded_parameters;  // bf16 PARAMETERS; nowhere: no master
   TierAddress optimizer_state;     // nowhere: none is kept
   absl::optional<Range> holds;     // elements of each; nothing: all
-};
-
-// Both kinds of a unit's elements.
-struct StateBuffers {
-  UnitFlatBuffers trained;
-  UnitFlatBuffers frozen;
-
-  // The one in which a part of the unit lies.
-  const UnitFlatBuffers& With(const Unit::Part& part) const {
-    return part.frozen() ? frozen : trained;
-  }
 };
 
 // Of a unit that is cut, what `place` has; and of that what lies in `range` of

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/local_cause.h"
 #include "proto/base/log.h"
+#include "proto/base/one_line.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/groups.h"
@@ -300,6 +301,16 @@ void RankRunner::SendNotice(const std::string& text) const {
   options_.send(std::move(message)).IgnoreError();
 }
 
+void RankRunner::LogSample(const StepRecord& record) const {
+  constexpr size_t kBytesMax = 2000;
+  const TextSample& sample = record.sample();
+  LogInfo(absl::StrCat(
+      "job ", ref_.job(), ", step ", record.step(),
+      sample.error().empty() ? ": sample: " : ": no sample: ",
+      OneLine(sample.error().empty() ? sample.text() : sample.error(),
+              kBytesMax)));
+}
+
 absl::Status RankRunner::OnReady(int64_t first_step) {
   RETURN_IF_ERROR(OpenMetrics(first_step));
   first_step_ = first_step;
@@ -319,6 +330,7 @@ absl::Status RankRunner::OnStep(const StepRecord& record,
   report = MakeStepReport(ref_, sums_, {.record = record, .values = sums});
   if (timeline != nullptr) *report.mutable_timeline() = *timeline;
   if (metrics_ != nullptr) metrics_->Add(record);
+  if (record.has_sample()) LogSample(record);
   return options_.send(std::move(message));
 }
 

@@ -92,6 +92,7 @@ class RankRunner final : private RankListener {
   absl::Status OpenMetrics(int64_t first_step);
   // What the job's user should hear of, to the log as well.
   void SendNotice(const std::string& text) const;
+  void LogSample(const StepRecord& record) const;
   void SendEnded(const absl::Status& status);
   // Whether it ended so because it was told to.
   bool WasTold(const absl::Status& status);

@@ -4,9 +4,12 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "clients/cli/cluster_flags.h"
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/local/process.h"
 #include "clients/cli/local/programs.h"
+#include "clients/cli/view/message_json.h"
+#include "clients/cli/view/network_view.h"
 #include "proto/base/status.h"
 
 namespace troupe {
@@ -26,9 +29,22 @@ class Doctor final : public Command {
     flags.Text("--nvme", nvme_,
                {.value = "DIR",
                 .text = "Try and measure this directory for the nvme tier"});
+    flags.Switch("--network", network_,
+                 "Show instead what a cluster's workers measured between "
+                 "their hosts, and which pairs of hosts are slow");
+    cluster_.Declare(flags);
   }
 
   absl::Status Run(Console& console) override {
+    const bool of_machine = !state_.empty() || !nvme_.empty() || port_ > 0;
+    if (network_ ? of_machine : cluster_.is_given()) {
+      return absl::InvalidArgumentError(
+          network_ ? "--network looks at a cluster: --port, --state and --nvme "
+                     "are for checks of this machine"
+                   : "--dir and --scheduler name the cluster that --network "
+                     "looks at; without it this machine is checked");
+    }
+    if (network_) return ShowNetwork(console);
     if (state_.empty()) state_ = console.environment_dir;
     ASSIGN_OR_RETURN(const std::string program,
                      FindProgram("troupe-worker", ThisProgram()));
@@ -52,7 +68,18 @@ class Doctor final : public Command {
   }
 
  private:
+  absl::Status ShowNetwork(Console& console) {
+    ASSIGN_OR_RETURN(const auto client, cluster_.Connect(console));
+    ASSIGN_OR_RETURN(const ListWorkersResponse list, client->Workers());
+    console.out << (json_ ? MessageJsonText(list.topology())
+                          : NetworkView(list.topology()))
+                << std::flush;
+    return absl::OkStatus();
+  }
+
   bool json_ = false;
+  bool network_ = false;
+  ClusterFlags cluster_;
   int64_t port_ = 0;
   std::string state_;
   std::string nvme_;

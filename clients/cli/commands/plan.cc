@@ -172,7 +172,7 @@ class PlanCommand final : public Command {
               .calibration = calibration_,
               .search = ThisProgram(),
               .explain = explain_,
-              .parts = Parts(job, console)});
+              .extras = Extras(job, console)});
   }
 
   // For what a cluster file describes.
@@ -201,10 +201,10 @@ class PlanCommand final : public Command {
       *request.add_workers() = std::move(worker);
     }
     request.set_explain(explain_);
-    return PlanForWorkers(request, Parts(job, console), ThisProgram());
+    return PlanForWorkers(request, Extras(job, console), ThisProgram());
   }
 
-  PlanParts Parts(const JobSpec& job, const Console& console) const {
+  PlanExtras Extras(const JobSpec& job, const Console& console) const {
     return {.programs = programs_,
             .timeline = !gantt_.empty(),
             .progress = LeavesParallelismOpen(job) && console.terminal};

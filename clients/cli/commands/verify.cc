@@ -81,6 +81,7 @@ class Verify final : public Command {
         absl::StrCat(WorkFolder(), "/troupe-verify-", getpid());
     const VerifyJobs jobs =
         MakeVerifyJobs(job.spec, {.steps = steps_, .directory = work});
+    RETURN_IF_ERROR(job.Locate(CheckPlan(*client, jobs.run)));
     const absl::Status status = Compare(*client, job, jobs, interrupt, console);
     RemoveTree(work).IgnoreError();
     return status;
@@ -93,6 +94,17 @@ class Verify final : public Command {
     return work_.empty() ? std::filesystem::temp_directory_path(error).string()
                          // not the workers' current one
                          : std::filesystem::absolute(work_, error).string();
+  }
+
+  // A job for which there are too few workers now is planned when it starts,
+  // and its plan looked at then.
+  static absl::Status CheckPlan(Client& client, const JobSpec& job) {
+    PlanJobRequest request;
+    *request.mutable_job() = job;
+    const absl::StatusOr<PlanJobResponse> planned = client.PlanJob(request);
+    if (absl::IsFailedPrecondition(planned.status())) return absl::OkStatus();
+    RETURN_IF_ERROR(planned.status());
+    return CheckTrainsAsOneRank(planned->plan());
   }
 
   absl::Status Compare(Client& client, const JobFile& job,
@@ -160,6 +172,7 @@ class Verify final : public Command {
                        ") has not saved its last two steps, ", steps - 1,
                        " and ", steps, "; troupe logs ", id, " says more"));
     }
+    RETURN_IF_ERROR(CheckTrainsAsOneRank(job.plan()));
     ended.optimizer = job.plan().job().optimizer();
     return ended;
   }

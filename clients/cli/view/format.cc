@@ -87,16 +87,16 @@ std::string SourceText(RateSource source) {
   return absl::AsciiStrToLower(RateSource_Name(source));
 }
 
-std::string RateText(const LinkRate& rate) {
+}  // namespace
+
+std::string BandwidthText(const LinkRate& rate) {
   const double bytes = rate.bytes_per_second();
   return bytes < 1e8 ? absl::StrFormat("%.3g MB/s", bytes * 1e-6)
                      : absl::StrFormat("%.3g GB/s", bytes * 1e-9);
 }
 
-}  // namespace
-
 std::string LinkText(const TopologyLink& link) {
-  return absl::StrCat(RateText(link.rate()),
+  return absl::StrCat(BandwidthText(link.rate()),
                       absl::StrFormat(", %.3g us (", link.rate().latency_us()),
                       SourceText(link.source()),
                       link.why().empty() ? "" : absl::StrCat(": ", link.why()),
@@ -104,7 +104,8 @@ std::string LinkText(const TopologyLink& link) {
 }
 
 std::string ShortLinkText(const TopologyLink& link) {
-  return absl::StrCat(RateText(link.rate()), " ", SourceText(link.source()));
+  return absl::StrCat(BandwidthText(link.rate()), " ",
+                      SourceText(link.source()));
 }
 
 std::string PercentText(double share) {

@@ -16,6 +16,7 @@ std::string CountText(double count);      // "950", "12.3k", "124M"
 std::string GroupedText(int64_t count);   // "8,192"
 std::string SecondsText(double seconds);  // "1.23 s", "45.6 ms", "780 us"
 std::string ClockText(double seconds);    // "0:42", "1:02:03"
+std::string BandwidthText(const LinkRate& rate);  // "1.1 GB/s"
 // "1.1 GB/s, 30 us (assumed: nobody has measured it)"; short: "1.1 GB/s
 // assumed".
 std::string LinkText(const TopologyLink& link);

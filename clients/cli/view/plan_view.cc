@@ -1,6 +1,7 @@
 #include "clients/cli/view/plan_view.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -375,14 +376,32 @@ std::string FrozenText(const Plan& plan) {
 // "4 of 2 sequences on each rank"; "[3, 1] of 2 sequences on the replicas".
 std::string MicroBatchesText(const Plan& plan) {
   const Derived& derived = plan.derived();
-  const auto& counts = derived.replica_micro_batches();
-  const bool even = counts.empty();
+  const int servers = plan.job().parallelism().servers();
+  const auto& all = derived.replica_micro_batches();
+  const std::vector<int> counts(all.begin(),
+                                all.end() - std::clamp(servers, 0, all.size()));
+  const bool even = std::adjacent_find(counts.begin(), counts.end(),
+                                       std::not_equal_to<>()) == counts.end();
   return absl::StrCat(
       "  micro-batches    ",
       even ? absl::StrCat(derived.micro_batches())
            : absl::StrCat("[", absl::StrJoin(counts, ", "), "]"),
       " of ", plan.job().training().micro_batch_size(), " sequences on ",
-      even ? "each rank" : "the replicas", "\n");
+      !even          ? "the replicas"
+      : servers == 0 ? "each rank"
+                     : "each replica",
+      "\n");
+}
+
+// "2 behind 6 replicas, sync"; empty where there are none.
+std::string ServersText(const Plan& plan) {
+  const ParallelismSpec& parallelism = plan.job().parallelism();
+  if (parallelism.servers() == 0) return "";
+  const char* const each =
+      parallelism.pipeline() > 1 ? " at each place of the pipeline" : "";
+  return absl::StrCat("  servers          ", parallelism.servers(), " behind ",
+                      parallelism.data(), " replicas", each, ", ",
+                      plan.job().servers().mode(), "\n");
 }
 
 }  // namespace
@@ -415,7 +434,7 @@ std::string PlanText(const Plan& plan) {
           ? ""
           : absl::StrCat(", ", CountText(derived.frozen_parameters()),
                          " of them frozen"),
-      "\n", FrozenText(plan), ExpertsText(plan, kNextLine),
+      "\n", FrozenText(plan), ExpertsText(plan, kNextLine), ServersText(plan),
       MicroBatchesText(plan), "  tokens/step      ",
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",

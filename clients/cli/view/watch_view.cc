@@ -6,10 +6,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cli/view/format.h"
+#include "proto/base/one_line.h"
 #include "proto/plan/mesh.h"
 
 namespace troupe {
 namespace {
+
+constexpr size_t kSampleBytesMax = 2000;
 
 std::string JobWords(const JobStatus& status) {
   return absl::StrCat("job ", status.id(), " (", status.name(), ")");
@@ -104,13 +107,27 @@ void WatchView::ShowStep(const StepRecord& record) {
       .eta_seconds = clock_.EtaSeconds(status_.steps_total())};
   if (!options_.terminal) {
     Line(StepLine(record, progress));
+    ShowSample(record);
     return;
   }
   if (record.has_validation_loss()) Line(StepLine(record, progress));
+  ShowSample(record);
   StepRecord shown = record;
   if (has_validation_loss_) shown.set_validation_loss(validation_loss_);
   // The last column stays free: a terminal may wrap on it.
   Redraw(ProgressLine(shown, progress, options_.width - 1));
+}
+
+void WatchView::ShowSample(const StepRecord& record) {
+  if (!record.has_sample()) return;
+  const TextSample& sample = record.sample();
+  const auto line = [](const std::string& text) {
+    return OneLine(text, kSampleBytesMax);
+  };
+  Line(sample.error().empty()
+           ? absl::StrCat("sample: ", line(sample.prompt()), "|",
+                          line(sample.text()))
+           : absl::StrCat("sample: none: ", line(sample.error())));
 }
 
 void WatchView::Show(const WatchJobResponse& update) {

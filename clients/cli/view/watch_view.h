@@ -41,6 +41,7 @@ class WatchView {
   void ShowState(const JobStatus& status);
   void ShowDerived(const Mesh& mesh, const Derived& derived);
   void ShowStep(const StepRecord& record);
+  void ShowSample(const StepRecord& record);
   void ShowEvent(const JobEvent& event);
   // Leaves the progress line as it is, and shows what was kept for the end.
   void EndProgress();

@@ -56,9 +56,9 @@ void RmsNormBackwardWeight(const RawNormBackward<T>& args);
 
 // split_norm.cc
 template <typename T>
-void Moments(const RawMoments<T>& args);
+void RowSums(const RawRowSums<T>& args);
 template <typename T>
-void MomentsBackward(const RawMomentsBackward<T>& args);
+void RowSumsBackward(const RawRowSumsBackward<T>& args);
 template <typename T>
 void SplitNorm(const RawSplitNorm<T>& args);
 template <typename T>

@@ -51,20 +51,20 @@ struct RawNormBackward {
   float *dgamma, *dbeta;
 };
 
-// Norms of rows of `columns`, n of which are here (ops/split_norm.h). Moments
+// Norms of rows of `columns`, n of which are here (ops/split_norm.h). RowSums
 // and their gradients are [rows, 2].
 template <typename T>
-struct RawMoments {
+struct RawRowSums {
   int64_t rows, n;
   const T* x;
-  double* moments;
+  double* row_sums;
 };
 
 template <typename T>
-struct RawMomentsBackward {
+struct RawRowSumsBackward {
   int64_t rows, n;
   const T* x;
-  const double* moments_gradient;
+  const double* row_sums_gradient;
   const T* residual_gradient;  // or null
   T* dx;
 };
@@ -74,7 +74,7 @@ struct RawSplitNorm {
   int64_t rows, n;
   int64_t columns;
   const T* x;
-  const double* moments;
+  const double* row_sums;
   const T *gamma, *beta;  // beta: or null
   bool centred;
   float epsilon;
@@ -90,7 +90,7 @@ struct RawSplitNormBackward {
   const float *mean, *rstd;    // mean: null for RMS norm
   const T* residual_gradient;  // or null
   T* dx;
-  double* moments_gradient;
+  double* row_sums_gradient;
 };
 
 template <typename T, typename G>

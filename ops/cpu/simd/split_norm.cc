@@ -74,7 +74,7 @@ inline void GradientSums(const RawSplitNormBackward<T>& a, int64_t row,
 }  // namespace
 
 template <typename T>
-void Moments(const RawMoments<T>& a) {
+void RowSums(const RawRowSums<T>& a) {
   for (int64_t row = 0; row < a.rows; ++row) {
     const T* const x = a.x + row * a.n;
     MomentSums even, odd;
@@ -85,9 +85,9 @@ void Moments(const RawMoments<T>& a) {
     }
     ForEachVec(a.n - i,
                [&](int64_t j, auto l) { even.Add(Load(x + i + j, l)); });
-    a.moments[2 * row] = SumOfDoubles((even.values.low + even.values.high) +
-                                      (odd.values.low + odd.values.high));
-    a.moments[2 * row + 1] =
+    a.row_sums[2 * row] = SumOfDoubles((even.values.low + even.values.high) +
+                                       (odd.values.low + odd.values.high));
+    a.row_sums[2 * row + 1] =
         SumOfDoubles((even.squares.low + even.squares.high) +
                      (odd.squares.low + odd.squares.high));
   }
@@ -95,12 +95,12 @@ void Moments(const RawMoments<T>& a) {
 
 // g0 and 2 x g1 nearly cancel where a row's mean is large: both are f64.
 template <typename T>
-void MomentsBackward(const RawMomentsBackward<T>& a) {
+void RowSumsBackward(const RawRowSumsBackward<T>& a) {
   for (int64_t row = 0; row < a.rows; ++row) {
     const T* const x = a.x + row * a.n;
     T* const dx = a.dx + row * a.n;
-    const double g0 = a.moments_gradient[2 * row];
-    const double slope = 2 * a.moments_gradient[2 * row + 1];
+    const double g0 = a.row_sums_gradient[2 * row];
+    const double slope = 2 * a.row_sums_gradient[2 * row + 1];
     const auto gradient = [&](int64_t i, auto l) {
       const Doubles v = ToDoubles(Load(x + i, l));
       return ToFloats({g0 + slope * v.low, g0 + slope * v.high});
@@ -120,8 +120,8 @@ void MomentsBackward(const RawMomentsBackward<T>& a) {
 template <typename T>
 void SplitNorm(const RawSplitNorm<T>& a) {
   for (int64_t row = 0; row < a.rows; ++row) {
-    const double mean = a.centred ? a.moments[2 * row] / a.columns : 0;
-    const double variance = a.moments[2 * row + 1] / a.columns - mean * mean;
+    const double mean = a.centred ? a.row_sums[2 * row] / a.columns : 0;
+    const double variance = a.row_sums[2 * row + 1] / a.columns - mean * mean;
     const double rstd =
         1 / __builtin_sqrt((variance < 0 ? 0 : variance) + a.epsilon);
     const float shift = static_cast<float>(mean);
@@ -166,22 +166,22 @@ void SplitNormBackwardInput(const RawSplitNormBackward<T>& a) {
     }
     const double scale = rstd;
     const double g1 = -0.5 * scale * scale * scale * sum_gd / a.columns;
-    a.moments_gradient[2 * row] =
+    a.row_sums_gradient[2 * row] =
         a.mean ? -scale * sum_g / a.columns - 2.0 * mean * g1 : 0;
-    a.moments_gradient[2 * row + 1] = g1;
+    a.row_sums_gradient[2 * row + 1] = g1;
   }
 }
 
-template void Moments(const RawMoments<float>&);
-template void MomentsBackward(const RawMomentsBackward<float>&);
+template void RowSums(const RawRowSums<float>&);
+template void RowSumsBackward(const RawRowSumsBackward<float>&);
 template void SplitNorm(const RawSplitNorm<float>&);
 template void SplitNormBackwardInput(const RawSplitNormBackward<float>&);
-template void Moments(const RawMoments<uint16_t>&);
-template void MomentsBackward(const RawMomentsBackward<uint16_t>&);
+template void RowSums(const RawRowSums<uint16_t>&);
+template void RowSumsBackward(const RawRowSumsBackward<uint16_t>&);
 template void SplitNorm(const RawSplitNorm<uint16_t>&);
 template void SplitNormBackwardInput(const RawSplitNormBackward<uint16_t>&);
-template void Moments(const RawMoments<Fp16>&);
-template void MomentsBackward(const RawMomentsBackward<Fp16>&);
+template void RowSums(const RawRowSums<Fp16>&);
+template void RowSumsBackward(const RawRowSumsBackward<Fp16>&);
 template void SplitNorm(const RawSplitNorm<Fp16>&);
 template void SplitNormBackwardInput(const RawSplitNormBackward<Fp16>&);
 

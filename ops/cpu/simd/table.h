@@ -43,8 +43,8 @@ struct ActivationLoops {
   void (*rms_norm)(const RawNorm<T>& args);
   void (*rms_norm_backward_input)(const RawNormBackward<T>& args);
   void (*rms_norm_backward_weight)(const RawNormBackward<T>& args);
-  void (*moments)(const RawMoments<T>& args);
-  void (*moments_backward)(const RawMomentsBackward<T>& args);
+  void (*row_sums)(const RawRowSums<T>& args);
+  void (*row_sums_backward)(const RawRowSumsBackward<T>& args);
   void (*split_norm)(const RawSplitNorm<T>& args);
   void (*split_norm_backward_input)(const RawSplitNormBackward<T>& args);
   // y = dropout(x) (+ residual, or null).

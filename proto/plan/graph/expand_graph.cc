@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
+#include "proto/plan/graph/graph_batch.h"
 #include "proto/plan/model_fields.h"
 
 namespace troupe {
@@ -16,6 +17,7 @@ namespace {
 
 constexpr char kLayer[] = "{layer}";
 constexpr char kBefore[] = "before";
+constexpr char kBatch[] = "batch";
 constexpr size_t kNameMax = 256;
 constexpr int kUnitsMax = kModelLayersMax + 2;
 constexpr int64_t kOpsMax = 1 << 16;
@@ -133,7 +135,8 @@ class Expansion {
                  [&](const std::string& field, const std::string& text) {
                    std::string own = OfCopy(text, copy);
                    const bool is_read = field == "x" || field == "residual";
-                   if (is_read && absl::StrContains(own, ':')) {
+                   if (is_read && absl::StrContains(own, ':') &&
+                       !absl::StartsWith(own, kBatchPrefix)) {
                      reads.push_back(own);
                    }
                    return own;
@@ -152,15 +155,15 @@ class Expansion {
     if (unit.name.empty()) {
       return text_.Error(unit.line, "the unit has no name");
     }
-    if (unit.name == kBefore || absl::StrContains(unit.name, ':') ||
-        !IsOneLine(unit.name, kNameMax)) {
+    if (unit.name == kBefore || unit.name == kBatch ||
+        absl::StrContains(unit.name, ':') || !IsOneLine(unit.name, kNameMax)) {
       return text_.Error(
           unit.line,
           absl::StrCat("\"", OneLine(unit.name, kNameMax),
                        "\" is no name of a unit: use one line of at "
                        "most ",
                        kNameMax, " bytes without a colon, and not \"", kBefore,
-                       "\""));
+                       "\" or \"", kBatch, "\""));
     }
     if (numbers_.count(unit.name) == 0) return absl::OkStatus();
     const bool repeats = unit.copies > 1 && !absl::StrContains(written, kLayer);

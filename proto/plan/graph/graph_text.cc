@@ -33,6 +33,10 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 };
 
 void FindLines(const TextFormat::ParseInfoTree& tree, GraphText& text) {
+  const auto* const batch = ModelGraph::descriptor()->FindFieldByName("batch");
+  for (int t = 0; t < text.graph.batch_size(); ++t) {
+    text.batch_lines.push_back(tree.GetLocation(batch, t).line + 1);
+  }
   const auto* const units = ModelGraph::descriptor()->FindFieldByName("unit");
   const auto* const ops = GraphUnit::descriptor()->FindFieldByName("op");
   for (int u = 0; u < text.graph.unit_size(); ++u) {

@@ -23,7 +23,8 @@ struct GraphText {
 
   std::string name;  // of the file
   ModelGraph graph;
-  std::vector<int> unit_lines;             // by GraphUnit, from 1
+  std::vector<int> batch_lines;            // by GraphBatch, from 1
+  std::vector<int> unit_lines;             // by GraphUnit
   std::vector<std::vector<int>> op_lines;  // and by op
 };
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/graph/expand_graph.h"
+#include "proto/plan/graph/graph_batch.h"
 #include "proto/plan/graph/op_writer.h"
 #include "proto/plan/model_fields.h"
 #include "proto/plan/ports.h"
@@ -17,14 +18,12 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t kVocabularyMax = 1 << 24;
-
 absl::Status CheckSizes(const GraphText& text) {
   const struct {
     const char* name;
     int64_t value;
     int64_t max;
-  } rows[] = {{"vocab_size", text.graph.vocab_size(), kVocabularyMax},
+  } rows[] = {{"vocab_size", text.graph.vocab_size(), kGraphRowsMax},
               {"max_position_embeddings", text.graph.max_position_embeddings(),
                kModelPositionsMax}};
   for (const auto& row : rows) {
@@ -47,8 +46,10 @@ Unit::Kind KindOf(const ExpandedUnit& unit) {
 class Builder {
  public:
   Builder(const GraphText& text, const MicroBatchShape& shape,
-          std::vector<ExpandedUnit> expanded)
-      : text_(text), shape_(shape), expanded_(std::move(expanded)) {}
+          BatchSchema batch, std::vector<ExpandedUnit> expanded)
+      : text_(text), shape_(shape), expanded_(std::move(expanded)) {
+    names_.batch = std::move(batch);
+  }
 
   absl::StatusOr<UnitList> Run() {
     for (size_t u = 0; u < expanded_.size(); ++u) {
@@ -56,6 +57,13 @@ class Builder {
     }
     if (names_.losses == 0) {
       return text_.Error(0, "has no loss { ... }: there is nothing to train");
+    }
+    for (int t = 0; t < text_.graph.batch_size(); ++t) {
+      const std::string& name = text_.graph.batch(t).name();
+      if (names_.batch_read.count(name) > 0) continue;
+      return text_.Error(text_.batch_lines[t],
+                         absl::StrCat("tensor ", Quoted(name),
+                                      " of the batch is read by no op"));
     }
     return std::move(units_);
   }
@@ -145,8 +153,9 @@ class Builder {
 absl::StatusOr<UnitList> GraphUnits(const GraphText& text,
                                     const MicroBatchShape& shape) {
   RETURN_IF_ERROR(CheckSizes(text));
+  ASSIGN_OR_RETURN(BatchSchema batch, ReadGraphBatch(text, shape));
   ASSIGN_OR_RETURN(std::vector<ExpandedUnit> units, ExpandGraph(text));
-  return Builder(text, shape, std::move(units)).Run();
+  return Builder(text, shape, std::move(batch), std::move(units)).Run();
 }
 
 absl::StatusOr<int> GraphUnitCount(const GraphText& text) {

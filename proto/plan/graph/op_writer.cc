@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
+#include "proto/plan/graph/graph_batch.h"
+#include "proto/plan/ports.h"
 #include "proto/plan/tensor_spec.h"
 
 namespace troupe {
@@ -61,6 +63,11 @@ bool OpWriter::IsHidden(int tensor) const {
 }
 
 absl::StatusOr<int> OpWriter::Read(const std::string& name) {
+  if (absl::StartsWith(name, kBatchPrefix)) {
+    return Error(absl::StrCat("reads ", Quoted(name),
+                              " of the batch; only an embed reads it so, which "
+                              "makes rows of ids"));
+  }
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
     return Error(absl::StrCat("reads tensor ", Quoted(name),
@@ -69,6 +76,35 @@ absl::StatusOr<int> OpWriter::Read(const std::string& name) {
   ++reads_[found->second];
   read_names_.insert(name);
   return found->second;
+}
+
+absl::StatusOr<OpWriter::OfBatch> OpWriter::ReadBatch(
+    const std::string& text, absl::string_view otherwise) {
+  const std::string read =
+      text.empty() ? absl::StrCat(kBatchPrefix, otherwise) : text;
+  if (!absl::StartsWith(read, kBatchPrefix)) {
+    return Error(absl::StrCat("reads ", Quoted(read),
+                              ", where it needs a tensor of the batch, as \"",
+                              kBatchPrefix, otherwise, "\""));
+  }
+  const std::string name = read.substr(absl::string_view(kBatchPrefix).size());
+  const BatchTensor* const tensor = FindBatchTensor(names_.batch, name);
+  if (tensor == nullptr) {
+    return Error(
+        absl::StrCat("reads ", Quoted(read),
+                     ", which no batch { ... } of the graph declares"));
+  }
+  // Where documents begin may be read beside these.
+  constexpr size_t kReadMax = kPortsMax - 1;
+  batch_read_.insert(name);
+  if (batch_read_.size() > kReadMax) {
+    return Error(absl::StrCat("reads ", Quoted(read), ", but a unit reads at ",
+                              "most ", kReadMax,
+                              " tensors of the batch; make it two"));
+  }
+  names_.batch_read.insert(name);
+  return OfBatch{.tensor = tensor,
+                 .elements = FindBatchSource(tensor->source())->elements};
 }
 
 absl::Status OpWriter::Make(const std::string& name, int tensor) {

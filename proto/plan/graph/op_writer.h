@@ -12,6 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "proto/plan/batch.h"
+#include "proto/plan/batch_sources.h"
 #include "proto/plan/graph/expand_graph.h"
 #include "proto/plan/graph/graph_text.h"
 #include "proto/plan/model_fields.h"
@@ -23,6 +25,8 @@ inline constexpr size_t kGraphNameMax = 256;  // bytes
 // Columns of any tensor, and of any parameter's two dims; and their sections.
 inline constexpr int64_t kGraphColumnsMax = 16 * int64_t{kModelWidthMax};
 inline constexpr int kGraphSectionsMax = 16;
+// Of the table of an embed; and the largest vocabulary.
+inline constexpr int64_t kGraphRowsMax = 1 << 24;
 
 // For messages: a name in quotes, and columns as "HEADS 12 x 64 | ...".
 std::string Quoted(absl::string_view name);
@@ -30,8 +34,14 @@ std::string DimText(const Dim& dim);
 
 // What units of a graph have in common.
 struct GraphNames {
+  struct Embedding {
+    int unit = 0;
+    int64_t rows = 0;
+  };
   std::set<std::string> parameters;
-  std::map<std::string, int> embeddings;  // of tokens: unit
+  std::map<std::string, Embedding> embeddings;  // by table
+  BatchSchema batch;
+  std::set<std::string> batch_read;  // of these
   int losses = 0;
 };
 
@@ -83,6 +93,14 @@ class OpWriter {
   // At the op that is written.
   absl::Status Error(absl::string_view what) const;
   absl::StatusOr<int> Read(const std::string& name);
+  // A tensor of the batch, "batch:NAME", or where that is empty the one of this
+  // name.
+  struct OfBatch {
+    const BatchTensor* tensor = nullptr;
+    BatchElements elements = BatchElements::kNumbers;
+  };
+  absl::StatusOr<OfBatch> ReadBatch(const std::string& text,
+                                    absl::string_view otherwise);
   absl::Status Make(const std::string& name, int tensor);
   absl::Status CheckEpsilon(double epsilon) const;
   absl::Status CheckInit(double init_std) const;
@@ -108,6 +126,7 @@ class OpWriter {
   std::map<std::string, Made> made_;    // by name
   std::map<int, int> reads_;            // by tensor
   std::set<std::string> read_names_;
+  std::set<std::string> batch_read_;
   std::map<int, int> turned_;  // of ropes: tensor, and the op's number
   size_t at_ = 0;              // op
 };

@@ -12,6 +12,9 @@
 #include "google/protobuf/text_format.h"
 #include "proto/base/status.h"
 #include "proto/graph.pb.h"
+#include "proto/plan/batch.h"
+#include "proto/plan/batch_sources.h"
+#include "proto/plan/graph/graph_batch.h"
 #include "proto/plan/ops/op_rules.h"
 #include "proto/plan/ports.h"
 
@@ -45,8 +48,10 @@ using OutputNames = std::map<std::pair<int, int>, std::string>;
 class UnitPrinter {
  public:
   UnitPrinter(const UnitList& list, int index, const std::string& name,
-              OutputNames& outputs)
-      : unit_(list.units[index]),
+              const GraphSizes& sizes, OutputNames& outputs)
+      : batch_(list.batch),
+        sizes_(sizes),
+        unit_(list.units[index]),
         table_(list.tables[unit_.table()]),
         index_(index),
         outputs_(outputs) {
@@ -58,6 +63,9 @@ class UnitPrinter {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Unit::Source& source = unit_.inputs(static_cast<int>(i));
       names_[inputs[i]] = outputs_.at({source.unit(), source.output()});
+    }
+    for (const int t : TensorsOfHome(table_, TensorSpec::BATCH)) {
+      names_[t] = absl::StrCat(kBatchPrefix, table_.tensors(t).name());
     }
     for (const Op& op : table_.ops()) RETURN_IF_ERROR(Add(op));
     const std::vector<int> made = TensorsOfHome(table_, TensorSpec::OUTPUT);
@@ -92,6 +100,16 @@ class UnitPrinter {
     return tensor;
   }
 
+  // Of the table of an embed that reads these ids, where it says nothing else.
+  int64_t RowsOf(const TensorSpec& ids) const {
+    const BatchTensor* const tensor = FindBatchTensor(batch_, ids.name());
+    const BatchSource* const source =
+        tensor == nullptr ? nullptr : FindBatchSource(tensor->source());
+    const bool positions =
+        source != nullptr && source->elements == BatchElements::kPositions;
+    return positions ? sizes_.max_position_embeddings : sizes_.vocab_size;
+  }
+
   std::string In(const Op& op, const char* name) {
     return NameOf(OpView(table_, op).Input(name));
   }
@@ -112,8 +130,13 @@ class UnitPrinter {
         return absl::OkStatus();
       case Op::EMBED: {
         GraphOp::Embed& embed = *graph_.add_op()->mutable_embed();
+        embed.set_x(In(op, "tokens"));
         embed.set_y(Out(op, "y"));
         embed.set_tokens(ParameterOf(op, 0).name());
+        const int64_t rows = ParameterOf(op, 0).dims(0).sections(0).count();
+        if (rows != RowsOf(OpView(table_, op).input("tokens"))) {
+          embed.set_rows(rows);
+        }
         if (op.parameters_size() > 1) {
           embed.set_positions(ParameterOf(op, 1).name());
         }
@@ -209,6 +232,7 @@ class UnitPrinter {
       }
       GraphOp::Loss& loss = *graph_.add_op()->mutable_loss();
       loss.set_x(In(op, "x"));
+      loss.set_targets(In(reader, "targets"));
       const int tied = op.parameters(0) - unit_.parameters_size();
       if (tied >= 0) {
         loss.set_tied_to(unit_.tied(tied).parameter());
@@ -242,6 +266,8 @@ class UnitPrinter {
     return absl::OkStatus();
   }
 
+  const BatchSchema& batch_;
+  const GraphSizes& sizes_;
   const Unit& unit_;
   const UnitTable& table_;
   const int index_;
@@ -275,6 +301,30 @@ std::string NameOf(const Unit& unit, int index, int blocks) {
   return absl::StrCat("unit.", index);
 }
 
+std::string TextOf(const ModelGraph& graph) {
+  std::string text;
+  TextFormat::Printer printer;
+  printer.SetUseShortRepeatedPrimitives(true);
+  printer.PrintToString(graph, &text);
+  return text;
+}
+
+absl::Status AddBatch(const BatchTensor& tensor, ModelGraph& graph) {
+  GraphBatch& added = *graph.add_batch();
+  added.set_name(tensor.tensor().name());
+  added.set_source(tensor.source());
+  for (int d = 1; d < tensor.tensor().dims_size(); ++d) {
+    const Dim::Section& section = tensor.tensor().dims(d).sections(0);
+    if (section.kind() != Dim::SEQUENCE) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", added.name(), " of the batch has a dim ",
+                       Dim::Kind_Name(section.kind()), ", which no graph has"));
+    }
+    added.add_dim()->set_kind(GraphBatch::Dim::SEQUENCE);
+  }
+  return absl::OkStatus();
+}
+
 // A unit, in text, or several alike.
 struct Printed {
   std::string text;
@@ -299,7 +349,7 @@ absl::StatusOr<std::string> PrintGraph(const UnitList& units,
     const bool block = unit.kind() == Unit::BLOCK;
     const std::string name = NameOf(unit, u, blocks);
     ASSIGN_OR_RETURN(const GraphUnit graph,
-                     UnitPrinter(units, u, name, outputs).Print());
+                     UnitPrinter(units, u, name, sizes, outputs).Print());
     // Copies are counted from 0, as blocks are.
     const bool counts = block && unit.layer() == blocks;
     const std::string as_copy =
@@ -322,17 +372,18 @@ absl::StatusOr<std::string> PrintGraph(const UnitList& units,
   std::string text = absl::StrCat(
       "vocab_size: ", sizes.vocab_size,
       "\nmax_position_embeddings: ", sizes.max_position_embeddings, "\n");
+  ModelGraph batch;
+  for (const BatchTensor& tensor : units.batch) {
+    RETURN_IF_ERROR(AddBatch(tensor, batch));
+  }
+  absl::StrAppend(&text, "\n", TextOf(batch));
   for (const Printed& unit : printed) {
     GraphUnit graph;
     TextFormat::ParseFromString(unit.text, &graph);
     if (unit.repeats) graph.set_repeat(unit.copies);
     ModelGraph one;
     *one.add_unit() = std::move(graph);
-    std::string body;
-    TextFormat::Printer printer;
-    printer.SetUseShortRepeatedPrimitives(true);
-    printer.PrintToString(one, &body);
-    absl::StrAppend(&text, "\n", body);
+    absl::StrAppend(&text, "\n", TextOf(one));
   }
   return text;
 }

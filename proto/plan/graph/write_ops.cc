@@ -11,21 +11,42 @@
 namespace troupe {
 
 absl::Status OpWriter::WriteEmbed(const GraphOp::Embed& op) {
+  ASSIGN_OR_RETURN(const OfBatch ids, ReadBatch(op.x(), kBatchTokens));
+  int64_t ids_below = 0;
+  switch (ids.elements) {
+    case BatchElements::kTokens:
+      ids_below = text_.graph.vocab_size();
+      break;
+    case BatchElements::kPositions:
+      ids_below = text_.graph.max_position_embeddings();
+      break;
+    default:
+      return Error(absl::StrCat(
+          "reads ", Quoted(op.x()), " of source ", ids.tensor->source(),
+          ", which are no numbers of rows; use one of tokens or positions"));
+  }
+  const int64_t rows = op.has_rows() ? op.rows() : ids_below;
+  if (rows < ids_below || rows > kGraphRowsMax) {
+    return Error(absl::StrCat("has ", rows, " rows; use ", ids_below, " to ",
+                              kGraphRowsMax, ", as ids of ",
+                              ids.tensor->source(), " are below ", ids_below));
+  }
   if (op.hidden() < 1 || op.hidden() > kModelWidthMax) {
     return Error(absl::StrCat("has hidden ", op.hidden(), "; use 1 to ",
                               kModelWidthMax));
   }
   RETURN_IF_ERROR(CheckInit(op.init_std()));
   RETURN_IF_ERROR(NameParameters({op.tokens()}, {""}));
-  names_.embeddings[op.tokens()] = index_;
+  names_.embeddings[op.tokens()] = {.unit = index_, .rows = rows};
   if (!op.positions().empty()) {
     RETURN_IF_ERROR(NameParameters({op.positions()}, {""}));
   }
   return Make(
       op.y(),
-      builder_.Embed({.tokens = op.tokens(),
+      builder_.Embed({.ids = ids.tensor,
+                      .tokens = op.tokens(),
                       .positions = op.positions(),
-                      .vocabulary = text_.graph.vocab_size(),
+                      .vocabulary = rows,
                       .positions_max = text_.graph.max_position_embeddings(),
                       .hidden = DimOf({{Dim::HIDDEN, op.hidden()}}),
                       .init_std = op.init_std()}));
@@ -246,20 +267,34 @@ absl::Status OpWriter::WriteLoss(const GraphOp::Loss& op) {
   if (op.weight().empty() == op.tied_to().empty()) {
     return Error("needs either weight or tied_to");
   }
+  ASSIGN_OR_RETURN(const OfBatch targets,
+                   ReadBatch(op.targets(), kBatchTargets));
+  if (targets.elements != BatchElements::kTargets) {
+    return Error(absl::StrCat("has targets ", Quoted(op.targets()),
+                              " of source ", targets.tensor->source(),
+                              "; use one of next_tokens"));
+  }
   int tied_unit = 0;
   if (op.tied_to().empty()) {
     RETURN_IF_ERROR(CheckInit(op.init_std()));
     RETURN_IF_ERROR(NameParameters({op.weight()}, {""}));
   } else {
     const auto found = names_.embeddings.find(op.tied_to());
-    if (found == names_.embeddings.end() || found->second == index_) {
+    if (found == names_.embeddings.end() || found->second.unit == index_) {
       return Error(absl::StrCat("is tied to ", Quoted(op.tied_to()),
                                 ", which is no tokens of an embed in a unit "
                                 "before it"));
     }
-    tied_unit = found->second;
+    if (found->second.rows != text_.graph.vocab_size()) {
+      return Error(absl::StrCat("is tied to ", Quoted(op.tied_to()), " of ",
+                                found->second.rows, " rows; it needs ",
+                                text_.graph.vocab_size(),
+                                ", as many as vocab_size says"));
+    }
+    tied_unit = found->second.unit;
   }
   builder_.Loss({.x = x,
+                 .targets = targets.tensor,
                  .weight = op.weight(),
                  .tied_to = op.tied_to(),
                  .tied_unit = tied_unit,

@@ -67,6 +67,7 @@ double AttentionScale(const OpView& op) {
 
 OpRules AttentionRules(const OpView& op) {
   OpRules rules;
+  rules.batch_rows = "qkv";
   rules.gradients = {{"qkv", InputGradient::kNew}};
   rules.backward_input_reads = {"qkv", "y", "logsumexp"};
   if (op.HasInput("documents")) {

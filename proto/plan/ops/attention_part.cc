@@ -42,6 +42,7 @@ std::vector<OperandRule> AttentionPartOperands() {
 
 OpRules AttentionPartRules(const OpView& op) {
   OpRules rules;
+  rules.batch_rows = "q";
   const bool first = !op.HasInput("y before");
   const bool last = op.Output("y") == op.BackwardInput("all y");
   if (first) {

@@ -31,6 +31,7 @@ OpRules CrossEntropyRules(const OpView& op) {
   rules.gradients = {{"logits", InputGradient::kByForward}};
   rules.overwrites = {"logits"};
   rules.decodes = "logits";
+  rules.batch_rows = "logits";
   rules.parts = {.of = "logits",
                  .kind = Op::CROSS_ENTROPY_PARTS,
                  .reads = {"logits", "targets"},

@@ -19,6 +19,8 @@ std::vector<OperandRule> CrossEntropyPartsOperands() {
 OpRules CrossEntropyPartsRules(const OpView& op) {
   const TensorSpec& logits = op.input("logits");
   OpRules rules;
+  rules.batch_rows = "logits";
+  rules.training_only = true;
   rules.forward.set_memory_bytes(Bytes(logits));
   rules.forward.set_elementwise_ops(Elements(logits));
   return rules;

@@ -51,6 +51,7 @@ OpRules EmbedRules(const OpView& op) {
     rules.backward_weight_reads.push_back("documents");
   }
   rules.model_flops = 0;
+  rules.batch_rows = "y";
   rules.forward.set_memory_bytes((tables + 1.0) * Bytes(y));
   // Adds to rows of the tables' gradients.
   rules.backward_weight.set_memory_bytes(

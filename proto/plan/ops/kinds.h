@@ -80,9 +80,9 @@ std::vector<OperandRule> LowRankOperands();
 OpRules LowRankRules(const OpView& op);
 OpCut LowRankCut(const OpView& op, const Wishes& wishes);
 
-std::vector<OperandRule> MomentsOperands();
-OpRules MomentsRules(const OpView& op);
-OpCut MomentsCut(const OpView& op, const Wishes& wishes);
+std::vector<OperandRule> RowSumsOperands();
+OpRules RowSumsRules(const OpView& op);
+OpCut RowSumsCut(const OpView& op, const Wishes& wishes);
 
 std::vector<OperandRule> NormOperands();
 OpRules NormRules(const OpView& op);

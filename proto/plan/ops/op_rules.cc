@@ -40,7 +40,7 @@ constexpr Row kKinds[] = {
     {Op::SCORES, ScoresOperands, ScoresRules},
     {Op::SOFTMAX, SoftmaxOperands, SoftmaxRules},
     {Op::WEIGHTED_VALUES, WeightedValuesOperands, WeightedValuesRules},
-    {Op::MOMENTS, MomentsOperands, MomentsRules, MomentsCut, kMixesLayouts},
+    {Op::ROW_SUMS, RowSumsOperands, RowSumsRules, RowSumsCut, kMixesLayouts},
     {Op::SPLIT_NORM, SplitNormOperands, SplitNormRules, SplitNormCut,
      kMixesLayouts},
     {Op::WEIGHT, WeightOperands, WeightRules, WeightCut},

@@ -112,6 +112,10 @@ struct OpRules {
   // "x" and "w" name, and add it to "y before" (Op.panel).
   bool in_panels = false;
   absl::optional<PartsRule> parts;
+  // Of an op that reads tensors of the batch: the operand whose rows it needs
+  // them for. A rank has of the batch what it has of this, by sequence and
+  // position.
+  std::string batch_rows;
   // Text is generated without the op.
   bool training_only = false;
   // The input that text is generated from: of a loss, which generating leaves
@@ -188,7 +192,7 @@ OpCut CutOf(const OpView& op, const Wishes& wishes);
 
 // Whether ops of the kind read and make some tensors whole and others in
 // slices: products and tables turn one into the other, or have whole weights
-// for some rows, norms of cut rows have moments of whole ones, rows have a
+// for some rows, norms of cut rows have row sums of whole ones, rows have a
 // weight for all their columns. All others compute on one slice of everything.
 bool MixesLayouts(Op::Kind kind);
 

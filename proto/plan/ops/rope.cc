@@ -29,6 +29,7 @@ OpRules RopeRules(const OpView& op) {
   const double turned =
       2.0 * heads * op.op().rope().training().inverse_frequencies_size();
   OpRules rules;
+  rules.batch_rows = "x";
   rules.gradients = {{"x", InputGradient::kInPlace, "y"}};
   rules.in_place = {{"y", "x"}};
   if (op.HasInput("documents")) rules.backward_input_reads = {"documents"};

@@ -18,6 +18,7 @@ std::vector<OperandRule> SoftmaxOperands() {
 
 OpRules SoftmaxRules(const OpView& op) {
   OpRules rules;
+  rules.batch_rows = "x";
   rules.in_place = {{"y", "x"}};
   rules.gradients = {{"x", InputGradient::kInPlace,
                       op.HasOutput("dropped") ? "dropped" : "y"}};

@@ -1,8 +1,8 @@
 // SPLIT_NORM: a NORM without a residual of rows that are cut by columns, which
-// is told their moments. Each rank has a summand of the moments' gradients.
+// is told their row sums. Each rank has a summand of the row sums' gradients.
 //
 //   inputs      x        [..., hidden]
-//               moments  [..., 2], f64: MOMENTS, summed over the ranks
+//               row_sums  [..., 2], f64: ROW_SUMS, summed over the ranks
 //   outputs     y        [..., hidden]
 //               mean     [...], f32; LayerNorm only
 //               rstd     [...], f32
@@ -13,7 +13,7 @@ namespace troupe {
 
 std::vector<OperandRule> SplitNormOperands() {
   return {{.name = "x"},
-          {.name = "moments"},
+          {.name = "row_sums"},
           {.name = "y", .output = true},
           {.name = "mean", .output = true, .optional = true},
           {.name = "rstd", .output = true}};
@@ -22,9 +22,9 @@ std::vector<OperandRule> SplitNormOperands() {
 OpRules SplitNormRules(const OpView& op) {
   const double bytes = Bytes(op.output("y"));
   OpRules rules;
-  // MOMENTS reads x, too, and its gradient is added to this one.
+  // ROW_SUMS reads x, too, and its gradient is added to this one.
   rules.gradients = {{"x", InputGradient::kNewSum},
-                     {"moments", InputGradient::kNew}};
+                     {"row_sums", InputGradient::kNew}};
   rules.backward_input_reads = {"x", "mean", "rstd"};
   rules.backward_weight_reads = rules.backward_input_reads;
   rules.forward.set_memory_bytes(2.0 * bytes);
@@ -41,7 +41,7 @@ OpCut SplitNormCut(const OpView& op, const Wishes& wishes) {
   constexpr AxisCut kSummand = {.placement = Layout::PARTIAL};
   OpCut cut = {.sums_parameters = x.placement == Layout::SHARD};
   for (const Op::Operand& input : op.op().inputs()) {
-    const bool of_row = by_columns && input.name() == "moments";
+    const bool of_row = by_columns && input.name() == "row_sums";
     cut.inputs.push_back(of_row ? TensorCut{{}, kSummand} : TensorCut{x, x});
   }
   for (const Op::Operand& output : op.op().outputs()) {

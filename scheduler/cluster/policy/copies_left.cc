@@ -24,10 +24,15 @@ absl::optional<Recovery> CopiesToSave(const Job& job) {
 }
 
 bool CannotBeSaved(const Job& job) {
-  const int64_t step = job.run->unsavable_step;
+  const phase::Between* const between = job.run->between();
+  const int64_t step = between == nullptr ? -1 : between->unsavable_step;
   if (step <= NewestCheckpoint(job.status)) return false;
   const absl::optional<Recovery> newest = NewestCopies(*job.run);
   return newest.has_value() && newest->state().step() == step;
+}
+
+bool IsPaused(const Job& job, absl::Time now) {
+  return now < job.moves_after && CopiesToSave(job).has_value();
 }
 
 bool LosesSteps(const Job& job, const std::set<int>& ranks) {
@@ -50,7 +55,7 @@ bool LosesSteps(const Job& job, const std::set<int>& ranks) {
 // What of the copies is not left is about to be in a checkpoint; and who leaves
 // keeps its own until it is stored that they are, or the store cannot.
 bool AwaitsCommit(const Run& run, bool leave) {
-  const phase::SavingCopies& saving = *run.saving_copies();
+  const auto& saving = *run.in<phase::SavingCopies>();
   if (saving.stage >= phase::SavingCopies::kStoring) {
     return leave && saving.stage != phase::SavingCopies::kRefused;
   }

@@ -18,14 +18,19 @@ AttemptEnd EndOf(const Job& job) {
           .restarts_max = job.plan->job().recovery().restarts(),
           .moves = job.moves(),
           .unheard = job.run->says_nothing() || job.run->is<phase::Storing>(),
-          .decided = job.status.attempt_over()};
+          .decided = IsToGoOn(job)};
+}
+
+bool IsToGoOn(const Job& job) {
+  const phase::Stopped* const stopped = job.run->stopped();
+  return !job.ended() && stopped != nullptr && stopped->goes_on;
 }
 
 bool MayRecover(const Job& job) { return MayRecover(EndOf(job)); }
 
 bool MayBeginAgain(const Job& job) {
   const Run& run = *job.run;
-  return run.blame != Blame::kNone && run.restored != absl::InfinitePast() &&
+  return run.blame() != Blame::kNone && run.restored != absl::InfinitePast() &&
          MayBeginAgain(EndOf(job));
 }
 

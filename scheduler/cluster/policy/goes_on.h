@@ -12,6 +12,8 @@ namespace troupe {
 
 // What of the attempt matters for that.
 AttemptEnd EndOf(const Job& job);
+// It was found that another attempt follows the one that was stopped.
+bool IsToGoOn(const Job& job);
 // In its places, on the workers that are left and others in those of the lost.
 bool MayRecover(const Job& job);
 // The same where a scheduler before this one handed the attempt out: its

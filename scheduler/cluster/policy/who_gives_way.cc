@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "scheduler/cluster/placement.h"
+#include "scheduler/cluster/place_ranks.h"
 #include "scheduler/cluster/worker_preference.h"
 
 namespace troupe {

@@ -76,7 +76,7 @@ TEST_F(LocalPlanTest, AsksTheWorkerThenThePlanner) {
   EXPECT_EQ(Read("scheduler.args"), "compile\n");
   LocalPlanOptions options = Options();
   options.explain = true;
-  options.parts = {.programs = true, .timeline = true};
+  options.extras = {.programs = true, .timeline = true};
   ASSERT_TRUE(PlanLocally(job_, options).ok());
   ASSERT_TRUE(request.ParseFromString(Read("scheduler.in")));
   EXPECT_TRUE(request.explain());

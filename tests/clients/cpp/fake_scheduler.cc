@@ -146,6 +146,7 @@ class FakeJobScheduler::Service final : public Scheduler::Service {
 
   grpc::Status ListWorkers(Context*, const ListWorkersRequest*,
                            ListWorkersResponse* response) override {
+    *response->mutable_topology() = script_.topology;
     if (script_.workers == nullptr) return grpc::Status::OK;
     for (const WorkerStatus& worker : script_.workers()) {
       *response->add_workers() = worker;

@@ -31,6 +31,7 @@ class FakeJobScheduler {
   bool submit_hangs = false;            // no answer, as while a plan is made
   // Asked by ListWorkers; may be called on any thread.
   std::function<std::vector<WorkerStatus>()> workers;
+  Topology topology;  // the same
   GetTimelineResponse timeline;
   std::vector<std::string> text;  // of Generate
 

@@ -75,7 +75,7 @@ TEST(Chart, OneBarForAPassOverAStage) {
   // Of each micro-batch one forward and one backward, and the step.
   EXPECT_EQ(chart.ranks[2].rows[0].bars.size(), 2 * 8 + 1);
   const Bar& backward = chart.ranks[3].rows[0].bars[1];
-  EXPECT_EQ(backward.parts.size(), 6);
+  EXPECT_EQ(backward.pieces.size(), 6);
   EXPECT_EQ(backward.title.substr(0, backward.title.find(':')),
             "BACKWARD_INPUT, BACKWARD_WEIGHT units 9-11, micro-batch 0");
   const Chart spans = LayOut(timeline, {.merge_units = false});

@@ -16,7 +16,7 @@ Bar ABar(double seconds) {
              .end = 1 + seconds,
              .label = "12",
              .title = "a < b"};
-  bar.parts = {{.kind = bar.kind, .start = 1, .end = bar.end}};
+  bar.pieces = {{.kind = bar.kind, .start = 1, .end = bar.end}};
   return bar;
 }
 
@@ -65,8 +65,8 @@ TEST(BarSvg, MarksTheCriticalPathAndWorkAhead) {
 TEST(BarSvg, SharesItsHeightBetweenThePartsOfBackward) {
   Bar bar = ABar(4);
   bar.kind = BarKind::kBackwardInput;
-  bar.parts = {{.kind = BarKind::kBackwardInput, .start = 1, .end = 4},
-               {.kind = BarKind::kBackwardWeight, .start = 4, .end = 5}};
+  bar.pieces = {{.kind = BarKind::kBackwardInput, .start = 1, .end = 4},
+                {.kind = BarKind::kBackwardWeight, .start = 4, .end = 5}};
   const std::string svg = BarSvg(bar, kShape);
   EXPECT_TRUE(Has(svg, "class=\"i\" d=\"M110 0h40v20"));
   EXPECT_TRUE(Has(svg, "class=\"w\" d=\"M110 15h40v5")) << svg;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "clients/hugging_face/config.h"
 #include "clients/hugging_face/import_model.h"
@@ -66,13 +67,33 @@ TEST(ExportModel, RoundTrip) {
   }
 }
 
-TEST(ExportModel, AGraphIsRefused) {
-  const std::string checkpoint = Imported("gpt2_tiny");
+// Makes the imported checkpoint one of another model.
+void ChangeModel(const std::string& checkpoint,
+                 const std::function<void(ModelSpec& model)>& change) {
   Manifest manifest = *ReadManifest(checkpoint);
   JobSpec job = *ParseJobJson(manifest.job);
-  *job.mutable_model() = SkipModel({});
+  change(*job.mutable_model());
   manifest.job = JobJson(job);
   std::ofstream(checkpoint + "/manifest.json") << FormatManifest(manifest);
+}
+
+TEST(ExportModel, GPT2WithExpertsIsRefused) {
+  const std::string checkpoint = Imported("gpt2_tiny");
+  ChangeModel(checkpoint, [](ModelSpec& model) {
+    model.set_num_experts(4);
+    model.set_num_experts_per_tok(2);
+  });
+  const std::string to = FreshPath("gpt2_experts");
+  const auto exported = ExportModel({.checkpoint = checkpoint, .to = to});
+  EXPECT_EQ(exported.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(exported.status().message()),
+              HasSubstr("is a gpt2 with experts, and transformers has no "));
+  EXPECT_FALSE(std::filesystem::exists(to));
+}
+
+TEST(ExportModel, AGraphIsRefused) {
+  const std::string checkpoint = Imported("gpt2_tiny");
+  ChangeModel(checkpoint, [](ModelSpec& model) { model = SkipModel({}); });
   const std::string to = FreshPath("graph");
   const auto exported = ExportModel({.checkpoint = checkpoint, .to = to});
   EXPECT_EQ(exported.status().code(), absl::StatusCode::kFailedPrecondition);

@@ -1,6 +1,13 @@
 #include "clients/verify/verify_jobs.h"
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "scheduler/pipelines/pipelines.h"
+#include "tests/equivalence/small_job.h"
+#include "tests/scheduler/example_plan.h"
 
 namespace troupe {
 namespace {
@@ -11,6 +18,8 @@ JobSpec Job() {
   job.mutable_training()->set_validate_every(10);
   job.mutable_lr_scheduler()->set_warmup_steps(100);
   job.mutable_parallelism()->set_data(4);
+  job.mutable_parallelism()->set_servers(2);
+  job.mutable_servers()->set_mode("sync");
   job.mutable_checkpoint()->set_directory("mine");
   job.mutable_checkpoint()->set_resume("latest");
   job.mutable_metrics()->set_tensorboard("mine/tb");
@@ -36,6 +45,8 @@ TEST(MakeVerifyJobs, BothEndEarlyAndSaveElsewhere) {
             jobs.reference.checkpoint().directory());
   EXPECT_EQ(jobs.run.parallelism().data(), 4);
   EXPECT_FALSE(jobs.reference.has_parallelism());
+  EXPECT_TRUE(jobs.run.has_servers());
+  EXPECT_FALSE(jobs.reference.has_servers());
 }
 
 TEST(MakeVerifyJobs, OneStepNeedsNoneBefore) {
@@ -54,17 +65,38 @@ TEST(MakeVerifyJobs, AShorterJobIsComparedToItsEnd) {
   EXPECT_EQ(jobs.run.checkpoint().every(), 1);
 }
 
-TEST(CheckVerifiable, RefusesWhatTrainsAnotherModel) {
+TEST(CheckVerifiable, RefusesWhatTrainsNothing) {
   JobSpec job = Job();
-  job.mutable_parallelism()->set_pipeline(2);
-  job.mutable_parallelism()->set_pipeline_schedule("zb_h1");
   EXPECT_TRUE(CheckVerifiable(job).ok());
-  job.mutable_parallelism()->set_pipeline_schedule("pipedream");
+  job.set_evaluate(true);
   EXPECT_EQ(CheckVerifiable(job).code(), absl::StatusCode::kInvalidArgument);
-  job.mutable_parallelism()->set_pipeline(1);
-  EXPECT_TRUE(CheckVerifiable(job).ok());
+  job.set_evaluate(false);
   job.mutable_model()->set_architecture("synthetic");
   EXPECT_EQ(CheckVerifiable(job).code(), absl::StatusCode::kInvalidArgument);
+}
+
+// What the plan says decides, and no name of a schedule.
+TEST(CheckTrainsAsOneRank, RefusesEveryScheduleThatDelaysGradients) {
+  int delays = 0;
+  for (const Pipeline& schedule : Pipelines()) {
+    JobSpec job = SmallJob();
+    ParallelismSpec& parallelism = *job.mutable_parallelism();
+    parallelism.set_pipeline(2);
+    parallelism.set_pipeline_schedule(std::string(schedule.name));
+    job.mutable_training()->set_gradient_clipping(0);
+    job.mutable_training()->set_micro_batch_size(2);  // four of them
+    const Plan plan = ExamplePlan(job);
+    const absl::Status status = CheckTrainsAsOneRank(plan);
+    EXPECT_EQ(status.ok(), !schedule.asynchronous) << schedule.name;
+    if (status.ok()) continue;
+    ++delays;
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(
+        std::string(status.message()),
+        testing::StartsWith(absl::StrCat(
+            "parallelism.pipeline_schedule: ", schedule.name, " trains with")));
+  }
+  EXPECT_EQ(delays, 2);
 }
 
 }  // namespace

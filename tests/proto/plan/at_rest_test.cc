@@ -11,6 +11,14 @@
 namespace troupe {
 namespace {
 
+int64_t TrainedHere(const Plan& plan, const Placement& placement, int rank) {
+  int64_t elements = 0;
+  for (const StretchAtRest& at : AtRest(plan, placement, rank)) {
+    if (!at.stretch.frozen) elements += at.rests.size();
+  }
+  return elements;
+}
+
 // Of every part of every unit each element is as many ranks' duty as any other:
 // one's of those who have the same.
 void ExpectDealtEvenly(const JobSpec& job, int ranks) {
@@ -25,7 +33,7 @@ void ExpectDealtEvenly(const JobSpec& job, int ranks) {
         const Placement& placement = *FindPlacement(RoleOf(plan, rank), u);
         const Range duty = DutyOf(plan, placement, p, rank);
         EXPECT_EQ(Both(duty, PartAtRest(plan, placement, p, rank)), duty);
-        EXPECT_LE(TrainedAtRest(plan, placement, rank).size(),
+        EXPECT_LE(TrainedHere(plan, placement, rank),
                   LargestTrainedAtRest(plan, placement));
         EXPECT_LE(duty.size(), LargestDuty(plan, placement, p));
         for (int64_t i = duty.begin; i < duty.end; ++i) {
@@ -64,13 +72,75 @@ TEST(AtRest, FrozenElementsAreDealtAsOften) {
     ExpectDealtEvenly(job, 4);
     const Plan plan = ExamplePlan(job);
     const Placement& placement = *FindPlacement(RoleOf(plan, 0), 1);
-    EXPECT_EQ(TrainedAtRest(plan, placement, 0).size(), 0);
+    EXPECT_EQ(TrainedHere(plan, placement, 0), 0);
     EXPECT_EQ(LargestTrainedAtRest(plan, placement), 0);
-    EXPECT_EQ(DealsFrozen(plan, placement), zero == 3);
+    EXPECT_EQ(IsDealt(placement), zero == 3);
     const int64_t all = plan.units(1).flat_elements();
     EXPECT_EQ(
         LargestFrozenAtRest(plan, placement),
         zero == 3 ? EvenLines(all, {.index = 0, .count = 4}).size() : all);
+  }
+}
+
+// A block with experts on `expert` ranks each.
+JobSpec ExpertsJob(int data, int expert, int zero) {
+  JobSpec job = ExampleJob({.data = data});
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("mixtral");
+  model.set_intermediate_size(12);
+  model.set_num_experts(4);
+  job.mutable_parallelism()->set_expert(expert);
+  job.mutable_parallelism()->set_zero(zero);
+  return job;
+}
+
+TEST(AtRest, PartsThatAreDealtOverOthersAreDealtAsOften) {
+  for (const int zero : {1, 2, 3}) {
+    for (const char* const frozen : {"", "*.self_attn.*", "*.experts.*"}) {
+      for (const int data : {2, 4}) {
+        JobSpec job = ExpertsJob(data, 2, zero);
+        if (*frozen != '\0') job.mutable_training()->add_freeze(frozen);
+        ExpectDealtEvenly(job, data);
+      }
+    }
+  }
+}
+
+// What rests of the stretches lies behind one another in a slice, and what is
+// dealt of them in a buffer that is whole for a while. Together the ranks of a
+// stretch's group have all of it.
+TEST(AtRest, StretchesLieBehindOneAnother) {
+  for (const int expert : {2, 4}) {
+    JobSpec job = ExpertsJob(4, expert, 3);
+    job.mutable_training()->add_freeze("*norm*");
+    const Plan plan = ExamplePlan(job);
+    const Placement& placement = *FindPlacement(RoleOf(plan, 0), 1);
+    int64_t dense = 0;
+    for (int rank = 0; rank < 4; ++rank) {
+      int64_t first = 0;
+      int64_t unsharded = 0;
+      int64_t end = 0;
+      for (const StretchAtRest& at : AtRest(plan, placement, rank)) {
+        EXPECT_EQ(at.first, first);
+        EXPECT_EQ(at.stretch.all.begin, end);
+        EXPECT_EQ(Both(at.rests, at.stretch.all), at.rests);
+        first += at.rests.size();
+        end = at.stretch.all.end;
+        if (at.stretch.part == 0) dense += at.rests.size();
+        if (!at.stretch.dealt.has_value()) {
+          EXPECT_EQ(at.rests, at.stretch.all);
+          continue;
+        }
+        EXPECT_EQ(at.stretch.unsharded, unsharded);
+        unsharded += at.stretch.all.size();
+      }
+      EXPECT_EQ(end, plan.units(1).flat_elements());
+      EXPECT_EQ(unsharded, DealtElements(plan, placement, DealtParts::kAll));
+      EXPECT_LE(first, LargestTrainedAtRest(plan, placement) +
+                           LargestFrozenAtRest(plan, placement));
+    }
+    EXPECT_EQ(dense, RangeOfPart(plan.units(1), 0).size());
+    EXPECT_EQ(KeepsSome(plan, placement, DealtParts::kAll), expert == 4);
   }
 }
 

@@ -59,6 +59,46 @@ void SetOperand(Instruction& instruction, Instruction::Part part, int buffer) {
   }
 }
 
+// Blocks whose attention is dealt over all four ranks. Their experts are dealt
+// over two with `expert: 2`, over none with 4.
+JobSpec ExpertsJob(int expert, int zero) {
+  JobSpec job = ExampleJob({.data = 4, .micro_batches = 2});
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("mixtral");
+  model.set_intermediate_size(12);
+  model.set_num_experts(4);
+  job.mutable_parallelism()->set_expert(expert);
+  job.mutable_parallelism()->set_zero(zero);
+  return job;
+}
+
+void RemoveOfPart(Plan& plan, Instruction::Kind kind, int part) {
+  Program& program = Train(plan);
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const Instruction& instruction = program.instructions(i);
+    if (instruction.kind() != kind || instruction.unit() != 1 ||
+        instruction.part() != part) {
+      continue;
+    }
+    return Remove(program, i);
+  }
+  ADD_FAILURE() << "no " << Instruction::Kind_Name(kind) << " of part " << part;
+}
+
+// Of the instruction's operands of this part, the one whose buffer is a slice.
+void RemoveSlice(Plan& plan, Instruction::Kind kind, Instruction::Part part) {
+  auto& operands = *FirstOf(plan, kind, 1).mutable_operands();
+  for (int o = 0; o < operands.size(); ++o) {
+    if (operands[o].part() != part ||
+        !Train(plan).buffers(operands[o].buffer()).slice()) {
+      continue;
+    }
+    operands.DeleteSubrange(o, 1);
+    return;
+  }
+  ADD_FAILURE() << "no slice";
+}
+
 struct Fault {
   const char* name;
   void (*plant)(Plan& plan);
@@ -80,7 +120,7 @@ const Fault kFaults[] = {
        SetOperand(FirstOf(p, Instruction::FORWARD, 1), Instruction::WEIGHTS,
                   gather.operands(0).buffer());
      },
-     "the parameters of unit 1 are not whole"},
+     "uses a slice of unit 1 as if it were whole"},
     {"gathered into the slice",
      [](Plan& p) {
        Instruction& gather = FirstOf(p, Instruction::GATHER_PARAMETERS, 1);
@@ -98,7 +138,7 @@ const Fault kFaults[] = {
     {"a unit that is not dealt, though it rests in slices",
      [](Plan& p) {
        for (Placement& placement : *p.mutable_roles(0)->mutable_placements()) {
-         if (placement.unit() == 1) placement.clear_dealt();
+         if (placement.unit() == 1) placement.mutable_parts(0)->clear_dealt();
        }
      },
      "part 0 of unit 1 is on ranks 0, 1, 2, 3"},
@@ -135,7 +175,7 @@ const Fault kFaults[] = {
        SetOperand(FirstOf(p, Instruction::BACKWARD_WEIGHT, 1),
                   Instruction::WEIGHT_GRADIENTS, scatter.operands(1).buffer());
      },
-     "adds whole gradients to a slice of unit 1"},
+     "uses a slice of unit 1 as if it were whole"},
     {"scattered after the norm",
      [](Plan& p) {
        const Instruction again = FirstOf(p, Instruction::SCATTER_GRADS, 1);
@@ -215,15 +255,106 @@ TEST(CheckAtRest, FindsEveryFault) {
   }
 }
 
+struct ExpertsFault {
+  const char* name;
+  int expert;
+  int zero;
+  void (*plant)(Plan& plan);
+  const char* message;
+};
+
+const ExpertsFault kExpertsFaults[] = {
+    {"experts that nobody gathers", 2, 3,
+     [](Plan& p) { RemoveOfPart(p, Instruction::GATHER_PARAMETERS, 1); },
+     "the parameters of unit 1 are not whole: no GATHER_PARAMETERS over group "
+     "data comes"},
+    {"attention that nobody gathers beside experts", 4, 1,
+     [](Plan& p) { RemoveOfPart(p, Instruction::GATHER_PARAMETERS, 0); },
+     "the parameters of unit 1 are not whole: no GATHER_PARAMETERS over group "
+     "expert comes"},
+    {"a gather of experts that begins the buffer anew", 2, 3,
+     [](Plan& p) {
+       for (Instruction& gather : *Train(p).mutable_instructions()) {
+         if (gather.kind() != Instruction::GATHER_PARAMETERS ||
+             gather.part() != 1) {
+           continue;
+         }
+         gather.mutable_operands(1)->set_access(Instruction::WRITE);
+       }
+     },
+     "the parameters of unit 1 are not whole: no GATHER_PARAMETERS over group "
+     "data x expert comes"},
+    {"gradients of experts that nobody scatters", 2, 2,
+     [](Plan& p) { RemoveOfPart(p, Instruction::SCATTER_GRADS, 1); },
+     "the gradients of unit 1 are not scattered yet"},
+    {"gradients of experts that are scattered over all", 2, 1,
+     [](Plan& p) {
+       for (Instruction& scatter : *Train(p).mutable_instructions()) {
+         if (scatter.kind() != Instruction::SCATTER_GRADS ||
+             scatter.unit() != 1 || scatter.part() != 1) {
+           continue;
+         }
+         scatter.set_group(p.roles(0).placements(1).parts(0).dealt());
+       }
+     },
+     "group data x expert has other ranks than data, over which its part is "
+     "dealt"},
+    {"a gather of what is not dealt", 4, 3,
+     [](Plan& p) { FirstOf(p, Instruction::GATHER_PARAMETERS, 1).set_part(1); },
+     "part 1 of its unit is not the first that is dealt over some ranks"},
+    {"a pass without the experts, which are where they rest", 4, 3,
+     [](Plan& p) {
+       RemoveSlice(p, Instruction::FORWARD, Instruction::WEIGHTS);
+     },
+     "leaves out the parts of unit 1 that are not dealt"},
+    {"gradients of experts that go nowhere", 4, 2,
+     [](Plan& p) {
+       RemoveSlice(p, Instruction::BACKWARD_WEIGHT,
+                   Instruction::WEIGHT_GRADIENTS);
+     },
+     "leaves out the parts of unit 1 that are not dealt"},
+    {"experts dealt over ranks that have others", 4, 1,
+     [](Plan& p) {
+       Placement& placement = *p.mutable_roles(0)->mutable_placements(1);
+       placement.mutable_parts(1)->set_dealt(placement.parts(0).dealt());
+     },
+     "but dealt over group expert, which has others"},
+    {"moments with room for the attention of one rank only", 4, 1,
+     [](Plan& p) {
+       Buffer& moments = BufferOf(p, Buffer::OPTIMIZER_STATE, 1);
+       moments.set_bytes(moments.bytes() - 128);
+     },
+     "OPTIMIZER_STATE of unit 1 has"},
+};
+
+TEST(CheckAtRest, FindsFaultsOfPartsThatAreDealtOverOthers) {
+  for (const int expert : {2, 4}) {
+    for (const int zero : {1, 2, 3}) {
+      EXPECT_EQ(CheckPrograms(ExamplePlan(ExpertsJob(expert, zero))),
+                absl::OkStatus());
+    }
+  }
+  for (const ExpertsFault& fault : kExpertsFaults) {
+    SCOPED_TRACE(fault.name);
+    Plan plan = ExamplePlan(ExpertsJob(fault.expert, fault.zero));
+    fault.plant(plan);
+    const absl::Status status = CheckPrograms(plan);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()).substr(0, 400),
+                HasSubstr(fault.message));
+  }
+}
+
 TEST(CheckAtRest, AllDealAlike) {
   Plan plan = ExamplePlan(ZeroJob(1));
   ProgramOf(plan, 1, Program::TRAIN);  // each rank has a role of its own
   EXPECT_EQ(CheckAtRest(plan), absl::OkStatus());
   for (Placement& placement : *plan.mutable_roles(0)->mutable_placements()) {
-    placement.clear_dealt();
+    placement.mutable_parts(0)->clear_dealt();
   }
   EXPECT_THAT(std::string(CheckAtRest(plan).message()),
-              HasSubstr("is dealt over group data by 2, but not by rank 0"));
+              HasSubstr("part 0 of unit 0 is dealt over group data by 2, but "
+                        "not by rank 0"));
 }
 
 }  // namespace

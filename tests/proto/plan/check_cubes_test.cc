@@ -25,9 +25,9 @@ JobSpec CubeJob() {
   return job;
 }
 
-// The sum of the first norm's moments.
-Op& SumOfMoments(Plan& plan) {
-  return *TableOf(plan).mutable_ops(Nth(plan, Op::MOMENTS, 0) + 1);
+// The sum of the first norm's row sums.
+Op& SumOfRowSums(Plan& plan) {
+  return *TableOf(plan).mutable_ops(Nth(plan, Op::ROW_SUMS, 0) + 1);
 }
 
 Op::Operand& OperandOf(
@@ -50,10 +50,11 @@ TensorSpec& OutputOf(Plan& plan, Op& op, const std::string& name) {
 
 // Each rank reads its own.
 void LeaveSumOut(Plan& plan) {
-  const int own = NthOp(plan, Op::MOMENTS, 0).outputs(0).tensor();
-  OperandOf(*NthOp(plan, Op::SPLIT_NORM, 0).mutable_inputs(), "moments")
+  const int own = NthOp(plan, Op::ROW_SUMS, 0).outputs(0).tensor();
+  OperandOf(*NthOp(plan, Op::SPLIT_NORM, 0).mutable_inputs(), "row_sums")
       .set_tensor(own);
-  TableOf(plan).mutable_ops()->DeleteSubrange(Nth(plan, Op::MOMENTS, 0) + 1, 1);
+  TableOf(plan).mutable_ops()->DeleteSubrange(Nth(plan, Op::ROW_SUMS, 0) + 1,
+                                              1);
 }
 
 void Forget(const std::string& axis, Layout& layout) {
@@ -79,46 +80,48 @@ void MakeWhole(const std::string& axis, int size, TensorSpec& tensor) {
 }
 
 const PlantedFault kLayoutFaults[] = {
-    {"moments of some columns taken for those of all",
+    {"row sums of some columns taken for those of all",
      [](Plan& p) { LeaveSumOut(p); },
-     "SPLIT_NORM reads ln_1 moments of some columns as REPLICATE, but it is "
+     "SPLIT_NORM reads ln_1 row sums of some columns as REPLICATE, but it is "
      "PARTIAL"},
     {"the sum left out, and nobody told",
      [](Plan& p) {
        LeaveSumOut(p);
-       TensorSpec& moments = OutputOf(p, NthOp(p, Op::MOMENTS, 0), "y");
-       Forget("tensor_z", *moments.mutable_layout());
+       TensorSpec& row_sums = OutputOf(p, NthOp(p, Op::ROW_SUMS, 0), "y");
+       Forget("tensor_z", *row_sums.mutable_layout());
      },
-     "MOMENTS makes ln_1 moments of some columns as PARTIAL, but it is "
+     "ROW_SUMS makes ln_1 row sums of some columns as PARTIAL, but it is "
      "REPLICATE"},
-    {"moments gathered",
+    {"row sums gathered",
      [](Plan& p) {
-       SumOfMoments(p).mutable_exchange()->set_forward(ALL_GATHER);
+       SumOfRowSums(p).mutable_exchange()->set_forward(ALL_GATHER);
      },
      "does ALL_GATHER and ALL_REDUCE in backward, which does not make "
      "REPLICATE of PARTIAL"},
-    {"moments scattered",
+    {"row sums scattered",
      [](Plan& p) {
-       SumOfMoments(p).mutable_exchange()->set_forward(REDUCE_SCATTER);
+       SumOfRowSums(p).mutable_exchange()->set_forward(REDUCE_SCATTER);
      },
      "does REDUCE_SCATTER and ALL_REDUCE in backward"},
     {"their gradients not summed",
      [](Plan& p) {
-       SumOfMoments(p).mutable_exchange()->set_backward(COLLECTIVE_UNSPECIFIED);
+       SumOfRowSums(p).mutable_exchange()->set_backward(COLLECTIVE_UNSPECIFIED);
      },
      "does ALL_REDUCE and COLLECTIVE_UNSPECIFIED in backward, which does not "
      "make REPLICATE of PARTIAL, and REPLICATE of PARTIAL"},
     {"their gradients not summed, and nobody told",
      [](Plan& p) {
-       Op& sum = SumOfMoments(p);
+       Op& sum = SumOfRowSums(p);
        sum.mutable_exchange()->set_backward(COLLECTIVE_UNSPECIFIED);
        Forget("tensor_z", *OutputOf(p, sum, "y").mutable_gradient_layout());
      },
-     "SPLIT_NORM reads ln_1 moments, whose gradient is PARTIAL here, but "
+     "SPLIT_NORM reads ln_1 row sums, whose gradient is PARTIAL here, but "
      "REPLICATE "
      "elsewhere"},
     {"summed over others",
-     [](Plan& p) { SumOfMoments(p).mutable_exchange()->set_axes(0, "tensor_y"); },
+     [](Plan& p) {
+       SumOfRowSums(p).mutable_exchange()->set_axes(0, "tensor_y");
+     },
      "along tensor_y, op 1 EXCHANGE does ALL_REDUCE and ALL_REDUCE in "
      "backward, "
      "which does not make SHARD(0) of SHARD(0)"},
@@ -157,9 +160,9 @@ const PlantedFault kLayoutFaults[] = {
        Op norm = NthOp(p, Op::SPLIT_NORM, 0);
        norm.set_kind(Op::NORM);
        norm.mutable_inputs()->RemoveLast();
-       const int moments = Nth(p, Op::MOMENTS, 0);
-       TableOf(p).mutable_ops()->DeleteSubrange(moments, 2);
-       *TableOf(p).mutable_ops(moments) = norm;
+       const int row_sums = Nth(p, Op::ROW_SUMS, 0);
+       TableOf(p).mutable_ops()->DeleteSubrange(row_sums, 2);
+       *TableOf(p).mutable_ops(row_sums) = norm;
      },
      "NORM reads and makes some tensors whole and others in slices"},
     {"a norm of some columns that makes all",
@@ -178,17 +181,17 @@ const PlantedFault kLayoutFaults[] = {
                  OutputOf(p, NthOp(p, Op::SPLIT_NORM, 0), "rstd"));
      },
      "as SHARD(0), but it is REPLICATE"},
-    {"moments of other samples",
+    {"row sums of other samples",
      [](Plan& p) {
-       Op& sum = SumOfMoments(p);
+       Op& sum = SumOfRowSums(p);
        MakeWhole("tensor_x", 2, InputOf(p, sum, "x"));
        MakeWhole("tensor_x", 2, OutputOf(p, sum, "y"));
      },
-     "MOMENTS makes ln_1 moments of some columns as SHARD(0), but it is "
+     "ROW_SUMS makes ln_1 row sums of some columns as SHARD(0), but it is "
      "REPLICATE"},
     {"rows that are whole",
      [](Plan& p) {
-       MakeWhole("tensor_z", 2, InputOf(p, NthOp(p, Op::MOMENTS, 0), "x"));
+       MakeWhole("tensor_z", 2, InputOf(p, NthOp(p, Op::ROW_SUMS, 0), "x"));
      },
      "as REPLICATE, but it is"},
 };
@@ -245,7 +248,7 @@ void SetGroup(Plan& plan, int rank, Instruction::Kind kind,
 }
 
 const PlantedFault kProgramFaults[] = {
-    {"moments summed over others",
+    {"row sums summed over others",
      [](Plan& p) {
        Instruction& exchange = FirstExchange(p, 1, "tensor_z");
        exchange.set_group(GroupNamed(p, "tensor_y-exchanges"));
@@ -257,7 +260,7 @@ const PlantedFault kProgramFaults[] = {
        exchange.set_group(GroupNamed(p, "tensor_x-exchanges"));
      },
      "is not of the ranks along tensor_y"},
-    {"moments that a rank does not sum",
+    {"row sums that a rank does not sum",
      [](Plan& p) {
        Program& program = ProgramOf(p, 1, kTrain);
        for (int i = 0; i < program.instructions_size(); ++i) {
@@ -273,7 +276,7 @@ const PlantedFault kProgramFaults[] = {
        ADD_FAILURE() << "no ALL_REDUCE";
      },
      "of unit 1 is missing for micro-batch 0"},
-    {"moments summed in f32",
+    {"row sums summed in f32",
      [](Plan& p) {
        FirstExchange(p, 1, "tensor_z").mutable_exchange()->set_dtype(F32);
      },
@@ -308,7 +311,10 @@ const PlantedFault kProgramFaults[] = {
      "but rank 0 sums its gradients over ranks 0, 8"},
     {"slices that nobody sums",
      [](Plan& p) {
-       p.mutable_roles(0)->mutable_placements(kPlantedUnit)->clear_dealt();
+       p.mutable_roles(0)
+           ->mutable_placements(kPlantedUnit)
+           ->mutable_parts(0)
+           ->clear_dealt();
      },
      "part 0 of unit 1 is on ranks 0, 2, 4, 6, 8, 10, 12, 14 but rank 0 sums "
      "its gradients over ranks 0, 2, 8, 10"},
@@ -316,6 +322,7 @@ const PlantedFault kProgramFaults[] = {
      [](Plan& p) {
        p.mutable_roles(0)
            ->mutable_placements(kPlantedUnit)
+           ->mutable_parts(0)
            ->set_dealt(GroupNamed(p, "tensor_y-exchanges"));
      },
      "part 0 of unit 1 is on ranks 0, 4, 8, 12 but rank 0 sums its gradients "
@@ -331,13 +338,13 @@ const PlantedFault kProgramFaults[] = {
        SetGroup(p, 1, Instruction::SCATTER_GRADS, "tensor_y-exchanges");
      },
      "group tensor_y-exchanges has other ranks than tensor_x, over which its "
-     "unit is dealt"},
+     "part is dealt"},
     {"weights that a rank gathers from others",
      [](Plan& p) {
        SetGroup(p, 1, Instruction::GATHER_PARAMETERS, "tensor_z-exchanges");
      },
      "group tensor_z-exchanges has other ranks than tensor_x, over which its "
-     "unit is dealt"},
+     "part is dealt"},
 };
 
 TEST(CheckPrograms, NamesTheFaultOfCubes) {

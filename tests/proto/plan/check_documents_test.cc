@@ -34,35 +34,22 @@ void Forget(Op& op) {
   ADD_FAILURE() << "no documents";
 }
 
-TensorSpec& Documents(Plan& p, Op::Kind kind) {
-  return TensorOf(p, InputOf(NthOp(p, kind, 0), "documents"));
-}
-
 const PlantedFault kFaults[] = {
     {"attention to all documents",
      [](Plan& p) { Forget(NthOp(p, Op::ATTENTION, 0)); },
      "ATTENTION does not read where documents begin"},
-    {"documents of the positions of one rank",
-     [](Plan& p) {
-       Documents(p, Op::ATTENTION)
-           .mutable_dims(1)
-           ->mutable_sections(0)
-           ->set_count(1);
-     },
-     "is not of all"},
-    {"documents of other samples",
-     [](Plan& p) {
-       Documents(p, Op::ATTENTION)
-           .mutable_dims(0)
-           ->mutable_sections(0)
-           ->set_count(77);
-     },
-     "is not of the samples whose tokens are loaded"},
     {"a job that does not isolate them",
      [](Plan& p) {
        p.mutable_job()->mutable_data()->set_isolate_documents(false);
      },
-     "though the job does not isolate documents"},
+     "reads where documents begin, which it has no use for"},
+    {"documents from elsewhere",
+     [](Plan& p) {
+       for (BatchTensor& tensor : *p.mutable_batch()) {
+         tensor.set_source("tokens");
+       }
+     },
+     "does not read where documents begin"},
     {"documents that are something else",
      [](Plan& p) {
        Op& attention = NthOp(p, Op::ATTENTION, 0);

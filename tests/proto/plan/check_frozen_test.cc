@@ -115,14 +115,13 @@ const Fault kFaults[] = {
     {"a STEP of what is frozen",
      [](Plan& p) { Add(p, Instruction::STEP, kFrozen, 0); }, CheckWork,
      "STEP of unit 1 is there 1 times"},
-    {"a trained part that is not dealt",
+    {"a part that is dealt, and all of which is summed",
      [](Plan& p) {
-       p.mutable_roles(0)
-           ->mutable_placements(kPartly)
-           ->mutable_parts(0)
-           ->set_unsharded(true);
+       Placement::Part& part =
+           *p.mutable_roles(0)->mutable_placements(kPartly)->mutable_parts(0);
+       part.set_dealt(part.summed());
      },
-     CheckWork, "part 0 of unit 2 is trained, and not dealt"},
+     CheckWork, "but rank 0 sums its gradients over ranks "},
     {"gradients of what is frozen",
      [](Plan& p) {
        Program& train = ProgramOf(p, 0, Program::TRAIN);

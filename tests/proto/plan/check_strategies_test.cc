@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/plan/check_batch.h"
 #include "proto/plan/check_layouts.h"
 #include "proto/plan/check_parts.h"
 #include "tests/proto/plan/planted.h"
@@ -132,19 +133,22 @@ TEST(CheckStrategies, ComparesWhatUnitsHandToOneAnother) {
        "unit 2 makes it as whole"},
       {"targets of a rank's own sequences",
        [](Plan& p) {
-         TensorSpec& targets = TensorAt(p, 5, TensorSpec::TARGETS);
+         TensorSpec& targets = TensorAt(p, 5, TensorSpec::BATCH);
          const TensorSpec& input = TensorAt(p, 5, TensorSpec::INPUT);
          *targets.mutable_dims(0) = input.dims(0);
          *targets.mutable_layout() = input.layout();
        },
        "unit 5 reads targets of the batch as"},
   };
-  EXPECT_EQ(CheckLayouts(ExamplePlan(StagesJob())), absl::OkStatus());
+  const auto check = [](const Plan& plan) {
+    const absl::Status layouts = CheckLayouts(plan);
+    return layouts.ok() ? CheckBatch(plan) : layouts;
+  };
+  EXPECT_EQ(check(ExamplePlan(StagesJob())), absl::OkStatus());
   for (const LayoutFault& fault : faults) {
     Plan plan = ExamplePlan(StagesJob());
     fault.plant(plan);
-    EXPECT_THAT(std::string(CheckLayouts(plan).message()),
-                HasSubstr(fault.message))
+    EXPECT_THAT(std::string(check(plan).message()), HasSubstr(fault.message))
         << fault.name;
   }
 }

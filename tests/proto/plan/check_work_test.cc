@@ -196,7 +196,7 @@ TEST(CheckWork, RefusesSlicesOverThoseWhoHaveSomethingElse) {
   job.mutable_parallelism()->set_zero(1);
   Plan plan = ExamplePlan(job);
   EXPECT_TRUE(CheckWork(plan).ok());
-  plan.mutable_roles(0)->mutable_placements(1)->set_dealt(
+  plan.mutable_roles(0)->mutable_placements(1)->mutable_parts(0)->set_dealt(
       GroupNamed(plan, "tensor-exchanges"));
   EXPECT_THAT(std::string(CheckWork(plan).message()),
               HasSubstr("but dealt over group tensor-exchanges, which has "
@@ -212,7 +212,7 @@ TEST(CheckWork, AcceptsThousandsOfSlices) {
   job.mutable_parallelism()->set_zero(3);
   Plan plan = ExamplePlan(job);
   EXPECT_TRUE(CheckWork(plan).ok());
-  plan.mutable_roles(0)->mutable_placements(0)->clear_dealt();
+  plan.mutable_roles(0)->mutable_placements(0)->mutable_parts(0)->clear_dealt();
   EXPECT_THAT(std::string(CheckWork(plan).message()),
               HasSubstr("part 0 of unit 0 is on ranks 0, 1, 2, 3, 4, 5, 6, 7, "
                         "8, 9, 10, 11, 12, 13, 14, 15 and 4080 more but rank 0 "

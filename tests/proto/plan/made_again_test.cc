@@ -112,7 +112,7 @@ TEST(MadeAgain, NothingIsOverwrittenBeforeItsLastReader) {
       if (place.memory != UnitMemory::kRecomputed) {
         EXPECT_TRUE(place.memory == UnitMemory::kStash ||
                     place.memory == UnitMemory::kInput ||
-                    place.memory == UnitMemory::kTargets)
+                    place.memory == UnitMemory::kBatch)
             << table.tensors(tensor).name();
         return;
       }

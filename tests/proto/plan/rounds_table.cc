@@ -42,7 +42,7 @@ class Writer {
     }
     const Dim offsets = Count(Dim::STATISTICS, kRoundsExperts + 1);
     const int own = Tensor("own", {offsets}, I32);
-    table_.mutable_tensors(own)->set_home(TensorSpec::TOKENS);
+    table_.mutable_tensors(own)->set_home(TensorSpec::BATCH);
     all_ = Tensor("all", {Count(Dim::STATISTICS, kRoundsRanks), offsets}, I32);
     Op& gather = Add(Op::EXCHANGE, {{"x", own}}, {{"y", all_}});
     gather.mutable_exchange()->add_axes("expert");

@@ -14,6 +14,7 @@ Plan PlanOfUnits(const ModelSpec& model, const LoraSpec* lora) {
   Plan plan;
   for (Unit& unit : list.units) *plan.add_units() = std::move(unit);
   for (UnitTable& table : list.tables) *plan.add_tables() = std::move(table);
+  *plan.mutable_batch() = std::move(list.batch);
   return plan;
 }
 

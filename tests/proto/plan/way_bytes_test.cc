@@ -1,10 +1,13 @@
 // What the steps of a way move, and into how many pieces.
+#include "proto/plan/way_bytes.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "proto/plan/layout.h"
 #include "proto/plan/ways.h"
 #include "tests/proto/plan/made_ways.h"
 
@@ -28,7 +31,7 @@ TEST(WayBytes, LevelsSendNoMoreThanOneRing) {
 // As the worker cuts: each element is in one piece, and what is packed fits.
 TEST(WayBytes, PiecesFitTheMemoryThatPacksThem) {
   for (const Collective collective :
-       {ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST}) {
+       {ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL, BROADCAST}) {
     Group group = GroupWith({{2, 1}, {3, 2}});
     Group::Way& way =
         AddWay(collective,
@@ -38,7 +41,8 @@ TEST(WayBytes, PiecesFitTheMemoryThatPacksThem) {
                                          {ALL_GATHER, 0}}
                    : std::vector<StepOn>{{collective, 0}, {collective, 1}},
                group);
-    const bool packs = collective == REDUCE_SCATTER || collective == ALL_GATHER;
+    const bool packs = PacksBlocks(collective);
+    const int buffers = collective == ALL_TO_ALL ? 2 : 1;  // in and out
     for (const int pieces : {0, 1, 2, 7, 64}) {
       way.set_pieces(pieces);
       ASSERT_TRUE(CheckWays(group, 6).ok());
@@ -59,9 +63,61 @@ TEST(WayBytes, PiecesFitTheMemoryThatPacksThem) {
         EXPECT_LE(cut, block);
         const int64_t longest = (block - 1) / cut + 1;
         EXPECT_LE(longest, (block - 1) / asked + 1);
-        EXPECT_LE(at_once * 6 * 4 * longest, kLevelScratchBytes);
+        EXPECT_LE(buffers * at_once * 6 * 4 * longest, kLevelScratchBytes);
       }
     }
+  }
+}
+
+// As the worker does: each block is cut into even pieces, and those of one
+// piece are packed. What not all blocks have goes in no step.
+TEST(WayBytes, PiecesAreOfBlocks) {
+  constexpr int kMembers = 6;
+  for (const Collective collective : {REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL}) {
+    Group group = GroupWith({{2, 1}, {3, 2}});
+    Group::Way& way =
+        AddWay(collective, {{collective, 0}, {collective, 1}}, group);
+    for (const int pieces : {1, 3, 4, 7}) {
+      way.set_pieces(pieces);
+      for (const int64_t elements : {0, 5, 6, 66, 71, 600}) {
+        const WayBuffer buffer = {.elements = elements};
+        const auto bytes = BytesOfSteps(group, way, kMembers, buffer);
+        const int64_t block = elements / kMembers;
+        const auto cut = static_cast<int>(PiecesOf(way, kMembers, buffer));
+        const int64_t piece =
+            kMembers * EvenPiece(block, {.index = 0, .count = cut}).size();
+        const int first = collective == REDUCE_SCATTER ? 1 : 3;
+        const int last = collective == REDUCE_SCATTER ? 2 : 1;
+        const bool whole = collective == ALL_TO_ALL;
+        EXPECT_EQ(bytes[0].whole, 4 * (whole ? piece : piece / first))
+            << elements << " in " << cut;
+        EXPECT_EQ(bytes[1].whole, 4 * (whole ? piece : piece / last));
+        int64_t sent = bytes[0].sent + bytes[1].sent;
+        const int64_t even = 4 * kMembers * block;
+        EXPECT_EQ(sent, whole ? even * kMembers * (1 * 3 + 2 * 2) / 6
+                              : even * (kMembers - 1));
+      }
+    }
+  }
+}
+
+TEST(WayBytes, ATreeSendsTheWholeToEachOnce) {
+  Group group = GroupWith({{2, 1}, {2, 2}, {3, 4}});
+  AddWay(ALL_REDUCE,
+         {{REDUCE, 0},
+          {REDUCE, 1},
+          {ALL_REDUCE, 2},
+          {BROADCAST, 1},
+          {BROADCAST, 0}},
+         group);
+  ASSERT_TRUE(CheckWays(group, 12).ok());
+  const auto bytes = BytesOfSteps(group, group.ways(0), 12, {.elements = 100});
+  constexpr int64_t kBytes = 400;
+  // Pairs side by side, those of every second member, three of every fourth.
+  const int64_t messages[] = {6, 3, 4, 3, 6};
+  for (int s = 0; s < 5; ++s) {
+    EXPECT_EQ(bytes[s].sent, messages[s] * kBytes) << s;
+    EXPECT_EQ(bytes[s].whole, kBytes) << s;
   }
 }
 

@@ -1,201 +1,19 @@
 #include "proto/plan/ways.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "proto/plan/layout.h"
+#include "proto/plan/way_bytes.h"
 #include "tests/proto/plan/made_ways.h"
+#include "tests/proto/plan/way_execution.h"
 
 namespace troupe {
 namespace {
-
-using Elements = std::vector<bool>;  // of the buffer, which a member holds
-
-// Executes the steps with what each member holds of each element: whose
-// summands, as often as it is. What the worker would do, element by element,
-// and none of the reasons of CheckWays.
-class Execution {
- public:
-  Execution(const Group& group, const Group::Way& way, int members,
-            int elements, int root)
-      : group_(group),
-        way_(way),
-        members_(members),
-        elements_(elements),
-        has_(members, Elements(elements, true)),
-        sums_(members, std::vector<std::vector<int>>(
-                           elements, std::vector<int>(members))) {
-    for (int m = 0; m < members; ++m) {
-      for (int e = 0; e < elements; ++e) {
-        sums_[m][e][m] = 1;
-        if (way.collective() == ALL_GATHER) has_[m][e] = OwnerOf(e) == m;
-        if (way.collective() == BROADCAST) has_[m][e] = m == root;
-      }
-    }
-  }
-
-  bool Run() {
-    for (const Group::Step& step : way_.steps()) {
-      int64_t sent = 0;
-      const Group::Level& level = group_.levels(step.level());
-      for (int m = 0; m < members_; ++m) {
-        if (PlaceOn(level, m) != 0) continue;
-        const int64_t moved = Step(step, level, MembersOn(level, m));
-        if (moved < 0) return false;
-        sent += moved;
-      }
-      sent_.push_back(sent);
-    }
-    return Arrived();
-  }
-  // By step, of all members.
-  const std::vector<int64_t>& sent() const { return sent_; }
-
- private:
-  // Whose block it is.
-  int OwnerOf(int element) const {
-    for (int m = 0; m < members_; ++m) {
-      const Range block = EvenPiece(elements_, {.index = m, .count = members_});
-      if (element >= block.begin && element < block.end) return m;
-    }
-    return -1;
-  }
-
-  // What they send; -1: they cannot.
-  int64_t Step(const Group::Step& step, const Group::Level& level,
-               const std::vector<int>& ranks) {
-    const int64_t others = level.size() - 1;
-    const bool sums =
-        way_.collective() == ALL_REDUCE || way_.collective() == REDUCE_SCATTER;
-    if (step.collective() == BROADCAST) {
-      if (way_.collective() != BROADCAST) return -1;
-      const int from = HolderAmong(ranks);
-      if (from == -2) return -1;
-      if (from < 0) return 0;
-      for (const int m : ranks) has_[m] = has_[from];
-      return others * elements_;
-    }
-    if (step.collective() == ALL_GATHER) return Gather(ranks);
-    const bool known =
-        step.collective() == ALL_REDUCE || step.collective() == REDUCE_SCATTER;
-    if (!known || !sums) return -1;
-    for (const int m : ranks) {
-      if (has_[m] != has_[ranks.front()]) return -1;
-    }
-    const Elements part = has_[ranks.front()];
-    AddUp(part, ranks);
-    const int64_t size = std::count(part.begin(), part.end(), true);
-    if (step.collective() == ALL_REDUCE) return 2 * others * size;
-    for (size_t place = 0; place < ranks.size(); ++place) {
-      has_[ranks[place]] = PieceOf(part, level, static_cast<int>(place));
-    }
-    return others * size;
-  }
-
-  // -1: nobody; -2: all.
-  int HolderAmong(const std::vector<int>& ranks) const {
-    int holders = 0;
-    int holder = -1;
-    for (const int m : ranks) {
-      if (elements_ == 0 || !has_[m][0]) continue;
-      ++holders;
-      holder = m;
-    }
-    return holders == static_cast<int>(ranks.size()) ? -2 : holder;
-  }
-
-  void AddUp(const Elements& part, const std::vector<int>& ranks) {
-    for (int e = 0; e < elements_; ++e) {
-      if (!part[e]) continue;
-      std::vector<int> sum(members_);
-      for (const int m : ranks) {
-        for (int i = 0; i < members_; ++i) sum[i] += sums_[m][e][i];
-      }
-      for (const int m : ranks) sums_[m][e] = sum;
-    }
-  }
-
-  // Of an all-reduce a piece of a range; of a reduce-scatter the blocks of
-  // those at the place.
-  Elements PieceOf(const Elements& part, const Group::Level& level,
-                   int place) const {
-    Elements piece(elements_);
-    const int64_t size = std::count(part.begin(), part.end(), true);
-    const Range range =
-        EvenPiece(size, {.index = place, .count = level.size()});
-    int64_t seen = 0;
-    for (int e = 0; e < elements_; ++e) {
-      if (!part[e]) continue;
-      piece[e] = way_.collective() == ALL_REDUCE
-                     ? seen >= range.begin && seen < range.end
-                     : PlaceOn(level, OwnerOf(e)) == place;
-      ++seen;
-    }
-    return piece;
-  }
-
-  int64_t Gather(const std::vector<int>& ranks) {
-    if (way_.collective() != ALL_GATHER && way_.collective() != ALL_REDUCE) {
-      return -1;
-    }
-    Elements all(elements_);
-    std::vector<int> holder(elements_, -1);
-    for (const int m : ranks) {
-      for (int e = 0; e < elements_; ++e) {
-        if (!has_[m][e]) continue;
-        if (all[e]) return -1;  // pieces that are not apart
-        all[e] = true;
-        holder[e] = m;
-      }
-    }
-    if (way_.collective() == ALL_REDUCE && !IsRange(all)) return -1;
-    for (const int m : ranks) {
-      has_[m] = all;
-      for (int e = 0; e < elements_; ++e) {
-        if (all[e]) sums_[m][e] = sums_[holder[e]][e];
-      }
-    }
-    return static_cast<int64_t>(ranks.size() - 1) *
-           std::count(all.begin(), all.end(), true);
-  }
-
-  static bool IsRange(const Elements& part) {
-    int edges = 0;
-    bool before = false;
-    for (const bool in : part) {
-      edges += in != before ? 1 : 0;
-      before = in;
-    }
-    return edges <= 2;
-  }
-
-  bool Arrived() const {
-    const bool sums =
-        way_.collective() == ALL_REDUCE || way_.collective() == REDUCE_SCATTER;
-    for (int m = 0; m < members_; ++m) {
-      for (int e = 0; e < elements_; ++e) {
-        const bool wanted =
-            way_.collective() != REDUCE_SCATTER || OwnerOf(e) == m;
-        if (has_[m][e] != wanted) return false;
-        if (!wanted || !sums) continue;
-        if (sums_[m][e] != std::vector<int>(members_, 1)) return false;
-      }
-    }
-    return true;
-  }
-
-  const Group& group_;
-  const Group::Way& way_;
-  const int members_;
-  const int elements_;
-  std::vector<Elements> has_;
-  std::vector<std::vector<std::vector<int>>> sums_;  // member, element, of whom
-  std::vector<int64_t> sent_;
-};
 
 int MembersOf(const Group& group) {
   int64_t members = 1;
@@ -208,14 +26,21 @@ int MembersOf(const Group& group) {
 bool Agrees(const Group& group, int members = 0) {
   const Group::Way& way = group.ways(0);
   if (members == 0) members = MembersOf(group);
-  const int elements = 3 * members + 1;
+  // Where blocks are packed, what goes in steps is even.
+  const int elements = 3 * members + (PacksBlocks(way.collective()) ? 0 : 1);
   bool right = true;
-  const int roots = way.collective() == BROADCAST ? members : 1;
   std::vector<int64_t> sent;
-  for (int root = 0; root < roots; ++root) {
-    Execution execution(group, way, members, elements, root);
-    right = right && execution.Run();
-    sent = execution.sent();
+  if (way.collective() == ALL_TO_ALL) {
+    BlockExchange exchange(group, way, members);
+    right = exchange.Run();
+    for (const int64_t blocks : exchange.sent()) sent.push_back(3 * blocks);
+  } else {
+    const int roots = way.collective() == BROADCAST ? members : 1;
+    for (int root = 0; root < roots; ++root) {
+      WayExecution execution(group, way, members, elements, root);
+      right = right && execution.Run();
+      sent = execution.sent();
+    }
   }
   const absl::Status checked = CheckWays(group, members);
   EXPECT_EQ(checked.ok(), right) << checked << "\n" << group.DebugString();
@@ -240,8 +65,10 @@ void ExpectRefused(const Group& group, int members, const std::string& why) {
 int CountRight(Collective collective, const Group& levels, int steps_max,
                int members = 0) {
   constexpr Collective kSteps[] = {REDUCE_SCATTER, ALL_REDUCE, ALL_GATHER,
-                                   BROADCAST, SHIFT};
-  const int choices = 5 * levels.levels_size();
+                                   BROADCAST,      REDUCE,     ALL_TO_ALL,
+                                   SHIFT};
+  constexpr int kKinds = static_cast<int>(std::size(kSteps));
+  const int choices = kKinds * levels.levels_size();
   int right = 0;
   for (int steps = 1; steps <= steps_max; ++steps) {
     int rows = 1;
@@ -249,7 +76,8 @@ int CountRight(Collective collective, const Group& levels, int steps_max,
     for (int row = 0; row < rows; ++row) {
       std::vector<StepOn> list;
       for (int s = 0, rest = row; s < steps; ++s, rest /= choices) {
-        list.push_back({kSteps[rest % choices % 5], rest % choices / 5});
+        list.push_back(
+            {kSteps[rest % choices % kKinds], rest % choices / kKinds});
       }
       Group group = levels;
       AddWay(collective, list, group);
@@ -264,15 +92,16 @@ TEST(Ways, ProvesWhatExecutionShowsOfEveryRowOfSteps) {
   const Group two = GroupWith({{2, 1}, {3, 2}});
   const Group interleaved = GroupWith({{2, 3}, {3, 1}});
   for (const Group& group : {two, interleaved}) {
-    // Two all-reduces in either order, or one that is two steps, with the other
-    // before, between or behind these.
-    EXPECT_EQ(CountRight(ALL_REDUCE, group, 3), 8);
+    // Two all-reduces in either order, or one that is two steps, by shares or
+    // over place 0, with the other before, between or behind these.
+    EXPECT_EQ(CountRight(ALL_REDUCE, group, 3), 14);
     EXPECT_EQ(CountRight(REDUCE_SCATTER, group, 3), 2);
     EXPECT_EQ(CountRight(ALL_GATHER, group, 3), 2);
     EXPECT_EQ(CountRight(BROADCAST, group, 3), 2);
+    EXPECT_EQ(CountRight(ALL_TO_ALL, group, 3), 2);
   }
-  EXPECT_EQ(CountRight(ALL_REDUCE, GroupWith({{4, 1}}), 2), 2)
-      << "all at once, or a piece each";
+  EXPECT_EQ(CountRight(ALL_REDUCE, GroupWith({{4, 1}}), 2), 3)
+      << "all at once, a piece each, or the first for all";
 }
 
 // Levels of which some members are at the same places of both: a step over the
@@ -289,7 +118,7 @@ TEST(Ways, RefusesEveryRowOfStepsOverLevelsThatOverlap) {
                                          {{{2, 2}, {2, 2}}, 4}};
   for (const auto& [levels, members] : overlaps) {
     for (const Collective collective :
-         {ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER}) {
+         {ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL}) {
       std::vector<StepOn> both;
       for (const int level : {0, 1}) both.push_back({collective, level});
       Group group = GroupWith(levels);
@@ -322,6 +151,66 @@ TEST(Ways, ProvesThreeLevels) {
          {{REDUCE_SCATTER, 2}, {REDUCE_SCATTER, 0}, {REDUCE_SCATTER, 1}},
          group);
   EXPECT_TRUE(Agrees(group));
+}
+
+// Who waits for a sum takes no part in what the others do with it: by shares on
+// the level between, and whatever comes down first.
+TEST(Ways, ProvesWhatGoesUpAndDownATree) {
+  const std::vector<StepOn> right[] = {
+      {{REDUCE, 0},
+       {REDUCE, 1},
+       {ALL_REDUCE, 2},
+       {BROADCAST, 1},
+       {BROADCAST, 0}},
+      {{REDUCE, 0},
+       {REDUCE, 1},
+       {ALL_REDUCE, 2},
+       {BROADCAST, 0},
+       {BROADCAST, 1}},
+      {{REDUCE, 0},
+       {REDUCE_SCATTER, 1},
+       {ALL_REDUCE, 2},
+       {ALL_GATHER, 1},
+       {BROADCAST, 0}},
+      {{REDUCE, 0},
+       {REDUCE_SCATTER, 1},
+       {ALL_REDUCE, 2},
+       {BROADCAST, 0},
+       {ALL_GATHER, 1}},
+      {{REDUCE_SCATTER, 1},
+       {REDUCE, 0},
+       {ALL_REDUCE, 2},
+       {ALL_GATHER, 1},
+       {BROADCAST, 0}},
+  };
+  for (const std::vector<StepOn>& steps : right) {
+    Group group = GroupWith({{2, 1}, {2, 2}, {3, 4}});
+    AddWay(ALL_REDUCE, steps, group);
+    EXPECT_TRUE(Agrees(group)) << group.DebugString();
+  }
+  Group group = GroupWith({{2, 1}, {2, 2}});
+  AddWay(ALL_REDUCE, {{REDUCE, 0}, {ALL_REDUCE, 1}}, group);
+  ExpectRefused(group, 4, "has its sum at one place only");
+  EXPECT_FALSE(Agrees(group));
+}
+
+TEST(Ways, SaysWhoTakesPart) {
+  Group group = GroupWith({{2, 1}, {2, 2}});
+  AddWay(ALL_REDUCE, {{REDUCE, 0}, {ALL_REDUCE, 1}, {BROADCAST, 0}}, group);
+  ASSERT_TRUE(CheckWays(group, 4).ok());
+  for (int m = 0; m < 4; ++m) {
+    const Group::Way& way = group.ways(0);
+    EXPECT_TRUE(TakesPart(group, way, m, {.step = 0}));
+    EXPECT_EQ(TakesPart(group, way, m, {.step = 1}), m % 2 == 0);
+    EXPECT_TRUE(TakesPart(group, way, m, {.step = 2}));
+  }
+  group.clear_ways();
+  AddWay(BROADCAST, {{BROADCAST, 1}, {BROADCAST, 0}}, group);
+  for (int m = 0; m < 4; ++m) {
+    EXPECT_EQ(TakesPart(group, group.ways(0), m, {.step = 0, .root = 3}),
+              m % 2 == 1);
+    EXPECT_TRUE(TakesPart(group, group.ways(0), m, {.step = 1, .root = 3}));
+  }
 }
 
 TEST(Ways, RefusesLevelsThatAreNone) {

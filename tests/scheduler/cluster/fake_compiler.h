@@ -116,7 +116,9 @@ class FakeCompiler final : public JobCompiler {
     return explanation;
   }
   Plan PlanFor(const Plan& plan,
-               const std::vector<WorkerDescription>&) const override {
+               const std::vector<WorkerDescription>& workers) const override {
+    CheckMayWait("a plan is connected for other machines");
+    if (before_plan_for) before_plan_for(workers);
     return plan;
   }
   Plan PlanOfRank(const Plan& plan, int rank) const override {
@@ -159,6 +161,8 @@ class FakeCompiler final : public JobCompiler {
 
   std::set<int> refused_ranks;
   std::function<void()> before_plan_of_rank;  // called first, if set
+  std::function<void(const std::vector<WorkerDescription>&)>
+      before_plan_for;  // the same
 
  private:
   // That all ranks hold, alike or in slices.

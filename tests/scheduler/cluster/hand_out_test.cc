@@ -1,5 +1,8 @@
 #include "scheduler/cluster/hand_out.h"
 
+#include <string>
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "tests/proto/plan/made_roles.h"
 #include "tests/scheduler/cluster/fake_compiler.h"
@@ -51,6 +54,33 @@ TEST(HandOut, CompletesThePlansOfCopies) {
   const SaveCopies commits = Completed(send, compiler).save_copies();
   EXPECT_EQ(commits.commits().fingerprint(), "f");
   EXPECT_EQ(commits.commits().rank(), 2);
+}
+
+// The copy that this makes is one for all ranks, and there is none before a
+// rank's part is sent.
+TEST(HandOut, APlanOnOtherMachinesIsConnectedOnceAndWhenItIsSent) {
+  FakeCompiler compiler;
+  std::vector<std::string> moved;
+  compiler.before_plan_for = [&](const std::vector<WorkerDescription>& on) {
+    moved.push_back(on[0].name());
+  };
+  auto common = std::make_shared<HandOut>();
+  Plan plan;
+  plan.set_fingerprint("f");
+  common->plan = std::make_shared<const Plan>(std::move(plan));
+  common->machines.resize(2);
+  common->machines[0].set_name("w7");
+  common->moved =
+      std::make_shared<const MovedPlan>(common->plan, common->machines);
+  EXPECT_TRUE(moved.empty());
+  for (const int rank : {0, 1}) {
+    SendToWorker send{WorkerId(7), {}, common};
+    send.message.mutable_start()->mutable_ref()->set_rank(rank);
+    const Assignment start = Completed(send, compiler).start();
+    EXPECT_EQ(start.plan().fingerprint(), "f");
+    EXPECT_EQ(start.plan().rank(), rank);
+  }
+  EXPECT_EQ(moved, std::vector<std::string>{"w7"});
 }
 
 // Of two hosts; rank 0 loads nothing.

@@ -1,8 +1,10 @@
 #include "scheduler/cluster/link_measurements.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -49,6 +51,7 @@ struct Measuring : Harness {
     return asked;
   }
   std::map<WorkerId, MeasureLinks> AskedAfter(absl::Duration time) {
+    Remember();
     ClearActions();
     Pass(time, all);
     return Asked();
@@ -66,7 +69,20 @@ struct Measuring : Harness {
   }
   const WorkerDescription& Of(WorkerId id) { return worker(id).description(); }
 
+  // What the store has by now.
+  void Remember() {
+    for (const PersistHostLinks& host : All<PersistHostLinks>()) {
+      stored.erase(std::remove_if(stored.begin(), stored.end(),
+                                  [&](const HostTopology& other) {
+                                    return other.host() == host.links.host();
+                                  }),
+                   stored.end());
+      stored.push_back(host.links);
+    }
+  }
+
   std::vector<WorkerId> all;
+  std::vector<HostTopology> stored;
 };
 
 TEST(LinkMeasurements, TwoHostsMeasureWhatIsBetweenThem) {
@@ -89,6 +105,46 @@ TEST(LinkMeasurements, TwoHostsMeasureWhatIsBetweenThem) {
   ASSERT_EQ(worker.nics_size(), 1);
   EXPECT_EQ(worker.nics(0).link().rate().bytes_per_second(), 1.2e9);
   EXPECT_THAT(m.AskedAfter(absl::Minutes(20)), IsEmpty());
+}
+
+// Of three hosts all pairs, also what is slower than what a host reached
+// before; the next scheduler knows them.
+TEST(LinkMeasurements, KeepsWhatEachPairReached) {
+  Measuring m;
+  m.Hosts(3, 1);
+  const auto speed = [](const MeasureLinks& asked) {
+    const std::set<std::string> names(asked.worker_names().begin(),
+                                      asked.worker_names().end());
+    return names == std::set<std::string>{"h0-0", "h2-0"} ? 1e8 : 1e9;
+  };
+  for (int time = 0; time < 20; ++time) {
+    for (const auto& [worker, request] : m.AskedAfter(absl::Seconds(4))) {
+      m.Answer(worker, request, speed(request), speed(request));
+    }
+  }
+  const auto expect_all = [](const Topology& topology) {
+    std::map<std::pair<std::string, std::string>, double> rates;
+    for (const HostTopology& host : topology.hosts()) {
+      for (const HostPair& pair : host.pairs()) {
+        rates[{host.host(), pair.host()}] = pair.rate().bytes_per_second();
+        EXPECT_GT(pair.measured_unix_ms(), 0);
+      }
+    }
+    ASSERT_EQ(rates.size(), 6u);
+    for (const auto& [hosts, rate] : rates) {
+      const bool slow =
+          hosts == std::pair<std::string, std::string>("h0", "h2") ||
+          hosts == std::pair<std::string, std::string>("h2", "h0");
+      EXPECT_EQ(rate, slow ? 1e8 : 1e9) << hosts.first << hosts.second;
+    }
+  };
+  expect_all(m.cluster.MeasuredPairs());
+  EXPECT_EQ(m.Of(m.all[2]).network().rate().bytes_per_second(), 1e9)
+      << "the best counts";
+  m.Remember();
+  Measuring next;
+  next.cluster.RestoreHostLinks(m.stored, next.now);
+  expect_all(next.cluster.MeasuredPairs());
 }
 
 TEST(LinkMeasurements, PairsThatAreAsFastTogetherHaveAnAdapterEach) {

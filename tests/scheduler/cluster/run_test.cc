@@ -1,17 +1,123 @@
 #include "scheduler/cluster/run.h"
 
+#include <map>
+
 #include "gtest/gtest.h"
+#include "scheduler/cluster/stored_run.h"
 
 namespace troupe {
 namespace {
 
 TEST(Run, KeepsTheBestExplanation) {
-  struct Run run(2, Plan(), {});
+  phase::Stopped run;
   EXPECT_TRUE(run.Explain(Blame::kMissingPeer, "rank 1 did not come"));
   EXPECT_FALSE(run.Explain(Blame::kMissingPeer, "rank 0 did not come"));
   EXPECT_TRUE(run.Explain(Blame::kWorkerLost, "worker-1 was lost"));
   EXPECT_FALSE(run.Explain(Blame::kRank, "rank 0 failed"));
   EXPECT_EQ(run.cause, "worker-1 was lost");
+}
+
+TEST(Run, HasTheDataOfItsPhaseAlone) {
+  struct Run run(1, Plan(), {});
+  run.phase = phase::Training{};
+  EXPECT_FALSE(run.stopping());
+  EXPECT_EQ(run.blame(), Blame::kNone);
+  EXPECT_EQ(AskedOf(run.phase), nullptr);
+  EXPECT_EQ(WarningsOf(run.phase), nullptr);
+  run.phase = phase::Stopping({.blame = Blame::kHang, .cause = "silence"});
+  EXPECT_EQ(run.stopped()->cause, "silence");
+  EXPECT_EQ(run.between(), nullptr);
+  run.phase = phase::AwaitPlaces({*run.stopped(), absl::UnixEpoch()});
+  run.in<phase::AwaitPlaces>()->for_disk = true;
+  run.between()->unsavable_step = 7;
+  run.phase = phase::SavingCopies(*run.between());
+  EXPECT_EQ(run.blame(), Blame::kHang);
+  EXPECT_EQ(run.between()->unsavable_step, 7);
+  EXPECT_NE(AskedOf(run.phase), nullptr);
+  run.phase = phase::AwaitPlaces(*run.between());
+  EXPECT_FALSE(run.in<phase::AwaitPlaces>()->for_disk);
+}
+
+// The whole way of a run from one scheduler to the next one.
+RunPhase OfTheNextScheduler(const struct Run& run, JobStatus status,
+                            StoredRun* stored) {
+  status.set_phase(KindOf(run.phase));
+  JobStatus row = status;
+  WriteRun(StoreRun(run, status), row);
+  *stored = TakeRun(row, /*cancelled=*/false);
+  EXPECT_EQ(row.ended_ranks_size(), 0) << "it is in the run again";
+  return ResumePhase(*stored, row, absl::FromUnixSeconds(9));
+}
+
+TEST(StoredRun, EachPhaseIsResumed) {
+  JobStatus status;
+  status.set_state(RECOVERING);
+  status.set_reason("attempt 2 from copies of step 7");
+  status.set_intent(INTENT_SAVE_MOVE);
+  const phase::Stopped stopped = {.goes_on = true, .blame = Blame::kRank};
+  const phase::Between between(stopped, absl::UnixEpoch());
+  struct Run run(2, Plan(), {});
+  run.ranks[1].end_to_store = 17;
+  StoredRun stored;
+  for (const RunPhase& phase :
+       {RunPhase(phase::Storing()), RunPhase(phase::Starting()),
+        RunPhase(phase::Training()), RunPhase(phase::Adopting())}) {
+    run.phase = phase;
+    run.phase = OfTheNextScheduler(run, status, &stored);
+    ASSERT_TRUE(run.is<phase::Adopting>()) << phase.index();
+    EXPECT_EQ(BeginsOf(run.phase), status.reason());
+    EXPECT_EQ(stored.ended, (std::map<int, int64_t>{{1, 17}}));
+  }
+  for (const RunPhase& phase :
+       {RunPhase(phase::Stopping(stopped)), RunPhase(phase::LetGo(stopped)),
+        RunPhase(phase::AwaitPlaces(between)),
+        RunPhase(phase::SavingCopies(between))}) {
+    run.phase = phase;
+    run.phase = OfTheNextScheduler(run, status, &stored);
+    ASSERT_TRUE(run.is<phase::Stopping>()) << phase.index();
+    EXPECT_TRUE(run.stopped()->goes_on);
+    EXPECT_EQ(run.stopped()->since, absl::FromUnixSeconds(9));
+    EXPECT_EQ(run.stopped()->cause, status.reason());
+    EXPECT_EQ(stored.intent_now(), INTENT_RECOVER) << "some may have saved";
+  }
+}
+
+TEST(StoredRun, SaysWhyItWasToBeSaved) {
+  JobStatus status;
+  struct Run run(1, Plan(), {});
+  run.phase = phase::Stopping();
+  run.intent_why = "cancelled by its user";
+  StoredRun stored;
+  for (const JobIntent intent : {INTENT_SAVE_MOVE, INTENT_SAVE_CANCEL}) {
+    status.set_intent(intent);
+    OfTheNextScheduler(run, status, &stored);
+    EXPECT_EQ(stored.save_why,
+              intent == INTENT_SAVE_CANCEL ? run.intent_why : "");
+  }
+  status.set_save_why("of another one");
+  WriteNoRun(status);
+  EXPECT_EQ(status.save_why(), "");
+}
+
+// Before protocol 17 the phase was not stored.
+TEST(StoredRun, IsReadOfAnOlderBuild) {
+  JobStatus status;
+  status.set_state(RUNNING);
+  EXPECT_FALSE(TakeRun(status, false).stops());
+  EXPECT_TRUE(TakeRun(status, true).stops());
+  EXPECT_EQ(TakeRun(status, true).intent_now(), INTENT_CANCEL);
+  status.set_state(RECOVERING);
+  EXPECT_FALSE(TakeRun(status, false).stops());
+  status.set_attempt_over(true);
+  StoredRun stored = TakeRun(status, false);
+  EXPECT_TRUE(stored.stops());
+  EXPECT_TRUE(stored.goes_on);
+  EXPECT_EQ(stored.intent_now(), INTENT_RECOVER);
+  EXPECT_FALSE(status.attempt_over());
+  status.set_save_why("the cluster was asked to end");
+  stored = TakeRun(status, false);
+  EXPECT_EQ(stored.intent_now(), INTENT_SAVE_CANCEL);
+  EXPECT_EQ(stored.save_why, "the cluster was asked to end");
 }
 
 TEST(Run, TheLaggardIsTheOneLeastFar) {

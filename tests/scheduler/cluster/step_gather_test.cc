@@ -20,7 +20,10 @@ StepReport ReportOf(int rank, int64_t step, bool traced = false) {
   nvme.set_tier(NVME);
   nvme.set_bytes_in(100);
   nvme.set_waited_seconds(rank);
-  if (rank == 2) report.mutable_record()->set_validation_loss(3);
+  if (rank == 2) {
+    report.mutable_record()->set_validation_loss(3);
+    report.mutable_record()->mutable_sample()->set_text("upon");
+  }
   if (traced) report.mutable_timeline()->add_spans()->set_unit(rank);
   return report;
 }
@@ -64,6 +67,7 @@ TEST(StepGather, OneRecordFromAllRanks) {
   EXPECT_EQ(record.tiers(0).bytes_in(), 300) << "of all";
   EXPECT_EQ(record.tiers(0).waited_seconds(), 2) << "the longest";
   EXPECT_EQ(record.validation_loss(), 3) << "of whoever has it";
+  EXPECT_EQ(record.sample().text(), "upon") << "of whoever has it";
   EXPECT_DOUBLE_EQ(record.tokens_per_second(), 2000);
   EXPECT_DOUBLE_EQ(record.mfu(), 0.2);
   ASSERT_TRUE(steps[0].timeline.has_value());

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "proto/plan/way_bytes.h"
 #include "proto/plan/ways.h"
 #include "scheduler/collectives/steps_over.h"
 
@@ -14,7 +15,13 @@ namespace troupe {
 namespace {
 
 constexpr Collective kCollectives[] = {ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER,
-                                       BROADCAST};
+                                       BROADCAST, ALL_TO_ALL};
+
+// Of rows that are for all collectives.
+bool MayLackSteps(absl::string_view row, Collective collective) {
+  if (row == "halving") return collective == BROADCAST;
+  return row == "tree" && collective != ALL_REDUCE && collective != BROADCAST;
+}
 
 absl::StatusOr<LaidWay> Laid(absl::string_view row,
                              const std::vector<int>& hosts,
@@ -61,6 +68,11 @@ TEST(CollectiveRows, EveryRowArrivesAtTheResult) {
               host_of.push_back(interleaved ? m % hosts : m / on_host);
             }
             const auto way = Laid(row.name, host_of, collective);
+            if (MayLackSteps(row.name, collective)) {
+              EXPECT_TRUE(absl::IsFailedPrecondition(way.status()))
+                  << way.status();
+              continue;
+            }
             ASSERT_TRUE(way.ok()) << row.name << way.status();
             ASSERT_FALSE(way->pieces.empty()) << row.name;
             for (const int pieces : way->pieces) {
@@ -90,6 +102,80 @@ TEST(CollectiveRows, TwoLevelGoesWithinHostsFirst) {
             "2 by 1, 2 by 2: ALL_GATHER 1, ALL_GATHER 0");
   EXPECT_EQ(Text(*Laid("two_level", {0, 0, 1, 1}, BROADCAST)),
             "2 by 1, 2 by 2: BROADCAST 1, BROADCAST 0");
+  EXPECT_EQ(Text(*Laid("two_level", {0, 0, 1, 1}, ALL_TO_ALL)),
+            "2 by 1, 2 by 2: ALL_TO_ALL 0, ALL_TO_ALL 1");
+}
+
+TEST(CollectiveRows, HalvingGoesOverPrimeFactors) {
+  EXPECT_EQ(Text(*Laid("halving", {0, 1, 2, 3})),
+            "2 by 1, 2 by 2: REDUCE_SCATTER 0, ALL_REDUCE 1, ALL_GATHER 0");
+  EXPECT_EQ(Text(*Laid("halving", {0, 1, 2, 3, 4, 5}, REDUCE_SCATTER)),
+            "2 by 1, 3 by 2: REDUCE_SCATTER 0, REDUCE_SCATTER 1");
+  // Within hosts at once, wherever their members are in the group.
+  EXPECT_EQ(Text(*Laid("halving", {0, 0, 1, 1, 2, 2, 3, 3}, ALL_GATHER)),
+            "2 by 1, 2 by 2, 2 by 4: ALL_GATHER 2, ALL_GATHER 1, ALL_GATHER 0");
+  EXPECT_EQ(Text(*Laid("halving", {0, 1, 2, 3, 0, 1, 2, 3}, ALL_TO_ALL)),
+            "2 by 4, 2 by 1, 2 by 2: ALL_TO_ALL 0, ALL_TO_ALL 1, ALL_TO_ALL 2");
+  EXPECT_EQ(Text(*Laid("halving", {0, 0, 0, 0, 1, 1, 1, 1}, ALL_GATHER)),
+            "4 by 1, 2 by 4: ALL_GATHER 1, ALL_GATHER 0");
+  EXPECT_EQ(Text(*Laid("halving", {0, 0, 0, 1, 1, 1}, ALL_GATHER)),
+            "3 by 1, 2 by 3: ALL_GATHER 1, ALL_GATHER 0");
+  // Hosts with unequal numbers: as they come in the group.
+  EXPECT_EQ(Text(*Laid("halving", {0, 0, 0, 1}, ALL_GATHER)),
+            "2 by 1, 2 by 2: ALL_GATHER 1, ALL_GATHER 0");
+  const auto named = Laid("halving", {0, 0, 1, 1, 2, 2, 3, 3});
+  EXPECT_EQ(named->levels[0].name(), "within hosts");
+  EXPECT_TRUE(named->levels[0].in_order());
+  EXPECT_EQ(named->levels[2].name(), "across hosts, 4 apart");
+  // Of two hosts it is the levels of two_level.
+  const auto two = Laid("halving", {0, 0, 1, 1});
+  const auto levels = Laid("two_level", {0, 0, 1, 1});
+  for (int l = 0; l < 2; ++l) {
+    EXPECT_EQ(two->levels[l].SerializeAsString(),
+              levels->levels[l].SerializeAsString());
+  }
+}
+
+TEST(CollectiveRows, ATreeReducesAndTells) {
+  EXPECT_EQ(Text(*Laid("tree", {0, 1, 2, 3, 4, 5, 6, 7})),
+            "2 by 1, 2 by 2, 2 by 4: REDUCE 0, REDUCE 1, ALL_REDUCE 2, "
+            "BROADCAST 1, BROADCAST 0");
+  EXPECT_EQ(Text(*Laid("tree", {0, 1, 2, 3}, BROADCAST)),
+            "2 by 1, 2 by 2: BROADCAST 1, BROADCAST 0");
+}
+
+TEST(CollectiveRows, PrimeNumbersOfMembersAreFlat) {
+  for (const char* row : {"halving", "tree"}) {
+    for (const std::vector<int>& hosts :
+         {std::vector<int>{0, 1}, {0, 1, 2}, {0, 0, 1, 1, 2}}) {
+      const auto way = Laid(row, hosts);
+      ASSERT_TRUE(way.ok()) << way.status();
+      EXPECT_TRUE(way->levels.empty() && way->steps.empty());
+      EXPECT_TRUE(absl::StrContains(way->why_flat, "no product of smaller"))
+          << way->why_flat;
+    }
+    EXPECT_TRUE(absl::StrContains(Laid(row, {0, 0, 0, 0}).status().message(),
+                                  "on one host"));
+    EXPECT_TRUE(absl::IsFailedPrecondition(Laid(row, {}).status()));
+  }
+}
+
+// Of any number of members, each on a host of its own or not.
+TEST(CollectiveRows, HalvingAndTreesArriveForAllSizes) {
+  for (const char* row : {"halving", "tree"}) {
+    for (const Collective collective : kCollectives) {
+      if (MayLackSteps(row, collective)) continue;
+      for (int members = 2; members <= 64; ++members) {
+        std::vector<int> hosts(members);
+        for (int m = 0; m < members; ++m) hosts[m] = m * m % 7;
+        const auto way = Laid(row, hosts, collective);
+        ASSERT_TRUE(way.ok()) << way.status();
+        const absl::Status proven =
+            CheckWays(GroupOf(*way, collective, 1), members);
+        EXPECT_TRUE(proven.ok()) << proven;
+      }
+    }
+  }
 }
 
 TEST(CollectiveRows, BlueConnectIsTwoLevelsInPieces) {
@@ -120,7 +206,7 @@ TEST(CollectiveRows, LevelsWantAsManyMembersOnEachHost) {
   ExpectWhyNot({}, "on one host");
   ExpectWhyNot({0, 1, 1, 0}, "uneven distances");
   ExpectWhyNot({0, 0, 1, 1, 0, 0, 1, 1}, "uneven distances");
-  ExpectWhyNot({0, 0, 1, 1}, "straight from member to member", ALL_TO_ALL);
+  ExpectWhyNot({0, 0, 1, 1}, "straight from member to member", SHIFT);
 }
 
 TEST(CollectiveRows, TwoLevelIsFlatWithAMemberAHost) {
@@ -134,8 +220,8 @@ TEST(CollectiveRows, NamesAreRefusedWithThoseThereAre) {
   const absl::Status unknown = FindCollectiveRow("ring").status();
   EXPECT_TRUE(absl::IsInvalidArgument(unknown));
   EXPECT_TRUE(absl::StrContains(unknown.message(), "\"ring\"")) << unknown;
-  EXPECT_TRUE(
-      absl::StrContains(unknown.message(), "flat, two_level, blueconnect"))
+  EXPECT_TRUE(absl::StrContains(unknown.message(),
+                                "flat, two_level, blueconnect, halving, tree"))
       << unknown;
 }
 
@@ -158,6 +244,7 @@ TEST(CollectiveRows, StepsOverAnyLevelsArrive) {
       way.mutable_steps()->Add(steps->begin(), steps->end());
       const absl::Status proven = CheckWays(group, members);
       EXPECT_TRUE(proven.ok()) << proven;
+      if (collective == ALL_TO_ALL) continue;  // each level sends it again
       int64_t sent = 0;
       for (const StepBytes& step :
            BytesOfSteps(group, way, members, {.elements = members})) {

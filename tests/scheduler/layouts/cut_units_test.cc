@@ -277,7 +277,7 @@ TEST(CutUnits, GathersAndScattersWhereTheSequenceIsCutToo) {
 }
 
 // Products gather rows along one axis and scatter sums along the other, and the
-// next one the opposite; norms have sums of moments between.
+// next one the opposite; norms have sums of rows between.
 TEST(CutUnits, CubesGatherAlongOneAxisAndScatterAlongAnother) {
   UnitList units = Units(/*heads=*/2, /*sequences=*/4);
   CutUnits(CubeRules(8), units);
@@ -286,11 +286,11 @@ TEST(CutUnits, CubesGatherAlongOneAxisAndScatterAlongAnother) {
       " Shard(2) on tensor_z, Shard(0) on tensor_y, " + x;
   const std::string within =
       " Shard(0) on tensor_z, Shard(2) on tensor_y, " + x;
-  const std::string moments = "Shard(0) on tensor_y, " + x;
+  const std::string row_sums = "Shard(0) on tensor_y, " + x;
   const auto into = [&](const std::string& columns) {
     return std::vector<std::string>{
-        "MOMENTS [1, 8, 2] Partial on tensor_z, " + moments,
-        "ALL_REDUCE / ALL_REDUCE [1, 8, 2] " + moments,
+        "ROW_SUMS [1, 8, 2] Partial on tensor_z, " + row_sums,
+        "ALL_REDUCE / ALL_REDUCE [1, 8, 2] " + row_sums,
         "SPLIT_NORM [1, 8, 8]" + residual,
         "ALL_GATHER / REDUCE_SCATTER [2, 8, 8] Shard(2) on tensor_z, " + x,
         "LINEAR [2, 8, " + columns +

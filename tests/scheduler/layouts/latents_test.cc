@@ -115,7 +115,7 @@ TEST(LatentLayout, LatentsAreGathered) {
            std::string("LINEAR [2, 8, 16] Partial on tensor")}));
 }
 
-// The norm of all queries is over ranks: each adds its moments.
+// The norm of all queries is over ranks: each adds its row sums.
 TEST(LatentLayout, NormsOfCutHeadsExchangeMoments) {
   UnitList units = Olmoe();
   CutUnits(RulesFor(Tensor(2)), units);
@@ -128,15 +128,15 @@ TEST(LatentLayout, NormsOfCutHeadsExchangeMoments) {
            std::string("- / ALL_REDUCE [2, 8, 16] Replicate"),
            "LINEAR [2, 8, 16]" + heads, "SPLIT [2, 8, 8]" + heads,
            "SPLIT [2, 8, 4]" + heads,
-           std::string("MOMENTS [2, 8, 2] Partial on tensor"), sum,
+           std::string("ROW_SUMS [2, 8, 2] Partial on tensor"), sum,
            "SPLIT_NORM [2, 8, 8]" + heads,
-           std::string("MOMENTS [2, 8, 2] Partial on tensor"), sum,
+           std::string("ROW_SUMS [2, 8, 2] Partial on tensor"), sum,
            "SPLIT_NORM [2, 8, 4]" + heads, "JOIN_HEADS [2, 8, 16]" + heads,
            "ROPE [2, 8, 16]" + heads, "ATTENTION [2, 8, 8]" + heads,
            std::string("LINEAR [2, 8, 16] Partial on tensor")}));
 }
 
-// Neighbours that have the same keys would add them to the moments twice.
+// Neighbours that have the same keys would add them to the row sums twice.
 TEST(LatentLayout, NormedKeysAreNotShared) {
   EXPECT_TRUE(CheckCuts(Olmoe(), RulesFor(Tensor(2))).ok());
   EXPECT_THAT(std::string(CheckCuts(Olmoe(), RulesFor(Tensor(4))).message()),

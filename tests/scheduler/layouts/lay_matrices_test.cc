@@ -57,6 +57,11 @@ Unit UnitOf(int64_t norms, const std::vector<int64_t>& matrices,
   return unit;
 }
 
+// All that is trained, in slices over so many ranks.
+SlicedParts AllOver(int ranks, const Unit& unit) {
+  return {.part = 0, .part_count = TrainedParts(unit), .ranks = ranks};
+}
+
 // Slices are even and tile what is trained; each matrix lies in one; parts tile
 // the buffer and have the parameters that they had, which do not overlap.
 TEST(LayMatrices, EachLiesInOneOfEvenSlices) {
@@ -71,7 +76,7 @@ TEST(LayMatrices, EachLiesInOneOfEvenSlices) {
           const Unit before = UnitOf(norms, matrices, frozen);
           Unit unit = before;
           ASSERT_TRUE(CheckMatrices(Muon(), unit).ok());
-          if (!LayMatrices(Muon(), ranks, unit).ok()) continue;
+          if (!LayMatrices(Muon(), AllOver(ranks, unit), unit).ok()) continue;
           ++laid;
           ASSERT_EQ(unit.parts_size(), before.parts_size());
           EXPECT_EQ(FrozenRange(unit).size(), FrozenRange(before).size());
@@ -108,20 +113,84 @@ TEST(LayMatrices, EachLiesInOneOfEvenSlices) {
   EXPECT_GT(laid, 100);
 }
 
+// Of parts that rest in slices over others, each lie in their own slices, which
+// begin where the parts do.
+TEST(LayMatrices, LaysSomePartsOfAUnit) {
+  const std::vector<int64_t> matrices = {10, 3, 3, 20, 5, 4};
+  const Unit before = UnitOf(100, matrices, 40);
+  ASSERT_EQ(TrainedParts(before), 2);
+  Unit unit = before;
+  ASSERT_TRUE(
+      LayMatrices(Muon(), {.part = 1, .part_count = 1, .ranks = 3}, unit).ok());
+  EXPECT_EQ(unit.parts(0).elements(), before.parts(0).elements());
+  EXPECT_EQ(FrozenRange(unit).size(), FrozenRange(before).size());
+  const Range laid = RangeOfPart(unit, 1);
+  EXPECT_EQ(laid.begin, RangeOfPart(before, 1).begin);
+  EXPECT_EQ(laid.size() % (3 * kFlatAlignment), 0);
+  for (int p = 0; p < unit.parameters_size(); ++p) {
+    const Parameter& parameter = unit.parameters(p);
+    const int64_t was = before.parameters(p).offset();
+    if (was < laid.begin) {
+      EXPECT_EQ(parameter.offset(), was);
+      continue;
+    }
+    const int64_t begin = parameter.offset() - laid.begin;
+    const int64_t end = begin + LocalElements(parameter);
+    if (parameter.frozen()) {
+      EXPECT_GE(begin, laid.size());
+      continue;
+    }
+    const int64_t slice = laid.size() / 3;
+    EXPECT_EQ(begin / slice, (end - 1) / slice);
+  }
+}
+
 TEST(LayMatrices, LeavesOtherUnitsAsTheyAre) {
   Unit unit = UnitOf(100, {}, 40);
   const Unit before = unit;
-  ASSERT_TRUE(LayMatrices(Muon(), 3, unit).ok());
+  ASSERT_TRUE(LayMatrices(Muon(), AllOver(3, unit), unit).ok());
   EXPECT_EQ(unit.SerializeAsString(), before.SerializeAsString());
 }
 
 TEST(LayMatrices, RefusesSlicesThatAreMostlyGaps) {
   Unit unit = UnitOf(0, {100, 100}, 0);
-  EXPECT_THAT(std::string(LayMatrices(Muon(), 8, unit).message()),
-              HasSubstr("parallelism.zero_size: whole matrices, which muon "
-                        "needs, do not fill the slices of 8 ranks"));
-  EXPECT_THAT(std::string(LayMatrices(Muon(), 8, unit).message()),
-              HasSubstr("use a zero_size of at most 4"));
+  EXPECT_THAT(
+      std::string(LayMatrices(Muon(), AllOver(8, unit), unit).message()),
+      HasSubstr("parallelism.zero_size: whole matrices, which muon "
+                "needs, do not fill the slices of 8 ranks"));
+  EXPECT_THAT(
+      std::string(LayMatrices(Muon(), AllOver(8, unit), unit).message()),
+      HasSubstr("use a zero_size of at most 4"));
+}
+
+// Vectors too, which Adafactor trains as a whole; of all rules, the job's own.
+TEST(LayMatrices, OfAdafactorVectorsAreWhole) {
+  OptimizerSpec adafactor;
+  adafactor.set_name("adafactor");
+  adafactor.add_groups()->set_name("adafactor");
+  for (const int ranks : {2, 3, 4}) {
+    Unit unit = UnitOf(100, {10, 10, 10, 10, 10, 10, 10}, 0);
+    ASSERT_TRUE(CheckMatrices(adafactor, unit).ok());
+    ASSERT_TRUE(LayMatrices(adafactor, ranks, unit).ok());
+    const int64_t slice = TrainedElements(unit) / ranks;
+    for (const Parameter& parameter : unit.parameters()) {
+      EXPECT_EQ(parameter.offset() / slice,
+                (parameter.offset() + LocalElements(parameter) - 1) / slice);
+    }
+  }
+  Unit cut = UnitOf(8, {4}, 0);
+  Dim::Section::Cut& piece = *cut.mutable_parameters(0)
+                                  ->mutable_dims(0)
+                                  ->mutable_sections(0)
+                                  ->add_cuts();
+  piece.set_axis("tensor");
+  piece.set_whole(16);
+  EXPECT_THAT(std::string(CheckMatrices(adafactor, cut).message()),
+              HasSubstr("optimizer.name: adafactor needs whole parameters, and "
+                        "ranks have a part of p1 each"));
+  Unit large = UnitOf(0, {100, 100}, 0);
+  EXPECT_THAT(std::string(LayMatrices(adafactor, 8, large).message()),
+              HasSubstr("whole matrices, which adafactor needs"));
 }
 
 TEST(LayMatrices, RefusesWhatIsNoWholeMatrix) {
@@ -138,7 +207,7 @@ TEST(LayMatrices, RefusesWhatIsNoWholeMatrix) {
   piece.set_axis("tensor");
   piece.set_whole(20);
   EXPECT_THAT(std::string(CheckMatrices(Muon(), cut).message()),
-              HasSubstr("muon needs whole matrices, and ranks have a part of "
+              HasSubstr("muon needs whole parameters, and ranks have a part of "
                         "p1 each"));
 }
 

@@ -102,10 +102,11 @@ TEST(LayParts, GivesEachRuleAPart) {
       rules.push_back(range.rule);
     }
     if (!tensor) EXPECT_THAT(rules, ElementsAre(0, 1, 2));
-    EXPECT_EQ(StateRanges(optimizer, units.units[1]).size(), 2u);
+    EXPECT_EQ(UnitStates(optimizer, units.units[1]).size(), 2u);
     // The table of positions has no states.
-    EXPECT_LT(StateRanges(optimizer, units.units[0])[0].end,
-              units.units[0].flat_elements());
+    const Unit& embedding = units.units[0];
+    const Range all = {0, embedding.flat_elements()};
+    EXPECT_LT(UnitStates(optimizer, embedding)[0].ElementsIn(all), all.end);
   }
 }
 

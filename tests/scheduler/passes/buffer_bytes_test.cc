@@ -1,6 +1,8 @@
 #include "scheduler/passes/buffer_bytes.h"
 
 #include "gtest/gtest.h"
+#include "proto/plan/slices.h"
+#include "proto/plan/unit_builder.h"
 #include "tests/scheduler/example_plan.h"
 
 namespace troupe {
@@ -69,8 +71,9 @@ void ExpectBytesOfZero(const TrainingSpec& training, int zero) {
   EXPECT_EQ(bytes(Buffer::MASTER_WEIGHTS), 4 * states);
   EXPECT_EQ(bytes(Buffer::PARAMETER_GRADIENTS), of_gradient * gradients);
   EXPECT_EQ(bytes(Buffer::PARAMETERS), each * parameters);
-  EXPECT_EQ(bytes(Buffer::UNSHARDED_PARAMETERS), each * psi);
-  EXPECT_EQ(bytes(Buffer::UNSHARDED_GRADIENTS), of_gradient * psi);
+  const int64_t unsharded = zero >= 1 ? psi : 0;
+  EXPECT_EQ(bytes(Buffer::UNSHARDED_PARAMETERS), each * unsharded);
+  EXPECT_EQ(bytes(Buffer::UNSHARDED_GRADIENTS), of_gradient * unsharded);
 }
 
 TEST(BufferBytes, AreThoseOfZero) {
@@ -80,6 +83,43 @@ TEST(BufferBytes, AreThoseOfZero) {
       training.set_precision(precision);
       training.set_gradient_precision(of_gradients);
       for (const int zero : {0, 1, 2, 3}) ExpectBytesOfZero(training, zero);
+    }
+  }
+}
+
+// Four replicas, of which each has two of eight experts, and pairs the same
+// ones with `expert: 2`: all else is in four slices, experts in 4 / expert.
+TEST(BufferBytes, OfExpertsAreThoseOfTheirOwnSlices) {
+  for (const int expert : {1, 2, 4}) {
+    for (const int zero : {1, 2, 3}) {
+      SCOPED_TRACE(testing::Message() << expert << " " << zero);
+      JobSpec job = ExampleJob({.data = 4});
+      ModelSpec& model = *job.mutable_model();
+      model.set_architecture("mixtral");
+      model.set_intermediate_size(16);
+      model.set_num_experts(8);
+      job.mutable_parallelism()->set_expert(expert);
+      job.mutable_parallelism()->set_zero(zero);
+      const Plan plan = ExampleDraft(job, "").plan;
+      int64_t experts = 0;
+      int64_t others = 0;
+      for (const Parameter& parameter : plan.units(1).parameters()) {
+        const bool is_expert =
+            parameter.dims(0).sections(0).kind() == Dim::EXPERT_WEIGHTS;
+        (is_expert ? experts : others) += FlatAligned(LocalElements(parameter));
+      }
+      const int64_t slices = others / 4 + experts / (4 / expert);
+      const int64_t apart = others + (expert == 4 ? 0 : experts);
+      const int64_t all = others + experts;
+      const auto elements = [&](Buffer::Kind kind) {
+        return BufferBytes(plan, plan.roles(0), kind, 1) / 4;
+      };
+      EXPECT_EQ(elements(Buffer::OPTIMIZER_STATE), 2 * slices);
+      EXPECT_EQ(elements(Buffer::PARAMETER_GRADIENTS),
+                zero >= 2 ? slices : all);
+      EXPECT_EQ(elements(Buffer::PARAMETERS), zero >= 3 ? slices : all);
+      EXPECT_EQ(elements(Buffer::UNSHARDED_PARAMETERS), apart);
+      EXPECT_EQ(elements(Buffer::UNSHARDED_GRADIENTS), apart);
     }
   }
 }

@@ -1,6 +1,11 @@
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "gtest/gtest.h"
+#include "proto/plan/find_program.h"
+#include "proto/plan/groups.h"
 #include "scheduler/passes/gather_parameters.h"
 #include "scheduler/passes/scatter_gradients.h"
 #include "tests/scheduler/example_plan.h"
@@ -46,6 +51,50 @@ TEST(ZeroPasses, GatherForEachUseWhereParametersAreGivenBack) {
       "G u0 g1 | F u0 m1 | G u1 g1 | F u1 m1 | G u0 g1 | G u2 g1 | F u2 m1 | "
       "I u2 m1 | W u2 m1 | T u2 m1 g0 | G u1 g1 | I u1 m1 | W u1 m1 | "
       "T u1 m1 g0 | W u0 m1 | T u0 m1 g0");
+}
+
+// A gather and a scatter for each group over which parts of a block are dealt:
+// of experts too with `expert: 2`, and not with 4, where nobody has the same.
+TEST(ZeroPasses, GatherAndScatterOverEachGroup) {
+  for (const int expert : {2, 4}) {
+    for (const int zero : {1, 2, 3}) {
+      SCOPED_TRACE(testing::Message() << expert << " " << zero);
+      JobSpec job = ExampleJob({.data = 4, .blocks = 1});
+      ModelSpec& model = *job.mutable_model();
+      model.set_architecture("mixtral");
+      model.set_intermediate_size(12);
+      model.set_num_experts(4);
+      job.mutable_parallelism()->set_expert(expert);
+      job.mutable_parallelism()->set_zero(zero);
+      const Plan plan = ExampleDraft(job, "scatter gradients").plan;
+      std::map<std::pair<Instruction::Kind, int>, std::set<std::string>> over;
+      const Instruction* before = nullptr;
+      for (const Instruction& instruction :
+           FindProgram(plan.roles(0), Program::TRAIN)->instructions()) {
+        const bool is_of_zero =
+            instruction.kind() == Instruction::GATHER_PARAMETERS ||
+            instruction.kind() == Instruction::SCATTER_GRADS;
+        if (is_of_zero && instruction.unit() == 1) {
+          over[{instruction.kind(), instruction.part()}].insert(
+              SpansText(plan.groups(instruction.group())));
+          // They follow one another.
+          if (instruction.part() == 1) {
+            EXPECT_EQ(before->kind(), instruction.kind());
+            EXPECT_EQ(before->unit(), 1);
+            EXPECT_EQ(before->part(), 0);
+          }
+        }
+        before = &instruction;
+      }
+      EXPECT_EQ(over.size(), expert == 2 ? 4u : 2u);
+      for (const auto& [what, groups] : over) {
+        const std::string wanted = what.second == 1 ? "data"
+                                   : expert == 2    ? "data x expert"
+                                                    : "expert";
+        EXPECT_EQ(groups, std::set<std::string>{wanted});
+      }
+    }
+  }
 }
 
 TEST(ZeroPasses, OneReplicaHasNobodyToDealOver) {

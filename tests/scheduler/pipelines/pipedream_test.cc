@@ -21,11 +21,11 @@ TEST(Pipedream, SeveralMicroBatchesAStep) {
 }
 
 TEST(Pipedream, VerticalSync) {
-  EXPECT_EQ(
-      ComputeOrderText(*PipedreamOrder({.ranks = 3, .vertical_sync = true})),
-      "F0m0+2 B0m0@2\n"
-      "F1m0+1@1 B1m0@2\n"
-      "F2m0@2 B2m0@2\n");
+  EXPECT_EQ(ComputeOrderText(
+                *PipedreamOrder({.ranks = 3, .options = {kVerticalSync}})),
+            "F0m0+2 B0m0@2\n"
+            "F1m0+1@1 B1m0@2\n"
+            "F2m0@2 B2m0@2\n");
 }
 
 // The paper's promise: forward and backward with the same weights; with
@@ -34,8 +34,9 @@ TEST(Pipedream, ForwardAndBackwardUseTheSameWeights) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     for (int m = 1; m <= 24; ++m) {
       for (const bool sync : {false, true}) {
-        const ComputeOrder order = *PipedreamOrder(
-            {.ranks = ranks, .micro_batches = m, .vertical_sync = sync});
+        PipelineShape shape = {.ranks = ranks, .micro_batches = m};
+        if (sync) shape.options.emplace_back(kVerticalSync);
+        const ComputeOrder order = *PipedreamOrder(shape);
         const auto ages = WeightAges(order);
         for (const auto& [where, used] : ages) {
           EXPECT_EQ(used.size(), 1);

@@ -76,5 +76,35 @@ TEST(LayGroups, PartsAreSummedByWhoHasSummands) {
   EXPECT_EQ(shared, wanted);
 }
 
+// The groups over which a block's parts are dealt, in the order of the parts.
+std::string DealtOver(int data, int expert, int zero) {
+  JobSpec job = ExampleJob({.data = data});
+  ModelSpec& model = *job.mutable_model();
+  model.set_architecture("mixtral");
+  model.set_intermediate_size(12);
+  model.set_num_experts(4);
+  job.mutable_parallelism()->set_expert(expert);
+  job.mutable_parallelism()->set_zero(zero);
+  const Plan plan = ExampleDraft(job, "").plan;
+  std::string text;
+  for (const Placement::Part& part : plan.roles(0).placements(1).parts()) {
+    absl::StrAppend(
+        &text, text.empty() ? "" : "; ",
+        part.has_dealt() ? SpansText(plan.groups(part.dealt())) : "none");
+  }
+  return text;
+}
+
+// Experts are dealt over those who have the same of them, all else of a block
+// over all replicas.
+TEST(LayGroups, EachPartIsDealtOverWhoHasTheSame) {
+  for (const int zero : {1, 2, 3}) {
+    EXPECT_EQ(DealtOver(4, 4, zero), "expert; none");
+    EXPECT_EQ(DealtOver(4, 2, zero), "data x expert; data");
+    EXPECT_EQ(DealtOver(4, 1, zero), "data");
+  }
+  EXPECT_EQ(DealtOver(4, 2, 0), "none; none");
+}
+
 }  // namespace
 }  // namespace troupe

@@ -37,6 +37,27 @@ TEST(ResolveOptimizer, MuonHasItsOwnDefaults) {
   EXPECT_EQ(muon.weight_decay(), 0.1);
 }
 
+TEST(ResolveOptimizer, AdafactorHasItsOwnDefaults) {
+  JobSpec job = ExampleJob({});
+  ASSERT_TRUE(ResolveOptimizer(job).ok());
+  EXPECT_FALSE(job.optimizer().has_decay_rate());
+  job = ExampleJob({});
+  job.mutable_optimizer()->set_name("adafactor");
+  job.mutable_optimizer()->set_eps2(0.01);
+  AddGroup("*bias", job).set_scale_parameter(false);
+  AddGroup("*.mlp.*", job).set_name("lion");
+  ASSERT_TRUE(ResolveOptimizer(job).ok()) << ResolveOptimizer(job);
+  for (const int rule : {0, 1}) {
+    const OptimizerSpec adafactor = SettingsOf(job.optimizer(), rule);
+    EXPECT_EQ(adafactor.decay_rate(), -0.8);
+    EXPECT_EQ(adafactor.eps1(), 1e-30);
+    EXPECT_EQ(adafactor.eps2(), 0.01);
+    EXPECT_EQ(adafactor.scale_parameter(), rule == 0);
+    EXPECT_EQ(adafactor.weight_decay(), 0);
+  }
+  EXPECT_FALSE(job.optimizer().groups(1).has_eps2());
+}
+
 // A group does as the optimizer where it says nothing, unless it is another
 // rule: then it has that rule's defaults.
 TEST(ResolveOptimizer, GroupsDoAsTheOptimizerDoes) {
@@ -82,8 +103,9 @@ const Case kRefused[] = {
     {[](JobSpec& j) { AddGroup("*", j).set_lr_scale(-1); },
      "optimizer.groups[0].lr_scale: -1 is out of range"},
     {[](JobSpec& j) { AddGroup("*", j).set_name("lionn"); },
-     "optimizer.groups[0].name: there is no \"lionn\"; use adamw, lion, muon "
-     "or sgd; did you mean \"lion\"?"},
+     "optimizer.groups[0].name: there is no \"lionn\"; use adafactor, adamw, "
+     "lion, "
+     "muon or sgd; did you mean \"lion\"?"},
     {[](JobSpec& j) { AddGroup("*", j).set_weight_decay(-1); },
      "optimizer.groups[0].weight_decay: -1 is out of range"},
     {[](JobSpec& j) { AddGroup("*", j).set_momentum(0.9); },
@@ -108,6 +130,31 @@ const Case kRefused[] = {
        group.set_momentum(0);
      },
      "optimizer.groups[0].momentum: muon needs a momentum above 0"},
+    {[](JobSpec& j) { j.mutable_optimizer()->set_eps1(1e-20); },
+     "optimizer.eps1: is for adafactor; leave it out"},
+    {[](JobSpec& j) { AddGroup("*", j).set_scale_parameter(true); },
+     "optimizer.groups[0].scale_parameter: is for adafactor"},
+    {[](JobSpec& j) {
+       j.mutable_optimizer()->set_name("adafactor");
+       j.mutable_optimizer()->set_decay_rate(0);
+     },
+     "optimizer.decay_rate: 0 is out of range"},
+    {[](JobSpec& j) {
+       j.mutable_optimizer()->set_name("adafactor");
+       j.mutable_optimizer()->set_eps1(0);
+     },
+     "optimizer.eps1: 0 is out of range"},
+    {[](JobSpec& j) {
+       j.mutable_optimizer()->set_name("adafactor");
+       j.mutable_optimizer()->set_momentum(0.9);
+     },
+     "optimizer.momentum: is for sgd; adafactor keeps no momentum"},
+    {[](JobSpec& j) {
+       OptimizerGroup& group = AddGroup("*", j);
+       group.set_name("adafactor");
+       group.set_eps(1e-6);
+     },
+     "optimizer.groups[0].eps: is for adamw; adafactor has eps1 and eps2"},
     {[](JobSpec& j) { AddGroup("*", j).add_betas(0.9); },
      "optimizer.groups[0].betas: 1 numbers; use two"},
 };

@@ -163,7 +163,8 @@ const Case kRecipes[] = {
      },
      "training.validation_sequences: 1048576 is too many at once"},
     {[](JobSpec& j) { j.mutable_optimizer()->set_name("adam"); },
-     "optimizer.name: there is no \"adam\"; use adamw, lion, muon or sgd; did "
+     "optimizer.name: there is no \"adam\"; use adafactor, adamw, lion, muon "
+     "or sgd; did "
      "you "
      "mean "
      "\"adamw\"?"},

@@ -1,7 +1,13 @@
 #include "scheduler/simulate/cost_model.h"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/optimizer_states.h"
 #include "tests/scheduler/example_plan.h"
 #include "tests/scheduler/planned_lanes.h"
 
@@ -62,6 +68,21 @@ TEST(CostModel, StepsCostWhatTheirRulesDo) {
   EXPECT_EQ(CostOf(model, "O u2").matmul, 0);
   const double products = 5 * (4 * 16 * 16 * 64 + 2 * 16 * 16 * 16);
   EXPECT_DOUBLE_EQ(CostOf(model, "O u1").matmul, products * 1e-9);
+}
+
+// Weights and gradients are each read and written, and read again, the weights
+// once and the gradients three times; all but the vectors' moments is little.
+TEST(CostModel, AdafactorReadsGradientsAgain) {
+  JobSpec job = ExampleJob({});
+  job.mutable_optimizer()->set_name("adafactor");
+  const Plan plan = ExamplePlan(job);
+  const CostModel model(plan, ExampleWorkers(1));
+  const Unit& unit = plan.units(1);
+  const double moments = static_cast<double>(
+      StateElements(plan.job().optimizer(), unit, {0, unit.flat_elements()}));
+  EXPECT_LT(moments, 0.2 * static_cast<double>(unit.flat_elements()));
+  EXPECT_DOUBLE_EQ(CostOf(model, "O u1").optimizer,
+                   4 * (8.0 * unit.flat_elements() + 2 * moments) * 1e-9);
 }
 
 TEST(CostModel, CollectivesCostTheirRing) {
@@ -260,6 +281,42 @@ TEST(CostModel, EveryInstructionHasTheLanesOverhead) {
   std::vector<WorkerDescription> workers = ExampleWorkers(1);
   workers[0].mutable_calibration()->set_instruction_overhead_us(5);
   EXPECT_DOUBLE_EQ(CostOf(CostModel(plan, workers), "L m0").overhead, 5e-6);
+}
+
+// A push takes as long as the busier of a replica's link, over which all D
+// bytes go, and of a server's, over which those of all n replicas to one of k
+// servers do: max(D / B, n D / (k B)). So does a pull, the other way.
+TEST(CostModel, PushesAndPullsTakeTheBusiestLink) {
+  for (const auto& [replicas, servers] :
+       {std::pair(4, 2), {2, 4}, {6, 2}, {3, 3}}) {
+    JobSpec job = ExampleJob({.data = replicas});
+    job.mutable_parallelism()->set_servers(servers);
+    const Plan plan = ExamplePlan(job);
+    std::vector<WorkerDescription> workers = ExampleWorkers(replicas + servers);
+    for (size_t r = 0; r < workers.size(); ++r) {
+      workers[r].set_host(std::string(r + 1, 'h'));
+      *workers[r].mutable_network()->mutable_rate() = Link(20, 1e8);
+    }
+    const CostModel model(plan, workers);
+    const int64_t lines = plan.units(1).flat_elements() / 16;
+    const double slice =  // the largest
+        64.0 * static_cast<double>((lines + servers - 1) / servers);
+    const double all = 64.0 * static_cast<double>(lines);
+    const double seconds = 2 * 20e-6 + std::max(all, replicas * slice) / 1e8;
+    for (const int rank : {0, replicas}) {
+      const auto of = [&](const char* text) {
+        return model.CostOf(rank, *ParseInstruction(text));
+      };
+      EXPECT_DOUBLE_EQ(of("U u1 g0").communication, seconds);
+      EXPECT_DOUBLE_EQ(of("D u1 g2").communication, seconds);
+    }
+    const Cost push = model.CostOf(0, *ParseInstruction("U u1 g0"));
+    EXPECT_EQ(push.bytes[NETWORK_OUT], all);
+    EXPECT_EQ(push.bytes[NETWORK_IN], 0);
+    const Cost serves = model.CostOf(replicas, *ParseInstruction("U u1 g0"));
+    EXPECT_EQ(serves.bytes[NETWORK_IN], replicas * slice);
+    EXPECT_DOUBLE_EQ(serves.elementwise, (3 * replicas - 1) * slice * 1e-9);
+  }
 }
 
 }  // namespace

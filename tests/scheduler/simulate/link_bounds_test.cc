@@ -5,20 +5,27 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cluster_file/cluster_file.h"
 #include "clients/cluster_file/cluster_workers.h"
 #include "gtest/gtest.h"
+#include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
+#include "scheduler/layouts/expert_ranks.h"
+#include "scheduler/layouts/replicas.h"
+#include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/simulate/cost_model.h"
 #include "scheduler/simulate/simulate.h"
+#include "tests/graphs/skip_graph.h"
 #include "tests/scheduler/simulate/link_bytes.h"
 
 namespace troupe {
@@ -122,6 +129,9 @@ JobSpec SmallJob(int data, int micro_batches) {
   return job;
 }
 
+constexpr int kLayers = 6;  // eight units
+constexpr int kRanksDrawn = 64;
+
 class Draw {
  public:
   explicit Draw(int seed) : random_(seed) {}
@@ -130,31 +140,14 @@ class Draw {
   T One(const std::vector<T>& of) {
     return of[random_() % of.size()];
   }
+  int Below(int count) { return static_cast<int>(random_() % count); }
+  bool Even() { return Below(2) == 0; }
 
   JobSpec Job() {
-    const int data = One<int>({1, 2, 3, 4});
-    JobSpec job = SmallJob(data, One<int>({1, 2, 4}));
-    if (One<bool>({false, true})) {
-      job.mutable_training()->set_gradient_precision("parameters");
-    }
-    ParallelismSpec& parallelism = *job.mutable_parallelism();
-    parallelism.set_zero(One<int>({0, 0, 1, 2, 3, 3}));
-    parallelism.set_bucket_megabytes(One<double>({0.5, 25}));
-    parallelism.set_pipeline(One<int>({1, 1, 2, 4}));
-    if (parallelism.pipeline() > 1) {
-      parallelism.set_pipeline_schedule(
-          One<std::string>({"gpipe", "1f1b", "zb_h1", "zb_h2"}));
-    }
-    if (One<bool>({false, true})) {
-      parallelism.set_tensor(One<int>({2, 4}));
-      parallelism.set_tensor_method(
-          parallelism.tensor() == 4 ? One<std::string>({"1d", "2d"}) : "1d");
-    }
-    if (One<bool>({false, true})) {
-      parallelism.set_context(One<int>({2, 4}));
-      parallelism.set_context_method(
-          One<std::string>({"ulysses", "ring", "ring_self_attention"}));
-    }
+    JobSpec job;
+    do {
+      job = AnyJob();
+    } while (RanksNeeded(job) > kRanksDrawn);
     return job;
   }
 
@@ -170,23 +163,189 @@ class Draw {
   }
 
  private:
+  JobSpec AnyJob() {
+    const int data = One<int>({1, 2, 3, 4});
+    const int micro_batches = One<int>({1, 2, 4});
+    JobSpec job = SmallJob(data, micro_batches);
+    job.mutable_model()->set_num_hidden_layers(kLayers);
+    if (Even()) job.mutable_training()->set_gradient_precision("parameters");
+    ParallelismSpec& parallelism = *job.mutable_parallelism();
+    parallelism.set_zero(One<int>({0, 0, 1, 2, 3, 3}));
+    parallelism.set_bucket_megabytes(One<double>({0.5, 25}));
+    DrawModel(*job.mutable_model());
+    DrawPipeline(job);
+    DrawTensor(parallelism);
+    DrawContext(parallelism);
+    DrawExperts(job);
+    DrawStrategies(parallelism);
+    DrawSplit(micro_batches, parallelism);
+    // Whatever cuts samples has some of each micro-batch.
+    const int micro_batch =
+        parallelism.has_tensor_method() || !parallelism.strategies().empty()
+            ? One<int>({4, 8})
+            : 1;
+    job.mutable_training()->set_micro_batch_size(micro_batch);
+    job.mutable_training()->set_global_batch_size(data * micro_batches *
+                                                  micro_batch);
+    return job;
+  }
+
+  // A Llama, one with experts, or a graph with skips.
+  void DrawModel(ModelSpec& model) {
+    switch (Below(6)) {
+      case 0:
+      case 1:
+        model.set_architecture("mixtral");
+        model.set_num_experts(8);
+        model.set_num_experts_per_tok(2);
+        break;
+      case 2:
+        model = SkipModel({.blocks = kLayers,
+                           .hidden = 256,
+                           .heads = 8,
+                           .intermediate = 512,
+                           .vocabulary = 1024,
+                           .positions = 256,
+                           .tied = Even()});
+        break;
+      default:
+        break;
+    }
+  }
+
+  void DrawPipeline(JobSpec& job) {
+    ParallelismSpec& parallelism = *job.mutable_parallelism();
+    parallelism.set_pipeline(One<int>({1, 1, 2, 4}));
+    if (parallelism.pipeline() == 1) return;
+    const Pipeline schedule = One(Pipelines());
+    parallelism.set_pipeline_schedule(std::string(schedule.name));
+    if (schedule.default_virtual_stages > 1 && Even()) {
+      parallelism.set_virtual_stages(One<int>({2, 3, 4}));
+    }
+    if (schedule.asynchronous || Even()) {
+      job.mutable_training()->set_gradient_clipping(0);
+    }
+  }
+
+  void DrawTensor(ParallelismSpec& parallelism) {
+    const int ranks = One<int>({1, 1, 2, 4, 8});
+    if (ranks == 1) return;
+    parallelism.set_tensor(ranks);
+    const std::string method = ranks == 4 ? One<std::string>({"1d", "2d"})
+                               : ranks == 8
+                                   ? One<std::string>({"1d", "2.5d", "3d"})
+                                   : "1d";
+    if (method == "1d") {
+      parallelism.set_sequence_parallel(Even());
+      return;
+    }
+    parallelism.set_tensor_method(method);
+    if (method == "2.5d") parallelism.set_tensor_depth(2);
+  }
+
+  void DrawContext(ParallelismSpec& parallelism) {
+    if (Even()) return;
+    parallelism.set_context(One<int>({2, 4}));
+    parallelism.set_context_method(
+        One<std::string>({"ulysses", "ring", "ring_self_attention", "usp"}));
+    if (parallelism.context_method() == "usp") parallelism.set_ulysses_size(2);
+  }
+
+  void DrawExperts(JobSpec& job) {
+    if (job.model().num_experts() == 0 || Below(4) == 0) return;
+    ParallelismSpec& parallelism = *job.mutable_parallelism();
+    const std::vector<int> sizes = ExpertSizes(parallelism);
+    if (sizes.empty()) return;
+    const int ranks = One(sizes);
+    parallelism.set_expert(ranks);
+    if (Even()) parallelism.set_expert_slack(1);
+  }
+
+  // Blocks, or a stage, by samples in place of columns.
+  void DrawStrategies(ParallelismSpec& parallelism) {
+    const int ranks = parallelism.tensor();
+    const bool may = (ranks == 2 || ranks == 4) &&
+                     !parallelism.has_tensor_method() &&
+                     !parallelism.has_context();
+    if (!may || Even()) return;
+    StrategySpec& strategy = *parallelism.add_strategies();
+    strategy.set_batch(ranks);
+    if (Even()) {
+      parallelism.set_batch(2);
+      strategy.set_batch(2 * ranks);
+    }
+    if (parallelism.pipeline() > 1 && Even()) {
+      strategy.set_stage(Below(parallelism.pipeline()));
+    } else {
+      strategy.add_units(One<std::string>({"blocks", "head", "3"}));
+    }
+  }
+
+  // From one replica to the next.
+  void DrawSplit(int micro_batches, ParallelismSpec& parallelism) {
+    const int replicas = ReplicasOf(parallelism);
+    if (replicas < 2 || micro_batches < 2 || Even()) return;
+    for (int d = 0; d < replicas; ++d) {
+      parallelism.add_micro_batches(micro_batches);
+    }
+    const int moved = 1 + Below(micro_batches - 1);
+    parallelism.set_micro_batches(0, micro_batches - moved);
+    parallelism.set_micro_batches(1, micro_batches + moved);
+  }
+
   std::mt19937 random_;
 };
 
+// Of what was planned, so that no kind of draw is refused throughout.
+void Count(const JobSpec& job, std::map<std::string, int>& counts) {
+  const ParallelismSpec& parallelism = job.parallelism();
+  counts["experts over ranks"] += parallelism.expert() > 1;
+  counts["strategies"] += !parallelism.strategies().empty();
+  for (const char* const method : {"2d", "2.5d", "3d"}) {
+    counts[method] += parallelism.tensor_method() == method;
+  }
+  for (const char* const method :
+       {"ulysses", "ring", "ring_self_attention", "usp"}) {
+    counts[method] += parallelism.context_method() == method;
+  }
+  for (const Pipeline& schedule : Pipelines()) {
+    counts[std::string(schedule.name)] +=
+        parallelism.pipeline_schedule() == schedule.name;
+  }
+  counts["virtual stages"] += parallelism.virtual_stages() > 1;
+  counts["uneven replicas"] += !parallelism.micro_batches().empty();
+  counts["skips"] += IsGraph(job.model());
+}
+
+// With TROUPE_DRAWS so many plans, with TROUPE_SEED others.
+int FromEnvironment(const char* name, int otherwise) {
+  const char* const text = std::getenv(name);
+  int number = otherwise;
+  if (text != nullptr) EXPECT_TRUE(absl::SimpleAtoi(text, &number)) << text;
+  return number;
+}
+
 TEST(LinkBounds, NoDrawnPlanIsFasterThanItsLinks) {
-  constexpr int kPlans = 200;
-  Draw draw(37);
+  const int plans = FromEnvironment("TROUPE_DRAWS", 200);
+  Draw draw(FromEnvironment("TROUPE_SEED", 37));
   int planned = 0;
   int bound = 0;  // whose links are what a step takes, or nearly
-  for (int drawn = 0; planned < kPlans; ++drawn) {
-    ASSERT_LT(drawn, 5 * kPlans) << "most draws are refused";
+  std::map<std::string, int> counts;
+  for (int drawn = 0; planned < plans; ++drawn) {
+    ASSERT_LT(drawn, 5 * plans) << "most draws are refused";
     const JobSpec job = draw.Job();
     const int ranks = RanksNeeded(job);
     const Cluster cluster = draw.ClusterFor(ranks);
     const std::vector<WorkerDescription> workers = WorkersOf(cluster, ranks);
     const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
-    if (!plan.ok()) continue;
+    if (!plan.ok()) {
+      EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument)
+          << "draw " << drawn << ": " << plan.status() << "\n"
+          << job.parallelism().DebugString();
+      continue;
+    }
     ++planned;
+    Count(job, counts);
     const double needed = NeededSeconds(*plan, cluster, workers, ranks);
     const double predicted = plan->prediction().step_seconds();
     // Steps of a pipeline are taken to be steady when they are equal within
@@ -194,6 +353,7 @@ TEST(LinkBounds, NoDrawnPlanIsFasterThanItsLinks) {
     const double tolerance = job.parallelism().pipeline() > 1 ? 1e-3 : 1e-6;
     EXPECT_GE(predicted, needed * (1 - tolerance))
         << "draw " << drawn << "\n"
+        << job.model().architecture() << "\n"
         << job.parallelism().DebugString() << cluster.kind << ", nodes of "
         << cluster.workers << " with " << cluster.nics << " adapters, "
         << cluster.near_gb_s << " and " << cluster.far_gb_s << " GB/s";
@@ -204,10 +364,37 @@ TEST(LinkBounds, NoDrawnPlanIsFasterThanItsLinks) {
     EXPECT_TRUE(for_all.one_for_each_role);
     EXPECT_GE(static_cast<double>(for_all.period_ns) * 1e-9,
               needed * (1 - tolerance))
-        << "one for each role, draw " << drawn;
+        << "one for each role, draw " << drawn << "\n"
+        << job.parallelism().DebugString();
   }
   // Else it would hold of nothing that matters.
-  EXPECT_GT(bound, kPlans / 10);
+  EXPECT_GT(bound, plans / 10);
+  for (const auto& [kind, count] : counts) EXPECT_GT(count, 0) << kind;
+}
+
+// Nor one with parameter servers, wherever these are.
+TEST(LinkBounds, NorIsAPlanWithServers) {
+  Draw draw(41);
+  for (int drawn = 0; drawn < 40; ++drawn) {
+    const int data = draw.One<int>({1, 2, 3, 4, 6});
+    JobSpec job = SmallJob(data, draw.One<int>({1, 2}));
+    job.mutable_parallelism()->set_servers(draw.One<int>({1, 2, 3}));
+    job.mutable_parallelism()->set_pipeline(draw.One<int>({1, 1, 2}));
+    const int ranks = RanksNeeded(job);
+    const Cluster cluster = draw.ClusterFor(ranks);
+    const std::vector<WorkerDescription> workers = WorkersOf(cluster, ranks);
+    const absl::StatusOr<Plan> plan = CompilePlan(job, workers);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const double needed = NeededSeconds(*plan, cluster, workers, ranks);
+    const double tolerance = job.parallelism().pipeline() > 1 ? 1e-3 : 1e-6;
+    EXPECT_GE(plan->prediction().step_seconds(), needed * (1 - tolerance))
+        << "draw " << drawn;
+    const SteadyStep for_all =
+        PredictStep(*plan, workers, CostModel(*plan, workers), 1);
+    EXPECT_GE(static_cast<double>(for_all.period_ns) * 1e-9,
+              needed * (1 - tolerance))
+        << "one for each role, draw " << drawn;
+  }
 }
 
 struct Case {

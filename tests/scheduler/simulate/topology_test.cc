@@ -57,6 +57,24 @@ TEST(TopologyOf, SaysWhatIsAssumedAndWhy) {
             "not measured with x: no route");
 }
 
+TEST(TopologyOf, HasThePairsOfHostsThatAreThere) {
+  Topology measured;
+  for (const char* host : {"x", "gone"}) {
+    HostTopology& of_host = *measured.add_hosts();
+    of_host.set_host(host);
+    of_host.add_pairs()->set_host("y");
+  }
+  google::protobuf::RepeatedPtrField<WorkerStatus> list;
+  WorkerStatus& status = *list.Add();
+  status.set_state(WorkerStatus::IDLE);
+  *status.mutable_description() = Worker("a", "x");
+  const Topology topology = TopologyOf(list, measured);
+  ASSERT_EQ(topology.hosts_size(), 1);
+  EXPECT_EQ(topology.hosts(0).devices_size(), 1);
+  ASSERT_EQ(topology.hosts(0).pairs_size(), 1);
+  EXPECT_EQ(topology.hosts(0).pairs(0).host(), "y");
+}
+
 TEST(TopologyOf, NamesTheAdaptersThatWorkersShare) {
   std::vector<WorkerDescription> workers = {Worker("a", "x"), Worker("b", "x"),
                                             Worker("c", "x")};

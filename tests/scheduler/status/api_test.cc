@@ -88,6 +88,10 @@ TEST_F(ApiTest, ABriefLookAtAJob) {
   EXPECT_LE(brief["status"]["checkpoints"].size(), 1u);
   EXPECT_EQ(brief["worker_count"], 4);
   EXPECT_GT(brief["recent_step_seconds"], 0);
+  EXPECT_EQ(brief["sample"]["prompt"], "Once ");
+  EXPECT_EQ(brief["sample"]["text"], "<b>upon a time");
+  const int sample_step = brief["sample_step"];
+  EXPECT_EQ(sample_step % 25, 0);
   const int events = brief["event_count"];
   ASSERT_GT(events, 1);
   EXPECT_EQ(static_cast<int>(brief["events"].size()), events);

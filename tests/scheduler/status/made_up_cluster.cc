@@ -176,6 +176,7 @@ JobId MadeUpCluster::Submit(const char* name, int ranks, int64_t steps) {
   spec.set_name(name);
   spec.mutable_parallelism()->set_data(ranks);
   spec.mutable_training()->set_steps(steps);
+  spec.mutable_data()->mutable_sample()->set_prompt("Once ");
   return host.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
     const auto compilation = cluster.Consider(spec);
     CHECK_OK(compilation.status());
@@ -224,7 +225,11 @@ void MadeUpCluster::ReportStep(JobId job, int rank, int64_t step) {
   const double noise = std::sin(step * 12.9898) * 0.5 + std::sin(step * 4.1);
   record->set_step(step);
   record->set_loss(1.3 + 4.2 * std::exp(-step / 38.0) + 0.05 * noise);
-  if (step % 25 == 0) record->set_validation_loss(record->loss() + 0.09);
+  if (step % 25 == 0) {
+    record->set_validation_loss(record->loss() + 0.09);
+    record->mutable_sample()->set_prompt("Once ");
+    record->mutable_sample()->set_text("<b>upon a time");
+  }
   record->set_grad_norm(0.6 + 3 * std::exp(-step / 20.0) + 0.1 * noise);
   record->set_learning_rate(
       step < 20 ? 3e-4 * step / 20

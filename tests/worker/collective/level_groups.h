@@ -25,6 +25,9 @@ struct Backends {
 // side.
 Group GroupOver(const std::vector<int>& sizes, const Backends& backends,
                 int pieces = 1);
+// As a row of scheduler/collectives has it where each rank has a host to
+// itself.
+Group GroupByRow(const std::string& row, int ranks, const Backends& backends);
 std::vector<int> SizesFor(int ranks);
 
 // Over levels of SizesFor.
@@ -39,6 +42,15 @@ inline constexpr int kPieces = 5;
 absl::StatusOr<std::unique_ptr<Communicator>> CreateInPieces(
     const CommunicatorSeat& seat);
 absl::StatusOr<std::unique_ptr<Communicator>> CreateAcrossHostsInPieces(
+    const CommunicatorSeat& seat);
+
+// Sums, and what is broadcast; all else is flat.
+absl::StatusOr<std::unique_ptr<Communicator>> CreateUpATree(
+    const CommunicatorSeat& seat);
+absl::StatusOr<std::unique_ptr<Communicator>> CreateUpATreeAcrossHosts(
+    const CommunicatorSeat& seat);
+// Over levels of two, of sizes that are powers of two.
+absl::StatusOr<std::unique_ptr<Communicator>> CreateByHalves(
     const CommunicatorSeat& seat);
 
 using Create = absl::StatusOr<std::unique_ptr<Communicator>> (*)(

@@ -1,6 +1,5 @@
 // Whom a communicator over levels blames, and what ends when it fails.
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -10,9 +9,11 @@
 #include "tests/worker/collective/communicator_contract.h"
 #include "tests/worker/collective/communicator_failure_contract.h"
 #include "tests/worker/collective/level_groups.h"
+#include "tests/worker/collective/mortal_rank.h"
 #include "tests/worker/collective/operation_failure_contract.h"
 #include "tests/worker/collective/ranks.h"
 #include "tests/worker/collective/tells.h"
+#include "worker/collective/create_communicator.h"
 
 namespace troupe {
 namespace {
@@ -34,7 +35,9 @@ INSTANTIATE_TEST_SUITE_P(AcrossHostsInPieces, CommunicatorFailureContract,
                          testing::Values(Over(CreateAcrossHostsInPieces, 4)),
                          RanksName);
 INSTANTIATE_TEST_SUITE_P(InPieces, OperationFailureContract,
-                         testing::Values(Over(CreateInPieces, 3)), RanksName);
+                         testing::Values(Over(CreateInPieces, 4)), RanksName);
+INSTANTIATE_TEST_SUITE_P(UpATree, OperationFailureContract,
+                         testing::Values(Over(CreateUpATree, 4)), RanksName);
 INSTANTIATE_TEST_SUITE_P(InProcess, OperationFailureContract,
                          testing::Values(Over(CreateInOneProcess, 3)),
                          RanksName);
@@ -123,54 +126,34 @@ TEST(LevelsFailure, BlamesNobodyWhereAllCameLate) {
   ExpectBlamesNobodyWhereAllCameLate(CreateAcrossHostsInPieces);
 }
 
-// In the midst of the pieces: one dies when some have arrived.
-TEST(LevelsFailure, NamesThePeerThatDiesAmongPieces) {
-  TogetherOwning(Over(CreateAcrossHostsInPieces, 4),
-                 [](std::unique_ptr<Communicator> mine) {
-                   for (int round = 0; round < 3; ++round) {
-                     if (round == 2 && mine->rank() == 3)
-                       return;  // destroys it
-                     std::vector<float> numbers(1'000'000, 1.0f);
-                     const absl::Status status = mine->AllReduce(
-                         CommBuffer::Of(absl::MakeSpan(numbers)),
-                         ReduceOp::kSum, {.timeout = absl::Seconds(100)});
-                     if (round < 2) {
-                       EXPECT_EQ(status, absl::OkStatus());
-                     } else {
-                       EXPECT_EQ(MissingRank(status), GlobalRank(3)) << status;
-                     }
-                   }
-                 });
+Group AcrossHostsInPieces() {
+  return GroupOver(SizesFor(4), {"gloo", {"shared_memory", "gloo"}}, kPieces);
 }
 
-// The lane that waits does not keep the caller.
-TEST(LevelsFailure, AbortEndsAllLanes) {
-  for (const Create create : {CreateInPieces, CreateAcrossHostsInPieces}) {
-    absl::BlockingCounter aborted(1);
-    Together(Over(create, 4), [&](Communicator& communicator) {
-      ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
-      if (communicator.rank() == 3) {
-        aborted.Wait();  // never comes
-        return;
-      }
-      std::thread other;
-      if (communicator.rank() == 0) {
-        other = std::thread([&] {
-          communicator.Abort(absl::CancelledError("the job ends"));
-          aborted.DecrementCount();
-        });
-      }
-      std::vector<float> numbers(100'000, 1.0f);
-      const absl::Status status = communicator.AllReduce(
-          CommBuffer::Of(absl::MakeSpan(numbers)), ReduceOp::kSum,
-          {.timeout = absl::Seconds(100)});
-      EXPECT_FALSE(status.ok());
-      if (communicator.rank() == 0) {
-        EXPECT_TRUE(absl::IsCancelled(status)) << status;
-        other.join();
-      }
-    });
-  }
+// In the midst of the pieces: the second one is on its way between hosts when
+// the rank that is to bring it there dies. Within the host the first one has
+// come back, and the next three have gone.
+TEST(LevelsFailure, NamesThePeerThatDiesAmongPieces) {
+  constexpr int kDying = 3;
+  const RanksOptions options = Over(
+      [](const CommunicatorSeat& seat) {
+        const Group group = AcrossHostsInPieces();
+        return seat.rank == kDying
+                   ? CreateMortal(group, {.call = 1, .calls_below = 5}, seat)
+                   : CreateCommunicator(group, 0, seat);
+      },
+      4);
+  Together(options, [](Communicator& communicator) {
+    std::vector<float> numbers(1'000'000, 1.0f);
+    const absl::Time begin = absl::Now();
+    const absl::Status status =
+        communicator.AllReduce(CommBuffer::Of(absl::MakeSpan(numbers)),
+                               ReduceOp::kSum, {.timeout = absl::Seconds(100)});
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    if (communicator.rank() == kDying) return;
+    EXPECT_EQ(MissingRank(status), GlobalRank(kDying)) << status;
+    EXPECT_LT(absl::Now() - begin, absl::Seconds(60)) << "it was not woken";
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/way_bytes.h"
 #include "proto/plan/ways.h"
 #include "tests/ops/split_memory_device.h"
 #include "tests/worker/collective/communicator_contract.h"
@@ -55,6 +56,16 @@ INSTANTIATE_TEST_SUITE_P(InPieces, CommunicatorContract,
 INSTANTIATE_TEST_SUITE_P(AcrossHostsInPieces, CommunicatorContract,
                          testing::Values(Over(CreateAcrossHostsInPieces, 4)),
                          RanksName);
+INSTANTIATE_TEST_SUITE_P(UpATree, CommunicatorContract,
+                         testing::Values(Over(CreateUpATree, 4),
+                                         Over(CreateUpATree, 6),
+                                         Over(CreateUpATree, 8)),
+                         RanksName);
+INSTANTIATE_TEST_SUITE_P(UpATreeAcrossHosts, CommunicatorContract,
+                         testing::Values(Over(CreateUpATreeAcrossHosts, 4)),
+                         RanksName);
+INSTANTIATE_TEST_SUITE_P(ByHalves, CommunicatorContract,
+                         testing::Values(Over(CreateByHalves, 8)), RanksName);
 INSTANTIATE_TEST_SUITE_P(Staged, CommunicatorContract,
                          testing::Values(Staged(4)), RanksName);
 

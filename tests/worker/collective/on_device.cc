@@ -135,11 +135,12 @@ class OnDevice final : public Communicator {
                           const Call& call) override {
     return Across(send.whole, receive.whole,
                   [&](const CommBuffer& out, const CommBuffer& in) {
-                    return inner_->AllToAll({.send = out,
-                                             .receive = in,
-                                             .send_ranges = send.ranges,
-                                             .receive_ranges = receive.ranges},
-                                            OptionsOf(call));
+                    AllToAllBuffers buffers = {.send = out, .receive = in};
+                    if (!send.even) {
+                      buffers.send_ranges = send.ranges;
+                      buffers.receive_ranges = receive.ranges;
+                    }
+                    return inner_->AllToAll(buffers, OptionsOf(call));
                   });
   }
   absl::Status CopyToSelf(const CommBuffer& from,

@@ -1,11 +1,14 @@
 #include "tests/worker/collective/operation_failure_contract.h"
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/mutex.h"
 #include "tests/worker/collective/tells.h"
 
 namespace troupe {
@@ -16,10 +19,28 @@ constexpr absl::Duration kShort = absl::Milliseconds(500);
 // Longer than any test: who waits so long was not woken.
 constexpr absl::Duration kLong = absl::Seconds(100);
 
-// Of the three members, the last is the one that fails. Rank 0 needs it in each
-// operation, rank 1 where all need all.
-constexpr int kRanks = 3;
-constexpr int kFailing = kRanks - 1;
+// The last of the members is the one that fails. Rank 0 needs it in each
+// operation, the others where all need all.
+int FailingOf(int ranks) { return ranks - 1; }
+
+// Where members wait for one another before they go: who has done its part and
+// closes would be missed by those who look for the one to blame.
+class End {
+ public:
+  explicit End(int members) : missing_(members) {}
+  void Meet() {
+    absl::MutexLock lock(&mutex_);
+    --missing_;
+    const auto all = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return missing_ == 0;
+    };
+    mutex_.Await(absl::Condition(&all));
+  }
+
+ private:
+  absl::Mutex mutex_;
+  int missing_ ABSL_GUARDED_BY(mutex_);
+};
 
 struct Operation {
   const char* name;
@@ -35,14 +56,14 @@ CommBuffer View(std::vector<float>& values) {
 
 absl::Status RunAllReduce(Communicator& communicator, int64_t size,
                           const CommOptions& options) {
-  std::vector<float> values(kRanks * size, 1.0f);
+  std::vector<float> values(communicator.size() * size, 1.0f);
   return communicator.AllReduce(View(values), ReduceOp::kSum, options);
 }
 
 absl::Status RunReduceScatter(Communicator& communicator, int64_t size,
                               const CommOptions& options) {
   // Blocks that are not even.
-  std::vector<float> values(kRanks * size + 1, 1.0f);
+  std::vector<float> values(communicator.size() * size + 1, 1.0f);
   const CommBuffer whole = View(values);
   return communicator.ReduceScatter(
       {.send = whole,
@@ -52,7 +73,7 @@ absl::Status RunReduceScatter(Communicator& communicator, int64_t size,
 
 absl::Status RunAllGather(Communicator& communicator, int64_t size,
                           const CommOptions& options) {
-  std::vector<float> values(kRanks * size + 1, 1.0f);
+  std::vector<float> values(communicator.size() * size + 1, 1.0f);
   const CommBuffer whole = View(values);
   return communicator.AllGather(
       {.send = communicator.Block(whole, communicator.rank()),
@@ -62,19 +83,21 @@ absl::Status RunAllGather(Communicator& communicator, int64_t size,
 
 absl::Status RunReduce(Communicator& communicator, int64_t size,
                        const CommOptions& options) {
-  std::vector<float> values(kRanks * size, 1.0f);
+  std::vector<float> values(communicator.size() * size, 1.0f);
   return communicator.Reduce(View(values), /*root=*/0, ReduceOp::kSum, options);
 }
 
 absl::Status RunBroadcast(Communicator& communicator, int64_t size,
                           const CommOptions& options) {
-  std::vector<float> values(kRanks * size, 1.0f);
-  return communicator.Broadcast(View(values), kFailing, options);
+  std::vector<float> values(communicator.size() * size, 1.0f);
+  return communicator.Broadcast(View(values), FailingOf(communicator.size()),
+                                options);
 }
 
 absl::Status RunAllToAll(Communicator& communicator, int64_t size,
                          const CommOptions& options) {
-  std::vector<float> send(kRanks * size, 1.0f), receive(kRanks * size);
+  std::vector<float> send(communicator.size() * size, 1.0f),
+      receive(communicator.size() * size);
   return communicator.AllToAll({.send = View(send), .receive = View(receive)},
                                options);
 }
@@ -84,7 +107,7 @@ absl::Status RunUnevenAllToAll(Communicator& communicator, int64_t size,
                                const CommOptions& options) {
   std::vector<int64_t> out, in;
   int64_t sends = 0;
-  for (int peer = 0; peer < kRanks; ++peer) {
+  for (int peer = 0; peer < communicator.size(); ++peer) {
     out.push_back((peer + communicator.rank()) * size);
     in.push_back(out.back());
     sends += out.back();
@@ -103,11 +126,12 @@ absl::Status RunShift(Communicator& communicator, int64_t size,
                       const CommOptions& options) {
   std::vector<float> send(size, 1.0f), receive(size);
   const int me = communicator.rank();
-  return communicator.Shift({.send = View(send),
-                             .to = (me + 1) % kRanks,
-                             .receive = View(receive),
-                             .from = (me + kRanks - 1) % kRanks},
-                            options);
+  return communicator.Shift(
+      {.send = View(send),
+       .to = (me + 1) % communicator.size(),
+       .receive = View(receive),
+       .from = (me + communicator.size() - 1) % communicator.size()},
+      options);
 }
 
 absl::Status RunBarrier(Communicator& communicator, int64_t size,
@@ -155,48 +179,54 @@ void ExpectFailure(const Operation& operation, int rank,
 }  // namespace
 
 TEST_P(OperationFailureContract, NamesThePeerThatDoesNotCome) {
+  const int failing = FailingOf(GetParam().ranks);
+  const absl::Duration timeout = kShort * std::max(1, GetParam().patience / 2);
   for (const Operation& operation : kOperations) {
-    absl::BlockingCounter over(kRanks - 1);
+    End end(GetParam().ranks);
     Together(GetParam(), [&](Communicator& communicator) {
       ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
-      if (communicator.rank() == kFailing) return over.Wait();
+      if (communicator.rank() == failing) return end.Meet();
       const absl::Status status = operation.run(
-          communicator, kSizes[0], {.name = "block.3", .timeout = kShort});
+          communicator, kSizes[0], {.name = "block.3", .timeout = timeout});
       ExpectFailure(operation, communicator.rank(), status,
-                    absl::StatusCode::kDeadlineExceeded, RankWords(kFailing));
-      over.DecrementCount();
+                    absl::StatusCode::kDeadlineExceeded, RankWords(failing));
+      end.Meet();
     });
   }
 }
 
 TEST_P(OperationFailureContract, NamesThePeerThatDied) {
+  const int failing = FailingOf(GetParam().ranks);
   for (const Operation& operation : kOperations) {
     for (const int64_t size : kSizes) {
-      absl::BlockingCounter met(kRanks);
+      absl::BlockingCounter met(GetParam().ranks);
+      End end(GetParam().ranks - 1);
       TogetherOwning(GetParam(), [&](std::unique_ptr<Communicator> mine) {
         ASSERT_EQ(mine->Barrier({}), absl::OkStatus());
         met.DecrementCount();
-        if (mine->rank() == kFailing) {
+        if (mine->rank() == failing) {
           met.Wait();
           return;  // destroys it
         }
         const absl::Status status =
             operation.run(*mine, size, {.name = "block.3", .timeout = kLong});
         ExpectFailure(operation, mine->rank(), status,
-                      absl::StatusCode::kUnavailable, RankWords(kFailing));
+                      absl::StatusCode::kUnavailable, RankWords(failing));
+        end.Meet();
       });
     }
   }
 }
 
 TEST_P(OperationFailureContract, AnAbortEndsItHereAndAtThePeers) {
+  const int failing = FailingOf(GetParam().ranks);
   for (const Operation& operation : kOperations) {
-    absl::BlockingCounter met(kRanks);
-    absl::BlockingCounter over(kRanks - 1);
+    absl::BlockingCounter met(GetParam().ranks);
+    End end(GetParam().ranks);
     Together(GetParam(), [&](Communicator& communicator) {
       ASSERT_EQ(communicator.Barrier({}), absl::OkStatus());
       met.DecrementCount();  // an abort would fail those still in the barrier
-      if (communicator.rank() == kFailing) return over.Wait();
+      if (communicator.rank() == failing) return end.Meet();
       std::thread aborter;
       if (communicator.rank() == 0) {
         aborter = std::thread([&] {
@@ -215,7 +245,7 @@ TEST_P(OperationFailureContract, AnAbortEndsItHereAndAtThePeers) {
                       absl::StatusCode::kUnavailable,
                       absl::StrCat(RankWords(0), "aborted: out of paper"));
       }
-      over.DecrementCount();
+      end.Meet();
     });
   }
 }

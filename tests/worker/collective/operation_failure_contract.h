@@ -1,6 +1,7 @@
 // What every operation of every backend does when a member does not come, dies
 // or aborts while it is under way: instantiate like
-// CommunicatorFailureContract, with ThreeOf.
+// CommunicatorFailureContract, with ThreeOf, or more members where a backend
+// has more lanes then.
 #ifndef TROUPE_TESTS_WORKER_COLLECTIVE_OPERATION_FAILURE_CONTRACT_H_
 #define TROUPE_TESTS_WORKER_COLLECTIVE_OPERATION_FAILURE_CONTRACT_H_
 

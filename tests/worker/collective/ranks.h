@@ -10,6 +10,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "ops/device.h"
@@ -30,6 +31,12 @@ struct RanksOptions {
   bool rounds_once = true;
   // Whether reduces go over levels, of which each sends its pieces again.
   bool reduces_over_levels = false;
+  // Whether sums go whole to place 0 of each level and come back: ranks send
+  // unlike bytes.
+  bool sums_up_a_tree = false;
+  // Of what sizes the levels are over which all-to-alls of even blocks go;
+  // none: straight to each rank.
+  std::vector<int> exchange_levels = {};
   // Whether buffers go in pieces, which are uneven where numbers are few.
   bool in_pieces = false;
   // How many times longer members wait for an absent one, where they ask each

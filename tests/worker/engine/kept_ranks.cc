@@ -69,18 +69,17 @@ float KeptRanks::Moment(int unit, int moment, int64_t element) {
 void KeptRanks::Train(SmallRank& rank) {
   RankState& state = rank.state();
   for (const int unit : state.HeldUnits()) {
-    const Range rests = state.AtRest(unit);
-    if (rests.size() == 0) continue;
-    auto* next = reinterpret_cast<float*>(
-        state.MemoryOfUnit(unit).optimizer_state.memory());
-    int m = 0;
-    for (const Range& has :
-         StateRanges(state.plan->job().optimizer(), state.plan->units(unit))) {
-      const Range here = Both(has, rests);
-      for (int64_t e = here.begin; e < here.end; ++e) {
-        *next++ = Moment(unit, m, e);
+    for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
+      if (memory.holds->size() == 0 || !memory.optimizer_state) continue;
+      auto* next = reinterpret_cast<float*>(memory.optimizer_state.memory());
+      int m = 0;
+      for (const UnitState& has :
+           UnitStates(state.plan->job().optimizer(), state.plan->units(unit))) {
+        for (int64_t e = memory.holds->begin; e < memory.holds->end; ++e) {
+          if (has.ElementsIn({e, e + 1}) > 0) *next++ = Moment(unit, m, e);
+        }
+        ++m;
       }
-      ++m;
     }
   }
 }

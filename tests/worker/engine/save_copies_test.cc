@@ -57,7 +57,7 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
     RankState& state = one.state();
     for (const int unit : state.HeldUnits()) {
       std::memset(one.Memory<char>(Buffer::PARAMETERS, unit), 1,
-                  state.AtRest(unit).size() * sizeof(float));
+                  state.AtRest(unit).front().rests.size() * sizeof(float));
     }
     const auto position = RestoreFromCheckpoint(
         path, RankDisk{ranks_.io(), ranks_.disk()}, state);
@@ -65,7 +65,7 @@ class SaveCopiesTest : public testing::TestWithParam<int> {
     EXPECT_EQ(position->step, kStep);
     EXPECT_EQ(position->samples_consumed, KeptRanks::kSamples);
     for (const int unit : state.HeldUnits()) {
-      const int64_t count = state.AtRest(unit).size();
+      const int64_t count = state.AtRest(unit).front().rests.size();
       const auto* weights = one.Memory<float>(Buffer::PARAMETERS, unit);
       const auto* moments = one.Memory<float>(Buffer::OPTIMIZER_STATE, unit);
       for (const Parameter& parameter : state.plan->units(unit).parameters()) {
@@ -243,6 +243,15 @@ JobSpec JobWith(const std::string& optimizer, const std::string& precision,
     OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
     group.add_match("*.mlp.*.weight");
     group.set_name("muon");
+  } else if (absl::StartsWith(optimizer, "adafactor")) {
+    OptimizerSpec& adafactor = *job.mutable_optimizer();
+    adafactor.Clear();
+    adafactor.set_name("adafactor");
+    adafactor.set_lr(0.01);
+    if (optimizer != "adafactor") adafactor.mutable_ema()->set_decay(0.99);
+    OptimizerGroup& group = *adafactor.add_groups();
+    group.add_match("*.attn.*");
+    group.set_name("adamw");
   } else if (optimizer == "adamw with ema") {
     job.mutable_optimizer()->mutable_ema()->set_decay(0.99);
   } else if (optimizer != "adamw") {
@@ -261,11 +270,42 @@ JobSpec JobWith(const std::string& optimizer, const std::string& precision,
   return job;
 }
 
+// Files of a checkpoint that is then removed.
+auto TakeContent(const std::string& checkpoint) {
+  auto files = ContentOf(checkpoint);
+  std::filesystem::remove_all(checkpoint);
+  return files;
+}
+
+// Attention is dealt over both ranks, and each has experts of its own.
+TEST(SaveCopies, SavesPartsThatAreDealtOverOthers) {
+  const std::string directory = testing::TempDir() + "/save_copies_experts";
+  for (const char* precision : {"f32", "bf16"}) {
+    for (const int zero : {0, 1, 2, 3}) {
+      for (const char* const frozen : {"", "*norm*", "*.experts.*"}) {
+        SCOPED_TRACE(absl::StrCat(precision, ", zero ", zero, ", ", frozen));
+        JobSpec job = SmallJobOf("mixtral");
+        job.mutable_training()->set_precision(precision);
+        job.mutable_parallelism()->set_zero(zero);
+        job.mutable_parallelism()->set_expert(2);
+        if (*frozen != '\0') job.mutable_training()->add_freeze(frozen);
+        std::filesystem::remove_all(directory);
+        KeptRanks ranks(directory, job);
+        const auto want = TakeContent(SaveAsUsual(ranks));
+        EXPECT_TRUE(TakeContent(SaveFromCopies(ranks)) == want);
+        RestoreFromCopies(ranks);
+        EXPECT_TRUE(TakeContent(SaveAsUsual(ranks)) == want);
+      }
+    }
+  }
+}
+
 // Every state that an optimizer has, and none that it has not.
 TEST(SaveCopies, SavesToTheBitWhatTheRanksThemselvesSave) {
   const std::string directory = testing::TempDir() + "/save_copies_alike";
-  for (const char* optimizer : {"adamw", "adamw with ema", "groups", "muon",
-                                "sgd with momentum", "sgd"}) {
+  for (const char* optimizer :
+       {"adafactor", "adafactor with ema", "adamw", "adamw with ema", "groups",
+        "muon", "sgd with momentum", "sgd"}) {
     for (const char* precision : {"f32", "bf16", "fp16"}) {
       for (const int zero : {0, 1, 2, 3}) {
         for (const bool frozen : {false, true}) {
@@ -276,16 +316,11 @@ TEST(SaveCopies, SavesToTheBitWhatTheRanksThemselvesSave) {
           std::filesystem::remove_all(directory);
           KeptRanks ranks(directory,
                           JobWith(optimizer, precision, zero, frozen));
-          const auto content = [](const std::string& checkpoint) {
-            auto files = ContentOf(checkpoint);
-            std::filesystem::remove_all(checkpoint);
-            return files;
-          };
-          const auto want = content(SaveAsUsual(ranks));
-          EXPECT_TRUE(content(SaveFromCopies(ranks)) == want);
+          const auto want = TakeContent(SaveAsUsual(ranks));
+          EXPECT_TRUE(TakeContent(SaveFromCopies(ranks)) == want);
           if (sgd) continue;
           RestoreFromCopies(ranks);
-          EXPECT_TRUE(content(SaveAsUsual(ranks)) == want);
+          EXPECT_TRUE(TakeContent(SaveAsUsual(ranks)) == want);
         }
       }
     }

@@ -9,6 +9,8 @@
 namespace troupe {
 namespace {
 
+void* Begin(const FlatMemory& flat) { return flat.At({0, 0}, 4); }
+
 TEST(Call, FindsOperandsByTheirPart) {
   SmallRank rank(SmallJob(), {});
   const auto find = [&](Instruction::Kind kind, int unit) {
@@ -23,14 +25,15 @@ TEST(Call, FindsOperandsByTheirPart) {
   const UnitBuffers block = BuffersOf(find(Instruction::FORWARD, 1));
   EXPECT_EQ(block.input, rank.Memory<void>(Buffer::ACTIVATION, 0, 0));
   EXPECT_EQ(block.output, rank.Memory<void>(Buffer::ACTIVATION, 1, 0));
-  EXPECT_EQ(block.parameters, rank.Memory<void>(Buffer::PARAMETERS, 1));
+  EXPECT_EQ(Begin(block.parameters), rank.Memory<void>(Buffer::PARAMETERS, 1));
   EXPECT_EQ(block.batch, nullptr);
   EXPECT_EQ(block.scalars, nullptr);
-  EXPECT_EQ(block.tied_parameters, nullptr);
-  EXPECT_EQ(block.parameter_gradients, nullptr);
+  EXPECT_EQ(Begin(block.tied_parameters), nullptr);
+  EXPECT_EQ(Begin(block.parameter_gradients), nullptr);
   // The head projects with the embedding's table.
   const UnitBuffers head = BuffersOf(find(Instruction::FORWARD, 3));
-  EXPECT_EQ(head.tied_parameters, rank.Memory<void>(Buffer::PARAMETERS, 0));
+  EXPECT_EQ(Begin(head.tied_parameters),
+            rank.Memory<void>(Buffer::PARAMETERS, 0));
   EXPECT_EQ(head.output, nullptr);
   EXPECT_NE(head.batch, nullptr);
   EXPECT_NE(head.scalars, nullptr);
@@ -38,6 +41,42 @@ TEST(Call, FindsOperandsByTheirPart) {
   const UnitBuffers embedding = BuffersOf(find(Instruction::FORWARD, 0));
   EXPECT_EQ(embedding.input, nullptr);
   EXPECT_NE(embedding.output, nullptr);
+}
+
+// Of a block whose experts are on this rank only, the attention is gathered,
+// and the experts are where they rest.
+TEST(Call, FindsWhatIsDealtAndWhatIsNot) {
+  JobSpec job = SmallJobOf("mixtral");
+  job.mutable_parallelism()->set_expert(2);
+  job.mutable_parallelism()->set_zero(3);
+  SmallRank rank(job, {.ranks = 2, .rank = 1});
+  const auto parameters_of = [&](Instruction::Kind kind) {
+    for (const Instruction& instruction : rank.program().instructions()) {
+      if (instruction.kind() != kind || instruction.unit() != 1) continue;
+      return BuffersOf({rank.state(), rank.program(), instruction});
+    }
+    ADD_FAILURE();
+    return UnitBuffers();
+  };
+  const std::vector<StretchAtRest> rests = rank.state().AtRest(1);
+  ASSERT_EQ(rests.size(), 2u);
+  const Range& dense = rests[0].stretch.all;
+  const Range& experts = rests[1].stretch.all;
+  ASSERT_TRUE(rests[0].stretch.dealt.has_value());
+  ASSERT_FALSE(rests[1].stretch.dealt.has_value());
+  EXPECT_EQ(rests[1].first, rests[0].rests.size());
+  const FlatMemory weights = parameters_of(Instruction::FORWARD).parameters;
+  EXPECT_EQ(weights.At(dense, 4),
+            rank.Memory<char>(Buffer::UNSHARDED_PARAMETERS, 1));
+  EXPECT_EQ(weights.At(experts, 4), rank.Memory<char>(Buffer::PARAMETERS, 1) +
+                                        4 * rests[0].rests.size());
+  EXPECT_EQ(weights.At({dense.begin, experts.end}, 4), nullptr);
+  const FlatMemory gradients =
+      parameters_of(Instruction::BACKWARD_WEIGHT).parameter_gradients;
+  EXPECT_NE(gradients.At(dense, 4), nullptr);
+  EXPECT_EQ(gradients.At(experts, 4),
+            rank.Memory<char>(Buffer::PARAMETER_GRADIENTS, 1) +
+                4 * rests[0].rests.size());
 }
 
 TEST(Call, SamplesAreNumberedInTheGlobalBatch) {

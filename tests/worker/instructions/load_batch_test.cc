@@ -1,12 +1,16 @@
 #include "worker/instructions/load_batch.h"
 
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "proto/plan/batch.h"
+#include "proto/plan/batch_sources.h"
 #include "storage/dataset/token_file_writer.h"
 #include "tests/equivalence/small_job.h"
 #include "tests/worker/rank/small_rank.h"
+#include "worker/instructions/fill_sample.h"
 
 namespace troupe {
 namespace {
@@ -22,6 +26,19 @@ std::vector<int32_t> Sample(const RankState& state, uint64_t number) {
   return tokens;
 }
 
+// A tensor of the batch of a micro-batch.
+const int32_t* Ids(SmallRank& rank, int micro_batch, const std::string& name) {
+  const BatchSchema& batch = rank.state().plan->batch();
+  const std::vector<int64_t> offsets = BatchOffsets(batch);
+  const char* const memory = rank.Memory<char>(Buffer::BATCH, {}, micro_batch);
+  for (int i = 0; i < batch.size(); ++i) {
+    if (batch[i].tensor().name() != name) continue;
+    return reinterpret_cast<const int32_t*>(memory + offsets[i]);
+  }
+  ADD_FAILURE() << "no " << name;
+  return nullptr;
+}
+
 TEST(LoadBatch, ReadsTheSamplesOfThisRankAndMicroBatch) {
   JobSpec job = SmallJob();
   job.mutable_training()->set_micro_batch_size(2);
@@ -29,12 +46,13 @@ TEST(LoadBatch, ReadsTheSamplesOfThisRankAndMicroBatch) {
   rank.state().step.samples_before = 40;
   ASSERT_TRUE(rank.Run("L m1").ok());
   // 40 + r M b + m b, with M = 2 and b = 2.
-  const int32_t* batch = rank.Memory<int32_t>(Buffer::BATCH, {}, 1);
+  const int32_t* const tokens = Ids(rank, 1, kBatchTokens);
+  const int32_t* const targets = Ids(rank, 1, kBatchTargets);
   for (int i = 0; i < 2; ++i) {
     const std::vector<int32_t> want = Sample(rank.state(), 40 + 4 + 2 + i);
     for (int t = 0; t < 17; ++t) {
-      EXPECT_EQ(batch[i * 17 + t], want[t]);
-      EXPECT_EQ(batch[(2 + i) * 17 + t], want[17 + t]);
+      EXPECT_EQ(tokens[i * 17 + t], want[t]);
+      EXPECT_EQ(targets[i * 17 + t], want[17 + t]);
     }
   }
 }
@@ -46,9 +64,9 @@ TEST(LoadBatch, AheadOfItsStepReadsWhatALaterStepReads) {
   ASSERT_EQ(ahead.kind(), Instruction::LOAD_BATCH);
   ahead.set_ahead(2);
   ASSERT_TRUE(RunLoadBatch({rank.state(), rank.program(), ahead}).ok());
-  const int32_t* batch = rank.Memory<int32_t>(Buffer::BATCH, {}, 0);
+  const int32_t* const tokens = Ids(rank, 0, kBatchTokens);
   const std::vector<int32_t> want = Sample(rank.state(), 40 + 2 * 8);
-  for (int t = 0; t < 17; ++t) EXPECT_EQ(batch[t], want[t]);
+  for (int t = 0; t < 17; ++t) EXPECT_EQ(tokens[t], want[t]);
 }
 
 TEST(LoadBatch, ValidationEndsWithTargetsThatCountForNothing) {
@@ -58,15 +76,14 @@ TEST(LoadBatch, ValidationEndsWithTargetsThatCountForNothing) {
   job.mutable_training()->set_micro_batch_size(4);
   SmallRank rank(job, {.ranks = 2, .rank = 1, .program = Program::VALIDATE});
   ASSERT_TRUE(rank.Run("L m1").ok());
-  const int32_t* targets = rank.Memory<int32_t>(Buffer::BATCH, {}, 1) + 4 * 17;
+  const int32_t* const targets = Ids(rank, 1, kBatchTargets);
   for (int t = 0; t < 17; ++t) {
     EXPECT_GE(targets[t], 0);
     for (int i = 1; i < 4; ++i) EXPECT_EQ(targets[i * 17 + t], -1);
   }
 }
 
-// Behind tokens and targets of the rank's own positions, those of whole
-// sequences.
+// For whole sequences.
 TEST(LoadBatch, SaysWhereDocumentsBegin) {
   JobSpec job = SmallJob();
   const std::string path = testing::TempDir() + "/load_batch.tokens";
@@ -83,7 +100,8 @@ TEST(LoadBatch, SaysWhereDocumentsBegin) {
   job.mutable_training()->set_micro_batch_size(2);
   SmallRank rank(job, {.ranks = 2, .rank = 1});
   ASSERT_TRUE(rank.Run("L m1").ok());
-  const int32_t* batch = rank.Memory<int32_t>(Buffer::BATCH, {}, 1);
+  const int32_t* const loaded = Ids(rank, 1, kBatchDocuments);
+  const int32_t* const loaded_targets = Ids(rank, 1, kBatchTargets);
   for (int i = 0; i < 2; ++i) {
     std::vector<int32_t> tokens(17), targets(17), documents(17);
     ASSERT_TRUE(rank.state()
@@ -94,10 +112,62 @@ TEST(LoadBatch, SaysWhereDocumentsBegin) {
                     .ok());
     EXPECT_GT(documents.back(), 0);
     for (int t = 0; t < 17; ++t) {
-      EXPECT_EQ(batch[(2 + i) * 17 + t], targets[t]);
-      EXPECT_EQ(batch[(4 + i) * 17 + t], documents[t]);
+      EXPECT_EQ(loaded_targets[i * 17 + t], targets[t]);
+      EXPECT_EQ(loaded[i * 17 + t], documents[t]);
     }
   }
+}
+
+TEST(FillSample, HasARowForEachSource) {
+  const TokenSample sample = {.tokens = {7, 8, 9, 10},
+                              .targets = {8, -1, 10, -1},
+                              .documents = {0, 0, 2, 2}};
+  const auto filled = [](const TokenSample& from, absl::string_view source) {
+    std::vector<int32_t> to(4, -77);
+    const auto fill = FindFillSample(source);
+    EXPECT_TRUE(fill.ok()) << fill.status();
+    if (fill.ok()) (*fill)(from, to.data());
+    return to;
+  };
+  for (const BatchSource& source : BatchSources()) {
+    EXPECT_NE(filled(sample, source.name), std::vector<int32_t>(4, -77))
+        << source.name;
+  }
+  EXPECT_EQ(filled(sample, "next_tokens"), sample.targets);
+  EXPECT_EQ(filled(sample, "positions"), (std::vector<int32_t>{0, 1, 0, 1}));
+  TokenSample one_document = sample;
+  one_document.documents.clear();
+  EXPECT_EQ(filled(one_document, "positions"),
+            (std::vector<int32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(FindFillSample("images").status(),
+            absl::FailedPreconditionError(
+                "this worker has no source images of tensors of the batch; "
+                "scheduler and worker must be of one build"));
+}
+
+// Of three dims, the second cut into two runs, with room for more, and the last
+// into one.
+TEST(FillSample, CopiesABoxOfASample) {
+  const LoadedPiece piece = {
+      .dims = {{.whole = 2, .local = 2, .runs = {{0, 2}}},
+               {.whole = 8, .local = 5, .runs = {{1, 3}, {6, 8}}},
+               {.whole = 6, .local = 3, .runs = {{3, 6}}}}};
+  std::vector<int16_t> whole(2 * 8 * 6);
+  std::iota(whole.begin(), whole.end(), int16_t{0});
+  std::vector<int16_t> to(2 * 5 * 3, -1);
+  CopyPiece(piece, sizeof(int16_t), reinterpret_cast<const char*>(whole.data()),
+            reinterpret_cast<char*>(to.data()));
+  std::vector<int16_t> want(to.size(), -1);
+  const int rows[] = {1, 2, 6, 7};
+  for (int a = 0; a < 2; ++a) {
+    for (int b = 0; b < 4; ++b) {
+      for (int c = 0; c < 3; ++c) {
+        want[(a * 5 + b) * 3 + c] =
+            static_cast<int16_t>((a * 8 + rows[b]) * 6 + 3 + c);
+      }
+    }
+  }
+  EXPECT_EQ(to, want);
 }
 
 }  // namespace

@@ -463,8 +463,8 @@ TEST(KindsTableTest, HasEveryKind) {
   // tests/ops/cross_entropy_test, attention_part_test and split_norm_test hold
   // what they compute, tests/equivalence has the ranks.
   std::set<int> kinds = {
-      Op::EXCHANGE,       Op::RETURN,  Op::CROSS_ENTROPY_PARTS,
-      Op::ATTENTION_PART, Op::MOMENTS, Op::SPLIT_NORM};
+      Op::EXCHANGE,       Op::RETURN,   Op::CROSS_ENTROPY_PARTS,
+      Op::ATTENTION_PART, Op::ROW_SUMS, Op::SPLIT_NORM};
   for (const OneOpSpec& spec : Kinds()) kinds.insert(spec.op.kind());
   for (int i = 0; i < Op::Kind_descriptor()->value_count(); ++i) {
     const auto& kind = *Op::Kind_descriptor()->value(i);

@@ -88,6 +88,21 @@ TEST_F(PlacesTest, ParametersAreInThePlansDtypeAndGradientsInF32) {
   EXPECT_EQ(place.Gradient(call_).ShapeString(), "f32[2, 16]");
 }
 
+// Elements 8 to 40, and 40 to 72 elsewhere: a parameter lies in one of them.
+TEST_F(PlacesTest, AFlatBufferMayLieInPieces) {
+  FlatMemory pieces;
+  pieces.Add({8, 24}, memory_.data(), 2);
+  pieces.Add({24, 40}, memory_.data() + 32, 2);  // goes on with the one before
+  pieces.Add({40, 72}, memory_.data() + 512, 2);
+  call_.parameters = pieces;
+  EXPECT_EQ(ParameterPlace(Rows(8, 2), false).Values(call_).raw(),
+            memory_.data());
+  EXPECT_EQ(ParameterPlace(Rows(40, 2), false).Values(call_).raw(),
+            memory_.data() + 512);
+  EXPECT_DEATH(ParameterPlace(Rows(24, 2), false).Values(call_),
+               "a flat buffer that the call needs is missing");
+}
+
 TEST_F(PlacesTest, TiedParametersAreInTheOtherUnitsBuffers) {
   call_.tied_parameters = memory_.data();
   call_.tied_parameter_gradients = memory_.data() + 512;

@@ -32,6 +32,22 @@ struct Attempt {
   int number = 1;
 };
 
+// The text of a validation, whatever is in it, stays a string on one line.
+TEST(TableFormat, AJsonLineHasTheSample) {
+  MetricsRow row = SampleRow(3);
+  row.record.mutable_sample()->set_prompt("Once");
+  row.record.mutable_sample()->set_text(" \"upon\"\n\\a\x01 t\xC3\xAEme");
+  const std::string line = JsonLinesFormat().line(row);
+  EXPECT_THAT(
+      line, testing::EndsWith(",\"sample\":\" \\\"upon\\\"\\u000a\\\\a\\u0001 "
+                              "t\xC3\xAEme\"}\n"));
+  EXPECT_EQ(JsonLinesFormat().step(line.substr(0, line.size() - 1)), 3);
+  row.record.mutable_sample()->set_error("no memory");
+  EXPECT_THAT(JsonLinesFormat().line(row),
+              HasSubstr(",\"sample_error\":\"no memory\"}"));
+  EXPECT_EQ(CsvFormat().line(row), CsvFormat().line(SampleRow(3)));
+}
+
 // Each test does the same with both formats.
 class TableFileTest : public testing::TestWithParam<const TableFormat*> {
  protected:

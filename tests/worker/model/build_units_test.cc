@@ -74,6 +74,7 @@ Plan PlanOf(const ModelSpec& model) {
   const auto units = ModelUnits(model, kShape);
   for (const Unit& unit : units->units) *plan.add_units() = unit;
   for (const UnitTable& table : units->tables) *plan.add_tables() = table;
+  *plan.mutable_batch() = units->batch;
   return plan;
 }
 

@@ -163,6 +163,7 @@ class CutGeneratorTest
                       .peers = ranks->get()};
     part.units.units = {plan_.units().begin(), plan_.units().end()};
     part.units.tables = {plan_.tables().begin(), plan_.tables().end()};
+    part.units.batch = plan_.batch();
     auto generator =
         Generator::Create(*device, model_, std::move(part), parameters);
     EXPECT_TRUE(generator.ok()) << generator.status();

@@ -1,5 +1,6 @@
 #include "worker/model/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -188,6 +189,148 @@ TEST(OptimizerTest, EachPartByItsRule) {
   ExpectSteps(ThreeRules(), unit, {second - 3, second + 2});
   ExpectSteps(ThreeRules(), unit, {second, third});
   ExpectSteps(ThreeRules(), unit, {second + 2, third + 5});
+}
+
+OptimizerSpec AdafactorSpec() {
+  OptimizerSpec spec;
+  spec.set_name("adafactor");
+  spec.set_weight_decay(0.3);
+  spec.set_decay_rate(-0.8);
+  spec.set_eps1(1e-12);
+  spec.set_eps2(1e-3);
+  spec.set_scale_parameter(true);
+  return spec;
+}
+
+// One matrix or vector, in double.
+struct Factored {
+  int64_t rows, columns;
+  bool is_vector;
+  double decay;
+  std::vector<double> w, row, column, second;
+
+  void Step(const std::vector<double>& g, double lr, int64_t step) {
+    const double kept = 1 - std::pow(step, -0.8);
+    const auto blend = [kept](double& moment, double square, double of) {
+      moment += (1 - kept) * (square + 1e-12) / of;
+    };
+    for (auto* const moment : {&row, &column, &second}) {
+      for (double& m : *moment) m *= kept;
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        const double square = g[i * columns + j] * g[i * columns + j];
+        blend(row[i], square, static_cast<double>(columns));
+        blend(column[j], square, static_cast<double>(rows));
+        blend(second[i * columns + j], square, 1);
+      }
+    }
+    double mean = 0;
+    for (const double r : row) mean += r / static_cast<double>(rows);
+    std::vector<double> u(g.size());
+    double of_update = 0, of_weights = 0;
+    for (size_t at = 0; at < u.size(); ++at) {
+      const double v = is_vector
+                           ? second[at]
+                           : row[at / columns] * column[at % columns] / mean;
+      u[at] = g[at] / std::sqrt(v);
+      of_update += u[at] * u[at] / static_cast<double>(u.size());
+      of_weights += w[at] * w[at] / static_cast<double>(u.size());
+    }
+    const double size = lr * std::max(1e-3, std::sqrt(of_weights));
+    for (size_t at = 0; at < u.size(); ++at) {
+      w[at] -=
+          size * (decay * w[at] + u[at] / std::max(1.0, std::sqrt(of_update)));
+    }
+  }
+};
+
+// Matrices, several of them in one parameter, and vectors; also where slices
+// end between parameters, or have gaps only.
+TEST(OptimizerTest, AdafactorTrainsWholeMatricesAndVectors) {
+  Unit unit = UnitWith({{"a", {3, 7}},
+                        {"b", {5}},
+                        {"c", {4, 2, 9}},
+                        {"d", {21}},
+                        {"e", {9, 2}}});
+  for (Parameter& parameter : *unit.mutable_parameters()) {
+    parameter.set_weight_decay(parameter.dims_size() > 1);
+  }
+  const OptimizerSpec spec = AdafactorSpec();
+  const auto device = NewCpuDevice({.threads = 1});
+  const Optimizer optimizer(spec);
+  const int64_t n = unit.flat_elements();
+  const int64_t states = 3 + 7 + 5 + 4 * (2 + 9) + 21 + 9 + 2;
+  EXPECT_EQ(optimizer.StateBytes(unit), states * 4);
+  const auto begin_of = [&unit](int p) { return unit.parameters(p).offset(); };
+  for (const std::vector<int64_t>& ends : std::vector<std::vector<int64_t>>{
+           {n},
+           {begin_of(1), begin_of(2) - 1, begin_of(2), n},
+           {begin_of(3), n}}) {
+    DeviceMemory weights(*device, n * 4), gradients(*device, n * 4),
+        state(*device, states * 4),
+        workspace(*device, StepWorkspaceBytes(spec, unit));
+    weights.Zero();
+    gradients.Zero();
+    state.Zero();
+    std::vector<Factored> expected;
+    std::vector<int64_t> offsets;
+    for (const Parameter& parameter : unit.parameters()) {
+      const auto [count, rows, columns] = MatricesOf(parameter);
+      for (int64_t m = 0; m < count; ++m) {
+        const int64_t each = rows * columns;
+        offsets.push_back(parameter.offset() + m * each);
+        const auto span = weights.span().subspan(offsets.back(), each);
+        FillRandom(span, offsets.back());
+        expected.push_back({.rows = rows,
+                            .columns = columns,
+                            .is_vector = parameter.dims_size() == 1,
+                            .decay = parameter.weight_decay() ? 0.3 : 0,
+                            .w = std::vector<double>(span.begin(), span.end()),
+                            .row = std::vector<double>(rows),
+                            .column = std::vector<double>(columns),
+                            .second = std::vector<double>(each)});
+      }
+    }
+    for (int64_t step = 1; step <= 3; ++step) {
+      for (size_t m = 0; m < expected.size(); ++m) {
+        std::vector<double> g(expected[m].w.size());
+        for (size_t i = 0; i < g.size(); ++i) {
+          const float value =
+              std::sin(static_cast<float>(step * (offsets[m] + i) + 1));
+          gradients.span()[offsets[m] + i] = value;
+          g[i] = 0.5 * value;
+        }
+        expected[m].Step(g, 0.01 * step, step);
+      }
+      float* slice_state = state.floats();
+      int64_t begin = 0;
+      for (const int64_t end : ends) {
+        const Range slice = {begin, end};
+        const absl::Status stepped =
+            optimizer.Step(*device, unit,
+                           {.weights = weights.floats() + begin,
+                            .gradients = gradients.floats() + begin,
+                            .state = slice_state,
+                            .step = step,
+                            .learning_rate = 0.01 * step,
+                            .gradient_scale = 0.5,
+                            .holds = slice,
+                            .workspace = workspace.get()});
+        EXPECT_TRUE(stepped.ok()) << stepped;
+        slice_state += StateElements(spec, unit, slice);
+        begin = end;
+      }
+      EXPECT_EQ(slice_state, state.floats() + states);
+    }
+    for (size_t m = 0; m < expected.size(); ++m) {
+      for (size_t i = 0; i < expected[m].w.size(); ++i) {
+        EXPECT_NEAR(weights.span()[offsets[m] + i], expected[m].w[i], 1e-6)
+            << m << " " << i;
+        EXPECT_EQ(gradients.span()[offsets[m] + i], 0);
+      }
+    }
+  }
 }
 
 // Of bf16: the weights stay exact, and a copy of them is rounded.

@@ -76,6 +76,30 @@ TEST(CheckJobFiles, TokenFilesThatAreMissingOrDoNotFit) {
   ExpectRefused(job, "model.vocab_size: 3, but ", tokens);
 }
 
+TEST(CheckJobFiles, PromptsThatItsTokenizerDoesNotTake) {
+  const auto sampling = [](const std::string& prompt) {
+    JobSpec job = SmallJob();
+    SampleSpec& sample = *job.mutable_data()->mutable_sample();
+    sample.set_prompt(prompt);
+    sample.set_tokens(12);
+    return Resolved(job);
+  };
+  EXPECT_TRUE(CheckFilesOf(sampling("0123")).ok());
+  EXPECT_TRUE(CheckFilesOf(sampling("01234567")).ok());
+  ExpectRefused(sampling("012345678"), "data.sample.prompt: ",
+                "has 9 tokens, with 12 more that data.sample.tokens adds, and "
+                "the model sees 20");
+  ExpectRefused(sampling("01z"), "data.sample.prompt: ",
+                "token 122 of it is not in the model's vocabulary of 61");
+  const TempDir dir;
+  JobSpec unknown = sampling("0123");
+  WriteText(dir.File("data.bin"),
+            LlmcHeaderBytes({.tokens = 4000}) + std::string(8000, '\0'));
+  unknown.mutable_data()->set_tokens(dir.File("data.bin"));
+  ExpectRefused(unknown,
+                "data.sample: ", "do not say which tokenizer made them");
+}
+
 // Before it has been planned.
 TEST(CheckJobFiles, OfAJobThatIsNotResolvedTokenFilesAreLookedAt) {
   const TempDir dir;

@@ -14,9 +14,9 @@ TEST(RankState, KnowsItsPlaceAndItsUnits) {
   EXPECT_EQ(state.data_index(), 3);
   EXPECT_EQ(state.data_size(), 4);
   EXPECT_EQ(state.HeldUnits(), (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(state.MemoryOfUnit(2).parameters.memory(),
+  EXPECT_EQ(state.StateOfUnit(2).front().parameters.memory(),
             rank.Memory<char>(Buffer::PARAMETERS, 2));
-  EXPECT_EQ(state.MemoryOfUnit(2).optimizer_state.memory(),
+  EXPECT_EQ(state.StateOfUnit(2).front().optimizer_state.memory(),
             rank.Memory<char>(Buffer::OPTIMIZER_STATE, 2));
   EXPECT_EQ(state.units.size(), 4u);
 }
@@ -60,13 +60,13 @@ TEST(RankState, OfBf16TheWeightsAreTheMasterOnes) {
   JobSpec job = SmallJob();
   job.mutable_training()->set_precision("bf16");
   SmallRank rank(job, {});
-  const UnitFlatBuffers memory = rank.state().MemoryOfUnit(2);
+  const UnitFlatBuffers memory = rank.state().StateOfUnit(2).front();
   EXPECT_EQ(memory.parameters.memory(),
             rank.Memory<char>(Buffer::MASTER_WEIGHTS, 2));
   EXPECT_EQ(memory.rounded_parameters.memory(),
             rank.Memory<char>(Buffer::PARAMETERS, 2));
   SmallRank f32(SmallJob(), {});
-  EXPECT_FALSE(f32.state().MemoryOfUnit(2).rounded_parameters);
+  EXPECT_FALSE(f32.state().StateOfUnit(2).front().rounded_parameters);
 }
 
 TEST(RankState, TokensMustFitTheVocabulary) {

@@ -1,6 +1,10 @@
 #include "worker/rank/unit_state.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "proto/plan/tensor_spec.h"
@@ -45,6 +49,53 @@ TEST(UnitState, AdamWHasTwoMomentsBehindOneAnother) {
   EXPECT_EQ(tensors[3].boxes.at(0).begin, 16);
   EXPECT_EQ(tensors[5].name, "optimizer.exp_avg_sq.bias");
   EXPECT_EQ(tensors[5].data.memory(), m + 32 * 4);
+}
+
+// Of rows, of columns, and of the bias: each state behind the one before. A
+// copy of any range has what of them belongs to it, wherever the range is cut.
+TEST(UnitState, AdafactorHasRowsAndColumns) {
+  OptimizerSpec adafactor;
+  adafactor.set_name("adafactor");
+  std::vector<float> parameters(32), moments(7);
+  char* p = reinterpret_cast<char*>(parameters.data());
+  char* m = reinterpret_cast<char*>(moments.data());
+  const std::vector<StateTensor> tensors = UnitStateTensors(
+      adafactor, UnitOfTwo(), {.parameters = p, .optimizer_state = m});
+  ASSERT_EQ(tensors.size(), 5u);
+  const std::vector<std::pair<std::string, int64_t>> expected = {
+      {"exp_avg_sq_row.weight", 3},
+      {"exp_avg_sq_col.weight", 2},
+      {"exp_avg_sq.bias", 2}};
+  const std::vector<int> begins = {0, 3, 5};
+  for (int s = 0; s < 3; ++s) {
+    const StateTensor& tensor = tensors[2 + s];
+    EXPECT_EQ(tensor.name, "optimizer." + expected[s].first);
+    EXPECT_EQ(tensor.shape, std::vector<int64_t>{expected[s].second});
+    EXPECT_EQ(tensor.elements, expected[s].second);
+    ASSERT_EQ(tensor.boxes.size(), 1u);
+    EXPECT_EQ(tensor.boxes[0].begin, 0);
+    EXPECT_EQ(tensor.data.memory(), m + begins[s] * 4);
+  }
+  for (int64_t cut = 0; cut <= 32; ++cut) {
+    std::map<std::string, std::vector<int>> times;
+    for (const Range& range : {Range{0, cut}, Range{cut, 32}}) {
+      for (const StateTensor& tensor : UnitStateTensors(
+               adafactor, UnitOfTwo(),
+               {.parameters = p, .optimizer_state = m, .holds = range})) {
+        std::vector<int>& seen = times[tensor.name];
+        seen.resize(tensor.shape[0] * (tensor.shape.size() > 1 ? 2 : 1));
+        for (const SliceRun& run :
+             RunsWithin(tensor, 0, static_cast<int64_t>(seen.size()))) {
+          EXPECT_GE(run.local, 0);
+          for (int64_t i = 0; i < run.count; ++i) ++seen[run.whole + i];
+        }
+      }
+    }
+    for (const auto& [name, seen] : times) {
+      EXPECT_EQ(seen, std::vector<int>(seen.size(), 1)) << name << " " << cut;
+    }
+    EXPECT_EQ(times.size(), 5u);
+  }
 }
 
 // Elements 1 to 16: the end of a row, two rows, and the beginning of the bias.

@@ -40,8 +40,8 @@ Wires::~Wires() {
     absl::MutexLock lock(&mutex_);
     if (failing_) return;  // closed already
   }
-  notices_->Say(Notice::kLeft, rank_, "");
-  CloseMesh(/*culprit=*/-1);
+  absl::MutexLock closing(&closing_);
+  SayAndClose(Notice::kLeft, "");
 }
 
 absl::Status Wires::Begin(absl::Time deadline, uint64_t slot) {
@@ -71,8 +71,8 @@ void Wires::End() {
     why = std::string(aborted_.message());
   }
   // Aborted while the operation ended well: the peers are to know now.
-  notices_->Say(Notice::kAborted, rank_, why);
-  CloseMesh(/*culprit=*/-1);
+  absl::MutexLock closing(&closing_);
+  SayAndClose(Notice::kAborted, why);
 }
 
 Wire Wires::Attach(void* memory, size_t bytes) {
@@ -218,6 +218,9 @@ void Wires::Interrupt(const absl::Status& why) {
 }
 
 void Wires::Abort(const absl::Status& why) {
+  // From before others can see that it fails: an operation that then begins
+  // closes the mesh only when the peers have been told why.
+  absl::MutexLock closing(&closing_);
   {
     absl::MutexLock lock(&mutex_);
     if (failing_) return;
@@ -227,12 +230,21 @@ void Wires::Abort(const absl::Status& why) {
     verdict_ = {absl::StatusCode::kCancelled, rank_,
                 absl::StrCat("aborted: ", why.message())};
   }
-  notices_->Say(Notice::kAborted, rank_, why.message());
-  CloseMesh(/*culprit=*/-1);
+  SayAndClose(Notice::kAborted, why.message());
+}
+
+void Wires::SayAndClose(Notice::Kind kind, absl::string_view text) {
+  if (mesh_ == nullptr) return;
+  notices_->Say(kind, rank_, text);
+  CloseNow(/*culprit=*/-1);
 }
 
 void Wires::CloseMesh(int culprit) {
   absl::MutexLock lock(&closing_);
+  CloseNow(culprit);
+}
+
+void Wires::CloseNow(int culprit) {
   if (mesh_ == nullptr) return;
   notices_->Flush(culprit);
   notices_ = nullptr;

@@ -40,6 +40,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -118,7 +119,7 @@ class Wires final : private Watched {
 
   // REQUIRES that an operation failed. Closes the connections.
   Verdict Close();
-  void Abort(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Abort(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_, closing_);
   // Of the operation in progress, if there is one: its own thread does what may
   // wait. Any thread.
   void Interrupt(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -132,6 +133,11 @@ class Wires final : private Watched {
   absl::Status Fail(int peer) ABSL_LOCKS_EXCLUDED(mutex_);
   Verdict Judge(int peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void CloseMesh(int culprit) ABSL_LOCKS_EXCLUDED(mutex_, closing_);
+  void CloseNow(int culprit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(closing_);
+  // Unless it is closed: tells the peers why it closes, under one hold, so that
+  // nobody closes in between.
+  void SayAndClose(Notice::Kind kind, absl::string_view text)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(closing_);
   absl::Time Look() override ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int rank_;
@@ -144,6 +150,8 @@ class Wires final : private Watched {
   std::unique_ptr<char[]> scratch_;
   size_t scratch_bytes_ = 0;
 
+  // Only one thread closes. Taken before mutex_.
+  absl::Mutex closing_ ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;
   bool active_ ABSL_GUARDED_BY(mutex_) = false;   // an operation is in progress
   bool failing_ ABSL_GUARDED_BY(mutex_) = false;  // for good
@@ -153,7 +161,6 @@ class Wires final : private Watched {
   Wait waiting_ ABSL_GUARDED_BY(mutex_) = Wait::kNone;
   Wire* wire_ ABSL_GUARDED_BY(mutex_) = nullptr;  // of the wait
   Verdict verdict_ ABSL_GUARDED_BY(mutex_);
-  absl::Mutex closing_;  // only one thread closes
 };
 
 }  // namespace troupe

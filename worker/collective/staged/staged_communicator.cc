@@ -157,11 +157,12 @@ class StagedCommunicator final : public Communicator {
       device_.CopyToHost(out.Of(member).data, block.data, block.bytes());
     }
     RETURN_IF_ERROR(device_.Synchronize());
-    RETURN_IF_ERROR(host_->AllToAll({.send = staged.send,
-                                     .receive = staged.receive,
-                                     .send_ranges = send.ranges,
-                                     .receive_ranges = receive.ranges},
-                                    OptionsOf(call)));
+    AllToAllBuffers buffers = {.send = staged.send, .receive = staged.receive};
+    if (!send.even) {
+      buffers.send_ranges = send.ranges;
+      buffers.receive_ranges = receive.ranges;
+    }
+    RETURN_IF_ERROR(host_->AllToAll(buffers, OptionsOf(call)));
     for (int member = 0; member < size(); ++member) {
       const CommBuffer block = receive.Of(member);
       if (block.elements == 0) continue;

@@ -48,6 +48,34 @@ TEST_F(DoctorTest, AsksTheRealWorkerProgram) {
       << text.out;
 }
 
+// The scheduler's workers have measured it; this machine is not looked at.
+TEST_F(DoctorTest, ShowsTheNetworkOfACluster) {
+  for (const char* name : {"a", "b"}) {
+    HostTopology& host = *scheduler_.topology.add_hosts();
+    host.set_host(name);
+    HostPair& pair = *host.add_pairs();
+    pair.set_host(host.host() == "a" ? "b" : "a");
+    pair.mutable_rate()->set_bytes_per_second(1.2e9);
+    pair.mutable_rate()->set_latency_us(31);
+  }
+  const CommandOutcome outcome = Ask({"doctor", "--network"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("1.2 GB/s 31 us"), std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("1 of 1 pairs of hosts are measured"),
+            std::string::npos)
+      << outcome.out;
+  const nlohmann::json topology = nlohmann::json::parse(
+      Ask({"doctor", "--network", "--json"}).out, nullptr, false);
+  EXPECT_EQ(topology["hosts"][1]["pairs"][0]["host"], "a") << topology;
+  const std::string both = Ask({"doctor", "--network", "--nvme", "/x"}).err;
+  EXPECT_NE(both.find("are for checks of this machine"), std::string::npos)
+      << both;
+  const std::string none = Ask({"doctor"}).err;
+  EXPECT_NE(none.find("the cluster that --network looks at"), std::string::npos)
+      << none;
+}
+
 TEST_F(DoctorTest, HandsArgumentsAndExitCodeOn) {
   UseWorker("echo \"$@\"; echo 1 of 14 checks fails: ports >&2; exit 1");
   const CommandOutcome outcome =

@@ -101,6 +101,19 @@ TEST(PlanView, SaysWhoHasExpertsAndTheWorstRouting) {
                 "times the rows of an even one\n"
                 "                   at worst one rank gets all rows, 4 times "
                 "as many, in 2 rounds: 900 ms a step\n"));
+  // Experts on one rank each, and attention partitioned over all.
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "parameters { offset: 0 dims { sections { kind: HIDDEN } } }"
+      "parameters { offset: 32 dims { sections { kind: EXPERT_WEIGHTS } } }"
+      "parts { elements: 32 } parts { elements: 64 } table: 0",
+      plan.add_units()));
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "unit: 0 parts { dealt: 0 } parts { }",
+      plan.mutable_roles(0)->add_placements()));
+  EXPECT_THAT(
+      PlanText(plan),
+      HasSubstr("\n                   experts are not partitioned, the rest of "
+                "their layers is partitioned over 3 ranks\n"));
 }
 
 TEST(PlanView, SaysHowTheMachineIs) {
@@ -160,6 +173,21 @@ TEST(PlanView, SaysHowMicroBatchesAreSplit) {
   EXPECT_THAT(
       PlanText(plan),
       HasSubstr("micro-batches    [2, 1, 2] of 4 sequences on the replicas\n"));
+}
+
+TEST(PlanView, SaysWhichServersThereAre) {
+  Plan plan = SomePlan();
+  ParallelismSpec& parallelism = *plan.mutable_job()->mutable_parallelism();
+  parallelism.set_data(2);
+  parallelism.set_servers(1);
+  plan.mutable_job()->mutable_servers()->set_mode("sync");
+  for (const int count : {2, 2, 0}) {
+    plan.mutable_derived()->add_replica_micro_batches(count);
+  }
+  EXPECT_THAT(PlanText(plan),
+              HasSubstr("servers          1 behind 2 replicas, sync\n"
+                        "  micro-batches    2 of 4 sequences on each "
+                        "replica\n"));
 }
 
 TEST(PlanView, SaysWhatMemoryWasChosen) {

@@ -58,6 +58,22 @@ TEST(WatchView, TellsTheWholeStoryInAPipe) {
       "checkpoint: /c/step-2\n");
 }
 
+// On a line of its own, and harmless.
+TEST(WatchView, ShowsTheSampleOfAValidation) {
+  for (const bool terminal : {false, true}) {
+    std::ostringstream out;
+    WatchView view(out, {.terminal = terminal, .width = 80});
+    view.Show(Update(kRunning));
+    view.Show(
+        Update("steps { step: 1 loss: 5.5 validation_loss: 5.25 step_seconds: 1"
+               " sample { prompt: 'Once' text: ' upon\\na \\033[2Jtime' } }"
+               "steps { step: 2 loss: 5.5 validation_loss: 5.25 step_seconds: 1"
+               " sample { prompt: 'Once' error: 'no memory' } }"));
+    EXPECT_THAT(out.str(), HasSubstr("sample: Once| upon\\na \\x1b[2Jtime\n"));
+    EXPECT_THAT(out.str(), HasSubstr("sample: none: no memory\n"));
+  }
+}
+
 TEST(WatchView, ShowsAnotherPlanThatTheJobGoesOnWith) {
   std::ostringstream out;
   WatchView view(out, {});

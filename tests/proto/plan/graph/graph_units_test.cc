@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
+#include "proto/plan/check_batch.h"
 #include "proto/plan/check_units.h"
 #include "proto/plan/ports.h"
 
@@ -49,6 +50,10 @@ Plan PlanOf(const UnitList& units) {
   Plan plan;
   for (const Unit& unit : units.units) *plan.add_units() = unit;
   for (const UnitTable& table : units.tables) *plan.add_tables() = table;
+  *plan.mutable_batch() = units.batch;
+  TrainingSpec& training = *plan.mutable_job()->mutable_training();
+  training.set_micro_batch_size(2);
+  training.set_sequence_length(10);
   return plan;
 }
 
@@ -117,6 +122,106 @@ TEST(GraphUnits, RefuseWithPlaceAndReason) {
   EXPECT_EQ(ErrorWith("gelu {", "relu {"),
             "my.graph:9: Message type \"troupe.GraphOp\" has no field named "
             "\"relu\".");
+}
+
+// Positions are ids of a batch, and so are tokens under another name.
+constexpr char kBatchGraph[] = R"(vocab_size: 61
+max_position_embeddings: 20
+batch { name: "words" source: "tokens" dim { kind: SEQUENCE } }
+batch { name: "places" source: "positions" }
+batch { name: "next" source: "next_tokens" }
+unit { name: "embedding"
+  op { embed { x: "batch:words" y: "w" tokens: "wte" hidden: 24 init_std: 0.02 } }
+  op { embed { x: "batch:places" y: "p" tokens: "wpe" hidden: 24 init_std: 0.02 } }
+  op { add { x: "w" residual: "p" y: "h" } }
+}
+unit { name: "head"
+  op { norm { x: "before:h" y: "n" parameters: "n" epsilon: 1e-5 } }
+  op { loss { x: "n" tied_to: "wte" targets: "batch:next" } }
+}
+)";
+
+TEST(GraphUnits, ReadTheBatchByName) {
+  const auto units = Units(kBatchGraph);
+  ASSERT_TRUE(units.ok()) << units.status();
+  const Plan plan = PlanOf(*units);
+  EXPECT_EQ(CheckUnits(plan), absl::OkStatus());
+  EXPECT_EQ(CheckBatch(plan), absl::OkStatus());
+  ASSERT_EQ(units->batch.size(), 3);
+  EXPECT_EQ(units->batch[1].tensor().name(), "places");
+  EXPECT_EQ(units->batch[1].source(), "positions");
+  // A row for each position that there may be.
+  const Unit& embedding = units->units[0];
+  EXPECT_EQ(embedding.parameters(0).dims(0).sections(0).count(), 61);
+  EXPECT_EQ(embedding.parameters(1).dims(0).sections(0).count(), 20);
+  // What is not declared is what models of language read.
+  const auto plain = Units(kGraph);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_EQ(CheckBatch(PlanOf(*plain)), absl::OkStatus());
+  ASSERT_EQ(plain->batch.size(), 2);
+  EXPECT_EQ(plain->batch[0].source(), "tokens");
+  EXPECT_EQ(plain->batch[1].source(), "next_tokens");
+}
+
+TEST(GraphUnits, RefuseWhatTheBatchHasNot) {
+  const auto error = [](const std::string& piece, const std::string& by) {
+    const std::string text = absl::StrReplaceAll(kBatchGraph, {{piece, by}});
+    EXPECT_NE(text, kBatchGraph) << piece;
+    const auto units = Units(text);
+    return units.ok() ? "" : std::string(units.status().message());
+  };
+  EXPECT_EQ(error("source: \"positions\"",
+                  "source: \"images\" dim { kind: HEIGHT count: 32 } dim { "
+                  "kind: WIDTH count: 32 } dim { kind: CHANNELS count: 3 }"),
+            "my.graph:4: tensor \"places\" of the batch is of source "
+            "\"images\", which does not exist; use one of tokens, "
+            "next_tokens, positions");
+  EXPECT_EQ(error("dim { kind: SEQUENCE }", "dim { kind: HEIGHT }"),
+            "my.graph:3: tensor \"words\" of the batch has dims HEIGHT; source "
+            "tokens makes SEQUENCE");
+  EXPECT_EQ(error("kind: SEQUENCE", "kind: SEQUENCE count: 10"),
+            "my.graph:3: tensor \"words\" of the batch has a dim with a count; "
+            "leave it out: a SEQUENCE is as long as training.sequence_length "
+            "says");
+  EXPECT_EQ(error("name: \"places\"", "name: \"words\""),
+            "my.graph:4: tensor \"words\" of the batch is there twice");
+  EXPECT_EQ(error("name: \"places\"", "name: \"documents\""),
+            "my.graph:4: tensor \"documents\" of the batch has the name of "
+            "what data.isolate_documents loads; use another");
+  EXPECT_EQ(error("name: \"places\"", "name: \"a:b\""),
+            "my.graph:4: tensor \"a:b\" of the batch needs a name, of one line "
+            "and without a colon");
+  EXPECT_EQ(error("\"batch:places\"", "\"batch:words\""),
+            "my.graph:4: tensor \"places\" of the batch is read by no op");
+  EXPECT_EQ(error("\"batch:places\"", "\"batch:placs\""),
+            "my.graph:8: op embed of unit embedding reads \"batch:placs\", "
+            "which no batch { ... } of the graph declares");
+  EXPECT_EQ(error("x: \"batch:words\" ", ""),
+            "my.graph:7: op embed of unit embedding reads \"batch:tokens\", "
+            "which no batch { ... } of the graph declares");
+  EXPECT_EQ(error("\"batch:places\"", "\"places\""),
+            "my.graph:8: op embed of unit embedding reads \"places\", where it "
+            "needs a tensor of the batch, as \"batch:tokens\"");
+  EXPECT_EQ(error("\"batch:places\"", "\"batch:next\""),
+            "my.graph:8: op embed of unit embedding reads \"batch:next\" of "
+            "source next_tokens, which are no numbers of rows; use one of "
+            "tokens or positions");
+  EXPECT_EQ(error("targets: \"batch:next\"", "targets: \"batch:words\""),
+            "my.graph:13: op loss of unit head has targets \"batch:words\" of "
+            "source tokens; use one of next_tokens");
+  EXPECT_EQ(error("tied_to: \"wte\"", "tied_to: \"wpe\""),
+            "my.graph:13: op loss of unit head is tied to \"wpe\" of 20 rows; "
+            "it needs 61, as many as vocab_size says");
+  EXPECT_EQ(error("tokens: \"wpe\"", "tokens: \"wpe\" rows: 19"),
+            "my.graph:8: op embed of unit embedding has 19 rows; use 20 to "
+            "16777216, as ids of positions are below 20");
+  EXPECT_EQ(error("tokens: \"wpe\"", "tokens: \"wpe\" rows: 64"), "");
+  EXPECT_EQ(error("residual: \"p\"", "residual: \"batch:places\""),
+            "my.graph:9: op add of unit embedding reads \"batch:places\" of "
+            "the batch; only an embed reads it so, which makes rows of ids");
+  EXPECT_EQ(error("name: \"embedding\"", "name: \"batch\""),
+            "my.graph:6: \"batch\" is no name of a unit: use one line of at "
+            "most 256 bytes without a colon, and not \"before\" or \"batch\"");
 }
 
 TEST(GraphUnits, RefuseTextsThatAreNoGraph) {

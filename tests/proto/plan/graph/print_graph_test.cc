@@ -45,6 +45,10 @@ UnitTable WithoutNames(UnitTable table) {
 
 void ExpectSame(const UnitList& a, const UnitList& b) {
   using google::protobuf::util::MessageDifferencer;
+  ASSERT_EQ(a.batch.size(), b.batch.size());
+  for (int t = 0; t < a.batch.size(); ++t) {
+    EXPECT_TRUE(MessageDifferencer::Equals(a.batch[t], b.batch[t]));
+  }
   ASSERT_EQ(a.units.size(), b.units.size());
   for (size_t u = 0; u < a.units.size(); ++u) {
     Unit left = a.units[u];
@@ -87,6 +91,36 @@ TEST(PrintGraph, OfEveryFamilyIsReadAsTheSameUnits) {
       }
     }
   }
+}
+
+// With tensors of the batch that no family reads.
+TEST(PrintGraph, SaysWhatOfTheBatchIsReadAndHowManyRowsThereAre) {
+  constexpr char kText[] = R"(vocab_size: 61 max_position_embeddings: 20
+    batch { name: "words" source: "tokens" }
+    batch { name: "places" source: "positions" }
+    batch { name: "next" source: "next_tokens" }
+    unit { name: "all"
+      op { embed { x: "batch:words" y: "w" tokens: "wte" hidden: 24 } }
+      op { embed { x: "batch:places" y: "p" tokens: "wpe" hidden: 24 rows: 64 } }
+      op { add { x: "w" residual: "p" y: "h" } }
+      op { loss { x: "h" weight: "w" targets: "batch:next" } } })";
+  const MicroBatchShape shape = {
+      .sequences = 2, .sequence_length = 10, .dropout = 0.5};
+  const auto graph = ParseGraphText("given", kText);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const auto units = GraphUnits(*graph, shape);
+  ASSERT_TRUE(units.ok()) << units.status();
+  const auto text =
+      PrintGraph(*units, {.vocab_size = 61, .max_position_embeddings = 20});
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_NE(text->find("batch {\n  name: \"places\"\n  source: \"positions\""),
+            std::string::npos)
+      << *text;
+  EXPECT_NE(text->find("rows: 64"), std::string::npos) << *text;
+  EXPECT_EQ(text->find("rows: 61"), std::string::npos) << *text;
+  const auto again = GraphUnits(*ParseGraphText("printed", *text), shape);
+  ASSERT_TRUE(again.ok()) << again.status() << "\n" << *text;
+  ExpectSame(*units, *again);
 }
 
 }  // namespace

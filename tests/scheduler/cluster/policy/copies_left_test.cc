@@ -20,6 +20,7 @@ struct OneRank : Job {
     auto hand_out = std::make_shared<HandOut>();
     hand_out->plan = handed;
     run->handed = hand_out;
+    run->phase = phase::AwaitPlaces();
     run->ranks[0].state = RankSeat::kHeld;
     for (const int64_t step : {4, 5}) {
       KeptCopy& copy = run->ranks[0].kept.emplace_back();
@@ -55,9 +56,9 @@ TEST(CopiesLeft, OfADoubtfulStepAreNone) {
 TEST(CopiesLeft, ThatCannotBeSavedAreNotSaved) {
   OneRank job;
   EXPECT_FALSE(CannotBeSaved(job));
-  job.run->unsavable_step = 4;
+  job.run->between()->unsavable_step = 4;
   EXPECT_FALSE(CannotBeSaved(job)) << "those of step 5 may be";
-  job.run->unsavable_step = 5;
+  job.run->between()->unsavable_step = 5;
   EXPECT_TRUE(CannotBeSaved(job));
   EXPECT_FALSE(CopiesToSave(job).has_value());
   EXPECT_TRUE(LosesSteps(job, {0})) << "they are there still";

@@ -19,8 +19,7 @@ struct FailedJob : Job {
     spec.mutable_checkpoint()->set_directory("/c");
     run = std::make_unique<Run>(1, *plan, Limits());
     run->handed = std::make_shared<HandOut>();
-    run->blame = Blame::kRank;
-    run->phase = phase::Training{};
+    run->phase = phase::Stopping({.blame = Blame::kRank});
   }
 };
 

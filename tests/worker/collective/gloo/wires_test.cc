@@ -8,8 +8,10 @@
 
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
@@ -62,6 +64,38 @@ void Reap(pid_t child) {
 
 std::string VictimWords(int ranks) {
   return absl::StrCat("rank ", GlobalRank(ranks - 1), " ");
+}
+
+// One thread aborts between two operations of the other, of which the next then
+// fails and closes: the peer hears why all the same.
+TEST(WiresTest, AnAbortIsHeardWhateverTheNextOperationDoes) {
+  for (int round = 0; round < 10; ++round) {
+    OnWires(2, [](Wires& wires) {
+      if (wires.rank() == 1) {
+        char byte = 0;
+        const absl::Status status = Operation(wires, [&]() -> absl::Status {
+          Wire wire = wires.Attach(&byte, 1);
+          RETURN_IF_ERROR(wires.PostRecv(wire, {.peer = 0, .bytes = 1}));
+          return wires.WaitRecv(wire);
+        });
+        EXPECT_TRUE(
+            absl::StrContains(status.message(), "aborted: out of paper"))
+            << status;
+        return;
+      }
+      absl::Notification working;
+      std::thread aborter([&] {
+        working.WaitForNotification();
+        wires.Abort(absl::InternalError("out of paper"));
+      });
+      absl::Status status;
+      for (int i = 0; status.ok(); ++i) {
+        status = Operation(wires, [] { return absl::OkStatus(); });
+        if (i == 100) working.Notify();
+      }
+      aborter.join();
+    });
+  }
 }
 
 TEST(WiresTest, MessagesLandWhereTheyAreAskedTo) {

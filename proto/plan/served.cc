@@ -1,0 +1,44 @@
+#include "proto/plan/served.h"
+
+#include "proto/plan/groups.h"
+#include "proto/plan/mesh.h"
+#include "proto/plan/trained.h"
+
+namespace troupe {
+
+bool IsServer(const Plan& plan, int rank) {
+  return HasServers(plan) && CoordinateOn(plan.mesh(), kReplicaAxis, rank) >=
+                                 plan.job().parallelism().data();
+}
+
+std::vector<ServedMember> ServedMembers(const Plan& plan,
+                                        const Placement& placement, int rank) {
+  const Group& group = plan.groups(placement.served().group());
+  const Group& servers = plan.groups(placement.served().servers());
+  const int64_t elements = TrainedElements(plan.units(placement.unit()));
+  std::vector<ServedMember> members;
+  for (const int member : MembersOf(plan.mesh(), group, rank)) {
+    ServedMember& served = members.emplace_back();
+    served.is_server = GroupNumber(plan.mesh(), servers, member) >= 0;
+    if (!served.is_server) continue;
+    served.slice = EvenLines(elements, PieceOf(plan.mesh(), servers, member));
+  }
+  return members;
+}
+
+int ReplicasServed(const Plan& plan, const Placement& placement) {
+  return GroupSize(plan.mesh(), plan.groups(placement.served().group())) -
+         GroupSize(plan.mesh(), plan.groups(placement.served().servers()));
+}
+
+int64_t PushedStride(const Plan& plan, const Placement& placement) {
+  const int servers =
+      GroupSize(plan.mesh(), plan.groups(placement.served().servers()));
+  const int64_t largest =
+      EvenLines(TrainedElements(plan.units(placement.unit())),
+                {.index = 0, .count = servers})
+          .size();
+  return (largest + kLineElements - 1) / kLineElements * kLineElements;
+}
+
+}  // namespace troupe

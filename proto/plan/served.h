@@ -1,0 +1,48 @@
+// Parameter servers: which ranks keep a unit's state, and what moves between
+// them and the replicas that compute with it (docs/parameter_servers.md).
+//
+// The servers of a unit have even slices of its trained elements, as ranks have
+// over which a unit is dealt (at_rest.h). PUSH and PULL are all-to-alls between
+// replicas and servers, in which a block is a server's slice.
+#ifndef TROUPE_PROTO_PLAN_SERVED_H_
+#define TROUPE_PROTO_PLAN_SERVED_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "proto/plan.pb.h"
+#include "proto/plan/at_rest.h"
+#include "proto/plan/layout.h"
+
+namespace troupe {
+
+// Whether the job has servers of their own, and whether a rank is one: it
+// computes no layers, and is behind the replicas on the axis "data".
+inline bool HasServers(const Plan& plan) {
+  return plan.job().parallelism().servers() > 0;
+}
+bool IsServer(const Plan& plan, int rank);
+
+// Whether ranks with this placement serve the unit.
+inline bool Serves(const Placement& placement) {
+  return placement.has_served() && IsDealt(placement);
+}
+
+// One of Placement.served's group. A replica's slice is empty.
+struct ServedMember {
+  bool is_server = false;
+  Range slice;
+};
+// In the order of the group, of the rank's instance of it. REQUIRES `served`,
+// and its groups checked.
+std::vector<ServedMember> ServedMembers(const Plan& plan,
+                                        const Placement& placement, int rank);
+
+// Where a server sums what replicas push: a block for each of them, so many
+// elements apart, whole lines.
+int ReplicasServed(const Plan& plan, const Placement& placement);
+int64_t PushedStride(const Plan& plan, const Placement& placement);
+
+}  // namespace troupe
+
+#endif  // TROUPE_PROTO_PLAN_SERVED_H_

@@ -1,0 +1,20 @@
+// What STEP does beyond reading and writing each element once.
+#ifndef TROUPE_SCHEDULER_SIMULATE_OPTIMIZER_WORK_H_
+#define TROUPE_SCHEDULER_SIMULATE_OPTIMIZER_WORK_H_
+
+#include "proto/plan.pb.h"
+
+namespace troupe {
+
+// FLOPs of the products of a STEP by Muon, five for each matrix (ops/muon.h);
+// where slices have some of them each, of the mean. REQUIRES the unit's parts.
+double MatrixStepFlops(const Plan& plan, const Placement& placement);
+
+// The share of a unit's trained elements that Adafactor trains. It reads
+// gradients three times more, for sums over rows, over columns and over all,
+// and weights once more (ops/adafactor.h).
+double ShareReadAgain(const Plan& plan, const Unit& unit);
+
+}  // namespace troupe
+
+#endif  // TROUPE_SCHEDULER_SIMULATE_OPTIMIZER_WORK_H_

@@ -1,0 +1,172 @@
+// data.sample: the text of a validation is what the checkpoint of the same step
+// continues the prompt with, and training is what it is without.
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ops/cpu/device.h"
+#include "storage/checkpoint/checkpoint_dir.h"
+#include "storage/tier/allocator.h"
+#include "tests/equivalence/cluster_of_threads.h"
+#include "tests/equivalence/small_job.h"
+#include "tests/equivalence/text_plan_of.h"
+#include "worker/engine/text_generation.h"
+
+namespace troupe {
+namespace {
+
+constexpr char kPrompt[] = "0123";  // bytes that are in the vocabulary
+
+JobSpec Sampling(JobSpec job, double temperature) {
+  SampleSpec& sample = *job.mutable_data()->mutable_sample();
+  sample.set_prompt(kPrompt);
+  sample.set_tokens(12);
+  sample.set_temperature(temperature);
+  sample.set_seed(5);
+  return job;
+}
+
+std::string Continue(const std::string& checkpoint, double temperature) {
+  const std::unique_ptr<Device> device = NewCpuDevice({.threads = 1});
+  TierBudget budget;
+  budget.set_tier(DEVICE);
+  budget.set_bytes(int64_t{1} << 28);
+  HostAllocator allocator;
+  const TierArenas arenas({budget}, allocator);
+  std::string text;
+  const absl::Status status =
+      ContinueText({.checkpoint = checkpoint,
+                    .plan = TextPlanOf(checkpoint),
+                    .prompt = kPrompt,
+                    .max_new_tokens = 12,
+                    .sampling = {.temperature = temperature, .seed = 5}},
+                   *device, arenas, [&](const TextPiece& piece) {
+                     text += piece.text;
+                     return absl::OkStatus();
+                   });
+  EXPECT_TRUE(status.ok()) << status;
+  return text;
+}
+
+JobSpec Changed(const std::string& how) {
+  JobSpec job = SmallJobOf(how == "experts" ? "mixtral"
+                           : how == "llama" ? "llama"
+                                            : "gpt2");
+  job.mutable_training()->set_micro_batch_size(2);
+  if (how == "slices") {
+    job.mutable_parallelism()->set_data(2);
+    job.mutable_parallelism()->set_zero(2);
+  } else if (how == "groups") {  // parameters lie in another order
+    OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
+    group.add_match("*.mlp.c_fc.*");
+    group.set_name("lion");
+  } else if (how == "matrices") {
+    job.mutable_parallelism()->set_data(2);
+    job.mutable_parallelism()->set_zero(1);
+    OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
+    group.add_match("*.mlp.*");
+    group.set_name("adafactor");
+  } else if (how == "adapters") {
+    job.mutable_training()->mutable_lora()->set_rank(2);
+  } else if (how == "frozen") {
+    job.mutable_training()->add_freeze("*.h.0.*");
+  }
+  return job;
+}
+
+TEST(ValidationSample, IsTheTextOfTheCheckpoint) {
+  for (const char* const how : {"alone", "slices", "groups", "matrices",
+                                "adapters", "frozen", "llama", "experts"}) {
+    for (const double temperature : {0.0, 0.8}) {
+      if (temperature == 0 && how != std::string("alone")) continue;
+      SCOPED_TRACE(absl::StrCat(how, " ", temperature));
+      JobSpec job = Sampling(Changed(how), temperature);
+      const std::string directory =
+          absl::StrCat(testing::TempDir(), "/validation_sample");
+      std::filesystem::remove_all(directory);
+      job.mutable_checkpoint()->set_directory(directory);
+      job.mutable_checkpoint()->set_every(10);
+      const TrainingRun run = Train(job, {.ranks = job.parallelism().data()});
+      ASSERT_TRUE(run.status().ok()) << run.status();
+      for (const StepRecord& step : run.steps[0]) {
+        ASSERT_EQ(step.has_sample(), step.has_validation_loss());
+        if (!step.has_sample()) continue;
+        EXPECT_EQ(step.sample().prompt(), kPrompt);
+        EXPECT_EQ(step.sample().error(), "");
+        EXPECT_EQ(step.sample().text(),
+                  Continue(CheckpointPath(directory, step.step()), temperature))
+            << "step " << step.step();
+      }
+      for (size_t rank = 1; rank < run.steps.size(); ++rank) {
+        EXPECT_FALSE(run.steps[rank].back().has_sample());
+      }
+    }
+  }
+}
+
+TEST(ValidationSample, LeavesTrainingAsItIs) {
+  for (const char* const precision : {"f32", "bf16"}) {
+    JobSpec job = SmallJob();
+    job.mutable_training()->set_precision(precision);
+    const TrainingRun without = Train(job, {});
+    const TrainingRun with = Train(Sampling(job, 0.8), {});
+    ASSERT_TRUE(with.status().ok()) << with.status();
+    ASSERT_EQ(with.steps[0].size(), without.steps[0].size());
+    for (size_t i = 0; i < with.steps[0].size(); ++i) {
+      EXPECT_EQ(with.steps[0][i].loss(), without.steps[0][i].loss());
+    }
+    EXPECT_NE(with.steps[0].back().sample().text(), "");
+    EXPECT_EQ(with.bytes_left, 0u);
+  }
+}
+
+TEST(ValidationSample, IsRefusedWhereNoRankHasTheModel) {
+  struct Case {
+    void (*change)(JobSpec& job);
+    const char* message;
+  };
+  const Case cases[] = {
+      {[](JobSpec& j) { j.mutable_parallelism()->set_pipeline(2); },
+       "data.sample: needs a rank that has the whole model, and ranks share it "
+       "by parallelism.pipeline: 2"},
+      {[](JobSpec& j) { j.mutable_parallelism()->set_tensor(3); },
+       "parallelism.tensor: 3"},
+      {[](JobSpec& j) { j.mutable_parallelism()->set_context(2); },
+       "parallelism.context: 2"},
+      {[](JobSpec& j) {
+         j.mutable_parallelism()->set_data(2);
+         j.mutable_parallelism()->set_zero(3);
+       },
+       "with parallelism.zero: 3 ranks have slices of it"},
+      {[](JobSpec& j) { j.mutable_memory()->set_optimizer("host"); },
+       "memory.optimizer is host"},
+      {[](JobSpec& j) { j.mutable_training()->set_precision("fp16"); },
+       "training.precision is fp16"},
+      {[](JobSpec& j) {
+         j.mutable_data()->clear_validation_fraction();
+         j.mutable_training()->clear_validate_every();
+       },
+       "nothing is validated"},
+      {[](JobSpec& j) { j.mutable_data()->mutable_sample()->clear_prompt(); },
+       "data.sample.prompt: is missing"},
+      {[](JobSpec& j) { j.mutable_data()->mutable_sample()->set_tokens(20); },
+       "data.sample.tokens: 20 leave no room for a prompt"},
+      {[](JobSpec& j) {
+         j.mutable_data()->mutable_sample()->set_temperature(-1);
+       },
+       "data.sample.temperature: -1 is out of range"},
+  };
+  for (const Case& c : cases) {
+    JobSpec job = Sampling(SmallJob(), 0.8);
+    job.mutable_training()->set_micro_batch_size(2);
+    c.change(job);
+    const absl::Status status = CompileForThreads(job, 4).status();
+    EXPECT_TRUE(absl::StrContains(status.message(), c.message)) << status;
+  }
+}
+
+}  // namespace
+}  // namespace troupe
