@@ -141,7 +141,7 @@ class Estimator {
                                          const KnownOrder& order,
                                          const Places& places);
   Shape ShapeOf(const JobSpec& resolved) const;
-  // By what rests on an average place alone.
+  // By what rests on an average place, and what one micro-batch keeps there.
   Estimate LeastOf(const Candidate& candidate, const UnitCosts& costs);
   static StepLength LengthOf(const Shape& shape, const UnitCosts& costs);
   double LeastSeconds(const Shape& shape, const UnitCosts& costs);

@@ -89,7 +89,8 @@ Estimate Estimator::LeastOf(const Candidate& candidate,
   }
   Estimate least = {.seconds = LeastSeconds(shape, costs)};
   for (const int kind : costs.kind_of_unit) {
-    least.bytes += AtRest(costs.kinds[kind], zero, slices);
+    const UnitCost& unit = costs.kinds[kind];
+    least.bytes += AtRest(unit, zero, slices) + unit.kept_bytes;
   }
   least.bytes /= shape.pipeline;
   least.bytes -= least.bytes / kMargin;

@@ -8,7 +8,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/precision.h"
-#include "proto/plan/sharing.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/planner/resolve_micro_batches.h"
 #include "scheduler/search/estimate.h"
 #include "scheduler/simulate/place_seconds.h"

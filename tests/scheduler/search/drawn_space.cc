@@ -152,11 +152,17 @@ Everything SimulateEverything(const DrawnSpace& drawn) {
           if (!plan.ok() || !CheckMemory(*plan, used).ok()) continue;
           ++everything.fitting;
           const double seconds = plan->prediction().step_seconds();
-          const Estimate estimate = estimator.Of(candidate).value();
-          const double ratio = seconds / estimate.seconds;
-          everything.too_small = std::max(everything.too_small, ratio - 1);
-          everything.too_large = std::max(everything.too_large, 1 / ratio - 1);
-          if (estimate.bytes > PeakOf(*plan)) ++everything.bounds_broken;
+          // Of what is the same as another candidate there is none.
+          const absl::StatusOr<Estimate> estimate = estimator.Of(candidate);
+          if (estimate.ok() && estimate->fits()) {
+            const double ratio = seconds / estimate->seconds;
+            everything.too_small = std::max(everything.too_small, ratio - 1);
+            everything.too_large =
+                std::max(everything.too_large, 1 / ratio - 1);
+          }
+          if (estimate.ok() && estimate->bytes > PeakOf(*plan)) {
+            ++everything.bounds_broken;
+          }
           if (everything.best.has_value() &&
               everything.best->seconds <= seconds) {
             continue;
