@@ -78,17 +78,14 @@ double MatrixStepFlops(const Plan& plan, const Placement& placement) {
 }
 
 // The share of a unit's elements that Adafactor trains, which reads gradients
-// three times more, for sums over rows, over columns and over all, and weights
-// once more (ops/adafactor.h).
+// three times more and weights once more (ops/adafactor.h).
 double ReadAgain(const Plan& plan, const Unit& unit) {
-  int64_t elements = 0;
+  double elements = 0;
   for (const RuleRange& range : RuleRanges(unit)) {
-    if (UpdatesVectors(plan.job().optimizer(), range.rule)) {
-      elements += range.range.size();
-    }
+    if (!UpdatesVectors(plan.job().optimizer(), range.rule)) continue;
+    elements += static_cast<double>(range.range.size());
   }
-  return static_cast<double>(elements) /
-         static_cast<double>(std::max<int64_t>(1, TrainedElements(unit)));
+  return elements / static_cast<double>(TrainedElements(unit));
 }
 
 // Elements of the optimizer's states that a KEEP or a SNAPSHOT reads.
