@@ -263,6 +263,11 @@ absl::Status ResolveOptimizer(JobSpec& job) {
                       "parameters of synthetic units have no names; leave it "
                       "out");
   }
+  if (synthetic && optimizer.name() == "adafactor") {
+    return FieldError("optimizer.name",
+                      "adafactor goes by the shapes of parameters, and those of "
+                      "synthetic units have none; use adamw");
+  }
   RETURN_IF_ERROR(ResolveEma(optimizer));
   if (optimizer.name() == "none") return absl::OkStatus();
   if (optimizer.name() == "muon") {

@@ -168,6 +168,15 @@ TEST(ResolveOptimizer, RefusesGroupsThatCannotBe) {
   }
 }
 
+TEST(ResolveOptimizer, AdafactorNeedsShapes) {
+  JobSpec synthetic;
+  synthetic.mutable_model()->set_architecture("synthetic");
+  synthetic.mutable_optimizer()->set_name("adafactor");
+  synthetic.mutable_optimizer()->set_lr(1e-3);
+  EXPECT_THAT(std::string(ResolveOptimizer(synthetic).message()),
+              StartsWith("optimizer.name: adafactor goes by the shapes"));
+}
+
 TEST(ResolveOptimizer, AnAverageHasDefaultsAndLimits) {
   JobSpec job = ExampleJob({});
   ASSERT_TRUE(ResolveOptimizer(job).ok());
