@@ -11,6 +11,11 @@ bool IsServer(const Plan& plan, int rank) {
                                  plan.job().parallelism().data();
 }
 
+Range ServedSlice(const Plan& plan, const Placement& placement, int rank) {
+  // Its parts are one stretch: all are trained, and dealt over the servers.
+  return AtRestWith(plan, placement, /*part=*/0, rank).rests;
+}
+
 std::vector<ServedMember> ServedMembers(const Plan& plan,
                                         const Placement& placement, int rank) {
   const Group& group = plan.groups(placement.served().group());

@@ -28,6 +28,10 @@ inline bool Serves(const Placement& placement) {
   return placement.has_served() && IsDealt(placement);
 }
 
+// What a rank keeps of the unit: a server its slice of all that is trained, a
+// replica nothing.
+Range ServedSlice(const Plan& plan, const Placement& placement, int rank);
+
 // One of Placement.served's group. A replica's slice is empty.
 struct ServedMember {
   bool is_server = false;

@@ -133,7 +133,7 @@ int64_t ServedBytesSent(const Plan& plan, int rank,
     return TrainedElements(plan.units(instruction.unit())) *
            BytesOfElement(GradientType(training));
   }
-  return AtRestWith(plan, placement, /*part=*/0, rank).rests.size() *
+  return ServedSlice(plan, placement, rank).size() *
          ReplicasServed(plan, placement) *
          BytesOfElement(ComputeType(training));
 }

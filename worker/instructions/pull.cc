@@ -16,12 +16,13 @@ absl::Status RunPull(const Call& call) {
   const Plan& plan = *state.plan;
   const int unit = call.instruction.unit();
   const Element element = ElementOf(ComputeType(plan.job().training()));
-  const int64_t own = state.AtRest(unit).size();
+  const Placement& placement = state.PlacementOf(unit);
+  const int64_t own = ServedSlice(plan, placement, state.rank()).size();
   char* const slice = Operand(call, Instruction::SLICE);
   char* const whole = Operand(call, Instruction::WEIGHTS);
   std::vector<ElementRange> sent, received;
   for (const ServedMember& member :
-       ServedMembers(plan, state.PlacementOf(unit), state.rank())) {
+       ServedMembers(plan, placement, state.rank())) {
     const bool sends = slice != nullptr && !member.is_server;
     sent.push_back({0, sends ? own : 0});
     received.push_back(

@@ -20,7 +20,7 @@ absl::Status RunPush(const Call& call) {
   const Placement& placement = state.PlacementOf(unit);
   const Element element = ElementOf(GradientType(plan.job().training()));
   const int64_t stride = PushedStride(plan, placement);
-  const Range own = state.AtRest(unit);
+  const Range own = ServedSlice(plan, placement, state.rank());
   char* const gradients = Operand(call, Instruction::WEIGHT_GRADIENTS);
   char* const pushed = Operand(call, Instruction::PUSHED);
   std::vector<ElementRange> sent, received;
