@@ -127,8 +127,8 @@ void Cluster::Hear(Worker& from, const WorkerMessage& message, absl::Time now,
     case WorkerMessage::kLinksMeasured:
       return links_.HandleMessage(from.id, message, now, actions);
     case WorkerMessage::kCopiesSaved:
-      return runs_.saver().HandleCopiesSaved(from.id, message.copies_saved(),
-                                             now, actions);
+      return runs_.copies().HandleCopiesSaved(from.id, message.copies_saved(),
+                                              now, actions);
     default:
       break;
   }
@@ -254,7 +254,7 @@ void Cluster::Stored(const AwaitStored& asked, const absl::Status& stored,
     }
   } else if (open && AwaitsCopiesStored(*job)) {
     if (!stored.ok()) store_asked_ = now;
-    runs_.saver().CopiesStored(*job, stored, now, actions);
+    runs_.copies().CopiesStored(*job, stored, now, actions);
     Schedule(now, actions);  // it may have no worker left to set free
   }
   if (again || !stored.ok()) Schedule(now, actions);
@@ -264,7 +264,7 @@ void Cluster::NotStored(Job& job, absl::Time now, Actions& actions) {
   if (AwaitsStore(job)) {
     runs_.start().NotStored(job, WaitsForStore(store_), now, actions);
   } else {
-    runs_.saver().CopiesStored(job, store_, now, actions);
+    runs_.copies().CopiesStored(job, store_, now, actions);
     Schedule(now, actions);  // it may have no worker left to set free
   }
 }

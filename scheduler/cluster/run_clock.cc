@@ -83,7 +83,7 @@ void RunClock::CheckTime(Job& job, absl::Time now, Actions& actions,
                          std::vector<StuckWorker>& stuck) {
   const Run& run = *job.run;
   if (run.is<phase::SavingCopies>()) {
-    return saver_.CheckTime(job, now, actions);
+    return copies_.CheckTime(job, now, actions);
   }
   if (run.stopping()) return CheckStopped(job, now, actions, stuck);
   if (run.ranks.awaits()) return;

@@ -7,10 +7,10 @@
 
 #include "absl/time/time.h"
 #include "scheduler/cluster/action.h"
-#include "scheduler/cluster/copies_saver.h"
 #include "scheduler/cluster/job_table.h"
 #include "scheduler/cluster/late_watch.h"
 #include "scheduler/cluster/limits.h"
+#include "scheduler/cluster/run_copies.h"
 #include "scheduler/cluster/run_verdicts.h"
 #include "scheduler/cluster/stuck_worker.h"
 #include "scheduler/cluster/worker_table.h"
@@ -21,12 +21,12 @@ class RunClock {
  public:
   // Borrows all but the limits.
   RunClock(const Limits& limits, const WorkerTable& workers, JobTable& jobs,
-           LateWatch& late, CopiesSaver& saver, RunVerdicts& verdicts)
+           LateWatch& late, RunCopies& copies, RunVerdicts& verdicts)
       : limits_(limits),
         workers_(workers),
         jobs_(jobs),
         late_(late),
-        saver_(saver),
+        copies_(copies),
         verdicts_(verdicts) {}
 
   // REQUIRES that the job has a run. Adds to `stuck` the workers that do not
@@ -50,7 +50,7 @@ class RunClock {
   const WorkerTable& workers_;
   JobTable& jobs_;
   LateWatch& late_;
-  CopiesSaver& saver_;
+  RunCopies& copies_;
   RunVerdicts& verdicts_;
 };
 

@@ -55,13 +55,13 @@ RunControl::RunControl(const Limits& limits, WorkerTable& workers,
       start_(limits, workers, jobs, effects_),
       ready_(limits, jobs, blame_, *this),
       steps_(limits, workers, jobs, late_, *this),
-      checkpoints_(limits, jobs, *this),
-      saver_(limits, workers, jobs, effects_, steps_, moves_, places_),
-      moves_(limits, workers, jobs, effects_, start_, steps_, saver_, *this),
+      shards_(limits, jobs, *this),
+      copies_(limits, workers, jobs, effects_, steps_, moves_, places_),
+      moves_(limits, workers, jobs, effects_, start_, steps_, copies_, *this),
       places_(limits, workers, jobs, effects_, start_, steps_, moves_, *this),
       cancel_(limits, workers, jobs, moves_, places_, *this),
       adopt_(limits, workers, jobs, start_, steps_, ready_, cancel_, *this),
-      clock_(limits, workers, jobs, late_, saver_, *this) {}
+      clock_(limits, workers, jobs, late_, copies_, *this) {}
 
 Job* RunControl::Seated(WorkerId worker, const RankRef& ref) {
   Job* job = jobs_.Find(JobId(ref.job()));
@@ -94,9 +94,9 @@ void RunControl::HandleMessage(WorkerId from, const WorkerMessage& message,
     case WorkerMessage::kStep:
       return steps_.Step(*job, message.step(), now, actions);
     case WorkerMessage::kShard:
-      return checkpoints_.Shard(*job, message.shard(), now, actions);
+      return shards_.Shard(*job, message.shard(), now, actions);
     case WorkerMessage::kUnwritten:
-      return checkpoints_.Unwritten(*job, message.unwritten(), now, actions);
+      return shards_.Unwritten(*job, message.unwritten(), now, actions);
     case WorkerMessage::kCommitted:
       return steps_.Committed(*job, message.committed(), now, actions);
     case WorkerMessage::kEnded:

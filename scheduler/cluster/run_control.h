@@ -10,10 +10,10 @@
 //   start        begins attempts, and takes them back to the queue
 //   ready        ranks are ready, and the job trains
 //   steps        steps and commits become the job's; ranks are compared
-//   checkpoints  shards are gathered; those that could not be written
+//   shards       of checkpoints are gathered; those that could not be written
 //   places       goes on in its places, when others have taken the vacant ones
 //   moves        goes on elsewhere, with fewer ranks or more, or gives way
-//   saver        saves the copies that its workers keep
+//   copies       that its workers keep become a checkpoint
 //   cancel       jobs and workers that are asked to end
 //   adopt        runs that outlive the scheduler
 //   clock        deadlines
@@ -36,18 +36,18 @@
 #include "absl/time/time.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/action.h"
-#include "scheduler/cluster/copies_saver.h"
 #include "scheduler/cluster/job_table.h"
 #include "scheduler/cluster/late_watch.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/phase_effects.h"
 #include "scheduler/cluster/run_adopt.h"
 #include "scheduler/cluster/run_cancel.h"
-#include "scheduler/cluster/run_checkpoints.h"
 #include "scheduler/cluster/run_clock.h"
+#include "scheduler/cluster/run_copies.h"
 #include "scheduler/cluster/run_moves.h"
 #include "scheduler/cluster/run_places.h"
 #include "scheduler/cluster/run_ready.h"
+#include "scheduler/cluster/run_shards.h"
 #include "scheduler/cluster/run_start.h"
 #include "scheduler/cluster/run_steps.h"
 #include "scheduler/cluster/run_verdicts.h"
@@ -68,7 +68,7 @@ class RunControl final : private RunVerdicts {
   RunStart& start() { return start_; }
   RunPlaces& places() { return places_; }
   RunMoves& moves() { return moves_; }
-  CopiesSaver& saver() { return saver_; }
+  RunCopies& copies() { return copies_; }
   RunCancel& cancel() { return cancel_; }
   RunAdopt& adopt() { return adopt_; }
   const RunClock& clock() const { return clock_; }
@@ -124,8 +124,8 @@ class RunControl final : private RunVerdicts {
   RunStart start_;
   RunReady ready_;
   RunSteps steps_;
-  RunCheckpoints checkpoints_;
-  CopiesSaver saver_;
+  RunShards shards_;
+  RunCopies copies_;
   RunMoves moves_;
   RunPlaces places_;
   RunCancel cancel_;

@@ -95,12 +95,12 @@ void RunMoves::Narrow(Job& job, absl::Time now, Actions& actions) {
     if (job.run->is<phase::SavingCopies>()) {  // of an older step
       SaveNoCopies(job, jobs_);
     }
-    return saver_.SaveCopiesOf(job, *newest, now, actions);
+    return copies_.SaveCopiesOf(job, *newest, now, actions);
   }
   const bool hurries = draining_ || job.ends_once_saved();
   if (!hurries && NewestCheckpoint(job.status) >= 0 &&
       NewestCopies(*job.run).has_value()) {
-    return saver_.StoreCheckpoint(job, now, actions);
+    return copies_.StoreCheckpoint(job, now, actions);
   }
   Move(job, WhyItMoves(*job.run), now, actions);
 }

@@ -2,7 +2,7 @@
 // without one that leaves, or give their workers to other jobs. Plans for other
 // numbers of ranks go on from what any saved, so the way from one to the next
 // is a checkpoint: of the end of a step, where all ranks are there; else of the
-// copies that are left (copies_saver.h). The job is queued meanwhile, and
+// copies that are left (run_copies.h). The job is queued meanwhile, and
 // planned anew as it starts (cluster.cc).
 #ifndef TROUPE_SCHEDULER_CLUSTER_RUN_MOVES_H_
 #define TROUPE_SCHEDULER_CLUSTER_RUN_MOVES_H_
@@ -12,11 +12,11 @@
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "scheduler/cluster/action.h"
-#include "scheduler/cluster/copies_saver.h"
 #include "scheduler/cluster/job_table.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/phase_effects.h"
 #include "scheduler/cluster/policy/who_gives_way.h"
+#include "scheduler/cluster/run_copies.h"
 #include "scheduler/cluster/run_start.h"
 #include "scheduler/cluster/run_steps.h"
 #include "scheduler/cluster/run_verdicts.h"
@@ -29,14 +29,14 @@ class RunMoves {
   // Borrows all but the limits.
   RunMoves(const Limits& limits, WorkerTable& workers, JobTable& jobs,
            PhaseEffects& effects, RunStart& start, RunSteps& steps,
-           CopiesSaver& saver, RunVerdicts& verdicts)
+           RunCopies& copies, RunVerdicts& verdicts)
       : limits_(limits),
         workers_(workers),
         jobs_(jobs),
         effects_(effects),
         start_(start),
         steps_(steps),
-        saver_(saver),
+        copies_(copies),
         verdicts_(verdicts) {}
 
   // The job is saved at the end of its step, and goes on with other workers: it
@@ -83,7 +83,7 @@ class RunMoves {
   PhaseEffects& effects_;
   RunStart& start_;
   RunSteps& steps_;
-  CopiesSaver& saver_;
+  RunCopies& copies_;
   RunVerdicts& verdicts_;
 };
 

@@ -1,4 +1,4 @@
-#include "scheduler/cluster/copies_saver.h"
+#include "scheduler/cluster/run_copies.h"
 
 #include <utility>
 #include <vector>
@@ -34,8 +34,8 @@ std::vector<Handover> HoldersOf(const Recovery& recovery, int ranks) {
 
 }  // namespace
 
-void CopiesSaver::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
-                               Actions& actions) {
+void RunCopies::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
+                             Actions& actions) {
   Run& run = *job.run;
   phase::SavingCopies saving(*run.between());
   // A scheduler before this one may have asked, too, and a worker that it left
@@ -56,8 +56,8 @@ void CopiesSaver::SaveCopiesOf(Job& job, const Recovery& newest, absl::Time now,
       actions);
 }
 
-void CopiesSaver::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
-                                    absl::Time now, Actions& actions) {
+void RunCopies::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
+                                  absl::Time now, Actions& actions) {
   Job* const job = jobs_.Find(JobId(saved.ref().job()));
   if (job == nullptr || job->run == nullptr) return;
   Run& run = *job->run;
@@ -108,7 +108,7 @@ void CopiesSaver::HandleCopiesSaved(WorkerId from, const CopiesSaved& saved,
 
 // By one that reads the job's data, if one is left: the checkpoint says what it
 // was trained on.
-void CopiesSaver::CommitCopiesOf(Job& job, Actions& actions) {
+void RunCopies::CommitCopiesOf(Job& job, Actions& actions) {
   Run& run = *job.run;
   auto& saving = *run.in<phase::SavingCopies>();
   saving.stage = phase::SavingCopies::kCommitting;
@@ -127,8 +127,8 @@ void CopiesSaver::CommitCopiesOf(Job& job, Actions& actions) {
   effects_.SendSaveCopies(job, by, std::move(request), actions);
 }
 
-void CopiesSaver::CopiesCommitted(Job& job, const CopiesSaved& saved,
-                                  absl::Time now, Actions& actions) {
+void RunCopies::CopiesCommitted(Job& job, const CopiesSaved& saved,
+                                absl::Time now, Actions& actions) {
   Run& run = *job.run;
   run.between()->copies_token.clear();
   CheckpointRecord checkpoint = saved.checkpoint();
@@ -143,7 +143,7 @@ void CopiesSaver::CopiesCommitted(Job& job, const CopiesSaved& saved,
 
 // The copies stay until that is on the disk: who is scheduler next may know of
 // no checkpoint but the one before.
-void CopiesSaver::StoreCheckpoint(Job& job, absl::Time now, Actions& actions) {
+void RunCopies::StoreCheckpoint(Job& job, absl::Time now, Actions& actions) {
   phase::SavingCopies stores(*job.run->between());
   stores.stage = phase::SavingCopies::kStoring;
   stores.since = now;
@@ -158,8 +158,8 @@ void CopiesSaver::StoreCheckpoint(Job& job, absl::Time now, Actions& actions) {
       actions);
 }
 
-void CopiesSaver::CopiesStored(Job& job, const absl::Status& stored,
-                               absl::Time now, Actions& actions) {
+void RunCopies::CopiesStored(Job& job, const absl::Status& stored,
+                             absl::Time now, Actions& actions) {
   CHECK(AwaitsCopiesStored(job)) << "job " << job.id;
   if (stored.ok() || moves_.MovesOn(job)) {
     return moves_.Move(job, WhyItMoves(*job.run), now, actions);
@@ -177,8 +177,8 @@ void CopiesSaver::CopiesStored(Job& job, const absl::Status& stored,
 // bad machines that no full disk excuses: a worker that comes goes on from
 // them. Only a job that may not wait goes on from less, and one that would wait
 // in vain.
-void CopiesSaver::GiveUpCopies(Job& job, Unsaved how, const std::string& why,
-                               absl::Time now, Actions& actions) {
+void RunCopies::GiveUpCopies(Job& job, Unsaved how, const std::string& why,
+                             absl::Time now, Actions& actions) {
   Run& run = *job.run;
   if (how == Unsaved::kForGood) {
     run.between()->unsavable_step = run.in<phase::SavingCopies>()->state.step();
@@ -208,7 +208,7 @@ void CopiesSaver::GiveUpCopies(Job& job, Unsaved how, const std::string& why,
   places_.TakePlaces(job, now, actions);
 }
 
-void CopiesSaver::CheckTime(Job& job, absl::Time now, Actions& actions) {
+void RunCopies::CheckTime(Job& job, absl::Time now, Actions& actions) {
   const auto& saving = *job.run->in<phase::SavingCopies>();
   const bool in_time = saving.stage >= phase::SavingCopies::kStoring ||
                        now - saving.since <= limits_.save_copies_max;

@@ -1,4 +1,4 @@
-#include "scheduler/cluster/run_checkpoints.h"
+#include "scheduler/cluster/run_shards.h"
 
 #include <string>
 #include <utility>
@@ -24,8 +24,8 @@ std::string AlsoOthers(size_t others) {
 
 }  // namespace
 
-void RunCheckpoints::Shard(Job& job, const CheckpointShard& shard,
-                           absl::Time now, Actions& actions) {
+void RunShards::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
+                      Actions& actions) {
   job.run->GotOn(shard.ref().rank(), now);
   if (job.run->checkpoints.committed() == shard.step()) {
     return SendDone(job, shard.ref().rank(), shard.step(), actions);
@@ -33,8 +33,8 @@ void RunCheckpoints::Shard(Job& job, const CheckpointShard& shard,
   Gathered(job, job.run->checkpoints.Add(shard), now, actions);
 }
 
-void RunCheckpoints::Unwritten(Job& job, const CheckpointUnwritten& unwritten,
-                               absl::Time now, Actions& actions) {
+void RunShards::Unwritten(Job& job, const CheckpointUnwritten& unwritten,
+                          absl::Time now, Actions& actions) {
   job.run->GotOn(unwritten.ref().rank(), now);
   if (job.run->checkpoints.committed() == unwritten.step()) {
     return SendDone(job, unwritten.ref().rank(), unwritten.step(), actions);
@@ -42,8 +42,8 @@ void RunCheckpoints::Unwritten(Job& job, const CheckpointUnwritten& unwritten,
   Gathered(job, job.run->checkpoints.Add(unwritten), now, actions);
 }
 
-void RunCheckpoints::Gathered(Job& job, GatheredCheckpoint gathered,
-                              absl::Time now, Actions& actions) {
+void RunShards::Gathered(Job& job, GatheredCheckpoint gathered, absl::Time now,
+                         Actions& actions) {
   for (const GatheredCheckpoint::Unheard& unheard : gathered.unheard) {
     SendGivenUp(job, unheard.rank,
                 {.step = unheard.step,
@@ -65,7 +65,7 @@ void RunCheckpoints::Gathered(Job& job, GatheredCheckpoint gathered,
   actions.push_back(std::move(send));
 }
 
-void RunCheckpoints::GiveUpCheckpoint(
+void RunShards::GiveUpCheckpoint(
     Job& job, const std::vector<CheckpointUnwritten>& unwritten, absl::Time now,
     Actions& actions) {
   const CheckpointUnwritten& first = unwritten.front();

@@ -2,8 +2,8 @@
 // that could not be written: a full disk costs no training. The ranks go on,
 // and try again after a while; at the end of the job, and where it is saved to
 // stop, they keep the state and try until it is written or somebody cancels.
-#ifndef TROUPE_SCHEDULER_CLUSTER_RUN_CHECKPOINTS_H_
-#define TROUPE_SCHEDULER_CLUSTER_RUN_CHECKPOINTS_H_
+#ifndef TROUPE_SCHEDULER_CLUSTER_RUN_SHARDS_H_
+#define TROUPE_SCHEDULER_CLUSTER_RUN_SHARDS_H_
 
 #include <vector>
 
@@ -16,10 +16,10 @@
 
 namespace troupe {
 
-class RunCheckpoints {
+class RunShards {
  public:
   // Borrows all but the limits.
-  RunCheckpoints(const Limits& limits, JobTable& jobs, RunVerdicts& verdicts)
+  RunShards(const Limits& limits, JobTable& jobs, RunVerdicts& verdicts)
       : limits_(limits), jobs_(jobs), verdicts_(verdicts) {}
 
   // --- A rank that the run has says this ---
@@ -45,4 +45,4 @@ class RunCheckpoints {
 
 }  // namespace troupe
 
-#endif  // TROUPE_SCHEDULER_CLUSTER_RUN_CHECKPOINTS_H_
+#endif  // TROUPE_SCHEDULER_CLUSTER_RUN_SHARDS_H_

@@ -2,8 +2,8 @@
 // as a checkpoint: each writes those that it keeps, one commits, and when that
 // is stored the job moves. Copies that cannot be saved stay in memory for a
 // worker that may come.
-#ifndef TROUPE_SCHEDULER_CLUSTER_COPIES_SAVER_H_
-#define TROUPE_SCHEDULER_CLUSTER_COPIES_SAVER_H_
+#ifndef TROUPE_SCHEDULER_CLUSTER_RUN_COPIES_H_
+#define TROUPE_SCHEDULER_CLUSTER_RUN_COPIES_H_
 
 #include <string>
 
@@ -22,12 +22,12 @@ namespace troupe {
 class RunMoves;
 class RunPlaces;
 
-class CopiesSaver {
+class RunCopies {
  public:
   // Borrows all but the limits.
-  CopiesSaver(const Limits& limits, WorkerTable& workers, JobTable& jobs,
-              PhaseEffects& effects, RunSteps& steps, RunMoves& moves,
-              RunPlaces& places)
+  RunCopies(const Limits& limits, WorkerTable& workers, JobTable& jobs,
+            PhaseEffects& effects, RunSteps& steps, RunMoves& moves,
+            RunPlaces& places)
       : limits_(limits),
         workers_(workers),
         jobs_(jobs),
@@ -75,4 +75,4 @@ class CopiesSaver {
 
 }  // namespace troupe
 
-#endif  // TROUPE_SCHEDULER_CLUSTER_COPIES_SAVER_H_
+#endif  // TROUPE_SCHEDULER_CLUSTER_RUN_COPIES_H_
