@@ -17,14 +17,14 @@ Family FamilyOf(const Candidate& candidate) {
   family.own = absl::StrCat(
       family.rows, "/",
       parallelism.pipeline() > 1 ? parallelism.pipeline_schedule() : "", "/",
-      parallelism.zero() > 0);
+      parallelism.zero());
   return family;
 }
 
 void EstimateErrors::Told::Add(double ratio, double memory_ratio) {
   ++count;
   sum += ratio;
-  memory_sum += memory_ratio;
+  least_memory = std::min(least_memory, memory_ratio);
   least = std::min(least, ratio);
 }
 
@@ -52,9 +52,9 @@ double EstimateErrors::Expected(const Family& family) const {
   return told.count == 0 ? 1 : told.sum / told.count;
 }
 
-double EstimateErrors::ExpectedMemory(const Family& family) const {
-  const Told& told = LikeIt(family, 1);
-  return told.count == 0 ? 1 : told.memory_sum / told.count;
+double EstimateErrors::LeastMemory(const Family& family) const {
+  const auto own = families_.find(family.own);
+  return own == families_.end() ? 1 : own->second.least_memory;
 }
 
 double EstimateErrors::Least(const Family& family) const {

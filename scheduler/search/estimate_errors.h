@@ -13,7 +13,7 @@
 namespace troupe {
 
 // Whom a candidate is like: the rows in use, without their numbers of ranks;
-// and of these, the schedule and whether something is sharded over replicas.
+// and of these, the schedule and the level of ZeRO.
 struct Family {
   std::string rows;
   std::string own;
@@ -32,7 +32,8 @@ class EstimateErrors {
 
   // The mean of those that are most like it, of which there are any.
   double Expected(const Family& family) const;
-  double ExpectedMemory(const Family& family) const;
+  // The least of the family; 1: none is known.
+  double LeastMemory(const Family& family) const;
   // That no candidate of the family is below: once kTold were simulated, the
   // least of those that are most like it, of which there are kToldOfFamily, or
   // of all; and kMargin less.
@@ -46,7 +47,7 @@ class EstimateErrors {
   struct Told {
     int count = 0;
     double sum = 0;
-    double memory_sum = 0;
+    double least_memory = std::numeric_limits<double>::infinity();
     double least = std::numeric_limits<double>::infinity();
     void Add(double ratio, double memory_ratio);
   };

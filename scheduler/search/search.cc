@@ -156,7 +156,7 @@ class Search {
 
   bool IsLikelyToLack(const Estimated& one) const {
     return static_cast<double>(one.estimate.bytes) *
-               errors_.ExpectedMemory(one.family) >
+               errors_.LeastMemory(one.family) >
            static_cast<double>(one.estimate.room);
   }
 

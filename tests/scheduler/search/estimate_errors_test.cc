@@ -25,7 +25,8 @@ Candidate Of(int tensor, const char* schedule, int zero) {
 
 TEST(EstimateErrors, FamiliesShareRowsAndSchedule) {
   const Family family = FamilyOf(Of(2, "1f1b", 1));
-  EXPECT_EQ(FamilyOf(Of(4, "1f1b", 3)).own, family.own);
+  EXPECT_EQ(FamilyOf(Of(4, "1f1b", 1)).own, family.own);
+  EXPECT_NE(FamilyOf(Of(4, "1f1b", 3)).own, family.own);
   EXPECT_NE(FamilyOf(Of(2, "gpipe", 1)).own, family.own);
   EXPECT_NE(FamilyOf(Of(2, "1f1b", 0)).own, family.own);
   EXPECT_EQ(FamilyOf(Of(2, "gpipe", 0)).rows, family.rows);
@@ -41,7 +42,7 @@ TEST(EstimateErrors, ThoseThatAreMostAlikeTell) {
   EXPECT_EQ(errors.Least(family), 1 / (1 + kAssumed));
   errors.Add(family, 2);
   EXPECT_EQ(errors.Expected(family), 2);
-  EXPECT_EQ(errors.ExpectedMemory(family), 1);
+  EXPECT_EQ(errors.LeastMemory(family), 1);
   EXPECT_EQ(errors.Expected(same_rows), 2);
   EXPECT_EQ(errors.Expected(other), 2);
   EXPECT_EQ(errors.Least(family), 1 / (1 + kAssumed)) << "one tells too little";
@@ -56,9 +57,9 @@ TEST(EstimateErrors, ThoseThatAreMostAlikeTell) {
   EXPECT_EQ(errors.Least(same_rows), 2 * kKept);
   EstimateErrors of_memory(kAssumed);
   of_memory.Add(family, 1, 1.5);
-  of_memory.Add(other, 1, 1.1);
-  EXPECT_EQ(of_memory.ExpectedMemory(same_rows), 1.5);
-  EXPECT_EQ(of_memory.ExpectedMemory(other), 1.1);
+  of_memory.Add(family, 1, 1.1);
+  EXPECT_EQ(of_memory.LeastMemory(family), 1.1);
+  EXPECT_EQ(of_memory.LeastMemory(same_rows), 1) << "nothing is known of it";
   // Never below the bound that all keep to.
   for (int i = 0; i < 10; ++i) errors.Add(other, 0.1);
   EXPECT_EQ(errors.Least(other), 1 / (1 + kAssumed));
