@@ -10,6 +10,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/cluster/client_share.h"
+#include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/placement.h"
 #include "scheduler/cluster/run.h"
 #include "scheduler/cluster/wait_reason.h"
@@ -22,7 +23,7 @@ Cluster::Cluster(const Limits& limits, const JobCompiler& compiler,
       compiler_(compiler),
       workers_(limits),
       jobs_(limits, std::move(new_run_id)),
-      runs_(limits, compiler, workers_, jobs_),
+      runs_(limits, workers_, jobs_),
       generations_(limits, compiler, workers_),
       links_(limits, workers_),
       file_checks_(limits, workers_) {}
@@ -41,7 +42,7 @@ void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
   }
   for (const auto& [id, job] : jobs_.all()) {
     if (job->ended() || job->status.state() == QUEUED) continue;
-    runs_.Resume(*job, std::move(handed[id]), now, actions);
+    runs_.adopt().Resume(*job, std::move(handed[id]), now, actions);
   }
   Schedule(now, actions);
 }
@@ -80,7 +81,7 @@ absl::StatusOr<WorkerId> Cluster::RegisterWorker(const Register& request,
   registered.set_lease_seconds(absl::ToDoubleSeconds(limits_.lease));
   registered.set_cluster_id(id_);
   actions.push_back(std::move(send));
-  runs_.CameBack(*workers_.Find(id), request.held(), now, actions);
+  runs_.adopt().CameBack(*workers_.Find(id), request.held(), now, actions);
   Settle(now, actions);
   return id;
 }
@@ -126,8 +127,8 @@ void Cluster::Hear(Worker& from, const WorkerMessage& message, absl::Time now,
     case WorkerMessage::kLinksMeasured:
       return links_.HandleMessage(from.id, message, now, actions);
     case WorkerMessage::kCopiesSaved:
-      return runs_.HandleCopiesSaved(from.id, message.copies_saved(), now,
-                                     actions);
+      return runs_.copies().HandleCopiesSaved(from.id, message.copies_saved(),
+                                              now, actions);
     default:
       break;
   }
@@ -243,27 +244,27 @@ void Cluster::Stored(const AwaitStored& asked, const absl::Status& stored,
   const bool again = stored.ok() && !store_.ok();
   store_ = stored;
   Job* const job = jobs_.Find(asked.job);
-  const bool open = job != nullptr && runs_.IsOpen(*job, asked);
-  if (open && runs_.AwaitsStore(*job)) {
+  const bool open = job != nullptr && IsOpen(*job, asked);
+  if (open && AwaitsStore(*job)) {
     if (stored.ok()) {
-      runs_.HandOut(*job, now, actions);
+      runs_.start().HandOut(*job, now, actions);
     } else {
       store_asked_ = now;
-      runs_.NotStored(*job, WaitsForStore(store_), now, actions);
+      runs_.start().NotStored(*job, WaitsForStore(store_), now, actions);
     }
-  } else if (open && runs_.AwaitsCopiesStored(*job)) {
+  } else if (open && AwaitsCopiesStored(*job)) {
     if (!stored.ok()) store_asked_ = now;
-    runs_.CopiesStored(*job, stored, now, actions);
+    runs_.copies().CopiesStored(*job, stored, now, actions);
     Schedule(now, actions);  // it may have no worker left to set free
   }
   if (again || !stored.ok()) Schedule(now, actions);
 }
 
 void Cluster::NotStored(Job& job, absl::Time now, Actions& actions) {
-  if (runs_.AwaitsStore(job)) {
-    runs_.NotStored(job, WaitsForStore(store_), now, actions);
+  if (AwaitsStore(job)) {
+    runs_.start().NotStored(job, WaitsForStore(store_), now, actions);
   } else {
-    runs_.CopiesStored(job, store_, now, actions);
+    runs_.copies().CopiesStored(job, store_, now, actions);
     Schedule(now, actions);  // it may have no worker left to set free
   }
 }
@@ -313,7 +314,7 @@ absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions,
                    now, actions);
     Schedule(now, actions);
   } else {
-    runs_.Cancel(job, now, actions);
+    runs_.cancel().Cancel(job, now, actions);
     Settle(now, actions);
   }
   return absl::OkStatus();
@@ -333,7 +334,7 @@ absl::Status Cluster::SaveAndCancel(JobId id, absl::Time now, Actions& actions,
     return Cancel(id, now, actions, client);
   }
   NoteCancel(job, client, now, actions);
-  runs_.SaveAndCancel(job, "cancelled by its user", now, actions);
+  runs_.cancel().SaveAndCancel(job, "cancelled by its user", now, actions);
   Settle(now, actions);
   return absl::OkStatus();
 }
@@ -380,7 +381,7 @@ absl::StatusOr<int64_t> Cluster::Generate(const GenerateRequest& request,
 
 void Cluster::Drain(const std::string& why, absl::Time now, Actions& actions) {
   draining_ = true;
-  runs_.Drain(why, now, actions);
+  runs_.cancel().Drain(why, now, actions);
   Schedule(now, actions);
 }
 
@@ -420,7 +421,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
     lost.push_back(
         {id, absl::StrCat("not heard for ", absl::FormatDuration(silent))});
   }
-  for (const JobId id : runs_.Unstored(now)) {
+  for (const JobId id : runs_.clock().Unstored(now)) {
     store_ = absl::DeadlineExceededError(absl::StrCat(
         "it has not answered for ", absl::FormatDuration(limits_.start_max)));
     NotStored(*jobs_.Find(id), now, actions);
@@ -439,12 +440,12 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
     }
   }
   if (now - moved_at_ >= limits_.adopt_max) workers_.ReviewSetAside();
-  runs_.SaveAgain(now, actions);
+  runs_.places().SaveAgain(now, actions);
   if (IsCalm(now)) {
     // One that has lost all of its workers has none to set free.
-    bool queued = runs_.NarrowWaiting(now, actions);
-    queued |= runs_.GiveWay(Next(), now, actions);
-    runs_.TryAgainWhereStartsFailed(now, actions);
+    bool queued = runs_.moves().NarrowWaiting(now, actions);
+    queued |= runs_.moves().GiveWay(Next(), now, actions);
+    runs_.places().TryAgainWhereStartsFailed(now, actions);
     queued |= TryNextWhereItsStartFailed(now, actions);
     if (queued) Schedule(now, actions);
     AskToWiden(now, actions);

@@ -55,7 +55,7 @@ class Cluster {
     links_.Restore(std::move(hosts), now);
   }
   // Before all other events: the jobs that the store remembers, by id. Those
-  // that ran wait for their workers to come back (run_control.h, Resume).
+  // that ran wait for their workers to come back (run_adopt.h).
   void Restore(std::vector<StoredJob> jobs, absl::Time now, Actions& actions);
 
   // --- What workers do ---

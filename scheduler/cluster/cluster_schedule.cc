@@ -121,7 +121,7 @@ bool Cluster::Awaits(JobId id, const Compilation& asked) const {
 void Cluster::Schedule(absl::Time now, Actions& actions, const Offer& offer) {
   ++schedules_;
   FailDefective(now, actions);
-  runs_.RecoverWaiting(now, actions);
+  runs_.places().RecoverWaiting(now, actions);
   awaits_calm_ = false;
   overtaken_at_ = absl::InfiniteFuture();
   bool overtaken = false;         // some job is
@@ -178,7 +178,7 @@ bool Cluster::TryNextWhereItsStartFailed(absl::Time now, Actions& actions) {
       MostOfOneKind(workers_.Idle()) < next->ranks) {
     return false;
   }
-  runs_.AvoidNoMore(job, avoided, now, actions);
+  runs_.places().AvoidNoMore(job, avoided, now, actions);
   job.tries_again = true;
   return true;
 }
@@ -319,7 +319,7 @@ void Cluster::Widen(Job& job, const Compilation& compilation,
                   kWorthIt * job.plan->prediction().step_seconds()) {
     return;
   }
-  runs_.SaveAndMove(
+  runs_.moves().SaveAndMove(
       job,
       absl::StrCat("there are workers for ", outcome.workers.size(),
                    " ranks, and it has ", job.run->ranks.size()),
@@ -342,7 +342,7 @@ bool Cluster::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
   }
   job.compilation = 0;
   job.may_be_overtaken = true;
-  runs_.Start(job, outcome.compiled, workers, now, actions);
+  runs_.start().Start(job, outcome.compiled, workers, now, actions);
   return true;
 }
 

@@ -99,7 +99,7 @@ void SendDone(const Job& job, int rank, int64_t step, Actions& actions) {
   *done.mutable_ref() = RefOf(job, rank);
   done.set_step(step);
   // A disk that is full for long must not stop the training. That the commit is
-  // stored later is said with the steps that are (RunControl::SayStored).
+  // stored later is said with the steps that are (RunSteps::SayStored).
   stored.otherwise = stored.send.message;
   stored.otherwise->mutable_done()->set_unstored(true);
   actions.push_back(std::move(stored));
@@ -135,6 +135,28 @@ void SendEndStored(const Job& job, int rank, Actions& actions) {
   *said.mutable_ref() = KeptRefOf(job, rank);
   said.set_ended(true);
   actions.push_back(std::move(stored));
+}
+
+std::string ResumeOf(const Job& job) {
+  const auto& checkpoints = job.status.checkpoints();
+  return checkpoints.empty() ? job.plan->job().checkpoint().resume()
+                             : checkpoints.rbegin()->path();
+}
+
+bool AwaitsStore(const Job& job) {
+  return job.run != nullptr && job.run->is<phase::Storing>();
+}
+
+bool AwaitsCopiesStored(const Job& job) {
+  const auto* const saving =
+      job.run == nullptr ? nullptr : job.run->in<phase::SavingCopies>();
+  return saving != nullptr && saving->stage >= phase::SavingCopies::kStoring;
+}
+
+bool IsOpen(const Job& job, const AwaitStored& asked) {
+  if (job.run == nullptr || job.attempt != asked.attempt) return false;
+  const StoreQuestion* const open = AskedOf(job.run->phase);
+  return open != nullptr && open->number == asked.question;
 }
 
 void AwaitTheStore(const Job& job, Actions& actions) {

@@ -1,9 +1,9 @@
 // What a job's run has others do: messages to the workers of its ranks, and
 // what the store is asked. Each function appends actions (action.h) and changes
-// nothing; when they are due, RunControl decides.
+// nothing; when they are due, others decide (phase_effects.h, run_control.h).
 //
-// REQUIRES, of all that take a job: it has a run. Where no worker has the rank,
-// as far as this scheduler knows, nothing is said.
+// REQUIRES, of all that take a job and actions: it has a run. Where no worker
+// has the rank, as far as this scheduler knows, nothing is said.
 #ifndef TROUPE_SCHEDULER_CLUSTER_EFFECTS_H_
 #define TROUPE_SCHEDULER_CLUSTER_EFFECTS_H_
 
@@ -55,6 +55,15 @@ void SendGivenUp(const Job& job, int rank, const GivenUpCheckpoint& given_up,
 void SendStored(const Job& job, int rank, Stored stored, Actions& actions);
 void SendEndStored(const Job& job, int rank, Actions& actions);
 
+// The checkpoint from which an attempt begins; empty: none. REQUIRES a plan.
+std::string ResumeOf(const Job& job);
+
+// Whether the job's start is not known to be stored yet.
+bool AwaitsStore(const Job& job);
+// Whether its copies are a checkpoint, and that is not known to be stored.
+bool AwaitsCopiesStored(const Job& job);
+// Whether the store was asked this for the run, and nothing since.
+bool IsOpen(const Job& job, const AwaitStored& asked);
 // Asks for it to be stored that the attempt begins, or what else the run has
 // asked last (StoreQuestion), with all that came before. REQUIRES a phase in
 // which the store is asked.

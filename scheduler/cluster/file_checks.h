@@ -6,8 +6,9 @@
 // A job is refused where all that were asked find its files wrong. One worker
 // that finds all well, or does not answer in time, or is lost, is enough: a
 // wrong mount on a host, or a wrong root of a worker, must not keep jobs from a
-// queue, as their start is tried elsewhere too (run_elsewhere.cc). Where none can be asked, all is taken to be
-// well, too, and the ranks find out when the job starts.
+// queue, as their start is tried elsewhere too (policy/starts_elsewhere.h).
+// Where none can be asked, all is taken to be well, too, and the ranks find out
+// when the job starts.
 #ifndef TROUPE_SCHEDULER_CLUSTER_FILE_CHECKS_H_
 #define TROUPE_SCHEDULER_CLUSTER_FILE_CHECKS_H_
 

@@ -22,7 +22,7 @@
 #include "scheduler/cluster/job_compiler.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/rendezvous.h"
-#include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/stuck_worker.h"
 #include "scheduler/cluster/worker_table.h"
 
 namespace troupe {

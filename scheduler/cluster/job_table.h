@@ -144,7 +144,7 @@ class JobTable {
            Actions& actions, const std::string& client = "");
 
   // What was there before the scheduler started. A job that ran then has no run
-  // yet: RunControl::Resume.
+  // yet: RunAdopt::Resume.
   void Restore(StoredJob stored, int ranks_needed, Actions& actions);
 
   Job* Find(JobId id);  // null: no such job

@@ -2,7 +2,7 @@
 // to which phase, how firm its intent has to be for that, and what others are
 // told or asked then. Every change of a phase goes through this table
 // (JobTable::Enter), so that what it does not list cannot happen, and the
-// effect of an edge is carried out in one place (RunControl::Perform). The
+// effect of an edge is carried out in one place (PhaseEffects::Perform). The
 // drawing in docs/recovery.md is made from it, and the simulated cluster counts
 // which edges its seeds take.
 //

@@ -142,7 +142,7 @@ struct AwaitPlaces : Between {
   bool for_disk = false;
 };
 
-// Copies of states that are being written as a checkpoint (copies_saver.h).
+// Copies of states that are being written as a checkpoint (run_copies.h).
 struct SavingCopies : Between {
   explicit SavingCopies(Between between = {}) : Between(std::move(between)) {}
 

@@ -76,7 +76,7 @@ struct Run {
   CheckpointGather checkpoints;
   // By step. Rank 0 has reported again, after a restart of the scheduler, that
   // it has committed these, and other ranks have not reported again all steps
-  // before them: they are not known to the job yet (run_adopt.cc).
+  // before them: they are not known to the job yet (run_steps.h).
   std::map<int64_t, CheckpointRecord> early_commits;
   std::vector<RankReport> reports;  // by rank; from heartbeats
   int notices = 0;                  // of all ranks, that became events

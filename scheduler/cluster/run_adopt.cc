@@ -1,23 +1,18 @@
+#include "scheduler/cluster/run_adopt.h"
+
 #include <algorithm>
-#include <limits>
 #include <map>
-#include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "proto/base/check.h"
 #include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/hand_out.h"
 #include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/rank_view.h"
-#include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/run_words.h"
-#include "scheduler/cluster/stored_run.h"
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
@@ -40,7 +35,7 @@ int64_t LastCommitted(const Job& job) {
 }
 
 // Whether the ranks of the job's attempt, as it is stored, were handed this.
-bool IsOf(const Job& job, const troupe::HandOut* handed) {
+bool IsOf(const Job& job, const HandOut* handed) {
   return handed != nullptr && job.plan != nullptr &&
          handed->plan->fingerprint() == job.plan->fingerprint() &&
          static_cast<int>(handed->machines.size()) == job.status.workers_size();
@@ -65,11 +60,8 @@ bool IsInStart(const Job& job) {
 
 }  // namespace
 
-// The part of RunControl that outlives the scheduler: runs that are there again
-// after its start, ranks that come back, and what they need not say again.
-
-void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
-                        absl::Time now, Actions& actions) {
+void RunAdopt::Resume(Job& job, std::shared_ptr<const HandOut> handed,
+                      absl::Time now, Actions& actions) {
   CHECK(job.run == nullptr) << "job " << job.id;
   const StoredRun stored = TakeRun(job.status, job.cancelled);
   if (!IsOf(job, handed.get())) handed = nullptr;
@@ -88,11 +80,12 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
           now, actions);
     }
     if (handed == nullptr) {
-      return BackToQueue(job, PhaseEvent::kRestoredInQueue,
-                         absl::StrCat("the scheduler restarted while the job "
-                                      "recovered; before it, ",
-                                      job.status.reason()),
-                         now, actions);
+      return start_.BackToQueue(
+          job, PhaseEvent::kRestoredInQueue,
+          absl::StrCat("the scheduler restarted while the job "
+                       "recovered; before it, ",
+                       job.status.reason()),
+          now, actions);
     }
   }
   const int ranks = job.status.workers_size();
@@ -114,6 +107,16 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
   run.attempt = job.attempt;
   run.handed = std::move(handed);
   run.restored = run.started = run.progress = run.outside_step = now;
+  SeatAwaited(job, stored, now);
+  run.checkpoints.Committed(LastCommitted(job));
+  jobs_.Raise(job, stored.intent_now(), stored.save_why);
+  SayAwaited(job, actions);
+  verdicts_.FinishIfLetGo(job, now, actions);
+}
+
+void RunAdopt::SeatAwaited(Job& job, const StoredRun& stored, absl::Time now) {
+  Run& run = *job.run;
+  const int ranks = static_cast<int>(run.ranks.size());
   std::vector<std::string> hosts;
   for (int rank = 0; rank < ranks; ++rank) {
     RankSeat& seat = run.ranks[rank];
@@ -142,14 +145,10 @@ void RunControl::Resume(Job& job, std::shared_ptr<const troupe::HandOut> handed,
     seat.end_to_store = ended[rank] = step;
   }
   run.steps.Resume(job.status.steps_done(), std::move(ended));
-  run.checkpoints.Committed(LastCommitted(job));
-  jobs_.Raise(job, stored.intent_now(), stored.save_why);
-  SayAwaited(job, actions);
-  FinishIfLetGo(job, now, actions);
 }
 
-std::string RunControl::WhyNotAdopted(const Worker& worker,
-                                      const HeldRank& held) const {
+std::string RunAdopt::WhyNotAdopted(const Worker& worker,
+                                    const HeldRank& held) const {
   const RankRef& ref = held.ref();
   const Job* job = jobs_.Find(JobId(ref.job()));
   if (job == nullptr) return absl::StrCat("there is no job ", ref.job());
@@ -174,8 +173,8 @@ std::string RunControl::WhyNotAdopted(const Worker& worker,
                       "cut off from it");
 }
 
-void RunControl::CameBack(const Worker& worker, const HeldRank& held,
-                          absl::Time now, Actions& actions) {
+void RunAdopt::CameBack(const Worker& worker, const HeldRank& held,
+                        absl::Time now, Actions& actions) {
   const Job* adopts = nullptr;
   if (held.has_ref()) {
     const std::string why_not = WhyNotAdopted(worker, held);
@@ -197,8 +196,8 @@ void RunControl::CameBack(const Worker& worker, const HeldRank& held,
   }
 }
 
-void RunControl::SeatAdopted(Job& job, const Worker& worker,
-                             const HeldRank& held, absl::Time now) {
+void RunAdopt::SeatAdopted(Job& job, const Worker& worker, const HeldRank& held,
+                           absl::Time now) {
   const int rank = held.ref().rank();
   RankSeat& seat = job.run->ranks[rank];
   seat.worker = worker.id;
@@ -225,8 +224,8 @@ void RunControl::SeatAdopted(Job& job, const Worker& worker,
   }
 }
 
-void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
-                       absl::Time now, Actions& actions) {
+void RunAdopt::Adopt(Job& job, const Worker& worker, const HeldRank& held,
+                     absl::Time now, Actions& actions) {
   Run& run = *job.run;
   const int rank = held.ref().rank();
   SeatAdopted(job, worker, held, now);
@@ -239,11 +238,11 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
     const bool peers_gone = stopped->blame != Blame::kNone;
     SendStop(job, rank, job.status.reason(), peers_gone, actions);
   } else if (unheard) {
-    Fail(job, Blame::kMissingPeer,
-         absl::StrCat("the scheduler restarted before ",
-                      run.ranks[rank].Name(rank), " had heard of attempt ",
-                      run.attempt),
-         now, actions);
+    verdicts_.Fail(job, Blame::kMissingPeer,
+                   absl::StrCat("the scheduler restarted before ",
+                                run.ranks[rank].Name(rank),
+                                " had heard of attempt ", run.attempt),
+                   now, actions);
   }
   if (run.ranks.awaits()) return SayAwaited(job, actions);
   EndAdoption(job, now, actions);
@@ -258,10 +257,10 @@ void RunControl::Adopt(Job& job, const Worker& worker, const HeldRank& held,
   run.started = run.outside_step = now;
   StopAsMeant(job, now, actions);
   SayAwaited(job, actions);
-  FinishIfLetGo(job, now, actions);
+  verdicts_.FinishIfLetGo(job, now, actions);
 }
 
-void RunControl::EndAdoption(Job& job, absl::Time now, Actions& actions) {
+void RunAdopt::EndAdoption(Job& job, absl::Time now, Actions& actions) {
   auto* const adopting = job.run->in<phase::Adopting>();
   if (adopting == nullptr) return;  // it was stopped
   if (job.status.state() == RUNNING) {
@@ -270,35 +269,19 @@ void RunControl::EndAdoption(Job& job, absl::Time now, Actions& actions) {
     jobs_.Enter(job, PhaseEvent::kBackInStart,
                 phase::Starting{.begins = std::move(adopting->begins),
                                 .warnings = std::move(adopting->warnings)});
-    TrainIfAllReady(job, now, actions);
+    ready_.TrainIfAllReady(job, now, actions);
   }
 }
 
 // A build before this one may have stored the intent without the stop.
-void RunControl::StopAsMeant(Job& job, absl::Time now, Actions& actions) {
+void RunAdopt::StopAsMeant(Job& job, absl::Time now, Actions& actions) {
   if (job.run->stopping() || job.status.intent() != INTENT_SAVE_CANCEL) return;
   const std::string why = job.run->intent_why;
-  SaveAndCancel(job, why, now, actions);
-}
-
-// Once all were ready, all had heard of the attempt: what one keeps of an
-// earlier one is of another past.
-void RunControl::DropOlderCopies(Job& job, Actions& actions) const {
-  Run& run = *job.run;
-  const bool ran =
-      std::any_of(run.ranks.begin(), run.ranks.end(),
-                  [](const RankSeat& seat) { return seat.ready(); });
-  if (!ran) return;
-  for (size_t r = 0; r < run.ranks.size(); ++r) {
-    RankSeat& seat = run.ranks[r];
-    if (seat.kept_by_attempt >= run.attempt) continue;
-    SendGiveUpKept(job, static_cast<int>(r), actions);
-    seat.kept.clear();
-  }
+  cancel_.SaveAndCancel(job, why, now, actions);
 }
 
 // A job that is being stopped goes on saying why.
-void RunControl::SayAwaited(Job& job, Actions& actions) {
+void RunAdopt::SayAwaited(Job& job, Actions& actions) {
   const Run& run = *job.run;
   if (run.stopping()) return;
   std::vector<std::string> names;
@@ -320,9 +303,9 @@ void RunControl::SayAwaited(Job& job, Actions& actions) {
   jobs_.SetWaitReason(job, reason, actions);
 }
 
-void RunControl::CheckAwaited(Job& job, absl::Time now, Actions& actions) {
+void RunAdopt::CheckAwaited(Job& job, absl::Time now, Actions& actions) {
   if (now - job.run->restored <= limits_.adopt_max) return;
-  StoreEarlyCommits(job, now, actions);
+  steps_.StoreEarlyCommits(job, now, actions);
   GiveUpAwaited(
       job, "",
       absl::StrCat("did not come back within ",
@@ -330,10 +313,10 @@ void RunControl::CheckAwaited(Job& job, absl::Time now, Actions& actions) {
       /*why=*/[] { return std::string(); }, now, actions);
 }
 
-void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
-                               const std::string& how,
-                               absl::FunctionRef<std::string()> why,
-                               absl::Time now, Actions& actions) {
+void RunAdopt::GiveUpAwaited(Job& job, const std::string& worker,
+                             const std::string& how,
+                             absl::FunctionRef<std::string()> why,
+                             absl::Time now, Actions& actions) {
   Run& run = *job.run;
   std::vector<std::string> lost;
   bool fails = false;
@@ -348,7 +331,7 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
   if (lost.empty()) return;
   const std::string reason = why();
   const std::string because = reason.empty() ? "" : absl::StrCat(": ", reason);
-  StoreEarlyCommits(job, now, actions);
+  steps_.StoreEarlyCommits(job, now, actions);
   workers_.GiveUpAwaited();
   const std::string what = absl::StrCat("the scheduler restarted, and ",
                                         NameList(std::move(lost)), " ", how);
@@ -357,97 +340,28 @@ void RunControl::GiveUpAwaited(Job& job, const std::string& worker,
   }
   // One that recovers goes on saying what came first.
   if (fails && (!IsToGoOn(job) || job.moves())) {
-    Fail(job, Blame::kWorkerLost,
-         absl::StrCat(what, " in ", Place(job), because,
-                      MayRecover(job) ? "" : WayOut(job.status)),
-         now, actions);
+    verdicts_.Fail(job, Blame::kWorkerLost,
+                   absl::StrCat(what, " in ", Place(job), because,
+                                MayRecover(job) ? "" : WayOut(job.status)),
+                   now, actions);
   }
   if (!run.ranks.awaits()) {
     EndAdoption(job, now, actions);
     StopAsMeant(job, now, actions);
   }
   SayAwaited(job, actions);
-  FinishIfLetGo(job, now, actions);
+  verdicts_.FinishIfLetGo(job, now, actions);
 }
 
-bool RunControl::StartWasCut(const Job& job, const RankEnded& ended) {
+bool RunAdopt::StartWasCut(const Job& job, const RankEnded& ended) {
   return IsInStart(job) && job.run->restored != absl::InfinitePast() &&
          (ended.has_missing_rank() || (ended.stopped() && !ended.ok()));
 }
 
-void RunControl::BeginAnew(Job& job, const std::string& why, absl::Time now,
-                           Actions& actions) {
-  BackToQueue(job, PhaseEvent::kStartCut, absl::StrCat("waits again: ", why),
-              now, actions);
-}
-
-void RunControl::SayStored(Job& job, absl::Time now, Actions& actions) {
-  Run& run = *job.run;
-  if (AwaitsStore(job) || now - run.stored_said < limits_.stored_every) return;
-  const bool ready = job.status.state() == RUNNING;
-  const int64_t step = run.steps.last();
-  if (step <= run.stored_step && ready <= run.stored_ready) return;
-  run.stored_said = now;
-  run.stored_step = std::max(step, run.stored_step);
-  run.stored_ready |= ready;
-  Stored stored;
-  stored.set_step(std::max<int64_t>(0, step));
-  stored.set_ready(ready);
-  stored.set_checkpoint(std::max<int64_t>(0, run.checkpoints.committed()));
-  for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
-    SendStored(job, rank, stored, actions);
-  }
-}
-
-// After a restart rank 0 may be the first to come back. If the checkpoint that
-// it reports again were stored at once, and it were lost together with this
-// scheduler, the next one would go on from the checkpoint, and nobody could
-// report the steps before it.
-bool RunControl::AwaitsSteps(const Job& job, absl::Time now) const {
-  const Run& run = *job.run;
-  return now - run.restored <= limits_.adopt_max &&
-         std::none_of(run.ranks.begin(), run.ranks.end(),
-                      [](const RankSeat& seat) {
-                        return seat.state == RankSeat::kLost;
-                      });
-}
-
-void RunControl::StoreEarlyCommits(Job& job, int64_t through, absl::Time now,
-                                   Actions& actions) {
-  Run& run = *job.run;
-  auto& early = run.early_commits;
-  while (!early.empty() && early.begin()->first <= through) {
-    const CheckpointRecord checkpoint = std::move(early.begin()->second);
-    const int64_t step = checkpoint.step();
-    early.erase(early.begin());
-    for (GatheredStep& each : run.steps.CloseThrough(step)) {
-      CheckAgreement(job, each, now, actions);
-      AddGathered(job, std::move(each), actions);
-    }
-    if (step >= run.wrong_since || !run.checkpoints.Committed(step)) continue;
-    // First, for rank 0 removes older ones when it is told.
-    jobs_.AddCheckpoint(job, checkpoint, now, actions);
-    for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
-      SendDone(job, rank, step, actions);
-    }
-  }
-}
-
-void RunControl::StoreEarlyCommits(Job& job, absl::Time now, Actions& actions) {
-  StoreEarlyCommits(job, std::numeric_limits<int64_t>::max(), now, actions);
-}
-
-// What a worker says of a rank that stays for the next attempt it says again to
-// whoever is scheduler then, with the steps that others have not reported yet:
-// so that is not acknowledged before the end of the run.
-void RunControl::SayEnded(Job& job, const RankEnded& ended, Actions& actions) {
-  const int rank = ended.ref().rank();
-  const bool stays = job.run->ranks[rank].state == RankSeat::kHeld;
-  if (!job.ended() && (!stays || ended.ok())) {
-    job.run->ranks[rank].end_to_store = ended.step();
-    jobs_.Save(job, actions);
-  }
-  if (!stays) SendEndStored(job, rank, actions);
+void RunAdopt::BeginAnew(Job& job, const std::string& why, absl::Time now,
+                         Actions& actions) {
+  start_.BackToQueue(job, PhaseEvent::kStartCut,
+                     absl::StrCat("waits again: ", why), now, actions);
 }
 
 }  // namespace troupe

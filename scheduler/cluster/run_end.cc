@@ -1,15 +1,14 @@
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "proto/base/check.h"
 #include "proto/base/one_line.h"
 #include "proto/plan/last_step.h"
+#include "scheduler/cluster/attempt_counts.h"
 #include "scheduler/cluster/effects.h"
+#include "scheduler/cluster/enter_phase.h"
 #include "scheduler/cluster/policy/goes_on.h"
-#include "scheduler/cluster/rank_view.h"
+#include "scheduler/cluster/policy/starts_elsewhere.h"
 #include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/run_words.h"
 
@@ -49,71 +48,15 @@ std::string CancelledWhere(const Job& job) {
                       stopped.cause.empty() ? "" : ": ", stopped.cause);
 }
 
-// The rank whose disk has not got on for longest; -1: none reads or writes.
-int SlowestDisk(const Run& run) {
-  int slowest = -1;
-  for (size_t r = 0; r < run.ranks.size(); ++r) {
-    const RankReport& report = run.reports[r];
-    if (!run.ranks[r].live() || !report.progress.has_disk()) continue;
-    if (slowest < 0 || report.disk_moved < run.reports[slowest].disk_moved) {
-      slowest = static_cast<int>(r);
-    }
-  }
-  return slowest;
-}
-
-// For a job in which nobody waits for another in a program.
-std::string LastHeard(const Run& run, absl::Time now) {
-  if (const int slowest = SlowestDisk(run); slowest >= 0) {
-    const RankReport& report = run.reports[slowest];
-    return EndWords(slowest, report,
-                    {.state = RankView::kBetween, .age = now - report.heard});
-  }
-  const int rank = run.ranks.Laggard();
-  const RankSeat& seat = run.ranks[rank];
-  return absl::StrCat(
-      seat.Name(rank), " is last: it reported step ", seat.step, " ",
-      absl::FormatDuration(absl::Trunc(now - seat.heard, absl::Seconds(1))),
-      " ago");
+std::string FromWhere(const JobStatus& status) {
+  if (status.checkpoints().empty()) return "from where it began";
+  return absl::StrCat("from the checkpoint of step ",
+                      status.checkpoints().rbegin()->step());
 }
 
 }  // namespace
 
-// The part of RunControl that ends runs: failures, time.
-
-void RunControl::WorkerGone(JobId id, WorkerId worker, const std::string& how,
-                            const std::string& reason, absl::Time now,
-                            Actions& actions) {
-  Job* job = jobs_.Find(id);
-  CHECK(job != nullptr && job->run != nullptr) << "job " << id;
-  auto& ranks = job->run->ranks;
-  const auto seat = std::find_if(
-      ranks.begin(), ranks.end(),
-      [worker](const RankSeat& s) { return s.worker == worker && s.taken(); });
-  CHECK(seat != ranks.end()) << "worker " << worker << " in job " << id;
-  // What it did to the end needs it no more, unless the others fail; nor does
-  // what was saved, unless that are its copies.
-  const int rank = static_cast<int>(seat - ranks.begin());
-  const bool saves = job->run->SavesCopiesWith(rank);
-  if (saves) {
-    jobs_.Enter(*job, PhaseEvent::kCopiesGivenUp,
-                phase::AwaitPlaces(*job->run->between()));
-  }
-  const bool done =
-      seat->succeeded || (job->moves() && !seat->live() && !saves);
-  seat->Lose();
-  StoreEarlyCommits(*job, now, actions);
-  if (!done) {
-    if (how != "left") blame_.Failed(*job, *seat, reason, now, actions);
-    Fail(*job, Blame::kWorkerLost,
-         absl::StrCat(seat->Name(rank), " ", how, " in ", Place(*job), ": ",
-                      reason, late_.WaitersFor(*job, rank, now)),
-         now, actions);
-  } else if (seat->succeeded) {
-    TrainIfAllReady(*job, now, actions);
-  }
-  FinishIfLetGo(*job, now, actions);
-}
+// The part of RunControl that stops runs and ends them.
 
 void RunControl::Fail(Job& job, Blame blame, const std::string& said,
                       absl::Time now, Actions& actions) {
@@ -131,7 +74,7 @@ void RunControl::Fail(Job& job, Blame blame, const std::string& said,
   // Nobody has heard of it, and others may do.
   if (blame == Blame::kWorkerLost && job.status.state() == STARTING &&
       AwaitsStore(job) && !MayRecover(job)) {
-    return Withdraw(job, cause, now, actions);
+    return start_.Withdraw(job, cause, now, actions);
   }
   const bool lost = blame == Blame::kWorkerLost;
   if (stopped == nullptr) {
@@ -174,7 +117,7 @@ void RunControl::Stop(Job& job, phase::Stopped stopped,
     }
     return FinishIfLetGo(job, now, actions);
   }
-  Perform(job, reason, actions);
+  effects_.Perform(job, reason, actions);
 }
 
 void RunControl::StopAgain(Job& job, const std::string& reason, bool peers_gone,
@@ -182,7 +125,7 @@ void RunControl::StopAgain(Job& job, const std::string& reason, bool peers_gone,
   job.run->stopped()->since = now;
   job.run->stopped()->goes_on = MayRecover(job);
   SayStopped(job, reason, now, actions);
-  StopRanks(job, reason, peers_gone, actions);
+  effects_.StopRanks(job, reason, peers_gone, actions);
 }
 
 void RunControl::SayStopped(Job& job, const std::string& reason, absl::Time now,
@@ -208,13 +151,62 @@ void RunControl::FailForDefect(Job& job, absl::Time now, Actions& actions) {
   FinishIfLetGo(job, now, actions);
 }
 
-void RunControl::LetGo(Job& job) {
-  const Run& run = *job.run;
-  if (run.is<phase::LetGo>()) return;
-  jobs_.Enter(
-      job,
-      run.between_attempts() ? PhaseEvent::kStopped : PhaseEvent::kAllLetGo,
-      phase::LetGo(run.stopping() ? *run.stopped() : phase::Stopped()));
+void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
+  if (job.run == nullptr || !job.run->ranks.all_let_go()) return;
+  steps_.StoreEarlyCommits(job, now, actions);
+  const std::string differs = steps_.CheckOpenSteps(job, now, actions);
+  CheckSaved(job, now, actions);
+  if (job.moves() &&
+      job.run->ranks.StepOfAll() < LastStep(job.plan->job().training())) {
+    return MoveFromPlaces(job, now, actions);
+  }
+  if (MayStartElsewhere(job, workers_, limits_.starts_max)) {
+    return StartElsewhere(job, now, actions);
+  }
+  // One that was not stopped has done all that it had to do.
+  const bool stopped = job.status.intent() >= INTENT_RECOVER;
+  if (job.status.state() == RECOVERING && stopped && !job.cancelled &&
+      !job.moves()) {
+    if (job.run->ranks.awaits()) return;  // for what they keep
+    return job.run->between_attempts() ? places_.TakePlaces(job, now, actions)
+                                       : places_.AwaitPlaces(job, now, actions);
+  }
+  LetGo(job, jobs_);
+  // One that was not stopped, too, fails for that.
+  if (!differs.empty()) job.run->stopped()->Explain(Blame::kRank, differs);
+  if (!job.ended() && !job.cancelled && MayBeginAgain(job)) {
+    return BeginAgain(job, now, actions);
+  }
+  Finish(job, now, actions);
+}
+
+void RunControl::MoveFromPlaces(Job& job, absl::Time now, Actions& actions) {
+  if (job.run->ranks.awaits()) return;
+  // What a start was to go on from may be in copies.
+  if (job.run->is<phase::SavingCopies>()) return;
+  places_.LeaveBadMachines(job, actions);
+  places_.DropOlderCopies(job, actions);
+  if (!job.run->is<phase::AwaitPlaces>()) {
+    LetGo(job, jobs_);
+    WaitInPlaces(job, now, jobs_);
+  }
+  job.run->between()->let_go = now;
+  moves_.Narrow(job, now, actions);
+}
+
+void RunControl::Finish(Job& job, absl::Time now, Actions& actions) {
+  jobs_.Enter(job, PhaseEvent::kFinished);
+  if (!job.ended()) {
+    if (job.cancelled) {
+      jobs_.SetState(job, CANCELLED, CancelledWhere(job), now, actions);
+    } else if (job.run->blame() != Blame::kNone) {
+      jobs_.SetState(job, FAILED, WhyFailed(job), now, actions);
+    } else {
+      jobs_.SetState(job, SUCCEEDED, EarlyEnd(job), now, actions);
+    }
+  }
+  effects_.Perform(job, "", actions);
+  jobs_.EndRun(job);
 }
 
 // Ranks that are to save their step end when it is a checkpoint. Those that
@@ -239,165 +231,23 @@ void RunControl::CheckSaved(Job& job, absl::Time now, Actions& actions) {
        now, actions);
 }
 
-void RunControl::FinishIfLetGo(Job& job, absl::Time now, Actions& actions) {
-  if (job.run == nullptr || !job.run->ranks.all_let_go()) return;
-  StoreEarlyCommits(job, now, actions);
-  const std::string differs = CheckOpenSteps(job, now, actions);
-  CheckSaved(job, now, actions);
-  if (job.moves() &&
-      job.run->ranks.StepOfAll() < LastStep(job.plan->job().training())) {
-    if (job.run->ranks.awaits()) return;
-    // What a start was to go on from may be in copies.
-    if (job.run->is<phase::SavingCopies>()) return;
-    LeaveBadMachines(job, actions);
-    DropOlderCopies(job, actions);
-    if (!job.run->is<phase::AwaitPlaces>()) {
-      LetGo(job);
-      WaitInPlaces(job, now);
-    }
-    job.run->between()->let_go = now;
-    return Narrow(job, now, actions);
-  }
-  if (MayStartElsewhere(job)) return StartElsewhere(job, now, actions);
-  // One that was not stopped has done all that it had to do.
-  const bool stopped = job.status.intent() >= INTENT_RECOVER;
-  if (job.status.state() == RECOVERING && stopped && !job.cancelled &&
-      !job.moves()) {
-    if (job.run->ranks.awaits()) return;  // for what they keep
-    return job.run->between_attempts() ? TakePlaces(job, now, actions)
-                                       : AwaitPlaces(job, now, actions);
-  }
-  LetGo(job);
-  // One that was not stopped, too, fails for that.
-  if (!differs.empty()) job.run->stopped()->Explain(Blame::kRank, differs);
-  if (!job.ended() && !job.cancelled && MayBeginAgain(job)) {
-    return BeginAgain(job, now, actions);
-  }
-  jobs_.Enter(job, PhaseEvent::kFinished);
-  if (!job.ended()) {
-    if (job.cancelled) {
-      jobs_.SetState(job, CANCELLED, CancelledWhere(job), now, actions);
-    } else if (job.run->blame() != Blame::kNone) {
-      jobs_.SetState(job, FAILED, WhyFailed(job), now, actions);
-    } else {
-      jobs_.SetState(job, SUCCEEDED, EarlyEnd(job), now, actions);
-    }
-  }
-  Perform(job, "", actions);
-  jobs_.EndRun(job);
+void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
+  StandStill(job);
+  steps_.CloseSteps(job, *job.run, -1, actions);
+  CountRestart(job);
+  start_.BackToQueue(job, PhaseEvent::kGoesOnAnew,
+                     absl::StrCat("waits to go on ", FromWhere(job.status),
+                                  "; ", job.run->stopped()->cause),
+                     now, actions);
 }
 
-void RunControl::Forgive(absl::Duration time, absl::Time now) {
-  for (const auto& [id, job] : jobs_.all()) {
-    if (job->run != nullptr) job->run->Forgive(time, now);
-  }
-}
-
-std::vector<StuckWorker> RunControl::Tick(absl::Time now, Actions& actions) {
-  std::vector<StuckWorker> stuck;
-  for (const auto& [id, job] : jobs_.all()) {
-    if (job->run == nullptr) continue;
-    CheckAwaited(*job, now, actions);
-    if (job->run != nullptr) SayStored(*job, now, actions);
-    if (job->run != nullptr) CheckTime(*job, now, actions, stuck);
-    if (job->run == nullptr) continue;  // that ended it
-    StoreQuestion* const asked = AskedOf(job->run->phase);
-    if (asked != nullptr && now - asked->again > limits_.store_retry) {
-      asked->again = absl::InfiniteFuture();
-      AwaitTheStore(*job, actions);
-    }
-  }
-  return stuck;
-}
-
-std::vector<JobId> RunControl::Unstored(absl::Time now) const {
-  std::vector<JobId> unstored;
-  for (const auto& [id, job] : jobs_.all()) {
-    const bool starts = AwaitsStore(*job);
-    if (!starts && !AwaitsCopiesStored(*job)) continue;
-    const absl::Time since =
-        starts ? job->run->started : job->run->in<phase::SavingCopies>()->since;
-    if (now - since > limits_.start_max) unstored.push_back(id);
-  }
-  return unstored;
-}
-
-void RunControl::CheckStart(Job& job, absl::Time now, Actions& actions) {
-  const Run& run = *job.run;
-  const absl::Time since = std::max(run.started, run.disk_progress);
-  if (now - since <= limits_.start_max) return;
-  const int slowest = SlowestDisk(run);
-  for (size_t r = 0; r < run.ranks.size(); ++r) {
-    if (run.ranks[r].state != RankSeat::kStarting) continue;
-    const int rank = static_cast<int>(r);
-    return Fail(job, Blame::kHang,
-                absl::StrCat(run.ranks[r].Name(rank), " was not ready within ",
-                             absl::FormatDuration(limits_.start_max),
-                             slowest < 0 ? "" : "; ",
-                             slowest < 0 ? "" : LastHeard(run, now)),
-                now, actions);
-  }
-}
-
-void RunControl::CheckTime(Job& job, absl::Time now, Actions& actions,
-                           std::vector<StuckWorker>& stuck) {
-  Run& run = *job.run;
-  if (const auto* const saving = run.in<phase::SavingCopies>()) {
-    const bool in_time = saving->stage >= phase::SavingCopies::kStoring ||
-                         now - saving->since <= limits_.save_copies_max;
-    if (in_time) return;
-    return GiveUpCopies(
-        job, Unsaved::kLate,
-        absl::StrCat("not within ",
-                     absl::FormatDuration(limits_.save_copies_max)),
-        now, actions);
-  }
-  if (const phase::Stopped* const stopped = run.stopped()) {
-    // One that saves has time as long as it gets on.
-    const absl::Time since =
-        run.saving() ? std::max(stopped->since, run.progress) : stopped->since;
-    const absl::Duration waited = now - since;
-    if (!job.ended() && !job.cancelled && waited > limits_.fail_grace &&
-        job.status.state() != RECOVERING && !StartsOnceMore(job)) {
-      jobs_.SetState(job, FAILED, WhyFailed(job), now, actions);
-    }
-    // One that is cancelled finishes its step first, however long that is, but
-    // none waits for its peers any more once something is known to be wrong.
-    const bool goes_on = (job.cancelled || job.moves()) &&
-                         !(run.saving() && run.blame() != Blame::kNone);
-    const absl::Duration wait_max =
-        goes_on ? std::max(run.hang_max, limits_.stop_max) : limits_.stop_max;
-    if (waited <= wait_max) return;
-    // Most of them wait for the one that does not get on: they let go when they
-    // hear that.
-    if (goes_on && run.saving()) return FailForHang(job, now, actions);
-    for (const RankSeat& seat : run.ranks) {
-      if (!seat.live()) continue;
-      stuck.push_back(
-          {seat.worker,
-           absl::StrCat("did not let go of job ", job.id.value(), " within ",
-                        absl::FormatDuration(wait_max))});
-    }
-    return;
-  }
-  if (run.ranks.awaits()) return;
-  if (job.status.state() == STARTING || job.status.state() == RECOVERING) {
-    return CheckStart(job, now, actions);
-  }
-  if (now - run.progress <= run.hang_max) {
-    return late_.CheckStep(job, now, actions);
-  }
-  FailForHang(job, now, actions);
-}
-
-void RunControl::FailForHang(Job& job, absl::Time now, Actions& actions) {
-  const Run& run = *job.run;
-  std::string who = late_.WaitsOf(job, now).Text();
-  if (who.empty()) who = LastHeard(run, now);
-  Fail(job, Blame::kHang,
-       absl::StrCat("no progress for ", absl::FormatDuration(run.hang_max),
-                    " in ", Place(job), "; ", who),
-       now, actions);
+void RunControl::StartElsewhere(Job& job, absl::Time now, Actions& actions) {
+  if (!job.run->tries_again) ++job.failed_starts;
+  const std::string cause = job.run->stopped()->cause;
+  LetGo(job, jobs_);
+  start_.BackToQueue(job, PhaseEvent::kGoesOnAnew,
+                     absl::StrCat("is tried on other workers; ", cause), now,
+                     actions);
 }
 
 }  // namespace troupe

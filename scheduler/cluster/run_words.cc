@@ -83,6 +83,11 @@ std::string WhyWithoutRank(const Job& job, const Worker& worker,
                       started_again);
 }
 
+const std::string& WhyItMoves(const Run& run) {
+  const std::string& cause = run.stopped()->cause;
+  return cause.empty() ? run.intent_why : cause;
+}
+
 absl::Time TriesAgainAt(const Job& job) {
   return job.run->between()->let_go + job.avoid_pause;
 }

@@ -31,6 +31,8 @@ bool IsOfRun(const Job& job, const HeldRank& held);
 // it to go milliseconds before it died itself.
 std::string WhyWithoutRank(const Job& job, const Worker& worker,
                            const HeldRank& held);
+// Why it goes on with other workers. REQUIRES that it was stopped.
+const std::string& WhyItMoves(const Run& run);
 // When it is begun again where its start failed. This and the next two REQUIRE
 // that it is between two attempts.
 absl::Time TriesAgainAt(const Job& job);

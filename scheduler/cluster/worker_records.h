@@ -9,7 +9,7 @@
 //
 // A failure counts against a worker only where the job is known to run
 // elsewhere: a wrong path in a job's file fails on all of them, and says
-// nothing of any (run_control.h, Blame). Of each job one counts.
+// nothing of any (phase_data.h, Blame). Of each job one counts.
 #ifndef TROUPE_SCHEDULER_CLUSTER_WORKER_RECORDS_H_
 #define TROUPE_SCHEDULER_CLUSTER_WORKER_RECORDS_H_
 

@@ -31,6 +31,10 @@ bool CannotBeSaved(const Job& job) {
   return newest.has_value() && newest->state().step() == step;
 }
 
+bool IsPaused(const Job& job, absl::Time now) {
+  return now < job.moves_after && CopiesToSave(job).has_value();
+}
+
 bool LosesSteps(const Job& job, const std::set<int>& ranks) {
   KeptByRank stay;
   for (size_t r = 0; r < job.run->ranks.size(); ++r) {

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/job_table.h"
@@ -22,6 +23,8 @@ absl::optional<Recovery> NewestCopies(const Run& run);
 absl::optional<Recovery> CopiesToSave(const Job& job);
 // They cannot be saved, whatever its disk: nobody asks for that again.
 bool CannotBeSaved(const Job& job);
+// They are not to be saved yet, for that failed not long ago.
+bool IsPaused(const Job& job, absl::Time now);
 // Whether an attempt would begin with an earlier step if it could not use what
 // these ranks keep.
 bool LosesSteps(const Job& job, const std::set<int>& ranks);

@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "scheduler/cluster/run_control.h"
+#include "scheduler/cluster/effects.h"
 #include "tests/scheduler/cluster/elastic_harness.h"
 
 namespace troupe {
@@ -230,7 +230,7 @@ TEST(Elastic, AnotherAnswerOfTheStoreIsNoneAboutTheCopies) {
   h.Saved(h.w[1]);
   h.Saved(h.w[0]);
   h.Saved(h.w[0]);
-  ASSERT_TRUE(RunControl::AwaitsCopiesStored(h.job(h.id)));
+  ASSERT_TRUE(AwaitsCopiesStored(h.job(h.id)));
   const AwaitStored copies = h.All<AwaitStored>().back();
   h.Stored(begins);
   EXPECT_TRUE(h.Forgotten(h.w[0]).empty());
@@ -322,11 +322,11 @@ TEST(Elastic, ACheckpointIsTheJobsWhileAnotherIsStored) {
   h.stored_by_hand = true;
   h.Disconnect(h.w[1], "connection closed");
   h.Calm();
-  ASSERT_TRUE(RunControl::AwaitsCopiesStored(h.job(h.id)));
+  ASSERT_TRUE(AwaitsCopiesStored(h.job(h.id)));
   h.Saved(h.w[0]);
   ASSERT_EQ(h.status(h.id).checkpoints_size(), 2);
   EXPECT_EQ(h.status(h.id).checkpoints(1).step(), 2);
-  EXPECT_TRUE(RunControl::AwaitsCopiesStored(h.job(h.id)));
+  EXPECT_TRUE(AwaitsCopiesStored(h.job(h.id)));
   h.StoreAnswers(absl::OkStatus());
   EXPECT_EQ(h.status(h.id).state(), QUEUED) << h.status(h.id).reason();
 }

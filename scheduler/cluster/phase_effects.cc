@@ -1,19 +1,17 @@
+#include "scheduler/cluster/phase_effects.h"
+
 #include <map>
-#include <string>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/hand_out.h"
-#include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/step_gather.h"
 
 namespace troupe {
 
-// The part of RunControl that carries out what the table of phases says of the
-// edge that a job has taken (phase.h).
-
-void RunControl::Perform(Job& job, const std::string& why, Actions& actions) {
+void PhaseEffects::Perform(Job& job, const std::string& why, Actions& actions) {
   const PhaseEffect due = std::exchange(job.due, PhaseEffect::kNone);
   if (job.run == nullptr) return;
   switch (due) {
@@ -36,7 +34,19 @@ void RunControl::Perform(Job& job, const std::string& why, Actions& actions) {
   }
 }
 
-void RunControl::HandOutRanks(Job& job, Actions& actions) {
+void PhaseEffects::StoreStart(Job& job, Actions& actions) {
+  if (job.plan->job().has_recovery()) {
+    actions.push_back(PersistHandOut{job.id, job.attempt, job.run->handed});
+  }
+  AskTheStore(job, actions);
+}
+
+void PhaseEffects::AskTheStore(Job& job, Actions& actions) {
+  AskedOf(job.run->phase)->number = ++job.run->store_questions;
+  AwaitTheStore(job, actions);
+}
+
+void PhaseEffects::HandOutRanks(Job& job, Actions& actions) {
   const auto common = job.run->handed;
   const int ranks = static_cast<int>(job.run->ranks.size());
   std::vector<std::string> hosts;
@@ -57,15 +67,15 @@ void RunControl::HandOutRanks(Job& job, Actions& actions) {
   }
 }
 
-void RunControl::StopRanks(const Job& job, const std::string& why,
-                           bool peers_gone, Actions& actions) {
+void PhaseEffects::StopRanks(const Job& job, const std::string& why,
+                             bool peers_gone, Actions& actions) {
   for (size_t rank = 0; rank < job.run->ranks.size(); ++rank) {
     SendStop(job, static_cast<int>(rank), why, peers_gone, actions);
   }
 }
 
-void RunControl::ForgetRanks(Job& job, const std::string& why,
-                             Actions& actions) {
+void PhaseEffects::ForgetRanks(Job& job, const std::string& why,
+                               Actions& actions) {
   Run& run = *job.run;
   for (int rank = 0; rank < static_cast<int>(run.ranks.size()); ++rank) {
     RankSeat& seat = run.ranks[rank];
@@ -76,7 +86,7 @@ void RunControl::ForgetRanks(Job& job, const std::string& why,
   }
 }
 
-void RunControl::FreeWorkers(Job& job, Actions& actions) {
+void PhaseEffects::FreeWorkers(Job& job, Actions& actions) {
   Run& run = *job.run;
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
     RankSeat& seat = run.ranks[rank];
@@ -88,8 +98,16 @@ void RunControl::FreeWorkers(Job& job, Actions& actions) {
   }
 }
 
+void PhaseEffects::Free(Job& job, int rank, Actions& actions) {
+  RankSeat& seat = job.run->ranks[rank];
+  SendGiveUpKept(job, rank, actions);
+  seat.kept.clear();
+  seat.state = RankSeat::kEnded;
+  workers_.Release(seat.worker);
+}
+
 // Each worker is asked once, for all states of which it keeps copies.
-void RunControl::SaveCopiesOfAll(Job& job, Actions& actions) {
+void PhaseEffects::SaveCopiesOfAll(Job& job, Actions& actions) {
   Run& run = *job.run;
   std::map<int, SaveCopies> requests;  // by the rank that holds them
   for (const Handover& holder : run.in<phase::SavingCopies>()->holders) {
@@ -102,6 +120,23 @@ void RunControl::SaveCopiesOfAll(Job& job, Actions& actions) {
   for (auto& [rank, request] : requests) {
     SendSaveCopies(job, rank, std::move(request), actions);
   }
+}
+
+void PhaseEffects::SendSaveCopies(Job& job, int rank, SaveCopies request,
+                                  Actions& actions) {
+  auto& saving = *job.run->in<phase::SavingCopies>();
+  const RankSeat& seat = job.run->ranks[rank];
+  *request.mutable_ref() = RefOf(job, rank);
+  request.mutable_ref()->set_attempt(seat.kept_by_attempt);
+  *request.mutable_state() = saving.state;
+  request.set_token(saving.token);
+  request.set_run_id(job.status.run_id());
+  request.set_resume(ResumeOf(job));
+  request.set_ran_before(job.status.started_unix_ms() != 0);
+  saving.awaited.insert(rank);
+  SendToWorker send{seat.worker, {}, job.run->handed};
+  *send.message.mutable_save_copies() = std::move(request);
+  actions.push_back(std::move(send));
 }
 
 }  // namespace troupe

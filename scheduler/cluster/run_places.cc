@@ -1,19 +1,19 @@
+#include "scheduler/cluster/run_places.h"
+
 #include <algorithm>
-#include <functional>
-#include <string>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/check.h"
+#include "scheduler/cluster/attempt_counts.h"
 #include "scheduler/cluster/choose_recovery.h"
 #include "scheduler/cluster/effects.h"
+#include "scheduler/cluster/enter_phase.h"
 #include "scheduler/cluster/policy/copies_left.h"
 #include "scheduler/cluster/policy/goes_on.h"
 #include "scheduler/cluster/policy/who_leaves.h"
-#include "scheduler/cluster/rank_view.h"
-#include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/run_words.h"
 #include "scheduler/cluster/wait_reason.h"
 
@@ -28,35 +28,30 @@ std::string SeatNames(const Run& run, const std::vector<VacantPlace>& places) {
   return NameList(std::move(names));
 }
 
-std::string FromWhere(const JobStatus& status) {
-  if (status.checkpoints().empty()) return "from where it began";
-  return absl::StrCat("from the checkpoint of step ",
-                      status.checkpoints().rbegin()->step());
-}
-
 }  // namespace
 
-// The part of RunControl that lets a job go on after a failure: on the workers
-// that are left, and others in the places of those that are lost.
-
-void RunControl::BeginAgain(Job& job, absl::Time now, Actions& actions) {
-  StandStill(job);
-  CloseSteps(job, *job.run, -1, actions);
-  CountRestart(job);
-  BackToQueue(job, PhaseEvent::kGoesOnAnew,
-              absl::StrCat("waits to go on ", FromWhere(job.status), "; ",
-                           job.run->stopped()->cause),
-              now, actions);
+void RunPlaces::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
+  Run& run = *job.run;
+  LetGo(job, jobs_);
+  if (moves_.MovesOn(job)) return AwaitPlacesNow(job, now, actions);
+  phase::Stopped& stopped = *run.stopped();
+  if (stopped.save == SaveAtStop::kUnwritten)
+    return GoOnUnmoved(job, now, actions);
+  if (run.says_nothing()) return AwaitPlacesNow(job, now, actions);
+  const int64_t done = job.status.steps_done();
+  if (done > job.failed_at_step) job.failures_in_step = job.losses_in_step = 0;
+  job.failed_at_step = done;
+  ++(IsOfWorker(stopped.blame) ? job.losses_in_step : job.failures_in_step);
+  const std::string why_not = WhyNotAgain(job);
+  if (!why_not.empty()) {
+    stopped.cause += why_not;
+    jobs_.SetState(job, STOPPING, stopped.cause, now, actions);
+    return verdicts_.FinishIfLetGo(job, now, actions);
+  }
+  AwaitPlacesNow(job, now, actions);
 }
 
-// Where none was left, it was decided that it goes on at no such cost; a
-// scheduler since then may not know why.
-void RunControl::CountRestart(Job& job) {
-  if (!HasRestartsLeft(EndOf(job))) return;
-  job.status.set_restarts(job.status.restarts() + 1);
-}
-
-std::string RunControl::WhyNotAgain(const Job& job) const {
+std::string RunPlaces::WhyNotAgain(const Job& job) const {
   const bool lost = IsOfWorker(job.run->blame());
   const FruitlessAttempts attempts = {.lost = lost,
                                       .losses = job.losses_in_step,
@@ -71,43 +66,17 @@ std::string RunControl::WhyNotAgain(const Job& job) const {
                       "started again");
 }
 
-void RunControl::AwaitPlaces(Job& job, absl::Time now, Actions& actions) {
-  Run& run = *job.run;
-  LetGo(job);
-  if (MovesOn(job)) return AwaitPlacesNow(job, now, actions);
-  phase::Stopped& stopped = *run.stopped();
-  if (stopped.save == SaveAtStop::kUnwritten)
-    return GoOnUnmoved(job, now, actions);
-  if (run.says_nothing()) return AwaitPlacesNow(job, now, actions);
-  const int64_t done = job.status.steps_done();
-  if (done > job.failed_at_step) job.failures_in_step = job.losses_in_step = 0;
-  job.failed_at_step = done;
-  ++(IsOfWorker(stopped.blame) ? job.losses_in_step : job.failures_in_step);
-  const std::string why_not = WhyNotAgain(job);
-  if (!why_not.empty()) {
-    stopped.cause += why_not;
-    jobs_.SetState(job, STOPPING, stopped.cause, now, actions);
-    return FinishIfLetGo(job, now, actions);
-  }
-  AwaitPlacesNow(job, now, actions);
-}
-
-void RunControl::AwaitPlacesNow(Job& job, absl::Time now, Actions& actions) {
+void RunPlaces::AwaitPlacesNow(Job& job, absl::Time now, Actions& actions) {
   LeaveBadMachines(job, actions);
   DropOlderCopies(job, actions);
-  WaitInPlaces(job, now);
-  CloseSteps(job, *job.run, -1, actions);
+  WaitInPlaces(job, now, jobs_);
+  steps_.CloseSteps(job, *job.run, -1, actions);
   TakePlaces(job, now, actions);
-}
-
-void RunControl::WaitInPlaces(Job& job, absl::Time now) {
-  jobs_.Enter(job, PhaseEvent::kGoesOn,
-              phase::AwaitPlaces({*job.run->stopped(), now}));
 }
 
 // It was well, and would be, but for the disk: that is no failure of its steps,
 // but asked for again and again it would be one of the job.
-void RunControl::GoOnUnmoved(Job& job, absl::Time now, Actions& actions) {
+void RunPlaces::GoOnUnmoved(Job& job, absl::Time now, Actions& actions) {
   jobs_.AddEvent(job,
                  absl::StrCat("goes on as it is, for it could not be saved to "
                               "move; that is tried again in ",
@@ -117,7 +86,7 @@ void RunControl::GoOnUnmoved(Job& job, absl::Time now, Actions& actions) {
   AwaitPlacesNow(job, now, actions);
 }
 
-void RunControl::RecoverWaiting(absl::Time now, Actions& actions) {
+void RunPlaces::RecoverWaiting(absl::Time now, Actions& actions) {
   for (const auto& [id, job] : jobs_.all()) {
     if (job->run != nullptr && job->run->between_attempts()) {
       TakePlaces(*job, now, actions);
@@ -125,10 +94,10 @@ void RunControl::RecoverWaiting(absl::Time now, Actions& actions) {
   }
 }
 
-void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
+void RunPlaces::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   Run& run = *job.run;
-  if (MovesOn(job)) {
-    if (run.is<phase::AwaitPlaces>()) Narrow(job, now, actions);
+  if (moves_.MovesOn(job)) {
+    if (run.is<phase::AwaitPlaces>()) moves_.Narrow(job, now, actions);
     return;
   }
   if (auto* const awaits = run.in<phase::AwaitPlaces>()) {
@@ -150,7 +119,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
       (empty > 0 ? asked : LosesSteps(job, leaving))) {
     if (!run.is<phase::AwaitPlaces>()) return;
     if (!asked && IsPaused(job, now)) return AwaitDisk(job, leaving, actions);
-    return Narrow(job, now, actions);
+    return moves_.Narrow(job, now, actions);
   }
   // A worker that may stay keeps what it has while the job waits for others.
   if (asked || empty == 0) LetLeave(job, leaving, actions);
@@ -176,7 +145,7 @@ void RunControl::TakePlaces(Job& job, absl::Time now, Actions& actions) {
   StartAgain(job, workers, now, actions);
 }
 
-std::string RunControl::OrGoesOnWith(const Job& job, absl::Time now) const {
+std::string RunPlaces::OrGoesOnWith(const Job& job, absl::Time now) const {
   if (!job.plan->job().has_elastic()) return "";
   return absl::StrCat(
       ", or goes on with ", job.plan->job().elastic().min_workers(),
@@ -190,12 +159,11 @@ std::string RunControl::OrGoesOnWith(const Job& job, absl::Time now) const {
           : "");
 }
 
-void RunControl::LetLeave(Job& job, const std::set<int>& ranks,
-                          Actions& actions) {
+void RunPlaces::LetLeave(Job& job, const std::set<int>& ranks,
+                         Actions& actions) {
   for (const int rank : ranks) {
     if (job.run->SavesCopiesWith(rank)) {
-      jobs_.Enter(job, PhaseEvent::kCopiesGivenUp,
-                  phase::AwaitPlaces(*job.run->between()));
+      SaveNoCopies(job, jobs_);
     }
     RankSeat& seat = job.run->ranks[rank];
     SendGiveUpKept(job, rank, actions);
@@ -204,8 +172,103 @@ void RunControl::LetLeave(Job& job, const std::set<int>& ranks,
   }
 }
 
-void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
+// There the rank would fail again, another worker could take its place, and
+// others have copies of its state. Where they have not, one more attempt is
+// made there; then the copies are saved, or else lost (LeavingRanks).
+void RunPlaces::LeaveBadMachines(Job& job, Actions& actions) {
+  for (int rank = 0; rank < static_cast<int>(job.run->ranks.size()); ++rank) {
+    if (!IsBetterElsewhere(job, rank, workers_)) continue;
+    if (!LosesSteps(job, GoneWith(job, rank, workers_)))
+      effects_.Free(job, rank, actions);
+  }
+}
+
+// Once all were ready, all had heard of the attempt: what one keeps of an
+// earlier one is of another past.
+void RunPlaces::DropOlderCopies(Job& job, Actions& actions) const {
+  Run& run = *job.run;
+  const bool ran =
+      std::any_of(run.ranks.begin(), run.ranks.end(),
+                  [](const RankSeat& seat) { return seat.ready(); });
+  if (!ran) return;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    RankSeat& seat = run.ranks[r];
+    if (seat.kept_by_attempt >= run.attempt) continue;
+    SendGiveUpKept(job, static_cast<int>(r), actions);
+    seat.kept.clear();
+  }
+}
+
+void RunPlaces::AwaitDisk(Job& job, const std::set<int>& ranks,
+                          Actions& actions) {
+  Run& run = *job.run;
+  run.in<phase::AwaitPlaces>()->for_disk = true;
+  std::vector<std::string> names;
+  for (const int rank : ranks) names.push_back(run.ranks[rank].Name(rank));
+  jobs_.SetWaitReason(
+      job,
+      absl::StrCat("keeps ", NameList(std::move(names)),
+                   " until the copies of ", "step ",
+                   NewestCopies(run)->state().step(),
+                   " are saved, which failed and is tried again at ",
+                   absl::FormatTime("%H:%M:%S UTC", job.moves_after,
+                                    absl::UTCTimeZone()),
+                   "; ", run.stopped()->cause),
+      actions);
+}
+
+void RunPlaces::SaveAgain(absl::Time now, Actions& actions) {
+  for (const auto& [id, job] : jobs_.all()) {
+    const phase::AwaitPlaces* const awaits =
+        job->run == nullptr ? nullptr : job->run->in<phase::AwaitPlaces>();
+    if (awaits == nullptr || !awaits->for_disk || IsPaused(*job, now)) continue;
+    TakePlaces(*job, now, actions);
+  }
+}
+
+void RunPlaces::TryAgainWhereStartsFailed(absl::Time now, Actions& actions) {
+  for (const auto& [id, job] : jobs_.all()) {
+    if (job->run == nullptr || !job->run->is<phase::AwaitPlaces>()) continue;
+    if (now < TriesAgainAt(*job)) continue;
+    TryAgainWhereItsStartFailed(*job, now, actions);
+  }
+}
+
+// Others that are busy may be so for days, or keep what they have for a job
+// that avoids the same worker.
+void RunPlaces::TryAgainWhereItsStartFailed(Job& job, absl::Time now,
+                                            Actions& actions) {
+  const Run& run = *job.run;
+  const std::vector<VacantPlace> places =
+      PlacesWith(run, LeavingRanks(job, workers_));
+  const FailedStarts avoided = AvoidedInPlaces(job, places, workers_);
+  if (avoided.empty()) return;
+  const std::vector<const Worker*> filled =
+      FillPlaces(places, run.handed->plan->prediction(),
+                 Without(workers_.Idle(), run.wrong_workers), job.failed_on);
+  if (std::count(filled.begin(), filled.end(), nullptr) > 0) return;
+  AvoidNoMore(job, avoided, now, actions);
+  TakePlaces(job, now, actions);
+  if (!job.run->between_attempts()) job.run->tries_again = true;
+}
+
+void RunPlaces::AvoidNoMore(Job& job, const FailedStarts& avoided,
                             absl::Time now, Actions& actions) {
+  const std::set<std::string> names = NamesOf(avoided);
+  jobs_.AddEvent(
+      job,
+      absl::StrCat(
+          "has waited ", absl::FormatDuration(job.avoid_pause),
+          " for other workers, and tries again where its start "
+          "failed: ",
+          NameList(std::vector<std::string>(names.begin(), names.end()))),
+      now, actions);
+  job.failed_on.clear();
+  job.avoid_pause = NextPause(job.avoid_pause);
+}
+
+void RunPlaces::StartAgain(Job& job, const std::vector<const Worker*>& workers,
+                           absl::Time now, Actions& actions) {
   StandStill(job);
   std::unique_ptr<Run> before = jobs_.EndRun(job);
   absl::optional<Recovery> recovery = NewestCopies(*before);
@@ -222,7 +285,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
       came.push_back(absl::StrCat(workers[r]->name(), " takes rank ", r));
     }
   }
-  BeginRun(job, PhaseEvent::kPlacesTaken, *job.plan, now);
+  start_.BeginRun(job, PhaseEvent::kPlacesTaken, *job.plan, now);
   Run& run = *job.run;
   run.follows = FollowsAttempt{.let_go = before->between()->let_go};
   run.wrong_before = before->WrongBeforeNext();
@@ -232,11 +295,11 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
     run.ranks[r].kept_by_attempt = before->ranks[r].kept_by_attempt;
   }
   if (recovery.has_value()) run.follows->resumes_at = recovery->state().step();
-  CloseSteps(job, *before, run.follows->resumes_at, actions);
+  steps_.CloseSteps(job, *before, run.follows->resumes_at, actions);
   run.steps.StartAfter(job.status.steps_done());
   if (before->CostsRestart()) CountRestart(job);
   job.status.clear_workers();
-  Seat(job, workers, now);
+  start_.Seat(job, workers, now);
   auto common = std::make_shared<troupe::HandOut>();
   common->plan = before->handed->plan;
   common->moved = std::make_shared<const MovedPlan>(common->plan, machines);
@@ -268,51 +331,7 @@ void RunControl::StartAgain(Job& job, const std::vector<const Worker*>& workers,
       "; before it, ", before->stopped()->cause);
   run.in<phase::Storing>()->begins = begins;
   jobs_.SetState(job, RECOVERING, begins, now, actions);
-  Perform(job, "", actions);
-}
-
-// What was reported of steps that will not run again is all that there is.
-void RunControl::CloseSteps(Job& job, Run& run, int64_t resumes_at,
-                            Actions& actions) {
-  if (resumes_at < 0) resumes_at = NewestCheckpoint(job.status);
-  for (GatheredStep& step : run.steps.CloseThrough(resumes_at)) {
-    AddGathered(job, std::move(step), actions);
-  }
-}
-
-void RunControl::SayRecovered(Job& job, absl::Time now, Actions& actions) {
-  const Run& run = *job.run;
-  const int64_t begins = run.ranks[0].first_step;
-  const absl::Time since = job.stands_since;
-  const std::string times =
-      since == absl::InfinitePast() || !run.follows.has_value()
-          ? "recovered"
-          : absl::StrCat("recovered in ", SecondsWords(now - since), " (",
-                         SecondsWords(run.follows->let_go - since),
-                         " until all ranks had let go, ",
-                         SecondsWords(run.started - run.follows->let_go),
-                         " for workers to take the places, ",
-                         SecondsWords(now - run.started), " to begin)");
-  jobs_.AddEvent(
-      job, absl::StrCat(times, ": goes on with step ", begins, RunAgain(job)),
-      now, actions);
-  GoOn(job, now, actions);
-}
-
-// Since the first run that ended so, where others followed that were not ready.
-void RunControl::StandStill(Job& job) {
-  if (job.stands_since != absl::InfinitePast() || job.stands_longer) return;
-  job.stands_since = job.run->stopped()->since;
-}
-
-void RunControl::GoOn(Job& job, absl::Time now, Actions& actions) {
-  job.stands_longer = false;
-  const absl::Time since =
-      std::exchange(job.stands_since, absl::InfinitePast());
-  if (since == absl::InfinitePast()) return;
-  job.status.set_stood_seconds(job.status.stood_seconds() +
-                               absl::ToDoubleSeconds(now - since));
-  jobs_.Save(job, actions);
+  effects_.Perform(job, "", actions);
 }
 
 }  // namespace troupe

@@ -1,12 +1,11 @@
+#include "scheduler/cluster/run_shards.h"
+
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "proto/base/one_line.h"
 #include "scheduler/cluster/effects.h"
-#include "scheduler/cluster/run_control.h"
 #include "scheduler/cluster/run_words.h"
 
 namespace troupe {
@@ -25,13 +24,8 @@ std::string AlsoOthers(size_t others) {
 
 }  // namespace
 
-// The part of RunControl that handles checkpoints which could not be written: a
-// full disk costs no training. The ranks go on, and try again after a while; at
-// the end of the job, and where it is saved to stop, they keep the state and
-// try until it is written or somebody cancels.
-
-void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
-                       Actions& actions) {
+void RunShards::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
+                      Actions& actions) {
   job.run->GotOn(shard.ref().rank(), now);
   if (job.run->checkpoints.committed() == shard.step()) {
     return SendDone(job, shard.ref().rank(), shard.step(), actions);
@@ -39,8 +33,8 @@ void RunControl::Shard(Job& job, const CheckpointShard& shard, absl::Time now,
   Gathered(job, job.run->checkpoints.Add(shard), now, actions);
 }
 
-void RunControl::Unwritten(Job& job, const CheckpointUnwritten& unwritten,
-                           absl::Time now, Actions& actions) {
+void RunShards::Unwritten(Job& job, const CheckpointUnwritten& unwritten,
+                          absl::Time now, Actions& actions) {
   job.run->GotOn(unwritten.ref().rank(), now);
   if (job.run->checkpoints.committed() == unwritten.step()) {
     return SendDone(job, unwritten.ref().rank(), unwritten.step(), actions);
@@ -48,8 +42,8 @@ void RunControl::Unwritten(Job& job, const CheckpointUnwritten& unwritten,
   Gathered(job, job.run->checkpoints.Add(unwritten), now, actions);
 }
 
-void RunControl::Gathered(Job& job, GatheredCheckpoint gathered, absl::Time now,
-                          Actions& actions) {
+void RunShards::Gathered(Job& job, GatheredCheckpoint gathered, absl::Time now,
+                         Actions& actions) {
   for (const GatheredCheckpoint::Unheard& unheard : gathered.unheard) {
     SendGivenUp(job, unheard.rank,
                 {.step = unheard.step,
@@ -71,7 +65,7 @@ void RunControl::Gathered(Job& job, GatheredCheckpoint gathered, absl::Time now,
   actions.push_back(std::move(send));
 }
 
-void RunControl::GiveUpCheckpoint(
+void RunShards::GiveUpCheckpoint(
     Job& job, const std::vector<CheckpointUnwritten>& unwritten, absl::Time now,
     Actions& actions) {
   const CheckpointUnwritten& first = unwritten.front();
@@ -80,7 +74,7 @@ void RunControl::GiveUpCheckpoint(
   // One that was to move need not wait for the disk: it goes on as it was, from
   // its copies.
   if (job.moves() && job.plan->job().recovery().copies() > 0) {
-    return Fail(
+    return verdicts_.Fail(
         job, Blame::kRank,
         absl::StrCat(name, " failed in ", Place(job), ": ", first.error()), now,
         actions);
