@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "proto/plan/copies.h"
 #include "scheduler/cluster/placement.h"
@@ -76,15 +77,12 @@ bool HasRoomFor(const WorkerDescription& worker, const RankPrediction& rank) {
 // Idle workers in vacant places.
 class Seating {
  public:
-  // Borrows all.
-  Seating(const std::vector<VacantPlace>& places, const Prediction& prediction,
-          const std::vector<const Worker*>& idle)
-      : places_(places),
-        prediction_(prediction),
-        idle_(idle),
-        filled_(places.size()) {}
+  // Borrows both.
+  Seating(const std::vector<VacantPlace>& places, const Prediction& prediction)
+      : places_(places), prediction_(prediction), filled_(places.size()) {}
 
-  enum class On { kSameHost, kHostWithoutCopies, kAnyHost };
+  // kApart: on the same host, or where the copies are not.
+  enum class On { kSameHost, kHostWithoutCopies, kApart, kAnyHost };
   void TakeFree(size_t place, On on,
                 const std::vector<const Worker*>& workers) {
     for (const Worker* worker : workers) {
@@ -95,11 +93,17 @@ class Seating {
       }
     }
   }
-  // One that has another place may move to a free one, and so on (an augmenting
-  // path of a bipartite matching). False: there is none, however they sit.
-  bool Take(size_t place) {
-    std::set<const Worker*> asked;
-    return filled_[place] != nullptr || MakeRoom(place, asked);
+  // Fills the places that are not yet. One that has another place may move to a
+  // free one, and so on (an augmenting path of a bipartite matching), as long
+  // as all that move sit so. Workers that were asked in vain for one place
+  // cannot help another one either, and are not asked again.
+  void TakeAny(On on, const std::vector<const Worker*>& workers) {
+    std::set<const Worker*> in_vain;
+    for (size_t place = 0; place < places_.size(); ++place) {
+      if (filled_[place] != nullptr) continue;
+      std::set<const Worker*> asked = in_vain;
+      if (!MakeRoom(place, on, workers, asked)) in_vain = std::move(asked);
+    }
   }
   const std::vector<const Worker*>& filled() const { return filled_; }
 
@@ -110,6 +114,8 @@ class Seating {
         return host == place.lost.host();
       case On::kHostWithoutCopies:
         return place.copies_on.count(host) == 0;
+      case On::kApart:
+        return host == place.lost.host() || place.copies_on.count(host) == 0;
       case On::kAnyHost:
         break;
     }
@@ -126,11 +132,16 @@ class Seating {
     filled_[place] = worker;
     place_of_[worker] = place;
   }
-  bool MakeRoom(size_t place, std::set<const Worker*>& asked) {
-    for (const Worker* worker : idle_) {
-      if (!Fits(*worker, place) || !asked.insert(worker).second) continue;
+  bool MakeRoom(size_t place, On on, const std::vector<const Worker*>& workers,
+                std::set<const Worker*>& asked) {
+    for (const Worker* worker : workers) {
+      if (!Is(on, worker->status.description().host(), places_[place]) ||
+          !Fits(*worker, place) || !asked.insert(worker).second) {
+        continue;
+      }
       const auto sits = place_of_.find(worker);
-      if (sits == place_of_.end() || MakeRoom(sits->second, asked)) {
+      if (sits == place_of_.end() ||
+          MakeRoom(sits->second, on, workers, asked)) {
         Put(worker, place);
         return true;
       }
@@ -140,7 +151,6 @@ class Seating {
 
   const std::vector<VacantPlace>& places_;
   const Prediction& prediction_;
-  const std::vector<const Worker*>& idle_;
   std::vector<const Worker*> filled_;
   std::map<const Worker*, size_t> place_of_;
 };
@@ -184,20 +194,22 @@ std::vector<const Worker*> FillPlaces(const std::vector<VacantPlace>& places,
   for (const Worker* worker : Without(idle, failed)) {
     if (worker->doubt == 0) trusted.push_back(worker);
   }
-  Seating seating(places, prediction, idle);
+  Seating seating(places, prediction);
   // Those who find one on the old host come first.
   for (const auto* workers : {&trusted, &idle}) {
     for (const auto on :
-         {Seating::On::kSameHost, Seating::On::kHostWithoutCopies,
-          Seating::On::kAnyHost}) {
+         {Seating::On::kSameHost, Seating::On::kHostWithoutCopies}) {
       for (size_t p = 0; p < places.size(); ++p) {
         seating.TakeFree(p, on, *workers);
       }
     }
+    // Some change places before one takes a place on a host with its copies.
+    seating.TakeAny(Seating::On::kApart, *workers);
+    for (size_t p = 0; p < places.size(); ++p) {
+      seating.TakeFree(p, Seating::On::kAnyHost, *workers);
+    }
   }
-  for (size_t p = 0; p < places.size(); ++p) {
-    if (!seating.Take(p)) break;  // so not all places have one
-  }
+  seating.TakeAny(Seating::On::kAnyHost, idle);
   return seating.filled();
 }
 

@@ -28,9 +28,9 @@ absl::optional<Recovery> ChooseRecovery(const Plan& plan,
 // Of idle workers one for each of the places, in their order: of the same kind
 // of device, with memory for what the rank needs, on the host of the worker
 // that was there if one is; else rather where the other copies of its state are
-// not. If there is a way to fill all of them, all are; null where there is
-// none. Those where the job's start has failed, or of whom there is doubt, come
-// after all others.
+// not, also where workers have to change places for that. If there is a way to
+// fill all of them, all are; null where there is none. Those where the job's
+// start has failed, or of whom there is doubt, come after all others.
 struct VacantPlace {
   int rank = 0;
   WorkerDescription lost;  // who was there

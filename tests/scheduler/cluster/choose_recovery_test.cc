@@ -162,11 +162,12 @@ struct IdleWorkers {
     }
   }
   std::vector<std::string> Fill(const std::vector<VacantPlace>& places,
-                                const Prediction& prediction) const {
+                                const Prediction& prediction,
+                                const FailedStarts& failed = {}) const {
     std::vector<const Worker*> idle;
     for (const Worker& worker : workers) idle.push_back(&worker);
     std::vector<std::string> names;
-    for (const Worker* worker : FillPlaces(places, prediction, idle)) {
+    for (const Worker* worker : FillPlaces(places, prediction, idle, failed)) {
       names.push_back(worker == nullptr ? "-" : worker->name());
     }
     return names;
@@ -230,6 +231,29 @@ TEST(FillPlaces, KeepsCopiesOnSeveralHostsWhereItCan) {
   // Both find one, though one of them would do for either.
   places.push_back({.rank = 1, .lost = Machine("b", "x"), .copies_on = {"z"}});
   EXPECT_EQ(idle.Fill(places, needs), (Names{"w2", "w1"}));
+}
+
+// The first place would take the one worker that is apart from the copies of
+// the second one.
+TEST(FillPlaces, WorkersChangePlacesForCopiesOnSeveralHosts) {
+  const std::vector<VacantPlace> places = {
+      {.rank = 0, .lost = Machine("a", "x")},
+      {.rank = 1, .lost = Machine("b", "x"), .copies_on = {"z"}}};
+  const IdleWorkers idle({Machine("w1", "y"), Machine("w2", "z")});
+  EXPECT_EQ(idle.Fill(places, Needs({10, 10})), (Names{"w2", "w1"}));
+  // Not onto a host with copies, nor where it has no room.
+  EXPECT_EQ(
+      idle.Fill({{.rank = 0, .lost = Machine("a", "x"), .copies_on = {"z"}},
+                 places[1]},
+                Needs({10, 10})),
+      (Names{"w1", "w2"}));
+  const IdleWorkers small({Machine("w1", "y", 20), Machine("w2", "z", 10)});
+  EXPECT_EQ(small.Fill(places, Needs({20, 10})), (Names{"w1", "w2"}));
+  // A bad worker is no better for its host.
+  EXPECT_EQ(
+      IdleWorkers({Machine("w1", "y"), Machine("w2", "z"), Machine("w3", "v")})
+          .Fill(places, Needs({10, 10}), {{"w3", "its disk is full"}}),
+      (Names{"w2", "w1"}));
 }
 
 TEST(HostsOfCopies, AreThoseOfMirrorsOrOfAllThatAreAlike) {
