@@ -1,10 +1,21 @@
 #include "proto/plan/served.h"
 
+#include "proto/plan/at_rest.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
-#include "proto/plan/trained.h"
 
 namespace troupe {
+namespace {
+
+// The same on its servers.
+Placement OnItsServers(Placement placement) {
+  for (Placement::Part& part : *placement.mutable_parts()) {
+    part.set_dealt(placement.served().servers());
+  }
+  return placement;
+}
+
+}  // namespace
 
 bool IsServer(const Plan& plan, int rank) {
   return HasServers(plan) && CoordinateOn(plan.mesh(), kReplicaAxis, rank) >=
@@ -20,13 +31,13 @@ std::vector<ServedMember> ServedMembers(const Plan& plan,
                                         const Placement& placement, int rank) {
   const Group& group = plan.groups(placement.served().group());
   const Group& servers = plan.groups(placement.served().servers());
-  const int64_t elements = TrainedElements(plan.units(placement.unit()));
+  const Placement on_servers = OnItsServers(placement);
   std::vector<ServedMember> members;
   for (const int member : MembersOf(plan.mesh(), group, rank)) {
     ServedMember& served = members.emplace_back();
     served.is_server = GroupNumber(plan.mesh(), servers, member) >= 0;
     if (!served.is_server) continue;
-    served.slice = EvenLines(elements, PieceOf(plan.mesh(), servers, member));
+    served.slice = ServedSlice(plan, on_servers, member);
   }
   return members;
 }
@@ -37,12 +48,7 @@ int ReplicasServed(const Plan& plan, const Placement& placement) {
 }
 
 int64_t PushedStride(const Plan& plan, const Placement& placement) {
-  const int servers =
-      GroupSize(plan.mesh(), plan.groups(placement.served().servers()));
-  const int64_t largest =
-      EvenLines(TrainedElements(plan.units(placement.unit())),
-                {.index = 0, .count = servers})
-          .size();
+  const int64_t largest = LargestTrainedAtRest(plan, OnItsServers(placement));
   return (largest + kLineElements - 1) / kLineElements * kLineElements;
 }
 

@@ -183,8 +183,10 @@ RanksTogether RanksTogetherOf(const JobSpec& job) {
     together.groups.insert(together.groups.begin(), group);
   }
   const RecoverySpec& recovery = job.recovery();
-  together.keeps_copies = (job.has_recovery() || job.has_elastic()) &&
-                          (!recovery.has_copies() || recovery.copies() > 0);
+  // By default, unless the job has servers of its own.
+  const bool copies = recovery.has_copies() ? recovery.copies() > 0
+                                            : parallelism.servers() == 0;
+  together.keeps_copies = copies && (job.has_recovery() || job.has_elastic());
   return together;
 }
 

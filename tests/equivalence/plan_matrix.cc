@@ -6,6 +6,7 @@
 #include "proto/base/status.h"
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
 #include "scheduler/layouts/expert_ranks.h"
 #include "scheduler/layouts/replicas.h"
