@@ -171,7 +171,7 @@ TEST(LayMatrices, OfAdafactorVectorsAreWhole) {
   for (const int ranks : {2, 3, 4}) {
     Unit unit = UnitOf(100, {10, 10, 10, 10, 10, 10, 10}, 0);
     ASSERT_TRUE(CheckMatrices(adafactor, unit).ok());
-    ASSERT_TRUE(LayMatrices(adafactor, ranks, unit).ok());
+    ASSERT_TRUE(LayMatrices(adafactor, AllOver(ranks, unit), unit).ok());
     const int64_t slice = TrainedElements(unit) / ranks;
     for (const Parameter& parameter : unit.parameters()) {
       EXPECT_EQ(parameter.offset() / slice,
@@ -189,8 +189,9 @@ TEST(LayMatrices, OfAdafactorVectorsAreWhole) {
               HasSubstr("optimizer.name: adafactor needs whole parameters, and "
                         "ranks have a part of p1 each"));
   Unit large = UnitOf(0, {100, 100}, 0);
-  EXPECT_THAT(std::string(LayMatrices(adafactor, 8, large).message()),
-              HasSubstr("whole matrices, which adafactor needs"));
+  EXPECT_THAT(
+      std::string(LayMatrices(adafactor, AllOver(8, large), large).message()),
+      HasSubstr("whole matrices, which adafactor needs"));
 }
 
 TEST(LayMatrices, RefusesWhatIsNoWholeMatrix) {
