@@ -96,7 +96,7 @@ class Rank final : public RankListener {
              .name = absl::StrCat("worker-", rank),
              .checks_data = options.checks_data && rank == 0,
              .reads_late = options.reads_late,
-             .collective_timeout = absl::Seconds(20),
+             .collective_timeout = options.collective_timeout,
              .save_pauses = options.save_pauses,
              .build_units = options.build_units},
             resources_, store,

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "ops/device.h"
 #include "proto/job.pb.h"
@@ -47,6 +48,7 @@ struct TrainOptions {
   bool checks_data = false;  // rank 0, its checksum
   int64_t trace_every = 1;   // as TrainLoopOptions
   absl::optional<bool> reads_late;
+  absl::Duration collective_timeout = absl::Seconds(20);
   // Makes each rank's device; empty: a CPU of one thread. Where its memory is
   // not the host's, groups are carried as between GPUs that share one.
   std::function<std::unique_ptr<Device>()> new_device;

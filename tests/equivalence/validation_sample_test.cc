@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
 #include "storage/checkpoint/checkpoint_dir.h"
@@ -121,6 +122,19 @@ TEST(ValidationSample, LeavesTrainingAsItIs) {
     EXPECT_NE(with.steps[0].back().sample().text(), "");
     EXPECT_EQ(with.bytes_left, 0u);
   }
+}
+
+// Others would wait for it in vain, and the job would fail.
+TEST(ValidationSample, SaysThatItTakesTooLong) {
+  const JobSpec job = Sampling(SmallJob(), 0.8);
+  const TrainingRun run =
+      Train(job, {.collective_timeout = absl::ZeroDuration()});
+  ASSERT_TRUE(run.status().ok()) << run.status();
+  const TextSample& sample = run.steps[0].back().sample();
+  EXPECT_EQ(sample.text(), "");
+  EXPECT_EQ(sample.error(),
+            "it takes more than 0, for which training waits; set a smaller "
+            "data.sample.tokens");
 }
 
 TEST(ValidationSample, IsRefusedWhereNoRankHasTheModel) {

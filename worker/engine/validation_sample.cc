@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/base/steady_time.h"
 #include "proto/plan/model.h"
 #include "proto/plan/precision.h"
 #include "storage/dataset/utf8.h"
@@ -108,19 +109,39 @@ absl::StatusOr<TextSample> ValidationSample::Write(
     return sample;
   }
   RETURN_IF_ERROR(generator.status());
-  RETURN_IF_ERROR((*generator)
-                      ->Start(prompt_.ids, {.temperature = spec.temperature(),
-                                            .seed = spec.seed(),
-                                            .go_on = go_on}));
+  // Whoever waits in a collective meanwhile gives up after its timeout.
+  const absl::Duration most = state_.collective_timeout / 2;
+  const absl::Time end = SteadyNow() + most;
+  bool late = false;
+  const auto in_time = [&]() -> absl::Status {
+    RETURN_IF_ERROR(go_on());
+    late = SteadyNow() >= end;
+    return late ? absl::DeadlineExceededError("the sample takes too long")
+                : absl::OkStatus();
+  };
   std::string text;
-  RETURN_IF_ERROR(DrawText(**generator,
-                           {.tokenizer = prompt_.tokenizer.get(),
-                            .tokens_max = spec.tokens(),
-                            .end = end_},
-                           [&](const TextPiece& piece) {
-                             text += piece.text;
-                             return go_on();
-                           }));
+  absl::Status written =
+      (*generator)
+          ->Start(prompt_.ids, {.temperature = spec.temperature(),
+                                .seed = spec.seed(),
+                                .go_on = in_time});
+  if (written.ok()) {
+    written = DrawText(**generator,
+                       {.tokenizer = prompt_.tokenizer.get(),
+                        .tokens_max = spec.tokens(),
+                        .end = end_},
+                       [&](const TextPiece& piece) {
+                         text += piece.text;
+                         return in_time();
+                       });
+  }
+  if (late) {
+    sample.set_error(absl::StrCat(
+        "it takes more than ", absl::FormatDuration(most),
+        ", for which training waits; set a smaller data.sample.tokens"));
+    return sample;
+  }
+  RETURN_IF_ERROR(written);
   sample.set_text(Characters(text));
   return sample;
 }
