@@ -142,8 +142,8 @@ std::string NetworkView(const Topology& topology) {
                                                  : List(pairs);
   }
   absl::StrAppend(&text, pairs.size(), " of ", hosts * (hosts - 1) / 2,
-                  " pairs of hosts are measured, each host with two others at "
-                  "most\n",
+                  " pairs of hosts are measured, each host with two others "
+                  "or a few more\n",
                   NotMeasured(topology));
   if (pairs.size() < 3) return text;
   const std::string slow = SlowPairs(pairs);
