@@ -24,7 +24,9 @@ struct Bucket {
   int part_count = 1;
   int group = 0;
   int64_t bytes = 0;
-  bool whole = true;  // all that is trained of each unit
+  // All that is trained of each unit, and no slices: those of several units are
+  // no one range.
+  bool whole = true;
 };
 
 // Behind the last part that differs from this one in nothing but its rule: the
@@ -67,14 +69,13 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
       }
       if (!placement.parts(p).has_summed() || bytes == 0) continue;
       const int group = placement.parts(p).summed();
-      const bool whole = p == 0 && end == TrainedParts(unit);
-      // Slices of several units are no one range, nor are copies of what rests
-      // elsewhere.
-      const bool joins = !IsDealt(placement) && on_device && whole &&
-                         !buckets.empty() && buckets.back().whole &&
-                         buckets.back().group == group &&
-                         buckets.back().first == u + 1 &&
-                         buckets.back().bytes + bytes <= bytes_max;
+      const bool whole =
+          p == 0 && end == TrainedParts(unit) && !IsDealt(placement);
+      // Copies of what rests elsewhere are no one range either.
+      const bool joins =
+          on_device && whole && !buckets.empty() && buckets.back().whole &&
+          buckets.back().group == group && buckets.back().first == u + 1 &&
+          buckets.back().bytes + bytes <= bytes_max;
       if (!joins) {
         buckets.push_back({.first = u,
                            .part = p,
