@@ -125,15 +125,19 @@ Stretch StretchWith(const Plan& plan, const Placement& placement, int part) {
   return {};
 }
 
+Range RestsOf(const Plan& plan, const Stretch& stretch, int rank) {
+  return stretch.dealt.has_value()
+             ? SliceOver(plan, *stretch.dealt, stretch.all, rank)
+             : stretch.all;
+}
+
 std::vector<StretchAtRest> AtRest(const Plan& plan, const Placement& placement,
                                   int rank) {
   std::vector<StretchAtRest> all;
   int64_t first = 0;
   int64_t first_state = 0;
   for (const Stretch& stretch : StretchesOf(plan, placement)) {
-    Range rests = stretch.dealt.has_value()
-                      ? SliceOver(plan, *stretch.dealt, stretch.all, rank)
-                      : stretch.all;
+    Range rests = RestsOf(plan, stretch, rank);
     if (KeepsNoState(placement)) rests.end = rests.begin;
     all.push_back({.stretch = stretch,
                    .rests = rests,

@@ -62,6 +62,9 @@ struct Stretch {
 std::vector<Stretch> StretchesOf(const Plan& plan, const Placement& placement);
 Stretch StretchWith(const Plan& plan, const Placement& placement, int part);
 
+// What rests of it on a rank that keeps the unit.
+Range RestsOf(const Plan& plan, const Stretch& stretch, int rank);
+
 // What a rank has of a stretch.
 struct StretchAtRest {
   Stretch stretch;

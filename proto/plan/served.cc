@@ -31,13 +31,14 @@ std::vector<ServedMember> ServedMembers(const Plan& plan,
                                         const Placement& placement, int rank) {
   const Group& group = plan.groups(placement.served().group());
   const Group& servers = plan.groups(placement.served().servers());
-  const Placement on_servers = OnItsServers(placement);
+  // Asked for each push and pull: once for all of the servers.
+  const Stretch all = StretchWith(plan, OnItsServers(placement), /*part=*/0);
   std::vector<ServedMember> members;
   for (const int member : MembersOf(plan.mesh(), group, rank)) {
     ServedMember& served = members.emplace_back();
     served.is_server = GroupNumber(plan.mesh(), servers, member) >= 0;
     if (!served.is_server) continue;
-    served.slice = ServedSlice(plan, on_servers, member);
+    served.slice = RestsOf(plan, all, member);
   }
   return members;
 }

@@ -100,11 +100,10 @@ absl::Status ResolveSample(JobSpec& job) {
   }
   RETURN_IF_ERROR(
       ResolveFields(job.model(), *job.mutable_data()->mutable_sample()));
-  if (job.data().validation_fraction() == 0 &&
-      job.data().validation().empty()) {
+  if (job.training().validate_every() == 0) {
     return FieldError(kSampleField,
                       "is written after validations, and nothing is validated; "
-                      "set data.validation_fraction: 0.05 or data.validation");
+                      "set training.validate_every");
   }
   if (job.training().precision() == "fp16") {
     return FieldError(kSampleField,

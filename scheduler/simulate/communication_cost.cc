@@ -187,18 +187,37 @@ Cost CostModel::ServedCost(int rank, const Instruction& instruction) const {
   const TrainingSpec& training = plan_.job().training();
   const auto width = static_cast<double>(
       BytesOfElement(pushes ? GradientType(training) : ComputeType(training)));
-  std::map<int, OnLinks> bytes;  // by rank
-  for (size_t s = 0; s < ranks.size(); ++s) {
-    if (!members[s].is_server) continue;
-    const double slice = static_cast<double>(members[s].slice.size()) * width;
-    for (size_t r = 0; r < ranks.size(); ++r) {
-      if (members[r].is_server) continue;
-      const bool near = host_of_[ranks[r]] == host_of_[ranks[s]];
-      const int from = pushes ? ranks[r] : ranks[s];
-      const int to = pushes ? ranks[s] : ranks[r];
-      bytes[from][near ? LOCAL_OUT : NETWORK_OUT] += slice;
-      bytes[to][near ? LOCAL_IN : NETWORK_IN] += slice;
+  const auto slice_of = [&](size_t m) {
+    return static_cast<double>(members[m].slice.size()) * width;
+  };
+  // What a replica has with the servers of one host, and a server replicas.
+  struct OnHost {
+    double slices = 0;
+    double replicas = 0;
+  };
+  OnHost all;
+  std::map<int, OnHost> on_hosts;
+  for (size_t m = 0; m < ranks.size(); ++m) {
+    OnHost& on_host = on_hosts[host_of_[ranks[m]]];
+    for (OnHost* const at : {&all, &on_host}) {
+      if (members[m].is_server) {
+        at->slices += slice_of(m);
+      } else {
+        at->replicas += 1;
+      }
     }
+  }
+  std::map<int, OnLinks> bytes;  // by rank
+  for (size_t m = 0; m < ranks.size(); ++m) {
+    const bool serves = members[m].is_server;
+    const bool sends = serves != pushes;
+    const OnHost& near = on_hosts.at(host_of_[ranks[m]]);
+    OnLinks& on_links = bytes[ranks[m]];
+    on_links[sends ? LOCAL_OUT : LOCAL_IN] =
+        serves ? slice_of(m) * near.replicas : near.slices;
+    on_links[sends ? NETWORK_OUT : NETWORK_IN] =
+        serves ? slice_of(m) * (all.replicas - near.replicas)
+               : all.slices - near.slices;
   }
   const GroupLinks& links = links_[group].at(numbers_[group][rank]);
   Traffic traffic;

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
+#include "proto/plan/ranks_needed.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "storage/tier/allocator.h"
 #include "tests/equivalence/cluster_of_threads.h"
@@ -70,6 +71,14 @@ JobSpec Changed(const std::string& how) {
     OptimizerGroup& group = *job.mutable_optimizer()->add_groups();
     group.add_match("*.mlp.*");
     group.set_name("adafactor");
+  } else if (how == "servers") {  // rank 0 is a replica
+    job.mutable_parallelism()->set_data(2);
+    job.mutable_parallelism()->set_servers(1);
+  } else if (how == "versions") {  // after odd steps the second is the newest
+    job.mutable_parallelism()->set_pipeline_schedule("pipedream_2bw");
+    job.mutable_training()->set_validate_every(5);
+    job.mutable_checkpoint()->set_every(5);
+    job.mutable_checkpoint()->set_keep(4);
   } else if (how == "adapters") {
     job.mutable_training()->mutable_lora()->set_rank(2);
   } else if (how == "frozen") {
@@ -79,8 +88,9 @@ JobSpec Changed(const std::string& how) {
 }
 
 TEST(ValidationSample, IsTheTextOfTheCheckpoint) {
-  for (const char* const how : {"alone", "slices", "groups", "matrices",
-                                "adapters", "frozen", "llama", "experts"}) {
+  for (const char* const how :
+       {"alone", "slices", "groups", "matrices", "servers", "versions",
+        "adapters", "frozen", "llama", "experts"}) {
     for (const double temperature : {0.0, 0.8}) {
       if (temperature == 0 && how != std::string("alone")) continue;
       SCOPED_TRACE(absl::StrCat(how, " ", temperature));
@@ -89,8 +99,8 @@ TEST(ValidationSample, IsTheTextOfTheCheckpoint) {
           absl::StrCat(testing::TempDir(), "/validation_sample");
       std::filesystem::remove_all(directory);
       job.mutable_checkpoint()->set_directory(directory);
-      job.mutable_checkpoint()->set_every(10);
-      const TrainingRun run = Train(job, {.ranks = job.parallelism().data()});
+      if (!job.checkpoint().has_every()) job.mutable_checkpoint()->set_every(10);
+      const TrainingRun run = Train(job, {.ranks = RanksNeeded(job)});
       ASSERT_TRUE(run.status().ok()) << run.status();
       for (const StepRecord& step : run.steps[0]) {
         ASSERT_EQ(step.has_sample(), step.has_validation_loss());
@@ -164,6 +174,8 @@ TEST(ValidationSample, IsRefusedWhereNoRankHasTheModel) {
          j.mutable_training()->clear_validate_every();
        },
        "nothing is validated"},
+      {[](JobSpec& j) { j.mutable_training()->clear_validate_every(); },
+       "nothing is validated; set training.validate_every"},
       {[](JobSpec& j) { j.mutable_data()->mutable_sample()->clear_prompt(); },
        "data.sample.prompt: is missing"},
       {[](JobSpec& j) { j.mutable_data()->mutable_sample()->set_tokens(20); },

@@ -366,7 +366,7 @@ absl::Status TrainLoop::CloseStep(PendingReport report,
   if (closing.validate) {
     ASSIGN_OR_RETURN(report.validation_loss, Validate(context));
     if (sample_ != nullptr) {
-      ASSIGN_OR_RETURN(report.sample, sample_->Write([this] {
+      ASSIGN_OR_RETURN(report.sample, sample_->Write(context.step, [this] {
         absl::MutexLock lock(&mutex_);
         return aborted_;
       }));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/find_program.h"
 #include "proto/base/steady_time.h"
 #include "proto/plan/model.h"
 #include "proto/plan/precision.h"
@@ -49,6 +50,19 @@ absl::StatusOr<UnitList> UnitsAsLaid(const Plan& plan) {
   return list;
 }
 
+// What the validation after a step computes with.
+const Buffer& ValidatedParameters(const Role& role, int unit) {
+  const Program* const validate = FindProgram(role, Program::VALIDATE);
+  CHECK(validate != nullptr) << "a sample of a job that validates nothing";
+  for (const Buffer& buffer : validate->buffers()) {
+    if (buffer.kind() != Buffer::PARAMETERS || buffer.unit() != unit) continue;
+    CHECK(!buffer.slice()) << "unit " << unit;
+    return buffer;
+  }
+  CHECK(false) << "unit " << unit << " is not validated";
+  return validate->buffers(0);
+}
+
 // Characters of a text, as far as it is UTF-8 and not too long; other bytes
 // become U+FFFD.
 std::string Characters(absl::string_view text) {
@@ -86,7 +100,7 @@ ValidationSample::ValidationSample(const RankState& state, SamplePrompt prompt,
     : state_(state), prompt_(std::move(prompt)), end_(std::move(end)) {}
 
 absl::StatusOr<TextSample> ValidationSample::Write(
-    const std::function<absl::Status()>& go_on) const {
+    int64_t step, const std::function<absl::Status()>& go_on) const {
   const Plan& plan = *state_.plan;
   const SampleSpec& spec = plan.job().data().sample();
   TextSample sample;
@@ -97,10 +111,8 @@ absl::StatusOr<TextSample> ValidationSample::Write(
   ASSIGN_OR_RETURN(part.units, UnitsAsLaid(plan));
   std::vector<void*> parameters;
   for (int u = 0; u < plan.units_size(); ++u) {
-    const Buffer* const buffer =
-        FindResident(state_.role(), Buffer::PARAMETERS, u);
-    CHECK(buffer != nullptr && !buffer->slice()) << "unit " << u;
-    parameters.push_back(state_.memory.Copies(*buffer).front().memory());
+    const Buffer& buffer = ValidatedParameters(state_.role(), u);
+    parameters.push_back(state_.memory.At(buffer, step).memory());
   }
   absl::StatusOr<std::unique_ptr<Generator>> generator = Generator::Create(
       state_.device, plan.job().model(), std::move(part), parameters);

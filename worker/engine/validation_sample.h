@@ -27,12 +27,12 @@ class ValidationSample {
   static absl::StatusOr<std::unique_ptr<ValidationSample>> Create(
       const RankState& state);
 
-  // REQUIRES that PARAMETERS are whole, and that nothing changes them. Where
+  // After the validation of a step. REQUIRES that PARAMETERS are whole, and that nothing changes them. Where
   // the device has no memory for it, or it takes half as long as the other
   // ranks wait in a collective, the sample says so. `go_on` is asked between
   // tokens; its error ends the text, and is returned, as are the device's.
   absl::StatusOr<TextSample> Write(
-      const std::function<absl::Status()>& go_on) const;
+      int64_t step, const std::function<absl::Status()>& go_on) const;
 
  private:
   ValidationSample(const RankState& state, SamplePrompt prompt,
