@@ -15,7 +15,6 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/precision.h"
-#include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/served.h"
 #include "proto/plan/trained.h"
@@ -26,8 +25,8 @@ namespace {
 // Whether it has micro-batches to compute.
 bool RunsNone(const Plan& plan, int rank) {
   const int place = CoordinateOn(plan.mesh(), kReplicaAxis, rank);
-  return !plan.derived().replica_micro_batches().empty() &&
-         ShareOf(plan.derived(), Program::TRAIN, place).count == 0;
+  const auto& counts = plan.derived().replica_micro_batches();
+  return place < counts.size() && counts[place] == 0;
 }
 
 // All ranks that differ from this one in their places on "data" only.

@@ -98,11 +98,12 @@ class Seating {
   // as all that move sit so. Workers that were asked in vain for one place
   // cannot help another one either, and are not asked again.
   void TakeAny(On on, const std::vector<const Worker*>& workers) {
-    std::set<const Worker*> in_vain;
+    std::set<const Worker*> asked;
     for (size_t place = 0; place < places_.size(); ++place) {
       if (filled_[place] != nullptr) continue;
-      std::set<const Worker*> asked = in_vain;
-      if (!MakeRoom(place, on, workers, asked)) in_vain = std::move(asked);
+      std::vector<const Worker*> for_this;
+      if (!MakeRoom(place, on, workers, asked, for_this)) continue;
+      for (const Worker* worker : for_this) asked.erase(worker);
     }
   }
   const std::vector<const Worker*>& filled() const { return filled_; }
@@ -133,15 +134,17 @@ class Seating {
     place_of_[worker] = place;
   }
   bool MakeRoom(size_t place, On on, const std::vector<const Worker*>& workers,
-                std::set<const Worker*>& asked) {
+                std::set<const Worker*>& asked,
+                std::vector<const Worker*>& for_this) {
     for (const Worker* worker : workers) {
       if (!Is(on, worker->status.description().host(), places_[place]) ||
           !Fits(*worker, place) || !asked.insert(worker).second) {
         continue;
       }
+      for_this.push_back(worker);
       const auto sits = place_of_.find(worker);
       if (sits == place_of_.end() ||
-          MakeRoom(sits->second, on, workers, asked)) {
+          MakeRoom(sits->second, on, workers, asked, for_this)) {
         Put(worker, place);
         return true;
       }

@@ -171,7 +171,12 @@ class Search {
       });
     };
     absl::optional<Estimated> next = take(true);
-    return next.has_value() || !simulated_.empty() ? next : take(false);
+    if (next.has_value()) return next;
+    // The first may take more, and so may others while nothing fits.
+    const bool may_be_large =
+        simulated_.empty() ||
+        (best == nullptr && instructions_ < options_.instructions_max);
+    return may_be_large ? take(false) : absl::nullopt;
   }
 
   Candidates::Value ExpectedOf(const Estimated& one) const {
