@@ -112,6 +112,12 @@ std::vector<Case> Cases() {
        "pipeline: 2 batch: 2 tensor: 2 strategies { stage: 1 batch: 4 } "
        "zero: 3 zero_size: 2",
        kFour},
+      // The embedding and the block behind it are summed over the same ranks,
+      // and only the block rests in slices.
+      {"slices_beside_whole_units",
+       "pipeline: 2 pipeline_schedule: 'chimera' batch: 2 zero: 2 "
+       "strategies { units: 'embedding' units: 'head' tensor: 2 }",
+       kTied},
       {"uneven_replicas",
        kTensorThenBatch + "data: 2 micro_batches: 3 micro_batches: 1", kUntied},
   };
