@@ -117,7 +117,7 @@ std::vector<Case> Cases() {
       {"slices_beside_whole_units",
        "pipeline: 2 pipeline_schedule: 'chimera' batch: 2 zero: 2 "
        "strategies { units: 'embedding' units: 'head' tensor: 2 }",
-       kTied},
+       kLlama},
       {"uneven_replicas",
        kTensorThenBatch + "data: 2 micro_batches: 3 micro_batches: 1", kUntied},
   };
