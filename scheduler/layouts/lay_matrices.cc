@@ -149,12 +149,12 @@ absl::Status LayMatrices(const OptimizerSpec& optimizer,
   const int64_t before = lay.size();
   if (ranks * slice > kSizeMax * before) {
     return FieldError(
-        "parallelism.zero_size",
+        absl::StrCat("parallelism.", parts.field),
         absl::StrCat("whole matrices, which ", NameOfFirst(optimizer, unit),
                      " needs, do not fill the slices of ", ranks,
                      " ranks: to hold some of them, a slice has ", slice,
-                     " elements, and what is sliced has ", before,
-                     "; use a zero_size of at most ",
+                     " elements, and what is sliced has ", before, "; use a ",
+                     parts.field, " of at most ",
                      std::max<int64_t>(1, kSizeMax * before / slice)));
   }
   const std::vector<int64_t> offsets = OffsetsIn(slice, all);

@@ -24,11 +24,12 @@ struct SlicedParts {
   int part = 0;  // the first
   int part_count = 0;
   int ranks = 1;
+  const char* field = "zero_size";  // of parallelism, which says how many
 };
 
 // Lays these parts. Does nothing where they have no such rule. InvalidArgument
-// "parallelism.zero_size: ...": the slices would be more gaps than anything
-// else. REQUIRES CheckMatrices.
+// "parallelism.zero_size: ...", or of the other field: the slices would be more
+// gaps than anything else. REQUIRES CheckMatrices.
 absl::Status LayMatrices(const OptimizerSpec& optimizer,
                          const SlicedParts& parts, Unit& unit);
 

@@ -355,11 +355,13 @@ absl::Status LayAllMatrices(Plan& plan) {
       for (const Stretch& stretch : StretchesOf(plan, *placement)) {
         if (stretch.frozen || !stretch.dealt.has_value()) continue;
         const Group& group = plan.groups(*stretch.dealt);
-        RETURN_IF_ERROR(LayMatrices(plan.job().optimizer(),
-                                    {.part = stretch.part,
-                                     .part_count = stretch.part_count,
-                                     .ranks = GroupSize(plan.mesh(), group)},
-                                    *plan.mutable_units(u)));
+        RETURN_IF_ERROR(LayMatrices(
+            plan.job().optimizer(),
+            {.part = stretch.part,
+             .part_count = stretch.part_count,
+             .ranks = GroupSize(plan.mesh(), group),
+             .field = placement->has_served() ? "servers" : "zero_size"},
+            *plan.mutable_units(u)));
       }
       break;  // all roles deal a unit alike
     }
