@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
 #include "proto/plan/model_fields.h"
+#include "proto/plan/sharing.h"
 
 namespace troupe {
 namespace {
@@ -44,7 +46,7 @@ absl::Status ResolveFields(const ModelSpec& model, SampleSpec& sample) {
 }
 
 // A field of parallelism by which a rank has less than the model.
-absl::Status CheckSize(const char* name, int size) {
+absl::Status CheckSize(absl::string_view name, int size) {
   if (size <= 1) return absl::OkStatus();
   return FieldError(
       kSampleField,
@@ -58,10 +60,9 @@ absl::Status CheckSize(const char* name, int size) {
 absl::Status CheckWholeModel(const ParallelismSpec& parallelism) {
   RETURN_IF_ERROR(CheckSize("pipeline", parallelism.pipeline()));
   RETURN_IF_ERROR(CheckSize("virtual_stages", parallelism.virtual_stages()));
-  RETURN_IF_ERROR(CheckSize("tensor", parallelism.tensor()));
-  RETURN_IF_ERROR(CheckSize("context", parallelism.context()));
-  RETURN_IF_ERROR(CheckSize("batch", parallelism.batch()));
-  RETURN_IF_ERROR(CheckSize("expert", parallelism.expert()));
+  for (const RankField& field : RankFields()) {
+    RETURN_IF_ERROR(CheckSize(field.name, RanksOf(parallelism, field.name)));
+  }
   RETURN_IF_ERROR(CheckSize("strategies", 1 + parallelism.strategies_size()));
   if (parallelism.zero() < 3) return absl::OkStatus();
   return FieldError(kSampleField,
