@@ -105,15 +105,16 @@ absl::Status ResolveZero(ParallelismSpec& parallelism) {
         "parallelism.zero",
         absl::StrCat(parallelism.zero(), " does not go with ",
                      MethodText(*sliced),
-                     ", where parameters rest in slices over its ranks "
+                     ", where parameters are stored in slices over its ranks "
                      "already; use 0, or 3 for slices over parallelism.data, "
                      "too"));
   }
   if (parallelism.zero() < 3 && sliced == nullptr &&
       parallelism.reshard_after_forward()) {
-    return FieldError("parallelism.reshard_after_forward",
-                      "is for zero: 3, where parameters rest in slices; leave "
-                      "it out");
+    return FieldError(
+        "parallelism.reshard_after_forward",
+        "is for zero: 3, where parameters are stored in slices; leave "
+        "it out");
   }
   if (parallelism.zero() == 0) {
     if (parallelism.zero_size() == 1) return absl::OkStatus();

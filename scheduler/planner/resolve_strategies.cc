@@ -167,9 +167,10 @@ absl::Status CheckStrategies(const ParallelismSpec& parallelism) {
       const LayoutRow& row = sliced != nullptr ? *sliced : *of_job;
       return FieldError(
           absl::StrCat(PathOf(s), ".", MethodNameOf(row)),
-          absl::StrCat(row.method,
-                       ", with which parameters rest in slices, is for all "
-                       "units or for none"));
+          absl::StrCat(
+              row.method,
+              ", with which parameters are stored in slices, is for all "
+              "units or for none"));
     }
     if (parallelism.zero() > 0) {
       RETURN_IF_ERROR(AtStrategy(s, CheckZeroSize(spec)));
