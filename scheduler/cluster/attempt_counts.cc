@@ -17,7 +17,9 @@ void CountRestart(Job& job) {
 // Since the first run that ended so, where others followed that were not ready.
 void StandStill(Job& job) {
   if (job.stands_since != absl::InfinitePast() || job.stands_longer) return;
-  job.stands_since = job.run->stopped()->since;
+  // Unless its ranks ended by themselves: none was told to stop.
+  const absl::Time since = job.run->stopped()->since;
+  if (since != absl::InfiniteFuture()) job.stands_since = since;
 }
 
 void GoOn(Job& job, absl::Time now, JobTable& jobs, Actions& actions) {
