@@ -5,17 +5,13 @@
 #include "proto/plan/mesh.h"
 
 namespace troupe {
-namespace {
 
-// The same on its servers.
-Placement OnItsServers(Placement placement) {
+Placement OnServers(Placement placement) {
   for (Placement::Part& part : *placement.mutable_parts()) {
     part.set_dealt(placement.served().servers());
   }
   return placement;
 }
-
-}  // namespace
 
 bool IsServer(const Plan& plan, int rank) {
   return HasServers(plan) && CoordinateOn(plan.mesh(), kReplicaAxis, rank) >=
@@ -32,7 +28,7 @@ std::vector<ServedMember> ServedMembers(const Plan& plan,
   const Group& group = plan.groups(placement.served().group());
   const Group& servers = plan.groups(placement.served().servers());
   // Asked for each push and pull: once for all of the servers.
-  const Stretch all = StretchWith(plan, OnItsServers(placement), /*part=*/0);
+  const Stretch all = StretchWith(plan, OnServers(placement), /*part=*/0);
   std::vector<ServedMember> members;
   for (const int member : MembersOf(plan.mesh(), group, rank)) {
     ServedMember& served = members.emplace_back();
@@ -49,7 +45,7 @@ int ReplicasServed(const Plan& plan, const Placement& placement) {
 }
 
 int64_t PushedStride(const Plan& plan, const Placement& placement) {
-  const int64_t largest = LargestTrainedAtRest(plan, OnItsServers(placement));
+  const int64_t largest = LargestTrainedAtRest(plan, OnServers(placement));
   return (largest + kLineElements - 1) / kLineElements * kLineElements;
 }
 

@@ -28,6 +28,9 @@ inline bool Serves(const Placement& placement) {
   return placement.has_served() && IsDealt(placement);
 }
 
+// A placement that is served, as its servers have it. REQUIRES `served`.
+Placement OnServers(Placement placement);
+
 // What a rank keeps of the unit: a server its slice of all that is trained, a
 // replica nothing.
 Range ServedSlice(const Plan& plan, const Placement& placement, int rank);

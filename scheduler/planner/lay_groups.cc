@@ -333,12 +333,6 @@ Placement OnReplicas(Placement placement) {
   }
   return placement;
 }
-Placement OnServers(Placement placement) {
-  for (Placement::Part& part : *placement.mutable_parts()) {
-    part.set_dealt(placement.served().servers());
-  }
-  return placement;
-}
 
 void LayServed(Placement& placement, GroupLayout& groups) {
   Placement::Served& served = *placement.mutable_served();
