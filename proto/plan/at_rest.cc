@@ -20,6 +20,11 @@ absl::optional<int> GroupOf(const Placement::Part& part) {
   return part.dealt();
 }
 
+absl::optional<int> SharedOf(const Placement::Part& part) {
+  if (!part.has_shared()) return absl::nullopt;
+  return part.shared();
+}
+
 bool IsOf(const Stretch& stretch, DealtParts of) {
   return of == DealtParts::kAll || !stretch.frozen;
 }
@@ -34,18 +39,18 @@ Range SliceOver(const Plan& plan, int group, const Range& range, int rank) {
   return SliceAt(range, PieceOf(plan.mesh(), plan.groups(group), rank));
 }
 
-// The largest of such slices, which is the first.
-int64_t LargestSlice(const Plan& plan, int group, int64_t elements) {
-  const int ranks = GroupSize(plan.mesh(), plan.groups(group));
-  return EvenLines(elements, {.index = 0, .count = ranks}).size();
-}
-
 // The first of as many pieces as the group has ranks, or of one.
 Piece SlicesOf(const Plan& plan, const absl::optional<int>& group) {
   return {.index = 0,
           .count = group.has_value()
                        ? GroupSize(plan.mesh(), plan.groups(*group))
                        : 1};
+}
+
+// The largest of such slices, which is the first.
+int64_t LargestSlice(const Plan& plan, const absl::optional<int>& group,
+                     int64_t elements) {
+  return EvenLines(elements, SlicesOf(plan, group)).size();
 }
 
 bool AllPrefixes(const std::vector<UnitState>& states) {
@@ -230,8 +235,7 @@ bool KeepsSome(const Plan& plan, const Placement& placement, DealtParts of) {
 }
 
 int64_t LargestAtRest(const Plan& plan, const Stretch& stretch) {
-  if (!stretch.dealt.has_value()) return stretch.all.size();
-  return LargestSlice(plan, *stretch.dealt, stretch.all.size());
+  return LargestSlice(plan, stretch.dealt, stretch.all.size());
 }
 
 int64_t LargestTrainedAtRest(const Plan& plan, const Placement& placement) {
@@ -275,11 +279,8 @@ int64_t LargestStateDuty(const Plan& plan, const Placement& placement,
                StatesOfPart(optimizer, unit.parts(part)).size());
   }
   const Stretch stretch = StretchWith(plan, placement, part);
-  const Placement::Part& with = placement.parts(part);
   const Piece slices = SlicesOf(plan, stretch.dealt);
-  const Piece shares =
-      SlicesOf(plan, with.has_shared() ? absl::optional<int>(with.shared())
-                                       : absl::nullopt);
+  const Piece shares = SlicesOf(plan, SharedOf(placement.parts(part)));
   int64_t largest = 0;
   for (Piece slice = slices; slice.index < slices.count; ++slice.index) {
     const Range rests =
@@ -293,12 +294,10 @@ int64_t LargestStateDuty(const Plan& plan, const Placement& placement,
 }
 
 int64_t LargestDuty(const Plan& plan, const Placement& placement, int part) {
-  const Placement::Part& with = placement.parts(part);
   const int64_t elements =
       std::min(RangeOfPart(UnitOf(plan, placement), part).size(),
                LargestAtRest(plan, StretchWith(plan, placement, part)));
-  return with.has_shared() ? LargestSlice(plan, with.shared(), elements)
-                           : elements;
+  return LargestSlice(plan, SharedOf(placement.parts(part)), elements);
 }
 
 }  // namespace troupe
