@@ -5,9 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "storage/disk/directory.h"
@@ -17,6 +21,8 @@
 
 namespace troupe {
 namespace {
+
+constexpr absl::string_view kFileAsideMark = ".tmp-";
 
 // Of what is there under a name and no file.
 const char* KindOf(mode_t mode) {
@@ -65,7 +71,7 @@ absl::StatusOr<std::string> ReplaceablePath(const std::string& path) {
 
 absl::StatusOr<NewFile> NewFile::Create(const std::string& path, mode_t mode) {
   ASSIGN_OR_RETURN(std::string target, ReplaceablePath(path));
-  std::string aside = absl::StrCat(target, ".tmp-", getpid());
+  std::string aside = absl::StrCat(target, kFileAsideMark, getpid());
   // Made by us: what is there under that name is of a process that is gone, or
   // of somebody who would like to be written into.
   constexpr int kTriesMax = 10;
@@ -143,6 +149,32 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view bytes,
   ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path, mode));
   RETURN_IF_ERROR(file.WriteAt(0, bytes));
   return file.Commit();
+}
+
+absl::Status RemoveAbandonedAsides(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string target, ReplaceablePath(path));
+  const std::string directory = ParentDirectory(target);
+  std::vector<std::string> names;
+  if (ListPath(directory, names) != 0) {
+    // One that may be written but not read keeps what is there.
+    if (errno == EACCES) return absl::OkStatus();
+    return ErrnoStatus(errno, absl::StrCat(directory, ": list"));
+  }
+  const std::string mark = absl::StrCat(
+      target.substr(target.find_last_of("/:") + 1), kFileAsideMark);
+  const std::string own = absl::StrCat(getpid());
+  for (const std::string& name : names) {
+    absl::string_view process = name;
+    if (!absl::ConsumePrefix(&process, mark) || process.empty() ||
+        process == own || !absl::c_all_of(process, absl::ascii_isdigit)) {
+      continue;
+    }
+    const std::string aside = absl::StrCat(target, kFileAsideMark, process);
+    if (UnlinkPath(aside) != 0 && errno != ENOENT) {
+      return ErrnoStatus(errno, absl::StrCat(aside, ": remove"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

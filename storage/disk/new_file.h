@@ -65,6 +65,10 @@ class NewFile {
 absl::Status ReplaceFile(const std::string& path, absl::string_view bytes,
                          mode_t mode = 0644);
 
+// Removes what processes that were killed had written aside of this path. Only
+// for one that holds a lock by which no other process writes there now.
+absl::Status RemoveAbandonedAsides(const std::string& path);
+
 }  // namespace troupe
 
 #endif  // TROUPE_STORAGE_DISK_NEW_FILE_H_

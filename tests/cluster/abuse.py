@@ -163,7 +163,7 @@ class Abuse:
         os.chmod(f"{self.folder}/data", 0o700)
         os.chmod(f"{self.folder}/disk", 0o700)
         if self.root:
-            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=700", "abuse",
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m,mode=700", "abuse",
                             f"{self.folder}/small"], check=True)
         with open(f"{self.folder}/data/text.txt", "w", encoding="ascii") as text:
             for line in range(4000):

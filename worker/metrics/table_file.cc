@@ -93,6 +93,7 @@ absl::StatusOr<std::string> TableFile::KeepAside(const KeptRows& kept) const {
 }
 
 absl::Status TableFile::Replace(const KeptRows& kept) {
+  if (lock_.has_value()) RETURN_IF_ERROR(RemoveAbandonedAsides(path_));
   ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path_));
   const std::string header = kept.bytes == 0 ? format_.header() : "";
   RETURN_IF_ERROR(CopyBeginning(path_, kept.bytes, file));

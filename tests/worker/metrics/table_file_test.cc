@@ -96,6 +96,23 @@ TEST_P(TableFileTest, HasARowForEachStep) {
   EXPECT_EQ(ReadText(path()), Text({{.last = 5}}));
 }
 
+// A worker that is killed while it writes the rows anew leaves a part of them
+// under another name: on a small disk that would be room which nobody frees.
+TEST_P(TableFileTest, RemovesWhatKilledWorkersLeftBesideIt) {
+  RunAttempt({.last = 5});
+  const std::vector<std::string> left = {".tmp-1", ".tmp-4194304"};
+  const std::vector<std::string> others = {".tmp-x", ".tmp-", ".1", "x.tmp-1"};
+  for (const std::string& end : left) std::ofstream(path() + end) << "rows";
+  for (const std::string& end : others) std::ofstream(path() + end) << "rows";
+  RunAttempt({.first = 4, .last = 5, .ran_before = true, .number = 2});
+  for (const std::string& end : left) {
+    EXPECT_FALSE(std::filesystem::exists(path() + end)) << end;
+  }
+  for (const std::string& end : others) {
+    EXPECT_TRUE(std::filesystem::exists(path() + end)) << end;
+  }
+}
+
 TEST_P(TableFileTest, AnAttemptGoesOnBehindTheStepsThatStand) {
   RunAttempt({.last = 9});
   for (const int64_t first : {10, 7, 7, 2, 1}) {
