@@ -75,7 +75,7 @@ Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
   job->status.set_run_id(new_run_id_());
   job->status.set_submitted_unix_ms(absl::ToUnixMillis(now));
   job->status.set_steps_total(spec.training().steps());
-  Enter(*job, PhaseEvent::kSubmitted);
+  Enter(*job, PhaseEvent::kSubmitted, phase::Queued());
   SetState(*job, QUEUED, "", now, actions);
   if (!client.empty()) {
     AddEvent(*job, absl::StrCat("submitted by ", client), now, actions);
@@ -110,9 +110,9 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
   job->events = std::move(stored.events);
   steps_kept_ += StepWeights(job->steps);
   if (job->status.state() == QUEUED) {
-    Enter(*job, PhaseEvent::kRestoredInQueue);
+    Enter(*job, PhaseEvent::kRestoredInQueue, phase::Queued());
   } else if (job->ended()) {
-    Enter(*job, PhaseEvent::kRestoredEnded);
+    Enter(*job, PhaseEvent::kRestoredEnded, phase::Ended{});
   }
   Become(*job, job->status.state());
   // It ran, and stood still when the scheduler before this one ended.
@@ -213,22 +213,24 @@ void JobTable::FindDefective(Job& job, const std::string& what) {
 void JobTable::Enter(Job& job, PhaseEvent event, RunPhase phase) {
   CHECK(job.run != nullptr) << "job " << job.id;
   TakeEdge(job, event, KindOf(phase));
+  job.phase = phase::InRun{};
   job.run->phase = std::move(phase);
 }
 
-void JobTable::Enter(Job& job, PhaseEvent event) {
-  TakeEdge(job, event, WithoutRun(event));
+void JobTable::Enter(Job& job, PhaseEvent event, PhaseOfJob phase) {
+  TakeEdge(job, event, KindOf(phase));
+  job.phase = std::move(phase);
 }
 
 std::vector<JobId> JobTable::TakeDefective() {
   return std::exchange(defective_, {});
 }
 
-void JobTable::Raise(Job& job, JobIntent intent, const std::string& why) {
+void JobTable::Raise(Job& job, RunIntent intent) {
   CHECK(job.run != nullptr) << "job " << job.id;
-  if (intent < job.status.intent()) return;
-  job.status.set_intent(intent);
-  job.run->intent_why = why;
+  if (KindOf(intent) < job.status.intent()) return;
+  job.status.set_intent(KindOf(intent));
+  job.run->intent = std::move(intent);
 }
 
 // What it has saved is its own until it has ended, though it may be queued.

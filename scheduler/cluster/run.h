@@ -27,6 +27,7 @@
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/action.h"
 #include "scheduler/cluster/checkpoint_gather.h"
+#include "scheduler/cluster/intent.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/phase_data.h"
 #include "scheduler/cluster/rank_seats.h"
@@ -96,7 +97,7 @@ struct Run {
   absl::Time disk_progress = absl::InfinitePast();  // bytes of any rank
   absl::Time progress;                              // of any rank
   absl::Duration hang_max;  // the longest plausible wait for progress
-  std::string intent_why;   // "cancelled by its user"
+  RunIntent intent;         // JobTable::Raise changes it
 
   template <typename Phase>
   bool is() const {

@@ -69,7 +69,7 @@ void RunReady::TrainIfAllReady(Job& job, absl::Time now, Actions& actions) {
   job.status.set_steps_done(std::max(job.status.steps_done(), done));
   const std::vector<std::string> warnings =
       std::move(run.in<phase::Starting>()->warnings);
-  jobs_.Enter(job, PhaseEvent::kAllReady, phase::Training{});
+  jobs_.Enter(job, PhaseEvent::kAllReady, phase::Training());
   jobs_.SetState(job, RUNNING, "", now, actions);
   blame_.AllReady(job, now, actions);
   for (const std::string& warning : warnings) {

@@ -31,11 +31,12 @@ void RunStart::Start(Job& job, const CompiledJob& compiled,
                      const std::vector<const Worker*>& workers, absl::Time now,
                      Actions& actions) {
   const Plan& outline = *compiled.outline;
-  job.moved = false;
+  CHECK(job.waits() != nullptr) << "job " << job.id;
+  const bool tries_again = job.waits()->tries_again;
   job.plan = compiled.outline;
   jobs_.SetPredicted(job, std::make_shared<const Timeline>(compiled.predicted));
   BeginRun(job, PhaseEvent::kPlaced, outline, now);
-  job.run->tries_again = std::exchange(job.tries_again, false);
+  job.run->tries_again = tries_again;
   job.status.set_fingerprint(outline.fingerprint());
   job.status.set_predicted_step_seconds(outline.prediction().step_seconds());
   job.status.set_steps_total(outline.job().training().steps());
@@ -51,7 +52,6 @@ void RunStart::Start(Job& job, const CompiledJob& compiled,
 void RunStart::BeginRun(Job& job, PhaseEvent event, const Plan& outline,
                         absl::Time now) {
   ++job.attempt;
-  job.compilation = 0;  // what was asked of the one before is not used
   job.status.set_attempt(job.attempt);
   jobs_.BeginRun(
       job, std::make_unique<Run>(MeshSize(outline.mesh()), outline, limits_),
@@ -123,12 +123,12 @@ void RunStart::Withdraw(Job& job, const std::string& why, absl::Time now,
 
 void RunStart::BackToQueue(Job& job, PhaseEvent event, const std::string& why,
                            absl::Time now, Actions& actions) {
-  jobs_.Enter(job, event);
+  phase::Waits waits;
+  waits.since = now;
+  jobs_.Enter(job, event, phase::Queued(std::move(waits)));
   effects_.Perform(job, absl::StrCat("the job begins anew; it ", why), actions);
   if (job.run != nullptr) jobs_.EndRun(job);
-  job.queued_since = now;
   job.status.set_intent(INTENT_RUN);
-  job.compilation = 0;
   if (job.plan != nullptr && job.status.steps_done() > 0) {
     job.plan_before = job.plan;
   }
