@@ -427,6 +427,7 @@ absl::Status WriteAside(const ExportOptions& options, const JobSpec& job,
                         const TensorReader& checkpoint, const Files& files,
                         const PartsByTensor& parts, int64_t bytes) {
   const NewDirectory directory(options.to, Token());
+  const MissingDirectories missing(ParentDirectory(options.to));
   // Whoever loads a model takes all files that are there.
   absl::Status status = directory.Discard();
   if (status.ok()) status = directory.Make();
@@ -437,7 +438,10 @@ absl::Status WriteAside(const ExportOptions& options, const JobSpec& job,
   if (status.ok()) status = run.WriteOthers();
   if (status.ok()) status = directory.Publish();
   // The first error is the one.
-  if (!status.ok()) directory.Discard().IgnoreError();
+  if (!status.ok()) {
+    directory.Discard().IgnoreError();
+    missing.RemoveEmpty();
+  }
   return status;
 }
 

@@ -141,6 +141,12 @@ TEST(ExportModel, EndedItLeavesNothing) {
        }});
   EXPECT_EQ(exported.status(), absl::CancelledError("enough"));
   EXPECT_TRUE(std::filesystem::is_empty(folder));
+  const auto ends = [](auto, auto) { return absl::CancelledError("enough"); };
+  EXPECT_FALSE(ExportModel({.checkpoint = checkpoint,
+                            .to = folder + "/not/there/model",
+                            .progress = ends})
+                   .ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder)) << "the folders that it made";
   const auto whole = ExportModel({.checkpoint = checkpoint, .to = to});
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_TRUE(std::filesystem::exists(folder + "/model/config.json"));

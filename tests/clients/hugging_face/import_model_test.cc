@@ -138,7 +138,8 @@ TEST(ImportModel, LayersBehindTheLastAreLeftOut) {
 }
 
 TEST(ImportModel, EndedItLeavesNothing) {
-  const std::string to = FreshPath("ended");
+  const std::string above = FreshPath("ended");
+  const std::string to = above + "/below/";
   const auto directories = [&] {
     int count = 0;  // beside the file that locks the folder
     for (const auto& entry : std::filesystem::directory_iterator(to)) {
@@ -152,7 +153,17 @@ TEST(ImportModel, EndedItLeavesNothing) {
          return absl::CancelledError("enough");
        }});
   EXPECT_EQ(imported.status(), absl::CancelledError("enough"));
-  EXPECT_EQ(directories(), 0);
+  EXPECT_FALSE(std::filesystem::exists(above)) << "the folders that it made";
+}
+
+TEST(ImportModel, EndedItLeavesTheFoldersThatWereThere) {
+  const std::string to = FreshPath("was_there");
+  std::filesystem::create_directories(to);
+  const auto ends = [](auto, auto) { return absl::CancelledError("enough"); };
+  const ImportOptions options = {
+      .from = HfFixture("llama_tiny"), .to = to, .progress = ends};
+  EXPECT_FALSE(ImportModel(options).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(to)) << "nor a lock";
 }
 
 // A config.json with one value in place of another.
