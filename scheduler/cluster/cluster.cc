@@ -228,14 +228,14 @@ absl::Status Cluster::CheckQueue(const std::string& client) const {
 absl::StatusOr<JobId> Cluster::Submit(const JobSpec& asked,
                                       const CompileOutcome& considered,
                                       absl::Time now, Actions& actions,
-                                      const std::string& client) {
+                                      const Submitter& by) {
   // What was chosen once stays: whoever plans the job again, plans that.
   const bool open = LeavesParallelismOpen(asked);
   if (open && !considered.fits()) return considered.refusal;
   const JobSpec& spec = open ? considered.compiled.chosen : asked;
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
-  RETURN_IF_ERROR(CheckQueue(client));
-  const JobId id = jobs_.Add(spec, needed, now, actions, client).id;
+  RETURN_IF_ERROR(CheckQueue(by.client));
+  const JobId id = jobs_.Add(spec, needed, now, actions, by).id;
   queue_.Schedule(now, actions, {.job = id, .outcome = &considered});
   return id;
 }
@@ -355,11 +355,12 @@ absl::StatusOr<std::string> Cluster::CheckpointOf(
         "job: give a job's number or a checkpoint's directory");
   }
   ASSIGN_OR_RETURN(const Job* job, FindJob(JobId(request.job())));
-  if (job->status.checkpoints().empty()) {
+  const std::string newest = NewestCheckpointPath(job->status);
+  if (newest.empty()) {
     return absl::NotFoundError(
         absl::StrCat("job ", request.job(), " has no checkpoint"));
   }
-  return job->status.checkpoints().rbegin()->path();
+  return newest;
 }
 
 absl::StatusOr<int64_t> Cluster::Generate(const GenerateRequest& request,

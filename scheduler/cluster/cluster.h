@@ -81,14 +81,13 @@ class Cluster {
   // Submission has two halves, since what cannot fit is refused at once: what
   // to compile first (no choices: too few workers to tell), and then, unless
   // it was refused, the submission with the outcome.
-  // `client` is the caller's name, for its share of the queue and for the
-  // job's record; empty: nobody in particular.
+  // `client` is the caller's name, for its share of the queue; empty: nobody in
+  // particular.
   absl::StatusOr<Compilation> Consider(const JobSpec& spec,
                                        const std::string& client = "") const;
   absl::StatusOr<JobId> Submit(const JobSpec& asked,
                                const CompileOutcome& considered, absl::Time now,
-                               Actions& actions,
-                               const std::string& client = "");
+                               Actions& actions, const Submitter& by = {});
   // Between the two: whether the job's files are there and fit, as workers see
   // them (file_checks.h). The number under which a FilesLookedAt action will
   // come; 0: nobody can be asked.

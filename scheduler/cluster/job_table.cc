@@ -60,7 +60,7 @@ std::string EventText(JobState state, const std::string& reason) {
 }  // namespace
 
 Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
-                   Actions& actions, const std::string& client) {
+                   Actions& actions, const Submitter& by) {
   Forget(actions);
   const JobId id(next_id_++);
   auto& job = jobs_[id];
@@ -71,14 +71,15 @@ Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
   job->ranks_needed = ranks_needed;
   job->status.set_id(id.value());
   job->status.set_name(spec.name());
-  job->status.set_submitted_by(client);
+  job->status.set_submitted_by(by.client);
+  job->status.set_made_by(OneLine(by.made_by, limits_.worker_name_bytes_max));
   job->status.set_run_id(new_run_id_());
   job->status.set_submitted_unix_ms(absl::ToUnixMillis(now));
   job->status.set_steps_total(spec.training().steps());
   Enter(*job, PhaseEvent::kSubmitted, phase::Queued());
   SetState(*job, QUEUED, "", now, actions);
-  if (!client.empty()) {
-    AddEvent(*job, absl::StrCat("submitted by ", client), now, actions);
+  if (!by.client.empty()) {
+    AddEvent(*job, absl::StrCat("submitted by ", by.client), now, actions);
   }
   return *job;
 }

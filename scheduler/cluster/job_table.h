@@ -35,6 +35,12 @@ struct StoredJob {
   std::vector<JobEvent> events;
 };
 
+// Who made a job; empty where nobody knows.
+struct Submitter {
+  std::string client;   // JobStatus.submitted_by
+  std::string made_by;  // and its made_by
+};
+
 class JobTable {
  public:
   // `new_run_id` gives each submission its JobStatus.run_id.
@@ -43,9 +49,9 @@ class JobTable {
         new_run_id_(std::move(new_run_id)),
         edges_taken_(PhaseEdges().size()) {}
 
-  // QUEUED, under the next id. `client`: who submitted it; empty: nobody knows.
+  // QUEUED, under the next id.
   Job& Add(const JobSpec& spec, int ranks_needed, absl::Time now,
-           Actions& actions, const std::string& client = "");
+           Actions& actions, const Submitter& by = {});
 
   // What was there before the scheduler started. A job that ran then has no run
   // yet: RunAdopt::Resume.

@@ -97,6 +97,11 @@ int64_t NewestCheckpoint(const JobStatus& status) {
                                       : status.checkpoints().rbegin()->step();
 }
 
+std::string NewestCheckpointPath(const JobStatus& status) {
+  return status.checkpoints().empty() ? status.resumed_from()
+                                      : status.checkpoints().rbegin()->path();
+}
+
 std::string NewestSaved(const JobStatus& status) {
   const int64_t saved = NewestCheckpoint(status);
   if (saved < 0) return "";

@@ -159,6 +159,10 @@ absl::Duration HangMax(const Plan& plan, const Limits& limits);
 // The step of the newest; -1: there is none.
 int64_t NewestCheckpoint(const JobStatus& status);
 
+// The directory of the newest checkpoint of what the job has trained: its own,
+// or, before it has one, that from which it began. Empty: there is none.
+std::string NewestCheckpointPath(const JobStatus& status);
+
 // Where what it has done lies: "; saved in /c/step-17", or "; the newest
 // checkpoint is of step 15: /c/step-15", or nothing.
 std::string NewestSaved(const JobStatus& status);

@@ -45,6 +45,11 @@ void RunReady::Ready(Job& job, const RankReady& ready, absl::Time now,
                      of_other.first_step),
         now, actions);
   }
+  // One of its own is known, and newer.
+  if (rank == 0 && job.status.checkpoints().empty()) {
+    job.status.set_resumed_from(
+        OneLine(ready.resumed_from(), limits_.reason_bytes_max));
+  }
   if (auto* const said = WarningsOf(job.run->phase)) {
     AddWarnings(ready, limits_, *said);
   }

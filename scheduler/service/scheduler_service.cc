@@ -124,18 +124,18 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
   if (!compilation.ok()) {
     Answer(reactor, "SubmitJob", compilation.status());
   } else if (compilation->choices.empty()) {
-    CheckFiles(context, reactor, request->job(), CompileOutcome(), response);
+    CheckFiles(context, reactor, request, CompileOutcome(), response);
   } else {
     planning_.Compile(*std::move(compilation), AskerOf(context, true),
                       [=, this](const auto& considered) {
-                        CheckFiles(context, reactor, request->job(), considered,
+                        CheckFiles(context, reactor, request, considered,
                                    response);
                       });
   }
 }
 
 void SchedulerService::CheckFiles(
-    Context* context, Reactor* reactor, const JobSpec& job,
+    Context* context, Reactor* reactor, const SubmitJobRequest* request,
     const absl::StatusOr<CompileOutcome>& considered,
     SubmitJobResponse* response) {
   absl::Status refusal = considered.status();
@@ -147,13 +147,13 @@ void SchedulerService::CheckFiles(
   // Resolved, where it was planned.
   const auto& outline = considered->compiled.outline;
   file_checks_.Check(
-      outline == nullptr ? job : outline->job(),
+      outline == nullptr ? request->job() : outline->job(),
       [=, this, considered = *considered](const absl::Status& files) {
         if (context->IsCancelled()) {
           Answer(reactor, "SubmitJob",
                  absl::CancelledError("the client has gone"));
         } else if (files.ok()) {
-          Submit(context, reactor, job, considered, response);
+          Submit(context, reactor, request, considered, response);
         } else {
           Answer(reactor, "SubmitJob", files);
         }
@@ -161,13 +161,15 @@ void SchedulerService::CheckFiles(
 }
 
 void SchedulerService::Submit(Context* context, Reactor* reactor,
-                              const JobSpec& job,
+                              const SubmitJobRequest* request,
                               const CompileOutcome& considered,
                               SubmitJobResponse* response) {
   const std::string client = NameOfCaller(*context);
   const absl::StatusOr<JobId> id =
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-        auto submitted = cluster.Submit(job, considered, now, out, client);
+        auto submitted = cluster.Submit(
+            request->job(), considered, now, out,
+            {.client = client, .made_by = request->made_by()});
         if (submitted.ok()) {
           response->set_id(submitted->value());
           *response->mutable_status() = (*cluster.FindJob(*submitted))->status;
@@ -178,8 +180,8 @@ void SchedulerService::Submit(Context* context, Reactor* reactor,
     Answer(reactor, "SubmitJob", id.status());
     return;
   }
-  LogInfo(absl::StrCat("job ", id->value(), " (", job.name(), ") submitted by ",
-                       client));
+  LogInfo(absl::StrCat("job ", id->value(), " (", request->job().name(),
+                       ") submitted by ", client));
   flush_([this, reactor, id = *id](const absl::Status& durable) {
     if (!durable.ok()) {
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {

@@ -92,12 +92,14 @@ class SchedulerService final : public Scheduler::CallbackService {
   void Consider(Context* context, Reactor* reactor,
                 const PlanJobRequest* request, PlanJobResponse* response);
   // SubmitJob, once it is known that the job fits: whether its files do.
-  void CheckFiles(Context* context, Reactor* reactor, const JobSpec& job,
+  void CheckFiles(Context* context, Reactor* reactor,
+                  const SubmitJobRequest* request,
                   const absl::StatusOr<CompileOutcome>& considered,
                   SubmitJobResponse* response);
   // The last part of SubmitJob, with what came of the first.
-  void Submit(Context* context, Reactor* reactor, const JobSpec& job,
-              const CompileOutcome& considered, SubmitJobResponse* response);
+  void Submit(Context* context, Reactor* reactor,
+              const SubmitJobRequest* request, const CompileOutcome& considered,
+              SubmitJobResponse* response);
 
   ClusterHost& host_;
   Planning& planning_;

@@ -76,6 +76,8 @@ JobStatus Brief(const JobStatus& status) {
   if (!status.checkpoints().empty()) {
     *brief.add_checkpoints() = *status.checkpoints().rbegin();
   }
+  brief.set_resumed_from(status.resumed_from());
+  brief.set_made_by(status.made_by());
   brief.set_fingerprint(status.fingerprint());
   brief.set_restarts(status.restarts());
   brief.set_attempt(status.attempt());

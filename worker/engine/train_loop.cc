@@ -149,6 +149,9 @@ absl::Status TrainLoop::RunSteps() {
     RETURN_IF_ERROR(Annotate(RemoveOld(start), "checkpoint.directory"));
   }
   const int64_t first_step = start.position.step + 1;
+  if (state_->rank() == 0 && !start.resumed_from.empty()) {
+    listener_.OnResumed(start.resumed_from);
+  }
   RETURN_IF_ERROR(listener_.OnReady(first_step));
   state_->first_step = first_step;
   summed_through_ = start.position.step;

@@ -311,6 +311,10 @@ void RankRunner::LogSample(const StepRecord& record) const {
               kBytesMax)));
 }
 
+void RankRunner::OnResumed(const std::string& checkpoint) {
+  resumed_from_ = checkpoint;
+}
+
 absl::Status RankRunner::OnReady(int64_t first_step) {
   RETURN_IF_ERROR(OpenMetrics(first_step));
   first_step_ = first_step;
@@ -319,6 +323,7 @@ absl::Status RankRunner::OnReady(int64_t first_step) {
   *ready.mutable_ref() = ref_;
   ready.set_first_step(first_step);
   ready.mutable_warnings()->Assign(warnings_.begin(), warnings_.end());
+  ready.set_resumed_from(resumed_from_);
   return options_.send(std::move(message));
 }
 
