@@ -88,6 +88,8 @@ class Cluster {
   absl::StatusOr<JobId> Submit(const JobSpec& asked,
                                const CompileOutcome& considered, absl::Time now,
                                Actions& actions, const Submitter& by = {});
+  // Before them: whether it could be stored that a job is there.
+  absl::Status CheckStore() const { return store_.status(); }
   // Between the two: whether the job's files are there and fit, as workers see
   // them (file_checks.h). The number under which a FilesLookedAt action will
   // come; 0: nobody can be asked.

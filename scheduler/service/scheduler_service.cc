@@ -27,6 +27,7 @@ class RefusedStream final : public grpc::ServerWriteReactor<Message> {
 };
 
 constexpr size_t kReasonLoggedMax = 200;  // bytes of what a caller says
+constexpr char kNotStored[] = "the job is not taken, for it cannot be stored";
 
 // What is to be known of every call before its turn.
 absl::Status CheckCall(const grpc::CallbackServerContext& context,
@@ -117,6 +118,14 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
     Answer(reactor, "SubmitJob", known);
     return;
   }
+  // One job tells that the disk is full; more of them would only take the place
+  // of others that have ended.
+  const absl::Status writable = host_.Read(
+      [](const Cluster& cluster, absl::Time) { return cluster.CheckStore(); });
+  if (!writable.ok()) {
+    Answer(reactor, "SubmitJob", Annotate(writable, kNotStored));
+    return;
+  }
   absl::StatusOr<Compilation> compilation =
       host_.Read([&](const Cluster& cluster, absl::Time) {
         return cluster.Consider(request->job(), NameOfCaller(*context));
@@ -186,10 +195,10 @@ void SchedulerService::Submit(Context* context, Reactor* reactor,
     if (!durable.ok()) {
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
         cluster.Cancel(id, now, out).IgnoreError();
+        cluster.Stored(AwaitStored{}, durable, now, out);
       });
     }
-    Answer(reactor, "SubmitJob",
-           Annotate(durable, "the job is not taken, for it cannot be stored"));
+    Answer(reactor, "SubmitJob", Annotate(durable, kNotStored));
   });
 }
 

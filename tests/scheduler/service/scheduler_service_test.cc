@@ -173,6 +173,20 @@ TEST(SchedulerService, AJobThatCannotBeStoredIsNotTaken) {
   served.host.Read([](const Cluster& cluster, absl::Time) {
     EXPECT_EQ(cluster.jobs().all().begin()->second->status.state(), CANCELLED);
   });
+  // Others that try would push jobs that have ended out of the list.
+  const grpc::Status again =
+      served.stub->SubmitJob(Call().get(), submit, &response);
+  EXPECT_EQ(again.error_message(), status.error_message());
+  served.host.Read([](const Cluster& cluster, absl::Time) {
+    EXPECT_EQ(cluster.jobs().all().size(), 1u);
+  });
+  served.durable = absl::OkStatus();
+  served.host.Apply([](Cluster& cluster, absl::Time now, Actions& actions) {
+    cluster.Tick(now + Limits().store_retry, actions);
+  });
+  served.AwaitThat(
+      [](const Cluster& cluster) { return cluster.CheckStore().ok(); });
+  EXPECT_EQ(served.Submit(SpecOf(1)), 2);
 }
 
 }  // namespace
