@@ -254,9 +254,7 @@ SchedulerService::Reactor* SchedulerService::ListJobs(
     Context* context, const ListJobsRequest* request,
     ListJobsResponse* response) {
   return InTurn(context, "ListJobs", *request, [=, this](Reactor* reactor) {
-    host_.Read([&](const Cluster& cluster, absl::Time) {
-      troupe::ListJobs(cluster, *response);
-    });
+    troupe::ListJobs(ShownByHost(host_), *response);
     Answer(reactor, "ListJobs", absl::OkStatus());
   });
 }
@@ -266,10 +264,8 @@ SchedulerService::Reactor* SchedulerService::DescribeJob(
     JobDescription* response) {
   return InTurn(context, "DescribeJob", *request, [=, this](Reactor* reactor) {
     Answer(reactor, "DescribeJob",
-           host_.Read([&](const Cluster& cluster, absl::Time) {
-             return troupe::DescribeJob(cluster, JobId(request->id()), {},
-                                        *response);
-           }));
+           troupe::DescribeJob(ShownByHost(host_), JobId(request->id()), {},
+                               *response));
   });
 }
 
@@ -314,9 +310,7 @@ SchedulerService::Reactor* SchedulerService::GetTimeline(
     GetTimelineResponse* response) {
   return InTurn(context, "GetTimeline", *request, [=, this](Reactor* reactor) {
     Answer(reactor, "GetTimeline",
-           host_.Read([&](const Cluster& cluster, absl::Time) {
-             return troupe::TimelineOf(cluster, *request, *response);
-           }));
+           troupe::TimelineOf(ShownByHost(host_), *request, *response));
   });
 }
 
@@ -324,9 +318,7 @@ SchedulerService::Reactor* SchedulerService::ListWorkers(
     Context* context, const ListWorkersRequest* request,
     ListWorkersResponse* response) {
   return InTurn(context, "ListWorkers", *request, [=, this](Reactor* reactor) {
-    host_.Read([&](const Cluster& cluster, absl::Time) {
-      troupe::ListWorkers(cluster, *response);
-    });
+    troupe::ListWorkers(ShownByHost(host_), *response);
     *response->mutable_topology() =
         TopologyOf(response->workers(), response->topology());
     Answer(reactor, "ListWorkers", absl::OkStatus());
