@@ -9,6 +9,7 @@
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
 #include "proto/plan/ranks_needed.h"
+#include "proto/plan/recovery_notes.h"
 #include "scheduler/cluster/client_share.h"
 #include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/place_ranks.h"
@@ -235,7 +236,10 @@ absl::StatusOr<JobId> Cluster::Submit(const JobSpec& asked,
   const JobSpec& spec = open ? considered.compiled.chosen : asked;
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
   RETURN_IF_ERROR(CheckQueue(by.client));
-  const JobId id = jobs_.Add(spec, needed, now, actions, by).id;
+  Job& job = jobs_.Add(spec, needed, now, actions, by);
+  const JobId id = job.id;
+  const std::string lacks = WhatRecoveryLacks(spec);
+  if (!lacks.empty()) jobs_.AddEvent(job, lacks, now, actions);
   queue_.Schedule(now, actions, {.job = id, .outcome = &considered});
   return id;
 }
