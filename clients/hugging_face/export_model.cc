@@ -33,6 +33,7 @@
 #include "storage/checkpoint/safetensors_writer.h"
 #include "storage/checkpoint/tensor_reader.h"
 #include "storage/checkpoint/to_f32.h"
+#include "storage/disk/directory.h"
 #include "storage/disk/new_directory.h"
 #include "storage/disk/new_file.h"
 #include "storage/engine/make_engine.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "proto/base/check.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/sharing.h"
 #include "scheduler/layouts/layouts.h"
