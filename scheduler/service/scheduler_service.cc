@@ -66,6 +66,7 @@ SchedulerService::SchedulerService(ClusterHost& host, const Parts& parts,
   SetMessageAllocatorFor_DescribeJob(&describe_job_);
   SetMessageAllocatorFor_GetTimeline(&get_timeline_);
   SetMessageAllocatorFor_ListWorkers(&list_workers_);
+  SetMessageAllocatorFor_PlanJob(&plan_job_);
 }
 
 SchedulerService::Reactor* SchedulerService::Answer(
@@ -91,6 +92,36 @@ SchedulerService::Reactor* SchedulerService::InTurn(
     }
   });
   return reactor;
+}
+
+SchedulerService::Reactor* SchedulerService::InTurnOfLarge(
+    Context* context, absl::string_view rpc,
+    const google::protobuf::Message& request,
+    std::function<void(Reactor*)> serve) {
+  return InTurn(
+      context, rpc, request,
+      [=, this, serve = std::move(serve)](Reactor* reactor) {
+        const absl::Status may = unread_.MayAnswer(NameOfCaller(*context));
+        if (may.ok()) {
+          serve(reactor);
+        } else {
+          Answer(reactor, rpc, may);
+        }
+      });
+}
+
+template <typename Request, typename Response>
+void SchedulerService::AnswerLarge(
+    const ArenaMessages<Request, Response>& messages, Context* context,
+    Reactor* reactor, absl::string_view rpc, const Response& response,
+    const absl::Status& status) {
+  const std::string client = NameOfCaller(*context);
+  const auto bytes = static_cast<int64_t>(response.ByteSizeLong());
+  unread_.Add(client, bytes);
+  messages.OnRelease(context, [this, client, bytes] {
+    unread_.Remove(client, bytes);
+  });
+  Answer(reactor, rpc, status);
 }
 
 absl::Status SchedulerService::MayStream(
@@ -205,9 +236,10 @@ void SchedulerService::Submit(Context* context, Reactor* reactor,
 SchedulerService::Reactor* SchedulerService::PlanJob(
     Context* context, const PlanJobRequest* request,
     PlanJobResponse* response) {
-  return InTurn(context, "PlanJob", *request, [=, this](Reactor* reactor) {
-    Consider(context, reactor, request, response);
-  });
+  return InTurnOfLarge(context, "PlanJob", *request,
+                       [=, this](Reactor* reactor) {
+                         Consider(context, reactor, request, response);
+                       });
 }
 
 void SchedulerService::Consider(Context* context, Reactor* reactor,
@@ -232,7 +264,8 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
       [=, this](const absl::StatusOr<CompileOutcome>& outcome) {
         if (outcome.ok() && outcome->refusal.ok() && request->explain()) {
           *response->mutable_explanation() = outcome->explanation;
-          Answer(reactor, "PlanJob", absl::OkStatus());
+          AnswerLarge(plan_job_, context, reactor, "PlanJob", *response,
+                      absl::OkStatus());
           return;
         }
         if (!outcome.ok() || !outcome->fits()) {
@@ -246,27 +279,32 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
         if (compiled.explanation.has_search()) {
           *response->mutable_explanation() = compiled.explanation;
         }
-        Answer(reactor, "PlanJob", absl::OkStatus());
+        AnswerLarge(plan_job_, context, reactor, "PlanJob", *response,
+                    absl::OkStatus());
       });
 }
 
 SchedulerService::Reactor* SchedulerService::ListJobs(
     Context* context, const ListJobsRequest* request,
     ListJobsResponse* response) {
-  return InTurn(context, "ListJobs", *request, [=, this](Reactor* reactor) {
-    troupe::ListJobs(ShownByHost(host_), *response);
-    Answer(reactor, "ListJobs", absl::OkStatus());
-  });
+  return InTurnOfLarge(
+      context, "ListJobs", *request, [=, this](Reactor* reactor) {
+        troupe::ListJobs(ShownByHost(host_), *response);
+        AnswerLarge(list_jobs_, context, reactor, "ListJobs", *response,
+                    absl::OkStatus());
+      });
 }
 
 SchedulerService::Reactor* SchedulerService::DescribeJob(
     Context* context, const DescribeJobRequest* request,
     JobDescription* response) {
-  return InTurn(context, "DescribeJob", *request, [=, this](Reactor* reactor) {
-    Answer(reactor, "DescribeJob",
-           troupe::DescribeJob(ShownByHost(host_), JobId(request->id()), {},
-                               *response));
-  });
+  return InTurnOfLarge(
+      context, "DescribeJob", *request, [=, this](Reactor* reactor) {
+        const absl::Status described = troupe::DescribeJob(
+            ShownByHost(host_), JobId(request->id()), {}, *response);
+        AnswerLarge(describe_job_, context, reactor, "DescribeJob", *response,
+                    described);
+      });
 }
 
 grpc::ServerWriteReactor<WatchJobResponse>* SchedulerService::WatchJob(
@@ -308,21 +346,26 @@ SchedulerService::Reactor* SchedulerService::CancelJob(
 SchedulerService::Reactor* SchedulerService::GetTimeline(
     Context* context, const GetTimelineRequest* request,
     GetTimelineResponse* response) {
-  return InTurn(context, "GetTimeline", *request, [=, this](Reactor* reactor) {
-    Answer(reactor, "GetTimeline",
-           troupe::TimelineOf(ShownByHost(host_), *request, *response));
-  });
+  return InTurnOfLarge(
+      context, "GetTimeline", *request, [=, this](Reactor* reactor) {
+        const absl::Status found =
+            troupe::TimelineOf(ShownByHost(host_), *request, *response);
+        AnswerLarge(get_timeline_, context, reactor, "GetTimeline", *response,
+                    found);
+      });
 }
 
 SchedulerService::Reactor* SchedulerService::ListWorkers(
     Context* context, const ListWorkersRequest* request,
     ListWorkersResponse* response) {
-  return InTurn(context, "ListWorkers", *request, [=, this](Reactor* reactor) {
-    troupe::ListWorkers(ShownByHost(host_), *response);
-    *response->mutable_topology() =
-        TopologyOf(response->workers(), response->topology());
-    Answer(reactor, "ListWorkers", absl::OkStatus());
-  });
+  return InTurnOfLarge(
+      context, "ListWorkers", *request, [=, this](Reactor* reactor) {
+        troupe::ListWorkers(ShownByHost(host_), *response);
+        *response->mutable_topology() =
+            TopologyOf(response->workers(), response->topology());
+        AnswerLarge(list_workers_, context, reactor, "ListWorkers", *response,
+                    absl::OkStatus());
+      });
 }
 
 SchedulerService::Reactor* SchedulerService::CordonWorker(

@@ -1,9 +1,16 @@
+#include <memory>
+#include <thread>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/unknown_field_set.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
 #include "proto/build_version.h"
 #include "proto/protocol_version.h"
+#include "scheduler/service/unread_answers.h"
 #include "tests/scheduler/service/served_cluster.h"
 
 namespace troupe {
@@ -187,6 +194,89 @@ TEST(SchedulerService, AJobThatCannotBeStoredIsNotTaken) {
   served.AwaitThat(
       [](const Cluster& cluster) { return cluster.CheckStore().ok(); });
   EXPECT_EQ(served.Submit(SpecOf(1)), 2);
+}
+
+// Asks for the list of jobs, and does not read it.
+class UnreadList {
+ public:
+  explicit UnreadList(const std::shared_ptr<grpc::Channel>& channel)
+      : call_(grpc::GenericStub(channel).PrepareCall(
+            &context_, "/troupe.Scheduler/ListJobs", &queue_)) {
+    call_->StartCall(this);
+    Await();
+    grpc::Slice nothing(std::string{});
+    call_->WriteLast(grpc::ByteBuffer(&nothing, 1), {}, this);
+    Await();
+  }
+  ~UnreadList() {
+    context_.TryCancel();
+    grpc::Status status;
+    call_->Finish(&status, this);
+    Await();
+    queue_.Shutdown();
+    void* tag;
+    bool ok;
+    while (queue_.Next(&tag, &ok)) {
+    }
+  }
+
+ private:
+  void Await() {
+    void* tag;
+    bool ok;
+    CHECK(queue_.Next(&tag, &ok));
+  }
+
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+};
+
+// gRPC keeps what a client does not read.
+TEST(SchedulerService, WhoReadsNoLargeAnswersGetsNoMore) {
+  ServedCluster served;
+  served.host.Apply([](Cluster& cluster, absl::Time now, Actions& actions) {
+    for (int i = 0; i < 8; ++i) {
+      JobSpec job = SpecOf(1);
+      job.set_name(std::string(1 << 20, 'x'));
+      EXPECT_TRUE(cluster.Submit(job, {}, now, actions).ok());
+    }
+  });
+  const auto list = [&] {
+    ListJobsResponse jobs;
+    return served.stub->ListJobs(Call().get(), ListJobsRequest(), &jobs)
+        .error_code();
+  };
+  EXPECT_EQ(list(), grpc::StatusCode::OK);
+  {
+    std::vector<std::unique_ptr<UnreadList>> unread;
+    for (int i = 0; i < 20; ++i) {
+      unread.push_back(std::make_unique<UnreadList>(served.channel));
+    }
+    while (list() != grpc::StatusCode::RESOURCE_EXHAUSTED) {
+      std::this_thread::yield();
+    }
+    EXPECT_TRUE(served.Cancel(1).ok()) << "small answers go on";
+  }
+  while (list() != grpc::StatusCode::OK) std::this_thread::yield();
+}
+
+TEST(UnreadAnswers, OneClientHasHalfOfWhatOthersLeave) {
+  UnreadAnswers unread(64 << 10);
+  EXPECT_TRUE(unread.MayAnswer("ada").ok());
+  unread.Add("ada", 20 << 10);
+  EXPECT_TRUE(unread.MayAnswer("ada").ok());
+  unread.Add("ada", 12 << 10);
+  EXPECT_EQ(unread.MayAnswer("ada").message(),
+            "answers of 32 KiB that ada asked for wait to be read; read those "
+            "first");
+  unread.Add("bob", 15 << 10);
+  EXPECT_TRUE(unread.MayAnswer("bob").ok()) << "of the other half";
+  unread.Add("bob", 1 << 10);
+  EXPECT_FALSE(unread.MayAnswer("bob").ok());
+  EXPECT_TRUE(unread.MayAnswer("eve").ok());
+  unread.Remove("ada", 12 << 10);
+  EXPECT_TRUE(unread.MayAnswer("ada").ok());
 }
 
 }  // namespace
