@@ -281,10 +281,11 @@ void Cluster::NoteCancel(Job& job, const std::string& client, absl::Time now,
 
 int64_t Cluster::CheckFiles(const JobSpec& job, absl::Time now,
                             Actions& actions) {
-  if (!jobs_.MayYetWrite(job)) return file_checks_.Start(job, now, actions);
+  // One that is planned later, for want of workers, is looked at as well.
+  JobSpec rest = compiler_.Resolved(job);
+  if (!jobs_.MayYetWrite(job)) return file_checks_.Start(rest, now, actions);
   // What it resumes another job is still to write; then no weights are read but
   // those.
-  JobSpec rest = job;
   rest.mutable_checkpoint()->clear_resume();
   rest.mutable_model()->clear_hf();
   rest.mutable_training()->mutable_lora()->clear_adapter();
