@@ -408,7 +408,11 @@ SchedulerService::Reactor* SchedulerService::CancelText(
         host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
           return cluster.CancelText(request->text(), now, out);
         });
-    if (worker.ok()) response->set_worker(*worker);
+    if (worker.ok()) {
+      response->set_worker(*worker);
+      LogInfo(absl::StrCat("text ", request->text(), ", which ", *worker,
+                           " wrote, cancelled by ", NameOfCaller(*context)));
+    }
     Answer(reactor, "CancelText", worker.status());
   });
 }
