@@ -457,9 +457,8 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
     queue_.AskToWiden(now, actions);
   }
   file_checks_.Tick(now, actions);
-  links_.Tick(
-      !queue_.draining() && queue_.IsCalm(now) && jobs_.queued() == 0, now,
-      actions);
+  links_.Tick(!queue_.draining() && queue_.IsCalm(now) && jobs_.queued() == 0,
+              now, actions);
   Settle(now, actions);
 }
 

@@ -3,10 +3,10 @@
 // changes the state and appends what is to be done (action.h), so that a whole
 // cluster runs in a seeded simulation, and on the network alike.
 //
-// Its parts: the workers (worker_table.h), the jobs (job_table.h), which of them
-// starts next (job_queue.h), what becomes of those that run (run_control.h),
-// texts (generations.h), links (link_measurements.h), and questions about files
-// (file_checks.h).
+// Its parts: the workers (worker_table.h), the jobs (job_table.h), which of
+// them starts next (job_queue.h), what becomes of those that run
+// (run_control.h), texts (generations.h), links (link_measurements.h), and
+// questions about files (file_checks.h).
 //
 // One caller at a time (host.h). Time never goes backwards.
 #ifndef TROUPE_SCHEDULER_CLUSTER_CLUSTER_H_

@@ -102,7 +102,8 @@ absl::Status DescribeJob(ShowCluster show, JobId id,
     description.mutable_events()->Add((*job)->events.begin(),
                                       (*job)->events.end());
     plan = (*job)->plan;
-    if (plan == nullptr) *description.mutable_plan()->mutable_job() = (*job)->spec;
+    if (plan == nullptr)
+      *description.mutable_plan()->mutable_job() = (*job)->spec;
     if (!(*job)->steps.empty()) until = (*job)->steps.back().step();
   });
   RETURN_IF_ERROR(found);
@@ -134,8 +135,7 @@ absl::Status TimelineOf(ShowCluster show, const GetTimelineRequest& request,
           job->ended() ? ", or newer jobs have taken the room of its timelines"
                        : ""));
     }
-    ASSIGN_OR_RETURN(measured,
-                     TraceOf(job->measured, job->id, request.step()));
+    ASSIGN_OR_RETURN(measured, TraceOf(job->measured, job->id, request.step()));
     predicted = job->predicted;
     plan = job->plan;
     return absl::OkStatus();

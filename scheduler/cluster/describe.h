@@ -1,10 +1,10 @@
 // What the cluster looks like from outside, as the messages of scheduler.proto
 // and status.proto: one place for the RPCs and the status page alike.
 //
-// A list of all workers, or the curve of a long job, takes long to copy. So each
-// function looks several times at what is large, a part at a time, and events
-// come in between: what it tells of a cluster that fits in one part is of one
-// moment.
+// A list of all workers, or the curve of a long job, takes long to copy. So
+// each function looks several times at what is large, a part at a time, and
+// events come in between: what it tells of a cluster that fits in one part is
+// of one moment.
 #ifndef TROUPE_SCHEDULER_CLUSTER_DESCRIBE_H_
 #define TROUPE_SCHEDULER_CLUSTER_DESCRIBE_H_
 

@@ -36,8 +36,8 @@ struct Job {
   int32_t attempt = 0;
   bool cancelled = false;
   std::shared_ptr<const Plan> plan;  // without programs; null before the start
-  // The plan that it ran when it was queued the last time, having trained: plans
-  // after it keep its ways. Not stored.
+  // The plan that it ran when it was queued the last time, having trained:
+  // plans after it keep its ways. Not stored.
   std::shared_ptr<const Plan> plan_before;
   // Of the traced ranks (step_gather.h); null before there is one, and of an
   // ended job that had to make room. JobTable alone changes them.

@@ -41,8 +41,8 @@ void JobQueue::FailDefective(absl::Time now, Actions& actions) {
 }
 
 bool JobQueue::Compiled(JobId id, const Compilation& compilation,
-                       const CompileOutcome& outcome, absl::Time now,
-                       Actions& actions) {
+                        const CompileOutcome& outcome, absl::Time now,
+                        Actions& actions) {
   Job* job = jobs_.Find(id);
   if (job == nullptr || CompilationOf(*job) != compilation.number) return false;
   const bool awaits = Awaits(id, compilation);
@@ -86,8 +86,8 @@ bool JobQueue::Compiled(JobId id, const Compilation& compilation,
 }
 
 void JobQueue::Refuse(Job& job, const Compilation& compilation,
-                     const absl::Status& refusal, absl::Time now,
-                     Actions& actions) {
+                      const absl::Status& refusal, absl::Time now,
+                      Actions& actions) {
   // What has run fits somewhere, though not on those that are left; unless the
   // refusal, perhaps of a newer build, is of the job itself.
   const bool has_run =
@@ -125,7 +125,7 @@ void JobQueue::Refuse(Job& job, const Compilation& compilation,
 }
 
 void JobQueue::StartAlsoWhereItFailed(Job& job, absl::Time now,
-                                     Actions& actions) {
+                                      Actions& actions) {
   jobs_.AddEvent(job,
                  absl::StrCat("fits on no other workers, and may start again "
                               "where it failed",
@@ -136,7 +136,8 @@ void JobQueue::StartAlsoWhereItFailed(Job& job, absl::Time now,
 
 // What took too long is not asked again for those that have come meanwhile,
 // unless they are all that it needs, or others were known to do.
-bool JobQueue::IsAskedInVain(const Job& job, const absl::Status& refusal) const {
+bool JobQueue::IsAskedInVain(const Job& job,
+                             const absl::Status& refusal) const {
   const int held = job.run == nullptr ? 0 : job.run->ranks.size();
   return absl::IsDeadlineExceeded(refusal) && !IsForWorkers(refusal) &&
          held + workers_.idle_count() < job.ranks_needed;
@@ -272,7 +273,7 @@ QueueTurn JobQueue::TurnFor(const Job& job, bool held_back, absl::Time now) {
 }
 
 std::string JobQueue::WhyItWaits(const Job& job, QueueTurn turn,
-                                const Job* first, WaitReasons& reasons) const {
+                                 const Job* first, WaitReasons& reasons) const {
   switch (turn) {
     case QueueTurn::kForTheNext:
       return "waits for the next scheduler, for this one was asked to end";
@@ -343,8 +344,8 @@ void JobQueue::AskToWiden(absl::Time now, Actions& actions) {
 }
 
 void JobQueue::Widen(Job& job, const Compilation& compilation,
-                    const CompileOutcome& outcome, absl::Time now,
-                    Actions& actions) {
+                     const CompileOutcome& outcome, absl::Time now,
+                     Actions& actions) {
   if (!outcome.fits() || compilation.changes != workers_.changes()) return;
   // Short of all its ranks, only for what is quicker.
   constexpr double kWorthIt = 0.95;
@@ -361,12 +362,13 @@ void JobQueue::Widen(Job& job, const Compilation& compilation,
 }
 
 bool JobQueue::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
-                    Actions& actions) {
+                     Actions& actions) {
   if (!outcome.fits()) return false;
   // One for fewer ranks, and others have come since, or may come soon.
   const int ranks = static_cast<int>(outcome.workers.size());
   if (ranks < job.ranks_needed && IdleCountFor(job) >= job.ranks_needed &&
-      (outcome.changes != workers_.changes() || (!job.waits()->moved && !IsCalm(now)))) {
+      (outcome.changes != workers_.changes() ||
+       (!job.waits()->moved && !IsCalm(now)))) {
     return false;
   }
   std::vector<const Worker*> workers;
@@ -379,7 +381,7 @@ bool JobQueue::Start(Job& job, const CompileOutcome& outcome, absl::Time now,
 }
 
 void JobQueue::FindTooSmall(Job& job, int64_t changes, const std::string& why,
-                           Actions& actions) {
+                            Actions& actions) {
   job.waits()->too_small_at = changes;
   job.waits()->too_small_why = why;
   jobs_.SetWaitReason(job, why, actions);

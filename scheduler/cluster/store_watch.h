@@ -29,8 +29,8 @@ class StoreWatch {
   void Failed(absl::Time now) { asked_ = now; }
   // It has not answered a job for so long.
   void IsSilent(absl::Duration time) {
-    status_ = absl::DeadlineExceededError(absl::StrCat(
-        "it has not answered for ", absl::FormatDuration(time)));
+    status_ = absl::DeadlineExceededError(
+        absl::StrCat("it has not answered for ", absl::FormatDuration(time)));
   }
 
   // Asks again, where it is time to.

@@ -98,16 +98,16 @@ SchedulerService::Reactor* SchedulerService::InTurnOfLarge(
     Context* context, absl::string_view rpc,
     const google::protobuf::Message& request,
     std::function<void(Reactor*)> serve) {
-  return InTurn(
-      context, rpc, request,
-      [=, this, serve = std::move(serve)](Reactor* reactor) {
-        const absl::Status may = unread_.MayAnswer(NameOfCaller(*context));
-        if (may.ok()) {
-          serve(reactor);
-        } else {
-          Answer(reactor, rpc, may);
-        }
-      });
+  return InTurn(context, rpc, request,
+                [=, this, serve = std::move(serve)](Reactor* reactor) {
+                  const absl::Status may =
+                      unread_.MayAnswer(NameOfCaller(*context));
+                  if (may.ok()) {
+                    serve(reactor);
+                  } else {
+                    Answer(reactor, rpc, may);
+                  }
+                });
 }
 
 template <typename Request, typename Response>
@@ -118,9 +118,8 @@ void SchedulerService::AnswerLarge(
   const std::string client = NameOfCaller(*context);
   const auto bytes = static_cast<int64_t>(response.ByteSizeLong());
   unread_.Add(client, bytes);
-  messages.OnRelease(context, [this, client, bytes] {
-    unread_.Remove(client, bytes);
-  });
+  messages.OnRelease(context,
+                     [this, client, bytes] { unread_.Remove(client, bytes); });
   Answer(reactor, rpc, status);
 }
 
@@ -207,9 +206,9 @@ void SchedulerService::Submit(Context* context, Reactor* reactor,
   const std::string client = NameOfCaller(*context);
   const absl::StatusOr<JobId> id =
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-        auto submitted = cluster.Submit(
-            request->job(), considered, now, out,
-            {.client = client, .made_by = request->made_by()});
+        auto submitted =
+            cluster.Submit(request->job(), considered, now, out,
+                           {.client = client, .made_by = request->made_by()});
         if (submitted.ok()) {
           response->set_id(submitted->value());
           *response->mutable_status() = (*cluster.FindJob(*submitted))->status;
@@ -287,12 +286,12 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
 SchedulerService::Reactor* SchedulerService::ListJobs(
     Context* context, const ListJobsRequest* request,
     ListJobsResponse* response) {
-  return InTurnOfLarge(
-      context, "ListJobs", *request, [=, this](Reactor* reactor) {
-        troupe::ListJobs(ShownByHost(host_), *response);
-        AnswerLarge(list_jobs_, context, reactor, "ListJobs", *response,
-                    absl::OkStatus());
-      });
+  return InTurnOfLarge(context, "ListJobs", *request,
+                       [=, this](Reactor* reactor) {
+                         troupe::ListJobs(ShownByHost(host_), *response);
+                         AnswerLarge(list_jobs_, context, reactor, "ListJobs",
+                                     *response, absl::OkStatus());
+                       });
 }
 
 SchedulerService::Reactor* SchedulerService::DescribeJob(

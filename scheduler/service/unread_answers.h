@@ -30,9 +30,9 @@ class UnreadAnswers {
     absl::MutexLock lock(&mutex_);
     const auto it = unread_.find(client);
     if (it == unread_.end()) return absl::OkStatus();
-    const int64_t share = ClientShare(
-        static_cast<int>(bytes_max_ >> 10),
-        static_cast<int>((all_ - it->second) >> 10));
+    const int64_t share =
+        ClientShare(static_cast<int>(bytes_max_ >> 10),
+                    static_cast<int>((all_ - it->second) >> 10));
     if (it->second >> 10 < share) return absl::OkStatus();
     return absl::ResourceExhaustedError(
         absl::StrCat("answers of ", it->second >> 10, " KiB that ", client,

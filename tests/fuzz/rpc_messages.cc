@@ -85,8 +85,7 @@ void OnRequest(Harness& h, int kind, const std::string& bytes) {
     case 6:
       return Parse<DescribeJobRequest>(bytes, [&](auto& request) {
         JobDescription description;
-        DescribeJob(show, JobId(request.id()), {}, description)
-            .IgnoreError();
+        DescribeJob(show, JobId(request.id()), {}, description).IgnoreError();
       });
     case 7:
       return Parse<CordonWorkerRequest>(bytes, [&](auto& request) {

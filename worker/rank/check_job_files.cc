@@ -160,8 +160,7 @@ struct Resumed {
 // NotFound says what is there instead; DataLoss which file is missing or torn.
 absl::StatusOr<Manifest> ReadWhole(const std::string& path) {
   RETURN_IF_ERROR(ReadCheckpoint(path).status());
-  absl::StatusOr<Manifest> manifest =
-      CheckCheckpoint(path, CheckDepth::kSizes);
+  absl::StatusOr<Manifest> manifest = CheckCheckpoint(path, CheckDepth::kSizes);
   if (!absl::IsDataLoss(manifest.status())) return manifest;
   return absl::DataLossError(absl::StrCat(
       "checkpoint ", path, " is not whole: ", manifest.status().message(),

@@ -29,10 +29,11 @@ TEST_F(ClusterFlagsTest, LatestIsNoJobThatACommandMadeForItself) {
   EXPECT_EQ(FindJob(*client, "latest").value(), 1);
   EXPECT_EQ(FindJob(*client, "demo").value(), 2) << "by its name";
   scheduler_.jobs[0].mutable_status()->set_made_by("verify");
-  EXPECT_EQ(FindJob(*client, "latest").status(),
-            absl::NotFoundError("no job latest: those there are `troupe verify` "
-                                "made for itself; name one by its number, as "
-                                "2"));
+  EXPECT_EQ(
+      FindJob(*client, "latest").status(),
+      absl::NotFoundError("no job latest: those there are `troupe verify` "
+                          "made for itself; name one by its number, as "
+                          "2"));
 }
 
 TEST_F(ClusterFlagsTest, SaysThatThereIsNoJob) {

@@ -173,10 +173,9 @@ TEST_P(LargeNumbers, ArePlannedOrRefusedSoon) {
         << plan.status();
     if (time > slowest) {
       slowest = time;
-      slowest_what = absl::StrCat(what, " (", absl::FormatDuration(to_resolve),
-                                  " to resolve, ",
-                                  absl::FormatDuration(under_the_lock),
-                                  " with narrower ways)");
+      slowest_what = absl::StrCat(
+          what, " (", absl::FormatDuration(to_resolve), " to resolve, ",
+          absl::FormatDuration(under_the_lock), " with narrower ways)");
     }
   });
   EXPECT_GT(tried, 100);

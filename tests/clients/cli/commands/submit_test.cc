@@ -27,9 +27,8 @@ TEST_F(SubmitTest, SendsTheJobWithItsOverrides) {
 }
 
 TEST_F(SubmitTest, SaysThatCopiesCanBeSavedNowhere) {
-  const std::string file =
-      File("recovers.yaml",
-           "name: demo\nrecovery: {}\nparallelism: {data: 2}\n");
+  const std::string file = File(
+      "recovers.yaml", "name: demo\nrecovery: {}\nparallelism: {data: 2}\n");
   const CommandOutcome lacks = Ask({"submit", file});
   EXPECT_EQ(lacks.code, 0);
   EXPECT_EQ(lacks.err.find("troupe: recovery: without checkpoint.directory "),
