@@ -237,8 +237,7 @@ TEST(Cluster, TheQueueIsBounded) {
 TEST(Cluster, AClientHasAShareOfTheQueue) {
   Harness h({.jobs_queued_max = 8});
   const auto submit = [&](const std::string& client) {
-    return h.cluster
-        .Submit(SpecOf(1), {}, h.now, h.actions, {.client = client})
+    return h.cluster.Submit(SpecOf(1), {}, h.now, h.actions, {.client = client})
         .status();
   };
   const auto submit_all = [&](const std::string& client) {
