@@ -9,29 +9,16 @@
 namespace troupe {
 namespace {
 
-// All that a rule may keep; the last is the average of weights.
-absl::Span<const absl::string_view> StatesAndAverage(absl::string_view name,
-                                                     double momentum) {
-  static constexpr absl::string_view kAdamW[] = {"exp_avg", "exp_avg_sq",
-                                                 kAverageState};
-  static constexpr absl::string_view kAdafactor[] = {
-      kRowState, kColumnState, "exp_avg_sq", kAverageState};
-  static constexpr absl::string_view kLion[] = {"exp_avg", kAverageState};
-  static constexpr absl::string_view kMomentum[] = {"momentum", kAverageState};
-  static constexpr absl::string_view kNone[] = {kAverageState};
-  if (name == "adamw") return kAdamW;
-  if (name == "adafactor") return kAdafactor;
-  if (name == "lion") return kLion;
-  if (name == "muon") return kMomentum;
-  if (name == "sgd" && momentum != 0) return kMomentum;
-  if (name == "sgd") return kNone;
-  return {};
+absl::Span<const absl::string_view> StatesOf(const OptimizerRow& row,
+                                             double momentum, bool averages) {
+  auto all = row.states;
+  if (row.states_need_momentum && momentum == 0) all = all.last(1);
+  return averages || all.empty() ? all : all.first(all.size() - 1);
 }
 
-absl::Span<const absl::string_view> StatesOf(absl::string_view name,
-                                             double momentum, bool averages) {
-  const auto all = StatesAndAverage(name, momentum);
-  return averages || all.empty() ? all : all.first(all.size() - 1);
+// Whether it keeps states of rows and columns in place of ones of elements.
+bool IsFactored(const OptimizerRow& row) {
+  return std::count(row.states.begin(), row.states.end(), kRowState) > 0;
 }
 
 // Of a matrix, or of each of several; nothing: of a vector.
@@ -73,7 +60,7 @@ void AppendStateOfPart(const OptimizerSpec& optimizer, const Unit& unit,
                        const Unit::Part& part, const Range& range,
                        absl::string_view name, UnitState& state) {
   const bool whole =
-      name == kAverageState || !UpdatesVectors(optimizer, part.rule());
+      name == kAverageState || !IsFactored(RowOfRule(optimizer, part.rule()));
   if (whole) return AppendPiece({.range = range}, state);
   std::vector<StatePiece> pieces;
   for (const Parameter& parameter : unit.parameters()) {
@@ -120,7 +107,7 @@ absl::optional<ParameterState> StateOfParameter(const OptimizerSpec& optimizer,
   if (state == kRowState || state == kColumnState) {
     return FactorOf(state, parameter, range);
   }
-  const bool factored = UpdatesVectors(optimizer, rule) &&
+  const bool factored = IsFactored(RowOfRule(optimizer, rule)) &&
                         state != kAverageState && parameter.dims_size() >= 2;
   if (factored) return absl::nullopt;
   return ParameterState{.shape = parameter, .piece = {.range = range}};
@@ -130,11 +117,9 @@ absl::Span<const absl::string_view> StatesOfRule(const OptimizerSpec& optimizer,
                                                  int rule) {
   CHECK(rule >= 0 && rule < RuleCount(optimizer)) << rule;
   const bool averages = optimizer.has_ema();
-  if (rule == 0) {
-    return StatesOf(optimizer.name(), optimizer.momentum(), averages);
-  }
-  const OptimizerGroup& group = optimizer.groups(rule - 1);
-  return StatesOf(group.name(), group.momentum(), averages);
+  const double momentum =
+      rule == 0 ? optimizer.momentum() : optimizer.groups(rule - 1).momentum();
+  return StatesOf(RowOfRule(optimizer, rule), momentum, averages);
 }
 
 absl::Span<const absl::string_view> StatesOfPart(const OptimizerSpec& optimizer,

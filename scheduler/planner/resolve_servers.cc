@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/optimizer_rows.h"
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/sharing.h"
 #include "scheduler/pipelines/pipelines.h"
@@ -145,7 +146,7 @@ absl::Status CheckServersFit(const JobSpec& job) {
                       "servers add gradients one after the other, in f32; use "
                       "f32");
   }
-  if (job.optimizer().name() == "none") {
+  if (!ChangesParameters(job.optimizer())) {
     return RefuseWith("optimizer.name: none", "there is nothing to keep");
   }
   if (job.recovery().copies() > 0) {
