@@ -87,8 +87,10 @@ absl::StatusOr<std::vector<Loading>> LoadingsOf(const RankState& state,
                                                 char* to) {
   const BatchSchema& batch = state.plan->batch();
   const std::vector<int64_t> offsets = BatchOffsets(batch);
+  const std::vector<bool> loaded = LoadedTensors(*state.plan, state.rank());
   std::vector<Loading> loadings;
   for (int i = 0; i < batch.size(); ++i) {
+    if (!loaded[i]) continue;
     ASSIGN_OR_RETURN(const FillSample fill, FindFillSample(batch[i].source()));
     loadings.emplace_back(batch[i], state.place(), fill, to + offsets[i]);
   }
