@@ -28,6 +28,12 @@ struct CommBlocks {
   // Of an all-to-all: the blocks of all members are of one size, in the order
   // of the members.
   bool even = false;
+  // The caller cut it, into blocks of any sizes.
+  bool given = false;
+  // Of a call that passes it on.
+  absl::Span<const ElementRange> given_ranges() const {
+    return given ? ranges : absl::Span<const ElementRange>();
+  }
 
   CommBuffer Of(int member) const {
     return whole.Slice(ranges[member].begin, ranges[member].end);

@@ -170,6 +170,25 @@ CommBlocks Communicator::Cut(const CommBuffer& whole, int64_t row_elements,
   return {whole, ranges, row_elements};
 }
 
+CommBlocks Communicator::CutBy(absl::Span<const ElementRange> given,
+                               const CommBuffer& whole, int64_t row_elements,
+                               std::vector<ElementRange>& ranges) const {
+  if (given.empty()) return Cut(whole, row_elements, ranges);
+  CHECK_EQ(given.size(), static_cast<size_t>(size()));
+  int64_t end = 0;
+  for (const ElementRange& range : given) {
+    CHECK(range.begin == end && range.end >= end)
+        << "blocks do not tile the buffer";
+    end = range.end;
+  }
+  CHECK_EQ(end, whole.elements) << "blocks do not tile the buffer";
+  ranges.assign(given.begin(), given.end());
+  return {.whole = whole,
+          .ranges = ranges,
+          .row_elements = row_elements,
+          .given = true};
+}
+
 absl::Status Communicator::AllReduce(CommBuffer data, ReduceOp op,
                                      const CommOptions& options) {
   CHECK(data.element != Element::kByte) << "bytes cannot be reduced";
@@ -185,7 +204,8 @@ absl::Status Communicator::ReduceScatter(const ReduceScatterBuffers& buffers,
   const CommBuffer& send = buffers.send;
   const CommBuffer& receive = buffers.receive;
   CHECK(send.element != Element::kByte) << "bytes cannot be reduced";
-  const CommBlocks blocks = Cut(send, buffers.row_elements, send_ranges_);
+  const CommBlocks blocks =
+      CutBy(buffers.ranges, send, buffers.row_elements, send_ranges_);
   CheckBlock(receive, blocks.Of(rank_), send);
   return Run("reduce-scatter", options, [&](const Call& call) {
     if (send.elements == 0) return absl::OkStatus();
@@ -219,7 +239,8 @@ absl::Status Communicator::AllGather(const AllGatherBuffers& buffers,
                                      const CommOptions& options) {
   const CommBuffer& send = buffers.send;
   const CommBuffer& receive = buffers.receive;
-  const CommBlocks blocks = Cut(receive, buffers.row_elements, receive_ranges_);
+  const CommBlocks blocks =
+      CutBy(buffers.ranges, receive, buffers.row_elements, receive_ranges_);
   CheckBlock(send, blocks.Of(rank_), receive);
   return Run("all-gather", options, [&](const Call& call) {
     if (receive.elements == 0) return absl::OkStatus();

@@ -199,10 +199,11 @@ class LevelsCommunicator final : public Communicator {
                                const Call& call) override {
     const Group::Way* const way = WayFor(REDUCE_SCATTER, send.whole);
     const BlockExtent shape = ExtentOf(RowsOf(send), size());
-    if (way == nullptr || shape.even == 0) {
+    if (way == nullptr || shape.even == 0 || send.given) {
       return flat_->ReduceScatter({.send = send.whole,
                                    .receive = receive,
-                                   .row_elements = send.row_elements},
+                                   .row_elements = send.row_elements,
+                                   .ranges = send.given_ranges()},
                                   op, OptionsOf(call));
     }
     const LaneOrder order =
@@ -273,10 +274,11 @@ class LevelsCommunicator final : public Communicator {
                            const Call& call) override {
     const Group::Way* const way = WayFor(ALL_GATHER, receive.whole);
     const BlockExtent shape = ExtentOf(RowsOf(receive), size());
-    if (way == nullptr || shape.even == 0) {
+    if (way == nullptr || shape.even == 0 || receive.given) {
       return flat_->AllGather({.send = send,
                                .receive = receive.whole,
-                               .row_elements = receive.row_elements},
+                               .row_elements = receive.row_elements,
+                               .ranges = receive.given_ranges()},
                               OptionsOf(call));
     }
     const PackedOrder& places = orders_.at(way).front();
