@@ -14,6 +14,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/served.h"
@@ -169,7 +170,7 @@ class ServedProgram {
   absl::Status CheckPush(const Instruction& push) {
     RETURN_IF_ERROR(CheckMeets(push));
     const int unit = push.unit();
-    const int64_t width = BytesOfElement(GradientType(plan_.job().training()));
+    const int64_t width = BytesOfElement(GradientsType(plan_.units(unit)));
     const Placement& placement = *FindPlacement(role_, unit);
     const bool right =
         serves_ ? Has(push, Instruction::SLICE, Instruction::WRITE,

@@ -17,6 +17,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/index.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/optimizer_rows.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/segment_use.h"
@@ -65,7 +66,7 @@ Box Alike(const Plan& plan, const Home& home, const Unit::Part& part, int rank,
   const std::vector<int> places = Coordinates(plan.mesh(), rank);
   for (int i = 0; i < plan.mesh().axes_size(); ++i) {
     const Axis& axis = plan.mesh().axes(i);
-    int copies = axis.name() == kReplicaAxis ? axis.size() : 1;
+    int copies = 1;
     for (const Unit::Part::Share& share : part.shares()) {
       if (share.axis() != axis.name() || share.copies() < 1) continue;
       if (!sums || share.summed()) copies = share.copies();
@@ -432,7 +433,7 @@ absl::Status CheckWork(const Plan& plan) {
   }
   if (plan.job().evaluate()) return CheckOnlyValidates(plan);
   ASSIGN_OR_RETURN(const bool saves, Have(plan, Program::CHECKPOINT));
-  const bool learns = plan.job().optimizer().name() != "none";
+  const bool learns = ChangesParameters(plan.job().optimizer());
   const UnitPasses unit_passes(plan);
   for (const Role& role : plan.roles()) {
     RETURN_IF_ERROR(CheckReductions(plan, unit_passes, role));

@@ -6,6 +6,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/operand.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
@@ -54,8 +55,9 @@ int64_t ReducedElements(const Plan& plan, const Role& role,
     const int unit = instruction.unit() + i;
     const Stretch stretch =
         StretchWith(plan, *FindPlacement(role, unit), instruction.part());
-    elements += std::min(ReducedRange(plan.units(unit), instruction).size(),
-                         LargestAtRest(plan, stretch));
+    elements +=
+        std::min(ReducedRange(plan.units(unit), instruction).size(),
+                 LargestAtRest(plan, stretch, FirstRankOf(plan.mesh(), role)));
   }
   return elements;
 }
@@ -74,8 +76,9 @@ int64_t MovedAtOnce(const Plan& plan, const Role& role,
 
 int64_t OperationBytes(const Plan& plan, const Role& role,
                        const Program& program, const Instruction& instruction) {
-  const TrainingSpec& training = plan.job().training();
-  const int64_t gradient_bytes = BytesOfElement(GradientType(training));
+  const Unit& unit = instruction.has_unit() ? plan.units(instruction.unit())
+                                            : Unit::default_instance();
+  const int64_t gradient_bytes = BytesOfElement(GradientsType(unit));
   switch (instruction.kind()) {
     case Instruction::REDUCE_GRADS:
       return ReducedElements(plan, role, instruction) * gradient_bytes;
@@ -84,7 +87,7 @@ int64_t OperationBytes(const Plan& plan, const Role& role,
              gradient_bytes;
     case Instruction::GATHER_PARAMETERS:
       return MovedAtOnce(plan, role, instruction, DealtParts::kAll) *
-             BytesOfElement(ComputeType(training));
+             BytesOfElement(ParametersType(unit));
     // A rank sends or receives.
     case Instruction::PUSH:
       return StagedBytes(

@@ -67,13 +67,18 @@ ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
           .count = counts[replica]};
 }
 
-std::vector<std::vector<int>> ReplicaKinds(const Derived& derived) {
-  const Counts& counts = derived.replica_micro_batches();
-  if (counts.empty()) return {std::vector<int>()};
-  std::map<int, std::vector<int>, std::greater<>> by_count;
-  for (int d = 0; d < counts.size(); ++d) by_count[counts[d]].push_back(d);
+std::vector<std::vector<int>> ReplicaKinds(const Plan& plan) {
+  const Counts& counts = plan.derived().replica_micro_batches();
+  const Counts& weights = plan.job().parallelism().zero_weights();
+  std::map<std::pair<int, int>, std::vector<int>, std::greater<>> alike;
+  for (int d = 0; d < std::max(counts.size(), weights.size()); ++d) {
+    alike[{d < counts.size() ? counts[d] : 0,
+           d < weights.size() ? weights[d] : 0}]
+        .push_back(d);
+  }
+  if (alike.empty()) return {std::vector<int>()};
   std::vector<std::vector<int>> kinds;
-  for (auto& [count, places] : by_count) kinds.push_back(std::move(places));
+  for (auto& [kind, places] : alike) kinds.push_back(std::move(places));
   return kinds;
 }
 

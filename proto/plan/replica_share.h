@@ -29,11 +29,13 @@ struct ReplicaShare {
 ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
                      int replica);
 
-// Replicas that run equally many micro-batches, by their places on "data",
-// ascending; those that run most come first. Servers run none. They do the
-// same, in the roles of each place of the pipeline. One kind without places
-// where all are alike.
-std::vector<std::vector<int>> ReplicaKinds(const Derived& derived);
+// Replicas that run equally many micro-batches, and store slices of one size
+// (parallelism.zero_weights), by their places on "data", ascending; those that
+// run most come first, of these the ones that store most. Servers run none.
+// They do the same, in the roles of each place of the pipeline. One kind
+// without places where all are alike. REQUIRES the plan's job and what is
+// derived of it.
+std::vector<std::vector<int>> ReplicaKinds(const Plan& plan);
 
 // FailedPrecondition: the plan's numbers are not of its replicas, or do not add
 // up to the global batch.

@@ -45,7 +45,13 @@ int ReplicasServed(const Plan& plan, const Placement& placement) {
 }
 
 int64_t PushedStride(const Plan& plan, const Placement& placement) {
-  const int64_t largest = LargestTrainedAtRest(plan, OnServers(placement));
+  // Its parts are one stretch, whose slices are even.
+  const Stretch all = StretchWith(plan, OnServers(placement), /*part=*/0);
+  const Group& servers = plan.groups(placement.served().servers());
+  const int64_t largest =
+      EvenLines(all.all.size(),
+                {.index = 0, .count = GroupSize(plan.mesh(), servers)})
+          .size();
   return (largest + kLineElements - 1) / kLineElements * kLineElements;
 }
 

@@ -13,8 +13,12 @@
 #include "proto/plan.pb.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/layout.h"
+#include "proto/plan/mesh.h"
 
 namespace troupe {
+
+// Where they are, behind the replicas.
+inline constexpr const char* kServerAxis = kReplicaAxis;
 
 // Whether the job has servers of their own, and whether a rank is one: it
 // computes no layers, and is behind the replicas on the axis "data".

@@ -123,7 +123,6 @@ int PiecesAmongDealt(const ParallelismSpec& parallelism,
                      const Unit::Part& part) {
   int pieces = 1;
   for (const DealtAxis& axis : DealtAxes(parallelism)) {
-    if (axis.replicas) continue;
     int copies = 1;
     for (const Unit::Part::Share& share : part.shares()) {
       if (share.axis() == axis.name) copies = share.copies();

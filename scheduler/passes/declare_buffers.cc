@@ -13,6 +13,7 @@
 #include "proto/plan/edges.h"
 #include "proto/plan/exchange_places.h"
 #include "proto/plan/lanes.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
@@ -258,7 +259,7 @@ class Declaration : private OperandWriter {
         IsDealt(*FindPlacement(role_, unit))) {
       return;
     }
-    const int64_t bytes = BytesOfElement(GradientType(plan_.job().training()));
+    const int64_t bytes = BytesOfElement(GradientsType(plan_.units(unit)));
     NarrowTo({.offset = range.begin * bytes, .bytes = range.size() * bytes});
   }
 
@@ -288,7 +289,7 @@ class Declaration : private OperandWriter {
   // that are elsewhere than the optimizer, in another tier or on other ranks,
   // need not move for that.
   bool StepsLeaveZeros(int unit) const {
-    return GradientsStayOnDevice(plan_.job().memory()) &&
+    return GradientsStayOnDevice(plan_.units(unit)) &&
            !FindPlacement(role_, unit)->has_served();
   }
 
@@ -312,8 +313,7 @@ class Declaration : private OperandWriter {
     Use(Instruction::SLICE, Buffer::PARAMETER_GRADIENTS, u, kNone,
         first && !StepsLeaveZeros(u) ? Instruction::WRITE : Instruction::ADD);
   }
-  // Several for one use of the unit fill one buffer, the first of them begins
-  // it.
+  // Several for one use of the unit fill one buffer; the first begins it.
   void Gather(int u, int part) {
     if (!RestsInSlices(plan_, role_, Buffer::PARAMETERS, u)) {
       return Use(Instruction::WEIGHTS, Buffer::PARAMETERS, u, kNone,
@@ -403,7 +403,7 @@ class Declaration : private OperandWriter {
     Use(Instruction::COPY, Buffer::STATE_COPY, kNone, kNone,
         Instruction::WRITE);
     NarrowTo({.offset = CopyOffsetOfUnit(plan_, role_, u),
-              .bytes = CopyBytesOfUnit(plan_, *FindPlacement(role_, u))});
+              .bytes = CopyBytesOfUnit(plan_, role_, u)});
   }
 
   // What is frozen is written from where it rests: it is the same then.

@@ -7,6 +7,7 @@
 
 #include "proto/plan/at_rest.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/lanes.h"
 

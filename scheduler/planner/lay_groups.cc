@@ -157,8 +157,7 @@ Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
   for (const Axis& axis : plan.mesh().axes()) {
     Group::Span span;
     span.set_axis(axis.name());
-    const bool replicates = axis.name() == kReplicaAxis && !HasServers(plan);
-    int ranks = replicates ? axis.size() : 1;
+    int ranks = 1;
     if (axis.name() == kPipelineAxis) {
       ranks = static_cast<int>(holders.size());
       if (ranks < axis.size()) {
@@ -167,6 +166,8 @@ Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
     }
     for (const Unit::Part::Share& share : part.shares()) {
       if (share.axis() != axis.name() || (sums && !share.summed())) continue;
+      // What servers keep, nobody else has.
+      if (HasServers(plan) && axis.name() == kServerAxis) continue;
       ranks = share.copies();
       if (ranks < axis.size()) span.set_block(ranks);
     }
@@ -204,6 +205,19 @@ class GroupLayout {
          set);
   }
 
+  // Those over which something is dealt say how large slices are.
+  void SetWeights() {
+    const auto& of_replicas = plan_.job().parallelism().zero_weights();
+    if (of_replicas.empty()) return;
+    for (Group& group : *plan_.mutable_groups()) {
+      if (!Deals(group) || !Spans(plan_.mesh(), group, kReplicaAxis)) continue;
+      for (const int member : MembersOf(plan_.mesh(), group, /*rank=*/0)) {
+        group.add_weights(
+            of_replicas[CoordinateOn(plan_.mesh(), kReplicaAxis, member)]);
+      }
+    }
+  }
+
   // Those along "data": of all its places, or of those behind the replicas.
   int FindOnData(bool servers_only) {
     Group group;
@@ -220,6 +234,11 @@ class GroupLayout {
                       : "push gradients to servers",
          [&](int g) { found = g; });
     return found;
+  }
+
+  void AddDealt(const Group& dealt) {
+    AddOnce(GatherGroupName(dealt), dealt, "make parameters whole");
+    dealt_.insert({SpansText(dealt), GatherGroupName(dealt)});
   }
 
   // Of its own, whoever else has the same ranks; once.
@@ -261,7 +280,12 @@ class GroupLayout {
   }
 
  private:
+  bool Deals(const Group& group) const {
+    return dealt_.count(group.name()) > 0;
+  }
+
   Plan& plan_;
+  std::set<std::string> dealt_;  // by name
 };
 
 Group AllRanks(const Plan& plan) {
@@ -291,7 +315,7 @@ void AddPlace(const char* axis, int place, Role& role) {
 }
 
 void AddRoles(Plan& plan) {
-  for (const std::vector<int>& replicas : ReplicaKinds(plan.derived())) {
+  for (const std::vector<int>& replicas : ReplicaKinds(plan)) {
     for (int p = 0; p < AxisSize(plan.mesh(), kPipelineAxis); ++p) {
       Role& role = *plan.add_roles();
       AddPlace(kPipelineAxis, p, role);
@@ -398,8 +422,9 @@ void LayGroups(Plan& plan) {
     }
   }
   for (const Group& dealt : dealt_groups) {
-    groups.AddOnce(GatherGroupName(dealt), dealt, "make parameters whole");
+    groups.AddDealt(dealt);
   }
+  groups.SetWeights();
   if (HasServers(plan)) {
     const Group pushes = plan.groups(groups.FindOnData(/*servers_only=*/false));
     groups.AddOnce(GatherGroupName(pushes), pushes,

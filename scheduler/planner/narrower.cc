@@ -16,6 +16,7 @@
 #include "scheduler/layouts/resolve_rows.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/resolve_micro_batches.h"
+#include "scheduler/planner/resolve_zero_weights.h"
 #include "scheduler/planner/ways.h"
 
 namespace troupe {
@@ -148,6 +149,10 @@ absl::optional<JobSpec> Narrowed(const JobSpec& job, const JobSpec& resolved,
   if (!parallelism.micro_batches().empty() &&
       extent.data != resolved.parallelism().data()) {
     ClearMicroBatches(way);
+  }
+  if (!parallelism.zero_weights().empty() &&
+      extent.data != resolved.parallelism().data()) {
+    ClearZeroWeights(parallelism);
   }
   parallelism.set_data(extent.data);
   FitFieldsOfData(way);

@@ -35,6 +35,7 @@
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/check_graph.h"
 #include "scheduler/planner/lay_groups.h"
+#include "scheduler/planner/part_states.h"
 #include "scheduler/planner/partition.h"
 #include "scheduler/planner/resolve_sample.h"
 #include "scheduler/planner/unit_kinds.h"
@@ -117,6 +118,7 @@ absl::Status AddUnits(const UnitRules& rules, UnitList list, Draft& draft) {
   RETURN_IF_ERROR(CheckCuts(rules, list));
   RETURN_IF_ERROR(CutUnits(rules, list));
   LayParts(plan.job().optimizer(), list);
+  SetPartStates(plan, list);
   for (const Unit& unit : list.units) {
     RETURN_IF_ERROR(CheckMatrices(plan.job().optimizer(), unit));
   }
@@ -228,7 +230,7 @@ absl::Status OrderSteps(Draft& draft) {
     if (is_set) shape.options.push_back(field);
   }
   ASSIGN_OR_RETURN(draft.compute_order, pipeline.order(shape));
-  const std::vector<std::vector<int>> kinds = ReplicaKinds(plan.derived());
+  const std::vector<std::vector<int>> kinds = ReplicaKinds(plan);
   for (size_t k = 1; k < kinds.size(); ++k) {
     shape.micro_batches =
         ShareOf(plan.derived(), Program::TRAIN, kinds[k].front()).count;
@@ -360,6 +362,7 @@ absl::Status LayAllMatrices(Plan& plan) {
             {.part = stretch.part,
              .part_count = stretch.part_count,
              .ranks = GroupSize(plan.mesh(), group),
+             .weights = {group.weights().begin(), group.weights().end()},
              .field = placement->has_served() ? "servers" : "zero_size"},
             *plan.mutable_units(u)));
       }

@@ -15,6 +15,7 @@
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/resolve_micro_batches.h"
+#include "scheduler/planner/resolve_zero_weights.h"
 #include "scheduler/planner/shares.h"
 
 namespace troupe {
@@ -108,6 +109,10 @@ void SetZero(int zero, const ParallelismSpec& asked, JobSpec& way) {
   parallelism.set_zero(zero);
   parallelism.clear_zero_size();
   parallelism.clear_reshard_after_forward();
+  const int weights = parallelism.zero_weights_size();
+  if (zero == 0 || (weights > 0 && weights != ReplicasOf(parallelism))) {
+    ClearZeroWeights(parallelism);
+  }
   if (zero == 0) return;
   if (zero == 3 && asked.has_reshard_after_forward()) {
     parallelism.set_reshard_after_forward(asked.reshard_after_forward());
@@ -284,6 +289,7 @@ WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job) {
       now.zero_size() < DealtMost(now)) {
     needed.set_zero_size(now.zero_size());
   }
+  *needed.mutable_zero_weights() = now.zero_weights();
   const int micro_batch = way.training().micro_batch_size();
   if (micro_batch != job.training().micro_batch_size()) {
     fields.set_micro_batch_size(micro_batch);

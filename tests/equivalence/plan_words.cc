@@ -62,6 +62,7 @@ std::string CutText(const JobSpec& cut) {
   if (p.has_expert_slack()) absl::StrAppend(&text, " in ", p.expert_slack());
   absl::StrAppend(&text, ", zero ", p.zero());
   if (p.has_zero_size()) absl::StrAppend(&text, " of ", p.zero_size());
+  absl::StrAppend(&text, ListText("by", p.zero_weights()));
   const bool in_slices = p.zero() == 3 || p.has_tensor_method();
   if (in_slices && !p.reshard_after_forward()) {
     absl::StrAppend(&text, " kept");

@@ -9,6 +9,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/optimizer_states.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "storage/checkpoint/checkpoint_folder.h"
@@ -31,7 +32,7 @@ UnitFlatBuffers InCopy(const Plan& plan, int unit, const StretchAtRest& at,
   UnitFlatBuffers memory = {.parameters = TierAddress::InHost(next),
                             .holds = at.rests};
   if (at.stretch.frozen) {
-    memory.parameters_type = DTypeOfElement(ComputeType(plan.job().training()));
+    memory.parameters_type = DTypeOfElement(ParametersType(plan.units(unit)));
     next += at.rests.size() *
             static_cast<int64_t>(DTypeBytes(memory.parameters_type));
     return memory;

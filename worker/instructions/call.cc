@@ -5,6 +5,7 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/plan/operand.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/replica_share.h"
 
@@ -34,7 +35,7 @@ void AddTo(FlatMemory& flat, const Call& call, const Buffer& buffer,
     return;
   }
   const int64_t width =
-      BytesOfFlat(call.state.plan->job().training(), buffer.kind());
+      BytesOfFlat(call.state.plan->units(buffer.unit()), buffer.kind());
   for (const StretchAtRest& at : call.state.AtRest(buffer.unit())) {
     if (at.stretch.dealt.has_value() != apart) continue;
     const int64_t first = apart ? at.stretch.unsharded : at.first;
@@ -232,7 +233,7 @@ absl::StatusOr<MicroBatchContext> ContextOf(const Call& call) {
       .gradient_scale = loss_factor / static_cast<double>(targets),
       .token_scale =
           loss_factor / static_cast<double>(derived.tokens_per_step()),
-      .gradients_type = state.GradientsType(),
+      .gradients_type = state.TypeOfGradients(call.instruction.unit()),
       .gradients_are_zero = AddsToZeros(call),
       .segment = call.instruction.segment(),
   };

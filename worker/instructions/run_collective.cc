@@ -22,6 +22,15 @@ Element ElementOf(ElementType type) {
   }
 }
 
+std::vector<ElementRange> GivenSlices(const Plan& plan,
+                                      const Stretch& stretch) {
+  std::vector<ElementRange> slices;
+  for (const Range& slice : WeightedSlices(plan, stretch)) {
+    slices.push_back({slice.begin, slice.end});
+  }
+  return slices;
+}
+
 absl::Status RunCollective(Collective collective,
                            const CollectiveBuffers& buffers,
                            Communicator& communicator,

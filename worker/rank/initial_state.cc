@@ -238,7 +238,7 @@ absl::Status DrawWeights(RankState& state, TierPort& port, int unit,
 }
 
 // What the model computes with, of the weights that were set, rounded.
-absl::Status RoundWeights(RankState& state, TierPort& port,
+absl::Status RoundWeights(RankState& state, TierPort& port, int unit,
                           const UnitFlatBuffers& memory) {
   const TierAddress& from = memory.parameters;
   const TierAddress& to = memory.rounded_parameters;
@@ -247,7 +247,7 @@ absl::Status RoundWeights(RankState& state, TierPort& port,
     RoundParameters(state.device, elements,
                     {.weights = from.memory(),
                      .parameters = to.memory(),
-                     .type = state.ParametersType()});
+                     .type = state.TypeOfParameters(unit)});
     return absl::OkStatus();
   }
   std::vector<char> weights = WindowOf(elements);
@@ -259,7 +259,7 @@ absl::Status RoundWeights(RankState& state, TierPort& port,
     RoundParameters(state.host, count,
                     {.weights = weights.data(),
                      .parameters = rounded.data(),
-                     .type = state.ParametersType()});
+                     .type = state.TypeOfParameters(unit)});
     RETURN_IF_ERROR(port.Write(to + begin * kBytes / 2, rounded.data(),
                                count * kBytes / 2));
     return port.Settle();
@@ -271,7 +271,7 @@ absl::Status RoundWeights(RankState& state, TierPort& port,
 absl::Status SpreadWeights(RankState& state, TierPort& port, int unit) {
   for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
     if (memory.holds->size() == 0 || !memory.rounded_parameters) continue;
-    RETURN_IF_ERROR(RoundWeights(state, port, memory));
+    RETURN_IF_ERROR(RoundWeights(state, port, unit, memory));
   }
   const Buffer& parameters =
       *FindResident(state.role(), Buffer::PARAMETERS, unit);

@@ -15,6 +15,7 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "worker/layers/element_dtype.h"
@@ -170,12 +171,12 @@ int RankState::data_index() const {
   return CoordinateOn(plan->mesh(), kReplicaAxis, rank());
 }
 
-DType RankState::ParametersType() const {
-  return DTypeOfElement(ComputeType(plan->job().training()));
+DType RankState::TypeOfParameters(int unit) const {
+  return DTypeOfElement(ParametersType(plan->units(unit)));
 }
 
-DType RankState::GradientsType() const {
-  return DTypeOfElement(GradientType(plan->job().training()));
+DType RankState::TypeOfGradients(int unit) const {
+  return DTypeOfElement(GradientsType(plan->units(unit)));
 }
 
 std::string RankState::tokenizer() const {
@@ -208,7 +209,7 @@ TierAddress RankState::RestIn(const Buffer& buffer, const TierAddress& begin,
                             ? at.first_state
                         : buffer.slice() ? at.first
                                          : at.rests.begin;
-  return begin + first * BytesOfFlat(plan->job().training(), buffer.kind());
+  return begin + first * BytesOfFlat(plan->units(buffer.unit()), buffer.kind());
 }
 
 UnitFlatBuffers RankState::MemoryOf(int unit, const StretchAtRest& at) const {
@@ -221,7 +222,7 @@ UnitFlatBuffers RankState::MemoryOf(int unit, const StretchAtRest& at) const {
                           .holds = at.rests};
   CHECK(flat.parameters) << "rank " << rank() << " does not hold unit " << unit;
   if (at.stretch.frozen) {
-    flat.parameters_type = ParametersType();
+    flat.parameters_type = TypeOfParameters(unit);
     return flat;
   }
   if (const TierAddress master = rest_in(Buffer::MASTER_WEIGHTS)) {

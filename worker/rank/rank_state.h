@@ -106,9 +106,9 @@ struct RankState {
   const Placement& PlacementOf(int unit) const;
   std::vector<StretchAtRest> AtRest(int unit) const;
   std::vector<UnitFlatBuffers> StateOfUnit(int unit) const;
-  // Of parameters, and of their gradients.
-  DType ParametersType() const;
-  DType GradientsType() const;
+  // Of its parameters, and of their gradients.
+  DType TypeOfParameters(int unit) const;
+  DType TypeOfGradients(int unit) const;
   // The first byte of what rests of a stretch, in one of the unit's buffers
   // which begins there; nowhere: it begins nowhere.
   TierAddress RestIn(const Buffer& buffer, const TierAddress& begin,

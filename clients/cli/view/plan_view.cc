@@ -393,6 +393,14 @@ std::string MicroBatchesText(const Plan& plan) {
       "\n");
 }
 
+// "[3, 1] on the replicas"; empty where slices are even, or there are none.
+std::string SlicesText(const Plan& plan) {
+  const auto& weights = plan.job().parallelism().zero_weights();
+  if (weights.empty()) return "";
+  return absl::StrCat("  slices           in proportion to [",
+                      absl::StrJoin(weights, ", "), "] on the replicas\n");
+}
+
 // "2 behind 6 replicas, sync"; empty where there are none.
 std::string ServersText(const Plan& plan) {
   const ParallelismSpec& parallelism = plan.job().parallelism();
@@ -435,7 +443,7 @@ std::string PlanText(const Plan& plan) {
           : absl::StrCat(", ", CountText(derived.frozen_parameters()),
                          " of them frozen"),
       "\n", FrozenText(plan), ExpertsText(plan, kNextLine), ServersText(plan),
-      MicroBatchesText(plan), "  tokens/step      ",
+      MicroBatchesText(plan), SlicesText(plan), "  tokens/step      ",
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",
       "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",

@@ -41,7 +41,7 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
   // trained, alike; one file; held back from it; by steps; nothing is chosen;
   // no adapters; no average is kept; rows of collectives are chosen by cost;
   // the optimizer is another than adafactor; no text is written; no
-  // servers.
+  // servers; slices are even.
   const std::set<std::string> may_be_absent = {
       "communication", "context_method", "decay_rate",    "elastic",
       "ema",           "epochs",         "eps1",          "eps2",
@@ -49,7 +49,8 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
       "lora",          "loss_scale",     "micro_batches", "mode",
       "objective",     "recovery",       "sample",        "scale_parameter",
       "servers",       "sources",        "stages",        "strategies",
-      "tensor_depth",  "tensor_method",  "ulysses_size",  "validation"};
+      "tensor_depth",  "tensor_method",  "ulysses_size",  "validation",
+      "zero_weights"};
   const auto all_set = [&](const google::protobuf::Message& message) {
     const auto* descriptor = message.GetDescriptor();
     for (int i = 0; i < descriptor->field_count(); ++i) {

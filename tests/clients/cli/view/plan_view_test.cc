@@ -11,6 +11,7 @@ namespace troupe {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kRank[] =
     "memory { tier: DEVICE item: 'parameters' bytes: 41943040 }"
@@ -173,6 +174,16 @@ TEST(PlanView, SaysHowMicroBatchesAreSplit) {
   EXPECT_THAT(
       PlanText(plan),
       HasSubstr("micro-batches    [2, 1, 2] of 4 sequences on the replicas\n"));
+}
+
+TEST(PlanView, SaysWhereSlicesAreUneven) {
+  Plan plan = SomePlan();
+  EXPECT_THAT(PlanText(plan), Not(HasSubstr("  slices  ")));
+  for (const int weight : {4, 1}) {
+    plan.mutable_job()->mutable_parallelism()->add_zero_weights(weight);
+  }
+  EXPECT_THAT(PlanText(plan), HasSubstr("  slices           in proportion to "
+                                        "[4, 1] on the replicas\n"));
 }
 
 TEST(PlanView, SaysWhichServersThereAre) {
