@@ -53,7 +53,7 @@ absl::Status CheckDealing(const Plan& plan, const Role& role) {
 }
 
 // Ranks of a role have the same memory, so their slices are of one size.
-absl::Status CheckWeights(const Plan& plan) {
+absl::Status CheckWeightsOfRoles(const Plan& plan) {
   const std::vector<int> roles = RoleIndices(plan);
   for (const Group& group : plan.groups()) {
     if (group.weights().empty()) continue;
@@ -464,7 +464,7 @@ class AtRestCheck {
 }  // namespace
 
 absl::Status CheckAtRest(const Plan& plan) {
-  RETURN_IF_ERROR(CheckWeights(plan));
+  RETURN_IF_ERROR(CheckWeightsOfRoles(plan));
   for (const Role& role : plan.roles()) {
     RETURN_IF_ERROR(CheckDealing(plan, role));
   }

@@ -105,7 +105,7 @@ absl::Status CheckSpan(const Mesh& mesh, const Group::Span& span) {
   return absl::OkStatus();
 }
 
-absl::Status CheckWeights(const Mesh& mesh, const Group& group) {
+absl::Status CheckGroupWeights(const Mesh& mesh, const Group& group) {
   if (group.weights().empty()) return absl::OkStatus();
   const int size = GroupSize(mesh, group);
   const auto [least, most] =
@@ -141,7 +141,7 @@ absl::Status CheckGroup(const Mesh& mesh, const Group& group) {
         absl::StrCat("has ", group.carriers_size(), " carriers for ",
                      GroupCount(mesh, group), " groups")));
   }
-  if (fault.ok()) fault.Update(CheckWeights(mesh, group));
+  if (fault.ok()) fault.Update(CheckGroupWeights(mesh, group));
   if (fault.ok()) return fault;
   return absl::FailedPreconditionError(
       absl::StrCat("group ", group.name(), " ", fault.message()));

@@ -18,13 +18,13 @@
 namespace troupe {
 namespace {
 
-constexpr char kField[] = "parallelism.zero_weights";
+constexpr char kWeightsField[] = "parallelism.zero_weights";
 // Each group of slices lists the weights of its members.
 constexpr int kReplicasMax = 1024;
 // Each kind of replica has programs of its own.
 constexpr int kUnlikeMax = 32;
 
-std::string ListText(const ParallelismSpec& parallelism) {
+std::string WeightsText(const ParallelismSpec& parallelism) {
   return absl::StrCat("[", absl::StrJoin(parallelism.zero_weights(), ", "),
                       "]");
 }
@@ -37,26 +37,27 @@ int UnlikeWeights(const ParallelismSpec& parallelism) {
                           weights.begin());
 }
 
-absl::Status CheckNumbers(const ParallelismSpec& parallelism) {
+absl::Status CheckWeightNumbers(const ParallelismSpec& parallelism) {
   const auto& weights = parallelism.zero_weights();
   const int replicas = ReplicasOf(parallelism);
   if (weights.size() != replicas) {
     return FieldError(
-        kField, absl::StrCat(ListText(parallelism), " has ", weights.size(),
-                             weights.size() == 1 ? " number" : " numbers",
-                             ", and there are ", replicas,
-                             replicas == 1 ? " replica" : " replicas",
-                             " of parallelism.data; give one for each"));
+        kWeightsField,
+        absl::StrCat(WeightsText(parallelism), " has ", weights.size(),
+                     weights.size() == 1 ? " number" : " numbers",
+                     ", and there are ", replicas,
+                     replicas == 1 ? " replica" : " replicas",
+                     " of parallelism.data; give one for each"));
   }
   for (const int weight : weights) {
     RETURN_IF_ERROR(
-        CheckInteger(kField, weight, {.min = 1, .max = kWeightMax}));
+        CheckInteger(kWeightsField, weight, {.min = 1, .max = kWeightMax}));
   }
   if (replicas <= kReplicasMax && UnlikeWeights(parallelism) <= kUnlikeMax) {
     return absl::OkStatus();
   }
   return FieldError(
-      kField,
+      kWeightsField,
       absl::StrCat("takes at most ", kReplicasMax, " replicas and ", kUnlikeMax,
                    " different weights; leave it out, or give similar replicas "
                    "the same weight"));
@@ -67,7 +68,7 @@ absl::Status CheckNumbers(const ParallelismSpec& parallelism) {
 absl::Status CheckRepeats(const ParallelismSpec& parallelism, int along) {
   const auto& weights = parallelism.zero_weights();
   if (along == 1) {
-    return FieldError(kField,
+    return FieldError(kWeightsField,
                       "weights are of replicas, and with this "
                       "parallelism.zero_size slices are over ranks of one "
                       "replica; leave one of them out");
@@ -75,8 +76,8 @@ absl::Status CheckRepeats(const ParallelismSpec& parallelism, int along) {
   for (int i = along; i < weights.size(); ++i) {
     if (weights[i] == weights[i - along]) continue;
     return FieldError(
-        kField,
-        absl::StrCat(ListText(parallelism), ": with parallelism.zero_size ",
+        kWeightsField,
+        absl::StrCat(WeightsText(parallelism), ": with parallelism.zero_size ",
                      parallelism.zero_size(), " each ", along,
                      " neighbouring replicas have all slices, so the weights "
                      "repeat after ",
@@ -112,17 +113,17 @@ absl::Status ResolveZeroWeights(ParallelismSpec& parallelism) {
   if (given != (split == kSplitGiven)) {
     return FieldError(
         kZeroSplitField,
-        given ? absl::StrCat(split, " leaves nothing to ", kField,
+        given ? absl::StrCat(split, " leaves nothing to ", kWeightsField,
                              "; leave one of them out")
-              : absl::StrCat(kSplitGiven, " needs ", kField,
+              : absl::StrCat(kSplitGiven, " needs ", kWeightsField,
                              ", a number for each replica; give them, or use "
                              "even or by_memory"));
   }
   if (split == kSplitEven) return absl::OkStatus();
   RETURN_IF_ERROR(
-      CheckHasSlices(parallelism, given ? kField : kZeroSplitField));
+      CheckHasSlices(parallelism, given ? kWeightsField : kZeroSplitField));
   if (!given) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckNumbers(parallelism));
+  RETURN_IF_ERROR(CheckWeightNumbers(parallelism));
   if (UnlikeWeights(parallelism) == 1) {
     ClearZeroWeights(parallelism);
     return absl::OkStatus();
