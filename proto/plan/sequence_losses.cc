@@ -25,7 +25,9 @@ absl::Status CheckSequenceLosses(const Plan& plan) {
   for (int t = 0; t < plan.tables_size(); ++t) {
     for (int i = 0; i < plan.tables(t).ops_size(); ++i) {
       const Op& op = plan.tables(t).ops(i);
-      const int64_t wanted = op.kind() == Op::CROSS_ENTROPY ? sequences : 0;
+      const bool is_loss =
+          op.kind() == Op::CROSS_ENTROPY && op.added_weight() == 0;
+      const int64_t wanted = is_loss ? sequences : 0;
       if (op.step_sequences() == wanted) continue;
       return absl::FailedPreconditionError(
           absl::StrCat("table ", t, ": op ", i, " ", Op::Kind_Name(op.kind()),

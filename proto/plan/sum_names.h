@@ -7,6 +7,9 @@ namespace troupe {
 
 inline constexpr char kLossSum[] = "loss";      // over tokens
 inline constexpr char kTokensSum[] = "tokens";  // targets that were counted
+// Of losses that are added to the model's (Op.added_weight), over tokens and
+// before they are multiplied by their weights.
+inline constexpr char kAddedLossSum[] = "added_loss";
 inline constexpr char kSquaredNormSum[] = "squared_norm";  // of all gradients
 // A rank that was asked to stop adds 1, and so does one that was asked to
 // write a checkpoint: all ranks see it after the same step.
