@@ -160,6 +160,17 @@ void AddPart(const Parameter& parameter, SafetensorsTensor tensor,
   tensors.push_back(std::move(tensor));
 }
 
+// Adds the parameter once more under each name that files have it by.
+void AddCopies(const Parameter& parameter, SafetensorsTensor tensor,
+               PartsByTensor& parts, std::vector<SafetensorsTensor>& tensors) {
+  const std::string name = tensor.name;
+  for (const std::string& copy : parameter.also_in()) {
+    tensor.name = copy;
+    parts[copy] = {.names = {name}, .run = ElementCount(tensor.shape)};
+    tensors.push_back(tensor);
+  }
+}
+
 // Adds a tensor for each index of the parameter's first dim.
 void AddEach(const Parameter& parameter, SafetensorsTensor tensor,
              PartsByTensor& parts, std::vector<SafetensorsTensor>& tensors) {
@@ -222,6 +233,7 @@ absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
           .name = parameter.name(),
           .dtype = parameter.has_load() ? StoredDType::kF32 : options.dtype,
           .shape = WholeShape(parameter)};
+      AddCopies(parameter, tensor, parts, tensors);
       if (parameter.has_part_of()) {
         AddPart(parameter, std::move(tensor), parts, tensors);
       } else if (!parameter.each_in().empty()) {

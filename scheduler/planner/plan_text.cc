@@ -85,6 +85,7 @@ absl::StatusOr<TextPlan> PlanText(const JobSpec& trained) {
   JobSpec job = trained;
   ModelSpec& model = *job.mutable_model();
   RETURN_IF_ERROR(ResolveModel(model));
+  model = WithoutModules(model);
   if (IsSynthetic(model)) {
     return FieldError("model.architecture", "a synthetic model has no text");
   }

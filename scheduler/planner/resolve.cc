@@ -207,6 +207,9 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job, PlanLength length) {
   RETURN_IF_ERROR(ResolveEvaluation(resolved));
   if (job.has_elastic()) resolved.mutable_recovery();
   RETURN_IF_ERROR(ResolveModel(*resolved.mutable_model()));
+  if (resolved.evaluate()) {
+    *resolved.mutable_model() = WithoutModules(resolved.model());
+  }
   RETURN_IF_ERROR(IsSynthetic(job.model())
                       ? ResolveNoData(*resolved.mutable_data())
                       : ResolveData(job.evaluate(), *resolved.mutable_data()));

@@ -82,6 +82,15 @@ absl::optional<RouterRecord> MakeRouterRecord(const Plan& plan,
   return record;
 }
 
+// The mean of the modules' losses as it is added to the loss.
+double MtpLoss(const Plan& plan, const Scalars& scalars) {
+  const ModelSpec& model = plan.job().model();
+  const double tokens = SumNamed(plan, scalars, kTokensSum);
+  if (model.num_nextn_predict_layers() == 0 || tokens == 0) return 0;
+  return model.mtp_coefficient() / model.num_nextn_predict_layers() *
+         SumIfThere(plan, scalars, kAddedLossSum) / tokens;
+}
+
 // Of a job that says them one by one.
 void SetSequenceLosses(const Plan& plan, const Scalars& scalars,
                        StepRecord& record) {
@@ -102,6 +111,7 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   StepRecord record;
   record.set_step(step.context.step);
   record.set_loss(MeanLoss(plan, step.scalars));
+  record.set_mtp_loss(MtpLoss(plan, step.scalars));
   const double squared_norm = SumNamed(plan, step.scalars, kSquaredNormSum);
   double norm = std::sqrt(squared_norm);
   if (ScalesLoss(plan.job().training()) && !plan.job().evaluate()) {

@@ -25,18 +25,19 @@ namespace {
 
 constexpr size_t kTextBytesMax = 16384;
 
-// The model's, on one rank, as the plan lays their parameters.
+// The model's without modules, on one rank, as the plan lays their parameters.
 absl::StatusOr<UnitList> UnitsAsLaid(const Plan& plan) {
   const TrainingSpec& training = plan.job().training();
   ASSIGN_OR_RETURN(
       UnitList list,
-      ModelUnits(plan.job().model(),
+      ModelUnits(WithoutModules(plan.job().model()),
                  {.sequences = 1,
                   .sequence_length = 1,
                   .dtype = ComputeType(training),
                   .lora = training.has_lora() ? &training.lora() : nullptr}));
-  CHECK_EQ(list.units.size(), static_cast<size_t>(plan.units_size()));
-  for (int u = 0; u < plan.units_size(); ++u) {
+  CHECK_LE(list.units.size(), static_cast<size_t>(plan.units_size()));
+  for (size_t i = 0; i < list.units.size(); ++i) {
+    const int u = static_cast<int>(i);
     std::map<std::string, int64_t> offsets;
     for (const Parameter& laid : plan.units(u).parameters()) {
       offsets[laid.name()] = laid.offset();
@@ -106,16 +107,17 @@ absl::StatusOr<TextSample> ValidationSample::Write(
   TextSample sample;
   sample.set_prompt(Characters(spec.prompt()));
   ModelPart part = {
-      .end = plan.units_size(),
       .positions = static_cast<int64_t>(prompt_.ids.size()) + spec.tokens()};
   ASSIGN_OR_RETURN(part.units, UnitsAsLaid(plan));
+  part.end = static_cast<int>(part.units.units.size());
   std::vector<void*> parameters;
-  for (int u = 0; u < plan.units_size(); ++u) {
+  for (int u = 0; u < part.end; ++u) {
     const Buffer& buffer = ValidatedParameters(state_.role(), u);
     parameters.push_back(state_.memory.At(buffer, step).memory());
   }
   absl::StatusOr<std::unique_ptr<Generator>> generator = Generator::Create(
-      state_.device, plan.job().model(), std::move(part), parameters);
+      state_.device, WithoutModules(plan.job().model()), std::move(part),
+      parameters);
   if (absl::IsResourceExhausted(generator.status())) {
     sample.set_error(Characters(generator.status().message()));
     return sample;

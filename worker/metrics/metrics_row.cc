@@ -86,6 +86,7 @@ constexpr MetricsColumn kColumns[] = {
     {"tiers.NVME.bytes_out", &OfTier<NVME, &Traffic::bytes_out>, true},
     {"tiers.NVME.seconds", &OfTier<NVME, &Traffic::seconds>},
     {"tiers.NVME.waited_seconds", &OfTier<NVME, &Traffic::waited_seconds>},
+    {"mtp_loss", &Positive<&Record::mtp_loss>},
 };
 
 }  // namespace
