@@ -54,9 +54,10 @@ std::string Continue(const std::string& checkpoint, double temperature) {
 }
 
 JobSpec Changed(const std::string& how) {
-  JobSpec job = SmallJobOf(how == "experts" ? "mixtral"
-                           : how == "llama" ? "llama"
-                                            : "gpt2");
+  JobSpec job = SmallJobOf(how == "experts"   ? "mixtral"
+                           : how == "llama"   ? "llama"
+                           : how == "modules" ? "deepseek_v3 with modules"
+                                              : "gpt2");
   job.mutable_training()->set_micro_batch_size(2);
   if (how == "slices") {
     job.mutable_parallelism()->set_data(2);
@@ -90,7 +91,7 @@ JobSpec Changed(const std::string& how) {
 TEST(ValidationSample, IsTheTextOfTheCheckpoint) {
   for (const char* const how :
        {"alone", "slices", "groups", "matrices", "servers", "versions",
-        "adapters", "frozen", "llama", "experts"}) {
+        "adapters", "frozen", "llama", "experts", "modules"}) {
     for (const double temperature : {0.0, 0.8}) {
       if (temperature == 0 && how != std::string("alone")) continue;
       SCOPED_TRACE(absl::StrCat(how, " ", temperature));

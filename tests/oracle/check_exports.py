@@ -82,6 +82,17 @@ CASES = {
                                 **rope("default"))),
     "qwen2": ("qwen2", dict(GROUPED, **rope("default"))),
     "qwen3": ("qwen3", dict(GROUPED, head_dim=8, **rope("default"))),
+    "mixtral": ("mixtral", dict(GROUPED, num_local_experts=6,
+                                num_experts_per_tok=2, sliding_window=None,
+                                **rope("default"))),
+    "qwen2_moe": ("qwen2_moe", dict(
+        GROUPED, num_experts=6, num_experts_per_tok=3, norm_topk_prob=False,
+        decoder_sparse_step=2, moe_intermediate_size=12,
+        shared_expert_intermediate_size=20, **rope("default"))),
+    "qwen3_moe": ("qwen3_moe", dict(
+        GROUPED, head_dim=8, num_experts=6, num_experts_per_tok=3,
+        norm_topk_prob=True, mlp_only_layers=[0], moe_intermediate_size=12,
+        **rope("default"))),
     "olmoe": ("olmoe", dict(GROUPED, num_experts=6, num_experts_per_tok=2,
                             **rope("default"))),
     "deepseek_v3": ("deepseek_v3", dict(DEEPSEEK, **rope("default"))),

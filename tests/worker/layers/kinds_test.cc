@@ -257,6 +257,14 @@ OneOpSpec Split() {
                                            {Dim::KEY_VALUE_HEADS, 2, 3}}))}}};
 }
 
+OneOpSpec Concat() {
+  return {.name = "Concat",
+          .op = OfKind(Op::CONCAT),
+          .inputs = {{"first", Columns(kHidden)}, {"rest", Columns(3)}},
+          .outputs = {{"y", With(DimOf({{Dim::HIDDEN, kHidden},
+                                        {Dim::HIDDEN, 3}}))}}};
+}
+
 OneOpSpec Fork() {
   return {.name = "Fork",
           .op = OfKind(Op::FORK),
@@ -385,6 +393,7 @@ std::vector<OneOpSpec> Kinds() {
       PackRows("PackRowsOfOneSample", Op::PACK, 1),
       PackRows("UnpackRowsOfOneSample", Op::UNPACK, 1),
       Split(),
+      Concat(),
       Fork(),
       Scores(),
       Softmax("Softmax", false),
