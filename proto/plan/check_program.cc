@@ -16,6 +16,7 @@
 #include "proto/plan/check_experts.h"
 #include "proto/plan/check_frozen.h"
 #include "proto/plan/check_layouts.h"
+#include "proto/plan/check_modules.h"
 #include "proto/plan/check_panels.h"
 #include "proto/plan/check_parts.h"
 #include "proto/plan/check_passes.h"
@@ -50,7 +51,7 @@ constexpr Part kParts[] = {
     {CheckChunks},    {CheckShape},         {CheckParts},   {CheckPasses},
     {CheckWork},      {CheckAtRest},        {CheckServed},  {CheckTiers},
     {CheckWaits},     {CheckSums},          {CheckBuffers}, {CheckCopies},
-    {CheckDocuments}, {CheckSequenceLosses}};
+    {CheckDocuments}, {CheckSequenceLosses}, {CheckModules}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;
