@@ -51,7 +51,8 @@ std::vector<ModulesCase> ModulesCases() {
       {"expert_rounds", "data: 2 expert: 2 expert_slack: 1"},
       {"tensor", "tensor: 2"},
       {"tensor_tied", "tensor: 2", "", "", true},
-      {"sequence", "data: 2 expert: 4 tensor: 2 sequence_parallel: true"},
+      {"sequence", "data: 2 expert: 2 tensor: 2 sequence_parallel: true"},
+      {"folded", "tensor: 2 sequence_parallel: true expert: 2"},
       {"ulysses", "context: 2 expert: 2"},
       {"rows_of_scores", "context: 4 context_method: 'ring_self_attention'"},
       {"larger_micro_batches", "data: 2", "", "micro_batch_size: 2"},
@@ -141,6 +142,7 @@ TEST(ModulesOfAJob, AreRefusedWhereTheyCannotBe) {
          j.mutable_model()->mutable_experts()->set_balance("none");
          j.mutable_model()->mutable_experts()->clear_bias_rate();
          j.mutable_model()->mutable_experts()->clear_balance_coefficient();
+         j.mutable_training()->set_gradient_clipping(0);
          j.mutable_parallelism()->set_pipeline(2);
          j.mutable_parallelism()->set_pipeline_schedule("pipedream_2bw");
        },
