@@ -20,8 +20,7 @@ absl::Status At(int unit, absl::string_view what) {
 class ModulesCheck {
  public:
   explicit ModulesCheck(const Plan& plan)
-      : plan_(plan),
-        modules_(plan.job().model().num_nextn_predict_layers()) {}
+      : plan_(plan), modules_(plan.job().model().num_nextn_predict_layers()) {}
 
   absl::Status Run() {
     for (int u = 0; u < plan_.units_size(); ++u) {
@@ -29,8 +28,8 @@ class ModulesCheck {
     }
     if (found_ != modules_) {
       return absl::FailedPreconditionError(
-          absl::StrCat(found_, " units add a loss to the model's, and the job "
-                               "has ",
+          absl::StrCat(found_,
+                       " units add a loss to the model's, and the job has ",
                        modules_, " modules"));
     }
     return CheckTokens();
@@ -58,7 +57,8 @@ class ModulesCheck {
 
   absl::Status CheckLoss(int u, const OpView& loss, bool is_module) const {
     const double coefficient = plan_.job().model().mtp_coefficient();
-    const double wanted = is_module && modules_ > 0 ? coefficient / modules_ : 0;
+    const double wanted =
+        is_module && modules_ > 0 ? coefficient / modules_ : 0;
     if (loss.op().added_weight() != wanted) {
       return At(u, absl::StrCat("is added with a weight of ",
                                 loss.op().added_weight(), ", not of ", wanted));

@@ -46,11 +46,11 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits},     {CheckFrozen},        {CheckRules},   {CheckLayouts},
-    {CheckBatch},     {CheckRings},         {CheckPanels},  {CheckExperts},
-    {CheckChunks},    {CheckShape},         {CheckParts},   {CheckPasses},
-    {CheckWork},      {CheckAtRest},        {CheckServed},  {CheckTiers},
-    {CheckWaits},     {CheckSums},          {CheckBuffers}, {CheckCopies},
+    {CheckUnits},     {CheckFrozen},         {CheckRules},   {CheckLayouts},
+    {CheckBatch},     {CheckRings},          {CheckPanels},  {CheckExperts},
+    {CheckChunks},    {CheckShape},          {CheckParts},   {CheckPasses},
+    {CheckWork},      {CheckAtRest},         {CheckServed},  {CheckTiers},
+    {CheckWaits},     {CheckSums},           {CheckBuffers}, {CheckCopies},
     {CheckDocuments}, {CheckSequenceLosses}, {CheckModules}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {

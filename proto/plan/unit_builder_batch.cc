@@ -35,9 +35,9 @@ int UnitBuilder::TableOf(const EmbedArgs& args) {
   for (int p = 0; p < unit_.parameters_size(); ++p) {
     if (unit_.parameters(p).name() == args.tokens) return p;
   }
-  return Parameter(
-      args.tokens, {DimOf({{Dim::VOCABULARY, args.vocabulary}}), args.hidden},
-      troupe::Parameter::NORMAL, args.init_std);
+  return Parameter(args.tokens,
+                   {DimOf({{Dim::VOCABULARY, args.vocabulary}}), args.hidden},
+                   troupe::Parameter::NORMAL, args.init_std);
 }
 
 int UnitBuilder::Embed(const EmbedArgs& args) {

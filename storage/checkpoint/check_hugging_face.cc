@@ -114,11 +114,11 @@ absl::Status CheckCopies(const HuggingFaceWeights& weights,
           const int64_t at,
           FirstDifference(weights, *weights.Find(parameter.name), *copy));
       if (at < 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          weights.directory(), ": tensor ", name, " differs from ",
-          parameter.name, ", from element ", at,
-          " on, and here they are one table; remove it to have ",
-          parameter.name));
+      return absl::InvalidArgumentError(
+          absl::StrCat(weights.directory(), ": tensor ", name, " differs from ",
+                       parameter.name, ", from element ", at,
+                       " on, and here they are one table; remove it to have ",
+                       parameter.name));
     }
   }
   return absl::OkStatus();

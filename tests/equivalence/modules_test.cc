@@ -68,16 +68,15 @@ std::vector<ModulesCase> ModulesCases() {
        "freeze: '*embed_tokens*' freeze: 'lm_head*'"},
       {"stages_apart", "pipeline: 4"},
       {"stages_apart_tied", "pipeline: 4", "", "", true},
-      {"head_before_modules",
-       "pipeline: 3 stages: [1, 3, 2] zero: 0"},
+      {"head_before_modules", "pipeline: 3 stages: [1, 3, 2] zero: 0"},
       {"all_at_once", two + "expert: 2 zero: 3 tensor: 2",
        "recompute { mode: 'full' } optimizer: 'host'"},
   };
   for (const Pipeline& pipeline : Pipelines()) {
     if (pipeline.asynchronous) continue;
-    cases.push_back({absl::StrCat("schedule_", pipeline.name),
-                     absl::StrCat("pipeline: 2 pipeline_schedule: '",
-                                  pipeline.name, "'")});
+    cases.push_back(
+        {absl::StrCat("schedule_", pipeline.name),
+         absl::StrCat("pipeline: 2 pipeline_schedule: '", pipeline.name, "'")});
   }
   for (const int zero : {1, 2, 3}) {
     cases.push_back({absl::StrCat("zero_", zero),

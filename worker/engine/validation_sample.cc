@@ -106,8 +106,8 @@ absl::StatusOr<TextSample> ValidationSample::Write(
   const SampleSpec& spec = plan.job().data().sample();
   TextSample sample;
   sample.set_prompt(Characters(spec.prompt()));
-  ModelPart part = {
-      .positions = static_cast<int64_t>(prompt_.ids.size()) + spec.tokens()};
+  ModelPart part = {.positions = static_cast<int64_t>(prompt_.ids.size()) +
+                                 spec.tokens()};
   ASSIGN_OR_RETURN(part.units, UnitsAsLaid(plan));
   part.end = static_cast<int>(part.units.units.size());
   std::vector<void*> parameters;
@@ -115,9 +115,9 @@ absl::StatusOr<TextSample> ValidationSample::Write(
     const Buffer& buffer = ValidatedParameters(state_.role(), u);
     parameters.push_back(state_.memory.At(buffer, step).memory());
   }
-  absl::StatusOr<std::unique_ptr<Generator>> generator = Generator::Create(
-      state_.device, WithoutModules(plan.job().model()), std::move(part),
-      parameters);
+  absl::StatusOr<std::unique_ptr<Generator>> generator =
+      Generator::Create(state_.device, WithoutModules(plan.job().model()),
+                        std::move(part), parameters);
   if (absl::IsResourceExhausted(generator.status())) {
     sample.set_error(Characters(generator.status().message()));
     return sample;

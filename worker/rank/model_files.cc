@@ -70,12 +70,12 @@ absl::Status CheckSameModel(const Manifest& manifest, const JobSpec& saved,
 namespace {
 
 HuggingFaceParameter AsInFiles(const Parameter& parameter) {
-  HuggingFaceParameter wanted = {.name = parameter.name(),
-                                 .shape = WholeShape(parameter),
-                                 .part = absl::nullopt,
-                                 .each = parameter.each_in(),
-                                 .copies = {parameter.also_in().begin(),
-                                            parameter.also_in().end()}};
+  HuggingFaceParameter wanted = {
+      .name = parameter.name(),
+      .shape = WholeShape(parameter),
+      .part = absl::nullopt,
+      .each = parameter.each_in(),
+      .copies = {parameter.also_in().begin(), parameter.also_in().end()}};
   if (!parameter.has_part_of()) return wanted;
   const Parameter::PartOf& part = parameter.part_of();
   wanted.part = PartOfTensor{.tensor = part.name(),

@@ -40,8 +40,8 @@ UnitBuilder Embedding(const ModelSpec& model, const MicroBatchShape& shape,
                                  .init_std = model.initializer_range()};
   unit.Output(unit.Embed(args));
   for (int k = 1; k <= options.modules; ++k) {
-    const BatchTensor ids = BatchTensorAhead(
-        absl::StrCat(kBatchTokens, "+", k), kTokensSource, k, shape);
+    const BatchTensor ids = BatchTensorAhead(absl::StrCat(kBatchTokens, "+", k),
+                                             kTokensSource, k, shape);
     args.ids = &ids;
     unit.Output(unit.Embed(args));
     const std::string at = LayerPrefix(model.num_hidden_layers() + k - 1);

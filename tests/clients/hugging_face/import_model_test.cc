@@ -133,10 +133,10 @@ TEST(ImportModel, ModulesComeInWhereTheyAre) {
   const auto expect_read = [&](const std::string& name,
                                const std::vector<int64_t>& shape) {
     std::vector<float> got(ElementCount(shape));
-    ASSERT_TRUE((*checkpoint)
-                    ->Read(name, StoredDType::kF32, WholeTensor(shape),
-                           got.data())
-                    .ok());
+    ASSERT_TRUE(
+        (*checkpoint)
+            ->Read(name, StoredDType::kF32, WholeTensor(shape), got.data())
+            .ok());
     EXPECT_EQ(got, AllOf(*weights, {.name = name, .shape = shape})) << name;
   };
   expect_read("model.layers.1.mlp.gate.e_score_correction_bias", {8});

@@ -261,8 +261,8 @@ OneOpSpec Concat() {
   return {.name = "Concat",
           .op = OfKind(Op::CONCAT),
           .inputs = {{"first", Columns(kHidden)}, {"rest", Columns(3)}},
-          .outputs = {{"y", With(DimOf({{Dim::HIDDEN, kHidden},
-                                        {Dim::HIDDEN, 3}}))}}};
+          .outputs = {
+              {"y", With(DimOf({{Dim::HIDDEN, kHidden}, {Dim::HIDDEN, 3}}))}}};
 }
 
 OneOpSpec Fork() {
