@@ -20,6 +20,7 @@ using ::testing::HasSubstr;
 JobSpec ModulesJob() {
   JobSpec job = SmallJobOf("deepseek_v3 with modules");
   job.mutable_model()->set_mtp_coefficient(0.5);
+  job.mutable_training()->set_micro_batch_size(2);
   job.mutable_parallelism()->set_data(2);
   return job;
 }
