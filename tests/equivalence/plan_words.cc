@@ -101,6 +101,10 @@ std::string TrainingText(const JobSpec& job) {
   return absl::StrCat(
       PrecisionText(training), ", ",
       IsGraph(job.model()) ? "skip" : job.model().architecture(),
+      job.model().num_nextn_predict_layers() > 0
+          ? absl::StrCat(" with ", job.model().num_nextn_predict_layers(),
+                         " modules")
+          : "",
       job.model().tie_word_embeddings() ? ", tied" : "",
       job.model().has_num_key_value_heads()
           ? absl::StrCat(", ", job.model().num_key_value_heads(), " kv heads")
