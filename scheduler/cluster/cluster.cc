@@ -233,7 +233,11 @@ absl::StatusOr<JobId> Cluster::Submit(const JobSpec& asked,
   const JobSpec& spec = open ? considered.compiled.chosen : asked;
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
   RETURN_IF_ERROR(CheckQueue(client));
-  const JobId id = jobs_.Add(spec, needed, now, actions, client).id;
+  absl::optional<JobSpec> chooses_again;
+  if (open && asked.has_elastic()) chooses_again = asked;
+  const JobId id = jobs_.Add(spec, needed, now, actions, client,
+                             std::move(chooses_again))
+                       .id;
   Schedule(now, actions, {.job = id, .outcome = &considered});
   return id;
 }

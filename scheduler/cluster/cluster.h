@@ -269,7 +269,11 @@ class Cluster {
   void StartAlsoWhereItFailed(Job& job, absl::Time now, Actions& actions);
   // Whether planning would be ended again.
   bool IsAskedInVain(const Job& job, const absl::Status& refusal) const;
-  // Whether it runs with fewer, and goes on with more where there are some.
+  // How a job with `elastic` may run on so many workers: best first, by a plan
+  // that is chosen again, if its user left that open.
+  std::vector<JobSpec> ElasticWays(const Job& job, int workers) const;
+  // Whether it runs with fewer, and goes on with more where there are some; or
+  // is to have a plan that is chosen again where workers come.
   bool MayWiden(const Job& job) const;
   void AskToWiden(absl::Time now, Actions& actions);
   void Widen(Job& job, const Compilation& compilation,

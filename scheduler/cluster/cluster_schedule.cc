@@ -11,6 +11,15 @@
 #include "scheduler/cluster/wait_reason.h"
 
 namespace troupe {
+namespace {
+
+// A plan that is chosen again is worth moving to if its step is shorter.
+bool WantsShortestStep(const Job& job) {
+  return job.open.has_value() &&
+         (!job.open->has_objective() || job.open->objective() == "time");
+}
+
+}  // namespace
 
 // The part of Cluster that starts jobs: which are planned, for how many
 // workers, and why the others wait.
@@ -278,10 +287,17 @@ bool Cluster::MayStartNarrow(const Job& job, absl::Time now) {
   return starts;
 }
 
+std::vector<JobSpec> Cluster::ElasticWays(const Job& job, int workers) const {
+  std::vector<JobSpec> ways = compiler_.Narrower(job.spec, workers);
+  if (job.open.has_value()) ways.insert(ways.begin(), *job.open);
+  return ways;
+}
+
 bool Cluster::MayWiden(const Job& job) const {
   return job.status.state() == RUNNING && job.run != nullptr &&
          !job.run->stopping() && job.spec.has_elastic() &&
-         static_cast<int>(job.run->ranks.size()) < job.ranks_needed &&
+         (static_cast<int>(job.run->ranks.size()) < job.ranks_needed ||
+          WantsShortestStep(job)) &&
          MayMove(job);
 }
 
@@ -298,7 +314,7 @@ void Cluster::AskToWiden(absl::Time now, Actions& actions) {
       if (worker != nullptr && !worker->leaving) candidates.push_back(worker);
     }
     const int there = MostOfOneKind(candidates);
-    std::vector<JobSpec> ways = compiler_.Narrower(job->spec, there);
+    std::vector<JobSpec> ways = ElasticWays(*job, there);
     if (there >= job->ranks_needed) ways.insert(ways.begin(), job->spec);
     job->not_wider_at = workers_.changes();
     Compilation asked = ElasticCompilation(
@@ -312,13 +328,17 @@ void Cluster::Widen(Job& job, const Compilation& compilation,
                     const CompileOutcome& outcome, absl::Time now,
                     Actions& actions) {
   if (!outcome.fits() || compilation.changes != workers_.changes()) return;
-  // Short of all its ranks, only for what is quicker.
+  // Short of all its ranks, only for what is quicker; and a plan that is chosen
+  // again has no number of ranks that are all.
   constexpr double kWorthIt = 0.95;
-  const bool all = static_cast<int>(outcome.workers.size()) == job.ranks_needed;
-  if (!all && outcome.compiled.outline->prediction().step_seconds() >
-                  kWorthIt * job.plan->prediction().step_seconds()) {
-    return;
-  }
+  const bool all = !WantsShortestStep(job) &&
+                   static_cast<int>(outcome.workers.size()) == job.ranks_needed;
+  const bool may_be_quicker = !job.open.has_value() || WantsShortestStep(job);
+  const bool is_quicker =
+      may_be_quicker &&
+      outcome.compiled.outline->prediction().step_seconds() <=
+          kWorthIt * job.plan->prediction().step_seconds();
+  if (!all && !is_quicker) return;
   runs_.moves().SaveAndMove(
       job,
       absl::StrCat("there are workers for ", outcome.workers.size(),
@@ -366,11 +386,13 @@ void Cluster::AskToCompile(Job& job, absl::Time now, Actions& actions) {
   const std::vector<const Worker*> candidates = IdleFor(job);
   const int idle = MostOfOneKind(candidates);
   Compilation asked;
-  if (idle < job.ranks_needed) {
-    asked = ElasticCompilation(
-        compiler_.Narrower(job.spec, MostOfOneKind(candidates)), compiler_,
-        candidates, /*more_than=*/0);
-    if (job.status.started_unix_ms() != 0) {
+  // A plan that is chosen again suits all that are there.
+  const bool chooses = job.open.has_value() && job.moved;
+  if (idle < job.ranks_needed || chooses) {
+    std::vector<JobSpec> ways = ElasticWays(job, idle);
+    if (idle >= job.ranks_needed) ways.push_back(job.spec);
+    asked = ElasticCompilation(ways, compiler_, candidates, /*more_than=*/0);
+    if (job.status.started_unix_ms() != 0 && idle < job.ranks_needed) {
       ImagineMore(job.spec, candidates, asked);
     }
   } else {

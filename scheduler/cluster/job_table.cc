@@ -60,13 +60,15 @@ std::string EventText(JobState state, const std::string& reason) {
 }  // namespace
 
 Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
-                   Actions& actions, const std::string& client) {
+                   Actions& actions, const std::string& client,
+                   absl::optional<JobSpec> open) {
   Forget(actions);
   const JobId id(next_id_++);
   auto& job = jobs_[id];
   job = std::make_unique<Job>();
   job->id = id;
   job->spec = spec;
+  job->open = std::move(open);
   job->saves_in = CheckpointDirectory(spec);
   job->ranks_needed = ranks_needed;
   job->status.set_id(id.value());
@@ -99,6 +101,10 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
   job->spec = std::move(stored.row.spec);
   job->saves_in = CheckpointDirectory(job->spec);
   job->status = std::move(stored.row.status);
+  if (job->status.has_open()) {
+    job->open = std::move(*job->status.mutable_open());
+    job->status.clear_open();
+  }
   job->ranks_needed = ranks_needed;
   job->attempt = stored.row.attempt;
   job->cancelled = stored.row.cancelled;
@@ -387,6 +393,7 @@ void JobTable::Save(const Job& job, Actions& actions) {
   auto row = std::make_shared<JobRow>();
   row->spec = job.spec;
   row->status = job.status;
+  if (job.open.has_value()) *row->status.mutable_open() = *job.open;
   if (job.run != nullptr && !job.ended()) {
     WriteRun(StoreRun(*job.run, job.status), row->status);
   } else {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "proto/base/ids.h"
 #include "proto/base/random_id.h"
 #include "proto/scheduler.pb.h"
@@ -32,6 +33,9 @@ namespace troupe {
 struct Job {
   JobId id;
   JobSpec spec;
+  // With `elastic`, where its user left the parallelism open: the job as the
+  // user wrote it. `spec` has what was chosen for its first workers.
+  absl::optional<JobSpec> open;
   JobStatus status;
   int ranks_needed = 0;
   int32_t attempt = 0;
@@ -141,7 +145,8 @@ class JobTable {
 
   // QUEUED, under the next id. `client`: who submitted it; empty: nobody knows.
   Job& Add(const JobSpec& spec, int ranks_needed, absl::Time now,
-           Actions& actions, const std::string& client = "");
+           Actions& actions, const std::string& client = "",
+           absl::optional<JobSpec> open = absl::nullopt);
 
   // What was there before the scheduler started. A job that ran then has no run
   // yet: RunAdopt::Resume.
