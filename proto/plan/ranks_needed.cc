@@ -18,8 +18,10 @@ bool LeavesParallelismOpen(const JobSpec& job) {
   return job.parallelism().has_mode();
 }
 
-int RanksNeeded(const JobSpec& job) {
-  ParallelismSpec parallelism = job.parallelism();
+int RanksNeeded(const JobSpec& job) { return RanksNeeded(job.parallelism()); }
+
+int RanksNeeded(const ParallelismSpec& given) {
+  ParallelismSpec parallelism = given;
   AdoptFirstStrategy(parallelism);
   const int servers = std::clamp<int>(parallelism.servers(), 0, kRanksMax);
   std::vector<int> sizes = {

@@ -1,6 +1,7 @@
 #include "scheduler/search/candidates.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -127,14 +128,18 @@ absl::Status Candidates::EstimateRanks(int ranks) {
                    });
   for (Division& division : divisions) {
     RETURN_IF_ERROR(GoOn(ranks));
-    if (division.value > best_ * (1 + std::min(error_, kBoundMargin))) {
-      ++reasons_[kSlower];
-      slower_.push_back(std::move(division));
-      continue;
-    }
-    EstimatePlansOf(division);
+    if (!LeaveOut(division)) EstimatePlansOf(division);
   }
   return absl::OkStatus();
+}
+
+bool Candidates::LeaveOut(Division division) {
+  if (division.value <= best_ * (1 + std::min(error_, kBoundMargin))) {
+    return false;
+  }
+  ++reasons_[kSlower];
+  slower_.push_back(std::move(division));
+  return true;
 }
 
 absl::StatusOr<bool> Candidates::Reconsider(double value) {
@@ -143,22 +148,47 @@ absl::StatusOr<bool> Candidates::Reconsider(double value) {
     RETURN_IF_ERROR(EstimateNextNumber());
     any = true;
   }
+  // Of a division, candidates may be left out again.
+  for (std::vector<Division> again = TakeSlower(value); !again.empty();
+       again = TakeSlower(value)) {
+    any = true;
+    for (const Division& division : again) {
+      RETURN_IF_ERROR(Ask(may_go_on_));
+      EstimatePlansOf(division);
+    }
+  }
+  return any;
+}
+
+std::vector<Candidates::Division> Candidates::TakeSlower(double value) {
   const auto rest = std::stable_partition(
       slower_.begin(), slower_.end(),
       [value](const Division& division) { return division.value <= value; });
-  const std::vector<Division> again(slower_.begin(), rest);
+  std::vector<Division> taken(std::make_move_iterator(slower_.begin()),
+                              std::make_move_iterator(rest));
   slower_.erase(slower_.begin(), rest);
-  for (const Division& division : again) {
-    RETURN_IF_ERROR(Ask(may_go_on_));
-    if (--reasons_[kSlower] == 0) reasons_.erase(kSlower);
-    EstimatePlansOf(division);
-  }
-  return any || !again.empty();
+  if (taken.empty()) return taken;
+  reasons_[kSlower] -= static_cast<int64_t>(taken.size());
+  if (reasons_[kSlower] == 0) reasons_.erase(kSlower);
+  return taken;
 }
 
 void Candidates::EstimatePlansOf(const Division& division) {
-  for (const Candidate& candidate : space_.CandidatesOf(division.candidate)) {
-    EstimateFrom(modes_.begin(), candidate, division.ranks);
+  if (division.is_one) {
+    return EstimateFrom(modes_.begin(), division.candidate, division.ranks);
+  }
+  for (Candidate& candidate : space_.CandidatesOf(division.candidate)) {
+    const absl::StatusOr<double> least = estimator_.LeastSecondsOf(candidate);
+    if (!least.ok()) {
+      Refuse(least.status());
+      continue;
+    }
+    Division one = {.candidate = std::move(candidate),
+                    .ranks = division.ranks,
+                    .value = objective_.ValueOf(*least, division.ranks),
+                    .seconds = *least,
+                    .is_one = true};
+    if (!LeaveOut(one)) EstimatePlansOf(one);
   }
 }
 

@@ -43,6 +43,14 @@ PlaceSeconds SecondsAt(const std::vector<double>& slowness,
   return seconds;
 }
 
+int StagesBefore(const std::vector<std::vector<int>>& holders, int ranks) {
+  std::vector<int> first(ranks, static_cast<int>(holders.size()));
+  for (int s = static_cast<int>(holders.size()) - 1; s >= 0; --s) {
+    for (const int rank : holders[s]) first[rank] = s;
+  }
+  return *std::max_element(first.begin(), first.end());
+}
+
 int64_t PartOf(int64_t bytes, double share) {
   return static_cast<int64_t>(static_cast<double>(bytes) * share);
 }
@@ -96,14 +104,14 @@ absl::StatusOr<const UnitCosts*> Estimator::CostsOf(
   return &*found->second;
 }
 
-Estimator::Shape Estimator::ShapeOf(const JobSpec& way) const {
-  const ParallelismSpec& parallelism = way.parallelism();
-  Shape shape = {.ranks = RanksNeeded(way),
+Estimator::Shape Estimator::ShapeOf(const ParallelismSpec& parallelism,
+                                    int micro_batch_size) const {
+  Shape shape = {.ranks = RanksNeeded(parallelism),
                  .pipeline = std::max(1, parallelism.pipeline())};
-  const int64_t at_once = int64_t{1} * way.training().micro_batch_size() *
-                          std::max(1, parallelism.data());
+  const int64_t at_once =
+      int64_t{1} * micro_batch_size * std::max(1, parallelism.data());
   shape.micro_batches = static_cast<int>(
-      std::max<int64_t>(1, way.training().global_batch_size() / at_once));
+      std::max<int64_t>(1, job_.training().global_batch_size() / at_once));
   for (const int count : parallelism.micro_batches()) {
     shape.micro_batches = std::max(shape.micro_batches, count);
   }
@@ -129,6 +137,9 @@ absl::StatusOr<Estimator::KnownOrder*> Estimator::OrderOf(
       KnownOrder known = {.order = *std::move(order)};
       known.holders =
           StageHolders(known.order, way.pipeline() * way.virtual_stages());
+      if (!schedule.overlaps_steps) {
+        known.stages_before = StagesBefore(known.holders, way.pipeline());
+      }
       found = orders_.emplace(key, std::move(known)).first;
     } else {
       found = orders_.emplace(key, order.status()).first;
@@ -386,9 +397,30 @@ double Estimator::LeastSeconds(const Shape& shape, const UnitCosts& costs) {
   return seconds * shape.micro_batches / shape.pipeline;
 }
 
+absl::StatusOr<double> Estimator::LeastSecondsOf(const Candidate& candidate) {
+  ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(candidate));
+  const ParallelismSpec& way = candidate.parallelism;
+  const Shape shape = ShapeOf(way, candidate.micro_batch_size);
+  const double seconds = LeastSeconds(shape, *costs);
+  if (shape.pipeline == 1 || AreUnlike()) return seconds;
+  ASSIGN_OR_RETURN(
+      const KnownOrder* const order,
+      OrderOf(way, std::min(shape.micro_batches, kMore * shape.pipeline)));
+  const auto stages = static_cast<double>(order->holders.size());
+  const double share = PlacesOf(shape).speeds.front();
+  double through = 0;  // all stages, and back
+  for (const int kind : costs->kind_of_unit) {
+    const UnitCost& unit = costs->kinds[kind];
+    through += unit.forward.With(share) + std::min(unit.input.With(share),
+                                                   unit.backward.With(share));
+  }
+  return seconds + through * order->stages_before / stages;
+}
+
 absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
   ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(division));
-  const Shape shape = ShapeOf(JobOf(job_, division));
+  const Shape shape =
+      ShapeOf(division.parallelism, division.micro_batch_size);
   const std::vector<int64_t>& rooms = PlacesOf(shape).room;
   const int64_t room = *std::max_element(rooms.begin(), rooms.end());
   int64_t bytes = 0;  // of all units, with one micro-batch in flight
@@ -414,7 +446,7 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   if (!least.fits()) return least;
   ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(JobOf(job_, candidate)));
   const ParallelismSpec& parallelism = way.parallelism();
-  Shape shape = ShapeOf(way);
+  Shape shape = ShapeOf(parallelism, way.training().micro_batch_size());
   const Places& places = PlacesOf(shape);
   ASSIGN_OR_RETURN(const std::vector<Replicas> replicas,
                    ReplicasOf(way, shape));

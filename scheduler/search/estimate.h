@@ -72,6 +72,12 @@ class Estimator {
   // InvalidArgument: it cannot be planned.
   absl::StatusOr<Estimate> BoundOf(const Candidate& division);
 
+  // No step of the candidate is shorter, whatever is recomputed: a bound of its
+  // division, and what its schedule's rank that begins last waits for the first
+  // micro-batch, and behind the last one. InvalidArgument: its schedule is not
+  // for so many.
+  absl::StatusOr<double> LeastSecondsOf(const Candidate& candidate);
+
   // Of what does not fit, the seconds are a bound, too. InvalidArgument: it
   // cannot be planned.
   absl::StatusOr<Estimate> Of(const Candidate& candidate);
@@ -124,6 +130,9 @@ class Estimator {
   struct KnownOrder {
     ComputeOrder order;
     std::vector<std::vector<int>> holders;  // of stages
+    // Stages before the first one of the rank that begins last; 0 where steps
+    // overlap, so that no rank waits for the first.
+    int stages_before = 0;
     std::vector<StageSeconds> stages;
     double handover = 0;
     OrderTimes times;
@@ -140,7 +149,7 @@ class Estimator {
                                          const UnitCosts& costs,
                                          const KnownOrder& order,
                                          const Places& places);
-  Shape ShapeOf(const JobSpec& resolved) const;
+  Shape ShapeOf(const ParallelismSpec& way, int micro_batch_size) const;
   // By what rests on an average place, and what one micro-batch keeps there.
   Estimate LeastOf(const Candidate& candidate, const UnitCosts& costs);
   static StepLength LengthOf(const Shape& shape, const UnitCosts& costs);

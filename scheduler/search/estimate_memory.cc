@@ -80,7 +80,7 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
 Estimate Estimator::LeastOf(const Candidate& candidate,
                             const UnitCosts& costs) {
   const ParallelismSpec& way = candidate.parallelism;
-  const Shape shape = ShapeOf(JobOf(job_, candidate));
+  const Shape shape = ShapeOf(way, candidate.micro_batch_size);
   const std::vector<int64_t>& rooms = PlacesOf(shape).room;
   const ZeroRow zero = ZeroRowOf(way);
   int64_t slices = 1;
