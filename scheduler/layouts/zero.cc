@@ -165,6 +165,16 @@ ParallelismSpec DealtWithStrategy(const ParallelismSpec& job,
   return all;
 }
 
+bool MayDeal(const ParallelismSpec& parallelism) {
+  const auto& strategies = parallelism.strategies();
+  return DealtMost(parallelism) > 1 ||
+         std::any_of(strategies.begin(), strategies.end(),
+                     [&](const StrategySpec& strategy) {
+                       return DealtMost(WithStrategy(parallelism, strategy)) >
+                              1;
+                     });
+}
+
 absl::Status CheckZeroSize(const ParallelismSpec& parallelism) {
   const auto misfit = [&](int size) { return MisfitOf(size, parallelism); };
   const int size = parallelism.zero_size();

@@ -65,30 +65,15 @@ std::vector<StrategySpec> PartsToTry(int pipeline) {
   return parts;
 }
 
-// Each with some units shared otherwise by the same ranks, where the row that
-// shares them says by what.
+// And each with some units shared otherwise by the same ranks.
 std::vector<Shares> WithStrategies(const std::vector<Shares>& without,
                                    const ParallelismSpec& job) {
   const std::vector<StrategySpec> parts =
       PartsToTry(job.pipeline() * job.virtual_stages());
   std::vector<Shares> all = without;
   for (const Shares& shares : without) {
-    std::vector<const LayoutRow*> of_factors;
-    for (const RankField& field : FactorFields()) {
-      if (RanksOf(shares, field.name) < 2) continue;
-      of_factors.push_back(&RowOf(shares, field.name));
-    }
-    if (of_factors.size() != 1) continue;
-    const LayoutRow& row = *of_factors.front();
-    for (const std::string& other : row.tried_beside) {
-      Shares part_shares;
-      SetRanks(other, RanksOf(shares, std::string(row.field)), part_shares);
-      for (const StrategySpec& part : parts) {
-        all.push_back(shares);
-        StrategySpec& strategy = *all.back().add_strategies() = part;
-        CopySharing(part_shares, strategy);
-      }
-    }
+    const std::vector<Shares> with = SharesWithParts(shares, parts);
+    all.insert(all.end(), with.begin(), with.end());
   }
   return all;
 }
@@ -162,26 +147,6 @@ bool FitField(const RankField& field, int ranks, ParallelismSpec& parallelism) {
     return true;
   }
   return false;
-}
-
-bool CutsSamples(const RowAxis& axis) {
-  return std::any_of(
-      axis.rules.begin(), axis.rules.end(),
-      [](const DimRule& rule) { return rule.kind == Dim::BATCH; });
-}
-
-// Whether ranks that share samples have as many each, in each strategy.
-bool DividesSamples(const JobSpec& way) {
-  for (const StrategySpec& strategy : way.parallelism().strategies()) {
-    Shares shares;
-    CopySharing(strategy, shares);
-    int ranks = 1;
-    for (const SharedAxis& axis : SharedAxes(shares)) {
-      if (CutsSamples(*axis.row)) ranks *= axis.size;
-    }
-    if (way.training().micro_batch_size() % ranks != 0) return false;
-  }
-  return true;
 }
 
 // Sets those of `needed` that a job must say for units to be shared so.
@@ -261,7 +226,8 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
   }
   for (const Shares& shares : AllShares(ranks, *resolved)) {
     if (AreAlike(shares, as_it_is)) continue;
-    if (!DividesSamples(WithShares(*resolved, shares))) continue;
+    const JobSpec way = WithShares(*resolved, shares);
+    if (!DividesSamples(shares, way.training().micro_batch_size())) continue;
     add(shares, LevelFor(shares, now.zero()));
   }
   return ways;

@@ -9,7 +9,6 @@
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
-#include "proto/plan/sharing.h"
 #include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/nominal_cost.h"
@@ -75,35 +74,6 @@ Estimator::Estimator(const JobSpec& job,
       narrow_gradients_(BytesOfElement(GradientType(job.training())) == 2),
       narrow_parameters_(BytesOfElement(ComputeType(job.training())) == 2) {}
 
-absl::StatusOr<const ModelKinds*> Estimator::KindsOfMicroBatch(
-    const JobSpec& way) {
-  const int64_t sequences = MicroBatchSequences(way);
-  auto found = known_.kinds.find(sequences);
-  if (found == known_.kinds.end()) {
-    ASSIGN_OR_RETURN(ModelKinds kinds, KindsOfModel(way));
-    found = known_.kinds.emplace(sequences, std::move(kinds)).first;
-  }
-  return &found->second;
-}
-
-absl::StatusOr<const UnitCosts*> Estimator::CostsOf(
-    const Candidate& candidate) {
-  const std::string key =
-      absl::StrCat(SharingText(candidate.parallelism), "/",
-                   SharingOfDataText(candidate.parallelism), "/",
-                   candidate.micro_batch_size, "/", candidate.recompute);
-  auto found = known_.units.find(key);
-  if (found == known_.units.end()) {
-    absl::StatusOr<UnitCosts> costs = CostUnits(
-        job_, candidate, workers_,
-        [this](const JobSpec& way) { return KindsOfMicroBatch(way); });
-    if (costs.ok()) costs->number = static_cast<int>(known_.units.size());
-    found = known_.units.emplace(key, std::move(costs)).first;
-  }
-  if (!found->second.ok()) return found->second.status();
-  return &*found->second;
-}
-
 Estimator::Shape Estimator::ShapeOf(const ParallelismSpec& parallelism,
                                     int micro_batch_size) const {
   Shape shape = {.ranks = RanksNeeded(parallelism),
@@ -115,9 +85,15 @@ Estimator::Shape Estimator::ShapeOf(const ParallelismSpec& parallelism,
   for (const int count : parallelism.micro_batches()) {
     shape.micro_batches = std::max(shape.micro_batches, count);
   }
-  shape.dealt = DealtMost(parallelism);
-  shape.stride = shape.ranks / shape.pipeline / shape.dealt;
+  shape.replicas = troupe::ReplicasOf(parallelism);
   return shape;
+}
+
+int Estimator::Shape::SlicesOf(const ParallelismSpec& way,
+                               const UnitCost& unit) const {
+  if (way.zero() == 0) return 1;
+  const bool all = !way.has_zero_size() || way.zero_size() == DealtMost(way);
+  return all ? DealtOf(unit) : way.zero_size();
 }
 
 absl::StatusOr<Estimator::KnownOrder*> Estimator::OrderOf(
@@ -203,9 +179,6 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
                                        const Places& places) {
   const ParallelismSpec& parallelism = way.parallelism();
   const ZeroRow zero = ZeroRowOf(parallelism);
-  const GroupCosts::Group dealt = {
-      .count = parallelism.zero() > 0 ? parallelism.zero_size() : 1,
-      .stride = shape.stride};
   Timed timed;
   int64_t handed_over = 0;
   for (size_t s = 0; s < stages.units.size(); ++s) {
@@ -214,6 +187,7 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
       slower = std::max(slower, places.slowness[place]);
     }
     StageSeconds& seconds = timed.stages.emplace_back();
+    bool deals = false;
     double gathers = 0;
     double scatters = 0;
     for (const int u : stages.units[s]) {
@@ -222,7 +196,11 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
       seconds.backward += unit.backward.With(1 / slower);
       seconds.input += unit.input.With(1 / slower);
       seconds.weight += unit.weight.With(1 / slower);
+      const GroupCosts::Group dealt = {.count = shape.SlicesOf(parallelism,
+                                                               unit),
+                                       .stride = shape.StrideOf(unit)};
       if (dealt.count == 1) continue;
+      deals = true;
       const double share = unit.ShareDealt(dealt.count);
       gathers += groups_.SecondsOf(
           dealt, {.collective = ALL_GATHER,
@@ -233,17 +211,17 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
                                     .bytes = PartOf(unit.gradient_bytes, share),
                                     .narrow = narrow_gradients_});
     }
-    const bool each_use = dealt.count > 1 && zero.gathered_for_each_use;
-    if (dealt.count > 1 && !each_use) {
+    const bool each_use = deals && zero.gathered_for_each_use;
+    if (deals && !each_use) {
       timed.first_gather =
           std::max(timed.first_gather, gathers - seconds.forward);
     }
     const double beside = (each_use ? gathers : 0) +
-                          (dealt.count > 1 && zero.gradients ? scatters : 0);
+                          (deals && zero.gradients ? scatters : 0);
     if (each_use) seconds.forward = std::max(seconds.forward, gathers);
     seconds.backward = std::max(seconds.backward, beside);
     seconds.input = std::max(seconds.input, each_use ? gathers : 0);
-    if (dealt.count > 1 && zero.gradients) {
+    if (deals && zero.gradients) {
       seconds.weight = std::max(seconds.weight, scatters);
     }
     if (s + 1 < stages.units.size()) {
@@ -301,47 +279,64 @@ double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
   const ParallelismSpec& parallelism = way.parallelism();
   const ZeroRow zero = ZeroRowOf(parallelism);
   const bool deals = parallelism.zero() > 0;
-  const int of_slice = deals ? parallelism.zero_size() : 1;
-  const GroupCosts::Group slices = {.count = of_slice, .stride = shape.stride};
-  const GroupCosts::Group alike = {.count = shape.dealt / of_slice,
-                                   .stride = shape.stride * of_slice};
   const std::vector<double>& slowness = PlacesOf(shape).slowness;
   std::vector<double> summed(shape.pipeline, 0);
   std::vector<double> updates(shape.pipeline, 0);
-  for (size_t s = 0; s < stages.units.size(); ++s) {
-    const auto unit_count = static_cast<double>(stages.units[s].size());
+  // Of units that as many ranks hold alike.
+  struct Sums {
+    int slices = 1;
+    int stride = 1;
+    int units = 0;
     int64_t gradients = 0;
     double scatters = 0;
+  };
+  for (size_t s = 0; s < stages.units.size(); ++s) {
+    const auto unit_count = static_cast<double>(stages.units[s].size());
+    std::map<int, Sums> by_dealt;
     double update = 0;
     for (const int u : stages.units[s]) {
       const UnitCost& unit = costs.kinds[costs.kind_of_unit[u]];
-      gradients += unit.gradient_bytes;
+      Sums& of_units = by_dealt[shape.DealtOf(unit)];
+      const int slices = shape.SlicesOf(parallelism, unit);
+      of_units.slices = slices;
+      of_units.stride = shape.StrideOf(unit);
+      ++of_units.units;
+      of_units.gradients += unit.gradient_bytes;
       update +=
           unit.step *
-              (of_slice > 1 && zero.states ? unit.ShareAtRest(of_slice) : 1) +
-          unit.norm / shape.dealt;
+              (slices > 1 && zero.states ? unit.ShareAtRest(slices) : 1) +
+          unit.norm / shape.DealtOf(unit);
       if (!deals) continue;
-      scatters += groups_.SecondsOf(
-          slices,
+      of_units.scatters += groups_.SecondsOf(
+          {.count = slices, .stride = of_units.stride},
           {.collective = REDUCE_SCATTER,
-           .bytes = PartOf(unit.gradient_bytes, unit.ShareDealt(of_slice)),
+           .bytes = PartOf(unit.gradient_bytes, unit.ShareDealt(slices)),
            .narrow = narrow_gradients_});
     }
-    const auto bucket =
-        std::max<double>(parallelism.bucket_megabytes() * kBytesOfMegabyte,
-                         static_cast<double>(gradients) / unit_count);
-    const double buckets =
-        deals
-            ? unit_count
-            : std::max(1.0, std::ceil(static_cast<double>(gradients) / bucket));
-    const double sums =
-        (zero.gradients && deals ? scatters / unit_count : scatters) +
-        buckets * groups_.SecondsOf(
-                      alike,
-                      {.collective = ALL_REDUCE,
-                       .bytes = static_cast<int64_t>(
-                           static_cast<double>(gradients / of_slice) / buckets),
-                       .narrow = narrow_gradients_});
+    double sums = 0;
+    double buckets = 0;
+    for (const auto& [dealt, of_units] : by_dealt) {
+      const auto gradients = static_cast<double>(of_units.gradients);
+      const double units = of_units.units;
+      const auto bucket =
+          std::max<double>(parallelism.bucket_megabytes() * kBytesOfMegabyte,
+                           gradients / units);
+      const double own =
+          deals ? units : std::max(1.0, std::ceil(gradients / bucket));
+      buckets += own;
+      sums +=
+          (zero.gradients && deals ? of_units.scatters / units
+                                   : of_units.scatters) +
+          own * groups_.SecondsOf(
+                    {.count = dealt / of_units.slices,
+                     .stride = of_units.stride * of_units.slices},
+                    {.collective = ALL_REDUCE,
+                     .bytes = static_cast<int64_t>(
+                         static_cast<double>(of_units.gradients /
+                                             of_units.slices) /
+                         own),
+                     .narrow = narrow_gradients_});
+    }
     const double hidden =
         timed.stages[s].backward * (unit_count - 1) / unit_count;
     for (const int place : stages.holders[s]) {
@@ -398,7 +393,7 @@ double Estimator::LeastSeconds(const Shape& shape, const UnitCosts& costs) {
 }
 
 absl::StatusOr<double> Estimator::LeastSecondsOf(const Candidate& candidate) {
-  ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(candidate));
+  ASSIGN_OR_RETURN(const UnitCosts* const costs, LeastCostsOf(candidate));
   const ParallelismSpec& way = candidate.parallelism;
   const Shape shape = ShapeOf(way, candidate.micro_batch_size);
   const double seconds = LeastSeconds(shape, *costs);
@@ -418,7 +413,7 @@ absl::StatusOr<double> Estimator::LeastSecondsOf(const Candidate& candidate) {
 }
 
 absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
-  ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(division));
+  ASSIGN_OR_RETURN(const UnitCosts* const costs, LeastCostsOf(division));
   const Shape shape =
       ShapeOf(division.parallelism, division.micro_batch_size);
   const std::vector<int64_t>& rooms = PlacesOf(shape).room;
@@ -429,7 +424,7 @@ absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
     const UnitCost& unit = costs->kinds[kind];
     const int64_t at_rest =
         (unit.parameter_bytes + unit.gradient_bytes + unit.state_bytes) /
-        shape.dealt;
+        shape.DealtOf(unit);
     bytes += at_rest + unit.output_bytes;
     most = std::max(most, at_rest + unit.workspace_bytes);
   }

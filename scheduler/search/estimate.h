@@ -19,6 +19,7 @@
 #define TROUPE_SCHEDULER_SEARCH_ESTIMATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -105,8 +106,14 @@ class Estimator {
     int ranks = 1;
     int pipeline = 1;
     int micro_batches = 1;  // of a replica, in a step
-    int dealt = 1;          // ranks that hold a unit alike
-    int stride = 1;         // from one of them to the next
+    int replicas = 1;
+    // Ranks that hold a unit alike, and from one of them to the next.
+    int DealtOf(const UnitCost& unit) const { return replicas * unit.alike; }
+    int StrideOf(const UnitCost& unit) const {
+      return ranks / pipeline / DealtOf(unit);
+    }
+    // Of these, those over which ZeRO deals it. Default: all.
+    int SlicesOf(const ParallelismSpec& way, const UnitCost& unit) const;
   };
   struct Stages {
     std::vector<std::vector<int>> units;
@@ -117,6 +124,16 @@ class Estimator {
 
   absl::StatusOr<const ModelKinds*> KindsOfMicroBatch(const JobSpec& way);
   absl::StatusOr<const UnitCosts*> CostsOf(const Candidate& candidate);
+  // Of strategies, without the exchanges between units that are shared
+  // otherwise: only these take a model of their own.
+  absl::StatusOr<const UnitCosts*> LeastCostsOf(const Candidate& candidate);
+  // Of strategies. `is_whole`: with these exchanges.
+  absl::StatusOr<UnitCosts> MixedCosts(const Candidate& candidate,
+                                       bool is_whole);
+  absl::StatusOr<UnitCosts> CostsOfUnits(const Candidate& candidate);
+  absl::StatusOr<const UnitCosts*> KnownOr(
+      const std::string& key,
+      const std::function<absl::StatusOr<UnitCosts>()>& costs);
   const std::vector<double>& SlownessOf(int ranks);
   const Places& PlacesOf(const Shape& shape);
   int64_t RoomOf(int first_rank, int count) const;
@@ -162,8 +179,9 @@ class Estimator {
   double SecondsBehind(const JobSpec& way, const Shape& shape,
                        const UnitCosts& costs, const Stages& stages,
                        const Timed& timed, const OrderTimes& times);
-  static StageBytes BytesOf(const ParallelismSpec& way, const UnitCosts& costs,
-                            const Stages& stages, size_t stage);
+  static StageBytes BytesOf(const ParallelismSpec& way, const Shape& shape,
+                            const UnitCosts& costs, const Stages& stages,
+                            size_t stage);
   void SetMemory(const ParallelismSpec& way, const Shape& shape,
                  const UnitCosts& costs, const Stages& stages,
                  const Places& places, KnownOrder& order,

@@ -42,10 +42,10 @@ struct Estimator::StageBytes {
 };
 
 Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
+                                         const Shape& shape,
                                          const UnitCosts& costs,
                                          const Stages& stages, size_t stage) {
   const ZeroRow zero = ZeroRowOf(way);
-  const int slices = way.zero() > 0 ? way.zero_size() : 1;
   const auto unit_of = [&](int u) -> const UnitCost& {
     return costs.kinds[costs.kind_of_unit[u]];
   };
@@ -53,6 +53,7 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
   const std::vector<int>& units = stages.units[stage];
   for (auto u = units.rbegin(); u != units.rend(); ++u) {
     const UnitCost& unit = unit_of(*u);
+    const int slices = shape.SlicesOf(way, unit);
     bytes.at_rest += AtRest(unit, zero, slices);
     int64_t whole = 0;
     if (slices > 1) {
@@ -83,14 +84,11 @@ Estimate Estimator::LeastOf(const Candidate& candidate,
   const Shape shape = ShapeOf(way, candidate.micro_batch_size);
   const std::vector<int64_t>& rooms = PlacesOf(shape).room;
   const ZeroRow zero = ZeroRowOf(way);
-  int64_t slices = 1;
-  if (way.zero() > 0) {
-    slices = way.has_zero_size() ? way.zero_size() : DealtMost(way);
-  }
   Estimate least = {.seconds = LeastSeconds(shape, costs)};
   for (const int kind : costs.kind_of_unit) {
     const UnitCost& unit = costs.kinds[kind];
-    least.bytes += AtRest(unit, zero, slices) + unit.kept_bytes;
+    least.bytes +=
+        AtRest(unit, zero, shape.SlicesOf(way, unit)) + unit.kept_bytes;
   }
   least.bytes /= shape.pipeline;
   least.bytes -= least.bytes / kMargin;
@@ -106,7 +104,7 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
   std::vector<StageBytes> by_place(shape.pipeline);
   std::vector<KeptBytes> kept;
   for (size_t s = 0; s < stages.units.size(); ++s) {
-    const StageBytes bytes = BytesOf(way, costs, stages, s);
+    const StageBytes bytes = BytesOf(way, shape, costs, stages, s);
     kept.push_back({.for_input = bytes.kept - bytes.for_weight,
                     .for_weight = bytes.for_weight,
                     .deferred = bytes.deferred});

@@ -307,6 +307,10 @@ class Search {
     summary.set_candidates(candidates_.divisions());
     summary.set_estimated(candidates_.estimated());
     summary.set_simulated(static_cast<int64_t>(simulated_.size()));
+    summary.set_with_strategies(std::count_if(
+        simulated_.begin(), simulated_.end(), [](const Simulated& one) {
+          return !one.job.parallelism().strategies().empty();
+        }));
     summary.set_not_simulated(NotSimulated());
     summary.set_error_assumed(options_.error);
     double error = 0;

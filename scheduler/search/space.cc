@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/sharing.h"
+#include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/layouts.h"
 #include "scheduler/layouts/zero.h"
@@ -115,6 +117,19 @@ bool AgreeOnShares(const ParallelismSpec& fixed,
     }
   }
   return true;
+}
+
+// Each set of the words for units, but none of them and all.
+std::vector<StrategySpec> SetsOfUnits() {
+  const std::vector<std::string> words = UnitWords();
+  std::vector<StrategySpec> sets;
+  for (unsigned set = 1; set + 1 < 1U << words.size(); ++set) {
+    StrategySpec& strategy = sets.emplace_back();
+    for (size_t word = 0; word < words.size(); ++word) {
+      if ((set >> word & 1) != 0) strategy.add_units(words[word]);
+    }
+  }
+  return sets;
 }
 
 std::vector<int> DivisorsUpTo(int number, int most) {
@@ -283,7 +298,28 @@ std::vector<Candidate> Space::DivisionsOf(int ranks, Reasons& left_out) const {
       }
     }
   }
+  std::vector<Candidate> with_parts;
+  for (const Candidate& division : divisions) {
+    AddWithParts(division, with_parts);
+  }
+  std::move(with_parts.begin(), with_parts.end(),
+            std::back_inserter(divisions));
   return divisions;
+}
+
+// What is tried for some units goes beside what all others do.
+void Space::AddWithParts(const Candidate& division,
+                         std::vector<Candidate>& all) const {
+  const ParallelismSpec& fixed = job_.parallelism();
+  for (const RankField& field : FactorFields()) {
+    if (HasField(fixed, field.name)) return;
+  }
+  for (ParallelismSpec& way :
+       SharesWithParts(division.parallelism, SetsOfUnits())) {
+    if (!DividesSamples(way, division.micro_batch_size)) continue;
+    all.push_back(division);
+    all.back().parallelism = std::move(way);
+  }
 }
 
 void Space::AddSchedules(const Candidate& division,
@@ -323,7 +359,7 @@ std::vector<Candidate> Space::CandidatesOf(const Candidate& division) const {
     for (int level = 0; level < ZeroLevels(); ++level) {
       if (fixed.has_zero() && fixed.zero() != level) continue;
       // Nothing is dealt over one rank.
-      const bool deals = DealtMost(candidate.parallelism) > 1;
+      const bool deals = MayDeal(candidate.parallelism);
       if (level > 0 && !deals && !fixed.has_zero()) break;
       Candidate with_level = candidate;
       with_level.parallelism.set_zero(level);

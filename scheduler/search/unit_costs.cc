@@ -11,6 +11,7 @@
 #include "proto/plan/rank_classes.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/sharing.h"
+#include "proto/plan/strategies.h"
 #include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/passes.h"
@@ -57,6 +58,7 @@ class Coster {
     AddMemory();
     for (int u = 0; u < plan_.units_size(); ++u) {
       const Unit& unit = plan_.units(u);
+      units_[u].nominal.set_kind(unit.kind());
       *units_[u].nominal.mutable_forward() = unit.forward();
       *units_[u].nominal.mutable_backward_input() = unit.backward_input();
       *units_[u].nominal.mutable_backward_weight() = unit.backward_weight();
@@ -192,14 +194,22 @@ class Coster {
           break;
       }
     }
+    const std::vector<int> strategies =
+        StrategyOfUnits(plan_.job().parallelism(), KindsOf(plan_.units()),
+                        plan_.stages());
     for (int u = 0; u < plan_.units_size(); ++u) {
       units_[u].workspace_bytes = plan_.units(u).workspace_bytes();
-      AddPieces(plan_.units(u), units_[u]);
+      const ParallelismSpec& job = plan_.job().parallelism();
+      AddPieces(strategies[u] < 0
+                    ? job
+                    : WithStrategy(job, job.strategies(strategies[u])),
+                plan_.units(u), units_[u]);
     }
   }
 
-  void AddPieces(const Unit& unit, UnitCost& cost) const {
-    const ParallelismSpec& parallelism = plan_.job().parallelism();
+  static void AddPieces(const ParallelismSpec& parallelism, const Unit& unit,
+                        UnitCost& cost) {
+    cost.alike = DealtMost(parallelism) / ReplicasOf(parallelism);
     for (const Unit::Part& part : unit.parts()) {
       if (part.elements() == 0) continue;
       cost.shares_in_pieces[PiecesAmongDealt(parallelism, part)] +=
@@ -220,6 +230,7 @@ JobSpec OneStageOf(const JobSpec& job, const Candidate& candidate) {
   JobSpec way = JobOf(job, candidate);
   ParallelismSpec stage;
   CopySharing(candidate.parallelism, stage);
+  *stage.mutable_strategies() = candidate.parallelism.strategies();
   stage.set_data(RanksOfReplica(candidate.parallelism));
   *way.mutable_parallelism() = stage;
   way.mutable_training()->set_global_batch_size(candidate.micro_batch_size *
@@ -269,6 +280,39 @@ double UnitCost::ShareDealt(int neighbours) const {
     if (DealtOver(neighbours, pieces) > 1) dealt += share;
   }
   return dealt;
+}
+
+UnitCosts MixCosts(const ParallelismSpec& parallelism,
+                   const std::vector<const UnitCosts*>& by_strategy,
+                   const UnitCosts& on_one_rank, const UnitCosts* mixed) {
+  const UnitCosts& own = *by_strategy.front();
+  std::vector<Unit::Kind> unit_kinds;
+  for (const UnitCost& cost : own.kinds) {
+    unit_kinds.push_back(cost.nominal.kind());
+  }
+  const std::vector<int> strategies =
+      StrategyOfUnits(parallelism, unit_kinds, {});
+  UnitCosts result;
+  for (const UnitCosts* const costs : by_strategy) {
+    result.scratch_bytes = std::max(result.scratch_bytes, costs->scratch_bytes);
+  }
+  if (mixed != nullptr) result.scratch_bytes = mixed->scratch_bytes;
+  // The first unit of each kind, and the others.
+  for (size_t kind = 0; kind < own.kinds.size(); ++kind) {
+    const UnitCost& by_itself = by_strategy[strategies[kind] + 1]->kinds[kind];
+    for (const bool first : {true, false}) {
+      result.kinds.push_back(first && mixed != nullptr ? mixed->kinds[kind]
+                                                       : by_itself);
+      result.kinds.back().nominal = on_one_rank.kinds[kind].nominal;
+    }
+  }
+  std::vector<bool> seen(own.kinds.size(), false);
+  for (const int kind : own.kind_of_unit) {
+    result.kind_of_unit.push_back(2 * kind + (seen[kind] ? 1 : 0));
+    seen[kind] = true;
+  }
+  if (own.tied_to >= 0) result.tied_to = 2 * own.tied_to;
+  return result;
 }
 
 absl::StatusOr<UnitCosts> CostUnits(const JobSpec& job,

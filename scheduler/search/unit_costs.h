@@ -50,7 +50,8 @@ struct UnitCost {
   int64_t pass_bytes = 0;       // besides, while its backward passes run
   int64_t workspace_bytes = 0;  // of all units of a rank the most
   int64_t instructions = 0;     // of its passes on a micro-batch
-  Unit nominal;  // the work of its passes, for the balance of stages
+  int alike = 1;  // ranks of a replica's stage that hold it alike
+  Unit nominal;   // its kind, and its work for the balance of stages
 
   // Where ZeRO deals over so many neighbours: what rests of it over what a
   // replica has, and the share of it that is dealt at all.
@@ -66,6 +67,17 @@ struct UnitCosts {
   int tied_to = -1;               // the kind whose table another one uses
   int number = 0;                 // of the search: tells costs apart
 };
+
+// Of a model whose units are shared in ways of their own
+// (parallelism.strategies): `by_strategy` has the costs of each way by itself,
+// the job's own first, and of each unit that of its strategy counts. `mixed`,
+// if it is there, is that of a model with one unit of each kind, as the
+// strategies say: so the first unit of each kind also has the exchanges between
+// units that are shared otherwise. `on_one_rank`: stages are cut by that.
+// REQUIRES that all are of one micro-batch.
+UnitCosts MixCosts(const ParallelismSpec& parallelism,
+                   const std::vector<const UnitCosts*>& by_strategy,
+                   const UnitCosts& on_one_rank, const UnitCosts* mixed);
 
 // KindsOfModel of a job, which a search keeps for all that have its
 // micro-batch.
