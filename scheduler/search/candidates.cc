@@ -199,8 +199,9 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
     if (!estimate.ok()) return Refuse(estimate.status());
     if (!estimate->fits()) {
       AddTooLarge(candidate, *estimate, ranks);
-      // If not even the last one fits, those between do not either.
-      if (mode == first && !FitsWithLeast(candidate, ranks)) return;
+      // If not even what the last one keeps fits, what those between keep does
+      // not either.
+      if (mode == first && !MayFitWithLeast(candidate, ranks)) return;
       continue;
     }
     if (IsTooLong(estimate->length)) {
@@ -221,11 +222,11 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
   }
 }
 
-bool Candidates::FitsWithLeast(Candidate candidate, int ranks) {
+bool Candidates::MayFitWithLeast(Candidate candidate, int ranks) {
   if (candidate.recompute == modes_.back()) return false;
   candidate.recompute = modes_.back();
   const absl::StatusOr<Estimate> estimate = estimator_.Of(candidate);
-  if (!estimate.ok() || estimate->fits()) return true;
+  if (!estimate.ok() || !estimate->lacks_for_kept) return true;
   AddTooLarge(candidate, *estimate, ranks);
   return false;
 }

@@ -105,8 +105,8 @@ class Candidates {
   std::vector<Division> TakeSlower(double value);
   // With the first of the modes from here on that fits.
   void EstimateFrom(Mode mode, Candidate candidate, int ranks);
-  // With the last of the modes.
-  bool FitsWithLeast(Candidate candidate, int ranks);
+  // Whether there is room for what the last of the modes keeps.
+  bool MayFitWithLeast(Candidate candidate, int ranks);
   void AddTooLarge(const Candidate& candidate, const Estimate& estimate,
                    int ranks);
   void Note(const Estimate& estimate, int ranks);

@@ -46,9 +46,12 @@ inline constexpr double kEstimateError = 0.6;
 
 struct Estimate {
   double seconds = 0;
-  int64_t bytes = 0;  // of the device, on the rank that lacks most
+  int64_t bytes = 0;  // of the device, on the rank that is fullest
   int64_t room = 0;   // that this rank has
   int64_t lacks = 0;  // of these, beyond that; 0: it fits
+  // It lacks room even for what rests and is kept: less is kept with more
+  // recomputation only, which may need more while passes run.
+  bool lacks_for_kept = false;
   StepLength length;  // of its plan; of a bound: the shortest
   bool fits() const { return lacks == 0; }
 };

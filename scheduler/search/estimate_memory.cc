@@ -94,6 +94,7 @@ Estimate Estimator::LeastOf(const Candidate& candidate,
   least.bytes -= least.bytes / kMargin;
   least.room = *std::max_element(rooms.begin(), rooms.end());
   least.lacks = std::max<int64_t>(0, least.bytes - least.room);
+  least.lacks_for_kept = least.lacks > 0;
   return least;
 }
 
@@ -128,14 +129,19 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
                         std::max(kept.ever, kept.going_back + all.pass) +
                         all.workspace + scratch;
     const int64_t bytes = sum - sum / kMargin;
-    const int64_t lacks = std::max<int64_t>(0, bytes - places.room[place]);
-    if (place == 0 || std::make_pair(lacks, bytes) >
-                          std::make_pair(estimate.lacks, estimate.bytes)) {
+    const int64_t room = places.room[place];
+    estimate.lacks_for_kept |= all.at_rest + kept.ever > room;
+    const auto part = [](int64_t bytes, int64_t of) {
+      return static_cast<double>(bytes) / static_cast<double>(of);
+    };
+    if (place == 0 || std::make_pair(part(bytes, room), bytes) >
+                          std::make_pair(part(estimate.bytes, estimate.room),
+                                         estimate.bytes)) {
       estimate.bytes = bytes;
-      estimate.room = places.room[place];
-      estimate.lacks = lacks;
+      estimate.room = room;
     }
   }
+  estimate.lacks = std::max<int64_t>(0, estimate.bytes - estimate.room);
 }
 
 }  // namespace troupe
