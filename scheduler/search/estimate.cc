@@ -22,24 +22,43 @@ namespace {
 constexpr double kBytesOfMegabyte = 1 << 20;
 constexpr int64_t kScalarsBytes = 5 * 8;  // the sums that every plan has
 
-// Micro-batches of the orders of which a longer one is told, in pipelines: once
-// it is full, each further micro-batch takes as long as the one before.
+// Micro-batches of the shorter one of the orders of which a longer one is told,
+// in pipelines: once it is full, each further micro-batch takes as long as the
+// one before.
 constexpr int kFewer = 2;
-constexpr int kMore = 4;
 
-// What each unit takes at each place.
-PlaceSeconds SecondsAt(const std::vector<double>& slowness,
+// What each unit takes at each place, on ranks of each speed.
+PlaceSeconds SecondsAt(const std::vector<std::map<RankSpeed, int>>& speeds,
                        const UnitCosts& costs) {
   PlaceSeconds seconds;
-  for (const double slower : slowness) {
-    EqualRanks& ranks = seconds.emplace_back().emplace_back();
-    for (const int kind : costs.kind_of_unit) {
-      const UnitCost& unit = costs.kinds[kind];
-      ranks.seconds.push_back(unit.forward.With(1 / slower) +
-                              unit.backward.With(1 / slower));
+  for (const std::map<RankSpeed, int>& place : speeds) {
+    std::vector<EqualRanks>& of_place = seconds.emplace_back();
+    for (const auto& [speed, count] : place) {
+      EqualRanks& ranks = of_place.emplace_back();
+      for (const int kind : costs.kind_of_unit) {
+        const UnitCost& unit = costs.kinds[kind];
+        ranks.seconds.push_back((unit.forward.ComputeOn(speed.machine) +
+                                 unit.backward.ComputeOn(speed.machine)) /
+                                speed.share);
+      }
     }
   }
   return seconds;
+}
+
+// As UnequalPlaces (scheduler/simulate/place_seconds.h).
+bool AreUnequal(const PlaceSeconds& places) {
+  std::vector<double> slowest;
+  for (const std::vector<EqualRanks>& place : places) {
+    double& most = slowest.emplace_back();
+    for (const EqualRanks& ranks : place) {
+      most = std::max(most, std::accumulate(ranks.seconds.begin(),
+                                            ranks.seconds.end(), 0.0));
+    }
+  }
+  const auto [least, most] =
+      std::minmax_element(slowest.begin(), slowest.end());
+  return *most > (1 + kEqualSpeeds) * *least;
 }
 
 int StagesBefore(const std::vector<std::vector<int>>& holders, int ranks) {
@@ -72,7 +91,9 @@ Estimator::Estimator(const JobSpec& job,
       known_(known),
       groups_(workers),
       narrow_gradients_(BytesOfElement(GradientType(job.training())) == 2),
-      narrow_parameters_(BytesOfElement(ComputeType(job.training())) == 2) {}
+      narrow_parameters_(BytesOfElement(ComputeType(job.training())) == 2) {
+  FindMachines();
+}
 
 Estimator::Shape Estimator::ShapeOf(const ParallelismSpec& parallelism,
                                     int micro_batch_size) const {
@@ -145,9 +166,11 @@ absl::StatusOr<const Estimator::Stages*> Estimator::StagesOf(
                         .micro_batches = 1,
                         .seconds = {},
                         .memory = absl::nullopt};
-  const auto [least, most] =
-      std::minmax_element(places.slowness.begin(), places.slowness.end());
-  const bool unequal = *most > (1 + kEqualSpeeds) * *least;
+  if (!places.alike && way.pipeline() > 1) {
+    layout.seconds = SecondsAt(places.speeds, costs);
+    if (!AreUnequal(layout.seconds)) layout.seconds.clear();
+  }
+  const bool unequal = !layout.seconds.empty();
   // By what units take, of the first one: a larger micro-batch changes no cut.
   std::string key = absl::StrJoin(way.stages(), ",");
   if (unequal) {
@@ -161,12 +184,15 @@ absl::StatusOr<const Estimator::Stages*> Estimator::StagesOf(
   for (const std::vector<int>& holders : layout.holders) {
     absl::StrAppend(&key, "/", absl::StrJoin(holders, ","));
   }
-  if (unequal) {
-    absl::StrAppend(&key, "/", absl::StrJoin(places.slowness, ","));
+  for (const std::map<RankSpeed, int>& place : places.speeds) {
+    if (!unequal) break;
+    key.push_back('/');
+    for (const auto& [speed, count] : place) {
+      absl::StrAppend(&key, speed.machine, ":", speed.share, ",");
+    }
   }
   auto found = stages_.find(key);
   if (found == stages_.end()) {
-    if (unequal) layout.seconds = SecondsAt(places.slowness, costs);
     found = stages_.emplace(key, CutStages(costs, layout, way)).first;
   }
   if (!found->second.ok()) return found->second.status();
@@ -182,20 +208,20 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
   Timed timed;
   int64_t handed_over = 0;
   for (size_t s = 0; s < stages.units.size(); ++s) {
-    double slower = 0;
-    for (const int place : stages.holders[s]) {
-      slower = std::max(slower, places.slowness[place]);
-    }
+    PassSeconds forward;
+    PassSeconds backward;
+    PassSeconds input;
+    PassSeconds weight;
     StageSeconds& seconds = timed.stages.emplace_back();
     bool deals = false;
     double gathers = 0;
     double scatters = 0;
     for (const int u : stages.units[s]) {
       const UnitCost& unit = costs.kinds[costs.kind_of_unit[u]];
-      seconds.forward += unit.forward.With(1 / slower);
-      seconds.backward += unit.backward.With(1 / slower);
-      seconds.input += unit.input.With(1 / slower);
-      seconds.weight += unit.weight.With(1 / slower);
+      forward.Add(unit.forward);
+      backward.Add(unit.backward);
+      input.Add(unit.input);
+      weight.Add(unit.weight);
       const GroupCosts::Group dealt = {.count = shape.SlicesOf(parallelism,
                                                                unit),
                                        .stride = shape.StrideOf(unit)};
@@ -210,6 +236,14 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
           groups_.SecondsOf(dealt, {.collective = REDUCE_SCATTER,
                                     .bytes = PartOf(unit.gradient_bytes, share),
                                     .narrow = narrow_gradients_});
+    }
+    for (const int place : stages.holders[s]) {
+      for (const auto& [speed, count] : places.speeds[place]) {
+        seconds.forward = std::max(seconds.forward, forward.With(speed));
+        seconds.backward = std::max(seconds.backward, backward.With(speed));
+        seconds.input = std::max(seconds.input, input.With(speed));
+        seconds.weight = std::max(seconds.weight, weight.With(speed));
+      }
     }
     const bool each_use = deals && zero.gathered_for_each_use;
     if (deals && !each_use) {
@@ -279,7 +313,7 @@ double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
   const ParallelismSpec& parallelism = way.parallelism();
   const ZeroRow zero = ZeroRowOf(parallelism);
   const bool deals = parallelism.zero() > 0;
-  const std::vector<double>& slowness = PlacesOf(shape).slowness;
+  const Places& places = PlacesOf(shape);
   std::vector<double> summed(shape.pipeline, 0);
   std::vector<double> updates(shape.pipeline, 0);
   // Of units that as many ranks hold alike.
@@ -293,7 +327,7 @@ double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
   for (size_t s = 0; s < stages.units.size(); ++s) {
     const auto unit_count = static_cast<double>(stages.units[s].size());
     std::map<int, Sums> by_dealt;
-    double update = 0;
+    PassSeconds update;
     for (const int u : stages.units[s]) {
       const UnitCost& unit = costs.kinds[costs.kind_of_unit[u]];
       Sums& of_units = by_dealt[shape.DealtOf(unit)];
@@ -302,10 +336,9 @@ double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
       of_units.stride = shape.StrideOf(unit);
       ++of_units.units;
       of_units.gradients += unit.gradient_bytes;
-      update +=
-          unit.step *
-              (slices > 1 && zero.states ? unit.ShareAtRest(slices) : 1) +
-          unit.norm / shape.DealtOf(unit);
+      update.Add(unit.step,
+                 slices > 1 && zero.states ? unit.ShareAtRest(slices) : 1);
+      update.Add(unit.norm, 1.0 / shape.DealtOf(unit));
       if (!deals) continue;
       of_units.scatters += groups_.SecondsOf(
           {.count = slices, .stride = of_units.stride},
@@ -341,7 +374,11 @@ double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
         timed.stages[s].backward * (unit_count - 1) / unit_count;
     for (const int place : stages.holders[s]) {
       summed[place] += std::max(sums - hidden, sums / buckets);
-      updates[place] += update * slowness[place];
+      double slowest = 0;
+      for (const auto& [speed, count] : places.speeds[place]) {
+        slowest = std::max(slowest, update.With(speed));
+      }
+      updates[place] += slowest;
     }
   }
   double last = 0;
@@ -377,64 +414,6 @@ StepLength Estimator::LengthOf(const Shape& shape, const UnitCosts& costs) {
   return length;
 }
 
-// Of the units alone, on places that all have work all the time.
-double Estimator::LeastSeconds(const Shape& shape, const UnitCosts& costs) {
-  const std::vector<double>& speeds = PlacesOf(shape).speeds;
-  const double share =
-      std::accumulate(speeds.begin(), speeds.end(), 0.0) / shape.pipeline;
-  double seconds = 0;
-  for (const int kind : costs.kind_of_unit) {
-    const UnitCost& unit = costs.kinds[kind];
-    seconds += unit.forward.With(share) +
-               std::min(unit.backward.With(share),
-                        unit.input.With(share) + unit.weight.With(share));
-  }
-  return seconds * shape.micro_batches / shape.pipeline;
-}
-
-absl::StatusOr<double> Estimator::LeastSecondsOf(const Candidate& candidate) {
-  ASSIGN_OR_RETURN(const UnitCosts* const costs, LeastCostsOf(candidate));
-  const ParallelismSpec& way = candidate.parallelism;
-  const Shape shape = ShapeOf(way, candidate.micro_batch_size);
-  const double seconds = LeastSeconds(shape, *costs);
-  if (shape.pipeline == 1 || AreUnlike()) return seconds;
-  ASSIGN_OR_RETURN(
-      const KnownOrder* const order,
-      OrderOf(way, std::min(shape.micro_batches, kMore * shape.pipeline)));
-  const auto stages = static_cast<double>(order->holders.size());
-  const double share = PlacesOf(shape).speeds.front();
-  double through = 0;  // all stages, and back
-  for (const int kind : costs->kind_of_unit) {
-    const UnitCost& unit = costs->kinds[kind];
-    through += unit.forward.With(share) + std::min(unit.input.With(share),
-                                                   unit.backward.With(share));
-  }
-  return seconds + through * order->stages_before / stages;
-}
-
-absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
-  ASSIGN_OR_RETURN(const UnitCosts* const costs, LeastCostsOf(division));
-  const Shape shape =
-      ShapeOf(division.parallelism, division.micro_batch_size);
-  const std::vector<int64_t>& rooms = PlacesOf(shape).room;
-  const int64_t room = *std::max_element(rooms.begin(), rooms.end());
-  int64_t bytes = 0;  // of all units, with one micro-batch in flight
-  int64_t most = 0;   // of one unit while it computes
-  for (const int kind : costs->kind_of_unit) {
-    const UnitCost& unit = costs->kinds[kind];
-    const int64_t at_rest =
-        (unit.parameter_bytes + unit.gradient_bytes + unit.state_bytes) /
-        shape.DealtOf(unit);
-    bytes += at_rest + unit.output_bytes;
-    most = std::max(most, at_rest + unit.workspace_bytes);
-  }
-  Estimate bound = {.seconds = LeastSeconds(shape, *costs),
-                    .bytes = std::max(bytes / shape.pipeline, most)};
-  bound.lacks = std::max<int64_t>(0, bound.bytes - room);
-  bound.length = LengthOf(shape, *costs);
-  return bound;
-}
-
 absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(candidate));
   const Estimate least = LeastOf(candidate, *costs);
@@ -443,8 +422,14 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   const ParallelismSpec& parallelism = way.parallelism();
   Shape shape = ShapeOf(parallelism, way.training().micro_batch_size());
   const Places& places = PlacesOf(shape);
+  ASSIGN_OR_RETURN(const int to_cut, MicroBatchesToCut(way, shape));
+  ASSIGN_OR_RETURN(
+      const KnownOrder* const cut_by,
+      OrderOf(parallelism, std::min(to_cut, kMore * shape.pipeline)));
+  ASSIGN_OR_RETURN(const Stages* const stages,
+                   StagesOf(parallelism, *costs, *cut_by, places));
   ASSIGN_OR_RETURN(const std::vector<Replicas> replicas,
-                   ReplicasOf(way, shape));
+                   ReplicasOf(way, shape, *costs, *stages));
   // The fewest that a replica has: no rank keeps less of them.
   int64_t in_all = 0;
   for (const Replicas& alike : replicas) {
@@ -456,8 +441,6 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   ASSIGN_OR_RETURN(KnownOrder* const order,
                    OrderOf(parallelism, std::min(shape.micro_batches,
                                                  kMore * shape.pipeline)));
-  ASSIGN_OR_RETURN(const Stages* const stages,
-                   StagesOf(parallelism, *costs, *order, places));
   Estimate estimate;
   SetMemory(parallelism, shape, *costs, *stages, places, *order, estimate);
   if (!estimate.fits()) {

@@ -87,17 +87,22 @@ class Estimator {
   absl::StatusOr<Estimate> Of(const Candidate& candidate);
 
   // Whether some workers are so much faster that replicas may differ.
-  bool AreUnlike();
+  bool AreUnlike() const { return unlike_; }
 
  private:
-  // Of so many ranks in so many stages: how many times as long a place takes
-  // for the same work as the first worker by itself, and the bytes of its
-  // smallest device.
+  // Of so many ranks in so many stages: at each place those of each speed, and
+  // how many they are, and the bytes of its smallest device.
   struct Places {
-    std::vector<double> slowness;
-    std::vector<double> speeds;  // means of all that are at the place
+    std::vector<std::map<RankSpeed, int>> speeds;
     std::vector<int64_t> room;
-    void Add(absl::Span<const double> of_ranks, int64_t least_room);
+    bool alike = true;  // all have one speed
+    void Add(absl::Span<const RankSpeed> of_ranks, int64_t least_room);
+  };
+  // Of workers that compute alike: which of them is priced, and how much faster
+  // than that one this one is.
+  struct Machine {
+    int number = 0;
+    double faster = 1;
   };
   // Replicas on places that are as fast, with as many micro-batches.
   struct Replicas {
@@ -137,14 +142,26 @@ class Estimator {
   absl::StatusOr<const UnitCosts*> KnownOr(
       const std::string& key,
       const std::function<absl::StatusOr<UnitCosts>()>& costs);
-  const std::vector<double>& SlownessOf(int ranks);
+  // The kinds of machines that there are, the first worker's first; where there
+  // are many, alike is what is about as fast.
+  void FindMachines();
+  const std::vector<RankSpeed>& SpeedsOf(int ranks);
   const Places& PlacesOf(const Shape& shape);
   int64_t RoomOf(int first_rank, int count) const;
   // Of each replica by itself.
   const std::vector<Places>& PlacesOfReplicas(const Shape& shape, int replicas);
   absl::StatusOr<std::vector<Replicas>> ReplicasOf(const JobSpec& way,
-                                                   const Shape& shape);
+                                                   const Shape& shape,
+                                                   const UnitCosts& costs,
+                                                   const Stages& stages);
   absl::StatusOr<ReplicaBatch> BatchOf(const ParallelismSpec& way);
+  // Of the order by which the planner cuts stages: before it splits a batch by
+  // speed.
+  absl::StatusOr<int> MicroBatchesToCut(const JobSpec& way,
+                                        const Shape& shape);
+  // What the slowest rank computes for a micro-batch.
+  static double SecondsOfSlowest(const Places& places, const UnitCosts& costs,
+                                 const Stages& stages);
   // Levels of ZeRO and amounts of recomputation come one after the other, and
   // most change little: the last answers are kept.
   struct KnownOrder {
@@ -190,13 +207,20 @@ class Estimator {
                  const Places& places, KnownOrder& order,
                  Estimate& estimate) const;
 
+  // Micro-batches of the longer one of the orders of which a still longer one is
+  // told, in pipelines.
+  static constexpr int kMore = 4;
+
   const JobSpec& job_;
   const std::vector<WorkerDescription>& workers_;
   KnownCosts& known_;
   GroupCosts groups_;
+  bool unlike_ = false;
   bool narrow_gradients_ = false;
   bool narrow_parameters_ = false;
-  std::map<int, std::vector<double>> slowness_;  // by ranks, of each
+  std::vector<const WorkerDescription*> machines_;  // behind the first
+  std::vector<Machine> machine_of_;                 // by worker
+  std::map<int, std::vector<RankSpeed>> speeds_;    // by ranks, of each
   std::map<std::pair<int, int>, Places> places_;
   std::map<std::tuple<int, int, int>, std::vector<Places>> by_replica_;
   std::map<std::string, absl::StatusOr<ReplicaBatch>> batches_;

@@ -64,7 +64,7 @@ absl::StatusOr<const UnitCosts*> Estimator::LeastCostsOf(
 }
 
 absl::StatusOr<UnitCosts> Estimator::CostsOfUnits(const Candidate& candidate) {
-  return CostUnits(job_, candidate, workers_, [this](const JobSpec& way) {
+  return CostUnits(job_, candidate, workers_, machines_, [this](const JobSpec& way) {
     return KindsOfMicroBatch(way);
   });
 }

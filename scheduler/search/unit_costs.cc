@@ -1,6 +1,7 @@
 #include "scheduler/search/unit_costs.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -45,15 +46,38 @@ bool IsPass(Instruction::Kind kind) {
   return kind == Instruction::FORWARD || IsBackward(kind);
 }
 
+// The workers, were they machines like this one.
+std::vector<WorkerDescription> PutOn(const WorkerDescription& machine,
+                                     std::vector<WorkerDescription> workers) {
+  for (WorkerDescription& worker : workers) {
+    *worker.mutable_calibration() = machine.calibration();
+    worker.set_threads(machine.threads());
+  }
+  return workers;
+}
+
 class Coster {
  public:
-  Coster(const Plan& plan, const std::vector<WorkerDescription>& workers)
+  Coster(const Plan& plan, const std::vector<WorkerDescription>& workers,
+         const std::vector<const WorkerDescription*>& machines)
       : plan_(plan),
         costs_(plan, workers),
         train_(*FindProgram(plan.roles(0), Program::TRAIN)),
-        units_(plan.units_size()) {}
+        units_(plan.units_size()) {
+    for (const WorkerDescription* const machine : machines) {
+      others_.push_back(
+          std::make_unique<CostModel>(plan, PutOn(*machine, workers)));
+    }
+  }
 
   std::vector<UnitCost> Run() {
+    for (UnitCost& unit : units_) {
+      for (PassSeconds* const pass :
+           {&unit.forward, &unit.backward, &unit.input, &unit.weight,
+            &unit.step, &unit.norm}) {
+        pass->compute_of_others.resize(others_.size(), 0);
+      }
+    }
     AddTimes();
     AddMemory();
     for (int u = 0; u < plan_.units_size(); ++u) {
@@ -116,10 +140,17 @@ class Coster {
         now = pass;
         began = times.instructions[i].runs;
       }
-      pass->compute += costs_.CostOf(0, instruction).total();
+      AddCompute(instruction, *pass);
       ended = std::max(ended, times.instructions[i].end);
     }
     end_pass(ended);
+  }
+
+  void AddCompute(const Instruction& instruction, PassSeconds& pass) const {
+    pass.compute += costs_.CostOf(0, instruction).total();
+    for (size_t m = 0; m < others_.size(); ++m) {
+      pass.compute_of_others[m] += others_[m]->CostOf(0, instruction).total();
+    }
   }
 
   // What an instruction takes by itself.
@@ -128,12 +159,12 @@ class Coster {
     const Instruction::Kind kind = instruction.kind();
     UnitCost& unit = units_[instruction.unit()];
     const double seconds = costs_.CostOf(0, instruction).total();
-    const auto add = [seconds](PassSeconds& pass, bool computes) {
+    const auto add = [&](PassSeconds& pass, bool computes) {
       pass.all += seconds;
-      if (computes) pass.compute += seconds;
+      if (computes) AddCompute(instruction, pass);
     };
-    if (kind == Instruction::STEP) unit.step += seconds;
-    if (kind == Instruction::GRAD_NORM) unit.norm += seconds;
+    if (kind == Instruction::STEP) add(unit.step, true);
+    if (kind == Instruction::GRAD_NORM) add(unit.norm, true);
     if (kind == Instruction::BACKWARD_WEIGHT) add(unit.weight, true);
     if (kind == Instruction::BACKWARD_INPUT || kind == Instruction::RECOMPUTE) {
       add(unit.input, true);
@@ -220,6 +251,7 @@ class Coster {
 
   const Plan& plan_;
   const CostModel costs_;
+  std::vector<std::unique_ptr<CostModel>> others_;  // of other machines
   const Program& train_;
   std::vector<UnitCost> units_;
 };
@@ -265,6 +297,15 @@ int DealtOver(int neighbours, int pieces) {
 }
 
 }  // namespace
+
+void PassSeconds::Add(const PassSeconds& other, double times) {
+  all += times * other.all;
+  compute += times * other.compute;
+  compute_of_others.resize(other.compute_of_others.size(), 0);
+  for (size_t m = 0; m < compute_of_others.size(); ++m) {
+    compute_of_others[m] += times * other.compute_of_others[m];
+  }
+}
 
 double UnitCost::ShareAtRest(int neighbours) const {
   double rests = 0;
@@ -318,7 +359,9 @@ UnitCosts MixCosts(const ParallelismSpec& parallelism,
 absl::StatusOr<UnitCosts> CostUnits(const JobSpec& job,
                                     const Candidate& candidate,
                                     const std::vector<WorkerDescription>& all,
-                                    const KindsOf& kinds_of) {
+                                    const std::vector<const WorkerDescription*>&
+                                        machines,
+                                    const FindKinds& kinds_of) {
   ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(OneStageOf(job, candidate)));
   const std::vector<WorkerDescription> workers =
       Uncrowded(all, RanksNeeded(way));
@@ -336,7 +379,7 @@ absl::StatusOr<UnitCosts> CostUnits(const JobSpec& job,
   RunPasses(draft);
   Plan& plan = draft.plan;
   ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
-  result.kinds = Coster(plan, workers).Run();
+  result.kinds = Coster(plan, workers, machines).Run();
   for (const MemoryItem& item : GpuScratchItems(plan)) {
     result.scratch_bytes += item.bytes();
   }
