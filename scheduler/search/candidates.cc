@@ -175,33 +175,39 @@ std::vector<Candidates::Division> Candidates::TakeSlower(double value) {
 
 void Candidates::EstimatePlansOf(const Division& division) {
   if (division.is_one) {
-    return EstimateFrom(modes_.begin(), division.candidate, division.ranks);
+    const Mode mode = std::find(modes_.begin(), modes_.end(),
+                                division.candidate.recompute);
+    return EstimateFrom(mode, division.candidate, division.ranks,
+                        /*may_leave_out=*/false);
   }
-  for (Candidate& candidate : space_.CandidatesOf(division.candidate)) {
-    const absl::StatusOr<double> least = estimator_.LeastSecondsOf(candidate);
-    if (!least.ok()) {
-      Refuse(least.status());
-      continue;
-    }
-    Division one = {.candidate = std::move(candidate),
-                    .ranks = division.ranks,
-                    .value = objective_.ValueOf(*least, division.ranks),
-                    .seconds = *least,
-                    .is_one = true};
-    if (!LeaveOut(one)) EstimatePlansOf(one);
+  for (const Candidate& candidate : space_.CandidatesOf(division.candidate)) {
+    EstimateFrom(modes_.begin(), candidate, division.ranks,
+                 /*may_leave_out=*/true);
   }
 }
 
-void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
+void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks,
+                              bool may_leave_out) {
   for (const Mode first = mode; mode != modes_.end(); ++mode) {
     candidate.recompute = *mode;
+    if (may_leave_out) {
+      const absl::StatusOr<double> least = estimator_.LeastSecondsOf(candidate);
+      if (!least.ok()) return Refuse(least.status());
+      if (LeaveOut({.candidate = candidate,
+                    .ranks = ranks,
+                    .value = objective_.ValueOf(*least, ranks),
+                    .seconds = *least,
+                    .is_one = true})) {
+        return;
+      }
+    }
+    // If not even what the last one keeps fits, what those between keep does
+    // not either.
+    if (mode == first + 1 && !MayFitWithLeast(candidate, ranks)) return;
     const absl::StatusOr<Estimate> estimate = estimator_.Of(candidate);
     if (!estimate.ok()) return Refuse(estimate.status());
     if (!estimate->fits()) {
       AddTooLarge(candidate, *estimate, ranks);
-      // If not even what the last one keeps fits, what those between keep does
-      // not either.
-      if (mode == first && !MayFitWithLeast(candidate, ranks)) return;
       continue;
     }
     if (IsTooLong(estimate->length)) {
@@ -223,7 +229,7 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
 }
 
 bool Candidates::MayFitWithLeast(Candidate candidate, int ranks) {
-  if (candidate.recompute == modes_.back()) return false;
+  if (candidate.recompute == modes_.back()) return true;
   candidate.recompute = modes_.back();
   const absl::StatusOr<Estimate> estimate = estimator_.Of(candidate);
   if (!estimate.ok() || !estimate->lacks_for_kept) return true;
@@ -235,7 +241,8 @@ void Candidates::EstimateNext(const Estimated& lacking) {
   const Mode mode =
       std::find(modes_.begin(), modes_.end(), lacking.candidate.recompute);
   if (mode == modes_.end()) return;
-  EstimateFrom(mode + 1, lacking.candidate, lacking.ranks);
+  EstimateFrom(mode + 1, lacking.candidate, lacking.ranks,
+               /*may_leave_out=*/false);
 }
 
 absl::optional<Estimated> Candidates::Take(const Look& look) {

@@ -104,7 +104,8 @@ class Candidates {
   // Of those, what may be worth so much.
   std::vector<Division> TakeSlower(double value);
   // With the first of the modes from here on that fits.
-  void EstimateFrom(Mode mode, Candidate candidate, int ranks);
+  void EstimateFrom(Mode mode, Candidate candidate, int ranks,
+                    bool may_leave_out);
   // Whether there is room for what the last of the modes keeps.
   bool MayFitWithLeast(Candidate candidate, int ranks);
   void AddTooLarge(const Candidate& candidate, const Estimate& estimate,

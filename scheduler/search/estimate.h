@@ -76,10 +76,9 @@ class Estimator {
   // InvalidArgument: it cannot be planned.
   absl::StatusOr<Estimate> BoundOf(const Candidate& division);
 
-  // No step of the candidate is shorter, whatever is recomputed: a bound of its
-  // division, and what its schedule's rank that begins last waits for the first
-  // micro-batch, and behind the last one. InvalidArgument: its schedule is not
-  // for so many.
+  // No step of the candidate is shorter: its units alone, and what its
+  // schedule's rank that begins last waits for the first micro-batch, and
+  // behind the last one. InvalidArgument: its schedule is not for so many.
   absl::StatusOr<double> LeastSecondsOf(const Candidate& candidate);
 
   // Of what does not fit, the seconds are a bound, too. InvalidArgument: it
