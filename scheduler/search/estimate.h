@@ -126,7 +126,13 @@ class Estimator {
     std::vector<std::vector<int>> units;
     std::vector<std::vector<int>> holders;
   };
-  struct Timed;
+  // What stages take on the places that hold them.
+  struct Timed {
+    std::vector<StageSeconds> stages;
+    double handover = 0;
+    // Of the stage that gathers longest, behind what its first forward hides.
+    double first_gather = 0;
+  };
   struct StageBytes;
 
   absl::StatusOr<const ModelKinds*> KindsOfMicroBatch(const JobSpec& way);
@@ -169,6 +175,7 @@ class Estimator {
     // Stages before the first one of the rank that begins last; 0 where steps
     // overlap, so that no rank waits for the first.
     int stages_before = 0;
+    bool ranks_hold_several = false;  // stages
     std::vector<StageSeconds> stages;
     double handover = 0;
     OrderTimes times;
@@ -181,10 +188,24 @@ class Estimator {
   static absl::StatusOr<Stages> CutStages(const UnitCosts& costs,
                                           const StageLayout& layout,
                                           const ParallelismSpec& way);
+  // By what the planner cuts them, but memory.
+  static StageLayout LayoutOf(const ParallelismSpec& way,
+                              const UnitCosts& costs, const KnownOrder& order,
+                              const Places& places, int micro_batches);
   absl::StatusOr<const Stages*> StagesOf(const ParallelismSpec& way,
                                          const UnitCosts& costs,
-                                         const KnownOrder& order,
-                                         const Places& places);
+                                         const Places& places,
+                                         const StageLayout& layout);
+  // Where places have unlike memory, the planner moves units to those that have
+  // more (scheduler/planner/fit_stages.h).
+  static bool MayMoveUnits(const ParallelismSpec& way, const Places& places);
+  // As it does. Sets the memory of `estimate`, which `needs` does not fit.
+  absl::StatusOr<Stages> FitStages(const ParallelismSpec& way,
+                                   const Shape& shape, const UnitCosts& costs,
+                                   const Places& places, KnownOrder& order,
+                                   StageLayout layout, Stages stages,
+                                   std::vector<int64_t> needs,
+                                   Estimate& estimate) const;
   Shape ShapeOf(const ParallelismSpec& way, int micro_batch_size) const;
   // By what rests on an average place, and what one micro-batch keeps there.
   Estimate LeastOf(const Candidate& candidate, const UnitCosts& costs);
@@ -201,10 +222,11 @@ class Estimator {
   static StageBytes BytesOf(const ParallelismSpec& way, const Shape& shape,
                             const UnitCosts& costs, const Stages& stages,
                             size_t stage);
-  void SetMemory(const ParallelismSpec& way, const Shape& shape,
-                 const UnitCosts& costs, const Stages& stages,
-                 const Places& places, KnownOrder& order,
-                 Estimate& estimate) const;
+  // What each place needs.
+  std::vector<int64_t> SetMemory(const ParallelismSpec& way, const Shape& shape,
+                                 const UnitCosts& costs, const Stages& stages,
+                                 const Places& places, KnownOrder& order,
+                                 Estimate& estimate) const;
 
   // Micro-batches of the longer one of the orders of which a still longer one is
   // told, in pipelines.

@@ -1,9 +1,11 @@
 // The bound of a candidate's memory.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
-#include "proto/plan/sharing.h"
+#include "proto/base/status.h"
 #include "scheduler/layouts/zero.h"
+#include "scheduler/planner/fit_stages.h"
 #include "scheduler/search/estimate.h"
 
 namespace troupe {
@@ -98,10 +100,10 @@ Estimate Estimator::LeastOf(const Candidate& candidate,
   return least;
 }
 
-void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
-                          const UnitCosts& costs, const Stages& stages,
-                          const Places& places, KnownOrder& order,
-                          Estimate& estimate) const {
+std::vector<int64_t> Estimator::SetMemory(
+    const ParallelismSpec& way, const Shape& shape, const UnitCosts& costs,
+    const Stages& stages, const Places& places, KnownOrder& order,
+    Estimate& estimate) const {
   std::vector<StageBytes> by_place(shape.pipeline);
   std::vector<KeptBytes> kept;
   for (size_t s = 0; s < stages.units.size(); ++s) {
@@ -122,6 +124,8 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
     order.most_kept = MostKept(order.order, kept);
   }
   const int64_t scratch = workers_[0].has_gpu() ? costs.scratch_bytes : 0;
+  std::vector<int64_t> needs;
+  estimate.lacks_for_kept = false;
   for (int place = 0; place < shape.pipeline; ++place) {
     const StageBytes& all = by_place[place];
     const MostBytes& kept = order.most_kept[place];
@@ -130,6 +134,7 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
                         all.workspace + scratch;
     const int64_t bytes = sum - sum / kMargin;
     const int64_t room = places.room[place];
+    needs.push_back(bytes);
     estimate.lacks_for_kept |= all.at_rest + kept.ever > room;
     const auto part = [](int64_t bytes, int64_t of) {
       return static_cast<double>(bytes) / static_cast<double>(of);
@@ -142,6 +147,46 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
     }
   }
   estimate.lacks = std::max<int64_t>(0, estimate.bytes - estimate.room);
+  return needs;
+}
+
+bool Estimator::MayMoveUnits(const ParallelismSpec& way, const Places& places) {
+  return way.pipeline() > 1 && way.stages().empty() &&
+         std::adjacent_find(places.room.begin(), places.room.end(),
+                            std::not_equal_to<>()) != places.room.end();
+}
+
+absl::StatusOr<Estimator::Stages> Estimator::FitStages(
+    const ParallelismSpec& way, const Shape& shape, const UnitCosts& costs,
+    const Places& places, KnownOrder& order, StageLayout layout, Stages stages,
+    std::vector<int64_t> needs, Estimate& estimate) const {
+  constexpr int kCutsMax = 4;
+  const ZeroRow zero = ZeroRowOf(way);
+  StageMemory memory;
+  memory.in_flight = InFlight(order.order, stages.units.size());
+  for (const int kind : costs.kind_of_unit) {
+    const UnitCost& unit = costs.kinds[kind];
+    memory.resident.push_back(AtRest(unit, zero, shape.SlicesOf(way, unit)));
+    memory.kept.push_back(unit.kept_bytes);
+  }
+  for (int i = 0; i < kCutsMax && !estimate.fits(); ++i) {
+    memory.room = places.room;
+    for (size_t p = 0; p < needs.size(); ++p) memory.room[p] -= needs[p];
+    for (size_t s = 0; s < stages.units.size(); ++s) {
+      for (const int place : stages.holders[s]) {
+        for (const int u : stages.units[s]) {
+          memory.room[place] +=
+              memory.resident[u] + memory.in_flight[s] * memory.kept[u];
+        }
+      }
+    }
+    layout.memory = memory;
+    ASSIGN_OR_RETURN(Stages other, CutStages(costs, layout, way));
+    if (other.units == stages.units) break;
+    stages = std::move(other);
+    needs = SetMemory(way, shape, costs, stages, places, order, estimate);
+  }
+  return stages;
 }
 
 }  // namespace troupe
