@@ -214,7 +214,8 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks,
       ++reasons_[kTooLong];
       return;
     }
-    const double value = objective_.ValueOf(estimate->seconds, ranks);
+    const double value = objective_.ValueOf(candidate.parallelism,
+                                            estimate->seconds, ranks);
     best_ = std::min(best_, value);
     ++estimated_;
     Note(*estimate, ranks);

@@ -300,7 +300,7 @@ std::vector<Candidate> Space::DivisionsOf(int ranks, Reasons& left_out) const {
   }
   std::vector<Candidate> with_parts;
   for (const Candidate& division : divisions) {
-    AddWithParts(division, with_parts);
+    if (ranks <= kFewRanks) AddWithParts(division, with_parts);
   }
   std::move(with_parts.begin(), with_parts.end(),
             std::back_inserter(divisions));

@@ -196,6 +196,11 @@ void CompareSpaces(int count) {
     least_broken += everything.least_broken;
     least_too_long = std::max(least_too_long, everything.least_too_long);
     simulated += chosen.simulated;
+    if (everything.bounds_broken > 0) {
+      std::printf("%s: %ld bounds of memory broken, as %s\n",
+                  space.name.c_str(), everything.bounds_broken,
+                  everything.broken.c_str());
+    }
     if (!chosen.best.has_value() || !everything.best.has_value()) {
       const bool differ =
           chosen.best.has_value() != everything.best.has_value();

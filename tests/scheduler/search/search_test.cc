@@ -55,7 +55,7 @@ TEST(ChooseParallelism, IsAsGoodAsSimulatingEverything) {
     ASSERT_EQ(chosen.best.has_value(), everything.best.has_value())
         << chosen.refusal << "\n  best: "
         << (everything.best.has_value() ? everything.best->way : "none");
-    EXPECT_EQ(everything.bounds_broken, 0);
+    EXPECT_EQ(everything.bounds_broken, 0) << everything.broken;
     EXPECT_LE(everything.least_too_long, 0.05);
     too_small = std::max(too_small, everything.too_small);
     too_large = std::max(too_large, everything.too_large);
