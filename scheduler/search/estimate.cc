@@ -86,14 +86,12 @@ Estimator::Shape Estimator::ShapeOf(const ParallelismSpec& parallelism,
     shape.micro_batches = std::max(shape.micro_batches, count);
   }
   shape.replicas = troupe::ReplicasOf(parallelism);
+  if (parallelism.zero() > 0) {
+    const bool all = !parallelism.has_zero_size() ||
+                     parallelism.zero_size() == DealtMost(parallelism);
+    shape.slices = all ? Shape::kAll : parallelism.zero_size();
+  }
   return shape;
-}
-
-int Estimator::Shape::SlicesOf(const ParallelismSpec& way,
-                               const UnitCost& unit) const {
-  if (way.zero() == 0) return 1;
-  const bool all = !way.has_zero_size() || way.zero_size() == DealtMost(way);
-  return all ? DealtOf(unit) : way.zero_size();
 }
 
 absl::StatusOr<Estimator::KnownOrder*> Estimator::OrderOf(

@@ -119,8 +119,12 @@ class Estimator {
     int StrideOf(const UnitCost& unit) const {
       return ranks / pipeline / DealtOf(unit);
     }
-    // Of these, those over which ZeRO deals it. Default: all.
-    int SlicesOf(const ParallelismSpec& way, const UnitCost& unit) const;
+    // Of these, those over which ZeRO deals it: so many, or all.
+    int slices = 1;
+    static constexpr int kAll = 0;
+    int SlicesOf(const UnitCost& unit) const {
+      return slices == kAll ? DealtOf(unit) : slices;
+    }
   };
   struct Stages {
     std::vector<std::vector<int>> units;

@@ -14,6 +14,13 @@ namespace {
 // What is summed here as if it were whole at once may come in turn: plans of
 // drawn spaces need up to 0.4 % less. A bound leaves out one part of so many.
 constexpr int64_t kMargin = 100;
+// The same where units have strategies of their own: values that are turned
+// between them come in turn, too. Plans need up to 2 % less.
+constexpr int64_t kMarginOfStrategies = 20;
+
+int64_t MarginOf(const ParallelismSpec& way) {
+  return way.strategies().empty() ? kMargin : kMarginOfStrategies;
+}
 
 int64_t SharedBytes(int64_t bytes, double share) {
   return static_cast<int64_t>(static_cast<double>(bytes) * share);
@@ -55,7 +62,7 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
   const std::vector<int>& units = stages.units[stage];
   for (auto u = units.rbegin(); u != units.rend(); ++u) {
     const UnitCost& unit = unit_of(*u);
-    const int slices = shape.SlicesOf(way, unit);
+    const int slices = shape.SlicesOf(unit);
     bytes.at_rest += AtRest(unit, zero, slices);
     int64_t whole = 0;
     if (slices > 1) {
@@ -90,10 +97,10 @@ Estimate Estimator::LeastOf(const Candidate& candidate,
   for (const int kind : costs.kind_of_unit) {
     const UnitCost& unit = costs.kinds[kind];
     least.bytes +=
-        AtRest(unit, zero, shape.SlicesOf(way, unit)) + unit.kept_bytes;
+        AtRest(unit, zero, shape.SlicesOf(unit)) + unit.kept_bytes;
   }
   least.bytes /= shape.pipeline;
-  least.bytes -= least.bytes / kMargin;
+  least.bytes -= least.bytes / MarginOf(way);
   least.room = *std::max_element(rooms.begin(), rooms.end());
   least.lacks = std::max<int64_t>(0, least.bytes - least.room);
   least.lacks_for_kept = least.lacks > 0;
@@ -132,7 +139,7 @@ std::vector<int64_t> Estimator::SetMemory(
     const int64_t sum = all.at_rest +
                         std::max(kept.ever, kept.going_back + all.pass) +
                         all.workspace + scratch;
-    const int64_t bytes = sum - sum / kMargin;
+    const int64_t bytes = sum - sum / MarginOf(way);
     const int64_t room = places.room[place];
     needs.push_back(bytes);
     estimate.lacks_for_kept |= all.at_rest + kept.ever > room;
@@ -166,7 +173,7 @@ absl::StatusOr<Estimator::Stages> Estimator::FitStages(
   memory.in_flight = InFlight(order.order, stages.units.size());
   for (const int kind : costs.kind_of_unit) {
     const UnitCost& unit = costs.kinds[kind];
-    memory.resident.push_back(AtRest(unit, zero, shape.SlicesOf(way, unit)));
+    memory.resident.push_back(AtRest(unit, zero, shape.SlicesOf(unit)));
     memory.kept.push_back(unit.kept_bytes);
   }
   for (int i = 0; i < kCutsMax && !estimate.fits(); ++i) {

@@ -48,8 +48,7 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
       backward.Add(unit.backward);
       input.Add(unit.input);
       weight.Add(unit.weight);
-      const GroupCosts::Group dealt = {.count = shape.SlicesOf(parallelism,
-                                                               unit),
+      const GroupCosts::Group dealt = {.count = shape.SlicesOf(unit),
                                        .stride = shape.StrideOf(unit)};
       if (dealt.count == 1) continue;
       deals = true;
@@ -157,7 +156,7 @@ double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
     for (const int u : stages.units[s]) {
       const UnitCost& unit = costs.kinds[costs.kind_of_unit[u]];
       Sums& of_units = by_dealt[shape.DealtOf(unit)];
-      const int slices = shape.SlicesOf(parallelism, unit);
+      const int slices = shape.SlicesOf(unit);
       of_units.slices = slices;
       of_units.stride = shape.StrideOf(unit);
       ++of_units.units;
