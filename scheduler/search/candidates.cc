@@ -188,6 +188,7 @@ void Candidates::EstimatePlansOf(const Division& division) {
 
 void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks,
                               bool may_leave_out) {
+  absl::optional<absl::StatusOr<Estimate>> with_least;  // with the last mode
   for (const Mode first = mode; mode != modes_.end(); ++mode) {
     candidate.recompute = *mode;
     if (may_leave_out) {
@@ -201,10 +202,20 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks,
         return;
       }
     }
-    // If not even what the last one keeps fits, what those between keep does
-    // not either.
-    if (mode == first + 1 && !MayFitWithLeast(candidate, ranks)) return;
-    const absl::StatusOr<Estimate> estimate = estimator_.Of(candidate);
+    if (mode == first + 1) {
+      Candidate least = candidate;
+      least.recompute = modes_.back();
+      with_least = estimator_.Of(least);
+      // If not even what the last one keeps fits, what those between keep does
+      // not either.
+      if (with_least->ok() && (*with_least)->lacks_for_kept) {
+        return AddTooLarge(least, **with_least, ranks);
+      }
+    }
+    const bool is_last = mode + 1 == modes_.end();
+    const absl::StatusOr<Estimate> estimate =
+        is_last && with_least.has_value() ? *with_least
+                                          : estimator_.Of(candidate);
     if (!estimate.ok()) return Refuse(estimate.status());
     if (!estimate->fits()) {
       AddTooLarge(candidate, *estimate, ranks);
@@ -227,15 +238,6 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks,
                   .family = FamilyOf(candidate)});
     return;
   }
-}
-
-bool Candidates::MayFitWithLeast(Candidate candidate, int ranks) {
-  if (candidate.recompute == modes_.back()) return true;
-  candidate.recompute = modes_.back();
-  const absl::StatusOr<Estimate> estimate = estimator_.Of(candidate);
-  if (!estimate.ok() || !estimate->lacks_for_kept) return true;
-  AddTooLarge(candidate, *estimate, ranks);
-  return false;
 }
 
 void Candidates::EstimateNext(const Estimated& lacking) {

@@ -106,8 +106,6 @@ class Candidates {
   // With the first of the modes from here on that fits.
   void EstimateFrom(Mode mode, Candidate candidate, int ranks,
                     bool may_leave_out);
-  // Whether there is room for what the last of the modes keeps.
-  bool MayFitWithLeast(Candidate candidate, int ranks);
   void AddTooLarge(const Candidate& candidate, const Estimate& estimate,
                    int ranks);
   void Note(const Estimate& estimate, int ranks);
