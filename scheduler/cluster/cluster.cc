@@ -235,9 +235,9 @@ absl::StatusOr<JobId> Cluster::Submit(const JobSpec& asked,
   RETURN_IF_ERROR(CheckQueue(client));
   absl::optional<JobSpec> chooses_again;
   if (open && asked.has_elastic()) chooses_again = asked;
-  const JobId id = jobs_.Add(spec, needed, now, actions, client,
-                             std::move(chooses_again))
-                       .id;
+  const JobId id =
+      jobs_.Add(spec, needed, now, actions, client, std::move(chooses_again))
+          .id;
   Schedule(now, actions, {.job = id, .outcome = &considered});
   return id;
 }

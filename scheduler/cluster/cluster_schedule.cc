@@ -335,9 +335,8 @@ void Cluster::Widen(Job& job, const Compilation& compilation,
                    static_cast<int>(outcome.workers.size()) == job.ranks_needed;
   const bool may_be_quicker = !job.open.has_value() || WantsShortestStep(job);
   const bool is_quicker =
-      may_be_quicker &&
-      outcome.compiled.outline->prediction().step_seconds() <=
-          kWorthIt * job.plan->prediction().step_seconds();
+      may_be_quicker && outcome.compiled.outline->prediction().step_seconds() <=
+                            kWorthIt * job.plan->prediction().step_seconds();
   if (!all && !is_quicker) return;
   runs_.moves().SaveAndMove(
       job,

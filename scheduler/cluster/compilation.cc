@@ -315,8 +315,7 @@ Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
       // The plan says how many of them it takes.
       for (const NarrowerPlaces& kind : kinds) {
         if (kind.count() < needed || kind.count() <= more_than) continue;
-        compilation.choices.push_back(
-            make.Of(way, kind.All(), /*idle=*/true));
+        compilation.choices.push_back(make.Of(way, kind.All(), /*idle=*/true));
       }
       continue;
     }

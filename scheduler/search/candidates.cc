@@ -175,8 +175,8 @@ std::vector<Candidates::Division> Candidates::TakeSlower(double value) {
 
 void Candidates::EstimatePlansOf(const Division& division) {
   if (division.is_one) {
-    const Mode mode = std::find(modes_.begin(), modes_.end(),
-                                division.candidate.recompute);
+    const Mode mode =
+        std::find(modes_.begin(), modes_.end(), division.candidate.recompute);
     return EstimateFrom(mode, division.candidate, division.ranks,
                         /*may_leave_out=*/false);
   }
@@ -213,9 +213,9 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks,
       }
     }
     const bool is_last = mode + 1 == modes_.end();
-    const absl::StatusOr<Estimate> estimate =
-        is_last && with_least.has_value() ? *with_least
-                                          : estimator_.Of(candidate);
+    const absl::StatusOr<Estimate> estimate = is_last && with_least.has_value()
+                                                  ? *with_least
+                                                  : estimator_.Of(candidate);
     if (!estimate.ok()) return Refuse(estimate.status());
     if (!estimate->fits()) {
       AddTooLarge(candidate, *estimate, ranks);
@@ -225,8 +225,8 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks,
       ++reasons_[kTooLong];
       return;
     }
-    const double value = objective_.ValueOf(candidate.parallelism,
-                                            estimate->seconds, ranks);
+    const double value =
+        objective_.ValueOf(candidate.parallelism, estimate->seconds, ranks);
     best_ = std::min(best_, value);
     ++estimated_;
     Note(*estimate, ranks);

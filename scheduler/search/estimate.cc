@@ -140,9 +140,8 @@ absl::StatusOr<Estimator::Stages> Estimator::CutStages(
 }
 
 StageLayout Estimator::LayoutOf(const ParallelismSpec& way,
-                                const UnitCosts& costs,
-                                const KnownOrder& order, const Places& places,
-                                int micro_batches) {
+                                const UnitCosts& costs, const KnownOrder& order,
+                                const Places& places, int micro_batches) {
   StageLayout layout = {.holders = order.holders,
                         .micro_batches = 1,
                         .seconds = {},
@@ -161,8 +160,8 @@ absl::StatusOr<const Estimator::Stages*> Estimator::StagesOf(
     const StageLayout& layout) {
   const bool unequal = !layout.seconds.empty();
   // By what units take, of the first one: a larger micro-batch changes no cut.
-  std::string key = absl::StrCat(absl::StrJoin(way.stages(), ","), "/",
-                                 layout.micro_batches);
+  std::string key =
+      absl::StrCat(absl::StrJoin(way.stages(), ","), "/", layout.micro_batches);
   if (unequal) {
     absl::StrAppend(&key, "/", costs.number);
   } else {
@@ -210,9 +209,8 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   ASSIGN_OR_RETURN(
       const KnownOrder* const cut_by,
       OrderOf(parallelism, std::min(to_cut, kMore * shape.pipeline)));
-  StageLayout layout =
-      LayoutOf(parallelism, *costs, *cut_by, places,
-               std::min(to_cut, kMore * shape.pipeline));
+  StageLayout layout = LayoutOf(parallelism, *costs, *cut_by, places,
+                                std::min(to_cut, kMore * shape.pipeline));
   ASSIGN_OR_RETURN(const Stages* stages,
                    StagesOf(parallelism, *costs, places, layout));
   ASSIGN_OR_RETURN(const std::vector<Replicas> replicas,
@@ -229,8 +227,8 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
                    OrderOf(parallelism, std::min(shape.micro_batches,
                                                  kMore * shape.pipeline)));
   Estimate estimate;
-  const std::vector<int64_t> needs = SetMemory(
-      parallelism, shape, *costs, *stages, places, *order, estimate);
+  const std::vector<int64_t> needs =
+      SetMemory(parallelism, shape, *costs, *stages, places, *order, estimate);
   Stages that_fit;
   if (!estimate.fits() && MayMoveUnits(parallelism, places)) {
     ASSIGN_OR_RETURN(that_fit,

@@ -166,8 +166,7 @@ class Estimator {
   absl::StatusOr<ReplicaBatch> BatchOf(const ParallelismSpec& way);
   // Of the order by which the planner cuts stages: before it splits a batch by
   // speed.
-  absl::StatusOr<int> MicroBatchesToCut(const JobSpec& way,
-                                        const Shape& shape);
+  absl::StatusOr<int> MicroBatchesToCut(const JobSpec& way, const Shape& shape);
   // What the slowest rank computes for a micro-batch.
   static double SecondsOfSlowest(const Places& places, const UnitCosts& costs,
                                  const Stages& stages);
@@ -232,8 +231,8 @@ class Estimator {
                                  const Places& places, KnownOrder& order,
                                  Estimate& estimate) const;
 
-  // Micro-batches of the longer one of the orders of which a still longer one is
-  // told, in pipelines.
+  // Micro-batches of the longer one of the orders of which a still longer one
+  // is told, in pipelines.
   static constexpr int kMore = 4;
 
   const JobSpec& job_;

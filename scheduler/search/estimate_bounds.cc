@@ -56,16 +56,15 @@ absl::StatusOr<double> Estimator::LeastSecondsOf(const Candidate& candidate) {
   double through = 0;  // all stages, and back
   for (const int kind : costs->kind_of_unit) {
     const UnitCost& unit = costs->kinds[kind];
-    through += unit.forward.With(speed) + std::min(unit.input.With(speed),
-                                                   unit.backward.With(speed));
+    through += unit.forward.With(speed) +
+               std::min(unit.input.With(speed), unit.backward.With(speed));
   }
   return seconds + through * order->stages_before / stages;
 }
 
 absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
   ASSIGN_OR_RETURN(const UnitCosts* const costs, LeastCostsOf(division));
-  const Shape shape =
-      ShapeOf(division.parallelism, division.micro_batch_size);
+  const Shape shape = ShapeOf(division.parallelism, division.micro_batch_size);
   const std::vector<int64_t>& rooms = PlacesOf(shape).room;
   const int64_t room = *std::max_element(rooms.begin(), rooms.end());
   int64_t bytes = 0;  // of all units, with one micro-batch in flight

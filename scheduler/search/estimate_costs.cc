@@ -58,15 +58,14 @@ absl::StatusOr<const UnitCosts*> Estimator::CostsOf(
 absl::StatusOr<const UnitCosts*> Estimator::LeastCostsOf(
     const Candidate& candidate) {
   if (candidate.parallelism.strategies().empty()) return CostsOf(candidate);
-  return KnownOr(absl::StrCat("least/", KeyOfCosts(candidate)), [&] {
-    return MixedCosts(candidate, /*is_whole=*/false);
-  });
+  return KnownOr(absl::StrCat("least/", KeyOfCosts(candidate)),
+                 [&] { return MixedCosts(candidate, /*is_whole=*/false); });
 }
 
 absl::StatusOr<UnitCosts> Estimator::CostsOfUnits(const Candidate& candidate) {
-  return CostUnits(job_, candidate, workers_, machines_, [this](const JobSpec& way) {
-    return KindsOfMicroBatch(way);
-  });
+  return CostUnits(
+      job_, candidate, workers_, machines_,
+      [this](const JobSpec& way) { return KindsOfMicroBatch(way); });
 }
 
 absl::StatusOr<UnitCosts> Estimator::MixedCosts(const Candidate& candidate,

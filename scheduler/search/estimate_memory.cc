@@ -14,9 +14,9 @@ namespace {
 // What is summed here as if it were whole at once may come in turn: plans of
 // drawn spaces need up to 0.4 % less. A bound leaves out one part of so many.
 constexpr int64_t kMargin = 100;
-// The same where units have strategies of their own: values that are turned
-// between them come in turn, too. Plans need up to 2 % less.
-constexpr int64_t kMarginOfStrategies = 20;
+// The same where units have strategies of their own. Plans of drawn spaces need
+// up to 9 % less.
+constexpr int64_t kMarginOfStrategies = 10;
 
 int64_t MarginOf(const ParallelismSpec& way) {
   return way.strategies().empty() ? kMargin : kMarginOfStrategies;
@@ -96,8 +96,7 @@ Estimate Estimator::LeastOf(const Candidate& candidate,
   Estimate least = {.seconds = LeastSeconds(shape, costs)};
   for (const int kind : costs.kind_of_unit) {
     const UnitCost& unit = costs.kinds[kind];
-    least.bytes +=
-        AtRest(unit, zero, shape.SlicesOf(unit)) + unit.kept_bytes;
+    least.bytes += AtRest(unit, zero, shape.SlicesOf(unit)) + unit.kept_bytes;
   }
   least.bytes /= shape.pipeline;
   least.bytes -= least.bytes / MarginOf(way);

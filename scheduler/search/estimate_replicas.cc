@@ -38,7 +38,8 @@ double Apart(double a, double b) {
 }
 
 bool Differ(const std::vector<double>& seconds) {
-  const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+  const auto [least, most] =
+      std::minmax_element(seconds.begin(), seconds.end());
   return *most > (1 + kEqualSpeeds) * *least;
 }
 
@@ -70,12 +71,10 @@ void Estimator::FindMachines() {
     if (is_new) {
       const double own = rate(worker);
       const auto nearest = std::min_element(
-          rates.begin(), rates.end(), [own](double a, double b) {
-            return Apart(own, a) < Apart(own, b);
-          });
-      if (nearest == rates.end() ||
-          (rates.size() < kMachinesMax &&
-           Apart(own, *nearest) > 1 + kAboutAsFast)) {
+          rates.begin(), rates.end(),
+          [own](double a, double b) { return Apart(own, a) < Apart(own, b); });
+      if (nearest == rates.end() || (rates.size() < kMachinesMax &&
+                                     Apart(own, *nearest) > 1 + kAboutAsFast)) {
         machine.number = static_cast<int>(rates.size());
         rates.push_back(own);
         if (machine.number > 0) machines_.push_back(&worker);
@@ -101,9 +100,8 @@ const std::vector<RankSpeed>& Estimator::SpeedsOf(int ranks) {
       SeatsOf(absl::MakeConstSpan(workers_).first(ranks), /*lanes=*/1);
   for (int r = 0; r < ranks; ++r) {
     const Machine& machine = machine_of_[r];
-    found->second.push_back(
-        {.machine = machine.number,
-         .share = machine.faster * seats.FairShare(r)});
+    found->second.push_back({.machine = machine.number,
+                             .share = machine.faster * seats.FairShare(r)});
   }
   return found->second;
 }
@@ -141,8 +139,7 @@ const std::vector<Estimator::Places>& Estimator::PlacesOfReplicas(
     Places& places = found->second.emplace_back();
     for (int p = 0; p < shape.pipeline; ++p) {
       const int first = p * each + d * of_replica;
-      places.Add(speeds.subspan(first, of_replica),
-                 RoomOf(first, of_replica));
+      places.Add(speeds.subspan(first, of_replica), RoomOf(first, of_replica));
     }
   }
   return found->second;

@@ -75,8 +75,8 @@ Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
       timed.first_gather =
           std::max(timed.first_gather, gathers - seconds.forward);
     }
-    const double beside = (each_use ? gathers : 0) +
-                          (deals && zero.gradients ? scatters : 0);
+    const double beside =
+        (each_use ? gathers : 0) + (deals && zero.gradients ? scatters : 0);
     if (each_use) seconds.forward = std::max(seconds.forward, gathers);
     seconds.backward = std::max(seconds.backward, beside);
     seconds.input = std::max(seconds.input, each_use ? gathers : 0);
@@ -176,24 +176,22 @@ double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
     for (const auto& [dealt, of_units] : by_dealt) {
       const auto gradients = static_cast<double>(of_units.gradients);
       const double units = of_units.units;
-      const auto bucket =
-          std::max<double>(parallelism.bucket_megabytes() * kBytesOfMegabyte,
-                           gradients / units);
+      const auto bucket = std::max<double>(
+          parallelism.bucket_megabytes() * kBytesOfMegabyte, gradients / units);
       const double own =
           deals ? units : std::max(1.0, std::ceil(gradients / bucket));
       buckets += own;
       sums +=
           (zero.gradients && deals ? of_units.scatters / units
                                    : of_units.scatters) +
-          own * groups_.SecondsOf(
-                    {.count = dealt / of_units.slices,
-                     .stride = of_units.stride * of_units.slices},
-                    {.collective = ALL_REDUCE,
-                     .bytes = static_cast<int64_t>(
-                         static_cast<double>(of_units.gradients /
-                                             of_units.slices) /
-                         own),
-                     .narrow = narrow_gradients_});
+          own * groups_.SecondsOf({.count = dealt / of_units.slices,
+                                   .stride = of_units.stride * of_units.slices},
+                                  {.collective = ALL_REDUCE,
+                                   .bytes = static_cast<int64_t>(
+                                       static_cast<double>(of_units.gradients /
+                                                           of_units.slices) /
+                                       own),
+                                   .narrow = narrow_gradients_});
     }
     const double hidden =
         timed.stages[s].backward * (unit_count - 1) / unit_count;

@@ -190,8 +190,8 @@ class Search {
   bool MayWin(const Estimated& one, const Simulated* best) const {
     if (best == nullptr) return true;
     const double at_best = one.estimate.seconds * errors_.Least(one.family);
-    return objective().ValueOf(one.candidate.parallelism, at_best,
-                               one.ranks) <= best->value &&
+    return objective().ValueOf(one.candidate.parallelism, at_best, one.ranks) <=
+               best->value &&
            (!objective().fewest() || at_best <= best->way.step_seconds());
   }
 

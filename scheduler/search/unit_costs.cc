@@ -225,9 +225,8 @@ class Coster {
           break;
       }
     }
-    const std::vector<int> strategies =
-        StrategyOfUnits(plan_.job().parallelism(), KindsOf(plan_.units()),
-                        plan_.stages());
+    const std::vector<int> strategies = StrategyOfUnits(
+        plan_.job().parallelism(), KindsOf(plan_.units()), plan_.stages());
     for (int u = 0; u < plan_.units_size(); ++u) {
       units_[u].workspace_bytes = plan_.units(u).workspace_bytes();
       const ParallelismSpec& job = plan_.job().parallelism();
@@ -356,12 +355,11 @@ UnitCosts MixCosts(const ParallelismSpec& parallelism,
   return result;
 }
 
-absl::StatusOr<UnitCosts> CostUnits(const JobSpec& job,
-                                    const Candidate& candidate,
-                                    const std::vector<WorkerDescription>& all,
-                                    const std::vector<const WorkerDescription*>&
-                                        machines,
-                                    const FindKinds& kinds_of) {
+absl::StatusOr<UnitCosts> CostUnits(
+    const JobSpec& job, const Candidate& candidate,
+    const std::vector<WorkerDescription>& all,
+    const std::vector<const WorkerDescription*>& machines,
+    const FindKinds& kinds_of) {
   ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(OneStageOf(job, candidate)));
   const std::vector<WorkerDescription> workers =
       Uncrowded(all, RanksNeeded(way));

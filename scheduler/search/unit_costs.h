@@ -68,8 +68,8 @@ struct UnitCost {
   int64_t pass_bytes = 0;       // besides, while its backward passes run
   int64_t workspace_bytes = 0;  // of all units of a rank the most
   int64_t instructions = 0;     // of its passes on a micro-batch
-  int alike = 1;  // ranks of a replica's stage that hold it alike
-  Unit nominal;   // its kind, and its work for the balance of stages
+  int alike = 1;                // ranks of a replica's stage that hold it alike
+  Unit nominal;  // its kind, and its work for the balance of stages
 
   // Where ZeRO deals over so many neighbours: what rests of it over what a
   // replica has, and the share of it that is dealt at all.

@@ -153,10 +153,9 @@ Settings SettingsOf(const json& way) {
 
 bool IsOnCommandLine(const json& way) {
   const json& parallelism = way.at("fields").at("parallelism");
-  return std::none_of(parallelism.begin(), parallelism.end(),
-                      [](const json& value) {
-                        return value.is_array() && !value.empty();
-                      });
+  return std::none_of(
+      parallelism.begin(), parallelism.end(),
+      [](const json& value) { return value.is_array() && !value.empty(); });
 }
 
 struct Measured {
@@ -212,8 +211,7 @@ double RunJob(const DrawnJob& job, const std::string& folder,
       "--explain", "--json", "--set", "parallelism.mode=auto"};
   AddSettings(job.settings, command);
   const json explanation = json::parse(RunTroupe(command));
-  std::vector<Measured> plans =
-      PlansToMeasure(explanation, options.plans + 1);
+  std::vector<Measured> plans = PlansToMeasure(explanation, options.plans + 1);
   for (int round = 0; round < options.rounds; ++round) {
     for (Measured& plan : plans) {
       BenchJob run = {.file = file, .settings = job.settings};

@@ -175,9 +175,8 @@ Everything SimulateEverything(const DrawnSpace& drawn) {
           }
           if (estimate.ok() && estimate->bytes > PeakOf(*plan)) {
             ++everything.bounds_broken;
-            everything.broken =
-                absl::StrCat(TextOf(job), ": ", estimate->bytes, " over ",
-                             PeakOf(*plan));
+            everything.broken = absl::StrCat(TextOf(job), ": ", estimate->bytes,
+                                             " over ", PeakOf(*plan));
           }
           if (everything.best.has_value() &&
               everything.best->seconds <= seconds) {
