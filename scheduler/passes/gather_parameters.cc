@@ -21,9 +21,11 @@ bool IsGathered(const Plan& plan, const Placement& placement) {
 }
 
 // Dealt units whose parameters a pass computes with: its own unit's, and those
-// that this is tied to.
+// that this is tied to. `all_at_once`: where a unit is cut into segments, all of
+// them are there in each that uses some.
 std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
-                        const Instruction& pass, const Plan& plan) {
+                        const Instruction& pass, bool all_at_once,
+                        const Plan& plan) {
   std::set<int> used;
   if (pass.kind() != Instruction::FORWARD &&
       pass.kind() != Instruction::RECOMPUTE &&
@@ -33,7 +35,9 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
   const SegmentUse& use =
       passes.Of(pass.unit(), pass.kind()).at(pass.segment()).use;
   for (const int u : GradientUnits(plan, pass.unit())) {
-    const bool reads = u == pass.unit() ? use.weights : use.tied_weights;
+    const bool reads = all_at_once ? use.weights || use.tied_weights
+                       : u == pass.unit() ? use.weights
+                                          : use.tied_weights;
     if (reads && IsGathered(plan, *FindPlacement(role, u))) used.insert(u);
   }
   return used;
@@ -94,9 +98,13 @@ void GatherParameters(Draft& draft) {
     for (Program& program : *role.mutable_programs()) {
       Program gathered;
       gathered.set_kind(program.kind());
+      // A text is written with the weights of a unit where VALIDATE has them.
+      const bool decodes =
+          program.kind() == Program::VALIDATE && plan.has_decoding();
       std::set<int> whole;
       for (const Instruction& instruction : program.instructions()) {
-        const std::set<int> used = UnitsUsed(passes, role, instruction, plan);
+        const std::set<int> used =
+            UnitsUsed(passes, role, instruction, decodes, plan);
         for (const int unit : used) {
           if (whole.count(unit) > 0) continue;
           EmitGathers(plan, *FindPlacement(role, unit), gathered);

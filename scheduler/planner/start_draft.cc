@@ -34,6 +34,7 @@
 #include "scheduler/passes/lanes.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/check_graph.h"
+#include "scheduler/planner/lay_decoding.h"
 #include "scheduler/planner/lay_groups.h"
 #include "scheduler/planner/partition.h"
 #include "scheduler/planner/resolve_sample.h"
@@ -428,6 +429,8 @@ absl::StatusOr<Draft> StartDraftOf(
   RETURN_IF_ERROR(CutUnitsAndStages(whole, workers, draft));
   LayGroups(draft.plan);
   RETURN_IF_ERROR(LayAllMatrices(draft.plan));
+  // Costs of units are asked of models with one of each kind.
+  if (kinds == nullptr) RETURN_IF_ERROR(LayDecoding(draft.plan));
   return draft;
 }
 

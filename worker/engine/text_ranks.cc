@@ -11,35 +11,9 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "worker/collective/create_communicator.h"
-#include "worker/instructions/run_collective.h"
+#include "worker/engine/peer_values.h"
 
 namespace troupe {
-namespace {
-
-Element ElementOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return Element::kF32;
-    case DType::kF64:  // sums of rows that lie over ranks
-      return Element::kF64;
-    case DType::kBF16:
-      return Element::kBF16;
-    case DType::kF16:
-      return Element::kF16;
-    default:
-      CHECK(false) << "nothing exchanges " << DTypeName(dtype);
-      return Element::kByte;
-  }
-}
-
-CommBuffer BufferOf(const Tensor& tensor) {
-  CHECK(tensor.dense()) << tensor.ShapeString();
-  return {.data = tensor.raw(),
-          .elements = tensor.elements(),
-          .element = ElementOf(tensor.dtype())};
-}
-
-}  // namespace
 
 TextRanks::TextRanks(const TextRanksOptions& options) : options_(options) {
   const Mesh& mesh = options_.plan.mesh();
@@ -106,20 +80,10 @@ absl::Status TextRanks::Exchange(const Op::Exchange& exchange, const Tensor& x,
   const std::string& axis = exchange.axes(0);
   const auto found = along_.find(axis);
   CHECK(found != along_.end()) << "no group along " << axis;
-  Communicator& communicator = *found->second;
-  const CommBuffer to = BufferOf(y);
-  CommBuffer from;
-  if (x.raw() != y.raw()) {
-    from = BufferOf(x);
-    if (exchange.forward() == ALL_GATHER) {
-      // Behind its piece a rank may have padding.
-      from.elements = communicator.Block(to, communicator.rank()).elements;
-    }
-  }
-  return RunCollective(exchange.forward(), {.from = from, .to = to},
-                       communicator,
-                       {.name = absl::StrCat("values along ", axis),
-                        .timeout = options_.timeout});
+  return ExchangeValues(exchange, x, y,
+                        {.name = absl::StrCat("values along ", axis),
+                         .timeout = options_.timeout},
+                        *found->second);
 }
 
 int TextRanks::Neighbour(int places) const {
@@ -128,26 +92,22 @@ int TextRanks::Neighbour(int places) const {
   return PeerRank(mesh, options_.rank, place + places);
 }
 
-absl::Status TextRanks::Receive(const Tensor& input) {
+absl::Status TextRanks::Receive(int unit, const Tensor& input) {
   return all_->Recv(BufferOf(input), Neighbour(-1),
                     {.name = "activations", .timeout = options_.timeout});
 }
 
-absl::Status TextRanks::HandOn(const Tensor& output) {
+absl::Status TextRanks::HandOn(int unit, const Tensor& output) {
   return all_->Send(BufferOf(output), Neighbour(1),
                     {.name = "activations", .timeout = options_.timeout});
 }
 
 absl::StatusOr<int32_t> TextRanks::Share(int32_t token) {
-  Device& device = options_.device;
-  device.CopyFromHost(token_, &token, sizeof(token));
-  RETURN_IF_ERROR(device.Synchronize());
-  RETURN_IF_ERROR(
-      all_->Broadcast({.data = token_, .elements = 1, .element = Element::kI32},
-                      first_with_logits_,
-                      {.name = "the next token", .timeout = options_.timeout}));
-  device.CopyToHost(&token, token_, sizeof(token));
-  RETURN_IF_ERROR(Outcome(device.Synchronize()));
+  RETURN_IF_ERROR(BroadcastNumbers(
+      absl::MakeSpan(&token, 1), first_with_logits_,
+      {.name = "the next token", .timeout = options_.timeout}, token_,
+      options_.device, *all_,
+      [this](const absl::Status& queue) { return Outcome(queue); }));
   return token;
 }
 

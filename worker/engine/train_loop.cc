@@ -365,12 +365,7 @@ absl::Status TrainLoop::CloseStep(PendingReport report,
   }
   if (closing.validate) {
     ASSIGN_OR_RETURN(report.validation_loss, Validate(context));
-    if (sample_ != nullptr) {
-      ASSIGN_OR_RETURN(report.sample, sample_->Write(context.step, [this] {
-        absl::MutexLock lock(&mutex_);
-        return aborted_;
-      }));
-    }
+    ASSIGN_OR_RETURN(report.sample, WriteSample());
   }
   pending_.Add(std::move(report));
   if (lag > 0 && !closing.all_known) return absl::OkStatus();
@@ -383,6 +378,16 @@ absl::StatusOr<double> TrainLoop::Validate(const StepContext& context) {
   ASSIGN_OR_RETURN(const Scalars scalars,
                    RunProgram(*programs_.validate, validation));
   return ValidationLoss(*options_.plan, scalars);
+}
+
+absl::StatusOr<absl::optional<TextSample>> TrainLoop::WriteSample() {
+  if (sample_ == nullptr) return absl::nullopt;
+  absl::StatusOr<absl::optional<TextSample>> sample = sample_->Write([this] {
+    absl::MutexLock lock(&mutex_);
+    return aborted_;
+  });
+  if (!sample.ok()) FailedIn(sample.status());
+  return sample;
 }
 
 StopFlags TrainLoop::FlagsIn(const Scalars& scalars) const {

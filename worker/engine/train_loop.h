@@ -187,6 +187,8 @@ class TrainLoop {
   };
   absl::Status CloseStep(PendingReport report, const Closing& closing);
   absl::StatusOr<double> Validate(const StepContext& context);
+  // Nothing where there is none, or another rank has it.
+  absl::StatusOr<absl::optional<TextSample>> WriteSample();
   StopFlags FlagsIn(const Scalars& scalars) const;
   void Heed(int64_t step, const StopFlags& flags);
   // Sums all steps up to `done`, and reports all but that one.
@@ -226,7 +228,7 @@ class TrainLoop {
   std::unique_ptr<CheckpointFolder> folder_;  // of rank 0; or null
   std::unique_ptr<DataCheck> data_check_;     // reads state_'s data; or null
   std::unique_ptr<CheckpointSaver> saver_;    // reads state_; or null
-  std::unique_ptr<ValidationSample> sample_;  // reads state_; or null
+  std::unique_ptr<ValidationSample> sample_;  // uses state_; or null
   absl::once_flag give_up_once_;
   absl::Notification gives_up_;
   double checkpoint_stall_seconds_ = 0;  // since the last step
