@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "proto/base/check.h"
 #include "proto/base/must_not_wait.h"
 #include "proto/base/status.h"
@@ -456,6 +455,7 @@ Plan AssignmentPlan(const Plan& plan, int rank) {
   *assignment.mutable_units() = plan.units();
   *assignment.mutable_tables() = plan.tables();
   *assignment.mutable_batch() = plan.batch();
+  if (plan.has_decoding()) *assignment.mutable_decoding() = plan.decoding();
   *assignment.add_roles() = RoleOf(plan, rank);
   assignment.set_rank(rank);
   // Field by field: copies of all ranks' for all ranks would be many.
@@ -494,7 +494,7 @@ std::string PlanFingerprint(const Plan& plan) {
   for (const char byte : bare.SerializeAsString()) {
     hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
   }
-  return absl::StrFormat("%016x", hash);
+  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
 }
 
 }  // namespace troupe

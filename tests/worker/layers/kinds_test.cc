@@ -332,6 +332,17 @@ OneOpSpec Product(const char* name, bool in_out, int biases) {
   return spec;
 }
 
+// In which documents begin within sequences: where that of each token does.
+OneOpSpec WithDocuments(const char* name, OneOpSpec spec) {
+  static_assert(kBatch == 2 && kLength == 5);
+  spec.name = name;
+  spec.inputs.push_back({.name = "documents",
+                         .dims = Rows(),
+                         .dtype = I32,
+                         .ints = {0, 0, 2, 2, 2, 0, 1, 1, 1, 4}});
+  return spec;
+}
+
 std::vector<OneOpSpec> Kinds() {
   std::vector<OneOpSpec> kinds = {
       Embed("Embed", false),
@@ -394,6 +405,11 @@ std::vector<OneOpSpec> Kinds() {
       Product("ProductWithBias", true, 1),
       Product("ProductOfTransposed", false, 0),
       Product("ProductOfTransposedWithBiases", false, 2),
+      WithDocuments("EmbedInDocuments", Embed("", true)),
+      WithDocuments("RopeInDocuments", Rope("", 1.3)),
+      WithDocuments("AttentionInDocuments", Attention("", 4, 2, false)),
+      WithDocuments("AttentionInDocumentsMasked", Attention("", 2, 1, true)),
+      WithDocuments("SoftmaxInDocuments", Softmax("", false)),
       CrossEntropy("CrossEntropy", 0),
       CrossEntropy("CrossEntropyOfPaddedRows", 32),
   };
