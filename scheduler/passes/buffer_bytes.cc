@@ -96,7 +96,9 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::SCALARS:
       return SumsBytes(plan);
     case Buffer::WORKSPACE:
-      return WorkspaceBytes(plan, role);
+      return unit < 0
+                 ? WorkspaceBytes(plan, role)
+                 : StepWorkspaceBytes(plan.job().optimizer(), plan.units(unit));
     case Buffer::ACTIVATION:
       return OutputBytes(plan, unit, output);
     case Buffer::GRADIENT:  // from a unit behind, which the last one lacks

@@ -66,15 +66,16 @@ class Declaration : private OperandWriter {
     for (Instruction& instruction : *program_.mutable_instructions()) {
       Begin(instruction);
       Declare(instruction);
-      if (KindOfLane(plan_.lanes(), instruction.lane()) == Lane::COMPUTE) {
-        Use(Instruction::SCRATCH, Buffer::WORKSPACE, kNone, kNone,
-            Instruction::WRITE);
+      const bool computes =
+          KindOfLane(plan_.lanes(), instruction.lane()) == Lane::COMPUTE;
+      if (computes || instruction.kind() == Instruction::STEP) {
+        Use(Instruction::SCRATCH, Buffer::WORKSPACE,
+            computes ? kNone : instruction.unit(), kNone, Instruction::WRITE);
       }
     }
   }
 
-  // After Run: the values that are used at several offsets.
-  using OperandWriter::Carried;
+  using OperandWriter::Carried;  // after Run
 
  private:
   void Declare(const Instruction& instruction) {
@@ -312,8 +313,7 @@ class Declaration : private OperandWriter {
     Use(Instruction::SLICE, Buffer::PARAMETER_GRADIENTS, u, kNone,
         first && !StepsLeaveZeros(u) ? Instruction::WRITE : Instruction::ADD);
   }
-  // Several for one use of the unit fill one buffer, the first of them begins
-  // it.
+  // Several fill one buffer for one use of the unit; the first begins it.
   void Gather(int u, int part) {
     if (!RestsInSlices(plan_, role_, Buffer::PARAMETERS, u)) {
       return Use(Instruction::WEIGHTS, Buffer::PARAMETERS, u, kNone,
@@ -437,8 +437,7 @@ class Declaration : private OperandWriter {
 
   const UnitPasses& passes_;
   const Edges& edges_;
-  // Gradients that a later instruction sends.
-  std::set<Value> unsent_;
+  std::set<Value> unsent_;  // gradients that a later instruction sends
   // Units, and micro-batches where these have their own, whose gradients hold
   // something.
   std::set<std::pair<int, int>> summed_;

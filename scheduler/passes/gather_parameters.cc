@@ -21,8 +21,8 @@ bool IsGathered(const Plan& plan, const Placement& placement) {
 }
 
 // Dealt units whose parameters a pass computes with: its own unit's, and those
-// that this is tied to. `all_at_once`: where a unit is cut into segments, all of
-// them are there in each that uses some.
+// that this is tied to. `all_at_once`: where a unit is cut into segments, all
+// of them are there in each that uses some.
 std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
                         const Instruction& pass, bool all_at_once,
                         const Plan& plan) {
@@ -35,7 +35,7 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
   const SegmentUse& use =
       passes.Of(pass.unit(), pass.kind()).at(pass.segment()).use;
   for (const int u : GradientUnits(plan, pass.unit())) {
-    const bool reads = all_at_once ? use.weights || use.tied_weights
+    const bool reads = all_at_once        ? use.weights || use.tied_weights
                        : u == pass.unit() ? use.weights
                                           : use.tied_weights;
     if (reads && IsGathered(plan, *FindPlacement(role, u))) used.insert(u);

@@ -94,10 +94,10 @@ absl::Status LayDecoding(Plan& plan) {
   const TrainingSpec& training = job.training();
   ASSIGN_OR_RETURN(
       UnitList list,
-      DecodingUnits(job.model(),
-                    {.tensor = tensor,
-                     .dtype = ComputeType(training),
-                     .lora = training.has_lora() ? &training.lora() : nullptr}));
+      DecodingUnits(job.model(), {.tensor = tensor,
+                                  .dtype = ComputeType(training),
+                                  .lora = training.has_lora() ? &training.lora()
+                                                              : nullptr}));
   CHECK_EQ(list.units.size(), static_cast<size_t>(plan.units_size()));
   Decoding& decoding = *plan.mutable_decoding();
   for (int u = 0; u < plan.units_size(); ++u) {

@@ -86,9 +86,8 @@ absl::StatusOr<TextPlan> PlanText(const JobSpec& trained) {
   RETURN_IF_ERROR(ResolveLora(job));
   const LoraSpec* const lora =
       job.training().has_lora() ? &job.training().lora() : nullptr;
-  ASSIGN_OR_RETURN(
-      UnitList units,
-      DecodingUnits(model, {.tensor = cut.tensor(), .lora = lora}));
+  ASSIGN_OR_RETURN(UnitList units, DecodingUnits(model, {.tensor = cut.tensor(),
+                                                         .lora = lora}));
   RETURN_IF_ERROR(LayStages(units.units, cut, plan));
   LayGroups(plan);
   for (Unit& unit : units.units) *plan.add_units() = std::move(unit);

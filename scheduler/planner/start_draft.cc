@@ -16,7 +16,6 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
-#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
@@ -40,7 +39,6 @@
 #include "scheduler/planner/resolve_sample.h"
 #include "scheduler/planner/unit_kinds.h"
 #include "scheduler/tiers/loss_chunks.h"
-#include "scheduler/tiers/offload.h"
 #include "scheduler/tiers/recompute.h"
 
 namespace troupe {
@@ -51,21 +49,6 @@ void LayMesh(Plan& plan) {
     *plan.mutable_mesh()->add_axes() = std::move(axis);
   }
   CHECK_OK(CheckMesh(plan.mesh()));
-}
-
-// Updates of matrices work in memory that lanes of the host do not have.
-absl::Status CheckStepsOnDevice(const JobSpec& job) {
-  if (!StepsOnHost(job.memory())) return absl::OkStatus();
-  for (int rule = 0; rule < RuleCount(job.optimizer()); ++rule) {
-    if (!UpdatesMatrices(job.optimizer(), rule)) continue;
-    return FieldError(
-        NameFieldOfRule(rule),
-        absl::StrCat(NameOfRule(job.optimizer(), rule),
-                     " does not go with memory.optimizer or memory.gradients "
-                     "below the device, where the optimizer runs on the host; "
-                     "use device for both"));
-  }
-  return absl::OkStatus();
 }
 
 // Of the model, on one rank each; and what follows from them alone.
@@ -93,7 +76,6 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
     RETURN_IF_ERROR(MarkFrozen(training, list));
   }
   RETURN_IF_ERROR(MarkGroups(plan.job().optimizer(), list));
-  RETURN_IF_ERROR(CheckStepsOnDevice(plan.job()));
   RETURN_IF_ERROR(CheckSample(plan.job()));
   derived.set_frozen_parameters(FrozenCount(list));
   derived.set_model_flops_per_token(

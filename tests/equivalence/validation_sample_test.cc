@@ -54,7 +54,7 @@ std::string Continue(const std::string& checkpoint, double temperature) {
 }
 
 JobSpec Changed(const std::string& how) {
-  JobSpec job = SmallJobOf(how == "experts"                      ? "mixtral"
+  JobSpec job = SmallJobOf(how == "experts" ? "mixtral"
                            : how == "llama" || how == "sequence_parallel" ||
                                    how == "adapters in pieces"
                                ? "llama"
@@ -141,12 +141,31 @@ JobSpec Changed(const std::string& how) {
 }
 
 TEST(ValidationSample, IsTheTextOfTheCheckpoint) {
-  for (const char* const how :
-       {"alone", "slices", "groups", "matrices", "servers", "versions",
-        "adapters", "frozen", "llama", "experts", "pipeline", "interleaved",
-        "zb_v", "chimera", "tensor", "sequence_parallel", "zero 3", "kept",
-        "cube", "ring", "batch", "host", "slices on the host",
-        "all slices on nvme", "adapters in pieces"}) {
+  for (const char* const how : {"alone",
+                                "slices",
+                                "groups",
+                                "matrices",
+                                "servers",
+                                "versions",
+                                "adapters",
+                                "frozen",
+                                "llama",
+                                "experts",
+                                "pipeline",
+                                "interleaved",
+                                "zb_v",
+                                "chimera",
+                                "tensor",
+                                "sequence_parallel",
+                                "zero 3",
+                                "kept",
+                                "cube",
+                                "ring",
+                                "batch",
+                                "host",
+                                "slices on the host",
+                                "all slices on nvme",
+                                "adapters in pieces"}) {
     for (const double temperature : {0.0, 0.8}) {
       if (temperature == 0 && how != std::string("alone")) continue;
       SCOPED_TRACE(absl::StrCat(how, " ", temperature));

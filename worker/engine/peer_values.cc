@@ -55,11 +55,11 @@ absl::Status BroadcastNumbers(
   const size_t bytes = numbers.size() * sizeof(int32_t);
   device.CopyFromHost(memory, numbers.data(), bytes);
   RETURN_IF_ERROR(device.Synchronize());
-  RETURN_IF_ERROR(communicator.Broadcast(
-      {.data = memory,
-       .elements = static_cast<int64_t>(numbers.size()),
-       .element = Element::kI32},
-      member, options));
+  RETURN_IF_ERROR(
+      communicator.Broadcast({.data = memory,
+                              .elements = static_cast<int64_t>(numbers.size()),
+                              .element = Element::kI32},
+                             member, options));
   device.CopyToHost(numbers.data(), memory, bytes);
   return outcome(device.Synchronize());
 }

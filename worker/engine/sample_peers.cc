@@ -8,8 +8,8 @@
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/base/steady_time.h"
-#include "proto/plan/mesh.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/mesh.h"
 #include "worker/engine/peer_values.h"
 
 namespace troupe {
@@ -24,8 +24,8 @@ absl::Status TimeIsUp() {
 int MemberOf(const Communicator& communicator, int rank) {
   const std::vector<int>& ranks = communicator.group().ranks;
   const auto found = std::find(ranks.begin(), ranks.end(), rank);
-  CHECK(found != ranks.end()) << "rank " << rank << " is not in "
-                              << communicator.group().name;
+  CHECK(found != ranks.end())
+      << "rank " << rank << " is not in " << communicator.group().name;
   return static_cast<int>(found - ranks.begin());
 }
 
@@ -70,12 +70,11 @@ absl::Status SamplePeers::FindCommunicators() {
   const auto index = [](bool has, int group) {
     return has ? absl::make_optional(group) : absl::nullopt;
   };
-  ASSIGN_OR_RETURN(world_,
-                   Find(index(decoding.has_world(), decoding.world())));
-  ASSIGN_OR_RETURN(transfers_, Find(index(decoding.has_transfers(),
-                                          decoding.transfers())));
-  ASSIGN_OR_RETURN(exchanges_, Find(index(decoding.has_exchanges(),
-                                          decoding.exchanges())));
+  ASSIGN_OR_RETURN(world_, Find(index(decoding.has_world(), decoding.world())));
+  ASSIGN_OR_RETURN(transfers_,
+                   Find(index(decoding.has_transfers(), decoding.transfers())));
+  ASSIGN_OR_RETURN(exchanges_,
+                   Find(index(decoding.has_exchanges(), decoding.exchanges())));
   return absl::OkStatus();
 }
 
@@ -132,13 +131,12 @@ absl::Status SamplePeers::Broadcast(absl::Span<int32_t> numbers, int rank,
   void* memory = number_;
   const bool many = numbers.size() > 1;
   if (many) {
-    ASSIGN_OR_RETURN(memory, state_.device.Allocate(numbers.size() *
-                                                    sizeof(int32_t)));
+    ASSIGN_OR_RETURN(memory,
+                     state_.device.Allocate(numbers.size() * sizeof(int32_t)));
   }
   const absl::Status status = BroadcastNumbers(
-      numbers, MemberOf(*world_, rank), OptionsFor(what), memory,
-      state_.device, *world_,
-      [this](const absl::Status& queue) { return Outcome(queue); });
+      numbers, MemberOf(*world_, rank), OptionsFor(what), memory, state_.device,
+      *world_, [this](const absl::Status& queue) { return Outcome(queue); });
   if (many) state_.device.Free(memory);
   return status;
 }

@@ -28,8 +28,8 @@
 
 namespace troupe {
 
-// One thread, which REQUIRES what ValidatedWeights does. All ranks make the same
-// calls in the same order. Errors are of the communicators and the device.
+// One thread, which REQUIRES what ValidatedWeights does. All ranks make the
+// same calls in the same order. Errors are of the communicators and the device.
 class SamplePeers final : public DecodingPeers {
  public:
   // Borrows the state. From `end` on the text is at its end: SteadyNow()'s, of

@@ -1,7 +1,7 @@
-// Weights as the last validation computed with them, outside of a program: those
-// that do not rest whole where they are used are brought there once more, as
-// VALIDATE does, and lie where it has them. Between programs nothing else is in
-// that memory.
+// Weights as the last validation computed with them, outside of a program:
+// those that do not rest whole where they are used are brought there once more,
+// as VALIDATE does, and lie where it has them. Between programs nothing else is
+// in that memory.
 //
 //   ValidatedWeights weights(state);
 //   RETURN_IF_ERROR(weights.Bring(unit));     // a collective under ZeRO 3

@@ -31,8 +31,8 @@ class DecodingPeers {
   virtual absl::Status HandOn(int unit, const Tensor& output) = 0;
 
   // Before a unit decodes: brings its weights, and those that it is tied to, to
-  // where the generator was told that they are. They may be in place of those of
-  // the unit before.
+  // where the generator was told that they are. They may be in place of those
+  // of the unit before.
   virtual absl::Status BringWeights(int unit) { return absl::OkStatus(); }
 
   // Of the ranks that have the logits, the first one's token, to all.
