@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -53,23 +52,6 @@ absl::Status TakeParameters(const Unit& laid, Unit& unit) {
   return absl::OkStatus();
 }
 
-// Of a schedule whose ranks hold stages twice, the first holder writes.
-absl::Status CheckPlaces(const Plan& plan) {
-  std::set<int> places;
-  for (const Stage& stage : plan.stages()) {
-    places.insert(stage.pipeline_ranks(0));
-  }
-  if (static_cast<int>(places.size()) == AxisSize(plan.mesh(), kPipelineAxis)) {
-    return absl::OkStatus();
-  }
-  return FieldError(
-      "data.sample",
-      absl::StrCat("needs a stage on each place of the pipeline, and with "
-                   "parallelism.pipeline_schedule: ",
-                   plan.job().parallelism().pipeline_schedule(),
-                   " some have copies of others' stages only; leave it out"));
-}
-
 // Whether ranks bring slices together before they compute: of zero 3, and where
 // whole parameters that are summed in slices rest below the device.
 bool GathersToDecode(const Plan& plan) {
@@ -89,7 +71,6 @@ bool GathersToDecode(const Plan& plan) {
 absl::Status LayDecoding(Plan& plan) {
   const JobSpec& job = plan.job();
   if (!job.data().has_sample()) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckPlaces(plan));
   const int tensor = AxisSize(plan.mesh(), kTensorAxis);
   const TrainingSpec& training = job.training();
   ASSIGN_OR_RETURN(

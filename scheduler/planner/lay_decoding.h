@@ -9,9 +9,8 @@
 namespace troupe {
 
 // Does nothing for a job without data.sample. REQUIRES units, stages, groups
-// and placements, and CheckSample. InvalidArgument "data.sample...": a place of
-// the pipeline has no stage of its own, or ranks have pieces of weights that no
-// text is written with.
+// and placements, and CheckSample. InvalidArgument "data.sample...": ranks have
+// pieces of weights that no text is written with.
 absl::Status LayDecoding(Plan& plan);
 
 }  // namespace troupe

@@ -95,12 +95,6 @@ absl::Status CheckSample(const JobSpec& job) {
     return RefuseWith("strategies",
                       "a text is written by ranks that share all units alike");
   }
-  if (parallelism.servers() > 0 && parallelism.pipeline() > 1) {
-    return RefuseWith(absl::StrCat("servers: ", parallelism.servers(),
-                                   " with pipeline: ", parallelism.pipeline()),
-                      "ranks of a pipeline write a text together, and servers "
-                      "have no stage");
-  }
   return absl::OkStatus();
 }
 

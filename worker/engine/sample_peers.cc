@@ -10,6 +10,7 @@
 #include "proto/base/steady_time.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/served.h"
 #include "worker/engine/peer_values.h"
 
 namespace troupe {
@@ -85,6 +86,7 @@ ModelPart SamplePeers::Part() {
   part.units.tables = {decoding.tables().begin(), decoding.tables().end()};
   part.units.batch = decoding.batch();
   part.weights.resize(plan_.units_size());
+  if (IsServer(plan_, state_.rank())) return part;
   const int here = CoordinateOn(plan_.mesh(), kPipelineAxis, state_.rank());
   for (const Stage& stage : plan_.stages()) {
     if (stage.pipeline_ranks(0) != here) continue;

@@ -38,7 +38,9 @@ class SamplePeers final : public DecodingPeers {
                                                              absl::Time end);
   ~SamplePeers() override;
 
-  // What of the model this rank runs, and where its weights are.
+  // What of the model this rank runs, and where its weights are. No runs: it
+  // computes nothing for a validation, as a server, or a place of the pipeline
+  // whose stages another holds, too; then it shares tokens only.
   ModelPart Part();
 
   bool together() const { return world_ != nullptr; }

@@ -1,5 +1,6 @@
 #include "worker/engine/validation_sample.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -84,41 +85,63 @@ absl::StatusOr<TextSample> ValidationSample::WriteWith(
   const SampleSpec& spec = job.data().sample();
   ModelPart part = peers.Part();
   part.positions = static_cast<int64_t>(prompt_.ids.size()) + spec.tokens();
-  absl::StatusOr<std::unique_ptr<Generator>> generator =
-      Generator::Create(state_.device, job.model(), std::move(part));
-  const bool lacks_memory = absl::IsResourceExhausted(generator.status());
-  if (!lacks_memory) RETURN_IF_ERROR(generator.status());
+  std::unique_ptr<Generator> generator;
+  absl::Status made;
+  if (!part.runs.empty()) {
+    auto created =
+        Generator::Create(state_.device, job.model(), std::move(part));
+    made = created.status();
+    if (created.ok()) generator = *std::move(created);
+  }
+  const bool lacks_memory = absl::IsResourceExhausted(made);
+  if (!lacks_memory) RETURN_IF_ERROR(made);
   TextSample sample;
-  ASSIGN_OR_RETURN(const bool all, peers.AllReady(generator.ok()));
+  ASSIGN_OR_RETURN(const bool all, peers.AllReady(made.ok()));
   if (!all) {
     sample.set_error(lacks_memory
-                         ? Characters(generator.status().message())
+                         ? Characters(made.message())
                          : "the device of another rank has no memory for it");
     return sample;
   }
+  std::string text;
+  const absl::Status written = generator == nullptr
+                                   ? Hear(peers, go_on)
+                                   : Draw(peers, *generator, go_on, text);
+  if (!peers.late()) RETURN_IF_ERROR(written);
+  sample.set_text(Characters(text));
+  return sample;
+}
+
+absl::Status ValidationSample::Draw(SamplePeers& peers, Generator& generator,
+                                    const std::function<absl::Status()>& go_on,
+                                    std::string& text) const {
+  const SampleSpec& spec = state_.plan->job().data().sample();
   const auto in_time = [&]() -> absl::Status {
     RETURN_IF_ERROR(go_on());
     return peers.AloneInTime();
   };
-  std::string text;
-  absl::Status written =
-      (*generator)
-          ->Start(prompt_.ids, {.temperature = spec.temperature(),
-                                .seed = spec.seed(),
-                                .go_on = in_time});
-  if (written.ok()) {
-    written = DrawText(**generator,
-                       {.tokenizer = prompt_.tokenizer.get(),
-                        .tokens_max = spec.tokens(),
-                        .end = {end_.begin(), end_.end()}},
-                       [&](const TextPiece& piece) {
-                         text += piece.text;
-                         return in_time();
-                       });
+  RETURN_IF_ERROR(
+      generator.Start(prompt_.ids, {.temperature = spec.temperature(),
+                                    .seed = spec.seed(),
+                                    .go_on = in_time}));
+  return DrawText(generator,
+                  {.tokenizer = prompt_.tokenizer.get(),
+                   .tokens_max = spec.tokens(),
+                   .end = {end_.begin(), end_.end()}},
+                  [&](const TextPiece& piece) {
+                    text += piece.text;
+                    return in_time();
+                  });
+}
+
+absl::Status ValidationSample::Hear(
+    SamplePeers& peers, const std::function<absl::Status()>& go_on) const {
+  for (int64_t i = 0; i < state_.plan->job().data().sample().tokens(); ++i) {
+    ASSIGN_OR_RETURN(const int32_t token, peers.Share(0));
+    if (std::find(end_.begin(), end_.end(), token) != end_.end()) break;
+    RETURN_IF_ERROR(go_on());
   }
-  if (!peers.late()) RETURN_IF_ERROR(written);
-  sample.set_text(Characters(text));
-  return sample;
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

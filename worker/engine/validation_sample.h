@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,6 +17,7 @@
 #include "absl/types/optional.h"
 #include "proto/status.pb.h"
 #include "worker/engine/sample_peers.h"
+#include "worker/model/generator.h"
 #include "worker/rank/rank_state.h"
 #include "worker/rank/sample_prompt.h"
 
@@ -40,6 +42,12 @@ class ValidationSample {
 
   absl::StatusOr<TextSample> WriteWith(
       SamplePeers& peers, const std::function<absl::Status()>& go_on) const;
+  absl::Status Draw(SamplePeers& peers, Generator& generator,
+                    const std::function<absl::Status()>& go_on,
+                    std::string& text) const;
+  // What others draw, on a rank that runs none of the model.
+  absl::Status Hear(SamplePeers& peers,
+                    const std::function<absl::Status()>& go_on) const;
 
   RankState& state_;
   SamplePrompt prompt_;       // the tokenizer of rank 0 only
