@@ -165,6 +165,15 @@ TEST(ResolveJob, RefusesWithThePathAndTheWayOut) {
        },
        "data.validation: is beside data.validation_fraction"},
       {[](JobSpec& j) {
+         j.mutable_model()->Clear();
+         j.mutable_model()->set_architecture("synthetic");
+         j.mutable_model()->set_units(1);
+         j.mutable_model()->add_forward_us(1);
+         j.mutable_data()->Clear();
+         j.mutable_data()->set_isolate_documents(true);
+       },
+       "data.isolate_documents: a synthetic model reads no documents"},
+      {[](JobSpec& j) {
          j.mutable_training()->clear_steps();
          j.mutable_training()->set_epochs(2);
        },
