@@ -97,7 +97,7 @@ JobSpec Changed(const std::string& how) {
     job.mutable_parallelism()->set_pipeline(2);
     job.mutable_parallelism()->set_servers(1);
   } else if (how == "tensor" || how == "sequence_parallel") {
-    job.mutable_parallelism()->set_tensor(3);
+    job.mutable_parallelism()->set_tensor(how == "tensor" ? 3 : 2);
     job.mutable_parallelism()->set_sequence_parallel(how != "tensor");
   } else if (how == "zero 3" || how == "kept") {
     job.mutable_parallelism()->set_data(2);
@@ -109,6 +109,7 @@ JobSpec Changed(const std::string& how) {
     job.mutable_parallelism()->set_tensor(3);
     job.mutable_parallelism()->set_zero(3);
   } else if (how == "ring") {
+    job.mutable_training()->set_sequence_length(16);
     job.mutable_parallelism()->set_context(2);
     job.mutable_parallelism()->set_context_method("ring");
     job.mutable_parallelism()->set_zero(3);
@@ -132,7 +133,7 @@ JobSpec Changed(const std::string& how) {
     job.mutable_memory()->set_gradients("nvme");
   } else if (how == "adapters in pieces") {
     job.mutable_training()->mutable_lora()->set_rank(2);
-    job.mutable_parallelism()->set_tensor(3);
+    job.mutable_parallelism()->set_tensor(2);
     job.mutable_parallelism()->set_data(2);
     job.mutable_parallelism()->set_zero(3);
   } else if (how == "adapters") {
