@@ -30,6 +30,10 @@
 namespace troupe {
 namespace {
 
+// Of products on the host's cores, over the bytes that an optimizer moves there
+// in the same time: of a worker on a GPU only the latter was measured.
+constexpr double kHostFlopsPerByte = 10;
+
 constexpr double kBytesOfF32 = 4;
 // The calibration counts the masked half of the attention matrix, Work does
 // not.
@@ -325,9 +329,13 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
         (on_host ? machine.tiers.optimizer
                  : machine.calibration.optimizer_bytes_per_second() *
                        machine.scale);
-    cost.matmul =
-        MatrixStepFlops(plan_, placement) /
-        (machine.calibration.matmul(0).flops_per_second() * machine.scale);
+    double products =
+        machine.calibration.matmul(0).flops_per_second() * machine.scale;
+    if (on_host) {
+      products =
+          std::min(products, kHostFlopsPerByte * machine.tiers.optimizer);
+    }
+    cost.matmul = MatrixStepFlops(plan_, placement) / products;
   }
   return cost;
 }
