@@ -43,7 +43,7 @@ absl::Status ResolveFields(const ModelSpec& model, SampleSpec& sample) {
                                  longest, " positions"));
 }
 
-absl::Status RefuseWith(absl::string_view field, absl::string_view why) {
+absl::Status RefuseSampleWith(absl::string_view field, absl::string_view why) {
   return FieldError(
       kSampleField,
       absl::StrCat("does not go with parallelism.", field, ": ", why,
@@ -82,18 +82,19 @@ absl::Status CheckSample(const JobSpec& job) {
   if (!job.data().has_sample()) return absl::OkStatus();
   const ParallelismSpec& parallelism = job.parallelism();
   if (parallelism.tensor() > 1 && parallelism.tensor_method() != "1d") {
-    return RefuseWith(
+    return RefuseSampleWith(
         absl::StrCat("tensor_method: ", parallelism.tensor_method()),
         "a text is written by ranks that cut units in one dimension");
   }
   if (parallelism.expert() > 1) {
-    return RefuseWith(absl::StrCat("expert: ", parallelism.expert()),
-                      "a text is written by ranks that have, of each expert, "
-                      "what they have of all");
+    return RefuseSampleWith(
+        absl::StrCat("expert: ", parallelism.expert()),
+        "a text is written by ranks that have, of each expert, "
+        "what they have of all");
   }
   if (parallelism.strategies_size() > 0) {
-    return RefuseWith("strategies",
-                      "a text is written by ranks that share all units alike");
+    return RefuseSampleWith(
+        "strategies", "a text is written by ranks that share all units alike");
   }
   return absl::OkStatus();
 }
