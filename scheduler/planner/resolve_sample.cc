@@ -81,9 +81,10 @@ absl::Status ResolveSample(JobSpec& job) {
 absl::Status CheckSample(const JobSpec& job) {
   if (!job.data().has_sample()) return absl::OkStatus();
   const ParallelismSpec& parallelism = job.parallelism();
-  if (parallelism.tensor() > 1 && parallelism.tensor_method() != "1d") {
+  const std::string& method = parallelism.tensor_method();
+  if (parallelism.tensor() > 1 && !method.empty() && method != "1d") {
     return RefuseSampleWith(
-        absl::StrCat("tensor_method: ", parallelism.tensor_method()),
+        absl::StrCat("tensor_method: ", method),
         "a text is written by ranks that cut units in one dimension");
   }
   if (parallelism.expert() > 1) {
