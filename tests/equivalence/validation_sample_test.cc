@@ -99,6 +99,7 @@ JobSpec Changed(const std::string& how) {
   } else if (how == "tensor" || how == "sequence_parallel") {
     job.mutable_parallelism()->set_tensor(how == "tensor" ? 3 : 2);
     job.mutable_parallelism()->set_sequence_parallel(how != "tensor");
+    if (how != "tensor") job.mutable_training()->set_sequence_length(16);
   } else if (how == "zero 3" || how == "kept") {
     job.mutable_parallelism()->set_data(2);
     job.mutable_parallelism()->set_zero(3);
