@@ -54,11 +54,11 @@ std::string Continue(const std::string& checkpoint, double temperature) {
 }
 
 JobSpec Changed(const std::string& how) {
-  JobSpec job = SmallJobOf(how == "experts" ? "mixtral"
-                           : how == "llama" || how == "sequence_parallel" ||
-                                   how == "adapters in pieces"
-                               ? "llama"
-                               : "gpt2");
+  const bool llama = how == "llama" || how == "sequence_parallel" ||
+                     how == "adapters in pieces";
+  JobSpec job = WithFewSteps(SmallJobOf(how == "experts" ? "mixtral"
+                                        : llama          ? "llama"
+                                                         : "gpt2"));
   job.mutable_training()->set_micro_batch_size(2);
   if (how == "slices") {
     job.mutable_parallelism()->set_data(2);
@@ -78,9 +78,7 @@ JobSpec Changed(const std::string& how) {
     job.mutable_parallelism()->set_servers(1);
   } else if (how == "versions") {  // after odd steps the second is the newest
     job.mutable_parallelism()->set_pipeline_schedule("pipedream_2bw");
-    job.mutable_training()->set_validate_every(5);
-    job.mutable_checkpoint()->set_every(5);
-    job.mutable_checkpoint()->set_keep(4);
+    job.mutable_training()->set_validate_every(3);
   } else if (how == "pipeline") {
     job.mutable_parallelism()->set_pipeline(2);
   } else if (how == "interleaved") {  // a rank has two runs of units
@@ -131,7 +129,7 @@ JobSpec Changed(const std::string& how) {
     job.mutable_parallelism()->set_zero(3);
     job.mutable_memory()->set_parameters("nvme");
     job.mutable_memory()->set_optimizer("nvme");
-    job.mutable_memory()->set_gradients("nvme");
+    job.mutable_memory()->set_gradients("host");
   } else if (how == "adapters in pieces") {
     job.mutable_training()->mutable_lora()->set_rank(2);
     job.mutable_parallelism()->set_tensor(2);
@@ -179,7 +177,7 @@ TEST(ValidationSample, IsTheTextOfTheCheckpoint) {
           absl::StrCat(testing::TempDir(), "/validation_sample");
       std::filesystem::remove_all(directory);
       job.mutable_checkpoint()->set_directory(directory);
-      if (!job.checkpoint().has_every()) job.mutable_checkpoint()->set_every(10);
+      job.mutable_checkpoint()->set_every(job.training().validate_every());
       const TrainingRun run = Train(job, {.ranks = RanksNeeded(job)});
       ASSERT_TRUE(run.status().ok()) << run.status();
       for (const StepRecord& step : run.steps[0]) {
@@ -241,6 +239,7 @@ TEST(ValidationSample, IsRefused) {
        "written by ranks that cut units in one dimension"},
       {[](JobSpec& j) {
          j = Sampling(SmallJobOf("mixtral"), 0.8);
+         j.mutable_training()->set_micro_batch_size(2);
          j.mutable_parallelism()->set_data(2);
          j.mutable_parallelism()->set_expert(2);
        },
