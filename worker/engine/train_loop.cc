@@ -54,8 +54,7 @@ TrainLoop::~TrainLoop() = default;
 
 absl::Status TrainLoop::Run() {
   absl::Status status = RunSteps();
-  // What is under way after an error ends as it can: other ranks may need it.
-  runs_.reset();
+  runs_.reset();  // what is under way ends as it can: others may need it
   under_way_.clear();
   const absl::Status written = EndSaver();
   // Whoever asked to stop may count on what was to be saved, unless they asked
@@ -66,8 +65,7 @@ absl::Status TrainLoop::Run() {
   }
   if (absl::IsCancelled(status) && gives_up_.HasBeenNotified()) stopped_ = true;
   {
-    // From here on nobody may abort the communicators.
-    absl::MutexLock lock(&mutex_);
+    absl::MutexLock lock(&mutex_);  // from here on nobody may abort them
     connected_.clear();
     // What an abort breaks fails in many ways; why it was done is the reason.
     if (!status.ok() && !aborted_.ok() && !failed_first_) status = aborted_;
@@ -382,7 +380,7 @@ absl::StatusOr<double> TrainLoop::Validate(const StepContext& context) {
 
 absl::StatusOr<absl::optional<TextSample>> TrainLoop::WriteSample() {
   if (sample_ == nullptr) return absl::nullopt;
-  absl::StatusOr<absl::optional<TextSample>> sample = sample_->Write([this] {
+  auto sample = sample_->Write([this] {
     absl::MutexLock lock(&mutex_);
     return aborted_;
   });
