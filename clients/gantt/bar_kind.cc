@@ -22,6 +22,9 @@ BarKind KindOf(Instruction::Kind kind) {
     case Instruction::GATHER_PARAMETERS:
     case Instruction::PUSH:
     case Instruction::PULL:
+    case Instruction::CLAIM:
+    case Instruction::DELIVER:
+    case Instruction::ADMIT:
     case Instruction::REDUCE_SCALARS:
       return BarKind::kCollective;
     case Instruction::FETCH:

@@ -25,6 +25,7 @@
 #include "proto/plan/check_shape.h"
 #include "proto/plan/check_sums.h"
 #include "proto/plan/check_tiers.h"
+#include "proto/plan/check_turns.h"
 #include "proto/plan/check_units.h"
 #include "proto/plan/check_waits.h"
 #include "proto/plan/check_work.h"
@@ -45,12 +46,12 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits},     {CheckFrozen},        {CheckRules},   {CheckLayouts},
-    {CheckBatch},     {CheckRings},         {CheckPanels},  {CheckExperts},
-    {CheckChunks},    {CheckShape},         {CheckParts},   {CheckPasses},
-    {CheckWork},      {CheckAtRest},        {CheckServed},  {CheckTiers},
-    {CheckWaits},     {CheckSums},          {CheckBuffers}, {CheckCopies},
-    {CheckDocuments}, {CheckSequenceLosses}};
+    {CheckUnits},     {CheckFrozen},         {CheckRules},   {CheckLayouts},
+    {CheckBatch},     {CheckRings},          {CheckPanels},  {CheckExperts},
+    {CheckChunks},    {CheckShape},          {CheckParts},   {CheckPasses},
+    {CheckWork},      {CheckAtRest},         {CheckServed},  {CheckTiers},
+    {CheckWaits},     {CheckSums},           {CheckBuffers}, {CheckCopies},
+    {CheckDocuments}, {CheckSequenceLosses}, {CheckTurns}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

@@ -160,7 +160,8 @@ class SumLayout {
     for (const auto& [key, place] : places_) {
       const bool others = place.added_by == Instruction::FORWARD ||
                           key.first == kSquaredNormSum ||
-                          key.first == kStopSum || key.first == kSaveSum;
+                          key.first == kStopSum || key.first == kSaveSum ||
+                          place.added_by == Instruction::ADMIT;
       if (others) continue;
       return absl::FailedPreconditionError(absl::StrCat(
           "nobody knows how ", Instruction::Kind_Name(place.added_by),
@@ -305,7 +306,13 @@ class ProgramCheck {
         wanted.Add(layout_.Find(kSquaredNormSum, kWholePlan)->bytes);
         return wanted;
       case Instruction::REDUCE_SCALARS:
+      case Instruction::DELIVER:
+      case Instruction::ADMIT:
         wanted.Add({0, layout_.bytes()});
+        return wanted;
+      case Instruction::CLAIM:
+        wanted.Add(layout_.Find(kStopSum, kWholePlan)->bytes);
+        wanted.Add(layout_.Find(kSaveSum, kWholePlan)->bytes);
         return wanted;
       default:
         return wanted;
@@ -369,7 +376,8 @@ class ProgramCheck {
 
   absl::Status CheckReduced() const {
     const bool wants =
-        MeshSize(plan_.mesh()) > 1 && (program_.kind() == Program::TRAIN ||
+        MeshSize(plan_.mesh()) > 1 && ((program_.kind() == Program::TRAIN &&
+                                        !plan_.derived().takes_turns()) ||
                                        program_.kind() == Program::VALIDATE ||
                                        program_.kind() == Program::REPORT);
     if (wants == reduced_.has_value()) return absl::OkStatus();

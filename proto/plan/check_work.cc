@@ -330,7 +330,9 @@ absl::Status CheckDealt(const Plan& plan, const Role& role,
     const int u = placement.unit();
     for (int p = 0; p < placement.parts_size(); ++p) {
       const Unit::Part& of = plan.units(u).parts(p);
-      const bool skips = kind == Instruction::GRAD_NORM && of.frozen();
+      // Where each step is one replica's, DELIVER takes its norm.
+      const bool skips = kind == Instruction::GRAD_NORM &&
+                         (of.frozen() || plan.derived().takes_turns());
       const int wanted =
           of.elements() > 0 && !skips && !KeepsNoState(placement) ? 1 : 0;
       const int count = counts[{u, p}];
@@ -378,6 +380,9 @@ absl::Status CheckClipping(const Plan& plan, const Role& role) {
     switch (instruction.kind()) {
       case Instruction::REDUCE_SCALARS:
         summed = instruction.ahead() == 0;
+        break;
+      case Instruction::ADMIT:
+        summed = true;  // by one replica, of all that it pushes
         break;
       case Instruction::GRAD_NORM:
         if (!summed) break;

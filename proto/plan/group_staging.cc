@@ -72,6 +72,15 @@ int64_t MovedAtOnce(const Plan& plan, const Role& role,
   return elements;
 }
 
+int64_t LargestOperandBytes(const Program& program,
+                            const Instruction& instruction) {
+  int64_t most = 0;
+  for (const Instruction::Operand& operand : instruction.operands()) {
+    most = std::max(most, program.buffers(operand.buffer()).bytes());
+  }
+  return most;
+}
+
 int64_t OperationBytes(const Plan& plan, const Role& role,
                        const Program& program, const Instruction& instruction) {
   const TrainingSpec& training = plan.job().training();
@@ -94,6 +103,11 @@ int64_t OperationBytes(const Plan& plan, const Role& role,
       return StagedBytes(
           OperandBytes(program, instruction, Instruction::WEIGHTS) +
           OperandBytes(program, instruction, Instruction::SLICE));
+    // Unit after unit.
+    case Instruction::CLAIM:
+    case Instruction::DELIVER:
+    case Instruction::ADMIT:
+      return LargestOperandBytes(program, instruction);
     case Instruction::REDUCE_SCALARS:
       return OperandBytes(program, instruction, Instruction::TOTALS);
     case Instruction::EXCHANGE:
@@ -119,7 +133,9 @@ int64_t LargestOperationBytes(const Plan& plan, const Role& role, int group) {
   int64_t most = 0;
   for (const Program& program : role.programs()) {
     for (const Instruction& instruction : program.instructions()) {
-      if (!Meets(instruction.kind()) || instruction.group() != group) continue;
+      const bool meets =
+          Meets(instruction.kind()) || IsTurn(instruction.kind());
+      if (!meets || instruction.group() != group) continue;
       most = std::max(most, OperationBytes(plan, role, program, instruction));
     }
   }

@@ -41,6 +41,9 @@ constexpr KindRow kKinds[] = {
     {Instruction::MIRROR, 'M'},
     {Instruction::PUSH, 'U'},
     {Instruction::PULL, 'D'},
+    {Instruction::CLAIM, 'B'},
+    {Instruction::DELIVER, 'Y'},
+    {Instruction::ADMIT, 'J'},
 };
 
 const KindRow& RowOf(Instruction::Kind kind) {

@@ -63,7 +63,9 @@ ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
                                 : derived.micro_batches();
     return {.first = int64_t{replica} * count, .count = count};
   }
-  return {.first = Total(counts.begin(), counts.begin() + replica),
+  // A step of its own begins with its first micro-batch.
+  const bool alone = derived.takes_turns() && !validates;
+  return {.first = alone ? 0 : Total(counts.begin(), counts.begin() + replica),
           .count = counts[replica]};
 }
 
@@ -96,7 +98,10 @@ absl::Status CheckReplicaShares(const Plan& plan) {
   }
   const TrainingSpec& training = plan.job().training();
   const int64_t sequences = MicroBatchSequences(plan);
-  const int64_t samples = Total(counts.begin(), counts.end()) * sequences;
+  const int64_t micro_batches = derived.takes_turns()
+                                    ? derived.micro_batches()
+                                    : Total(counts.begin(), counts.end());
+  const int64_t samples = micro_batches * sequences;
   if (samples == training.global_batch_size()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "micro-batches [", absl::StrJoin(counts, ", "), "] of ", sequences,

@@ -18,6 +18,16 @@ bool IsServer(const Plan& plan, int rank) {
                                  plan.job().parallelism().data();
 }
 
+bool KnowsScalars(const Plan& plan, int rank) {
+  return !plan.derived().takes_turns() || IsServer(plan, rank);
+}
+
+int FirstThatKnowsScalars(const Plan& plan) {
+  int rank = 0;
+  while (!KnowsScalars(plan, rank)) ++rank;
+  return rank;
+}
+
 Range ServedSlice(const Plan& plan, const Placement& placement, int rank) {
   // Its parts are one stretch: all are trained, and dealt over the servers.
   return AtRestWith(plan, placement, /*part=*/0, rank).rests;

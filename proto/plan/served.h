@@ -23,6 +23,11 @@ inline bool HasServers(const Plan& plan) {
 }
 bool IsServer(const Plan& plan, int rank);
 
+// Whether the rank has the scalars of all steps: where each step is one
+// replica's, servers have. And the first rank that has.
+bool KnowsScalars(const Plan& plan, int rank);
+int FirstThatKnowsScalars(const Plan& plan);
+
 // Whether ranks with this placement serve the unit.
 inline bool Serves(const Placement& placement) {
   return placement.has_served() && IsDealt(placement);

@@ -13,6 +13,14 @@ inline constexpr char kSquaredNormSum[] = "squared_norm";  // of all gradients
 inline constexpr char kStopSum[] = "stop";
 inline constexpr char kSaveSum[] = "save";
 
+// Where each step is one replica's, of what a server updates the weights with
+// (status.proto, Turn).
+inline constexpr char kTurnReplicaSum[] = "turn_replica";
+inline constexpr char kTurnBatchSum[] = "turn_batch";
+inline constexpr char kTurnWeightsSum[] = "turn_weights";
+inline constexpr const char* kTurnSums[] = {kTurnReplicaSum, kTurnBatchSum,
+                                            kTurnWeightsSum};
+
 // Of a job with sequence_losses: an element for each sequence of a step, over
 // its tokens.
 inline constexpr char kSequenceLossesSum[] = "sequence_losses";

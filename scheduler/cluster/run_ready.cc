@@ -135,6 +135,8 @@ void RunReady::Notice(Job& job, const RankNotice& notice, absl::Time now,
 
 void RunReady::Set(Job& job, const StoreSet& set, absl::Time now,
                    Actions& actions) {
+  if (set.erase()) return job.run->rendezvous.Erase(set.key());
+  if (set.keep_first()) return SetFirst(job, set, now, actions);
   const auto waited = job.run->rendezvous.Set(set.key(), set.value());
   if (!waited.ok()) {
     return verdicts_.Fail(job, Blame::kRank,
@@ -142,6 +144,26 @@ void RunReady::Set(Job& job, const StoreSet& set, absl::Time now,
   }
   for (const int rank : *waited) {
     SendValue(job, rank, set.key(), set.value(), actions);
+  }
+}
+
+// Who asks is answered whether it won or not; all others that waited, too.
+void RunReady::SetFirst(Job& job, const StoreSet& set, absl::Time now,
+                        Actions& actions) {
+  const int rank = set.ref().rank();
+  const auto first =
+      job.run->rendezvous.SetFirst(set.key(), set.value(), set.behind());
+  if (absl::IsNotFound(first.status())) {
+    return SendLost(job, rank, set.key(), actions);
+  }
+  if (!first.ok()) {
+    return verdicts_.Fail(job, Blame::kRank,
+                          std::string(first.status().message()), now, actions);
+  }
+  SendValue(job, rank, set.key(), first->value, actions);
+  for (const int waiter : first->waited) {
+    if (waiter == rank) continue;
+    SendValue(job, waiter, set.key(), first->value, actions);
   }
 }
 

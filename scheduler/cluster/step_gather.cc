@@ -7,6 +7,17 @@
 #include "proto/plan/utilization.h"
 
 namespace troupe {
+namespace {
+
+// Rank 0's, if it did, or of those that have the step's scalars the first.
+const StepReport& FirstThatKnows(const std::map<int, StepReport>& reports) {
+  const auto known =
+      std::find_if(reports.begin(), reports.end(),
+                   [](const auto& of) { return !of.second.of_others(); });
+  return known != reports.end() ? known->second : reports.begin()->second;
+}
+
+}  // namespace
 
 StepGather::StepGather(int ranks, const Plan& plan)
     : ranks_(ranks),
@@ -81,10 +92,9 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   GatheredStep gathered;
   StepRecord& record = gathered.record;
   gathered.difference = CompareScalars(open.reports, ranks_, sums_);
-  const StepReport& agreed =
-      gathered.difference.has_value()
-          ? open.reports.at(gathered.difference->agreed)
-          : open.reports.begin()->second;  // rank 0's, if it did
+  const StepReport& agreed = gathered.difference.has_value()
+                                 ? open.reports.at(gathered.difference->agreed)
+                                 : FirstThatKnows(open.reports);
   record = agreed.record();
   gathered.experts = ExpertLoads::PointOf(step, sums_, agreed.sums());
   record.clear_tiers();
@@ -93,8 +103,10 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   *timeline.mutable_lanes() = lanes_;
   for (const auto& [rank, report] : open.reports) {
     const StepRecord& of_rank = report.record();
-    record.set_step_seconds(
-        std::max(record.step_seconds(), of_rank.step_seconds()));
+    if (!report.of_others()) {
+      record.set_step_seconds(
+          std::max(record.step_seconds(), of_rank.step_seconds()));
+    }
     record.set_memory_bytes(
         std::max(record.memory_bytes(), of_rank.memory_bytes()));
     record.set_checkpoint_stall_seconds(std::max(

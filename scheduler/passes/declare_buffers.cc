@@ -107,6 +107,10 @@ class Declaration : private OperandWriter {
         return Push(u);
       case Instruction::PULL:
         return Pull(u);
+      case Instruction::CLAIM:
+      case Instruction::DELIVER:
+      case Instruction::ADMIT:
+        return TakeTurn(instruction.kind());
       case Instruction::GRAD_NORM:
         Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
             kNone, Instruction::READ);
@@ -338,6 +342,23 @@ class Declaration : private OperandWriter {
     Use(Instruction::SLICE, Buffer::PARAMETER_GRADIENTS, u, kNone,
         Instruction::WRITE);
     summed_.insert({u, kNone});
+  }
+  // Of all units.
+  void TakeTurn(Instruction::Kind kind) {
+    if (kind == Instruction::CLAIM) {
+      const SumPlace stop = PlaceOfSum(plan_, kStopSum);
+      UseSum({.first = stop.first, .elements = 2}, Instruction::ADD);
+    } else {
+      Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone, Instruction::ADD);
+    }
+    for (const Placement& placement : role_.placements()) {
+      const int u = placement.unit();
+      if (TrainedElements(plan_.units(u)) == 0) continue;
+      if (kind != Instruction::DELIVER) Pull(u);
+      if (kind == Instruction::CLAIM) continue;
+      Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u, kNone,
+          Serves(placement) ? Instruction::WRITE : Instruction::READ);
+    }
   }
   void Pull(int u) {
     const bool gives = Serves(*FindPlacement(role_, u));

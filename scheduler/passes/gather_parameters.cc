@@ -65,10 +65,16 @@ void EmitGathers(const Plan& plan, const Placement& placement,
   }
 }
 
+// Whether one replica pulls at a time (take_turns.h).
+bool PullsByTurns(const Plan& plan, const Program& program) {
+  return program.kind() == Program::TRAIN && plan.derived().takes_turns();
+}
+
 // What replicas at the same place of the pipeline pull, in their order.
 void PullAsReplicas(const Plan& plan, int index, Role& servers) {
   const int places = AxisSize(plan.mesh(), kPipelineAxis);
   for (Program& program : *servers.mutable_programs()) {
+    if (PullsByTurns(plan, program)) continue;
     const Role& replicas = plan.roles(index % places);
     for (const Instruction& pull :
          FindProgram(replicas, program.kind())->instructions()) {
@@ -92,6 +98,7 @@ void GatherParameters(Draft& draft) {
       continue;
     }
     for (Program& program : *role.mutable_programs()) {
+      if (PullsByTurns(plan, program)) continue;
       Program gathered;
       gathered.set_kind(program.kind());
       std::set<int> whole;

@@ -6,7 +6,10 @@
 namespace troupe {
 
 void GradientNorm(Draft& draft) {
-  if (draft.plan.job().optimizer().name() == "none") return;
+  if (draft.plan.job().optimizer().name() == "none" ||
+      draft.plan.derived().takes_turns()) {
+    return;
+  }
   // Where they rest.
   const bool on_host =
       RestsIn(draft.plan.job().memory(), Buffer::PARAMETER_GRADIENTS) != DEVICE;

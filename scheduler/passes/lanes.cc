@@ -49,7 +49,8 @@ const std::vector<Row>& Table() {
        Lane::TRANSFER,
        0,
        {Instruction::REDUCE_GRADS, Instruction::SCATTER_GRADS,
-        Instruction::PUSH, Instruction::REDUCE_SCALARS}},
+        Instruction::PUSH, Instruction::REDUCE_SCALARS, Instruction::DELIVER,
+        Instruction::ADMIT}},
       // Between tiers of memory, one lane for each way: copies of what the
       // device will use, which passes wait for, what it has used, and blocks
       // from and to a disk. Which one a move takes, LaneOfMove says.
@@ -64,7 +65,10 @@ const std::vector<Row>& Table() {
        {Instruction::SNAPSHOT, Instruction::KEEP, Instruction::MIRROR}},
       // Micro-batches from the token files. The host reads them, ahead of the
       // device, whose work is the copy.
-      {"DATA", Lane::TRANSFER, 0, {Instruction::LOAD_BATCH}},
+      {"DATA",
+       Lane::TRANSFER,
+       0,
+       {Instruction::LOAD_BATCH, Instruction::CLAIM}},
   };
   return *kTable;
 }

@@ -17,6 +17,7 @@
 #include "scheduler/passes/reduce_gradients.h"
 #include "scheduler/passes/reduce_scalars.h"
 #include "scheduler/passes/scatter_gradients.h"
+#include "scheduler/passes/take_turns.h"
 
 namespace troupe {
 namespace {
@@ -36,6 +37,7 @@ const std::vector<Pass>& Passes() {
       {"gather parameters", GatherParameters},
       {"scatter gradients", ScatterGradients, kTrains},
       {"reduce gradients", ReduceGradients, kTrains},
+      {"take turns", TakeTurns, kTrains},
       {"gradient norm", GradientNorm, kTrains},
       {"reduce scalars", ReduceScalars},
       {"optimizer steps", OptimizerSteps, kTrains},

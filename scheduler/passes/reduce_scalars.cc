@@ -84,7 +84,8 @@ void ReduceScalars(Draft& draft) {
     const int lag = lags[r % lags.size()];
     for (Program& program : *role.mutable_programs()) {
       const bool sums = program.kind() == Program::VALIDATE ||
-                        (program.kind() == Program::TRAIN && lag == 0);
+                        (program.kind() == Program::TRAIN && lag == 0 &&
+                         !draft.plan.derived().takes_turns());
       if (sums) *program.add_instructions() = Reduction(group, 0);
     }
     if (lag > 0) AddLate(Reduction(group, lag), role);

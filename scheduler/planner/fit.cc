@@ -35,7 +35,7 @@ JobSpec WithMicroBatch(
     micro_batches += count * RanksOfReplica(job.parallelism());
   }
   if (given.empty()) {
-    const int replicas = job.parallelism().data();
+    const int replicas = TakesTurns(job) ? 1 : job.parallelism().data();
     const int replica_batch = training.global_batch_size() / replicas;
     micro_batches =
         replicas * std::min(micro_batches_max, replica_batch / micro_batch);
@@ -55,7 +55,8 @@ std::vector<int> SmallerOnes(const JobSpec& job) {
     replica_batches.push_back(count * training.micro_batch_size());
   }
   if (replica_batches.empty()) {
-    replica_batches = {training.global_batch_size() / job.parallelism().data()};
+    const int replicas = TakesTurns(job) ? 1 : job.parallelism().data();
+    replica_batches = {training.global_batch_size() / replicas};
   }
   std::vector<int> sizes;
   for (int b = 1; b < training.micro_batch_size(); ++b) {

@@ -13,6 +13,7 @@
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/sharing.h"
 #include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/resolve_rows.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/resolve_micro_batches.h"
@@ -97,8 +98,8 @@ std::vector<Extent> ExtentsOf(const JobSpec& resolved, int workers) {
   // All others would be refused, unless replicas need not run equally many.
   const int batch = resolved.training().global_batch_size();
   std::vector<int> replicas = DivisorsUpTo(batch, workers);
-  if (full.micro_batch_split() == kSplitBySpeed) {
-    replicas.resize(std::min(batch, workers));
+  if (full.micro_batch_split() == kSplitBySpeed || TakesTurns(resolved)) {
+    replicas.resize(TakesTurns(resolved) ? workers : std::min(batch, workers));
     std::iota(replicas.begin(), replicas.end(), 1);
   }
   std::vector<Extent> extents;

@@ -27,6 +27,7 @@
 #include "scheduler/planner/plan_size.h"
 #include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/resolve_servers.h"
 #include "scheduler/planner/split_by_speed.h"
 #include "scheduler/planner/start_draft.h"
 #include "scheduler/simulate/prediction.h"
@@ -326,6 +327,7 @@ absl::Status CheckEnough(const JobSpec& resolved,
 absl::Status CheckUsed(const JobSpec& resolved,
                        const std::vector<WorkerDescription>& used) {
   RETURN_IF_ERROR(CheckDevices(used));
+  RETURN_IF_ERROR(CheckTurnsOn(resolved, used));
   RETURN_IF_ERROR(CheckHeads(resolved, used));
   return CheckNvme(resolved, used);
 }

@@ -154,7 +154,7 @@ int MicroBatchesMost(const JobSpec& job) {
   const auto& given = parallelism.micro_batches();
   if (!given.empty()) return *std::max_element(given.begin(), given.end());
   const int of_step = MicroBatchesOfStep(job);
-  const int replicas = ReplicasOf(parallelism);
+  const int replicas = ReplicasOfStep(job);
   return parallelism.micro_batch_split() == kSplitBySpeed
              ? of_step - (replicas - 1)
              : of_step / replicas;

@@ -134,7 +134,7 @@ absl::Status CheckSequenceLength(const JobSpec& job) {
 absl::Status ResolveBatches(JobSpec& job) {
   const int64_t global = job.training().global_batch_size();
   const int64_t micro = job.training().micro_batch_size();
-  const int64_t data = job.parallelism().data();
+  const int64_t data = TakesTurns(job) ? 1 : int64_t{job.parallelism().data()};
   if (global % micro != 0) {
     return FieldError(
         "training.micro_batch_size",

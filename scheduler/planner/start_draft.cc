@@ -139,13 +139,14 @@ int64_t RoundedUp(int64_t number, int64_t divisor) {
   return (number + divisor - 1) / divisor;
 }
 
-// As many for each replica, where none are given.
+// As many for each of the replicas that compute a step together, where none are
+// given.
 std::vector<int> MicroBatchesOfReplicas(const ParallelismSpec& parallelism,
-                                        int64_t of_step) {
+                                        int64_t of_step, int at_once) {
   const auto& given = parallelism.micro_batches();
   if (!given.empty()) return {given.begin(), given.end()};
   const int replicas = ReplicasOf(parallelism);
-  return std::vector<int>(replicas, static_cast<int>(of_step / replicas));
+  return std::vector<int>(replicas, static_cast<int>(of_step / at_once));
 }
 
 // In proportion to those of training where replicas differ, as fast ones are
@@ -170,8 +171,11 @@ void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
   }
   int most = 0;
   int most_validation = 0;
-  for (const int count : MicroBatchesOfReplicas(parallelism, of_step)) {
-    const int validation = RoundedUp(of_validation * count, of_step);
+  const int at_once = ReplicasOfStep(job);
+  const int64_t of_replicas = of_step * ReplicasOf(parallelism) / at_once;
+  for (const int count :
+       MicroBatchesOfReplicas(parallelism, of_step, at_once)) {
+    const int validation = RoundedUp(of_validation * count, of_replicas);
     derived.add_replica_micro_batches(count);
     if (of_validation > 0) {
       derived.add_replica_validation_micro_batches(validation);
@@ -192,6 +196,7 @@ void Derive(Plan& plan) {
   Derived& derived = *plan.mutable_derived();
   derived.set_data_parallel_size(plan.job().parallelism().data());
   DeriveMicroBatches(plan.job(), derived);
+  derived.set_takes_turns(TakesTurns(plan.job()));
   derived.set_tokens_per_step(int64_t{training.global_batch_size()} *
                               training.sequence_length());
 }
@@ -252,7 +257,8 @@ absl::Status OrderSteps(Draft& draft) {
   }
   plan.mutable_derived()->set_report_lag(ReportLag(plan, pipeline));
   plan.mutable_derived()->set_delays_gradients(
-      DelaysGradients(draft.compute_order));
+      DelaysGradients(draft.compute_order) ||
+      (plan.derived().takes_turns() && plan.job().parallelism().data() > 1));
   return absl::OkStatus();
 }
 

@@ -440,6 +440,11 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::PULL:
       cost = ServedCost(rank, instruction);
       break;
+    case Instruction::CLAIM:
+    case Instruction::DELIVER:
+    case Instruction::ADMIT:
+      cost = TurnCost(rank, instruction);
+      break;
     case Instruction::SEND:
     case Instruction::RECV:
       cost = TransferCost(rank, instruction);

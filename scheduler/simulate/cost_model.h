@@ -13,6 +13,8 @@
 //                     slowest of which decides (traffic.h)
 //   PUSH, PULL        what is sent straight between replicas and servers, the
 //                     busiest link of which decides; what servers add
+//   CLAIM, DELIVER,   bytes between one replica and its servers, over the link
+//   ADMIT             of those farthest apart
 //   KEEP              bytes over the rate of copies, or of the disk's reads
 //   SEND, RECV        latency + bytes / bandwidth of the link between the two
 //   FETCH, EVICT      bytes over the rate of copies between device and host; or
@@ -93,6 +95,10 @@ bool HasUnevenBlocks(const Plan& plan, const Instruction& instruction);
 Operation OperationOf(const Plan& plan, int rank,
                       const Instruction& instruction);
 
+// What the rank sends in a DELIVER or ADMIT, of a step that is one replica's; 0
+// for other kinds.
+int64_t TurnBytesSent(const Plan& plan, int rank,
+                      const Instruction& instruction);
 // What the rank sends in a PUSH or PULL; 0 for other kinds.
 int64_t ServedBytesSent(const Plan& plan, int rank,
                         const Instruction& instruction);
@@ -184,6 +190,7 @@ class CostModel {
   Cost StateCost(int rank, const Instruction& instruction) const;
   Cost SnapshotCost(int rank, const Instruction& snapshot) const;
   Cost ServedCost(int rank, const Instruction& instruction) const;
+  Cost TurnCost(int rank, const Instruction& instruction) const;
   Cost CollectiveCost(int rank, const Instruction& instruction) const;
   Cost MoveCost(const Machine& machine, const Instruction& move) const;
   Cost TransferCost(int rank, const Instruction& instruction) const;

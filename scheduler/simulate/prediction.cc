@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/optional.h"
 #include "proto/plan/bf16_gain.h"
 #include "proto/plan/expert_load.h"
 #include "proto/plan/find_program.h"
@@ -34,6 +35,7 @@
 #include "scheduler/simulate/scratch_bytes.h"
 #include "scheduler/simulate/simulate.h"
 #include "scheduler/simulate/topology.h"
+#include "scheduler/simulate/turn_rates.h"
 #include "scheduler/simulate/usage.h"
 
 namespace troupe {
@@ -82,6 +84,7 @@ int64_t BytesSent(const Plan& plan, int rank) {
       bytes += TransferBytes(plan, instruction);
     }
     bytes += ServedBytesSent(plan, rank, instruction);
+    bytes += TurnBytesSent(plan, rank, instruction);
     const int64_t reduced = CollectiveBytes(plan, rank, instruction);
     if (reduced == 0) continue;
     bytes += CollectiveBytesSent(
@@ -323,14 +326,28 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
   return prediction;
 }
 
+// A rank's part of a step of the job, which is one replica's.
+void ScaleToShare(double share, RankPrediction& rank) {
+  rank.set_bytes_sent_per_step(static_cast<int64_t>(
+      std::llround(static_cast<double>(rank.bytes_sent_per_step()) * share)));
+  rank.set_compute_seconds(rank.compute_seconds() * share);
+  rank.set_exposed_communication_seconds(rank.exposed_communication_seconds() *
+                                         share);
+}
+
 }  // namespace
 
 Prediction Predict(const Plan& plan,
                    const std::vector<WorkerDescription>& workers,
                    Timeline* timeline) {
   const CostModel costs(plan, workers);
-  const SteadyStep step = PredictStep(plan, workers, costs);
+  SteadyStep step = PredictStep(plan, workers, costs);
   if (timeline != nullptr) *timeline = StepTimeline(plan, step);
+  absl::optional<TurnRates> turns;
+  if (plan.derived().takes_turns()) {
+    turns = RatesOfTurns(plan, step);
+    step.period_ns = std::llround(turns->step_seconds / kNs);
+  }
   Prediction prediction;
   std::vector<RankPrediction> alike;
   std::vector<Usage> usages_alike;
@@ -350,6 +367,7 @@ Prediction Predict(const Plan& plan,
     usages.push_back(usages_alike[step.like[r]]);
     RankPrediction& rank = *prediction.add_ranks() = alike[step.like[r]];
     rank.set_rank(static_cast<int>(r));
+    if (turns.has_value()) ScaleToShare(turns->shares[r], rank);
     const int64_t staged =
         staging.BytesOf(RoleOf(plan, rank.rank()), rank.rank());
     if (staged > 0) *rank.add_memory() = GroupStagingItem(staged);
@@ -392,7 +410,8 @@ Prediction Predict(const Plan& plan,
     *prediction.mutable_machine() = *pace;
   }
   prediction.set_limited_by(
-      LimitedBy(plan, costs, prediction, usages) +
+      (turns.has_value() ? turns->limited_by
+                         : LimitedBy(plan, costs, prediction, usages)) +
       Remarks(plan, costs, workers) +
       (step.one_for_each_role
            ? "; so many machines differ that one of each stage was taken for "

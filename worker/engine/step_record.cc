@@ -96,6 +96,19 @@ void SetSequenceLosses(const Plan& plan, const Scalars& scalars,
   }
 }
 
+// On a server, where each step is one replica's.
+absl::optional<Turn> MakeTurn(const Plan& plan, const Scalars& scalars) {
+  const double batch = SumIfThere(plan, scalars, kTurnBatchSum);
+  if (batch == 0) return absl::nullopt;
+  Turn turn;
+  turn.set_replica(
+      static_cast<int>(SumIfThere(plan, scalars, kTurnReplicaSum)));
+  turn.set_batch(static_cast<int64_t>(batch));
+  turn.set_weights_step(
+      static_cast<int64_t>(SumIfThere(plan, scalars, kTurnWeightsSum)));
+  return turn;
+}
+
 }  // namespace
 
 StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
@@ -115,6 +128,8 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   absl::optional<RouterRecord> routers = MakeRouterRecord(plan, step.scalars);
   if (routers.has_value()) *record.mutable_routers() = *std::move(routers);
   SetSequenceLosses(plan, step.scalars, record);
+  absl::optional<Turn> turn = MakeTurn(plan, step.scalars);
+  if (turn.has_value()) *record.mutable_turn() = *turn;
   record.set_learning_rate(step.context.learning_rate);
   record.set_step_seconds(step.seconds);
   record.set_samples_consumed(step.context.samples_before +

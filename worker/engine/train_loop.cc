@@ -17,6 +17,7 @@
 #include "worker/engine/carried_files.h"
 #include "worker/engine/recover.h"
 #include "worker/rank/resident_memory.h"
+#include "worker/rank/turn_log.h"
 
 namespace troupe {
 namespace {
@@ -120,6 +121,7 @@ absl::Status TrainLoop::RunSteps() {
       RankState::Create(options_.plan, resources_.device, resources_.arenas,
                         disk_, std::exchange(kept_, {}), options_.build_units));
   state_->collective_timeout = options_.collective_timeout;
+  state_->turns = TurnLogOf(*options_.plan, state_->rank(), store_);
   ASSIGN_OR_RETURN(runs_, ProgramRuns::Create(executor_, *state_,
                                               [this](const absl::Status& why) {
                                                 FailedIn(why);
@@ -303,8 +305,7 @@ absl::StatusOr<PendingReport> TrainLoop::AwaitStep() {
     if (!step.traced) report.timeline.reset();
   }
   StopFlags flags = FlagsIn(finished.scalars);
-  if (programs_.report_lag == 0) {
-    // In the sum already, where there is another rank to sum with.
+  if (!programs_.agrees_on_stop) {
     flags.stop += finished.context.stop;
     flags.save += finished.context.save;
   }

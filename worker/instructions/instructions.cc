@@ -2,8 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker/collective/communicator.h"
+#include "worker/instructions/admit.h"
 #include "worker/instructions/backward_input.h"
 #include "worker/instructions/backward_weight.h"
+#include "worker/instructions/claim.h"
+#include "worker/instructions/deliver.h"
 #include "worker/instructions/exchange.h"
 #include "worker/instructions/forward.h"
 #include "worker/instructions/gather_parameters.h"
@@ -48,11 +51,15 @@ const std::vector<InstructionHandler>& InstructionHandlers() {
       {Instruction::MIRROR, RunMirror},
       {Instruction::PUSH, RunPush},
       {Instruction::PULL, RunPull},
+      {Instruction::CLAIM, RunClaim},
+      {Instruction::DELIVER, RunDeliver},
+      {Instruction::ADMIT, RunAdmit},
   };
   return *handlers;
 }
 
 absl::Status RunInstruction(const Call& call) {
+  if (call.state.skips) return absl::OkStatus();
   for (const InstructionHandler& handler : InstructionHandlers()) {
     if (handler.kind == call.instruction.kind()) return handler.run(call);
   }

@@ -32,6 +32,7 @@
 #include "worker/rank/state_copies.h"
 #include "worker/rank/tier_arenas.h"
 #include "worker/rank/tier_port.h"
+#include "worker/rank/turn_log.h"
 #include "worker/rank/unit_state.h"
 #include "worker/rank/uploads.h"
 
@@ -143,6 +144,11 @@ struct RankState {
   absl::optional<double> squared_norm;
   // Of the step; updated when its program has run.
   LossScale loss_scale;
+  // Where each step is one replica's; else null. Set before the first program.
+  std::unique_ptr<TurnLog> turns;
+  // CLAIM has found that the step is another's: of this program nothing else is
+  // done.
+  bool skips = false;
   // That this run of the job began with.
   int64_t first_step = 1;
   StateCopies copies;  // that KEEP made, where the plan has it

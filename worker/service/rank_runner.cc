@@ -12,6 +12,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
+#include "proto/plan/served.h"
 #include "worker/actor/thread_name.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/create_communicator.h"
@@ -83,8 +84,10 @@ RankRunner::RankRunner(const Assignment& assignment,
           [this](const Plan& plan, int rank) { return Connect(plan, rank); },
           *this, std::move(kept)),
       hands_over_(assignment.recovery().handovers_size() > 0),
-      metrics_spec_(ref_.rank() == 0 ? assignment.plan().job().metrics()
-                                     : MetricsSpec()),
+      steps_of_others_(!KnowsScalars(assignment.plan(), ref_.rank())),
+      metrics_spec_(ref_.rank() == FirstThatKnowsScalars(assignment.plan())
+                        ? assignment.plan().job().metrics()
+                        : MetricsSpec()),
       metrics_options_(MetricsOptions(assignment, options_.resources)) {
   thread_ = std::thread([this] { Run(); });
 }
@@ -327,7 +330,9 @@ absl::Status RankRunner::OnStep(const StepRecord& record,
                                 const RankTimeline* timeline) {
   WorkerMessage message;
   StepReport& report = *message.mutable_step();
-  report = MakeStepReport(ref_, sums_, {.record = record, .values = sums});
+  report = MakeStepReport(
+      ref_, sums_,
+      {.record = record, .values = sums, .of_others = steps_of_others_});
   if (timeline != nullptr) *report.mutable_timeline() = *timeline;
   if (metrics_ != nullptr) metrics_->Add(record);
   if (record.has_sample()) LogSample(record);

@@ -125,6 +125,7 @@ class RankRunner final : private RankListener {
   std::atomic<int64_t> first_step_{0};
   // The train loop's thread has these.
   std::vector<std::string> warnings_;
+  const bool steps_of_others_;      // StepReport.of_others
   const MetricsSpec metrics_spec_;  // what this rank writes
   RankMetricsOptions metrics_options_;
   std::unique_ptr<RankMetrics> metrics_;  // from OnReady on; or null
