@@ -49,6 +49,24 @@ TEST(StepGather, MeasuresUtilizationAgainstTheDatasheets) {
   EXPECT_DOUBLE_EQ(record.mfu(), record.tokens_per_second() * 1e6 / 2e10);
 }
 
+// Ranks that have no scalars of a step are neither believed nor compared, and
+// their time is not the step's.
+TEST(StepGather, WhatIsOfOthersIsTheirs) {
+  StepGather gather(3, PlanOf());
+  for (const int rank : {0, 1}) {
+    StepReport report = ReportOf(rank, 1);
+    report.set_of_others(true);
+    report.mutable_record()->set_loss(0);
+    EXPECT_TRUE(gather.Add(report).empty());
+  }
+  const auto steps = gather.Add(ReportOf(2, 1));
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_FALSE(steps[0].difference.has_value());
+  EXPECT_EQ(steps[0].record.loss(), 2.5);
+  EXPECT_EQ(steps[0].record.step_seconds(), 0.25);
+  EXPECT_EQ(steps[0].record.memory_bytes(), 100);
+}
+
 TEST(StepGather, OneRecordFromAllRanks) {
   StepGather gather(3, PlanOf());
   EXPECT_TRUE(gather.Add(ReportOf(2, 1, true)).empty());

@@ -48,13 +48,90 @@ TEST(ResolveServers, ASectionIsFilledIn) {
   EXPECT_EQ(RanksNeeded(*workers), 4);
 }
 
-TEST(ResolveServers, RefusesModesThatAreNotThere) {
-  for (const char* const mode : {"async", "bounded"}) {
-    JobSpec job = ServedJob();
-    job.mutable_servers()->set_mode(mode);
-    EXPECT_THAT(RefusalOf(job), StartsWith("servers.mode: "));
-    EXPECT_THAT(RefusalOf(job), HasSubstr("is not available"));
+JobSpec TurnedJob(const std::string& mode = "async") {
+  JobSpec job = ServedJob();
+  job.mutable_servers()->set_mode(mode);
+  return job;
+}
+
+// Each step is one replica's, whatever number of them there is.
+TEST(ResolveServers, ReplicasTakeTurns) {
+  JobSpec job = TurnedJob("bounded");
+  job.mutable_training()->set_global_batch_size(
+      3 * job.training().micro_batch_size());
+  const auto resolved = ResolveJob(job);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->servers().staleness(), 4);
+  EXPECT_TRUE(ResolveJob(*resolved).ok());
+  const auto plan = CompilePlan(job, ExampleWorkers(6));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->derived().replica_micro_batches(),
+              ElementsAre(3, 3, 3, 3, 0, 0));
+  EXPECT_TRUE(plan->derived().takes_turns());
+  EXPECT_TRUE(plan->derived().delays_gradients());
+  EXPECT_EQ(plan->derived().tokens_per_step(),
+            int64_t{job.training().global_batch_size()} *
+                job.training().sequence_length());
+  job = ServedJob();
+  EXPECT_FALSE(CompilePlan(job, ExampleWorkers(6))->derived().takes_turns());
+}
+
+struct TurnsRefusal {
+  const char* what;
+  void (*ask)(JobSpec& job);
+};
+
+const TurnsRefusal kTurnsRefusals[] = {
+    {"parallelism.pipeline",
+     [](JobSpec& j) { j.mutable_parallelism()->set_pipeline(2); }},
+    {"parallelism.micro_batch_split",
+     [](JobSpec& j) {
+       j.mutable_parallelism()->set_micro_batch_split("by_speed");
+     }},
+    {"training.precision: fp16",
+     [](JobSpec& j) { j.mutable_training()->set_precision("fp16"); }},
+    {"sequence_losses", [](JobSpec& j) { j.set_sequence_losses(true); }},
+    {"memory: auto", [](JobSpec& j) { j.mutable_memory()->set_mode("auto"); }},
+    {"memory.optimizer",
+     [](JobSpec& j) { j.mutable_memory()->set_optimizer("host"); }},
+    {"memory.activations",
+     [](JobSpec& j) { j.mutable_memory()->set_activations("host"); }},
+};
+
+TEST(ResolveServers, RefusesWithWhatReplicasCannotTakeTurns) {
+  ASSERT_EQ(RefusalOf(TurnedJob()), "");
+  for (const TurnsRefusal& refusal : kTurnsRefusals) {
+    JobSpec job = TurnedJob();
+    refusal.ask(job);
+    EXPECT_THAT(RefusalOf(job),
+                StartsWith(std::string("servers.mode: async does not go with ") +
+                           refusal.what));
+    job.mutable_servers()->set_mode("sync");
+    EXPECT_EQ(RefusalOf(job), "") << refusal.what;
   }
+  JobSpec job = TurnedJob();
+  job.mutable_servers()->set_staleness(1);
+  EXPECT_THAT(RefusalOf(job), StartsWith("servers.staleness: is for"));
+  job = TurnedJob("bounded");
+  job.mutable_servers()->set_staleness(-1);
+  EXPECT_THAT(RefusalOf(job), StartsWith("servers.staleness: -1"));
+  job = TurnedJob("sync");
+  job.mutable_servers()->set_order_seed(1);
+  EXPECT_THAT(RefusalOf(job), StartsWith("servers.order_seed: is for"));
+  job = TurnedJob();
+  job.mutable_servers()->set_pull_every(2);
+  EXPECT_THAT(RefusalOf(job), StartsWith("servers.pull_every: a replica"));
+  job = TurnedJob();
+  job.mutable_parallelism()->clear_servers();
+  EXPECT_THAT(RefusalOf(job), StartsWith("servers.mode: async needs servers"));
+  std::vector<WorkerDescription> workers = ExampleWorkers(6);
+  for (WorkerDescription& worker : workers) worker.mutable_gpu();
+  EXPECT_THAT(
+      std::string(CompilePlan(TurnedJob(), workers).status().message()),
+      HasSubstr("servers.mode: async is for processors"));
+}
+
+TEST(ResolveServers, RefusesModesThatAreNotThere) {
   JobSpec job = ServedJob();
   job.mutable_servers()->set_mode("often");
   EXPECT_THAT(RefusalOf(job), StartsWith("servers.mode: "));
