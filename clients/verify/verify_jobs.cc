@@ -49,6 +49,12 @@ absl::Status CheckVerifiable(const JobSpec& job) {
 
 absl::Status CheckTrainsAsOneRank(const Plan& plan) {
   if (!plan.derived().delays_gradients()) return absl::OkStatus();
+  if (plan.derived().takes_turns()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "servers.mode: ", plan.job().servers().mode(),
+        " trains with delayed gradients, and so another model than one rank; "
+        "verify takes sync"));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "parallelism.pipeline_schedule: ",
       plan.job().parallelism().pipeline_schedule(),

@@ -393,7 +393,17 @@ std::string MicroBatchesText(const Plan& plan) {
       "\n");
 }
 
-// "2 behind 6 replicas, sync"; empty where there are none.
+std::string ModeText(const Plan& plan) {
+  const ServersSpec& servers = plan.job().servers();
+  if (!plan.derived().takes_turns()) return servers.mode();
+  return absl::StrCat(
+      servers.mode(),
+      servers.has_staleness() ? absl::StrCat(" by ", servers.staleness()) : "",
+      ": each step is one replica's");
+}
+
+// "2 behind 6 replicas, sync", "1 behind 3 replicas, bounded by 4: each step is
+// one replica's"; empty where there are none.
 std::string ServersText(const Plan& plan) {
   const ParallelismSpec& parallelism = plan.job().parallelism();
   if (parallelism.servers() == 0) return "";
@@ -401,7 +411,7 @@ std::string ServersText(const Plan& plan) {
       parallelism.pipeline() > 1 ? " at each place of the pipeline" : "";
   return absl::StrCat("  servers          ", parallelism.servers(), " behind ",
                       parallelism.data(), " replicas", each, ", ",
-                      plan.job().servers().mode(), "\n");
+                      ModeText(plan), "\n");
 }
 
 }  // namespace

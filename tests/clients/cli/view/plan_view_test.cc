@@ -188,6 +188,12 @@ TEST(PlanView, SaysWhichServersThereAre) {
               HasSubstr("servers          1 behind 2 replicas, sync\n"
                         "  micro-batches    2 of 4 sequences on each "
                         "replica\n"));
+  plan.mutable_derived()->set_takes_turns(true);
+  plan.mutable_job()->mutable_servers()->set_mode("bounded");
+  plan.mutable_job()->mutable_servers()->set_staleness(3);
+  EXPECT_THAT(PlanText(plan),
+              HasSubstr("1 behind 2 replicas, bounded by 3: each step is one "
+                        "replica's\n"));
 }
 
 TEST(PlanView, SaysWhatMemoryWasChosen) {
