@@ -8,13 +8,27 @@
 
 namespace troupe {
 
+namespace {
+
+// Where each step is one replica's, it takes that as long as all others need
+// for a step each, on average.
+Limits LimitsOfSteps(const Plan& plan, Limits limits) {
+  if (plan.derived().takes_turns()) {
+    limits.late_steps *= plan.job().parallelism().data();
+  }
+  return limits;
+}
+
+}  // namespace
+
 Run::Run(int rank_count, const Plan& plan, const Limits& limits)
     : ranks(rank_count),
       rendezvous(limits),
       steps(rank_count, plan),
       checkpoints(rank_count),
       reports(rank_count),
-      deadline(absl::Seconds(plan.prediction().step_seconds()), limits),
+      deadline(absl::Seconds(plan.prediction().step_seconds()),
+               LimitsOfSteps(plan, limits)),
       hang_max(HangMax(plan, limits)) {}
 
 bool Run::saving() const {
