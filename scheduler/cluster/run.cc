@@ -15,6 +15,7 @@ namespace {
 Limits LimitsOfSteps(const Plan& plan, Limits limits) {
   if (plan.derived().takes_turns()) {
     limits.late_steps *= plan.job().parallelism().data();
+    limits.hang_steps *= plan.job().parallelism().data();
   }
   return limits;
 }
@@ -29,7 +30,7 @@ Run::Run(int rank_count, const Plan& plan, const Limits& limits)
       reports(rank_count),
       deadline(absl::Seconds(plan.prediction().step_seconds()),
                LimitsOfSteps(plan, limits)),
-      hang_max(HangMax(plan, limits)) {}
+      hang_max(HangMax(plan, LimitsOfSteps(plan, limits))) {}
 
 bool Run::saving() const {
   return stopping() && stopped()->save == SaveAtStop::kAsked;
