@@ -10,6 +10,7 @@
 #include "scheduler/planner/resolve.h"
 #include "tests/scheduler/example_job.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planner/unequal_workers.h"
 
 namespace troupe {
 namespace {
@@ -74,6 +75,39 @@ TEST(ResolveServers, ReplicasTakeTurns) {
                 job.training().sequence_length());
   job = ServedJob();
   EXPECT_FALSE(CompilePlan(job, ExampleWorkers(6))->derived().takes_turns());
+}
+
+// Rates of replicas add up, unless none may be far ahead, or servers are slow.
+TEST(ResolveServers, ReplicasThatTakeTurnsAddUp) {
+  const auto seconds = [](const std::string& mode,
+                          const std::vector<double>& speeds) {
+    JobSpec job = TurnedJob(mode);
+    job.mutable_parallelism()->set_data(static_cast<int>(speeds.size()) - 1);
+    job.mutable_parallelism()->set_servers(1);
+    const auto plan = CompilePlan(job, UnequalWorkers(speeds));
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? plan->prediction() : Prediction();
+  };
+  const double alone = seconds("async", {1, 100}).step_seconds();
+  const Prediction async = seconds("async", {1, 1, 0.2, 100});
+  EXPECT_NEAR(async.step_seconds(), alone / 2.2, 0.03 * alone);
+  EXPECT_THAT(async.limited_by(), StartsWith("replicas, of which"));
+  EXPECT_DOUBLE_EQ(async.ranks(0).compute_seconds(),
+                   async.ranks(1).compute_seconds());
+  // The slow one does a fifth as many steps, each of which takes it five times
+  // as long.
+  EXPECT_NEAR(async.ranks(2).compute_seconds(),
+              async.ranks(0).compute_seconds(),
+              0.05 * async.ranks(0).compute_seconds());
+  EXPECT_NEAR(static_cast<double>(async.ranks(2).bytes_sent_per_step()),
+              async.ranks(0).bytes_sent_per_step() / 5.0,
+              0.05 * async.ranks(0).bytes_sent_per_step());
+  const Prediction bounded = seconds("bounded", {1, 1, 0.2, 100});
+  EXPECT_NEAR(bounded.step_seconds(), 5 * alone / 3, 0.05 * alone);
+  EXPECT_THAT(bounded.limited_by(), StartsWith("the slowest replica"));
+  const Prediction slow = seconds("async", {1, 1, 1, 0.001});
+  EXPECT_GT(slow.step_seconds(), alone);
+  EXPECT_THAT(slow.limited_by(), StartsWith("servers: "));
 }
 
 struct TurnsRefusal {

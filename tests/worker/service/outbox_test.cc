@@ -107,6 +107,24 @@ W SaidAgain(Outbox& outbox) {
   return heard.words;
 }
 
+// What several may set is asked for like a value: until that comes.
+TEST(Outbox, KeepsAKeyThatSeveralMaySetUntilItsValueComes) {
+  Outbox outbox;
+  Heard first;
+  outbox.Attach(first.Hear());
+  WorkerMessage message = SetOf("l/0");
+  message.mutable_store_set()->set_keep_first(true);
+  ASSERT_TRUE(outbox.Send(message).ok());
+  SchedulerMessage stored;
+  stored.mutable_stored()->set_ready(true);
+  outbox.OnMessage(stored);
+  EXPECT_EQ(SaidAgain(outbox), W{"set l/0"});
+  SchedulerMessage value;
+  value.mutable_store_value()->set_key("l/0");
+  outbox.OnMessage(value);
+  EXPECT_EQ(SaidAgain(outbox), W{});
+}
+
 TEST(Outbox, SaysEachMessageOnceInASession) {
   Outbox outbox;
   Heard heard;
