@@ -26,6 +26,7 @@
 #include "scheduler/passes/declare_sums.h"
 #include "scheduler/passes/operand_writer.h"
 #include "scheduler/passes/unit_values.h"
+#include "scheduler/passes/writes_into_others.h"
 #include "scheduler/tiers/offload.h"
 
 namespace troupe {
@@ -144,7 +145,6 @@ class Declaration : private OperandWriter {
   static bool IsGradientSend(const Instruction& instruction) {
     return instruction.kind() == Instruction::SEND && instruction.gradient();
   }
-
   static Value Moved(const Instruction& transfer) {
     return {transfer.gradient() ? Buffer::GRADIENT : Buffer::ACTIVATION,
             transfer.unit(), transfer.micro_batch(), transfer.output()};
@@ -215,25 +215,6 @@ class Declaration : private OperandWriter {
     Narrow(sizes, table);
   }
 
-  // Whether it leaves what exchanges of other rounds have written there:
-  // results, or, in backward, gradients of rows that are dispatched. The last
-  // round is the first in backward.
-  static bool WritesIntoOthers(const UnitTable& table,
-                               const Instruction::Exchange& exchange) {
-    const Op& op = table.ops(exchange.op());
-    if (!op.has_round()) return false;
-    if (op.round().back()) return !exchange.backward() && op.inputs_size() > 2;
-    if (!exchange.backward()) return false;
-    for (int i = exchange.op() + 1; i < table.ops_size(); ++i) {
-      const Op& behind = table.ops(i);
-      if (behind.has_round() && behind.kind() == Op::EXCHANGE &&
-          behind.inputs(0).tensor() == op.inputs(0).tensor()) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   // Nothing to say of their end where it is the buffer's.
   void UseBytes(const MemoryUse& use, int u, int m) {
     const bool used = UseMemory({.memory = use.memory, .port = use.port}, u, m,
@@ -295,7 +276,6 @@ class Declaration : private OperandWriter {
     return GradientsStayOnDevice(plan_.job().memory()) &&
            !FindPlacement(role_, unit)->has_served();
   }
-
   // Whoever has added nothing in this program (a stage that only uses frozen
   // parameters of the unit) adds zeros to the sum.
   void Reduce(int u) {
@@ -345,12 +325,11 @@ class Declaration : private OperandWriter {
   }
   // Of all units.
   void TakeTurn(Instruction::Kind kind) {
-    if (kind == Instruction::CLAIM) {
-      const SumPlace stop = PlaceOfSum(plan_, kStopSum);
-      UseSum({.first = stop.first, .elements = 2}, Instruction::ADD);
-    } else {
-      Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone, Instruction::ADD);
-    }
+    const int64_t stop = PlaceOfSum(plan_, kStopSum).first;
+    kind == Instruction::CLAIM
+        ? UseSum({.first = stop, .elements = 2}, Instruction::ADD)
+        : Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone,
+              Instruction::ADD);
     for (const Placement& placement : role_.placements()) {
       const int u = placement.unit();
       if (TrainedElements(plan_.units(u)) == 0) continue;

@@ -27,7 +27,6 @@
 #include "scheduler/planner/plan_size.h"
 #include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
-#include "scheduler/planner/resolve_servers.h"
 #include "scheduler/planner/split_by_speed.h"
 #include "scheduler/planner/start_draft.h"
 #include "scheduler/simulate/prediction.h"
@@ -324,14 +323,6 @@ absl::Status CheckEnough(const JobSpec& resolved,
   return absl::OkStatus();
 }
 
-absl::Status CheckUsed(const JobSpec& resolved,
-                       const std::vector<WorkerDescription>& used) {
-  RETURN_IF_ERROR(CheckDevices(used));
-  RETURN_IF_ERROR(CheckTurnsOn(resolved, used));
-  RETURN_IF_ERROR(CheckHeads(resolved, used));
-  return CheckNvme(resolved, used);
-}
-
 // What CompilePlan and TryPlan have in common.
 struct PlanOptions {
   bool must_fit = true;
@@ -354,7 +345,7 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   }
   const std::vector<WorkerDescription>& used =
       workers.size() > ranks ? first : workers;
-  RETURN_IF_ERROR(ForWorkers(CheckUsed(asked, used)));
+  RETURN_IF_ERROR(ForWorkers(CheckWorkersFit(asked, used)));
   ASSIGN_OR_RETURN(const JobSpec resolved,
                    WithMicroBatchesBySpeed(asked, used));
   const Builder builder(used, options.may_go_on, options.instructions_max,

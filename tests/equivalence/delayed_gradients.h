@@ -1,7 +1,8 @@
 // Training with delayed gradients, as plainly as it can be written: one
 // process, one loop, and the weights after every step kept. What asynchronous
-// pipelines, and replicas that push when they are ready, must agree with. Shares with them the units, the optimizer's
-// arithmetic and the data, and nothing of plans, programs or ranks.
+// pipelines, and replicas that push when they are ready, must agree with.
+// Shares with them the units, the optimizer's arithmetic and the data, and
+// nothing of plans, programs or ranks.
 //
 //   w(t+1) = optimizer(w(t), mean over micro-batches m of gradient of the loss
 //                            on m, at w(version of each stage for t and m))

@@ -1,8 +1,8 @@
-// Replicas that take turns (servers.mode: async, bounded) do not train the model
-// that a single rank trains: their gradients are late. They train the one that
-// a plain loop gives for the order in which their gradients came, which the
-// servers record (Turn); with a seed for the order, to the bit. And none waits
-// for a slow one.
+// Replicas that take turns (servers.mode: async, bounded) do not train the
+// model that a single rank trains: their gradients are late. They train the one
+// that a plain loop gives for the order in which their gradients came, which
+// the servers record (Turn); with a seed for the order, to the bit. And none
+// waits for a slow one.
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -100,8 +100,7 @@ int64_t ExpectEachBatchOnce(const std::vector<StepRecord>& steps) {
   for (const StepRecord& step : steps) {
     EXPECT_TRUE(batches.insert(step.turn().batch()).second);
     EXPECT_LT(step.turn().weights_step(), step.step());
-    latest =
-        std::max(latest, step.step() - 1 - step.turn().weights_step());
+    latest = std::max(latest, step.step() - 1 - step.turn().weights_step());
   }
   EXPECT_EQ(*batches.begin(), 1);
   EXPECT_EQ(*batches.rbegin(), static_cast<int64_t>(steps.size()));
@@ -116,9 +115,9 @@ int64_t FurthestAhead(const std::vector<StepRecord>& steps, int replicas) {
     for (int64_t i = 0; i < step.turn().weights_step(); ++i) {
       ++done[steps[i].turn().replica()];
     }
-    furthest = std::max(furthest,
-                        done[step.turn().replica()] -
-                            *std::min_element(done.begin(), done.end()));
+    furthest =
+        std::max(furthest, done[step.turn().replica()] -
+                               *std::min_element(done.begin(), done.end()));
   }
   return furthest;
 }
@@ -278,8 +277,7 @@ TEST(TurnsStop, AllStopAfterTheSameStep) {
         }});
     std::set<int64_t> ends;
     for (size_t rank = 0; rank < run.steps.size(); ++rank) {
-      EXPECT_TRUE(absl::IsCancelled(run.statuses[rank]))
-          << run.statuses[rank];
+      EXPECT_TRUE(absl::IsCancelled(run.statuses[rank])) << run.statuses[rank];
       ends.insert(run.steps[rank].back().step());
     }
     ASSERT_EQ(ends.size(), 1u);
@@ -362,9 +360,10 @@ TEST(TurnsSpeed, OthersDoNotWaitForASlowReplica) {
   const double bounded = GradientsPerSecond(SlowJob("bounded", kReplicas));
   const double ratio = async / sync;
   RecordProperty("async_over_sync", absl::StrCat(ratio));
-  printf("gradients a second with one of %d replicas at a fifth: sync %.0f, "
-         "async %.0f (%.2f times), bounded by 4 %.0f (%.2f times)\n",
-         kReplicas, sync, async, ratio, bounded, bounded / sync);
+  printf(
+      "gradients a second with one of %d replicas at a fifth: sync %.0f, "
+      "async %.0f (%.2f times), bounded by 4 %.0f (%.2f times)\n",
+      kReplicas, sync, async, ratio, bounded, bounded / sync);
   EXPECT_GE(ratio, 3);
 }
 

@@ -128,8 +128,10 @@ const TurnsFault kTurnsFaults[] = {
        *TrainOf(p, kOfReplicas).add_instructions() =
            FindProgram(p.roles(kOfReplicas), Program::VALIDATE)
                ->instructions(0);
-       Instruction& last = *TrainOf(p, kOfReplicas).mutable_instructions(
-           TrainOf(p, kOfReplicas).instructions_size() - 1);
+       Instruction& last =
+           *TrainOf(p, kOfReplicas)
+                .mutable_instructions(
+                    TrainOf(p, kOfReplicas).instructions_size() - 1);
        last.set_kind(Instruction::PULL);
      },
      "waits for all replicas"},

@@ -23,8 +23,8 @@ TEST(TurnEvent, IsText) {
         TurnEvent{.kind = TurnEvent::kAsk, .by = 3, .stop = true},
         TurnEvent{.kind = TurnEvent::kAsk, .stop = true, .save = true},
         TurnEvent{.kind = TurnEvent::kDeliver,
-                  .by = 1,
-                  .sums = std::string("\0:x\n", 4)}}) {
+        .by = 1,
+        .sums = std::string("\0:x\n", 4)}}) {
     const auto parsed = ParseTurnEvent(TextOf(event));
     ASSERT_TRUE(parsed.ok()) << parsed.status();
     EXPECT_EQ(parsed->kind, event.kind);

@@ -137,9 +137,10 @@ TEST(ResolveServers, RefusesWithWhatReplicasCannotTakeTurns) {
   for (const TurnsRefusal& refusal : kTurnsRefusals) {
     JobSpec job = TurnedJob();
     refusal.ask(job);
-    EXPECT_THAT(RefusalOf(job),
-                StartsWith(std::string("servers.mode: async does not go with ") +
-                           refusal.what));
+    EXPECT_THAT(
+        RefusalOf(job),
+        StartsWith(std::string("servers.mode: async does not go with ") +
+                   refusal.what));
     job.mutable_servers()->set_mode("sync");
     EXPECT_EQ(RefusalOf(job), "") << refusal.what;
   }
@@ -160,9 +161,8 @@ TEST(ResolveServers, RefusesWithWhatReplicasCannotTakeTurns) {
   EXPECT_THAT(RefusalOf(job), StartsWith("servers.mode: async needs servers"));
   std::vector<WorkerDescription> workers = ExampleWorkers(6);
   for (WorkerDescription& worker : workers) worker.mutable_gpu();
-  EXPECT_THAT(
-      std::string(CompilePlan(TurnedJob(), workers).status().message()),
-      HasSubstr("servers.mode: async is for processors"));
+  EXPECT_THAT(std::string(CompilePlan(TurnedJob(), workers).status().message()),
+              HasSubstr("servers.mode: async is for processors"));
 }
 
 TEST(ResolveServers, RefusesModesThatAreNotThere) {
