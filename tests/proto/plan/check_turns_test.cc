@@ -22,6 +22,7 @@ JobSpec TurnsJob() {
   JobSpec job = ExampleJob({.data = 3, .micro_batches = 3});
   job.mutable_training()->set_gradient_clipping(1);
   job.mutable_training()->set_validate_every(5);
+  job.mutable_data()->set_validation_fraction(0.05);
   job.mutable_parallelism()->set_servers(2);
   job.mutable_servers()->set_mode("async");
   job.mutable_checkpoint()->set_directory("there");
