@@ -136,9 +136,6 @@ absl::Status CheckTurnsFit(const JobSpec& job) {
       {job.training().precision() == "fp16", "training.precision: fp16",
        "the scale of the loss follows from all steps, which replicas do not "
        "see; use bf16, or servers.mode: sync"},
-      {job.sequence_losses(), "sequence_losses",
-       "what replicas deliver has no losses of single sequences; use "
-       "servers.mode: sync"},
       {memory.has_mode(), "memory: auto",
        "it may choose another tier than the device; leave it out"},
       {elsewhere(memory.optimizer()), "memory.optimizer", of_tiers},

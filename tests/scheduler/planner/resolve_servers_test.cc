@@ -70,9 +70,9 @@ TEST(ResolveServers, ReplicasTakeTurns) {
               ElementsAre(3, 3, 3, 3, 0, 0));
   EXPECT_TRUE(plan->derived().takes_turns());
   EXPECT_TRUE(plan->derived().delays_gradients());
+  const TrainingSpec& training = plan->job().training();
   EXPECT_EQ(plan->derived().tokens_per_step(),
-            int64_t{job.training().global_batch_size()} *
-                job.training().sequence_length());
+            int64_t{training.global_batch_size()} * training.sequence_length());
   job = ServedJob();
   EXPECT_FALSE(CompilePlan(job, ExampleWorkers(6))->derived().takes_turns());
 }
@@ -103,7 +103,7 @@ TEST(ResolveServers, ReplicasThatTakeTurnsAddUp) {
               async.ranks(0).bytes_sent_per_step() / 5.0,
               0.05 * async.ranks(0).bytes_sent_per_step());
   const Prediction bounded = seconds("bounded", {1, 1, 0.2, 100});
-  EXPECT_NEAR(bounded.step_seconds(), 5 * alone / 3, 0.05 * alone);
+  EXPECT_NEAR(bounded.step_seconds(), 5 * alone / 3, 0.2 * alone);
   EXPECT_THAT(bounded.limited_by(), StartsWith("the slowest replica"));
   const Prediction slow = seconds("async", {1, 1, 1, 0.001});
   EXPECT_GT(slow.step_seconds(), alone);
@@ -124,7 +124,6 @@ const TurnsRefusal kTurnsRefusals[] = {
      }},
     {"training.precision: fp16",
      [](JobSpec& j) { j.mutable_training()->set_precision("fp16"); }},
-    {"sequence_losses", [](JobSpec& j) { j.set_sequence_losses(true); }},
     {"memory: auto", [](JobSpec& j) { j.mutable_memory()->set_mode("auto"); }},
     {"memory.optimizer",
      [](JobSpec& j) { j.mutable_memory()->set_optimizer("host"); }},
