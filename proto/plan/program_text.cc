@@ -42,8 +42,8 @@ constexpr KindRow kKinds[] = {
     {Instruction::PUSH, 'U'},
     {Instruction::PULL, 'D'},
     {Instruction::CLAIM, 'B'},
-    {Instruction::DELIVER, 'Y'},
-    {Instruction::ADMIT, 'J'},
+    {Instruction::DELIVER, 'Z'},
+    {Instruction::ADMIT, 'a'},
 };
 
 const KindRow& RowOf(Instruction::Kind kind) {

@@ -6,7 +6,7 @@
 //   S SEND         V RECV      X EXCHANGE         C RECOMPUTE
 //   T SCATTER_GRADS           G GATHER_PARAMETERS
 //   P FETCH        E EVICT     U PUSH (up to the servers)   D PULL (down)
-//   B CLAIM (begins)  Y DELIVER   J ADMIT (joins)
+//   B CLAIM (begins)  Z DELIVER (ends)   a ADMIT
 //
 // Fields follow the letter, each only where the instruction has it: u unit
 // (u3-5 for units 3 to 5), s segment and q part where not the first (q0-1 for

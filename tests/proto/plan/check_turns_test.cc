@@ -182,8 +182,8 @@ TEST(CheckTurns, ProgramsClaimDeliverAndAdmit) {
   const Plan plan = ExamplePlan(job);
   EXPECT_EQ(ProgramWords(plan, 0, Program::TRAIN),
             "B g0 | L m0 | F u0 m0 | F u1 m0 | F u2 m0 | I u2 m0 | W u2 m0 | "
-            "I u1 m0 | W u1 m0 | W u0 m0 | Y g0");
-  EXPECT_EQ(ProgramWords(plan, 2, Program::TRAIN), "J g0 | O u0 | O u1 | O u2");
+            "I u1 m0 | W u1 m0 | W u0 m0 | Z g0");
+  EXPECT_EQ(ProgramWords(plan, 2, Program::TRAIN), "a g0 | O u0 | O u1 | O u2");
   EXPECT_EQ(plan.job().servers().staleness(), 4);
 }
 
