@@ -30,7 +30,7 @@ bool AsksForValue(const WorkerMessage& message, const std::string& key) {
 }
 
 bool IsOfMeeting(const WorkerMessage& message) {
-  return message.has_rank_ready() || message.has_store_get() ||
+  return message.has_rank_ready() ||
          (message.has_store_set() && !message.store_set().keep_first());
 }
 

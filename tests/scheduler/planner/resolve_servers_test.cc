@@ -260,6 +260,13 @@ TEST(ResolveServers, ElasticJobsKeepTheirServers) {
     ranks.push_back(RanksNeeded(way));
   }
   EXPECT_THAT(ranks, ElementsAre(4, 3));
+  // Where each step is one replica's, there may be any number of these.
+  job.mutable_servers()->set_mode("async");
+  ranks.clear();
+  for (const JobSpec& way : NarrowerWays(job, 5)) {
+    ranks.push_back(RanksNeeded(way));
+  }
+  EXPECT_THAT(ranks, ElementsAre(5, 4, 3));
 }
 
 TEST(ResolveServers, TooFewWorkersAreNamedWithServers) {
