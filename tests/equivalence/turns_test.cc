@@ -327,13 +327,13 @@ JobSpec SlowJob(const std::string& mode, int replicas) {
   ModelSpec& model = *job.mutable_model();
   model.set_architecture("synthetic");
   model.set_units(2);
-  model.add_forward_us(5000);
+  model.add_forward_us(12000);
   for (int u = 0; u < 2; ++u) {
     model.add_activation_bytes(64);
     model.add_parameter_bytes(4096);
   }
   TrainingSpec& training = *job.mutable_training();
-  training.set_steps(mode == "sync" ? 10 : mode == "async" ? 60 : 24);
+  training.set_steps(mode == "sync" ? 6 : 60);
   training.set_micro_batch_size(1);
   training.set_global_batch_size(mode == "sync" ? replicas : 1);
   job.mutable_optimizer()->set_name("adamw");
@@ -360,12 +360,12 @@ double GradientsPerSecond(const JobSpec& job) {
         return BuildUnits(slow, rank);
       }});
   EXPECT_TRUE(run.status().ok()) << run.status();
-  // The first steps load what is loaded once.
-  constexpr int kFirst = 4;
+  // The first steps load what is loaded once; for the last ones all wait.
+  const std::vector<StepRecord>& steps = OfServer(run);
+  const size_t ends = steps.size() / 6;
   double seconds = 0;
   double samples = 0;
-  const std::vector<StepRecord>& steps = OfServer(run);
-  for (size_t i = kFirst; i < steps.size(); ++i) {
+  for (size_t i = ends; i + ends < steps.size(); ++i) {
     seconds += steps[i].step_seconds();
     samples += job.training().global_batch_size();
   }
@@ -376,13 +376,12 @@ TEST(TurnsSpeed, OthersDoNotWaitForASlowReplica) {
   constexpr int kReplicas = 4;
   const double sync = GradientsPerSecond(SlowJob("sync", kReplicas));
   const double async = GradientsPerSecond(SlowJob("async", kReplicas));
-  const double bounded = GradientsPerSecond(SlowJob("bounded", kReplicas));
   const double ratio = async / sync;
   RecordProperty("async_over_sync", absl::StrCat(ratio));
   printf(
       "gradients a second with one of %d replicas at a fifth: sync %.0f, "
-      "async %.0f (%.2f times), bounded by 4 %.0f (%.2f times)\n",
-      kReplicas, sync, async, ratio, bounded, bounded / sync);
+      "async %.0f, %.2f times\n",
+      kReplicas, sync, async, ratio);
   EXPECT_GE(ratio, 3);
 }
 
