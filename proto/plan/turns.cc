@@ -73,16 +73,16 @@ int64_t MeetsAfter(const Plan& plan, int64_t first) {
   return last;
 }
 
-Turns::Turns(const TurnRules& rules, int64_t first, int64_t last)
+StepTurns::StepTurns(const TurnRules& rules, int64_t first, int64_t last)
     : rules_(rules), first_(first), last_(last), replicas_(rules.replicas) {
   CHECK_GE(last, first);
 }
 
-int64_t Turns::claimed() const {
+int64_t StepTurns::claimed() const {
   return first_ - 1 + static_cast<int64_t>(claimed_.size());
 }
 
-bool Turns::MayClaim(int replica) const {
+bool StepTurns::MayClaim(int replica) const {
   const Replica& self = replicas_[replica];
   if (self.has.has_value() || claimed() >= last_) return false;
   if (!rules_.staleness.has_value()) return true;
@@ -91,7 +91,7 @@ bool Turns::MayClaim(int replica) const {
   return self.done - least <= *rules_.staleness;
 }
 
-bool Turns::IsDrawn(const TurnEvent& event) const {
+bool StepTurns::IsDrawn(const TurnEvent& event) const {
   if (!rules_.order_seed.has_value()) return true;
   uint32_t possible = 0;
   uint32_t number = 0;
@@ -110,7 +110,7 @@ bool Turns::IsDrawn(const TurnEvent& event) const {
   return drawn == number;
 }
 
-bool Turns::Allows(const TurnEvent& event) const {
+bool StepTurns::Allows(const TurnEvent& event) const {
   if (event.kind == TurnEvent::kAsk) return claimed() < last_;
   if (event.by >= rules_.replicas) return false;
   const bool may = event.kind == TurnEvent::kClaim
@@ -119,7 +119,7 @@ bool Turns::Allows(const TurnEvent& event) const {
   return may && IsDrawn(event);
 }
 
-absl::Status Turns::Apply(const TurnEvent& event) {
+absl::Status StepTurns::Apply(const TurnEvent& event) {
   if (!Allows(event)) {
     return absl::FailedPreconditionError(
         absl::StrCat("event ", events_, " of steps ", first_, " to ", last_,
@@ -151,12 +151,12 @@ absl::Status Turns::Apply(const TurnEvent& event) {
   return absl::OkStatus();
 }
 
-const Turns::Claimed& Turns::ClaimOf(int64_t step) const {
+const StepTurns::Claimed& StepTurns::ClaimOf(int64_t step) const {
   CHECK(step >= first_ && step <= claimed()) << "step " << step;
   return claimed_[step - first_];
 }
 
-const Turn& Turns::DeliveredIn(int64_t step) const {
+const Turn& StepTurns::DeliveredIn(int64_t step) const {
   CHECK(step >= first_ && step <= delivered()) << "step " << step;
   return delivered_[step - first_];
 }

@@ -9,7 +9,7 @@
 // whenever all ranks agree, which is after some steps (MeetsAfter): by then all
 // that was claimed is delivered.
 //
-//   Turns turns(TurnRulesOf(plan), /*first=*/1, MeetsAfter(plan, 1));
+//   StepTurns turns(TurnRulesOf(plan), /*first=*/1, MeetsAfter(plan, 1));
 //   if (turns.Allows(claim)) ...            // it may be appended
 //   RETURN_IF_ERROR(turns.Apply(event));    // the next of the list
 #ifndef TROUPE_PROTO_PLAN_TURNS_H_
@@ -61,9 +61,9 @@ int64_t MeetsAfter(const Plan& plan, int64_t first);
 inline constexpr int64_t kStepsBetweenMeetings = 500;
 
 // Of the steps from `first` to `last`.
-class Turns {
+class StepTurns {
  public:
-  Turns(const TurnRules& rules, int64_t first, int64_t last);
+  StepTurns(const TurnRules& rules, int64_t first, int64_t last);
 
   // Whether it may be the next event: the replica is idle and a step is left,
   // and it is not too far ahead; it has a step; the seed draws it.

@@ -159,7 +159,7 @@ std::unique_ptr<TurnLog> TurnLogOf(const Plan& plan, int rank,
 }
 
 TurnLog::Asked TurnLog::AskedAfter(int64_t step) const {
-  const Turns::Claimed& claim = turns_->ClaimOf(step);
+  const StepTurns::Claimed& claim = turns_->ClaimOf(step);
   return {.stop = claim.stop, .save = claim.save};
 }
 

@@ -11,7 +11,7 @@
 //
 // Calls wait until it is known what they ask for: for as long as a replica
 // needs for its step. An abort of the store ends them. Errors: the store's, and
-// Turns'. One thread at a time.
+// StepTurns'. One thread at a time.
 #ifndef TROUPE_WORKER_RANK_TURN_LOG_H_
 #define TROUPE_WORKER_RANK_TURN_LOG_H_
 
@@ -74,7 +74,7 @@ class TurnLog {
   const int rank_;
   const int place_;  // on the axis "data"
   KeyValueStore& store_;
-  absl::optional<Turns> turns_;
+  absl::optional<StepTurns> turns_;
   std::string behind_;              // the key before the next event's
   Asked pending_;                   // and not in the list yet
   absl::optional<int64_t> before_;  // the first of the steps before these

@@ -39,7 +39,7 @@ TEST(TurnEvent, IsText) {
 }
 
 TEST(Turns, StepsAreClaimedAndDelivered) {
-  Turns turns({.replicas = 2}, 5, 7);
+  StepTurns turns({.replicas = 2}, 5, 7);
   EXPECT_FALSE(turns.Allows(Deliver(0)));
   EXPECT_FALSE(turns.Allows(Claim(2)));
   EXPECT_TRUE(turns.Apply(Claim(1)).ok());
@@ -70,7 +70,7 @@ TEST(Turns, StepsAreClaimedAndDelivered) {
 }
 
 TEST(Turns, ARequestEndsTheStepsAfterTheNextClaim) {
-  Turns turns({.replicas = 2}, 1, 100);
+  StepTurns turns({.replicas = 2}, 1, 100);
   EXPECT_TRUE(turns.Apply(Claim(0)).ok());
   EXPECT_TRUE(
       turns.Apply({.kind = TurnEvent::kAsk, .by = 3, .save = true}).ok());
@@ -91,7 +91,7 @@ TEST(Turns, NoneIsTooFarAhead) {
     for (int trial = 0; trial < 200; ++trial) {
       const int replicas = 1 + static_cast<int>(random() % 5);
       const int64_t last = 1 + static_cast<int64_t>(random() % 60);
-      Turns turns({.replicas = replicas, .staleness = staleness}, 1, last);
+      StepTurns turns({.replicas = replicas, .staleness = staleness}, 1, last);
       while (!turns.over()) {
         std::vector<TurnEvent> may;
         for (int r = 0; r < replicas; ++r) {
@@ -120,7 +120,7 @@ TEST(Turns, NoneIsTooFarAhead) {
 TEST(Turns, ASeedDrawsTheOrder) {
   std::vector<std::string> orders;
   for (const int64_t seed : {1, 1, 2}) {
-    Turns turns({.replicas = 3, .staleness = 2, .order_seed = seed}, 1, 30);
+    StepTurns turns({.replicas = 3, .staleness = 2, .order_seed = seed}, 1, 30);
     std::string& order = orders.emplace_back();
     while (!turns.over()) {
       std::vector<TurnEvent> may;
