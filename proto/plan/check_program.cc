@@ -15,6 +15,7 @@
 #include "proto/plan/check_documents.h"
 #include "proto/plan/check_experts.h"
 #include "proto/plan/check_frozen.h"
+#include "proto/plan/check_islands.h"
 #include "proto/plan/check_layouts.h"
 #include "proto/plan/check_panels.h"
 #include "proto/plan/check_parts.h"
@@ -45,12 +46,12 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits},     {CheckFrozen},        {CheckRules},   {CheckLayouts},
-    {CheckBatch},     {CheckRings},         {CheckPanels},  {CheckExperts},
-    {CheckChunks},    {CheckShape},         {CheckParts},   {CheckPasses},
-    {CheckWork},      {CheckAtRest},        {CheckServed},  {CheckTiers},
-    {CheckWaits},     {CheckSums},          {CheckBuffers}, {CheckCopies},
-    {CheckDocuments}, {CheckSequenceLosses}};
+    {CheckUnits},  {CheckFrozen},    {CheckRules},         {CheckLayouts},
+    {CheckBatch},  {CheckRings},     {CheckPanels},        {CheckExperts},
+    {CheckChunks}, {CheckShape},     {CheckParts},         {CheckPasses},
+    {CheckWork},   {CheckAtRest},    {CheckServed},        {CheckIslands},
+    {CheckTiers},  {CheckWaits},     {CheckSums},          {CheckBuffers},
+    {CheckCopies}, {CheckDocuments}, {CheckSequenceLosses}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

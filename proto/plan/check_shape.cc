@@ -178,10 +178,9 @@ class ShapeCheck {
           place_, instruction,
           needs.micro_batch ? "has no micro-batch" : "has a micro-batch");
     }
-    const int micro_batches =
-        ShareOf(plan_.derived(), program_.kind(),
-                CoordinateOn(plan_.mesh(), kReplicaAxis, place_.rank))
-            .count;
+    const int micro_batches = ShareOf(plan_.derived(), program_.kind(),
+                                      ReplicaOf(plan_.mesh(), place_.rank))
+                                  .count;
     if (instruction.has_micro_batch() &&
         !IsIndexIn(instruction.micro_batch(), micro_batches)) {
       return ProgramFault(

@@ -96,6 +96,8 @@ int64_t OperationBytes(const Plan& plan, const Role& role,
           OperandBytes(program, instruction, Instruction::SLICE));
     case Instruction::REDUCE_SCALARS:
       return OperandBytes(program, instruction, Instruction::TOTALS);
+    case Instruction::OUTER_REDUCE:
+      return OperandBytes(program, instruction, Instruction::CHANGE);
     case Instruction::EXCHANGE:
     case Instruction::MIRROR:
       return ExchangedBytes(program, instruction);

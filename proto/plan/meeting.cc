@@ -16,6 +16,7 @@ bool IsCollective(Instruction::Kind kind) {
     case Instruction::MIRROR:
     case Instruction::PUSH:
     case Instruction::PULL:
+    case Instruction::OUTER_REDUCE:
       return true;
     default:
       return false;

@@ -9,29 +9,71 @@
 namespace troupe {
 namespace {
 
-// All that a rule may keep; the last is the average of weights.
-absl::Span<const absl::string_view> StatesAndAverage(absl::string_view name,
-                                                     double momentum) {
-  static constexpr absl::string_view kAdamW[] = {"exp_avg", "exp_avg_sq",
-                                                 kAverageState};
-  static constexpr absl::string_view kAdafactor[] = {
-      kRowState, kColumnState, "exp_avg_sq", kAverageState};
-  static constexpr absl::string_view kLion[] = {"exp_avg", kAverageState};
-  static constexpr absl::string_view kMomentum[] = {"momentum", kAverageState};
-  static constexpr absl::string_view kNone[] = {kAverageState};
-  if (name == "adamw") return kAdamW;
-  if (name == "adafactor") return kAdafactor;
-  if (name == "lion") return kLion;
-  if (name == "muon") return kMomentum;
-  if (name == "sgd" && momentum != 0) return kMomentum;
-  if (name == "sgd") return kNone;
-  return {};
+using States = std::vector<absl::string_view>;
+
+// What is kept beside a rule's own states.
+struct Beside {
+  bool outer_weights = false;
+  bool outer_momentum = false;
+  bool average = false;
+};
+Beside BesideOf(const OptimizerSpec& optimizer) {
+  return {.outer_weights = optimizer.has_outer(),
+          .outer_momentum =
+              optimizer.has_outer() && optimizer.outer().momentum() != 0,
+          .average = optimizer.has_ema()};
+}
+
+States With(States states, const Beside& beside) {
+  if (beside.outer_weights) states.push_back(kOuterWeightsState);
+  if (beside.outer_momentum) states.push_back(kOuterMomentumState);
+  if (beside.average) states.push_back(kAverageState);
+  return states;
+}
+
+// A rule's own states with each of what may be kept beside them.
+std::vector<States> WithAll(const States& own) {
+  std::vector<States> with;
+  for (int bits = 0; bits < 8; ++bits) {
+    with.push_back(With(own, {.outer_weights = (bits & 1) != 0,
+                              .outer_momentum = (bits & 2) != 0,
+                              .average = (bits & 4) != 0}));
+  }
+  return with;
+}
+
+const std::vector<std::vector<States>>& AllRulesStates() {
+  static const auto* const kAll = new std::vector<std::vector<States>>{
+      WithAll({}), WithAll({"momentum"}), WithAll({"exp_avg"}),
+      WithAll({"exp_avg", "exp_avg_sq"}),
+      WithAll({kRowState, kColumnState, "exp_avg_sq"})};
+  return *kAll;
+}
+
+// Index into AllRulesStates; -1: the rule keeps nothing, as it trains nothing.
+int RowOfRule(absl::string_view name, double momentum) {
+  if (name == "sgd") return momentum != 0 ? 1 : 0;
+  if (name == "muon") return 1;
+  if (name == "lion") return 2;
+  if (name == "adamw") return 3;
+  if (name == "adafactor") return 4;
+  return -1;
 }
 
 absl::Span<const absl::string_view> StatesOf(absl::string_view name,
-                                             double momentum, bool averages) {
-  const auto all = StatesAndAverage(name, momentum);
-  return averages || all.empty() ? all : all.first(all.size() - 1);
+                                             double momentum,
+                                             const Beside& beside) {
+  const int row = RowOfRule(name, momentum);
+  if (row < 0) return {};
+  return AllRulesStates()[row][(beside.outer_weights ? 1 : 0) |
+                               (beside.outer_momentum ? 2 : 0) |
+                               (beside.average ? 4 : 0)];
+}
+
+// Whether each element of the flat buffer has one, whatever the rule.
+bool IsBeside(absl::string_view state) {
+  return state == kAverageState || state == kOuterWeightsState ||
+         state == kOuterMomentumState;
 }
 
 // Of a matrix, or of each of several; nothing: of a vector.
@@ -72,8 +114,7 @@ void AppendPiece(const StatePiece& piece, UnitState& state) {
 void AppendStateOfPart(const OptimizerSpec& optimizer, const Unit& unit,
                        const Unit::Part& part, const Range& range,
                        absl::string_view name, UnitState& state) {
-  const bool whole =
-      name == kAverageState || !UpdatesVectors(optimizer, part.rule());
+  const bool whole = IsBeside(name) || !UpdatesVectors(optimizer, part.rule());
   if (whole) return AppendPiece({.range = range}, state);
   std::vector<StatePiece> pieces;
   for (const Parameter& parameter : unit.parameters()) {
@@ -120,8 +161,8 @@ absl::optional<ParameterState> StateOfParameter(const OptimizerSpec& optimizer,
   if (state == kRowState || state == kColumnState) {
     return FactorOf(state, parameter, range);
   }
-  const bool factored = UpdatesVectors(optimizer, rule) &&
-                        state != kAverageState && parameter.dims_size() >= 2;
+  const bool factored = UpdatesVectors(optimizer, rule) && !IsBeside(state) &&
+                        parameter.dims_size() >= 2;
   if (factored) return absl::nullopt;
   return ParameterState{.shape = parameter, .piece = {.range = range}};
 }
@@ -129,12 +170,17 @@ absl::optional<ParameterState> StateOfParameter(const OptimizerSpec& optimizer,
 absl::Span<const absl::string_view> StatesOfRule(const OptimizerSpec& optimizer,
                                                  int rule) {
   CHECK(rule >= 0 && rule < RuleCount(optimizer)) << rule;
-  const bool averages = optimizer.has_ema();
+  const Beside beside = BesideOf(optimizer);
   if (rule == 0) {
-    return StatesOf(optimizer.name(), optimizer.momentum(), averages);
+    return StatesOf(optimizer.name(), optimizer.momentum(), beside);
   }
   const OptimizerGroup& group = optimizer.groups(rule - 1);
-  return StatesOf(group.name(), group.momentum(), averages);
+  return StatesOf(group.name(), group.momentum(), beside);
+}
+
+int OuterStates(const OptimizerSpec& optimizer) {
+  const Beside beside = BesideOf(optimizer);
+  return (beside.outer_weights ? 1 : 0) + (beside.outer_momentum ? 1 : 0);
 }
 
 absl::Span<const absl::string_view> StatesOfPart(const OptimizerSpec& optimizer,

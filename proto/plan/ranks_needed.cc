@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
@@ -23,6 +24,7 @@ int RanksNeeded(const JobSpec& job) {
   AdoptFirstStrategy(parallelism);
   const int servers = std::clamp<int>(parallelism.servers(), 0, kRanksMax);
   std::vector<int> sizes = {
+      IslandsOf(parallelism),
       parallelism.has_pipeline() ? parallelism.pipeline() : 1,
       (parallelism.has_data()
            ? std::clamp<int>(parallelism.data(), 1, kRanksMax)
@@ -54,6 +56,8 @@ absl::Status CheckSizes(const ParallelismSpec& parallelism) {
   }
   sizes.push_back({"parallelism.pipeline", parallelism.has_pipeline(),
                    parallelism.pipeline(), kPipelineMax});
+  sizes.push_back({"parallelism.islands", parallelism.has_islands(),
+                   parallelism.islands(), kIslandsMax});
   RETURN_IF_ERROR(CheckInteger("parallelism.servers", parallelism.servers(),
                                {.min = 0, .max = kDataMax}));
   const Size* largest = &sizes[0];

@@ -53,6 +53,15 @@ int64_t MicroBatchSequences(const Plan& plan) {
   return sequences;
 }
 
+int ReplicaOf(const Mesh& mesh, int rank) {
+  return CoordinateOn(mesh, kIslandAxis, rank) * AxisSize(mesh, kReplicaAxis) +
+         CoordinateOn(mesh, kReplicaAxis, rank);
+}
+
+int ReplicaCount(const Mesh& mesh) {
+  return AxisSize(mesh, kIslandAxis) * AxisSize(mesh, kReplicaAxis);
+}
+
 ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
                      int replica) {
   const bool validates = program == Program::VALIDATE;

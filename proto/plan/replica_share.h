@@ -19,13 +19,18 @@ namespace troupe {
 // along axes of fields of data have training.micro_batch_size each.
 int64_t MicroBatchSequences(const Plan& plan);
 
+// Which replica a rank is of: its place on the axis "data", counted on over the
+// islands (islands.h); and how many there are.
+int ReplicaOf(const Mesh& mesh, int rank);
+int ReplicaCount(const Mesh& mesh);
+
 // Of all micro-batches of a step, or of a validation, those of one replica.
 struct ReplicaShare {
   int64_t first = 0;
   int count = 0;
 };
-// `replica`: its place on the axis "data". VALIDATE, or any other program,
-// which are of training.
+// `replica`: as ReplicaOf says. VALIDATE, or any other program, which are of
+// training.
 ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
                      int replica);
 

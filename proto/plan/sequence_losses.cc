@@ -1,7 +1,6 @@
 #include "proto/plan/sequence_losses.h"
 
 #include "absl/strings/str_cat.h"
-#include "proto/plan/mesh.h"
 #include "proto/plan/replica_share.h"
 
 namespace troupe {
@@ -9,8 +8,8 @@ namespace {
 
 // Places that the micro-batches of all replicas have in a step.
 int64_t PlacesOf(const Plan& plan) {
-  const ReplicaShare last = ShareOf(plan.derived(), Program::VALIDATE,
-                                    AxisSize(plan.mesh(), kReplicaAxis) - 1);
+  const ReplicaShare last =
+      ShareOf(plan.derived(), Program::VALIDATE, ReplicaCount(plan.mesh()) - 1);
   return (last.first + last.count) * MicroBatchSequences(plan);
 }
 
