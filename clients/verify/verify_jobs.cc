@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/model.h"
 
 namespace troupe {
@@ -48,6 +49,13 @@ absl::Status CheckVerifiable(const JobSpec& job) {
 }
 
 absl::Status CheckTrainsAsOneRank(const Plan& plan) {
+  if (HasIslands(plan)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parallelism.islands: ", plan.job().parallelism().islands(),
+        " islands train by themselves between exchanges, and so "
+        "another model than one rank; verify takes jobs without "
+        "islands"));
+  }
   if (!plan.derived().delays_gradients()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "parallelism.pipeline_schedule: ",
@@ -61,6 +69,7 @@ VerifyJobs MakeVerifyJobs(const JobSpec& job, const VerifyOptions& options) {
                      .reference = CutShort(job, options, "single-rank")};
   jobs.reference.clear_parallelism();
   jobs.reference.clear_servers();
+  jobs.reference.clear_islands();
   return jobs;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/last_step.h"
 
 namespace troupe {
@@ -14,7 +15,7 @@ Run::Run(int rank_count, const Plan& plan, const Limits& limits)
       steps(rank_count, plan),
       checkpoints(rank_count),
       reports(rank_count),
-      deadline(absl::Seconds(plan.prediction().step_seconds()), limits),
+      deadline(absl::Seconds(LongestStepSeconds(plan)), limits),
       hang_max(HangMax(plan, limits)) {}
 
 bool Run::saving() const {
@@ -83,7 +84,7 @@ void Run::Forgive(absl::Duration time, absl::Time now) {
 }
 
 absl::Duration HangMax(const Plan& plan, const Limits& limits) {
-  double seconds = plan.prediction().step_seconds();
+  double seconds = LongestStepSeconds(plan);
   const int train = plan.derived().micro_batches();
   if (train > 0) {
     seconds *= 1.0 + plan.derived().validation_micro_batches() /

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/plan/islands.h"
 #include "proto/plan/tier_traffic.h"
 #include "proto/plan/utilization.h"
 
@@ -10,6 +11,8 @@ namespace troupe {
 
 StepGather::StepGather(int ranks, const Plan& plan)
     : ranks_(ranks),
+      ranks_of_island_(
+          std::max(1, ranks / IslandsOf(plan.job().parallelism()))),
       lanes_(plan.lanes()),
       sums_(ReportedSums(plan.sums())),
       tokens_per_step_(plan.derived().tokens_per_step()),
@@ -70,22 +73,55 @@ std::vector<GatheredStep> StepGather::CloseThrough(int64_t step) {
 
 std::optional<OpenDifference> StepGather::FirstDifference() const {
   for (const auto& [step, open] : open_) {
-    std::optional<ScalarDifference> difference =
-        CompareScalars(open.reports, ranks_, sums_);
+    std::optional<ScalarDifference> difference = DifferenceIn(open.reports);
     if (difference.has_value()) return {{step, *std::move(difference)}};
   }
   return std::nullopt;
 }
 
+std::optional<ScalarDifference> StepGather::DifferenceIn(
+    const Reports& reports) const {
+  if (ranks_of_island_ >= ranks_) {
+    return CompareScalars(reports, ranks_, sums_);
+  }
+  std::map<int, Reports> by_island;
+  for (const auto& [rank, report] : reports) {
+    by_island[rank / ranks_of_island_].emplace(rank, report);
+  }
+  for (const auto& [island, of_island] : by_island) {
+    std::optional<ScalarDifference> difference =
+        CompareScalars(of_island, ranks_of_island_, sums_);
+    if (difference.has_value()) return difference;
+  }
+  return std::nullopt;
+}
+
+void StepGather::TakeMeans(const Reports& reports, StepRecord& record) const {
+  std::map<int, const StepRecord*> by_island;
+  for (const auto& [rank, report] : reports) {
+    by_island.emplace(rank / ranks_of_island_, &report.record());
+  }
+  double loss = 0;
+  double norm = 0;
+  for (const auto& [island, of_island] : by_island) {
+    loss += of_island->loss();
+    norm += of_island->grad_norm();
+  }
+  const auto islands = static_cast<double>(by_island.size());
+  record.set_loss(loss / islands);
+  record.set_grad_norm(norm / islands);
+}
+
 GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   GatheredStep gathered;
   StepRecord& record = gathered.record;
-  gathered.difference = CompareScalars(open.reports, ranks_, sums_);
+  gathered.difference = DifferenceIn(open.reports);
   const StepReport& agreed =
       gathered.difference.has_value()
           ? open.reports.at(gathered.difference->agreed)
           : open.reports.begin()->second;  // rank 0's, if it did
   record = agreed.record();
+  if (ranks_of_island_ < ranks_) TakeMeans(open.reports, record);
   gathered.experts = ExpertLoads::PointOf(step, sums_, agreed.sums());
   record.clear_tiers();
   Timeline timeline;

@@ -7,8 +7,10 @@
 #include "proto/plan/batch.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
+#include "proto/plan/outer_change.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/served.h"
@@ -29,6 +31,9 @@ int64_t WorkspaceBytes(const Plan& plan, const Role& role) {
         Serves(placement) ? 0 : unit.workspace_bytes();  // it has none
     bytes = std::max(
         {bytes, of_passes, StepWorkspaceBytes(plan.job().optimizer(), unit)});
+    if (HasIslands(plan)) {
+      bytes = std::max(bytes, ChangeWorkspaceBytes(plan, placement));
+    }
   }
   return bytes;
 }
@@ -125,6 +130,8 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
       return ReplicasServed(plan, placement) * PushedStride(plan, placement) *
              BytesOfElement(GradientType(training));
     }
+    case Buffer::OUTER_GRADIENTS:
+      return LargestChange(plan, *FindPlacement(role, unit)).bytes();
     case Buffer::MASTER_WEIGHTS:
       return trained() * kBytesOfF32;
     case Buffer::OPTIMIZER_STATE:

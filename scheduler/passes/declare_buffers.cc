@@ -113,12 +113,28 @@ class Declaration : private OperandWriter {
         Narrow(u, RangeOfPart(plan_.units(u), instruction.part()));
         return UseSum(PlaceOfSum(plan_, kSquaredNormSum), Instruction::ADD);
       case Instruction::REDUCE_SCALARS:
+        if (instruction.has_when()) {
+          // Both flags, which follow each other.
+          const SumPlace stop = PlaceOfSum(plan_, kStopSum);
+          return UseSum({.first = stop.first, .elements = 2}, Instruction::ADD);
+        }
         return Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone,
                    Instruction::ADD);
       case Instruction::STEP:
         return Step(u);
       case Instruction::SNAPSHOT:
         return Snapshot(u, instruction.part());
+      case Instruction::OUTER_GRADIENT:
+        ReadTrained(u);
+        return Use(Instruction::CHANGE, Buffer::OUTER_GRADIENTS, u, kNone,
+                   Instruction::WRITE);
+      case Instruction::OUTER_REDUCE:
+        return Use(Instruction::CHANGE, Buffer::OUTER_GRADIENTS, u, kNone,
+                   Instruction::ADD);
+      case Instruction::OUTER_STEP:
+        Use(Instruction::CHANGE, Buffer::OUTER_GRADIENTS, u, kNone,
+            Instruction::READ);
+        return ChangeTrained(u);
       case Instruction::KEEP:
         return Keep(u);
       case Instruction::MIRROR:
@@ -361,37 +377,7 @@ class Declaration : private OperandWriter {
     if (UpdatesNeedNorm(plan_.job().training())) {
       UseSum(PlaceOfSum(plan_, kSquaredNormSum), Instruction::READ);
     }
-    Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,
-        Instruction::ADD);
-    const bool master = HasMasterWeights(plan_.job().training());
-    if (master) {
-      Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, u, kNone,
-          Instruction::ADD);
-    }
-    const bool versions = Versions(u) > 1;
-    if (versions) {
-      UseVersion(Instruction::OLD_WEIGHTS, u, NewestOffset(u),
-                 Instruction::READ);
-    }
-    // Made of others, or of themselves; but for what is frozen.
-    const bool all = FrozenRange(plan_.units(u)).size() == 0;
-    UseVersion(
-        Instruction::WEIGHTS, u, 0,
-        (master && all) || versions ? Instruction::WRITE : Instruction::ADD);
-  }
-
-  void ReadTrained(int u) {
-    if (HasMasterWeights(plan_.job().training())) {
-      Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, u, kNone,
-          Instruction::READ);
-    } else {
-      ReadNewest(u);
-    }
-    Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,
-        Instruction::READ);
-  }
-  void ReadNewest(int u) {
-    UseVersion(Instruction::WEIGHTS, u, NewestOffset(u), Instruction::READ);
+    ChangeTrained(u);
   }
 
   void Keep(int u) {

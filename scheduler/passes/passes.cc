@@ -7,6 +7,7 @@
 #include "scheduler/passes/declare_buffers.h"
 #include "scheduler/passes/declare_sums.h"
 #include "scheduler/passes/derive_after.h"
+#include "scheduler/passes/exchange_islands.h"
 #include "scheduler/passes/expand_stages.h"
 #include "scheduler/passes/gather_parameters.h"
 #include "scheduler/passes/gradient_norm.h"
@@ -39,6 +40,7 @@ const std::vector<Pass>& Passes() {
       {"gradient norm", GradientNorm, kTrains},
       {"reduce scalars", ReduceScalars},
       {"optimizer steps", OptimizerSteps, kTrains},
+      {"exchange islands", ExchangeIslands, kTrains},
       {"add checkpoint", AddCheckpoint, kTrains},
       {"keep copies", KeepCopies, kTrains},
       // Nothing above knows of operands; nothing behind what moves them adds

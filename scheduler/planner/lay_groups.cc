@@ -11,6 +11,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
@@ -278,6 +279,20 @@ void AddWorld(Plan& plan, GroupLayout& groups) {
   groups.Add(kWorldGroup, world, "sum loss and gradient norm");
 }
 
+// Those of an island, who sum what they have trained on; and the ranks at one
+// place of each, who exchange what they have learned.
+void AddIslands(Plan& plan, GroupLayout& groups) {
+  if (!HasIslands(plan)) return;
+  const Group all = AllRanks(plan);
+  Group island;
+  for (const Group::Span& span : all.spans()) {
+    if (span.axis() != kIslandAxis) *island.add_spans() = span;
+  }
+  groups.Find(island, "sum loss and gradient norm of an island", [](int) {});
+  groups.AddAlong(kIslandsGroup, kIslandAxis,
+                  "exchange what islands have learned");
+}
+
 // Of its own, as what it moves lies in the host's memory.
 void AddCopies(Plan& plan, GroupLayout& groups) {
   if (!KeepsCopies(plan.job(), plan.mesh())) return;
@@ -406,6 +421,7 @@ void LayGroups(Plan& plan) {
                    "pull parameters from servers");
   }
   AddWorld(plan, groups);
+  AddIslands(plan, groups);
   AddCopies(plan, groups);
   if (AxisSize(plan.mesh(), kPipelineAxis) > 1) {
     groups.AddAlong(TransferGroupName(/*gradient=*/false), kPipelineAxis,

@@ -27,6 +27,7 @@
 #include "scheduler/planner/plan_size.h"
 #include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/sizes_text.h"
 #include "scheduler/planner/split_by_speed.h"
 #include "scheduler/planner/start_draft.h"
 #include "scheduler/simulate/prediction.h"
@@ -34,26 +35,6 @@
 
 namespace troupe {
 namespace {
-
-// "parallelism.data: 4", "parallelism.pipeline: 2 x parallelism.data 4".
-std::string SizesText(const ParallelismSpec& parallelism) {
-  std::vector<std::pair<std::string, int>> sizes = {
-      {"parallelism.pipeline", parallelism.pipeline()},
-      {"parallelism.data", parallelism.data()}};
-  for (const RankField& field : FactorFields()) {
-    sizes.emplace_back(field.Path(), RanksOf(parallelism, field.name));
-  }
-  std::string text;
-  for (const auto& [path, ranks] : sizes) {
-    if (ranks < 2) continue;
-    const bool first = text.empty();
-    absl::StrAppend(&text, first ? "" : " x ", path, first ? ": " : " ", ranks);
-  }
-  if (text.empty()) text = "parallelism.data: 1";
-  if (parallelism.servers() == 0) return text;
-  return absl::StrCat(text, " with parallelism.servers ",
-                      parallelism.servers());
-}
 
 // Builds plans of other jobs for the same workers, up to their prediction.
 class Builder {

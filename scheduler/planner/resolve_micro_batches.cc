@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/islands.h"
 #include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/pipelines/pipelines.h"
@@ -145,8 +146,7 @@ absl::Status ResolveMicroBatches(JobSpec& job) {
 }
 
 int MicroBatchesOfStep(const JobSpec& job) {
-  return static_cast<int>(job.training().global_batch_size() /
-                          MicroBatchSequences(job));
+  return static_cast<int>(SamplesOfIsland(job) / MicroBatchSequences(job));
 }
 
 int MicroBatchesMost(const JobSpec& job) {

@@ -14,6 +14,7 @@
 #include "proto/plan/expert_load.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
 #include "proto/plan/optimizer_rules.h"
@@ -163,7 +164,7 @@ void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
   const bool equal = std::adjacent_find(given.begin(), given.end(),
                                         std::not_equal_to<>()) == given.end();
   if (equal && parallelism.servers() == 0) {
-    const int replicas = ReplicasOf(parallelism);
+    const int replicas = IslandsOf(parallelism) * ReplicasOf(parallelism);
     derived.set_micro_batches(of_step / replicas);
     derived.set_validation_micro_batches(RoundedUp(of_validation, replicas));
     return;
@@ -199,10 +200,11 @@ void Derive(Plan& plan) {
 // Ranks need not wait for one another between steps where no update waits for
 // the norm of all gradients, and the schedule makes something of it. Replicas
 // that run different numbers of micro-batches meet at each step's end, and so
-// do ranks that evaluate.
+// do ranks that evaluate, and those of an island.
 int ReportLag(const Plan& plan, const Pipeline& pipeline) {
   if (MeshSize(plan.mesh()) == 1 || plan.job().evaluate()) return 0;
   if (!plan.derived().replica_micro_batches().empty()) return 0;
+  if (HasIslands(plan)) return 0;
   const bool waits = UpdatesNeedNorm(plan.job().training());
   const bool gains = pipeline.asynchronous || pipeline.overlaps_steps;
   return gains && !waits ? 1 : 0;
@@ -414,7 +416,7 @@ absl::StatusOr<Draft> StartDraftOf(
   Draft draft;
   *draft.plan.mutable_job() = resolved;
   LayMesh(draft.plan);
-  *draft.plan.mutable_lanes() = AllLanes();
+  *draft.plan.mutable_lanes() = LanesOf(resolved.parallelism());
   Derive(draft.plan);
   RETURN_IF_ERROR(OrderSteps(draft));
   RETURN_IF_ERROR(CheckChunksOfLoss(draft));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
@@ -218,7 +219,7 @@ void FitMicroBatch(JobSpec& way) {
   TrainingSpec& training = *way.mutable_training();
   const ParallelismSpec& parallelism = way.parallelism();
   if (!parallelism.micro_batches().empty()) return;  // numbers of these
-  const int global = training.global_batch_size();
+  const auto global = static_cast<int>(SamplesOfIsland(way));
   const int replica_batch = global / parallelism.data();
   if (replica_batch == 0) return;
   int size = std::min(training.micro_batch_size(), replica_batch);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/sharing.h"
@@ -140,6 +141,11 @@ absl::Status CheckOpenJob(const JobSpec& job) {
                       "the planner tries no plans with parameter servers; "
                       "leave it out, or say all of parallelism without mode: "
                       "auto");
+  }
+  if (IslandsOf(job.parallelism()) > 1 || job.has_islands()) {
+    return FieldError(job.has_islands() ? "islands" : "parallelism.islands",
+                      "the planner tries no plans with islands; leave it out, "
+                      "or say all of parallelism without mode: auto");
   }
   RETURN_IF_ERROR(CheckFixedFields(job.parallelism()));
   return ResolveJob(WithoutParallelism(job), PlanLength::kUnknown).status();

@@ -24,7 +24,10 @@ namespace {
 
 // Whether the numbers that it exchanges have two bytes.
 bool IsNarrow(const Plan& plan, const Instruction& collective) {
-  if (collective.kind() == Instruction::REDUCE_SCALARS) return false;
+  if (collective.kind() == Instruction::REDUCE_SCALARS ||
+      collective.kind() == Instruction::OUTER_REDUCE) {
+    return false;
+  }
   const TrainingSpec& training = plan.job().training();
   const bool gradients = collective.kind() == Instruction::REDUCE_GRADS ||
                          collective.kind() == Instruction::SCATTER_GRADS;

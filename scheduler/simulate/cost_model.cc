@@ -166,7 +166,6 @@ RankTraits CostModel::Traits() const {
   RankTraits traits;
   const int ranks = static_cast<int>(machine_of_.size());
   const int stages = AxisSize(plan_.mesh(), "pipeline");
-  const int pipelines = PipelineCount(plan_.mesh());
   // Of each rank its machine, how it is connected in its groups, which places
   // of its pipeline are on its host, and the cores and adapters that it shares.
   std::map<std::vector<int>, int> looks;
@@ -195,7 +194,7 @@ RankTraits CostModel::Traits() const {
       }
     }
     for (int p = 0; p < stages; ++p) {
-      const int peer = p * pipelines + r % pipelines;  // PeerRank
+      const int peer = PeerRank(plan_.mesh(), r, p);
       if (host_of_[peer] == host_of_[r]) look.push_back(p);
     }
     const int processor = seats_.ranks[r].processor;
@@ -314,9 +313,11 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
     // Weights, gradients and moments are each read and written; where the
     // model computes with a copy half as large, that is written too.
     const double copy = HasMasterWeights(training) ? 0.5 : 0;
-    const double moments =  // for each element, on the average
+    // For each element, on the average; those of islands are not touched.
+    const double moments =
         static_cast<double>(LargestStateAtRest(plan_, placement)) /
-        static_cast<double>(std::max<int64_t>(1, elements));
+            static_cast<double>(std::max<int64_t>(1, elements)) -
+        OuterStates(plan_.job().optimizer());
     cost.optimizer =
         (2 * (1 + gradients + moments) + copy +
          ShareReadAgain(plan_, plan_.units(instruction.unit())) *
@@ -444,6 +445,11 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::RECV:
       cost = TransferCost(rank, instruction);
       break;
+    case Instruction::OUTER_GRADIENT:
+    case Instruction::OUTER_REDUCE:
+    case Instruction::OUTER_STEP:
+      cost = OuterCost(rank, instruction);
+      break;
     case Instruction::LOAD_BATCH:
     case Instruction::GRAD_NORM:
     case Instruction::STEP:
@@ -470,7 +476,7 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
   if (cost.waiting == 0) {
     cost.overhead = at.calibration.instruction_overhead_us() * 1e-6;
   }
-  return cost;
+  return Counted(cost, instruction);
 }
 
 }  // namespace troupe

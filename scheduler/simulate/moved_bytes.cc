@@ -6,6 +6,7 @@
 #include "proto/plan/edges.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/ops/op_view.h"
+#include "proto/plan/outer_change.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
@@ -58,7 +59,14 @@ int64_t BusiestBytes(const Plan& plan, int rank,
 
 int64_t CollectiveBytes(const Plan& plan, int rank,
                         const Instruction& instruction) {
-  if (instruction.kind() == Instruction::REDUCE_SCALARS) return SumsBytes(plan);
+  if (instruction.kind() == Instruction::REDUCE_SCALARS) {
+    constexpr int64_t kFlagsBytes = 2 * sizeof(double);
+    return instruction.has_when() ? kFlagsBytes : SumsBytes(plan);
+  }
+  if (instruction.kind() == Instruction::OUTER_REDUCE) {
+    return ChangeBytesReduced(LargestChange(
+        plan, *FindPlacement(RoleOf(plan, rank), instruction.unit())));
+  }
   if (instruction.kind() == Instruction::EXCHANGE) {
     const Op& op = OpOf(plan, instruction);
     if (op.has_round()) {

@@ -14,6 +14,7 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/group_staging.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/meeting.h"
@@ -30,6 +31,7 @@
 #include "scheduler/simulate/exchanges.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/place_seconds.h"
+#include "scheduler/simulate/predict_islands.h"
 #include "scheduler/simulate/rates.h"
 #include "scheduler/simulate/scratch_bytes.h"
 #include "scheduler/simulate/simulate.h"
@@ -74,8 +76,10 @@ const Program& ProgramOfStep(const Role& role) {
   return program == nullptr ? Program::default_instance() : *program;
 }
 
+// In the mean of all steps.
 int64_t BytesSent(const Plan& plan, int rank) {
   int64_t bytes = 0;
+  int64_t rare = 0;  // in as many steps as islands go without an exchange
   for (const Instruction& instruction :
        ProgramOfStep(RoleOf(plan, rank)).instructions()) {
     if (instruction.kind() == Instruction::SEND) {
@@ -84,12 +88,13 @@ int64_t BytesSent(const Plan& plan, int rank) {
     bytes += ServedBytesSent(plan, rank, instruction);
     const int64_t reduced = CollectiveBytes(plan, rank, instruction);
     if (reduced == 0) continue;
-    bytes += CollectiveBytesSent(
+    if (instruction.has_when() && instruction.when().every() == 0) continue;
+    (instruction.has_when() ? rare : bytes) += CollectiveBytesSent(
         {.bytes = reduced,
          .ranks = GroupSize(plan.mesh(), plan.groups(instruction.group())),
          .collective = CollectiveOf(instruction)});
   }
-  return bytes;
+  return bytes + rare / std::max<int64_t>(1, plan.job().islands().every());
 }
 
 // What the rank's compute lane does most, and what part of all it does that is.
@@ -360,6 +365,13 @@ Prediction Predict(const Plan& plan,
                             packing.at(&RoleOf(plan, rank.rank())));
   }
   prediction.set_step_seconds(static_cast<double>(step.period_ns) * kNs);
+  if (HasIslands(plan)) {
+    IslandsPrediction& islands = *prediction.mutable_islands();
+    islands = PredictIslands(plan, workers);
+    prediction.set_step_seconds(islands.quiet_step_seconds() +
+                                islands.waited_seconds() /
+                                    static_cast<double>(islands.every()));
+  }
   prediction.set_peak_flops_per_second(costs.PeakFlopsPerSecond());
   prediction.set_datasheet_flops_per_second(DatasheetPeak(
       ComputeType(plan.job().training()),

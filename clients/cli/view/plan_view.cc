@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "clients/cli/view/exchanges_text.h"
@@ -18,6 +19,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
@@ -404,6 +406,33 @@ std::string ServersText(const Plan& plan) {
                       plan.job().servers().mode(), "\n");
 }
 
+// "4 of 2 ranks each, which exchange every 100 steps"; empty where there are
+// none.
+std::string IslandsText(const Plan& plan) {
+  if (!HasIslands(plan)) return "";
+  const IslandsSpec& islands = plan.job().islands();
+  const int ranks = RanksOfIsland(plan.mesh());
+  std::string text =
+      absl::StrCat("  islands          ", IslandsOf(plan.job().parallelism()),
+                   " of ", ranks, ranks == 1 ? " rank" : " ranks",
+                   " each, which exchange every ", islands.every(), " steps");
+  if (islands.fragments() > 1) {
+    absl::StrAppend(&text, " in ", islands.fragments(), " fragments");
+  }
+  if (islands.compress() != "none") {
+    absl::StrAppend(&text, " as ", islands.compress());
+  }
+  const IslandsPrediction& predicted = plan.prediction().islands();
+  if (predicted.every() == 0) return text + "\n";
+  return absl::StrCat(
+      text, "\n",
+      absl::StrFormat("  exchanges        %s sent by a rank in %d steps (data "
+                      "parallelism: %s); training waits %.3g s for them\n",
+                      ReadableBytes(predicted.bytes_sent()), predicted.every(),
+                      ReadableBytes(predicted.data_parallel_bytes()),
+                      predicted.waited_seconds()));
+}
+
 }  // namespace
 
 std::string MemoryTable(const Prediction& prediction) {
@@ -435,7 +464,7 @@ std::string PlanText(const Plan& plan) {
           : absl::StrCat(", ", CountText(derived.frozen_parameters()),
                          " of them frozen"),
       "\n", FrozenText(plan), ExpertsText(plan, kNextLine), ServersText(plan),
-      MicroBatchesText(plan), "  tokens/step      ",
+      IslandsText(plan), MicroBatchesText(plan), "  tokens/step      ",
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",
       "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",
