@@ -1,6 +1,7 @@
 #include "worker/engine/save_copies.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
@@ -59,6 +61,11 @@ std::vector<StateTensor> TensorsOf(const Plan& plan, char* copy) {
         for (StateTensor& tensor : UnitStateTensors(
                  plan.job().optimizer(), plan.units(unit), memory,
                  {.mesh = &plan.mesh(), .rank = plan.rank()}, duty)) {
+          absl::optional<std::string> name = SavedName(
+              plan, plan.rank(), plan.units(unit).parts(at.stretch.part + p),
+              tensor.name);
+          if (!name.has_value()) continue;
+          tensor.name = *std::move(name);
           tensors.push_back(std::move(tensor));
         }
       }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/optional.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/sums.h"
 #include "proto/plan/utilization.h"
@@ -71,7 +72,7 @@ absl::optional<RouterRecord> MakeRouterRecord(const Plan& plan,
     }
   }
   const ExpertsSpec& experts = plan.job().model().experts();
-  const double step = static_cast<double>(plan.derived().tokens_per_step());
+  const auto step = static_cast<double>(TokensOfIsland(plan));
   record.set_dropped_share(SumIfThere(plan, scalars, kDroppedChoicesSum) /
                            choices);
   record.set_balance_loss(experts.balance_coefficient() / step *

@@ -8,6 +8,7 @@
 #include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/last_step.h"
 #include "proto/plan/lr_schedule.h"
 #include "proto/plan/memory.h"
@@ -165,7 +166,9 @@ absl::Status TrainLoop::RunSteps() {
         .training = !job.evaluate(),
         .stop = stop,
         .save = stop ? save_requested_.load()
-                     : saver_ != nullptr && saver_->TakeDue()};
+                     : saver_ != nullptr &&
+                           IslandsAgreeIn(*options_.plan, step) &&
+                           saver_->TakeDue()};
     if (resources_.between_steps != nullptr) resources_.between_steps();
     if (step == first_step) RETURN_IF_ERROR(FillPipeline(context));
     const bool follows = !under_way_.empty();
@@ -393,7 +396,7 @@ StopFlags TrainLoop::FlagsIn(const Scalars& scalars) const {
 void TrainLoop::Heed(int64_t step, const StopFlags& flags) {
   if (step <= summed_through_) return;  // the sum was left out
   summed_through_ = step;
-  stop_.Heed(step, flags);
+  if (IslandsAgreeIn(*options_.plan, step)) stop_.Heed(step, flags);
 }
 
 absl::StatusOr<Scalars> TrainLoop::SumLateSteps(int64_t done) {

@@ -1,6 +1,8 @@
 #include "worker/instructions/instructions.h"
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/last_step.h"
+#include "proto/plan/when.h"
 #include "worker/collective/communicator.h"
 #include "worker/instructions/backward_input.h"
 #include "worker/instructions/backward_weight.h"
@@ -12,6 +14,9 @@
 #include "worker/instructions/load_batch.h"
 #include "worker/instructions/mirror.h"
 #include "worker/instructions/move.h"
+#include "worker/instructions/outer_gradient.h"
+#include "worker/instructions/outer_reduce.h"
+#include "worker/instructions/outer_step.h"
 #include "worker/instructions/pull.h"
 #include "worker/instructions/push.h"
 #include "worker/instructions/recompute.h"
@@ -48,11 +53,18 @@ const std::vector<InstructionHandler>& InstructionHandlers() {
       {Instruction::MIRROR, RunMirror},
       {Instruction::PUSH, RunPush},
       {Instruction::PULL, RunPull},
+      {Instruction::OUTER_GRADIENT, RunOuterGradient},
+      {Instruction::OUTER_REDUCE, RunOuterReduce},
+      {Instruction::OUTER_STEP, RunOuterStep},
   };
   return *handlers;
 }
 
 absl::Status RunInstruction(const Call& call) {
+  const TrainingSpec& training = call.state.plan->job().training();
+  if (!RunsIn(call.instruction, StepOf(call), LastStep(training))) {
+    return absl::OkStatus();
+  }
   for (const InstructionHandler& handler : InstructionHandlers()) {
     if (handler.kind == call.instruction.kind()) return handler.run(call);
   }

@@ -4,6 +4,7 @@
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/trained.h"
 #include "worker/model/initialize.h"
@@ -68,7 +69,7 @@ absl::Status StepStretch(const Call& call, const StretchAtRest& at,
        .gradient_scale = gradient_scale,
        .zero_gradients = LeavesZeros(call),
        .holds = at.rests,
-       .tokens = static_cast<double>(state.plan->derived().tokens_per_step()),
+       .tokens = static_cast<double>(TokensOfIsland(*state.plan)),
        .workspace = Operand(call, Instruction::SCRATCH)});
 }
 

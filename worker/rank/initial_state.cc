@@ -11,6 +11,7 @@
 #include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/job_differences.h"
 #include "proto/plan/lora.h"
 #include "proto/plan/optimizer_states.h"
@@ -135,6 +136,15 @@ bool LacksAdapters(const JobSpec& saved, absl::string_view name) {
          (absl::EndsWith(name, kLoraDown) || absl::EndsWith(name, kLoraUp));
 }
 
+// An island goes on from its own tensors where the checkpoint has some, else
+// from those that any plan does.
+void NameAsStored(const Manifest& manifest, const RankState& state,
+                  std::string& name) {
+  std::string own =
+      TensorOfIsland(IslandOf(state.plan->mesh(), state.rank()), name);
+  if (Has(manifest, own)) name = std::move(own);
+}
+
 // What this rank holds and the checkpoint has. Adapters that it does not have
 // begin.
 absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
@@ -145,12 +155,14 @@ absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
     ASSIGN_OR_RETURN(adapters, FirstAdapters::Open(*state.plan, state.host));
   }
   std::vector<TensorToLoad> tensors;
-  for (const StateTensor& tensor : AllStateTensors(state)) {
+  for (StateTensor& tensor : AllStateTensors(state)) {
+    NameAsStored(manifest, state, tensor.name);
     const bool stored = Has(manifest, tensor.name);
     // What was not trained yet has no moments: they are zero, as before
-    // step 1. What was not averaged begins as the weights.
+    // step 1. What was not averaged, or exchanged, begins as the weights.
     if (!stored && IsStateTensor(tensor.name) &&
-        (manifest.step == 0 || !AveragedParameter(tensor.name).empty() ||
+        (manifest.step == 0 || !BeginsAsParameter(tensor.name).empty() ||
+         IsOuterStateTensor(tensor.name) ||
          StateWasFrozen(saved, tensor.name) ||
          LacksAdapters(saved, tensor.name))) {
       continue;

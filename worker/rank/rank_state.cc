@@ -14,8 +14,8 @@
 #include "proto/plan/data_files.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/lanes.h"
-#include "proto/plan/mesh.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/model/build_units.h"
@@ -166,9 +166,7 @@ KeptMemory RankState::TakeKept() {
   return kept;
 }
 
-int RankState::data_index() const {
-  return CoordinateOn(plan->mesh(), kReplicaAxis, rank());
-}
+int RankState::data_index() const { return ReplicaOf(plan->mesh(), rank()); }
 
 DType RankState::ParametersType() const {
   return DTypeOfElement(ComputeType(plan->job().training()));

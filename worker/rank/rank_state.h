@@ -91,7 +91,8 @@ struct RankState {
   const Role& role() const { return plan->roles(0); }
   int rank() const { return plan->rank(); }
   MeshPlace place() const { return {.mesh = &plan->mesh(), .rank = rank()}; }
-  // Its place on the mesh's data axis, and how many there are.
+  // Which replica it is (proto/plan/replica_share.h), and how many of each
+  // island there are.
   int data_index() const;
   int data_size() const { return plan->derived().data_parallel_size(); }
   // By what the data was made, by name; empty: not known, or no data here.
