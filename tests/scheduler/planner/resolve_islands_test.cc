@@ -151,7 +151,11 @@ TEST(Islands, PredictionSpreadsAnExchangeOverItsRound) {
   job.mutable_training()->set_global_batch_size(256);  // a longer step
   job.mutable_islands()->set_every(20);
   std::vector<WorkerDescription> workers = ExampleWorkers(4);
-  for (int w = 2; w < 4; ++w) {
+  for (int w = 0; w < 4; ++w) {
+    LinkRate& rate = *workers[w].mutable_network()->mutable_rate();
+    rate.set_latency_us(100);
+    rate.set_bytes_per_second(1e7);
+    if (w < 2) continue;
     workers[w].set_host("far");
     workers[w].set_memory_domain("far");
   }
