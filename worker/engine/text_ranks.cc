@@ -1,6 +1,6 @@
 #include "worker/engine/text_ranks.h"
 
-#include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -10,7 +10,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
-#include "worker/collective/create_communicator.h"
+#include "worker/collective/join_groups.h"
 #include "worker/instructions/run_collective.h"
 
 namespace troupe {
@@ -59,35 +59,26 @@ absl::StatusOr<std::unique_ptr<TextRanks>> TextRanks::Join(
     const TextRanksOptions& options) {
   auto ranks = absl::WrapUnique(new TextRanks(options));
   ASSIGN_OR_RETURN(ranks->token_, options.device.Allocate(sizeof(int32_t)));
-  RETURN_IF_ERROR(ranks->JoinGroups());
+  RETURN_IF_ERROR(ranks->Connect());
   return ranks;
 }
 
-absl::Status TextRanks::JoinGroups() {
-  const Mesh& mesh = options_.plan.mesh();
-  const auto watch = std::make_shared<Watch>();
-  for (const Group& group : options_.plan.groups()) {
-    const std::vector<int> members = MembersOf(mesh, group, options_.rank);
-    const auto at = std::find(members.begin(), members.end(), options_.rank);
-    const CommunicatorSeat seat = {
-        .group = {.name = GroupName(mesh, group, options_.rank),
-                  .ranks = members},
-        .rank = static_cast<int>(at - members.begin()),
-        .store = &options_.store,
-        .host = options_.host,
-        .timeout = options_.join_timeout,
-        .abort = &options_.abort,
-        .device = &options_.device,
-        .watch = watch};
-    const Group::Carrier& carrier =
-        CarrierOf(group, GroupNumber(mesh, group, options_.rank));
-    ASSIGN_OR_RETURN(auto communicator,
-                     CreateCommunicator(carrier, seat));
-    if (all_ == nullptr) {
-      all_ = std::move(communicator);
-    } else {
-      along_[group.spans(0).axis()] = std::move(communicator);
-    }
+absl::Status TextRanks::Connect() {
+  const auto& groups = options_.plan.groups();
+  std::vector<int> all(groups.size());
+  std::iota(all.begin(), all.end(), 0);
+  ASSIGN_OR_RETURN(auto communicators,
+                   JoinGroups(groups, all,
+                              {.mesh = options_.plan.mesh(),
+                               .rank = options_.rank,
+                               .store = options_.store,
+                               .host = options_.host,
+                               .timeout = options_.join_timeout,
+                               .abort = &options_.abort,
+                               .device = options_.device}));
+  for (int g = 0; g < groups.size(); ++g) {
+    (g == 0 ? all_ : along_[groups[g].spans(0).axis()]) =
+        std::move(communicators[g]);
   }
   if (all_ != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -63,7 +63,7 @@ class TextRanks final : public DecodingPeers {
  private:
   explicit TextRanks(const TextRanksOptions& options);
 
-  absl::Status JoinGroups();
+  absl::Status Connect();
   // Of all that was moved, `queue` being what the wait for it has returned.
   absl::Status Outcome(const absl::Status& queue);
   // The rank that is so many places further on the pipeline.

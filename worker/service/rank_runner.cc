@@ -10,11 +10,10 @@
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
-#include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
 #include "worker/actor/thread_name.h"
 #include "worker/collective/communicator.h"
-#include "worker/collective/create_communicator.h"
+#include "worker/collective/join_groups.h"
 #include "worker/engine/checkpoint_holder.h"
 #include "worker/rank/group_staging_memory.h"
 #include "worker/rank/resident_memory.h"
@@ -246,35 +245,23 @@ void RankRunner::Abort(const absl::Status& why) {
 
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
     const Plan& plan, int rank) {
-  std::vector<std::unique_ptr<Communicator>> communicators(plan.groups_size());
-  const auto watch = std::make_shared<Watch>();
   std::vector<int> groups = MeetingGroups(plan.roles(0));
   const int copies = CopiesGroup(plan);
   if (hands_over_ && std::count(groups.begin(), groups.end(), copies) == 0) {
     groups.push_back(copies);
   }
-  for (const int g : groups) {
-    const Group& group = plan.groups(g);
-    const int number = GroupNumber(plan.mesh(), group, rank);
-    ASSIGN_OR_RETURN(const StagingMemory staging,
-                     GroupStagingMemory(plan, g, CarrierOf(group, number),
-                                        options_.resources.arenas));
-    const std::vector<int> members = MembersOf(plan.mesh(), group, rank);
-    const auto at = std::find(members.begin(), members.end(), rank);
-    const CommunicatorSeat seat = {
-        .group = {.name = GroupName(plan.mesh(), group, rank),
-                  .ranks = members},
-        .rank = static_cast<int>(at - members.begin()),
-        .store = &store_,
-        .host = options_.address,
-        .timeout = kJoinTimeout,
-        .abort = &join_abort_,
-        .device = &options_.resources.device,
-        .staging = staging,
-        .watch = watch};
-    ASSIGN_OR_RETURN(communicators[g], CreateCommunicator(group, number, seat));
-  }
-  return communicators;
+  const auto staging = [&](int group, const Group::Carrier& carrier) {
+    return GroupStagingMemory(plan, group, carrier, options_.resources.arenas);
+  };
+  return JoinGroups(plan.groups(), groups,
+                    {.mesh = plan.mesh(),
+                     .rank = rank,
+                     .store = store_,
+                     .host = options_.address,
+                     .timeout = kJoinTimeout,
+                     .abort = &join_abort_,
+                     .device = options_.resources.device,
+                     .staging = staging});
 }
 
 absl::Status RankRunner::OnWarning(const std::string& warning) {
