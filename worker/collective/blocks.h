@@ -48,6 +48,24 @@ struct RowCut {
 };
 ElementRange BlockOf(const RowCut& cut, int member);
 
+// The buffer in a block for each member, cut so; `ranges` has room for them.
+// REQUIRES the buffer's elements in the cut.
+CommBlocks EvenBlocks(const CommBuffer& whole, const RowCut& cut,
+                      std::vector<ElementRange>& ranges);
+
+// Whether they have a byte in common.
+bool Overlap(const CommBuffer& a, const CommBuffer& b);
+
+// CHECKs that the block is `own`, its place in the whole, or that it lies
+// elsewhere and is of the same size and type.
+void CheckBlock(const CommBuffer& block, const CommBuffer& own,
+                const CommBuffer& whole);
+// CHECKs that each block lies within the buffer.
+void CheckWithin(const CommBuffer& whole,
+                 absl::Span<const ElementRange> ranges);
+// CHECKs that no two blocks have an element in common.
+void CheckApart(absl::Span<const ElementRange> ranges);
+
 }  // namespace troupe
 
 #endif  // TROUPE_WORKER_COLLECTIVE_BLOCKS_H_

@@ -67,9 +67,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "worker/collective/blocks.h"
+#include "worker/collective/call_error.h"
 #include "worker/collective/element.h"
 #include "worker/collective/verdict.h"
 
@@ -143,9 +143,6 @@ struct ShiftBuffers {
   CommBuffer receive;
   int from = kNobody;
 };
-
-// The global rank that an error of a communicator blames; nothing for others.
-absl::optional<int> MissingRank(const absl::Status& status);
 
 // One call of one thread at a time; Abort from any thread.
 class Communicator {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "worker/collective/call_error.h"
 #include "worker/collective/create_communicator.h"
 #include "worker/collective/key_value_store.h"
 
@@ -54,9 +55,7 @@ TEST_F(FirstFailureTest, WhatFailedBeforeAnAbortStaysTheReason) {
 
 // A peer that is gone is what the abort says, and says better.
 TEST_F(FirstFailureTest, WhatFailedForAnotherRankIsNotTheFirst) {
-  absl::Status missing = absl::UnavailableError("rank 3 died");
-  missing.SetPayload("troupe/missing-rank", absl::Cord("3"));
-  ASSERT_EQ(MissingRank(missing), 3);
+  const absl::Status missing = PeerError({.rank = 3, .what = "died"});
   failure_.FailedIn(missing);
   EXPECT_TRUE(failure_.Aborted(abort_));
   EXPECT_EQ(failure_.ReasonOf(missing), abort_);
