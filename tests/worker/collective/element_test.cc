@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "worker/collective/blocks.h"
 
 namespace troupe {
 namespace {
@@ -26,6 +27,23 @@ TEST(ElementTest, SlicesAreElements) {
   EXPECT_EQ(slice.data, &values[3]);
   EXPECT_EQ(slice.elements, 4);
   EXPECT_EQ(slice.bytes(), 32);
+}
+
+// Of addresses alone: nothing is read there.
+TEST(ElementTest, BuffersMayHaveMoreElementsThan32BitsCount) {
+  char* const begin = reinterpret_cast<char*>(uintptr_t{1} << 20);
+  const int64_t elements = (int64_t{1} << 32) + 3;
+  const CommBuffer whole = {begin, elements, Element::kF32};
+  EXPECT_EQ(whole.bytes(), size_t{4} * elements);
+  std::vector<ElementRange> ranges;
+  const CommBlocks blocks =
+      EvenBlocks(whole, {.elements = elements, .members = 3}, ranges);
+  EXPECT_EQ(blocks.ranged(), elements);
+  EXPECT_EQ(blocks.longest(), elements / 3 + 1);
+  const CommBuffer last = blocks.Of(2);
+  EXPECT_EQ(static_cast<char*>(last.data), begin + 4 * ranges[2].begin);
+  EXPECT_EQ(static_cast<char*>(last.data) + last.bytes(),
+            begin + whole.bytes());
 }
 
 TEST(ElementDeathTest, SlicesLieWithin) {
