@@ -103,7 +103,8 @@ absl::Status TrainLoop::RunSteps() {
   ASSIGN_OR_RETURN(
       state_,
       RankState::Create(options_.plan, resources_.device, resources_.arenas,
-                        disk_, std::exchange(kept_, {}), options_.build_units));
+                        disk_, std::exchange(kept_, {}), options_.build_units,
+                        resources_.host_threads));
   state_->collective_timeout = options_.collective_timeout;
   ASSIGN_OR_RETURN(steps_, StepPipeline::Create(PipelineOptions(), executor_,
                                                 *state_, resources_.clock));

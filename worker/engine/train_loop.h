@@ -88,6 +88,7 @@ struct RankResources {
   // Called before each step is started, where no kernel of the rank runs on the
   // host's cores; it must be quick. May be null.
   std::function<void()> between_steps = nullptr;
+  int host_threads = 0;  // RankState::Create
 };
 
 // Communicators by index into plan.groups(), null where the rank meets nobody

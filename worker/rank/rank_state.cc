@@ -25,9 +25,9 @@ namespace {
 
 // Where the device is none of the host, one of its cores for the lanes that
 // use those. A CPU device serves each thread with a pool of the thread's own.
-std::unique_ptr<Device> HostBeside(const Device& device) {
+std::unique_ptr<Device> HostBeside(const Device& device, int threads) {
   if (device.has_host_memory()) return nullptr;
-  return NewCpuDevice({.threads = UsableCoreCount()});
+  return NewCpuDevice({.threads = threads > 0 ? threads : UsableCoreCount()});
 }
 
 }  // namespace
@@ -103,10 +103,10 @@ std::string TokensOf(const JobSpec& job,
 RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
                      RankMemory memory_in, const DiskLog& disk_in,
                      std::vector<std::unique_ptr<ModelUnit>> units_in,
-                     absl::optional<SampleReader> data_in)
+                     absl::optional<SampleReader> data_in, int host_threads)
     : plan(std::move(plan_in)),
       device(device_in),
-      own_host(HostBeside(device)),
+      own_host(HostBeside(device, host_threads)),
       host(own_host == nullptr ? device : *own_host),
       memory(std::move(memory_in)),
       disk(disk_in),
@@ -121,7 +121,8 @@ RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
 
 absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
     std::shared_ptr<const Plan> plan, Device& device, const TierArenas& arenas,
-    const DiskLog& disk, KeptMemory kept, const UnitsBuilder& build_units) {
+    const DiskLog& disk, KeptMemory kept, const UnitsBuilder& build_units,
+    int host_threads) {
   CHECK_EQ(plan->roles_size(), 1);
   absl::optional<SampleReader> data;
   if (LoadsData(plan->roles(0))) {
@@ -138,7 +139,7 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
                                        .copies = std::move(kept.block)}));
   std::unique_ptr<RankState> state(
       new RankState(std::move(plan), device, std::move(memory), disk,
-                    std::move(units), std::move(data)));
+                    std::move(units), std::move(data), host_threads));
   state->copies = kept.copies;
   RankState& made = *state;
   // Synthetic models have no batch, and blocks of memory have some bytes.

@@ -79,10 +79,12 @@ struct RankState {
   // borrowed must outlive it; an abort of `disk` ends moves. What `kept` has is
   // the state's from here on, where it is of this rank and plan. The units are
   // the plan's (worker/model/build_units.h) unless another builder is given.
+  // `host_threads`: of what the host computes beside a device that has memory
+  // of its own; 0: one for each core.
   static absl::StatusOr<std::unique_ptr<RankState>> Create(
       std::shared_ptr<const Plan> plan, Device& device,
       const TierArenas& arenas, const DiskLog& disk, KeptMemory kept = {},
-      const UnitsBuilder& build_units = nullptr);
+      const UnitsBuilder& build_units = nullptr, int host_threads = 0);
 
   // What is whole of the state's copies, for the next attempt; then the state
   // is of no use any more.
@@ -153,7 +155,7 @@ struct RankState {
   RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
             RankMemory memory_in, const DiskLog& disk_in,
             std::vector<std::unique_ptr<ModelUnit>> units_in,
-            absl::optional<SampleReader> data_in);
+            absl::optional<SampleReader> data_in, int host_threads);
 
   UnitFlatBuffers MemoryOf(int unit, const StretchAtRest& at) const;
 };
