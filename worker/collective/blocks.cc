@@ -61,8 +61,8 @@ bool Overlap(const CommBuffer& a, const CommBuffer& b) {
 void CheckBlock(const CommBuffer& block, const CommBuffer& own,
                 const CommBuffer& whole) {
   CHECK(block.element == whole.element && block.elements == own.elements)
-      << "a block of " << block.elements << " " << ElementName(block.element)
-      << ", where one of " << own.elements << " " << ElementName(whole.element)
+      << "a block of " << block.elements << " " << DTypeName(block.element)
+      << ", where one of " << own.elements << " " << DTypeName(whole.element)
       << " is needed";
   CHECK(block.data == own.data || !Overlap(block, whole))
       << "the block overlaps the whole, and is not this rank's block of it";

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "worker/collective/element.h"
+#include "worker/collective/comm_buffer.h"
 
 namespace troupe {
 

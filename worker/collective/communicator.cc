@@ -90,7 +90,7 @@ CommBlocks Communicator::Cut(const CommBuffer& whole, int64_t row_elements,
 
 absl::Status Communicator::AllReduce(CommBuffer data, ReduceOp op,
                                      const CommOptions& options) {
-  CHECK(data.element != Element::kByte) << "bytes cannot be reduced";
+  CHECK(data.element != DType::kU8) << "bytes cannot be reduced";
   return Run("all-reduce", options, [&](const Call& call) {
     if (size() == 1 || data.elements == 0) return absl::OkStatus();
     return DoAllReduce(Cut(data, 1, send_ranges_), op, call);
@@ -102,7 +102,7 @@ absl::Status Communicator::ReduceScatter(const ReduceScatterBuffers& buffers,
                                          const CommOptions& options) {
   const CommBuffer& send = buffers.send;
   const CommBuffer& receive = buffers.receive;
-  CHECK(send.element != Element::kByte) << "bytes cannot be reduced";
+  CHECK(send.element != DType::kU8) << "bytes cannot be reduced";
   const CommBlocks blocks = Cut(send, buffers.row_elements, send_ranges_);
   CheckBlock(receive, blocks.Of(rank_), send);
   return Run("reduce-scatter", options, [&](const Call& call) {
@@ -114,7 +114,7 @@ absl::Status Communicator::ReduceScatter(const ReduceScatterBuffers& buffers,
 
 absl::Status Communicator::Reduce(CommBuffer data, int root, ReduceOp op,
                                   const CommOptions& options) {
-  CHECK(data.element != Element::kByte) << "bytes cannot be reduced";
+  CHECK(data.element != DType::kU8) << "bytes cannot be reduced";
   CHECK(root >= 0 && root < size()) << "root " << root << " of " << size();
   return Run("reduce", options, [&](const Call& call) {
     if (size() == 1 || data.elements == 0) return absl::OkStatus();

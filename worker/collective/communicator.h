@@ -70,7 +70,7 @@
 #include "absl/types/span.h"
 #include "worker/collective/blocks.h"
 #include "worker/collective/call_error.h"
-#include "worker/collective/element.h"
+#include "worker/collective/comm_buffer.h"
 #include "worker/collective/verdict.h"
 
 namespace troupe {

@@ -69,12 +69,11 @@ class LevelsCommunicator final : public Communicator {
   }
 
   LaneOrder OrderFor(const Group::Way& way, int64_t elements,
-                     Element element) const {
-    return OrderOf(
-        way,
-        PiecesOf(way, size(),
-                 {.elements = elements,
-                  .element_bytes = static_cast<int>(ElementBytes(element))}));
+                     DType element) const {
+    return OrderOf(way, PiecesOf(way, size(),
+                                 {.elements = elements,
+                                  .element_bytes =
+                                      static_cast<int>(DTypeBytes(element))}));
   }
 
   int PlaceOf(int member, int level) const {
@@ -359,7 +358,7 @@ class LevelsCommunicator final : public Communicator {
                              OptionsOf(call));
     }
     const int64_t block = send.whole.elements / size();
-    const Element element = send.whole.element;
+    const DType element = send.whole.element;
     const LaneOrder order = OrderFor(*way, send.whole.elements, element);
     const int64_t most = size() * order.RangeOf(0, block).size();
     const CommBuffer memory = pieces_.For(2 * order.at_once * most, element);

@@ -16,27 +16,11 @@
 namespace troupe {
 namespace {
 
-Element ElementOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return Element::kF32;
-    case DType::kF64:  // sums of rows that lie over ranks
-      return Element::kF64;
-    case DType::kBF16:
-      return Element::kBF16;
-    case DType::kF16:
-      return Element::kF16;
-    default:
-      CHECK(false) << "nothing exchanges " << DTypeName(dtype);
-      return Element::kByte;
-  }
-}
-
 CommBuffer BufferOf(const Tensor& tensor) {
   CHECK(tensor.dense()) << tensor.ShapeString();
   return {.data = tensor.raw(),
           .elements = tensor.elements(),
-          .element = ElementOf(tensor.dtype())};
+          .element = tensor.dtype()};
 }
 
 }  // namespace
@@ -134,7 +118,7 @@ absl::StatusOr<int32_t> TextRanks::Share(int32_t token) {
   device.CopyFromHost(token_, &token, sizeof(token));
   RETURN_IF_ERROR(device.Synchronize());
   RETURN_IF_ERROR(
-      all_->Broadcast({.data = token_, .elements = 1, .element = Element::kI32},
+      all_->Broadcast({.data = token_, .elements = 1, .element = DType::kI32},
                       first_with_logits_,
                       {.name = "the next token", .timeout = options_.timeout}));
   device.CopyToHost(&token, token_, sizeof(token));

@@ -4,6 +4,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
 #include "worker/instructions/run_collective.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 
@@ -14,8 +15,9 @@ absl::Status RunGatherParameters(const Call& call) {
   const int over = placement.parts(call.instruction.part()).dealt();
   char* const whole = NeedOperand(call, Instruction::WEIGHTS);
   char* const slices = Operand(call, Instruction::SLICE);
-  const Element element = ElementOf(ComputeType(state.plan->job().training()));
-  const auto width = static_cast<int64_t>(ElementBytes(element));
+  const DType element =
+      DTypeOfElement(ComputeType(state.plan->job().training()));
+  const auto width = static_cast<int64_t>(DTypeBytes(element));
   for (const StretchAtRest& at : state.AtRest(unit)) {
     const Range& all = at.stretch.all;
     if (at.stretch.dealt != over || all.size() == 0) continue;

@@ -10,6 +10,7 @@
 #include "proto/plan/served.h"
 #include "proto/plan/trained.h"
 #include "worker/instructions/run_collective.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 
@@ -18,7 +19,7 @@ absl::Status RunPush(const Call& call) {
   const Plan& plan = *state.plan;
   const int unit = call.instruction.unit();
   const Placement& placement = state.PlacementOf(unit);
-  const Element element = ElementOf(GradientType(plan.job().training()));
+  const DType element = DTypeOfElement(GradientType(plan.job().training()));
   const int64_t stride = PushedStride(plan, placement);
   const Range own = ServedSlice(plan, placement, state.rank());
   char* const gradients = Operand(call, Instruction::WEIGHT_GRADIENTS);

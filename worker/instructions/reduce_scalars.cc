@@ -19,11 +19,11 @@ absl::Status RunReduceScalars(const Call& call) {
   RETURN_IF_ERROR(
       state.flags->Copy(sums.data + stop.begin_bytes(), flags, sizeof(flags)));
   return state.communicators.at(call.instruction.group())
-      ->AllReduce({.data = sums.data,
-                   .elements = sums.bytes / static_cast<int64_t>(sizeof(double)),
-                   .element = Element::kF64},
-                  ReduceOp::kSum,
-                  CommOptionsOf(call, "loss and gradient norm"));
+      ->AllReduce(
+          {.data = sums.data,
+           .elements = sums.bytes / static_cast<int64_t>(sizeof(double)),
+           .element = DType::kF64},
+          ReduceOp::kSum, CommOptionsOf(call, "loss and gradient norm"));
 }
 
 }  // namespace troupe

@@ -5,23 +5,6 @@
 
 namespace troupe {
 
-Element ElementOf(ElementType type) {
-  switch (type) {
-    case F64:
-      return Element::kF64;
-    case F32:
-    case I32:  // moved, never summed
-      return Element::kF32;
-    case BF16:
-      return Element::kBF16;
-    case F16:
-      return Element::kF16;
-    default:
-      CHECK(false) << "nothing exchanges " << ElementType_Name(type);
-      return Element::kByte;
-  }
-}
-
 absl::Status RunCollective(Collective collective,
                            const CollectiveBuffers& buffers,
                            Communicator& communicator,

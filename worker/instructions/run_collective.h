@@ -8,9 +8,6 @@
 
 namespace troupe {
 
-// As communicators call it. REQUIRES a type of parameters or activations.
-Element ElementOf(ElementType type);
-
 // `to` alone where it happens in place.
 struct CollectiveBuffers {
   CommBuffer from;

@@ -9,6 +9,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
 #include "worker/instructions/run_collective.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 namespace {
@@ -58,7 +59,7 @@ absl::Status RunScatterGrads(const Call& call) {
     const CommBuffer send = {
         .data = begin,
         .elements = all.size(),
-        .element = ElementOf(GradientType(state.plan->job().training()))};
+        .element = DTypeOfElement(GradientType(state.plan->job().training()))};
     RETURN_IF_ERROR(
         state.communicators.at(call.instruction.group())
             ->ReduceScatter(

@@ -1,4 +1,4 @@
-#include "worker/collective/element.h"
+#include "worker/collective/comm_buffer.h"
 
 #include <vector>
 
@@ -17,8 +17,7 @@ TEST(ElementTest, ViewsKnowTheirTypeAndBytes) {
   EXPECT_EQ(CommBuffer::Of(absl::MakeSpan(bf16)).bytes(), 6);
   EXPECT_EQ(CommBuffer::Of(absl::MakeSpan(i64)).bytes(), 24);
   EXPECT_EQ(CommBuffer::Of(absl::MakeSpan(bytes)).bytes(), 3);
-  EXPECT_STREQ(ElementName(CommBuffer::Of(absl::MakeSpan(bf16)).element),
-               "bf16");
+  EXPECT_STREQ(DTypeName(CommBuffer::Of(absl::MakeSpan(bf16)).element), "bf16");
 }
 
 TEST(ElementTest, SlicesAreElements) {
@@ -33,7 +32,7 @@ TEST(ElementTest, SlicesAreElements) {
 TEST(ElementTest, BuffersMayHaveMoreElementsThan32BitsCount) {
   char* const begin = reinterpret_cast<char*>(uintptr_t{1} << 20);
   const int64_t elements = (int64_t{1} << 32) + 3;
-  const CommBuffer whole = {begin, elements, Element::kF32};
+  const CommBuffer whole = {begin, elements, DType::kF32};
   EXPECT_EQ(whole.bytes(), size_t{4} * elements);
   std::vector<ElementRange> ranges;
   const CommBlocks blocks =
