@@ -45,8 +45,8 @@ ElementRange BlockOf(const RowCut& cut, int member) {
   return {rows.begin * cut.row_elements, rows.end * cut.row_elements};
 }
 
-CommBlocks EvenBlocks(const CommBuffer& whole, const RowCut& cut,
-                      std::vector<ElementRange>& ranges) {
+CommBlocks CutEvenly(const CommBuffer& whole, const RowCut& cut,
+                     std::vector<ElementRange>& ranges) {
   CHECK_EQ(whole.elements, cut.elements);
   ranges.resize(cut.members);
   for (int i = 0; i < cut.members; ++i) ranges[i] = BlockOf(cut, i);

@@ -50,8 +50,8 @@ ElementRange BlockOf(const RowCut& cut, int member);
 
 // The buffer in a block for each member, cut so; `ranges` has room for them.
 // REQUIRES the buffer's elements in the cut.
-CommBlocks EvenBlocks(const CommBuffer& whole, const RowCut& cut,
-                      std::vector<ElementRange>& ranges);
+CommBlocks CutEvenly(const CommBuffer& whole, const RowCut& cut,
+                     std::vector<ElementRange>& ranges);
 
 // Whether they have a byte in common.
 bool Overlap(const CommBuffer& a, const CommBuffer& b);

@@ -85,7 +85,7 @@ CommBuffer Communicator::Block(const CommBuffer& whole, int member,
 
 CommBlocks Communicator::Cut(const CommBuffer& whole, int64_t row_elements,
                              std::vector<ElementRange>& ranges) const {
-  return EvenBlocks(whole, {whole.elements, row_elements, size()}, ranges);
+  return CutEvenly(whole, {whole.elements, row_elements, size()}, ranges);
 }
 
 absl::Status Communicator::AllReduce(CommBuffer data, ReduceOp op,

@@ -25,8 +25,8 @@ bool ReadsLate(const TrainLoopOptions& options, const Device& device) {
          !ScalesLoss(options.plan->job().training());
 }
 
-RunCheckpointsOptions CheckpointsOf(const TrainLoopOptions& options,
-                                    const RankPrograms& programs) {
+LoopCheckpointsOptions CheckpointsOf(const TrainLoopOptions& options,
+                                     const RankPrograms& programs) {
   return {.plan = options.plan,
           .any = programs.checkpoint != nullptr,
           .holder = {.token = options.checkpoint_token,

@@ -8,7 +8,7 @@
 // that. This file says what is due when; the rest is in others:
 //
 //   step_pipeline.h     steps that overlap, and are summed and reported late
-//   run_checkpoints.h   what is saved, beside training where there is room
+//   loop_checkpoints.h   what is saved, beside training where there is room
 //   first_failure.h     what an error or an abort ends, and which came first
 //
 // Knows neither scheduler nor network: a listener hears of its progress, a
@@ -41,10 +41,10 @@
 #include "worker/engine/data_check.h"
 #include "worker/engine/executor.h"
 #include "worker/engine/first_failure.h"
+#include "worker/engine/loop_checkpoints.h"
 #include "worker/engine/pending_reports.h"
 #include "worker/engine/rank_listener.h"
 #include "worker/engine/rank_programs.h"
-#include "worker/engine/run_checkpoints.h"
 #include "worker/engine/starting_point.h"
 #include "worker/engine/step_pipeline.h"
 #include "worker/engine/step_record.h"
@@ -186,7 +186,7 @@ class TrainLoop {
   FirstFailure failure_;
   Executor executor_;
   DiskLog disk_;
-  RunCheckpoints checkpoints_;  // reads state_
+  LoopCheckpoints checkpoints_;  // reads state_
   KeptMemory kept_;
   std::unique_ptr<RankState> state_;
   std::unique_ptr<StepPipeline> steps_;       // on state_

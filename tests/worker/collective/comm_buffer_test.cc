@@ -36,7 +36,7 @@ TEST(ElementTest, BuffersMayHaveMoreElementsThan32BitsCount) {
   EXPECT_EQ(whole.bytes(), size_t{4} * elements);
   std::vector<ElementRange> ranges;
   const CommBlocks blocks =
-      EvenBlocks(whole, {.elements = elements, .members = 3}, ranges);
+      CutEvenly(whole, {.elements = elements, .members = 3}, ranges);
   EXPECT_EQ(blocks.ranged(), elements);
   EXPECT_EQ(blocks.longest(), elements / 3 + 1);
   const CommBuffer last = blocks.Of(2);

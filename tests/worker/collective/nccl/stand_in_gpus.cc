@@ -1,13 +1,11 @@
 #include "tests/worker/collective/nccl/stand_in_gpus.h"
 
-#include <cuda_runtime_api.h>
-#include <nccl.h>
-
 #include <cstdint>
 #include <cstdlib>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "worker/collective/nccl/comm.h"
 
 struct ncclComm {
   int device = 0;

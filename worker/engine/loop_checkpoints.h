@@ -3,14 +3,14 @@
 // resumed makes obsolete, and gives up at the end what cannot be written. Of a
 // job without checkpoints it does nothing.
 //
-//   RunCheckpoints checkpoints(options, disk, clock, listener);
+//   LoopCheckpoints checkpoints(options, disk, clock, listener);
 //   RETURN_IF_ERROR(checkpoints.Open(state, data_unchecked));
 //   RETURN_IF_ERROR(checkpoints.Resume(start, state));
 //   ... in each step: status(), TakeDue() ...
 //   RETURN_IF_ERROR(checkpoints.Save(state, context, last, copy));
 //   status = checkpoints.End();
-#ifndef TROUPE_WORKER_ENGINE_RUN_CHECKPOINTS_H_
-#define TROUPE_WORKER_ENGINE_RUN_CHECKPOINTS_H_
+#ifndef TROUPE_WORKER_ENGINE_LOOP_CHECKPOINTS_H_
+#define TROUPE_WORKER_ENGINE_LOOP_CHECKPOINTS_H_
 
 #include <cstdint>
 #include <functional>
@@ -33,7 +33,7 @@
 
 namespace troupe {
 
-struct RunCheckpointsOptions {
+struct LoopCheckpointsOptions {
   std::shared_ptr<const Plan> plan;
   bool any = false;       // the plan has a CHECKPOINT program
   HolderOptions holder;   // of the directory
@@ -43,12 +43,12 @@ struct RunCheckpointsOptions {
 };
 
 // One thread, but for what is said otherwise. Borrows all but the options.
-class RunCheckpoints {
+class LoopCheckpoints {
  public:
-  RunCheckpoints(const RunCheckpointsOptions& options, const RankDisk& disk,
-                 const Clock& clock, RankListener& listener);
-  RunCheckpoints(const RunCheckpoints&) = delete;
-  RunCheckpoints& operator=(const RunCheckpoints&) = delete;
+  LoopCheckpoints(const LoopCheckpointsOptions& options, const RankDisk& disk,
+                  const Clock& clock, RankListener& listener);
+  LoopCheckpoints(const LoopCheckpoints&) = delete;
+  LoopCheckpoints& operator=(const LoopCheckpoints&) = delete;
 
   // Before the first step. The state, which is written from, must stay until
   // End. `data_unchecked`: of CheckpointSaverOptions.
@@ -95,7 +95,7 @@ class RunCheckpoints {
  private:
   absl::Status RemoveOld(const StartingPoint& start);
 
-  const RunCheckpointsOptions options_;
+  const LoopCheckpointsOptions options_;
   const RankDisk disk_;
   const Clock& clock_;
   RankListener& listener_;
@@ -108,4 +108,4 @@ class RunCheckpoints {
 
 }  // namespace troupe
 
-#endif  // TROUPE_WORKER_ENGINE_RUN_CHECKPOINTS_H_
+#endif  // TROUPE_WORKER_ENGINE_LOOP_CHECKPOINTS_H_

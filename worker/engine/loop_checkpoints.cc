@@ -1,4 +1,4 @@
-#include "worker/engine/run_checkpoints.h"
+#include "worker/engine/loop_checkpoints.h"
 
 #include <utility>
 
@@ -7,13 +7,13 @@
 
 namespace troupe {
 
-RunCheckpoints::RunCheckpoints(const RunCheckpointsOptions& options,
-                               const RankDisk& disk, const Clock& clock,
-                               RankListener& listener)
+LoopCheckpoints::LoopCheckpoints(const LoopCheckpointsOptions& options,
+                                 const RankDisk& disk, const Clock& clock,
+                                 RankListener& listener)
     : options_(options), disk_(disk), clock_(clock), listener_(listener) {}
 
-absl::Status RunCheckpoints::Open(const RankState& state,
-                                  std::function<bool()> data_unchecked) {
+absl::Status LoopCheckpoints::Open(const RankState& state,
+                                   std::function<bool()> data_unchecked) {
   if (!options_.any) return absl::OkStatus();
   const JobSpec& job = options_.plan->job();
   ASSIGN_OR_RETURN(folder_, OpenCheckpointFolder(job, options_.holder,
@@ -31,8 +31,8 @@ absl::Status RunCheckpoints::Open(const RankState& state,
   return absl::OkStatus();
 }
 
-absl::Status RunCheckpoints::Resume(const StartingPoint& start,
-                                    const RankState& state) {
+absl::Status LoopCheckpoints::Resume(const StartingPoint& start,
+                                     const RankState& state) {
   if (saver_ == nullptr || state.rank() != 0) return absl::OkStatus();
   const JobSpec& job = options_.plan->job();
   saver_->SetCarried(CollectCarriedFiles({.tokens = TokensOf(job, state.data),
@@ -44,7 +44,7 @@ absl::Status RunCheckpoints::Resume(const StartingPoint& start,
 
 // Copies may be of a later step than the checkpoint is. Where the directory is
 // not held yet, the first checkpoint that is written removes the same.
-absl::Status RunCheckpoints::RemoveOld(const StartingPoint& start) {
+absl::Status LoopCheckpoints::RemoveOld(const StartingPoint& start) {
   if (options_.recovers || !folder_->held().ok() ||
       !ResumesItsOwn(options_.plan->job(), options_.holder)) {
     return absl::OkStatus();
@@ -52,9 +52,9 @@ absl::Status RunCheckpoints::RemoveOld(const StartingPoint& start) {
   return saver_->RemoveOld(start.position.step, start.resumed_from);
 }
 
-absl::Status RunCheckpoints::Save(RankState& state, const StepContext& context,
-                                  bool last,
-                                  const std::function<absl::Status()>& copy) {
+absl::Status LoopCheckpoints::Save(RankState& state, const StepContext& context,
+                                   bool last,
+                                   const std::function<absl::Status()>& copy) {
   const int64_t begin_ns = clock_.MonotonicNanos();
   // There is one copy: what is in it must be written before it is replaced.
   RETURN_IF_ERROR(saver_->AwaitFree());
@@ -70,7 +70,7 @@ absl::Status RunCheckpoints::Save(RankState& state, const StepContext& context,
   return absl::OkStatus();
 }
 
-absl::Status RunCheckpoints::End() {
+absl::Status LoopCheckpoints::End() {
   const absl::Status saved =
       saver_ == nullptr ? absl::OkStatus() : saver_->AwaitFree();
   saver_.reset();  // waits for what is being removed
