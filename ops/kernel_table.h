@@ -35,6 +35,7 @@ struct GeluBackwardArgs;
 struct GatherRowsArgs;
 struct GroupedMatMulArgs;
 struct GroupedWeightGradientArgs;
+struct Int4Args;
 struct JoinHeadsArgs;
 struct LayerNormArgs;
 struct LayerNormBackwardInputArgs;
@@ -124,6 +125,8 @@ struct KernelTable {
   Kernel<FillArgs> fill;
   Kernel<CopyArgs> copy;
   Kernel<FillNormalArgs> fill_normal;
+  Kernel<Int4Args> to_int4;
+  Kernel<Int4Args> from_int4;
 };
 
 }  // namespace troupe

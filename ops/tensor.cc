@@ -4,38 +4,6 @@
 
 namespace troupe {
 
-size_t DTypeBytes(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-    case DType::kI32:
-      return 4;
-    case DType::kBF16:
-    case DType::kF16:
-      return 2;
-    case DType::kF64:
-      return 8;
-  }
-  CHECK(false) << "dtype " << static_cast<int>(dtype);
-  return 0;
-}
-
-const char* DTypeName(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return "f32";
-    case DType::kI32:
-      return "i32";
-    case DType::kBF16:
-      return "bf16";
-    case DType::kF16:
-      return "fp16";
-    case DType::kF64:
-      return "f64";
-  }
-  CHECK(false) << "dtype " << static_cast<int>(dtype);
-  return "";
-}
-
 Tensor::Tensor(void* data, DType dtype, std::initializer_list<int64_t> dims)
     : data_(data), dtype_(dtype), rank_(static_cast<int>(dims.size())) {
   CHECK(rank_ >= 1 && rank_ <= kRankMax) << "rank " << rank_;

@@ -21,16 +21,11 @@
 #include <initializer_list>
 #include <string>
 
+#include "ops/dtype.h"
 #include "ops/fp16.h"
 #include "proto/base/check.h"
 
 namespace troupe {
-
-// kF64 holds results of long reductions (losses, norms), never activations.
-enum class DType : uint8_t { kF32, kBF16, kI32, kF64, kF16 };
-
-size_t DTypeBytes(DType dtype);
-const char* DTypeName(DType dtype);  // "f32", "bf16", "fp16", "i32", ...
 
 // bf16 is stored as its 16 bits.
 template <typename T>

@@ -12,11 +12,11 @@
 
 namespace troupe {
 
-inline constexpr int32_t kProtocolVersion = 23;
+inline constexpr int32_t kProtocolVersion = 24;
 // That this build can hold a conversation in, and whose stored plans it reads.
-inline constexpr int32_t kOldestProtocolVersion = 23;
+inline constexpr int32_t kOldestProtocolVersion = 24;
 // For people.
-inline constexpr char kBuildName[] = "troupe 0.23";
+inline constexpr char kBuildName[] = "troupe 0.24";
 
 }  // namespace troupe
 

@@ -67,12 +67,22 @@ absl::StatusOr<int64_t> FindJob(Client& client, const std::string& job) {
   if (absl::SimpleAtoi(job, &id)) return id;
   ASSIGN_OR_RETURN(const ListJobsResponse list, client.ListJobs());
   int64_t newest = 0;
+  int64_t newest_made = 0;  // of those that commands made for their own use
   for (const JobStatus& status : list.jobs()) {
-    if (job == "latest" || status.name() == job) {
+    if (job == "latest" ? status.made_by().empty() : status.name() == job) {
       newest = std::max<int64_t>(newest, status.id());
+    }
+    if (!status.made_by().empty()) {
+      newest_made = std::max<int64_t>(newest_made, status.id());
     }
   }
   if (newest > 0) return newest;
+  if (job == "latest" && newest_made > 0) {
+    return absl::NotFoundError(absl::StrCat(
+        "no job latest: those there are `troupe verify` made for itself; name "
+        "one by its number, as ",
+        newest_made));
+  }
   if (list.jobs().empty()) {
     return absl::NotFoundError(
         absl::StrCat("no job ", job, ": this cluster has had none"));

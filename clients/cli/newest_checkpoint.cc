@@ -14,6 +14,9 @@ absl::StatusOr<std::string> NewestCheckpointOf(Client& client,
   ASSIGN_OR_RETURN(const int64_t id, FindJob(client, job));
   ASSIGN_OR_RETURN(const JobDescription found, client.Describe(id));
   const auto& checkpoints = found.status().checkpoints();
+  if (checkpoints.empty() && !found.status().resumed_from().empty()) {
+    return found.status().resumed_from();
+  }
   if (checkpoints.empty()) {
     return absl::NotFoundError(
         absl::StrCat("job ", id, " (", found.status().name(),

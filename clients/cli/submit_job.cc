@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include "proto/plan/recovery_notes.h"
+
 namespace troupe {
 
 absl::StatusOr<int64_t> SubmitJob(const JobFile& job, Client& client,
@@ -18,6 +20,8 @@ absl::StatusOr<int64_t> SubmitJob(const JobFile& job, Client& client,
   if (!accepted.ok()) return job.Locate(accepted.status());
   console.out << "job " << accepted->id() << " (" << job.spec.name()
               << ") accepted" << std::endl;
+  const std::string lacks = WhatRecoveryLacks(job.spec);
+  if (!lacks.empty()) console.err << "troupe: " << lacks << "\n";
   return accepted->id();
 }
 

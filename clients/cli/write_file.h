@@ -13,7 +13,8 @@ struct FileContent {
   std::string content;
 };
 
-// Replaces the file. PermissionDenied, with the reason, where that fails.
+// Replaces the file: where that fails, what was there before stays. What is no
+// file, as a pipe, is written to. Errors name the path and the reason.
 absl::Status WriteFile(const FileContent& file);
 
 }  // namespace troupe

@@ -90,9 +90,11 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
 }
 
 absl::StatusOr<SubmitJobResponse> Client::Submit(const JobSpec& job,
-                                                 const KeepGoing& keep_going) {
+                                                 const KeepGoing& keep_going,
+                                                 const std::string& made_by) {
   SubmitJobRequest request;
   *request.mutable_job() = job;
+  request.set_made_by(made_by);
   NameFields(request);
   return ReadAnswer<SubmitJobResponse>(
       connection_->address, connection_->options.plan,

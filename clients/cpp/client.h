@@ -56,9 +56,11 @@ class Client {
   using KeepGoing = std::function<bool()>;
 
   // Takes as long as planning does. One that `keep_going` ends may have been
-  // accepted nevertheless.
+  // accepted nevertheless. `made_by`: of a job that a command makes for its own
+  // use, which `latest` does not mean, the command.
   absl::StatusOr<SubmitJobResponse> Submit(
-      const JobSpec& job, const KeepGoing& keep_going = [] { return true; });
+      const JobSpec& job, const KeepGoing& keep_going = [] { return true; },
+      const std::string& made_by = "");
   absl::StatusOr<PlanJobResponse> PlanJob(PlanJobRequest request);
   absl::StatusOr<Explanation> ExplainJob(const JobSpec& job);
   absl::StatusOr<ListJobsResponse> ListJobs();

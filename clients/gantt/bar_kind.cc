@@ -22,7 +22,11 @@ BarKind KindOf(Instruction::Kind kind) {
     case Instruction::GATHER_PARAMETERS:
     case Instruction::PUSH:
     case Instruction::PULL:
+    case Instruction::CLAIM:
+    case Instruction::DELIVER:
+    case Instruction::ADMIT:
     case Instruction::REDUCE_SCALARS:
+    case Instruction::OUTER_REDUCE:
       return BarKind::kCollective;
     case Instruction::FETCH:
     case Instruction::EVICT:
@@ -31,6 +35,8 @@ BarKind KindOf(Instruction::Kind kind) {
       return BarKind::kMove;
     case Instruction::GRAD_NORM:
     case Instruction::STEP:
+    case Instruction::OUTER_GRADIENT:
+    case Instruction::OUTER_STEP:
       return BarKind::kStep;
     case Instruction::LOAD_BATCH:
       return BarKind::kData;

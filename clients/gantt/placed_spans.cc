@@ -40,6 +40,7 @@ std::string MeetingName(int rank, const Span& span) {
     case Instruction::PULL:
     case Instruction::EXCHANGE:
     case Instruction::MIRROR:
+    case Instruction::OUTER_REDUCE:
       return absl::StrCat(span.kind(), " g", span.group(), " x",
                           span.exchange(), " ", what);
     default:

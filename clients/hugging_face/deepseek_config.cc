@@ -100,6 +100,9 @@ absl::Status ReadDeepseekV3(const JsonFields& config, ModelSpec& model) {
   model.set_routed_scaling_factor(scale);
   ASSIGN_OR_RETURN(const double epsilon, config.NumberOr("rms_norm_eps", 1e-6));
   model.set_rms_norm_eps(epsilon);
+  ASSIGN_OR_RETURN(const int modules,
+                   config.IntOr("num_nextn_predict_layers", 0));
+  if (modules > 0) model.set_num_nextn_predict_layers(modules);
   return ReadRope(config, RopeKeys{}, model);
 }
 
@@ -118,9 +121,9 @@ void WriteDeepseekV3(const ModelSpec& model, json& config) {
   config["num_key_value_heads"] = model.num_attention_heads();
   config["hidden_act"] = "silu";
   config["rms_norm_eps"] = model.rms_norm_eps();
-  // Layers for multi-token prediction are not exported.
-  config["num_nextn_predict_layers"] = 0;
-  config["num_mtp_layers"] = 0;
+  // transformers calls them so from version 5 on.
+  config["num_nextn_predict_layers"] = model.num_nextn_predict_layers();
+  config["num_mtp_layers"] = model.num_nextn_predict_layers();
   WriteRope(model, RopeKeys{}, config);
 }
 

@@ -25,8 +25,28 @@ absl::StatusOr<ModelSpec> Read(HuggingFaceWeightsUse use,
   const HuggingFaceCheck check = use == HuggingFaceWeightsUse::kTrained
                                      ? HuggingFaceCheck::kTables
                                      : HuggingFaceCheck::kHeaders;
-  RETURN_IF_ERROR(OpenHuggingFaceModel(directory, check).status());
+  ASSIGN_OR_RETURN(const HuggingFaceModel opened,
+                   OpenHuggingFaceModel(directory, check));
+  if (opened.model.num_nextn_predict_layers() == 0) {
+    model.clear_num_nextn_predict_layers();
+  }
   return model;
+}
+
+// Of modules that predict further tokens as many as the job says.
+absl::Status ChooseModules(const ModelSpec& asked, ModelSpec& read) {
+  const int there = read.num_nextn_predict_layers();
+  read.clear_num_nextn_predict_layers();
+  if (asked.has_mtp_coefficient()) {
+    read.set_mtp_coefficient(asked.mtp_coefficient());
+  }
+  if (!asked.has_num_nextn_predict_layers()) return absl::OkStatus();
+  read.set_num_nextn_predict_layers(asked.num_nextn_predict_layers());
+  if (asked.num_nextn_predict_layers() <= there) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model.num_nextn_predict_layers: ", asked.num_nextn_predict_layers(),
+      " modules are to be trained, and the files of model.hf have ", there,
+      "; use ", there));
 }
 
 }  // namespace
@@ -37,8 +57,13 @@ absl::Status ExpandHuggingFaceModel(HuggingFaceWeightsUse use,
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   model.GetReflection()->ListFields(model, &fields);
   for (const google::protobuf::FieldDescriptor* field : fields) {
-    // How routers are trained is no part of the file.
-    if (field->name() == "hf" || field->name() == "experts") continue;
+    // How routers are trained is no part of the file, nor is which of its
+    // modules are trained.
+    if (field->name() == "hf" || field->name() == "experts" ||
+        field->name() == "num_nextn_predict_layers" ||
+        field->name() == "mtp_coefficient") {
+      continue;
+    }
     return absl::InvalidArgumentError(
         absl::StrCat("model.", field->name(),
                      ": the config.json of model.hf says it; leave it out"));
@@ -50,6 +75,7 @@ absl::Status ExpandHuggingFaceModel(HuggingFaceWeightsUse use,
         absl::StrCat("model.hf: ", read.status().message()));
   }
   if (model.has_experts()) *read->mutable_experts() = model.experts();
+  RETURN_IF_ERROR(ChooseModules(model, *read));
   model = *std::move(read);
   return absl::OkStatus();
 }

@@ -33,6 +33,7 @@
 #include "storage/checkpoint/safetensors_writer.h"
 #include "storage/checkpoint/tensor_reader.h"
 #include "storage/checkpoint/to_f32.h"
+#include "storage/disk/directory.h"
 #include "storage/disk/new_directory.h"
 #include "storage/disk/new_file.h"
 #include "storage/engine/make_engine.h"
@@ -160,6 +161,17 @@ void AddPart(const Parameter& parameter, SafetensorsTensor tensor,
   tensors.push_back(std::move(tensor));
 }
 
+// Adds the parameter once more under each name that files have it by.
+void AddCopies(const Parameter& parameter, SafetensorsTensor tensor,
+               PartsByTensor& parts, std::vector<SafetensorsTensor>& tensors) {
+  const std::string name = tensor.name;
+  for (const std::string& copy : parameter.also_in()) {
+    tensor.name = copy;
+    parts[copy] = {.names = {name}, .run = ElementCount(tensor.shape)};
+    tensors.push_back(tensor);
+  }
+}
+
 // Adds a tensor for each index of the parameter's first dim.
 void AddEach(const Parameter& parameter, SafetensorsTensor tensor,
              PartsByTensor& parts, std::vector<SafetensorsTensor>& tensors) {
@@ -222,6 +234,7 @@ absl::StatusOr<std::vector<SafetensorsTensor>> TensorsOf(
           .name = parameter.name(),
           .dtype = parameter.has_load() ? StoredDType::kF32 : options.dtype,
           .shape = WholeShape(parameter)};
+      AddCopies(parameter, tensor, parts, tensors);
       if (parameter.has_part_of()) {
         AddPart(parameter, std::move(tensor), parts, tensors);
       } else if (!parameter.each_in().empty()) {
@@ -427,6 +440,7 @@ absl::Status WriteAside(const ExportOptions& options, const JobSpec& job,
                         const TensorReader& checkpoint, const Files& files,
                         const PartsByTensor& parts, int64_t bytes) {
   const NewDirectory directory(options.to, Token());
+  const MissingDirectories missing(ParentDirectory(options.to));
   // Whoever loads a model takes all files that are there.
   absl::Status status = directory.Discard();
   if (status.ok()) status = directory.Make();
@@ -437,7 +451,10 @@ absl::Status WriteAside(const ExportOptions& options, const JobSpec& job,
   if (status.ok()) status = run.WriteOthers();
   if (status.ok()) status = directory.Publish();
   // The first error is the one.
-  if (!status.ok()) directory.Discard().IgnoreError();
+  if (!status.ok()) {
+    directory.Discard().IgnoreError();
+    missing.RemoveEmpty();
+  }
   return status;
 }
 

@@ -21,6 +21,7 @@
 #include "storage/checkpoint/commit.h"
 #include "storage/checkpoint/hugging_face_files.h"
 #include "storage/checkpoint/safetensors_writer.h"
+#include "storage/disk/directory.h"
 #include "storage/disk/file_lock.h"
 #include "storage/engine/make_engine.h"
 #include "storage/engine/posix_file.h"
@@ -103,16 +104,9 @@ absl::StatusOr<std::string> Write(const HuggingFaceModel& from,
   return CommitCheckpoint(attempt, std::move(manifest), {receipt}, carried);
 }
 
-}  // namespace
-
-absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
-  ASSIGN_OR_RETURN(
-      const HuggingFaceModel from,
-      OpenHuggingFaceModel(options.from, HuggingFaceCheck::kTables));
-  ImportedModel imported = {.checkpoint = "", .model = from.model};
-  imported.left_out = from.left_out;
-  imported.parameters = ParameterCount(from.units);
-  imported.bytes = imported.parameters * static_cast<int64_t>(sizeof(float));
+// Holds the directory that it writes in.
+absl::StatusOr<std::string> WriteInFolder(const HuggingFaceModel& from,
+                                          const ImportOptions& options) {
   const CheckpointAttempt attempt = {
       .dir = options.to, .step = 0, .token = absl::StrCat("import-", getpid())};
   const auto folder = CheckpointFolder::Open(
@@ -127,9 +121,25 @@ absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
         there, ": is there already; remove it, or give another directory"));
   }
   absl::StatusOr<std::string> path = Write(from, attempt, options);
+  // The space is worth more than the torn file; the first error is the one.
+  if (!path.ok()) AbandonCheckpoint(attempt).IgnoreError();
+  return path;
+}
+
+}  // namespace
+
+absl::StatusOr<ImportedModel> ImportModel(const ImportOptions& options) {
+  ASSIGN_OR_RETURN(
+      const HuggingFaceModel from,
+      OpenHuggingFaceModel(options.from, HuggingFaceCheck::kTables));
+  ImportedModel imported = {.checkpoint = "", .model = from.model};
+  imported.left_out = from.left_out;
+  imported.parameters = ParameterCount(from.units);
+  imported.bytes = imported.parameters * static_cast<int64_t>(sizeof(float));
+  const MissingDirectories missing(options.to);
+  absl::StatusOr<std::string> path = WriteInFolder(from, options);
   if (!path.ok()) {
-    // The space is worth more than the torn file; the first error is the one.
-    AbandonCheckpoint(attempt).IgnoreError();
+    missing.RemoveEmpty();
     return path.status();
   }
   imported.checkpoint = *std::move(path);

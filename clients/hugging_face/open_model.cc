@@ -15,7 +15,8 @@ HuggingFaceContents ContentsOf(const ModelSpec& model,
                                const std::vector<Unit>& units) {
   HuggingFaceContents contents;
   if (MayHaveLayersBehind(model)) {
-    contents.layers_behind = model.num_hidden_layers();
+    contents.layers_behind =
+        model.num_hidden_layers() + model.num_nextn_predict_layers();
   }
   for (const Unit& unit : units) {
     for (const Parameter& parameter : unit.parameters()) {
@@ -23,6 +24,8 @@ HuggingFaceContents ContentsOf(const ModelSpec& model,
       wanted.name = parameter.name();
       wanted.shape = WholeShape(parameter);
       wanted.each = parameter.each_in();
+      wanted.copies.assign(parameter.also_in().begin(),
+                           parameter.also_in().end());
       if (!parameter.has_part_of()) continue;
       const Parameter::PartOf& part = parameter.part_of();
       wanted.part = PartOfTensor{.tensor = part.name(),
@@ -37,11 +40,27 @@ HuggingFaceContents ContentsOf(const ModelSpec& model,
   return contents;
 }
 
+// config.json counts modules also where the files leave them out, as those that
+// transformers writes do.
+absl::Status TakeModulesThatAreThere(const std::string& directory,
+                                     ModelSpec& model) {
+  if (model.num_nextn_predict_layers() == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const HuggingFaceWeights weights,
+                   HuggingFaceWeights::Open(directory));
+  const std::string first = absl::StrCat(
+      "model.layers.", model.num_hidden_layers(), ".eh_proj.weight");
+  if (weights.Find(first) == nullptr) {
+    model.set_num_nextn_predict_layers(0);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<HuggingFaceModel> OpenHuggingFaceModel(
     const std::string& directory, HuggingFaceCheck check) {
   ASSIGN_OR_RETURN(ModelSpec model, ReadHuggingFaceConfig(directory));
+  RETURN_IF_ERROR(TakeModulesThatAreThere(directory, model));
   RETURN_IF_ERROR(
       Annotate(ResolveModel(model), absl::StrCat(directory, "/config.json")));
   ASSIGN_OR_RETURN(UnitList list,

@@ -118,16 +118,17 @@ absl::Status CheckTensors(const TensorReader& these, const std::string& path,
 Blend GradientOf(const std::string& parameter, const OptimizerSpec& optimizer) {
   const int rule = RuleOf(optimizer, parameter);
   const auto states = StatesOfRule(optimizer, rule);
+  const OptimizerRow::Blends blends = RowOfRule(optimizer, rule).blends;
   if (states.empty() || states.front() == kAverageState ||
-      states.front() == kRowState) {
+      blends == OptimizerRow::kNoGradients) {
     return {};
   }
   const OptimizerSpec settings = SettingsOf(optimizer, rule);
   Blend blend = {.tensor = StateTensorName(states.front(), parameter)};
-  if (settings.name() == "sgd" || settings.name() == "muon") {
+  if (blends == OptimizerRow::kSum) {
     blend.decay = settings.momentum();
-  } else {  // an average: AdamW's first beta is its decay, Lion's second
-    blend.decay = settings.betas(settings.name() == "adamw" ? 0 : 1);
+  } else {
+    blend.decay = settings.betas(blends == OptimizerRow::kFirstMean ? 0 : 1);
     blend.scale = 1 / (1 - blend.decay);
   }
   return blend;

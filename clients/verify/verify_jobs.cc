@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/model.h"
 
 namespace troupe {
@@ -48,7 +49,20 @@ absl::Status CheckVerifiable(const JobSpec& job) {
 }
 
 absl::Status CheckTrainsAsOneRank(const Plan& plan) {
+  if (HasIslands(plan)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parallelism.islands: ", plan.job().parallelism().islands(),
+        " islands train by themselves between exchanges, and so "
+        "another model than one rank; verify takes jobs without "
+        "islands"));
+  }
   if (!plan.derived().delays_gradients()) return absl::OkStatus();
+  if (plan.derived().takes_turns()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "servers.mode: ", plan.job().servers().mode(),
+        " trains with delayed gradients, and so another model than one rank; "
+        "verify takes sync"));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "parallelism.pipeline_schedule: ",
       plan.job().parallelism().pipeline_schedule(),
@@ -61,6 +75,7 @@ VerifyJobs MakeVerifyJobs(const JobSpec& job, const VerifyOptions& options) {
                      .reference = CutShort(job, options, "single-rank")};
   jobs.reference.clear_parallelism();
   jobs.reference.clear_servers();
+  jobs.reference.clear_islands();
   return jobs;
 }
 

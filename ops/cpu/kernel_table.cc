@@ -60,6 +60,8 @@ const KernelTable kKernels = {
     .fill = Fill,
     .copy = Copy,
     .fill_normal = FillNormal,
+    .to_int4 = ToInt4,
+    .from_int4 = FromInt4,
 };
 
 }  // namespace troupe::cpu

@@ -63,6 +63,8 @@ void Lion(Device& device, const LionArgs& args);
 void Adafactor(Device& device, const AdafactorArgs& args);
 void Sgd(Device& device, const SgdArgs& args);
 void LoadStep(Device& device, const LoadStepArgs& args);
+void ToInt4(Device& device, const Int4Args& args);
+void FromInt4(Device& device, const Int4Args& args);
 void Average(Device& device, const AverageArgs& args);
 void SumOfSquares(Device& device, const SumOfSquaresArgs& args);
 void Add(Device& device, const AddArgs& args);

@@ -26,10 +26,12 @@ absl::Status CudaFence::Await() {
   return device_.status();
 }
 
+// Any thread may ask, also one that has no device yet: for it CUDA would make
+// a context on the first GPU.
 bool CudaFence::HasRun() const {
-  if (event_ == nullptr || cudaEventQuery(event_) != cudaErrorNotReady) {
-    return true;
-  }
+  if (event_ == nullptr) return true;
+  cudaSetDevice(device_.ordinal());
+  if (cudaEventQuery(event_) != cudaErrorNotReady) return true;
   cudaGetLastError();  // that it has not is no error, for no later call
   return false;
 }

@@ -9,6 +9,7 @@
 // them between n and 2 n, and its answer is taken for all that round up to one.
 #include "ops/grouped_matmul.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/lt_products.h"
 #include "ops/group_rows.h"
+#include "proto/base/gpu_limits.h"
 
 namespace troupe::cuda {
 namespace {
@@ -29,6 +31,21 @@ std::vector<RowRange> ReadGroups(CudaDevice& cuda, const Tensor& offsets,
 
 Tensor MatrixOf(const Tensor& matrices, int64_t group) {
   return matrices.Slice(0, group, group + 1).Front();
+}
+
+// The rows of a group in parts that one product takes, of matrices with these
+// rows.
+std::vector<RowRange> PartsOf(const RowRange& rows, const Tensor& first,
+                              const Tensor& second) {
+  const int64_t stride = std::max(first.RowStride(), second.RowStride());
+  const int64_t at_once = std::max<int64_t>(
+      kGpuProductElementsMax / stride / kGpuVectorElements * kGpuVectorElements,
+      1);
+  std::vector<RowRange> parts;
+  for (int64_t begin = rows.begin; begin < rows.end; begin += at_once) {
+    parts.push_back({begin, std::min(rows.end, begin + at_once)});
+  }
+  return parts;
 }
 
 // c (+)= op(a) op(b), whose sizes and transposes `shape` has.
@@ -59,18 +76,18 @@ void GroupedMatMul(Device& device, const GroupedMatMulArgs& args) {
   const std::vector<RowRange> groups =
       ReadGroups(cuda, args.offsets, args.a.rows());
   for (size_t group = 0; group < groups.size(); ++group) {
-    const auto [begin, end] = groups[group];
-    if (begin == end) continue;
-    Product(cuda,
-            {.m = end - begin,
-             .n = args.c.columns(),
-             .k = args.a.columns(),
-             .transpose_b = args.transpose_b,
-             .accumulate = args.accumulate,
-             .varying = LtVarying::kM},
-            args.a.Slice(0, begin, end),
-            MatrixOf(args.b, static_cast<int64_t>(group)),
-            args.c.Slice(0, begin, end));
+    for (const auto& [begin, end] : PartsOf(groups[group], args.a, args.c)) {
+      Product(cuda,
+              {.m = end - begin,
+               .n = args.c.columns(),
+               .k = args.a.columns(),
+               .transpose_b = args.transpose_b,
+               .accumulate = args.accumulate,
+               .varying = LtVarying::kM},
+              args.a.Slice(0, begin, end),
+              MatrixOf(args.b, static_cast<int64_t>(group)),
+              args.c.Slice(0, begin, end));
+    }
   }
 }
 
@@ -80,20 +97,21 @@ void GroupedWeightGradient(Device& device,
   const std::vector<RowRange> groups =
       ReadGroups(cuda, args.offsets, args.x.rows());
   for (size_t group = 0; group < groups.size(); ++group) {
-    const auto [begin, end] = groups[group];
     const Tensor dw = MatrixOf(args.dw, static_cast<int64_t>(group));
-    if (begin == end) {
-      if (!args.accumulate) cuda.Zero(dw.raw(), dw.bytes());
-      continue;
+    bool accumulate = args.accumulate;
+    for (const auto& [begin, end] : PartsOf(groups[group], args.dy, args.x)) {
+      Product(cuda,
+              {.m = dw.rows(),
+               .n = dw.columns(),
+               .k = end - begin,
+               .transpose_a = true,
+               .accumulate = accumulate,
+               .varying = LtVarying::kK},
+              args.dy.Slice(0, begin, end), args.x.Slice(0, begin, end), dw);
+      accumulate = true;
     }
-    Product(cuda,
-            {.m = dw.rows(),
-             .n = dw.columns(),
-             .k = end - begin,
-             .transpose_a = true,
-             .accumulate = args.accumulate,
-             .varying = LtVarying::kK},
-            args.dy.Slice(0, begin, end), args.x.Slice(0, begin, end), dw);
+    // Of a group without rows.
+    if (!accumulate) cuda.Zero(dw.raw(), dw.bytes());
   }
 }
 

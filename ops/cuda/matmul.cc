@@ -1,7 +1,6 @@
 #include "ops/matmul.h"
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -98,11 +97,8 @@ bool SideBySide(const MatMulArgs& args, ProductDim dim) {
 
 constexpr int64_t kWhole = kGpuVectorElements;
 
-// Whether it has more elements, gaps included, than 32 bits count, as some of
-// cuBLASLt's kernels do.
 bool IsTooLarge(const Tensor& t) {
-  return t.defined() &&
-         t.rows() * t.RowStride() > std::numeric_limits<int32_t>::max();
+  return t.defined() && t.rows() * t.RowStride() > kGpuProductElementsMax;
 }
 
 bool HasTooManyRows(const MatMulArgs& args, ProductDim dim) {

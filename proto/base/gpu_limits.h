@@ -18,6 +18,11 @@ inline constexpr int64_t kGpuProductWorkspaceBytes = int64_t{32} << 20;
 // be multiples of.
 inline constexpr int kGpuVectorElements = 8;
 
+// Elements of a matrix, gaps included, that one product takes: some of
+// cuBLASLt's kernels count in 32 bits. A product of larger ones is cut in
+// parts.
+inline constexpr int64_t kGpuProductElementsMax = (int64_t{1} << 31) - 1;
+
 // Rows that the gradient of a token table adds up at once, one by one; what
 // goes on from there has partial sums of its own in f32.
 inline constexpr int kGpuEmbeddingPieceRows = 64;

@@ -18,6 +18,7 @@ enum class RandomPurpose : uint32_t {
   kDropout = 2,
   kDataOrder = 3,
   kSampling = 4,  // generation
+  kTurns = 5,     // which replica comes next (proto/plan/turns.h)
 };
 
 // One stream of numbers, for example the dropout mask of one site in one step.

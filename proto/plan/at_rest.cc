@@ -1,11 +1,11 @@
 #include "proto/plan/at_rest.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "proto/plan/groups.h"
 #include "proto/plan/optimizer_states.h"
-#include "proto/plan/precision.h"
 #include "proto/plan/slices.h"
 
 namespace troupe {
@@ -34,12 +34,12 @@ Range SliceAt(const Range& range, const Piece& piece) {
   return {range.begin + slice.begin, range.begin + slice.end};
 }
 
-// The rank's slice of a range that is dealt over the group.
-Range SliceOver(const Plan& plan, int group, const Range& range, int rank) {
+// The rank's even slice of a range, of those of the group.
+Range EvenSliceOver(const Plan& plan, int group, const Range& range, int rank) {
   return SliceAt(range, PieceOf(plan.mesh(), plan.groups(group), rank));
 }
 
-// The first of as many pieces as the group has ranks, or of one.
+// The first of as many even pieces as the group has ranks, or of one.
 Piece SlicesOf(const Plan& plan, const absl::optional<int>& group) {
   return {.index = 0,
           .count = group.has_value()
@@ -48,9 +48,55 @@ Piece SlicesOf(const Plan& plan, const absl::optional<int>& group) {
 }
 
 // The largest of such slices, which is the first.
-int64_t LargestSlice(const Plan& plan, const absl::optional<int>& group,
-                     int64_t elements) {
+int64_t LargestEvenSlice(const Plan& plan, const absl::optional<int>& group,
+                         int64_t elements) {
   return EvenLines(elements, SlicesOf(plan, group)).size();
+}
+
+bool HasWeights(const Plan& plan, const Stretch& stretch) {
+  return stretch.dealt.has_value() &&
+         !plan.groups(*stretch.dealt).weights().empty();
+}
+
+Range WeightedSlice(const Group& group, const Range& range, int member) {
+  const Range slice = WeightedLines(range.size(), group.weights(), member);
+  return {range.begin + slice.begin, range.begin + slice.end};
+}
+
+// The slices of a stretch that ranks of the role of `rank` have: of those that
+// are even, all; else of those with its weight. All of it, where it is not
+// dealt.
+template <typename Visit>
+void ForSlicesOfRole(const Plan& plan, const Stretch& stretch, int rank,
+                     const Visit& visit) {
+  if (!HasWeights(plan, stretch)) {
+    Piece slice = SlicesOf(plan, stretch.dealt);
+    for (; slice.index < slice.count; ++slice.index) {
+      visit(SliceAt(stretch.all, slice));
+    }
+    return;
+  }
+  const Group& group = plan.groups(*stretch.dealt);
+  const int own = PieceOf(plan.mesh(), group, rank).index;
+  for (int member = 0; member < group.weights_size(); ++member) {
+    if (group.weights(member) != group.weights(own)) continue;
+    visit(WeightedSlice(group, stretch.all, member));
+  }
+}
+
+// The largest of one visit to each of those slices. `first_is`: of even ones
+// that is the first.
+template <typename Measure>
+int64_t LargestOfRole(const Plan& plan, const Stretch& stretch, int rank,
+                      bool first_is, const Measure& measure) {
+  if (first_is && !HasWeights(plan, stretch)) {
+    return measure(SliceAt(stretch.all, SlicesOf(plan, stretch.dealt)));
+  }
+  int64_t largest = 0;
+  ForSlicesOfRole(plan, stretch, rank, [&](const Range& slice) {
+    largest = std::max(largest, measure(slice));
+  });
+  return largest;
 }
 
 bool AllPrefixes(const std::vector<UnitState>& states) {
@@ -65,32 +111,17 @@ int64_t StateElementsIn(const std::vector<UnitState>& states,
   return elements;
 }
 
-int64_t LargestAtRest(const Plan& plan, const Placement& placement,
-                      bool frozen) {
+int64_t LargestOf(const Plan& plan, const Placement& placement, bool frozen,
+                  int rank) {
   int64_t elements = 0;
   for (const Stretch& stretch : StretchesOf(plan, placement)) {
-    if (stretch.frozen == frozen) elements += LargestAtRest(plan, stretch);
+    if (stretch.frozen != frozen) continue;
+    elements += LargestAtRest(plan, stretch, rank);
   }
   return elements;
 }
 
 }  // namespace
-
-int64_t BytesOfFlat(const TrainingSpec& training, Buffer::Kind kind) {
-  switch (kind) {
-    case Buffer::PARAMETERS:
-    case Buffer::UNSHARDED_PARAMETERS:
-      return BytesOfElement(ComputeType(training));
-    case Buffer::PARAMETER_GRADIENTS:
-    case Buffer::UNSHARDED_GRADIENTS:
-      return BytesOfElement(GradientType(training));
-    case Buffer::MASTER_WEIGHTS:
-    case Buffer::OPTIMIZER_STATE:
-      return BytesOfElement(F32);
-    default:
-      return 0;
-  }
-}
 
 Range Both(const Range& a, const Range& b) {
   const int64_t begin = std::max(a.begin, b.begin);
@@ -131,9 +162,34 @@ Stretch StretchWith(const Plan& plan, const Placement& placement, int part) {
 }
 
 Range RestsOf(const Plan& plan, const Stretch& stretch, int rank) {
-  return stretch.dealt.has_value()
-             ? SliceOver(plan, *stretch.dealt, stretch.all, rank)
-             : stretch.all;
+  if (!stretch.dealt.has_value()) return stretch.all;
+  if (!HasWeights(plan, stretch)) {
+    return EvenSliceOver(plan, *stretch.dealt, stretch.all, rank);
+  }
+  const Group& group = plan.groups(*stretch.dealt);
+  return WeightedSlice(group, stretch.all,
+                       PieceOf(plan.mesh(), group, rank).index);
+}
+
+double ShareAtRest(const Plan& plan, const Placement& placement, int part,
+                   int rank) {
+  if (!placement.parts(part).has_dealt()) return 1;
+  const Group& group = plan.groups(placement.parts(part).dealt());
+  if (group.weights().empty()) return 1.0 / GroupSize(plan.mesh(), group);
+  const auto& weights = group.weights();
+  return weights[PieceOf(plan.mesh(), group, rank).index] /
+         std::accumulate(weights.begin(), weights.end(), 0.0);
+}
+
+std::vector<Range> WeightedSlices(const Plan& plan, const Stretch& stretch) {
+  std::vector<Range> slices;
+  if (!HasWeights(plan, stretch)) return slices;
+  const Group& group = plan.groups(*stretch.dealt);
+  for (int member = 0; member < group.weights_size(); ++member) {
+    slices.push_back(
+        WeightedLines(stretch.all.size(), group.weights(), member));
+  }
+  return slices;
 }
 
 std::vector<StretchAtRest> AtRest(const Plan& plan, const Placement& placement,
@@ -174,7 +230,7 @@ Range DutyOf(const Plan& plan, const Placement& placement, int part, int rank) {
   const Range rests = PartAtRest(plan, placement, part, rank);
   const Placement::Part& with = placement.parts(part);
   if (!with.has_shared()) return rests;
-  return SliceOver(plan, with.shared(), rests, rank);
+  return EvenSliceOver(plan, with.shared(), rests, rank);
 }
 
 bool KeepsNoState(const Placement& placement) {
@@ -234,70 +290,75 @@ bool KeepsSome(const Plan& plan, const Placement& placement, DealtParts of) {
                      });
 }
 
-int64_t LargestAtRest(const Plan& plan, const Stretch& stretch) {
-  return LargestSlice(plan, stretch.dealt, stretch.all.size());
+int64_t LargestAtRest(const Plan& plan, const Stretch& stretch, int rank) {
+  const int64_t largest =
+      LargestOfRole(plan, stretch, rank, /*first_is=*/true,
+                    [](const Range& slice) { return slice.size(); });
+  return std::max(largest, std::min(stretch.all.size(), kLineElements));
 }
 
-int64_t LargestTrainedAtRest(const Plan& plan, const Placement& placement) {
+int64_t LargestTrainedAtRest(const Plan& plan, const Placement& placement,
+                             int rank) {
   if (KeepsNoState(placement)) return 0;
-  return LargestAtRest(plan, placement, /*frozen=*/false);
+  return LargestOf(plan, placement, /*frozen=*/false, rank);
 }
 
-int64_t LargestFrozenAtRest(const Plan& plan, const Placement& placement) {
-  return LargestAtRest(plan, placement, /*frozen=*/true);
+int64_t LargestFrozenAtRest(const Plan& plan, const Placement& placement,
+                            int rank) {
+  return LargestOf(plan, placement, /*frozen=*/true, rank);
 }
 
-int64_t LargestStateAtRest(const Plan& plan, const Placement& placement) {
+int64_t LargestStateAtRest(const Plan& plan, const Placement& placement,
+                           int rank) {
   const std::vector<UnitState> states =
       UnitStates(plan.job().optimizer(), UnitOf(plan, placement));
   const bool prefixes = AllPrefixes(states);
   int64_t elements = 0;
   for (const Stretch& stretch : StretchesOf(plan, placement)) {
     if (stretch.frozen) continue;
-    const Piece slices = SlicesOf(plan, stretch.dealt);
-    int64_t largest = StateElementsIn(states, SliceAt(stretch.all, slices));
-    // Of prefixes the first slice has the most.
-    for (Piece slice = slices; !prefixes && slice.index < slices.count;
-         ++slice.index) {
-      largest = std::max(largest,
-                         StateElementsIn(states, SliceAt(stretch.all, slice)));
-    }
-    elements += largest;
+    const int64_t largest =
+        LargestOfRole(plan, stretch, rank, /*first_is=*/prefixes,
+                      [&states](const Range& slice) {
+                        return StateElementsIn(states, slice);
+                      });
+    const int64_t of_line = StateElementsIn(
+        states, {stretch.all.begin,
+                 std::min(stretch.all.end, stretch.all.begin + kLineElements)});
+    elements += std::max(largest, of_line);
   }
   return elements;
 }
 
-int64_t LargestStateDuty(const Plan& plan, const Placement& placement,
-                         int part) {
+int64_t LargestStateDuty(const Plan& plan, const Placement& placement, int part,
+                         int rank) {
   const Unit& unit = UnitOf(plan, placement);
   if (unit.parts(part).frozen()) return 0;
   const OptimizerSpec& optimizer = plan.job().optimizer();
   const std::vector<UnitState> states = UnitStates(optimizer, unit);
   if (AllPrefixes(states)) {
-    return LargestDuty(plan, placement, part) *
+    return LargestDuty(plan, placement, part, rank) *
            static_cast<int64_t>(
                StatesOfPart(optimizer, unit.parts(part)).size());
   }
   const Stretch stretch = StretchWith(plan, placement, part);
-  const Piece slices = SlicesOf(plan, stretch.dealt);
   const Piece shares = SlicesOf(plan, SharedOf(placement.parts(part)));
   int64_t largest = 0;
-  for (Piece slice = slices; slice.index < slices.count; ++slice.index) {
-    const Range rests =
-        Both(RangeOfPart(unit, part), SliceAt(stretch.all, slice));
+  ForSlicesOfRole(plan, stretch, rank, [&](const Range& slice) {
+    const Range rests = Both(RangeOfPart(unit, part), slice);
     for (Piece share = shares; share.index < shares.count; ++share.index) {
       largest =
           std::max(largest, StateElementsIn(states, SliceAt(rests, share)));
     }
-  }
+  });
   return largest;
 }
 
-int64_t LargestDuty(const Plan& plan, const Placement& placement, int part) {
+int64_t LargestDuty(const Plan& plan, const Placement& placement, int part,
+                    int rank) {
   const int64_t elements =
       std::min(RangeOfPart(UnitOf(plan, placement), part).size(),
-               LargestAtRest(plan, StretchWith(plan, placement, part)));
-  return LargestSlice(plan, SharedOf(placement.parts(part)), elements);
+               LargestAtRest(plan, StretchWith(plan, placement, part), rank));
+  return LargestEvenSlice(plan, SharedOf(placement.parts(part)), elements);
 }
 
 }  // namespace troupe

@@ -1,13 +1,13 @@
 // What a rank has of a unit between uses, and what of that it does alone.
 //
-// A part that is dealt (Placement.Part.dealt) rests in even slices over the
-// group that it names. Parts in a row that are dealt over the same ranks, or
-// over none, are a stretch: of one that is dealt, each rank has an even slice
-// of whole lines, that of member i of the group being block i of the buffer's
-// collectives; of others each rank has all. Trained and frozen parts are
-// stretches of their own. Most units have one stretch of each. A block whose
-// experts are on some ranks only has more: its attention is dealt over others
-// than its experts.
+// A part that is dealt (Placement.Part.dealt) is stored in slices over the
+// group that it names: even ones, or in proportion to Group.weights. Parts in a
+// row that are dealt over the same ranks, or over none, are a stretch: of one
+// that is dealt, each rank has a slice of whole lines, that of member i of the
+// group being block i of the buffer's collectives; of others each rank has all.
+// Trained and frozen parts are stretches of their own. Most units have one
+// stretch of each. A block whose experts are on some ranks only has more: its
+// attention is dealt over others than its experts.
 //
 //   flat buffer       | attention, router |   experts   |
 //   a slice of it     | slice of 4 |  slice of 2  |        behind one another
@@ -37,10 +37,6 @@
 
 namespace troupe {
 
-// Bytes of an element of a unit's flat buffer in a buffer of the kind; 0: it is
-// none of those.
-int64_t BytesOfFlat(const TrainingSpec& training, Buffer::Kind kind);
-
 // What is in both; empty ranges begin at the later beginning.
 Range Both(const Range& a, const Range& b);
 
@@ -64,6 +60,12 @@ Stretch StretchWith(const Plan& plan, const Placement& placement, int part);
 
 // What rests of it on a rank that keeps the unit.
 Range RestsOf(const Plan& plan, const Stretch& stretch, int rank);
+// The share of a part that a rank stores of it, where no line is cut.
+double ShareAtRest(const Plan& plan, const Placement& placement, int part,
+                   int rank);
+// What each member of its group has, in their order, as ranges of the stretch;
+// none where it is not dealt, or in even slices.
+std::vector<Range> WeightedSlices(const Plan& plan, const Stretch& stretch);
 
 // What a rank has of a stretch.
 struct StretchAtRest {
@@ -104,16 +106,22 @@ int64_t DealtElements(const Plan& plan, const Placement& placement,
 // Whether there are others, which are used where they rest.
 bool KeepsSome(const Plan& plan, const Placement& placement, DealtParts of);
 
-// At most so many elements on any rank of the placement's role.
-int64_t LargestAtRest(const Plan& plan, const Stretch& stretch);
-int64_t LargestTrainedAtRest(const Plan& plan, const Placement& placement);
-int64_t LargestFrozenAtRest(const Plan& plan, const Placement& placement);
+// At most so many elements on any rank of a role, of which `rank` is one. Of
+// what is dealt, a line at least: a small stretch may leave a rank with a small
+// weight nothing, which then has the buffers of one that has some.
+int64_t LargestAtRest(const Plan& plan, const Stretch& stretch, int rank);
+int64_t LargestTrainedAtRest(const Plan& plan, const Placement& placement,
+                             int rank);
+int64_t LargestFrozenAtRest(const Plan& plan, const Placement& placement,
+                            int rank);
 // Of all the optimizer's states of what is trained (optimizer_states.h).
-int64_t LargestStateAtRest(const Plan& plan, const Placement& placement);
-int64_t LargestDuty(const Plan& plan, const Placement& placement, int part);
+int64_t LargestStateAtRest(const Plan& plan, const Placement& placement,
+                           int rank);
+int64_t LargestDuty(const Plan& plan, const Placement& placement, int part,
+                    int rank);
 // The states of a duty.
-int64_t LargestStateDuty(const Plan& plan, const Placement& placement,
-                         int part);
+int64_t LargestStateDuty(const Plan& plan, const Placement& placement, int part,
+                         int rank);
 
 }  // namespace troupe
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proto/base/check.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/packing.h"
 #include "proto/plan/ports.h"
 #include "proto/plan/precision.h"
@@ -75,6 +76,23 @@ bool ReadsBatch(const Plan& plan, const Unit& unit) {
   return std::any_of(tensors.begin(), tensors.end(), [](const TensorSpec& t) {
     return t.home() == TensorSpec::BATCH;
   });
+}
+
+std::vector<bool> LoadedTensors(const Plan& plan, int rank) {
+  std::vector<bool> loaded(plan.batch_size(), false);
+  const int place = CoordinateOn(plan.mesh(), kPipelineAxis, rank);
+  for (const Stage& stage : plan.stages()) {
+    const auto& places = stage.pipeline_ranks();
+    if (std::count(places.begin(), places.end(), place) == 0) continue;
+    for (int u = stage.unit(); u < stage.unit() + stage.unit_count(); ++u) {
+      if (!ReadsBatch(plan, plan.units(u))) continue;
+      const UnitTable& table = plan.tables(plan.units(u).table());
+      for (const int t : TensorsOfHome(table, TensorSpec::BATCH)) {
+        loaded.at(PositionIn(plan.batch(), table.tensors(t).name())) = true;
+      }
+    }
+  }
+  return loaded;
 }
 
 LoadedPiece LoadedBy(const BatchTensor& tensor, const MeshPlace& place) {

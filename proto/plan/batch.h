@@ -36,6 +36,10 @@ int64_t OffsetInBuffer(const Plan& plan, const UnitTable& table,
 // Whether a unit reads any of it.
 bool ReadsBatch(const Plan& plan, const Unit& unit);
 
+// By tensor of the schema: whether a unit of the rank's stages reads it. Others
+// are not loaded. Its place in BATCH is that of all ranks.
+std::vector<bool> LoadedTensors(const Plan& plan, int rank);
+
 // What a rank loads of a tensor: of each micro-batch these samples, and of each
 // of them a box.
 struct LoadedPiece {

@@ -11,13 +11,15 @@ const std::vector<BatchSource>& BatchSources() {
       // The tokens of a window.
       {.name = kTokensSource,
        .elements = BatchElements::kTokens,
-       .dims = {Dim::SEQUENCE}},
+       .dims = {Dim::SEQUENCE},
+       .may_be_ahead = true},
       // The token behind each. -1 where it does not count: of a prompt that is
       // not to be learned, behind the last token of an isolated document, in a
       // place past the last sample.
       {.name = kNextTokensSource,
        .elements = BatchElements::kTargets,
-       .dims = {Dim::SEQUENCE}},
+       .dims = {Dim::SEQUENCE},
+       .may_be_ahead = true},
       // Where in its sequence the document of each token begins: of whole
       // sequences, however these are cut, as tokens attend to others.
       {.name = kDocumentStartsSource,
@@ -60,6 +62,14 @@ BatchTensor BatchTensorOf(absl::string_view name, absl::string_view source,
   for (const Dim::Kind kind : row->dims) {
     *tensor.add_dims() = DimOf({{kind, shape.sequence_length}});
   }
+  return made;
+}
+
+BatchTensor BatchTensorAhead(absl::string_view name, absl::string_view source,
+                             int ahead, const MicroBatchShape& shape) {
+  BatchTensor made = BatchTensorOf(name, source, shape);
+  CHECK(FindBatchSource(source)->may_be_ahead) << source;
+  made.set_ahead(ahead);
   return made;
 }
 

@@ -31,6 +31,8 @@ struct BatchSource {
   std::vector<Dim::Kind> dims;  // of one sample
   // Only of data whose documents are isolated.
   bool needs_documents = false;
+  // A tensor may have what is some places further (BatchTensor.ahead).
+  bool may_be_ahead = false;
 };
 
 const std::vector<BatchSource>& BatchSources();
@@ -52,6 +54,9 @@ inline constexpr char kDocumentStartsSource[] = "document_starts";
 // is such a source.
 BatchTensor BatchTensorOf(absl::string_view name, absl::string_view source,
                           const MicroBatchShape& shape);
+// So many places further. REQUIRES a source that may be.
+BatchTensor BatchTensorAhead(absl::string_view name, absl::string_view source,
+                             int ahead, const MicroBatchShape& shape);
 
 }  // namespace troupe
 

@@ -86,6 +86,8 @@ inline std::string LineItem(Buffer::Kind kind) {
       return "unsharded";
     case Buffer::PUSHED_GRADIENTS:
       return "pushed";
+    case Buffer::OUTER_GRADIENTS:
+      return "exchanged";
     case Buffer::MASTER_WEIGHTS:
       return "master_weights";
     case Buffer::OPTIMIZER_STATE:

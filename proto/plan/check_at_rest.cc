@@ -15,6 +15,7 @@
 #include "proto/plan/at_rest.h"
 #include "proto/plan/fault.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/resting_buffers.h"
 #include "proto/plan/roles.h"
@@ -46,6 +47,26 @@ absl::Status CheckDealing(const Plan& plan, const Role& role) {
           "role ", RoleText(role), ": part ", p, " of unit ", placement.unit(),
           " is dealt over group ", plan.groups(group).name(),
           ", but not by rank ", other, ", which is in it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Ranks of a role have the same memory, so their slices are of one size.
+absl::Status CheckWeightsOfRoles(const Plan& plan) {
+  const std::vector<int> roles = RoleIndices(plan);
+  for (const Group& group : plan.groups()) {
+    if (group.weights().empty()) continue;
+    std::map<int, std::pair<int, int>> first;  // by role: weight, and of whom
+    for (int rank = 0; rank < static_cast<int>(roles.size()); ++rank) {
+      if (GroupNumber(plan.mesh(), group, rank) < 0) continue;
+      const int weight = group.weights(PieceOf(plan.mesh(), group, rank).index);
+      const auto [of, is_new] = first.try_emplace(roles[rank], weight, rank);
+      if (is_new || of->second.first == weight) continue;
+      return absl::FailedPreconditionError(absl::StrCat(
+          "role ", RoleText(plan.roles(roles[rank])), ": in group ",
+          group.name(), " rank ", rank, " has weight ", weight, " and rank ",
+          of->second.second, " ", of->second.first));
     }
   }
   return absl::OkStatus();
@@ -123,19 +144,24 @@ class AtRestCheck {
       case Buffer::UNSHARDED_GRADIENTS:
         return DealtElements(plan_, placement, DealtParts::kTrained);
       case Buffer::OPTIMIZER_STATE:
-        return LargestStateAtRest(plan_, placement);
+        return LargestStateAtRest(plan_, placement, place_.rank);
       case Buffer::PARAMETERS:
-        return buffer.slice() ? LargestTrainedAtRest(plan_, placement) +
-                                    LargestFrozenAtRest(plan_, placement)
-                              : unit.flat_elements();
+        return buffer.slice()
+                   ? LargestTrainedAtRest(plan_, placement, place_.rank) +
+                         LargestFrozenAtRest(plan_, placement, place_.rank)
+                   : unit.flat_elements();
       default:  // of what is trained
-        return buffer.slice() ? LargestTrainedAtRest(plan_, placement)
-                              : TrainedElements(unit);
+        return buffer.slice()
+                   ? LargestTrainedAtRest(plan_, placement, place_.rank)
+                   : TrainedElements(unit);
     }
   }
 
   absl::Status CheckBuffer(const Buffer& buffer) const {
-    const int64_t each = BytesOfFlat(plan_.job().training(), buffer.kind());
+    const int64_t each =
+        buffer.has_unit()
+            ? BytesOfFlat(plan_.units(buffer.unit()), buffer.kind())
+            : 0;
     if (each == 0 && !buffer.slice()) return absl::OkStatus();
     const Placement* const dealt =
         buffer.has_unit() ? Dealt(buffer.unit()) : nullptr;
@@ -438,6 +464,7 @@ class AtRestCheck {
 }  // namespace
 
 absl::Status CheckAtRest(const Plan& plan) {
+  RETURN_IF_ERROR(CheckWeightsOfRoles(plan));
   for (const Role& role : plan.roles()) {
     RETURN_IF_ERROR(CheckDealing(plan, role));
   }

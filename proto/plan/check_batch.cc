@@ -135,6 +135,11 @@ class BatchCheck {
                        " does not make of ",
                        plan_.job().training().sequence_length(), " positions"));
     }
+    if (one.ahead() < 0 || (one.ahead() > 0 && !source->may_be_ahead)) {
+      return Fault(
+          one, absl::StrCat("is of ", one.ahead(), " places further, which ",
+                            source->name, " cannot be"));
+    }
     if (!source->needs_documents || plan_.job().data().isolate_documents()) {
       return absl::OkStatus();
     }

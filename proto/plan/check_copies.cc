@@ -59,7 +59,6 @@ class Copies {
 
   absl::Status CheckKeep(const Instruction& keep) {
     const int unit = keep.unit();
-    const Placement& placement = *FindPlacement(role_, unit);
     if (!kept_.insert(unit).second) {
       return ProgramFault(place_, keep, "copies the unit once more");
     }
@@ -73,11 +72,11 @@ class Copies {
         return ProgramFault(place_, keep, "copies the state of another unit");
       }
       const BytesUsed used = BytesOf(operand, buffer);
-      if (used.end - used.begin < CopyBytesOfUnit(plan_, placement)) {
+      const int64_t wanted = CopyBytesOfUnit(plan_, role_, unit);
+      if (used.end - used.begin < wanted) {
         return ProgramFault(
             place_, keep,
-            absl::StrCat("has ", used.end - used.begin, " bytes for ",
-                         CopyBytesOfUnit(plan_, placement)));
+            absl::StrCat("has ", used.end - used.begin, " bytes for ", wanted));
       }
       const auto next = places_.lower_bound(used.begin);
       const bool overlaps =

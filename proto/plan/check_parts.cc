@@ -176,10 +176,66 @@ class AxisCheck {
   const Axis& axis_;
 };
 
+absl::Status PartFault(int unit, int part, absl::string_view what) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("unit ", unit, ": part ", part, " ", what));
+}
+
+// Replicas hold all of a part, and have samples of their own.
+absl::Status CheckReplicas(const Plan& plan, int u) {
+  const int replicas = AxisSize(plan.mesh(), kReplicaAxis);
+  const Share wanted = {.copies = replicas, .summed = replicas > 1};
+  const Unit& unit = plan.units(u);
+  for (int p = 0; p < unit.parts_size(); ++p) {
+    Share said;
+    for (const Unit::Part::Share& share : unit.parts(p).shares()) {
+      if (share.axis() != kReplicaAxis) continue;
+      said = {.copies = share.copies(), .summed = share.summed()};
+    }
+    if (said == wanted || unit.parts(p).elements() == 0) continue;
+    return PartFault(
+        u, p,
+        absl::StrCat("says that along ", kReplicaAxis, " ranks have ",
+                     Text(said), ", but they have ", Text(wanted)));
+  }
+  return absl::OkStatus();
+}
+
+// Parts of a unit lie in the same buffers, and their parameters are what ops
+// read.
+absl::Status CheckStates(const Plan& plan, int u) {
+  const Unit& unit = plan.units(u);
+  for (int p = 0; p < unit.parts_size(); ++p) {
+    const Unit::Part& part = unit.parts(p);
+    const Unit::Part& first = unit.parts(0);
+    if (part.dtype() != first.dtype() ||
+        part.gradient_dtype() != first.gradient_dtype() ||
+        part.tiers().SerializeAsString() != first.tiers().SerializeAsString()) {
+      return PartFault(u, p,
+                       "has other types or tiers than part 0, with which it "
+                       "shares buffers");
+    }
+    const Range range = RangeOfPart(unit, p);
+    for (const Parameter& parameter : unit.parameters()) {
+      if (parameter.offset() < range.begin || parameter.offset() >= range.end ||
+          parameter.dtype() == part.dtype()) {
+        continue;
+      }
+      return PartFault(u, p,
+                       absl::StrCat("has type ", ElementType_Name(part.dtype()),
+                                    ", but ", parameter.name(), " has ",
+                                    ElementType_Name(parameter.dtype())));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckParts(const Plan& plan) {
   for (int u = 0; u < plan.units_size(); ++u) {
+    RETURN_IF_ERROR(CheckReplicas(plan, u));
+    RETURN_IF_ERROR(CheckStates(plan, u));
     if (!plan.units(u).has_table()) continue;
     for (const Axis& axis : plan.mesh().axes()) {
       if (!IsFactor(axis.name()) || axis.size() == 1) continue;

@@ -278,8 +278,7 @@ class Pipeline {
 
  private:
   int MicroBatches(Program::Kind kind) const {
-    const int replica =
-        CoordinateOn(plan_.mesh(), kReplicaAxis, ranks_.front());
+    const int replica = ReplicaOf(plan_.mesh(), ranks_.front());
     return ShareOf(plan_.derived(), kind, replica).count;
   }
 

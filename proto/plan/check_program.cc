@@ -15,7 +15,9 @@
 #include "proto/plan/check_documents.h"
 #include "proto/plan/check_experts.h"
 #include "proto/plan/check_frozen.h"
+#include "proto/plan/check_islands.h"
 #include "proto/plan/check_layouts.h"
+#include "proto/plan/check_modules.h"
 #include "proto/plan/check_panels.h"
 #include "proto/plan/check_parts.h"
 #include "proto/plan/check_passes.h"
@@ -25,6 +27,7 @@
 #include "proto/plan/check_shape.h"
 #include "proto/plan/check_sums.h"
 #include "proto/plan/check_tiers.h"
+#include "proto/plan/check_turns.h"
 #include "proto/plan/check_units.h"
 #include "proto/plan/check_waits.h"
 #include "proto/plan/check_work.h"
@@ -45,12 +48,13 @@ struct Part {
   absl::Status (*check)(const Plan& plan);
 };
 constexpr Part kParts[] = {
-    {CheckUnits},     {CheckFrozen},        {CheckRules},   {CheckLayouts},
-    {CheckBatch},     {CheckRings},         {CheckPanels},  {CheckExperts},
-    {CheckChunks},    {CheckShape},         {CheckParts},   {CheckPasses},
-    {CheckWork},      {CheckAtRest},        {CheckServed},  {CheckTiers},
-    {CheckWaits},     {CheckSums},          {CheckBuffers}, {CheckCopies},
-    {CheckDocuments}, {CheckSequenceLosses}};
+    {CheckUnits},     {CheckFrozen},         {CheckRules},   {CheckLayouts},
+    {CheckBatch},     {CheckRings},          {CheckPanels},  {CheckExperts},
+    {CheckChunks},    {CheckShape},          {CheckParts},   {CheckPasses},
+    {CheckWork},      {CheckAtRest},         {CheckServed},  {CheckIslands},
+    {CheckTiers},     {CheckWaits},          {CheckSums},    {CheckBuffers},
+    {CheckCopies},    {CheckDocuments},      {CheckModules}, {CheckTurns},
+    {CheckSequenceLosses}};
 
 absl::Status WithGrid(const absl::Status& fault, const Plan& plan) {
   std::string grids;

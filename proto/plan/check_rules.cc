@@ -61,13 +61,16 @@ absl::Status CheckParts(const Plan& plan, int index) {
 absl::Status CheckMatrix(const Plan& plan, const Placement& placement, int part,
                          const Parameter& parameter) {
   if (!placement.parts(part).has_dealt()) return absl::OkStatus();
-  const int ranks =
-      GroupSize(plan.mesh(), plan.groups(placement.parts(part).dealt()));
+  const Group& group = plan.groups(placement.parts(part).dealt());
+  const int ranks = GroupSize(plan.mesh(), group);
   const Range all = StretchWith(plan, placement, part).all;
   const int64_t begin = parameter.offset() - all.begin;
   const Range lies = {begin, begin + LocalElements(parameter)};
   for (int r = 0; r < ranks; ++r) {
-    const Range slice = EvenLines(all.size(), {.index = r, .count = ranks});
+    const Range slice =
+        group.weights().empty()
+            ? EvenLines(all.size(), {.index = r, .count = ranks})
+            : WeightedLines(all.size(), group.weights(), r);
     if (lies.begin < slice.begin || lies.begin >= slice.end) continue;
     if (lies.end <= slice.end) return absl::OkStatus();
   }
@@ -83,10 +86,16 @@ absl::Status CheckMatrices(const Plan& plan) {
     for (const Placement& placement : role.placements()) {
       const Unit& unit = plan.units(placement.unit());
       for (int p = 0; p < unit.parts_size(); ++p) {
-        if (unit.parts(p).frozen() ||
-            !UpdatesMatrices(optimizer, unit.parts(p).rule())) {
-          continue;
+        const bool needed = !unit.parts(p).frozen() &&
+                            UpdatesMatrices(optimizer, unit.parts(p).rule());
+        if (unit.parts(p).whole_parameters() != needed) {
+          return RuleFault(
+              placement.unit(),
+              absl::StrCat("part ", p, needed ? " has a" : " has no",
+                           " rule that needs whole parameters, and "
+                           "whole_parameters says otherwise"));
         }
+        if (!needed) continue;
         const Range range = RangeOfPart(unit, p);
         for (const Parameter& parameter : unit.parameters()) {
           if (parameter.offset() < range.begin ||

@@ -14,6 +14,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/served.h"
@@ -169,7 +170,7 @@ class ServedProgram {
   absl::Status CheckPush(const Instruction& push) {
     RETURN_IF_ERROR(CheckMeets(push));
     const int unit = push.unit();
-    const int64_t width = BytesOfElement(GradientType(plan_.job().training()));
+    const int64_t width = BytesOfElement(GradientsType(plan_.units(unit)));
     const Placement& placement = *FindPlacement(role_, unit);
     const bool right =
         serves_ ? Has(push, Instruction::SLICE, Instruction::WRITE,
@@ -327,6 +328,9 @@ absl::Status CheckServed(const Plan& plan) {
       RETURN_IF_ERROR(CheckMembers(plan, placement, rank));
     }
     for (const Program& program : role.programs()) {
+      const bool turns =
+          plan.derived().takes_turns() && program.kind() == Program::TRAIN;
+      if (turns) continue;  // check_turns.h
       RETURN_IF_ERROR(ServedProgram(plan, role, program).Run());
     }
   }

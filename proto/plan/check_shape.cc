@@ -57,6 +57,10 @@ Needs NeedsOf(Instruction::Kind kind) {
       return {};
     case Instruction::SCATTER_GRADS:
       return {.unit = true, .maybe_micro_batch = true};
+    case Instruction::CLAIM:
+    case Instruction::DELIVER:
+    case Instruction::ADMIT:
+      return {};  // all units
     case Instruction::FETCH:
     case Instruction::EVICT:
       return {.maybe_unit = true, .maybe_micro_batch = true};
@@ -178,10 +182,9 @@ class ShapeCheck {
           place_, instruction,
           needs.micro_batch ? "has no micro-batch" : "has a micro-batch");
     }
-    const int micro_batches =
-        ShareOf(plan_.derived(), program_.kind(),
-                CoordinateOn(plan_.mesh(), kReplicaAxis, place_.rank))
-            .count;
+    const int micro_batches = ShareOf(plan_.derived(), program_.kind(),
+                                      ReplicaOf(plan_.mesh(), place_.rank))
+                                  .count;
     if (instruction.has_micro_batch() &&
         !IsIndexIn(instruction.micro_batch(), micro_batches)) {
       return ProgramFault(
@@ -240,7 +243,8 @@ class ShapeCheck {
   }
 
   absl::Status CheckGroup(const Instruction& instruction) const {
-    if (!IsCollective(instruction.kind()) && !IsTransfer(instruction.kind())) {
+    if (!IsCollective(instruction.kind()) && !IsTransfer(instruction.kind()) &&
+        !IsTurn(instruction.kind())) {
       return CheckPeer(instruction);
     }
     if (!instruction.has_group() ||
@@ -293,7 +297,8 @@ class ShapeCheck {
           parts.emplace(std::pair(operand.part(), rests ? -1 : operand.port()),
                         operand.buffer());
       if (!is_new && part->second != operand.buffer() &&
-          instruction.kind() != Instruction::REDUCE_GRADS) {
+          instruction.kind() != Instruction::REDUCE_GRADS &&
+          !IsTurn(instruction.kind())) {
         return ProgramFault(
             place_, instruction,
             absl::StrCat("has two buffers for its ",

@@ -17,6 +17,7 @@
 #include "proto/plan/fault.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/index.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/ops/op_rules.h"
@@ -160,7 +161,8 @@ class SumLayout {
     for (const auto& [key, place] : places_) {
       const bool others = place.added_by == Instruction::FORWARD ||
                           key.first == kSquaredNormSum ||
-                          key.first == kStopSum || key.first == kSaveSum;
+                          key.first == kStopSum || key.first == kSaveSum ||
+                          place.added_by == Instruction::ADMIT;
       if (others) continue;
       return absl::FailedPreconditionError(absl::StrCat(
           "nobody knows how ", Instruction::Kind_Name(place.added_by),
@@ -305,7 +307,20 @@ class ProgramCheck {
         wanted.Add(layout_.Find(kSquaredNormSum, kWholePlan)->bytes);
         return wanted;
       case Instruction::REDUCE_SCALARS:
+        if (instruction.has_when()) {
+          wanted.Add(layout_.Find(kStopSum, kWholePlan)->bytes);
+          wanted.Add(layout_.Find(kSaveSum, kWholePlan)->bytes);
+        } else {
+          wanted.Add({0, layout_.bytes()});
+        }
+        return wanted;
+      case Instruction::DELIVER:
+      case Instruction::ADMIT:
         wanted.Add({0, layout_.bytes()});
+        return wanted;
+      case Instruction::CLAIM:
+        wanted.Add(layout_.Find(kStopSum, kWholePlan)->bytes);
+        wanted.Add(layout_.Find(kSaveSum, kWholePlan)->bytes);
         return wanted;
       default:
         return wanted;
@@ -341,19 +356,13 @@ class ProgramCheck {
   // Of the step that the program is for, nothing is added after the sum.
   absl::Status CheckOrder(const Instruction& instruction) {
     if (instruction.kind() == Instruction::REDUCE_SCALARS) {
+      // Islands agree whether to stop (CheckIslands).
+      if (instruction.has_when()) return absl::OkStatus();
       if (reduced_.has_value()) {
         return ProgramFault(place_, instruction, "sums what is summed");
       }
       reduced_ = -instruction.ahead();
-      const Group& group = plan_.groups(instruction.group());
-      if (GroupSize(plan_.mesh(), group) != MeshSize(plan_.mesh())) {
-        return ProgramFault(
-            place_, instruction,
-            absl::StrCat("sums over group ", group.name(), ", which has ",
-                         GroupSize(plan_.mesh(), group), " of ",
-                         MeshSize(plan_.mesh()), " ranks"));
-      }
-      return absl::OkStatus();
+      return CheckRanks(instruction);
     }
     const bool adds = std::any_of(
         instruction.operands().begin(), instruction.operands().end(),
@@ -367,11 +376,31 @@ class ProgramCheck {
                         "adds to a sum after the ranks have summed it");
   }
 
+  // Over so many ranks what was added is summed: an island sums by itself what
+  // it has trained on.
+  int SummingRanks() const {
+    return program_.kind() == Program::TRAIN ? RanksOfIsland(plan_.mesh())
+                                             : MeshSize(plan_.mesh());
+  }
+
+  absl::Status CheckRanks(const Instruction& reduce) const {
+    const Group& group = plan_.groups(reduce.group());
+    if (GroupSize(plan_.mesh(), group) == SummingRanks()) {
+      return absl::OkStatus();
+    }
+    return ProgramFault(
+        place_, reduce,
+        absl::StrCat("sums over group ", group.name(), ", which has ",
+                     GroupSize(plan_.mesh(), group), " of ", SummingRanks(),
+                     " ranks"));
+  }
+
   absl::Status CheckReduced() const {
     const bool wants =
-        MeshSize(plan_.mesh()) > 1 && (program_.kind() == Program::TRAIN ||
-                                       program_.kind() == Program::VALIDATE ||
-                                       program_.kind() == Program::REPORT);
+        SummingRanks() > 1 && ((program_.kind() == Program::TRAIN &&
+                                !plan_.derived().takes_turns()) ||
+                               program_.kind() == Program::VALIDATE ||
+                               program_.kind() == Program::REPORT);
     if (wants == reduced_.has_value()) return absl::OkStatus();
     return ProgramFault(place_, wants ? "nothing sums what the ranks have added"
                                       : "has nothing to sum over ranks");

@@ -17,6 +17,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/index.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/optimizer_rows.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/segment_use.h"
@@ -65,7 +66,7 @@ Box Alike(const Plan& plan, const Home& home, const Unit::Part& part, int rank,
   const std::vector<int> places = Coordinates(plan.mesh(), rank);
   for (int i = 0; i < plan.mesh().axes_size(); ++i) {
     const Axis& axis = plan.mesh().axes(i);
-    int copies = axis.name() == kReplicaAxis ? axis.size() : 1;
+    int copies = 1;
     for (const Unit::Part::Share& share : part.shares()) {
       if (share.axis() != axis.name() || share.copies() < 1) continue;
       if (!sums || share.summed()) copies = share.copies();
@@ -330,7 +331,9 @@ absl::Status CheckDealt(const Plan& plan, const Role& role,
     const int u = placement.unit();
     for (int p = 0; p < placement.parts_size(); ++p) {
       const Unit::Part& of = plan.units(u).parts(p);
-      const bool skips = kind == Instruction::GRAD_NORM && of.frozen();
+      // Where each step is one replica's, DELIVER takes its norm.
+      const bool skips = kind == Instruction::GRAD_NORM &&
+                         (of.frozen() || plan.derived().takes_turns());
       const int wanted =
           of.elements() > 0 && !skips && !KeepsNoState(placement) ? 1 : 0;
       const int count = counts[{u, p}];
@@ -378,6 +381,9 @@ absl::Status CheckClipping(const Plan& plan, const Role& role) {
     switch (instruction.kind()) {
       case Instruction::REDUCE_SCALARS:
         summed = instruction.ahead() == 0;
+        break;
+      case Instruction::ADMIT:
+        summed = true;  // by one replica, of all that it pushes
         break;
       case Instruction::GRAD_NORM:
         if (!summed) break;
@@ -432,7 +438,7 @@ absl::Status CheckWork(const Plan& plan) {
   }
   if (plan.job().evaluate()) return CheckOnlyValidates(plan);
   ASSIGN_OR_RETURN(const bool saves, Have(plan, Program::CHECKPOINT));
-  const bool learns = plan.job().optimizer().name() != "none";
+  const bool learns = ChangesParameters(plan.job().optimizer());
   const UnitPasses unit_passes(plan);
   for (const Role& role : plan.roles()) {
     RETURN_IF_ERROR(CheckReductions(plan, unit_passes, role));

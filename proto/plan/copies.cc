@@ -10,7 +10,7 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
-#include "proto/plan/precision.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/roles.h"
 
 namespace troupe {
@@ -126,12 +126,14 @@ bool KeepsMirrors(const Plan& plan) {
       });
 }
 
-int64_t CopyBytesOfUnit(const Plan& plan, const Placement& placement) {
-  const int64_t bytes = (LargestTrainedAtRest(plan, placement) +
-                         LargestStateAtRest(plan, placement)) *
+int64_t CopyBytesOfUnit(const Plan& plan, const Role& role, int unit) {
+  const int rank = FirstRankOf(plan.mesh(), role);
+  const Placement& placement = *FindPlacement(role, unit);
+  const int64_t bytes = (LargestTrainedAtRest(plan, placement, rank) +
+                         LargestStateAtRest(plan, placement, rank)) *
                             kBytesOfF32 +
-                        LargestFrozenAtRest(plan, placement) *
-                            BytesOfElement(ComputeType(plan.job().training()));
+                        LargestFrozenAtRest(plan, placement, rank) *
+                            BytesOfFlat(plan.units(unit), Buffer::PARAMETERS);
   return (bytes + kLine - 1) / kLine * kLine;
 }
 
@@ -139,18 +141,28 @@ int64_t CopyOffsetOfUnit(const Plan& plan, const Role& role, int unit) {
   int64_t offset = 0;
   for (const Placement& placement : role.placements()) {
     if (placement.unit() == unit) return offset;
-    offset += CopyBytesOfUnit(plan, placement);
+    offset += CopyBytesOfUnit(plan, role, placement.unit());
   }
   CHECK(false) << "unit " << unit << " is not of the role " << RoleText(role);
   return offset;
 }
 
 int64_t StateCopyBytes(const Plan& plan, const Role& role) {
-  int64_t bytes = 0;
-  for (const Placement& placement : role.placements()) {
-    bytes += CopyBytesOfUnit(plan, placement);
-  }
-  return bytes;
+  const auto own = [&plan](const Role& of) {
+    int64_t bytes = 0;
+    for (const Placement& placement : of.placements()) {
+      bytes += CopyBytesOfUnit(plan, of, placement.unit());
+    }
+    return bytes;
+  };
+  const bool even =
+      std::all_of(plan.groups().begin(), plan.groups().end(),
+                  [](const Group& group) { return group.weights().empty(); });
+  if (even) return own(role);
+  // Ranks of a role may hold the copies of ranks that have other weights.
+  int64_t largest = 0;
+  for (const Role& of : plan.roles()) largest = std::max(largest, own(of));
+  return largest;
 }
 
 }  // namespace troupe

@@ -64,7 +64,7 @@ bool KeepsMirrors(const Plan& plan);
 // parameters and moments behind one another, then frozen parameters as the
 // model computes with them, in whole cache lines; where a unit's begin; and all
 // of them, for any rank of the role.
-int64_t CopyBytesOfUnit(const Plan& plan, const Placement& placement);
+int64_t CopyBytesOfUnit(const Plan& plan, const Role& role, int unit);
 int64_t CopyOffsetOfUnit(const Plan& plan, const Role& role, int unit);
 int64_t StateCopyBytes(const Plan& plan, const Role& role);
 

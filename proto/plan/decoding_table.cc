@@ -18,9 +18,9 @@ Op::Operand OperandOf(const char* name, int tensor) {
 }
 
 // The ops that are of no loss, and read nothing that those make.
-class Decoding {
+class DecodingOps {
  public:
-  explicit Decoding(const UnitTable& table)
+  explicit DecodingOps(const UnitTable& table)
       : table_(table), of_loss_(table.tensors_size()) {
     *decoding_.mutable_tensors() = table.tensors();
     for (const Op& op : table.ops()) Add(op);
@@ -107,7 +107,7 @@ class Decoding {
 }  // namespace
 
 UnitTable DecodingTable(const UnitTable& table, int64_t positions) {
-  return Decoding(table).For(positions);
+  return DecodingOps(table).For(positions);
 }
 
 }  // namespace troupe

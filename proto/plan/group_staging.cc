@@ -6,6 +6,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/operand.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
@@ -54,8 +55,9 @@ int64_t ReducedElements(const Plan& plan, const Role& role,
     const int unit = instruction.unit() + i;
     const Stretch stretch =
         StretchWith(plan, *FindPlacement(role, unit), instruction.part());
-    elements += std::min(ReducedRange(plan.units(unit), instruction).size(),
-                         LargestAtRest(plan, stretch));
+    elements +=
+        std::min(ReducedRange(plan.units(unit), instruction).size(),
+                 LargestAtRest(plan, stretch, FirstRankOf(plan.mesh(), role)));
   }
   return elements;
 }
@@ -72,10 +74,20 @@ int64_t MovedAtOnce(const Plan& plan, const Role& role,
   return elements;
 }
 
+int64_t LargestOperandBytes(const Program& program,
+                            const Instruction& instruction) {
+  int64_t most = 0;
+  for (const Instruction::Operand& operand : instruction.operands()) {
+    most = std::max(most, program.buffers(operand.buffer()).bytes());
+  }
+  return most;
+}
+
 int64_t OperationBytes(const Plan& plan, const Role& role,
                        const Program& program, const Instruction& instruction) {
-  const TrainingSpec& training = plan.job().training();
-  const int64_t gradient_bytes = BytesOfElement(GradientType(training));
+  const Unit& unit = instruction.has_unit() ? plan.units(instruction.unit())
+                                            : Unit::default_instance();
+  const int64_t gradient_bytes = BytesOfElement(GradientsType(unit));
   switch (instruction.kind()) {
     case Instruction::REDUCE_GRADS:
       return ReducedElements(plan, role, instruction) * gradient_bytes;
@@ -84,7 +96,7 @@ int64_t OperationBytes(const Plan& plan, const Role& role,
              gradient_bytes;
     case Instruction::GATHER_PARAMETERS:
       return MovedAtOnce(plan, role, instruction, DealtParts::kAll) *
-             BytesOfElement(ComputeType(training));
+             BytesOfElement(ParametersType(unit));
     // A rank sends or receives.
     case Instruction::PUSH:
       return StagedBytes(
@@ -94,8 +106,15 @@ int64_t OperationBytes(const Plan& plan, const Role& role,
       return StagedBytes(
           OperandBytes(program, instruction, Instruction::WEIGHTS) +
           OperandBytes(program, instruction, Instruction::SLICE));
+    // Unit after unit.
+    case Instruction::CLAIM:
+    case Instruction::DELIVER:
+    case Instruction::ADMIT:
+      return LargestOperandBytes(program, instruction);
     case Instruction::REDUCE_SCALARS:
       return OperandBytes(program, instruction, Instruction::TOTALS);
+    case Instruction::OUTER_REDUCE:
+      return OperandBytes(program, instruction, Instruction::CHANGE);
     case Instruction::EXCHANGE:
     case Instruction::MIRROR:
       return ExchangedBytes(program, instruction);
@@ -119,7 +138,9 @@ int64_t LargestOperationBytes(const Plan& plan, const Role& role, int group) {
   int64_t most = 0;
   for (const Program& program : role.programs()) {
     for (const Instruction& instruction : program.instructions()) {
-      if (!Meets(instruction.kind()) || instruction.group() != group) continue;
+      const bool meets =
+          Meets(instruction.kind()) || IsTurn(instruction.kind());
+      if (!meets || instruction.group() != group) continue;
       most = std::max(most, OperationBytes(plan, role, program, instruction));
     }
   }

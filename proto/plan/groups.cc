@@ -105,6 +105,19 @@ absl::Status CheckSpan(const Mesh& mesh, const Group::Span& span) {
   return absl::OkStatus();
 }
 
+absl::Status CheckGroupWeights(const Mesh& mesh, const Group& group) {
+  if (group.weights().empty()) return absl::OkStatus();
+  const int size = GroupSize(mesh, group);
+  const auto [least, most] =
+      std::minmax_element(group.weights().begin(), group.weights().end());
+  if (group.weights_size() == size && *least >= 1 && *most <= kWeightMax) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "has weights [", absl::StrJoin(group.weights(), ", "),
+      "]; want one of 1 to ", kWeightMax, " for each of its ", size, " ranks"));
+}
+
 bool IsAllOf(const Group::Span& span, absl::string_view axis) {
   return span.axis() == axis && span.block() == 0 && span.stride() == 0 &&
          span.places().empty();
@@ -128,6 +141,7 @@ absl::Status CheckGroup(const Mesh& mesh, const Group& group) {
         absl::StrCat("has ", group.carriers_size(), " carriers for ",
                      GroupCount(mesh, group), " groups")));
   }
+  if (fault.ok()) fault.Update(CheckGroupWeights(mesh, group));
   if (fault.ok()) return fault;
   return absl::FailedPreconditionError(
       absl::StrCat("group ", group.name(), " ", fault.message()));

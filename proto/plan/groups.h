@@ -16,9 +16,12 @@
 
 namespace troupe {
 
+inline constexpr int kWeightMax = 1000000;  // of Group.weights
+
 // FailedPrecondition: an axis that the mesh lacks or that is named twice,
 // blocks or strides that do not divide it, places that are not on it or not
-// ascending, a number of carriers that is neither 0, 1 nor that of the groups.
+// ascending, a number of carriers that is neither 0, 1 nor that of the groups,
+// weights that are not one for each rank.
 absl::Status CheckGroup(const Mesh& mesh, const Group& group);
 
 // All below REQUIRE CheckGroup.

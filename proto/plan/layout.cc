@@ -27,6 +27,21 @@ Range EvenLines(int64_t elements, const Piece& piece) {
           std::min(elements, lines.end * kLineElements)};
 }
 
+Range WeightedLines(int64_t elements, absl::Span<const int32_t> weights,
+                    int index) {
+  CHECK(index >= 0 && static_cast<size_t>(index) < weights.size()) << index;
+  int64_t before = 0;
+  int64_t all = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (static_cast<int>(i) < index) before += weights[i];
+    all += weights[i];
+  }
+  const int64_t lines = (elements + kLineElements - 1) / kLineElements;
+  return {std::min(elements, lines * before / all * kLineElements),
+          std::min(elements,
+                   lines * (before + weights[index]) / all * kLineElements)};
+}
+
 absl::Status CheckLayout(const Layout& layout, const Mesh& mesh,
                          const std::vector<int64_t>& shape) {
   std::set<std::string> named;

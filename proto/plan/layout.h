@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "proto/plan.pb.h"
 
 namespace troupe {
@@ -35,6 +36,10 @@ Range EvenPiece(int64_t size, const Piece& piece);
 // who have it alike does of it. No piece is longer than the first.
 inline constexpr int64_t kLineElements = 16;
 Range EvenLines(int64_t elements, const Piece& piece);
+// Slice `index` of slices that are in proportion to weights, in such lines.
+// REQUIRES weights of 1 or more (CheckGroup).
+Range WeightedLines(int64_t elements, absl::Span<const int32_t> weights,
+                    int index);
 
 // InvalidArgument: an axis the mesh lacks or named twice, a dim out of range.
 absl::Status CheckLayout(const Layout& layout, const Mesh& mesh,

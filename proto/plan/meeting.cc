@@ -16,6 +16,7 @@ bool IsCollective(Instruction::Kind kind) {
     case Instruction::MIRROR:
     case Instruction::PUSH:
     case Instruction::PULL:
+    case Instruction::OUTER_REDUCE:
       return true;
     default:
       return false;
@@ -26,6 +27,11 @@ bool IsTransfer(Instruction::Kind kind) {
   return kind == Instruction::SEND || kind == Instruction::RECV;
 }
 
+bool IsTurn(Instruction::Kind kind) {
+  return kind == Instruction::CLAIM || kind == Instruction::DELIVER ||
+         kind == Instruction::ADMIT;
+}
+
 bool Meets(Instruction::Kind kind) {
   return IsCollective(kind) || IsTransfer(kind);
 }
@@ -34,7 +40,9 @@ std::vector<int> MeetingGroups(const Role& role) {
   std::set<int> groups;
   for (const Program& program : role.programs()) {
     for (const Instruction& instruction : program.instructions()) {
-      if (Meets(instruction.kind())) groups.insert(instruction.group());
+      if (Meets(instruction.kind()) || IsTurn(instruction.kind())) {
+        groups.insert(instruction.group());
+      }
     }
   }
   return {groups.begin(), groups.end()};

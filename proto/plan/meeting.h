@@ -28,10 +28,15 @@ bool IsCollective(Instruction::Kind kind);
 // Whether they move something between the rank and its peer.
 bool IsTransfer(Instruction::Kind kind);
 
-// Either: whether it waits for other ranks.
+// Whether it moves something between one replica and each of its servers, where
+// each step is one replica's. Which replica is found at run time, so that no
+// plan says who waits for whom.
+bool IsTurn(Instruction::Kind kind);
+
+// Of the first two either: whether it waits for other ranks.
 bool Meets(Instruction::Kind kind);
 
-// Groups of the plan in which instructions of the role meet, ascending.
+// Groups of the plan in which instructions of the role meet others, ascending.
 std::vector<int> MeetingGroups(const Role& role);
 
 // Whether the instruction, in the program that runs for `step` (1 is the

@@ -8,6 +8,19 @@
 #include "proto/plan/plan_limits.h"
 
 namespace troupe {
+namespace {
+
+// Ranks at each place of a pipeline.
+int RanksBehindPipeline(const Mesh& mesh) {
+  int ranks = 1;
+  for (int i = mesh.axes_size() - 1; i >= 0; --i) {
+    if (mesh.axes(i).name() == kPipelineAxis) break;
+    ranks *= mesh.axes(i).size();
+  }
+  return ranks;
+}
+
+}  // namespace
 
 absl::Status CheckMesh(const Mesh& mesh) {
   std::set<std::string> names;
@@ -85,15 +98,20 @@ int RankBefore(const Mesh& mesh, absl::string_view axis, int rank, int places) {
 }
 
 int PipelineCount(const Mesh& mesh) {
-  return MeshSize(mesh) / AxisSize(mesh, "pipeline");
+  return MeshSize(mesh) / AxisSize(mesh, kPipelineAxis);
 }
 
 int PipelineOf(const Mesh& mesh, int rank) {
-  return rank % PipelineCount(mesh);
+  const int behind = RanksBehindPipeline(mesh);
+  const int before = rank / (behind * AxisSize(mesh, kPipelineAxis));
+  return before * behind + rank % behind;
 }
 
 int RankOfPipeline(const Mesh& mesh, int pipeline, int pipeline_rank) {
-  return pipeline_rank * PipelineCount(mesh) + pipeline;
+  const int behind = RanksBehindPipeline(mesh);
+  const int places = AxisSize(mesh, kPipelineAxis);
+  return (pipeline / behind * places + pipeline_rank) * behind +
+         pipeline % behind;
 }
 
 std::string MeshText(const Mesh& mesh) {

@@ -14,12 +14,16 @@
 namespace troupe {
 
 // Axes that every plan's mesh has. Along the second, ranks have all of the same
-// units and a summand of each gradient. All others are factors: what one does
-// for a unit, the unit's tables and parts say.
+// units and a summand of each gradient.
 inline constexpr char kPipelineAxis[] = "pipeline";
 inline constexpr char kReplicaAxis[] = "data";
+// The first axis where there is one: ranks at different places on it train by
+// themselves (proto/plan/islands.h).
+inline constexpr char kIslandAxis[] = "islands";
+// All others are factors: what one does for a unit, the unit's tables and parts
+// say.
 inline bool IsFactor(absl::string_view axis) {
-  return axis != kPipelineAxis && axis != kReplicaAxis;
+  return axis != kPipelineAxis && axis != kReplicaAxis && axis != kIslandAxis;
 }
 
 // InvalidArgument: a size below 1, a name twice, more than kRanksMax ranks
@@ -41,9 +45,9 @@ int CoordinateOn(const Mesh& mesh, absl::string_view axis, int rank);
 // The rank so many places before this one on an axis, around it.
 int RankBefore(const Mesh& mesh, absl::string_view axis, int rank, int places);
 
-// The ranks that differ in their place on the axis "pipeline", which is the
-// mesh's first, are one pipeline: which of how many a rank is part of, and its
-// rank at a place on the axis.
+// The ranks that differ in their place on the axis "pipeline" only are one
+// pipeline: which of how many a rank is part of, counted as their first ranks
+// come, and its rank at a place on the axis.
 int PipelineCount(const Mesh& mesh);
 int PipelineOf(const Mesh& mesh, int rank);
 int RankOfPipeline(const Mesh& mesh, int pipeline, int pipeline_rank);

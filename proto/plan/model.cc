@@ -133,6 +133,14 @@ int UnitCount(const ModelSpec& model) {
   return *count;
 }
 
+ModelSpec WithoutModules(ModelSpec model) {
+  if (model.num_nextn_predict_layers() > 0) {
+    model.set_num_nextn_predict_layers(0);
+  }
+  model.clear_mtp_coefficient();
+  return model;
+}
+
 bool MayHaveLayersBehind(const ModelSpec& model) {
   const absl::StatusOr<Architecture> architecture =
       FindArchitecture(model.architecture());

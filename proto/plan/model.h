@@ -43,9 +43,13 @@ bool IsGraph(const ModelSpec& model);
 // How many units it has. REQUIRES a resolved model.
 int UnitCount(const ModelSpec& model);
 
-// Whether Hugging Face's files may have layers behind the last one, which are
-// no part of the model here: those for multi-token prediction (DeepSeek-V3,
-// arXiv 2412.19437, section 2.2). REQUIRES a resolved model.
+// The model as it is evaluated and as it writes text: without the modules that
+// predict further tokens. Its units are the first ones of the model.
+ModelSpec WithoutModules(ModelSpec model);
+
+// Whether Hugging Face's files may have layers behind the last one: modules
+// that predict further tokens (DeepSeek-V3, arXiv 2412.19437, section 2.2), of
+// which the model takes as many as it says. REQUIRES a resolved model.
 bool MayHaveLayersBehind(const ModelSpec& model);
 
 int64_t ElementsOf(const Parameter& parameter);

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/glob.h"
-#include "proto/base/matrix_workspace.h"
 #include "proto/plan/slices.h"
 
 namespace troupe {
@@ -58,13 +57,18 @@ std::string NameFieldOfRule(int rule) {
                    : absl::StrCat("optimizer.groups[", rule - 1, "].name");
 }
 
+const OptimizerRow& RowOfRule(const OptimizerSpec& optimizer, int rule) {
+  static constexpr OptimizerRow kNothing = {.name = "none"};
+  const OptimizerRow* const row = FindOptimizerRow(NameOfRule(optimizer, rule));
+  return row == nullptr ? kNothing : *row;
+}
+
 bool UpdatesMatrices(const OptimizerSpec& optimizer, int rule) {
-  return NameOfRule(optimizer, rule) == "muon" ||
-         UpdatesVectors(optimizer, rule);
+  return RowOfRule(optimizer, rule).updates != OptimizerRow::kElements;
 }
 
 bool UpdatesVectors(const OptimizerSpec& optimizer, int rule) {
-  return NameOfRule(optimizer, rule) == "adafactor";
+  return RowOfRule(optimizer, rule).updates == OptimizerRow::kParameters;
 }
 
 Matrices MatricesOf(const Parameter& parameter) {
@@ -78,16 +82,15 @@ Matrices MatricesOf(const Parameter& parameter) {
 int64_t StepWorkspaceBytes(const OptimizerSpec& optimizer, const Unit& unit) {
   int64_t elements = 0;
   for (const RuleRange& range : RuleRanges(unit)) {
-    if (!UpdatesMatrices(optimizer, range.rule)) continue;
+    const auto workspace = RowOfRule(optimizer, range.rule).workspace;
+    if (workspace == nullptr) continue;
     for (const Parameter& parameter : unit.parameters()) {
       if (parameter.offset() < range.range.begin ||
           parameter.offset() >= range.range.end) {
         continue;
       }
       const auto [count, rows, columns] = MatricesOf(parameter);
-      elements = std::max(elements, UpdatesVectors(optimizer, range.rule)
-                                        ? AdafactorWorkspace(rows, columns)
-                                        : MuonWorkspace(rows, columns));
+      elements = std::max(elements, workspace(rows, columns));
     }
   }
   return elements * static_cast<int64_t>(sizeof(float));

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/job.pb.h"
 #include "proto/plan/layout.h"
+#include "proto/plan/optimizer_rows.h"
 #include "proto/unit.pb.h"
 
 namespace troupe {
@@ -28,10 +29,11 @@ int RuleOf(const OptimizerSpec& optimizer, absl::string_view parameter);
 OptimizerSpec SettingsOf(const OptimizerSpec& optimizer, int rule);
 double LearningRateScale(const OptimizerSpec& optimizer, int rule);
 
-// Whether an update of the rule is of whole matrices (muon, adafactor), and not
-// of each element by itself.
+// What a rule needs; of a job that changes nothing, nothing.
+const OptimizerRow& RowOfRule(const OptimizerSpec& optimizer, int rule);
+// Whether an update of the rule is of whole matrices, and not of each element
+// by itself; and of those, whether vectors are updated, too: each as a whole.
 bool UpdatesMatrices(const OptimizerSpec& optimizer, int rule);
-// Of those, whether vectors are updated, too: each as a whole (adafactor).
 bool UpdatesVectors(const OptimizerSpec& optimizer, int rule);
 
 // "adamw", ...; and the field of the job that says so: "optimizer.name",

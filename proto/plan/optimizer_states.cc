@@ -1,6 +1,8 @@
 #include "proto/plan/optimizer_states.h"
 
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include "proto/base/check.h"
 #include "proto/plan/optimizer_rules.h"
@@ -9,29 +11,63 @@
 namespace troupe {
 namespace {
 
-// All that a rule may keep; the last is the average of weights.
-absl::Span<const absl::string_view> StatesAndAverage(absl::string_view name,
-                                                     double momentum) {
-  static constexpr absl::string_view kAdamW[] = {"exp_avg", "exp_avg_sq",
-                                                 kAverageState};
-  static constexpr absl::string_view kAdafactor[] = {
-      kRowState, kColumnState, "exp_avg_sq", kAverageState};
-  static constexpr absl::string_view kLion[] = {"exp_avg", kAverageState};
-  static constexpr absl::string_view kMomentum[] = {"momentum", kAverageState};
-  static constexpr absl::string_view kNone[] = {kAverageState};
-  if (name == "adamw") return kAdamW;
-  if (name == "adafactor") return kAdafactor;
-  if (name == "lion") return kLion;
-  if (name == "muon") return kMomentum;
-  if (name == "sgd" && momentum != 0) return kMomentum;
-  if (name == "sgd") return kNone;
-  return {};
+// What is kept beside a rule's own states.
+struct Beside {
+  bool outer_weights = false;
+  bool outer_momentum = false;
+  bool average = false;
+
+  int index() const {
+    return (outer_weights ? 1 : 0) + (outer_momentum ? 2 : 0) +
+           (average ? 4 : 0);
+  }
+};
+constexpr int kBesides = 8;
+
+Beside BesideOf(const OptimizerSpec& optimizer) {
+  return {.outer_weights = optimizer.has_outer(),
+          .outer_momentum =
+              optimizer.has_outer() && optimizer.outer().momentum() != 0,
+          .average = optimizer.has_ema()};
 }
 
-absl::Span<const absl::string_view> StatesOf(absl::string_view name,
-                                             double momentum, bool averages) {
-  const auto all = StatesAndAverage(name, momentum);
-  return averages || all.empty() ? all : all.first(all.size() - 1);
+// A rule's own states and what is kept beside them, by Beside::index().
+using States = std::vector<absl::string_view>;
+std::vector<States> WithAll(absl::Span<const absl::string_view> own) {
+  std::vector<States> all(kBesides, States(own.begin(), own.end()));
+  for (int i = 0; i < kBesides; ++i) {
+    if ((i & 1) != 0) all[i].push_back(kOuterWeightsState);
+    if ((i & 2) != 0) all[i].push_back(kOuterMomentumState);
+    if ((i & 4) != 0) all[i].push_back(kAverageState);
+  }
+  return all;
+}
+
+absl::Span<const absl::string_view> StatesOf(const OptimizerRow& row,
+                                             double momentum,
+                                             const Beside& beside) {
+  static const auto* const kWithout =
+      new std::vector<States>(WithAll(absl::Span<const absl::string_view>()));
+  static const auto* const kWith = [] {
+    auto* const with = new std::map<absl::string_view, std::vector<States>>;
+    for (const OptimizerRow& each : OptimizerRows()) {
+      with->emplace(each.name, WithAll(each.states));
+    }
+    return with;
+  }();
+  const bool none = row.states_need_momentum && momentum == 0;
+  return (none ? *kWithout : kWith->at(row.name))[beside.index()];
+}
+
+// Whether each element of the flat buffer has one, whatever the rule.
+bool IsBeside(absl::string_view state) {
+  return state == kAverageState || state == kOuterWeightsState ||
+         state == kOuterMomentumState;
+}
+
+// Whether it keeps states of rows and columns in place of ones of elements.
+bool IsFactored(const OptimizerRow& row) {
+  return std::count(row.states.begin(), row.states.end(), kRowState) > 0;
 }
 
 // Of a matrix, or of each of several; nothing: of a vector.
@@ -73,7 +109,7 @@ void AppendStateOfPart(const OptimizerSpec& optimizer, const Unit& unit,
                        const Unit::Part& part, const Range& range,
                        absl::string_view name, UnitState& state) {
   const bool whole =
-      name == kAverageState || !UpdatesVectors(optimizer, part.rule());
+      IsBeside(name) || !IsFactored(RowOfRule(optimizer, part.rule()));
   if (whole) return AppendPiece({.range = range}, state);
   std::vector<StatePiece> pieces;
   for (const Parameter& parameter : unit.parameters()) {
@@ -120,8 +156,8 @@ absl::optional<ParameterState> StateOfParameter(const OptimizerSpec& optimizer,
   if (state == kRowState || state == kColumnState) {
     return FactorOf(state, parameter, range);
   }
-  const bool factored = UpdatesVectors(optimizer, rule) &&
-                        state != kAverageState && parameter.dims_size() >= 2;
+  const bool factored = IsFactored(RowOfRule(optimizer, rule)) &&
+                        !IsBeside(state) && parameter.dims_size() >= 2;
   if (factored) return absl::nullopt;
   return ParameterState{.shape = parameter, .piece = {.range = range}};
 }
@@ -129,12 +165,14 @@ absl::optional<ParameterState> StateOfParameter(const OptimizerSpec& optimizer,
 absl::Span<const absl::string_view> StatesOfRule(const OptimizerSpec& optimizer,
                                                  int rule) {
   CHECK(rule >= 0 && rule < RuleCount(optimizer)) << rule;
-  const bool averages = optimizer.has_ema();
-  if (rule == 0) {
-    return StatesOf(optimizer.name(), optimizer.momentum(), averages);
-  }
-  const OptimizerGroup& group = optimizer.groups(rule - 1);
-  return StatesOf(group.name(), group.momentum(), averages);
+  const double momentum = rule == 0 ? optimizer.momentum()
+                                    : optimizer.groups(rule - 1).momentum();
+  return StatesOf(RowOfRule(optimizer, rule), momentum, BesideOf(optimizer));
+}
+
+int OuterStates(const OptimizerSpec& optimizer) {
+  const Beside beside = BesideOf(optimizer);
+  return (beside.outer_weights ? 1 : 0) + (beside.outer_momentum ? 1 : 0);
 }
 
 absl::Span<const absl::string_view> StatesOfPart(const OptimizerSpec& optimizer,

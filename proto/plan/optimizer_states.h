@@ -36,16 +36,25 @@
 
 namespace troupe {
 
-// With optimizer.ema each rule keeps a moving average of the weights, behind its
-// own states. It begins as the weights; all others begin at zero.
+// With optimizer.ema each rule keeps a moving average of the weights, behind
+// all other states. It begins as the weights.
 inline constexpr absl::string_view kAverageState = "ema";
+// With optimizer.outer (islands) each rule keeps, behind its own states, the
+// weights that all islands had after their last exchange, which begin as the
+// weights, and the momentum of the outer optimizer, where it has any. All
+// states but these and the average begin at zero.
+inline constexpr absl::string_view kOuterWeightsState = "outer_weights";
+inline constexpr absl::string_view kOuterMomentumState = "outer_momentum";
 
 // By their names. AdamW: "exp_avg", "exp_avg_sq"; Lion: "exp_avg"; Adafactor:
 // kRowState, kColumnState, "exp_avg_sq"; Muon, and SGD with momentum:
-// "momentum"; else none; and behind these kAverageState.
+// "momentum"; else none; and behind these the outer states and kAverageState.
 // REQUIRES a resolved spec, as all below.
 absl::Span<const absl::string_view> StatesOfRule(const OptimizerSpec& optimizer,
                                                  int rule);
+
+// How many of them an exchange of islands changes, and no STEP.
+int OuterStates(const OptimizerSpec& optimizer);
 
 // Those of a part of a unit; a frozen one has none.
 absl::Span<const absl::string_view> StatesOfPart(const OptimizerSpec& optimizer,
@@ -107,13 +116,25 @@ inline std::string StateTensorName(absl::string_view state,
                                    absl::string_view parameter) {
   return absl::StrCat(kStateTensors, state, ".", parameter);
 }
-// Of a state that is an average: the name of its parameter; else empty.
-inline absl::string_view AveragedParameter(absl::string_view state_tensor) {
-  const bool is_average =
-      absl::ConsumePrefix(&state_tensor, kStateTensors) &&
-      absl::ConsumePrefix(&state_tensor, kAverageState) &&
-      absl::ConsumePrefix(&state_tensor, ".");
-  return is_average ? state_tensor : absl::string_view();
+// Of a tensor of this state: the name of its parameter; else empty.
+inline absl::string_view ParameterWithState(absl::string_view state,
+                                            absl::string_view state_tensor) {
+  const bool is_it = absl::ConsumePrefix(&state_tensor, kStateTensors) &&
+                     absl::ConsumePrefix(&state_tensor, state) &&
+                     absl::ConsumePrefix(&state_tensor, ".");
+  return is_it ? state_tensor : absl::string_view();
+}
+// Of a state that begins as the weights: the name of its parameter; else empty.
+inline absl::string_view BeginsAsParameter(absl::string_view state_tensor) {
+  const absl::string_view averaged =
+      ParameterWithState(kAverageState, state_tensor);
+  return averaged.empty() ? ParameterWithState(kOuterWeightsState, state_tensor)
+                          : averaged;
+}
+// Whether it is one of the outer optimizer's.
+inline bool IsOuterStateTensor(absl::string_view state_tensor) {
+  return !ParameterWithState(kOuterWeightsState, state_tensor).empty() ||
+         !ParameterWithState(kOuterMomentumState, state_tensor).empty();
 }
 inline bool IsStateTensor(absl::string_view name) {
   return absl::StartsWith(name, kStateTensors);

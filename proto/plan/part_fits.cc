@@ -54,6 +54,8 @@ bool KindFits(const Instruction& instruction, Instruction::Part part,
       return kind == Buffer::RECOMPUTED;
     case Instruction::PUSHED:
       return kind == Buffer::PUSHED_GRADIENTS;
+    case Instruction::CHANGE:
+      return kind == Buffer::OUTER_GRADIENTS;
     case Instruction::FROM:
     case Instruction::TO:
     case Instruction::SIZES:

@@ -21,6 +21,7 @@ inline constexpr int kVirtualStagesMax = 64;
 inline constexpr int kTensorMax = 1024;
 inline constexpr int kContextMax = 1024;
 inline constexpr int kBatchMax = 1024;
+inline constexpr int kIslandsMax = 1024;
 
 // Workers of one cluster that are registered at a time.
 inline constexpr int kWorkersMax = 1 << 14;

@@ -41,6 +41,12 @@ constexpr KindRow kKinds[] = {
     {Instruction::MIRROR, 'M'},
     {Instruction::PUSH, 'U'},
     {Instruction::PULL, 'D'},
+    {Instruction::CLAIM, 'B'},
+    {Instruction::DELIVER, 'Z'},
+    {Instruction::ADMIT, 'a'},
+    {Instruction::OUTER_GRADIENT, 'J'},
+    {Instruction::OUTER_REDUCE, 'Y'},
+    {Instruction::OUTER_STEP, 'Q'},
 };
 
 const KindRow& RowOf(Instruction::Kind kind) {
@@ -116,6 +122,8 @@ absl::Status ParseLane(absl::string_view word, const Lanes& lanes,
   return absl::OkStatus();
 }
 
+constexpr absl::string_view kLastWord = "last";
+
 // "+1", "-1".
 absl::Status ParseAhead(absl::string_view word, Instruction& instruction) {
   ASSIGN_OR_RETURN(const int steps, Number(word.substr(1), word));
@@ -141,6 +149,24 @@ absl::Status ParseExchange(absl::string_view word, Instruction& instruction) {
   exchange.set_dtype(dtype);
   SetExchangeNumber(number, exchange);
   exchange.set_again(again);
+  return absl::OkStatus();
+}
+
+// "%100:25:last", "%100:0", "%0:0:last".
+absl::Status ParseWhen(absl::string_view word, Instruction& instruction) {
+  const std::vector<absl::string_view> fields =
+      absl::StrSplit(word.substr(1), ':');
+  int64_t every = 0;
+  int64_t offset = 0;
+  const bool last = fields.size() == 3 && fields[2] == kLastWord;
+  if ((fields.size() != 2 && !last) || !absl::SimpleAtoi(fields[0], &every) ||
+      !absl::SimpleAtoi(fields[1], &offset)) {
+    return WordError(word, "want %EVERY:OFFSET or %EVERY:OFFSET:last");
+  }
+  Instruction::When& when = *instruction.mutable_when();
+  when.set_every(every);
+  when.set_offset(offset);
+  when.set_last(last);
   return absl::OkStatus();
 }
 
@@ -203,6 +229,8 @@ absl::Status ParseWord(absl::string_view word, const Lanes& lanes,
       return ParseParts(word, instruction);
     case '@':
       return ParseLane(word, lanes, instruction);
+    case '%':
+      return ParseWhen(word, instruction);
     case '^':
       return ParseList(word, *instruction.mutable_after());
     case '+':
@@ -234,7 +262,7 @@ absl::Status ParseWord(absl::string_view word, const Lanes& lanes,
     default:
       return WordError(
           word,
-          "no such field; use u o s q m + v p g grad @ ^ =, or an operand");
+          "no such field; use u o s q m + v p g grad % @ ^ =, or an operand");
   }
   return absl::OkStatus();
 }
@@ -284,6 +312,11 @@ std::string InstructionText(const Instruction& instruction) {
     absl::StrAppend(&text, " g", instruction.group());
   }
   if (instruction.gradient()) absl::StrAppend(&text, " ", kGradientWord);
+  if (instruction.has_when()) {
+    const Instruction::When& when = instruction.when();
+    absl::StrAppend(&text, " %", when.every(), ":", when.offset(),
+                    when.last() ? absl::StrCat(":", kLastWord) : "");
+  }
   return text;
 }
 

@@ -6,15 +6,18 @@
 //   S SEND         V RECV      X EXCHANGE         C RECOMPUTE
 //   T SCATTER_GRADS           G GATHER_PARAMETERS
 //   P FETCH        E EVICT     U PUSH (up to the servers)   D PULL (down)
+//   B CLAIM (begins)  Z DELIVER (ends)   a ADMIT
+//   J OUTER_GRADIENT           Y OUTER_REDUCE     Q OUTER_STEP
 //
 // Fields follow the letter, each only where the instruction has it: u unit
 // (u3-5 for units 3 to 5), s segment and q part where not the first (q0-1 for
 // parts 0 and 1), m micro-batch, +1 steps ahead (-1: behind), v weight version,
 // p peer, g group; =ALL_REDUCE:BF16:5 what an exchange does, of which type, and
 // its op (-6: of op 5, backward; 5:AGAIN: of values that RECOMPUTE makes); grad
-// where a gradient is sent or received. The long form has a lane other than the
-// kind's usual one, @GRADIENTS, then operands and order: a part with the buffer
-// that it is, saved<4 read, output>5 written, totals*9 added to,
+// where a gradient is sent or received; %100:25:last in steps 25 after a
+// multiple of 100 only, and in the last one. The long form has a lane other
+// than the kind's usual one, @GRADIENTS, then operands and order: a part with
+// the buffer that it is, saved<4 read, output>5 written, totals*9 added to,
 // weight_gradients!3 added to zeros, from<4:128:256 only 256 bytes of it from
 // 128 on; ^0,2 after.
 #ifndef TROUPE_PROTO_PLAN_PROGRAM_TEXT_H_

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/plan_limits.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
@@ -18,11 +19,14 @@ bool LeavesParallelismOpen(const JobSpec& job) {
   return job.parallelism().has_mode();
 }
 
-int RanksNeeded(const JobSpec& job) {
-  ParallelismSpec parallelism = job.parallelism();
+int RanksNeeded(const JobSpec& job) { return RanksNeeded(job.parallelism()); }
+
+int RanksNeeded(const ParallelismSpec& given) {
+  ParallelismSpec parallelism = given;
   AdoptFirstStrategy(parallelism);
   const int servers = std::clamp<int>(parallelism.servers(), 0, kRanksMax);
   std::vector<int> sizes = {
+      IslandsOf(parallelism),
       parallelism.has_pipeline() ? parallelism.pipeline() : 1,
       (parallelism.has_data()
            ? std::clamp<int>(parallelism.data(), 1, kRanksMax)
@@ -54,6 +58,8 @@ absl::Status CheckSizes(const ParallelismSpec& parallelism) {
   }
   sizes.push_back({"parallelism.pipeline", parallelism.has_pipeline(),
                    parallelism.pipeline(), kPipelineMax});
+  sizes.push_back({"parallelism.islands", parallelism.has_islands(),
+                   parallelism.islands(), kIslandsMax});
   RETURN_IF_ERROR(CheckInteger("parallelism.servers", parallelism.servers(),
                                {.min = 0, .max = kDataMax}));
   const Size* largest = &sizes[0];

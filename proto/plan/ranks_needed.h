@@ -15,6 +15,7 @@ bool LeavesParallelismOpen(const JobSpec& job);
 // The product of its sizes, 1 to kRanksMax (plan_limits.h); needs no resolved
 // job.
 int RanksNeeded(const JobSpec& job);
+int RanksNeeded(const ParallelismSpec& parallelism);
 
 // InvalidArgument, beginning with the field's path: a size that is below 1 or
 // past its limit, or more than kRanksMax ranks in all. Sizes that are not given

@@ -53,6 +53,15 @@ int64_t MicroBatchSequences(const Plan& plan) {
   return sequences;
 }
 
+int ReplicaOf(const Mesh& mesh, int rank) {
+  return CoordinateOn(mesh, kIslandAxis, rank) * AxisSize(mesh, kReplicaAxis) +
+         CoordinateOn(mesh, kReplicaAxis, rank);
+}
+
+int ReplicaCount(const Mesh& mesh) {
+  return AxisSize(mesh, kIslandAxis) * AxisSize(mesh, kReplicaAxis);
+}
+
 ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
                      int replica) {
   const bool validates = program == Program::VALIDATE;
@@ -63,17 +72,24 @@ ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
                                 : derived.micro_batches();
     return {.first = int64_t{replica} * count, .count = count};
   }
-  return {.first = Total(counts.begin(), counts.begin() + replica),
+  // A step of its own begins with its first micro-batch.
+  const bool alone = derived.takes_turns() && !validates;
+  return {.first = alone ? 0 : Total(counts.begin(), counts.begin() + replica),
           .count = counts[replica]};
 }
 
-std::vector<std::vector<int>> ReplicaKinds(const Derived& derived) {
-  const Counts& counts = derived.replica_micro_batches();
-  if (counts.empty()) return {std::vector<int>()};
-  std::map<int, std::vector<int>, std::greater<>> by_count;
-  for (int d = 0; d < counts.size(); ++d) by_count[counts[d]].push_back(d);
+std::vector<std::vector<int>> ReplicaKinds(const Plan& plan) {
+  const Counts& counts = plan.derived().replica_micro_batches();
+  const Counts& weights = plan.job().parallelism().zero_weights();
+  std::map<std::pair<int, int>, std::vector<int>, std::greater<>> alike;
+  for (int d = 0; d < std::max(counts.size(), weights.size()); ++d) {
+    alike[{d < counts.size() ? counts[d] : 0,
+           d < weights.size() ? weights[d] : 0}]
+        .push_back(d);
+  }
+  if (alike.empty()) return {std::vector<int>()};
   std::vector<std::vector<int>> kinds;
-  for (auto& [count, places] : by_count) kinds.push_back(std::move(places));
+  for (auto& [kind, places] : alike) kinds.push_back(std::move(places));
   return kinds;
 }
 
@@ -96,7 +112,10 @@ absl::Status CheckReplicaShares(const Plan& plan) {
   }
   const TrainingSpec& training = plan.job().training();
   const int64_t sequences = MicroBatchSequences(plan);
-  const int64_t samples = Total(counts.begin(), counts.end()) * sequences;
+  const int64_t micro_batches = derived.takes_turns()
+                                    ? derived.micro_batches()
+                                    : Total(counts.begin(), counts.end());
+  const int64_t samples = micro_batches * sequences;
   if (samples == training.global_batch_size()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "micro-batches [", absl::StrJoin(counts, ", "), "] of ", sequences,

@@ -19,21 +19,28 @@ namespace troupe {
 // along axes of fields of data have training.micro_batch_size each.
 int64_t MicroBatchSequences(const Plan& plan);
 
+// Which replica a rank is of: its place on the axis "data", counted on over the
+// islands (islands.h); and how many there are.
+int ReplicaOf(const Mesh& mesh, int rank);
+int ReplicaCount(const Mesh& mesh);
+
 // Of all micro-batches of a step, or of a validation, those of one replica.
 struct ReplicaShare {
   int64_t first = 0;
   int count = 0;
 };
-// `replica`: its place on the axis "data". VALIDATE, or any other program,
-// which are of training.
+// `replica`: as ReplicaOf says. VALIDATE, or any other program, which are of
+// training.
 ReplicaShare ShareOf(const Derived& derived, Program::Kind program,
                      int replica);
 
-// Replicas that run equally many micro-batches, by their places on "data",
-// ascending; those that run most come first. Servers run none. They do the
-// same, in the roles of each place of the pipeline. One kind without places
-// where all are alike.
-std::vector<std::vector<int>> ReplicaKinds(const Derived& derived);
+// Replicas that run equally many micro-batches, and store slices of one size
+// (parallelism.zero_weights), by their places on "data", ascending; those that
+// run most come first, of these the ones that store most. Servers run none.
+// They do the same, in the roles of each place of the pipeline. One kind
+// without places where all are alike. REQUIRES the plan's job and what is
+// derived of it.
+std::vector<std::vector<int>> ReplicaKinds(const Plan& plan);
 
 // FailedPrecondition: the plan's numbers are not of its replicas, or do not add
 // up to the global batch.

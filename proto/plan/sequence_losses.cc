@@ -1,7 +1,6 @@
 #include "proto/plan/sequence_losses.h"
 
 #include "absl/strings/str_cat.h"
-#include "proto/plan/mesh.h"
 #include "proto/plan/replica_share.h"
 
 namespace troupe {
@@ -9,8 +8,8 @@ namespace {
 
 // Places that the micro-batches of all replicas have in a step.
 int64_t PlacesOf(const Plan& plan) {
-  const ReplicaShare last = ShareOf(plan.derived(), Program::VALIDATE,
-                                    AxisSize(plan.mesh(), kReplicaAxis) - 1);
+  const ReplicaShare last =
+      ShareOf(plan.derived(), Program::VALIDATE, ReplicaCount(plan.mesh()) - 1);
   return (last.first + last.count) * MicroBatchSequences(plan);
 }
 
@@ -25,7 +24,9 @@ absl::Status CheckSequenceLosses(const Plan& plan) {
   for (int t = 0; t < plan.tables_size(); ++t) {
     for (int i = 0; i < plan.tables(t).ops_size(); ++i) {
       const Op& op = plan.tables(t).ops(i);
-      const int64_t wanted = op.kind() == Op::CROSS_ENTROPY ? sequences : 0;
+      const bool is_loss =
+          op.kind() == Op::CROSS_ENTROPY && op.added_weight() == 0;
+      const int64_t wanted = is_loss ? sequences : 0;
       if (op.step_sequences() == wanted) continue;
       return absl::FailedPreconditionError(
           absl::StrCat("table ", t, ": op ", i, " ", Op::Kind_Name(op.kind()),

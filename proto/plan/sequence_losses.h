@@ -17,9 +17,9 @@ namespace troupe {
 // a resolved job.
 int64_t StepSequences(const JobSpec& job);
 
-// FailedPrecondition, naming table and op, unless each op of a loss has as many
-// sequences as the job says, and no other op has any; and unless the micro-
-// batches of all replicas have a place within them.
+// FailedPrecondition, naming table and op, unless the op of the model's loss
+// has as many sequences as the job says, and no other op has any; and unless
+// the micro-batches of all replicas have a place within them.
 absl::Status CheckSequenceLosses(const Plan& plan);
 
 }  // namespace troupe

@@ -18,6 +18,16 @@ bool IsServer(const Plan& plan, int rank) {
                                  plan.job().parallelism().data();
 }
 
+bool KnowsScalars(const Plan& plan, int rank) {
+  return !plan.derived().takes_turns() || IsServer(plan, rank);
+}
+
+int FirstThatKnowsScalars(const Plan& plan) {
+  int rank = 0;
+  while (!KnowsScalars(plan, rank)) ++rank;
+  return rank;
+}
+
 Range ServedSlice(const Plan& plan, const Placement& placement, int rank) {
   // Its parts are one stretch: all are trained, and dealt over the servers.
   return AtRestWith(plan, placement, /*part=*/0, rank).rests;
@@ -45,7 +55,13 @@ int ReplicasServed(const Plan& plan, const Placement& placement) {
 }
 
 int64_t PushedStride(const Plan& plan, const Placement& placement) {
-  const int64_t largest = LargestTrainedAtRest(plan, OnServers(placement));
+  // Its parts are one stretch, whose slices are even.
+  const Stretch all = StretchWith(plan, OnServers(placement), /*part=*/0);
+  const Group& servers = plan.groups(placement.served().servers());
+  const int64_t largest =
+      EvenLines(all.all.size(),
+                {.index = 0, .count = GroupSize(plan.mesh(), servers)})
+          .size();
   return (largest + kLineElements - 1) / kLineElements * kLineElements;
 }
 

@@ -13,8 +13,12 @@
 #include "proto/plan.pb.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/layout.h"
+#include "proto/plan/mesh.h"
 
 namespace troupe {
+
+// Where they are, behind the replicas.
+inline constexpr const char* kServerAxis = kReplicaAxis;
 
 // Whether the job has servers of their own, and whether a rank is one: it
 // computes no layers, and is behind the replicas on the axis "data".
@@ -22,6 +26,11 @@ inline bool HasServers(const Plan& plan) {
   return plan.job().parallelism().servers() > 0;
 }
 bool IsServer(const Plan& plan, int rank);
+
+// Whether the rank has the scalars of all steps: where each step is one
+// replica's, servers have. And the first rank that has.
+bool KnowsScalars(const Plan& plan, int rank);
+int FirstThatKnowsScalars(const Plan& plan);
 
 // Whether ranks with this placement serve the unit.
 inline bool Serves(const Placement& placement) {

@@ -7,11 +7,22 @@ namespace troupe {
 
 inline constexpr char kLossSum[] = "loss";      // over tokens
 inline constexpr char kTokensSum[] = "tokens";  // targets that were counted
+// Of losses that are added to the model's (Op.added_weight), over tokens and
+// before they are multiplied by their weights.
+inline constexpr char kAddedLossSum[] = "added_loss";
 inline constexpr char kSquaredNormSum[] = "squared_norm";  // of all gradients
 // A rank that was asked to stop adds 1, and so does one that was asked to
 // write a checkpoint: all ranks see it after the same step.
 inline constexpr char kStopSum[] = "stop";
 inline constexpr char kSaveSum[] = "save";
+
+// Where each step is one replica's, of what a server updates the weights with
+// (status.proto, Turn).
+inline constexpr char kTurnReplicaSum[] = "turn_replica";
+inline constexpr char kTurnBatchSum[] = "turn_batch";
+inline constexpr char kTurnWeightsSum[] = "turn_weights";
+inline constexpr const char* kTurnSums[] = {kTurnReplicaSum, kTurnBatchSum,
+                                            kTurnWeightsSum};
 
 // Of a job with sequence_losses: an element for each sequence of a step, over
 // its tokens.

@@ -82,6 +82,13 @@ int UnitBuilder::NewParameter(const std::string& name,
   return unit_.parameters_size() - 1;
 }
 
+void UnitBuilder::AlsoIn(const std::string& parameter,
+                         const std::string& name) {
+  for (troupe::Parameter& own : *unit_.mutable_parameters()) {
+    if (own.name() == parameter) own.add_also_in(name);
+  }
+}
+
 int UnitBuilder::Tensor(const std::string& name,
                         std::initializer_list<Dim> dims, ElementType dtype) {
   TensorSpec& tensor = *table_.add_tensors();
@@ -279,6 +286,17 @@ UnitBuilder::SplitOutputs UnitBuilder::Split(int x, const std::string& first,
   AddOutput(op, "y", outputs.first);
   AddOutput(op, "rest", outputs.rest);
   return outputs;
+}
+
+int UnitBuilder::Concat(int first, int rest, const std::string& output) {
+  const int y = Like(first, output);
+  table_.mutable_tensors(y)->mutable_dims(2)->MergeFrom(
+      ColumnDimOf(table_.tensors(rest)));
+  Op& op = NewOp(Op::CONCAT);
+  AddInput(op, "first", first);
+  AddInput(op, "rest", rest);
+  AddOutput(op, "y", y);
+  return y;
 }
 
 int UnitBuilder::JoinHeads(const JoinHeadsArgs& args) {

@@ -63,7 +63,8 @@ class UnitBuilder {
   struct EmbedArgs {
     // Ids, of the batch; null: its tokens.
     const BatchTensor* ids = nullptr;
-    std::string tokens;     // [vocabulary, hidden]
+    // [vocabulary, hidden]; several ops of the unit may have one table.
+    std::string tokens;
     std::string positions;  // [positions, hidden]; empty: there are none
     int64_t vocabulary = 0;
     int64_t positions_max = 0;
@@ -115,10 +116,12 @@ class UnitBuilder {
     // Of the batch; null: the tokens behind its tokens.
     const BatchTensor* targets = nullptr;
     std::string weight;   // of this unit; or
-    std::string tied_to;  // an embedding
+    std::string tied_to;  // an embedding, or another projection
     int tied_unit = 0;
     int64_t vocabulary = 0;
     double init_std = 0;
+    // Of one that is added to the model's loss; 0: it is the model's.
+    double added_weight = 0;
   };
   void Loss(const LossArgs& args);
 
@@ -143,6 +146,9 @@ class UnitBuilder {
     int rest = -1;
   };
   SplitOutputs Split(int x, const std::string& first, const std::string& rest);
+
+  // The columns of both, side by side.
+  int Concat(int first, int rest, const std::string& output);
 
   // [queries | keys | values] of tensors of one section each.
   struct JoinHeadsArgs {
@@ -232,6 +238,9 @@ class UnitBuilder {
   };
   int Add(const AddArgs& args);
 
+  // Hugging Face's files may have the unit's parameter under this name, too.
+  void AlsoIn(const std::string& parameter, const std::string& name);
+
   // Another name for a tensor, which is not another one's in this unit.
   void Name(int tensor, const std::string& name) {
     table_.mutable_tensors(tensor)->set_name(name);
@@ -258,6 +267,8 @@ class UnitBuilder {
                 troupe::Parameter::Init init, double init_std = 0);
 
  private:
+  // Of token ids.
+  int TableOf(const EmbedArgs& args);
   // [experts], zeros at first, whose place of the gradient counts choices.
   int LoadState(const std::string& name, int64_t experts, int choices,
                 double bias_rate);

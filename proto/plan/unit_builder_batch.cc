@@ -31,6 +31,15 @@ void UnitBuilder::AddDocuments(Op& op) {
                                options_.shape)));
 }
 
+int UnitBuilder::TableOf(const EmbedArgs& args) {
+  for (int p = 0; p < unit_.parameters_size(); ++p) {
+    if (unit_.parameters(p).name() == args.tokens) return p;
+  }
+  return Parameter(args.tokens,
+                   {DimOf({{Dim::VOCABULARY, args.vocabulary}}), args.hidden},
+                   troupe::Parameter::NORMAL, args.init_std);
+}
+
 int UnitBuilder::Embed(const EmbedArgs& args) {
   const int ids =
       Batch(args.ids != nullptr
@@ -42,9 +51,7 @@ int UnitBuilder::Embed(const EmbedArgs& args) {
   AddInput(op, "tokens", ids);
   if (!args.positions.empty()) AddDocuments(op);
   AddOutput(op, "y", y);
-  op.add_parameters(Parameter(
-      args.tokens, {DimOf({{Dim::VOCABULARY, args.vocabulary}}), args.hidden},
-      troupe::Parameter::NORMAL, args.init_std));
+  op.add_parameters(TableOf(args));
   if (!args.positions.empty()) {
     op.add_parameters(
         Parameter(args.positions,
@@ -80,7 +87,10 @@ void UnitBuilder::Loss(const LossArgs& args) {
   AddOutput(projection, "y", logits);
   projection.add_parameters(weight);
   Op& loss = NewOp(Op::CROSS_ENTROPY);
-  loss.set_step_sequences(options_.shape.step_sequences);
+  loss.set_added_weight(args.added_weight);
+  if (args.added_weight == 0) {
+    loss.set_step_sequences(options_.shape.step_sequences);
+  }
   AddInput(loss, "logits", logits);
   AddInput(loss, "targets", targets);
 }

@@ -9,6 +9,7 @@
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
 #include "proto/plan/ranks_needed.h"
+#include "proto/plan/recovery_notes.h"
 #include "scheduler/cluster/client_share.h"
 #include "scheduler/cluster/effects.h"
 #include "scheduler/cluster/place_ranks.h"
@@ -21,16 +22,18 @@ Cluster::Cluster(const Limits& limits, const JobCompiler& compiler,
                  NewId new_run_id)
     : limits_(limits),
       compiler_(compiler),
+      store_(limits.store_retry),
       workers_(limits),
       jobs_(limits, std::move(new_run_id)),
       runs_(limits, workers_, jobs_),
+      queue_(limits, compiler, store_, workers_, jobs_, runs_),
       generations_(limits, compiler, workers_),
       links_(limits, workers_),
       file_checks_(limits, workers_) {}
 
 void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
                       Actions& actions) {
-  moved_at_ = now;
+  queue_.WorkersMoved(now);
   last_tick_ = now;  // what comes before the first one may be a pause, too
   std::map<JobId, std::shared_ptr<const HandOut>> handed;
   for (StoredJob& stored : jobs) {
@@ -44,7 +47,7 @@ void Cluster::Restore(std::vector<StoredJob> jobs, absl::Time now,
     if (job->ended() || job->status.state() == QUEUED) continue;
     runs_.adopt().Resume(*job, std::move(handed[id]), now, actions);
   }
-  Schedule(now, actions);
+  queue_.Schedule(now, actions);
 }
 
 absl::Status Cluster::CheckIsOurs(const Register& request) const {
@@ -72,7 +75,7 @@ absl::StatusOr<WorkerId> Cluster::RegisterWorker(const Register& request,
                                                  Actions& actions) {
   RETURN_IF_ERROR(CheckIsOurs(request));
   ASSIGN_OR_RETURN(const WorkerId id, workers_.Add(request, now));
-  moved_at_ = now;
+  queue_.WorkersMoved(now);
   links_.Registered(*workers_.Find(id));
   SendToWorker send{id, {}};
   Registered& registered = *send.message.mutable_registered();
@@ -148,7 +151,7 @@ void Cluster::Lose(WorkerId id, WorkerStatus::State state,
   const std::string reason = OneLine(said, limits_.reason_bytes_max);
   const Worker worker = *workers_.Find(id);
   workers_.Remove(id, state, reason);
-  moved_at_ = now;
+  queue_.WorkersMoved(now);
   actions.push_back(DropWorker{id, reason});
   file_checks_.WorkerGone(id, actions);
   if (worker.status.text() != 0) {
@@ -226,55 +229,51 @@ absl::Status Cluster::CheckQueue(const std::string& client) const {
 absl::StatusOr<JobId> Cluster::Submit(const JobSpec& asked,
                                       const CompileOutcome& considered,
                                       absl::Time now, Actions& actions,
-                                      const std::string& client) {
+                                      const Submitter& by) {
   // What was chosen once stays: whoever plans the job again, plans that.
   const bool open = LeavesParallelismOpen(asked);
   if (open && !considered.fits()) return considered.refusal;
   const JobSpec& spec = open ? considered.compiled.chosen : asked;
   ASSIGN_OR_RETURN(const int needed, compiler_.RanksNeeded(spec));
-  RETURN_IF_ERROR(CheckQueue(client));
-  const JobId id = jobs_.Add(spec, needed, now, actions, client).id;
-  Schedule(now, actions, {.job = id, .outcome = &considered});
+  RETURN_IF_ERROR(CheckQueue(by.client));
+  absl::optional<JobSpec> chooses_again;
+  if (open && asked.has_elastic()) chooses_again = asked;
+  Job& job =
+      jobs_.Add(spec, needed, now, actions, by, std::move(chooses_again));
+  const JobId id = job.id;
+  const std::string lacks = WhatRecoveryLacks(spec);
+  if (!lacks.empty()) jobs_.AddEvent(job, lacks, now, actions);
+  queue_.Schedule(now, actions, {.job = id, .outcome = &considered});
   return id;
 }
 
 void Cluster::Stored(const AwaitStored& asked, const absl::Status& stored,
                      absl::Time now, Actions& actions) {
-  if (asked.job == JobId()) store_will_tell_ = false;
-  const bool again = stored.ok() && !store_.ok();
-  store_ = stored;
+  const bool again = store_.Heard(asked, stored);
   Job* const job = jobs_.Find(asked.job);
   const bool open = job != nullptr && IsOpen(*job, asked);
   if (open && AwaitsStore(*job)) {
     if (stored.ok()) {
       runs_.start().HandOut(*job, now, actions);
     } else {
-      store_asked_ = now;
-      runs_.start().NotStored(*job, WaitsForStore(store_), now, actions);
+      store_.Failed(now);
+      runs_.start().NotStored(*job, WaitsForStore(stored), now, actions);
     }
   } else if (open && AwaitsCopiesStored(*job)) {
-    if (!stored.ok()) store_asked_ = now;
+    if (!stored.ok()) store_.Failed(now);
     runs_.copies().CopiesStored(*job, stored, now, actions);
-    Schedule(now, actions);  // it may have no worker left to set free
+    queue_.Schedule(now, actions);  // it may have no worker left to set free
   }
-  if (again || !stored.ok()) Schedule(now, actions);
+  if (again || !stored.ok()) queue_.Schedule(now, actions);
 }
 
 void Cluster::NotStored(Job& job, absl::Time now, Actions& actions) {
   if (AwaitsStore(job)) {
-    runs_.start().NotStored(job, WaitsForStore(store_), now, actions);
+    runs_.start().NotStored(job, WaitsForStore(store_.status()), now, actions);
   } else {
-    runs_.copies().CopiesStored(job, store_, now, actions);
-    Schedule(now, actions);  // it may have no worker left to set free
+    runs_.copies().CopiesStored(job, store_.status(), now, actions);
+    queue_.Schedule(now, actions);  // it may have no worker left to set free
   }
-}
-
-void Cluster::AskTheStore(absl::Time now, Actions& actions) {
-  if (store_.ok() || store_will_tell_) return;
-  if (now - store_asked_ < limits_.store_retry) return;
-  store_asked_ = now;
-  store_will_tell_ = true;
-  actions.push_back(AwaitStored{});
 }
 
 void Cluster::NoteCancel(Job& job, const std::string& client, absl::Time now,
@@ -285,10 +284,11 @@ void Cluster::NoteCancel(Job& job, const std::string& client, absl::Time now,
 
 int64_t Cluster::CheckFiles(const JobSpec& job, absl::Time now,
                             Actions& actions) {
-  if (!jobs_.MayYetWrite(job)) return file_checks_.Start(job, now, actions);
+  // One that is planned later, for want of workers, is looked at as well.
+  JobSpec rest = compiler_.Resolved(job);
+  if (!jobs_.MayYetWrite(job)) return file_checks_.Start(rest, now, actions);
   // What it resumes another job is still to write; then no weights are read but
   // those.
-  JobSpec rest = job;
   rest.mutable_checkpoint()->clear_resume();
   rest.mutable_model()->clear_hf();
   rest.mutable_training()->mutable_lora()->clear_adapter();
@@ -304,15 +304,14 @@ absl::Status Cluster::Cancel(JobId id, absl::Time now, Actions& actions,
   NoteCancel(job, client, now, actions);
   if (job.status.state() == QUEUED) {
     job.cancelled = true;
-    job.compilation = 0;
-    jobs_.Enter(job, PhaseEvent::kFinished);
+    jobs_.Enter(job, PhaseEvent::kFinished, phase::Ended{});
     jobs_.SetState(job, CANCELLED,
                    job.status.started_unix_ms() == 0
                        ? "before its start"
                        : absl::StrCat("after step ", job.status.steps_done(),
                                       NewestSaved(job.status)),
                    now, actions);
-    Schedule(now, actions);
+    queue_.Schedule(now, actions);
   } else {
     runs_.cancel().Cancel(job, now, actions);
     Settle(now, actions);
@@ -364,11 +363,12 @@ absl::StatusOr<std::string> Cluster::CheckpointOf(
         "job: give a job's number or a checkpoint's directory");
   }
   ASSIGN_OR_RETURN(const Job* job, FindJob(JobId(request.job())));
-  if (job->status.checkpoints().empty()) {
+  const std::string newest = NewestCheckpointPath(job->status);
+  if (newest.empty()) {
     return absl::NotFoundError(
         absl::StrCat("job ", request.job(), " has no checkpoint"));
   }
-  return job->status.checkpoints().rbegin()->path();
+  return newest;
 }
 
 absl::StatusOr<int64_t> Cluster::Generate(const GenerateRequest& request,
@@ -380,9 +380,9 @@ absl::StatusOr<int64_t> Cluster::Generate(const GenerateRequest& request,
 }
 
 void Cluster::Drain(const std::string& why, absl::Time now, Actions& actions) {
-  draining_ = true;
+  queue_.Drain();
   runs_.cancel().Drain(why, now, actions);
-  Schedule(now, actions);
+  queue_.Schedule(now, actions);
 }
 
 void Cluster::ForgivePause(absl::Time now) {
@@ -396,24 +396,27 @@ void Cluster::ForgivePause(absl::Time now) {
   file_checks_.Forgive(pause);
 }
 
-void Cluster::FailDefective(absl::Time now, Actions& actions) {
-  for (const JobId id : jobs_.TakeDefective()) {
-    Job* const job = jobs_.Find(id);
-    if (job == nullptr || job->ended()) continue;
-    if (job->run != nullptr) {
-      runs_.FailForDefect(*job, now, actions);
-    } else {
-      job->compilation = 0;
-      jobs_.Enter(*job, PhaseEvent::kFinished);
-      jobs_.SetState(*job, FAILED, job->defect, now, actions);
-    }
+void Cluster::Settle(absl::Time now, Actions& actions) {
+  for (WorkerRecord& record : workers_.TakeChangedRecords()) {
+    actions.push_back(PersistWorker{std::move(record)});
+  }
+  bool due = !schedules_later_ && queue_.IsDue(now);
+  while (due || jobs_.any_defective()) {
+    queue_.Schedule(now, actions);
+    due = false;
+  }
+  links_.Review(now, actions);
+}
+
+void Cluster::Compiled(JobId id, const Compilation& compilation,
+                       const CompileOutcome& outcome, absl::Time now,
+                       Actions& actions) {
+  if (queue_.Compiled(id, compilation, outcome, now, actions)) {
+    Settle(now, actions);
   }
 }
 
-void Cluster::Tick(absl::Time now, Actions& actions) {
-  ForgivePause(now);
-  if (has_scheduling_left()) Schedule(now, actions);
-  AskTheStore(now, actions);
+void Cluster::LoseSilent(absl::Time now, Actions& actions) {
   std::vector<StuckWorker> lost;
   for (const WorkerId id : workers_.Expired(now)) {
     const absl::Duration silent =
@@ -422,8 +425,7 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
         {id, absl::StrCat("not heard for ", absl::FormatDuration(silent))});
   }
   for (const JobId id : runs_.clock().Unstored(now)) {
-    store_ = absl::DeadlineExceededError(absl::StrCat(
-        "it has not answered for ", absl::FormatDuration(limits_.start_max)));
+    store_.IsSilent(limits_.start_max);
     NotStored(*jobs_.Find(id), now, actions);
   }
   for (StuckWorker& stuck : runs_.Tick(now, actions)) {
@@ -439,19 +441,27 @@ void Cluster::Tick(absl::Time now, Actions& actions) {
       Lose(stuck.worker, WorkerStatus::LOST, stuck.reason, now, actions);
     }
   }
-  if (now - moved_at_ >= limits_.adopt_max) workers_.ReviewSetAside();
+}
+
+void Cluster::Tick(absl::Time now, Actions& actions) {
+  ForgivePause(now);
+  if (queue_.has_left()) queue_.Schedule(now, actions);
+  store_.Ask(now, actions);
+  LoseSilent(now, actions);
+  if (queue_.CalmFor(now) >= limits_.adopt_max) workers_.ReviewSetAside();
   runs_.places().SaveAgain(now, actions);
-  if (IsCalm(now)) {
+  if (queue_.IsCalm(now)) {
     // One that has lost all of its workers has none to set free.
     bool queued = runs_.moves().NarrowWaiting(now, actions);
-    queued |= runs_.moves().GiveWay(Next(), now, actions);
+    queued |= runs_.moves().GiveWay(queue_.Next(), now, actions);
     runs_.places().TryAgainWhereStartsFailed(now, actions);
-    queued |= TryNextWhereItsStartFailed(now, actions);
-    if (queued) Schedule(now, actions);
-    AskToWiden(now, actions);
+    queued |= queue_.TryNextWhereItsStartFailed(now, actions);
+    if (queued) queue_.Schedule(now, actions);
+    queue_.AskToWiden(now, actions);
   }
   file_checks_.Tick(now, actions);
-  links_.Tick(!draining_ && IsCalm(now) && jobs_.queued() == 0, now, actions);
+  links_.Tick(!queue_.draining() && queue_.IsCalm(now) && jobs_.queued() == 0,
+              now, actions);
   Settle(now, actions);
 }
 

@@ -3,10 +3,10 @@
 // changes the state and appends what is to be done (action.h), so that a whole
 // cluster runs in a seeded simulation, and on the network alike.
 //
-// The queue is served in the order of submission (policy/queue_turn.h). When a
-// job's turn comes it is compiled, beside the cluster (compilation.h), and
-// starts when the outcome is there, unless its workers are no longer idle: then
-// it is compiled for others.
+// Its parts: the workers (worker_table.h), the jobs (job_table.h), which of
+// them starts next (job_queue.h), what becomes of those that run
+// (run_control.h), texts (generations.h), links (link_measurements.h), and
+// questions about files (file_checks.h).
 //
 // One caller at a time (host.h). Time never goes backwards.
 #ifndef TROUPE_SCHEDULER_CLUSTER_CLUSTER_H_
@@ -17,7 +17,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "proto/base/ids.h"
 #include "proto/scheduler.pb.h"
 #include "proto/worker.pb.h"
@@ -26,13 +25,12 @@
 #include "scheduler/cluster/file_checks.h"
 #include "scheduler/cluster/generations.h"
 #include "scheduler/cluster/job_compiler.h"
+#include "scheduler/cluster/job_queue.h"
 #include "scheduler/cluster/job_table.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/link_measurements.h"
-#include "scheduler/cluster/policy/queue_turn.h"
-#include "scheduler/cluster/policy/who_gives_way.h"
 #include "scheduler/cluster/run_control.h"
-#include "scheduler/cluster/wait_reason.h"
+#include "scheduler/cluster/store_watch.h"
 #include "scheduler/cluster/worker_table.h"
 
 namespace troupe {
@@ -83,14 +81,15 @@ class Cluster {
   // Submission has two halves, since what cannot fit is refused at once: what
   // to compile first (no choices: too few workers to tell), and then, unless
   // it was refused, the submission with the outcome.
-  // `client` is the caller's name, for its share of the queue and for the
-  // job's record; empty: nobody in particular.
+  // `client` is the caller's name, for its share of the queue; empty: nobody in
+  // particular.
   absl::StatusOr<Compilation> Consider(const JobSpec& spec,
                                        const std::string& client = "") const;
   absl::StatusOr<JobId> Submit(const JobSpec& asked,
                                const CompileOutcome& considered, absl::Time now,
-                               Actions& actions,
-                               const std::string& client = "");
+                               Actions& actions, const Submitter& by = {});
+  // Before them: whether it could be stored that a job is there.
+  absl::Status CheckStore() const { return store_.status(); }
   // Between the two: whether the job's files are there and fit, as workers see
   // them (file_checks.h). The number under which a FilesLookedAt action will
   // come; 0: nobody can be asked.
@@ -133,7 +132,9 @@ class Cluster {
                 const CompileOutcome& outcome, absl::Time now,
                 Actions& actions);
   // Whether the job still waits for this outcome.
-  bool Awaits(JobId id, const Compilation& asked) const;
+  bool Awaits(JobId id, const Compilation& asked) const {
+    return queue_.Awaits(id, asked);
+  }
 
   // --- What the store does ---
 
@@ -159,10 +160,8 @@ class Cluster {
   // a later event, or to the next Tick. What clients ask for is done at once.
   void set_schedules_later(bool later) { schedules_later_ = later; }
   // How often it has scheduled, and whether some event has left it.
-  int64_t schedules() const { return schedules_; }
-  bool has_scheduling_left() const {
-    return workers_.changes() != scheduled_at_;
-  }
+  int64_t schedules() const { return queue_.schedules(); }
+  bool has_scheduling_left() const { return queue_.has_left(); }
 
   // --- What is there ---
 
@@ -172,12 +171,6 @@ class Cluster {
   const WorkerTable& workers() const { return workers_; }
 
  private:
-  // An outcome that is at hand for a queued job.
-  struct Offer {
-    JobId job;
-    const CompileOutcome* outcome = nullptr;
-  };
-
   // That a rank which the worker holds, if any, is of this cluster.
   absl::Status CheckIsOurs(const Register& request) const;
   absl::Status CheckQueue(const std::string& client) const;
@@ -186,99 +179,18 @@ class Cluster {
                   Actions& actions);
   // With the narrower ones, where it has any choices.
   Compilation CompilationForAll(const JobSpec& spec, int needed) const;
-  // Fails defective jobs, starts what can start, has compiled what could, and
-  // tells the others why they wait.
-  void Schedule(absl::Time now, Actions& actions, const Offer& offer);
-  void Schedule(absl::Time now, Actions& actions) {
-    Schedule(now, actions, Offer());
-  }
   // The end of every event: schedules where workers came, went, became busy or
   // idle in it. So no event needs to know which of its ends free workers. What
   // changes the queue schedules by itself.
   // And what changed of the workers' records is stored.
-  void Settle(absl::Time now, Actions& actions) {
-    for (WorkerRecord& record : workers_.TakeChangedRecords()) {
-      actions.push_back(PersistWorker{std::move(record)});
-    }
-    bool due = !schedules_later_ && IsScheduleDue(now);
-    while (due || jobs_.any_defective()) {
-      Schedule(now, actions);
-      due = false;
-    }
-    links_.Review(now, actions);
-  }
-  bool IsScheduleDue(absl::Time now) const {
-    const bool calms = awaits_calm_ && IsCalm(now);
-    return calms || now >= overtaken_at_ || has_scheduling_left();
-  }
-  // No worker has come or gone for a while.
-  bool IsCalm(absl::Time now) const {
-    return now - moved_at_ >= limits_.elastic_calm;
-  }
+  void Settle(absl::Time now, Actions& actions);
   void Hear(Worker& from, const WorkerMessage& message, absl::Time now,
             Actions& actions);
-  // False: it is for workers that are not idle, or for none.
-  bool Start(Job& job, const CompileOutcome& outcome, absl::Time now,
-             Actions& actions);
-  // The idle workers, as they were then, will not do.
-  void FindTooSmall(Job& job, int64_t changes, const std::string& why,
-                    Actions& actions);
-  // Whether its planning takes so long that those behind it may start first;
-  // where it does not yet, notes when it will.
-  bool IsOvertaken(const Job& job, absl::Time now);
-  // Unless that is under way, or would say once more that it does not fit.
-  void AskToCompile(Job& job, absl::Time now, Actions& actions);
-  void AskToCompile(Job& job, Compilation asked, Actions& actions);
-  // Jobs with which the scheduler did what its table of phases has no edge for.
-  void FailDefective(absl::Time now, Actions& actions);
-  // Of a queued job with `elastic`: whether it begins with fewer workers than
-  // it has ranks.
-  bool MayStartNarrow(const Job& job, absl::Time now);
-  // The queued job that would be the next to start, if workers were free.
-  absl::optional<NextInQueue> Next() const;
-  // Whether that one, having waited long for workers other than those where its
-  // start failed, is to be begun there again.
-  bool TryNextWhereItsStartFailed(absl::Time now, Actions& actions);
-  // Workers of one kind, GPU or CPU, whichever are more: those of a job are of
-  // one kind.
-  struct OneKind {
-    int64_t changes = -1;  // WorkerTable::changes() when they were counted
-    int alive = 0;
-    int idle = 0;
-  };
-  const OneKind& OfOneKindAtMost() const;
-  // There are too few workers for all of its ranks, and no plan for fewer does:
-  // no end of another job helps it, and it holds none back.
-  bool WaitsForOthersToCome(const Job& job) const;
-  QueueTurn TurnFor(const Job& job, bool held_back, absl::Time now);
-  // Of a job whose turn has not come; `first` holds it back, if some job does.
-  std::string WhyItWaits(const Job& job, QueueTurn turn, const Job* first,
-                         WaitReasons& reasons) const;
-  // Where its start failed, as long as there are enough others.
-  FailedStarts AvoidedBy(const Job& job) const;
-  // The workers that may carry it out: without those.
-  std::vector<const Worker*> IdleFor(const Job& job) const {
-    return Without(workers_.Idle(), AvoidedBy(job));
-  }
-  int IdleCountFor(const Job& job) const;
-  int InServiceCountFor(const Job& job) const;
-  // No plan of a queued job does for those that were asked about: it waits for
-  // others, and says why, or has failed.
-  void Refuse(Job& job, const Compilation& compilation,
-              const absl::Status& refusal, absl::Time now, Actions& actions);
-  void StartAlsoWhereItFailed(Job& job, absl::Time now, Actions& actions);
-  // Whether planning would be ended again.
-  bool IsAskedInVain(const Job& job, const absl::Status& refusal) const;
-  // Whether it runs with fewer, and goes on with more where there are some.
-  bool MayWiden(const Job& job) const;
-  void AskToWiden(absl::Time now, Actions& actions);
-  void Widen(Job& job, const Compilation& compilation,
-             const CompileOutcome& outcome, absl::Time now, Actions& actions);
   // The store has not taken, or not in time, what the job waits for.
   void NotStored(Job& job, absl::Time now, Actions& actions);
-  // Asks again, now and then, whether the store can be written.
-  void AskTheStore(absl::Time now, Actions& actions);
   void ForgivePause(absl::Time now);
+  // Those that have not been heard for too long, and those that are stuck.
+  void LoseSilent(absl::Time now, Actions& actions);
   void Lose(WorkerId worker, WorkerStatus::State state, const std::string& said,
             absl::Time now, Actions& actions);
   absl::StatusOr<std::string> CheckpointOf(
@@ -287,28 +199,16 @@ class Cluster {
   const Limits limits_;
   const JobCompiler& compiler_;
   std::string id_;
-  int64_t last_compilation_ = 0;
-  int64_t scheduled_at_ = 0;  // WorkerTable::changes() after the last Schedule
-  int64_t schedules_ = 0;
   bool schedules_later_ = false;
-  absl::Time moved_at_ = absl::InfinitePast();  // a worker came or went
-  // A queued job begins with those that there are once none has for a while.
-  bool awaits_calm_ = false;
-  // When the first job of the queue holds nobody back any more.
-  absl::Time overtaken_at_ = absl::InfiniteFuture();
-  bool queue_waits_ = false;  // some job is to start before all others
-  bool draining_ = false;
-  absl::Status store_;            // not OK: it cannot be written, and why
-  absl::Time store_asked_;        // not OK: when it was asked the last time
-  bool store_will_tell_ = false;  // that was not answered yet
   absl::Time last_tick_ = absl::InfiniteFuture();  // before the first one
+  StoreWatch store_;
   WorkerTable workers_;
   JobTable jobs_;
   RunControl runs_;
+  JobQueue queue_;
   Generations generations_;
   LinkMeasurements links_;
   FileChecks file_checks_;
-  mutable OneKind one_kind_;
 };
 
 }  // namespace troupe

@@ -82,6 +82,7 @@ std::optional<ScalarDifference> CompareScalars(
     const std::map<int, StepReport>& reports, int ranks, const Sums& sums) {
   std::map<Bits, std::vector<int>> alike;
   for (const auto& [rank, report] : reports) {
+    if (report.of_others()) continue;
     alike[BitsOf(report)].push_back(rank);
   }
   if (alike.size() <= 1) return std::nullopt;

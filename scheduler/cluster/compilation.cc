@@ -67,6 +67,7 @@ class NarrowerPlaces {
     std::sort(bytes_.begin(), bytes_.end(), std::greater<>());
   }
   int count() const { return static_cast<int>(alike_.size()); }
+  std::vector<const Worker*> All() const { return PlaceRanks(alike_, count()); }
   std::vector<const Worker*> Preferred(int needed,
                                        const RanksTogether& together) const {
     return by_host_.Place(needed, together);
@@ -163,6 +164,8 @@ CompileOutcome CompileQuickest(const JobCompiler& compiler,
       ranks = choice.workers.size();
       best.idle = choice.idle;
     }
+    // A search has compared already.
+    if (LeavesParallelismOpen(choice.spec)) break;
     if (++compared == comparison.most) break;
   }
   if (best.fits()) best.refusal = absl::OkStatus();
@@ -308,6 +311,14 @@ Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
   std::vector<Choice> largest;
   for (const JobSpec& way : ways) {
     const int needed = compiler.RanksNeeded(way).value_or(0);
+    if (LeavesParallelismOpen(way)) {
+      // The plan says how many of them it takes.
+      for (const NarrowerPlaces& kind : kinds) {
+        if (kind.count() < needed || kind.count() <= more_than) continue;
+        compilation.choices.push_back(make.Of(way, kind.All(), /*idle=*/true));
+      }
+      continue;
+    }
     if (needed <= more_than) continue;
     const RanksTogether together = RanksTogetherOf(way);
     for (const NarrowerPlaces& kind : kinds) {

@@ -81,7 +81,8 @@ Compilation OpenCompilation(const JobSpec& spec, int least,
 
 // For a job with `elastic`, most ranks first: on these workers, those that
 // PlaceRanks prefers and then those with the most memory, each of the ways in
-// turn. What has no more than `more_than` ranks is left out.
+// turn. What has no more than `more_than` ranks is left out. A way that leaves
+// ranks open is for all workers of a kind, where they are more than that.
 Compilation ElasticCompilation(const std::vector<JobSpec>& ways,
                                const JobCompiler& compiler,
                                const std::vector<const Worker*>& candidates,

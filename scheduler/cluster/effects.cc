@@ -91,6 +91,17 @@ void SendValue(const Job& job, int rank, const std::string& key,
   actions.push_back(std::move(send));
 }
 
+void SendLost(const Job& job, int rank, const std::string& key,
+              Actions& actions) {
+  if (!SeatOf(job, rank).live()) return;
+  SendToWorker send{SeatOf(job, rank).worker, {}};
+  StoreValue& said = *send.message.mutable_store_value();
+  *said.mutable_ref() = RefOf(job, rank);
+  said.set_key(key);
+  said.set_lost(true);
+  actions.push_back(std::move(send));
+}
+
 void SendDone(const Job& job, int rank, int64_t step, Actions& actions) {
   const RankSeat& seat = SeatOf(job, rank);
   if (!seat.live() || seat.awaited()) return;

@@ -38,6 +38,9 @@ void SendStay(const Job& job, int rank, Actions& actions);
 // A value of the rendezvous that it waits for.
 void SendValue(const Job& job, int rank, const std::string& key,
                const std::string& value, Actions& actions);
+// There will be none: this store is another than that in which it began.
+void SendLost(const Job& job, int rank, const std::string& key,
+              Actions& actions);
 
 // The checkpoint of this step is committed: once that is stored, and marked,
 // where it cannot be.

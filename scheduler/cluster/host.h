@@ -17,7 +17,6 @@
 #ifndef TROUPE_SCHEDULER_CLUSTER_HOST_H_
 #define TROUPE_SCHEDULER_CLUSTER_HOST_H_
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -91,13 +90,7 @@ class ClusterHost {
   // once: with what its actions cost, scheduling leaves most of the time to
   // other events. Where it is quick, as it is with some hundred workers, no
   // event waits for it.
-  void PauseAfter(absl::Time begin) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    constexpr absl::Duration kQuick = absl::Microseconds(500);
-    constexpr absl::Duration kPauseMax = absl::Milliseconds(200);
-    const absl::Time end = Now();
-    if (end - begin < kQuick) return;
-    schedules_again_ = end + std::min(4 * (end - begin), kPauseMax);
-  }
+  void PauseAfter(absl::Time begin) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   absl::Time schedules_again_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

@@ -43,6 +43,10 @@ class JobCompiler {
   // the field: the job is wrong whatever it runs on.
   virtual absl::StatusOr<int> RanksNeeded(const JobSpec& job) const = 0;
 
+  // The job with its defaults filled in, as far as that takes no workers; as it
+  // is where it leaves ranks open or RanksNeeded refuses it.
+  virtual JobSpec Resolved(const JobSpec& job) const { return job; }
+
   // How a job with `elastic` may run on fewer ranks than it needs, `workers` at
   // most; best first. REQUIRES that RanksNeeded takes it.
   virtual std::vector<JobSpec> Narrower(const JobSpec& job,

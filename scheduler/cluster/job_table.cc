@@ -60,25 +60,28 @@ std::string EventText(JobState state, const std::string& reason) {
 }  // namespace
 
 Job& JobTable::Add(const JobSpec& spec, int ranks_needed, absl::Time now,
-                   Actions& actions, const std::string& client) {
+                   Actions& actions, const Submitter& by,
+                   absl::optional<JobSpec> open) {
   Forget(actions);
   const JobId id(next_id_++);
   auto& job = jobs_[id];
   job = std::make_unique<Job>();
   job->id = id;
   job->spec = spec;
+  job->open = std::move(open);
   job->saves_in = CheckpointDirectory(spec);
   job->ranks_needed = ranks_needed;
   job->status.set_id(id.value());
   job->status.set_name(spec.name());
-  job->status.set_submitted_by(client);
+  job->status.set_submitted_by(by.client);
+  job->status.set_made_by(OneLine(by.made_by, limits_.worker_name_bytes_max));
   job->status.set_run_id(new_run_id_());
   job->status.set_submitted_unix_ms(absl::ToUnixMillis(now));
   job->status.set_steps_total(spec.training().steps());
-  Enter(*job, PhaseEvent::kSubmitted);
+  Enter(*job, PhaseEvent::kSubmitted, phase::Queued());
   SetState(*job, QUEUED, "", now, actions);
-  if (!client.empty()) {
-    AddEvent(*job, absl::StrCat("submitted by ", client), now, actions);
+  if (!by.client.empty()) {
+    AddEvent(*job, absl::StrCat("submitted by ", by.client), now, actions);
   }
   return *job;
 }
@@ -99,6 +102,10 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
   job->spec = std::move(stored.row.spec);
   job->saves_in = CheckpointDirectory(job->spec);
   job->status = std::move(stored.row.status);
+  if (job->status.has_open()) {
+    job->open = std::move(*job->status.mutable_open());
+    job->status.clear_open();
+  }
   job->ranks_needed = ranks_needed;
   job->attempt = stored.row.attempt;
   job->cancelled = stored.row.cancelled;
@@ -110,9 +117,9 @@ void JobTable::Restore(StoredJob stored, int ranks_needed, Actions& actions) {
   job->events = std::move(stored.events);
   steps_kept_ += StepWeights(job->steps);
   if (job->status.state() == QUEUED) {
-    Enter(*job, PhaseEvent::kRestoredInQueue);
+    Enter(*job, PhaseEvent::kRestoredInQueue, phase::Queued());
   } else if (job->ended()) {
-    Enter(*job, PhaseEvent::kRestoredEnded);
+    Enter(*job, PhaseEvent::kRestoredEnded, phase::Ended{});
   }
   Become(*job, job->status.state());
   // It ran, and stood still when the scheduler before this one ended.
@@ -213,22 +220,24 @@ void JobTable::FindDefective(Job& job, const std::string& what) {
 void JobTable::Enter(Job& job, PhaseEvent event, RunPhase phase) {
   CHECK(job.run != nullptr) << "job " << job.id;
   TakeEdge(job, event, KindOf(phase));
+  job.phase = phase::InRun{};
   job.run->phase = std::move(phase);
 }
 
-void JobTable::Enter(Job& job, PhaseEvent event) {
-  TakeEdge(job, event, WithoutRun(event));
+void JobTable::Enter(Job& job, PhaseEvent event, PhaseOfJob phase) {
+  TakeEdge(job, event, KindOf(phase));
+  job.phase = std::move(phase);
 }
 
 std::vector<JobId> JobTable::TakeDefective() {
   return std::exchange(defective_, {});
 }
 
-void JobTable::Raise(Job& job, JobIntent intent, const std::string& why) {
+void JobTable::Raise(Job& job, RunIntent intent) {
   CHECK(job.run != nullptr) << "job " << job.id;
-  if (intent < job.status.intent()) return;
-  job.status.set_intent(intent);
-  job.run->intent_why = why;
+  if (KindOf(intent) < job.status.intent()) return;
+  job.status.set_intent(KindOf(intent));
+  job.run->intent = std::move(intent);
 }
 
 // What it has saved is its own until it has ended, though it may be queued.
@@ -387,6 +396,7 @@ void JobTable::Save(const Job& job, Actions& actions) {
   auto row = std::make_shared<JobRow>();
   row->spec = job.spec;
   row->status = job.status;
+  if (job.open.has_value()) *row->status.mutable_open() = *job.open;
   if (job.run != nullptr && !job.ended()) {
     WriteRun(StoreRun(*job.run, job.status), row->status);
   } else {

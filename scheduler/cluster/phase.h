@@ -93,8 +93,6 @@ PhaseEffect EffectOf(PhaseEvent event);
 
 // "AwaitPlaces", "all let go", "stop ranks", "save and cancel".
 std::string PhaseName(JobPhase phase);
-// To which phase of a job without a run the event leads. REQUIRES: to one.
-JobPhase WithoutRun(PhaseEvent event);
 std::string EventName(PhaseEvent event);
 std::string EffectName(PhaseEffect effect);
 std::string IntentName(JobIntent intent);

@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "proto/base/check.h"
+
 namespace troupe {
 
 JobPhase KindOf(const RunPhase& phase) {
@@ -9,6 +11,14 @@ JobPhase KindOf(const RunPhase& phase) {
       PHASE_STORING, PHASE_STARTING,     PHASE_TRAINING,      PHASE_STOPPING,
       PHASE_LET_GO,  PHASE_AWAIT_PLACES, PHASE_SAVING_COPIES, PHASE_ADOPTING};
   static_assert(std::size(kKinds) == std::variant_size_v<RunPhase>);
+  return kKinds[phase.index()];
+}
+
+JobPhase KindOf(const PhaseOfJob& phase) {
+  constexpr JobPhase kKinds[] = {JOB_PHASE_UNSPECIFIED, PHASE_QUEUED,
+                                 PHASE_PLANNED, PHASE_ENDED};
+  static_assert(std::size(kKinds) == std::variant_size_v<PhaseOfJob>);
+  CHECK(!std::holds_alternative<phase::InRun>(phase)) << "the run has it";
   return kKinds[phase.index()];
 }
 

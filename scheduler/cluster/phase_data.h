@@ -1,15 +1,23 @@
-// What is there of a run in some of its phases only (phase.h): each phase has
+// What is there of a job in some of its phases only (phase.h): each phase has
 // its own data, so that nothing of another one can be read or left behind. What
 // a phase takes over from the one before it says in its constructor.
 //
-//   Storing, Starting, Adopting   how the attempt begins
-//   Training                      the step that is late
-//   Stopped                       why, and how: of all phases from then on
-//     Stopping, LetGo
-//     Between                     what is asked of copies, in the job's places
-//       AwaitPlaces, SavingCopies
+//   Waits                         of a job in the queue: what it waits for
+//     Queued
+//     Planned                     what the planner was asked
+//   of a job that has a run, InRun; and of the run:
+//     Storing, Starting           how the attempt begins
+//     Widens                      whether it is to go on with more workers
+//       Adopting                  how the attempt begins
+//       Training                  the step that is late
+//     Stopped                     why, and how: of all phases from then on
+//       Stopping, LetGo
+//       Between                   what is asked of copies, in the job's places
+//         AwaitPlaces, SavingCopies
+//   Ended
 //
-// What is there in all phases is in Run (run.h).
+// What is there in all phases is in Job (job.h), in all of a run in Run
+// (run.h).
 #ifndef TROUPE_SCHEDULER_CLUSTER_PHASE_DATA_H_
 #define TROUPE_SCHEDULER_CLUSTER_PHASE_DATA_H_
 
@@ -65,6 +73,45 @@ enum class SaveAtStop {
 
 namespace phase {
 
+// Of a job in the queue.
+struct Waits {
+  // Since when, where it ran before.
+  absl::Time since = absl::InfinitePast();
+  // It was saved to go on with others, and does so at once with as many workers
+  // as there are.
+  bool moved = false;
+  // It is begun next where its start failed.
+  bool tries_again = false;
+  // While its planning takes long, those behind it may start first; but not in
+  // a second one, for want of the workers that the first one was for.
+  bool may_be_overtaken = true;
+  // WorkerTable::changes() when the idle workers were found too small, and what
+  // it waits for because of that.
+  int64_t too_small_at = -1;
+  std::string too_small_why;
+  // The same when not one of those that are alive would do, idle or busy.
+  int64_t fits_nobody_at = -1;
+  // With `elastic`: all its ranks were too many for the idle ones; with fewer
+  // it begins when no worker has come or gone for a while.
+  bool narrower_when_calm = false;
+};
+
+struct Queued : Waits {
+  explicit Queued(Waits waits = {}) : Waits(std::move(waits)) {}
+};
+
+struct Planned : Waits {
+  Planned(Waits waits, int64_t number, absl::Time now)
+      : Waits(std::move(waits)), compilation(number), asked_at(now) {}
+
+  int64_t compilation;  // the number of the one that is under way
+  absl::Time asked_at;
+};
+
+struct InRun {};
+
+struct Ended {};
+
 struct Storing {
   std::string begins;  // the attempt, in a sentence: one that follows another
   StoreQuestion asked;
@@ -75,13 +122,22 @@ struct Starting {
   std::vector<std::string> warnings;  // of ranks that are ready, each once
 };
 
-struct Adopting {
-  std::string begins;                 // as above
+// Of a run with `elastic` that has fewer workers than its job needs ranks.
+struct Widens {
+  int64_t compilation = 0;  // for more workers, under way; 0: none is
+  // WorkerTable::changes() when no wider plan was found.
+  int64_t not_wider_at = -1;
+};
+
+struct Adopting : Widens {
+  std::string begins;                 // as of Starting
   std::vector<std::string> warnings;  // the same
   bool unheard = false;               // Stopped's
 };
 
-struct Training {
+struct Training : Widens {
+  explicit Training(Widens widens = {}) : Widens(widens) {}
+
   LateStep late;
   int late_events = 0;
 };
@@ -164,15 +220,21 @@ struct SavingCopies : Between {
 
 }  // namespace phase
 
+// Of a job; which of a run's phases it is in, InRun leaves to the run.
+using PhaseOfJob =
+    std::variant<phase::InRun, phase::Queued, phase::Planned, phase::Ended>;
+
 using RunPhase = std::variant<phase::Storing, phase::Starting, phase::Training,
                               phase::Stopping, phase::LetGo, phase::AwaitPlaces,
                               phase::SavingCopies, phase::Adopting>;
 
 JobPhase KindOf(const RunPhase& phase);
+// REQUIRES: it is not InRun.
+JobPhase KindOf(const PhaseOfJob& phase);
 
 // The part that several phases have; null in the others.
-template <typename Part>
-Part* PartOf(RunPhase& phase) {
+template <typename Part, typename... Phases>
+Part* PartOf(std::variant<Phases...>& phase) {
   return std::visit(
       [](auto& data) -> Part* {
         if constexpr (std::is_base_of_v<Part, std::decay_t<decltype(data)>>) {
@@ -183,9 +245,9 @@ Part* PartOf(RunPhase& phase) {
       },
       phase);
 }
-template <typename Part>
-const Part* PartOf(const RunPhase& phase) {
-  return PartOf<Part>(const_cast<RunPhase&>(phase));
+template <typename Part, typename... Phases>
+const Part* PartOf(const std::variant<Phases...>& phase) {
+  return PartOf<Part>(const_cast<std::variant<Phases...>&>(phase));
 }
 
 // How the attempt begins, in a sentence; empty in phases that do not say.

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "proto/base/status.h"
 
 namespace troupe {
 
@@ -35,6 +37,27 @@ absl::StatusOr<std::vector<int>> Rendezvous::Set(const std::string& key,
     waiters_.erase(it);
   }
   return waited;
+}
+
+absl::StatusOr<Rendezvous::First> Rendezvous::SetFirst(
+    const std::string& key, const std::string& value,
+    const std::string& behind) {
+  if (!values_.contains(behind)) {
+    return absl::NotFoundError(absl::StrCat("no key ", behind));
+  }
+  const auto found = values_.find(key);
+  if (found != values_.end()) return First{.value = found->second};
+  ASSIGN_OR_RETURN(std::vector<int> waited, Set(key, value));
+  return First{.value = value, .waited = std::move(waited)};
+}
+
+void Rendezvous::Erase(const std::string& prefix) {
+  for (auto at = values_.begin(); at != values_.end();) {
+    const auto here = at++;
+    if (!absl::StartsWith(here->first, prefix)) continue;
+    bytes_ -= static_cast<int64_t>(here->first.size() + here->second.size());
+    values_.erase(here);
+  }
 }
 
 absl::StatusOr<const std::string*> Rendezvous::Get(int rank,

@@ -23,6 +23,20 @@ class Rendezvous {
   absl::StatusOr<std::vector<int>> Set(const std::string& key,
                                        const std::string& value);
 
+  // Sets the key unless it is set; the value that it has then, for those that
+  // waited and who asks. NOT_FOUND: `behind` is not set, so this is not the
+  // store in which the ranks began. RESOURCE_EXHAUSTED: as above.
+  struct First {
+    std::string value;
+    std::vector<int> waited;
+  };
+  absl::StatusOr<First> SetFirst(const std::string& key,
+                                 const std::string& value,
+                                 const std::string& behind);
+
+  // Forgets all keys that begin so.
+  void Erase(const std::string& prefix);
+
   // The value, or null: the rank will be among those that Set returns.
   // RESOURCE_EXHAUSTED: too many wait.
   absl::StatusOr<const std::string*> Get(int rank, const std::string& key);

@@ -4,9 +4,24 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/last_step.h"
 
 namespace troupe {
+
+namespace {
+
+// Where each step is one replica's, it takes that as long as all others need
+// for a step each, on average.
+Limits LimitsOfSteps(const Plan& plan, Limits limits) {
+  if (plan.derived().takes_turns()) {
+    limits.late_steps *= plan.job().parallelism().data();
+    limits.hang_steps *= plan.job().parallelism().data();
+  }
+  return limits;
+}
+
+}  // namespace
 
 Run::Run(int rank_count, const Plan& plan, const Limits& limits)
     : ranks(rank_count),
@@ -14,8 +29,9 @@ Run::Run(int rank_count, const Plan& plan, const Limits& limits)
       steps(rank_count, plan),
       checkpoints(rank_count),
       reports(rank_count),
-      deadline(absl::Seconds(plan.prediction().step_seconds()), limits),
-      hang_max(HangMax(plan, limits)) {}
+      deadline(absl::Seconds(LongestStepSeconds(plan)),
+               LimitsOfSteps(plan, limits)),
+      hang_max(HangMax(plan, LimitsOfSteps(plan, limits))) {}
 
 bool Run::saving() const {
   return stopping() && stopped()->save == SaveAtStop::kAsked;
@@ -83,7 +99,7 @@ void Run::Forgive(absl::Duration time, absl::Time now) {
 }
 
 absl::Duration HangMax(const Plan& plan, const Limits& limits) {
-  double seconds = plan.prediction().step_seconds();
+  double seconds = LongestStepSeconds(plan);
   const int train = plan.derived().micro_batches();
   if (train > 0) {
     seconds *= 1.0 + plan.derived().validation_micro_batches() /
@@ -95,6 +111,11 @@ absl::Duration HangMax(const Plan& plan, const Limits& limits) {
 int64_t NewestCheckpoint(const JobStatus& status) {
   return status.checkpoints().empty() ? -1
                                       : status.checkpoints().rbegin()->step();
+}
+
+std::string NewestCheckpointPath(const JobStatus& status) {
+  return status.checkpoints().empty() ? status.resumed_from()
+                                      : status.checkpoints().rbegin()->path();
 }
 
 std::string NewestSaved(const JobStatus& status) {

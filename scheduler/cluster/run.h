@@ -27,6 +27,7 @@
 #include "proto/worker.pb.h"
 #include "scheduler/cluster/action.h"
 #include "scheduler/cluster/checkpoint_gather.h"
+#include "scheduler/cluster/intent.h"
 #include "scheduler/cluster/limits.h"
 #include "scheduler/cluster/phase_data.h"
 #include "scheduler/cluster/rank_seats.h"
@@ -96,7 +97,7 @@ struct Run {
   absl::Time disk_progress = absl::InfinitePast();  // bytes of any rank
   absl::Time progress;                              // of any rank
   absl::Duration hang_max;  // the longest plausible wait for progress
-  std::string intent_why;   // "cancelled by its user"
+  RunIntent intent;         // JobTable::Raise changes it
 
   template <typename Phase>
   bool is() const {
@@ -157,6 +158,10 @@ absl::Duration HangMax(const Plan& plan, const Limits& limits);
 
 // The step of the newest; -1: there is none.
 int64_t NewestCheckpoint(const JobStatus& status);
+
+// The directory of the newest checkpoint of what the job has trained: its own,
+// or, before it has one, that from which it began. Empty: there is none.
+std::string NewestCheckpointPath(const JobStatus& status);
 
 // Where what it has done lies: "; saved in /c/step-17", or "; the newest
 // checkpoint is of step 15: /c/step-15", or nothing.

@@ -67,12 +67,12 @@ void RunAdopt::Resume(Job& job, std::shared_ptr<const HandOut> handed,
   if (!IsOf(job, handed.get())) handed = nullptr;
   if (job.status.state() == RECOVERING) {
     if (job.cancelled) {
-      jobs_.Enter(job, PhaseEvent::kRestoredEnded);
+      jobs_.Enter(job, PhaseEvent::kRestoredEnded, phase::Ended{});
       return jobs_.SetState(job, CANCELLED, "while it recovered", now, actions);
     }
     if (handed == nullptr && !stored.save_why.empty()) {
       job.cancelled = true;
-      jobs_.Enter(job, PhaseEvent::kRestoredEnded);
+      jobs_.Enter(job, PhaseEvent::kRestoredEnded, phase::Ended{});
       return jobs_.SetState(
           job, CANCELLED,
           absl::StrCat(stored.save_why, " after step ", job.status.steps_done(),
@@ -91,7 +91,7 @@ void RunAdopt::Resume(Job& job, std::shared_ptr<const HandOut> handed,
   const int ranks = job.status.workers_size();
   if (ranks == 0 || job.plan == nullptr ||
       jobs_.SavesInPlaceOf(job) != nullptr) {
-    jobs_.Enter(job, PhaseEvent::kRestoredEnded);
+    jobs_.Enter(job, PhaseEvent::kRestoredEnded, phase::Ended{});
     return jobs_.SetState(
         job, FAILED,
         absl::StrCat("the scheduler restarted, and its record of who ran the "
@@ -109,7 +109,7 @@ void RunAdopt::Resume(Job& job, std::shared_ptr<const HandOut> handed,
   run.restored = run.started = run.progress = run.outside_step = now;
   SeatAwaited(job, stored, now);
   run.checkpoints.Committed(LastCommitted(job));
-  jobs_.Raise(job, stored.intent_now(), stored.save_why);
+  jobs_.Raise(job, MakeIntent(stored.intent_now(), stored.save_why));
   SayAwaited(job, actions);
   verdicts_.FinishIfLetGo(job, now, actions);
 }
@@ -264,7 +264,7 @@ void RunAdopt::EndAdoption(Job& job, absl::Time now, Actions& actions) {
   auto* const adopting = job.run->in<phase::Adopting>();
   if (adopting == nullptr) return;  // it was stopped
   if (job.status.state() == RUNNING) {
-    jobs_.Enter(job, PhaseEvent::kBackInTraining, phase::Training{});
+    jobs_.Enter(job, PhaseEvent::kBackInTraining, phase::Training(*adopting));
   } else {
     jobs_.Enter(job, PhaseEvent::kBackInStart,
                 phase::Starting{.begins = std::move(adopting->begins),
@@ -276,7 +276,7 @@ void RunAdopt::EndAdoption(Job& job, absl::Time now, Actions& actions) {
 // A build before this one may have stored the intent without the stop.
 void RunAdopt::StopAsMeant(Job& job, absl::Time now, Actions& actions) {
   if (job.run->stopping() || job.status.intent() != INTENT_SAVE_CANCEL) return;
-  const std::string why = job.run->intent_why;
+  const std::string why = WhyOf(job.run->intent);
   cancel_.SaveAndCancel(job, why, now, actions);
 }
 

@@ -24,7 +24,7 @@ void RunCancel::Cancel(Job& job, absl::Time now, Actions& actions) {
     return StartNoMore(job, actions);
   }
   job.cancelled = true;
-  jobs_.Raise(job, INTENT_CANCEL, "");
+  jobs_.Raise(job, intent::Cancel{});
   if (job.run->stopping()) {
     job.run->stopped()->save = SaveAtStop::kNotAsked;
     verdicts_.StopAgain(job, "cancelled", false, now, actions);
@@ -38,7 +38,7 @@ void RunCancel::Cancel(Job& job, absl::Time now, Actions& actions) {
 void RunCancel::StartNoMore(Job& job, Actions& actions) {
   if (job.cancelled) return;  // it ends as that asked
   const bool saves = job.status.intent() == INTENT_SAVE_CANCEL;
-  jobs_.Raise(job, INTENT_CANCEL, saves ? job.run->intent_why : "");
+  jobs_.Raise(job, intent::Cancel{saves ? WhyOf(job.run->intent) : ""});
   jobs_.Save(job, actions);
 }
 
@@ -47,14 +47,14 @@ void RunCancel::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   CHECK(job.run != nullptr);
   if (job.ended()) return;
   if (job.moves() && job.run->is<phase::SavingCopies>()) {
-    jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
+    jobs_.Raise(job, intent::SaveCancel{why});
     jobs_.Save(job, actions);
     if (AwaitsCopiesStored(job)) moves_.Narrow(job, now, actions);
     return;
   }
   if (job.moves()) {  // is being saved already
     job.cancelled = true;
-    jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
+    jobs_.Raise(job, intent::SaveCancel{why});
     return jobs_.SetState(
         job, STOPPING, absl::StrCat(why, ", with a checkpoint"), now, actions);
   }
@@ -62,7 +62,7 @@ void RunCancel::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   if (StartsOnceMore(job)) return Cancel(job, now, actions);
   if (job.run->stopping() && !recovers) return StartNoMore(job, actions);
   if (recovers && MayMove(job)) {
-    jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
+    jobs_.Raise(job, intent::SaveCancel{why});
     // One that is not being stopped yet is stored when it is: whoever is
     // scheduler next acts on the phase.
     if (job.run->stopping()) jobs_.Save(job, actions);
@@ -70,7 +70,7 @@ void RunCancel::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   }
   if (job.status.state() != RUNNING) return Cancel(job, now, actions);
   job.cancelled = true;
-  jobs_.Raise(job, INTENT_SAVE_CANCEL, why);
+  jobs_.Raise(job, intent::SaveCancel{why});
   verdicts_.Stop(job, {.save = SaveAtStop::kAsked},
                  absl::StrCat(why, ", with a checkpoint"), now, actions);
 }

@@ -39,7 +39,7 @@ std::string CancelledWhere(const Job& job) {
   }
   const int64_t step = job.run->ranks.StepOfAll();
   const std::string where =
-      absl::StrCat(job.run->intent_why, " after step ", step);
+      absl::StrCat(WhyOf(job.run->intent), " after step ", step);
   for (const CheckpointRecord& checkpoint : job.status.checkpoints()) {
     if (checkpoint.step() != step) continue;
     return absl::StrCat(where, "; saved in ", checkpoint.path());
@@ -132,7 +132,7 @@ void RunControl::SayStopped(Job& job, const std::string& reason, absl::Time now,
                             Actions& actions) {
   const bool recovers = MayRecover(job);
   if (recovers && job.status.intent() == INTENT_RUN) {
-    jobs_.Raise(job, INTENT_RECOVER, "");
+    jobs_.Raise(job, intent::Recover{});
   }
   jobs_.SetState(job, recovers ? RECOVERING : STOPPING, reason, now, actions);
 }
@@ -195,7 +195,7 @@ void RunControl::MoveFromPlaces(Job& job, absl::Time now, Actions& actions) {
 }
 
 void RunControl::Finish(Job& job, absl::Time now, Actions& actions) {
-  jobs_.Enter(job, PhaseEvent::kFinished);
+  jobs_.Enter(job, PhaseEvent::kFinished, phase::Ended{});
   if (!job.ended()) {
     if (job.cancelled) {
       jobs_.SetState(job, CANCELLED, CancelledWhere(job), now, actions);

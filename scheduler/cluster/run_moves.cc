@@ -17,7 +17,7 @@ namespace troupe {
 void RunMoves::SaveAndMove(Job& job, const std::string& why, absl::Time now,
                            Actions& actions) {
   CHECK(job.run != nullptr && !job.run->stopping()) << "job " << job.id;
-  jobs_.Raise(job, INTENT_SAVE_MOVE, why);
+  jobs_.Raise(job, intent::SaveMove{why});
   verdicts_.Stop(job, {.save = SaveAtStop::kAsked},
                  absl::StrCat(why, ": the job is saved, to go on with others"),
                  now, actions);
@@ -28,7 +28,7 @@ void RunMoves::MoveAsItIs(Job& job, const std::string& why, absl::Time now,
   Run& run = *job.run;
   // In a start those that are ready save, if all are.
   if (!run.stopping()) return SaveAndMove(job, why, now, actions);
-  jobs_.Raise(job, INTENT_SAVE_MOVE, why);
+  jobs_.Raise(job, intent::SaveMove{why});
   if (run.is<phase::AwaitPlaces>() || AwaitsCopiesStored(job)) {
     Narrow(job, now, actions);
   }
@@ -49,9 +49,9 @@ void RunMoves::Move(Job& job, const std::string& why, absl::Time now,
     const bool all_there_was =
         copies != nullptr && copies->state.step() == saved;
     job.cancelled = true;
-    jobs_.Enter(job, PhaseEvent::kFinished);
+    jobs_.Enter(job, PhaseEvent::kFinished, phase::Ended{});
     jobs_.SetState(job, CANCELLED,
-                   absl::StrCat(job.run->intent_why, " after step ",
+                   absl::StrCat(WhyOf(job.run->intent), " after step ",
                                 job.status.steps_done(),
                                 WhereSaved(job.status, all_there_was)),
                    now, actions);
@@ -68,7 +68,7 @@ void RunMoves::Move(Job& job, const std::string& why, absl::Time now,
                              : absl::StrCat("step ", saved),
                    "; ", why),
       now, actions);
-  job.moved = true;
+  job.waits()->moved = true;
 }
 
 bool RunMoves::MayNarrow(const Job& job) const {

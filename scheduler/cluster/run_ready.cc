@@ -45,6 +45,11 @@ void RunReady::Ready(Job& job, const RankReady& ready, absl::Time now,
                      of_other.first_step),
         now, actions);
   }
+  // One of its own is known, and newer.
+  if (rank == 0 && job.status.checkpoints().empty()) {
+    job.status.set_resumed_from(
+        OneLine(ready.resumed_from(), limits_.reason_bytes_max));
+  }
   if (auto* const said = WarningsOf(job.run->phase)) {
     AddWarnings(ready, limits_, *said);
   }
@@ -69,7 +74,7 @@ void RunReady::TrainIfAllReady(Job& job, absl::Time now, Actions& actions) {
   job.status.set_steps_done(std::max(job.status.steps_done(), done));
   const std::vector<std::string> warnings =
       std::move(run.in<phase::Starting>()->warnings);
-  jobs_.Enter(job, PhaseEvent::kAllReady, phase::Training{});
+  jobs_.Enter(job, PhaseEvent::kAllReady, phase::Training());
   jobs_.SetState(job, RUNNING, "", now, actions);
   blame_.AllReady(job, now, actions);
   for (const std::string& warning : warnings) {
@@ -135,6 +140,8 @@ void RunReady::Notice(Job& job, const RankNotice& notice, absl::Time now,
 
 void RunReady::Set(Job& job, const StoreSet& set, absl::Time now,
                    Actions& actions) {
+  if (set.erase()) return job.run->rendezvous.Erase(set.key());
+  if (set.keep_first()) return SetFirst(job, set, now, actions);
   const auto waited = job.run->rendezvous.Set(set.key(), set.value());
   if (!waited.ok()) {
     return verdicts_.Fail(job, Blame::kRank,
@@ -142,6 +149,26 @@ void RunReady::Set(Job& job, const StoreSet& set, absl::Time now,
   }
   for (const int rank : *waited) {
     SendValue(job, rank, set.key(), set.value(), actions);
+  }
+}
+
+// Who asks is answered whether it won or not; all others that waited, too.
+void RunReady::SetFirst(Job& job, const StoreSet& set, absl::Time now,
+                        Actions& actions) {
+  const int rank = set.ref().rank();
+  const auto first =
+      job.run->rendezvous.SetFirst(set.key(), set.value(), set.behind());
+  if (absl::IsNotFound(first.status())) {
+    return SendLost(job, rank, set.key(), actions);
+  }
+  if (!first.ok()) {
+    return verdicts_.Fail(job, Blame::kRank,
+                          std::string(first.status().message()), now, actions);
+  }
+  SendValue(job, rank, set.key(), first->value, actions);
+  for (const int waiter : first->waited) {
+    if (waiter == rank) continue;
+    SendValue(job, waiter, set.key(), first->value, actions);
   }
 }
 

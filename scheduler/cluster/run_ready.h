@@ -34,6 +34,8 @@ class RunReady {
   void TrainIfAllReady(Job& job, absl::Time now, Actions& actions);
 
  private:
+  void SetFirst(Job& job, const StoreSet& set, absl::Time now,
+                Actions& actions);
   void SayRecovered(Job& job, absl::Time now, Actions& actions);
   void SayMoved(Job& job, absl::Time now, Actions& actions);
 

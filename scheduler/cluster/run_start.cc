@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ways.h"
 #include "scheduler/cluster/effects.h"
@@ -31,11 +32,12 @@ void RunStart::Start(Job& job, const CompiledJob& compiled,
                      const std::vector<const Worker*>& workers, absl::Time now,
                      Actions& actions) {
   const Plan& outline = *compiled.outline;
-  job.moved = false;
+  CHECK(job.waits() != nullptr) << "job " << job.id;
+  const bool tries_again = job.waits()->tries_again;
   job.plan = compiled.outline;
   jobs_.SetPredicted(job, std::make_shared<const Timeline>(compiled.predicted));
   BeginRun(job, PhaseEvent::kPlaced, outline, now);
-  job.run->tries_again = std::exchange(job.tries_again, false);
+  job.run->tries_again = tries_again;
   job.status.set_fingerprint(outline.fingerprint());
   job.status.set_predicted_step_seconds(outline.prediction().step_seconds());
   job.status.set_steps_total(outline.job().training().steps());
@@ -51,7 +53,6 @@ void RunStart::Start(Job& job, const CompiledJob& compiled,
 void RunStart::BeginRun(Job& job, PhaseEvent event, const Plan& outline,
                         absl::Time now) {
   ++job.attempt;
-  job.compilation = 0;  // what was asked of the one before is not used
   job.status.set_attempt(job.attempt);
   jobs_.BeginRun(
       job, std::make_unique<Run>(MeshSize(outline.mesh()), outline, limits_),
@@ -90,7 +91,7 @@ std::shared_ptr<const troupe::HandOut> RunStart::MakeHandOut(
   assignment.set_ran_before(job.status.started_unix_ms() != 0);
   assignment.set_collective_seconds_max(
       std::max(absl::ToDoubleSeconds(limits_.collective_min),
-               limits_.hang_steps * job.plan->prediction().step_seconds()));
+               limits_.hang_steps * LongestStepSeconds(*job.plan)));
   return common;
 }
 
@@ -123,12 +124,12 @@ void RunStart::Withdraw(Job& job, const std::string& why, absl::Time now,
 
 void RunStart::BackToQueue(Job& job, PhaseEvent event, const std::string& why,
                            absl::Time now, Actions& actions) {
-  jobs_.Enter(job, event);
+  phase::Waits waits;
+  waits.since = now;
+  jobs_.Enter(job, event, phase::Queued(std::move(waits)));
   effects_.Perform(job, absl::StrCat("the job begins anew; it ", why), actions);
   if (job.run != nullptr) jobs_.EndRun(job);
-  job.queued_since = now;
   job.status.set_intent(INTENT_RUN);
-  job.compilation = 0;
   if (job.plan != nullptr && job.status.steps_done() > 0) {
     job.plan_before = job.plan;
   }

@@ -85,7 +85,7 @@ std::string WhyWithoutRank(const Job& job, const Worker& worker,
 
 const std::string& WhyItMoves(const Run& run) {
   const std::string& cause = run.stopped()->cause;
-  return cause.empty() ? run.intent_why : cause;
+  return cause.empty() ? WhyOf(run.intent) : cause;
 }
 
 absl::Time TriesAgainAt(const Job& job) {

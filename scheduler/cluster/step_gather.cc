@@ -3,13 +3,27 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/plan/islands.h"
 #include "proto/plan/tier_traffic.h"
 #include "proto/plan/utilization.h"
 
 namespace troupe {
+namespace {
+
+// Rank 0's, if it did, or of those that have the step's scalars the first.
+const StepReport& FirstThatKnows(const std::map<int, StepReport>& reports) {
+  const auto known =
+      std::find_if(reports.begin(), reports.end(),
+                   [](const auto& of) { return !of.second.of_others(); });
+  return known != reports.end() ? known->second : reports.begin()->second;
+}
+
+}  // namespace
 
 StepGather::StepGather(int ranks, const Plan& plan)
     : ranks_(ranks),
+      ranks_of_island_(
+          std::max(1, ranks / IslandsOf(plan.job().parallelism()))),
       lanes_(plan.lanes()),
       sums_(ReportedSums(plan.sums())),
       tokens_per_step_(plan.derived().tokens_per_step()),
@@ -70,22 +84,54 @@ std::vector<GatheredStep> StepGather::CloseThrough(int64_t step) {
 
 std::optional<OpenDifference> StepGather::FirstDifference() const {
   for (const auto& [step, open] : open_) {
-    std::optional<ScalarDifference> difference =
-        CompareScalars(open.reports, ranks_, sums_);
+    std::optional<ScalarDifference> difference = DifferenceIn(open.reports);
     if (difference.has_value()) return {{step, *std::move(difference)}};
   }
   return std::nullopt;
 }
 
+std::optional<ScalarDifference> StepGather::DifferenceIn(
+    const Reports& reports) const {
+  if (ranks_of_island_ >= ranks_) {
+    return CompareScalars(reports, ranks_, sums_);
+  }
+  std::map<int, Reports> by_island;
+  for (const auto& [rank, report] : reports) {
+    by_island[rank / ranks_of_island_].emplace(rank, report);
+  }
+  for (const auto& [island, of_island] : by_island) {
+    std::optional<ScalarDifference> difference =
+        CompareScalars(of_island, ranks_of_island_, sums_);
+    if (difference.has_value()) return difference;
+  }
+  return std::nullopt;
+}
+
+void StepGather::TakeMeans(const Reports& reports, StepRecord& record) const {
+  std::map<int, const StepRecord*> by_island;
+  for (const auto& [rank, report] : reports) {
+    by_island.emplace(rank / ranks_of_island_, &report.record());
+  }
+  double loss = 0;
+  double norm = 0;
+  for (const auto& [island, of_island] : by_island) {
+    loss += of_island->loss();
+    norm += of_island->grad_norm();
+  }
+  const auto islands = static_cast<double>(by_island.size());
+  record.set_loss(loss / islands);
+  record.set_grad_norm(norm / islands);
+}
+
 GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   GatheredStep gathered;
   StepRecord& record = gathered.record;
-  gathered.difference = CompareScalars(open.reports, ranks_, sums_);
-  const StepReport& agreed =
-      gathered.difference.has_value()
-          ? open.reports.at(gathered.difference->agreed)
-          : open.reports.begin()->second;  // rank 0's, if it did
+  gathered.difference = DifferenceIn(open.reports);
+  const StepReport& agreed = gathered.difference.has_value()
+                                 ? open.reports.at(gathered.difference->agreed)
+                                 : FirstThatKnows(open.reports);
   record = agreed.record();
+  if (ranks_of_island_ < ranks_) TakeMeans(open.reports, record);
   gathered.experts = ExpertLoads::PointOf(step, sums_, agreed.sums());
   record.clear_tiers();
   Timeline timeline;
@@ -93,8 +139,10 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
   *timeline.mutable_lanes() = lanes_;
   for (const auto& [rank, report] : open.reports) {
     const StepRecord& of_rank = report.record();
-    record.set_step_seconds(
-        std::max(record.step_seconds(), of_rank.step_seconds()));
+    if (!report.of_others()) {
+      record.set_step_seconds(
+          std::max(record.step_seconds(), of_rank.step_seconds()));
+    }
     record.set_memory_bytes(
         std::max(record.memory_bytes(), of_rank.memory_bytes()));
     record.set_checkpoint_stall_seconds(std::max(

@@ -3,9 +3,11 @@
 // longest, and uses the memory of the rank that uses most; between tiers of
 // memory moved what all ranks moved (proto/plan/tier_traffic.h); loss, gradient
 // norm and learning rate are the same on all and taken from rank 0, or, where
-// they are not (compare_scalars.h), from the first of most. Tokens/s
-// and MFU follow from the slowest rank's time. Records come out in the order of
-// their steps, each once, when the last rank has reported it.
+// they are not (compare_scalars.h), from the first of most. Islands train by
+// themselves (proto/plan/islands.h): ranks of one are compared, and loss and
+// norm are the means of all. Tokens/s and MFU follow from the slowest rank's
+// time. Records come out in the order of their steps, each once, when the last
+// rank has reported it.
 //
 // After a restart of the scheduler the reports that are not known to be stored
 // come again, of one rank long before those of another: then a step waits for
@@ -74,14 +76,20 @@ class StepGather {
   int64_t last() const { return last_; }
 
  private:
+  using Reports = std::map<int, StepReport>;  // by rank
   struct Open {
-    std::map<int, StepReport> reports;  // by rank
+    Reports reports;
   };
+  // Of the first island whose ranks have reported what differs.
+  std::optional<ScalarDifference> DifferenceIn(const Reports& reports) const;
+  // Loss and norm of the islands that have reported.
+  void TakeMeans(const Reports& reports, StepRecord& record) const;
   GatheredStep Close(int64_t step, const Open& open) const;
   // Whether the oldest open step comes out.
   bool IsDue() const;
 
   const int ranks_;
+  const int ranks_of_island_;
   bool resumed_ = false;           // after a restart
   std::map<int, int64_t> ended_;   // resumed: by rank, the last of ended ones
   std::map<int, int64_t> newest_;  // resumed: by rank, the last it reported

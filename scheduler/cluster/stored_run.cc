@@ -31,7 +31,7 @@ JobIntent StoredRun::intent_now() const {
 
 StoredRun StoreRun(const Run& run, const JobStatus& status) {
   StoredRun stored = {.phase = status.phase(), .intent = status.intent()};
-  if (stored.intent >= INTENT_SAVE_CANCEL) stored.save_why = run.intent_why;
+  if (stored.intent >= INTENT_SAVE_CANCEL) stored.save_why = WhyOf(run.intent);
   if (run.stopping()) stored.goes_on = run.stopped()->goes_on;
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
     const auto& end = run.ranks[rank].end_to_store;

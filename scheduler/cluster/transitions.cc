@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "proto/base/check.h"
 #include "scheduler/cluster/phase.h"
 
 namespace troupe {
@@ -70,16 +69,6 @@ constexpr PhaseEdge kEdges[] = {
 }  // namespace
 
 absl::Span<const PhaseEdge> PhaseEdges() { return kEdges; }
-
-JobPhase WithoutRun(PhaseEvent event) {
-  for (const PhaseEdge& edge : kEdges) {
-    const bool without = edge.to == PHASE_QUEUED || edge.to == PHASE_PLANNED ||
-                         edge.to == PHASE_ENDED;
-    if (edge.event == event && without) return edge.to;
-  }
-  CHECK(false) << EventName(event) << " leads to phases of a run only";
-  return PHASE_ENDED;
-}
 
 int NextPhaseEdge(JobPhase phase, JobIntent intent, PhaseEvent event) {
   int number = 0;

@@ -1,6 +1,7 @@
 #include "scheduler/layouts/axes.h"
 
 #include "proto/base/check.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/sharing.h"
 #include "scheduler/layouts/replicas.h"
@@ -56,10 +57,14 @@ std::vector<SharedAxis> SharedAxes(const ParallelismSpec& parallelism) {
 }
 
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism) {
-  std::vector<Axis> axes = {
-      AxisOf(kPipelineAxis,
-             parallelism.has_pipeline() ? parallelism.pipeline() : 1),
-      AxisOf(kReplicaAxis, ReplicasOf(parallelism) + parallelism.servers())};
+  std::vector<Axis> axes;
+  if (const int islands = IslandsOf(parallelism); islands > 1) {
+    axes.push_back(AxisOf(kIslandAxis, islands));
+  }
+  axes.push_back(AxisOf(
+      kPipelineAxis, parallelism.has_pipeline() ? parallelism.pipeline() : 1));
+  axes.push_back(
+      AxisOf(kReplicaAxis, ReplicasOf(parallelism) + parallelism.servers()));
   for (const SharedAxis& axis : SharedAxes(parallelism)) {
     axes.push_back(AxisOf(axis.name(), axis.size));
   }

@@ -30,10 +30,10 @@ std::vector<SharedAxis> AxesOfRow(const LayoutRow& row,
 // share a host. Needs no resolved job.
 std::vector<SharedAxis> SharedAxes(const ParallelismSpec& parallelism);
 
-// Of the mesh. "pipeline" and "data" are there always, the others where they
-// have more than one place. On "data" are replicas, and behind them servers of
-// their own (proto/plan/served.h): ranks of parallelism.data
-// that share something are on another axis.
+// Of the mesh. "pipeline" and "data" are there always, "islands" before them
+// and the others behind them where they have more than one place. On "data" are
+// replicas, and behind them servers of their own (proto/plan/served.h): ranks
+// of parallelism.data that share something are on another axis.
 std::vector<Axis> AxesOf(const ParallelismSpec& parallelism);
 
 // Those of one stage and one replica, without those of fields of data, named as

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/layout.h"
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/trained.h"
@@ -41,8 +43,7 @@ struct Lies {
 
 // The parts, as they lie; of one whose updates are of matrices, the largest
 // first, which leaves the smallest gaps.
-std::vector<Lies> Lying(const OptimizerSpec& optimizer, const Unit& unit,
-                        int first, int part_count) {
+std::vector<Lies> Lying(const Unit& unit, int first, int part_count) {
   std::vector<Lies> all;
   for (int part = first; part < first + part_count; ++part) {
     const Range range = RangeOfPart(unit, part);
@@ -52,11 +53,10 @@ std::vector<Lies> Lying(const OptimizerSpec& optimizer, const Unit& unit,
       if (parameter.offset() < range.begin || parameter.offset() >= range.end) {
         continue;
       }
-      lies.push_back(
-          {.parameter = p,
-           .part = part,
-           .elements = FlatAligned(LocalElements(parameter)),
-           .whole = UpdatesMatrices(optimizer, unit.parts(part).rule())});
+      lies.push_back({.parameter = p,
+                      .part = part,
+                      .elements = FlatAligned(LocalElements(parameter)),
+                      .whole = unit.parts(part).whole_parameters()});
     }
     std::stable_sort(lies.begin(), lies.end(),
                      [&unit](const Lies& a, const Lies& b) {
@@ -73,17 +73,35 @@ std::vector<Lies> Lying(const OptimizerSpec& optimizer, const Unit& unit,
 const std::string& NameOfFirst(const OptimizerSpec& optimizer,
                                const Unit& unit) {
   int part = 0;
-  while (!UpdatesMatrices(optimizer, unit.parts(part).rule())) ++part;
+  while (!unit.parts(part).whole_parameters()) ++part;
   return NameOfRule(optimizer, unit.parts(part).rule());
 }
 
-// Where each begins in slices of so many elements, and where the last one ends.
-std::vector<int64_t> OffsetsIn(int64_t slice, const std::vector<Lies>& all) {
+// Slices of so many elements in all: where they end.
+std::vector<int64_t> EndsOf(const SlicedParts& parts, int64_t elements) {
+  std::vector<int64_t> ends;
+  for (int rank = 0; rank < parts.ranks; ++rank) {
+    ends.push_back(parts.weights.empty()
+                       ? EvenLines(elements, {rank, parts.ranks}).end
+                       : WeightedLines(elements, parts.weights, rank).end);
+  }
+  return ends;
+}
+
+// Where each begins in such slices, and where the last one ends: behind the
+// last slice, where they do not fit.
+std::vector<int64_t> OffsetsIn(const std::vector<int64_t>& ends,
+                               const std::vector<Lies>& all) {
   std::vector<int64_t> offsets;
   int64_t end = 0;
+  size_t slice = 0;
   for (const Lies& lies : all) {
-    const int64_t left = slice - end % slice;
-    if (lies.whole && lies.elements > left) end += left;
+    while (slice < ends.size() &&
+           (ends[slice] <= end ||
+            (lies.whole && end + lies.elements > ends[slice]))) {
+      if (lies.whole) end = std::max(end, FlatAligned(ends[slice]));
+      ++slice;
+    }
     offsets.push_back(end);
     end += lies.elements;
   }
@@ -91,25 +109,32 @@ std::vector<int64_t> OffsetsIn(int64_t slice, const std::vector<Lies>& all) {
   return offsets;
 }
 
-// The smallest slice with which all of it lies in those of so many ranks.
-int64_t SmallestSlice(int ranks, const std::vector<Lies>& all) {
+// The fewest elements in all with which all of it lies in the ranks' slices;
+// with weights at most so many, and nothing where that is not enough.
+absl::optional<int64_t> FewestElements(const SlicedParts& parts,
+                                       const std::vector<Lies>& all,
+                                       int64_t elements_max) {
   int64_t sum = 0;
   int64_t largest = 0;
   for (const Lies& lies : all) {
     sum += lies.elements;
     if (lies.whole) largest = std::max(largest, lies.elements);
   }
-  int64_t slice = std::max(FlatAligned((sum + ranks - 1) / ranks), largest);
-  while (OffsetsIn(slice, all).back() > ranks * slice) {
+  int64_t slice = FlatAligned((sum + parts.ranks - 1) / parts.ranks);  // mean
+  const bool even = parts.weights.empty();
+  if (even) slice = std::max(slice, largest);
+  while (OffsetsIn(EndsOf(parts, parts.ranks * slice), all).back() >
+         parts.ranks * slice) {
     slice += std::max(kFlatAlignment, FlatAligned(slice / 64));
+    if (!even && parts.ranks * slice > elements_max) return absl::nullopt;
   }
-  return slice;
+  return parts.ranks * slice;
 }
 
 }  // namespace
 
 absl::Status CheckMatrices(const OptimizerSpec& optimizer, const Unit& unit) {
-  for (const Lies& lies : Lying(optimizer, unit, 0, TrainedParts(unit))) {
+  for (const Lies& lies : Lying(unit, 0, TrainedParts(unit))) {
     if (!lies.whole) continue;
     const Parameter& parameter = unit.parameters(lies.parameter);
     const int rule = unit.parts(lies.part).rule();
@@ -137,17 +162,26 @@ absl::Status LayMatrices(const OptimizerSpec& optimizer,
                          const SlicedParts& parts, Unit& unit) {
   const int ranks = parts.ranks;
   const int last = parts.part + parts.part_count - 1;
-  const std::vector<Lies> all =
-      Lying(optimizer, unit, parts.part, parts.part_count);
+  const std::vector<Lies> all = Lying(unit, parts.part, parts.part_count);
   if (ranks == 1 || std::none_of(all.begin(), all.end(),
                                  [](const Lies& lies) { return lies.whole; })) {
     return absl::OkStatus();
   }
-  const int64_t slice = SmallestSlice(ranks, all);
   const Range lay = {.begin = RangeOfPart(unit, parts.part).begin,
                      .end = RangeOfPart(unit, last).end};
   const int64_t before = lay.size();
-  if (ranks * slice > kSizeMax * before) {
+  const absl::optional<int64_t> fewest =
+      FewestElements(parts, all, kSizeMax * before);
+  if (!fewest.has_value()) {
+    return FieldError(
+        "parallelism.zero_weights",
+        absl::StrCat("whole matrices, which ", NameOfFirst(optimizer, unit),
+                     " needs, do not fit slices of such sizes, though these "
+                     "were twice as large as what is in them; use weights "
+                     "that differ less, larger ones first, or leave it out"));
+  }
+  const int64_t slice = *fewest / ranks;
+  if (*fewest > kSizeMax * before) {
     return FieldError(
         absl::StrCat("parallelism.", parts.field),
         absl::StrCat("whole matrices, which ", NameOfFirst(optimizer, unit),
@@ -157,14 +191,14 @@ absl::Status LayMatrices(const OptimizerSpec& optimizer,
                      parts.field, " of at most ",
                      std::max<int64_t>(1, kSizeMax * before / slice)));
   }
-  const std::vector<int64_t> offsets = OffsetsIn(slice, all);
-  const int64_t moved = ranks * slice - before;
+  const std::vector<int64_t> offsets = OffsetsIn(EndsOf(parts, *fewest), all);
+  const int64_t moved = *fewest - before;
   for (Parameter& parameter : *unit.mutable_parameters()) {
     if (parameter.offset() >= lay.end) {
       parameter.set_offset(parameter.offset() + moved);
     }
   }
-  std::vector<int64_t> begins(parts.part_count + 1, ranks * slice);
+  std::vector<int64_t> begins(parts.part_count + 1, *fewest);
   for (size_t i = all.size(); i-- > 0;) {
     unit.mutable_parameters(all[i].parameter)
         ->set_offset(lay.begin + offsets[i]);

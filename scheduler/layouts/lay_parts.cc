@@ -78,6 +78,10 @@ void LayParts(const OptimizerSpec& optimizer, UnitList& units) {
             unit.parameters().begin(), unit.parameters().end(),
             [](const Parameter& parameter) { return parameter.frozen(); });
     if (differs && !unit.parameters().empty()) SplitParts(optimizer, unit);
+    for (Unit::Part& part : *unit.mutable_parts()) {
+      part.set_whole_parameters(!part.frozen() &&
+                                UpdatesMatrices(optimizer, part.rule()));
+    }
   }
 }
 

@@ -12,9 +12,9 @@
 
 namespace troupe {
 
-// Once units are cut. Parts and parameters keep their order otherwise. Changes
-// nothing where nothing is frozen and there are no groups. REQUIRES a resolved
-// spec.
+// Once units are cut. Parts and parameters keep their order otherwise. Moves
+// nothing where nothing is frozen and there are no groups. Says of each part
+// whether its rule needs whole parameters. REQUIRES a resolved spec.
 void LayParts(const OptimizerSpec& optimizer, UnitList& units);
 
 }  // namespace troupe

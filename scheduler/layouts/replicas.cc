@@ -30,6 +30,16 @@ int ReplicasOf(const ParallelismSpec& parallelism) {
   return data / RanksOfReplica(parallelism);
 }
 
+bool TakesTurns(const JobSpec& job) {
+  return job.parallelism().servers() > 0 &&
+         (job.servers().mode() == kServersAsync ||
+          job.servers().mode() == kServersBounded);
+}
+
+int ReplicasOfStep(const JobSpec& job) {
+  return TakesTurns(job) ? 1 : ReplicasOf(job.parallelism());
+}
+
 int64_t MicroBatchSequences(const JobSpec& job) {
   return int64_t{job.training().micro_batch_size()} *
          RanksOfReplica(job.parallelism());

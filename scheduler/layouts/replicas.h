@@ -11,6 +11,11 @@
 
 namespace troupe {
 
+// Values of servers.mode.
+inline constexpr char kServersSync[] = "sync";
+inline constexpr char kServersAsync[] = "async";
+inline constexpr char kServersBounded[] = "bounded";
+
 // Ranks of parallelism.data that compute a micro-batch together.
 int RanksOfReplica(const ParallelismSpec& parallelism);
 
@@ -20,6 +25,11 @@ const RankField* FieldOfReplica(const ParallelismSpec& parallelism);
 
 // Replicas that have micro-batches of their own.
 int ReplicasOf(const ParallelismSpec& parallelism);
+
+// Whether each step is one replica's (servers.mode: async, bounded); and how
+// many replicas compute one together.
+bool TakesTurns(const JobSpec& job);
+int ReplicasOfStep(const JobSpec& job);
 
 // Sequences of a micro-batch that goes through a replica's units, of a job that
 // has no plan yet. Of a plan: proto/plan/replica_share.h.

@@ -230,8 +230,9 @@ class UnitsCut {
           absl::StrCat("unit ", u, " uses ", tied.parameter(), " of unit ",
                        tied.unit(),
                        ", and ranks must share it alike for both; give both "
-                       "one strategy, or set model.tie_word_embeddings: "
-                       "false"));
+                       "one strategy, or do without what uses it twice "
+                       "(model.tie_word_embeddings, "
+                       "model.num_nextn_predict_layers)"));
     }
     return absl::OkStatus();
   }

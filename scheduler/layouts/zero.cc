@@ -123,7 +123,6 @@ int PiecesAmongDealt(const ParallelismSpec& parallelism,
                      const Unit::Part& part) {
   int pieces = 1;
   for (const DealtAxis& axis : DealtAxes(parallelism)) {
-    if (axis.replicas) continue;
     int copies = 1;
     for (const Unit::Part::Share& share : part.shares()) {
       if (share.axis() == axis.name) copies = share.copies();
@@ -163,6 +162,16 @@ ParallelismSpec DealtWithStrategy(const ParallelismSpec& job,
   ParallelismSpec all = WithStrategy(job, strategy);
   if (job.zero_size() == DealtMost(job)) all.set_zero_size(DealtMost(all));
   return all;
+}
+
+bool MayDeal(const ParallelismSpec& parallelism) {
+  const auto& strategies = parallelism.strategies();
+  return DealtMost(parallelism) > 1 ||
+         std::any_of(strategies.begin(), strategies.end(),
+                     [&](const StrategySpec& strategy) {
+                       return DealtMost(WithStrategy(parallelism, strategy)) >
+                              1;
+                     });
 }
 
 absl::Status CheckZeroSize(const ParallelismSpec& parallelism) {

@@ -58,6 +58,9 @@ std::vector<int> SizesAlong(const FactorSpan& factor, int neighbours);
 ParallelismSpec DealtWithStrategy(const ParallelismSpec& job,
                                   const StrategySpec& strategy);
 
+// Whether there is a unit that several ranks hold alike, by any strategy.
+bool MayDeal(const ParallelismSpec& parallelism);
+
 // InvalidArgument "parallelism.zero_size: ...": not of neighbours that hold a
 // unit alike: some of those on one axis, or all of those on some axes. REQUIRES
 // 1 or more.

@@ -30,7 +30,7 @@ ComputeOrder ValidationOrder(const Draft& draft, int micro_batches) {
 void AddValidation(Draft& draft) {
   if (draft.plan.job().training().validate_every() == 0) return;
   int replica_kind = 0;
-  for (const std::vector<int>& places : ReplicaKinds(draft.plan.derived())) {
+  for (const std::vector<int>& places : ReplicaKinds(draft.plan)) {
     const int replica = places.empty() ? 0 : places.front();
     const ComputeOrder order = ValidationOrder(
         draft, ShareOf(draft.plan.derived(), Program::VALIDATE, replica).count);

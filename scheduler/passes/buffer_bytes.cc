@@ -7,8 +7,11 @@
 #include "proto/plan/batch.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
+#include "proto/plan/outer_change.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/served.h"
@@ -29,20 +32,25 @@ int64_t WorkspaceBytes(const Plan& plan, const Role& role) {
         Serves(placement) ? 0 : unit.workspace_bytes();  // it has none
     bytes = std::max(
         {bytes, of_passes, StepWorkspaceBytes(plan.job().optimizer(), unit)});
+    if (HasIslands(plan)) {
+      bytes =
+          std::max(bytes, ChangeWorkspaceBytes(plan, placement,
+                                               FirstRankOf(plan.mesh(), role)));
+    }
   }
   return bytes;
 }
 
 // Of weights and optimizer states what a rank has to write, at most.
-int64_t CopiedElements(const Plan& plan, const Placement& placement) {
+int64_t CopiedElements(const Plan& plan, const Placement& placement, int rank) {
   const Unit& unit = plan.units(placement.unit());
   int64_t duties = 0;
   for (int p = 0; p < TrainedParts(unit); ++p) {
-    duties +=
-        LargestDuty(plan, placement, p) + LargestStateDuty(plan, placement, p);
+    duties += LargestDuty(plan, placement, p, rank) +
+              LargestStateDuty(plan, placement, p, rank);
   }
-  return std::min(duties, LargestTrainedAtRest(plan, placement) +
-                              LargestStateAtRest(plan, placement));
+  return std::min(duties, LargestTrainedAtRest(plan, placement, rank) +
+                              LargestStateAtRest(plan, placement, rank));
 }
 
 }  // namespace
@@ -76,18 +84,19 @@ bool RestsInSlices(const Plan& plan, const Role& role, Buffer::Kind kind,
 
 int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
                     int unit, int output) {
-  const TrainingSpec& training = plan.job().training();
+  const auto rank = [&] { return FirstRankOf(plan.mesh(), role); };
+  const auto of_flat = [&] { return BytesOfFlat(plan.units(unit), kind); };
   const auto dealt = [&](DealtParts of) {
     return DealtElements(plan, *FindPlacement(role, unit), of);
   };
   const auto trained = [&] {
     return RestsInSlices(plan, role, kind, unit)
-               ? LargestTrainedAtRest(plan, *FindPlacement(role, unit))
+               ? LargestTrainedAtRest(plan, *FindPlacement(role, unit), rank())
                : TrainedElements(plan.units(unit));
   };
   const auto frozen = [&] {
     return RestsInSlices(plan, role, kind, unit)
-               ? LargestFrozenAtRest(plan, *FindPlacement(role, unit))
+               ? LargestFrozenAtRest(plan, *FindPlacement(role, unit), rank())
                : FrozenRange(plan.units(unit)).size();
   };
   switch (kind) {
@@ -96,7 +105,9 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::SCALARS:
       return SumsBytes(plan);
     case Buffer::WORKSPACE:
-      return WorkspaceBytes(plan, role);
+      return unit < 0
+                 ? WorkspaceBytes(plan, role)
+                 : StepWorkspaceBytes(plan.job().optimizer(), plan.units(unit));
     case Buffer::ACTIVATION:
       return OutputBytes(plan, unit, output);
     case Buffer::GRADIENT:  // from a unit behind, which the last one lacks
@@ -112,25 +123,27 @@ int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
     case Buffer::RECOMPUTED:
       return plan.units(unit).recomputed_bytes();
     case Buffer::PARAMETERS:
-      return (trained() + frozen()) * BytesOfElement(ComputeType(training));
+      return (trained() + frozen()) * of_flat();
     case Buffer::UNSHARDED_PARAMETERS:
-      return dealt(DealtParts::kAll) * BytesOfElement(ComputeType(training));
+      return dealt(DealtParts::kAll) * of_flat();
     case Buffer::PARAMETER_GRADIENTS:
-      return trained() * BytesOfElement(GradientType(training));
+    case Buffer::MASTER_WEIGHTS:
+      return trained() * of_flat();
     case Buffer::UNSHARDED_GRADIENTS:
-      return dealt(DealtParts::kTrained) *
-             BytesOfElement(GradientType(training));
+      return dealt(DealtParts::kTrained) * of_flat();
     case Buffer::PUSHED_GRADIENTS: {
       const Placement& placement = *FindPlacement(role, unit);
       return ReplicasServed(plan, placement) * PushedStride(plan, placement) *
-             BytesOfElement(GradientType(training));
+             BytesOfElement(GradientsType(plan.units(unit)));
     }
-    case Buffer::MASTER_WEIGHTS:
-      return trained() * kBytesOfF32;
+    case Buffer::OUTER_GRADIENTS:
+      return LargestChange(plan, *FindPlacement(role, unit), rank()).bytes();
     case Buffer::OPTIMIZER_STATE:
-      return LargestStateAtRest(plan, *FindPlacement(role, unit)) * kBytesOfF32;
+      return LargestStateAtRest(plan, *FindPlacement(role, unit), rank()) *
+             kBytesOfF32;
     case Buffer::SNAPSHOT_COPY:
-      return CopiedElements(plan, *FindPlacement(role, unit)) * kBytesOfF32;
+      return CopiedElements(plan, *FindPlacement(role, unit), rank()) *
+             kBytesOfF32;
     case Buffer::STATE_COPY:
       return StateCopyBytes(plan, role);
     case Buffer::PEER_COPY:

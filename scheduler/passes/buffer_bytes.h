@@ -10,9 +10,10 @@
 namespace troupe {
 
 // Of one copy, for one micro-batch where it is a micro-batch's, on a rank of
-// the role. `unit` is ignored for kinds that belong to the rank, `output`
-// (Buffer.output) for all but ACTIVATION and GRADIENT. 0: there is nothing to
-// keep.
+// the role. `unit` is ignored for kinds that belong to the rank, but for a
+// WORKSPACE: that of a unit's STEP on the host; negative: the device's.
+// `output` (Buffer.output) for all but ACTIVATION and GRADIENT. 0: there is
+// nothing to keep.
 int64_t BufferBytes(const Plan& plan, const Role& role, Buffer::Kind kind,
                     int unit, int output = 0);
 

@@ -13,6 +13,7 @@
 #include "proto/plan/edges.h"
 #include "proto/plan/exchange_places.h"
 #include "proto/plan/lanes.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
@@ -26,6 +27,7 @@
 #include "scheduler/passes/declare_sums.h"
 #include "scheduler/passes/operand_writer.h"
 #include "scheduler/passes/unit_values.h"
+#include "scheduler/passes/writes_into_others.h"
 #include "scheduler/tiers/offload.h"
 
 namespace troupe {
@@ -66,15 +68,16 @@ class Declaration : private OperandWriter {
     for (Instruction& instruction : *program_.mutable_instructions()) {
       Begin(instruction);
       Declare(instruction);
-      if (KindOfLane(plan_.lanes(), instruction.lane()) == Lane::COMPUTE) {
-        Use(Instruction::SCRATCH, Buffer::WORKSPACE, kNone, kNone,
-            Instruction::WRITE);
+      const bool computes =
+          KindOfLane(plan_.lanes(), instruction.lane()) == Lane::COMPUTE;
+      if (computes || instruction.kind() == Instruction::STEP) {
+        Use(Instruction::SCRATCH, Buffer::WORKSPACE,
+            computes ? kNone : instruction.unit(), kNone, Instruction::WRITE);
       }
     }
   }
 
-  // After Run: the values that are used at several offsets.
-  using OperandWriter::Carried;
+  using OperandWriter::Carried;  // after Run
 
  private:
   void Declare(const Instruction& instruction) {
@@ -107,18 +110,38 @@ class Declaration : private OperandWriter {
         return Push(u);
       case Instruction::PULL:
         return Pull(u);
+      case Instruction::CLAIM:
+      case Instruction::DELIVER:
+      case Instruction::ADMIT:
+        return TakeTurn(instruction.kind());
       case Instruction::GRAD_NORM:
         Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u,
             kNone, Instruction::READ);
         Narrow(u, RangeOfPart(plan_.units(u), instruction.part()));
         return UseSum(PlaceOfSum(plan_, kSquaredNormSum), Instruction::ADD);
       case Instruction::REDUCE_SCALARS:
+        if (instruction.has_when()) {
+          // Both flags, which follow each other.
+          const SumPlace stop = PlaceOfSum(plan_, kStopSum);
+          return UseSum({.first = stop.first, .elements = 2}, Instruction::ADD);
+        }
         return Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone,
                    Instruction::ADD);
       case Instruction::STEP:
         return Step(u);
       case Instruction::SNAPSHOT:
         return Snapshot(u, instruction.part());
+      case Instruction::OUTER_GRADIENT:
+        ReadTrained(u);
+        return Use(Instruction::CHANGE, Buffer::OUTER_GRADIENTS, u, kNone,
+                   Instruction::WRITE);
+      case Instruction::OUTER_REDUCE:
+        return Use(Instruction::CHANGE, Buffer::OUTER_GRADIENTS, u, kNone,
+                   Instruction::ADD);
+      case Instruction::OUTER_STEP:
+        Use(Instruction::CHANGE, Buffer::OUTER_GRADIENTS, u, kNone,
+            Instruction::READ);
+        return ChangeTrained(u);
       case Instruction::KEEP:
         return Keep(u);
       case Instruction::MIRROR:
@@ -140,7 +163,6 @@ class Declaration : private OperandWriter {
   static bool IsGradientSend(const Instruction& instruction) {
     return instruction.kind() == Instruction::SEND && instruction.gradient();
   }
-
   static Value Moved(const Instruction& transfer) {
     return {transfer.gradient() ? Buffer::GRADIENT : Buffer::ACTIVATION,
             transfer.unit(), transfer.micro_batch(), transfer.output()};
@@ -211,25 +233,6 @@ class Declaration : private OperandWriter {
     Narrow(sizes, table);
   }
 
-  // Whether it leaves what exchanges of other rounds have written there:
-  // results, or, in backward, gradients of rows that are dispatched. The last
-  // round is the first in backward.
-  static bool WritesIntoOthers(const UnitTable& table,
-                               const Instruction::Exchange& exchange) {
-    const Op& op = table.ops(exchange.op());
-    if (!op.has_round()) return false;
-    if (op.round().back()) return !exchange.backward() && op.inputs_size() > 2;
-    if (!exchange.backward()) return false;
-    for (int i = exchange.op() + 1; i < table.ops_size(); ++i) {
-      const Op& behind = table.ops(i);
-      if (behind.has_round() && behind.kind() == Op::EXCHANGE &&
-          behind.inputs(0).tensor() == op.inputs(0).tensor()) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   // Nothing to say of their end where it is the buffer's.
   void UseBytes(const MemoryUse& use, int u, int m) {
     const bool used = UseMemory({.memory = use.memory, .port = use.port}, u, m,
@@ -258,7 +261,7 @@ class Declaration : private OperandWriter {
         IsDealt(*FindPlacement(role_, unit))) {
       return;
     }
-    const int64_t bytes = BytesOfElement(GradientType(plan_.job().training()));
+    const int64_t bytes = BytesOfElement(GradientsType(plan_.units(unit)));
     NarrowTo({.offset = range.begin * bytes, .bytes = range.size() * bytes});
   }
 
@@ -288,10 +291,9 @@ class Declaration : private OperandWriter {
   // that are elsewhere than the optimizer, in another tier or on other ranks,
   // need not move for that.
   bool StepsLeaveZeros(int unit) const {
-    return GradientsStayOnDevice(plan_.job().memory()) &&
+    return GradientsStayOnDevice(plan_.units(unit)) &&
            !FindPlacement(role_, unit)->has_served();
   }
-
   // Whoever has added nothing in this program (a stage that only uses frozen
   // parameters of the unit) adds zeros to the sum.
   void Reduce(int u) {
@@ -312,8 +314,7 @@ class Declaration : private OperandWriter {
     Use(Instruction::SLICE, Buffer::PARAMETER_GRADIENTS, u, kNone,
         first && !StepsLeaveZeros(u) ? Instruction::WRITE : Instruction::ADD);
   }
-  // Several for one use of the unit fill one buffer, the first of them begins
-  // it.
+  // Several fill one buffer for one use of the unit; the first begins it.
   void Gather(int u, int part) {
     if (!RestsInSlices(plan_, role_, Buffer::PARAMETERS, u)) {
       return Use(Instruction::WEIGHTS, Buffer::PARAMETERS, u, kNone,
@@ -339,6 +340,22 @@ class Declaration : private OperandWriter {
         Instruction::WRITE);
     summed_.insert({u, kNone});
   }
+  // Of all units.
+  void TakeTurn(Instruction::Kind kind) {
+    const int64_t stop = PlaceOfSum(plan_, kStopSum).first;
+    kind == Instruction::CLAIM
+        ? UseSum({.first = stop, .elements = 2}, Instruction::ADD)
+        : Use(Instruction::TOTALS, Buffer::SCALARS, kNone, kNone,
+              Instruction::ADD);
+    for (const Placement& placement : role_.placements()) {
+      const int u = placement.unit();
+      if (TrainedElements(plan_.units(u)) == 0) continue;
+      if (kind != Instruction::DELIVER) Pull(u);
+      if (kind == Instruction::CLAIM) continue;
+      Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u, kNone,
+          Serves(placement) ? Instruction::WRITE : Instruction::READ);
+    }
+  }
   void Pull(int u) {
     const bool gives = Serves(*FindPlacement(role_, u));
     Use(gives ? Instruction::SLICE : Instruction::WEIGHTS, Buffer::PARAMETERS,
@@ -361,37 +378,7 @@ class Declaration : private OperandWriter {
     if (UpdatesNeedNorm(plan_.job().training())) {
       UseSum(PlaceOfSum(plan_, kSquaredNormSum), Instruction::READ);
     }
-    Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,
-        Instruction::ADD);
-    const bool master = HasMasterWeights(plan_.job().training());
-    if (master) {
-      Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, u, kNone,
-          Instruction::ADD);
-    }
-    const bool versions = Versions(u) > 1;
-    if (versions) {
-      UseVersion(Instruction::OLD_WEIGHTS, u, NewestOffset(u),
-                 Instruction::READ);
-    }
-    // Made of others, or of themselves; but for what is frozen.
-    const bool all = FrozenRange(plan_.units(u)).size() == 0;
-    UseVersion(
-        Instruction::WEIGHTS, u, 0,
-        (master && all) || versions ? Instruction::WRITE : Instruction::ADD);
-  }
-
-  void ReadTrained(int u) {
-    if (HasMasterWeights(plan_.job().training())) {
-      Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, u, kNone,
-          Instruction::READ);
-    } else {
-      ReadNewest(u);
-    }
-    Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, u, kNone,
-        Instruction::READ);
-  }
-  void ReadNewest(int u) {
-    UseVersion(Instruction::WEIGHTS, u, NewestOffset(u), Instruction::READ);
+    ChangeTrained(u);
   }
 
   void Keep(int u) {
@@ -403,7 +390,7 @@ class Declaration : private OperandWriter {
     Use(Instruction::COPY, Buffer::STATE_COPY, kNone, kNone,
         Instruction::WRITE);
     NarrowTo({.offset = CopyOffsetOfUnit(plan_, role_, u),
-              .bytes = CopyBytesOfUnit(plan_, *FindPlacement(role_, u))});
+              .bytes = CopyBytesOfUnit(plan_, role_, u)});
   }
 
   // What is frozen is written from where it rests: it is the same then.
@@ -437,8 +424,7 @@ class Declaration : private OperandWriter {
 
   const UnitPasses& passes_;
   const Edges& edges_;
-  // Gradients that a later instruction sends.
-  std::set<Value> unsent_;
+  std::set<Value> unsent_;  // gradients that a later instruction sends
   // Units, and micro-batches where these have their own, whose gradients hold
   // something.
   std::set<std::pair<int, int>> summed_;

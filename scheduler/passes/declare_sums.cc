@@ -10,6 +10,14 @@ void DeclareSums(Draft& draft) {
   Plan& plan = draft.plan;
   const UnitPasses passes(plan);
   *plan.mutable_sums() = FirstSums();
+  if (plan.derived().takes_turns()) {
+    for (const char* const name : kTurnSums) {
+      Sum& sum = *plan.add_sums();
+      sum.set_name(name);
+      sum.set_elements(1);
+      sum.set_added_by(Instruction::ADMIT);
+    }
+  }
   for (int u = 0; u < plan.units_size(); ++u) {
     const int segments =
         static_cast<int>(passes.Of(u, Instruction::FORWARD).size());

@@ -7,6 +7,7 @@
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "scheduler/passes/lanes.h"
 
@@ -38,6 +39,20 @@ int WorldGroup(const Plan& plan) {
   CHECK_GE(group, 0) << "no group has all ranks";
   return group;
 }
+
+int IslandGroup(const Plan& plan) {
+  const int ranks = RanksOfIsland(plan.mesh());
+  for (int g = 0; g < plan.groups_size(); ++g) {
+    const Group& group = plan.groups(g);
+    if (GroupSize(plan.mesh(), group) == ranks &&
+        !Spans(plan.mesh(), group, kIslandAxis)) {
+      return g;
+    }
+  }
+  return -1;
+}
+
+int IslandsGroup(const Plan& plan) { return FindGroup(plan, kIslandsGroup); }
 
 std::string TransferGroupName(bool gradient) {
   return gradient ? "gradients" : "activations";

@@ -49,6 +49,12 @@ inline constexpr char kWorldGroup[] = "world";
 bool HasWorldGroup(const Plan& plan);
 int WorldGroup(const Plan& plan);
 
+// Where there are islands: index of the first group of all ranks of an island,
+// in which it sums the scalars of a step; -1: there is none. And that of the
+// group of those at the same place of each island.
+int IslandGroup(const Plan& plan);
+int IslandsGroup(const Plan& plan);
+
 // Index of the group over which pipelines move activations, or gradients.
 int TransferGroup(const Plan& plan, bool gradient);
 std::string TransferGroupName(bool gradient);

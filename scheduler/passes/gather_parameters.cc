@@ -21,9 +21,11 @@ bool IsGathered(const Plan& plan, const Placement& placement) {
 }
 
 // Dealt units whose parameters a pass computes with: its own unit's, and those
-// that this is tied to.
+// that this is tied to. `all_at_once`: where a unit is cut into segments, all
+// of them are there in each that uses some.
 std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
-                        const Instruction& pass, const Plan& plan) {
+                        const Instruction& pass, bool all_at_once,
+                        const Plan& plan) {
   std::set<int> used;
   if (pass.kind() != Instruction::FORWARD &&
       pass.kind() != Instruction::RECOMPUTE &&
@@ -33,7 +35,9 @@ std::set<int> UnitsUsed(const UnitPasses& passes, const Role& role,
   const SegmentUse& use =
       passes.Of(pass.unit(), pass.kind()).at(pass.segment()).use;
   for (const int u : GradientUnits(plan, pass.unit())) {
-    const bool reads = u == pass.unit() ? use.weights : use.tied_weights;
+    const bool reads = all_at_once        ? use.weights || use.tied_weights
+                       : u == pass.unit() ? use.weights
+                                          : use.tied_weights;
     if (reads && IsGathered(plan, *FindPlacement(role, u))) used.insert(u);
   }
   return used;
@@ -65,10 +69,16 @@ void EmitGathers(const Plan& plan, const Placement& placement,
   }
 }
 
+// Whether one replica pulls at a time (take_turns.h).
+bool PullsByTurns(const Plan& plan, const Program& program) {
+  return program.kind() == Program::TRAIN && plan.derived().takes_turns();
+}
+
 // What replicas at the same place of the pipeline pull, in their order.
 void PullAsReplicas(const Plan& plan, int index, Role& servers) {
   const int places = AxisSize(plan.mesh(), kPipelineAxis);
   for (Program& program : *servers.mutable_programs()) {
+    if (PullsByTurns(plan, program)) continue;
     const Role& replicas = plan.roles(index % places);
     for (const Instruction& pull :
          FindProgram(replicas, program.kind())->instructions()) {
@@ -92,11 +102,16 @@ void GatherParameters(Draft& draft) {
       continue;
     }
     for (Program& program : *role.mutable_programs()) {
+      if (PullsByTurns(plan, program)) continue;
       Program gathered;
       gathered.set_kind(program.kind());
+      // A text is written with the weights of a unit where VALIDATE has them.
+      const bool decodes =
+          program.kind() == Program::VALIDATE && plan.has_decoding();
       std::set<int> whole;
       for (const Instruction& instruction : program.instructions()) {
-        const std::set<int> used = UnitsUsed(passes, role, instruction, plan);
+        const std::set<int> used =
+            UnitsUsed(passes, role, instruction, decodes, plan);
         for (const int unit : used) {
           if (whole.count(unit) > 0) continue;
           EmitGathers(plan, *FindPlacement(role, unit), gathered);

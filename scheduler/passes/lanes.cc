@@ -4,9 +4,12 @@
 #include <vector>
 
 #include "proto/base/check.h"
+#include "proto/plan/islands.h"
 
 namespace troupe {
 namespace {
+
+constexpr char kIslandsLane[] = "ISLANDS";
 
 struct Row {
   const char* name;
@@ -23,7 +26,8 @@ const std::vector<Row>& Table() {
        0,
        {Instruction::FORWARD, Instruction::RECOMPUTE,
         Instruction::BACKWARD_INPUT, Instruction::BACKWARD_WEIGHT,
-        Instruction::GRAD_NORM, Instruction::STEP}},
+        Instruction::GRAD_NORM, Instruction::STEP, Instruction::OUTER_GRADIENT,
+        Instruction::OUTER_STEP}},
       // The optimizer, where its states rest below the device: beside what the
       // device computes.
       {"OPTIMIZER", Lane::HOST, 0, {}},
@@ -49,7 +53,8 @@ const std::vector<Row>& Table() {
        Lane::TRANSFER,
        0,
        {Instruction::REDUCE_GRADS, Instruction::SCATTER_GRADS,
-        Instruction::PUSH, Instruction::REDUCE_SCALARS}},
+        Instruction::PUSH, Instruction::REDUCE_SCALARS, Instruction::DELIVER,
+        Instruction::ADMIT}},
       // Between tiers of memory, one lane for each way: copies of what the
       // device will use, which passes wait for, what it has used, and blocks
       // from and to a disk. Which one a move takes, LaneOfMove says.
@@ -64,7 +69,12 @@ const std::vector<Row>& Table() {
        {Instruction::SNAPSHOT, Instruction::KEEP, Instruction::MIRROR}},
       // Micro-batches from the token files. The host reads them, ahead of the
       // device, whose work is the copy.
-      {"DATA", Lane::TRANSFER, 0, {Instruction::LOAD_BATCH}},
+      {"DATA",
+       Lane::TRANSFER,
+       0,
+       {Instruction::LOAD_BATCH, Instruction::CLAIM}},
+      // What islands exchange, over links on which nothing else should wait.
+      {kIslandsLane, Lane::TRANSFER, 0, {Instruction::OUTER_REDUCE}},
   };
   return *kTable;
 }
@@ -80,6 +90,14 @@ Lanes AllLanes() {
     lane.set_priority(row.priority);
     for (const Instruction::Kind kind : row.runs) lane.add_runs(kind);
   }
+  return lanes;
+}
+
+Lanes LanesOf(const ParallelismSpec& parallelism) {
+  Lanes lanes = AllLanes();
+  if (IslandsOf(parallelism) > 1) return lanes;
+  CHECK_EQ(lanes[lanes.size() - 1].name(), kIslandsLane);
+  lanes.RemoveLast();
   return lanes;
 }
 

@@ -5,12 +5,15 @@
 #define TROUPE_SCHEDULER_PASSES_LANES_H_
 
 #include "absl/strings/string_view.h"
+#include "proto/job.pb.h"
 #include "proto/plan/lanes.h"
 
 namespace troupe {
 
 // In the order in which pictures show them.
 Lanes AllLanes();
+// The same, but for those at the end that such a job has no use for.
+Lanes LanesOf(const ParallelismSpec& parallelism);
 
 // Index of the lane of this name in AllLanes, and so in every plan; CHECKs that
 // there is one. For instructions that do not run on their kind's usual lane.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/part_state.h"
 #include "scheduler/passes/buffer_bytes.h"
 #include "scheduler/tiers/offload.h"
 
@@ -24,7 +25,9 @@ int NamedBuffers::Index(const BufferName& name) {
   }
   buffer.set_output(output);
   buffer.set_bytes(bytes);
-  const Tier tier = RestsIn(plan_.job().memory(), kind);
+  const bool flat = unit != kNone && BytesOfFlat(plan_.units(unit), kind) > 0;
+  const Tier tier = flat ? TierOfFlat(plan_.units(unit), kind)
+                         : RestsIn(plan_.job().memory(), kind);
   if (tier != DEVICE) buffer.set_tier(tier);
   buffer.set_slice(RestsInSlices(plan_, role_, kind, unit));
   const bool trains =

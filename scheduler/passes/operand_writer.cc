@@ -2,6 +2,8 @@
 
 #include "proto/base/check.h"
 #include "proto/plan/buffer_kind.h"
+#include "proto/plan/precision.h"
+#include "proto/plan/trained.h"
 
 namespace troupe {
 
@@ -26,6 +28,41 @@ void OperandWriter::UseSum(const SumPlace& sum, Instruction::Access access) {
 void OperandWriter::UseVersion(Instruction::Part part, int unit, int offset,
                                Instruction::Access access) {
   Add({{Buffer::PARAMETERS, unit, kNone}, offset}, part, access);
+}
+
+void OperandWriter::ReadNewest(int unit) {
+  UseVersion(Instruction::WEIGHTS, unit, NewestOffset(unit), Instruction::READ);
+}
+
+void OperandWriter::ReadTrained(int unit) {
+  if (HasMasterWeights(plan_.job().training())) {
+    Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, unit, kNone,
+        Instruction::READ);
+  } else {
+    ReadNewest(unit);
+  }
+  Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, unit, kNone,
+      Instruction::READ);
+}
+
+void OperandWriter::ChangeTrained(int unit) {
+  Use(Instruction::MOMENTS, Buffer::OPTIMIZER_STATE, unit, kNone,
+      Instruction::ADD);
+  const bool master = HasMasterWeights(plan_.job().training());
+  if (master) {
+    Use(Instruction::MASTER, Buffer::MASTER_WEIGHTS, unit, kNone,
+        Instruction::ADD);
+  }
+  const bool versions = Versions(unit) > 1;
+  if (versions) {
+    UseVersion(Instruction::OLD_WEIGHTS, unit, NewestOffset(unit),
+               Instruction::READ);
+  }
+  // Made of others, or of themselves; but for what is frozen.
+  const bool all = FrozenRange(plan_.units(unit)).size() == 0;
+  UseVersion(
+      Instruction::WEIGHTS, unit, 0,
+      (master && all) || versions ? Instruction::WRITE : Instruction::ADD);
 }
 
 bool OperandWriter::Add(const BufferName& name, Instruction::Part part,

@@ -55,6 +55,12 @@ class OperandWriter {
   void UseSum(const SumPlace& sum, Instruction::Access access);
   void UseVersion(Instruction::Part part, int unit, int offset,
                   Instruction::Access access);
+  // What rests of a unit's trained weights in f32, and the optimizer's states;
+  // or of its newest weights, as the model computes with them.
+  void ReadTrained(int unit);
+  void ReadNewest(int unit);
+  // Weights and states, by one of the optimizers.
+  void ChangeTrained(int unit);
   bool Add(const BufferName& name, Instruction::Part part,
            Instruction::Access access);
   // The last operand is only these bytes of its buffer.

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "proto/plan/at_rest.h"
+#include "proto/plan/optimizer_rows.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/trained.h"
 #include "scheduler/passes/lanes.h"
-#include "scheduler/tiers/offload.h"
 
 namespace troupe {
 namespace {
@@ -49,6 +50,7 @@ std::vector<int> UnitsUsed(const Plan& plan, const Instruction& instruction) {
 // Behind all that uses the unit: while others go backward.
 void StepAsGradientsCome(const Plan& plan, const std::vector<int>& units,
                          Program& train) {
+  if (units.empty()) return;
   std::map<int, int> last;  // instruction, by unit
   for (int i = 0; i < train.instructions_size(); ++i) {
     for (const int u : UnitsUsed(plan, train.instructions(i))) last[u] = i;
@@ -71,23 +73,21 @@ void StepAsGradientsCome(const Plan& plan, const std::vector<int>& units,
 
 void OptimizerSteps(Draft& draft) {
   const JobSpec& job = draft.plan.job();
-  if (job.optimizer().name() == "none") return;
-  const bool on_host = StepsOnHost(job.memory());
+  if (!ChangesParameters(job.optimizer())) return;
   const bool waits = UpdatesNeedNorm(job.training());
   for (Role& role : *draft.plan.mutable_roles()) {
     Program& train = *FindProgram(role, Program::TRAIN);
-    std::vector<int> units;
+    std::vector<int> as_gradients_come;
+    std::vector<int> at_the_end;
     for (const Placement& placement : role.placements()) {
-      const int u = placement.unit();
-      if (KeepsNoState(placement)) continue;
-      if (TrainedElements(draft.plan.units(u)) > 0) units.push_back(u);
+      const Unit& unit = draft.plan.units(placement.unit());
+      if (KeepsNoState(placement) || TrainedElements(unit) == 0) continue;
+      const bool at_once = StepsOnHost(unit) && !waits;
+      (at_once ? as_gradients_come : at_the_end).push_back(placement.unit());
     }
-    if (on_host && !waits) {
-      StepAsGradientsCome(draft.plan, units, train);
-      continue;
-    }
-    for (const int u : units) {
-      *train.add_instructions() = StepOf(u, on_host);
+    StepAsGradientsCome(draft.plan, as_gradients_come, train);
+    for (const int u : at_the_end) {
+      *train.add_instructions() = StepOf(u, StepsOnHost(draft.plan.units(u)));
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "scheduler/passes/declare_buffers.h"
 #include "scheduler/passes/declare_sums.h"
 #include "scheduler/passes/derive_after.h"
+#include "scheduler/passes/exchange_islands.h"
 #include "scheduler/passes/expand_stages.h"
 #include "scheduler/passes/gather_parameters.h"
 #include "scheduler/passes/gradient_norm.h"
@@ -17,6 +18,7 @@
 #include "scheduler/passes/reduce_gradients.h"
 #include "scheduler/passes/reduce_scalars.h"
 #include "scheduler/passes/scatter_gradients.h"
+#include "scheduler/passes/take_turns.h"
 
 namespace troupe {
 namespace {
@@ -36,9 +38,11 @@ const std::vector<Pass>& Passes() {
       {"gather parameters", GatherParameters},
       {"scatter gradients", ScatterGradients, kTrains},
       {"reduce gradients", ReduceGradients, kTrains},
+      {"take turns", TakeTurns, kTrains},
       {"gradient norm", GradientNorm, kTrains},
       {"reduce scalars", ReduceScalars},
       {"optimizer steps", OptimizerSteps, kTrains},
+      {"exchange islands", ExchangeIslands, kTrains},
       {"add checkpoint", AddCheckpoint, kTrains},
       {"keep copies", KeepCopies, kTrains},
       // Nothing above knows of operands; nothing behind what moves them adds

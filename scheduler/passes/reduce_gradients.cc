@@ -7,10 +7,10 @@
 
 #include "proto/plan/at_rest.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/trained.h"
 #include "scheduler/passes/lanes.h"
-#include "scheduler/tiers/offload.h"
 
 namespace troupe {
 namespace {
@@ -23,6 +23,7 @@ struct Bucket {
   int part = 0;
   int part_count = 1;
   int group = 0;
+  ElementType type = F32;
   int64_t bytes = 0;
   // All that is trained of each unit, and no slices: those of several units are
   // no one range.
@@ -36,6 +37,7 @@ int EndOfParts(const Unit& unit, const Placement& placement, int part) {
     Unit::Part alike = unit.parts(p);
     alike.clear_elements();
     alike.clear_rule();
+    alike.clear_whole_parameters();
     return alike.SerializeAsString();
   };
   int end = part + 1;
@@ -51,21 +53,20 @@ int EndOfParts(const Unit& unit, const Placement& placement, int part) {
 std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
   const double bytes_max =
       plan.job().parallelism().bucket_megabytes() * 1024 * 1024;
-  const bool on_device =
-      RestsIn(plan.job().memory(), Buffer::PARAMETER_GRADIENTS) == DEVICE;
-  const int64_t element_bytes =
-      BytesOfElement(GradientType(plan.job().training()));
   std::vector<Bucket> buckets;
   for (int i = role.placements_size(); i-- > 0;) {
     const Placement& placement = role.placements(i);
     const int u = placement.unit();
     const Unit& unit = plan.units(u);
+    const bool on_device =
+        TierOfFlat(unit, Buffer::PARAMETER_GRADIENTS) == DEVICE;
+    const ElementType type = GradientsType(unit);
     int end = 0;
     for (int p = 0; p < unit.parts_size(); p = end) {
       end = EndOfParts(unit, placement, p);
       int64_t bytes = 0;
       for (int q = p; q < end; ++q) {
-        bytes += unit.parts(q).elements() * element_bytes;
+        bytes += unit.parts(q).elements() * BytesOfElement(type);
       }
       if (!placement.parts(p).has_summed() || bytes == 0) continue;
       const int group = placement.parts(p).summed();
@@ -75,12 +76,14 @@ std::vector<Bucket> BucketsOf(const Plan& plan, const Role& role) {
       const bool joins =
           on_device && whole && !buckets.empty() && buckets.back().whole &&
           buckets.back().group == group && buckets.back().first == u + 1 &&
+          buckets.back().type == type &&
           buckets.back().bytes + bytes <= bytes_max;
       if (!joins) {
         buckets.push_back({.first = u,
                            .part = p,
                            .part_count = end - p,
                            .group = group,
+                           .type = type,
                            .whole = whole});
       }
       buckets.back().first = u;
@@ -118,9 +121,10 @@ std::vector<int> LastAdded(const Plan& plan, const UnitPasses& passes,
 // -1: there is none. Passes wait for the memory of gradients that are scattered,
 // and for moves between tiers that stand behind those of the sum.
 int LastWaitedFor(const Plan& plan, const Program& program) {
-  if (!GradientsStayOnDevice(plan.job().memory())) {
-    return program.instructions_size() - 1;
-  }
+  const bool stay =
+      std::all_of(plan.units().begin(), plan.units().end(),
+                  [](const Unit& unit) { return GradientsStayOnDevice(unit); });
+  if (!stay) return program.instructions_size() - 1;
   for (int i = program.instructions_size(); i-- > 0;) {
     if (DealsOut(program.instructions(i))) return i;
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "scheduler/passes/dry_run.h"
 #include "scheduler/passes/lanes.h"
@@ -68,6 +69,17 @@ void AddLate(const Instruction& reduce, Role& role) {
   *report.add_instructions() = reduce;
 }
 
+// An island sums by itself what it has trained on; now and then all agree
+// whether to stop.
+void SumOverIslands(const Plan& plan, Program& train) {
+  if (const int island = IslandGroup(plan); island >= 0) {
+    *train.add_instructions() = Reduction(island, 0);
+  }
+  Instruction& agree = *train.add_instructions();
+  agree = Reduction(WorldGroup(plan), 0);
+  *agree.mutable_when() = WhenAgreed(plan.job().islands());
+}
+
 }  // namespace
 
 void ReduceScalars(Draft& draft) {
@@ -83,8 +95,13 @@ void ReduceScalars(Draft& draft) {
     Role& role = *draft.plan.mutable_roles(r);
     const int lag = lags[r % lags.size()];
     for (Program& program : *role.mutable_programs()) {
+      if (HasIslands(draft.plan) && program.kind() == Program::TRAIN) {
+        SumOverIslands(draft.plan, program);
+        continue;
+      }
       const bool sums = program.kind() == Program::VALIDATE ||
-                        (program.kind() == Program::TRAIN && lag == 0);
+                        (program.kind() == Program::TRAIN && lag == 0 &&
+                         !draft.plan.derived().takes_turns());
       if (sums) *program.add_instructions() = Reduction(group, 0);
     }
     if (lag > 0) AddLate(Reduction(group, lag), role);

@@ -7,6 +7,7 @@
 
 #include "proto/plan/at_rest.h"
 #include "proto/plan/roles.h"
+#include "proto/plan/trained.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/lanes.h"
 
@@ -69,6 +70,7 @@ Scatters InOrderOf(const Scatters& other, const std::map<Gradients, int>& last,
 
 void ScatterGradients(Draft& draft) {
   const Plan& plan = draft.plan;
+  if (plan.derived().takes_turns()) return;  // take_turns.h
   const size_t places = draft.compute_order.size();
   std::vector<Scatters> of_roles;
   const UnitPasses passes(plan);

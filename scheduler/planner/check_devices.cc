@@ -10,6 +10,7 @@
 #include "proto/base/gpu_limits.h"
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
+#include "scheduler/planner/resolve_servers.h"
 
 namespace troupe {
 namespace {
@@ -142,6 +143,14 @@ absl::Status CheckNvme(const JobSpec& job,
         "or use host"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckWorkersFit(const JobSpec& job,
+                             const std::vector<WorkerDescription>& workers) {
+  RETURN_IF_ERROR(CheckDevices(workers));
+  RETURN_IF_ERROR(CheckTurnsOn(job, workers));
+  RETURN_IF_ERROR(CheckHeads(job, workers));
+  return CheckNvme(job, workers);
 }
 
 }  // namespace troupe

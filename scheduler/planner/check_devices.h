@@ -28,6 +28,10 @@ bool HaveTier(const std::vector<WorkerDescription>& workers, Tier tier);
 absl::Status CheckNvme(const JobSpec& job,
                        const std::vector<WorkerDescription>& workers);
 
+// All of these, and where replicas may take turns (resolve_servers.h).
+absl::Status CheckWorkersFit(const JobSpec& job,
+                             const std::vector<WorkerDescription>& workers);
+
 }  // namespace troupe
 
 #endif  // TROUPE_SCHEDULER_PLANNER_CHECK_DEVICES_H_

@@ -31,9 +31,11 @@ absl::Status CheckGraph(const JobSpec& job, const UnitList& units) {
       return FieldError(
           "parallelism.pipeline_schedule",
           absl::StrCat("stages of ", schedule.name,
-                       " use weights of different ages, and a unit of "
-                       "model.graph reads one that is not before it: what it "
-                       "reads would be of another age than the rest; ",
+                       " use weights of different ages, and a unit of ",
+                       IsGraph(job.model()) ? "model.graph"
+                                            : "model.num_nextn_predict_layers",
+                       " reads one that is not before it: what it reads would "
+                       "be of another age than the rest; ",
                        kUseSynchronous));
     }
   }

@@ -86,6 +86,11 @@ std::vector<absl::Status> CheckMemoryOfRanks(
   return CheckBudgetsOfRanks(plan, workers, beside.OnGpus());
 }
 
+absl::optional<int64_t> BytesForSlots(const Plan& plan,
+                                      const WorkerDescription& worker) {
+  return DeviceBytes(worker, ScratchBytes(plan));
+}
+
 absl::optional<int64_t> LeastOfDevice(
     const Plan& plan, const std::vector<WorkerDescription>& workers) {
   const int64_t scratch = ScratchBytes(plan);

@@ -23,6 +23,11 @@ absl::Status CheckMemory(const Plan& plan,
 std::vector<absl::Status> CheckMemoryOfRanks(
     const Plan& plan, const std::vector<WorkerDescription>& workers);
 
+// Bytes of the device that slots may take on a worker; nothing: it does not
+// say.
+absl::optional<int64_t> BytesForSlots(const Plan& plan,
+                                      const WorkerDescription& worker);
+
 // Bytes of the device that slots may take on each worker, as on the one that
 // has least; nothing: no worker says. `plan`: with its units, at least.
 absl::optional<int64_t> LeastOfDevice(

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ways.h"
 
@@ -103,6 +104,18 @@ bool SameCarrier(const Group::Carrier& a, const Group::Carrier& b) {
   return a.SerializeAsString() == b.SerializeAsString();
 }
 
+// Ranks of an island that hold the same sum it with their own peers: over one
+// backend, in one order, so that they hold the same afterwards.
+void CarryAlike(Group& group) {
+  Group::Carrier all;
+  all.set_backend("gloo");
+  for (const Group::Carrier& carrier : group.carriers()) {
+    if (carrier.staged() || carrier.backend() == "nccl") all.set_staged(true);
+  }
+  group.clear_carriers();
+  *group.add_carriers() = all;
+}
+
 }  // namespace
 
 bool AnyShareAGpu(const std::vector<WorkerDescription>& workers) {
@@ -128,6 +141,7 @@ void ChooseBackends(const std::vector<WorkerDescription>& workers,
                            group.carriers(group.carriers_size() - 1));
     }
     if (alike) group.mutable_carriers()->DeleteSubrange(1, members.size() - 1);
+    if (!alike && group.name() == kIslandsGroup) CarryAlike(group);
   }
 }
 

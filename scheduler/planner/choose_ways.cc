@@ -14,6 +14,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ways.h"
 #include "scheduler/collectives/collectives.h"
@@ -107,6 +108,8 @@ class WayChooser {
     for (const PlannedExchange& exchange : ExchangesOf(plan_)) {
       const CollectiveSize& size = exchange.operation.size;
       if (!HasRows(size.collective) || size.bytes <= 0) continue;
+      // Their sums have one order, whichever ranks meet (choose_backends.cc).
+      if (plan_.groups(exchange.group).name() == kIslandsGroup) continue;
       const auto [known, is_new] =
           of_groups[exchange.group].try_emplace(look(exchange), exchange);
       if (!is_new && WayCollective(size.collective) == size.collective) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
@@ -35,7 +36,9 @@ JobSpec WithMicroBatch(
     micro_batches += count * RanksOfReplica(job.parallelism());
   }
   if (given.empty()) {
-    const int replicas = job.parallelism().data();
+    const int replicas =
+        TakesTurns(job) ? 1
+                        : IslandsOf(job.parallelism()) * job.parallelism().data();
     const int replica_batch = training.global_batch_size() / replicas;
     micro_batches =
         replicas * std::min(micro_batches_max, replica_batch / micro_batch);
@@ -55,7 +58,8 @@ std::vector<int> SmallerOnes(const JobSpec& job) {
     replica_batches.push_back(count * training.micro_batch_size());
   }
   if (replica_batches.empty()) {
-    replica_batches = {training.global_batch_size() / job.parallelism().data()};
+    const int replicas = TakesTurns(job) ? 1 : job.parallelism().data();
+    replica_batches = {static_cast<int>(SamplesOfIsland(job) / replicas)};
   }
   std::vector<int> sizes;
   for (int b = 1; b < training.micro_batch_size(); ++b) {

@@ -58,21 +58,6 @@ absl::StatusOr<bool> MayMoveUnits(
   return !schedule.asynchronous && Differ(BudgetsOf(plan, workers));
 }
 
-// By stage, on the rank where they are most.
-std::vector<int> InFlight(const ComputeOrder& order, size_t stages) {
-  std::vector<int> most(stages, 0);
-  for (const std::vector<ComputeStep>& steps : order) {
-    std::vector<int> now(stages, 0);
-    for (const ComputeStep& step : steps) {
-      int& count = now[step.stage];
-      if (step.kind == ComputeStep::kForward) ++count;
-      if (step.kind == ComputeStep::kBackwardWeight) --count;
-      most[step.stage] = std::max(most[step.stage], count);
-    }
-  }
-  return most;
-}
-
 // What the role's units have on the device. A micro-batch that any unit has
 // tells of all.
 void AddUnits(const Role& role, StageMemory& memory) {
@@ -125,6 +110,20 @@ StageMemory MemoryOf(const Plan& plan, const Budgets& budgets,
 }
 
 }  // namespace
+
+std::vector<int> InFlight(const ComputeOrder& order, size_t stages) {
+  std::vector<int> most(stages, 0);
+  for (const std::vector<ComputeStep>& steps : order) {
+    std::vector<int> now(stages, 0);
+    for (const ComputeStep& step : steps) {
+      int& count = now[step.stage];
+      if (step.kind == ComputeStep::kForward) ++count;
+      if (step.kind == ComputeStep::kBackwardWeight) --count;
+      most[step.stage] = std::max(most[step.stage], count);
+    }
+  }
+  return most;
+}
 
 absl::StatusOr<absl::optional<Plan>> FitStages(
     const Plan& lacks, const std::vector<WorkerDescription>& workers,

@@ -13,9 +13,14 @@
 #include "absl/types/optional.h"
 #include "proto/cluster.pb.h"
 #include "proto/plan.pb.h"
+#include "scheduler/pipelines/compute_order.h"
 #include "scheduler/planner/check_memory.h"
 
 namespace troupe {
+
+// By stage, on the rank where they are most: micro-batches that are in flight
+// at a time.
+std::vector<int> InFlight(const ComputeOrder& order, size_t stages);
 
 // REQUIRES a plan that does not fit. The plan with other stages, which its job
 // names, that does; nothing: there is none, or the job names its stages, or

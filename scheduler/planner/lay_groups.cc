@@ -11,6 +11,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
@@ -157,8 +158,7 @@ Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
   for (const Axis& axis : plan.mesh().axes()) {
     Group::Span span;
     span.set_axis(axis.name());
-    const bool replicates = axis.name() == kReplicaAxis && !HasServers(plan);
-    int ranks = replicates ? axis.size() : 1;
+    int ranks = 1;
     if (axis.name() == kPipelineAxis) {
       ranks = static_cast<int>(holders.size());
       if (ranks < axis.size()) {
@@ -167,6 +167,8 @@ Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
     }
     for (const Unit::Part::Share& share : part.shares()) {
       if (share.axis() != axis.name() || (sums && !share.summed())) continue;
+      // What servers keep, nobody else has.
+      if (HasServers(plan) && axis.name() == kServerAxis) continue;
       ranks = share.copies();
       if (ranks < axis.size()) span.set_block(ranks);
     }
@@ -204,6 +206,19 @@ class GroupLayout {
          set);
   }
 
+  // Those over which something is dealt say how large slices are.
+  void SetWeights() {
+    const auto& of_replicas = plan_.job().parallelism().zero_weights();
+    if (of_replicas.empty()) return;
+    for (Group& group : *plan_.mutable_groups()) {
+      if (!Deals(group) || !Spans(plan_.mesh(), group, kReplicaAxis)) continue;
+      for (const int member : MembersOf(plan_.mesh(), group, /*rank=*/0)) {
+        group.add_weights(
+            of_replicas[CoordinateOn(plan_.mesh(), kReplicaAxis, member)]);
+      }
+    }
+  }
+
   // Those along "data": of all its places, or of those behind the replicas.
   int FindOnData(bool servers_only) {
     Group group;
@@ -220,6 +235,11 @@ class GroupLayout {
                       : "push gradients to servers",
          [&](int g) { found = g; });
     return found;
+  }
+
+  void AddDealt(const Group& dealt) {
+    AddOnce(GatherGroupName(dealt), dealt, "make parameters whole");
+    dealt_.insert({SpansText(dealt), GatherGroupName(dealt)});
   }
 
   // Of its own, whoever else has the same ranks; once.
@@ -261,7 +281,12 @@ class GroupLayout {
   }
 
  private:
+  bool Deals(const Group& group) const {
+    return dealt_.count(group.name()) > 0;
+  }
+
   Plan& plan_;
+  std::set<std::string> dealt_;  // by name
 };
 
 Group AllRanks(const Plan& plan) {
@@ -278,6 +303,20 @@ void AddWorld(Plan& plan, GroupLayout& groups) {
   groups.Add(kWorldGroup, world, "sum loss and gradient norm");
 }
 
+// Those of an island, who sum what they have trained on; and the ranks at one
+// place of each, who exchange what they have learned.
+void AddIslands(Plan& plan, GroupLayout& groups) {
+  if (!HasIslands(plan)) return;
+  const Group all = AllRanks(plan);
+  Group island;
+  for (const Group::Span& span : all.spans()) {
+    if (span.axis() != kIslandAxis) *island.add_spans() = span;
+  }
+  groups.Find(island, "sum loss and gradient norm of an island", [](int) {});
+  groups.AddAlong(kIslandsGroup, kIslandAxis,
+                  "exchange what islands have learned");
+}
+
 // Of its own, as what it moves lies in the host's memory.
 void AddCopies(Plan& plan, GroupLayout& groups) {
   if (!KeepsCopies(plan.job(), plan.mesh())) return;
@@ -291,7 +330,7 @@ void AddPlace(const char* axis, int place, Role& role) {
 }
 
 void AddRoles(Plan& plan) {
-  for (const std::vector<int>& replicas : ReplicaKinds(plan.derived())) {
+  for (const std::vector<int>& replicas : ReplicaKinds(plan)) {
     for (int p = 0; p < AxisSize(plan.mesh(), kPipelineAxis); ++p) {
       Role& role = *plan.add_roles();
       AddPlace(kPipelineAxis, p, role);
@@ -398,14 +437,16 @@ void LayGroups(Plan& plan) {
     }
   }
   for (const Group& dealt : dealt_groups) {
-    groups.AddOnce(GatherGroupName(dealt), dealt, "make parameters whole");
+    groups.AddDealt(dealt);
   }
+  groups.SetWeights();
   if (HasServers(plan)) {
     const Group pushes = plan.groups(groups.FindOnData(/*servers_only=*/false));
     groups.AddOnce(GatherGroupName(pushes), pushes,
                    "pull parameters from servers");
   }
   AddWorld(plan, groups);
+  AddIslands(plan, groups);
   AddCopies(plan, groups);
   if (AxisSize(plan.mesh(), kPipelineAxis) > 1) {
     groups.AddAlong(TransferGroupName(/*gradient=*/false), kPipelineAxis,

@@ -57,16 +57,6 @@ void AddLossChunks(const JobSpec& job, std::vector<MemoryChange>& changes) {
   }
 }
 
-// Whether there is a unit that several ranks hold alike.
-bool MayDeal(const ParallelismSpec& now) {
-  const auto& strategies = now.strategies();
-  return DealtMost(now) > 1 ||
-         std::any_of(strategies.begin(), strategies.end(),
-                     [&now](const StrategySpec& strategy) {
-                       return DealtMost(DealtWithStrategy(now, strategy)) > 1;
-                     });
-}
-
 // To deal what replicas, and ranks of a batch or a sequence, hold alike over
 // them.
 void AddZero(const ParallelismSpec& now, std::vector<MemoryChange>& changes) {

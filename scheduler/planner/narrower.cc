@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "proto/base/check.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/sharing.h"
 #include "scheduler/layouts/layouts.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/resolve_rows.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/resolve_micro_batches.h"
+#include "scheduler/planner/resolve_zero_weights.h"
 #include "scheduler/planner/ways.h"
 
 namespace troupe {
@@ -97,8 +98,8 @@ std::vector<Extent> ExtentsOf(const JobSpec& resolved, int workers) {
   // All others would be refused, unless replicas need not run equally many.
   const int batch = resolved.training().global_batch_size();
   std::vector<int> replicas = DivisorsUpTo(batch, workers);
-  if (full.micro_batch_split() == kSplitBySpeed) {
-    replicas.resize(std::min(batch, workers));
+  if (full.micro_batch_split() == kSplitBySpeed || TakesTurns(resolved)) {
+    replicas.resize(TakesTurns(resolved) ? workers : std::min(batch, workers));
     std::iota(replicas.begin(), replicas.end(), 1);
   }
   std::vector<Extent> extents;
@@ -149,6 +150,10 @@ absl::optional<JobSpec> Narrowed(const JobSpec& job, const JobSpec& resolved,
       extent.data != resolved.parallelism().data()) {
     ClearMicroBatches(way);
   }
+  if (!parallelism.zero_weights().empty() &&
+      extent.data != resolved.parallelism().data()) {
+    ClearZeroWeights(parallelism);
+  }
   parallelism.set_data(extent.data);
   FitFieldsOfData(way);
   if (extent.pipeline != resolved.parallelism().pipeline()) {
@@ -177,7 +182,8 @@ absl::optional<JobSpec> Narrowed(const JobSpec& job, const JobSpec& resolved,
 std::vector<JobSpec> NarrowerWays(const JobSpec& job, int workers) {
   if (!job.has_elastic()) return {};
   const absl::StatusOr<JobSpec> resolved = ResolveJob(job);
-  CHECK_OK(resolved.status());
+  // A newer build may refuse what the one before it took.
+  if (!resolved.ok()) return {};
   const int fewer = std::min(workers, RanksNeeded(*resolved) - 1);
   std::vector<JobSpec> ways;
   int tried = 0;

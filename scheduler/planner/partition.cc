@@ -160,8 +160,11 @@ class Cuts {
         best_(costs.stages() + 1, std::vector<CutCost>(units + 1)),
         last_(costs.stages() + 1, std::vector<int>(units + 1, 0)) {
     best_[0][0] = {.lack = 0, .most = 0, .squares = 0};
+    if (IsAlike()) limit_ = LeastMost(units) * (1 + kMuch);
     for (int s = 1; s <= costs.stages(); ++s) {
-      for (size_t end = s; end <= units; ++end) Extend(s, end);
+      for (size_t end = s; end <= units; ++end) {
+        if (MayBeBest(s, end)) Extend(s, end);
+      }
     }
   }
 
@@ -177,17 +180,62 @@ class Cuts {
   }
 
  private:
+  // Much costlier than what CutCost takes for equal.
+  static constexpr double kMuch = 1e-9;
+
   struct Range {
     size_t begin = 0;
     size_t end = 0;
   };
 
+  bool IsAlike() const {
+    return costs_.layout().seconds.empty() &&
+           !costs_.layout().memory.has_value();
+  }
+
+  // On places that are alike, what the costliest stage of the best cut costs:
+  // the least for which stages that are filled in turn are no more than there
+  // are.
+  double LeastMost(size_t units) const {
+    const auto stages_with = [&](double most) {
+      int stages = 0;
+      for (size_t begin = 0; begin < units; ++stages) {
+        size_t end = begin + 1;
+        while (end < units && costs_.OfStage(0, begin, end + 1) <= most) ++end;
+        begin = end;
+      }
+      return stages;
+    };
+    double least = 0;  // that no cut is below
+    for (size_t u = 0; u < units; ++u) {
+      least = std::max(least, costs_.OfStage(0, u, u + 1));
+    }
+    double most = std::max(least, costs_.OfStage(0, 0, units));
+    constexpr int kHalvings = 60;
+    for (int i = 0; i < kHalvings && least < most; ++i) {
+      const double middle = least + (most - least) / 2;
+      (stages_with(middle) <= costs_.stages() ? most : least) = middle;
+    }
+    return most;
+  }
+
+  // Whether a best cut may have its first s stages end there: what is before
+  // and what is behind must each be no more than so many stages hold.
+  bool MayBeBest(int s, size_t end) const {
+    return !IsAlike() ||
+           (costs_.OfStage(0, 0, end) <= s * limit_ && EnoughBehind(s, end));
+  }
+  bool EnoughBehind(int s, size_t end) const {
+    const size_t units = best_.front().size() - 1;
+    return costs_.OfStage(0, end, units) <= (costs_.stages() - s) * limit_;
+  }
+
   // On places that are alike, where the last of s stages begins. The later it
   // begins, the longer the stages before it take, and the shorter itself: the
   // costliest is the least where the two meet. Much costlier ones are left out.
   Range RangeOfBest(int s, size_t end) const {
-    constexpr double kMuch = 1e-9;  // of what CutCost takes for equal
-    const size_t first = s - 1;
+    size_t first = s - 1;  // that may be one of a best cut
+    while (first + 1 < end && !EnoughBehind(s - 1, first)) ++first;
     const auto before = [&](size_t begin) { return best_[s - 1][begin].most; };
     const auto own = [&](size_t begin) {
       return costs_.OfStage(s - 1, begin, end);
@@ -214,10 +262,8 @@ class Cuts {
 
   // The last of s stages takes units [begin, end).
   void Extend(int s, size_t end) {
-    const bool alike =
-        costs_.layout().seconds.empty() && !costs_.layout().memory.has_value();
-    const Range range =
-        alike ? RangeOfBest(s, end) : Range{static_cast<size_t>(s - 1), end};
+    const Range range = IsAlike() ? RangeOfBest(s, end)
+                                  : Range{static_cast<size_t>(s - 1), end};
     for (size_t begin = range.begin; begin < range.end; ++begin) {
       const double cost = costs_.OfStage(s - 1, begin, end);
       const CutCost& before = best_[s - 1][begin];
@@ -234,6 +280,7 @@ class Cuts {
   const StageCosts& costs_;
   std::vector<std::vector<CutCost>> best_;
   std::vector<std::vector<int>> last_;  // units of the last stage
+  double limit_ = std::numeric_limits<double>::infinity();  // of each stage
 };
 
 // Moves units between stages, so that ranks that hold several have even loads,

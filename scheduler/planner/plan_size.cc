@@ -111,7 +111,7 @@ PlanSize PlanSizeOf(const Draft& draft) {
   const Derived& derived = draft.plan.derived();
   const bool trains = !draft.plan.job().evaluate();
   // Replicas of a kind have programs in common.
-  for (const std::vector<int>& places : ReplicaKinds(derived)) {
+  for (const std::vector<int>& places : ReplicaKinds(draft.plan)) {
     const int replica = places.empty() ? 0 : places.front();
     if (trains) {
       size.train +=

@@ -10,7 +10,7 @@
 #include "proto/plan/model_fields.h"
 #include "proto/plan/text_parts.h"
 #include "scheduler/layouts/axes.h"
-#include "scheduler/layouts/cut_units.h"
+#include "scheduler/planner/decoding_units.h"
 #include "scheduler/planner/partition.h"
 #include "scheduler/planner/resolve_lora.h"
 
@@ -33,20 +33,6 @@ absl::Status LayMesh(const ParallelismSpec& cut, TextPlan& plan) {
     *plan.mutable_mesh()->add_axes() = std::move(axis);
   }
   return CheckMesh(plan.mesh());
-}
-
-// `lora`: null, or the job's, resolved.
-absl::StatusOr<UnitList> Units(const ModelSpec& model, const LoraSpec* lora,
-                               const ParallelismSpec& cut) {
-  ASSIGN_OR_RETURN(
-      UnitList units,
-      ModelUnits(model, {.sequences = 1,
-                         .sequence_length = LongestSequenceOf(model).positions,
-                         .lora = lora}));
-  const std::vector<AxisRules> axes = RulesFor(cut);
-  RETURN_IF_ERROR(CheckCuts(units, axes));
-  CutUnits(axes, units);
-  return units;
 }
 
 absl::Status LayStages(const std::vector<Unit>& units,
@@ -85,6 +71,7 @@ absl::StatusOr<TextPlan> PlanText(const JobSpec& trained) {
   JobSpec job = trained;
   ModelSpec& model = *job.mutable_model();
   RETURN_IF_ERROR(ResolveModel(model));
+  model = WithoutModules(model);
   if (IsSynthetic(model)) {
     return FieldError("model.architecture", "a synthetic model has no text");
   }
@@ -100,7 +87,8 @@ absl::StatusOr<TextPlan> PlanText(const JobSpec& trained) {
   RETURN_IF_ERROR(ResolveLora(job));
   const LoraSpec* const lora =
       job.training().has_lora() ? &job.training().lora() : nullptr;
-  ASSIGN_OR_RETURN(UnitList units, Units(model, lora, cut));
+  ASSIGN_OR_RETURN(UnitList units, DecodingUnits(model, {.tensor = cut.tensor(),
+                                                         .lora = lora}));
   RETURN_IF_ERROR(LayStages(units.units, cut, plan));
   LayGroups(plan);
   for (Unit& unit : units.units) *plan.add_units() = std::move(unit);

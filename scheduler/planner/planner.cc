@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "proto/base/check.h"
 #include "proto/base/must_not_wait.h"
 #include "proto/base/status.h"
@@ -27,33 +26,16 @@
 #include "scheduler/planner/plan_size.h"
 #include "scheduler/planner/remedies.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/resolve_zero_weights.h"
+#include "scheduler/planner/sizes_text.h"
 #include "scheduler/planner/split_by_speed.h"
 #include "scheduler/planner/start_draft.h"
+#include "scheduler/planner/weights_by_memory.h"
 #include "scheduler/simulate/prediction.h"
 #include "scheduler/tiers/recompute.h"
 
 namespace troupe {
 namespace {
-
-// "parallelism.data: 4", "parallelism.pipeline: 2 x parallelism.data 4".
-std::string SizesText(const ParallelismSpec& parallelism) {
-  std::vector<std::pair<std::string, int>> sizes = {
-      {"parallelism.pipeline", parallelism.pipeline()},
-      {"parallelism.data", parallelism.data()}};
-  for (const RankField& field : FactorFields()) {
-    sizes.emplace_back(field.Path(), RanksOf(parallelism, field.name));
-  }
-  std::string text;
-  for (const auto& [path, ranks] : sizes) {
-    if (ranks < 2) continue;
-    const bool first = text.empty();
-    absl::StrAppend(&text, first ? "" : " x ", path, first ? ": " : " ", ranks);
-  }
-  if (text.empty()) text = "parallelism.data: 1";
-  if (parallelism.servers() == 0) return text;
-  return absl::StrCat(text, " with parallelism.servers ",
-                      parallelism.servers());
-}
 
 // Builds plans of other jobs for the same workers, up to their prediction.
 class Builder {
@@ -323,13 +305,6 @@ absl::Status CheckEnough(const JobSpec& resolved,
   return absl::OkStatus();
 }
 
-absl::Status CheckUsed(const JobSpec& resolved,
-                       const std::vector<WorkerDescription>& used) {
-  RETURN_IF_ERROR(CheckDevices(used));
-  RETURN_IF_ERROR(CheckHeads(resolved, used));
-  return CheckNvme(resolved, used);
-}
-
 // What CompilePlan and TryPlan have in common.
 struct PlanOptions {
   bool must_fit = true;
@@ -352,22 +327,29 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   }
   const std::vector<WorkerDescription>& used =
       workers.size() > ranks ? first : workers;
-  RETURN_IF_ERROR(ForWorkers(CheckUsed(asked, used)));
+  RETURN_IF_ERROR(ForWorkers(CheckWorkersFit(asked, used)));
   ASSIGN_OR_RETURN(const JobSpec resolved,
                    WithMicroBatchesBySpeed(asked, used));
   const Builder builder(used, options.may_go_on, options.instructions_max,
                         /*checks=*/options.must_fit);
-  const BuildPlan build = [&builder](const JobSpec& other) {
+  const BuildPlan build_even = [&builder](const JobSpec& other) {
     return builder.Build(other);
   };
-  const BuildPlan build_to_stay = [&builder](const JobSpec& other) {
-    return builder.BuildToStay(other);
-  };
+  const BuildPlan build = ByMemory(used, build_even, build_even);
+  const BuildPlan build_to_stay = ByMemory(
+      used, build_even,
+      [&builder](const JobSpec& other) { return builder.BuildToStay(other); });
   const bool stays = options.gather_room == GatherRoom::kFewest;
   const bool chooses = ChoosesMemory(resolved.memory());
   ASSIGN_OR_RETURN(Built built,
                    BuildForMemory(resolved, used, builder,
                                   stays && !chooses ? build_to_stay : build));
+  if (LeavesOpen(resolved.memory()) && !SaysSizesOfSlices(job.parallelism()) &&
+      !CheckMemory(built.plan, used).ok()) {
+    ASSIGN_OR_RETURN(absl::optional<Plan> fits,
+                     FitWeights(built.closest, built.plan, used, build));
+    if (fits.has_value()) built = {.plan = *std::move(fits), .closest = ""};
+  }
   if (options.must_fit) {
     RETURN_IF_ERROR(ForWorkers(CheckBuilt(built, used, build)));
   }
@@ -443,58 +425,6 @@ absl::optional<PlanAndStep> WithWaysOf(
   prediction.set_worst_routing_seconds(WorstRoutingSeconds(used, plan));
   *plan.mutable_prediction() = std::move(prediction);
   return kept;
-}
-
-Plan AssignmentPlan(const Plan& plan, int rank) {
-  CheckMayWait("a rank's part of a plan is made");
-  Plan assignment;
-  *assignment.mutable_job() = plan.job();
-  *assignment.mutable_mesh() = plan.mesh();
-  *assignment.mutable_lanes() = plan.lanes();
-  *assignment.mutable_sums() = plan.sums();
-  *assignment.mutable_groups() = plan.groups();
-  *assignment.mutable_units() = plan.units();
-  *assignment.mutable_tables() = plan.tables();
-  *assignment.mutable_batch() = plan.batch();
-  *assignment.add_roles() = RoleOf(plan, rank);
-  assignment.set_rank(rank);
-  // Field by field: copies of all ranks' for all ranks would be many.
-  const Prediction& prediction = plan.prediction();
-  Prediction& part = *assignment.mutable_prediction();
-  part.set_step_seconds(prediction.step_seconds());
-  part.set_tokens_per_second(prediction.tokens_per_second());
-  part.set_model_flops_utilization(prediction.model_flops_utilization());
-  part.set_limited_by(prediction.limited_by());
-  part.set_peak_flops_per_second(prediction.peak_flops_per_second());
-  part.set_datasheet_flops_per_second(prediction.datasheet_flops_per_second());
-  part.set_bubble_of_total(prediction.bubble_of_total());
-  part.set_bubble_of_ideal(prediction.bubble_of_ideal());
-  part.set_keep_seconds(prediction.keep_seconds());
-  part.set_keep_every(prediction.keep_every());
-  *part.mutable_links() = prediction.links();
-  if (rank < prediction.ranks_size()) {  // by rank
-    *part.add_ranks() = prediction.ranks(rank);
-  }
-  assignment.set_fingerprint(plan.fingerprint());
-  *assignment.mutable_derived() = plan.derived();
-  *assignment.mutable_stages() = plan.stages();
-  return assignment;
-}
-
-std::string PlanFingerprint(const Plan& plan) {
-  Plan bare = plan;
-  bare.clear_prediction();
-  bare.clear_fingerprint();
-  for (Group& group : *bare.mutable_groups()) {
-    group.clear_carriers();
-    group.clear_why_flat();
-  }
-  // No message of a plan has a map, so equal plans serialise to equal bytes.
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits
-  for (const char byte : bare.SerializeAsString()) {
-    hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
-  }
-  return absl::StrFormat("%016x", hash);
 }
 
 }  // namespace troupe

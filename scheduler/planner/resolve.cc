@@ -14,6 +14,7 @@
 #include "scheduler/planner/named_rows.h"
 #include "scheduler/planner/resolve_data.h"
 #include "scheduler/planner/resolve_evaluation.h"
+#include "scheduler/planner/resolve_islands.h"
 #include "scheduler/planner/resolve_lora.h"
 #include "scheduler/planner/resolve_memory.h"
 #include "scheduler/planner/resolve_optimizer.h"
@@ -207,10 +208,14 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job, PlanLength length) {
   RETURN_IF_ERROR(ResolveEvaluation(resolved));
   if (job.has_elastic()) resolved.mutable_recovery();
   RETURN_IF_ERROR(ResolveModel(*resolved.mutable_model()));
+  if (resolved.evaluate()) {
+    *resolved.mutable_model() = WithoutModules(resolved.model());
+  }
   RETURN_IF_ERROR(IsSynthetic(job.model())
                       ? ResolveNoData(*resolved.mutable_data())
                       : ResolveData(job.evaluate(), *resolved.mutable_data()));
   RETURN_IF_ERROR(ResolveServers(resolved));
+  RETURN_IF_ERROR(ResolveIslands(resolved));
   RETURN_IF_ERROR(
       ResolveParallelism(job.memory(), *resolved.mutable_parallelism()));
   if (job.has_objective()) {
@@ -235,6 +240,7 @@ absl::StatusOr<JobSpec> ResolveJob(const JobSpec& job, PlanLength length) {
   RETURN_IF_ERROR(ResolveMetrics(resolved));
   RETURN_IF_ERROR(ResolveSample(resolved));
   RETURN_IF_ERROR(CheckServersFit(resolved));
+  RETURN_IF_ERROR(CheckIslandsFit(resolved));
   return resolved;
 }
 

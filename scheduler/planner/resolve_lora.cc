@@ -22,6 +22,12 @@ absl::Status ResolveLora(JobSpec& job) {
     return FieldError("training.lora",
                       "synthetic units have no linear layers; leave it out");
   }
+  if (job.model().num_nextn_predict_layers() > 0) {
+    return FieldError("training.lora",
+                      "adapters are of the layers that transformers has, and "
+                      "it has no modules that predict further tokens; leave "
+                      "out model.num_nextn_predict_layers");
+  }
   LoraSpec& lora = *job.mutable_training()->mutable_lora();
   if (!lora.has_rank()) lora.set_rank(kRank);
   if (!lora.has_alpha()) lora.set_alpha(kAlpha);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/islands.h"
 #include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/pipelines/pipelines.h"
@@ -145,8 +146,7 @@ absl::Status ResolveMicroBatches(JobSpec& job) {
 }
 
 int MicroBatchesOfStep(const JobSpec& job) {
-  return static_cast<int>(job.training().global_batch_size() /
-                          MicroBatchSequences(job));
+  return static_cast<int>(SamplesOfIsland(job) / MicroBatchSequences(job));
 }
 
 int MicroBatchesMost(const JobSpec& job) {
@@ -154,7 +154,7 @@ int MicroBatchesMost(const JobSpec& job) {
   const auto& given = parallelism.micro_batches();
   if (!given.empty()) return *std::max_element(given.begin(), given.end());
   const int of_step = MicroBatchesOfStep(job);
-  const int replicas = ReplicasOf(parallelism);
+  const int replicas = ReplicasOfStep(job);
   return parallelism.micro_batch_split() == kSplitBySpeed
              ? of_step - (replicas - 1)
              : of_step / replicas;

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
+#include "proto/plan/optimizer_rules.h"
 
 namespace troupe {
 namespace {
@@ -144,12 +146,23 @@ struct RuleRow {
   double weight_decay;
   double momentum = 0;
   bool nesterov = false;
+  bool own_fields = false;  // decay_rate, eps1, eps2, scale_parameter
 };
-constexpr RuleRow kRules[] = {{"adafactor", CheckAdafactor, kBetas, 0},
+constexpr RuleRow kRules[] = {{.name = "adafactor",
+                               .check = CheckAdafactor,
+                               .betas = kBetas,
+                               .weight_decay = 0,
+                               .own_fields = true},
                               {"adamw", CheckAdamW, kBetas, 0.1},
                               {"lion", CheckLion, kLionBetas, 0.1},
                               {"muon", CheckMuon, kBetas, 0.1, 0.95, true},
                               {"sgd", CheckSgd, kBetas, 0}};
+
+// REQUIRES that it is one of RuleNames.
+const RuleRow& RowNamed(absl::string_view name) {
+  return *std::find_if(std::begin(kRules), std::end(kRules),
+                       [name](const RuleRow& row) { return row.name == name; });
+}
 
 std::vector<std::string> RuleNames() {
   std::vector<std::string> names;
@@ -159,9 +172,7 @@ std::vector<std::string> RuleNames() {
 
 // Fills in and checks what a rule of this name needs, but its learning rate.
 absl::Status ResolveRule(const std::string& path, OptimizerSpec& rule) {
-  const RuleRow& row = *std::find_if(
-      std::begin(kRules), std::end(kRules),
-      [&rule](const RuleRow& r) { return r.name == rule.name(); });
+  const RuleRow& row = RowNamed(rule.name());
   if (rule.betas().empty()) {
     for (const double beta : row.betas) rule.add_betas(beta);
   }
@@ -169,7 +180,7 @@ absl::Status ResolveRule(const std::string& path, OptimizerSpec& rule) {
   if (!rule.has_weight_decay()) rule.set_weight_decay(row.weight_decay);
   if (!rule.has_momentum()) rule.set_momentum(row.momentum);
   if (!rule.has_nesterov()) rule.set_nesterov(row.nesterov);
-  if (rule.name() == "adafactor") {
+  if (row.own_fields) {
     if (!rule.has_decay_rate()) rule.set_decay_rate(kDecayRate);
     if (!rule.has_eps1()) rule.set_eps1(kEps1);
     if (!rule.has_eps2()) rule.set_eps2(kEps2);
@@ -225,7 +236,7 @@ absl::Status ResolveGroup(const std::string& path,
   group.set_eps(rule.eps());
   group.set_momentum(rule.momentum());
   group.set_nesterov(rule.nesterov());
-  if (rule.name() != "adafactor") return absl::OkStatus();
+  if (!RowNamed(rule.name()).own_fields) return absl::OkStatus();
   group.set_decay_rate(rule.decay_rate());
   group.set_eps1(rule.eps1());
   group.set_eps2(rule.eps2());
@@ -236,7 +247,7 @@ absl::Status ResolveGroup(const std::string& path,
 absl::Status ResolveEma(OptimizerSpec& optimizer) {
   if (!optimizer.has_ema()) return absl::OkStatus();
   EmaSpec& ema = *optimizer.mutable_ema();
-  if (optimizer.name() == "none") {
+  if (!ChangesParameters(optimizer)) {
     return FieldError("optimizer.ema",
                       "averages the weights that an optimizer makes, and with "
                       "optimizer.name: none there is none; leave it out");
@@ -263,17 +274,22 @@ absl::Status ResolveOptimizer(JobSpec& job) {
                       "parameters of synthetic units have no names; leave it "
                       "out");
   }
-  if (synthetic && optimizer.name() == "adafactor") {
+  if (synthetic && UpdatesVectors(optimizer, /*rule=*/0)) {
     return FieldError("optimizer.name",
-                      "adafactor goes by the shapes of parameters, and those of "
-                      "synthetic units have none; use adamw");
+                      absl::StrCat(optimizer.name(),
+                                   " goes by the shapes of parameters, and "
+                                   "those of synthetic units have none; use "
+                                   "adamw"));
   }
   RETURN_IF_ERROR(ResolveEma(optimizer));
-  if (optimizer.name() == "none") return absl::OkStatus();
-  if (optimizer.name() == "muon") {
+  if (!ChangesParameters(optimizer)) return absl::OkStatus();
+  const OptimizerRow& row = RowOfRule(optimizer, /*rule=*/0);
+  if (row.updates == OptimizerRow::kMatrices) {
     return FieldError("optimizer.name",
-                      "muon trains matrices only; use adamw, and a group of "
-                      "optimizer.groups with name muon");
+                      absl::StrCat(row.name,
+                                   " trains matrices only; use adamw, and a "
+                                   "group of optimizer.groups with name ",
+                                   row.name));
   }
   RETURN_IF_ERROR(CheckPresent({.present = optimizer.has_lr(),
                                 .path = "optimizer.lr",

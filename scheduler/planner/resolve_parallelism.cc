@@ -16,6 +16,7 @@
 #include "scheduler/layouts/zero.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/resolve_strategies.h"
+#include "scheduler/planner/resolve_zero_weights.h"
 
 namespace troupe {
 namespace {
@@ -84,7 +85,8 @@ absl::Status CheckIsSynchronous(const ParallelismSpec& parallelism,
 
 bool SaysNothingOfZero(const ParallelismSpec& parallelism) {
   return !parallelism.has_zero() && !parallelism.has_zero_size() &&
-         !parallelism.has_reshard_after_forward();
+         !parallelism.has_reshard_after_forward() &&
+         !SaysSizesOfSlices(parallelism);
 }
 
 absl::Status ResolveZero(ParallelismSpec& parallelism) {
@@ -176,7 +178,8 @@ absl::Status ResolveParallelism(const MemorySpec& memory,
   RETURN_IF_ERROR(CheckGathers(memory, parallelism));
   const bool zero_is_open = memory.has_mode() && SaysNothingOfZero(parallelism);
   if (!zero_is_open) RETURN_IF_ERROR(ResolveZero(parallelism));
-  return CheckStrategies(parallelism);
+  RETURN_IF_ERROR(CheckStrategies(parallelism));
+  return zero_is_open ? absl::OkStatus() : ResolveZeroWeights(parallelism);
 }
 
 }  // namespace troupe

@@ -1,7 +1,6 @@
 #include "scheduler/planner/resolve_sample.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -9,7 +8,6 @@
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
 #include "proto/plan/model_fields.h"
-#include "proto/plan/sharing.h"
 
 namespace troupe {
 namespace {
@@ -45,48 +43,12 @@ absl::Status ResolveFields(const ModelSpec& model, SampleSpec& sample) {
                                  longest, " positions"));
 }
 
-// A field of parallelism by which a rank has less than the model.
-absl::Status CheckSize(absl::string_view name, int size) {
-  if (size <= 1) return absl::OkStatus();
+absl::Status RefuseSampleWith(absl::string_view field, absl::string_view why) {
   return FieldError(
       kSampleField,
-      absl::StrCat("needs a rank that has the whole model, and ranks "
-                   "share it by parallelism.",
-                   name, ": ", size,
+      absl::StrCat("does not go with parallelism.", field, ": ", why,
                    "; leave it out, and continue texts with `troupe "
                    "generate`"));
-}
-
-absl::Status CheckWholeModel(const ParallelismSpec& parallelism) {
-  RETURN_IF_ERROR(CheckSize("pipeline", parallelism.pipeline()));
-  RETURN_IF_ERROR(CheckSize("virtual_stages", parallelism.virtual_stages()));
-  for (const RankField& field : RankFields()) {
-    RETURN_IF_ERROR(CheckSize(field.name, RanksOf(parallelism, field.name)));
-  }
-  RETURN_IF_ERROR(CheckSize("strategies", 1 + parallelism.strategies_size()));
-  if (parallelism.zero() < 3) return absl::OkStatus();
-  return FieldError(kSampleField,
-                    "needs a rank that has the whole model, and with "
-                    "parallelism.zero: 3 ranks have slices of it; use zero 2, "
-                    "or leave it out");
-}
-
-absl::Status CheckStateOnDevice(const MemorySpec& memory) {
-  for (const auto& [name, tier] :
-       {std::pair("parameters", memory.parameters()),
-        std::pair("optimizer", memory.optimizer()),
-        std::pair("gradients", memory.gradients()),
-        std::pair("activations", memory.activations())}) {
-    if (tier.empty() || tier == "device") continue;
-    return FieldError(
-        kSampleField,
-        absl::StrCat("needs the state in the device's memory, and "
-                     "memory.",
-                     name, " is ", tier,
-                     "; use device, or leave it "
-                     "out"));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -114,10 +76,28 @@ absl::Status ResolveSample(JobSpec& job) {
   return absl::OkStatus();
 }
 
+// A text has few positions at a time, which do not cut in every way in which
+// the sequences of training do.
 absl::Status CheckSample(const JobSpec& job) {
   if (!job.data().has_sample()) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckWholeModel(job.parallelism()));
-  return CheckStateOnDevice(job.memory());
+  const ParallelismSpec& parallelism = job.parallelism();
+  const std::string& method = parallelism.tensor_method();
+  if (parallelism.tensor() > 1 && !method.empty() && method != "1d") {
+    return RefuseSampleWith(
+        absl::StrCat("tensor_method: ", method),
+        "a text is written by ranks that cut units in one dimension");
+  }
+  if (parallelism.expert() > 1) {
+    return RefuseSampleWith(
+        absl::StrCat("expert: ", parallelism.expert()),
+        "a text is written by ranks that have, of each expert, "
+        "what they have of all");
+  }
+  if (parallelism.strategies_size() > 0) {
+    return RefuseSampleWith(
+        "strategies", "a text is written by ranks that share all units alike");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

@@ -12,8 +12,9 @@ namespace troupe {
 // that model, data and training are resolved.
 absl::Status ResolveSample(JobSpec& job);
 
-// InvalidArgument "data.sample...": no rank has the whole model in the memory
-// of its device. REQUIRES that nothing of the job is left to choose.
+// InvalidArgument "data.sample...": ranks share the model in a way in which
+// they cannot write a text (lay_decoding.h). REQUIRES that nothing of the job
+// is left to choose.
 absl::Status CheckSample(const JobSpec& job);
 
 }  // namespace troupe

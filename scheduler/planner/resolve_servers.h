@@ -3,7 +3,10 @@
 #ifndef TROUPE_SCHEDULER_PLANNER_RESOLVE_SERVERS_H_
 #define TROUPE_SCHEDULER_PLANNER_RESOLVE_SERVERS_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
+#include "proto/cluster.pb.h"
 #include "proto/job.pb.h"
 
 namespace troupe {
@@ -16,6 +19,9 @@ absl::Status ResolveServers(JobSpec& job);
 
 // With what servers of their own do not go. REQUIRES all else resolved.
 absl::Status CheckServersFit(const JobSpec& job);
+// On which workers they do not. REQUIRES a job that is resolved.
+absl::Status CheckTurnsOn(const JobSpec& job,
+                          const std::vector<WorkerDescription>& workers);
 
 }  // namespace troupe
 

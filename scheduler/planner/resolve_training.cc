@@ -1,11 +1,13 @@
 #include "scheduler/planner/resolve_training.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/choices.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/model.h"
 #include "proto/plan/model_fields.h"
 #include "proto/plan/plan_limits.h"
@@ -132,14 +134,19 @@ absl::Status CheckSequenceLength(const JobSpec& job) {
 }
 
 absl::Status ResolveBatches(JobSpec& job) {
-  const int64_t global = job.training().global_batch_size();
+  const int64_t global = SamplesOfIsland(job);
   const int64_t micro = job.training().micro_batch_size();
-  const int64_t data = job.parallelism().data();
+  const int64_t data = TakesTurns(job) ? 1 : int64_t{job.parallelism().data()};
+  const int islands = IslandsOf(job.parallelism());
+  const std::string batch = absl::StrCat(
+      "training.global_batch_size ", job.training().global_batch_size(),
+      islands == 1
+          ? ""
+          : absl::StrCat(" / parallelism.islands ", islands, " = ", global));
   if (global % micro != 0) {
-    return FieldError(
-        "training.micro_batch_size",
-        absl::StrCat(micro, " does not divide ", "training.global_batch_size ",
-                     global, "; use ", DivisorsText(global, micro)));
+    return FieldError("training.micro_batch_size",
+                      absl::StrCat(micro, " does not divide ", batch, "; use ",
+                                   DivisorsText(global, micro)));
   }
   const int64_t together = MicroBatchSequences(job);
   const int shared = RanksOfReplica(job.parallelism());
@@ -147,21 +154,21 @@ absl::Status ResolveBatches(JobSpec& job) {
   if (field != nullptr && global % together != 0) {
     return FieldError(
         field->Path(),
-        absl::StrCat(
-            shared, " ranks of parallelism.data compute a micro-batch of ",
-            micro, " sequences each together, and training.global_batch_size ",
-            global, " is no multiple of ", together, "; use ",
-            shared == RanksOf(job.parallelism(), field->name)
-                ? DivisorsText(global / micro, shared)
-                : "fewer ranks of data"));
+        absl::StrCat(shared,
+                     " ranks of parallelism.data compute a micro-batch of ",
+                     micro, " sequences each together, and ", batch,
+                     " is no multiple of ", together, "; use ",
+                     shared == RanksOf(job.parallelism(), field->name)
+                         ? DivisorsText(global / micro, shared)
+                         : "fewer ranks of data"));
   }
   RETURN_IF_ERROR(ResolveMicroBatches(job));
   const bool even = job.parallelism().micro_batch_split() == kSplitEven;
   if (even && (global / micro) % data != 0) {
     return FieldError(
         "parallelism.data",
-        absl::StrCat(data, " does not divide training.global_batch_size ",
-                     global, " / training.micro_batch_size ", micro, " = ",
+        absl::StrCat(data, " does not divide ", batch,
+                     " / training.micro_batch_size ", micro, " = ",
                      global / micro, " micro-batches; use ",
                      DivisorsText(global / micro, data),
                      ", or parallelism.micro_batch_split: by_speed"));

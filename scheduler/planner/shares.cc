@@ -4,12 +4,19 @@
 #include <string>
 
 #include "proto/plan/sharing.h"
+#include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/layouts.h"
 
 namespace troupe {
 namespace {
 
 using Shares = ParallelismSpec;
+
+bool CutsSamples(const RowAxis& axis) {
+  return std::any_of(
+      axis.rules.begin(), axis.rules.end(),
+      [](const DimRule& rule) { return rule.kind == Dim::BATCH; });
+}
 
 // With a row that is tried.
 std::vector<std::string> TriedFields() {
@@ -84,6 +91,41 @@ std::vector<ParallelismSpec> SharesOf(int ranks, const ModelSpec& model) {
     ShareOut(fields, fields.size(), ranks / data, shares, all);
   }
   return WithFieldsOfData(all, model);
+}
+
+std::vector<ParallelismSpec> SharesWithParts(
+    const ParallelismSpec& shares, const std::vector<StrategySpec>& parts) {
+  std::vector<const LayoutRow*> of_factors;
+  for (const RankField& field : FactorFields()) {
+    if (RanksOf(shares, field.name) < 2) continue;
+    of_factors.push_back(&RowOf(shares, field.name));
+  }
+  std::vector<Shares> all;
+  if (of_factors.size() != 1) return all;
+  const LayoutRow& row = *of_factors.front();
+  for (const std::string& other : row.tried_beside) {
+    Shares part_shares;
+    SetRanks(other, RanksOf(shares, std::string(row.field)), part_shares);
+    for (const StrategySpec& part : parts) {
+      all.push_back(shares);
+      StrategySpec& strategy = *all.back().add_strategies() = part;
+      CopySharing(part_shares, strategy);
+    }
+  }
+  return all;
+}
+
+bool DividesSamples(const ParallelismSpec& shares, int micro_batch_size) {
+  for (const StrategySpec& strategy : shares.strategies()) {
+    Shares of_strategy;
+    CopySharing(strategy, of_strategy);
+    int ranks = 1;
+    for (const SharedAxis& axis : SharedAxes(of_strategy)) {
+      if (CutsSamples(*axis.row)) ranks *= axis.size;
+    }
+    if (micro_batch_size % ranks != 0) return false;
+  }
+  return true;
 }
 
 ShareComplexity ComplexityOf(const ParallelismSpec& shares) {

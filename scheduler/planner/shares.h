@@ -16,6 +16,15 @@ namespace troupe {
 // divide.
 std::vector<ParallelismSpec> SharesOf(int ranks, const ModelSpec& model);
 
+// `shares`, where one row shares units by them and says by which other fields
+// some may be shared beside it (LayoutRow.tried_beside): with each of `parts`,
+// which name units and nothing more, shared by each of these.
+std::vector<ParallelismSpec> SharesWithParts(
+    const ParallelismSpec& shares, const std::vector<StrategySpec>& parts);
+
+// Whether ranks that share samples have as many each, in each strategy.
+bool DividesSamples(const ParallelismSpec& shares, int micro_batch_size);
+
 // Of those with a row that is tried last (LayoutRow.tried_last), true; and the
 // number of fields in use, `data` among them.
 struct ShareComplexity {

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "proto/base/status.h"
+#include "proto/plan/islands.h"
+#include "scheduler/layouts/replicas.h"
 #include "scheduler/planner/fit_memory.h"
 #include "scheduler/planner/plan_size.h"
 #include "scheduler/planner/resolve.h"
@@ -17,7 +19,11 @@ namespace {
 JobSpec WithMicroBatches(const JobSpec& job, int count) {
   JobSpec other = job;
   TrainingSpec& training = *other.mutable_training();
-  const int of_all = training.micro_batch_size() * job.parallelism().data();
+  const int replicas =
+      TakesTurns(job)
+          ? 1
+          : job.parallelism().data() * IslandsOf(job.parallelism());
+  const int of_all = training.micro_batch_size() * replicas;
   training.set_global_batch_size(of_all * count);
   training.set_validation_sequences(
       std::min(training.validation_sequences(), of_all));

@@ -14,9 +14,9 @@
 #include "proto/plan/expert_load.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/model.h"
-#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
@@ -34,12 +34,13 @@
 #include "scheduler/passes/lanes.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "scheduler/planner/check_graph.h"
+#include "scheduler/planner/lay_decoding.h"
 #include "scheduler/planner/lay_groups.h"
+#include "scheduler/planner/part_states.h"
 #include "scheduler/planner/partition.h"
 #include "scheduler/planner/resolve_sample.h"
 #include "scheduler/planner/unit_kinds.h"
 #include "scheduler/tiers/loss_chunks.h"
-#include "scheduler/tiers/offload.h"
 #include "scheduler/tiers/recompute.h"
 
 namespace troupe {
@@ -50,21 +51,6 @@ void LayMesh(Plan& plan) {
     *plan.mutable_mesh()->add_axes() = std::move(axis);
   }
   CHECK_OK(CheckMesh(plan.mesh()));
-}
-
-// Updates of matrices work in memory that lanes of the host do not have.
-absl::Status CheckStepsOnDevice(const JobSpec& job) {
-  if (!StepsOnHost(job.memory())) return absl::OkStatus();
-  for (int rule = 0; rule < RuleCount(job.optimizer()); ++rule) {
-    if (!UpdatesMatrices(job.optimizer(), rule)) continue;
-    return FieldError(
-        NameFieldOfRule(rule),
-        absl::StrCat(NameOfRule(job.optimizer(), rule),
-                     " does not go with memory.optimizer or memory.gradients "
-                     "below the device, where the optimizer runs on the host; "
-                     "use device for both"));
-  }
-  return absl::OkStatus();
 }
 
 // Of the model, on one rank each; and what follows from them alone.
@@ -92,7 +78,6 @@ absl::StatusOr<UnitList> WholeUnits(Plan& plan) {
     RETURN_IF_ERROR(MarkFrozen(training, list));
   }
   RETURN_IF_ERROR(MarkGroups(plan.job().optimizer(), list));
-  RETURN_IF_ERROR(CheckStepsOnDevice(plan.job()));
   RETURN_IF_ERROR(CheckSample(plan.job()));
   derived.set_frozen_parameters(FrozenCount(list));
   derived.set_model_flops_per_token(
@@ -117,6 +102,7 @@ absl::Status AddUnits(const UnitRules& rules, UnitList list, Draft& draft) {
   RETURN_IF_ERROR(CheckCuts(rules, list));
   RETURN_IF_ERROR(CutUnits(rules, list));
   LayParts(plan.job().optimizer(), list);
+  SetPartStates(plan, list);
   for (const Unit& unit : list.units) {
     RETURN_IF_ERROR(CheckMatrices(plan.job().optimizer(), unit));
   }
@@ -139,13 +125,14 @@ int64_t RoundedUp(int64_t number, int64_t divisor) {
   return (number + divisor - 1) / divisor;
 }
 
-// As many for each replica, where none are given.
+// As many for each of the replicas that compute a step together, where none are
+// given.
 std::vector<int> MicroBatchesOfReplicas(const ParallelismSpec& parallelism,
-                                        int64_t of_step) {
+                                        int64_t of_step, int at_once) {
   const auto& given = parallelism.micro_batches();
   if (!given.empty()) return {given.begin(), given.end()};
   const int replicas = ReplicasOf(parallelism);
-  return std::vector<int>(replicas, static_cast<int>(of_step / replicas));
+  return std::vector<int>(replicas, static_cast<int>(of_step / at_once));
 }
 
 // In proportion to those of training where replicas differ, as fast ones are
@@ -163,15 +150,18 @@ void DeriveMicroBatches(const JobSpec& job, Derived& derived) {
   const bool equal = std::adjacent_find(given.begin(), given.end(),
                                         std::not_equal_to<>()) == given.end();
   if (equal && parallelism.servers() == 0) {
-    const int replicas = ReplicasOf(parallelism);
+    const int replicas = IslandsOf(parallelism) * ReplicasOf(parallelism);
     derived.set_micro_batches(of_step / replicas);
     derived.set_validation_micro_batches(RoundedUp(of_validation, replicas));
     return;
   }
   int most = 0;
   int most_validation = 0;
-  for (const int count : MicroBatchesOfReplicas(parallelism, of_step)) {
-    const int validation = RoundedUp(of_validation * count, of_step);
+  const int at_once = ReplicasOfStep(job);
+  const int64_t of_replicas = of_step * ReplicasOf(parallelism) / at_once;
+  for (const int count :
+       MicroBatchesOfReplicas(parallelism, of_step, at_once)) {
+    const int validation = RoundedUp(of_validation * count, of_replicas);
     derived.add_replica_micro_batches(count);
     if (of_validation > 0) {
       derived.add_replica_validation_micro_batches(validation);
@@ -192,6 +182,7 @@ void Derive(Plan& plan) {
   Derived& derived = *plan.mutable_derived();
   derived.set_data_parallel_size(plan.job().parallelism().data());
   DeriveMicroBatches(plan.job(), derived);
+  derived.set_takes_turns(TakesTurns(plan.job()));
   derived.set_tokens_per_step(int64_t{training.global_batch_size()} *
                               training.sequence_length());
 }
@@ -199,10 +190,11 @@ void Derive(Plan& plan) {
 // Ranks need not wait for one another between steps where no update waits for
 // the norm of all gradients, and the schedule makes something of it. Replicas
 // that run different numbers of micro-batches meet at each step's end, and so
-// do ranks that evaluate.
+// do ranks that evaluate, and those of an island.
 int ReportLag(const Plan& plan, const Pipeline& pipeline) {
   if (MeshSize(plan.mesh()) == 1 || plan.job().evaluate()) return 0;
   if (!plan.derived().replica_micro_batches().empty()) return 0;
+  if (HasIslands(plan)) return 0;
   const bool waits = UpdatesNeedNorm(plan.job().training());
   const bool gains = pipeline.asynchronous || pipeline.overlaps_steps;
   return gains && !waits ? 1 : 0;
@@ -228,7 +220,7 @@ absl::Status OrderSteps(Draft& draft) {
     if (is_set) shape.options.push_back(field);
   }
   ASSIGN_OR_RETURN(draft.compute_order, pipeline.order(shape));
-  const std::vector<std::vector<int>> kinds = ReplicaKinds(plan.derived());
+  const std::vector<std::vector<int>> kinds = ReplicaKinds(plan);
   for (size_t k = 1; k < kinds.size(); ++k) {
     shape.micro_batches =
         ShareOf(plan.derived(), Program::TRAIN, kinds[k].front()).count;
@@ -252,7 +244,8 @@ absl::Status OrderSteps(Draft& draft) {
   }
   plan.mutable_derived()->set_report_lag(ReportLag(plan, pipeline));
   plan.mutable_derived()->set_delays_gradients(
-      DelaysGradients(draft.compute_order));
+      DelaysGradients(draft.compute_order) ||
+      (plan.derived().takes_turns() && plan.job().parallelism().data() > 1));
   return absl::OkStatus();
 }
 
@@ -360,6 +353,7 @@ absl::Status LayAllMatrices(Plan& plan) {
             {.part = stretch.part,
              .part_count = stretch.part_count,
              .ranks = GroupSize(plan.mesh(), group),
+             .weights = {group.weights().begin(), group.weights().end()},
              .field = placement->has_served() ? "servers" : "zero_size"},
             *plan.mutable_units(u)));
       }
@@ -414,7 +408,7 @@ absl::StatusOr<Draft> StartDraftOf(
   Draft draft;
   *draft.plan.mutable_job() = resolved;
   LayMesh(draft.plan);
-  *draft.plan.mutable_lanes() = AllLanes();
+  *draft.plan.mutable_lanes() = LanesOf(resolved.parallelism());
   Derive(draft.plan);
   RETURN_IF_ERROR(OrderSteps(draft));
   RETURN_IF_ERROR(CheckChunksOfLoss(draft));
@@ -428,6 +422,8 @@ absl::StatusOr<Draft> StartDraftOf(
   RETURN_IF_ERROR(CutUnitsAndStages(whole, workers, draft));
   LayGroups(draft.plan);
   RETURN_IF_ERROR(LayAllMatrices(draft.plan));
+  // Costs of units are asked of models with one of each kind.
+  if (kinds == nullptr) RETURN_IF_ERROR(LayDecoding(draft.plan));
   return draft;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/sharing.h"
 #include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
@@ -15,6 +16,7 @@
 #include "scheduler/layouts/zero.h"
 #include "scheduler/planner/resolve.h"
 #include "scheduler/planner/resolve_micro_batches.h"
+#include "scheduler/planner/resolve_zero_weights.h"
 #include "scheduler/planner/shares.h"
 
 namespace troupe {
@@ -65,30 +67,15 @@ std::vector<StrategySpec> PartsToTry(int pipeline) {
   return parts;
 }
 
-// Each with some units shared otherwise by the same ranks, where the row that
-// shares them says by what.
+// And each with some units shared otherwise by the same ranks.
 std::vector<Shares> WithStrategies(const std::vector<Shares>& without,
                                    const ParallelismSpec& job) {
   const std::vector<StrategySpec> parts =
       PartsToTry(job.pipeline() * job.virtual_stages());
   std::vector<Shares> all = without;
   for (const Shares& shares : without) {
-    std::vector<const LayoutRow*> of_factors;
-    for (const RankField& field : FactorFields()) {
-      if (RanksOf(shares, field.name) < 2) continue;
-      of_factors.push_back(&RowOf(shares, field.name));
-    }
-    if (of_factors.size() != 1) continue;
-    const LayoutRow& row = *of_factors.front();
-    for (const std::string& other : row.tried_beside) {
-      Shares part_shares;
-      SetRanks(other, RanksOf(shares, std::string(row.field)), part_shares);
-      for (const StrategySpec& part : parts) {
-        all.push_back(shares);
-        StrategySpec& strategy = *all.back().add_strategies() = part;
-        CopySharing(part_shares, strategy);
-      }
-    }
+    const std::vector<Shares> with = SharesWithParts(shares, parts);
+    all.insert(all.end(), with.begin(), with.end());
   }
   return all;
 }
@@ -108,6 +95,10 @@ void SetZero(int zero, const ParallelismSpec& asked, JobSpec& way) {
   parallelism.set_zero(zero);
   parallelism.clear_zero_size();
   parallelism.clear_reshard_after_forward();
+  const int weights = parallelism.zero_weights_size();
+  if (zero == 0 || (weights > 0 && weights != ReplicasOf(parallelism))) {
+    ClearZeroWeights(parallelism);
+  }
   if (zero == 0) return;
   if (zero == 3 && asked.has_reshard_after_forward()) {
     parallelism.set_reshard_after_forward(asked.reshard_after_forward());
@@ -164,26 +155,6 @@ bool FitField(const RankField& field, int ranks, ParallelismSpec& parallelism) {
   return false;
 }
 
-bool CutsSamples(const RowAxis& axis) {
-  return std::any_of(
-      axis.rules.begin(), axis.rules.end(),
-      [](const DimRule& rule) { return rule.kind == Dim::BATCH; });
-}
-
-// Whether ranks that share samples have as many each, in each strategy.
-bool DividesSamples(const JobSpec& way) {
-  for (const StrategySpec& strategy : way.parallelism().strategies()) {
-    Shares shares;
-    CopySharing(strategy, shares);
-    int ranks = 1;
-    for (const SharedAxis& axis : SharedAxes(shares)) {
-      if (CutsSamples(*axis.row)) ranks *= axis.size;
-    }
-    if (way.training().micro_batch_size() % ranks != 0) return false;
-  }
-  return true;
-}
-
 // Sets those of `needed` that a job must say for units to be shared so.
 void SetSharing(const ParallelismSpec& now, ParallelismSpec& needed) {
   for (const LayoutRow* const row : RowsInUse(now)) {
@@ -218,7 +189,7 @@ void FitMicroBatch(JobSpec& way) {
   TrainingSpec& training = *way.mutable_training();
   const ParallelismSpec& parallelism = way.parallelism();
   if (!parallelism.micro_batches().empty()) return;  // numbers of these
-  const int global = training.global_batch_size();
+  const auto global = static_cast<int>(SamplesOfIsland(way));
   const int replica_batch = global / parallelism.data();
   if (replica_batch == 0) return;
   int size = std::min(training.micro_batch_size(), replica_batch);
@@ -261,7 +232,8 @@ std::vector<JobSpec> WaysToShare(const JobSpec& job) {
   }
   for (const Shares& shares : AllShares(ranks, *resolved)) {
     if (AreAlike(shares, as_it_is)) continue;
-    if (!DividesSamples(WithShares(*resolved, shares))) continue;
+    const JobSpec way = WithShares(*resolved, shares);
+    if (!DividesSamples(shares, way.training().micro_batch_size())) continue;
     add(shares, LevelFor(shares, now.zero()));
   }
   return ways;
@@ -284,6 +256,7 @@ WayFields FieldsOfWay(const JobSpec& way, const JobSpec& job) {
       now.zero_size() < DealtMost(now)) {
     needed.set_zero_size(now.zero_size());
   }
+  *needed.mutable_zero_weights() = now.zero_weights();
   const int micro_batch = way.training().micro_batch_size();
   if (micro_batch != job.training().micro_batch_size()) {
     fields.set_micro_batch_size(micro_batch);

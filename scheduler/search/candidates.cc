@@ -1,6 +1,7 @@
 #include "scheduler/search/candidates.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -127,14 +128,18 @@ absl::Status Candidates::EstimateRanks(int ranks) {
                    });
   for (Division& division : divisions) {
     RETURN_IF_ERROR(GoOn(ranks));
-    if (division.value > best_ * (1 + std::min(error_, kBoundMargin))) {
-      ++reasons_[kSlower];
-      slower_.push_back(std::move(division));
-      continue;
-    }
-    EstimatePlansOf(division);
+    if (!LeaveOut(division)) EstimatePlansOf(division);
   }
   return absl::OkStatus();
+}
+
+bool Candidates::LeaveOut(Division division) {
+  if (division.value <= best_ * (1 + std::min(error_, kBoundMargin))) {
+    return false;
+  }
+  ++reasons_[kSlower];
+  slower_.push_back(std::move(division));
+  return true;
 }
 
 absl::StatusOr<bool> Candidates::Reconsider(double value) {
@@ -143,41 +148,85 @@ absl::StatusOr<bool> Candidates::Reconsider(double value) {
     RETURN_IF_ERROR(EstimateNextNumber());
     any = true;
   }
+  // Of a division, candidates may be left out again.
+  for (std::vector<Division> again = TakeSlower(value); !again.empty();
+       again = TakeSlower(value)) {
+    any = true;
+    for (const Division& division : again) {
+      RETURN_IF_ERROR(Ask(may_go_on_));
+      EstimatePlansOf(division);
+    }
+  }
+  return any;
+}
+
+std::vector<Candidates::Division> Candidates::TakeSlower(double value) {
   const auto rest = std::stable_partition(
       slower_.begin(), slower_.end(),
       [value](const Division& division) { return division.value <= value; });
-  const std::vector<Division> again(slower_.begin(), rest);
+  std::vector<Division> taken(std::make_move_iterator(slower_.begin()),
+                              std::make_move_iterator(rest));
   slower_.erase(slower_.begin(), rest);
-  for (const Division& division : again) {
-    RETURN_IF_ERROR(Ask(may_go_on_));
-    if (--reasons_[kSlower] == 0) reasons_.erase(kSlower);
-    EstimatePlansOf(division);
-  }
-  return any || !again.empty();
+  if (taken.empty()) return taken;
+  reasons_[kSlower] -= static_cast<int64_t>(taken.size());
+  if (reasons_[kSlower] == 0) reasons_.erase(kSlower);
+  return taken;
 }
 
 void Candidates::EstimatePlansOf(const Division& division) {
+  if (division.is_one) {
+    const Mode mode =
+        std::find(modes_.begin(), modes_.end(), division.candidate.recompute);
+    return EstimateFrom(mode, division.candidate, division.ranks,
+                        /*may_leave_out=*/false);
+  }
   for (const Candidate& candidate : space_.CandidatesOf(division.candidate)) {
-    EstimateFrom(modes_.begin(), candidate, division.ranks);
+    EstimateFrom(modes_.begin(), candidate, division.ranks,
+                 /*may_leave_out=*/true);
   }
 }
 
-void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
+void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks,
+                              bool may_leave_out) {
+  absl::optional<absl::StatusOr<Estimate>> with_least;  // with the last mode
   for (const Mode first = mode; mode != modes_.end(); ++mode) {
     candidate.recompute = *mode;
-    const absl::StatusOr<Estimate> estimate = estimator_.Of(candidate);
+    if (may_leave_out) {
+      const absl::StatusOr<double> least = estimator_.LeastSecondsOf(candidate);
+      if (!least.ok()) return Refuse(least.status());
+      if (LeaveOut({.candidate = candidate,
+                    .ranks = ranks,
+                    .value = objective_.ValueOf(*least, ranks),
+                    .seconds = *least,
+                    .is_one = true})) {
+        return;
+      }
+    }
+    if (mode == first + 1) {
+      Candidate least = candidate;
+      least.recompute = modes_.back();
+      with_least = estimator_.Of(least);
+      // If not even what the last one keeps fits, what those between keep does
+      // not either.
+      if (with_least->ok() && (*with_least)->lacks_for_kept) {
+        return AddTooLarge(least, **with_least, ranks);
+      }
+    }
+    const bool is_last = mode + 1 == modes_.end();
+    const absl::StatusOr<Estimate> estimate = is_last && with_least.has_value()
+                                                  ? *with_least
+                                                  : estimator_.Of(candidate);
     if (!estimate.ok()) return Refuse(estimate.status());
     if (!estimate->fits()) {
       AddTooLarge(candidate, *estimate, ranks);
-      // If not even the last one fits, those between do not either.
-      if (mode == first && !FitsWithLeast(candidate, ranks)) return;
       continue;
     }
     if (IsTooLong(estimate->length)) {
       ++reasons_[kTooLong];
       return;
     }
-    const double value = objective_.ValueOf(estimate->seconds, ranks);
+    const double value =
+        objective_.ValueOf(candidate.parallelism, estimate->seconds, ranks);
     best_ = std::min(best_, value);
     ++estimated_;
     Note(*estimate, ranks);
@@ -191,20 +240,12 @@ void Candidates::EstimateFrom(Mode mode, Candidate candidate, int ranks) {
   }
 }
 
-bool Candidates::FitsWithLeast(Candidate candidate, int ranks) {
-  if (candidate.recompute == modes_.back()) return false;
-  candidate.recompute = modes_.back();
-  const absl::StatusOr<Estimate> estimate = estimator_.Of(candidate);
-  if (!estimate.ok() || estimate->fits()) return true;
-  AddTooLarge(candidate, *estimate, ranks);
-  return false;
-}
-
 void Candidates::EstimateNext(const Estimated& lacking) {
   const Mode mode =
       std::find(modes_.begin(), modes_.end(), lacking.candidate.recompute);
   if (mode == modes_.end()) return;
-  EstimateFrom(mode + 1, lacking.candidate, lacking.ranks);
+  EstimateFrom(mode + 1, lacking.candidate, lacking.ranks,
+               /*may_leave_out=*/false);
 }
 
 absl::optional<Estimated> Candidates::Take(const Look& look) {

@@ -84,12 +84,14 @@ class Candidates {
 
  private:
   using Mode = std::vector<std::string>::const_iterator;
+  // All candidates of a division, or one.
   struct Division {
     Candidate candidate;
     int ranks = 1;
     // Of any of its plans, at least.
     double value = 0;
     double seconds = 0;
+    bool is_one = false;
   };
 
   // No plan of so many ranks is worth less.
@@ -97,10 +99,13 @@ class Candidates {
   absl::Status EstimateNextNumber();
   absl::Status GoOn(int ranks);
   void EstimatePlansOf(const Division& division);
+  // Whether the best estimate is so much better that it is left out for now.
+  bool LeaveOut(Division division);
+  // Of those, what may be worth so much.
+  std::vector<Division> TakeSlower(double value);
   // With the first of the modes from here on that fits.
-  void EstimateFrom(Mode mode, Candidate candidate, int ranks);
-  // With the last of the modes.
-  bool FitsWithLeast(Candidate candidate, int ranks);
+  void EstimateFrom(Mode mode, Candidate candidate, int ranks,
+                    bool may_leave_out);
   void AddTooLarge(const Candidate& candidate, const Estimate& estimate,
                    int ranks);
   void Note(const Estimate& estimate, int ranks);

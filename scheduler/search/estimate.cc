@@ -1,7 +1,6 @@
 #include "scheduler/search/estimate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +8,6 @@
 #include "proto/base/status.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/ranks_needed.h"
-#include "proto/plan/sharing.h"
 #include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/nominal_cost.h"
@@ -20,42 +18,49 @@
 namespace troupe {
 namespace {
 
-constexpr double kBytesOfMegabyte = 1 << 20;
-constexpr int64_t kScalarsBytes = 5 * 8;  // the sums that every plan has
-
-// Micro-batches of the orders of which a longer one is told, in pipelines: once
-// it is full, each further micro-batch takes as long as the one before.
-constexpr int kFewer = 2;
-constexpr int kMore = 4;
-
-// What each unit takes at each place.
-PlaceSeconds SecondsAt(const std::vector<double>& slowness,
+// What each unit takes at each place, on ranks of each speed.
+PlaceSeconds SecondsAt(const std::vector<std::map<RankSpeed, int>>& speeds,
                        const UnitCosts& costs) {
   PlaceSeconds seconds;
-  for (const double slower : slowness) {
-    EqualRanks& ranks = seconds.emplace_back().emplace_back();
-    for (const int kind : costs.kind_of_unit) {
-      const UnitCost& unit = costs.kinds[kind];
-      ranks.seconds.push_back(unit.forward.With(1 / slower) +
-                              unit.backward.With(1 / slower));
+  for (const std::map<RankSpeed, int>& place : speeds) {
+    std::vector<EqualRanks>& of_place = seconds.emplace_back();
+    for (const auto& [speed, count] : place) {
+      EqualRanks& ranks = of_place.emplace_back();
+      for (const int kind : costs.kind_of_unit) {
+        const UnitCost& unit = costs.kinds[kind];
+        ranks.seconds.push_back((unit.forward.ComputeOn(speed.machine) +
+                                 unit.backward.ComputeOn(speed.machine)) /
+                                speed.share);
+      }
     }
   }
   return seconds;
 }
 
-int64_t PartOf(int64_t bytes, double share) {
-  return static_cast<int64_t>(static_cast<double>(bytes) * share);
+// As UnequalPlaces (scheduler/simulate/place_seconds.h).
+bool AreUnequal(const PlaceSeconds& places) {
+  std::vector<double> slowest;
+  for (const std::vector<EqualRanks>& place : places) {
+    double& most = slowest.emplace_back();
+    for (const EqualRanks& ranks : place) {
+      most = std::max(most, std::accumulate(ranks.seconds.begin(),
+                                            ranks.seconds.end(), 0.0));
+    }
+  }
+  const auto [least, most] =
+      std::minmax_element(slowest.begin(), slowest.end());
+  return *most > (1 + kEqualSpeeds) * *least;
+}
+
+int StagesBefore(const std::vector<std::vector<int>>& holders, int ranks) {
+  std::vector<int> first(ranks, static_cast<int>(holders.size()));
+  for (int s = static_cast<int>(holders.size()) - 1; s >= 0; --s) {
+    for (const int rank : holders[s]) first[rank] = s;
+  }
+  return *std::max_element(first.begin(), first.end());
 }
 
 }  // namespace
-
-// What stages take on the places that hold them.
-struct Estimator::Timed {
-  std::vector<StageSeconds> stages;
-  double handover = 0;
-  // Of the stage that gathers longest, behind what its first forward hides.
-  double first_gather = 0;
-};
 
 Estimator::Estimator(const JobSpec& job,
                      const std::vector<WorkerDescription>& workers,
@@ -65,50 +70,27 @@ Estimator::Estimator(const JobSpec& job,
       known_(known),
       groups_(workers),
       narrow_gradients_(BytesOfElement(GradientType(job.training())) == 2),
-      narrow_parameters_(BytesOfElement(ComputeType(job.training())) == 2) {}
-
-absl::StatusOr<const ModelKinds*> Estimator::KindsOfMicroBatch(
-    const JobSpec& way) {
-  const int64_t sequences = MicroBatchSequences(way);
-  auto found = known_.kinds.find(sequences);
-  if (found == known_.kinds.end()) {
-    ASSIGN_OR_RETURN(ModelKinds kinds, KindsOfModel(way));
-    found = known_.kinds.emplace(sequences, std::move(kinds)).first;
-  }
-  return &found->second;
+      narrow_parameters_(BytesOfElement(ComputeType(job.training())) == 2) {
+  FindMachines();
 }
 
-absl::StatusOr<const UnitCosts*> Estimator::CostsOf(
-    const Candidate& candidate) {
-  const std::string key =
-      absl::StrCat(SharingText(candidate.parallelism), "/",
-                   SharingOfDataText(candidate.parallelism), "/",
-                   candidate.micro_batch_size, "/", candidate.recompute);
-  auto found = known_.units.find(key);
-  if (found == known_.units.end()) {
-    absl::StatusOr<UnitCosts> costs = CostUnits(
-        job_, candidate, workers_,
-        [this](const JobSpec& way) { return KindsOfMicroBatch(way); });
-    if (costs.ok()) costs->number = static_cast<int>(known_.units.size());
-    found = known_.units.emplace(key, std::move(costs)).first;
-  }
-  if (!found->second.ok()) return found->second.status();
-  return &*found->second;
-}
-
-Estimator::Shape Estimator::ShapeOf(const JobSpec& way) const {
-  const ParallelismSpec& parallelism = way.parallelism();
-  Shape shape = {.ranks = RanksNeeded(way),
+Estimator::Shape Estimator::ShapeOf(const ParallelismSpec& parallelism,
+                                    int micro_batch_size) const {
+  Shape shape = {.ranks = RanksNeeded(parallelism),
                  .pipeline = std::max(1, parallelism.pipeline())};
-  const int64_t at_once = int64_t{1} * way.training().micro_batch_size() *
-                          std::max(1, parallelism.data());
+  const int64_t at_once =
+      int64_t{1} * micro_batch_size * std::max(1, parallelism.data());
   shape.micro_batches = static_cast<int>(
-      std::max<int64_t>(1, way.training().global_batch_size() / at_once));
+      std::max<int64_t>(1, job_.training().global_batch_size() / at_once));
   for (const int count : parallelism.micro_batches()) {
     shape.micro_batches = std::max(shape.micro_batches, count);
   }
-  shape.dealt = DealtMost(parallelism);
-  shape.stride = shape.ranks / shape.pipeline / shape.dealt;
+  shape.replicas = troupe::ReplicasOf(parallelism);
+  if (parallelism.zero() > 0) {
+    const bool all = !parallelism.has_zero_size() ||
+                     parallelism.zero_size() == DealtMost(parallelism);
+    shape.slices = all ? Shape::kAll : parallelism.zero_size();
+  }
   return shape;
 }
 
@@ -129,6 +111,12 @@ absl::StatusOr<Estimator::KnownOrder*> Estimator::OrderOf(
       KnownOrder known = {.order = *std::move(order)};
       known.holders =
           StageHolders(known.order, way.pipeline() * way.virtual_stages());
+      size_t held = 0;
+      for (const std::vector<int>& ranks : known.holders) held += ranks.size();
+      known.ranks_hold_several = held > known.order.size();
+      if (!schedule.overlaps_steps) {
+        known.stages_before = StagesBefore(known.holders, way.pipeline());
+      }
       found = orders_.emplace(key, std::move(known)).first;
     } else {
       found = orders_.emplace(key, order.status()).first;
@@ -151,18 +139,29 @@ absl::StatusOr<Estimator::Stages> Estimator::CutStages(
   return stages;
 }
 
-absl::StatusOr<const Estimator::Stages*> Estimator::StagesOf(
-    const ParallelismSpec& way, const UnitCosts& costs, const KnownOrder& order,
-    const Places& places) {
+StageLayout Estimator::LayoutOf(const ParallelismSpec& way,
+                                const UnitCosts& costs, const KnownOrder& order,
+                                const Places& places, int micro_batches) {
   StageLayout layout = {.holders = order.holders,
                         .micro_batches = 1,
                         .seconds = {},
                         .memory = absl::nullopt};
-  const auto [least, most] =
-      std::minmax_element(places.slowness.begin(), places.slowness.end());
-  const bool unequal = *most > (1 + kEqualSpeeds) * *least;
+  // Else no unit moves to make ranks even.
+  if (order.ranks_hold_several) layout.micro_batches = micro_batches;
+  if (!places.alike && way.pipeline() > 1) {
+    layout.seconds = SecondsAt(places.speeds, costs);
+    if (!AreUnequal(layout.seconds)) layout.seconds.clear();
+  }
+  return layout;
+}
+
+absl::StatusOr<const Estimator::Stages*> Estimator::StagesOf(
+    const ParallelismSpec& way, const UnitCosts& costs, const Places& places,
+    const StageLayout& layout) {
+  const bool unequal = !layout.seconds.empty();
   // By what units take, of the first one: a larger micro-batch changes no cut.
-  std::string key = absl::StrJoin(way.stages(), ",");
+  std::string key =
+      absl::StrCat(absl::StrJoin(way.stages(), ","), "/", layout.micro_batches);
   if (unequal) {
     absl::StrAppend(&key, "/", costs.number);
   } else {
@@ -174,192 +173,19 @@ absl::StatusOr<const Estimator::Stages*> Estimator::StagesOf(
   for (const std::vector<int>& holders : layout.holders) {
     absl::StrAppend(&key, "/", absl::StrJoin(holders, ","));
   }
-  if (unequal) {
-    absl::StrAppend(&key, "/", absl::StrJoin(places.slowness, ","));
+  for (const std::map<RankSpeed, int>& place : places.speeds) {
+    if (!unequal) break;
+    key.push_back('/');
+    for (const auto& [speed, count] : place) {
+      absl::StrAppend(&key, speed.machine, ":", speed.share, ",");
+    }
   }
   auto found = stages_.find(key);
   if (found == stages_.end()) {
-    if (unequal) layout.seconds = SecondsAt(places.slowness, costs);
     found = stages_.emplace(key, CutStages(costs, layout, way)).first;
   }
   if (!found->second.ok()) return found->second.status();
   return &*found->second;
-}
-
-Estimator::Timed Estimator::TimeStages(const JobSpec& way, const Shape& shape,
-                                       const UnitCosts& costs,
-                                       const Stages& stages,
-                                       const Places& places) {
-  const ParallelismSpec& parallelism = way.parallelism();
-  const ZeroRow zero = ZeroRowOf(parallelism);
-  const GroupCosts::Group dealt = {
-      .count = parallelism.zero() > 0 ? parallelism.zero_size() : 1,
-      .stride = shape.stride};
-  Timed timed;
-  int64_t handed_over = 0;
-  for (size_t s = 0; s < stages.units.size(); ++s) {
-    double slower = 0;
-    for (const int place : stages.holders[s]) {
-      slower = std::max(slower, places.slowness[place]);
-    }
-    StageSeconds& seconds = timed.stages.emplace_back();
-    double gathers = 0;
-    double scatters = 0;
-    for (const int u : stages.units[s]) {
-      const UnitCost& unit = costs.kinds[costs.kind_of_unit[u]];
-      seconds.forward += unit.forward.With(1 / slower);
-      seconds.backward += unit.backward.With(1 / slower);
-      seconds.input += unit.input.With(1 / slower);
-      seconds.weight += unit.weight.With(1 / slower);
-      if (dealt.count == 1) continue;
-      const double share = unit.ShareDealt(dealt.count);
-      gathers += groups_.SecondsOf(
-          dealt, {.collective = ALL_GATHER,
-                  .bytes = PartOf(unit.parameter_bytes, share),
-                  .narrow = narrow_parameters_});
-      scatters +=
-          groups_.SecondsOf(dealt, {.collective = REDUCE_SCATTER,
-                                    .bytes = PartOf(unit.gradient_bytes, share),
-                                    .narrow = narrow_gradients_});
-    }
-    const bool each_use = dealt.count > 1 && zero.gathered_for_each_use;
-    if (dealt.count > 1 && !each_use) {
-      timed.first_gather =
-          std::max(timed.first_gather, gathers - seconds.forward);
-    }
-    const double beside = (each_use ? gathers : 0) +
-                          (dealt.count > 1 && zero.gradients ? scatters : 0);
-    if (each_use) seconds.forward = std::max(seconds.forward, gathers);
-    seconds.backward = std::max(seconds.backward, beside);
-    seconds.input = std::max(seconds.input, each_use ? gathers : 0);
-    if (dealt.count > 1 && zero.gradients) {
-      seconds.weight = std::max(seconds.weight, scatters);
-    }
-    if (s + 1 < stages.units.size()) {
-      handed_over = std::max(
-          handed_over,
-          costs.kinds[costs.kind_of_unit[stages.units[s].back()]].output_bytes);
-    }
-  }
-  timed.handover =
-      groups_.SecondsOf({.count = shape.pipeline > 1 ? 2 : 1,
-                         .stride = shape.ranks / shape.pipeline},
-                        {.collective = SHIFT, .bytes = handed_over});
-  return timed;
-}
-
-const OrderTimes& Estimator::TimesOf(const Timed& timed, KnownOrder& order) {
-  if (order.stages != timed.stages || order.handover != timed.handover) {
-    order.stages = timed.stages;
-    order.handover = timed.handover;
-    order.times = TimeOrder(order.order, timed.stages, timed.handover);
-  }
-  return order.times;
-}
-
-absl::StatusOr<OrderTimes> Estimator::RunOrder(const ParallelismSpec& way,
-                                               const Shape& shape,
-                                               const Timed& timed) {
-  const int count = shape.micro_batches;
-  const int fewer = kFewer * shape.pipeline;
-  const int more = kMore * shape.pipeline;
-  if (count <= more) {
-    ASSIGN_OR_RETURN(KnownOrder* const order, OrderOf(way, count));
-    return TimesOf(timed, *order);
-  }
-  if (shape.pipeline > 1) {
-    // Whether there is one of all.
-    const int left = fewer + count % shape.pipeline;
-    RETURN_IF_ERROR(OrderOf(way, left).status());
-  }
-  ASSIGN_OR_RETURN(KnownOrder* const shorter, OrderOf(way, fewer));
-  ASSIGN_OR_RETURN(KnownOrder* const longer, OrderOf(way, more));
-  const OrderTimes& first = TimesOf(timed, *shorter);
-  OrderTimes times = TimesOf(timed, *longer);
-  for (size_t rank = 0; rank < times.ends.size(); ++rank) {
-    const double each = (times.ends[rank] - first.ends[rank]) / (more - fewer);
-    times.ends[rank] += each * (count - more);
-  }
-  return times;
-}
-
-// From the last pass of the slowest rank to the end of the step.
-double Estimator::SecondsBehind(const JobSpec& way, const Shape& shape,
-                                const UnitCosts& costs, const Stages& stages,
-                                const Timed& timed, const OrderTimes& times) {
-  const ParallelismSpec& parallelism = way.parallelism();
-  const ZeroRow zero = ZeroRowOf(parallelism);
-  const bool deals = parallelism.zero() > 0;
-  const int of_slice = deals ? parallelism.zero_size() : 1;
-  const GroupCosts::Group slices = {.count = of_slice, .stride = shape.stride};
-  const GroupCosts::Group alike = {.count = shape.dealt / of_slice,
-                                   .stride = shape.stride * of_slice};
-  const std::vector<double>& slowness = PlacesOf(shape).slowness;
-  std::vector<double> summed(shape.pipeline, 0);
-  std::vector<double> updates(shape.pipeline, 0);
-  for (size_t s = 0; s < stages.units.size(); ++s) {
-    const auto unit_count = static_cast<double>(stages.units[s].size());
-    int64_t gradients = 0;
-    double scatters = 0;
-    double update = 0;
-    for (const int u : stages.units[s]) {
-      const UnitCost& unit = costs.kinds[costs.kind_of_unit[u]];
-      gradients += unit.gradient_bytes;
-      update +=
-          unit.step *
-              (of_slice > 1 && zero.states ? unit.ShareAtRest(of_slice) : 1) +
-          unit.norm / shape.dealt;
-      if (!deals) continue;
-      scatters += groups_.SecondsOf(
-          slices,
-          {.collective = REDUCE_SCATTER,
-           .bytes = PartOf(unit.gradient_bytes, unit.ShareDealt(of_slice)),
-           .narrow = narrow_gradients_});
-    }
-    const auto bucket =
-        std::max<double>(parallelism.bucket_megabytes() * kBytesOfMegabyte,
-                         static_cast<double>(gradients) / unit_count);
-    const double buckets =
-        deals
-            ? unit_count
-            : std::max(1.0, std::ceil(static_cast<double>(gradients) / bucket));
-    const double sums =
-        (zero.gradients && deals ? scatters / unit_count : scatters) +
-        buckets * groups_.SecondsOf(
-                      alike,
-                      {.collective = ALL_REDUCE,
-                       .bytes = static_cast<int64_t>(
-                           static_cast<double>(gradients / of_slice) / buckets),
-                       .narrow = narrow_gradients_});
-    const double hidden =
-        timed.stages[s].backward * (unit_count - 1) / unit_count;
-    for (const int place : stages.holders[s]) {
-      summed[place] += std::max(sums - hidden, sums / buckets);
-      updates[place] += update * slowness[place];
-    }
-  }
-  double last = 0;
-  double end = 0;
-  double update = 0;
-  for (int place = 0; place < shape.pipeline; ++place) {
-    last = std::max(last, times.ends[place]);
-    end = std::max(end, times.ends[place] + summed[place]);
-    update = std::max(update, updates[place]);
-  }
-  const double scalars =
-      groups_.SecondsOf({.count = shape.ranks, .stride = 1},
-                        {.collective = ALL_REDUCE, .bytes = kScalarsBytes});
-  // A table that the first stage and the last share.
-  double tied = 0;
-  if (costs.tied_to >= 0 && shape.pipeline > 1) {
-    tied = groups_.SecondsOf(
-        {.count = 2,
-         .stride = shape.ranks / shape.pipeline * (shape.pipeline - 1)},
-        {.collective = ALL_REDUCE,
-         .bytes = costs.kinds[costs.tied_to].gradient_bytes,
-         .narrow = narrow_gradients_});
-  }
-  return end - last + update + scalars + tied;
 }
 
 StepLength Estimator::LengthOf(const Shape& shape, const UnitCosts& costs) {
@@ -371,53 +197,24 @@ StepLength Estimator::LengthOf(const Shape& shape, const UnitCosts& costs) {
   return length;
 }
 
-// Of the units alone, on places that all have work all the time.
-double Estimator::LeastSeconds(const Shape& shape, const UnitCosts& costs) {
-  const std::vector<double>& speeds = PlacesOf(shape).speeds;
-  const double share =
-      std::accumulate(speeds.begin(), speeds.end(), 0.0) / shape.pipeline;
-  double seconds = 0;
-  for (const int kind : costs.kind_of_unit) {
-    const UnitCost& unit = costs.kinds[kind];
-    seconds += unit.forward.With(share) +
-               std::min(unit.backward.With(share),
-                        unit.input.With(share) + unit.weight.With(share));
-  }
-  return seconds * shape.micro_batches / shape.pipeline;
-}
-
-absl::StatusOr<Estimate> Estimator::BoundOf(const Candidate& division) {
-  ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(division));
-  const Shape shape = ShapeOf(JobOf(job_, division));
-  const std::vector<int64_t>& rooms = PlacesOf(shape).room;
-  const int64_t room = *std::max_element(rooms.begin(), rooms.end());
-  int64_t bytes = 0;  // of all units, with one micro-batch in flight
-  int64_t most = 0;   // of one unit while it computes
-  for (const int kind : costs->kind_of_unit) {
-    const UnitCost& unit = costs->kinds[kind];
-    const int64_t at_rest =
-        (unit.parameter_bytes + unit.gradient_bytes + unit.state_bytes) /
-        shape.dealt;
-    bytes += at_rest + unit.output_bytes;
-    most = std::max(most, at_rest + unit.workspace_bytes);
-  }
-  Estimate bound = {.seconds = LeastSeconds(shape, *costs),
-                    .bytes = std::max(bytes / shape.pipeline, most)};
-  bound.lacks = std::max<int64_t>(0, bound.bytes - room);
-  bound.length = LengthOf(shape, *costs);
-  return bound;
-}
-
 absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   ASSIGN_OR_RETURN(const UnitCosts* const costs, CostsOf(candidate));
   const Estimate least = LeastOf(candidate, *costs);
   if (!least.fits()) return least;
   ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(JobOf(job_, candidate)));
   const ParallelismSpec& parallelism = way.parallelism();
-  Shape shape = ShapeOf(way);
+  Shape shape = ShapeOf(parallelism, way.training().micro_batch_size());
   const Places& places = PlacesOf(shape);
+  ASSIGN_OR_RETURN(const int to_cut, MicroBatchesToCut(way, shape));
+  ASSIGN_OR_RETURN(
+      const KnownOrder* const cut_by,
+      OrderOf(parallelism, std::min(to_cut, kMore * shape.pipeline)));
+  StageLayout layout = LayoutOf(parallelism, *costs, *cut_by, places,
+                                std::min(to_cut, kMore * shape.pipeline));
+  ASSIGN_OR_RETURN(const Stages* stages,
+                   StagesOf(parallelism, *costs, places, layout));
   ASSIGN_OR_RETURN(const std::vector<Replicas> replicas,
-                   ReplicasOf(way, shape));
+                   ReplicasOf(way, shape, *costs, *stages));
   // The fewest that a replica has: no rank keeps less of them.
   int64_t in_all = 0;
   for (const Replicas& alike : replicas) {
@@ -429,10 +226,16 @@ absl::StatusOr<Estimate> Estimator::Of(const Candidate& candidate) {
   ASSIGN_OR_RETURN(KnownOrder* const order,
                    OrderOf(parallelism, std::min(shape.micro_batches,
                                                  kMore * shape.pipeline)));
-  ASSIGN_OR_RETURN(const Stages* const stages,
-                   StagesOf(parallelism, *costs, *order, places));
   Estimate estimate;
-  SetMemory(parallelism, shape, *costs, *stages, places, *order, estimate);
+  const std::vector<int64_t> needs =
+      SetMemory(parallelism, shape, *costs, *stages, places, *order, estimate);
+  Stages that_fit;
+  if (!estimate.fits() && MayMoveUnits(parallelism, places)) {
+    ASSIGN_OR_RETURN(that_fit,
+                     FitStages(parallelism, shape, *costs, places, *order,
+                               std::move(layout), *stages, needs, estimate));
+    stages = &that_fit;
+  }
   if (!estimate.fits()) {
     estimate.seconds = LeastSeconds(shape, *costs);
     return estimate;

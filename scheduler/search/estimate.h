@@ -19,6 +19,7 @@
 #define TROUPE_SCHEDULER_SEARCH_ESTIMATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -45,9 +46,12 @@ inline constexpr double kEstimateError = 0.6;
 
 struct Estimate {
   double seconds = 0;
-  int64_t bytes = 0;  // of the device, on the rank that lacks most
+  int64_t bytes = 0;  // of the device, on the rank that is fullest
   int64_t room = 0;   // that this rank has
   int64_t lacks = 0;  // of these, beyond that; 0: it fits
+  // It lacks room even for what rests and is kept: less is kept with more
+  // recomputation only, which may need more while passes run.
+  bool lacks_for_kept = false;
   StepLength length;  // of its plan; of a bound: the shortest
   bool fits() const { return lacks == 0; }
 };
@@ -72,22 +76,32 @@ class Estimator {
   // InvalidArgument: it cannot be planned.
   absl::StatusOr<Estimate> BoundOf(const Candidate& division);
 
+  // No step of the candidate is shorter: its units alone, and what its
+  // schedule's rank that begins last waits for the first micro-batch, and
+  // behind the last one. InvalidArgument: its schedule is not for so many.
+  absl::StatusOr<double> LeastSecondsOf(const Candidate& candidate);
+
   // Of what does not fit, the seconds are a bound, too. InvalidArgument: it
   // cannot be planned.
   absl::StatusOr<Estimate> Of(const Candidate& candidate);
 
   // Whether some workers are so much faster that replicas may differ.
-  bool AreUnlike();
+  bool AreUnlike() const { return unlike_; }
 
  private:
-  // Of so many ranks in so many stages: how many times as long a place takes
-  // for the same work as the first worker by itself, and the bytes of its
-  // smallest device.
+  // Of so many ranks in so many stages: at each place those of each speed, and
+  // how many they are, and the bytes of its smallest device.
   struct Places {
-    std::vector<double> slowness;
-    std::vector<double> speeds;  // means of all that are at the place
+    std::vector<std::map<RankSpeed, int>> speeds;
     std::vector<int64_t> room;
-    void Add(absl::Span<const double> of_ranks, int64_t least_room);
+    bool alike = true;  // all have one speed
+    void Add(absl::Span<const RankSpeed> of_ranks, int64_t least_room);
+  };
+  // Of workers that compute alike: which of them is priced, and how much faster
+  // than that one this one is.
+  struct Machine {
+    int number = 0;
+    double faster = 1;
   };
   // Replicas on places that are as fast, with as many micro-batches.
   struct Replicas {
@@ -99,31 +113,72 @@ class Estimator {
     int ranks = 1;
     int pipeline = 1;
     int micro_batches = 1;  // of a replica, in a step
-    int dealt = 1;          // ranks that hold a unit alike
-    int stride = 1;         // from one of them to the next
+    int replicas = 1;
+    // Ranks that hold a unit alike, and from one of them to the next.
+    int DealtOf(const UnitCost& unit) const { return replicas * unit.alike; }
+    int StrideOf(const UnitCost& unit) const {
+      return ranks / pipeline / DealtOf(unit);
+    }
+    // Of these, those over which ZeRO deals it: so many, or all.
+    int slices = 1;
+    static constexpr int kAll = 0;
+    int SlicesOf(const UnitCost& unit) const {
+      return slices == kAll ? DealtOf(unit) : slices;
+    }
   };
   struct Stages {
     std::vector<std::vector<int>> units;
     std::vector<std::vector<int>> holders;
   };
-  struct Timed;
+  // What stages take on the places that hold them.
+  struct Timed {
+    std::vector<StageSeconds> stages;
+    double handover = 0;
+    // Of the stage that gathers longest, behind what its first forward hides.
+    double first_gather = 0;
+  };
   struct StageBytes;
 
   absl::StatusOr<const ModelKinds*> KindsOfMicroBatch(const JobSpec& way);
   absl::StatusOr<const UnitCosts*> CostsOf(const Candidate& candidate);
-  const std::vector<double>& SlownessOf(int ranks);
+  // Of strategies, without the exchanges between units that are shared
+  // otherwise: only these take a model of their own.
+  absl::StatusOr<const UnitCosts*> LeastCostsOf(const Candidate& candidate);
+  // Of strategies. `is_whole`: with these exchanges.
+  absl::StatusOr<UnitCosts> MixedCosts(const Candidate& candidate,
+                                       bool is_whole);
+  absl::StatusOr<UnitCosts> CostsOfUnits(const Candidate& candidate);
+  absl::StatusOr<const UnitCosts*> KnownOr(
+      const std::string& key,
+      const std::function<absl::StatusOr<UnitCosts>()>& costs);
+  // The kinds of machines that there are, the first worker's first; where there
+  // are many, alike is what is about as fast.
+  void FindMachines();
+  const std::vector<RankSpeed>& SpeedsOf(int ranks);
   const Places& PlacesOf(const Shape& shape);
   int64_t RoomOf(int first_rank, int count) const;
   // Of each replica by itself.
   const std::vector<Places>& PlacesOfReplicas(const Shape& shape, int replicas);
   absl::StatusOr<std::vector<Replicas>> ReplicasOf(const JobSpec& way,
-                                                   const Shape& shape);
+                                                   const Shape& shape,
+                                                   const UnitCosts& costs,
+                                                   const Stages& stages);
   absl::StatusOr<ReplicaBatch> BatchOf(const ParallelismSpec& way);
+  // Of the order by which the planner cuts stages: before it splits a batch by
+  // speed.
+  absl::StatusOr<int> MicroBatchesToCut(const JobSpec& way, const Shape& shape);
+  // What the slowest rank computes for a micro-batch.
+  static double SecondsOfSlowest(const Places& places, const UnitCosts& costs,
+                                 const Stages& stages);
   // Levels of ZeRO and amounts of recomputation come one after the other, and
   // most change little: the last answers are kept.
   struct KnownOrder {
     ComputeOrder order;
     std::vector<std::vector<int>> holders;  // of stages
+    // Stages before the first one of the rank that begins last; 0 where steps
+    // overlap, so that no rank waits for the first.
+    int stages_before = 0;
+    bool ranks_hold_several = false;  // stages
     std::vector<StageSeconds> stages;
     double handover = 0;
     OrderTimes times;
@@ -136,11 +191,25 @@ class Estimator {
   static absl::StatusOr<Stages> CutStages(const UnitCosts& costs,
                                           const StageLayout& layout,
                                           const ParallelismSpec& way);
+  // By what the planner cuts them, but memory.
+  static StageLayout LayoutOf(const ParallelismSpec& way,
+                              const UnitCosts& costs, const KnownOrder& order,
+                              const Places& places, int micro_batches);
   absl::StatusOr<const Stages*> StagesOf(const ParallelismSpec& way,
                                          const UnitCosts& costs,
-                                         const KnownOrder& order,
-                                         const Places& places);
-  Shape ShapeOf(const JobSpec& resolved) const;
+                                         const Places& places,
+                                         const StageLayout& layout);
+  // Where places have unlike memory, the planner moves units to those that have
+  // more (scheduler/planner/fit_stages.h).
+  static bool MayMoveUnits(const ParallelismSpec& way, const Places& places);
+  // As it does. Sets the memory of `estimate`, which `needs` does not fit.
+  absl::StatusOr<Stages> FitStages(const ParallelismSpec& way,
+                                   const Shape& shape, const UnitCosts& costs,
+                                   const Places& places, KnownOrder& order,
+                                   StageLayout layout, Stages stages,
+                                   std::vector<int64_t> needs,
+                                   Estimate& estimate) const;
+  Shape ShapeOf(const ParallelismSpec& way, int micro_batch_size) const;
   // By what rests on an average place, and what one micro-batch keeps there.
   Estimate LeastOf(const Candidate& candidate, const UnitCosts& costs);
   static StepLength LengthOf(const Shape& shape, const UnitCosts& costs);
@@ -153,20 +222,29 @@ class Estimator {
   double SecondsBehind(const JobSpec& way, const Shape& shape,
                        const UnitCosts& costs, const Stages& stages,
                        const Timed& timed, const OrderTimes& times);
-  static StageBytes BytesOf(const ParallelismSpec& way, const UnitCosts& costs,
-                            const Stages& stages, size_t stage);
-  void SetMemory(const ParallelismSpec& way, const Shape& shape,
-                 const UnitCosts& costs, const Stages& stages,
-                 const Places& places, KnownOrder& order,
-                 Estimate& estimate) const;
+  static StageBytes BytesOf(const ParallelismSpec& way, const Shape& shape,
+                            const UnitCosts& costs, const Stages& stages,
+                            size_t stage);
+  // What each place needs.
+  std::vector<int64_t> SetMemory(const ParallelismSpec& way, const Shape& shape,
+                                 const UnitCosts& costs, const Stages& stages,
+                                 const Places& places, KnownOrder& order,
+                                 Estimate& estimate) const;
+
+  // Micro-batches of the longer one of the orders of which a still longer one
+  // is told, in pipelines.
+  static constexpr int kMore = 4;
 
   const JobSpec& job_;
   const std::vector<WorkerDescription>& workers_;
   KnownCosts& known_;
   GroupCosts groups_;
+  bool unlike_ = false;
   bool narrow_gradients_ = false;
   bool narrow_parameters_ = false;
-  std::map<int, std::vector<double>> slowness_;  // by ranks, of each
+  std::vector<const WorkerDescription*> machines_;  // behind the first
+  std::vector<Machine> machine_of_;                 // by worker
+  std::map<int, std::vector<RankSpeed>> speeds_;    // by ranks, of each
   std::map<std::pair<int, int>, Places> places_;
   std::map<std::tuple<int, int, int>, std::vector<Places>> by_replica_;
   std::map<std::string, absl::StatusOr<ReplicaBatch>> batches_;

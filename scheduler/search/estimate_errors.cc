@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "scheduler/layouts/layouts.h"
 
 namespace troupe {
@@ -13,6 +14,9 @@ Family FamilyOf(const Candidate& candidate) {
   Family family;
   for (const LayoutRow* const row : RowsInUse(parallelism)) {
     absl::StrAppend(&family.rows, row->field, " ", row->method, "/");
+  }
+  for (const StrategySpec& strategy : parallelism.strategies()) {
+    absl::StrAppend(&family.rows, absl::StrJoin(strategy.units(), " "), "/");
   }
   family.own = absl::StrCat(
       family.rows, "/",

@@ -1,9 +1,11 @@
 // The bound of a candidate's memory.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
-#include "proto/plan/sharing.h"
+#include "proto/base/status.h"
 #include "scheduler/layouts/zero.h"
+#include "scheduler/planner/fit_stages.h"
 #include "scheduler/search/estimate.h"
 
 namespace troupe {
@@ -12,6 +14,13 @@ namespace {
 // What is summed here as if it were whole at once may come in turn: plans of
 // drawn spaces need up to 0.4 % less. A bound leaves out one part of so many.
 constexpr int64_t kMargin = 100;
+// The same where units have strategies of their own. Plans of drawn spaces need
+// up to 9 % less.
+constexpr int64_t kMarginOfStrategies = 10;
+
+int64_t MarginOf(const ParallelismSpec& way) {
+  return way.strategies().empty() ? kMargin : kMarginOfStrategies;
+}
 
 int64_t SharedBytes(int64_t bytes, double share) {
   return static_cast<int64_t>(static_cast<double>(bytes) * share);
@@ -42,10 +51,10 @@ struct Estimator::StageBytes {
 };
 
 Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
+                                         const Shape& shape,
                                          const UnitCosts& costs,
                                          const Stages& stages, size_t stage) {
   const ZeroRow zero = ZeroRowOf(way);
-  const int slices = way.zero() > 0 ? way.zero_size() : 1;
   const auto unit_of = [&](int u) -> const UnitCost& {
     return costs.kinds[costs.kind_of_unit[u]];
   };
@@ -53,6 +62,7 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
   const std::vector<int>& units = stages.units[stage];
   for (auto u = units.rbegin(); u != units.rend(); ++u) {
     const UnitCost& unit = unit_of(*u);
+    const int slices = shape.SlicesOf(unit);
     bytes.at_rest += AtRest(unit, zero, slices);
     int64_t whole = 0;
     if (slices > 1) {
@@ -80,33 +90,30 @@ Estimator::StageBytes Estimator::BytesOf(const ParallelismSpec& way,
 Estimate Estimator::LeastOf(const Candidate& candidate,
                             const UnitCosts& costs) {
   const ParallelismSpec& way = candidate.parallelism;
-  const Shape shape = ShapeOf(JobOf(job_, candidate));
+  const Shape shape = ShapeOf(way, candidate.micro_batch_size);
   const std::vector<int64_t>& rooms = PlacesOf(shape).room;
   const ZeroRow zero = ZeroRowOf(way);
-  int64_t slices = 1;
-  if (way.zero() > 0) {
-    slices = way.has_zero_size() ? way.zero_size() : DealtMost(way);
-  }
   Estimate least = {.seconds = LeastSeconds(shape, costs)};
   for (const int kind : costs.kind_of_unit) {
     const UnitCost& unit = costs.kinds[kind];
-    least.bytes += AtRest(unit, zero, slices) + unit.kept_bytes;
+    least.bytes += AtRest(unit, zero, shape.SlicesOf(unit)) + unit.kept_bytes;
   }
   least.bytes /= shape.pipeline;
-  least.bytes -= least.bytes / kMargin;
+  least.bytes -= least.bytes / MarginOf(way);
   least.room = *std::max_element(rooms.begin(), rooms.end());
   least.lacks = std::max<int64_t>(0, least.bytes - least.room);
+  least.lacks_for_kept = least.lacks > 0;
   return least;
 }
 
-void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
-                          const UnitCosts& costs, const Stages& stages,
-                          const Places& places, KnownOrder& order,
-                          Estimate& estimate) const {
+std::vector<int64_t> Estimator::SetMemory(
+    const ParallelismSpec& way, const Shape& shape, const UnitCosts& costs,
+    const Stages& stages, const Places& places, KnownOrder& order,
+    Estimate& estimate) const {
   std::vector<StageBytes> by_place(shape.pipeline);
   std::vector<KeptBytes> kept;
   for (size_t s = 0; s < stages.units.size(); ++s) {
-    const StageBytes bytes = BytesOf(way, costs, stages, s);
+    const StageBytes bytes = BytesOf(way, shape, costs, stages, s);
     kept.push_back({.for_input = bytes.kept - bytes.for_weight,
                     .for_weight = bytes.for_weight,
                     .deferred = bytes.deferred});
@@ -123,21 +130,69 @@ void Estimator::SetMemory(const ParallelismSpec& way, const Shape& shape,
     order.most_kept = MostKept(order.order, kept);
   }
   const int64_t scratch = workers_[0].has_gpu() ? costs.scratch_bytes : 0;
+  std::vector<int64_t> needs;
+  estimate.lacks_for_kept = false;
   for (int place = 0; place < shape.pipeline; ++place) {
     const StageBytes& all = by_place[place];
     const MostBytes& kept = order.most_kept[place];
     const int64_t sum = all.at_rest +
                         std::max(kept.ever, kept.going_back + all.pass) +
                         all.workspace + scratch;
-    const int64_t bytes = sum - sum / kMargin;
-    const int64_t lacks = std::max<int64_t>(0, bytes - places.room[place]);
-    if (place == 0 || std::make_pair(lacks, bytes) >
-                          std::make_pair(estimate.lacks, estimate.bytes)) {
+    const int64_t bytes = sum - sum / MarginOf(way);
+    const int64_t room = places.room[place];
+    needs.push_back(bytes);
+    estimate.lacks_for_kept |= all.at_rest + kept.ever > room;
+    const auto part = [](int64_t bytes, int64_t of) {
+      return static_cast<double>(bytes) / static_cast<double>(of);
+    };
+    if (place == 0 || std::make_pair(part(bytes, room), bytes) >
+                          std::make_pair(part(estimate.bytes, estimate.room),
+                                         estimate.bytes)) {
       estimate.bytes = bytes;
-      estimate.room = places.room[place];
-      estimate.lacks = lacks;
+      estimate.room = room;
     }
   }
+  estimate.lacks = std::max<int64_t>(0, estimate.bytes - estimate.room);
+  return needs;
+}
+
+bool Estimator::MayMoveUnits(const ParallelismSpec& way, const Places& places) {
+  return way.pipeline() > 1 && way.stages().empty() &&
+         std::adjacent_find(places.room.begin(), places.room.end(),
+                            std::not_equal_to<>()) != places.room.end();
+}
+
+absl::StatusOr<Estimator::Stages> Estimator::FitStages(
+    const ParallelismSpec& way, const Shape& shape, const UnitCosts& costs,
+    const Places& places, KnownOrder& order, StageLayout layout, Stages stages,
+    std::vector<int64_t> needs, Estimate& estimate) const {
+  constexpr int kCutsMax = 4;
+  const ZeroRow zero = ZeroRowOf(way);
+  StageMemory memory;
+  memory.in_flight = InFlight(order.order, stages.units.size());
+  for (const int kind : costs.kind_of_unit) {
+    const UnitCost& unit = costs.kinds[kind];
+    memory.resident.push_back(AtRest(unit, zero, shape.SlicesOf(unit)));
+    memory.kept.push_back(unit.kept_bytes);
+  }
+  for (int i = 0; i < kCutsMax && !estimate.fits(); ++i) {
+    memory.room = places.room;
+    for (size_t p = 0; p < needs.size(); ++p) memory.room[p] -= needs[p];
+    for (size_t s = 0; s < stages.units.size(); ++s) {
+      for (const int place : stages.holders[s]) {
+        for (const int u : stages.units[s]) {
+          memory.room[place] +=
+              memory.resident[u] + memory.in_flight[s] * memory.kept[u];
+        }
+      }
+    }
+    layout.memory = memory;
+    ASSIGN_OR_RETURN(Stages other, CutStages(costs, layout, way));
+    if (other.units == stages.units) break;
+    stages = std::move(other);
+    needs = SetMemory(way, shape, costs, stages, places, order, estimate);
+  }
+  return stages;
 }
 
 }  // namespace troupe

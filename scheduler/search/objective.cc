@@ -45,4 +45,10 @@ double Objective::DollarsPerSecond(int ranks) const {
   return prices_[ranks] / kSecondsPerHour;
 }
 
+double Objective::ValueOf(const ParallelismSpec& parallelism, double seconds,
+                          int ranks) const {
+  const bool plain = parallelism.strategies().empty();
+  return ValueOf(plain ? seconds : seconds * (1 + kStrategiesWorth), ranks);
+}
+
 }  // namespace troupe

@@ -24,6 +24,11 @@ class Objective {
   bool has_prices() const { return prices_.back() > 0; }
   // Of a step on the first so many workers.
   double ValueOf(double seconds, int ranks) const;
+  // The same of a plan. One with strategies of its own for some units is harder
+  // to understand: it counts as if it took this share longer.
+  static constexpr double kStrategiesWorth = 0.005;
+  double ValueOf(const ParallelismSpec& parallelism, double seconds,
+                 int ranks) const;
   double DollarsPerSecond(int ranks) const;
 
  private:

@@ -181,7 +181,8 @@ class Search {
 
   Candidates::Value ExpectedOf(const Estimated& one) const {
     const double seconds = one.estimate.seconds * errors_.Expected(one.family);
-    return {IsLikelyToLack(one), objective().ValueOf(seconds, one.ranks),
+    return {IsLikelyToLack(one),
+            objective().ValueOf(one.candidate.parallelism, seconds, one.ranks),
             seconds};
   }
 
@@ -189,7 +190,8 @@ class Search {
   bool MayWin(const Estimated& one, const Simulated* best) const {
     if (best == nullptr) return true;
     const double at_best = one.estimate.seconds * errors_.Least(one.family);
-    return objective().ValueOf(at_best, one.ranks) <= best->value &&
+    return objective().ValueOf(one.candidate.parallelism, at_best, one.ranks) <=
+               best->value &&
            (!objective().fewest() || at_best <= best->way.step_seconds());
   }
 
@@ -234,7 +236,8 @@ class Search {
     DescribeWay(*planned, used, one.way);
     *one.way.mutable_fields() = FieldsOfChoice(shown, job_);
     one.way.set_estimated_seconds(one.estimated);
-    one.value = objective().ValueOf(one.way.step_seconds(), one.ranks);
+    one.value = objective().ValueOf(job.parallelism(), one.way.step_seconds(),
+                                    one.ranks);
     if (objective().has_prices()) {
       one.way.set_tokens_per_dollar(one.way.tokens_per_second() /
                                     objective().DollarsPerSecond(one.ranks));
@@ -307,6 +310,10 @@ class Search {
     summary.set_candidates(candidates_.divisions());
     summary.set_estimated(candidates_.estimated());
     summary.set_simulated(static_cast<int64_t>(simulated_.size()));
+    summary.set_with_strategies(std::count_if(
+        simulated_.begin(), simulated_.end(), [](const Simulated& one) {
+          return !one.job.parallelism().strategies().empty();
+        }));
     summary.set_not_simulated(NotSimulated());
     summary.set_error_assumed(options_.error);
     double error = 0;

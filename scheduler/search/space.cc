@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 #include "proto/plan/fields.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/model.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/sharing.h"
+#include "proto/plan/strategies.h"
 #include "scheduler/layouts/axes.h"
 #include "scheduler/layouts/layouts.h"
 #include "scheduler/layouts/zero.h"
@@ -117,6 +120,19 @@ bool AgreeOnShares(const ParallelismSpec& fixed,
   return true;
 }
 
+// Each set of the words for units, but none of them and all.
+std::vector<StrategySpec> SetsOfUnits() {
+  const std::vector<std::string> words = UnitWords();
+  std::vector<StrategySpec> sets;
+  for (unsigned set = 1; set + 1 < 1U << words.size(); ++set) {
+    StrategySpec& strategy = sets.emplace_back();
+    for (size_t word = 0; word < words.size(); ++word) {
+      if ((set >> word & 1) != 0) strategy.add_units(words[word]);
+    }
+  }
+  return sets;
+}
+
 std::vector<int> DivisorsUpTo(int number, int most) {
   std::vector<int> divisors;
   for (int d = 1; d <= std::min(number, most); ++d) {
@@ -140,6 +156,11 @@ absl::Status CheckOpenJob(const JobSpec& job) {
                       "the planner tries no plans with parameter servers; "
                       "leave it out, or say all of parallelism without mode: "
                       "auto");
+  }
+  if (IslandsOf(job.parallelism()) > 1 || job.has_islands()) {
+    return FieldError(job.has_islands() ? "islands" : "parallelism.islands",
+                      "the planner tries no plans with islands; leave it out, "
+                      "or say all of parallelism without mode: auto");
   }
   RETURN_IF_ERROR(CheckFixedFields(job.parallelism()));
   return ResolveJob(WithoutParallelism(job), PlanLength::kUnknown).status();
@@ -283,7 +304,28 @@ std::vector<Candidate> Space::DivisionsOf(int ranks, Reasons& left_out) const {
       }
     }
   }
+  std::vector<Candidate> with_parts;
+  for (const Candidate& division : divisions) {
+    if (ranks <= kFewRanks) AddWithParts(division, with_parts);
+  }
+  std::move(with_parts.begin(), with_parts.end(),
+            std::back_inserter(divisions));
   return divisions;
+}
+
+// What is tried for some units goes beside what all others do.
+void Space::AddWithParts(const Candidate& division,
+                         std::vector<Candidate>& all) const {
+  const ParallelismSpec& fixed = job_.parallelism();
+  for (const RankField& field : FactorFields()) {
+    if (HasField(fixed, field.name)) return;
+  }
+  for (ParallelismSpec& way :
+       SharesWithParts(division.parallelism, SetsOfUnits())) {
+    if (!DividesSamples(way, division.micro_batch_size)) continue;
+    all.push_back(division);
+    all.back().parallelism = std::move(way);
+  }
 }
 
 void Space::AddSchedules(const Candidate& division,
@@ -323,7 +365,7 @@ std::vector<Candidate> Space::CandidatesOf(const Candidate& division) const {
     for (int level = 0; level < ZeroLevels(); ++level) {
       if (fixed.has_zero() && fixed.zero() != level) continue;
       // Nothing is dealt over one rank.
-      const bool deals = DealtMost(candidate.parallelism) > 1;
+      const bool deals = MayDeal(candidate.parallelism);
       if (level > 0 && !deals && !fixed.has_zero()) break;
       Candidate with_level = candidate;
       with_level.parallelism.set_zero(level);

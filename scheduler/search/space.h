@@ -64,7 +64,9 @@ class Space {
   // All ways to divide units, samples and stages over so many ranks, with each
   // micro-batch: without a schedule or a level of ZeRO, and with as little
   // recomputation as may be. Most replicas first, and small micro-batches
-  // before larger ones.
+  // before larger ones. Behind them those in which tables and blocks are shared
+  // in ways of their own (parallelism.strategies), unless the job says how its
+  // units are shared.
   std::vector<Candidate> DivisionsOf(int ranks, Reasons& left_out) const;
 
   // Of a division: with each schedule, level of ZeRO and split of the batch.
@@ -80,6 +82,8 @@ class Space {
                                              Reasons& left_out) const;
   std::vector<int> MicroBatchesOf(int replica_batch, int ranks) const;
   bool TriesUnevenSplits() const;
+  void AddWithParts(const Candidate& division,
+                    std::vector<Candidate>& all) const;
   bool IsWithinLimits(const ParallelismSpec& shares) const;
   void AddSchedules(const Candidate& division,
                     std::vector<Candidate>& all) const;

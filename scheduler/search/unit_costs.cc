@@ -1,6 +1,7 @@
 #include "scheduler/search/unit_costs.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "proto/plan/rank_classes.h"
 #include "proto/plan/ranks_needed.h"
 #include "proto/plan/sharing.h"
+#include "proto/plan/strategies.h"
 #include "scheduler/layouts/replicas.h"
 #include "scheduler/layouts/zero.h"
 #include "scheduler/passes/passes.h"
@@ -44,19 +46,43 @@ bool IsPass(Instruction::Kind kind) {
   return kind == Instruction::FORWARD || IsBackward(kind);
 }
 
+// The workers, were they machines like this one.
+std::vector<WorkerDescription> PutOn(const WorkerDescription& machine,
+                                     std::vector<WorkerDescription> workers) {
+  for (WorkerDescription& worker : workers) {
+    *worker.mutable_calibration() = machine.calibration();
+    worker.set_threads(machine.threads());
+  }
+  return workers;
+}
+
 class Coster {
  public:
-  Coster(const Plan& plan, const std::vector<WorkerDescription>& workers)
+  Coster(const Plan& plan, const std::vector<WorkerDescription>& workers,
+         const std::vector<const WorkerDescription*>& machines)
       : plan_(plan),
         costs_(plan, workers),
         train_(*FindProgram(plan.roles(0), Program::TRAIN)),
-        units_(plan.units_size()) {}
+        units_(plan.units_size()) {
+    for (const WorkerDescription* const machine : machines) {
+      others_.push_back(
+          std::make_unique<CostModel>(plan, PutOn(*machine, workers)));
+    }
+  }
 
   std::vector<UnitCost> Run() {
+    for (UnitCost& unit : units_) {
+      for (PassSeconds* const pass :
+           {&unit.forward, &unit.backward, &unit.input, &unit.weight,
+            &unit.step, &unit.norm}) {
+        pass->compute_of_others.resize(others_.size(), 0);
+      }
+    }
     AddTimes();
     AddMemory();
     for (int u = 0; u < plan_.units_size(); ++u) {
       const Unit& unit = plan_.units(u);
+      units_[u].nominal.set_kind(unit.kind());
       *units_[u].nominal.mutable_forward() = unit.forward();
       *units_[u].nominal.mutable_backward_input() = unit.backward_input();
       *units_[u].nominal.mutable_backward_weight() = unit.backward_weight();
@@ -114,10 +140,17 @@ class Coster {
         now = pass;
         began = times.instructions[i].runs;
       }
-      pass->compute += costs_.CostOf(0, instruction).total();
+      AddCompute(instruction, *pass);
       ended = std::max(ended, times.instructions[i].end);
     }
     end_pass(ended);
+  }
+
+  void AddCompute(const Instruction& instruction, PassSeconds& pass) const {
+    pass.compute += costs_.CostOf(0, instruction).total();
+    for (size_t m = 0; m < others_.size(); ++m) {
+      pass.compute_of_others[m] += others_[m]->CostOf(0, instruction).total();
+    }
   }
 
   // What an instruction takes by itself.
@@ -126,12 +159,12 @@ class Coster {
     const Instruction::Kind kind = instruction.kind();
     UnitCost& unit = units_[instruction.unit()];
     const double seconds = costs_.CostOf(0, instruction).total();
-    const auto add = [seconds](PassSeconds& pass, bool computes) {
+    const auto add = [&](PassSeconds& pass, bool computes) {
       pass.all += seconds;
-      if (computes) pass.compute += seconds;
+      if (computes) AddCompute(instruction, pass);
     };
-    if (kind == Instruction::STEP) unit.step += seconds;
-    if (kind == Instruction::GRAD_NORM) unit.norm += seconds;
+    if (kind == Instruction::STEP) add(unit.step, true);
+    if (kind == Instruction::GRAD_NORM) add(unit.norm, true);
     if (kind == Instruction::BACKWARD_WEIGHT) add(unit.weight, true);
     if (kind == Instruction::BACKWARD_INPUT || kind == Instruction::RECOMPUTE) {
       add(unit.input, true);
@@ -192,14 +225,21 @@ class Coster {
           break;
       }
     }
+    const std::vector<int> strategies = StrategyOfUnits(
+        plan_.job().parallelism(), KindsOf(plan_.units()), plan_.stages());
     for (int u = 0; u < plan_.units_size(); ++u) {
       units_[u].workspace_bytes = plan_.units(u).workspace_bytes();
-      AddPieces(plan_.units(u), units_[u]);
+      const ParallelismSpec& job = plan_.job().parallelism();
+      AddPieces(strategies[u] < 0
+                    ? job
+                    : WithStrategy(job, job.strategies(strategies[u])),
+                plan_.units(u), units_[u]);
     }
   }
 
-  void AddPieces(const Unit& unit, UnitCost& cost) const {
-    const ParallelismSpec& parallelism = plan_.job().parallelism();
+  static void AddPieces(const ParallelismSpec& parallelism, const Unit& unit,
+                        UnitCost& cost) {
+    cost.alike = DealtMost(parallelism) / ReplicasOf(parallelism);
     for (const Unit::Part& part : unit.parts()) {
       if (part.elements() == 0) continue;
       cost.shares_in_pieces[PiecesAmongDealt(parallelism, part)] +=
@@ -210,6 +250,7 @@ class Coster {
 
   const Plan& plan_;
   const CostModel costs_;
+  std::vector<std::unique_ptr<CostModel>> others_;  // of other machines
   const Program& train_;
   std::vector<UnitCost> units_;
 };
@@ -220,6 +261,7 @@ JobSpec OneStageOf(const JobSpec& job, const Candidate& candidate) {
   JobSpec way = JobOf(job, candidate);
   ParallelismSpec stage;
   CopySharing(candidate.parallelism, stage);
+  *stage.mutable_strategies() = candidate.parallelism.strategies();
   stage.set_data(RanksOfReplica(candidate.parallelism));
   *way.mutable_parallelism() = stage;
   way.mutable_training()->set_global_batch_size(candidate.micro_batch_size *
@@ -255,6 +297,15 @@ int DealtOver(int neighbours, int pieces) {
 
 }  // namespace
 
+void PassSeconds::Add(const PassSeconds& other, double times) {
+  all += times * other.all;
+  compute += times * other.compute;
+  compute_of_others.resize(other.compute_of_others.size(), 0);
+  for (size_t m = 0; m < compute_of_others.size(); ++m) {
+    compute_of_others[m] += times * other.compute_of_others[m];
+  }
+}
+
 double UnitCost::ShareAtRest(int neighbours) const {
   double rests = 0;
   for (const auto& [pieces, share] : shares_in_pieces) {
@@ -271,10 +322,44 @@ double UnitCost::ShareDealt(int neighbours) const {
   return dealt;
 }
 
-absl::StatusOr<UnitCosts> CostUnits(const JobSpec& job,
-                                    const Candidate& candidate,
-                                    const std::vector<WorkerDescription>& all,
-                                    const KindsOf& kinds_of) {
+UnitCosts MixCosts(const ParallelismSpec& parallelism,
+                   const std::vector<const UnitCosts*>& by_strategy,
+                   const UnitCosts& on_one_rank, const UnitCosts* mixed) {
+  const UnitCosts& own = *by_strategy.front();
+  std::vector<Unit::Kind> unit_kinds;
+  for (const UnitCost& cost : own.kinds) {
+    unit_kinds.push_back(cost.nominal.kind());
+  }
+  const std::vector<int> strategies =
+      StrategyOfUnits(parallelism, unit_kinds, {});
+  UnitCosts result;
+  for (const UnitCosts* const costs : by_strategy) {
+    result.scratch_bytes = std::max(result.scratch_bytes, costs->scratch_bytes);
+  }
+  if (mixed != nullptr) result.scratch_bytes = mixed->scratch_bytes;
+  // The first unit of each kind, and the others.
+  for (size_t kind = 0; kind < own.kinds.size(); ++kind) {
+    const UnitCost& by_itself = by_strategy[strategies[kind] + 1]->kinds[kind];
+    for (const bool first : {true, false}) {
+      result.kinds.push_back(first && mixed != nullptr ? mixed->kinds[kind]
+                                                       : by_itself);
+      result.kinds.back().nominal = on_one_rank.kinds[kind].nominal;
+    }
+  }
+  std::vector<bool> seen(own.kinds.size(), false);
+  for (const int kind : own.kind_of_unit) {
+    result.kind_of_unit.push_back(2 * kind + (seen[kind] ? 1 : 0));
+    seen[kind] = true;
+  }
+  if (own.tied_to >= 0) result.tied_to = 2 * own.tied_to;
+  return result;
+}
+
+absl::StatusOr<UnitCosts> CostUnits(
+    const JobSpec& job, const Candidate& candidate,
+    const std::vector<WorkerDescription>& all,
+    const std::vector<const WorkerDescription*>& machines,
+    const FindKinds& kinds_of) {
   ASSIGN_OR_RETURN(const JobSpec way, ResolveJob(OneStageOf(job, candidate)));
   const std::vector<WorkerDescription> workers =
       Uncrowded(all, RanksNeeded(way));
@@ -292,7 +377,7 @@ absl::StatusOr<UnitCosts> CostUnits(const JobSpec& job,
   RunPasses(draft);
   Plan& plan = draft.plan;
   ChooseBackends(workers, plan.mesh(), *plan.mutable_groups());
-  result.kinds = Coster(plan, workers).Run();
+  result.kinds = Coster(plan, workers, machines).Run();
   for (const MemoryItem& item : GpuScratchItems(plan)) {
     result.scratch_bytes += item.bytes();
   }

@@ -9,6 +9,10 @@
 
 #include <google/protobuf/arena.h>
 
+#include <functional>
+#include <utility>
+
+#include "grpcpp/server_context.h"
 #include "grpcpp/support/message_allocator.h"
 
 namespace troupe {
@@ -20,6 +24,13 @@ class ArenaMessages final : public grpc::MessageAllocator<Request, Response> {
   grpc::MessageHolder<Request, Response>* AllocateMessages() override {
     return new Messages();
   }
+  // Has it called when gRPC has sent the response of the call, or given it up.
+  // REQUIRES: the call's messages are of this kind; before its end.
+  static void OnRelease(grpc::CallbackServerContext* context,
+                        std::function<void()> released) {
+    static_cast<Messages*>(context->GetRpcAllocatorState())->released =
+        std::move(released);
+  }
 
  private:
   class Messages final : public grpc::MessageHolder<Request, Response> {
@@ -29,7 +40,13 @@ class ArenaMessages final : public grpc::MessageAllocator<Request, Response> {
       this->set_request(Arena::CreateMessage<Request>(&arena_));
       this->set_response(Arena::CreateMessage<Response>(&arena_));
     }
-    void Release() override { delete this; }  // gRPC has sent the response
+    void Release() override {  // gRPC has sent the response
+      const std::function<void()> then = std::move(released);
+      delete this;
+      if (then != nullptr) then();
+    }
+
+    std::function<void()> released;
 
    private:
     google::protobuf::Arena arena_;

@@ -27,6 +27,11 @@ absl::StatusOr<int> PlanCompiler::RanksNeeded(const JobSpec& job) const {
   return troupe::RanksNeeded(resolved);
 }
 
+JobSpec PlanCompiler::Resolved(const JobSpec& job) const {
+  if (LeavesParallelismOpen(job)) return job;
+  return ResolveJob(job).value_or(job);
+}
+
 std::vector<JobSpec> PlanCompiler::Narrower(const JobSpec& job,
                                             int workers) const {
   return NarrowerWays(job, workers);

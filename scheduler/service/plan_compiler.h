@@ -12,6 +12,7 @@ namespace troupe {
 class PlanCompiler final : public JobCompiler {
  public:
   absl::StatusOr<int> RanksNeeded(const JobSpec& job) const override;
+  JobSpec Resolved(const JobSpec& job) const override;
   std::vector<JobSpec> Narrower(const JobSpec& job, int workers) const override;
   absl::StatusOr<CompiledJob> Compile(
       const JobSpec& job, const std::vector<WorkerDescription>& workers,

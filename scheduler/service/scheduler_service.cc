@@ -27,6 +27,7 @@ class RefusedStream final : public grpc::ServerWriteReactor<Message> {
 };
 
 constexpr size_t kReasonLoggedMax = 200;  // bytes of what a caller says
+constexpr char kNotStored[] = "the job is not taken, for it cannot be stored";
 
 // What is to be known of every call before its turn.
 absl::Status CheckCall(const grpc::CallbackServerContext& context,
@@ -65,6 +66,7 @@ SchedulerService::SchedulerService(ClusterHost& host, const Parts& parts,
   SetMessageAllocatorFor_DescribeJob(&describe_job_);
   SetMessageAllocatorFor_GetTimeline(&get_timeline_);
   SetMessageAllocatorFor_ListWorkers(&list_workers_);
+  SetMessageAllocatorFor_PlanJob(&plan_job_);
 }
 
 SchedulerService::Reactor* SchedulerService::Answer(
@@ -92,6 +94,35 @@ SchedulerService::Reactor* SchedulerService::InTurn(
   return reactor;
 }
 
+SchedulerService::Reactor* SchedulerService::InTurnOfLarge(
+    Context* context, absl::string_view rpc,
+    const google::protobuf::Message& request,
+    std::function<void(Reactor*)> serve) {
+  return InTurn(context, rpc, request,
+                [=, this, serve = std::move(serve)](Reactor* reactor) {
+                  const absl::Status may =
+                      unread_.MayAnswer(NameOfCaller(*context));
+                  if (may.ok()) {
+                    serve(reactor);
+                  } else {
+                    Answer(reactor, rpc, may);
+                  }
+                });
+}
+
+template <typename Request, typename Response>
+void SchedulerService::AnswerLarge(
+    const ArenaMessages<Request, Response>& messages, Context* context,
+    Reactor* reactor, absl::string_view rpc, const Response& response,
+    const absl::Status& status) {
+  const std::string client = NameOfCaller(*context);
+  const auto bytes = static_cast<int64_t>(response.ByteSizeLong());
+  unread_.Add(client, bytes);
+  messages.OnRelease(context,
+                     [this, client, bytes] { unread_.Remove(client, bytes); });
+  Answer(reactor, rpc, status);
+}
+
 absl::Status SchedulerService::MayStream(
     Context* context, absl::string_view rpc,
     const google::protobuf::Message& request) {
@@ -117,6 +148,14 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
     Answer(reactor, "SubmitJob", known);
     return;
   }
+  // One job tells that the disk is full; more of them would only take the place
+  // of others that have ended.
+  const absl::Status writable = host_.Read(
+      [](const Cluster& cluster, absl::Time) { return cluster.CheckStore(); });
+  if (!writable.ok()) {
+    Answer(reactor, "SubmitJob", Annotate(writable, kNotStored));
+    return;
+  }
   absl::StatusOr<Compilation> compilation =
       host_.Read([&](const Cluster& cluster, absl::Time) {
         return cluster.Consider(request->job(), NameOfCaller(*context));
@@ -124,18 +163,18 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
   if (!compilation.ok()) {
     Answer(reactor, "SubmitJob", compilation.status());
   } else if (compilation->choices.empty()) {
-    CheckFiles(context, reactor, request->job(), CompileOutcome(), response);
+    CheckFiles(context, reactor, request, CompileOutcome(), response);
   } else {
     planning_.Compile(*std::move(compilation), AskerOf(context, true),
                       [=, this](const auto& considered) {
-                        CheckFiles(context, reactor, request->job(), considered,
+                        CheckFiles(context, reactor, request, considered,
                                    response);
                       });
   }
 }
 
 void SchedulerService::CheckFiles(
-    Context* context, Reactor* reactor, const JobSpec& job,
+    Context* context, Reactor* reactor, const SubmitJobRequest* request,
     const absl::StatusOr<CompileOutcome>& considered,
     SubmitJobResponse* response) {
   absl::Status refusal = considered.status();
@@ -147,13 +186,13 @@ void SchedulerService::CheckFiles(
   // Resolved, where it was planned.
   const auto& outline = considered->compiled.outline;
   file_checks_.Check(
-      outline == nullptr ? job : outline->job(),
+      outline == nullptr ? request->job() : outline->job(),
       [=, this, considered = *considered](const absl::Status& files) {
         if (context->IsCancelled()) {
           Answer(reactor, "SubmitJob",
                  absl::CancelledError("the client has gone"));
         } else if (files.ok()) {
-          Submit(context, reactor, job, considered, response);
+          Submit(context, reactor, request, considered, response);
         } else {
           Answer(reactor, "SubmitJob", files);
         }
@@ -161,13 +200,15 @@ void SchedulerService::CheckFiles(
 }
 
 void SchedulerService::Submit(Context* context, Reactor* reactor,
-                              const JobSpec& job,
+                              const SubmitJobRequest* request,
                               const CompileOutcome& considered,
                               SubmitJobResponse* response) {
   const std::string client = NameOfCaller(*context);
   const absl::StatusOr<JobId> id =
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
-        auto submitted = cluster.Submit(job, considered, now, out, client);
+        auto submitted =
+            cluster.Submit(request->job(), considered, now, out,
+                           {.client = client, .made_by = request->made_by()});
         if (submitted.ok()) {
           response->set_id(submitted->value());
           *response->mutable_status() = (*cluster.FindJob(*submitted))->status;
@@ -178,25 +219,26 @@ void SchedulerService::Submit(Context* context, Reactor* reactor,
     Answer(reactor, "SubmitJob", id.status());
     return;
   }
-  LogInfo(absl::StrCat("job ", id->value(), " (", job.name(), ") submitted by ",
-                       client));
+  LogInfo(absl::StrCat("job ", id->value(), " (", request->job().name(),
+                       ") submitted by ", client));
   flush_([this, reactor, id = *id](const absl::Status& durable) {
     if (!durable.ok()) {
       host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
         cluster.Cancel(id, now, out).IgnoreError();
+        cluster.Stored(AwaitStored{}, durable, now, out);
       });
     }
-    Answer(reactor, "SubmitJob",
-           Annotate(durable, "the job is not taken, for it cannot be stored"));
+    Answer(reactor, "SubmitJob", Annotate(durable, kNotStored));
   });
 }
 
 SchedulerService::Reactor* SchedulerService::PlanJob(
     Context* context, const PlanJobRequest* request,
     PlanJobResponse* response) {
-  return InTurn(context, "PlanJob", *request, [=, this](Reactor* reactor) {
-    Consider(context, reactor, request, response);
-  });
+  return InTurnOfLarge(context, "PlanJob", *request,
+                       [=, this](Reactor* reactor) {
+                         Consider(context, reactor, request, response);
+                       });
 }
 
 void SchedulerService::Consider(Context* context, Reactor* reactor,
@@ -221,7 +263,8 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
       [=, this](const absl::StatusOr<CompileOutcome>& outcome) {
         if (outcome.ok() && outcome->refusal.ok() && request->explain()) {
           *response->mutable_explanation() = outcome->explanation;
-          Answer(reactor, "PlanJob", absl::OkStatus());
+          AnswerLarge(plan_job_, context, reactor, "PlanJob", *response,
+                      absl::OkStatus());
           return;
         }
         if (!outcome.ok() || !outcome->fits()) {
@@ -235,31 +278,32 @@ void SchedulerService::Consider(Context* context, Reactor* reactor,
         if (compiled.explanation.has_search()) {
           *response->mutable_explanation() = compiled.explanation;
         }
-        Answer(reactor, "PlanJob", absl::OkStatus());
+        AnswerLarge(plan_job_, context, reactor, "PlanJob", *response,
+                    absl::OkStatus());
       });
 }
 
 SchedulerService::Reactor* SchedulerService::ListJobs(
     Context* context, const ListJobsRequest* request,
     ListJobsResponse* response) {
-  return InTurn(context, "ListJobs", *request, [=, this](Reactor* reactor) {
-    host_.Read([&](const Cluster& cluster, absl::Time) {
-      troupe::ListJobs(cluster, *response);
-    });
-    Answer(reactor, "ListJobs", absl::OkStatus());
-  });
+  return InTurnOfLarge(context, "ListJobs", *request,
+                       [=, this](Reactor* reactor) {
+                         troupe::ListJobs(ShownByHost(host_), *response);
+                         AnswerLarge(list_jobs_, context, reactor, "ListJobs",
+                                     *response, absl::OkStatus());
+                       });
 }
 
 SchedulerService::Reactor* SchedulerService::DescribeJob(
     Context* context, const DescribeJobRequest* request,
     JobDescription* response) {
-  return InTurn(context, "DescribeJob", *request, [=, this](Reactor* reactor) {
-    Answer(reactor, "DescribeJob",
-           host_.Read([&](const Cluster& cluster, absl::Time) {
-             return troupe::DescribeJob(cluster, JobId(request->id()), {},
-                                        *response);
-           }));
-  });
+  return InTurnOfLarge(
+      context, "DescribeJob", *request, [=, this](Reactor* reactor) {
+        const absl::Status described = troupe::DescribeJob(
+            ShownByHost(host_), JobId(request->id()), {}, *response);
+        AnswerLarge(describe_job_, context, reactor, "DescribeJob", *response,
+                    described);
+      });
 }
 
 grpc::ServerWriteReactor<WatchJobResponse>* SchedulerService::WatchJob(
@@ -301,25 +345,26 @@ SchedulerService::Reactor* SchedulerService::CancelJob(
 SchedulerService::Reactor* SchedulerService::GetTimeline(
     Context* context, const GetTimelineRequest* request,
     GetTimelineResponse* response) {
-  return InTurn(context, "GetTimeline", *request, [=, this](Reactor* reactor) {
-    Answer(reactor, "GetTimeline",
-           host_.Read([&](const Cluster& cluster, absl::Time) {
-             return troupe::TimelineOf(cluster, *request, *response);
-           }));
-  });
+  return InTurnOfLarge(
+      context, "GetTimeline", *request, [=, this](Reactor* reactor) {
+        const absl::Status found =
+            troupe::TimelineOf(ShownByHost(host_), *request, *response);
+        AnswerLarge(get_timeline_, context, reactor, "GetTimeline", *response,
+                    found);
+      });
 }
 
 SchedulerService::Reactor* SchedulerService::ListWorkers(
     Context* context, const ListWorkersRequest* request,
     ListWorkersResponse* response) {
-  return InTurn(context, "ListWorkers", *request, [=, this](Reactor* reactor) {
-    host_.Read([&](const Cluster& cluster, absl::Time) {
-      troupe::ListWorkers(cluster, *response);
-    });
-    *response->mutable_topology() =
-        TopologyOf(response->workers(), response->topology());
-    Answer(reactor, "ListWorkers", absl::OkStatus());
-  });
+  return InTurnOfLarge(
+      context, "ListWorkers", *request, [=, this](Reactor* reactor) {
+        troupe::ListWorkers(ShownByHost(host_), *response);
+        *response->mutable_topology() =
+            TopologyOf(response->workers(), response->topology());
+        AnswerLarge(list_workers_, context, reactor, "ListWorkers", *response,
+                    absl::OkStatus());
+      });
 }
 
 SchedulerService::Reactor* SchedulerService::CordonWorker(
@@ -362,7 +407,11 @@ SchedulerService::Reactor* SchedulerService::CancelText(
         host_.Apply([&](Cluster& cluster, absl::Time now, Actions& out) {
           return cluster.CancelText(request->text(), now, out);
         });
-    if (worker.ok()) response->set_worker(*worker);
+    if (worker.ok()) {
+      response->set_worker(*worker);
+      LogInfo(absl::StrCat("text ", request->text(), ", which ", *worker,
+                           " wrote, cancelled by ", NameOfCaller(*context)));
+    }
     Answer(reactor, "CancelText", worker.status());
   });
 }

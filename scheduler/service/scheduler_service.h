@@ -17,6 +17,7 @@
 #include "scheduler/service/planning.h"
 #include "scheduler/service/text_streams.h"
 #include "scheduler/service/turnstile.h"
+#include "scheduler/service/unread_answers.h"
 
 namespace troupe {
 
@@ -82,9 +83,20 @@ class SchedulerService final : public Scheduler::CallbackService {
   absl::Status MayStream(Context* context, absl::string_view rpc,
                          const google::protobuf::Message& request);
 
+  // The same of one whose answer may be large: refused too where the client has
+  // left too much unread.
+  Reactor* InTurnOfLarge(Context* context, absl::string_view rpc,
+                         const google::protobuf::Message& request,
+                         std::function<void(Reactor*)> serve);
+
   // Ends the call with the status, and tells of it.
   Reactor* Answer(Reactor* reactor, absl::string_view rpc,
                   const absl::Status& status) const;
+  // The same with a large answer, which counts until it is read.
+  template <typename Request, typename Response>
+  void AnswerLarge(const ArenaMessages<Request, Response>& messages,
+                   Context* context, Reactor* reactor, absl::string_view rpc,
+                   const Response& response, const absl::Status& status);
 
   // SubmitJob and PlanJob, in their turn.
   void Consider(Context* context, Reactor* reactor,
@@ -92,12 +104,14 @@ class SchedulerService final : public Scheduler::CallbackService {
   void Consider(Context* context, Reactor* reactor,
                 const PlanJobRequest* request, PlanJobResponse* response);
   // SubmitJob, once it is known that the job fits: whether its files do.
-  void CheckFiles(Context* context, Reactor* reactor, const JobSpec& job,
+  void CheckFiles(Context* context, Reactor* reactor,
+                  const SubmitJobRequest* request,
                   const absl::StatusOr<CompileOutcome>& considered,
                   SubmitJobResponse* response);
   // The last part of SubmitJob, with what came of the first.
-  void Submit(Context* context, Reactor* reactor, const JobSpec& job,
-              const CompileOutcome& considered, SubmitJobResponse* response);
+  void Submit(Context* context, Reactor* reactor,
+              const SubmitJobRequest* request, const CompileOutcome& considered,
+              SubmitJobResponse* response);
 
   ClusterHost& host_;
   Planning& planning_;
@@ -106,11 +120,13 @@ class SchedulerService final : public Scheduler::CallbackService {
   FileCheckCalls& file_checks_;
   const FlushFunction flush_;
   const RpcFunction told_;
+  UnreadAnswers unread_;
   // Those whose replies are large.
   ArenaMessages<ListJobsRequest, ListJobsResponse> list_jobs_;
   ArenaMessages<DescribeJobRequest, JobDescription> describe_job_;
   ArenaMessages<GetTimelineRequest, GetTimelineResponse> get_timeline_;
   ArenaMessages<ListWorkersRequest, ListWorkersResponse> list_workers_;
+  ArenaMessages<PlanJobRequest, PlanJobResponse> plan_job_;
   Turnstile turnstile_;  // last: what waits in it uses all of the above
 };
 

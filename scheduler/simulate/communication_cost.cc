@@ -11,6 +11,7 @@
 #include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/served.h"
@@ -24,12 +25,20 @@ namespace {
 
 // Whether the numbers that it exchanges have two bytes.
 bool IsNarrow(const Plan& plan, const Instruction& collective) {
-  if (collective.kind() == Instruction::REDUCE_SCALARS) return false;
-  const TrainingSpec& training = plan.job().training();
+  if (collective.kind() == Instruction::REDUCE_SCALARS ||
+      collective.kind() == Instruction::OUTER_REDUCE) {
+    return false;
+  }
   const bool gradients = collective.kind() == Instruction::REDUCE_GRADS ||
                          collective.kind() == Instruction::SCATTER_GRADS;
-  return BytesOfElement(gradients ? GradientType(training)
-                                  : ComputeType(training)) == 2;
+  const bool of_unit =
+      gradients || collective.kind() == Instruction::GATHER_PARAMETERS;
+  if (!of_unit) {
+    return BytesOfElement(ComputeType(plan.job().training())) == 2;
+  }
+  const Unit& unit = plan.units(collective.unit());
+  return BytesOfElement(gradients ? GradientsType(unit)
+                                  : ParametersType(unit)) == 2;
 }
 
 // By role and group: to and from which places of the pipeline its transfers go.
@@ -184,9 +193,9 @@ Cost CostModel::ServedCost(int rank, const Instruction& instruction) const {
   const std::vector<ServedMember> members =
       ServedMembers(plan_, placement, rank);
   const bool pushes = instruction.kind() == Instruction::PUSH;
-  const TrainingSpec& training = plan_.job().training();
+  const Unit& unit = plan_.units(instruction.unit());
   const auto width = static_cast<double>(
-      BytesOfElement(pushes ? GradientType(training) : ComputeType(training)));
+      BytesOfElement(pushes ? GradientsType(unit) : ParametersType(unit)));
   const auto slice_of = [&](size_t m) {
     return static_cast<double>(members[m].slice.size()) * width;
   };
@@ -243,7 +252,7 @@ Cost CostModel::ServedCost(int rank, const Instruction& instruction) const {
     // One block is copied, and each other one added.
     const auto touched =
         static_cast<double>((3 * ReplicasServed(plan_, placement) - 1) *
-                            LargestTrainedAtRest(plan_, placement));
+                            LargestTrainedAtRest(plan_, placement, rank));
     cost.elementwise =
         touched * width /
         (machine.calibration.memory_bytes_per_second() * machine.scale);

@@ -17,6 +17,7 @@
 #include "proto/plan/mesh.h"
 #include "proto/plan/ops/op_view.h"
 #include "proto/plan/optimizer_states.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/slices.h"
@@ -29,6 +30,10 @@
 
 namespace troupe {
 namespace {
+
+// Of products on the host's cores, over the bytes that an optimizer moves there
+// in the same time: of a worker on a GPU only the latter was measured.
+constexpr double kHostFlopsPerByte = 10;
 
 constexpr double kBytesOfF32 = 4;
 // The calibration counts the masked half of the attention matrix, Work does
@@ -55,11 +60,11 @@ AttentionSize AttentionSizeOf(const Plan& plan) {
 
 // Elements of the optimizer's states that a KEEP or a SNAPSHOT reads.
 int64_t SavedStates(const Plan& plan, const Placement& placement,
-                    const Instruction& saves) {
+                    const Instruction& saves, int rank) {
   if (saves.kind() == Instruction::KEEP) {
-    return LargestStateAtRest(plan, placement);
+    return LargestStateAtRest(plan, placement, rank);
   }
-  return LargestStateDuty(plan, placement, saves.part());
+  return LargestStateDuty(plan, placement, saves.part(), rank);
 }
 
 }  // namespace
@@ -166,7 +171,6 @@ RankTraits CostModel::Traits() const {
   RankTraits traits;
   const int ranks = static_cast<int>(machine_of_.size());
   const int stages = AxisSize(plan_.mesh(), "pipeline");
-  const int pipelines = PipelineCount(plan_.mesh());
   // Of each rank its machine, how it is connected in its groups, which places
   // of its pipeline are on its host, and the cores and adapters that it shares.
   std::map<std::vector<int>, int> looks;
@@ -195,7 +199,7 @@ RankTraits CostModel::Traits() const {
       }
     }
     for (int p = 0; p < stages; ++p) {
-      const int peer = p * pipelines + r % pipelines;  // PeerRank
+      const int peer = PeerRank(plan_.mesh(), r, p);
       if (host_of_[peer] == host_of_[r]) look.push_back(p);
     }
     const int processor = seats_.ranks[r].processor;
@@ -300,11 +304,13 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
       *FindPlacement(RoleOf(plan_, rank), instruction.unit());
   const int64_t elements =
       instruction.kind() == Instruction::STEP
-          ? LargestTrainedAtRest(plan_, placement)
-          : LargestDuty(plan_, placement, instruction.part());
+          ? LargestTrainedAtRest(plan_, placement, rank)
+          : LargestDuty(plan_, placement, instruction.part(), rank);
   const double bytes = kBytesOfF32 * static_cast<double>(elements);
   const double gradients =  // their size, of one of f32
-      static_cast<double>(BytesOfElement(GradientType(training))) / kBytesOfF32;
+      static_cast<double>(
+          BytesOfElement(GradientsType(plan_.units(instruction.unit())))) /
+      kBytesOfF32;
   const bool on_host =
       KindOfLane(plan_.lanes(), instruction.lane()) == Lane::HOST;
   if (instruction.kind() == Instruction::GRAD_NORM) {
@@ -314,9 +320,11 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
     // Weights, gradients and moments are each read and written; where the
     // model computes with a copy half as large, that is written too.
     const double copy = HasMasterWeights(training) ? 0.5 : 0;
-    const double moments =  // for each element, on the average
-        static_cast<double>(LargestStateAtRest(plan_, placement)) /
-        static_cast<double>(std::max<int64_t>(1, elements));
+    // For each element, on the average; those of islands are not touched.
+    const double moments =
+        static_cast<double>(LargestStateAtRest(plan_, placement, rank)) /
+            static_cast<double>(std::max<int64_t>(1, elements)) -
+        OuterStates(plan_.job().optimizer());
     cost.optimizer =
         (2 * (1 + gradients + moments) + copy +
          ShareReadAgain(plan_, plan_.units(instruction.unit())) *
@@ -325,9 +333,13 @@ Cost CostModel::StateCost(int rank, const Instruction& instruction) const {
         (on_host ? machine.tiers.optimizer
                  : machine.calibration.optimizer_bytes_per_second() *
                        machine.scale);
-    cost.matmul =
-        MatrixStepFlops(plan_, placement) /
-        (machine.calibration.matmul(0).flops_per_second() * machine.scale);
+    double products =
+        machine.calibration.matmul(0).flops_per_second() * machine.scale;
+    if (on_host) {
+      products =
+          std::min(products, kHostFlopsPerByte * machine.tiers.optimizer);
+    }
+    cost.matmul = MatrixStepFlops(plan_, placement, rank) / products;
   }
   return cost;
 }
@@ -344,9 +356,10 @@ Cost CostModel::SnapshotCost(int rank, const Instruction& snapshot) const {
   const bool frozen =
       !keeps && plan_.units(snapshot.unit()).parts(snapshot.part()).frozen();
   const double bytes =
-      kBytesOfF32 * static_cast<double>(
-                        keeps ? LargestTrainedAtRest(plan_, placement)
-                              : LargestDuty(plan_, placement, snapshot.part()));
+      kBytesOfF32 *
+      static_cast<double>(
+          keeps ? LargestTrainedAtRest(plan_, placement, rank)
+                : LargestDuty(plan_, placement, snapshot.part(), rank));
   const bool copied = keeps || plan_.job().checkpoint().background();
   // Written from where it rests, while training continues.
   if (frozen && copied) return {};
@@ -356,13 +369,14 @@ Cost CostModel::SnapshotCost(int rank, const Instruction& snapshot) const {
     double read = bytes;
     if (operand.part() == Instruction::MOMENTS) {
       read = kBytesOfF32 *
-             static_cast<double>(SavedStates(plan_, placement, snapshot));
+             static_cast<double>(SavedStates(plan_, placement, snapshot, rank));
     }
     if (keeps && operand.part() == Instruction::WEIGHTS) {
       const TrainingSpec& training = plan_.job().training();
       read = HasMasterWeights(training) ? 0 : bytes;
-      read += static_cast<double>(LargestFrozenAtRest(plan_, placement) *
-                                  BytesOfElement(ComputeType(training)));
+      read += static_cast<double>(
+          LargestFrozenAtRest(plan_, placement, rank) *
+          BytesOfElement(ParametersType(plan_.units(snapshot.unit()))));
     }
     if (TierOf(program.buffers(operand.buffer())) == NVME) {
       cost.elementwise += tiers.nvme_reads.SecondsOf(read);
@@ -399,7 +413,7 @@ int64_t CostModel::GradientBytes(int rank,
         *FindPlacement(RoleOf(plan_, rank), instruction.unit());
     for (const Stretch& stretch : StretchesWith(
              plan_, placement, instruction.part(), DealtParts::kTrained)) {
-      const int64_t slice = LargestAtRest(plan_, stretch);
+      const int64_t slice = LargestAtRest(plan_, stretch, rank);
       // Added to the slice, or zeros around it.
       elements += instruction.has_micro_batch() ? 3 * slice
                                                 : stretch.all.size() - slice;
@@ -415,7 +429,7 @@ int64_t CostModel::GradientBytes(int rank,
   }
   if (own) elements += TrainedElements(unit);
   if (tied) elements += TrainedElements(plan_.units(unit.tied(0).unit()));
-  return elements * BytesOfElement(GradientType(plan_.job().training()));
+  return elements * BytesOfElement(GradientsType(unit));
 }
 
 Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
@@ -440,9 +454,19 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
     case Instruction::PULL:
       cost = ServedCost(rank, instruction);
       break;
+    case Instruction::CLAIM:
+    case Instruction::DELIVER:
+    case Instruction::ADMIT:
+      cost = TurnCost(rank, instruction);
+      break;
     case Instruction::SEND:
     case Instruction::RECV:
       cost = TransferCost(rank, instruction);
+      break;
+    case Instruction::OUTER_GRADIENT:
+    case Instruction::OUTER_REDUCE:
+    case Instruction::OUTER_STEP:
+      cost = OuterCost(rank, instruction);
       break;
     case Instruction::LOAD_BATCH:
     case Instruction::GRAD_NORM:
@@ -470,7 +494,7 @@ Cost CostModel::CostOf(int rank, const Instruction& instruction) const {
   if (cost.waiting == 0) {
     cost.overhead = at.calibration.instruction_overhead_us() * 1e-6;
   }
-  return cost;
+  return Counted(cost, instruction);
 }
 
 }  // namespace troupe

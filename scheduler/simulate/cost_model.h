@@ -13,6 +13,9 @@
 //                     slowest of which decides (traffic.h)
 //   PUSH, PULL        what is sent straight between replicas and servers, the
 //                     busiest link of which decides; what servers add
+//   CLAIM, DELIVER,   bytes between one replica and its servers, over the link
+//   ADMIT             of those farthest apart
+//   OUTER_GRADIENT, OUTER_STEP   bytes over the rate of the optimizer
 //   KEEP              bytes over the rate of copies, or of the disk's reads
 //   SEND, RECV        latency + bytes / bandwidth of the link between the two
 //   FETCH, EVICT      bytes over the rate of copies between device and host; or
@@ -93,6 +96,10 @@ bool HasUnevenBlocks(const Plan& plan, const Instruction& instruction);
 Operation OperationOf(const Plan& plan, int rank,
                       const Instruction& instruction);
 
+// What the rank sends in a DELIVER or ADMIT, of a step that is one replica's; 0
+// for other kinds.
+int64_t TurnBytesSent(const Plan& plan, int rank,
+                      const Instruction& instruction);
 // What the rank sends in a PUSH or PULL; 0 for other kinds.
 int64_t ServedBytesSent(const Plan& plan, int rank,
                         const Instruction& instruction);
@@ -108,6 +115,15 @@ class CostModel {
 
   // For a collective or a transfer: from when every member has reached it.
   Cost CostOf(int rank, const Instruction& instruction) const;
+
+  // How much of an instruction that runs in some steps only (Instruction.when)
+  // counts: what falls on a step in the mean, which is the default, nothing, or
+  // all of those that run so many steps after a multiple of their `every`.
+  enum class Rare { kMean, kNone, kOne };
+  void Count(Rare rare, int64_t offset = 0) {
+    rare_ = rare;
+    offset_ = offset;
+  }
 
   // Of a collective of a rank in a group of the plan, whatever instruction it
   // is of.
@@ -184,6 +200,9 @@ class CostModel {
   Cost StateCost(int rank, const Instruction& instruction) const;
   Cost SnapshotCost(int rank, const Instruction& snapshot) const;
   Cost ServedCost(int rank, const Instruction& instruction) const;
+  Cost TurnCost(int rank, const Instruction& instruction) const;
+  Cost OuterCost(int rank, const Instruction& instruction) const;
+  Cost Counted(const Cost& cost, const Instruction& instruction) const;
   Cost CollectiveCost(int rank, const Instruction& instruction) const;
   Cost MoveCost(const Machine& machine, const Instruction& move) const;
   Cost TransferCost(int rank, const Instruction& instruction) const;
@@ -234,6 +253,8 @@ class CostModel {
   const Plan& plan_;
   const UnitPasses passes_;
   const LinkGain gain_;
+  Rare rare_ = Rare::kMean;
+  int64_t offset_ = 0;  // of kOne
   Seats seats_;
   Adapters adapters_;
   double peak_ = 0;

@@ -7,6 +7,7 @@
 #include "proto/base/gpu_limits.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/ops/op_rules.h"
+#include "proto/plan/precision.h"
 
 namespace troupe {
 namespace {
@@ -23,10 +24,13 @@ bool Multiplies(const Plan& plan) {
 }
 
 int64_t KernelScratchBytes(const Plan& plan) {
+  const bool narrow = GradientType(plan.job().training()) != F32;
   int64_t most = 0;
   for (const UnitTable& table : plan.tables()) {
     for (const Op& op : table.ops()) {
-      most = std::max(most, RulesOf({table, op}).gpu_scratch_bytes);
+      const OpRules rules = RulesOf({table, op});
+      most = std::max(most, rules.gpu_scratch_bytes);
+      if (narrow) most = std::max(most, rules.gpu_narrow_gradient_bytes);
     }
   }
   return RoundUp(most, kPoolStepBytes);

@@ -10,8 +10,12 @@
 //                      partial sums for each column; the embedding's backward
 //                      rows sorted by token, and partial sums of tokens that
 //                      are frequent; a biased product in bf16 or fp16 that
-//                      cuBLASLt does not fuse sums in f32. Rounded up to what
-//                      CUDA's pool takes from the GPU at once
+//                      cuBLASLt does not fuse sums in f32; so does what is
+//                      kept in these and summed over more elements than one
+//                      product takes: the gradient of a large vocabulary's
+//                      weights, where gradients are of the parameters' type.
+//                      Rounded up to what CUDA's pool takes from the GPU at
+//                      once
 #ifndef TROUPE_SCHEDULER_SIMULATE_GPU_SCRATCH_H_
 #define TROUPE_SCHEDULER_SIMULATE_GPU_SCRATCH_H_
 

@@ -1,11 +1,14 @@
 // What instructions move between ranks.
 #include <algorithm>
+#include <numeric>
 
 #include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/edges.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/ops/op_view.h"
+#include "proto/plan/outer_change.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "proto/plan/roles.h"
@@ -34,16 +37,33 @@ int64_t DispatchedBytes(const Instruction& exchange) {
   return bytes;
 }
 
+// Whether its blocks are slices of what is dealt.
+bool IsSliced(const Instruction& instruction) {
+  return instruction.kind() == Instruction::SCATTER_GRADS ||
+         instruction.kind() == Instruction::GATHER_PARAMETERS;
+}
+
 }  // namespace
 
 bool HasUnevenBlocks(const Plan& plan, const Instruction& instruction) {
-  return instruction.kind() == Instruction::EXCHANGE &&
-         OpOf(plan, instruction).has_round();
+  if (instruction.kind() == Instruction::EXCHANGE) {
+    return OpOf(plan, instruction).has_round();
+  }
+  return IsSliced(instruction) &&
+         !plan.groups(instruction.group()).weights().empty();
 }
 
 int64_t BusiestBytes(const Plan& plan, int rank,
                      const Instruction& instruction) {
   const int64_t bytes = CollectiveBytes(plan, rank, instruction);
+  if (HasUnevenBlocks(plan, instruction) && IsSliced(instruction)) {
+    const auto& weights = plan.groups(instruction.group()).weights();
+    // As if all had slices as large as the largest, for which the others wait.
+    const double largest = *std::max_element(weights.begin(), weights.end());
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    return static_cast<int64_t>(static_cast<double>(bytes) * weights.size() *
+                                largest / sum);
+  }
   if (instruction.kind() != Instruction::EXCHANGE) return bytes;
   const Op& op = OpOf(plan, instruction);
   if (!op.has_round()) return bytes;
@@ -58,7 +78,14 @@ int64_t BusiestBytes(const Plan& plan, int rank,
 
 int64_t CollectiveBytes(const Plan& plan, int rank,
                         const Instruction& instruction) {
-  if (instruction.kind() == Instruction::REDUCE_SCALARS) return SumsBytes(plan);
+  if (instruction.kind() == Instruction::REDUCE_SCALARS) {
+    constexpr int64_t kFlagsBytes = 2 * sizeof(double);
+    return instruction.has_when() ? kFlagsBytes : SumsBytes(plan);
+  }
+  if (instruction.kind() == Instruction::OUTER_REDUCE) {
+    return ChangeBytesReduced(LargestChange(
+        plan, *FindPlacement(RoleOf(plan, rank), instruction.unit()), rank));
+  }
   if (instruction.kind() == Instruction::EXCHANGE) {
     const Op& op = OpOf(plan, instruction);
     if (op.has_round()) {
@@ -85,7 +112,7 @@ int64_t CollectiveBytes(const Plan& plan, int rank,
   };
   if (instruction.kind() == Instruction::GATHER_PARAMETERS) {
     return dealt(DealtParts::kAll) *
-           BytesOfElement(ComputeType(plan.job().training()));
+           BytesOfElement(ParametersType(plan.units(u)));
   }
   int64_t elements = 0;
   if (instruction.kind() == Instruction::SCATTER_GRADS) {
@@ -93,14 +120,13 @@ int64_t CollectiveBytes(const Plan& plan, int rank,
   } else if (instruction.kind() == Instruction::REDUCE_GRADS) {
     for (int i = 0; i < std::max(1, instruction.unit_count()); ++i) {
       const Placement& placement = *FindPlacement(RoleOf(plan, rank), u + i);
-      const Placement::Part& part = placement.parts(instruction.part());
-      const int slices = part.has_dealt()
-                             ? GroupSize(plan.mesh(), plan.groups(part.dealt()))
-                             : 1;
-      elements += ReducedRange(plan.units(u + i), instruction).size() / slices;
+      elements += static_cast<int64_t>(
+          static_cast<double>(
+              ReducedRange(plan.units(u + i), instruction).size()) *
+          ShareAtRest(plan, placement, instruction.part(), rank));
     }
   }
-  return elements * BytesOfElement(GradientType(plan.job().training()));
+  return elements * BytesOfElement(GradientsType(plan.units(u)));
 }
 
 Collective CollectiveOf(const Instruction& instruction) {
@@ -128,14 +154,12 @@ int64_t ServedBytesSent(const Plan& plan, int rank,
   const Placement& placement =
       *FindPlacement(RoleOf(plan, rank), instruction.unit());
   if (pushes == Serves(placement)) return 0;
-  const TrainingSpec& training = plan.job().training();
+  const Unit& unit = plan.units(instruction.unit());
   if (pushes) {
-    return TrainedElements(plan.units(instruction.unit())) *
-           BytesOfElement(GradientType(training));
+    return TrainedElements(unit) * BytesOfElement(GradientsType(unit));
   }
   return ServedSlice(plan, placement, rank).size() *
-         ReplicasServed(plan, placement) *
-         BytesOfElement(ComputeType(training));
+         ReplicasServed(plan, placement) * BytesOfElement(ParametersType(unit));
 }
 
 int64_t TransferBytes(const Plan& plan, const Instruction& instruction) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "proto/plan/at_rest.h"
-#include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/slices.h"
@@ -12,27 +11,22 @@
 
 namespace troupe {
 
-double MatrixStepFlops(const Plan& plan, const Placement& placement) {
-  constexpr double kIterations = 5;
+double MatrixStepFlops(const Plan& plan, const Placement& placement, int rank) {
   const OptimizerSpec& optimizer = plan.job().optimizer();
   const Unit& unit = plan.units(placement.unit());
   double flops = 0;
   for (int p = 0; p < TrainedParts(unit); ++p) {
-    if (NameOfRule(optimizer, unit.parts(p).rule()) != "muon") continue;
-    const Placement::Part& part = placement.parts(p);
-    const int slices = part.has_dealt()
-                           ? GroupSize(plan.mesh(), plan.groups(part.dealt()))
-                           : 1;
+    const auto flops_of =
+        RowOfRule(optimizer, unit.parts(p).rule()).product_flops;
+    if (flops_of == nullptr) continue;
+    const double stored = ShareAtRest(plan, placement, p, rank);
     const Range range = RangeOfPart(unit, p);
     for (const Parameter& parameter : unit.parameters()) {
       if (parameter.offset() < range.begin || parameter.offset() >= range.end) {
         continue;
       }
       const auto [count, rows, columns] = MatricesOf(parameter);
-      const double side = static_cast<double>(std::min(rows, columns));
-      const double length = static_cast<double>(std::max(rows, columns));
-      flops += static_cast<double>(count) * kIterations *
-               (4 * side * side * length + 2 * side * side * side) / slices;
+      flops += static_cast<double>(count) * flops_of(rows, columns) * stored;
     }
   }
   return flops;
@@ -41,7 +35,7 @@ double MatrixStepFlops(const Plan& plan, const Placement& placement) {
 double ShareReadAgain(const Plan& plan, const Unit& unit) {
   int64_t elements = 0;
   for (const RuleRange& range : RuleRanges(unit)) {
-    if (UpdatesVectors(plan.job().optimizer(), range.rule)) {
+    if (RowOfRule(plan.job().optimizer(), range.rule).reads_again) {
       elements += range.range.size();
     }
   }

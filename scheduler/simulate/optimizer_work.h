@@ -6,13 +6,14 @@
 
 namespace troupe {
 
-// FLOPs of the products of a STEP by Muon, five for each matrix (ops/muon.h);
-// where slices have some of them each, of the mean. REQUIRES the unit's parts.
-double MatrixStepFlops(const Plan& plan, const Placement& placement);
+// FLOPs of the products of a STEP whose rules have any (OptimizerRow);
+// where slices have some of them each, the rank's share. REQUIRES the unit's
+// parts.
+double MatrixStepFlops(const Plan& plan, const Placement& placement, int rank);
 
-// The share of a unit's trained elements that Adafactor trains. It reads
-// gradients three times more, for sums over rows, over columns and over all,
-// and weights once more (ops/adafactor.h).
+// The share of a unit's trained elements whose rule reads gradients three times
+// more, for sums over rows, over columns and over all, and weights once more
+// (OptimizerRow.reads_again).
 double ShareReadAgain(const Plan& plan, const Unit& unit);
 
 }  // namespace troupe

@@ -9,11 +9,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/optional.h"
 #include "proto/plan/bf16_gain.h"
 #include "proto/plan/expert_load.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/group_staging.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/meeting.h"
@@ -30,10 +32,12 @@
 #include "scheduler/simulate/exchanges.h"
 #include "scheduler/simulate/gpu_scratch.h"
 #include "scheduler/simulate/place_seconds.h"
+#include "scheduler/simulate/predict_islands.h"
 #include "scheduler/simulate/rates.h"
 #include "scheduler/simulate/scratch_bytes.h"
 #include "scheduler/simulate/simulate.h"
 #include "scheduler/simulate/topology.h"
+#include "scheduler/simulate/turn_rates.h"
 #include "scheduler/simulate/usage.h"
 
 namespace troupe {
@@ -74,22 +78,26 @@ const Program& ProgramOfStep(const Role& role) {
   return program == nullptr ? Program::default_instance() : *program;
 }
 
+// In the mean of all steps.
 int64_t BytesSent(const Plan& plan, int rank) {
   int64_t bytes = 0;
+  int64_t rare = 0;  // in as many steps as islands go without an exchange
   for (const Instruction& instruction :
        ProgramOfStep(RoleOf(plan, rank)).instructions()) {
     if (instruction.kind() == Instruction::SEND) {
       bytes += TransferBytes(plan, instruction);
     }
     bytes += ServedBytesSent(plan, rank, instruction);
+    bytes += TurnBytesSent(plan, rank, instruction);
     const int64_t reduced = CollectiveBytes(plan, rank, instruction);
     if (reduced == 0) continue;
-    bytes += CollectiveBytesSent(
+    if (instruction.has_when() && instruction.when().every() == 0) continue;
+    (instruction.has_when() ? rare : bytes) += CollectiveBytesSent(
         {.bytes = reduced,
          .ranks = GroupSize(plan.mesh(), plan.groups(instruction.group())),
          .collective = CollectiveOf(instruction)});
   }
-  return bytes;
+  return bytes + rare / std::max<int64_t>(1, plan.job().islands().every());
 }
 
 // What the rank's compute lane does most, and what part of all it does that is.
@@ -323,14 +331,28 @@ RankPrediction PredictRank(const Plan& plan, const WorkerDescription& worker,
   return prediction;
 }
 
+// A rank's part of a step of the job, which is one replica's.
+void ScaleToShare(double share, RankPrediction& rank) {
+  rank.set_bytes_sent_per_step(static_cast<int64_t>(
+      std::llround(static_cast<double>(rank.bytes_sent_per_step()) * share)));
+  rank.set_compute_seconds(rank.compute_seconds() * share);
+  rank.set_exposed_communication_seconds(rank.exposed_communication_seconds() *
+                                         share);
+}
+
 }  // namespace
 
 Prediction Predict(const Plan& plan,
                    const std::vector<WorkerDescription>& workers,
                    Timeline* timeline) {
   const CostModel costs(plan, workers);
-  const SteadyStep step = PredictStep(plan, workers, costs);
+  SteadyStep step = PredictStep(plan, workers, costs);
   if (timeline != nullptr) *timeline = StepTimeline(plan, step);
+  absl::optional<TurnRates> turns;
+  if (plan.derived().takes_turns()) {
+    turns = RatesOfTurns(plan, step);
+    step.period_ns = std::llround(turns->step_seconds / kNs);
+  }
   Prediction prediction;
   std::vector<RankPrediction> alike;
   std::vector<Usage> usages_alike;
@@ -350,6 +372,7 @@ Prediction Predict(const Plan& plan,
     usages.push_back(usages_alike[step.like[r]]);
     RankPrediction& rank = *prediction.add_ranks() = alike[step.like[r]];
     rank.set_rank(static_cast<int>(r));
+    if (turns.has_value()) ScaleToShare(turns->shares[r], rank);
     const int64_t staged =
         staging.BytesOf(RoleOf(plan, rank.rank()), rank.rank());
     if (staged > 0) *rank.add_memory() = GroupStagingItem(staged);
@@ -360,6 +383,13 @@ Prediction Predict(const Plan& plan,
                             packing.at(&RoleOf(plan, rank.rank())));
   }
   prediction.set_step_seconds(static_cast<double>(step.period_ns) * kNs);
+  if (HasIslands(plan)) {
+    IslandsPrediction& islands = *prediction.mutable_islands();
+    islands = PredictIslands(plan, workers);
+    prediction.set_step_seconds(islands.quiet_step_seconds() +
+                                islands.waited_seconds() /
+                                    static_cast<double>(islands.every()));
+  }
   prediction.set_peak_flops_per_second(costs.PeakFlopsPerSecond());
   prediction.set_datasheet_flops_per_second(DatasheetPeak(
       ComputeType(plan.job().training()),
@@ -392,7 +422,8 @@ Prediction Predict(const Plan& plan,
     *prediction.mutable_machine() = *pace;
   }
   prediction.set_limited_by(
-      LimitedBy(plan, costs, prediction, usages) +
+      (turns.has_value() ? turns->limited_by
+                         : LimitedBy(plan, costs, prediction, usages)) +
       Remarks(plan, costs, workers) +
       (step.one_for_each_role
            ? "; so many machines differ that one of each stage was taken for "

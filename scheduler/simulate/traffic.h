@@ -71,8 +71,9 @@ struct Operation {
   CollectiveSize size;
   bool backward = false;  // of a SHIFT: to the rank before
   bool narrow = false;    // numbers of two bytes
-  // An ALL_TO_ALL of blocks that are as long as their two ends say: it is flat
-  // whatever the ways of its group are.
+  // Of blocks of unlike sizes: an ALL_TO_ALL of blocks that are as long as
+  // their two ends say, or slices by weights. It is flat whatever the ways of
+  // its group are.
   bool uneven = false;
 };
 

@@ -76,6 +76,8 @@ JobStatus Brief(const JobStatus& status) {
   if (!status.checkpoints().empty()) {
     *brief.add_checkpoints() = *status.checkpoints().rbegin();
   }
+  brief.set_resumed_from(status.resumed_from());
+  brief.set_made_by(status.made_by());
   brief.set_fingerprint(status.fingerprint());
   brief.set_restarts(status.restarts());
   brief.set_attempt(status.attempt());
@@ -251,9 +253,7 @@ absl::StatusOr<std::string> PointsJson(const ClusterHost& host, JobId id,
 
 absl::StatusOr<std::string> JobJson(const ClusterHost& host, JobId id) {
   JobDescription job;
-  RETURN_IF_ERROR(host.Read([&](const Cluster& cluster, absl::Time) {
-    return DescribeJob(cluster, id, {.steps = false}, job);
-  }));
+  RETURN_IF_ERROR(DescribeJob(ShownByHost(host), id, {.steps = false}, job));
   return ToJson(job);
 }
 
@@ -282,17 +282,13 @@ absl::StatusOr<std::string> TimelineJson(const ClusterHost& host, JobId id) {
   GetTimelineRequest request;
   request.set_id(id.value());
   GetTimelineResponse timelines;
-  RETURN_IF_ERROR(host.Read([&](const Cluster& cluster, absl::Time) {
-    return TimelineOf(cluster, request, timelines);
-  }));
+  RETURN_IF_ERROR(TimelineOf(ShownByHost(host), request, timelines));
   return ToJson(timelines);
 }
 
 std::string WorkersJson(const ClusterHost& host) {
   ListWorkersResponse workers;
-  host.Read([&](const Cluster& cluster, absl::Time) {
-    ListWorkers(cluster, workers);
-  });
+  ListWorkers(ShownByHost(host), workers);
   *workers.mutable_topology() =
       TopologyOf(workers.workers(), workers.topology());
   return ToJson(workers);

@@ -5,7 +5,7 @@ const BAR_KINDS = { f: 'forward', a: 'forward, again', i: 'backward, input', w: 
   s: 'optimizer step', d: 'data', o: 'other' };
 const KIND_OF = { FORWARD: 'f', RECOMPUTE: 'a', BACKWARD_INPUT: 'i', BACKWARD_WEIGHT: 'w', SEND: 't', RECV: 't', EXCHANGE: 'x',
   REDUCE_GRADS: 'c', REDUCE_SCALARS: 'c',
-  SCATTER_GRADS: 'c', GATHER_PARAMETERS: 'c', PUSH: 'c', PULL: 'c', FETCH: 'm', EVICT: 'm', KEEP: 'm', MIRROR: 'm', GRAD_NORM: 's', STEP: 's', LOAD_BATCH: 'd' };
+  SCATTER_GRADS: 'c', GATHER_PARAMETERS: 'c', PUSH: 'c', PULL: 'c', CLAIM: 'c', DELIVER: 'c', ADMIT: 'c', FETCH: 'm', EVICT: 'm', KEEP: 'm', MIRROR: 'm', GRAD_NORM: 's', STEP: 's', LOAD_BATCH: 'd' };
 const isPass = kind => 'faiw'.includes(kind);
 const most = (list, f) => list.reduce((a, x) => Math.max(a, f(x)), -Infinity);
 const least = (list, f) => list.reduce((a, x) => Math.min(a, f(x)), Infinity);

@@ -148,6 +148,9 @@ void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
                         "Last finished step of a running job");
   auto& loss = AddGauge(registry, "troupe_job_loss",
                         "Training loss of a running job's last step");
+  auto& mtp = AddGauge(registry, "troupe_job_mtp_loss",
+                       "What modules that predict further tokens added to the "
+                       "loss of a running job's last step");
   auto& norm = AddGauge(registry, "troupe_job_grad_norm",
                         "Gradient norm of a running job's last step");
   auto& rate = AddGauge(registry, "troupe_job_learning_rate",
@@ -179,6 +182,7 @@ void AddRunning(prometheus::Registry& registry, const Cluster& cluster) {
     const prometheus::Labels labels = LabelsOf(*job);
     step.Add(labels).Set(static_cast<double>(last.step()));
     loss.Add(labels).Set(last.loss());
+    if (last.mtp_loss() > 0) mtp.Add(labels).Set(last.mtp_loss());
     norm.Add(labels).Set(last.grad_norm());
     rate.Add(labels).Set(last.learning_rate());
     if (last.loss_scale() > 0) {

@@ -9,7 +9,8 @@
 //                                    _loss_scale, _skipped_steps of fp16 ones,
 //                                    _busiest_expert_over_mean, _dropped_share,
 //                                    _balance_loss, _router_z_loss,
-//                                    _router_entropy of mixtures of experts
+//                                    _router_entropy of mixtures of experts,
+//                                    _mtp_loss of models with modules
 //   troupe_steps_total               troupe_step_seconds (histogram)
 //   troupe_rpcs_total{rpc,code}      troupe_uptime_seconds
 //

@@ -70,7 +70,19 @@ absl::Status StoreWriter::health() const {
   return health_;
 }
 
+// Rows of forgotten jobs would be written and removed again. While the disk is
+// full, clients may submit and cancel as many as they like.
+void StoreWriter::DropForgotten() {
+  for (const JobId job : pending_.forgotten) {
+    pending_.jobs.erase(job);
+    pending_.hand_outs.erase(job);
+  }
+  // What is forgotten here, the next scheduler forgets when it loads.
+  DropOldest(pending_.forgotten, kRowsMax / 2);
+}
+
 void StoreWriter::Bound() {
+  DropForgotten();
   if (pending_.steps.size() <= kRowsMax && pending_.events.size() <= kRowsMax) {
     return;
   }

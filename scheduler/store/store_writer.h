@@ -4,8 +4,8 @@
 // before its effect is durable asks Flush to be told.
 //
 // When the disk fails, what is queued is kept and tried again each second; a
-// job's rows coalesce, and past kRowsMax the oldest steps are given up, with a
-// warning, so that the queue is bounded.
+// job's rows coalesce, those of forgotten jobs go, and past kRowsMax the oldest
+// steps are given up, with a warning, so that the queue is bounded.
 //
 // Thread-safe.
 #ifndef TROUPE_SCHEDULER_STORE_STORE_WRITER_H_
@@ -43,6 +43,10 @@ class StoreWriter {
 
   // Of the last write.
   absl::Status health() const;
+  size_t jobs_queued() const {
+    absl::MutexLock lock(&mutex_);
+    return pending_.jobs.size();
+  }
 
   static constexpr size_t kRowsMax = 1 << 18;
   static constexpr absl::Duration kInterval = absl::Milliseconds(200);
@@ -53,6 +57,7 @@ class StoreWriter {
   void WriteOnce();
   // Puts a batch that was not written before what has come since.
   void PutBack(StoreBatch batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropForgotten() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Bound() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasUrgent() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !flushes_.empty() ||

@@ -39,11 +39,6 @@ bool StepsOnHost(const MemorySpec& memory) {
   return RestsIn(memory, Buffer::OPTIMIZER_STATE) != DEVICE;
 }
 
-bool GradientsStayOnDevice(const MemorySpec& memory) {
-  return !StepsOnHost(memory) &&
-         RestsIn(memory, Buffer::PARAMETER_GRADIENTS) == DEVICE;
-}
-
 bool MayStayOnDevice(const MemorySpec& memory) {
   return RestsIn(memory, Buffer::PARAMETERS) != DEVICE ||
          RestsIn(memory, Buffer::PARAMETER_GRADIENTS) != DEVICE ||

@@ -1,6 +1,7 @@
 // In which tier of memory each value rests between uses (ZeRO-Offload, arXiv
 // 2101.06840; ZeRO-Infinity, 2104.07857): a row, of which everything else
-// follows. Where an instruction uses a value elsewhere, a pass moves it
+// follows. A unit's parts have it then (proto/plan/part_state.h). Where an
+// instruction uses a value elsewhere, a pass moves it
 // (scheduler/passes/move_between_tiers.h).
 #ifndef TROUPE_SCHEDULER_TIERS_OFFLOAD_H_
 #define TROUPE_SCHEDULER_TIERS_OFFLOAD_H_
@@ -18,10 +19,6 @@ Tier RestsIn(const MemorySpec& memory, Buffer::Kind kind);
 // Whether the optimizer runs on the host's cores: where its states are below
 // the device, they are not brought there, but gradients to them.
 bool StepsOnHost(const MemorySpec& memory);
-
-// Whether gradients of parameters are used on the device only, so that they
-// never move.
-bool GradientsStayOnDevice(const MemorySpec& memory);
 
 // Whether anything rests below the device that may stay there between its uses
 // (memory.chunk_megabytes): parameters, their gradients, activations.

@@ -102,6 +102,28 @@ absl::Status CheckAllTied(const HuggingFaceWeights& weights) {
   return absl::OkStatus();
 }
 
+// Modules that predict further tokens share the model's tables. Files have them
+// once more with each module.
+absl::Status CheckCopies(const HuggingFaceWeights& weights,
+                         const HuggingFaceContents& contents) {
+  for (const HuggingFaceParameter& parameter : contents.parameters) {
+    for (const std::string& name : parameter.copies) {
+      const SafetensorsTensor* const copy = weights.Find(name);
+      if (copy == nullptr) continue;
+      ASSIGN_OR_RETURN(
+          const int64_t at,
+          FirstDifference(weights, *weights.Find(parameter.name), *copy));
+      if (at < 0) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(weights.directory(), ": tensor ", name, " differs from ",
+                       parameter.name, ", from element ", at,
+                       " on, and here they are one table; remove it to have ",
+                       parameter.name));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Every parameter is there in its shape, and nothing else is.
 absl::Status CheckHeaders(const HuggingFaceWeights& weights,
                           const HuggingFaceContents& contents) {
@@ -112,6 +134,11 @@ absl::Status CheckHeaders(const HuggingFaceWeights& weights,
     for (int64_t i = 0; !parameter.each.empty() && i < parameter.shape[0];
          ++i) {
       known.insert(weights.Find(NameOfEach(parameter.each, i)));
+    }
+    for (const std::string& copy : parameter.copies) {
+      if (weights.Find(copy) == nullptr) continue;
+      RETURN_IF_ERROR(weights.CheckShape(copy, parameter.shape));
+      known.insert(weights.Find(copy));
     }
   }
   const bool tied = !weights.tied().empty();
@@ -158,6 +185,7 @@ absl::StatusOr<HuggingFaceWeights> OpenHuggingFaceWeights(
   RETURN_IF_ERROR(CheckHeaders(weights, contents));
   if (check == HuggingFaceCheck::kTables) {
     RETURN_IF_ERROR(CheckAllTied(weights));
+    RETURN_IF_ERROR(CheckCopies(weights, contents));
   }
   return weights;
 }

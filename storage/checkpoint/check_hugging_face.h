@@ -23,6 +23,8 @@ struct HuggingFaceParameter {
   // Or where they keep each index of its first dim as a tensor of its own: the
   // name, with `*` for the index.
   std::string each;
+  // Tensors that may be there, too, and are the same.
+  std::vector<std::string> copies = {};
 };
 
 // What the directory must hold.
@@ -41,14 +43,15 @@ std::vector<std::string> TensorsLeftOut(const HuggingFaceWeights& weights,
 enum class HuggingFaceCheck {
   kHeaders,  // names and shapes; reads no weights
   // Also compares, element by element, a projection that is stored beside the
-  // token table to which it is tied.
+  // token table to which it is tied, and copies.
   kTables,
 };
 
 // Opens the weights so that each parameter is found under its name. The errors
 // of HuggingFaceWeights::Open; NotFound or InvalidArgument, with the file and
 // both facts, for a parameter that is missing or of another shape, a tensor
-// that belongs to no parameter, and a projection that differs from its table.
+// that belongs to no parameter, a projection that differs from its table, and a
+// copy that differs from its parameter.
 absl::StatusOr<HuggingFaceWeights> OpenHuggingFaceWeights(
     const std::string& directory, const HuggingFaceContents& contents,
     HuggingFaceCheck check);

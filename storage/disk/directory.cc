@@ -97,6 +97,23 @@ absl::Status MakeDirectories(const std::string& path) {
                      absl::StrCat(path, ": make the directory"));
 }
 
+MissingDirectories::MissingDirectories(const std::string& path) {
+  std::string at = WithoutSlash(path);
+  struct stat info;
+  while (LstatPath(at, &info) != 0 && errno == ENOENT) {
+    paths_.push_back(at);
+    const std::string above = ParentDirectory(at);
+    if (above == at) return;
+    at = above;
+  }
+}
+
+void MissingDirectories::RemoveEmpty() const {
+  for (const std::string& path : paths_) {
+    if (RmdirPath(path) != 0 && errno != ENOENT) return;
+  }
+}
+
 absl::Status CheckDirectoryTakesFiles(const std::string& path) {
   std::string at = WithoutSlash(path);
   struct stat info;

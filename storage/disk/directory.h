@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -35,6 +36,22 @@ absl::Status SyncTree(const std::string& path);
 // Makes a directory and those above it that are missing, durably. OK where it
 // is there.
 absl::Status MakeDirectories(const std::string& path);
+
+// The directories that MakeDirectories(path) would make now. One who makes them
+// and fails removes them again:
+//
+//   const MissingDirectories missing(path);
+//   ... MakeDirectories(path) and more, which fails ...
+//   missing.RemoveEmpty();
+class MissingDirectories {
+ public:
+  explicit MissingDirectories(const std::string& path);
+  // Those of them that are there and empty.
+  void RemoveEmpty() const;
+
+ private:
+  std::vector<std::string> paths_;  // the deepest first
+};
 
 // Whether files can be made in a directory, or, where it is missing, in the
 // nearest one above it, as far as that can be known without leaving anything:

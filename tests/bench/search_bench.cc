@@ -180,6 +180,8 @@ void CompareSpaces(int count) {
   double too_small = 0;
   double too_large = 0;
   int64_t broken = 0;
+  int64_t least_broken = 0;
+  double least_too_long = 0;
   int64_t plans = 0;
   int64_t simulated = 0;
   int beyond = 0;
@@ -191,7 +193,14 @@ void CompareSpaces(int count) {
     too_small = std::max(too_small, everything.too_small);
     too_large = std::max(too_large, everything.too_large);
     broken += everything.bounds_broken;
+    least_broken += everything.least_broken;
+    least_too_long = std::max(least_too_long, everything.least_too_long);
     simulated += chosen.simulated;
+    if (everything.bounds_broken > 0) {
+      std::printf("%s: %ld bounds of memory broken, as %s\n",
+                  space.name.c_str(), everything.bounds_broken,
+                  everything.broken.c_str());
+    }
     if (!chosen.best.has_value() || !everything.best.has_value()) {
       const bool differ =
           chosen.best.has_value() != everything.best.has_value();
@@ -213,8 +222,9 @@ void CompareSpaces(int count) {
   }
   std::printf(
       "estimates up to %.0f %% too small and %.0f %% too large, %ld of %ld "
-      "bounds of memory broken\n",
-      100 * too_small, 100 * too_large, broken, plans);
+      "bounds of memory broken, %ld of time by up to %.1f %%\n",
+      100 * too_small, 100 * too_large, broken, plans, least_broken,
+      100 * least_too_long);
   std::printf(
       "%d spaces: worst ratio %.4f, %d beyond 1.02; %ld of %ld plans "
       "simulated; %.0f s of processor\n",

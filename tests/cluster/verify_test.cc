@@ -27,6 +27,9 @@ TEST_F(VerifyTest, TwoReplicasTrainTheSameModelAsOneRank) {
   EXPECT_NE(outcome.out.find("after step 3, the furthest apart of "),
             std::string::npos)
       << outcome.out;
+  const Outcome latest = Troupe({"describe", "latest"});
+  EXPECT_NE(latest.err.find("made for itself"), std::string::npos)
+      << latest.out << latest.err;
 }
 
 TEST_F(VerifyTest, RanksThatShareExpertsTrainTheSameModelAsOneRank) {

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Those that are recorded.
-constexpr int kVersions[] = {15, 16, 17, 18, 19, 20, 21, 22};
+constexpr int kVersions[] = {15, 16, 17, 18, 19, 20, 21, 22, 23};
 // From this one on, clients say their version with each call.
 constexpr int kClientsSayVersion = 16;
 

@@ -100,9 +100,10 @@ class Reference {
 
   // `first`: place of its first sequence in the global batch.
   void RunMicroBatch(int64_t step, int64_t first, int micro_batch) {
+    const int64_t of = training_.batch ? training_.batch(step) : step;
     const std::vector<int32_t> batch =
-        Read(step * spec_.global_batch_size() + first);
-    const MicroBatchContext context = {.step = step + 1,
+        Read(of * spec_.global_batch_size() + first);
+    const MicroBatchContext context = {.step = of + 1,
                                        .first_sample = first,
                                        .training = true,
                                        .gradient_scale = 1 / tokens_of_step(),

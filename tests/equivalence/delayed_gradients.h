@@ -1,7 +1,8 @@
 // Training with delayed gradients, as plainly as it can be written: one
 // process, one loop, and the weights after every step kept. What asynchronous
-// pipelines must agree with. Shares with them the units, the optimizer's
-// arithmetic and the data, and nothing of plans, programs or ranks.
+// pipelines, and replicas that push when they are ready, must agree with.
+// Shares with them the units, the optimizer's arithmetic and the data, and
+// nothing of plans, programs or ranks.
 //
 //   w(t+1) = optimizer(w(t), mean over micro-batches m of gradient of the loss
 //                            on m, at w(version of each stage for t and m))
@@ -32,6 +33,9 @@ struct DelayedTraining {
   // Steps, counted as in Occasion, before which training was interrupted:
   // nothing older than the weights of then is used from there on.
   std::vector<int64_t> restarts;
+  // Of which step the samples are that update the weights in this one, both
+  // counted as in Occasion; empty: its own.
+  std::function<int64_t(int64_t step)> batch = {};
 };
 
 struct DelayedStep {

@@ -62,6 +62,21 @@ void DrawExperts(uint64_t seed, int number, JobSpec& job) {
   model.set_num_hidden_layers(drawn.num_hidden_layers());
 }
 
+// Of a stream of its own: half of the draws with experts have latents and
+// modules that predict further tokens in place of as many blocks.
+void DrawModules(uint64_t seed, int number, JobSpec& job) {
+  Dice dice(seed ^ 0x6d6f6475, number);
+  ModelSpec& model = *job.mutable_model();
+  if (model.num_experts() == 0 || dice.Even()) return;
+  const int units = model.num_hidden_layers();
+  model = TensorJob({.architecture = "deepseek_v3",
+                     .tied = model.tie_word_embeddings()})
+              .model();
+  model.mutable_experts()->set_balance("none");
+  model.set_num_nextn_predict_layers(dice.OneOf({1, 1, 2}));
+  model.set_num_hidden_layers(units - model.num_nextn_predict_layers());
+}
+
 // Of a stream of its own: a third of the draws isolate documents.
 void DrawDocuments(uint64_t seed, int number, JobSpec& job) {
   Dice dice(seed ^ 0x646f6373, number);
@@ -175,6 +190,7 @@ void DrawMuon(uint64_t seed, int number, JobSpec& job) {
 JobSpec DrawTraining(uint64_t seed, int number, Dice& dice) {
   JobSpec job = DrawModel(dice);
   DrawExperts(seed, number, job);
+  DrawModules(seed, number, job);
   DrawSkip(seed, number, job);
   DrawDocuments(seed, number, job);
   DrawFreeze(seed, number, job);

@@ -115,7 +115,8 @@ constexpr double kSameWeights = 1e-7;
 
 TEST(Evaluation, IsTheValidationLossOfTraining) {
   for (const char* const architecture :
-       {"gpt2", "llama", "gpt_neox", "mixtral", "deepseek_v3"}) {
+       {"gpt2", "llama", "gpt_neox", "mixtral", "deepseek_v3",
+        "deepseek_v3 with modules"}) {
     SCOPED_TRACE(architecture);
     JobSpec job = SmallJobOf(architecture);
     job.mutable_training()->set_dropout(0.1);

@@ -92,6 +92,9 @@ std::vector<Case> Cases() {
         {absl::StrCat("zero_", zero, "_of_two"),
          absl::StrCat("data: 4 expert: 2 zero_size: 2 zero: ", zero)});
     cases.push_back(
+        {absl::StrCat("zero_", zero, "_weighted"),
+         absl::StrCat("data: 4 expert: 2 zero_weights: [3, 1] zero: ", zero)});
+    cases.push_back(
         {absl::StrCat("zero_", zero, "_pipeline"),
          absl::StrCat("data: 4 expert: 2 pipeline: 2 zero: ", zero)});
   }

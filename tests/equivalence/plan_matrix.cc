@@ -86,6 +86,12 @@ void DrawZero(Dice& dice, ParallelismSpec& parallelism) {
   if (parallelism.zero() > 0 && alike > 1 && dice.Even()) {
     parallelism.set_zero_size(dice.OneOf({1, 2, parallelism.context(), alike}));
   }
+  const bool weighs = parallelism.zero() > 0 && parallelism.data() > 1 &&
+                      !parallelism.has_zero_size() &&
+                      parallelism.expert() <= 1 && dice.Below(4) == 0;
+  for (int r = 0; weighs && r < parallelism.data(); ++r) {
+    parallelism.add_zero_weights(1 + dice.Below(4));
+  }
   if (parallelism.zero() == 3) {
     parallelism.set_reshard_after_forward(dice.Even());
   }
@@ -137,6 +143,7 @@ void DrawStrategies(uint64_t seed, int number, JobSpec& cut) {
                    !parallelism.has_tensor_method();
   if (!may || dice.Even()) return;
   parallelism.clear_zero_size();
+  parallelism.clear_zero_weights();
   cut.mutable_training()->set_micro_batch_size(ranks);
   if (dice.Even()) {
     parallelism.clear_tensor();
@@ -182,6 +189,7 @@ void DrawSpan(uint64_t seed, int number, JobSpec& cut) {
                    2 * RanksNeeded(cut) <= kRanksMax;
   if (!may || dice.Below(3) == 0) return;
   parallelism.clear_zero_size();
+  parallelism.clear_zero_weights();
   parallelism.set_batch(2);
   cut.mutable_training()->set_micro_batch_size(4);
   StrategySpec& strategy = *parallelism.add_strategies();
@@ -240,6 +248,7 @@ void MakeBlocks(Dice& dice, JobSpec& cut) {
   parallelism.clear_context_method();
   parallelism.clear_ulysses_size();
   parallelism.clear_zero_size();
+  parallelism.clear_zero_weights();
   parallelism.set_zero(dice.OneOf({0, 3}));
   parallelism.set_reshard_after_forward(dice.Even());
   cut.mutable_training()->set_micro_batch_size(4);
@@ -295,6 +304,7 @@ void DrawServers(uint64_t seed, int number, JobSpec& cut) {
   if (RanksNeeded(cut) > kRanksMax) return parallelism.clear_servers();
   parallelism.clear_zero();
   parallelism.clear_zero_size();
+  parallelism.clear_zero_weights();
   parallelism.clear_reshard_after_forward();
   cut.mutable_memory()->clear_unsharded_bytes();
 }

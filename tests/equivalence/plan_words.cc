@@ -62,6 +62,7 @@ std::string CutText(const JobSpec& cut) {
   if (p.has_expert_slack()) absl::StrAppend(&text, " in ", p.expert_slack());
   absl::StrAppend(&text, ", zero ", p.zero());
   if (p.has_zero_size()) absl::StrAppend(&text, " of ", p.zero_size());
+  absl::StrAppend(&text, ListText("by", p.zero_weights()));
   const bool in_slices = p.zero() == 3 || p.has_tensor_method();
   if (in_slices && !p.reshard_after_forward()) {
     absl::StrAppend(&text, " kept");
@@ -101,6 +102,10 @@ std::string TrainingText(const JobSpec& job) {
   return absl::StrCat(
       PrecisionText(training), ", ",
       IsGraph(job.model()) ? "skip" : job.model().architecture(),
+      job.model().num_nextn_predict_layers() > 0
+          ? absl::StrCat(" with ", job.model().num_nextn_predict_layers(),
+                         " modules")
+          : "",
       job.model().tie_word_embeddings() ? ", tied" : "",
       job.model().has_num_key_value_heads()
           ? absl::StrCat(", ", job.model().num_key_value_heads(), " kv heads")

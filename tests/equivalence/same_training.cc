@@ -52,6 +52,8 @@ void ExpectSameStep(const StepRecord& got, const StepRecord& want,
   expect_near(got.loss(), want.loss(), "loss", tolerance.losses);
   expect_near(got.grad_norm(), want.grad_norm(), "gradient norm",
               tolerance.norms);
+  expect_near(got.mtp_loss(), want.mtp_loss(), "loss of modules",
+              tolerance.losses);
   ASSERT_EQ(got.has_routers(), want.has_routers());
   const RouterRecord& routers = want.routers();
   expect_near(got.routers().balance_loss(), routers.balance_loss(),

@@ -147,6 +147,11 @@ JobSpec SmallJobOf(const std::string& architecture) {
     job.mutable_model()->set_architecture(architecture);
     return job;
   }
+  if (architecture == "deepseek_v3 with modules") {
+    JobSpec job = SmallJobOf("deepseek_v3");
+    job.mutable_model()->set_num_nextn_predict_layers(2);
+    return job;
+  }
   JobSpec job = SmallLlamaJob();
   job.mutable_model()->set_architecture(architecture);
   ModelSpec& model = *job.mutable_model();

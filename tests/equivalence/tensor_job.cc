@@ -61,6 +61,9 @@ JobSpec CutJob(const JobSpec& job, const JobCut& cut) {
   if (cut.expert > 1) parallelism.set_expert(cut.expert);
   parallelism.set_zero(cut.zero);
   if (cut.zero_size > 0) parallelism.set_zero_size(cut.zero_size);
+  for (const int weight : cut.zero_weights) {
+    parallelism.add_zero_weights(weight);
+  }
   if (cut.zero == 3) parallelism.set_reshard_after_forward(cut.reshard);
   if (cut.unsharded_bytes >= 0) {
     result.mutable_memory()->set_unsharded_bytes(cut.unsharded_bytes);

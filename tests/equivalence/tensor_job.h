@@ -4,6 +4,7 @@
 #define TROUPE_TESTS_EQUIVALENCE_TENSOR_JOB_H_
 
 #include <string>
+#include <vector>
 
 #include "proto/job.pb.h"
 
@@ -32,6 +33,7 @@ struct JobCut {
   int data = 1;
   int zero = 0;
   int zero_size = 0;    // 0: all of data
+  std::vector<int> zero_weights = {};  // none: even slices
   bool reshard = true;  // zero 3
   // Likewise: what whole units may take as gathers run ahead; -1: the planner
   // says.

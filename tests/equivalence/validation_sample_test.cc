@@ -54,9 +54,13 @@ std::string Continue(const std::string& checkpoint, double temperature) {
 }
 
 JobSpec Changed(const std::string& how) {
-  JobSpec job = SmallJobOf(how == "experts" ? "mixtral"
-                           : how == "llama" ? "llama"
-                                            : "gpt2");
+  const bool llama = how == "llama" || how == "sequence_parallel" ||
+                     how == "adapters in pieces";
+  JobSpec job = WithFewSteps(
+      SmallJobOf(how == "experts"   ? "mixtral"
+                 : how == "modules" ? "deepseek_v3 with modules"
+                 : llama            ? "llama"
+                                    : "gpt2"));
   job.mutable_training()->set_micro_batch_size(2);
   if (how == "slices") {
     job.mutable_parallelism()->set_data(2);
@@ -76,9 +80,63 @@ JobSpec Changed(const std::string& how) {
     job.mutable_parallelism()->set_servers(1);
   } else if (how == "versions") {  // after odd steps the second is the newest
     job.mutable_parallelism()->set_pipeline_schedule("pipedream_2bw");
-    job.mutable_training()->set_validate_every(5);
-    job.mutable_checkpoint()->set_every(5);
-    job.mutable_checkpoint()->set_keep(4);
+    job.mutable_training()->set_validate_every(3);
+  } else if (how == "pipeline") {
+    job.mutable_parallelism()->set_pipeline(2);
+  } else if (how == "interleaved") {  // a rank has two runs of units
+    job.mutable_parallelism()->set_pipeline(2);
+    job.mutable_parallelism()->set_virtual_stages(2);
+    job.mutable_parallelism()->set_pipeline_schedule("interleaved_1f1b");
+  } else if (how == "zb_v") {  // whose runs touch on the last rank
+    job.mutable_parallelism()->set_pipeline(2);
+    job.mutable_parallelism()->set_pipeline_schedule("zb_v");
+  } else if (how == "chimera") {  // stages lie twice
+    job.mutable_parallelism()->set_pipeline(2);
+    job.mutable_parallelism()->set_pipeline_schedule("chimera");
+  } else if (how == "servers of stages") {
+    job.mutable_parallelism()->set_pipeline(2);
+    job.mutable_parallelism()->set_servers(1);
+  } else if (how == "tensor" || how == "sequence_parallel") {
+    job.mutable_parallelism()->set_tensor(how == "tensor" ? 3 : 2);
+    job.mutable_parallelism()->set_sequence_parallel(how != "tensor");
+    if (how != "tensor") job.mutable_training()->set_sequence_length(16);
+  } else if (how == "zero 3" || how == "kept") {
+    job.mutable_parallelism()->set_data(2);
+    job.mutable_parallelism()->set_zero(3);
+    job.mutable_parallelism()->set_reshard_after_forward(how != "kept");
+  } else if (how == "cube") {
+    job.mutable_parallelism()->set_pipeline(2);
+    job.mutable_parallelism()->set_data(2);
+    job.mutable_parallelism()->set_tensor(3);
+    job.mutable_parallelism()->set_zero(3);
+  } else if (how == "ring") {
+    job.mutable_training()->set_sequence_length(16);
+    job.mutable_parallelism()->set_context(2);
+    job.mutable_parallelism()->set_context_method("ring");
+    job.mutable_parallelism()->set_zero(3);
+  } else if (how == "batch") {
+    job.mutable_parallelism()->set_batch(2);
+  } else if (how == "host") {
+    job.mutable_memory()->set_parameters("host");
+    job.mutable_memory()->set_optimizer("host");
+    job.mutable_memory()->set_gradients("host");
+    job.mutable_memory()->set_activations("host");
+  } else if (how == "slices on the host") {
+    job.mutable_parallelism()->set_data(2);
+    job.mutable_parallelism()->set_zero(2);
+    job.mutable_memory()->set_parameters("host");
+    job.mutable_memory()->set_optimizer("host");
+  } else if (how == "all slices on nvme") {
+    job.mutable_parallelism()->set_data(2);
+    job.mutable_parallelism()->set_zero(3);
+    job.mutable_memory()->set_parameters("nvme");
+    job.mutable_memory()->set_optimizer("nvme");
+    job.mutable_memory()->set_gradients("host");
+  } else if (how == "adapters in pieces") {
+    job.mutable_training()->mutable_lora()->set_rank(2);
+    job.mutable_parallelism()->set_tensor(2);
+    job.mutable_parallelism()->set_data(2);
+    job.mutable_parallelism()->set_zero(3);
   } else if (how == "adapters") {
     job.mutable_training()->mutable_lora()->set_rank(2);
   } else if (how == "frozen") {
@@ -88,9 +146,32 @@ JobSpec Changed(const std::string& how) {
 }
 
 TEST(ValidationSample, IsTheTextOfTheCheckpoint) {
-  for (const char* const how :
-       {"alone", "slices", "groups", "matrices", "servers", "versions",
-        "adapters", "frozen", "llama", "experts"}) {
+  for (const char* const how : {"alone",
+                                "slices",
+                                "groups",
+                                "matrices",
+                                "servers",
+                                "versions",
+                                "adapters",
+                                "frozen",
+                                "llama",
+                                "experts",
+                                "modules",
+                                "pipeline",
+                                "interleaved",
+                                "zb_v",
+                                "chimera",
+                                "tensor",
+                                "sequence_parallel",
+                                "zero 3",
+                                "kept",
+                                "cube",
+                                "ring",
+                                "batch",
+                                "host",
+                                "slices on the host",
+                                "all slices on nvme",
+                                "adapters in pieces"}) {
     for (const double temperature : {0.0, 0.8}) {
       if (temperature == 0 && how != std::string("alone")) continue;
       SCOPED_TRACE(absl::StrCat(how, " ", temperature));
@@ -99,7 +180,7 @@ TEST(ValidationSample, IsTheTextOfTheCheckpoint) {
           absl::StrCat(testing::TempDir(), "/validation_sample");
       std::filesystem::remove_all(directory);
       job.mutable_checkpoint()->set_directory(directory);
-      if (!job.checkpoint().has_every()) job.mutable_checkpoint()->set_every(10);
+      job.mutable_checkpoint()->set_every(job.training().validate_every());
       const TrainingRun run = Train(job, {.ranks = RanksNeeded(job)});
       ASSERT_TRUE(run.status().ok()) << run.status();
       for (const StepRecord& step : run.steps[0]) {
@@ -147,26 +228,32 @@ TEST(ValidationSample, SaysThatItTakesTooLong) {
             "data.sample.tokens");
 }
 
-TEST(ValidationSample, IsRefusedWhereNoRankHasTheModel) {
+TEST(ValidationSample, IsRefused) {
   struct Case {
     void (*change)(JobSpec& job);
     const char* message;
   };
   const Case cases[] = {
-      {[](JobSpec& j) { j.mutable_parallelism()->set_pipeline(2); },
-       "data.sample: needs a rank that has the whole model, and ranks share it "
-       "by parallelism.pipeline: 2"},
-      {[](JobSpec& j) { j.mutable_parallelism()->set_tensor(3); },
-       "parallelism.tensor: 3"},
-      {[](JobSpec& j) { j.mutable_parallelism()->set_context(2); },
-       "parallelism.context: 2"},
       {[](JobSpec& j) {
-         j.mutable_parallelism()->set_data(2);
-         j.mutable_parallelism()->set_zero(3);
+         j.mutable_parallelism()->set_tensor(4);
+         j.mutable_parallelism()->set_tensor_method("2d");
        },
-       "with parallelism.zero: 3 ranks have slices of it"},
-      {[](JobSpec& j) { j.mutable_memory()->set_optimizer("host"); },
-       "memory.optimizer is host"},
+       "data.sample: does not go with parallelism.tensor_method: 2d: a text is "
+       "written by ranks that cut units in one dimension"},
+      {[](JobSpec& j) {
+         j = Sampling(SmallJobOf("mixtral"), 0.8);
+         j.mutable_training()->set_micro_batch_size(2);
+         j.mutable_parallelism()->set_data(2);
+         j.mutable_parallelism()->set_expert(2);
+       },
+       "does not go with parallelism.expert: 2"},
+      {[](JobSpec& j) {
+         j.mutable_parallelism()->set_tensor(2);
+         StrategySpec& other = *j.mutable_parallelism()->add_strategies();
+         other.add_units("embedding");
+         other.set_batch(2);
+       },
+       "does not go with parallelism.strategies"},
       {[](JobSpec& j) { j.mutable_training()->set_precision("fp16"); },
        "training.precision is fp16"},
       {[](JobSpec& j) {

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "proto/plan/memory.h"
 #include "scheduler/pipelines/pipelines.h"
 #include "storage/checkpoint/checkpoint_dir.h"
 #include "tests/equivalence/cluster_of_threads.h"
@@ -39,6 +41,7 @@ std::string NameOf(const JobCut& cut) {
   return absl::StrCat(
       "zero", cut.zero,
       cut.zero_size > 0 ? absl::StrCat("by", cut.zero_size) : "",
+      cut.zero_weights.empty() ? "" : "_", absl::StrJoin(cut.zero_weights, "_"),
       cut.reshard ? "" : "_kept",
       cut.unsharded_bytes < 0 ? ""
                               : absl::StrCat("_ahead", cut.unsharded_bytes),
@@ -56,6 +59,19 @@ std::vector<JobCut> Cuts() {
     }
     cuts.push_back({.data = 4, .zero = zero, .zero_size = 2});
     cuts.push_back({.data = 4, .zero = zero, .zero_size = 1});
+    // Slices by weights: far from even, and so small that some of a unit's
+    // stretches leave a rank nothing.
+    cuts.push_back({.data = 2, .zero = zero, .zero_weights = {3, 1}});
+    cuts.push_back({.data = 3, .zero = zero, .zero_weights = {1, 1000, 7}});
+    cuts.push_back({.data = 4,
+                    .zero = zero,
+                    .zero_size = 2,
+                    .zero_weights = {1, 4, 1, 4}});
+    cuts.push_back({.tensor = 2,
+                    .pipeline = 2,
+                    .data = 2,
+                    .zero = zero,
+                    .zero_weights = {2, 5}});
     cuts.push_back({.tensor = 2, .data = 2, .zero = zero});
     cuts.push_back({.tensor = 4, .sequence = true, .data = 2, .zero = zero});
     cuts.push_back(
@@ -176,6 +192,34 @@ TEST(ZeroEmptySlices, TrainTheSameModelAndAreSaved) {
             1e-4);
 }
 
+// What is predicted of memory is what each rank has: slices of the one and of
+// the other.
+TEST(ZeroWeights, MemoryFollowsThem) {
+  for (const int zero : {1, 2, 3}) {
+    const JobSpec job =
+        CutJob(ZeroJob("gpt2", true), {.data = 3, .zero = zero});
+    JobSpec weighted = job;
+    for (const int weight : {4, 1, 1}) {
+      weighted.mutable_parallelism()->add_zero_weights(weight);
+    }
+    const absl::StatusOr<Plan> even = CompileForThreads(job, 3);
+    const absl::StatusOr<Plan> plan = CompileForThreads(weighted, 3);
+    ASSERT_TRUE(even.ok()) << even.status();
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->roles_size(), 2);
+    const auto moments = [](const Plan& of, int rank) {
+      return static_cast<double>(PredictedBytes(of, rank, "optimizer_moments"));
+    };
+    const double third = moments(*even, 0);
+    EXPECT_NEAR(moments(*plan, 0) / third, 2, 0.02);
+    EXPECT_NEAR(moments(*plan, 1) / third, 0.5, 0.02);
+    EXPECT_EQ(moments(*plan, 1), moments(*plan, 2));
+    // A gather waits for the largest slice.
+    EXPECT_GT(plan->prediction().step_seconds(),
+              even->prediction().step_seconds());
+  }
+}
+
 TEST(ZeroBf16, TrainsTheSameModelButForItsRounding) {
   for (const std::string architecture : {"gpt2", "llama"}) {
     JobSpec job = ZeroJob(architecture, true);
@@ -204,7 +248,7 @@ TEST(ZeroResume, AnyPlanContinuesWhatAnotherBegan) {
     const std::string directory = NewDirectory("zero_pieces");
     job.mutable_checkpoint()->set_directory(directory);
     const JobCut cuts[] = {{.data = 4, .zero = 3},
-                           {.data = 2, .zero = 1},
+                           {.data = 2, .zero = 1, .zero_weights = {1, 3}},
                            {.tensor = 2, .pipeline = 2},
                            {.data = 4, .zero = 2, .zero_size = 2},
                            {}};

@@ -276,6 +276,12 @@ void ClusterInvariants::CheckState(const Job& job) {
                     state == STOPPING || state == RECOVERING;
   EXPECT_TRUE(runs || state == QUEUED || job.ended()) << "job " << job.id;
   EXPECT_EQ(EffectName(job.due), "") << "job " << job.id;
+  const JobPhase phase =
+      job.run == nullptr ? KindOf(job.phase) : KindOf(job.run->phase);
+  EXPECT_EQ(PhaseName(phase), PhaseName(job.status.phase()))
+      << "job " << job.id << " has the data of another phase";
+  EXPECT_EQ(job.run != nullptr, std::holds_alternative<phase::InRun>(job.phase))
+      << "job " << job.id;
   // A failed one waits until its ranks let go.
   if (state != FAILED) {
     EXPECT_EQ(job.run != nullptr, runs) << "job " << job.id;
@@ -293,7 +299,7 @@ void ClusterInvariants::CheckState(const Job& job) {
   // It was saved to go on with others, who may be there at once.
   const bool moved =
       RecoveryInvariants::AsksToMove(job) &&
-      ((state == QUEUED && job.moved) ||
+      ((state == QUEUED && job.waits()->moved) ||
        (state == STARTING && job.stands_since != absl::InfinitePast()));
   // Its start failed for a cause of its workers, and is tried on others. Where
   // it had failed before that is not counted.

@@ -112,7 +112,8 @@ bool ProgressInvariants::IsStuck(const Cluster& cluster, absl::Time now) {
   }
   const Job* const first = FirstInQueue(cluster);
   // It was asked, and these workers will not do.
-  if (first == nullptr || first->too_small_at == cluster.workers().changes()) {
+  if (first == nullptr ||
+      first->waits()->too_small_at == cluster.workers().changes()) {
     return false;
   }
   int free = IdleFor(*first, cluster);

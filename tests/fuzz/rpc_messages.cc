@@ -40,6 +40,7 @@ void OnWorkerMessage(Harness& h, WorkerId from, const std::string& bytes) {
 }
 
 void OnRequest(Harness& h, int kind, const std::string& bytes) {
+  const auto show = [&](Look look) { look(h.cluster); };
   switch (kind) {
     case 0:
       return Parse<SubmitJobRequest>(bytes, [&](auto& request) {
@@ -72,7 +73,7 @@ void OnRequest(Harness& h, int kind, const std::string& bytes) {
     case 4:
       return Parse<GetTimelineRequest>(bytes, [&](auto& request) {
         GetTimelineResponse response;
-        TimelineOf(h.cluster, request, response).IgnoreError();
+        TimelineOf(show, request, response).IgnoreError();
       });
     case 5:
       return Parse<WatchJobRequest>(bytes, [&](auto& request) {
@@ -84,8 +85,7 @@ void OnRequest(Harness& h, int kind, const std::string& bytes) {
     case 6:
       return Parse<DescribeJobRequest>(bytes, [&](auto& request) {
         JobDescription description;
-        DescribeJob(h.cluster, JobId(request.id()), {}, description)
-            .IgnoreError();
+        DescribeJob(show, JobId(request.id()), {}, description).IgnoreError();
       });
     case 7:
       return Parse<CordonWorkerRequest>(bytes, [&](auto& request) {
@@ -99,11 +99,12 @@ void OnRequest(Harness& h, int kind, const std::string& bytes) {
   }
 }
 
-void Look(const Harness& h) {
+void LookAt(const Harness& h) {
+  const auto show = [&](Look look) { look(h.cluster); };
   ListJobsResponse jobs;
-  ListJobs(h.cluster, jobs);
+  ListJobs(show, jobs);
   ListWorkersResponse workers;
-  ListWorkers(h.cluster, workers);
+  ListWorkers(show, workers);
 }
 
 }  // namespace
@@ -130,6 +131,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     h.ClearActions();
   }
-  troupe::Look(h);
+  troupe::LookAt(h);
   return 0;
 }

@@ -13,6 +13,7 @@
 #include "ops/embedding.h"
 #include "ops/gelu.h"
 #include "ops/grouped_matmul.h"
+#include "ops/int4.h"
 #include "ops/join_heads.h"
 #include "ops/layer_norm.h"
 #include "ops/load_step.h"
@@ -268,6 +269,10 @@ constexpr KernelTable kSplitMemoryKernels = {
     .fill = Enqueued<&K::fill, &FillArgs::x>,
     .copy = Enqueued<&K::copy, &CopyArgs::x, &CopyArgs::y>,
     .fill_normal = Enqueued<&K::fill_normal, &FillNormalArgs::x>,
+    .to_int4 =
+        Enqueued<&K::to_int4, &Int4Args::elements, &Int4Args::compressed>,
+    .from_int4 =
+        Enqueued<&K::from_int4, &Int4Args::elements, &Int4Args::compressed>,
 };
 
 }  // namespace troupe

@@ -52,6 +52,18 @@ TEST(Tensor, RowsOfASliceInTheMiddleMergeOnlyWhereTheyCan) {
   EXPECT_DEATH(t.Slice(1, 0, 2).RowStride(), "do not merge");
 }
 
+// Of addresses alone: nothing is read there.
+TEST(Tensor, MayHaveMoreElementsThan32BitsCount) {
+  char* const begin = reinterpret_cast<char*>(uintptr_t{1} << 20);
+  const Tensor logits(begin, DType::kBF16, {65536, 50264});
+  EXPECT_EQ(logits.elements(), int64_t{65536} * 50264);
+  EXPECT_EQ(logits.bytes(), size_t{2} * 65536 * 50264);
+  const Tensor rows = logits.Slice(0, 65000, 65536);
+  EXPECT_EQ(static_cast<char*>(rows.raw()), begin + int64_t{65000} * 50264 * 2);
+  const Tensor columns = logits.Slice(1, 50000, 50264);
+  EXPECT_EQ(columns.rows() * columns.RowStride(), int64_t{65536} * 50264);
+}
+
 TEST(Tensor, BugsDie) {
   float data[6];
   const Tensor t(data, DType::kF32, {2, 3});

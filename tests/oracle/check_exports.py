@@ -23,6 +23,7 @@ IDS = [(7 * i * i + 3 * i + 1) % 97 for i in range(60)]
 MAKE = """
 import sys, json, torch, transformers
 name, fields, out = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
+sys.path.insert(0, sys.argv[4])
 torch.manual_seed(1)
 config = transformers.AutoConfig.for_model(name, **fields)
 model = transformers.AutoModelForCausalLM.from_config(config).float()
@@ -34,6 +35,13 @@ with torch.no_grad():
         if name.endswith("e_score_correction_bias"):
             b.copy_(0.2 * torch.rand_like(b))
 model.save_pretrained(out)
+if "num_mtp_layers" in fields and fields["num_mtp_layers"]:
+    from make_hf_fixtures import add_module
+    from safetensors.torch import load_file, save_file
+    path = out + "/model.safetensors"
+    tensors = load_file(path)
+    add_module(tensors, layer=fields["num_hidden_layers"])
+    save_file(tensors, path, metadata={"format": "pt"})
 """
 LOSS = """
 import sys, json, torch, transformers
@@ -44,6 +52,26 @@ ids = torch.tensor([json.loads(sys.argv[2])])
 with torch.no_grad():
     logits = model(ids).logits[0, :-1]
 print(torch.nn.functional.cross_entropy(logits, ids[0, 1:]).item())
+"""
+# The same of the module behind the last layer, as transformers 5 finds it.
+MODULE_LOSS = """
+import sys, json, torch, transformers
+from transformers.modeling_layers import MtpModel
+transformers.logging.set_verbosity_error()
+model = transformers.AutoModelForCausalLM.from_pretrained(
+    sys.argv[1], dtype=torch.float32, attn_implementation="eager").eval()
+module = MtpModel.from_pretrained(model).float().eval()
+ids = torch.tensor([json.loads(sys.argv[2])])
+at = torch.arange(ids.shape[1] - 1)[None]
+mask = torch.full((at.shape[1], at.shape[1]), float("-inf")).triu(1)[None, None]
+with torch.no_grad():
+    hidden = model.model(ids[:, :-1]).last_hidden_state
+    made = module.layers[0](
+        model.model.embed_tokens(ids[:, 1:]), hidden,
+        position_embeddings=model.model.rotary_emb(hidden, at),
+        attention_mask=mask, position_ids=at, cache=None)
+    logits = model.lm_head(made)[0, :-1]
+print(torch.nn.functional.cross_entropy(logits, ids[0, 2:]).item())
 """
 
 SIZES = dict(vocab_size=97, hidden_size=32, num_hidden_layers=2,
@@ -82,6 +110,17 @@ CASES = {
                                 **rope("default"))),
     "qwen2": ("qwen2", dict(GROUPED, **rope("default"))),
     "qwen3": ("qwen3", dict(GROUPED, head_dim=8, **rope("default"))),
+    "mixtral": ("mixtral", dict(GROUPED, num_local_experts=6,
+                                num_experts_per_tok=2, sliding_window=None,
+                                **rope("default"))),
+    "qwen2_moe": ("qwen2_moe", dict(
+        GROUPED, num_experts=6, num_experts_per_tok=3, norm_topk_prob=False,
+        decoder_sparse_step=2, moe_intermediate_size=12,
+        shared_expert_intermediate_size=20, **rope("default"))),
+    "qwen3_moe": ("qwen3_moe", dict(
+        GROUPED, head_dim=8, num_experts=6, num_experts_per_tok=3,
+        norm_topk_prob=True, mlp_only_layers=[0], moe_intermediate_size=12,
+        **rope("default"))),
     "olmoe": ("olmoe", dict(GROUPED, num_experts=6, num_experts_per_tok=2,
                             **rope("default"))),
     "deepseek_v3": ("deepseek_v3", dict(DEEPSEEK, **rope("default"))),
@@ -90,6 +129,9 @@ CASES = {
         attention_bias=True, norm_topk_prob=False, **rope(
             "yarn", factor=4.0, original_max_position_embeddings=16,
             beta_fast=2.0, beta_slow=0.25, mscale=1.0, mscale_all_dim=0.7))),
+    # transformers looks for modules behind 61 layers only.
+    "deepseek_v3_mtp": ("deepseek_v3", dict(
+        DEEPSEEK, num_hidden_layers=61, num_mtp_layers=1, **rope("default"))),
     "gpt_neox_whole": ("gpt_neox", dict(SIZES, **rope(
         "default", 5000.0, partial_rotary_factor=1.0))),
     "gpt_neox_half": ("gpt_neox", dict(SIZES, **rope(
@@ -121,7 +163,7 @@ def main():
                 for part in ("made", "checkpoints", "exported"))
             os.makedirs(os.path.join(folder, case))
             newest = arguments.pythons[-1]
-            run(newest, "-c", MAKE, name, json.dumps(fields), made)
+            run(newest, "-c", MAKE, name, json.dumps(fields), made, HERE)
             want = float(run(newest, "-c", LOSS, made, json.dumps(IDS)))
             run(arguments.troupe, "import", made, "--to", checkpoints)
             run(arguments.troupe, "export", "--checkpoint",
@@ -130,6 +172,12 @@ def main():
                       for python in arguments.pythons]
             good = all(abs(loss / want - 1) <= arguments.tolerance
                        for loss in losses)
+            if fields.get("num_mtp_layers"):
+                was, of_module = (
+                    float(run(newest, "-c", MODULE_LOSS, part, json.dumps(IDS)))
+                    for part in (made, exported))
+                good &= abs(of_module / was - 1) <= arguments.tolerance
+                losses.append(of_module)
             wrong += not good
             print(f"{case}: {want:.6f}, exported",
                   " ".join(f"{loss:.6f}" for loss in losses),

@@ -211,6 +211,11 @@ def without_peft(name, tensor):
     return [(name, tensor)]
 
 
+def nothing_added(targets):
+    """To the loss, of the batch that the model has seen last."""
+    return 0
+
+
 def leave_out(batch, generator):
     """Targets that do not count: all but one, half, and some of a sequence."""
     targets = batch[:, 1]
@@ -221,7 +226,8 @@ def leave_out(batch, generator):
 
 
 def write_golden(path, model, job_model, parts=whole, freeze=(), groups=(),
-                 routers=NoRouters(), lora=None, completions=False):
+                 routers=NoRouters(), lora=None, completions=False,
+                 added=nothing_added):
     """`model` in float64; `job_model` is the same as a job's model section.
 
     `parts` are the parameters that we make of a tensor, where not the same.
@@ -229,6 +235,7 @@ def write_golden(path, model, job_model, parts=whole, freeze=(), groups=(),
     `groups` are those of a job's optimizer. With `lora`, a job's
     training.lora, adapters are trained, and nothing else. With `completions`,
     some targets do not count: of the first sequence of a batch all but one.
+    `added` is what targets add to the loss.
     """
     if lora:
         model, parts = adapted(model, lora).double(), without_peft
@@ -255,11 +262,13 @@ def write_golden(path, model, job_model, parts=whole, freeze=(), groups=(),
             not any(fnmatch.fnmatchcase(name, f) for f in freeze))
     trained = [(n, p) for n, p in parameters if p.requires_grad]
     rules = optimizers(trained, groups)
-    losses, norms = [], []
+    losses, norms, added_losses = [], [], []
     for step in range(STEPS):
         model.zero_grad()
         logits, loss = loss_of(model, batch[step, 0], batch[step, 1])
-        (loss + routers.loss()).backward()
+        more = added(batch[step, 1])
+        (loss + more + routers.loss()).backward()
+        added_losses.append(float(torch.as_tensor(more).detach()))
         if step == 0:
             out.update(arrays("", [("logits", logits)]))
             out.update(arrays("gradient.",
@@ -276,6 +285,8 @@ def write_golden(path, model, job_model, parts=whole, freeze=(), groups=(),
     out.update(arrays("final.", routers.states.items()))
     out["losses"] = numpy.array(losses)
     out["norms"] = numpy.array(norms)
+    if added is not nothing_added:
+        out["added_losses"] = numpy.array(added_losses)
     recipe = dict(lr=LR, beta1=BETAS[0], beta2=BETAS[1], eps=EPS,
                   weight_decay=WEIGHT_DECAY, clip=CLIP)
     frozen = {"freeze": json.dumps(list(freeze))} if freeze else {}

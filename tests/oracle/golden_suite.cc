@@ -10,6 +10,8 @@
 #include "ops/cpu/device.h"
 #include "proto/base/check.h"
 #include "proto/plan/model.h"
+#include "proto/plan/sum_names.h"
+#include "proto/plan/sums.h"
 #include "tests/worker/model/numeric.h"
 
 namespace troupe {
@@ -143,6 +145,21 @@ std::vector<std::string> NamesBehind(const std::string& prefix,
   return names;
 }
 
+void GoldenSuite::ExpectAddedLoss(int64_t step) {
+  const auto sum = FindSum(runner_.sums(), kAddedLossSum);
+  const bool has_modules = runner_.model().num_nextn_predict_layers() > 0;
+  ASSERT_EQ(sum.has_value(), has_modules);
+  if (!has_modules) return;
+  double& added = runner_.scalars()[sum->first];
+  const double weight = runner_.model().mtp_coefficient() /
+                        runner_.model().num_nextn_predict_layers();
+  EXPECT_NEAR(weight * added / static_cast<double>(Counted(step)) /
+                  golden_.Get("added_losses")[step - 1],
+              1.0, 1e-5)
+      << step;
+  added = 0;
+}
+
 TEST_P(GoldenSuite, HasTheSameParameters) {
   EXPECT_THAT(ParameterNames(), testing::UnorderedElementsAreArray(
                                     NamesBehind("initial.", golden_)));
@@ -191,6 +208,7 @@ TEST_P(GoldenSuite, FiveStepsWithClipping) {
     const double loss =
         runner_.scalars()[0] / static_cast<double>(Counted(step));
     EXPECT_NEAR(loss / golden_.Get("losses")[step - 1], 1.0, 1e-5) << step;
+    ExpectAddedLoss(step);
     const double norm = runner_.Step(optimizer, step, golden_.Number("clip"));
     EXPECT_NEAR(norm / golden_.Get("norms")[step - 1], 1.0, 1e-5) << step;
   }

@@ -38,6 +38,8 @@ class GoldenSuite : public testing::TestWithParam<std::string> {
   // How many of its targets count; -1 does not.
   int64_t Counted(int64_t step) const;
   MicroBatchContext Training(int64_t step) const;
+  // What modules' losses add up to in that step, which is then forgotten.
+  void ExpectAddedLoss(int64_t step);
 
   const int64_t loss_chunk_tokens_;  // 0: of all at once
   const GoldenFile golden_;

@@ -6,11 +6,13 @@ of downs. A GPT-2 with experts is nobody's: its layers are written here. golden.
 says what is in a file and README.md how to run this.
 """
 
+import math
 import os
 import sys
 
 import torch
 import transformers
+from transformers.models.deepseek_v3 import modeling_deepseek_v3 as deepseek
 
 import golden
 from float64 import float64
@@ -71,6 +73,16 @@ MODELS = {
                  truncate=True),
              experts=dict(balance="sequence", balance_coefficient=0.2))),
 }
+
+# With modules that predict further tokens, which transformers has not
+# (DeepSeek-V3, section 2.2).
+for tied in (False, True):
+    MODELS["deepseek_v3_mtp" + ("_tied" if tied else "")] = (
+        transformers.DeepseekV3ForCausalLM, transformers.DeepseekV3Config,
+        dict(DEEPSEEK, tie_word_embeddings=tied,
+             num_nextn_predict_layers=1 if tied else 2, mtp_coefficient=0.4,
+             experts=dict(balance="bias", bias_rate=0.01,
+                          balance_coefficient=0.3)))
 
 # Mixtral with what model.experts asks for.
 ROUTERS = {
@@ -175,6 +187,65 @@ def write_gpt2(path, job_model):
                                         golden.SEQUENCE_LENGTH))
 
 
+class SharedHead(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.norm = deepseek.DeepseekV3RMSNorm(config.hidden_size,
+                                               config.rms_norm_eps)
+
+
+class Module(deepseek.DeepseekV3DecoderLayer):
+    """A layer, with the names of DeepSeek's own files."""
+
+    def __init__(self, config, number):
+        super().__init__(config, number)
+        hidden = config.hidden_size
+        self.enorm = deepseek.DeepseekV3RMSNorm(hidden, config.rms_norm_eps)
+        self.hnorm = deepseek.DeepseekV3RMSNorm(hidden, config.rms_norm_eps)
+        self.eh_proj = torch.nn.Linear(2 * hidden, hidden, bias=False)
+        self.shared_head = SharedHead(config)
+
+
+class Modules:
+    """Behind the layers of a model, which does not call them."""
+
+    def __init__(self, model, count, coefficient):
+        self.model, self.coefficient = model, coefficient
+        layers = model.model.layers
+        self.modules = [Module(model.config, len(layers) + k).double().train()
+                        for k in range(count)]
+        layers.extend(self.modules)
+        model.model.register_forward_hook(self.see, with_kwargs=True)
+
+    def see(self, _, arguments, keywords, outputs):
+        self.tokens = arguments[0] if arguments else keywords["input_ids"]
+        self.hidden = outputs.last_hidden_state  # behind the norm
+
+    def loss(self, targets):
+        length = self.tokens.shape[1]
+        at = torch.arange(length)
+        turns = self.model.model.rotary_emb(self.hidden, at[None])
+        mask = torch.zeros(length, length, dtype=torch.float64)
+        mask = mask.masked_fill(at[None] > at[:, None], -math.inf)[None, None]
+        total, hidden = 0, self.hidden
+        for k, module in enumerate(self.modules, start=1):
+            # Position i has token i + k, of those that there are.
+            further = self.tokens[:, torch.clamp(at + k, max=length - 1)]
+            both = torch.cat([
+                module.enorm(self.model.model.embed_tokens(further)),
+                module.hnorm(hidden)], -1)
+            made = module(module.eh_proj(both), attention_mask=mask,
+                          position_ids=at[None], position_embeddings=turns)
+            made = made[0] if isinstance(made, tuple) else made
+            hidden = module.shared_head.norm(made)
+            logits = self.model.lm_head(hidden[:, :length - k])
+            # The mean over all tokens of the batch, as the paper has it.
+            total = total + torch.nn.functional.cross_entropy(
+                logits.flatten(0, 1), targets[:, k:].flatten(),
+                reduction="sum") / targets.numel()
+        return self.coefficient / len(self.modules) * total
+
+
 def mixtral_gates(model):
     return {f"model.layers.{number}.block_sparse_moe.gate": layer.mlp.gate
             for number, layer in enumerate(model.model.layers)}
@@ -195,10 +266,10 @@ def parts(name, tensor):
     return [(f"{at}{gate}.weight", halves[0]), (f"{at}{up}.weight", halves[1])]
 
 
-def routers_of(model, experts, deepseek):
+def routers_of(model, experts, is_deepseek):
     if not experts:
         return golden.NoRouters()
-    if deepseek:
+    if is_deepseek:
         return DeepseekRouters(model, experts, golden.SEQUENCE_LENGTH)
     return Routers(mixtral_gates(model), experts, golden.SEQUENCE_LENGTH)
 
@@ -217,11 +288,13 @@ def main():
         rope.update(rope_type=rope.pop("type"),
                     rope_theta=fields.pop("rope_theta"))
         experts = fields.pop("experts", None)
+        modules = fields.pop("num_nextn_predict_layers", 0)
+        coefficient = fields.pop("mtp_coefficient", 0)
         parts.mixtral = config_class is transformers.MixtralConfig
         if parts.mixtral:
             fields["num_local_experts"] = fields.pop("num_experts")
-        deepseek = config_class is transformers.DeepseekV3Config
-        if deepseek:
+        is_deepseek = config_class is transformers.DeepseekV3Config
+        if is_deepseek:
             fields["n_routed_experts"] = fields.pop("num_experts")
             fields["num_key_value_heads"] = fields["num_attention_heads"]
             fields["q_lora_rank"] = fields["q_lora_rank"] or None
@@ -233,15 +306,18 @@ def main():
                               attn_implementation="eager",
                               experts_implementation="eager")
         architecture = ("mixtral" if parts.mixtral else
-                        "deepseek_v3" if deepseek else
+                        "deepseek_v3" if is_deepseek else
                         name.removesuffix("_renormalised"))
         with float64():
             model = model_class(config).double().train()
             assert model.model.rotary_emb.inv_freq.dtype == torch.float64
+            added = golden.nothing_added
+            if modules > 0:
+                added = Modules(model, modules, coefficient).loss
             golden.write_golden(
                 os.path.join(folder, f"{name}.safetensors"), model,
                 dict(job_model, architecture=architecture), parts,
-                routers=routers_of(model, experts, deepseek))
+                routers=routers_of(model, experts, is_deepseek), added=added)
 
 
 if __name__ == "__main__":

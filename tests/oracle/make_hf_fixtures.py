@@ -239,6 +239,27 @@ def olmoe_tiny(folder):
     write(folder, model, torch.float32, save_byte_level_tokenizer)
 
 
+def add_module(tensors, layer):
+    """One that predicts a further token, as DeepSeek's files have it: behind
+    the last layer, with copies of the tables that it shares."""
+    generator = torch.Generator().manual_seed(11)
+    at, before = f"model.layers.{layer}.", f"model.layers.{layer - 1}."
+    made = {at + name.removeprefix(before): tensor
+            for name, tensor in tensors.items() if name.startswith(before)}
+    norm = tensors["model.norm.weight"]
+    for name in ("enorm", "hnorm", "shared_head.norm"):
+        made[f"{at}{name}.weight"] = norm
+    made[at + "eh_proj.weight"] = torch.cat(
+        [tensors[before + "self_attn.o_proj.weight"].new_zeros(
+            len(norm), len(norm))] * 2, dim=1)
+    for name, tensor in made.items():
+        noise = torch.randn(tensor.shape, generator=generator)
+        made[name] = (tensor.float() + 0.1 * noise).to(tensor.dtype)
+    made[at + "embed_tokens.weight"] = tensors["model.embed_tokens.weight"]
+    made[at + "shared_head.head.weight"] = tensors["lm_head.weight"]
+    tensors.update({name: tensor.clone() for name, tensor in made.items()})
+
+
 def deepseek_v3_tiny(folder):
     """As it is published, in bf16: the config of transformers 4 and of the
     code beside it, and a layer behind the last one that predicts tokens."""
@@ -256,8 +277,7 @@ def deepseek_v3_tiny(folder):
     def finish(folder):
         path = os.path.join(folder, "model.safetensors")
         tensors = load_file(path)
-        tensors["model.layers.2.eh_proj.weight"] = torch.ones(
-            16, 32, dtype=torch.bfloat16)
+        add_module(tensors, layer=2)
         save_file(tensors, path, metadata={"format": "pt"})
         path = os.path.join(folder, "config.json")
         with open(path) as file:

@@ -62,19 +62,19 @@ class Measurer {
   }
 
   CommBuffer Number(int64_t& number) const {
-    return {.data = &number, .elements = 1, .element = Element::kI64};
+    return {.data = &number, .elements = 1, .element = DType::kI64};
   }
 
   // Seconds of so many exchanges, one after the other.
   absl::StatusOr<double> Exchange(int64_t bytes, int64_t times) {
     const int64_t begin = clock_.MonotonicNanos();
     for (int64_t i = 0; i < times; ++i) {
-      RETURN_IF_ERROR(communicator_.Shift(
-          {.send = {send_.data(), bytes, Element::kByte},
-           .to = peer_,
-           .receive = {receive_.data(), bytes, Element::kByte},
-           .from = peer_},
-          Call()));
+      RETURN_IF_ERROR(
+          communicator_.Shift({.send = {send_.data(), bytes, DType::kU8},
+                               .to = peer_,
+                               .receive = {receive_.data(), bytes, DType::kU8},
+                               .from = peer_},
+                              Call()));
     }
     const auto ns = static_cast<double>(clock_.MonotonicNanos() - begin);
     return std::max(1.0, ns) * 1e-9;

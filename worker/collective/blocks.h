@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "worker/collective/element.h"
+#include "worker/collective/comm_buffer.h"
 
 namespace troupe {
 
@@ -28,6 +28,12 @@ struct CommBlocks {
   // Of an all-to-all: the blocks of all members are of one size, in the order
   // of the members.
   bool even = false;
+  // The caller cut it, into blocks of any sizes.
+  bool given = false;
+  // Of a call that passes it on.
+  absl::Span<const ElementRange> given_ranges() const {
+    return given ? ranges : absl::Span<const ElementRange>();
+  }
 
   CommBuffer Of(int member) const {
     return whole.Slice(ranges[member].begin, ranges[member].end);
@@ -47,6 +53,24 @@ struct RowCut {
   int members = 1;
 };
 ElementRange BlockOf(const RowCut& cut, int member);
+
+// The buffer in a block for each member, cut so; `ranges` has room for them.
+// REQUIRES the buffer's elements in the cut.
+CommBlocks CutEvenly(const CommBuffer& whole, const RowCut& cut,
+                     std::vector<ElementRange>& ranges);
+
+// Whether they have a byte in common.
+bool Overlap(const CommBuffer& a, const CommBuffer& b);
+
+// CHECKs that the block is `own`, its place in the whole, or that it lies
+// elsewhere and is of the same size and type.
+void CheckBlock(const CommBuffer& block, const CommBuffer& own,
+                const CommBuffer& whole);
+// CHECKs that each block lies within the buffer.
+void CheckWithin(const CommBuffer& whole,
+                 absl::Span<const ElementRange> ranges);
+// CHECKs that no two blocks have an element in common.
+void CheckApart(absl::Span<const ElementRange> ranges);
 
 }  // namespace troupe
 

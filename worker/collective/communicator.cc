@@ -1,69 +1,14 @@
 #include "worker/collective/communicator.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/cord.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
 #include "proto/base/steady_time.h"
 
 namespace troupe {
-namespace {
-
-constexpr char kMissingRankPayload[] = "troupe/missing-rank";
-
-const char* Begin(const CommBuffer& buffer) {
-  return static_cast<const char*>(buffer.data);
-}
-
-bool Overlap(const CommBuffer& a, const CommBuffer& b) {
-  return a.elements > 0 && b.elements > 0 && Begin(a) < Begin(b) + b.bytes() &&
-         Begin(b) < Begin(a) + a.bytes();
-}
-
-// A block is block rank() of the whole, or lies elsewhere.
-void CheckBlock(const CommBuffer& block, const CommBuffer& own,
-                const CommBuffer& whole) {
-  CHECK(block.element == whole.element && block.elements == own.elements)
-      << "a block of " << block.elements << " " << ElementName(block.element)
-      << ", where one of " << own.elements << " " << ElementName(whole.element)
-      << " is needed";
-  CHECK(block.data == own.data || !Overlap(block, whole))
-      << "the block overlaps the whole, and is not this rank's block of it";
-}
-
-// Each block lies within the buffer.
-void CheckWithin(const CommBuffer& whole,
-                 absl::Span<const ElementRange> ranges) {
-  for (const ElementRange& range : ranges) {
-    CHECK(0 <= range.begin && range.begin <= range.end &&
-          range.end <= whole.elements)
-        << "a block of elements [" << range.begin << ", " << range.end
-        << ") of " << whole.elements;
-  }
-}
-
-void CheckApart(absl::Span<const ElementRange> ranges) {
-  std::vector<ElementRange> sorted;
-  for (const ElementRange& range : ranges) {
-    if (range.size() > 0) sorted.push_back(range);
-  }
-  std::sort(sorted.begin(), sorted.end(),
-            [](const ElementRange& a, const ElementRange& b) {
-              return a.begin < b.begin;
-            });
-  for (size_t i = 1; i < sorted.size(); ++i) {
-    CHECK_LE(sorted[i - 1].end, sorted[i].begin)
-        << "blocks that are received overlap";
-  }
-}
-
-}  // namespace
 
 Communicator::Communicator(CommGroup group, int rank)
     : group_(std::move(group)), rank_(rank) {
@@ -84,16 +29,11 @@ absl::Status Communicator::Run(
                      .deadline = start + options.timeout,
                      .name = options.name,
                      .meet = options.meet};
-  absl::Status status = body(call);
+  const absl::Status status = body(call);
   if (status.ok()) return status;
-  const std::string context =
-      absl::StrCat("group ", group_.name, ": ", What(call));
-  // Where this communicator is made of another one, that has said it already.
-  if (!absl::StartsWith(status.message(), context)) {
-    status = Annotate(status, context);
-  }
-  Break(status).IgnoreError();
-  return status;
+  const absl::Status in_call = InCall(status, group_.name, What(call));
+  Break(in_call).IgnoreError();
+  return in_call;
 }
 
 absl::Status Communicator::Break(const absl::Status& status) {
@@ -113,9 +53,7 @@ absl::Status Communicator::Outcome(const absl::Status& queue) {
 }
 
 std::string Communicator::What(const Call& call) {
-  std::string what = call.operation;
-  if (!call.name.empty()) absl::StrAppend(&what, " of ", call.name);
-  return what;
+  return CallWords(call.operation, call.name);
 }
 
 void Communicator::Abort(const absl::Status& why) {
@@ -131,27 +69,11 @@ void Communicator::Abort(const absl::Status& why) {
 
 absl::Status Communicator::PeerError(const Verdict& failure,
                                      const Call& call) const {
-  // Enough digits for people: 1.534s, 12ms.
-  const absl::Duration waited =
-      absl::Trunc(SteadyNow() - call.start, absl::Milliseconds(1));
-  absl::Status status(
-      failure.code,
-      absl::StrCat("rank ", group_.ranks[failure.peer], " ", failure.what,
-                   " (rank ", group_.ranks[rank_], " waited ",
-                   absl::FormatDuration(waited), ")"));
-  status.SetPayload(kMissingRankPayload,
-                    absl::Cord(absl::StrCat(group_.ranks[failure.peer])));
-  return status;
-}
-
-absl::optional<int> MissingRank(const absl::Status& status) {
-  const absl::optional<absl::Cord> payload =
-      status.GetPayload(kMissingRankPayload);
-  int rank = 0;
-  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &rank)) {
-    return absl::nullopt;
-  }
-  return rank;
+  return troupe::PeerError({.rank = group_.ranks[failure.peer],
+                            .code = failure.code,
+                            .what = failure.what,
+                            .waiting_rank = group_.ranks[rank_],
+                            .waited = SteadyNow() - call.start});
 }
 
 CommBuffer Communicator::Block(const CommBuffer& whole, int member,
@@ -163,16 +85,31 @@ CommBuffer Communicator::Block(const CommBuffer& whole, int member,
 
 CommBlocks Communicator::Cut(const CommBuffer& whole, int64_t row_elements,
                              std::vector<ElementRange>& ranges) const {
-  ranges.resize(size());
-  for (int i = 0; i < size(); ++i) {
-    ranges[i] = BlockOf({whole.elements, row_elements, size()}, i);
+  return CutEvenly(whole, {whole.elements, row_elements, size()}, ranges);
+}
+
+CommBlocks Communicator::CutBy(absl::Span<const ElementRange> given,
+                               const CommBuffer& whole, int64_t row_elements,
+                               std::vector<ElementRange>& ranges) const {
+  if (given.empty()) return Cut(whole, row_elements, ranges);
+  CHECK_EQ(given.size(), static_cast<size_t>(size()));
+  int64_t end = 0;
+  for (const ElementRange& range : given) {
+    CHECK(range.begin == end && range.end >= end)
+        << "blocks do not tile the buffer";
+    end = range.end;
   }
-  return {whole, ranges, row_elements};
+  CHECK_EQ(end, whole.elements) << "blocks do not tile the buffer";
+  ranges.assign(given.begin(), given.end());
+  return {.whole = whole,
+          .ranges = ranges,
+          .row_elements = row_elements,
+          .given = true};
 }
 
 absl::Status Communicator::AllReduce(CommBuffer data, ReduceOp op,
                                      const CommOptions& options) {
-  CHECK(data.element != Element::kByte) << "bytes cannot be reduced";
+  CHECK(data.element != DType::kU8) << "bytes cannot be reduced";
   return Run("all-reduce", options, [&](const Call& call) {
     if (size() == 1 || data.elements == 0) return absl::OkStatus();
     return DoAllReduce(Cut(data, 1, send_ranges_), op, call);
@@ -184,8 +121,9 @@ absl::Status Communicator::ReduceScatter(const ReduceScatterBuffers& buffers,
                                          const CommOptions& options) {
   const CommBuffer& send = buffers.send;
   const CommBuffer& receive = buffers.receive;
-  CHECK(send.element != Element::kByte) << "bytes cannot be reduced";
-  const CommBlocks blocks = Cut(send, buffers.row_elements, send_ranges_);
+  CHECK(send.element != DType::kU8) << "bytes cannot be reduced";
+  const CommBlocks blocks =
+      CutBy(buffers.ranges, send, buffers.row_elements, send_ranges_);
   CheckBlock(receive, blocks.Of(rank_), send);
   return Run("reduce-scatter", options, [&](const Call& call) {
     if (send.elements == 0) return absl::OkStatus();
@@ -196,7 +134,7 @@ absl::Status Communicator::ReduceScatter(const ReduceScatterBuffers& buffers,
 
 absl::Status Communicator::Reduce(CommBuffer data, int root, ReduceOp op,
                                   const CommOptions& options) {
-  CHECK(data.element != Element::kByte) << "bytes cannot be reduced";
+  CHECK(data.element != DType::kU8) << "bytes cannot be reduced";
   CHECK(root >= 0 && root < size()) << "root " << root << " of " << size();
   return Run("reduce", options, [&](const Call& call) {
     if (size() == 1 || data.elements == 0) return absl::OkStatus();
@@ -219,7 +157,8 @@ absl::Status Communicator::AllGather(const AllGatherBuffers& buffers,
                                      const CommOptions& options) {
   const CommBuffer& send = buffers.send;
   const CommBuffer& receive = buffers.receive;
-  const CommBlocks blocks = Cut(receive, buffers.row_elements, receive_ranges_);
+  const CommBlocks blocks =
+      CutBy(buffers.ranges, receive, buffers.row_elements, receive_ranges_);
   CheckBlock(send, blocks.Of(rank_), receive);
   return Run("all-gather", options, [&](const Call& call) {
     if (receive.elements == 0) return absl::OkStatus();

@@ -67,10 +67,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "worker/collective/blocks.h"
-#include "worker/collective/element.h"
+#include "worker/collective/call_error.h"
+#include "worker/collective/comm_buffer.h"
 #include "worker/collective/verdict.h"
 
 namespace troupe {
@@ -94,19 +94,23 @@ struct CommOptions {
 // Where a buffer is dealt out or brought together, block i is rank i's:
 // EvenPiece (proto/plan/layout.h) of its elements, or of its rows, where a row
 // must not be cut. That is what ZeRO gives rank i of a flat buffer, and
-// sequence parallelism of one of [tokens, hidden]. The whole buffer lies at one
-// of the two ends, a block at the other. In place is the call whose block is
+// sequence parallelism of one of [tokens, hidden]. With ranges, block i is
+// ranges[i] instead: they tile the buffer in the order of the ranks, of any
+// sizes, the same on all of them. The whole buffer lies at one of the two ends,
+// a block at the other. In place is the call whose block is
 // block rank() of the whole, as Communicator::Block gives it; otherwise they
 // may not overlap.
 struct ReduceScatterBuffers {
   CommBuffer send;     // whole; scratch
   CommBuffer receive;  // block rank() of the sum
   int64_t row_elements = 1;
+  absl::Span<const ElementRange> ranges = {};
 };
 struct AllGatherBuffers {
   CommBuffer send;     // block rank()
   CommBuffer receive;  // whole
   int64_t row_elements = 1;
+  absl::Span<const ElementRange> ranges = {};
 };
 
 // Not in place. Of one size; they may not overlap.
@@ -143,9 +147,6 @@ struct ShiftBuffers {
   CommBuffer receive;
   int from = kNobody;
 };
-
-// The global rank that an error of a communicator blames; nothing for others.
-absl::optional<int> MissingRank(const absl::Status& status);
 
 // One call of one thread at a time; Abort from any thread.
 class Communicator {
@@ -273,6 +274,10 @@ class Communicator {
   absl::Status Break(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   CommBlocks Cut(const CommBuffer& whole, int64_t row_elements,
                  std::vector<ElementRange>& ranges) const;
+  // By `given`, where there are any; else as above.
+  CommBlocks CutBy(absl::Span<const ElementRange> given,
+                   const CommBuffer& whole, int64_t row_elements,
+                   std::vector<ElementRange>& ranges) const;
 
   const CommGroup group_;
   const int rank_;

@@ -1,9 +1,38 @@
 #include "worker/collective/key_value_store.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
+#include "proto/base/status.h"
 
 namespace troupe {
+
+namespace {
+
+absl::Status CannotAppend(absl::string_view key) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("rendezvous key ", key,
+                   " is one that several members may set; this store has only "
+                   "keys that one member sets"));
+}
+
+}  // namespace
+
+absl::Status ForgotBehind(absl::string_view key, absl::string_view behind) {
+  return absl::DataLossError(absl::StrCat(
+      "the store has forgotten \"", behind, "\", behind which comes \"", key,
+      "\": it was started again, and in which order ranks came is lost"));
+}
+
+absl::StatusOr<std::string> KeyValueStore::SetFirst(absl::string_view key,
+                                                    absl::string_view value,
+                                                    absl::string_view behind) {
+  return CannotAppend(key);
+}
+
+absl::Status KeyValueStore::Erase(absl::string_view prefix) {
+  return CannotAppend(prefix);
+}
 
 absl::StatusOr<std::shared_ptr<void>> KeyValueStore::Share(
     absl::string_view key, absl::FunctionRef<std::shared_ptr<void>()> make) {
@@ -24,6 +53,11 @@ absl::Status InMemoryStore::Set(absl::string_view key,
     return absl::AlreadyExistsError(
         absl::StrCat("rendezvous key ", key, " is set to another value"));
   }
+  return Add(key, value);
+}
+
+absl::Status InMemoryStore::Add(absl::string_view key,
+                                absl::string_view value) {
   const int64_t more = static_cast<int64_t>(key.size() + value.size());
   if (bytes_ + more > bytes_max_) {
     return absl::ResourceExhaustedError(
@@ -49,6 +83,29 @@ absl::StatusOr<std::string> InMemoryStore::Get(absl::string_view key,
                      absl::FormatDuration(timeout)));
   }
   return values_.find(key)->second;
+}
+
+absl::StatusOr<std::string> InMemoryStore::SetFirst(absl::string_view key,
+                                                    absl::string_view value,
+                                                    absl::string_view behind) {
+  absl::MutexLock lock(&mutex_);
+  if (!aborted_.ok()) return aborted_;
+  if (values_.find(behind) == values_.end()) return ForgotBehind(key, behind);
+  const auto found = values_.find(key);
+  if (found != values_.end()) return found->second;
+  RETURN_IF_ERROR(Add(key, value));
+  return std::string(value);
+}
+
+absl::Status InMemoryStore::Erase(absl::string_view prefix) {
+  absl::MutexLock lock(&mutex_);
+  if (!aborted_.ok()) return aborted_;
+  auto at = values_.lower_bound(prefix);
+  while (at != values_.end() && absl::StartsWith(at->first, prefix)) {
+    bytes_ -= static_cast<int64_t>(at->first.size() + at->second.size());
+    at = values_.erase(at);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<void>> InMemoryStore::Share(

@@ -31,12 +31,26 @@ class KeyValueStore {
   // store that was aborted returns the reason.
   virtual absl::StatusOr<std::string> Get(absl::string_view key,
                                           absl::Duration timeout) = 0;
+  // Sets the key unless it is set, and returns the value that it has. So of
+  // members that want the same key one wins, and all know who. `behind`:
+  // another key, which must be set; DataLoss where it is not: the store has
+  // forgotten what was set.
+  virtual absl::StatusOr<std::string> SetFirst(absl::string_view key,
+                                               absl::string_view value,
+                                               absl::string_view behind);
+  // Forgets all keys that begin so: for which no member will ask any more, and
+  // for which this one will not.
+  virtual absl::Status Erase(absl::string_view prefix);
+  virtual void Forget(absl::string_view prefix) {}
   // What the first caller made under this key, for all who ask for it through
   // this very object; the store keeps it as long as it lives. As here:
   // FailedPrecondition, a store whose members are not threads of one process.
   virtual absl::StatusOr<std::shared_ptr<void>> Share(
       absl::string_view key, absl::FunctionRef<std::shared_ptr<void>()> make);
 };
+
+// Of a SetFirst.
+absl::Status ForgotBehind(absl::string_view key, absl::string_view behind);
 
 // A store for the threads of one process.
 class InMemoryStore final : public KeyValueStore {
@@ -47,6 +61,10 @@ class InMemoryStore final : public KeyValueStore {
   absl::Status Set(absl::string_view key, absl::string_view value) override;
   absl::StatusOr<std::string> Get(absl::string_view key,
                                   absl::Duration timeout) override;
+  absl::StatusOr<std::string> SetFirst(absl::string_view key,
+                                       absl::string_view value,
+                                       absl::string_view behind) override;
+  absl::Status Erase(absl::string_view prefix) override;
   absl::StatusOr<std::shared_ptr<void>> Share(
       absl::string_view key,
       absl::FunctionRef<std::shared_ptr<void>()> make) override;
@@ -54,6 +72,9 @@ class InMemoryStore final : public KeyValueStore {
   void Abort(const absl::Status& why);
 
  private:
+  absl::Status Add(absl::string_view key, absl::string_view value)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const int64_t bytes_max_;
   absl::Mutex mutex_;
   std::map<std::string, std::string, std::less<>> values_

@@ -25,8 +25,8 @@ PackedOrder OrderBy(const Group& group, int members,
 
 }  // namespace
 
-int64_t ElementsAtATime(int64_t blocks, Element element) {
-  const auto bytes = static_cast<int64_t>(ElementBytes(element));
+int64_t ElementsAtATime(int64_t blocks, DType element) {
+  const auto bytes = static_cast<int64_t>(DTypeBytes(element));
   return std::max<int64_t>(1, kLevelScratchBytes / (blocks * bytes));
 }
 
@@ -55,8 +55,8 @@ void CopyElements(const CommBuffer& from, const CommBuffer& to) {
   if (from.elements > 0) std::memcpy(to.data, from.data, from.bytes());
 }
 
-CommBuffer PieceMemory::For(int64_t elements, Element element) {
-  const size_t bytes = elements * ElementBytes(element);
+CommBuffer PieceMemory::For(int64_t elements, DType element) {
+  const size_t bytes = elements * DTypeBytes(element);
   if (bytes > bytes_) {
     data_.reset(new char[bytes]);
     bytes_ = bytes;

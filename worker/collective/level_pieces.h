@@ -15,7 +15,7 @@ namespace troupe {
 
 // Elements [begin, end) of blocks, so many at a time that those of `blocks`
 // blocks fit the memory (kLevelScratchBytes); at least one.
-int64_t ElementsAtATime(int64_t blocks, Element element);
+int64_t ElementsAtATime(int64_t blocks, DType element);
 
 // By member, where its block lies when those that a step keeps together lie
 // side by side.
@@ -35,7 +35,7 @@ void CopyElements(const CommBuffer& from, const CommBuffer& to);
 class PieceMemory {
  public:
   // Up to the next call.
-  CommBuffer For(int64_t elements, Element element);
+  CommBuffer For(int64_t elements, DType element);
 
  private:
   std::unique_ptr<char[]> data_;

@@ -69,12 +69,11 @@ class LevelsCommunicator final : public Communicator {
   }
 
   LaneOrder OrderFor(const Group::Way& way, int64_t elements,
-                     Element element) const {
-    return OrderOf(
-        way,
-        PiecesOf(way, size(),
-                 {.elements = elements,
-                  .element_bytes = static_cast<int>(ElementBytes(element))}));
+                     DType element) const {
+    return OrderOf(way, PiecesOf(way, size(),
+                                 {.elements = elements,
+                                  .element_bytes =
+                                      static_cast<int>(DTypeBytes(element))}));
   }
 
   int PlaceOf(int member, int level) const {
@@ -199,10 +198,11 @@ class LevelsCommunicator final : public Communicator {
                                const Call& call) override {
     const Group::Way* const way = WayFor(REDUCE_SCATTER, send.whole);
     const BlockExtent shape = ExtentOf(RowsOf(send), size());
-    if (way == nullptr || shape.even == 0) {
+    if (way == nullptr || shape.even == 0 || send.given) {
       return flat_->ReduceScatter({.send = send.whole,
                                    .receive = receive,
-                                   .row_elements = send.row_elements},
+                                   .row_elements = send.row_elements,
+                                   .ranges = send.given_ranges()},
                                   op, OptionsOf(call));
     }
     const LaneOrder order =
@@ -273,10 +273,11 @@ class LevelsCommunicator final : public Communicator {
                            const Call& call) override {
     const Group::Way* const way = WayFor(ALL_GATHER, receive.whole);
     const BlockExtent shape = ExtentOf(RowsOf(receive), size());
-    if (way == nullptr || shape.even == 0) {
+    if (way == nullptr || shape.even == 0 || receive.given) {
       return flat_->AllGather({.send = send,
                                .receive = receive.whole,
-                               .row_elements = receive.row_elements},
+                               .row_elements = receive.row_elements,
+                               .ranges = receive.given_ranges()},
                               OptionsOf(call));
     }
     const PackedOrder& places = orders_.at(way).front();
@@ -359,7 +360,7 @@ class LevelsCommunicator final : public Communicator {
                              OptionsOf(call));
     }
     const int64_t block = send.whole.elements / size();
-    const Element element = send.whole.element;
+    const DType element = send.whole.element;
     const LaneOrder order = OrderFor(*way, send.whole.elements, element);
     const int64_t most = size() * order.RangeOf(0, block).size();
     const CommBuffer memory = pieces_.For(2 * order.at_once * most, element);

@@ -95,18 +95,18 @@ void Into(ReduceOp op, CommBuffer into, CommBuffer from) {
 void ReduceInto(ReduceOp op, CommBuffer into, CommBuffer from) {
   CHECK(into.element == from.element && into.elements == from.elements);
   switch (into.element) {
-    case Element::kF32:
+    case DType::kF32:
       return Into<float>(op, into, from);
-    case Element::kF64:
+    case DType::kF64:
       return Into<double>(op, into, from);
-    case Element::kI32:
+    case DType::kI32:
       return Into<int32_t>(op, into, from);
-    case Element::kI64:
+    case DType::kI64:
       return Into<int64_t>(op, into, from);
-    case Element::kBF16:
-    case Element::kF16:
+    case DType::kBF16:
+    case DType::kF16:
       return ReduceRows(op, into, {into, from});
-    case Element::kByte:
+    case DType::kU8:
       CHECK(false) << "bytes cannot be reduced";
   }
 }
@@ -118,19 +118,19 @@ void ReduceRows(ReduceOp op, CommBuffer out,
     CHECK(row.element == out.element && row.elements == out.elements);
   }
   switch (out.element) {
-    case Element::kF32:
+    case DType::kF32:
       return Rows<float>(op, out, rows);
-    case Element::kF64:
+    case DType::kF64:
       return Rows<double>(op, out, rows);
-    case Element::kI32:
+    case DType::kI32:
       return Rows<int32_t>(op, out, rows);
-    case Element::kI64:
+    case DType::kI64:
       return Rows<int64_t>(op, out, rows);
-    case Element::kBF16:
+    case DType::kBF16:
       return Rows<BF16>(op, out, rows);
-    case Element::kF16:
+    case DType::kF16:
       return Rows<FP16>(op, out, rows);
-    case Element::kByte:
+    case DType::kU8:
       CHECK(false) << "bytes cannot be reduced";
   }
 }

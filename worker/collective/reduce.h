@@ -4,8 +4,8 @@
 #define TROUPE_WORKER_COLLECTIVE_REDUCE_H_
 
 #include "absl/types/span.h"
+#include "worker/collective/comm_buffer.h"
 #include "worker/collective/communicator.h"
-#include "worker/collective/element.h"
 
 namespace troupe {
 

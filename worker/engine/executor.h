@@ -23,22 +23,21 @@
 // for the end.
 //
 // A lane takes its next instruction itself where that is ready; it tells other
-// lanes through their mailboxes. A lane has at most one instruction that is
-// ready, so a mailbox of one never overflows.
+// lanes through their mailboxes (lane_threads.h).
 //
-// On an asynchronous device the thread of a device lane (lanes.h) is the
-// device's queue. When the runner returns, the instruction is issued: other
-// device lanes go on, their queues waiting for this one's by a fence. A second
-// thread of the lane sleeps until it is done, and lets the host's lanes go on.
-// Where several queues have work, the device takes up that of the lane with
-// the higher priority first.
+// On an asynchronous device an instruction of a device lane (lanes.h) is issued
+// when the runner returns: other device lanes go on, their queues waiting for
+// this one's by a fence. When it is done, the host's lanes go on. Where several
+// queues have work, the device takes up that of the lane with the higher
+// priority first.
+//
+// This file is the sequence of runs; program_run.h is one of them.
 #ifndef TROUPE_WORKER_ENGINE_EXECUTOR_H_
 #define TROUPE_WORKER_ENGINE_EXECUTOR_H_
 
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -49,29 +48,13 @@
 #include "ops/device.h"
 #include "proto/base/clock.h"
 #include "proto/plan/lanes.h"
-#include "proto/plan/ready_queue.h"
 #include "proto/program.pb.h"
 #include "proto/timeline.pb.h"
 #include "proto/worker.pb.h"
-#include "worker/actor/actor.h"
+#include "worker/engine/lane_threads.h"
+#include "worker/engine/program_run.h"
 
 namespace troupe {
-
-// What a run calls.
-struct ProgramRunner {
-  // Carries out instruction `index` of the program, on the lane's thread, or
-  // enqueues it on the device.
-  std::function<absl::Status(int index)> run;
-  // Called with what waiting for the end of instruction `index` on an
-  // asynchronous device has returned, on another thread than the lane's: what
-  // became of it. May be empty.
-  std::function<absl::Status(int index, const absl::Status& queue)> outcome;
-  // Called once, at the first failure or abort of a run, on any thread: makes
-  // instructions that wait for a peer return. Where the run before is not done,
-  // that ends first, as it can: all of it is issued. May be empty.
-  std::function<void(const absl::Status& why)> on_failure;
-  int64_t step = 0;  // that the program runs for: Progress says it
-};
 
 class Executor {
  public:
@@ -137,58 +120,37 @@ class Executor {
   RankProgress Progress() const;
 
  private:
-  struct RunState;
-  struct LaneWork {
-    RunState* run = nullptr;
-    int instruction = -1;
-  };
-  using LaneActor = Actor<LaneWork>;
-
-  void StartLanes(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);
-  // First, on the lane's thread.
-  void PrepareLane(int lane) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool OnDevice(int lane) const;
+  void AddLanes(const Program& program) ABSL_LOCKS_EXCLUDED(mutex_);
   // Runs an instruction and then what its lane may run next, on its thread.
-  void RunLane(int lane, LaneWork work);
-  absl::Status OutcomeOf(const RunState& run, int instruction,
-                         const absl::Status& queue);
+  void RunLane(const LaneWork& work);
   // Each records what became of an instruction, and returns the lane's own next
   // one or -1. Issue runs it, too.
-  int Issue(RunState& run, int lane, int instruction)
+  int Issue(ProgramRun& run, int instruction) ABSL_LOCKS_EXCLUDED(mutex_);
+  int Finish(ProgramRun& run, int instruction, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  int Finish(RunState& run, int lane, int instruction,
-             const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Waits for the end of an issued instruction.
-  void AwaitEnd(int lane, LaneWork work);
   // One instruction of the run that was handed out is done, or given up. Gives
   // what the next run has held back until the end of this one.
-  std::vector<LaneWork> EndOne(RunState& run)
+  std::vector<LaneWork> EndOne(ProgramRun& run)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Send(const std::vector<LaneWork>& work);
-  void Fail(RunState& run, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
-  void FailIn(RunState& run, int instruction, const absl::Status& why)
+  void FailIn(ProgramRun& run, int instruction, const absl::Status& why)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Tells that the oldest run which has not ended well has failed. Empty where
   // it has not, or that was told.
   std::function<void()> ToTell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The oldest run that has not ended; null: there is none.
-  const RunState* Current() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  const ProgramRun* Current() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   const Lanes table_;     // of the plan
   Device* const device_;  // null: instructions are done when the runner returns
-  // By lane. Those who wait for the ends of a device lane's instructions
-  // outlive the lanes, which send them those.
-  std::map<int, std::unique_ptr<LaneActor>> waiters_;
-  std::map<int, std::unique_ptr<LaneActor>> lanes_;
   mutable absl::Mutex mutex_;
-  int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // lanes that are not prepared
   // In progress, the oldest first.
-  std::deque<std::unique_ptr<RunState>> runs_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::unique_ptr<ProgramRun>> runs_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
   int64_t step_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last run that ended
   // When that was, or the executor was made.
   int64_t ended_ns_ ABSL_GUARDED_BY(mutex_);
+  LaneThreads threads_;  // last: they use all of the above
 };
 
 }  // namespace troupe

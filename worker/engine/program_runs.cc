@@ -56,6 +56,7 @@ absl::Status ProgramRuns::Start(const Program& program,
   state_.step.meet =
       program.kind() != Program::REPORT && ran_.insert(program.kind()).second;
   state_.squared_norm.reset();
+  state_.skips = false;
   state_.snapshot.clear();
   UnderWay run = {
       .scalars = ProgramScalars(program, state_.memory, context.step),

@@ -49,6 +49,9 @@ class RankListener {
   // The same at any other time, and of this rank alone. Any thread.
   virtual void OnNotice(const std::string& notice) {}
 
+  // The checkpoint from which it begins, before OnReady; of rank 0 alone.
+  virtual void OnResumed(const std::string& checkpoint) {}
+
   // The rank has its memory, its data and its peers.
   virtual absl::Status OnReady(int64_t first_step) = 0;
 

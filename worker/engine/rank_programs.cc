@@ -16,8 +16,16 @@ RankPrograms ProgramsOf(const Role& role, const Derived& derived) {
   CHECK(derived.report_lag() == 0 || programs.report != nullptr)
       << "a plan that reports late without a REPORT program";
   for (const Instruction& instruction : programs.step->instructions()) {
-    if (instruction.kind() == Instruction::REDUCE_SCALARS) {
-      programs.report_lag = -instruction.ahead();
+    switch (instruction.kind()) {
+      case Instruction::REDUCE_SCALARS:
+        programs.report_lag = -instruction.ahead();
+        [[fallthrough]];
+      case Instruction::CLAIM:
+      case Instruction::ADMIT:
+        programs.agrees_on_stop = true;
+        break;
+      default:
+        break;
     }
   }
   return programs;

@@ -16,6 +16,9 @@ struct RankPrograms {
   const Program* keep = nullptr;        // null: nobody recovers from copies
   // A step sums the scalars of the step so many before its own.
   int report_lag = 0;
+  // It finds out whether any rank was asked to stop or to save, not this one
+  // alone.
+  bool agrees_on_stop = false;
 };
 
 // CHECKs that there is all that a plan must have.

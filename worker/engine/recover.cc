@@ -19,7 +19,7 @@ CommBuffer CopyAt(const RankState& state, Buffer::Kind kind, int copy) {
   CHECK(buffer != nullptr) << "a plan without " << Buffer::Kind_Name(kind);
   return {.data = state.memory.Copies(*buffer).at(copy).memory(),
           .elements = buffer->bytes(),
-          .element = Element::kByte};
+          .element = DType::kU8};
 }
 
 absl::StatusOr<int> FindCopy(const RankState& state, int64_t step,

@@ -1,6 +1,7 @@
 #include "worker/engine/save_copies.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,7 +9,9 @@
 #include "proto/plan/at_rest.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/optimizer_states.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/roles.h"
 #include "storage/checkpoint/checkpoint_folder.h"
@@ -31,7 +34,7 @@ UnitFlatBuffers InCopy(const Plan& plan, int unit, const StretchAtRest& at,
   UnitFlatBuffers memory = {.parameters = TierAddress::InHost(next),
                             .holds = at.rests};
   if (at.stretch.frozen) {
-    memory.parameters_type = DTypeOfElement(ComputeType(plan.job().training()));
+    memory.parameters_type = DTypeOfElement(ParametersType(plan.units(unit)));
     next += at.rests.size() *
             static_cast<int64_t>(DTypeBytes(memory.parameters_type));
     return memory;
@@ -59,6 +62,11 @@ std::vector<StateTensor> TensorsOf(const Plan& plan, char* copy) {
         for (StateTensor& tensor : UnitStateTensors(
                  plan.job().optimizer(), plan.units(unit), memory,
                  {.mesh = &plan.mesh(), .rank = plan.rank()}, duty)) {
+          absl::optional<std::string> name = SavedName(
+              plan, plan.rank(), plan.units(unit).parts(at.stretch.part + p),
+              tensor.name);
+          if (!name.has_value()) continue;
+          tensor.name = *std::move(name);
           tensors.push_back(std::move(tensor));
         }
       }

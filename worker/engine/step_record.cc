@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/optional.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/sums.h"
 #include "proto/plan/utilization.h"
@@ -71,7 +72,7 @@ absl::optional<RouterRecord> MakeRouterRecord(const Plan& plan,
     }
   }
   const ExpertsSpec& experts = plan.job().model().experts();
-  const double step = static_cast<double>(plan.derived().tokens_per_step());
+  const auto step = static_cast<double>(TokensOfIsland(plan));
   record.set_dropped_share(SumIfThere(plan, scalars, kDroppedChoicesSum) /
                            choices);
   record.set_balance_loss(experts.balance_coefficient() / step *
@@ -80,6 +81,15 @@ absl::optional<RouterRecord> MakeRouterRecord(const Plan& plan,
                     SumIfThere(plan, scalars, kRouterZSum));
   record.set_entropy(SumIfThere(plan, scalars, kRouterEntropySum) / rows);
   return record;
+}
+
+// The mean of the modules' losses as it is added to the loss.
+double MtpLoss(const Plan& plan, const Scalars& scalars) {
+  const ModelSpec& model = plan.job().model();
+  const double tokens = SumNamed(plan, scalars, kTokensSum);
+  if (model.num_nextn_predict_layers() == 0 || tokens == 0) return 0;
+  return model.mtp_coefficient() / model.num_nextn_predict_layers() *
+         SumIfThere(plan, scalars, kAddedLossSum) / tokens;
 }
 
 // Of a job that says them one by one.
@@ -96,12 +106,26 @@ void SetSequenceLosses(const Plan& plan, const Scalars& scalars,
   }
 }
 
+// On a server, where each step is one replica's.
+absl::optional<Turn> MakeTurn(const Plan& plan, const Scalars& scalars) {
+  const double batch = SumIfThere(plan, scalars, kTurnBatchSum);
+  if (batch == 0) return absl::nullopt;
+  Turn turn;
+  turn.set_replica(
+      static_cast<int>(SumIfThere(plan, scalars, kTurnReplicaSum)));
+  turn.set_batch(static_cast<int64_t>(batch));
+  turn.set_weights_step(
+      static_cast<int64_t>(SumIfThere(plan, scalars, kTurnWeightsSum)));
+  return turn;
+}
+
 }  // namespace
 
 StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   StepRecord record;
   record.set_step(step.context.step);
   record.set_loss(MeanLoss(plan, step.scalars));
+  record.set_mtp_loss(MtpLoss(plan, step.scalars));
   const double squared_norm = SumNamed(plan, step.scalars, kSquaredNormSum);
   double norm = std::sqrt(squared_norm);
   if (ScalesLoss(plan.job().training()) && !plan.job().evaluate()) {
@@ -115,6 +139,8 @@ StepRecord MakeStepRecord(const Plan& plan, const FinishedStep& step) {
   absl::optional<RouterRecord> routers = MakeRouterRecord(plan, step.scalars);
   if (routers.has_value()) *record.mutable_routers() = *std::move(routers);
   SetSequenceLosses(plan, step.scalars, record);
+  absl::optional<Turn> turn = MakeTurn(plan, step.scalars);
+  if (turn.has_value()) *record.mutable_turn() = *turn;
   record.set_learning_rate(step.context.learning_rate);
   record.set_step_seconds(step.seconds);
   record.set_samples_consumed(step.context.samples_before +

@@ -62,14 +62,15 @@ absl::StatusOr<Weights> LoadWeights(const CheckpointToLoad& checkpoint,
   return weights;
 }
 
-ModelPart PartOf(const TextRequest& request, DecodingPeers* peers) {
+ModelPart PartOf(const TextRequest& request, const Weights& weights,
+                 DecodingPeers* peers) {
   const TextPlan& plan = request.plan;
   const Stage& stage = StageOfText(plan, request.rank);
-  ModelPart part = {.begin = stage.unit(),
-                    .end = stage.unit() + stage.unit_count(),
+  ModelPart part = {.runs = {{stage.unit(), stage.unit() + stage.unit_count()}},
                     .place = {.mesh = &plan.mesh(), .rank = request.rank},
                     .peers = peers};
   part.units.units = {plan.units().begin(), plan.units().end()};
+  part.weights = WeightsAt(part.units.units, weights.pointers);
   part.units.tables = {plan.tables().begin(), plan.tables().end()};
   part.units.batch = plan.batch();
   return part;
@@ -167,10 +168,9 @@ absl::Status ContinueText(const TextRequest& request, Device& device,
                   [&](uint64_t) { return heard = sink(TextPiece()); });
   RETURN_IF_ERROR(heard);
   if (!weights.ok()) return Annotate(weights.status(), context);
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<Generator> generator,
-      Generator::Create(device, request.plan.model(), PartOf(request, peers),
-                        weights->pointers));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator,
+                   Generator::Create(device, request.plan.model(),
+                                     PartOf(request, *weights, peers)));
   RETURN_IF_ERROR(sink({.loaded = true}));
   if (peers != nullptr) RETURN_IF_ERROR(peers->Meet());
 

@@ -1,6 +1,6 @@
 #include "worker/engine/text_ranks.h"
 
-#include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -10,36 +10,10 @@
 #include "proto/base/status.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/mesh.h"
-#include "worker/collective/create_communicator.h"
-#include "worker/instructions/run_collective.h"
+#include "worker/collective/join_groups.h"
+#include "worker/engine/peer_values.h"
 
 namespace troupe {
-namespace {
-
-Element ElementOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return Element::kF32;
-    case DType::kF64:  // sums of rows that lie over ranks
-      return Element::kF64;
-    case DType::kBF16:
-      return Element::kBF16;
-    case DType::kF16:
-      return Element::kF16;
-    default:
-      CHECK(false) << "nothing exchanges " << DTypeName(dtype);
-      return Element::kByte;
-  }
-}
-
-CommBuffer BufferOf(const Tensor& tensor) {
-  CHECK(tensor.dense()) << tensor.ShapeString();
-  return {.data = tensor.raw(),
-          .elements = tensor.elements(),
-          .element = ElementOf(tensor.dtype())};
-}
-
-}  // namespace
 
 TextRanks::TextRanks(const TextRanksOptions& options) : options_(options) {
   const Mesh& mesh = options_.plan.mesh();
@@ -59,35 +33,26 @@ absl::StatusOr<std::unique_ptr<TextRanks>> TextRanks::Join(
     const TextRanksOptions& options) {
   auto ranks = absl::WrapUnique(new TextRanks(options));
   ASSIGN_OR_RETURN(ranks->token_, options.device.Allocate(sizeof(int32_t)));
-  RETURN_IF_ERROR(ranks->JoinGroups());
+  RETURN_IF_ERROR(ranks->Connect());
   return ranks;
 }
 
-absl::Status TextRanks::JoinGroups() {
-  const Mesh& mesh = options_.plan.mesh();
-  const auto watch = std::make_shared<Watch>();
-  for (const Group& group : options_.plan.groups()) {
-    const std::vector<int> members = MembersOf(mesh, group, options_.rank);
-    const auto at = std::find(members.begin(), members.end(), options_.rank);
-    const CommunicatorSeat seat = {
-        .group = {.name = GroupName(mesh, group, options_.rank),
-                  .ranks = members},
-        .rank = static_cast<int>(at - members.begin()),
-        .store = &options_.store,
-        .host = options_.host,
-        .timeout = options_.join_timeout,
-        .abort = &options_.abort,
-        .device = &options_.device,
-        .watch = watch};
-    const Group::Carrier& carrier =
-        CarrierOf(group, GroupNumber(mesh, group, options_.rank));
-    ASSIGN_OR_RETURN(auto communicator,
-                     CreateCommunicator(carrier, seat));
-    if (all_ == nullptr) {
-      all_ = std::move(communicator);
-    } else {
-      along_[group.spans(0).axis()] = std::move(communicator);
-    }
+absl::Status TextRanks::Connect() {
+  const auto& groups = options_.plan.groups();
+  std::vector<int> all(groups.size());
+  std::iota(all.begin(), all.end(), 0);
+  ASSIGN_OR_RETURN(auto communicators,
+                   JoinGroups(groups, all,
+                              {.mesh = options_.plan.mesh(),
+                               .rank = options_.rank,
+                               .store = options_.store,
+                               .host = options_.host,
+                               .timeout = options_.join_timeout,
+                               .abort = &options_.abort,
+                               .device = options_.device}));
+  for (int g = 0; g < groups.size(); ++g) {
+    (g == 0 ? all_ : along_[groups[g].spans(0).axis()]) =
+        std::move(communicators[g]);
   }
   if (all_ != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -106,20 +71,10 @@ absl::Status TextRanks::Exchange(const Op::Exchange& exchange, const Tensor& x,
   const std::string& axis = exchange.axes(0);
   const auto found = along_.find(axis);
   CHECK(found != along_.end()) << "no group along " << axis;
-  Communicator& communicator = *found->second;
-  const CommBuffer to = BufferOf(y);
-  CommBuffer from;
-  if (x.raw() != y.raw()) {
-    from = BufferOf(x);
-    if (exchange.forward() == ALL_GATHER) {
-      // Behind its piece a rank may have padding.
-      from.elements = communicator.Block(to, communicator.rank()).elements;
-    }
-  }
-  return RunCollective(exchange.forward(), {.from = from, .to = to},
-                       communicator,
-                       {.name = absl::StrCat("values along ", axis),
-                        .timeout = options_.timeout});
+  return ExchangeValues(exchange, x, y,
+                        {.name = absl::StrCat("values along ", axis),
+                         .timeout = options_.timeout},
+                        *found->second);
 }
 
 int TextRanks::Neighbour(int places) const {
@@ -128,26 +83,22 @@ int TextRanks::Neighbour(int places) const {
   return PeerRank(mesh, options_.rank, place + places);
 }
 
-absl::Status TextRanks::Receive(const Tensor& input) {
+absl::Status TextRanks::Receive(int unit, const Tensor& input) {
   return all_->Recv(BufferOf(input), Neighbour(-1),
                     {.name = "activations", .timeout = options_.timeout});
 }
 
-absl::Status TextRanks::HandOn(const Tensor& output) {
+absl::Status TextRanks::HandOn(int unit, const Tensor& output) {
   return all_->Send(BufferOf(output), Neighbour(1),
                     {.name = "activations", .timeout = options_.timeout});
 }
 
 absl::StatusOr<int32_t> TextRanks::Share(int32_t token) {
-  Device& device = options_.device;
-  device.CopyFromHost(token_, &token, sizeof(token));
-  RETURN_IF_ERROR(device.Synchronize());
-  RETURN_IF_ERROR(
-      all_->Broadcast({.data = token_, .elements = 1, .element = Element::kI32},
-                      first_with_logits_,
-                      {.name = "the next token", .timeout = options_.timeout}));
-  device.CopyToHost(&token, token_, sizeof(token));
-  RETURN_IF_ERROR(Outcome(device.Synchronize()));
+  RETURN_IF_ERROR(BroadcastNumbers(
+      absl::MakeSpan(&token, 1), first_with_logits_,
+      {.name = "the next token", .timeout = options_.timeout}, token_,
+      options_.device, *all_,
+      [this](const absl::Status& queue) { return Outcome(queue); }));
   return token;
 }
 

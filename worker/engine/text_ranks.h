@@ -53,8 +53,8 @@ class TextRanks final : public DecodingPeers {
 
   absl::Status Exchange(const Op::Exchange& exchange, const Tensor& x,
                         const Tensor& y) override;
-  absl::Status Receive(const Tensor& input) override;
-  absl::Status HandOn(const Tensor& output) override;
+  absl::Status Receive(int unit, const Tensor& input) override;
+  absl::Status HandOn(int unit, const Tensor& output) override;
   absl::StatusOr<int32_t> Share(int32_t token) override;
 
   // What is under way, and all later calls, fail; here and at the peers.
@@ -63,7 +63,7 @@ class TextRanks final : public DecodingPeers {
  private:
   explicit TextRanks(const TextRanksOptions& options);
 
-  absl::Status JoinGroups();
+  absl::Status Connect();
   // Of all that was moved, `queue` being what the wait for it has returned.
   absl::Status Outcome(const absl::Status& queue);
   // The rank that is so many places further on the pipeline.

@@ -8,15 +8,13 @@
 #include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/last_step.h"
 #include "proto/plan/lr_schedule.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/precision.h"
-#include "proto/plan/sums.h"
-#include "proto/plan/tier_traffic.h"
-#include "worker/engine/carried_files.h"
 #include "worker/engine/recover.h"
-#include "worker/rank/resident_memory.h"
+#include "worker/rank/turn_log.h"
 
 namespace troupe {
 namespace {
@@ -27,6 +25,19 @@ constexpr absl::Duration kDataCheckPatience = absl::Seconds(10);
 bool ReadsLate(const TrainLoopOptions& options, const Device& device) {
   return options.reads_late.value_or(device.asynchronous()) &&
          !ScalesLoss(options.plan->job().training());
+}
+
+LoopCheckpointsOptions CheckpointsOf(const TrainLoopOptions& options,
+                                     const RankPrograms& programs) {
+  return {.plan = options.plan,
+          .any = programs.checkpoint != nullptr,
+          .holder = {.token = options.checkpoint_token,
+                     .job_token = options.job_token,
+                     .resume = options.resume,
+                     .ran_before = options.ran_before},
+          .recovers = options.recovery.has_value(),
+          .run_id = options.run_id,
+          .pauses = options.save_pauses};
 }
 
 std::string StepWords(int64_t step) { return absl::StrCat("step ", step); }
@@ -44,10 +55,11 @@ TrainLoop::TrainLoop(const TrainLoopOptions& options,
       listener_(listener),
       last_step_(LastStep(options_.plan->job().training())),
       reads_late_(ReadsLate(options_, resources.device)),
-      stop_(options_.plan->derived().report_lag() + (reads_late_ ? 1 : 0)),
       programs_(ProgramsOf(options_.plan->roles(0), options_.plan->derived())),
       executor_(resources.clock, options_.plan->lanes(), &resources.device),
       disk_(resources.clock),
+      checkpoints_(CheckpointsOf(options_, programs_),
+                   RankDisk{resources.io, disk_}, resources.clock, listener),
       kept_(std::move(kept)) {}
 
 TrainLoop::~TrainLoop() = default;
@@ -55,27 +67,19 @@ TrainLoop::~TrainLoop() = default;
 absl::Status TrainLoop::Run() {
   absl::Status status = RunSteps();
   // What is under way after an error ends as it can: other ranks may need it.
-  runs_.reset();
-  under_way_.clear();
-  const absl::Status written = EndSaver();
+  steps_.reset();
+  const absl::Status written = checkpoints_.End();
   // Whoever asked to stop may count on what was to be saved, unless they asked
   // once more, to stop without it.
   if (status.ok() || (absl::IsCancelled(status) && !written.ok())) {
     status = written;
     if (!written.ok()) stopped_ = false;
   }
-  if (absl::IsCancelled(status) && gives_up_.HasBeenNotified()) stopped_ = true;
-  {
-    // From here on nobody may abort the communicators.
-    absl::MutexLock lock(&mutex_);
-    connected_.clear();
-    // What an abort breaks fails in many ways; why it was done is the reason.
-    if (!status.ok() && !aborted_.ok() && !failed_first_) status = aborted_;
-  }
+  if (absl::IsCancelled(status) && checkpoints_.gave_up()) stopped_ = true;
+  status = failure_.ReasonOf(status);
   if (state_ != nullptr) kept_ = state_->TakeKept();
   kept_.data_unchecked = DataUnchecked();
   data_check_.reset();
-  folder_.reset();
   sample_.reset();
   state_.reset();
   return status;
@@ -83,28 +87,11 @@ absl::Status TrainLoop::Run() {
 
 void TrainLoop::Abort(const absl::Status& why) {
   CHECK(!why.ok());
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!aborted_.ok()) return;
-    aborted_ = why;
-  }
-  GiveUpSaving();
+  if (!failure_.Aborted(why)) return;
+  checkpoints_.GiveUp();
   executor_.Abort(why);
   disk_.Abort(why);
-  AbortCommunicators(why);
-}
-
-void TrainLoop::FailedIn(const absl::Status& why) {
-  {
-    absl::MutexLock lock(&mutex_);
-    failed_first_ |= aborted_.ok() && !MissingRank(why).has_value();
-  }
-  AbortCommunicators(why);
-}
-
-void TrainLoop::AbortCommunicators(const absl::Status& why) {
-  absl::MutexLock lock(&mutex_);
-  for (Communicator* communicator : connected_) communicator->Abort(why);
+  failure_.EndWaits(why);
 }
 
 RankProgress TrainLoop::Progress() const {
@@ -118,20 +105,14 @@ absl::Status TrainLoop::RunSteps() {
   ASSIGN_OR_RETURN(
       state_,
       RankState::Create(options_.plan, resources_.device, resources_.arenas,
-                        disk_, std::exchange(kept_, {}), options_.build_units));
+                        disk_, std::exchange(kept_, {}), options_.build_units,
+                        resources_.host_threads));
   state_->collective_timeout = options_.collective_timeout;
-  ASSIGN_OR_RETURN(runs_, ProgramRuns::Create(executor_, *state_,
-                                              [this](const absl::Status& why) {
-                                                FailedIn(why);
-                                              }));
-  if (programs_.checkpoint != nullptr) {
-    ASSIGN_OR_RETURN(folder_,
-                     OpenCheckpointFolder(options_.plan->job(), Holder(),
-                                          state_->rank(), listener_));
-    saver_ = std::make_unique<CheckpointSaver>(SaverOptions(), *state_,
-                                               RankDisk{resources_.io, disk_},
-                                               resources_.clock, listener_);
-  }
+  state_->turns = TurnLogOf(*options_.plan, state_->rank(), store_);
+  ASSIGN_OR_RETURN(steps_, StepPipeline::Create(PipelineOptions(), executor_,
+                                                *state_, resources_.clock));
+  RETURN_IF_ERROR(
+      checkpoints_.Open(*state_, [this] { return DataUnchecked(); }));
   if (options_.checks_data && state_->data.has_value()) {
     data_check_ = std::make_unique<DataCheck>(
         CheckedFilesOf(options_.plan->job().data(), *state_->data));
@@ -139,19 +120,15 @@ absl::Status TrainLoop::RunSteps() {
   ASSIGN_OR_RETURN(sample_, ValidationSample::Create(*state_));
   ASSIGN_OR_RETURN(const StartingPoint start, Begin());
   steps_done_ = start.position.step;
-  const JobSpec& job = options_.plan->job();
-  if (programs_.checkpoint != nullptr && state_->rank() == 0) {
-    saver_->SetCarried(
-        CollectCarriedFiles({.tokens = TokensOf(job, state_->data),
-                             .tokenizer = state_->tokenizer(),
-                             .hf = job.model().hf(),
-                             .resumed_from = start.resumed_from}));
-    RETURN_IF_ERROR(Annotate(RemoveOld(start), "checkpoint.directory"));
-  }
+  RETURN_IF_ERROR(checkpoints_.Resume(start, *state_));
   const int64_t first_step = start.position.step + 1;
+  if (state_->rank() == 0 && !start.resumed_from.empty()) {
+    listener_.OnResumed(start.resumed_from);
+  }
   RETURN_IF_ERROR(listener_.OnReady(first_step));
   state_->first_step = first_step;
-  summed_through_ = start.position.step;
+  steps_->BeginAfter(start.position.step);
+  const JobSpec& job = options_.plan->job();
   int64_t samples_before = start.position.samples_consumed;
   if (first_step <= last_step_) {
     RETURN_IF_ERROR(Keep(start.position.step, samples_before));
@@ -165,10 +142,11 @@ absl::Status TrainLoop::RunSteps() {
         .training = !job.evaluate(),
         .stop = stop,
         .save = stop ? save_requested_.load()
-                     : saver_ != nullptr && saver_->TakeDue()};
+                     : IslandsAgreeIn(*options_.plan, step) &&
+                           checkpoints_.TakeDue()};
     if (resources_.between_steps != nullptr) resources_.between_steps();
     if (step == first_step) RETURN_IF_ERROR(FillPipeline(context));
-    const bool follows = !under_way_.empty();
+    const bool follows = steps_->under_way();
     const absl::Status started = StartStep(context);
     if (follows) {
       RETURN_IF_ERROR(Annotate(EndStepBefore(), StepWords(step - 1)));
@@ -211,33 +189,24 @@ absl::StatusOr<StartingPoint> TrainLoop::Begin() {
   return start;
 }
 
-HolderOptions TrainLoop::Holder() const {
-  return {.token = options_.checkpoint_token,
-          .job_token = options_.job_token,
-          .resume = options_.resume,
-          .ran_before = options_.ran_before};
-}
-
-// Copies may be of a later step than the checkpoint is. Where the directory is
-// not held yet, the first checkpoint that is written removes the same.
-absl::Status TrainLoop::RemoveOld(const StartingPoint& start) {
-  if (options_.recovery.has_value() || !folder_->held().ok() ||
-      !ResumesItsOwn(options_.plan->job(), Holder())) {
-    return absl::OkStatus();
-  }
-  return saver_->RemoveOld(start.position.step, start.resumed_from);
+StepPipelineOptions TrainLoop::PipelineOptions() {
+  return {
+      .programs = programs_,
+      .reads_late = reads_late_,
+      .on_failure = [this](const absl::Status& why) { failure_.FailedIn(why); },
+      .report =
+          [this](const StepRecord& record, absl::Span<const double> sums,
+                 const RankTimeline* timeline) {
+            steps_done_ = record.step();
+            return listener_.OnStep(record, sums, timeline);
+          }};
 }
 
 absl::Status TrainLoop::Connect() {
   ASSIGN_OR_RETURN(state_->communicators,
                    connector_(*options_.plan, state_->rank()));
   CHECK_EQ(state_->communicators.size(), options_.plan->groups_size());
-  absl::MutexLock lock(&mutex_);
-  if (!aborted_.ok()) return aborted_;
-  for (const auto& communicator : state_->communicators) {
-    if (communicator != nullptr) connected_.push_back(communicator.get());
-  }
-  return absl::OkStatus();
+  return failure_.Attach(state_->communicators);
 }
 
 bool TrainLoop::IsDue(int64_t step, int64_t every) const {
@@ -253,67 +222,23 @@ absl::Status TrainLoop::FillPipeline(const StepContext& first) {
       .step = first.step - 1,
       .samples_before = first.samples_before -
                         options_.plan->job().training().global_batch_size()};
-  return Annotate(RunProgram(*programs_.fill, before).status(),
+  return Annotate(steps_->Run(*programs_.fill, before).status(),
                   "while the pipeline was filled");
 }
 
 absl::Status TrainLoop::StartStep(const StepContext& context) {
-  if (saver_ != nullptr) RETURN_IF_ERROR(saver_->status());
-  if (data_check_ != nullptr)
+  RETURN_IF_ERROR(checkpoints_.status());
+  if (data_check_ != nullptr) {
     RETURN_IF_ERROR(DataStatus(data_check_->status()));
-  StepUnderWay step = {.report = {.finished = {.context = context},
-                                  .checkpoint_stall_seconds = std::exchange(
-                                      checkpoint_stall_seconds_, 0)},
-                       .traced = options_.trace_every > 0 &&
-                                 IsDue(context.step, options_.trace_every),
-                       .begin_ns = resources_.clock.MonotonicNanos()};
-  // Who moves between tiers is told how long, each step.
-  if (step.traced || MovesBetweenTiers(*programs_.step)) {
-    step.report.timeline.emplace().set_rank(state_->rank());
   }
-  under_way_.push_back(std::move(step));
-  absl::optional<RankTimeline>& timeline = under_way_.back().report.timeline;
-  StepContext at_start = context;
-  at_start.summed_through = summed_through_;
-  const absl::Status started = runs_->Start(
-      *programs_.step, at_start, timeline.has_value() ? &*timeline : nullptr);
-  if (!started.ok()) under_way_.pop_back();
-  return started;
-}
-
-absl::StatusOr<PendingReport> TrainLoop::AwaitStep() {
-  const absl::StatusOr<ProgramRuns::Ended> ended = runs_->Await();
-  StepUnderWay step = std::move(under_way_.front());
-  under_way_.pop_front();
-  RETURN_IF_ERROR(ended.status());
-  PendingReport& report = step.report;
-  FinishedStep& finished = report.finished;
-  finished.scalars = ended->scalars;
-  // The device takes a step up when it has done the one before.
-  finished.seconds =
-      (ended->ended_ns - std::max(step.begin_ns, ended_ns_)) * 1e-9;
-  ended_ns_ = ended->ended_ns;
-  report.memory_bytes = ResidentMemoryBytes();
-  // Where it is scaled, no step is summed or read late.
-  finished.loss_scale = state_->loss_scale.state();
-  const Plan& plan = *options_.plan;
-  state_->loss_scale.Update(SumNamed(plan, finished.scalars, kSquaredNormSum));
-  if (MovesBetweenTiers(*programs_.step)) {
-    report.tiers = TrafficOf(*programs_.step, plan.lanes(), *report.timeline);
-    if (!step.traced) report.timeline.reset();
-  }
-  StopFlags flags = FlagsIn(finished.scalars);
-  if (programs_.report_lag == 0) {
-    // In the sum already, where there is another rank to sum with.
-    flags.stop += finished.context.stop;
-    flags.save += finished.context.save;
-  }
-  Heed(finished.context.step - programs_.report_lag, flags);
-  return std::move(step.report);
+  return steps_->Start(
+      context, {.traced = options_.trace_every > 0 &&
+                          IsDue(context.step, options_.trace_every),
+                .checkpoint_stall_seconds = checkpoints_.TakeStallSeconds()});
 }
 
 absl::Status TrainLoop::EndStepBefore() {
-  ASSIGN_OR_RETURN(PendingReport report, AwaitStep());
+  ASSIGN_OR_RETURN(PendingReport report, steps_->Await());
   return CloseStep(std::move(report), {});
 }
 
@@ -323,26 +248,28 @@ absl::Status TrainLoop::EndStep(const StepContext& context) {
   // counts on having the device to itself (docs/gpu.md, "The first step").
   absl::optional<PendingReport> report;
   if (!reads_late_ || step == state_->first_step) {
-    ASSIGN_OR_RETURN(report, AwaitStep());
+    ASSIGN_OR_RETURN(report, steps_->Await());
   }
   const JobSpec& job = options_.plan->job();
-  const bool stop = stop_.IsAfter(step);
+  const bool stop = steps_->stop().IsAfter(step);
   const bool validate = programs_.validate != nullptr &&
                         IsDue(step, job.training().validate_every());
-  const bool checkpoint =
-      programs_.checkpoint != nullptr &&
-      (stop ? stop_.save()
-            : IsDue(step, job.checkpoint().every()) || stop_.SavesAfter(step));
+  const bool checkpoint = programs_.checkpoint != nullptr &&
+                          (stop ? steps_->stop().save()
+                                : IsDue(step, job.checkpoint().every()) ||
+                                      steps_->stop().SavesAfter(step));
   const bool all_known =
       validate || checkpoint || stop || step == last_step_ || KeepsAfter(step);
   if (!report.has_value()) {
     if (!all_known) return absl::OkStatus();
-    ASSIGN_OR_RETURN(report, AwaitStep());
+    ASSIGN_OR_RETURN(report, steps_->Await());
   }
   RETURN_IF_ERROR(CloseStep(*std::move(report),
                             {.all_known = all_known, .validate = validate}));
   if (checkpoint) {
-    RETURN_IF_ERROR(SaveCheckpoint(context, stop || step == last_step_));
+    RETURN_IF_ERROR(checkpoints_.Save(
+        *state_, context, /*last=*/stop || step == last_step_,
+        [&] { return steps_->Run(*programs_.checkpoint, context).status(); }));
   }
   if (!stop) return absl::OkStatus();
   if (data_check_ != nullptr) {
@@ -355,99 +282,29 @@ absl::Status TrainLoop::EndStep(const StepContext& context) {
 absl::Status TrainLoop::CloseStep(PendingReport report,
                                   const Closing& closing) {
   const StepContext context = report.finished.context;
-  const int64_t lag = programs_.report_lag;
-  Scalars scalars = report.finished.scalars;
-  if (lag > 0) {
-    RETURN_IF_ERROR(Report(context.step - lag, scalars));
-    if (closing.all_known) {
-      ASSIGN_OR_RETURN(scalars, SumLateSteps(context.step));
-    }
-  }
+  ASSIGN_OR_RETURN(const Scalars scalars,
+                   steps_->Sum(report, closing.all_known));
   if (closing.validate) {
     ASSIGN_OR_RETURN(report.validation_loss, Validate(context));
-    if (sample_ != nullptr) {
-      ASSIGN_OR_RETURN(report.sample, sample_->Write(context.step, [this] {
-        absl::MutexLock lock(&mutex_);
-        return aborted_;
-      }));
-    }
+    ASSIGN_OR_RETURN(report.sample, WriteSample());
   }
-  pending_.Add(std::move(report));
-  if (lag > 0 && !closing.all_known) return absl::OkStatus();
-  return Report(context.step, scalars);
+  return steps_->Report(std::move(report), scalars, closing.all_known);
 }
 
 absl::StatusOr<double> TrainLoop::Validate(const StepContext& context) {
   StepContext validation = context;
   validation.training = false;
   ASSIGN_OR_RETURN(const Scalars scalars,
-                   RunProgram(*programs_.validate, validation));
+                   steps_->Run(*programs_.validate, validation));
   return ValidationLoss(*options_.plan, scalars);
 }
 
-StopFlags TrainLoop::FlagsIn(const Scalars& scalars) const {
-  return {.stop = SumNamed(*options_.plan, scalars, kStopSum),
-          .save = SumNamed(*options_.plan, scalars, kSaveSum)};
-}
-
-void TrainLoop::Heed(int64_t step, const StopFlags& flags) {
-  if (step <= summed_through_) return;  // the sum was left out
-  summed_through_ = step;
-  stop_.Heed(step, flags);
-}
-
-absl::StatusOr<Scalars> TrainLoop::SumLateSteps(int64_t done) {
-  Scalars scalars;
-  for (int64_t later = 1; later <= programs_.report_lag; ++later) {
-    const StepContext context = {.step = done + later};
-    const int64_t step = context.step - programs_.report_lag;
-    ASSIGN_OR_RETURN(scalars, RunProgram(*programs_.report, context));
-    Heed(step, FlagsIn(scalars));
-    if (step < done) RETURN_IF_ERROR(Report(step, scalars));
-  }
-  return scalars;
-}
-
-absl::Status TrainLoop::Report(int64_t step, const Scalars& scalars) {
-  absl::optional<PendingReport> report = pending_.Take(step);
-  if (!report.has_value()) return absl::OkStatus();
-  report->finished.scalars = scalars;
-  StepRecord record = MakeStepRecord(*options_.plan, report->finished);
-  report->FillIn(record);
-  absl::Status finite = options_.plan->job().evaluate()
-                            ? evaluated_.Add(*options_.plan, scalars, record)
-                            : CheckFinite(record, state_->loss_scale);
-  if (programs_.report_lag > 0) {
-    finite = Annotate(finite, absl::StrCat("of step ", step));
-  }
-  RETURN_IF_ERROR(finite);
-  steps_done_ = step;
-  return listener_.OnStep(
-      record, scalars,
-      report->timeline.has_value() ? &*report->timeline : nullptr);
-}
-
-absl::StatusOr<Scalars> TrainLoop::RunProgram(const Program& program,
-                                              StepContext context) {
-  context.summed_through = summed_through_;
-  return runs_->Run(program, context, nullptr);
-}
-
-absl::Status TrainLoop::SaveCheckpoint(const StepContext& context, bool last) {
-  const int64_t begin_ns = resources_.clock.MonotonicNanos();
-  // There is one copy: what is in it must be written before it is replaced.
-  RETURN_IF_ERROR(saver_->AwaitFree());
-  RETURN_IF_ERROR(RunProgram(*programs_.checkpoint, context).status());
-  Snapshot snapshot = {
-      .step = context.step,
-      .samples_consumed = context.samples_before +
-                          options_.plan->job().training().global_batch_size(),
-      .loss_scale = state_->loss_scale.state(),
-      .tensors = std::move(state_->snapshot)};
-  RETURN_IF_ERROR(saver_->Save(std::move(snapshot), last));
-  checkpoint_stall_seconds_ =
-      (resources_.clock.MonotonicNanos() - begin_ns) * 1e-9;
-  return absl::OkStatus();
+absl::StatusOr<absl::optional<TextSample>> TrainLoop::WriteSample() {
+  if (sample_ == nullptr) return absl::nullopt;
+  absl::StatusOr<absl::optional<TextSample>> sample =
+      sample_->Write([this] { return failure_.aborted(); });
+  if (!sample.ok()) failure_.FailedIn(sample.status());
+  return sample;
 }
 
 bool TrainLoop::KeepsAfter(int64_t step) const {
@@ -460,38 +317,22 @@ bool TrainLoop::KeepsAfter(int64_t step) const {
 absl::Status TrainLoop::Keep(int64_t step, int64_t samples) {
   if (programs_.keep == nullptr) return absl::OkStatus();
   const int64_t turn = state_->copies.Begin(step);
-  RETURN_IF_ERROR(Annotate(RunProgram(*programs_.keep, {.step = turn}).status(),
-                           absl::StrCat("step ", step)));
+  RETURN_IF_ERROR(
+      Annotate(steps_->Run(*programs_.keep, {.step = turn}).status(),
+               absl::StrCat("step ", step)));
   state_->copies.End(turn, KeptStateOf(step, samples, state_->loss_scale),
                      MirrorsOf(*programs_.keep));
   return absl::OkStatus();
 }
 
-CheckpointSaverOptions TrainLoop::SaverOptions() {
-  return {.token = options_.checkpoint_token,
-          .run_id = options_.run_id,
-          .background = options_.plan->job().checkpoint().background(),
-          .folder = folder_.get(),
-          .pauses = options_.save_pauses,
-          .data_unchecked = [this] { return DataUnchecked(); },
-          .gives_up = gives_up_};
-}
-
 absl::Status TrainLoop::DataStatus(const absl::Status& status) const {
-  const int64_t first = saver_ == nullptr ? 0 : saver_->first_unchecked();
+  const int64_t first = checkpoints_.first_unchecked();
   if (status.ok() || first == 0) return status;
   return absl::Status(
       status.code(),
       absl::StrCat(status.message(), "; this run's checkpoints, from step ",
                    first,
                    " on, were trained on them: go on from an earlier one"));
-}
-
-absl::Status TrainLoop::EndSaver() {
-  const absl::Status saved =
-      saver_ == nullptr ? absl::OkStatus() : saver_->AwaitFree();
-  saver_.reset();  // waits for what is being removed
-  return saved;
 }
 
 }  // namespace troupe

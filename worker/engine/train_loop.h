@@ -1,17 +1,18 @@
 // One rank of one job, from its first byte of memory to its last step: reserves
 // memory, sets weights, meets its peers, then runs the TRAIN program for each
-// step and VALIDATE and CHECKPOINT where they are due (docs/plan.md,
-// "Programs"); of a job that evaluates, VALIDATE for each step. Where steps are
-// summed late they are reported late, but all that are done before a checkpoint
-// is written and at the end. On an asynchronous device steps do not drain: the
-// next one is started while the device still has this one, and what this one
-// has left is read when it is there, before a third one is started
-// (docs/gpu.md, "Between two steps"). Where the plan has room for a copy of the
-// state (`checkpoint.background`), a checkpoint is written from the copy while
-// training goes on. Where the job is to survive the loss of a worker, KEEP
-// copies the state at the start and every so many steps, and a later attempt of
-// the job goes on from that. Knows neither scheduler nor network: a listener
-// hears of its progress, a connector gives it its communicators.
+// step and VALIDATE, CHECKPOINT and KEEP where they are due (docs/plan.md,
+// "Programs"); of a job that evaluates, VALIDATE for each step. All steps that
+// are done are reported before a checkpoint is written and at the end. Where
+// the job is to survive the loss of a worker, KEEP copies the state at the
+// start and every so many steps, and a later attempt of the job goes on from
+// that. This file says what is due when; the rest is in others:
+//
+//   step_pipeline.h     steps that overlap, and are summed and reported late
+//   loop_checkpoints.h   what is saved, beside training where there is room
+//   first_failure.h     what an error or an abort ends, and which came first
+//
+// Knows neither scheduler nor network: a listener hears of its progress, a
+// connector gives it its communicators.
 //
 //   TrainLoop loop(options, resources, connector, listener);
 //   absl::Status status = loop.Run();  // a thread's; others may Abort it
@@ -20,40 +21,32 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/base/call_once.h"
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "ops/device.h"
 #include "proto/base/clock.h"
 #include "proto/plan.pb.h"
 #include "proto/worker.pb.h"
-#include "storage/checkpoint/assets.h"
-#include "storage/checkpoint/checkpoint_folder.h"
 #include "storage/engine/engine.h"
 #include "worker/collective/communicator.h"
 #include "worker/collective/key_value_store.h"
-#include "worker/engine/agreed_stop.h"
-#include "worker/engine/checkpoint_holder.h"
 #include "worker/engine/checkpoint_saver.h"
 #include "worker/engine/data_check.h"
-#include "worker/engine/evaluated_loss.h"
 #include "worker/engine/executor.h"
+#include "worker/engine/first_failure.h"
+#include "worker/engine/loop_checkpoints.h"
 #include "worker/engine/pending_reports.h"
-#include "worker/engine/program_runs.h"
 #include "worker/engine/rank_listener.h"
 #include "worker/engine/rank_programs.h"
 #include "worker/engine/starting_point.h"
+#include "worker/engine/step_pipeline.h"
 #include "worker/engine/step_record.h"
 #include "worker/engine/validation_sample.h"
 #include "worker/rank/disk_log.h"
@@ -95,6 +88,7 @@ struct RankResources {
   // Called before each step is started, where no kernel of the rank runs on the
   // host's cores; it must be quick. May be null.
   std::function<void()> between_steps = nullptr;
+  int host_threads = 0;  // RankState::Create
 };
 
 // Communicators by index into plan.groups(), null where the rank meets nobody
@@ -133,7 +127,7 @@ class TrainLoop {
   // again, is given up. From any thread.
   void RequestStop() {
     stop_requested_ = true;
-    GiveUpSaving();
+    checkpoints_.GiveUp();
   }
   // The same, after a checkpoint of the last step where the job has any: as
   // soon as that can be written.
@@ -152,26 +146,11 @@ class TrainLoop {
   RankProgress Progress() const;
 
  private:
-  // A step whose TRAIN was started, and not awaited.
-  struct StepUnderWay {
-    PendingReport report;
-    bool traced = false;
-    int64_t begin_ns = 0;
-  };
-
   absl::Status RunSteps();
   // Sets the state, and meets the others.
   absl::StatusOr<StartingPoint> Begin();
-  HolderOptions Holder() const;
-  // An attempt goes on from a checkpoint of the job's own only when that is
-  // stored: what is obsolete by it, if the attempt that wrote it was not there
-  // any more to hear that, is removed now.
-  absl::Status RemoveOld(const StartingPoint& start);
-  CheckpointSaverOptions SaverOptions();
   absl::Status Connect();
-  // An instruction has failed, maybe because of an abort.
-  void FailedIn(const absl::Status& why);
-  void AbortCommunicators(const absl::Status& why);
+  StepPipelineOptions PipelineOptions();
   absl::Status FillPipeline(const StepContext& first);
   absl::Status StartStep(const StepContext& context);
   // Of the step before, which was left under way.
@@ -179,7 +158,6 @@ class TrainLoop {
   // Sees to all that is due after the step, and ends it first, but where that
   // can be left until the next one is started.
   absl::Status EndStep(const StepContext& context);
-  absl::StatusOr<PendingReport> AwaitStep();
   // Reports the step, or what is known by it. `all_known`: that is all steps.
   struct Closing {
     bool all_known = false;
@@ -187,14 +165,8 @@ class TrainLoop {
   };
   absl::Status CloseStep(PendingReport report, const Closing& closing);
   absl::StatusOr<double> Validate(const StepContext& context);
-  StopFlags FlagsIn(const Scalars& scalars) const;
-  void Heed(int64_t step, const StopFlags& flags);
-  // Sums all steps up to `done`, and reports all but that one.
-  absl::StatusOr<Scalars> SumLateSteps(int64_t done);
-  absl::Status Report(int64_t step, const Scalars& scalars);
-  absl::StatusOr<Scalars> RunProgram(const Program& program,
-                                     StepContext context);
-  absl::Status SaveCheckpoint(const StepContext& context, bool last);
+  // Nothing where there is none, or another rank has it.
+  absl::StatusOr<absl::optional<TextSample>> WriteSample();
   bool KeepsAfter(int64_t step) const;
   // Copies the state, as it is after so many steps and samples.
   absl::Status Keep(int64_t step, int64_t samples);
@@ -203,10 +175,6 @@ class TrainLoop {
   }
   // What the check of the data says, with what was saved before it did.
   absl::Status DataStatus(const absl::Status& status) const;
-  absl::Status EndSaver();
-  void GiveUpSaving() {
-    absl::call_once(give_up_once_, [this] { gives_up_.Notify(); });
-  }
   bool IsDue(int64_t step, int64_t every) const;
 
   const TrainLoopOptions options_;
@@ -216,36 +184,20 @@ class TrainLoop {
   RankListener& listener_;
   const int64_t last_step_;
   const bool reads_late_;
-  AgreedStop stop_;
   const RankPrograms programs_;
+  FirstFailure failure_;
   Executor executor_;
   DiskLog disk_;
+  LoopCheckpoints checkpoints_;  // reads state_
   KeptMemory kept_;
   std::unique_ptr<RankState> state_;
-  std::unique_ptr<ProgramRuns> runs_;         // on state_
-  std::unique_ptr<CheckpointFolder> folder_;  // of rank 0; or null
+  std::unique_ptr<StepPipeline> steps_;       // on state_
   std::unique_ptr<DataCheck> data_check_;     // reads state_'s data; or null
-  std::unique_ptr<CheckpointSaver> saver_;    // reads state_; or null
-  std::unique_ptr<ValidationSample> sample_;  // reads state_; or null
-  absl::once_flag give_up_once_;
-  absl::Notification gives_up_;
-  double checkpoint_stall_seconds_ = 0;  // since the last step
-  std::deque<StepUnderWay> under_way_;   // the oldest first, two at most
-  int64_t ended_ns_ = 0;                 // the last step that was awaited
-  int64_t summed_through_ = 0;           // the last step summed over the ranks
-  PendingReports pending_;
-  EvaluatedLoss evaluated_;  // of a job that evaluates
+  std::unique_ptr<ValidationSample> sample_;  // uses state_; or null
   std::atomic<int64_t> steps_done_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> save_requested_{false};  // only with the next
   std::atomic<bool> stop_requested_{false};
-
-  absl::Mutex mutex_;
-  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
-  // By itself, not for another rank, and before any abort: others that noticed
-  // may have it aborted before it could say so.
-  bool failed_first_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<Communicator*> connected_ ABSL_GUARDED_BY(mutex_);  // to abort
 };
 
 }  // namespace troupe

@@ -1,67 +1,24 @@
 #include "worker/engine/validation_sample.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/base/status.h"
-#include "proto/plan/find_program.h"
 #include "proto/base/steady_time.h"
-#include "proto/plan/model.h"
-#include "proto/plan/precision.h"
 #include "storage/dataset/utf8.h"
 #include "worker/engine/draw_text.h"
 #include "worker/engine/end_of_text.h"
 #include "worker/model/generator.h"
-#include "worker/rank/rank_memory.h"
 
 namespace troupe {
 namespace {
 
 constexpr size_t kTextBytesMax = 16384;
-
-// The model's, on one rank, as the plan lays their parameters.
-absl::StatusOr<UnitList> UnitsAsLaid(const Plan& plan) {
-  const TrainingSpec& training = plan.job().training();
-  ASSIGN_OR_RETURN(
-      UnitList list,
-      ModelUnits(plan.job().model(),
-                 {.sequences = 1,
-                  .sequence_length = 1,
-                  .dtype = ComputeType(training),
-                  .lora = training.has_lora() ? &training.lora() : nullptr}));
-  CHECK_EQ(list.units.size(), static_cast<size_t>(plan.units_size()));
-  for (int u = 0; u < plan.units_size(); ++u) {
-    std::map<std::string, int64_t> offsets;
-    for (const Parameter& laid : plan.units(u).parameters()) {
-      offsets[laid.name()] = laid.offset();
-    }
-    Unit& unit = list.units[u];
-    for (Parameter& parameter : *unit.mutable_parameters()) {
-      parameter.set_offset(offsets.at(parameter.name()));
-    }
-    unit.set_flat_elements(plan.units(u).flat_elements());
-  }
-  return list;
-}
-
-// What the validation after a step computes with.
-const Buffer& ValidatedParameters(const Role& role, int unit) {
-  const Program* const validate = FindProgram(role, Program::VALIDATE);
-  CHECK(validate != nullptr) << "a sample of a job that validates nothing";
-  for (const Buffer& buffer : validate->buffers()) {
-    if (buffer.kind() != Buffer::PARAMETERS || buffer.unit() != unit) continue;
-    CHECK(!buffer.slice()) << "unit " << unit;
-    return buffer;
-  }
-  CHECK(false) << "unit " << unit << " is not validated";
-  return validate->buffers(0);
-}
 
 // Characters of a text, as far as it is UTF-8 and not too long; other bytes
 // become U+FFFD.
@@ -83,79 +40,108 @@ std::string Characters(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ValidationSample>> ValidationSample::Create(
-    const RankState& state) {
+    RankState& state) {
   const JobSpec& job = state.plan->job();
-  if (!job.data().has_sample() || state.rank() != 0) return nullptr;
+  if (!job.data().has_sample()) return nullptr;
+  auto sample = absl::WrapUnique(new ValidationSample(state));
+  if (state.rank() != 0) {
+    const bool writes = state.plan->decoding().has_world();
+    return writes ? std::move(sample) : nullptr;
+  }
   CHECK(state.data.has_value()) << "a rank that validates reads no data";
-  ASSIGN_OR_RETURN(SamplePrompt prompt, SamplePromptOf(job, *state.data));
-  ASSIGN_OR_RETURN(std::set<int32_t> end,
-                   EndOfTextTokens({.model = job.model(),
-                                    .tokenizer = prompt.tokenizer.get()}));
-  return absl::WrapUnique(
-      new ValidationSample(state, std::move(prompt), std::move(end)));
+  ASSIGN_OR_RETURN(sample->prompt_, SamplePromptOf(job, *state.data));
+  ASSIGN_OR_RETURN(
+      const std::set<int32_t> end,
+      EndOfTextTokens({.model = job.model(),
+                       .tokenizer = sample->prompt_.tokenizer.get()}));
+  sample->end_ = {end.begin(), end.end()};
+  return sample;
 }
 
-ValidationSample::ValidationSample(const RankState& state, SamplePrompt prompt,
-                                   std::set<int32_t> end)
-    : state_(state), prompt_(std::move(prompt)), end_(std::move(end)) {}
-
-absl::StatusOr<TextSample> ValidationSample::Write(
-    int64_t step, const std::function<absl::Status()>& go_on) const {
-  const Plan& plan = *state_.plan;
-  const SampleSpec& spec = plan.job().data().sample();
-  TextSample sample;
-  sample.set_prompt(Characters(spec.prompt()));
-  ModelPart part = {
-      .end = plan.units_size(),
-      .positions = static_cast<int64_t>(prompt_.ids.size()) + spec.tokens()};
-  ASSIGN_OR_RETURN(part.units, UnitsAsLaid(plan));
-  std::vector<void*> parameters;
-  for (int u = 0; u < plan.units_size(); ++u) {
-    const Buffer& buffer = ValidatedParameters(state_.role(), u);
-    parameters.push_back(state_.memory.At(buffer, step).memory());
-  }
-  absl::StatusOr<std::unique_ptr<Generator>> generator = Generator::Create(
-      state_.device, plan.job().model(), std::move(part), parameters);
-  if (absl::IsResourceExhausted(generator.status())) {
-    sample.set_error(Characters(generator.status().message()));
-    return sample;
-  }
-  RETURN_IF_ERROR(generator.status());
-  // Whoever waits in a collective meanwhile gives up after its timeout.
+absl::StatusOr<absl::optional<TextSample>> ValidationSample::Write(
+    const std::function<absl::Status()>& go_on) {
+  // Ranks that write nothing wait in a collective, and give up after its
+  // timeout.
   const absl::Duration most = state_.collective_timeout / 2;
-  const absl::Time end = SteadyNow() + most;
-  bool late = false;
-  const auto in_time = [&]() -> absl::Status {
-    RETURN_IF_ERROR(go_on());
-    late = SteadyNow() >= end;
-    return late ? absl::DeadlineExceededError("the sample takes too long")
-                : absl::OkStatus();
-  };
-  std::string text;
-  absl::Status written =
-      (*generator)
-          ->Start(prompt_.ids, {.temperature = spec.temperature(),
-                                .seed = spec.seed(),
-                                .go_on = in_time});
-  if (written.ok()) {
-    written = DrawText(**generator,
-                       {.tokenizer = prompt_.tokenizer.get(),
-                        .tokens_max = spec.tokens(),
-                        .end = end_},
-                       [&](const TextPiece& piece) {
-                         text += piece.text;
-                         return in_time();
-                       });
+  ASSIGN_OR_RETURN(const std::unique_ptr<SamplePeers> peers,
+                   SamplePeers::Create(state_, SteadyNow() + most));
+  RETURN_IF_ERROR(peers->ShareNumbers(prompt_.ids));
+  RETURN_IF_ERROR(peers->ShareNumbers(end_));
+  ASSIGN_OR_RETURN(TextSample sample, WriteWith(*peers, go_on));
+  if (state_.rank() != 0) return absl::nullopt;
+  const SampleSpec& spec = state_.plan->job().data().sample();
+  sample.set_prompt(Characters(spec.prompt()));
+  if (!peers->late()) return sample;
+  sample.clear_text();
+  sample.set_error(absl::StrCat(
+      "it takes more than ", absl::FormatDuration(most),
+      ", for which training waits; set a smaller data.sample.tokens"));
+  return sample;
+}
+
+absl::StatusOr<TextSample> ValidationSample::WriteWith(
+    SamplePeers& peers, const std::function<absl::Status()>& go_on) const {
+  const JobSpec& job = state_.plan->job();
+  const SampleSpec& spec = job.data().sample();
+  ModelPart part = peers.Part();
+  part.positions = static_cast<int64_t>(prompt_.ids.size()) + spec.tokens();
+  std::unique_ptr<Generator> generator;
+  absl::Status made;
+  if (!part.runs.empty()) {
+    auto created =
+        Generator::Create(state_.device, job.model(), std::move(part));
+    made = created.status();
+    if (created.ok()) generator = *std::move(created);
   }
-  if (late) {
-    sample.set_error(absl::StrCat(
-        "it takes more than ", absl::FormatDuration(most),
-        ", for which training waits; set a smaller data.sample.tokens"));
+  const bool lacks_memory = absl::IsResourceExhausted(made);
+  if (!lacks_memory) RETURN_IF_ERROR(made);
+  TextSample sample;
+  ASSIGN_OR_RETURN(const bool all, peers.AllReady(made.ok()));
+  if (!all) {
+    sample.set_error(lacks_memory
+                         ? Characters(made.message())
+                         : "the device of another rank has no memory for it");
     return sample;
   }
-  RETURN_IF_ERROR(written);
+  std::string text;
+  const absl::Status written = generator == nullptr
+                                   ? Hear(peers, go_on)
+                                   : Draw(peers, *generator, go_on, text);
+  if (!peers.late()) RETURN_IF_ERROR(written);
   sample.set_text(Characters(text));
   return sample;
+}
+
+absl::Status ValidationSample::Draw(SamplePeers& peers, Generator& generator,
+                                    const std::function<absl::Status()>& go_on,
+                                    std::string& text) const {
+  const SampleSpec& spec = state_.plan->job().data().sample();
+  const auto in_time = [&]() -> absl::Status {
+    RETURN_IF_ERROR(go_on());
+    return peers.AloneInTime();
+  };
+  RETURN_IF_ERROR(
+      generator.Start(prompt_.ids, {.temperature = spec.temperature(),
+                                    .seed = spec.seed(),
+                                    .go_on = in_time}));
+  return DrawText(generator,
+                  {.tokenizer = prompt_.tokenizer.get(),
+                   .tokens_max = spec.tokens(),
+                   .end = {end_.begin(), end_.end()}},
+                  [&](const TextPiece& piece) {
+                    text += piece.text;
+                    return in_time();
+                  });
+}
+
+absl::Status ValidationSample::Hear(
+    SamplePeers& peers, const std::function<absl::Status()>& go_on) const {
+  for (int64_t i = 0; i < state_.plan->job().data().sample().tokens(); ++i) {
+    ASSIGN_OR_RETURN(const int32_t token, peers.Share(0));
+    if (std::find(end_.begin(), end_.end(), token) != end_.end()) break;
+    RETURN_IF_ERROR(go_on());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace troupe

@@ -4,12 +4,18 @@
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/operand.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/program_text.h"
 #include "proto/plan/replica_share.h"
 
 namespace troupe {
 namespace {
+
+// Islands take at most so many times as long as predicted for what they train
+// by themselves.
+constexpr double kDriftMost = 2;
 
 // Whether nothing of the step was added to the gradients that the call adds to.
 bool AddsToZeros(const Call& call) {
@@ -34,7 +40,7 @@ void AddTo(FlatMemory& flat, const Call& call, const Buffer& buffer,
     return;
   }
   const int64_t width =
-      BytesOfFlat(call.state.plan->job().training(), buffer.kind());
+      BytesOfFlat(call.state.plan->units(buffer.unit()), buffer.kind());
   for (const StretchAtRest& at : call.state.AtRest(buffer.unit())) {
     if (at.stretch.dealt.has_value() != apart) continue;
     const int64_t first = apart ? at.stretch.unsharded : at.first;
@@ -119,15 +125,22 @@ Range DutyOf(const Call& call) {
 
 CommOptions CommOptionsOf(const Call& call, std::string what) {
   const RankState& state = call.state;
-  bool meet = state.step.meet;
+  bool meet = state.step.meet || call.instruction.has_when();
+  absl::Duration timeout = state.collective_timeout;
+  if (call.instruction.has_when()) {
+    // Those who meet may have drifted apart for as long as they did not.
+    timeout +=
+        kDriftMost *
+        absl::Seconds(state.plan->prediction().step_seconds() *
+                      static_cast<double>(call.instruction.when().every()));
+  }
   if (call.instruction.kind() == Instruction::REDUCE_SCALARS &&
-      call.program.kind() != Program::VALIDATE) {
+      call.program.kind() != Program::VALIDATE &&
+      !call.instruction.has_when()) {
     // Of a step, ranks may sum them in different runs and programs.
     meet = StepOf(call) <= state.first_step;
   }
-  return {.name = std::move(what),
-          .timeout = state.collective_timeout,
-          .meet = meet};
+  return {.name = std::move(what), .timeout = timeout, .meet = meet};
 }
 
 int64_t StepOf(const Call& call) {
@@ -208,9 +221,11 @@ UnitBuffers BuffersOf(const Call& call) {
 
 absl::StatusOr<int64_t> TargetsThatCount(const Call& call) {
   RankState& state = call.state;
-  return state.targets.Of(state.plan->job(),
-                          state.data.has_value() ? &*state.data : nullptr,
-                          SamplesBefore(call));
+  const JobSpec& job = state.plan->job();
+  const int64_t samples = SamplesOfIsland(job);
+  const int64_t before = IslandOf(state.plan->mesh(), state.rank()) * samples;
+  return state.targets.Of(job, state.data.has_value() ? &*state.data : nullptr,
+                          SamplesBefore(call) + before);
 }
 
 absl::StatusOr<MicroBatchContext> ContextOf(const Call& call) {
@@ -219,7 +234,7 @@ absl::StatusOr<MicroBatchContext> ContextOf(const Call& call) {
   const ReplicaShare share =
       ShareOf(derived, state.step.training ? Program::TRAIN : Program::VALIDATE,
               state.data_index());
-  int64_t targets = derived.tokens_per_step();
+  int64_t targets = TokensOfIsland(*state.plan);
   if (state.step.training) {
     ASSIGN_OR_RETURN(targets, TargetsThatCount(call));
   }
@@ -231,8 +246,8 @@ absl::StatusOr<MicroBatchContext> ContextOf(const Call& call) {
       .training = state.step.training,
       .gradient_scale = loss_factor / static_cast<double>(targets),
       .token_scale =
-          loss_factor / static_cast<double>(derived.tokens_per_step()),
-      .gradients_type = state.GradientsType(),
+          loss_factor / static_cast<double>(TokensOfIsland(*state.plan)),
+      .gradients_type = state.TypeOfGradients(call.instruction.unit()),
       .gradients_are_zero = AddsToZeros(call),
       .segment = call.instruction.segment(),
   };

@@ -79,8 +79,8 @@ UnitBuffers BuffersOf(const Call& call);
 // Errors of the token files, of which it may read where documents end.
 absl::StatusOr<MicroBatchContext> ContextOf(const Call& call);
 
-// Of the samples of the instruction's step, over all ranks, how many targets
-// count (worker/rank/counted_targets.h). The same errors.
+// Of the samples of the instruction's step, over all ranks of the island, how
+// many targets count (worker/rank/counted_targets.h). The same errors.
 absl::StatusOr<int64_t> TargetsThatCount(const Call& call);
 
 }  // namespace troupe

@@ -14,9 +14,10 @@ constexpr int64_t kBytes = sizeof(float);
 UnitFlatBuffers StateOf(const Call& call, const StretchAtRest& at) {
   const TierAddress weights = RestAddress(call, Instruction::WEIGHTS, at);
   if (at.stretch.frozen) {
-    return {.parameters = weights,
-            .parameters_type = call.state.ParametersType(),
-            .holds = at.rests};
+    return {
+        .parameters = weights,
+        .parameters_type = call.state.TypeOfParameters(call.instruction.unit()),
+        .holds = at.rests};
   }
   const TierAddress master = RestAddress(call, Instruction::MASTER, at);
   return {.parameters = master ? master : weights,

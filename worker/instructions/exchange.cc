@@ -9,15 +9,15 @@
 #include "proto/plan/ops/op_view.h"
 #include "worker/instructions/exchange_rows.h"
 #include "worker/instructions/run_collective.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 namespace {
 
-CommBuffer BufferOf(const OperandBytes& operand, Element element) {
-  return {
-      .data = operand.data,
-      .elements = operand.bytes / static_cast<int64_t>(ElementBytes(element)),
-      .element = element};
+CommBuffer BufferOf(const OperandBytes& operand, DType element) {
+  return {.data = operand.data,
+          .elements = operand.bytes / static_cast<int64_t>(DTypeBytes(element)),
+          .element = element};
 }
 
 const UnitTable& TableOf(const Call& call) {
@@ -63,7 +63,7 @@ absl::Status RunRound(const Call& call, const CommBuffer& from,
 absl::Status RunExchange(const Call& call) {
   const Instruction& instruction = call.instruction;
   const Instruction::Exchange& exchange = instruction.exchange();
-  const Element element = ElementOf(exchange.dtype());
+  const DType element = DTypeOfElement(exchange.dtype());
   const OperandBytes to_bytes = BytesOfOperand(call, Instruction::TO);
   const OperandBytes from_bytes = BytesOfOperand(call, Instruction::FROM);
   Communicator& communicator =

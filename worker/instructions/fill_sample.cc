@@ -8,11 +8,38 @@
 namespace troupe {
 namespace {
 
-void CopyIds(const std::vector<int32_t>& ids, void* to) {
-  std::copy(ids.begin(), ids.end(), static_cast<int32_t*>(to));
+void FillDocuments(const TokenSample& sample, int /*ahead*/, void* to) {
+  std::copy(sample.documents.begin(), sample.documents.end(),
+            static_cast<int32_t*>(to));
 }
 
-void FillPositions(const TokenSample& sample, void* to) {
+// Whether both are within the window, and of one document.
+bool AreTogether(const TokenSample& sample, size_t a, size_t b) {
+  return b < sample.tokens.size() &&
+         (sample.documents.empty() ||
+          sample.documents[a] == sample.documents[b]);
+}
+
+// Past the end of the window or document, the last token there.
+void FillTokens(const TokenSample& sample, int ahead, void* to) {
+  auto* const tokens = static_cast<int32_t*>(to);
+  for (size_t t = 0; t < sample.tokens.size(); ++t) {
+    size_t from = std::min(t + ahead, sample.tokens.size() - 1);
+    while (!AreTogether(sample, t, from)) --from;
+    tokens[t] = sample.tokens[from];
+  }
+}
+
+// Past the end none counts.
+void FillTargets(const TokenSample& sample, int ahead, void* to) {
+  auto* const targets = static_cast<int32_t*>(to);
+  for (size_t t = 0; t < sample.targets.size(); ++t) {
+    const size_t from = t + ahead;
+    targets[t] = AreTogether(sample, t, from) ? sample.targets[from] : -1;
+  }
+}
+
+void FillPositions(const TokenSample& sample, int /*ahead*/, void* to) {
   auto* const positions = static_cast<int32_t*>(to);
   for (size_t t = 0; t < sample.tokens.size(); ++t) {
     const int32_t begin = sample.documents.empty() ? 0 : sample.documents[t];
@@ -62,12 +89,9 @@ struct Row {
   FillSample fill;
 };
 constexpr Row kRows[] = {
-    {"tokens",
-     [](const TokenSample& sample, void* to) { CopyIds(sample.tokens, to); }},
-    {"next_tokens",
-     [](const TokenSample& sample, void* to) { CopyIds(sample.targets, to); }},
-    {"document_starts", [](const TokenSample& sample,
-                           void* to) { CopyIds(sample.documents, to); }},
+    {"tokens", FillTokens},
+    {"next_tokens", FillTargets},
+    {"document_starts", FillDocuments},
     {"positions", FillPositions},
 };
 

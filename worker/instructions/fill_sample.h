@@ -20,8 +20,9 @@ struct TokenSample {
   std::vector<int32_t> documents;
 };
 
-// Writes all of the tensor's elements that are of the sample.
-using FillSample = void (*)(const TokenSample& sample, void* to);
+// Writes all of the tensor's elements that are of the sample, `ahead` places
+// further where it is of tokens (BatchTensor.ahead).
+using FillSample = void (*)(const TokenSample& sample, int ahead, void* to);
 
 // FailedPrecondition where this worker has no row for the source.
 absl::StatusOr<FillSample> FindFillSample(absl::string_view source);

@@ -14,7 +14,7 @@ absl::Status RunGradNorm(const Call& call) {
   const OperandBytes sum = BytesOfOperand(call, Instruction::TOTALS);
   CHECK_EQ(sum.bytes, sizeof(double));
   if (duty.size() == 0) return absl::OkStatus();
-  const DType type = call.state.GradientsType();
+  const DType type = call.state.TypeOfGradients(call.instruction.unit());
   const int64_t first = at.rests.begin;
   const Unit& unit = call.state.plan->units(call.instruction.unit());
   for (const Range& of :

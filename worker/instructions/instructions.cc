@@ -1,9 +1,14 @@
 #include "worker/instructions/instructions.h"
 
 #include "absl/strings/str_cat.h"
+#include "proto/plan/last_step.h"
+#include "proto/plan/when.h"
 #include "worker/collective/communicator.h"
+#include "worker/instructions/admit.h"
 #include "worker/instructions/backward_input.h"
 #include "worker/instructions/backward_weight.h"
+#include "worker/instructions/claim.h"
+#include "worker/instructions/deliver.h"
 #include "worker/instructions/exchange.h"
 #include "worker/instructions/forward.h"
 #include "worker/instructions/gather_parameters.h"
@@ -12,6 +17,9 @@
 #include "worker/instructions/load_batch.h"
 #include "worker/instructions/mirror.h"
 #include "worker/instructions/move.h"
+#include "worker/instructions/outer_gradient.h"
+#include "worker/instructions/outer_reduce.h"
+#include "worker/instructions/outer_step.h"
 #include "worker/instructions/pull.h"
 #include "worker/instructions/push.h"
 #include "worker/instructions/recompute.h"
@@ -48,11 +56,22 @@ const std::vector<InstructionHandler>& InstructionHandlers() {
       {Instruction::MIRROR, RunMirror},
       {Instruction::PUSH, RunPush},
       {Instruction::PULL, RunPull},
+      {Instruction::CLAIM, RunClaim},
+      {Instruction::DELIVER, RunDeliver},
+      {Instruction::ADMIT, RunAdmit},
+      {Instruction::OUTER_GRADIENT, RunOuterGradient},
+      {Instruction::OUTER_REDUCE, RunOuterReduce},
+      {Instruction::OUTER_STEP, RunOuterStep},
   };
   return *handlers;
 }
 
 absl::Status RunInstruction(const Call& call) {
+  if (call.state.skips) return absl::OkStatus();
+  const TrainingSpec& training = call.state.plan->job().training();
+  if (!RunsIn(call.instruction, StepOf(call), LastStep(training))) {
+    return absl::OkStatus();
+  }
   for (const InstructionHandler& handler : InstructionHandlers()) {
     if (handler.kind == call.instruction.kind()) return handler.run(call);
   }

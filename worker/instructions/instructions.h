@@ -25,7 +25,8 @@ struct InstructionHandler {
 
 const std::vector<InstructionHandler>& InstructionHandlers();
 
-// Unimplemented for a kind that the table lacks.
+// Unimplemented for a kind that the table lacks. Does nothing where the step is
+// another rank's (RankState.skips).
 absl::Status RunInstruction(const Call& call);
 
 // What became of it, `queue` being what waiting for its end on the device has

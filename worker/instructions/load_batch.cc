@@ -53,6 +53,7 @@ class Loading {
           char* to)
       : piece_(LoadedBy(tensor, place)),
         fill_(fill),
+        ahead_(tensor.ahead()),
         element_bytes_(BytesOfElement(tensor.tensor().dtype())),
         to_(to) {
     int64_t whole = 1;
@@ -69,7 +70,7 @@ class Loading {
 
   // In ascending order, all that are in samples().
   void Add(const TokenSample& sample) {
-    fill_(sample, whole_.data());
+    fill_(sample, ahead_, whole_.data());
     CopyPiece(piece_, element_bytes_, whole_.data(), to_);
     to_ += sample_bytes_;
   }
@@ -77,6 +78,7 @@ class Loading {
  private:
   const LoadedPiece piece_;
   const FillSample fill_;
+  const int ahead_;
   const int64_t element_bytes_;
   char* to_;
   std::vector<char> whole_;  // of one sample
@@ -87,8 +89,10 @@ absl::StatusOr<std::vector<Loading>> LoadingsOf(const RankState& state,
                                                 char* to) {
   const BatchSchema& batch = state.plan->batch();
   const std::vector<int64_t> offsets = BatchOffsets(batch);
+  const std::vector<bool> loaded = LoadedTensors(*state.plan, state.rank());
   std::vector<Loading> loadings;
   for (int i = 0; i < batch.size(); ++i) {
+    if (!loaded[i]) continue;
     ASSIGN_OR_RETURN(const FillSample fill, FindFillSample(batch[i].source()));
     loadings.emplace_back(batch[i], state.place(), fill, to + offsets[i]);
   }

@@ -7,9 +7,8 @@ namespace {
 
 CommBuffer Bytes(const Call& call, Instruction::Part part) {
   const OperandBytes operand = BytesOfOperand(call, part);
-  return {.data = operand.data,
-          .elements = operand.bytes,
-          .element = Element::kByte};
+  return {
+      .data = operand.data, .elements = operand.bytes, .element = DType::kU8};
 }
 
 }  // namespace

@@ -4,10 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/served.h"
 #include "proto/plan/trained.h"
 #include "worker/instructions/run_collective.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 
@@ -15,7 +17,7 @@ absl::Status RunPull(const Call& call) {
   RankState& state = call.state;
   const Plan& plan = *state.plan;
   const int unit = call.instruction.unit();
-  const Element element = ElementOf(ComputeType(plan.job().training()));
+  const DType element = DTypeOfElement(ParametersType(plan.units(unit)));
   const Placement& placement = state.PlacementOf(unit);
   const int64_t own = ServedSlice(plan, placement, state.rank()).size();
   char* const slice = Operand(call, Instruction::SLICE);

@@ -6,10 +6,12 @@
 #include "ops/reduce.h"
 #include "ops/tensor.h"
 #include "proto/base/status.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/served.h"
 #include "proto/plan/trained.h"
 #include "worker/instructions/run_collective.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 
@@ -18,7 +20,7 @@ absl::Status RunPush(const Call& call) {
   const Plan& plan = *state.plan;
   const int unit = call.instruction.unit();
   const Placement& placement = state.PlacementOf(unit);
-  const Element element = ElementOf(GradientType(plan.job().training()));
+  const DType element = DTypeOfElement(GradientsType(plan.units(unit)));
   const int64_t stride = PushedStride(plan, placement);
   const Range own = ServedSlice(plan, placement, state.rank());
   char* const gradients = Operand(call, Instruction::WEIGHT_GRADIENTS);
@@ -49,7 +51,7 @@ absl::Status RunPush(const Call& call) {
               CommOptionsOf(call, absl::StrCat("gradients of unit ", unit))));
   if (pushed == nullptr || own.size() == 0) return absl::OkStatus();
   char* const sum = NeedOperand(call, Instruction::SLICE);
-  const DType type = state.GradientsType();
+  const DType type = state.TypeOfGradients(unit);
   const auto width = static_cast<int64_t>(DTypeBytes(type));
   state.device.CopyWithin(sum, pushed, own.size() * width);
   for (int64_t replica = 1; replica < replicas; ++replica) {

@@ -5,9 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/reduced_range.h"
 #include "worker/instructions/run_collective.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 
@@ -15,8 +17,8 @@ absl::Status RunReduceGrads(const Call& call) {
   RankState& state = call.state;
   const int first = call.instruction.unit();
   const int count = std::max(1, call.instruction.unit_count());
-  const Element element = ElementOf(GradientType(state.plan->job().training()));
-  const int64_t width = static_cast<int64_t>(ElementBytes(element));
+  const DType element = DTypeOfElement(GradientsType(state.plan->units(first)));
+  const int64_t width = static_cast<int64_t>(DTypeBytes(element));
   char* begin = nullptr;
   int64_t elements = 0;
   for (const Instruction::Operand& operand : call.instruction.operands()) {

@@ -14,16 +14,19 @@ absl::Status RunReduceScalars(const Call& call) {
   const OperandBytes sums = BytesOfOperand(call, Instruction::TOTALS);
   const double flags[] = {state.step.stop ? 1.0 : 0.0,
                           state.step.save ? 1.0 : 0.0};
-  // The other flag follows (check_sums).
+  // The other flag follows (check_sums). Where islands agree, they are all.
+  const bool flags_only = call.instruction.has_when();
   const SumPlace stop = PlaceOfSum(*state.plan, kStopSum);
-  RETURN_IF_ERROR(
-      state.flags->Copy(sums.data + stop.begin_bytes(), flags, sizeof(flags)));
+  RETURN_IF_ERROR(state.flags->Copy(
+      sums.data + (flags_only ? 0 : stop.begin_bytes()), flags, sizeof(flags)));
   return state.communicators.at(call.instruction.group())
-      ->AllReduce({.data = sums.data,
-                   .elements = sums.bytes / static_cast<int64_t>(sizeof(double)),
-                   .element = Element::kF64},
-                  ReduceOp::kSum,
-                  CommOptionsOf(call, "loss and gradient norm"));
+      ->AllReduce(
+          {.data = sums.data,
+           .elements = sums.bytes / static_cast<int64_t>(sizeof(double)),
+           .element = DType::kF64},
+          ReduceOp::kSum,
+          CommOptionsOf(
+              call, flags_only ? "whether to stop" : "loss and gradient norm"));
 }
 
 }  // namespace troupe

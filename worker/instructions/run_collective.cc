@@ -5,21 +5,13 @@
 
 namespace troupe {
 
-Element ElementOf(ElementType type) {
-  switch (type) {
-    case F64:
-      return Element::kF64;
-    case F32:
-    case I32:  // moved, never summed
-      return Element::kF32;
-    case BF16:
-      return Element::kBF16;
-    case F16:
-      return Element::kF16;
-    default:
-      CHECK(false) << "nothing exchanges " << ElementType_Name(type);
-      return Element::kByte;
+std::vector<ElementRange> GivenSlices(const Plan& plan,
+                                      const Stretch& stretch) {
+  std::vector<ElementRange> slices;
+  for (const Range& slice : WeightedSlices(plan, stretch)) {
+    slices.push_back({slice.begin, slice.end});
   }
+  return slices;
 }
 
 absl::Status RunCollective(Collective collective,

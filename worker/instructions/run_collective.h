@@ -2,14 +2,19 @@
 #ifndef TROUPE_WORKER_INSTRUCTIONS_RUN_COLLECTIVE_H_
 #define TROUPE_WORKER_INSTRUCTIONS_RUN_COLLECTIVE_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
+#include "proto/plan.pb.h"
+#include "proto/plan/at_rest.h"
 #include "proto/unit.pb.h"
 #include "worker/collective/communicator.h"
 
 namespace troupe {
 
-// As communicators call it. REQUIRES a type of parameters or activations.
-Element ElementOf(ElementType type);
+// What each member of the group over which a stretch is dealt has of it, for
+// collectives; none: even slices.
+std::vector<ElementRange> GivenSlices(const Plan& plan, const Stretch& stretch);
 
 // `to` alone where it happens in place.
 struct CollectiveBuffers {

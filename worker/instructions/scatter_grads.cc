@@ -7,8 +7,10 @@
 #include "ops/reduce.h"
 #include "ops/tensor.h"
 #include "proto/base/status.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
 #include "worker/instructions/run_collective.h"
+#include "worker/layers/element_dtype.h"
 
 namespace troupe {
 namespace {
@@ -41,7 +43,7 @@ absl::Status RunScatterGrads(const Call& call) {
   const int unit = call.instruction.unit();
   char* const whole = NeedOperand(call, Instruction::WEIGHT_GRADIENTS);
   char* const slices = Operand(call, Instruction::SLICE);
-  const DType type = state.GradientsType();
+  const DType type = state.TypeOfGradients(unit);
   const int64_t width = static_cast<int64_t>(DTypeBytes(type));
   const Scattered scattered = ScatteredBy(call);
   bool begins = AccessTo(call, Instruction::SLICE) == Instruction::WRITE;
@@ -58,13 +60,16 @@ absl::Status RunScatterGrads(const Call& call) {
     const CommBuffer send = {
         .data = begin,
         .elements = all.size(),
-        .element = ElementOf(GradientType(state.plan->job().training()))};
+        .element = DTypeOfElement(GradientsType(state.plan->units(unit)))};
+    const std::vector<ElementRange> slices_of_members =
+        GivenSlices(*state.plan, at.stretch);
     RETURN_IF_ERROR(
         state.communicators.at(call.instruction.group())
             ->ReduceScatter(
                 {.send = send,
                  .receive = send.Slice(own.begin, own.end),
-                 .row_elements = kLineElements},
+                 .row_elements = kLineElements,
+                 .ranges = slices_of_members},
                 ReduceOp::kSum,
                 CommOptionsOf(call, absl::StrCat("gradients of unit ", unit))));
     char* const sum = begin + own.begin * width;

@@ -1,10 +1,12 @@
 #include "worker/instructions/snapshot.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/optimizer_states.h"
 #include "worker/instructions/copy_state.h"
 
@@ -46,6 +48,11 @@ absl::Status RunSnapshot(const Call& call) {
   const Range range = {rests.begin + duty.begin, rests.begin + duty.end};
   for (StateTensor& tensor : UnitStateTensors(
            state.plan->job().optimizer(), unit, memory, state.place(), range)) {
+    absl::optional<std::string> name =
+        SavedName(*state.plan, state.rank(),
+                  unit.parts(call.instruction.part()), tensor.name);
+    if (!name.has_value()) continue;
+    tensor.name = *std::move(name);
     state.snapshot.push_back(std::move(tensor));
   }
   return absl::OkStatus();

@@ -4,6 +4,7 @@
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/trained.h"
 #include "worker/model/initialize.h"
@@ -40,12 +41,13 @@ void Skip(const Call& call) {
     if (at.stretch.frozen || elements == 0) continue;
     if (LeavesZeros(call)) {
       DeviceOf(call).Zero(RestOf(call, Instruction::WEIGHT_GRADIENTS, at),
-                          elements * DTypeBytes(state.GradientsType()));
+                          elements * DTypeBytes(state.TypeOfGradients(
+                                         call.instruction.unit())));
     }
     RoundParameters(DeviceOf(call), elements,
                     {.weights = RestOf(call, Instruction::MASTER, at),
                      .parameters = RestOf(call, Instruction::WEIGHTS, at),
-                     .type = state.ParametersType()});
+                     .type = state.TypeOfParameters(call.instruction.unit())});
   }
 }
 
@@ -59,16 +61,16 @@ absl::Status StepStretch(const Call& call, const StretchAtRest& at,
       DeviceOf(call), state.plan->units(call.instruction.unit()),
       {.weights = master == nullptr ? parameters : master,
        .parameters = master == nullptr ? nullptr : parameters,
-       .parameters_type = state.ParametersType(),
+       .parameters_type = state.TypeOfParameters(call.instruction.unit()),
        .gradients = RestOf(call, Instruction::WEIGHT_GRADIENTS, at),
-       .gradients_type = state.GradientsType(),
+       .gradients_type = state.TypeOfGradients(call.instruction.unit()),
        .state = RestOf(call, Instruction::MOMENTS, at),
        .step = state.step.step - state.loss_scale.state().skipped_steps,
        .learning_rate = state.step.learning_rate,
        .gradient_scale = gradient_scale,
        .zero_gradients = LeavesZeros(call),
        .holds = at.rests,
-       .tokens = static_cast<double>(state.plan->derived().tokens_per_step()),
+       .tokens = static_cast<double>(TokensOfIsland(*state.plan)),
        .workspace = Operand(call, Instruction::SCRATCH)});
 }
 

@@ -28,7 +28,7 @@ Transfer TransferOf(const Call& call) {
   return {.communicator = communicator,
           .data = {.data = memory,
                    .elements = FindBuffer(call, Instruction::MOVED)->bytes(),
-                   .element = Element::kByte},
+                   .element = DType::kU8},
           .peer = PlaceIn(communicator.group(),
                           PeerRank(call.state.plan->mesh(), call.state.rank(),
                                    instruction.peer())),

@@ -92,14 +92,16 @@ class CrossEntropyLayer final : public Layer {
         parts_(op.Input("parts")),
         columns_(op.Piece(SectionOf(op))),
         vocabulary_(WholeOf(SectionOf(op))),
-        loss_(op.Sum(kLossSum)),
-        tokens_(op.Sum(kTokensSum)),
-        sequences_(op) {}
+        added_weight_(op.op().added_weight()),
+        loss_(op.Sum(is_added() ? kAddedLossSum : kLossSum)),
+        sequences_(op) {
+    if (!is_added()) tokens_ = op.Sum(kTokensSum);
+  }
 
   void Forward(const LayerCall& call) const override {
     CrossEntropyArgs args = ArgsOf(call);
     args.loss_sum = loss_.In(call);
-    args.count = tokens_.In(call);
+    if (!is_added()) args.count = tokens_.In(call);
     args.counts = loss_.adds();
     sequences_.AddTo(call, args);
     CrossEntropy(call.device, args);
@@ -111,12 +113,17 @@ class CrossEntropyLayer final : public Layer {
   }
 
  private:
+  // To the model's loss.
+  bool is_added() const { return added_weight_ > 0; }
+
   CrossEntropyArgs ArgsOf(const LayerCall& call) const {
     const Tensor targets = targets_.In(call);
+    const double weight = is_added() ? added_weight_ : 1;
     return {.logits = logits_.In(call),
             .targets = targets,
             .gradient = call.context.training,
-            .gradient_scale = static_cast<float>(call.context.gradient_scale),
+            .gradient_scale =
+                static_cast<float>(weight * call.context.gradient_scale),
             .parts = PartsOfAll(parts_.In(call), targets.elements()),
             .first_column = columns_.begin,
             .columns = vocabulary_ > 0 ? columns_.size() : -1,
@@ -129,8 +136,9 @@ class CrossEntropyLayer final : public Layer {
   const OperandPlace parts_;
   const Range columns_;  // that this rank has
   const int64_t vocabulary_;
+  const double added_weight_;
   const SumTarget loss_;
-  const SumTarget tokens_;
+  SumTarget tokens_;
   const SequenceSums sequences_;
 };
 

@@ -19,6 +19,7 @@ NewLayer NewAttention;
 NewLayer NewAttentionPart;
 NewLayer NewCapacity;
 NewLayer NewCombine;
+NewLayer NewConcat;
 NewLayer NewCrossEntropy;
 NewLayer NewCrossEntropyParts;
 NewLayer NewDispatch;

@@ -42,6 +42,7 @@ constexpr Row kKinds[] = {
     {Op::PACK, NewPack},
     {Op::UNPACK, NewPack},
     {Op::SPLIT, NewSplit},
+    {Op::CONCAT, NewConcat},
     {Op::FORK, NewFork},
     {Op::ATTENTION_PART, NewAttentionPart},
     {Op::RETURN, NewNothing},

@@ -34,6 +34,12 @@ Value OfRouters(const MetricsRow& row) {
   return (row.record.routers().*kField)();
 }
 
+template <auto kField>
+Value OfTurn(const MetricsRow& row) {
+  if (!row.record.has_turn()) return absl::nullopt;
+  return static_cast<double>((row.record.turn().*kField)());
+}
+
 template <Tier kTier, auto kField>
 Value OfTier(const MetricsRow& row) {
   for (const TierTraffic& traffic : row.record.tiers()) {
@@ -86,6 +92,10 @@ constexpr MetricsColumn kColumns[] = {
     {"tiers.NVME.bytes_out", &OfTier<NVME, &Traffic::bytes_out>, true},
     {"tiers.NVME.seconds", &OfTier<NVME, &Traffic::seconds>},
     {"tiers.NVME.waited_seconds", &OfTier<NVME, &Traffic::waited_seconds>},
+    {"mtp_loss", &Positive<&Record::mtp_loss>},
+    {"turn.replica", &OfTurn<&Turn::replica>, true, false},
+    {"turn.batch", &OfTurn<&Turn::batch>, true, false},
+    {"turn.weights_step", &OfTurn<&Turn::weights_step>, true, false},
 };
 
 }  // namespace

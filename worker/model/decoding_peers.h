@@ -25,10 +25,15 @@ class DecodingPeers {
   virtual absl::Status Exchange(const Op::Exchange& exchange, const Tensor& x,
                                 const Tensor& y) = 0;
 
-  // What the unit before this rank's first has made; what its last has made, to
-  // the rank of the unit behind it.
-  virtual absl::Status Receive(const Tensor& input) = 0;
-  virtual absl::Status HandOn(const Tensor& output) = 0;
+  // What `unit`, which this rank runs, reads of the one before, which it does
+  // not run; and to the rank that runs `unit`, what the one before has made.
+  virtual absl::Status Receive(int unit, const Tensor& input) = 0;
+  virtual absl::Status HandOn(int unit, const Tensor& output) = 0;
+
+  // Before a unit decodes: brings its weights, and those that it is tied to, to
+  // where the generator was told that they are. They may be in place of those
+  // of the unit before.
+  virtual absl::Status BringWeights(int unit) { return absl::OkStatus(); }
 
   // Of the ranks that have the logits, the first one's token, to all.
   virtual absl::StatusOr<int32_t> Share(int32_t token) = 0;

@@ -24,6 +24,7 @@
 #include "ops/tensor.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/unit_list.h"
+#include "worker/layers/flat_memory.h"
 #include "worker/layers/layer.h"
 #include "worker/layers/operand_place.h"
 #include "worker/model/decoding_peers.h"
@@ -38,8 +39,8 @@ struct DecodeBuffers {
   void* output = nullptr;     // written; head: logits of the last, [vocab]
   void* cache = nullptr;      // CacheBytes
   void* workspace = nullptr;  // workspace_bytes
-  void* parameters = nullptr;
-  void* tied_parameters = nullptr;
+  FlatMemory parameters = {};
+  FlatMemory tied_parameters = {};
   DecodingPeers* peers = nullptr;  // null: the table exchanges nothing
 };
 

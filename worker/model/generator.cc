@@ -40,6 +40,19 @@ struct Generator::Memory {
   void* f32_logits = nullptr;  // the same, where `logits` is of another dtype
 };
 
+std::vector<UnitWeights> WeightsAt(const std::vector<Unit>& units,
+                                   const std::vector<void*>& flat) {
+  CHECK_EQ(units.size(), flat.size());
+  std::vector<UnitWeights> weights(units.size());
+  for (size_t u = 0; u < units.size(); ++u) {
+    weights[u].own = flat[u];
+    if (units[u].tied_size() > 0) {
+      weights[u].tied = flat[units[u].tied(0).unit()];
+    }
+  }
+  return weights;
+}
+
 absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(
     Device& device, const ModelSpec& model,
     const std::vector<void*>& parameters, ElementType dtype) {
@@ -48,31 +61,36 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(
                                                       .sequence_length = 1,
                                                       .dtype = dtype}));
   const int end = static_cast<int>(units.units.size());
-  return Create(device, model, {.units = std::move(units), .end = end},
-                parameters);
+  std::vector<UnitWeights> weights = WeightsAt(units.units, parameters);
+  return Create(device, model,
+                {.units = std::move(units),
+                 .runs = {{0, end}},
+                 .weights = std::move(weights)});
 }
 
 absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(
-    Device& device, const ModelSpec& model, ModelPart part,
-    const std::vector<void*>& parameters) {
-  CHECK_EQ(part.units.units.size(), parameters.size());
-  CHECK(part.begin < part.end) << "a rank without a unit";
+    Device& device, const ModelSpec& model, ModelPart part) {
+  CHECK_EQ(part.units.units.size(), part.weights.size());
+  CHECK(!part.runs.empty()) << "a rank without a unit";
   std::vector<std::unique_ptr<DecodingUnit>> units;
-  for (int u = part.begin; u < part.end; ++u) {
-    ASSIGN_OR_RETURN(std::unique_ptr<DecodingUnit> unit,
-                     DecodingUnit::Create(part.units, u, part.place));
-    units.push_back(std::move(unit));
+  for (const UnitRun& run : part.runs) {
+    CHECK(run.begin < run.end) << "a run without a unit";
+    for (int u = run.begin; u < run.end; ++u) {
+      ASSIGN_OR_RETURN(std::unique_ptr<DecodingUnit> unit,
+                       DecodingUnit::Create(part.units, u, part.place));
+      units.push_back(std::move(unit));
+    }
   }
   const DType dtype = units.back()->dtype();
-  auto generator = absl::WrapUnique(
-      new Generator(device, model, std::move(part), parameters, dtype));
+  auto generator =
+      absl::WrapUnique(new Generator(device, model, std::move(part), dtype));
   generator->units_ = std::move(units);
   RETURN_IF_ERROR(generator->Allocate());
   return generator;
 }
 
 Generator::Generator(Device& device, const ModelSpec& model, ModelPart part,
-                     const std::vector<void*>& parameters, DType dtype)
+                     DType dtype)
     : device_(device),
       model_(model),
       part_(std::move(part)),
@@ -80,7 +98,6 @@ Generator::Generator(Device& device, const ModelSpec& model, ModelPart part,
                    ? std::min<int64_t>(part_.positions,
                                        LongestSequenceOf(model).positions)
                    : LongestSequenceOf(model).positions),
-      parameters_(parameters),
       dtype_(dtype) {}
 
 Generator::~Generator() = default;
@@ -186,37 +203,44 @@ absl::Status Generator::ReadLogits() {
 absl::Status Generator::DecodeChunk(int64_t count) {
   device_.CopyFromHost(memory_->tokens, text_.data() + cached_,
                        count * sizeof(int32_t));
-  void* input = memory_->input;
-  void* output = memory_->output;
-  const auto activations = [&](void* memory) {
-    return Tensor(memory, dtype_, {count, model_.hidden_size()});
+  const auto input = [&] {
+    return Tensor(memory_->input, dtype_, {count, model_.hidden_size()});
   };
-  if (part_.begin > 0) {
-    RETURN_IF_ERROR(part_.peers->Receive(activations(input)));
-  }
-  for (int u = part_.begin; u < part_.end; ++u) {
-    const int i = u - part_.begin;
-    const Unit& unit = part_.units.units[u];
-    const bool last = part_.has_logits() && u + 1 == part_.end;
-    RETURN_IF_ERROR(units_[i]->Decode(
-        device_, context_,
-        {.position = cached_,
-         .count = count,
-         .tokens = static_cast<const int32_t*>(memory_->tokens),
-         .input = input,
-         .output = last ? memory_->logits : output,
-         .cache = memory_->caches[i],
-         .workspace = memory_->workspace,
-         .parameters = parameters_[u],
-         .tied_parameters =
-             unit.tied_size() > 0 ? parameters_[unit.tied(0).unit()] : nullptr,
-         .peers = part_.peers}));
-    std::swap(input, output);
-  }
-  if (!part_.has_logits()) {
-    RETURN_IF_ERROR(part_.peers->HandOn(activations(input)));
+  const int units = static_cast<int>(part_.units.units.size());
+  int index = 0;
+  for (const UnitRun& run : part_.runs) {
+    if (run.begin > 0) {
+      RETURN_IF_ERROR(part_.peers->Receive(run.begin, input()));
+    }
+    for (int u = run.begin; u < run.end; ++u) {
+      RETURN_IF_ERROR(DecodeUnit(index++, u, count));
+    }
+    if (run.end < units) {
+      RETURN_IF_ERROR(part_.peers->HandOn(run.end, input()));
+    }
   }
   cached_ += count;
+  return absl::OkStatus();
+}
+
+absl::Status Generator::DecodeUnit(int index, int unit, int64_t count) {
+  if (part_.peers != nullptr) {
+    RETURN_IF_ERROR(part_.peers->BringWeights(unit));
+  }
+  const bool last = unit + 1 == static_cast<int>(part_.units.units.size());
+  RETURN_IF_ERROR(units_[index]->Decode(
+      device_, context_,
+      {.position = cached_,
+       .count = count,
+       .tokens = static_cast<const int32_t*>(memory_->tokens),
+       .input = memory_->input,
+       .output = last ? memory_->logits : memory_->output,
+       .cache = memory_->caches[index],
+       .workspace = memory_->workspace,
+       .parameters = part_.weights[unit].own,
+       .tied_parameters = part_.weights[unit].tied,
+       .peers = part_.peers}));
+  std::swap(memory_->input, memory_->output);
   return absl::OkStatus();
 }
 

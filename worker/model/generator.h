@@ -37,6 +37,7 @@
 #include "proto/job.pb.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/unit_list.h"
+#include "worker/layers/flat_memory.h"
 #include "worker/model/decoding_peers.h"
 #include "worker/model/decoding_unit.h"
 
@@ -51,33 +52,50 @@ struct GenerateOptions {
   std::function<absl::Status()> go_on = nullptr;
 };
 
+// Units in a row: [begin, end).
+struct UnitRun {
+  int begin = 0;
+  int end = 0;
+};
+
+// The flat buffers that a unit computes with, on the device: its own, and that
+// of the unit that it is tied to.
+struct UnitWeights {
+  FlatMemory own;
+  FlatMemory tied;
+};
+
 // What a rank has of a model.
 struct ModelPart {
   bool has_logits() const {
-    return end == static_cast<int>(units.units.size());
+    return runs.back().end == static_cast<int>(units.units.size());
   }
 
   // The whole model's, as they are cut for this rank.
   UnitList units;
-  int begin = 0;  // those that it runs: [begin, end)
-  int end = 0;
+  // Those that it runs, ascending; between two runs others do. One at least.
+  std::vector<UnitRun> runs;
+  // By unit; of those that it runs.
+  std::vector<UnitWeights> weights;
   MeshPlace place;
   DecodingPeers* peers = nullptr;  // null: it has all
   // That are cached at once, at most; 0: as many as the model can see.
   int64_t positions = 0;
 };
 
+// Where the flat buffers of units lie, by unit: null for those that are neither
+// run nor tied to one that is.
+std::vector<UnitWeights> WeightsAt(const std::vector<Unit>& units,
+                                   const std::vector<void*>& flat);
+
 class Generator {
  public:
-  // `parameters` are the flat buffers of the part's units, in order, on the
-  // device; null for those that are neither run nor tied to one that is. Their
-  // dtype (F32 or BF16) is the one in which everything but the choice of a
-  // token is computed. Buffers, device and peers are borrowed. InvalidArgument
-  // for a model that cannot be; ResourceExhausted when there is no memory for
-  // the cache.
+  // The dtype of the weights (F32 or BF16) is the one in which everything but
+  // the choice of a token is computed. Device, weights and peers are borrowed.
+  // InvalidArgument for a model that cannot be; ResourceExhausted when there is
+  // no memory for the cache.
   static absl::StatusOr<std::unique_ptr<Generator>> Create(
-      Device& device, const ModelSpec& model, ModelPart part,
-      const std::vector<void*>& parameters);
+      Device& device, const ModelSpec& model, ModelPart part);
   // With the whole model, as ModelUnits lists it, in `dtype`.
   static absl::StatusOr<std::unique_ptr<Generator>> Create(
       Device& device, const ModelSpec& model,
@@ -99,7 +117,7 @@ class Generator {
  private:
   struct Memory;
   Generator(Device& device, const ModelSpec& model, ModelPart part,
-            const std::vector<void*>& parameters, DType dtype);
+            DType dtype);
 
   absl::Status Allocate();
   // Of the last token that was read, into logits_.
@@ -107,15 +125,16 @@ class Generator {
   // Runs text_[cached_, ...) through the model, restarting where it is full.
   absl::Status Extend();
   absl::Status DecodeChunk(int64_t count);
+  // Unit `index` of those that the rank runs, which is `unit` of the model.
+  absl::Status DecodeUnit(int index, int unit, int64_t count);
   int32_t Sample() const;
 
   Device& device_;
   const ModelSpec model_;
   const ModelPart part_;
-  const int64_t context_;                // tokens that the model sees at most
-  const std::vector<void*> parameters_;  // by unit
-  const DType dtype_;                    // of parameters and activations
-  std::vector<std::unique_ptr<DecodingUnit>> units_;  // the part's
+  const int64_t context_;  // tokens that the model sees at most
+  const DType dtype_;      // of parameters and activations
+  std::vector<std::unique_ptr<DecodingUnit>> units_;  // the part's, in order
   std::unique_ptr<Memory> memory_;
   GenerateOptions options_;
   std::vector<int32_t> text_;  // that the cache holds or is about to

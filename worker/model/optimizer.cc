@@ -19,6 +19,7 @@
 #include "proto/base/status.h"
 #include "proto/plan/at_rest.h"
 #include "proto/plan/load_ranges.h"
+#include "proto/plan/optimizer_rows.h"
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/trained.h"
@@ -301,13 +302,22 @@ int RuleAt(const Unit& unit, int64_t element) {
 using UpdateFn = absl::Status (*)(Device& device, const Update& update,
                                   const Rule& rule);
 
+// A row for each of OptimizerRows.
+struct UpdateRow {
+  absl::string_view name;
+  UpdateFn update;
+};
+constexpr UpdateRow kUpdates[] = {{"adafactor", UpdateAdafactor},
+                                  {"adamw", UpdateAdamW},
+                                  {"lion", UpdateLion},
+                                  {"muon", UpdateMuon},
+                                  {"sgd", UpdateSgd}};
+
 // By the name of a rule; null: there is none.
 UpdateFn UpdateOf(absl::string_view name) {
-  if (name == "adafactor") return UpdateAdafactor;
-  if (name == "adamw") return UpdateAdamW;
-  if (name == "lion") return UpdateLion;
-  if (name == "muon") return UpdateMuon;
-  if (name == "sgd") return UpdateSgd;
+  for (const UpdateRow& row : kUpdates) {
+    if (row.name == name) return row.update;
+  }
   return nullptr;
 }
 
@@ -327,7 +337,7 @@ double ClipCoefficient(double norm, double norm_max) {
 Optimizer::Optimizer(const OptimizerSpec& spec) : spec_(spec) {
   for (int rule = 0; rule < RuleCount(spec); ++rule) {
     const OptimizerSpec& settings = rules_.emplace_back(SettingsOf(spec, rule));
-    CHECK(UpdateOf(settings.name()) != nullptr || settings.name() == "none")
+    CHECK(UpdateOf(settings.name()) != nullptr || !ChangesParameters(settings))
         << "optimizer '" << settings.name() << "'";
   }
 }
@@ -339,7 +349,7 @@ int64_t Optimizer::StateBytes(const Unit& unit) const {
 
 absl::Status Optimizer::Step(Device& device, const Unit& unit,
                              const OptimizerStep& step) const {
-  CHECK(spec_.name() != "none") << "a job without optimizer has no STEP";
+  CHECK(ChangesParameters(spec_)) << "a job without optimizer has no STEP";
   const Range holds = step.holds.value_or(Range{0, unit.flat_elements()});
   const TrainedUnit trained = {
       .optimizer = spec_, .unit = unit, .states = UnitStates(spec_, unit)};

@@ -157,6 +157,17 @@ struct Resumed {
   bool adapters = false;
 };
 
+// NotFound says what is there instead; DataLoss which file is missing or torn.
+absl::StatusOr<Manifest> ReadWhole(const std::string& path) {
+  RETURN_IF_ERROR(ReadCheckpoint(path).status());
+  absl::StatusOr<Manifest> manifest = CheckCheckpoint(path, CheckDepth::kSizes);
+  if (!absl::IsDataLoss(manifest.status())) return manifest;
+  return absl::DataLossError(absl::StrCat(
+      "checkpoint ", path, " is not whole: ", manifest.status().message(),
+      "; name another one, or its folder, of which the newest whole one is "
+      "taken"));
+}
+
 // Of the checkpoint from which training goes on, which then fits the job.
 absl::StatusOr<Resumed> CheckResume(const Plan& outline,
                                     const std::string& data) {
@@ -177,7 +188,7 @@ absl::StatusOr<Resumed> CheckResume(const Plan& outline,
     if (!newest.ok()) return kAll;
     path = newest->path;
   }
-  const absl::StatusOr<Manifest> manifest = ReadCheckpoint(path);
+  const absl::StatusOr<Manifest> manifest = ReadWhole(path);
   RETURN_IF_ERROR(Refuse(kField, manifest.status()));
   if (!manifest.ok()) return kAll;
   RETURN_IF_ERROR(Refuse(

@@ -1,7 +1,8 @@
 // By what the gradient of a step's loss is divided: the number of its targets
-// that count, over all ranks and micro-batches. A step's samples are known by
-// their numbers (storage/dataset/sample_reader.h), so each rank finds the
-// number by itself, before the first backward pass, and all find the same.
+// that count, over all ranks of an island and micro-batches. A step's samples
+// are known by their numbers (storage/dataset/sample_reader.h), so each rank
+// finds the number by itself, before the first backward pass, and all find the
+// same.
 //
 // Thread-safe: lanes ask for the steps that they work on, which are few.
 #ifndef TROUPE_WORKER_RANK_COUNTED_TARGETS_H_
@@ -20,7 +21,8 @@ namespace troupe {
 
 class CountedTargets {
  public:
-  // Of the samples [first, first + the job's global batch). All where `data` is
+  // Of the samples [first, first + the job's global batch), or, where there are
+  // islands, as many as one of them has of it. All where `data` is
   // null, as a rank without it has no loss to divide, or where all targets of
   // it count; then nothing is read. 1 where none counts, with a warning in the
   // log: such a step has a loss of 0, and gradients of zeros to divide.

@@ -47,7 +47,7 @@ absl::Status BeginAverages(
   std::map<absl::string_view, const StateTensor*> weights;
   for (const StateTensor& tensor : tensors) weights[tensor.name] = &tensor;
   for (const StateTensor& average : tensors) {
-    const absl::string_view name = AveragedParameter(average.name);
+    const absl::string_view name = BeginsAsParameter(average.name);
     if (name.empty() || !begins(average.name)) continue;
     const auto weight = weights.find(name);
     CHECK(weight != weights.end()) << average.name << " is of no weight";

@@ -11,6 +11,7 @@
 #include "proto/base/resume_words.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/job_differences.h"
 #include "proto/plan/lora.h"
 #include "proto/plan/optimizer_states.h"
@@ -135,6 +136,15 @@ bool LacksAdapters(const JobSpec& saved, absl::string_view name) {
          (absl::EndsWith(name, kLoraDown) || absl::EndsWith(name, kLoraUp));
 }
 
+// An island goes on from its own tensors where the checkpoint has some, else
+// from those that any plan does.
+void NameAsStored(const Manifest& manifest, const RankState& state,
+                  std::string& name) {
+  std::string own =
+      TensorOfIsland(IslandOf(state.plan->mesh(), state.rank()), name);
+  if (Has(manifest, own)) name = std::move(own);
+}
+
 // What this rank holds and the checkpoint has. Adapters that it does not have
 // begin.
 absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
@@ -145,12 +155,14 @@ absl::StatusOr<std::vector<TensorToLoad>> TensorsToLoad(
     ASSIGN_OR_RETURN(adapters, FirstAdapters::Open(*state.plan, state.host));
   }
   std::vector<TensorToLoad> tensors;
-  for (const StateTensor& tensor : AllStateTensors(state)) {
+  for (StateTensor& tensor : AllStateTensors(state)) {
+    NameAsStored(manifest, state, tensor.name);
     const bool stored = Has(manifest, tensor.name);
     // What was not trained yet has no moments: they are zero, as before
-    // step 1. What was not averaged begins as the weights.
+    // step 1. What was not averaged, or exchanged, begins as the weights.
     if (!stored && IsStateTensor(tensor.name) &&
-        (manifest.step == 0 || !AveragedParameter(tensor.name).empty() ||
+        (manifest.step == 0 || !BeginsAsParameter(tensor.name).empty() ||
+         IsOuterStateTensor(tensor.name) ||
          StateWasFrozen(saved, tensor.name) ||
          LacksAdapters(saved, tensor.name))) {
       continue;
@@ -238,7 +250,7 @@ absl::Status DrawWeights(RankState& state, TierPort& port, int unit,
 }
 
 // What the model computes with, of the weights that were set, rounded.
-absl::Status RoundWeights(RankState& state, TierPort& port,
+absl::Status RoundWeights(RankState& state, TierPort& port, int unit,
                           const UnitFlatBuffers& memory) {
   const TierAddress& from = memory.parameters;
   const TierAddress& to = memory.rounded_parameters;
@@ -247,7 +259,7 @@ absl::Status RoundWeights(RankState& state, TierPort& port,
     RoundParameters(state.device, elements,
                     {.weights = from.memory(),
                      .parameters = to.memory(),
-                     .type = state.ParametersType()});
+                     .type = state.TypeOfParameters(unit)});
     return absl::OkStatus();
   }
   std::vector<char> weights = WindowOf(elements);
@@ -259,7 +271,7 @@ absl::Status RoundWeights(RankState& state, TierPort& port,
     RoundParameters(state.host, count,
                     {.weights = weights.data(),
                      .parameters = rounded.data(),
-                     .type = state.ParametersType()});
+                     .type = state.TypeOfParameters(unit)});
     RETURN_IF_ERROR(port.Write(to + begin * kBytes / 2, rounded.data(),
                                count * kBytes / 2));
     return port.Settle();
@@ -271,7 +283,7 @@ absl::Status RoundWeights(RankState& state, TierPort& port,
 absl::Status SpreadWeights(RankState& state, TierPort& port, int unit) {
   for (const UnitFlatBuffers& memory : state.StateOfUnit(unit)) {
     if (memory.holds->size() == 0 || !memory.rounded_parameters) continue;
-    RETURN_IF_ERROR(RoundWeights(state, port, memory));
+    RETURN_IF_ERROR(RoundWeights(state, port, unit, memory));
   }
   const Buffer& parameters =
       *FindResident(state.role(), Buffer::PARAMETERS, unit);

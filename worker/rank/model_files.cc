@@ -1,6 +1,7 @@
 #include "worker/rank/model_files.h"
 
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,25 @@ JobSpec JobOf(const Manifest& manifest) {
   return ParseJobJson(manifest.job).value_or(JobSpec());
 }
 
+namespace {
+
+// Those of the modules that predict further tokens, which a job may leave out.
+std::set<std::string> ModuleParameters(const ModelSpec& model) {
+  std::set<std::string> names;
+  if (model.num_nextn_predict_layers() == 0) return names;
+  const auto list = ModelUnits(model, {.sequences = 1, .sequence_length = 1});
+  if (!list.ok()) return names;  // of another version: none is known
+  const int modules = UnitCount(WithoutModules(model));
+  for (size_t u = modules; u < list->units.size(); ++u) {
+    for (const Parameter& parameter : list->units[u].parameters()) {
+      names.insert(parameter.name());
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
 absl::Status CheckSameModel(const Manifest& manifest, const JobSpec& saved,
                             const Plan& plan) {
   std::set<absl::string_view> names;
@@ -28,9 +48,12 @@ absl::Status CheckSameModel(const Manifest& manifest, const JobSpec& saved,
       names.insert(parameter.name());
     }
   }
+  const std::set<std::string> left_out = ModuleParameters(saved.model());
   for (const ManifestTensor& tensor : manifest.tensors) {
     if (IsStateTensor(tensor.name)) continue;
-    if (names.count(tensor.name) > 0) continue;
+    if (names.count(tensor.name) > 0 || left_out.count(tensor.name) > 0) {
+      continue;
+    }
     return absl::InvalidArgumentError(
         absl::StrCat("it is of another model: it has ", tensor.name,
                      ", for which this job's model has no place"));
@@ -47,10 +70,12 @@ absl::Status CheckSameModel(const Manifest& manifest, const JobSpec& saved,
 namespace {
 
 HuggingFaceParameter AsInFiles(const Parameter& parameter) {
-  HuggingFaceParameter wanted = {.name = parameter.name(),
-                                 .shape = WholeShape(parameter),
-                                 .part = absl::nullopt,
-                                 .each = parameter.each_in()};
+  HuggingFaceParameter wanted = {
+      .name = parameter.name(),
+      .shape = WholeShape(parameter),
+      .part = absl::nullopt,
+      .each = parameter.each_in(),
+      .copies = {parameter.also_in().begin(), parameter.also_in().end()}};
   if (!parameter.has_part_of()) return wanted;
   const Parameter::PartOf& part = parameter.part_of();
   wanted.part = PartOfTensor{.tensor = part.name(),
@@ -66,7 +91,8 @@ HuggingFaceContents ContentsOf(const Plan& plan) {
   HuggingFaceContents contents;
   const ModelSpec& model = plan.job().model();
   if (MayHaveLayersBehind(model)) {
-    contents.layers_behind = model.num_hidden_layers();
+    contents.layers_behind =
+        model.num_hidden_layers() + model.num_nextn_predict_layers();
   }
   for (const Unit& unit : plan.units()) {
     for (const Parameter& parameter : unit.parameters()) {

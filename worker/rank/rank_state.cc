@@ -15,7 +15,9 @@
 #include "proto/plan/find_program.h"
 #include "proto/plan/lanes.h"
 #include "proto/plan/mesh.h"
+#include "proto/plan/part_state.h"
 #include "proto/plan/precision.h"
+#include "proto/plan/replica_share.h"
 #include "proto/plan/roles.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/model/build_units.h"
@@ -25,9 +27,9 @@ namespace {
 
 // Where the device is none of the host, one of its cores for the lanes that
 // use those. A CPU device serves each thread with a pool of the thread's own.
-std::unique_ptr<Device> HostBeside(const Device& device) {
+std::unique_ptr<Device> HostBeside(const Device& device, int threads) {
   if (device.has_host_memory()) return nullptr;
-  return NewCpuDevice({.threads = UsableCoreCount()});
+  return NewCpuDevice({.threads = threads > 0 ? threads : UsableCoreCount()});
 }
 
 }  // namespace
@@ -103,10 +105,10 @@ std::string TokensOf(const JobSpec& job,
 RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
                      RankMemory memory_in, const DiskLog& disk_in,
                      std::vector<std::unique_ptr<ModelUnit>> units_in,
-                     absl::optional<SampleReader> data_in)
+                     absl::optional<SampleReader> data_in, int host_threads)
     : plan(std::move(plan_in)),
       device(device_in),
-      own_host(HostBeside(device)),
+      own_host(HostBeside(device, host_threads)),
       host(own_host == nullptr ? device : *own_host),
       memory(std::move(memory_in)),
       disk(disk_in),
@@ -121,7 +123,8 @@ RankState::RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
 
 absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
     std::shared_ptr<const Plan> plan, Device& device, const TierArenas& arenas,
-    const DiskLog& disk, KeptMemory kept, const UnitsBuilder& build_units) {
+    const DiskLog& disk, KeptMemory kept, const UnitsBuilder& build_units,
+    int host_threads) {
   CHECK_EQ(plan->roles_size(), 1);
   absl::optional<SampleReader> data;
   if (LoadsData(plan->roles(0))) {
@@ -138,7 +141,7 @@ absl::StatusOr<std::unique_ptr<RankState>> RankState::Create(
                                        .copies = std::move(kept.block)}));
   std::unique_ptr<RankState> state(
       new RankState(std::move(plan), device, std::move(memory), disk,
-                    std::move(units), std::move(data)));
+                    std::move(units), std::move(data), host_threads));
   state->copies = kept.copies;
   RankState& made = *state;
   // Synthetic models have no batch, and blocks of memory have some bytes.
@@ -166,16 +169,14 @@ KeptMemory RankState::TakeKept() {
   return kept;
 }
 
-int RankState::data_index() const {
-  return CoordinateOn(plan->mesh(), kReplicaAxis, rank());
+int RankState::data_index() const { return ReplicaOf(plan->mesh(), rank()); }
+
+DType RankState::TypeOfParameters(int unit) const {
+  return DTypeOfElement(ParametersType(plan->units(unit)));
 }
 
-DType RankState::ParametersType() const {
-  return DTypeOfElement(ComputeType(plan->job().training()));
-}
-
-DType RankState::GradientsType() const {
-  return DTypeOfElement(GradientType(plan->job().training()));
+DType RankState::TypeOfGradients(int unit) const {
+  return DTypeOfElement(GradientsType(plan->units(unit)));
 }
 
 std::string RankState::tokenizer() const {
@@ -208,7 +209,7 @@ TierAddress RankState::RestIn(const Buffer& buffer, const TierAddress& begin,
                             ? at.first_state
                         : buffer.slice() ? at.first
                                          : at.rests.begin;
-  return begin + first * BytesOfFlat(plan->job().training(), buffer.kind());
+  return begin + first * BytesOfFlat(plan->units(buffer.unit()), buffer.kind());
 }
 
 UnitFlatBuffers RankState::MemoryOf(int unit, const StretchAtRest& at) const {
@@ -221,7 +222,7 @@ UnitFlatBuffers RankState::MemoryOf(int unit, const StretchAtRest& at) const {
                           .holds = at.rests};
   CHECK(flat.parameters) << "rank " << rank() << " does not hold unit " << unit;
   if (at.stretch.frozen) {
-    flat.parameters_type = ParametersType();
+    flat.parameters_type = TypeOfParameters(unit);
     return flat;
   }
   if (const TierAddress master = rest_in(Buffer::MASTER_WEIGHTS)) {

@@ -32,6 +32,7 @@
 #include "worker/rank/state_copies.h"
 #include "worker/rank/tier_arenas.h"
 #include "worker/rank/tier_port.h"
+#include "worker/rank/turn_log.h"
 #include "worker/rank/unit_state.h"
 #include "worker/rank/uploads.h"
 
@@ -79,10 +80,12 @@ struct RankState {
   // borrowed must outlive it; an abort of `disk` ends moves. What `kept` has is
   // the state's from here on, where it is of this rank and plan. The units are
   // the plan's (worker/model/build_units.h) unless another builder is given.
+  // `host_threads`: of what the host computes beside a device that has memory
+  // of its own; 0: one for each core.
   static absl::StatusOr<std::unique_ptr<RankState>> Create(
       std::shared_ptr<const Plan> plan, Device& device,
       const TierArenas& arenas, const DiskLog& disk, KeptMemory kept = {},
-      const UnitsBuilder& build_units = nullptr);
+      const UnitsBuilder& build_units = nullptr, int host_threads = 0);
 
   // What is whole of the state's copies, for the next attempt; then the state
   // is of no use any more.
@@ -91,7 +94,8 @@ struct RankState {
   const Role& role() const { return plan->roles(0); }
   int rank() const { return plan->rank(); }
   MeshPlace place() const { return {.mesh = &plan->mesh(), .rank = rank()}; }
-  // Its place on the mesh's data axis, and how many there are.
+  // Which replica it is (proto/plan/replica_share.h), and how many of each
+  // island there are.
   int data_index() const;
   int data_size() const { return plan->derived().data_parallel_size(); }
   // By what the data was made, by name; empty: not known, or no data here.
@@ -106,9 +110,9 @@ struct RankState {
   const Placement& PlacementOf(int unit) const;
   std::vector<StretchAtRest> AtRest(int unit) const;
   std::vector<UnitFlatBuffers> StateOfUnit(int unit) const;
-  // Of parameters, and of their gradients.
-  DType ParametersType() const;
-  DType GradientsType() const;
+  // Of its parameters, and of their gradients.
+  DType TypeOfParameters(int unit) const;
+  DType TypeOfGradients(int unit) const;
   // The first byte of what rests of a stretch, in one of the unit's buffers
   // which begins there; nowhere: it begins nowhere.
   TierAddress RestIn(const Buffer& buffer, const TierAddress& begin,
@@ -143,6 +147,11 @@ struct RankState {
   absl::optional<double> squared_norm;
   // Of the step; updated when its program has run.
   LossScale loss_scale;
+  // Where each step is one replica's; else null. Set before the first program.
+  std::unique_ptr<TurnLog> turns;
+  // CLAIM has found that the step is another's: of this program nothing else is
+  // done.
+  bool skips = false;
   // That this run of the job began with.
   int64_t first_step = 1;
   StateCopies copies;  // that KEEP made, where the plan has it
@@ -153,7 +162,7 @@ struct RankState {
   RankState(std::shared_ptr<const Plan> plan_in, Device& device_in,
             RankMemory memory_in, const DiskLog& disk_in,
             std::vector<std::unique_ptr<ModelUnit>> units_in,
-            absl::optional<SampleReader> data_in);
+            absl::optional<SampleReader> data_in, int host_threads);
 
   UnitFlatBuffers MemoryOf(int unit, const StretchAtRest& at) const;
 };

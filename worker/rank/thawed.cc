@@ -26,8 +26,8 @@ bool WasFrozen(const JobSpec& saved, absl::string_view name) {
 // of them m = (1 - beta1) g and v = (1 - beta2) g^2 are not corrected. In
 // learning rates; 0: the rule has none to correct.
 double FirstUpdate(const OptimizerSpec& optimizer, int rule) {
+  if (!RowOfRule(optimizer, rule).corrects_first_steps) return 0;
   const OptimizerSpec settings = SettingsOf(optimizer, rule);
-  if (settings.name() != "adamw") return 0;
   return (1 - settings.betas(0)) / std::sqrt(1 - settings.betas(1));
 }
 

@@ -54,6 +54,17 @@ absl::Status Budget(const GpuFacts& facts, WorkerOptions& options) {
       facts.free_bytes * 0x1p-30));
 }
 
+// Also of a worker on a GPU, whose host updates parameters that rest there.
+void TakeGrantedThreads(WorkerOptions& options) {
+  const CpuThreads threads = GrantedCpuThreads(options.threads);
+  if (threads.granted >= options.threads) return;
+  LogWarning(absl::StrCat(
+      "--threads: ", options.threads, ", but OpenMP grants ", threads.granted,
+      threads.held_by.empty() ? "" : absl::StrCat(" (", threads.held_by, ")"),
+      ": this worker computes with ", threads.granted));
+  options.threads = threads.granted;
+}
+
 absl::StatusOr<OpenedDevice> OpenGpu(int ordinal, WorkerOptions& options) {
   auto choices =
       std::make_unique<ChoicesFile>(ChoicesPath(options.calibration_file));
@@ -75,16 +86,9 @@ absl::StatusOr<OpenedDevice> OpenGpu(int ordinal, WorkerOptions& options) {
 
 absl::StatusOr<OpenedDevice> OpenDevice(WorkerOptions& options) {
   ASSIGN_OR_RETURN(const absl::optional<int> gpu, GpuOrdinal(options.device));
+  if (!gpu.has_value()) RETURN_IF_ERROR(CheckCpuInstructionSetLimit());
+  TakeGrantedThreads(options);
   if (gpu.has_value()) return OpenGpu(*gpu, options);
-  RETURN_IF_ERROR(CheckCpuInstructionSetLimit());
-  const CpuThreads threads = GrantedCpuThreads(options.threads);
-  if (threads.granted < options.threads) {
-    LogWarning(absl::StrCat(
-        "--threads: ", options.threads, ", but OpenMP grants ", threads.granted,
-        threads.held_by.empty() ? "" : absl::StrCat(" (", threads.held_by, ")"),
-        ": this worker computes with ", threads.granted));
-    options.threads = threads.granted;
-  }
   OpenedDevice opened;
   opened.device = NewCpuDevice({.threads = options.threads});
   opened.device_memory = std::make_unique<HostAllocator>();

@@ -23,9 +23,15 @@ bool IsKept(const WorkerMessage& message) {
   }
 }
 
+// Of a key that others may set, too, it waits for the value.
+bool AsksForValue(const WorkerMessage& message, const std::string& key) {
+  return (message.has_store_get() && message.store_get().key() == key) ||
+         (message.store_set().keep_first() && message.store_set().key() == key);
+}
+
 bool IsOfMeeting(const WorkerMessage& message) {
-  return message.has_rank_ready() || message.has_store_set() ||
-         message.has_store_get();
+  return message.has_rank_ready() ||
+         (message.has_store_set() && !message.store_set().keep_first());
 }
 
 // What a rank says of its part of a checkpoint.
@@ -121,9 +127,7 @@ void Outbox::OnMessage(const SchedulerMessage& message) {
     }
   } else if (message.has_store_value()) {
     const std::string& key = message.store_value().key();
-    Drop([&](const WorkerMessage& kept) {
-      return kept.has_store_get() && kept.store_get().key() == key;
-    });
+    Drop([&](const WorkerMessage& kept) { return AsksForValue(kept, key); });
   } else if (message.has_done()) {
     const CheckpointDone& done = message.done();
     // By the answers to one that is given up the next scheduler sees that.

@@ -15,7 +15,8 @@
 //   StepReport            until its step is Stored; its timeline is for people
 //                         who look now, and is said once or not at all
 //   RankReady, StoreSet   until Stored says that all ranks are ready
-//   StoreGet              until its StoreValue comes
+//   StoreGet              until its StoreValue comes; so a StoreSet of a key
+//                         that several may set
 //   CheckpointShard, CheckpointUnwritten
 //                         only the last of them, until the checkpoint is
 //                         committed: from the answers to one that was given up

@@ -10,11 +10,11 @@
 #include "proto/base/one_line.h"
 #include "proto/base/status.h"
 #include "proto/plan/copies.h"
-#include "proto/plan/groups.h"
 #include "proto/plan/meeting.h"
+#include "proto/plan/served.h"
 #include "worker/actor/thread_name.h"
 #include "worker/collective/communicator.h"
-#include "worker/collective/create_communicator.h"
+#include "worker/collective/join_groups.h"
 #include "worker/engine/checkpoint_holder.h"
 #include "worker/rank/group_staging_memory.h"
 #include "worker/rank/resident_memory.h"
@@ -83,8 +83,10 @@ RankRunner::RankRunner(const Assignment& assignment,
           [this](const Plan& plan, int rank) { return Connect(plan, rank); },
           *this, std::move(kept)),
       hands_over_(assignment.recovery().handovers_size() > 0),
-      metrics_spec_(ref_.rank() == 0 ? assignment.plan().job().metrics()
-                                     : MetricsSpec()),
+      steps_of_others_(!KnowsScalars(assignment.plan(), ref_.rank())),
+      metrics_spec_(ref_.rank() == FirstThatKnowsScalars(assignment.plan())
+                        ? assignment.plan().job().metrics()
+                        : MetricsSpec()),
       metrics_options_(MetricsOptions(assignment, options_.resources)) {
   thread_ = std::thread([this] { Run(); });
 }
@@ -246,35 +248,23 @@ void RankRunner::Abort(const absl::Status& why) {
 
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> RankRunner::Connect(
     const Plan& plan, int rank) {
-  std::vector<std::unique_ptr<Communicator>> communicators(plan.groups_size());
-  const auto watch = std::make_shared<Watch>();
   std::vector<int> groups = MeetingGroups(plan.roles(0));
   const int copies = CopiesGroup(plan);
   if (hands_over_ && std::count(groups.begin(), groups.end(), copies) == 0) {
     groups.push_back(copies);
   }
-  for (const int g : groups) {
-    const Group& group = plan.groups(g);
-    const int number = GroupNumber(plan.mesh(), group, rank);
-    ASSIGN_OR_RETURN(const StagingMemory staging,
-                     GroupStagingMemory(plan, g, CarrierOf(group, number),
-                                        options_.resources.arenas));
-    const std::vector<int> members = MembersOf(plan.mesh(), group, rank);
-    const auto at = std::find(members.begin(), members.end(), rank);
-    const CommunicatorSeat seat = {
-        .group = {.name = GroupName(plan.mesh(), group, rank),
-                  .ranks = members},
-        .rank = static_cast<int>(at - members.begin()),
-        .store = &store_,
-        .host = options_.address,
-        .timeout = kJoinTimeout,
-        .abort = &join_abort_,
-        .device = &options_.resources.device,
-        .staging = staging,
-        .watch = watch};
-    ASSIGN_OR_RETURN(communicators[g], CreateCommunicator(group, number, seat));
-  }
-  return communicators;
+  const auto staging = [&](int group, const Group::Carrier& carrier) {
+    return GroupStagingMemory(plan, group, carrier, options_.resources.arenas);
+  };
+  return JoinGroups(plan.groups(), groups,
+                    {.mesh = plan.mesh(),
+                     .rank = rank,
+                     .store = store_,
+                     .host = options_.address,
+                     .timeout = kJoinTimeout,
+                     .abort = &join_abort_,
+                     .device = options_.resources.device,
+                     .staging = staging});
 }
 
 absl::Status RankRunner::OnWarning(const std::string& warning) {
@@ -311,6 +301,10 @@ void RankRunner::LogSample(const StepRecord& record) const {
               kBytesMax)));
 }
 
+void RankRunner::OnResumed(const std::string& checkpoint) {
+  resumed_from_ = checkpoint;
+}
+
 absl::Status RankRunner::OnReady(int64_t first_step) {
   RETURN_IF_ERROR(OpenMetrics(first_step));
   first_step_ = first_step;
@@ -319,6 +313,7 @@ absl::Status RankRunner::OnReady(int64_t first_step) {
   *ready.mutable_ref() = ref_;
   ready.set_first_step(first_step);
   ready.mutable_warnings()->Assign(warnings_.begin(), warnings_.end());
+  ready.set_resumed_from(resumed_from_);
   return options_.send(std::move(message));
 }
 
@@ -327,7 +322,9 @@ absl::Status RankRunner::OnStep(const StepRecord& record,
                                 const RankTimeline* timeline) {
   WorkerMessage message;
   StepReport& report = *message.mutable_step();
-  report = MakeStepReport(ref_, sums_, {.record = record, .values = sums});
+  report = MakeStepReport(
+      ref_, sums_,
+      {.record = record, .values = sums, .of_others = steps_of_others_});
   if (timeline != nullptr) *report.mutable_timeline() = *timeline;
   if (metrics_ != nullptr) metrics_->Add(record);
   if (record.has_sample()) LogSample(record);

@@ -100,6 +100,7 @@ class RankRunner final : private RankListener {
 
   absl::Status OnWarning(const std::string& warning) override;
   void OnNotice(const std::string& notice) override { SendNotice(notice); }
+  void OnResumed(const std::string& checkpoint) override;
   absl::Status OnReady(int64_t first_step) override;
   absl::Status OnStep(const StepRecord& record, absl::Span<const double> sums,
                       const RankTimeline* timeline) override;
@@ -125,9 +126,11 @@ class RankRunner final : private RankListener {
   std::atomic<int64_t> first_step_{0};
   // The train loop's thread has these.
   std::vector<std::string> warnings_;
+  const bool steps_of_others_;      // StepReport.of_others
   const MetricsSpec metrics_spec_;  // what this rank writes
   RankMetricsOptions metrics_options_;
   std::unique_ptr<RankMetrics> metrics_;  // from OnReady on; or null
+  std::string resumed_from_;              // OnResumed
 
   mutable absl::Mutex mutex_;
   // The write of a checkpoint that is under way, or the next one.

@@ -88,7 +88,12 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
        .machine = [&watch] { return watch.Read(); },
        .unfit = [&fitness] { return fitness.Look(); },
        .start_afresh = [&ask_device] { return ask_device.StartAfresh(); }},
-      {device, arenas, *io, clock, [&watch] { watch.Probe(); }});
+      {.device = device,
+       .arenas = arenas,
+       .io = *io,
+       .clock = clock,
+       .between_steps = [&watch] { watch.Probe(); },
+       .host_threads = options.threads});
   signals.OnSignal([&daemon](const std::string& name) {
     LogInfo(absl::StrCat("stopping: ", name));
     daemon.Stop(name);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
 
@@ -49,9 +50,61 @@ absl::StatusOr<std::string> SchedulerStore::Get(absl::string_view key,
                    absl::FormatDuration(timeout)));
 }
 
+absl::StatusOr<std::string> SchedulerStore::SetFirst(absl::string_view key,
+                                                     absl::string_view value,
+                                                     absl::string_view behind) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!aborted_.ok()) return aborted_;
+    const auto known = values_.find(key);
+    if (known != values_.end()) return known->second;
+  }
+  WorkerMessage message;
+  StoreSet& set = *message.mutable_store_set();
+  *set.mutable_ref() = ref_;
+  set.set_key(std::string(key));
+  set.set_value(std::string(value));
+  set.set_keep_first(true);
+  set.set_behind(std::string(behind));
+  RETURN_IF_ERROR(send_(std::move(message)));
+  absl::MutexLock lock(&mutex_);
+  const auto answered = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !aborted_.ok() || values_.count(key) > 0 || lost_.count(key) > 0;
+  };
+  changed_.Await(mutex_, absl::InfiniteDuration(), answered);
+  if (!aborted_.ok()) return aborted_;
+  if (lost_.count(key) > 0) return ForgotBehind(key, behind);
+  return values_.find(key)->second;
+}
+
+absl::Status SchedulerStore::Erase(absl::string_view prefix) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!aborted_.ok()) return aborted_;
+  }
+  WorkerMessage message;
+  StoreSet& set = *message.mutable_store_set();
+  *set.mutable_ref() = ref_;
+  set.set_key(std::string(prefix));
+  set.set_erase(true);
+  return send_(std::move(message));
+}
+
+void SchedulerStore::Forget(absl::string_view prefix) {
+  absl::MutexLock lock(&mutex_);
+  auto at = values_.lower_bound(prefix);
+  while (at != values_.end() && absl::StartsWith(at->first, prefix)) {
+    at = values_.erase(at);
+  }
+}
+
 void SchedulerStore::OnValue(const StoreValue& value) {
   absl::MutexLock lock(&mutex_);
-  values_[value.key()] = value.value();
+  if (value.lost()) {
+    lost_.insert(value.key());
+  } else {
+    values_[value.key()] = value.value();
+  }
   changed_.Say();
 }
 

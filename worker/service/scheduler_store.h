@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -27,6 +28,11 @@ class SchedulerStore final : public KeyValueStore {
   absl::Status Set(absl::string_view key, absl::string_view value) override;
   absl::StatusOr<std::string> Get(absl::string_view key,
                                   absl::Duration timeout) override;
+  absl::StatusOr<std::string> SetFirst(absl::string_view key,
+                                       absl::string_view value,
+                                       absl::string_view behind) override;
+  absl::Status Erase(absl::string_view prefix) override;
+  void Forget(absl::string_view prefix) override;
 
   void OnValue(const StoreValue& value);
   // Every wait and every later call returns `why`, which is not OK.
@@ -39,6 +45,7 @@ class SchedulerStore final : public KeyValueStore {
   SteadyCondition changed_;
   std::map<std::string, std::string, std::less<>> values_
       ABSL_GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> lost_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
 };
 

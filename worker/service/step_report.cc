@@ -22,6 +22,7 @@ StepReport MakeStepReport(const RankRef& ref, const Sums& sums,
   StepReport report;
   *report.mutable_ref() = ref;
   *report.mutable_record() = step.record;
+  report.set_of_others(step.of_others);
   if (ref.rank() != 0) report.mutable_record()->clear_sequence_losses();
   absl::Span<const double> left = step.values;
   for (const Sum& sum : sums) {

@@ -16,6 +16,7 @@ namespace troupe {
 struct ReportedStep {
   const StepRecord& record;
   absl::Span<const double> values;  // of the plan's sums, element by element
+  bool of_others = false;           // StepReport's
 };
 
 // `sums`: Plan.sums.

@@ -47,6 +47,9 @@ void PrintStatus(const JobStatus& status, bool terminal, std::ostream& out) {
         << ", steps skipped as gradients overflowed: " << last.skipped_steps()
         << "\n";
   }
+  if (!status.resumed_from().empty()) {
+    out << "  resumed    " << status.resumed_from() << "\n";
+  }
   for (const CheckpointRecord& checkpoint : status.checkpoints()) {
     out << "  checkpoint of step " << checkpoint.step() << "  "
         << checkpoint.path() << "  " << BytesText(checkpoint.bytes()) << " in "

@@ -112,8 +112,8 @@ class Verify final : public Command {
                        Console& console) {
     std::vector<int64_t> ids;
     for (const JobSpec* spec : {&jobs.run, &jobs.reference}) {
-      const absl::StatusOr<SubmitJobResponse> accepted =
-          client.Submit(*spec, [&] { return !interrupt.Arrived(); });
+      const absl::StatusOr<SubmitJobResponse> accepted = client.Submit(
+          *spec, [&] { return !interrupt.Arrived(); }, "verify");
       if (!accepted.ok()) {
         CancelAll(client, ids);
         return job.Locate(accepted.status());

@@ -249,6 +249,10 @@ std::string WayText(const WayFields& fields) {
   if (!strategies.empty()) parts.push_back(strategies);
   add("zero", p.zero());
   add("zero_size", p.zero_size());
+  if (!p.zero_weights().empty()) {
+    parts.push_back(absl::StrCat("zero_weights: [",
+                                 absl::StrJoin(p.zero_weights(), ", "), "]"));
+  }
   add("micro_batch_size", fields.micro_batch_size());
   if (!fields.recompute().empty()) {
     parts.push_back(absl::StrCat("memory.recompute: ", fields.recompute()));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "clients/cli/view/exchanges_text.h"
@@ -18,6 +19,7 @@
 #include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
+#include "proto/plan/islands.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
@@ -393,7 +395,26 @@ std::string MicroBatchesText(const Plan& plan) {
       "\n");
 }
 
-// "2 behind 6 replicas, sync"; empty where there are none.
+// "[3, 1] on the replicas"; empty where slices are even, or there are none.
+std::string SlicesText(const Plan& plan) {
+  const auto& weights = plan.job().parallelism().zero_weights();
+  if (weights.empty()) return "";
+  return absl::StrCat("  slices           in proportion to [",
+                      absl::StrJoin(weights, ", "), "] on the replicas\n");
+}
+
+
+std::string ModeText(const Plan& plan) {
+  const ServersSpec& servers = plan.job().servers();
+  if (!plan.derived().takes_turns()) return servers.mode();
+  return absl::StrCat(
+      servers.mode(),
+      servers.has_staleness() ? absl::StrCat(" by ", servers.staleness()) : "",
+      ": each step is one replica's");
+}
+
+// "2 behind 6 replicas, sync", "1 behind 3 replicas, bounded by 4: each step is
+// one replica's"; empty where there are none.
 std::string ServersText(const Plan& plan) {
   const ParallelismSpec& parallelism = plan.job().parallelism();
   if (parallelism.servers() == 0) return "";
@@ -401,7 +422,34 @@ std::string ServersText(const Plan& plan) {
       parallelism.pipeline() > 1 ? " at each place of the pipeline" : "";
   return absl::StrCat("  servers          ", parallelism.servers(), " behind ",
                       parallelism.data(), " replicas", each, ", ",
-                      plan.job().servers().mode(), "\n");
+                      ModeText(plan), "\n");
+}
+
+// "4 of 2 ranks each, which exchange every 100 steps"; empty where there are
+// none.
+std::string IslandsText(const Plan& plan) {
+  if (!HasIslands(plan)) return "";
+  const IslandsSpec& islands = plan.job().islands();
+  const int ranks = RanksOfIsland(plan.mesh());
+  std::string text =
+      absl::StrCat("  islands          ", IslandsOf(plan.job().parallelism()),
+                   " of ", ranks, ranks == 1 ? " rank" : " ranks",
+                   " each, which exchange every ", islands.every(), " steps");
+  if (islands.fragments() > 1) {
+    absl::StrAppend(&text, " in ", islands.fragments(), " fragments");
+  }
+  if (islands.compress() != "none") {
+    absl::StrAppend(&text, " as ", islands.compress());
+  }
+  const IslandsPrediction& predicted = plan.prediction().islands();
+  if (predicted.every() == 0) return text + "\n";
+  return absl::StrCat(
+      text, "\n",
+      absl::StrFormat("  exchanges        %s sent by a rank in %d steps (data "
+                      "parallelism: %s); training waits %.3g s for them\n",
+                      ReadableBytes(predicted.bytes_sent()), predicted.every(),
+                      ReadableBytes(predicted.data_parallel_bytes()),
+                      predicted.waited_seconds()));
 }
 
 }  // namespace
@@ -435,7 +483,8 @@ std::string PlanText(const Plan& plan) {
           : absl::StrCat(", ", CountText(derived.frozen_parameters()),
                          " of them frozen"),
       "\n", FrozenText(plan), ExpertsText(plan, kNextLine), ServersText(plan),
-      MicroBatchesText(plan), "  tokens/step      ",
+      IslandsText(plan), MicroBatchesText(plan), SlicesText(plan),
+      "  tokens/step      ",
       GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
       CountText(derived.model_flops_per_token()), " a token\n",
       "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",

@@ -56,6 +56,9 @@ std::vector<Field> Fields(const StepRecord& record,
   fields.push_back(
       {absl::StrCat("step ", record.step(), "/", progress.steps_total), 0});
   fields.push_back({"loss " + NumberText(record.loss(), 4), 1});
+  if (record.mtp_loss() > 0) {
+    fields.push_back({"mtp " + NumberText(record.mtp_loss(), 4), 11});
+  }
   if (record.has_validation_loss()) {
     fields.push_back({"val " + NumberText(record.validation_loss(), 4), 3});
   }

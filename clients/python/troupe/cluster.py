@@ -136,11 +136,19 @@ class Cluster:
         return [Job(self, status) for status in answer.jobs]
 
     def job(self, which: Union[int, str] = "latest") -> Job:
-        """A job by its number, by its name (the newest of that name), or "latest"."""
+        """A job by its number, by its name (the newest of that name), or "latest".
+
+        The latest is the newest that no command made for its own use, as
+        `troupe verify` does.
+        """
         found = [
             job
             for job in self.jobs()
-            if which == "latest" or which in (job.id, str(job.id), job.name)
+            if (
+                not job.known.made_by
+                if which == "latest"
+                else which in (job.id, str(job.id), job.name)
+            )
         ]
         if not found:
             raise errors.NotFound(f"no job is called {which}; jobs() lists those there are")

@@ -34,7 +34,7 @@ struct Architecture {
   // Where it is none, those of these sizes that it has.
   std::vector<std::string> shared = {};
   // Hugging Face's files may have layers behind the last one, which predict
-  // further tokens and are left out.
+  // further tokens.
   bool layers_behind = false;
 };
 

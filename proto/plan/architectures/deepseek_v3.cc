@@ -9,7 +9,8 @@
 //   q = W_qb norm(q latents);  k, v = W_kvb norm(kv latents)
 //   attention(rope(q), rope([shared key, k]), v)
 //
-// Its multi-token prediction (section 2.2) is not here.
+// Modules that predict further tokens (section 2.2): llama_family.h.
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,7 @@
 #include "proto/plan/architectures/llama_family.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model_fields.h"
+#include "proto/plan/ports.h"
 #include "proto/plan/rope_fields.h"
 #include "proto/plan/tensor_spec.h"
 
@@ -130,8 +132,34 @@ absl::optional<ExpertsSection> ExpertsOf(const ModelSpec& model,
 
 absl::StatusOr<UnitList> Units(const ModelSpec& model,
                                const MicroBatchShape& shape) {
+  const int modules = model.num_nextn_predict_layers();
+  const double weight = model.mtp_coefficient() / std::max(1, modules);
   return LlamaUnits(model, shape,
-                    {.attention = Attention, .experts = ExpertsOf});
+                    {.attention = Attention,
+                     .experts = ExpertsOf,
+                     .modules = modules,
+                     .module_weight = weight});
+}
+
+absl::StatusOr<int> CountUnits(const ModelSpec& model) {
+  return model.num_hidden_layers() + 2 + model.num_nextn_predict_layers();
+}
+
+// Each is a tensor that the embedding makes, beside that of the model itself.
+constexpr int kModulesMax = kPortsMax - 1;
+
+absl::Status CheckModules(const ModelSpec& model) {
+  RETURN_IF_ERROR(CheckInteger("model.num_nextn_predict_layers",
+                               model.num_nextn_predict_layers(),
+                               {.min = 0, .max = kModulesMax}));
+  if (model.num_nextn_predict_layers() == 0 && model.has_mtp_coefficient()) {
+    return FieldError("model.mtp_coefficient",
+                      "is of modules that predict further tokens, and there "
+                      "are none; set model.num_nextn_predict_layers as well");
+  }
+  if (model.num_nextn_predict_layers() == 0) return absl::OkStatus();
+  return CheckNumber("model.mtp_coefficient", model.mtp_coefficient(),
+                     {.min = 0, .max = 1e6, .min_open = true});
 }
 
 absl::Status CheckWidths(const ModelSpec& model) {
@@ -182,6 +210,7 @@ absl::Status Check(const ModelSpec& model) {
   RETURN_IF_ERROR(CheckExperts(model));
   RETURN_IF_ERROR(CheckGroups(model));
   RETURN_IF_ERROR(CheckWidths(model));
+  RETURN_IF_ERROR(CheckModules(model));
   RETURN_IF_ERROR(CheckInteger("model.moe_intermediate_size",
                                model.moe_intermediate_size(),
                                {.min = 1, .max = 4 * kModelWidthMax}));
@@ -229,7 +258,14 @@ void SetSizes(ModelSpec& model) {
 
 absl::Status Resolve(ModelSpec& model) {
   constexpr double kGateScale = 2.5;
+  constexpr double kModulesScale = 0.3;  // most of the training, section 4.2
   SetSizes(model);
+  if (!model.has_num_nextn_predict_layers()) {
+    model.set_num_nextn_predict_layers(0);
+  }
+  if (model.num_nextn_predict_layers() > 0 && !model.has_mtp_coefficient()) {
+    model.set_mtp_coefficient(kModulesScale);
+  }
   if (!model.has_routed_scaling_factor()) {
     model.set_routed_scaling_factor(kGateScale);
   }
@@ -268,10 +304,13 @@ Architecture DeepseekV3() {
                      "n_group",
                      "topk_group",
                      "routed_scaling_factor",
+                     "num_nextn_predict_layers",
+                     "mtp_coefficient",
                      "experts"},
           .resolve = Resolve,
           .check = Check,
           .units = Units,
+          .count = CountUnits,
           .layers_behind = true};
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/base/choices.h"
 #include "proto/base/status.h"
+#include "proto/plan/batch_sources.h"
 #include "proto/plan/fields.h"
 #include "proto/plan/model_fields.h"
 #include "proto/plan/rope.h"
@@ -20,12 +21,34 @@ Dim Hidden(const ModelSpec& model) {
   return DimOf({{Dim::HIDDEN, model.hidden_size()}});
 }
 
-UnitBuilder Embedding(const ModelSpec& model, const MicroBatchShape& shape) {
+constexpr char kTokenTable[] = "model.embed_tokens.weight";
+constexpr char kProjection[] = "lm_head.weight";
+
+// Of layer `layer`, or of a module behind the last one.
+std::string LayerPrefix(int64_t layer) {
+  return absl::StrCat("model.layers.", layer, ".");
+}
+
+// What modules read comes behind what the first block reads. Hugging Face's
+// files may have the table once more with each module, and so the projection.
+UnitBuilder Embedding(const ModelSpec& model, const MicroBatchShape& shape,
+                      const LlamaOptions& options) {
   UnitBuilder unit(Unit::EMBEDDING, {.index = 0, .shape = shape});
-  unit.Output(unit.Embed({.tokens = "model.embed_tokens.weight",
-                          .vocabulary = model.vocab_size(),
-                          .hidden = Hidden(model),
-                          .init_std = model.initializer_range()}));
+  UnitBuilder::EmbedArgs args = {.tokens = kTokenTable,
+                                 .vocabulary = model.vocab_size(),
+                                 .hidden = Hidden(model),
+                                 .init_std = model.initializer_range()};
+  unit.Output(unit.Embed(args));
+  for (int k = 1; k <= options.modules; ++k) {
+    const BatchTensor ids = BatchTensorAhead(absl::StrCat(kBatchTokens, "+", k),
+                                             kTokensSource, k, shape);
+    args.ids = &ids;
+    unit.Output(unit.Embed(args));
+    const std::string at = LayerPrefix(model.num_hidden_layers() + k - 1);
+    unit.AlsoIn(kTokenTable, at + "embed_tokens.weight");
+    if (!model.tie_word_embeddings()) continue;
+    unit.AlsoIn(kTokenTable, at + "shared_head.head.weight");
+  }
   return unit;
 }
 
@@ -101,11 +124,10 @@ int Mlp(const ModelSpec& model, const std::string& at, int x, bool bias,
                       .init_std = model.initializer_range()});
 }
 
-UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
-                  int64_t layer, const LlamaOptions& options) {
-  UnitBuilder unit(Unit::BLOCK,
-                   {.index = 1 + layer, .layer = layer, .shape = shape});
-  const std::string at = absl::StrCat("model.layers.", layer, ".");
+// What a block makes of x.
+int Layer(const ModelSpec& model, const MicroBatchShape& shape, int64_t layer,
+          int x, const LlamaOptions& options, UnitBuilder& unit) {
+  const std::string at = LayerPrefix(layer);
   const auto norm = [&](int x, int residual, const char* name) {
     return unit.Norm({.x = x,
                       .residual = residual,
@@ -114,7 +136,6 @@ UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
                       .root_mean_square = true,
                       .epsilon = model.rms_norm_eps()});
   };
-  const int x = unit.Input(Hidden(model));
   const int attention =
       SelfAttention(model, shape, at + "self_attn.",
                     norm(x, -1, "input_layernorm").y, options, unit);
@@ -127,11 +148,20 @@ UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
                     ? AppendExperts(*experts, model.experts(),
                                     shape.sequence_length, norm_2, unit)
                     : Mlp(model, at + "mlp.", norm_2, options.mlp_bias, unit);
-  unit.Output(unit.Add({.x = y, .residual = residual}));
+  return unit.Add({.x = y, .residual = residual});
+}
+
+UnitBuilder Block(const ModelSpec& model, const MicroBatchShape& shape,
+                  int64_t layer, const LlamaOptions& options) {
+  UnitBuilder unit(Unit::BLOCK,
+                   {.index = 1 + layer, .layer = layer, .shape = shape});
+  const int x = unit.Input(Hidden(model));
+  unit.Output(Layer(model, shape, layer, x, options, unit));
   return unit;
 }
 
-UnitBuilder Head(const ModelSpec& model, const MicroBatchShape& shape) {
+UnitBuilder Head(const ModelSpec& model, const MicroBatchShape& shape,
+                 const LlamaOptions& options) {
   const bool tied = model.tie_word_embeddings();
   UnitBuilder unit(Unit::HEAD,
                    {.index = 1 + model.num_hidden_layers(), .shape = shape});
@@ -142,10 +172,57 @@ UnitBuilder Head(const ModelSpec& model, const MicroBatchShape& shape) {
                               .epsilon = model.rms_norm_eps()})
                        .y;
   unit.Loss({.x = norm,
-             .weight = "lm_head.weight",
-             .tied_to = tied ? "model.embed_tokens.weight" : "",
+             .weight = kProjection,
+             .tied_to = tied ? kTokenTable : "",
              .vocabulary = model.vocab_size(),
              .init_std = model.initializer_range()});
+  if (options.modules > 0) unit.Output(norm);
+  for (int k = 0; k < options.modules && !tied; ++k) {
+    unit.AlsoIn(kProjection, LayerPrefix(model.num_hidden_layers() + k) +
+                                 "shared_head.head.weight");
+  }
+  return unit;
+}
+
+// Module k, from 1: it predicts the token k places behind the next one.
+UnitBuilder Module(const ModelSpec& model, const MicroBatchShape& shape, int k,
+                   const LlamaOptions& options) {
+  const int64_t head = 1 + model.num_hidden_layers();
+  const int64_t layer = model.num_hidden_layers() + k - 1;
+  const std::string at = LayerPrefix(layer);
+  UnitBuilder unit(Unit::BLOCK,
+                   {.index = head + k, .layer = layer, .shape = shape});
+  const auto norm = [&](int x, const char* name) {
+    return unit
+        .Norm({.x = x,
+               .name = at + name,
+               .output = name,
+               .root_mean_square = true,
+               .epsilon = model.rms_norm_eps()})
+        .y;
+  };
+  const int before = unit.Input(Hidden(model));
+  const TensorSpec made = unit.table().tensors(before);
+  Unit::Source embedding;
+  embedding.set_output(k);
+  const int embedded = norm(unit.Input(embedding, made), "enorm");
+  const int both = unit.Concat(embedded, norm(before, "hnorm"), "both");
+  const int x = unit.Linear({.x = both,
+                             .projections = {{at + "eh_proj", Hidden(model)}},
+                             .output = "eh_proj",
+                             .init_std = model.initializer_range()});
+  const int y =
+      norm(Layer(model, shape, layer, x, options, unit), "shared_head.norm");
+  const bool tied = model.tie_word_embeddings();
+  const BatchTensor targets = BatchTensorAhead(
+      absl::StrCat(kBatchTargets, "+", k), kNextTokensSource, k, shape);
+  unit.Loss({.x = y,
+             .targets = &targets,
+             .tied_to = tied ? kTokenTable : kProjection,
+             .tied_unit = tied ? 0 : static_cast<int>(head),
+             .vocabulary = model.vocab_size(),
+             .added_weight = options.module_weight});
+  if (k < options.modules) unit.Output(y);
   return unit;
 }
 
@@ -174,11 +251,14 @@ absl::Status CheckHeads(const ModelSpec& model) {
 UnitList LlamaUnits(const ModelSpec& model, const MicroBatchShape& shape,
                     const LlamaOptions& options) {
   UnitList units;
-  units.Append(Embedding(model, shape));
+  units.Append(Embedding(model, shape, options));
   for (int64_t layer = 0; layer < model.num_hidden_layers(); ++layer) {
     units.Append(Block(model, shape, layer, options));
   }
-  units.Append(Head(model, shape));
+  units.Append(Head(model, shape, options));
+  for (int k = 1; k <= options.modules; ++k) {
+    units.Append(Module(model, shape, k, options));
+  }
   return units;
 }
 

@@ -43,6 +43,17 @@ struct LlamaOptions {
   // The experts of a layer; nothing, or null: it has an ordinary MLP.
   absl::optional<ExpertsSection> (*experts)(const ModelSpec& model,
                                             int64_t layer) = nullptr;
+  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): so
+  // many modules behind the head, each a unit of its own. Of position i, with t
+  // its token, y_0 what the head projects, and the head's projection P,
+  //
+  //   x   = eh_proj [enorm(embedding(t_i+k)), hnorm(y_k-1)]
+  //   y_k = shared_head.norm(block(x)),  loss of P y_k against t_i+k+1
+  //
+  // The units before are as without modules, so that text is generated, and a
+  // job goes on, without them.
+  int modules = 0;
+  double module_weight = 0;  // of the loss of each, where it is added
 };
 
 UnitList LlamaUnits(const ModelSpec& model, const MicroBatchShape& shape,

@@ -1,5 +1,6 @@
 // CROSS_ENTROPY: the loss, summed, and the number of targets that count; with
-// Op.step_sequences also of each sequence of the step by itself. The logits are
+// Op.step_sequences also of each sequence of the step by itself. One that is
+// added to the model's loss (Op.added_weight) has another sum. The logits are
 // the largest tensor of a small model, so they exist once: in training the loss
 // overwrites them with their gradient.
 //
@@ -38,8 +39,12 @@ OpRules CrossEntropyRules(const OpView& op) {
                  .parts = "parts",
                  .name = "softmax parts",
                  .columns = kSoftmaxParts};
-  rules.sums = {{.name = kLossSum, .rows_of = "logits"},
-                {.name = kTokensSum, .rows_of = "logits"}};
+  if (op.op().added_weight() > 0) {
+    rules.sums = {{.name = kAddedLossSum, .rows_of = "logits"}};
+  } else {
+    rules.sums = {{.name = kLossSum, .rows_of = "logits"},
+                  {.name = kTokensSum, .rows_of = "logits"}};
+  }
   const int64_t sequences = op.op().step_sequences();
   if (sequences > 0) {
     for (const char* const name : {kSequenceLossesSum, kSequenceTokensSum}) {

@@ -34,6 +34,9 @@ std::vector<OperandRule> CombineOperands();
 OpRules CombineRules(const OpView& op);
 OpCut CombineCut(const OpView& op, const Wishes& wishes);
 
+std::vector<OperandRule> ConcatOperands();
+OpRules ConcatRules(const OpView& op);
+
 std::vector<OperandRule> CrossEntropyOperands();
 OpRules CrossEntropyRules(const OpView& op);
 

@@ -11,6 +11,8 @@
 //   inputs      x  [..., in]
 //   outputs     y  [..., out]
 //   parameters  the weights, then, with `bias`, their biases
+#include <algorithm>
+
 #include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/tensor_spec.h"
@@ -90,6 +92,13 @@ OpRules LinearRules(const OpView& op) {
   rules.takes_in_fused = true;
   AddLinearProducts(op, rules.products);
   rules.gpu_scratch_bytes = GpuProductScratchBytes(op);
+  if (trained > 0) {
+    rules.gpu_narrow_gradient_bytes = GpuNarrowGradientBytes(
+        {.in = ColumnsOf(x),
+         .out = ColumnsOf(y),
+         .rows = RowsOf(y),
+         .row_stride = std::max(RowStrideOf(x), RowStrideOf(y))});
+  }
   return rules;
 }
 

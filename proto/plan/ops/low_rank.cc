@@ -20,6 +20,7 @@
 #include <algorithm>
 
 #include "proto/base/gpu_limits.h"
+#include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/precision.h"
 #include "proto/plan/tensor_spec.h"
@@ -136,6 +137,18 @@ OpRules LowRankRules(const OpView& op) {
   // base is read, and y written.
   rules.forward.set_memory_bytes(2 * Bytes(op.output("y")));
   rules.gpu_scratch_bytes = LowRankScratchBytes(op);
+  for (const Weight& weight : weights) {
+    if (!weight.trained) continue;
+    const TensorSpec& x = op.input("x");
+    const TensorSpec& y = op.output("y");
+    rules.gpu_narrow_gradient_bytes =
+        std::max(rules.gpu_narrow_gradient_bytes,
+                 GpuNarrowGradientBytes(
+                     {.in = weight.product.in,
+                      .out = weight.product.out,
+                      .rows = RowsOf(x),
+                      .row_stride = std::max(RowStrideOf(x), RowStrideOf(y))}));
+  }
   return rules;
 }
 

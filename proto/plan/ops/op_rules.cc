@@ -34,6 +34,7 @@ constexpr Row kKinds[] = {
     {Op::PACK, PackOperands, PackRules},
     {Op::UNPACK, PackOperands, UnpackRules},
     {Op::SPLIT, SplitOperands, SplitRules},
+    {Op::CONCAT, ConcatOperands, ConcatRules},
     {Op::FORK, ForkOperands, ForkRules},
     {Op::ATTENTION_PART, AttentionPartOperands, AttentionPartRules},
     {Op::RETURN, ReturnOperands, ReturnRules},

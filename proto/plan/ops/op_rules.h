@@ -130,6 +130,8 @@ struct OpRules {
   PassProducts products;
   // What kernels for GPUs take beside their operands (proto/base/gpu_limits.h).
   int64_t gpu_scratch_bytes = 0;
+  // The same where gradients of parameters are kept in the parameters' type.
+  int64_t gpu_narrow_gradient_bytes = 0;
   Work forward;
   Work backward_input;
   Work backward_weight;

@@ -12,6 +12,8 @@
 //
 // The gradients of x and w are summands of that place's, which it has of all
 // ranks along the one axis, and along the other.
+#include <algorithm>
+
 #include "proto/plan/ops/gpu_scratch.h"
 #include "proto/plan/ops/kinds.h"
 #include "proto/plan/tensor_spec.h"
@@ -68,6 +70,15 @@ OpRules ProductRules(const OpView& op) {
   rules.in_panels = true;
   rules.products = ProductsOf(op, of_w);
   rules.gpu_scratch_bytes = GpuProductScratchBytes(op);
+  if (of_w && op.input("w").dtype() != F32) {
+    rules.gpu_scratch_bytes =
+        std::max(rules.gpu_scratch_bytes,
+                 GpuNarrowGradientBytes(
+                     {.in = ColumnsOf(x),
+                      .out = ColumnsOf(y),
+                      .rows = RowsOf(y),
+                      .row_stride = std::max(RowStrideOf(x), RowStrideOf(y))}));
+  }
   return rules;
 }
 

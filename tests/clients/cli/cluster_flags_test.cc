@@ -22,6 +22,20 @@ TEST_F(ClusterFlagsTest, FindsJobsByNumberNameAndLatest) {
                                 "those there are"));
 }
 
+TEST_F(ClusterFlagsTest, LatestIsNoJobThatACommandMadeForItself) {
+  const auto client =
+      Client::Connect(scheduler_.address(), {.trust = {.insecure = 1}}).value();
+  scheduler_.jobs[1].mutable_status()->set_made_by("verify");
+  EXPECT_EQ(FindJob(*client, "latest").value(), 1);
+  EXPECT_EQ(FindJob(*client, "demo").value(), 2) << "by its name";
+  scheduler_.jobs[0].mutable_status()->set_made_by("verify");
+  EXPECT_EQ(
+      FindJob(*client, "latest").status(),
+      absl::NotFoundError("no job latest: those there are `troupe verify` "
+                          "made for itself; name one by its number, as "
+                          "2"));
+}
+
 TEST_F(ClusterFlagsTest, SaysThatThereIsNoJob) {
   scheduler_.jobs.clear();
   const auto client =

@@ -1,5 +1,8 @@
 #include "clients/cli/write_file.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -16,6 +19,29 @@ TEST(WriteFile, Replaces) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   EXPECT_EQ(text.str(), "new");
+}
+
+// As on a full disk.
+TEST(WriteFile, WhatWasThereStaysWhereThereIsNoRoom) {
+  const std::string path = std::filesystem::path(testing::TempDir()) / "kept";
+  ASSERT_TRUE(WriteFile({.path = path, .content = "old"}).ok());
+  struct rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit small = {.rlim_cur = 10, .rlim_max = before.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status =
+      WriteFile({.path = path, .content = std::string(1000, 'x')});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(status.message().find("cannot write"), 0u) << status;
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_EQ(text.str(), "old");
+}
+
+TEST(WriteFile, WritesToWhatIsNoFile) {
+  EXPECT_TRUE(WriteFile({.path = "/dev/null", .content = "x"}).ok());
 }
 
 TEST(WriteFile, SaysWhyNot) {

@@ -48,6 +48,26 @@ TEST(ExpandHuggingFaceModel, AnAbsentDirectoryIsNamed) {
             "directory; give a Hugging Face model's directory");
 }
 
+// Modules are trained where the job says so.
+TEST(ExpandHuggingFaceModel, ModulesAreAnOption) {
+  ModelSpec named;
+  named.set_hf("tests/oracle/hf/deepseek_v3_tiny");
+  ModelSpec model = named;
+  ASSERT_TRUE(ExpandHuggingFaceModel(Use::kTrained, model).ok());
+  EXPECT_EQ(model.num_nextn_predict_layers(), 0);
+  model = named;
+  model.set_num_nextn_predict_layers(1);
+  model.set_mtp_coefficient(0.1);
+  ASSERT_TRUE(ExpandHuggingFaceModel(Use::kTrained, model).ok());
+  EXPECT_EQ(model.num_nextn_predict_layers(), 1);
+  EXPECT_EQ(model.mtp_coefficient(), 0.1);
+  model = named;
+  model.set_num_nextn_predict_layers(2);
+  EXPECT_EQ(ExpandHuggingFaceModel(Use::kTrained, model).message(),
+            "model.num_nextn_predict_layers: 2 modules are to be trained, and "
+            "the files of model.hf have 1; use 1");
+}
+
 // As an import does.
 TEST(ExpandHuggingFaceModel, WeightsThatAreLeftOverAreRefused) {
   const std::string copy = CopyOfFixture("llama_tiny");

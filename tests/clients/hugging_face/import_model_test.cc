@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "storage/checkpoint/assets.h"
 #include "storage/checkpoint/tensor_reader.h"
@@ -118,27 +119,57 @@ TEST(ImportModel, TensorsOfExpertsAreOne) {
   EXPECT_EQ(got, want);
 }
 
-// A layer behind the last one, for multi-token prediction, is named and left
-// out; the bias that chooses experts is a weight as others are.
-TEST(ImportModel, LayersBehindTheLastAreLeftOut) {
+// A module that predicts a further token comes in, but for its copies of the
+// tables; the bias that chooses experts is a weight as others are.
+TEST(ImportModel, ModulesComeInWhereTheyAre) {
   const auto imported = ImportModel(
       {.from = HfFixture("deepseek_v3_tiny"), .to = FreshPath("behind")});
   ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_THAT(imported->left_out,
-              testing::ElementsAre("model.layers.2.eh_proj.weight"));
+  EXPECT_EQ(imported->model.num_nextn_predict_layers(), 1);
+  EXPECT_THAT(imported->left_out, testing::IsEmpty());
   const auto checkpoint = TensorReader::Open(imported->checkpoint);
-  EXPECT_EQ((*checkpoint)->Find("model.layers.2.eh_proj.weight"), nullptr);
+  EXPECT_EQ((*checkpoint)->Find("model.layers.2.embed_tokens.weight"), nullptr);
   const auto weights = HuggingFaceWeights::Open(HfFixture("deepseek_v3_tiny"));
-  const std::string bias = "model.layers.1.mlp.gate.e_score_correction_bias";
-  std::vector<float> got(8);
-  ASSERT_TRUE((*checkpoint)
-                  ->Read(bias, StoredDType::kF32, WholeTensor({8}), got.data())
-                  .ok());
-  EXPECT_EQ(got, AllOf(*weights, {.name = bias, .shape = {8}}));
+  const auto expect_read = [&](const std::string& name,
+                               const std::vector<int64_t>& shape) {
+    std::vector<float> got(ElementCount(shape));
+    ASSERT_TRUE(
+        (*checkpoint)
+            ->Read(name, StoredDType::kF32, WholeTensor(shape), got.data())
+            .ok());
+    EXPECT_EQ(got, AllOf(*weights, {.name = name, .shape = shape})) << name;
+  };
+  expect_read("model.layers.1.mlp.gate.e_score_correction_bias", {8});
+  expect_read("model.layers.2.eh_proj.weight", {16, 32});
+  expect_read("model.layers.2.shared_head.norm.weight", {16});
+}
+
+// transformers writes the number of modules, and none of them.
+TEST(ImportModel, ModulesThatAreNotThereAreNone) {
+  const std::string from = CopyOfFixture("deepseek_v3_tiny");
+  RawTensors tensors = ReadRawTensors(from + kWeights);
+  std::erase_if(tensors, [](const auto& tensor) {
+    return absl::StartsWith(tensor.first, "model.layers.2.");
+  });
+  WriteRawTensors(from + kWeights, tensors);
+  const auto imported = ImportModel({.from = from, .to = FreshPath("out")});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->model.num_nextn_predict_layers(), 0);
+}
+
+TEST(ImportModel, CopiesThatDifferAreRefused) {
+  const std::string from = CopyOfFixture("deepseek_v3_tiny");
+  RawTensors tensors = ReadRawTensors(from + kWeights);
+  tensors.at("model.layers.2.shared_head.head.weight").bytes[2] ^= 1;
+  WriteRawTensors(from + kWeights, tensors);
+  EXPECT_THAT(MessageOfImport(from),
+              HasSubstr("tensor model.layers.2.shared_head.head.weight differs "
+                        "from lm_head.weight, from element 1 on"));
 }
 
 TEST(ImportModel, EndedItLeavesNothing) {
-  const std::string to = FreshPath("ended");
+  const std::string above = FreshPath("ended");
+  const std::string to = above + "/below/";
   const auto directories = [&] {
     int count = 0;  // beside the file that locks the folder
     for (const auto& entry : std::filesystem::directory_iterator(to)) {
@@ -152,7 +183,17 @@ TEST(ImportModel, EndedItLeavesNothing) {
          return absl::CancelledError("enough");
        }});
   EXPECT_EQ(imported.status(), absl::CancelledError("enough"));
-  EXPECT_EQ(directories(), 0);
+  EXPECT_FALSE(std::filesystem::exists(above)) << "the folders that it made";
+}
+
+TEST(ImportModel, EndedItLeavesTheFoldersThatWereThere) {
+  const std::string to = FreshPath("was_there");
+  std::filesystem::create_directories(to);
+  const auto ends = [](auto, auto) { return absl::CancelledError("enough"); };
+  const ImportOptions options = {
+      .from = HfFixture("llama_tiny"), .to = to, .progress = ends};
+  EXPECT_FALSE(ImportModel(options).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(to)) << "nor a lock";
 }
 
 // A config.json with one value in place of another.

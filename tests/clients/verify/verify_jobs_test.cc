@@ -97,6 +97,14 @@ TEST(CheckTrainsAsOneRank, RefusesEveryScheduleThatDelaysGradients) {
             "parallelism.pipeline_schedule: ", schedule.name, " trains with")));
   }
   EXPECT_EQ(delays, 2);
+  JobSpec job = SmallJob();
+  job.mutable_parallelism()->set_data(2);
+  job.mutable_parallelism()->set_servers(1);
+  job.mutable_servers()->set_mode("async");
+  EXPECT_THAT(std::string(CheckTrainsAsOneRank(ExamplePlan(job)).message()),
+              testing::StartsWith("servers.mode: async trains with delayed"));
+  job.mutable_parallelism()->set_data(1);
+  EXPECT_TRUE(CheckTrainsAsOneRank(ExamplePlan(job)).ok());
 }
 
 }  // namespace

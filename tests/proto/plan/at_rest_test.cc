@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/roles.h"
 #include "proto/plan/slices.h"
 #include "tests/scheduler/example_plan.h"
@@ -34,13 +35,18 @@ void ExpectDealtEvenly(const JobSpec& job, int ranks) {
         const Range duty = DutyOf(plan, placement, p, rank);
         EXPECT_EQ(Both(duty, PartAtRest(plan, placement, p, rank)), duty);
         EXPECT_LE(TrainedHere(plan, placement, rank),
-                  LargestTrainedAtRest(plan, placement));
-        EXPECT_LE(duty.size(), LargestDuty(plan, placement, p));
+                  LargestTrainedAtRest(plan, placement, rank));
+        EXPECT_LE(duty.size(), LargestDuty(plan, placement, p, rank));
         for (int64_t i = duty.begin; i < duty.end; ++i) {
           ++duties[i - part.begin];
         }
       }
-      const int copies = ranks / (unit.parts(p).shares().empty() ? ranks : 1);
+      const auto& shares = unit.parts(p).shares();
+      const bool of_replicas_only = std::all_of(
+          shares.begin(), shares.end(), [](const Unit::Part::Share& share) {
+            return share.axis() == kReplicaAxis;
+          });
+      const int copies = ranks / (of_replicas_only ? ranks : 1);
       EXPECT_GT(duties.front(), 0);
       EXPECT_LE(duties.front(), std::max(copies, 2));
       for (const int count : duties) ASSERT_EQ(count, duties.front());
@@ -73,11 +79,11 @@ TEST(AtRest, FrozenElementsAreDealtAsOften) {
     const Plan plan = ExamplePlan(job);
     const Placement& placement = *FindPlacement(RoleOf(plan, 0), 1);
     EXPECT_EQ(TrainedHere(plan, placement, 0), 0);
-    EXPECT_EQ(LargestTrainedAtRest(plan, placement), 0);
+    EXPECT_EQ(LargestTrainedAtRest(plan, placement, 0), 0);
     EXPECT_EQ(IsDealt(placement), zero == 3);
     const int64_t all = plan.units(1).flat_elements();
     EXPECT_EQ(
-        LargestFrozenAtRest(plan, placement),
+        LargestFrozenAtRest(plan, placement, 0),
         zero == 3 ? EvenLines(all, {.index = 0, .count = 4}).size() : all);
   }
 }
@@ -136,8 +142,8 @@ TEST(AtRest, StretchesLieBehindOneAnother) {
       }
       EXPECT_EQ(end, plan.units(1).flat_elements());
       EXPECT_EQ(unsharded, DealtElements(plan, placement, DealtParts::kAll));
-      EXPECT_LE(first, LargestTrainedAtRest(plan, placement) +
-                           LargestFrozenAtRest(plan, placement));
+      EXPECT_LE(first, LargestTrainedAtRest(plan, placement, rank) +
+                           LargestFrozenAtRest(plan, placement, rank));
     }
     EXPECT_EQ(dense, RangeOfPart(plan.units(1), 0).size());
     EXPECT_EQ(KeepsSome(plan, placement, DealtParts::kAll), expert == 4);

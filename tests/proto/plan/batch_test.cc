@@ -44,6 +44,19 @@ TEST(Batch, IsWhatUnitsRead) {
   EXPECT_TRUE(ReadsBatch(isolating, isolating.units(1)));
 }
 
+// Each rank what the units of its stages read.
+TEST(Batch, IsLoadedWhereItIsRead) {
+  JobSpec job = ExampleJob({.micro_batches = 2, .micro_batch_size = 2});
+  EXPECT_THAT(LoadedTensors(ExamplePlan(job), 0), ElementsAre(true, true));
+  job.mutable_parallelism()->set_pipeline(2);
+  const Plan plan = ExamplePlan(job);
+  EXPECT_THAT(LoadedTensors(plan, 0), ElementsAre(true, false));
+  EXPECT_THAT(LoadedTensors(plan, 1), ElementsAre(false, true));
+  job.mutable_data()->set_isolate_documents(true);
+  EXPECT_THAT(LoadedTensors(ExamplePlan(job), 1),
+              ElementsAre(false, true, true));
+}
+
 // Of ranks that share the positions, each loads some; of where documents begin,
 // all that a whole sequence has.
 TEST(Batch, IsLoadedAsItsDimsAreCut) {

@@ -300,7 +300,11 @@ const Fault kContextFaults[] = {
      },
      "is ALL_GATHER of F32, where its unit needs ALL_TO_ALL of F32"},
     {"gradients summed over the replicas only",
-     [](Plan& p) { p.mutable_units(1)->mutable_parts(0)->clear_shares(); },
+     [](Plan& p) {
+       // The share along the axis that cuts sequences.
+       p.mutable_units(1)->mutable_parts(0)->mutable_shares()->DeleteSubrange(
+           0, 1);
+     },
      "but of it they have 2 neighbours the same, with summands of its "
      "gradient"},
 };

@@ -185,5 +185,46 @@ TEST(CheckStrategies, LooksAtWhatTiedUnitsAdd) {
                         "3 adds all to it"));
 }
 
+// What parts say of their types, tiers and replicas.
+TEST(CheckStrategies, LooksAtWhatPartsSayOfTheirState) {
+  JobSpec job = ExampleJob({.data = 2});
+  job.mutable_training()->add_freeze("*.h.*.bias");
+  job.mutable_training()->set_precision("bf16");
+  job.mutable_memory()->set_optimizer("host");
+  const Plan plan = ExamplePlan(job);
+  ASSERT_EQ(CheckParts(plan), absl::OkStatus());
+  const Unit::Part& part = plan.units(1).parts(0);
+  EXPECT_EQ(part.dtype(), BF16);
+  EXPECT_EQ(part.gradient_dtype(), F32);
+  EXPECT_EQ(part.tiers().states(), HOST);
+  const auto fault = [&plan](const auto& plant) {
+    Plan faulty = plan;
+    plant(*faulty.mutable_units(1));
+    return std::string(CheckParts(faulty).message());
+  };
+  const char* const apart =
+      "unit 1: part 1 has other types or tiers than part 0";
+  EXPECT_THAT(fault([](Unit& unit) {
+                unit.mutable_parts(1)->set_gradient_dtype(BF16);
+              }),
+              HasSubstr(apart));
+  EXPECT_THAT(fault([](Unit& unit) {
+                unit.mutable_parts(1)->mutable_tiers()->set_states(NVME);
+              }),
+              HasSubstr(apart));
+  EXPECT_THAT(fault([](Unit& unit) {
+                for (Unit::Part& of : *unit.mutable_parts()) of.set_dtype(F32);
+              }),
+              HasSubstr("unit 1: part 0 has type F32, but "));
+  EXPECT_THAT(
+      fault([](Unit& unit) { unit.mutable_parts(1)->clear_shares(); }),
+      HasSubstr("unit 1: part 1 says that along data ranks have a piece each, "
+                "but they have 2 neighbours the same, with summands"));
+  EXPECT_THAT(fault([](Unit& unit) {
+                unit.mutable_parts(0)->mutable_shares(0)->set_summed(false);
+              }),
+              HasSubstr("with its gradient, too, but they have 2 neighbours"));
+}
+
 }  // namespace
 }  // namespace troupe

@@ -107,8 +107,8 @@ TEST(ModelTest, ResolvingLeavesNoFieldUnset) {
     const int unset = ModelSpec::descriptor()->field_count() -
                       static_cast<int>(fields.size());
     const int of_synthetic = 6;
-    // sliding_window, those of gpt_neox, of graph, of experts and of latents
-    const int of_others = 6 + 8 + 11;
+    // sliding_window, those of gpt_neox, graph, experts, latents and modules
+    const int of_others = 6 + 8 + 11 + 2;
     EXPECT_EQ(unset, of_synthetic + of_others + (gpt2 ? 7 + 1 : 1 + 2))
         << bare.DebugString();
   }

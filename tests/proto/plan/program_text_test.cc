@@ -121,9 +121,22 @@ TEST(ProgramText, ProgramsSkipCommentsAndNameTheWrongLine) {
   EXPECT_EQ(ParseProgram(ProgramText(*program))->SerializeAsString(),
             program->SerializeAsString());
   const absl::Status wrong = ParseProgram("L m0\nF u0 z1\n").status();
-  EXPECT_EQ(wrong.message(),
-            "line 2: instruction word \"z1\": no such field; use u o s q m + v p "
-            "g grad @ ^ =, or an operand");
+  EXPECT_EQ(
+      wrong.message(),
+      "line 2: instruction word \"z1\": no such field; use u o s q m + v p "
+      "g grad % @ ^ =, or an operand");
+}
+
+TEST(ProgramText, SaysInWhichSteps) {
+  for (const char* const text :
+       {"Y u1 g2 %100:25:last", "J u0 %7:0", "Q u3 %0:0:last"}) {
+    const auto instruction = ParseInstruction(text);
+    ASSERT_TRUE(instruction.ok()) << instruction.status();
+    EXPECT_EQ(InstructionText(*instruction), text);
+  }
+  for (const char* const text : {"J u0 %7", "J u0 %7:x", "J u0 %7:0:first"}) {
+    EXPECT_FALSE(ParseInstruction(text).ok()) << text;
+  }
 }
 
 TEST(ProgramText, RefusesNonsense) {

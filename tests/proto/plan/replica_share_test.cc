@@ -41,13 +41,26 @@ TEST(ReplicaShare, SamplesGoInTheOrderOfReplicas) {
     first += share.count;
   }
   EXPECT_EQ(ShareOf(derived, Program::VALIDATE, 3).first, 4);
-  EXPECT_THAT(ReplicaKinds(derived),
+  EXPECT_THAT(ReplicaKinds(plan),
               ElementsAre(ElementsAre(1, 3), ElementsAre(0, 2)));
   // Kinds of replicas have roles of their own.
   ASSERT_EQ(plan.roles_size(), 4);
   EXPECT_EQ(RoleText(plan.roles(1)), "pipeline 1 data 1,3");
   EXPECT_EQ(RoleText(plan.roles(2)), "pipeline 0 data 0,2");
   EXPECT_THAT(RanksOf(plan.mesh(), plan.roles(1)), ElementsAre(5, 7));
+}
+
+// Those with slices of other sizes have roles of their own, too.
+TEST(ReplicaShare, KindsAreAlsoOfSlices) {
+  JobSpec job = UnevenJob();
+  job.mutable_parallelism()->set_zero(1);
+  for (const int weight : {2, 1, 5, 1}) {
+    job.mutable_parallelism()->add_zero_weights(weight);
+  }
+  const Plan plan = ExamplePlan(job);
+  EXPECT_THAT(ReplicaKinds(plan),
+              ElementsAre(ElementsAre(1, 3), ElementsAre(2), ElementsAre(0)));
+  EXPECT_EQ(plan.roles_size(), 6);
 }
 
 TEST(ReplicaShare, EqualNumbersAreThePlanOfNone) {
@@ -58,7 +71,7 @@ TEST(ReplicaShare, EqualNumbersAreThePlanOfNone) {
   const Plan given = ExamplePlan(job);
   EXPECT_TRUE(given.derived().replica_micro_batches().empty());
   EXPECT_EQ(given.roles_size(), even.roles_size());
-  EXPECT_THAT(ReplicaKinds(even.derived()), ElementsAre(ElementsAre()));
+  EXPECT_THAT(ReplicaKinds(even), ElementsAre(ElementsAre()));
   EXPECT_EQ(ShareOf(even.derived(), Program::TRAIN, 1).first, 2);
 }
 

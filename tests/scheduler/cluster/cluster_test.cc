@@ -237,7 +237,9 @@ TEST(Cluster, TheQueueIsBounded) {
 TEST(Cluster, AClientHasAShareOfTheQueue) {
   Harness h({.jobs_queued_max = 8});
   const auto submit = [&](const std::string& client) {
-    return h.cluster.Submit(SpecOf(1), {}, h.now, h.actions, client).status();
+    return h.cluster
+        .Submit(SpecOf(1), {}, h.now, h.actions, {.client = client})
+        .status();
   };
   const auto submit_all = [&](const std::string& client) {
     int taken = 0;

@@ -7,10 +7,20 @@
 namespace troupe {
 namespace {
 
+// With nobody else's events in between.
+class Shown {
+ public:
+  explicit Shown(const Cluster& cluster) : cluster_(cluster) {}
+  void operator()(Look look) const { look(cluster_); }
+
+ private:
+  const Cluster& cluster_;
+};
+
 absl::StatusOr<JobDescription> Described(const Cluster& cluster, JobId id,
                                          const DescribeOptions& options = {}) {
   JobDescription description;
-  RETURN_IF_ERROR(DescribeJob(cluster, id, options, description));
+  RETURN_IF_ERROR(DescribeJob(Shown(cluster), id, options, description));
   return description;
 }
 
@@ -20,7 +30,7 @@ absl::StatusOr<GetTimelineResponse> Timelines(const Cluster& cluster, JobId id,
   request.set_id(id.value());
   request.set_step(step);
   GetTimelineResponse timelines;
-  RETURN_IF_ERROR(TimelineOf(cluster, request, timelines));
+  RETURN_IF_ERROR(TimelineOf(Shown(cluster), request, timelines));
   return timelines;
 }
 
@@ -34,12 +44,12 @@ TEST(Describe, ShowsJobsAndWorkers) {
   h.Step(first, 0, on[2], 1);
 
   ListJobsResponse jobs;
-  ListJobs(h.cluster, jobs);
+  ListJobs(Shown(h.cluster), jobs);
   ASSERT_EQ(jobs.jobs_size(), 2);
   EXPECT_EQ(jobs.jobs(0).id(), second.value()) << "newest first";
 
   ListWorkersResponse workers;
-  ListWorkers(h.cluster, workers);
+  ListWorkers(Shown(h.cluster), workers);
   ASSERT_EQ(workers.workers_size(), 3);
   EXPECT_EQ(workers.workers(0).description().name(), "w1");
   EXPECT_EQ(workers.workers(1).description().name(), "w10");
@@ -75,6 +85,44 @@ TEST(Describe, TimelinesOfWhatWasPredictedAndTraced) {
   EXPECT_EQ(Timelines(h.cluster, id, 1)->measured().step(), 1);
   EXPECT_EQ(Timelines(h.cluster, id, 3).status().message(),
             "job 2 has no trace of step 3; there are those of 1, 2");
+}
+
+// Whoever looks at much lets events come in between.
+TEST(Describe, LooksAtPartsOfWhatIsLarge) {
+  Harness h;
+  const WorkerId worker = h.Join("w");
+  const JobId id = h.Running({worker});
+  int64_t step = 0;
+  const auto train = [&](int64_t steps) {
+    for (const int64_t last = step + steps; step < last;) {
+      h.Step(id, 0, worker, ++step);
+    }
+  };
+  constexpr int64_t kSteps = 2 * JobTable::kWatchStepsMax + 1;
+  train(kSteps);
+  int looks = 0;
+  JobDescription job;
+  const auto show = [&](Look look) {
+    ++looks;
+    look(h.cluster);
+    train(1);
+  };
+  ASSERT_TRUE(DescribeJob(show, id, {}, job).ok());
+  EXPECT_EQ(looks, 1 + 3);
+  ASSERT_EQ(job.steps_size(), kSteps);
+  for (int i = 0; i < kSteps; ++i) ASSERT_EQ(job.steps(i).step(), i + 1);
+
+  std::vector<WorkerId> on = h.JoinMany(1030);
+  looks = 0;
+  ListWorkersResponse workers;
+  ListWorkers(
+      [&](Look look) {
+        ++looks;
+        look(h.cluster);
+      },
+      workers);
+  EXPECT_EQ(workers.workers_size(), 1031);
+  EXPECT_EQ(looks, 3 + 1) << "the links come last";
 }
 
 }  // namespace

@@ -199,5 +199,88 @@ TEST(Elastic, ACheckpointEndsThePause) {
   EXPECT_TRUE(h.AskedToSave(h.w[0]));
 }
 
+// Its user left the plan to choose: the compiler takes up to three ranks of the
+// workers that there are.
+struct Chosen : RecoveryHarness {
+  explicit Chosen(int workers, const std::string& objective = "time") {
+    w = JoinMany(workers);
+    JobSpec spec = RecoveringSpec(1);
+    spec.mutable_elastic()->set_min_workers(1);
+    spec.mutable_parallelism()->clear_data();
+    spec.mutable_parallelism()->set_mode("auto");
+    spec.set_objective(objective);
+    id = Submit(spec);
+    AllReady(id, w, 1);
+    AllStep(id, w, 1);
+    ClearActions();
+  }
+  void Calm() { Pass(absl::Seconds(3), w); }
+  bool AskedToSave() const {
+    for (const SchedulerMessage& message : Sent(w[0])) {
+      if (message.stop().checkpoint()) return true;
+    }
+    return false;
+  }
+  // All ranks save after a step, and let go.
+  void MovesAfter(int64_t step, const std::vector<WorkerId>& ranks) {
+    AllStep(id, ranks, step);
+    Commits(id, ranks[0], step);
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      EndsKeeping(id, static_cast<int>(r), ranks[r], {});
+    }
+  }
+  std::vector<WorkerId> w;
+  JobId id;
+};
+
+TEST(Elastic, APlanIsChosenAgainWhereWorkersCome) {
+  Chosen h(/*workers=*/1);
+  ASSERT_EQ(h.job(h.id).ranks_needed, 1);
+  h.w.push_back(h.Join("w1"));
+  h.Calm();
+  ASSERT_TRUE(h.AskedToSave());
+  h.MovesAfter(2, {h.w[0]});
+  EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
+  EXPECT_EQ(h.status(h.id).workers_size(), 2);
+  EXPECT_EQ(h.job(h.id).plan->job().parallelism().data(), 2);
+  h.AllReady(h.id, h.w, 3);
+  h.ClearActions();
+  for (const char* const name : {"w2", "w3"}) h.w.push_back(h.Join(name));
+  h.Calm();
+  ASSERT_TRUE(h.AskedToSave());
+  h.MovesAfter(3, {h.w[0], h.w[1]});
+  EXPECT_EQ(h.status(h.id).workers_size(), 3) << "the fourth is not wanted";
+  h.AllReady(h.id, {h.w[0], h.w[1], h.w[2]}, 4);
+  h.ClearActions();
+  h.w.push_back(h.Join("w4"));
+  h.Calm();
+  EXPECT_FALSE(h.AskedToSave()) << "no plan is quicker";
+}
+
+TEST(Elastic, APlanIsChosenAgainWhereWorkersAreLost) {
+  Chosen h(/*workers=*/3);
+  h.Commits(h.id, h.w[0], 1);
+  h.Disconnect(h.w[2], "connection closed");
+  for (const int rank : {0, 1}) h.EndsKeeping(h.id, rank, h.w[rank], {});
+  h.w.pop_back();
+  h.Calm();
+  EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
+  const std::vector<CompileJob> asked = h.All<CompileJob>();
+  ASSERT_FALSE(asked.empty());
+  const Choice& first = asked.back().compilation->choices.front();
+  EXPECT_EQ(first.spec.parallelism().mode(), "auto");
+  EXPECT_EQ(first.ids.size(), 2u);
+  EXPECT_EQ(h.job(h.id).plan->job().parallelism().data(), 2);
+  EXPECT_EQ(h.job(h.id).spec.parallelism().data(), 3) << "its first choice";
+}
+
+// What is cheapest on one worker is not known to be dearer than on two.
+TEST(Elastic, OtherObjectivesStayWithTheirChoiceWhereWorkersCome) {
+  Chosen h(/*workers=*/1, "tokens_per_dollar");
+  h.w.push_back(h.Join("w1"));
+  h.Calm();
+  EXPECT_FALSE(h.AskedToSave());
+}
+
 }  // namespace
 }  // namespace troupe

@@ -39,6 +39,11 @@ class FakeCompiler final : public JobCompiler {
     }
     return std::max(job.parallelism().data(), LeavesParallelismOpen(job) ? 1 : 0);
   }
+  JobSpec Resolved(const JobSpec& job) const override {
+    JobSpec resolved = job;
+    resolved.set_evaluate(job.evaluate());
+    return resolved;
+  }
   // The same for all, but for jobs that may run on other numbers of ranks.
   std::string FingerprintOf(const JobSpec& job, int ranks) const {
     const std::string same = "0123456789abcdef";

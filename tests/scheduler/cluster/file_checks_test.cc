@@ -69,6 +69,15 @@ TEST(FileChecks, OneWorkerThatFindsAllWellIsEnough) {
   EXPECT_EQ(c.Ends().size(), 1u);
 }
 
+// A job that waits for workers is not planned yet. A worker looks at the model
+// and checkpoint of a resolved job only.
+TEST(FileChecks, TheJobIsResolvedThoughItIsNotPlanned) {
+  Looking c(1);
+  c.Ask(SpecOf(4));
+  ASSERT_EQ(c.Asked().size(), 1u);
+  EXPECT_TRUE(c.Asked()[c.all[0]].job().has_evaluate());
+}
+
 TEST(FileChecks, AJobIsRefusedWhereAllFindItsFilesWrong) {
   Looking c(2);
   const int64_t number = c.Ask();

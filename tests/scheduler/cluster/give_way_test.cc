@@ -46,6 +46,7 @@ struct TwoJobs : RecoveryHarness {
 
 TEST(GiveWay, TheYoungerJobIsSavedAndTheOlderOneGoesOn) {
   TwoJobs h("/a", "/b");
+  EXPECT_FALSE(h.Says(h.a, "may wait for each other"));
   h.Pass(absl::Seconds(5), {h.w[0], h.w[2]});
   EXPECT_TRUE(h.Asked(h.w[2]).empty()) << "their workers may be back soon";
   h.WaitLongEnough();
@@ -172,6 +173,8 @@ TEST(GiveWay, NeitherWhereBothWouldLoseTheirCopiesAndTheySaySo) {
         "; it keeps its workers meanwhile, for without a checkpoint.directory "
         "its copies of step 2 cannot be saved"))
         << h.status(id).reason();
+    EXPECT_TRUE(h.Says(id, "two such jobs may wait for each other"))
+        << "when it is submitted";
   }
 }
 

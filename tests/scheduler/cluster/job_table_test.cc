@@ -296,6 +296,28 @@ TEST(JobTable, RestoresJobsAsTheyWere) {
   EXPECT_EQ(table.Add(SpecOf(1), 1, kNow, actions).id, JobId(8));
 }
 
+// An elastic job's plan is chosen again by the scheduler after this one, too.
+TEST(JobTable, KeepsWhatItsUserLeftOpenInTheStoreOnly) {
+  JobTable table({});
+  Actions actions;
+  JobSpec open = SpecOf(1);
+  open.mutable_parallelism()->set_mode("auto");
+  const Job& job = table.Add(SpecOf(2), 2, kNow, actions, {}, open);
+  EXPECT_FALSE(job.status.has_open());
+  StoredJob stored;
+  for (const Action& action : actions) {
+    const auto* const persisted = std::get_if<PersistJob>(&action);
+    if (persisted != nullptr) stored.row = *persisted->row;
+  }
+  EXPECT_EQ(stored.row.status.open().parallelism().mode(), "auto");
+  JobTable after({});
+  after.Restore(std::move(stored), 2, actions);
+  const Job& restored = *after.Find(job.id);
+  ASSERT_TRUE(restored.open.has_value());
+  EXPECT_EQ(restored.open->parallelism().mode(), "auto");
+  EXPECT_FALSE(restored.status.has_open());
+}
+
 TEST(JobTable, NewsIsWhatTheWatcherHasNotSeen) {
   JobTable table({});
   Actions actions;

@@ -17,6 +17,26 @@ TEST(Rendezvous, AnswersNowOrWhenTheKeyComes) {
   EXPECT_EQ(**store.Get(3, "k"), "w");
 }
 
+TEST(Rendezvous, OfThoseThatWantAKeyTheFirstHasIt) {
+  Rendezvous store({});
+  EXPECT_TRUE(absl::IsNotFound(store.SetFirst("l/0", "a", "l").status()));
+  ASSERT_TRUE(store.Set("l", "open").ok());
+  EXPECT_EQ(*store.Get(4, "l/0"), nullptr);
+  const auto first = store.SetFirst("l/0", "a", "l");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->value, "a");
+  EXPECT_EQ(first->waited, std::vector<int>{4});
+  const auto second = store.SetFirst("l/0", "b", "l");
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->value, "a");
+  EXPECT_TRUE(second->waited.empty());
+  ASSERT_TRUE(store.SetFirst("l/1", "b", "l/0").ok());
+  store.Erase("l/");
+  EXPECT_EQ(*store.Get(1, "l/1"), nullptr);
+  EXPECT_NE(*store.Get(1, "l"), nullptr);
+  EXPECT_TRUE(absl::IsNotFound(store.SetFirst("l/2", "c", "l/1").status()));
+}
+
 TEST(Rendezvous, IsBounded) {
   Limits limits;
   limits.store_keys_max = 3;

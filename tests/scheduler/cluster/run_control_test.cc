@@ -325,6 +325,32 @@ TEST(RunControl, WhatTheRanksWarnOfIsAnEventOnce) {
   }
 }
 
+// A job that has nothing left to train writes none, and its user wants a text.
+TEST(RunControl, WhatItResumedIsItsNewestCheckpointUntilItHasOne) {
+  Harness h;
+  const std::vector<WorkerId> on = h.JoinMany(3);
+  const JobId id = h.Submit(SpecOf(2));
+  GenerateRequest text;
+  text.set_job(id.value());
+  text.set_prompt("In the beginning");
+  text.set_max_new_tokens(1);
+  text.set_ignore_eos(true);
+  EXPECT_TRUE(
+      absl::IsNotFound(h.cluster.Generate(text, h.now, h.actions).status()));
+  for (const int rank : {0, 1}) {
+    WorkerMessage ready;
+    *ready.mutable_rank_ready()->mutable_ref() = h.Ref(id, rank);
+    ready.mutable_rank_ready()->set_first_step(5);
+    ready.mutable_rank_ready()->set_resumed_from(rank == 0 ? "/c/step-4" : "x");
+    h.Send(on[rank], ready);
+  }
+  EXPECT_EQ(h.status(id).resumed_from(), "/c/step-4");
+  EXPECT_EQ(h.All<PersistJob>().back().row->status.resumed_from(), "/c/step-4");
+  const auto asked = h.cluster.Generate(text, h.now, h.actions);
+  ASSERT_TRUE(asked.ok()) << asked.status();
+  EXPECT_EQ(h.Sent(on[2]).back().read_job().checkpoint(), "/c/step-4");
+}
+
 TEST(RunControl, CheckpointsAreCommittedByRankZero) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(2);

@@ -86,13 +86,16 @@ TEST(StoredRun, SaysWhyItWasToBeSaved) {
   JobStatus status;
   struct Run run(1, Plan(), {});
   run.phase = phase::Stopping();
-  run.intent_why = "cancelled by its user";
+  const std::string why = "cancelled by its user";
   StoredRun stored;
-  for (const JobIntent intent : {INTENT_SAVE_MOVE, INTENT_SAVE_CANCEL}) {
+  for (const JobIntent intent :
+       {INTENT_RECOVER, INTENT_SAVE_MOVE, INTENT_SAVE_CANCEL, INTENT_CANCEL}) {
+    run.intent = MakeIntent(intent, why);
+    EXPECT_EQ(KindOf(run.intent), intent);
+    EXPECT_EQ(WhyOf(run.intent), intent == INTENT_RECOVER ? "" : why);
     status.set_intent(intent);
     OfTheNextScheduler(run, status, &stored);
-    EXPECT_EQ(stored.save_why,
-              intent == INTENT_SAVE_CANCEL ? run.intent_why : "");
+    EXPECT_EQ(stored.save_why, intent >= INTENT_SAVE_CANCEL ? why : "");
   }
   status.set_save_why("of another one");
   WriteNoRun(status);

@@ -49,6 +49,24 @@ TEST(StepGather, MeasuresUtilizationAgainstTheDatasheets) {
   EXPECT_DOUBLE_EQ(record.mfu(), record.tokens_per_second() * 1e6 / 2e10);
 }
 
+// Ranks that have no scalars of a step are neither believed nor compared, and
+// their time is not the step's.
+TEST(StepGather, WhatIsOfOthersIsTheirs) {
+  StepGather gather(3, PlanOf());
+  for (const int rank : {0, 1}) {
+    StepReport report = ReportOf(rank, 1);
+    report.set_of_others(true);
+    report.mutable_record()->set_loss(0);
+    EXPECT_TRUE(gather.Add(report).empty());
+  }
+  const auto steps = gather.Add(ReportOf(2, 1));
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_FALSE(steps[0].difference.has_value());
+  EXPECT_EQ(steps[0].record.loss(), 2.5);
+  EXPECT_EQ(steps[0].record.step_seconds(), 0.25);
+  EXPECT_EQ(steps[0].record.memory_bytes(), 100);
+}
+
 TEST(StepGather, OneRecordFromAllRanks) {
   StepGather gather(3, PlanOf());
   EXPECT_TRUE(gather.Add(ReportOf(2, 1, true)).empty());
@@ -105,6 +123,35 @@ TEST(StepGather, OfSingleSequencesItNeedsNoSums) {
   EXPECT_EQ(steps[0].record.sequence_losses().losses(0), 1.5);
   ASSERT_TRUE(steps[0].experts.has_value());
   EXPECT_EQ(steps[0].experts->layers[0].choices, std::vector<float>({30, 40}));
+}
+
+// Ranks of one island hold the same, those of another their own.
+TEST(StepGather, IslandsAreComparedByThemselvesAndTheirMeansAreReported) {
+  Plan plan = PlanOf();
+  plan.mutable_job()->mutable_parallelism()->set_islands(2);
+  const auto report = [](int rank, int64_t step, double loss) {
+    StepReport of_rank = ReportOf(rank, step);
+    of_rank.mutable_record()->set_loss(loss);
+    of_rank.mutable_record()->set_grad_norm(2 * loss);
+    return of_rank;
+  };
+  StepGather gather(4, plan);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_TRUE(gather.Add(report(rank, 1, rank < 2 ? 2 : 3)).empty());
+  }
+  auto steps = gather.Add(report(3, 1, 3));
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_FALSE(steps[0].difference.has_value());
+  EXPECT_EQ(steps[0].record.loss(), 2.5);
+  EXPECT_EQ(steps[0].record.grad_norm(), 5);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_TRUE(gather.Add(report(rank, 2, rank < 2 ? 2 : 3)).empty());
+  }
+  steps = gather.Add(report(3, 2, 3.5));
+  ASSERT_EQ(steps.size(), 1u);
+  ASSERT_TRUE(steps[0].difference.has_value());
+  EXPECT_EQ(steps[0].difference->agreed, 2);
+  EXPECT_EQ(steps[0].difference->others, 3);
 }
 
 TEST(StepGather, WhereRanksDifferTheRecordIsThatOfMost) {

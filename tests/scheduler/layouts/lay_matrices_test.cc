@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/plan/layout.h"
+#include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/slices.h"
 #include "proto/plan/tensor_spec.h"
@@ -27,8 +28,8 @@ OptimizerSpec Muon() {
 }
 
 // Norms that AdamW trains, matrices that Muon does, and some that are frozen.
-Unit UnitOf(int64_t norms, const std::vector<int64_t>& matrices,
-            int64_t frozen) {
+Unit UnitOf(int64_t norms, const std::vector<int64_t>& matrices, int64_t frozen,
+            const OptimizerSpec& optimizer = Muon()) {
   Unit unit;
   const auto add = [&unit](const std::vector<int64_t>& shape, int rule,
                            bool is_frozen) {
@@ -54,6 +55,10 @@ Unit UnitOf(int64_t norms, const std::vector<int64_t>& matrices,
   if (norms > 0) add({norms}, 0, false);
   for (const int64_t rows : matrices) add({rows, 10}, 1, false);
   if (frozen > 0) add({frozen, 3}, 0, true);
+  for (Unit::Part& part : *unit.mutable_parts()) {
+    part.set_whole_parameters(!part.frozen() &&
+                              UpdatesMatrices(optimizer, part.rule()));
+  }
   return unit;
 }
 
@@ -113,6 +118,37 @@ TEST(LayMatrices, EachLiesInOneOfEvenSlices) {
   EXPECT_GT(laid, 100);
 }
 
+// The same of slices by weights, which are lines and no more.
+TEST(LayMatrices, EachLiesInOneOfUnlikeSlices) {
+  int laid = 0;
+  for (const std::vector<int>& weights : std::vector<std::vector<int>>{
+           {3, 1}, {1, 3}, {5, 2, 1}, {1, 1, 6}, {7, 5}}) {
+    for (const std::vector<int64_t>& matrices :
+         std::vector<std::vector<int64_t>>{
+             {7, 7, 7, 7}, {10, 3, 3, 20, 5, 4}, {9, 8}}) {
+      Unit unit = UnitOf(100, matrices, 40);
+      SlicedParts parts = AllOver(static_cast<int>(weights.size()), unit);
+      parts.weights = weights;
+      if (!LayMatrices(Muon(), parts, unit).ok()) continue;
+      ++laid;
+      const int64_t trained = TrainedElements(unit);
+      for (const Parameter& parameter : unit.parameters()) {
+        if (parameter.frozen() || parameter.dims_size() < 2) continue;
+        EXPECT_EQ(parameter.offset() % kFlatAlignment, 0);
+        int slices = 0;
+        for (size_t r = 0; r < weights.size(); ++r) {
+          const Range slice =
+              WeightedLines(trained, weights, static_cast<int>(r));
+          slices += parameter.offset() >= slice.begin &&
+                    parameter.offset() + LocalElements(parameter) <= slice.end;
+        }
+        EXPECT_EQ(slices, 1) << parameter.name();
+      }
+    }
+  }
+  EXPECT_GE(laid, 12);
+}
+
 // Of parts that rest in slices over others, each lie in their own slices, which
 // begin where the parts do.
 TEST(LayMatrices, LaysSomePartsOfAUnit) {
@@ -169,7 +205,7 @@ TEST(LayMatrices, OfAdafactorVectorsAreWhole) {
   adafactor.set_name("adafactor");
   adafactor.add_groups()->set_name("adafactor");
   for (const int ranks : {2, 3, 4}) {
-    Unit unit = UnitOf(100, {10, 10, 10, 10, 10, 10, 10}, 0);
+    Unit unit = UnitOf(100, {10, 10, 10, 10, 10, 10, 10}, 0, adafactor);
     ASSERT_TRUE(CheckMatrices(adafactor, unit).ok());
     ASSERT_TRUE(LayMatrices(adafactor, AllOver(ranks, unit), unit).ok());
     const int64_t slice = TrainedElements(unit) / ranks;
@@ -178,7 +214,7 @@ TEST(LayMatrices, OfAdafactorVectorsAreWhole) {
                 (parameter.offset() + LocalElements(parameter) - 1) / slice);
     }
   }
-  Unit cut = UnitOf(8, {4}, 0);
+  Unit cut = UnitOf(8, {4}, 0, adafactor);
   Dim::Section::Cut& piece = *cut.mutable_parameters(0)
                                   ->mutable_dims(0)
                                   ->mutable_sections(0)
@@ -188,7 +224,7 @@ TEST(LayMatrices, OfAdafactorVectorsAreWhole) {
   EXPECT_THAT(std::string(CheckMatrices(adafactor, cut).message()),
               HasSubstr("optimizer.name: adafactor needs whole parameters, and "
                         "ranks have a part of p1 each"));
-  Unit large = UnitOf(0, {100, 100}, 0);
+  Unit large = UnitOf(0, {100, 100}, 0, adafactor);
   EXPECT_THAT(
       std::string(LayMatrices(adafactor, AllOver(8, large), large).message()),
       HasSubstr("whole matrices, which adafactor needs"));

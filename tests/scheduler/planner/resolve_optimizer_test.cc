@@ -19,6 +19,15 @@ OptimizerGroup& AddGroup(const std::string& match, JobSpec& job) {
   return group;
 }
 
+// Each that a plan knows what it needs has settings.
+TEST(ResolveOptimizer, HasARowForEachRule) {
+  for (const OptimizerRow& row : OptimizerRows()) {
+    JobSpec job = ExampleJob({});
+    AddGroup("*.mlp.*.weight", job).set_name(std::string(row.name));
+    EXPECT_TRUE(ResolveOptimizer(job).ok()) << row.name;
+  }
+}
+
 TEST(ResolveOptimizer, LionHasItsOwnDefaults) {
   JobSpec job = ExampleJob({});
   job.mutable_optimizer()->set_name("lion");

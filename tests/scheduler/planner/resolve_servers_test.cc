@@ -10,6 +10,7 @@
 #include "scheduler/planner/resolve.h"
 #include "tests/scheduler/example_job.h"
 #include "tests/scheduler/example_plan.h"
+#include "tests/scheduler/planner/unequal_workers.h"
 
 namespace troupe {
 namespace {
@@ -48,13 +49,122 @@ TEST(ResolveServers, ASectionIsFilledIn) {
   EXPECT_EQ(RanksNeeded(*workers), 4);
 }
 
-TEST(ResolveServers, RefusesModesThatAreNotThere) {
-  for (const char* const mode : {"async", "bounded"}) {
-    JobSpec job = ServedJob();
-    job.mutable_servers()->set_mode(mode);
-    EXPECT_THAT(RefusalOf(job), StartsWith("servers.mode: "));
-    EXPECT_THAT(RefusalOf(job), HasSubstr("is not available"));
+JobSpec TurnedJob(const std::string& mode = "async") {
+  JobSpec job = ServedJob();
+  job.mutable_servers()->set_mode(mode);
+  return job;
+}
+
+// Each step is one replica's, whatever number of them there is.
+TEST(ResolveServers, ReplicasTakeTurns) {
+  JobSpec job = TurnedJob("bounded");
+  job.mutable_training()->set_global_batch_size(
+      3 * job.training().micro_batch_size());
+  const auto resolved = ResolveJob(job);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->servers().staleness(), 4);
+  EXPECT_TRUE(ResolveJob(*resolved).ok());
+  const auto plan = CompilePlan(job, ExampleWorkers(6));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->derived().replica_micro_batches(),
+              ElementsAre(3, 3, 3, 3, 0, 0));
+  EXPECT_TRUE(plan->derived().takes_turns());
+  EXPECT_TRUE(plan->derived().delays_gradients());
+  const TrainingSpec& training = plan->job().training();
+  EXPECT_EQ(plan->derived().tokens_per_step(),
+            int64_t{training.global_batch_size()} * training.sequence_length());
+  job = ServedJob();
+  EXPECT_FALSE(CompilePlan(job, ExampleWorkers(6))->derived().takes_turns());
+}
+
+// Rates of replicas add up, unless none may be far ahead, or servers are slow.
+TEST(ResolveServers, ReplicasThatTakeTurnsAddUp) {
+  const auto seconds = [](const std::string& mode,
+                          const std::vector<double>& speeds) {
+    JobSpec job = TurnedJob(mode);
+    job.mutable_parallelism()->set_data(static_cast<int>(speeds.size()) - 1);
+    job.mutable_parallelism()->set_servers(1);
+    const auto plan = CompilePlan(job, UnequalWorkers(speeds));
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? plan->prediction() : Prediction();
+  };
+  const double alone = seconds("async", {1, 100}).step_seconds();
+  const Prediction async = seconds("async", {1, 1, 0.2, 100});
+  EXPECT_NEAR(async.step_seconds(), alone / 2.2, 0.03 * alone);
+  EXPECT_THAT(async.limited_by(), StartsWith("replicas, of which"));
+  EXPECT_DOUBLE_EQ(async.ranks(0).compute_seconds(),
+                   async.ranks(1).compute_seconds());
+  // The slow one does a fifth as many steps, each of which takes it five times
+  // as long.
+  EXPECT_NEAR(async.ranks(2).compute_seconds(),
+              async.ranks(0).compute_seconds(),
+              0.05 * async.ranks(0).compute_seconds());
+  EXPECT_NEAR(static_cast<double>(async.ranks(2).bytes_sent_per_step()),
+              async.ranks(0).bytes_sent_per_step() / 5.0,
+              0.05 * async.ranks(0).bytes_sent_per_step());
+  const Prediction bounded = seconds("bounded", {1, 1, 0.2, 100});
+  EXPECT_NEAR(bounded.step_seconds(), 5 * alone / 3, 0.2 * alone);
+  EXPECT_THAT(bounded.limited_by(), StartsWith("the slowest replica"));
+  const Prediction slow = seconds("async", {1, 1, 1, 0.001});
+  EXPECT_GT(slow.step_seconds(), alone);
+  EXPECT_THAT(slow.limited_by(), StartsWith("servers: "));
+}
+
+struct TurnsRefusal {
+  const char* what;
+  void (*ask)(JobSpec& job);
+};
+
+const TurnsRefusal kTurnsRefusals[] = {
+    {"parallelism.pipeline",
+     [](JobSpec& j) { j.mutable_parallelism()->set_pipeline(2); }},
+    {"parallelism.micro_batch_split",
+     [](JobSpec& j) {
+       j.mutable_parallelism()->set_micro_batch_split("by_speed");
+     }},
+    {"training.precision: fp16",
+     [](JobSpec& j) { j.mutable_training()->set_precision("fp16"); }},
+    {"memory: auto", [](JobSpec& j) { j.mutable_memory()->set_mode("auto"); }},
+    {"memory.optimizer",
+     [](JobSpec& j) { j.mutable_memory()->set_optimizer("host"); }},
+    {"memory.activations",
+     [](JobSpec& j) { j.mutable_memory()->set_activations("host"); }},
+};
+
+TEST(ResolveServers, RefusesWithWhatReplicasCannotTakeTurns) {
+  ASSERT_EQ(RefusalOf(TurnedJob()), "");
+  for (const TurnsRefusal& refusal : kTurnsRefusals) {
+    JobSpec job = TurnedJob();
+    refusal.ask(job);
+    EXPECT_THAT(
+        RefusalOf(job),
+        StartsWith(std::string("servers.mode: async does not go with ") +
+                   refusal.what));
+    job.mutable_servers()->set_mode("sync");
+    EXPECT_EQ(RefusalOf(job), "") << refusal.what;
   }
+  JobSpec job = TurnedJob();
+  job.mutable_servers()->set_staleness(1);
+  EXPECT_THAT(RefusalOf(job), StartsWith("servers.staleness: is for"));
+  job = TurnedJob("bounded");
+  job.mutable_servers()->set_staleness(-1);
+  EXPECT_THAT(RefusalOf(job), StartsWith("servers.staleness: -1"));
+  job = TurnedJob("sync");
+  job.mutable_servers()->set_order_seed(1);
+  EXPECT_THAT(RefusalOf(job), StartsWith("servers.order_seed: is for"));
+  job = TurnedJob();
+  job.mutable_servers()->set_pull_every(2);
+  EXPECT_THAT(RefusalOf(job), StartsWith("servers.pull_every: a replica"));
+  job = TurnedJob();
+  job.mutable_parallelism()->clear_servers();
+  EXPECT_THAT(RefusalOf(job), StartsWith("servers.mode: async needs servers"));
+  std::vector<WorkerDescription> workers = ExampleWorkers(6);
+  for (WorkerDescription& worker : workers) worker.mutable_gpu();
+  EXPECT_THAT(std::string(CompilePlan(TurnedJob(), workers).status().message()),
+              HasSubstr("servers.mode: async is for processors"));
+}
+
+TEST(ResolveServers, RefusesModesThatAreNotThere) {
   JobSpec job = ServedJob();
   job.mutable_servers()->set_mode("often");
   EXPECT_THAT(RefusalOf(job), StartsWith("servers.mode: "));
@@ -150,6 +260,13 @@ TEST(ResolveServers, ElasticJobsKeepTheirServers) {
     ranks.push_back(RanksNeeded(way));
   }
   EXPECT_THAT(ranks, ElementsAre(4, 3));
+  // Where each step is one replica's, there may be any number of these.
+  job.mutable_servers()->set_mode("async");
+  ranks.clear();
+  for (const JobSpec& way : NarrowerWays(job, 5)) {
+    ranks.push_back(RanksNeeded(way));
+  }
+  EXPECT_THAT(ranks, ElementsAre(5, 4, 3));
 }
 
 TEST(ResolveServers, TooFewWorkersAreNamedWithServers) {

@@ -92,8 +92,8 @@ const Refused kRefused[] = {
      "(training.micro_batch_size) evenly; use 2 or 4"},
     {"tensor: 2 strategies { units: 'head' batch: 2 }",
      "parallelism.strategies: unit 3 uses transformer.wte.weight of unit 0, "
-     "and ranks must share it alike for both; give both one strategy, or set "
-     "model.tie_word_embeddings: false",
+     "and ranks must share it alike for both; give both one strategy, or do "
+     "without what uses it twice (model.tie_word_embeddings, ",
      true},
     {"batch: 2 strategies { units: 'blocks' context: 2 }",
      "parallelism.strategies: unit 0 makes what unit 1 reads, and no exchange "

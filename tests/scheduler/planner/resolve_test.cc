@@ -41,15 +41,16 @@ TEST(ResolveJob, LeavesNoFieldUnset) {
   // trained, alike; one file; held back from it; by steps; nothing is chosen;
   // no adapters; no average is kept; rows of collectives are chosen by cost;
   // the optimizer is another than adafactor; no text is written; no
-  // servers.
+  // servers; one island; slices are even.
   const std::set<std::string> may_be_absent = {
-      "communication", "context_method", "decay_rate",    "elastic",
-      "ema",           "epochs",         "eps1",          "eps2",
-      "expert_slack",  "expert_tensor",  "freeze",        "groups",
-      "lora",          "loss_scale",     "micro_batches", "mode",
-      "objective",     "recovery",       "sample",        "scale_parameter",
-      "servers",       "sources",        "stages",        "strategies",
-      "tensor_depth",  "tensor_method",  "ulysses_size",  "validation"};
+      "communication", "context_method",  "decay_rate",    "elastic",
+      "ema",           "epochs",          "eps1",          "eps2",
+      "expert_slack",  "expert_tensor",   "freeze",        "groups",
+      "lora",          "loss_scale",      "micro_batches", "mode",
+      "islands",       "objective",       "outer",         "recovery",
+      "sample",        "scale_parameter", "servers",       "sources",
+      "stages",        "strategies",      "tensor_depth",  "tensor_method",
+      "ulysses_size",  "validation",      "zero_weights"};
   const auto all_set = [&](const google::protobuf::Message& message) {
     const auto* descriptor = message.GetDescriptor();
     for (int i = 0; i < descriptor->field_count(); ++i) {
@@ -164,6 +165,15 @@ TEST(ResolveJob, RefusesWithThePathAndTheWayOut) {
          j.mutable_data()->set_validation_fraction(0.5);
        },
        "data.validation: is beside data.validation_fraction"},
+      {[](JobSpec& j) {
+         j.mutable_model()->Clear();
+         j.mutable_model()->set_architecture("synthetic");
+         j.mutable_model()->set_units(1);
+         j.mutable_model()->add_forward_us(1);
+         j.mutable_data()->Clear();
+         j.mutable_data()->set_isolate_documents(true);
+       },
+       "data.isolate_documents: a synthetic model reads no documents"},
       {[](JobSpec& j) {
          j.mutable_training()->clear_steps();
          j.mutable_training()->set_epochs(2);

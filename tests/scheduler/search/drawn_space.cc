@@ -124,9 +124,15 @@ DrawnSpace DrawSpace(uint64_t seed, int workers_max) {
   const int64_t bytes =
       BytesOfOneRank(space.job, space.workers) / 100 * percent;
   SetMemory(bytes, space.workers);
+  // Some have half as much.
+  const bool unlike_memory = draw.Below(4) == 0;
+  for (int i = 0; i < count / 2 && unlike_memory; ++i) {
+    space.workers[i].mutable_budgets(0)->set_bytes(bytes / 2);
+  }
   space.name = absl::StrCat("seed ", seed, ": ", count, " workers, batch ",
                             space.job.training().global_batch_size(),
-                            ", memory ", percent, " %");
+                            ", memory ", percent, " %",
+                            unlike_memory ? ", half of that on some" : "");
   return space;
 }
 
@@ -152,6 +158,13 @@ Everything SimulateEverything(const DrawnSpace& drawn) {
           if (!plan.ok() || !CheckMemory(*plan, used).ok()) continue;
           ++everything.fitting;
           const double seconds = plan->prediction().step_seconds();
+          const absl::StatusOr<double> least =
+              estimator.LeastSecondsOf(candidate);
+          if (least.ok() && *least > seconds) {
+            ++everything.least_broken;
+            everything.least_too_long =
+                std::max(everything.least_too_long, *least / seconds - 1);
+          }
           // Of what is the same as another candidate there is none.
           const absl::StatusOr<Estimate> estimate = estimator.Of(candidate);
           if (estimate.ok() && estimate->fits()) {
@@ -162,6 +175,8 @@ Everything SimulateEverything(const DrawnSpace& drawn) {
           }
           if (estimate.ok() && estimate->bytes > PeakOf(*plan)) {
             ++everything.bounds_broken;
+            everything.broken = absl::StrCat(TextOf(job), ": ", estimate->bytes,
+                                             " over ", PeakOf(*plan));
           }
           if (everything.best.has_value() &&
               everything.best->seconds <= seconds) {

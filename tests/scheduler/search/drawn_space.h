@@ -38,6 +38,10 @@ struct Everything {
   double too_small = 0;
   double too_large = 0;
   int64_t bounds_broken = 0;
+  std::string broken;  // the last of these
+  // How many take less time than their bound, and by how much at most.
+  int64_t least_broken = 0;
+  double least_too_long = 0;
 };
 Everything SimulateEverything(const DrawnSpace& space);
 

@@ -48,6 +48,19 @@ TEST(PlanCompiler, CompilesForItsRanks) {
   EXPECT_EQ(part.rank(), 1);
 }
 
+TEST(PlanCompiler, ResolvesWithoutWorkers) {
+  const PlanCompiler compiler;
+  const JobSpec resolved = compiler.Resolved(Spec());
+  EXPECT_TRUE(resolved.has_evaluate());
+  EXPECT_EQ(resolved.training().sequence_length(), 16);
+  JobSpec open = Spec();
+  open.mutable_parallelism()->set_mode("auto");
+  EXPECT_FALSE(compiler.Resolved(open).has_evaluate());
+  JobSpec wrong = Spec();
+  wrong.mutable_training()->set_steps(-1);
+  EXPECT_EQ(compiler.Resolved(wrong).training().steps(), -1);
+}
+
 TEST(PlanCompiler, RefusesWithThePathOfTheField) {
   const PlanCompiler compiler;
   JobSpec spec = Spec();

@@ -124,7 +124,7 @@ struct Planned {
   }
   JobId Submit(const JobSpec& spec, const std::string& client = "") {
     return host.Apply([&](Cluster& c, absl::Time now, Actions& out) {
-      return *c.Submit(spec, {}, now, out, client);
+      return *c.Submit(spec, {}, now, out, {.client = client});
     });
   }
 

@@ -1,9 +1,19 @@
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/unknown_field_set.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "proto/base/check.h"
+#include "proto/base/steady_time.h"
 #include "proto/build_version.h"
 #include "proto/protocol_version.h"
+#include "scheduler/service/unread_answers.h"
 #include "tests/scheduler/service/served_cluster.h"
 
 namespace troupe {
@@ -173,6 +183,111 @@ TEST(SchedulerService, AJobThatCannotBeStoredIsNotTaken) {
   served.host.Read([](const Cluster& cluster, absl::Time) {
     EXPECT_EQ(cluster.jobs().all().begin()->second->status.state(), CANCELLED);
   });
+  // Others that try would push jobs that have ended out of the list.
+  const grpc::Status again =
+      served.stub->SubmitJob(Call().get(), submit, &response);
+  EXPECT_EQ(again.error_message(), status.error_message());
+  served.host.Read([](const Cluster& cluster, absl::Time) {
+    EXPECT_EQ(cluster.jobs().all().size(), 1u);
+  });
+  served.durable = absl::OkStatus();
+  served.host.Apply([](Cluster& cluster, absl::Time now, Actions& actions) {
+    cluster.Tick(now + Limits().store_retry, actions);
+  });
+  served.AwaitThat(
+      [](const Cluster& cluster) { return cluster.CheckStore().ok(); });
+  EXPECT_EQ(served.Submit(SpecOf(1)), 2);
+}
+
+// Asks for the list of jobs, and does not read it.
+class UnreadList {
+ public:
+  explicit UnreadList(const std::shared_ptr<grpc::Channel>& channel)
+      : call_(grpc::GenericStub(channel).PrepareCall(
+            &context_, "/troupe.Scheduler/ListJobs", &queue_)) {
+    call_->StartCall(this);
+    Await();
+    grpc::Slice nothing(std::string{});
+    call_->WriteLast(grpc::ByteBuffer(&nothing, 1), {}, this);
+    Await();
+  }
+  ~UnreadList() {
+    context_.TryCancel();
+    grpc::Status status;
+    call_->Finish(&status, this);
+    Await();
+    queue_.Shutdown();
+    void* tag;
+    bool ok;
+    while (queue_.Next(&tag, &ok)) {
+    }
+  }
+
+ private:
+  void Await() {
+    void* tag;
+    bool ok;
+    CHECK(queue_.Next(&tag, &ok));
+  }
+
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+};
+
+// gRPC keeps what a client does not read.
+TEST(SchedulerService, WhoReadsNoLargeAnswersGetsNoMore) {
+  ServedCluster served;
+  served.host.Apply([](Cluster& cluster, absl::Time now, Actions& actions) {
+    for (int i = 0; i < 3; ++i) {  // of 4 MiB that a client takes by default
+      JobSpec job = SpecOf(1);
+      job.set_name(std::string(1 << 20, 'x'));
+      EXPECT_TRUE(cluster.Submit(job, {}, now, actions).ok());
+    }
+  });
+  // Asks until it is answered so, or has been for long.
+  const auto await = [&](const std::string& error) {
+    const absl::Time end = SteadyNow() + absl::Seconds(60);
+    grpc::Status status;
+    do {
+      ListJobsResponse jobs;
+      status = served.stub->ListJobs(Call().get(), ListJobsRequest(), &jobs);
+      if (error.empty() ? status.ok()
+                        : absl::StrContains(status.error_message(), error)) {
+        return true;
+      }
+    } while (SteadyNow() < end);
+    ADD_FAILURE() << status.error_message();
+    return false;
+  };
+  ASSERT_TRUE(await(""));
+  {
+    std::vector<std::unique_ptr<UnreadList>> unread;
+    for (int i = 0; i < 60; ++i) {
+      unread.push_back(std::make_unique<UnreadList>(served.channel));
+    }
+    EXPECT_TRUE(await("wait to be read; read those first"));
+    EXPECT_TRUE(served.Cancel(1).ok()) << "small answers go on";
+  }
+  EXPECT_TRUE(await(""));
+}
+
+TEST(UnreadAnswers, OneClientHasHalfOfWhatOthersLeave) {
+  UnreadAnswers unread(64 << 10);
+  EXPECT_TRUE(unread.MayAnswer("ada").ok());
+  unread.Add("ada", 20 << 10);
+  EXPECT_TRUE(unread.MayAnswer("ada").ok());
+  unread.Add("ada", 12 << 10);
+  EXPECT_EQ(unread.MayAnswer("ada").message(),
+            "answers of 32 KiB that ada asked for wait to be read; read those "
+            "first");
+  unread.Add("bob", 15 << 10);
+  EXPECT_TRUE(unread.MayAnswer("bob").ok()) << "of the other half";
+  unread.Add("bob", 1 << 10);
+  EXPECT_FALSE(unread.MayAnswer("bob").ok());
+  EXPECT_TRUE(unread.MayAnswer("eve").ok());
+  unread.Remove("ada", 12 << 10);
+  EXPECT_TRUE(unread.MayAnswer("ada").ok());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "gtest/gtest.h"
+#include "tests/proto/trust/captured_log.h"
 #include "tests/scheduler/service/served_cluster.h"
 
 namespace troupe {
@@ -90,9 +91,13 @@ TEST(TextStreams, ACancelledTextEndsForItsClient) {
   EXPECT_EQ(
       served.stub->CancelText(Call().get(), request, &response).error_code(),
       grpc::StatusCode::NOT_FOUND);
+  const CapturedLog log;
   request.set_text(asked.request());
   ASSERT_TRUE(served.stub->CancelText(Call().get(), request, &response).ok());
   EXPECT_EQ(response.worker(), "w0");
+  const std::string line = "which w0 wrote, cancelled by ";
+  log.Await(1, line);
+  EXPECT_EQ(log.Count(line), 1u);
   EXPECT_TRUE(worker->Read()->has_stop_text());
   GenerateResponse piece;
   EXPECT_FALSE(stream->Read(&piece));

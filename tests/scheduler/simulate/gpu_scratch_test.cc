@@ -62,6 +62,41 @@ TEST(GpuScratchItems, AModelWithoutBiasesNeedsNoSumsOfProducts) {
   EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 32 * kMiB);
 }
 
+// 64 x 1,024 rows of 50,264 logits are more than 2^31 elements, so the gradient
+// of their weights is a sum of parts. Kept narrow, it takes 50,264 x 1,600
+// numbers of f32 meanwhile: 307 MiB.
+TEST(GpuScratchItems, NarrowGradientsOfALargeVocabularyAreSummedInF32) {
+  JobSpec job = WideJob("bf16");
+  job.mutable_model()->set_architecture("llama");
+  job.mutable_model()->set_intermediate_size(6400);
+  job.mutable_model()->set_vocab_size(50264);
+  job.mutable_training()->set_dropout(0.1);
+  job.mutable_training()->set_micro_batch_size(64);
+  job.mutable_training()->set_global_batch_size(64);
+  EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 32 * kMiB);
+  job.mutable_training()->set_gradient_precision("parameters");
+  EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 320 * kMiB);
+  // Half of the rows go into one product.
+  job.mutable_training()->set_micro_batch_size(32);
+  EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 32 * kMiB);
+}
+
+// A table of 262,144 tokens by 12,288 has more than 2^31 elements: the gradient
+// of 1,024 rows that it multiplied is a sum of parts, of 48 MiB.
+TEST(GpuScratchItems, AWeightTooLargeForOneProduct) {
+  JobSpec job = WideJob("bf16");
+  job.mutable_model()->set_architecture("llama");
+  job.mutable_model()->set_hidden_size(12288);
+  job.mutable_model()->set_num_attention_heads(96);
+  job.mutable_model()->set_intermediate_size(6400);
+  job.mutable_model()->set_vocab_size(262144);
+  job.mutable_training()->set_dropout(0.1);
+  job.mutable_training()->set_micro_batch_size(1);
+  EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 64 * kMiB);
+  job.mutable_model()->set_vocab_size(131072);
+  EXPECT_EQ(ItemsOf(job)["kernel_scratch"], 32 * kMiB);
+}
+
 // cuDNN's, which keeps the gradients of scores: 8 x 25 heads of 1,024 x 1,024
 // in two bytes are 400 MiB, a number for each row one more; of 32 samples 16 fit
 // in a call.

@@ -62,6 +62,7 @@ std::set<std::string> ExportedNames() {
   step.set_step(1);
   step.set_loss_scale(1024);
   step.mutable_routers()->set_entropy(1);
+  step.set_mtp_loss(1);
   step.add_tiers()->set_tier(NVME);
   step.mutable_tiers(0)->set_seconds(1);
   h.Send(on[0], message);

@@ -87,5 +87,25 @@ TEST_F(StoreWriterTest, AFailureIsToldAndTriedAgain) {
   EXPECT_EQ(OnDisk()[0].row.status.state(), RUNNING) << "the newest row wins";
 }
 
+// A client that submits to a full disk again and again, and cancels.
+TEST_F(StoreWriterTest, JobsThatAreForgottenTakeNoRoom) {
+  auto other = Database::Open(directory_ + "/troupe.db");
+  ASSERT_TRUE(other->Execute("BEGIN IMMEDIATE").ok());
+  StoreWriter writer(*store_);
+  for (int job = 1; job <= 100; ++job) {
+    Actions actions = JobIn(CANCELLED);
+    auto row = std::make_shared<JobRow>(*std::get<PersistJob>(actions[0]).row);
+    row->status.set_id(job);
+    actions = {PersistJob{row}};
+    if (job > 3) actions.push_back(ForgetJob{JobId(job - 3)});
+    writer.Add(actions);
+  }
+  EXPECT_FALSE(FlushAndWait(writer).ok());
+  EXPECT_EQ(writer.jobs_queued(), 3u);
+  ASSERT_TRUE(other->Execute("ROLLBACK").ok());
+  ASSERT_TRUE(FlushAndWait(writer).ok());
+  EXPECT_EQ(OnDisk().size(), 3u);
+}
+
 }  // namespace
 }  // namespace troupe

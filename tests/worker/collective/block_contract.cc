@@ -126,4 +126,61 @@ TEST_P(CommunicatorContract, ReducesBlocksOfRows) {
   });
 }
 
+// Blocks of any sizes, none among them, in place and not.
+TEST_P(CommunicatorContract, MovesBlocksOfGivenSizes) {
+  Together(GetParam(), [](Communicator& communicator) {
+    const int me = communicator.rank();
+    for (const bool ascending : {true, false}) {
+      std::vector<ElementRange> ranges;
+      int64_t size = 0;
+      for (int r = 0; r < communicator.size(); ++r) {
+        const int place = ascending ? r : communicator.size() - 1 - r;
+        ranges.push_back({size, size + 16 * place * place});
+        size = ranges.back().end;
+      }
+      const ElementRange& own = ranges[me];
+      const Range block = {own.begin, own.end};
+      std::vector<int32_t> values = Values(me, size), in_place = values;
+      std::vector<int32_t> sums(block.size(), -1);
+      const std::vector<int32_t> scattered = Scattered(communicator, block);
+      absl::Status status = communicator.ReduceScatter(
+          {.send = View(values), .receive = View(sums), .ranges = ranges},
+          ReduceOp::kSum, {.name = "x"});
+      ASSERT_TRUE(status.ok()) << status;
+      ASSERT_EQ(sums, scattered);
+      status = communicator.ReduceScatter(
+          {.send = View(in_place),
+           .receive = View(in_place).Slice(own.begin, own.end),
+           .ranges = ranges},
+          ReduceOp::kSum, {.name = "x"});
+      ASSERT_TRUE(status.ok()) << status;
+      ASSERT_EQ(std::vector<int32_t>(in_place.begin() + own.begin,
+                                     in_place.begin() + own.end),
+                scattered);
+      std::vector<int32_t> expected(size);
+      for (int r = 0; r < communicator.size(); ++r) {
+        for (int64_t i = ranges[r].begin; i < ranges[r].end; ++i) {
+          expected[i] = Values(r, size)[i];
+        }
+      }
+      values = Values(me, size);
+      std::vector<int32_t> gathered(size, -1);
+      status = communicator.AllGather(
+          {.send = View(values).Slice(own.begin, own.end),
+           .receive = View(gathered),
+           .ranges = ranges},
+          {.name = "x"});
+      ASSERT_TRUE(status.ok()) << status;
+      ASSERT_EQ(gathered, expected);
+      status = communicator.AllGather(
+          {.send = View(values).Slice(own.begin, own.end),
+           .receive = View(values),
+           .ranges = ranges},
+          {.name = "x"});
+      ASSERT_TRUE(status.ok()) << status;
+      ASSERT_EQ(values, expected);
+    }
+  });
+}
+
 }  // namespace troupe

@@ -79,7 +79,7 @@ float Random(int rank, int64_t i) {
 
 // A type whose sums are taken in f32.
 struct Narrow {
-  Element element;
+  DType element;
   float (*widened)(uint16_t);
   uint16_t (*rounded)(float);
 };
@@ -140,8 +140,8 @@ TEST_P(CommunicatorContract, ReducesEveryTypeAndSize) {
 TEST_P(CommunicatorContract, NarrowSumsAreRoundedOnce) {
   if (!GetParam().rounds_once) GTEST_SKIP() << "it rounds what each adds";
   Together(GetParam(), [](Communicator& communicator) {
-    ExpectRoundedOnce(communicator, {Element::kBF16, FromBF16, ToBF16});
-    ExpectRoundedOnce(communicator, {Element::kF16, FromFP16, ToFP16});
+    ExpectRoundedOnce(communicator, {DType::kBF16, FromBF16, ToBF16});
+    ExpectRoundedOnce(communicator, {DType::kF16, FromFP16, ToFP16});
   });
 }
 

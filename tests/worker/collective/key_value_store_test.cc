@@ -29,6 +29,24 @@ TEST(InMemoryStoreTest, SharesWhatTheFirstMade) {
             absl::CancelledError("enough"));
 }
 
+TEST(InMemoryStoreTest, OfThoseThatWantAKeyTheFirstHasIt) {
+  InMemoryStore store(/*bytes_max=*/16);
+  const auto lost = store.SetFirst("l/0", "a", "l").status();
+  EXPECT_TRUE(absl::IsDataLoss(lost)) << lost;
+  ASSERT_TRUE(store.Set("l", "x").ok());
+  EXPECT_EQ(*store.SetFirst("l/0", "a", "l"), "a");
+  EXPECT_EQ(*store.SetFirst("l/0", "b", "l"), "a");
+  EXPECT_EQ(*store.SetFirst("l/1", "b", "l/0"), "b");
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      store.SetFirst("l/2", "too long", "l/1").status()));
+  ASSERT_TRUE(store.Erase("l/").ok());
+  EXPECT_TRUE(absl::IsDataLoss(store.SetFirst("l/2", "c", "l/1").status()));
+  EXPECT_EQ(*store.SetFirst("l/9", "too long", "l"), "too long");
+  store.Abort(absl::CancelledError("enough"));
+  EXPECT_EQ(store.SetFirst("l/3", "d", "l").status(),
+            absl::CancelledError("enough"));
+}
+
 TEST(InMemoryStoreTest, GetWaits) {
   InMemoryStore store;
   std::thread getter([&] {

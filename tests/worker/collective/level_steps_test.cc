@@ -171,7 +171,7 @@ class TwoLanes {
 // Of a peer that never sends.
 absl::Status Receive(const PieceStep& step) {
   char byte = 0;
-  return step.level.Recv({&byte, 1, Element::kByte}, 1, step.options);
+  return step.level.Recv({&byte, 1, DType::kU8}, 1, step.options);
 }
 
 TEST(LevelSteps, ALaneThatFailsEndsTheCallThatAnotherIsIn) {

@@ -82,7 +82,8 @@ class OnDevice final : public Communicator {
                                        const CommBuffer& whole)>& call) {
     return Through(blocks.whole, [&](const CommBuffer& whole) {
       if (block.data == blocks.Of(rank()).data) {
-        return call(inner_->Block(whole, rank(), blocks.row_elements), whole);
+        const ElementRange& range = blocks.ranges[rank()];
+        return call(whole.Slice(range.begin, range.end), whole);
       }
       return Through(
           block, [&](const CommBuffer& there) { return call(there, whole); });
@@ -95,7 +96,8 @@ class OnDevice final : public Communicator {
         receive, send, [&](const CommBuffer& block, const CommBuffer& whole) {
           return inner_->ReduceScatter({.send = whole,
                                         .receive = block,
-                                        .row_elements = send.row_elements},
+                                        .row_elements = send.row_elements,
+                                        .ranges = send.given_ranges()},
                                        op, OptionsOf(call));
         });
   }
@@ -105,7 +107,8 @@ class OnDevice final : public Communicator {
         send, receive, [&](const CommBuffer& block, const CommBuffer& whole) {
           return inner_->AllGather({.send = block,
                                     .receive = whole,
-                                    .row_elements = receive.row_elements},
+                                    .row_elements = receive.row_elements,
+                                    .ranges = receive.given_ranges()},
                                    OptionsOf(call));
         });
   }

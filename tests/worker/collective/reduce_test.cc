@@ -74,7 +74,7 @@ TEST(ReduceTest, FP16IsRoundedOnceToNearestEven) {
   std::vector<uint16_t> a = {ToFP16(2048)}, one = {ToFP16(1)}, sum = {0};
   const auto view = [](std::vector<uint16_t>& values) {
     CommBuffer buffer = View(values);
-    buffer.element = Element::kF16;
+    buffer.element = DType::kF16;
     return buffer;
   };
   ReduceRows(ReduceOp::kSum, view(sum), {view(a), view(one), view(one)});

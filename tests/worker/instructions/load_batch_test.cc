@@ -122,11 +122,12 @@ TEST(FillSample, HasARowForEachSource) {
   const TokenSample sample = {.tokens = {7, 8, 9, 10},
                               .targets = {8, -1, 10, -1},
                               .documents = {0, 0, 2, 2}};
-  const auto filled = [](const TokenSample& from, absl::string_view source) {
+  const auto filled = [](const TokenSample& from, absl::string_view source,
+                         int ahead = 0) {
     std::vector<int32_t> to(4, -77);
     const auto fill = FindFillSample(source);
     EXPECT_TRUE(fill.ok()) << fill.status();
-    if (fill.ok()) (*fill)(from, to.data());
+    if (fill.ok()) (*fill)(from, ahead, to.data());
     return to;
   };
   for (const BatchSource& source : BatchSources()) {
@@ -139,6 +140,16 @@ TEST(FillSample, HasARowForEachSource) {
   one_document.documents.clear();
   EXPECT_EQ(filled(one_document, "positions"),
             (std::vector<int32_t>{0, 1, 2, 3}));
+  // Past the end of a document, and of the window.
+  EXPECT_EQ(filled(sample, "tokens", 1), (std::vector<int32_t>{8, 8, 10, 10}));
+  EXPECT_EQ(filled(sample, "next_tokens", 1),
+            (std::vector<int32_t>{-1, -1, -1, -1}));
+  EXPECT_EQ(filled(one_document, "tokens", 2),
+            (std::vector<int32_t>{9, 10, 10, 10}));
+  EXPECT_EQ(filled(one_document, "next_tokens", 2),
+            (std::vector<int32_t>{10, -1, -1, -1}));
+  EXPECT_EQ(filled(one_document, "next_tokens", 9),
+            (std::vector<int32_t>{-1, -1, -1, -1}));
   EXPECT_EQ(FindFillSample("images").status(),
             absl::FailedPreconditionError(
                 "this worker has no source images of tensors of the batch; "

@@ -257,6 +257,14 @@ OneOpSpec Split() {
                                            {Dim::KEY_VALUE_HEADS, 2, 3}}))}}};
 }
 
+OneOpSpec Concat() {
+  return {.name = "Concat",
+          .op = OfKind(Op::CONCAT),
+          .inputs = {{"first", Columns(kHidden)}, {"rest", Columns(3)}},
+          .outputs = {
+              {"y", With(DimOf({{Dim::HIDDEN, kHidden}, {Dim::HIDDEN, 3}}))}}};
+}
+
 OneOpSpec Fork() {
   return {.name = "Fork",
           .op = OfKind(Op::FORK),
@@ -332,6 +340,17 @@ OneOpSpec Product(const char* name, bool in_out, int biases) {
   return spec;
 }
 
+// In which documents begin within sequences: where that of each token does.
+OneOpSpec WithDocuments(const char* name, OneOpSpec spec) {
+  static_assert(kBatch == 2 && kLength == 5);
+  spec.name = name;
+  spec.inputs.push_back({.name = "documents",
+                         .dims = Rows(),
+                         .dtype = I32,
+                         .ints = {0, 0, 2, 2, 2, 0, 1, 1, 1, 4}});
+  return spec;
+}
+
 std::vector<OneOpSpec> Kinds() {
   std::vector<OneOpSpec> kinds = {
       Embed("Embed", false),
@@ -385,6 +404,7 @@ std::vector<OneOpSpec> Kinds() {
       PackRows("PackRowsOfOneSample", Op::PACK, 1),
       PackRows("UnpackRowsOfOneSample", Op::UNPACK, 1),
       Split(),
+      Concat(),
       Fork(),
       Scores(),
       Softmax("Softmax", false),
@@ -394,6 +414,11 @@ std::vector<OneOpSpec> Kinds() {
       Product("ProductWithBias", true, 1),
       Product("ProductOfTransposed", false, 0),
       Product("ProductOfTransposedWithBiases", false, 2),
+      WithDocuments("EmbedInDocuments", Embed("", true)),
+      WithDocuments("RopeInDocuments", Rope("", 1.3)),
+      WithDocuments("AttentionInDocuments", Attention("", 4, 2, false)),
+      WithDocuments("AttentionInDocumentsMasked", Attention("", 2, 1, true)),
+      WithDocuments("SoftmaxInDocuments", Softmax("", false)),
       CrossEntropy("CrossEntropy", 0),
       CrossEntropy("CrossEntropyOfPaddedRows", 32),
   };

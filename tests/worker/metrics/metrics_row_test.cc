@@ -86,6 +86,7 @@ MetricsRow FullRow() {
   record.set_skipped(true);
   record.set_skipped_steps(3);
   record.mutable_routers()->set_entropy(1.25);
+  record.set_mtp_loss(0.75);
   TierTraffic& tier = *record.add_tiers();
   tier.set_tier(NVME);
   tier.set_bytes_in(int64_t{1} << 40);

@@ -157,15 +157,15 @@ class CutGeneratorTest
     }
     EXPECT_TRUE((*ranks)->Meet().ok());
     const Stage& stage = StageOfText(plan_, rank);
-    ModelPart part = {.begin = stage.unit(),
-                      .end = stage.unit() + stage.unit_count(),
-                      .place = {.mesh = &plan_.mesh(), .rank = rank},
-                      .peers = ranks->get()};
+    ModelPart part = {
+        .runs = {{stage.unit(), stage.unit() + stage.unit_count()}},
+        .place = {.mesh = &plan_.mesh(), .rank = rank},
+        .peers = ranks->get()};
     part.units.units = {plan_.units().begin(), plan_.units().end()};
     part.units.tables = {plan_.tables().begin(), plan_.tables().end()};
     part.units.batch = plan_.batch();
-    auto generator =
-        Generator::Create(*device, model_, std::move(part), parameters);
+    part.weights = WeightsAt(part.units.units, parameters);
+    auto generator = Generator::Create(*device, model_, std::move(part));
     EXPECT_TRUE(generator.ok()) << generator.status();
     if (!generator.ok()) return {};
     return Write(**generator, options);

@@ -17,6 +17,7 @@
 #include "scheduler/layouts/optimizer_groups.h"
 #include "scheduler/tiers/loss_chunks.h"
 #include "tests/worker/model/unit_sums.h"
+#include "worker/instructions/fill_sample.h"
 #include "worker/layers/element_dtype.h"
 #include "worker/model/initialize.h"
 #include "worker/model/optimizer.h"
@@ -229,6 +230,7 @@ ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
   listed->Derive();
   specs_ = listed->units;
   tables_ = listed->tables;
+  schema_ = listed->batch;
   Plan plan;
   *plan.mutable_units() = {specs_.begin(), specs_.end()};
   *plan.mutable_tables() = {listed->tables.begin(), listed->tables.end()};
@@ -239,8 +241,9 @@ ModelRunner::ModelRunner(Device& device, const ModelSpec& model,
     activation_gradients_.try_emplace({edge.from, edge.output}, device, bytes);
   }
   BuildUnitsOptions build = options;
-  build.sums = SumsOf(*listed);
-  scalars_.resize(SumElements(build.sums));
+  sums_ = SumsOf(*listed);
+  build.sums = sums_;
+  scalars_.resize(SumElements(sums_));
   auto units = BuildUnits(*listed, build);
   CHECK_OK(units.status());
   units_ = *std::move(units);
@@ -281,11 +284,33 @@ void ModelRunner::Round() {
   }
 }
 
+void ModelRunner::FillBatch(const int32_t* tokens_and_targets) {
+  const int64_t sequences = options_.shape.sequences;
+  const int64_t length = options_.shape.sequence_length;
+  const std::vector<int64_t> offsets = BatchOffsets(schema_);
+  batch_.resize(offsets.back() / static_cast<int64_t>(sizeof(int32_t)));
+  for (int64_t s = 0; s < sequences; ++s) {
+    const int32_t* const tokens = tokens_and_targets + s * length;
+    const int32_t* const targets = tokens + sequences * length;
+    const TokenSample sample = {.tokens = {tokens, tokens + length},
+                                .targets = {targets, targets + length},
+                                .documents = {}};
+    for (int i = 0; i < schema_.size(); ++i) {
+      const auto fill = FindFillSample(schema_[i].source());
+      CHECK_OK(fill.status());
+      const int64_t first =
+          offsets[i] / static_cast<int64_t>(sizeof(int32_t)) + s * length;
+      (*fill)(sample, schema_[i].ahead(), batch_.data() + first);
+    }
+  }
+}
+
 UnitBuffers ModelRunner::Buffers(int unit, const int32_t* batch) {
+  FillBatch(batch);
   const Unit& spec = specs_[unit];
   const int tied = spec.tied_size() > 0 ? spec.tied(0).unit() : -1;
   UnitBuffers buffers = {
-      .batch = batch,
+      .batch = batch_.data(),
       .stash = stash_[unit].get(),
       .weight_stash = weight_stash_[unit].get(),
       .workspace = workspace_->get(),
@@ -421,15 +446,17 @@ absl::Span<float> ModelRunner::gradient(const std::string& name) {
 }
 
 std::vector<float> ModelRunner::Logits() const {
-  // They end the head's stash, rows padded to cache lines.
+  // They end the head's stash, rows padded to cache lines. The head is the last
+  // unit before modules.
+  const size_t head = specs_.size() - 1 - model_.num_nextn_predict_layers();
   const int64_t rows =
       options_.shape.sequences * options_.shape.sequence_length;
   const int64_t vocab = model_.vocab_size();
   const int64_t stride = FlatAligned(vocab);
   const DType dtype = DTypeOfElement(options_.shape.dtype);
   const int64_t bytes = rows * stride * static_cast<int64_t>(DTypeBytes(dtype));
-  const Tensor padded(static_cast<char*>(stash_.back().get()) +
-                          specs_.back().stash_bytes() - bytes,
+  const Tensor padded(static_cast<char*>(stash_[head].get()) +
+                          specs_[head].stash_bytes() - bytes,
                       dtype, {rows, stride});
   std::vector<float> logits(rows * vocab);
   Copy(device_, {.x = padded.Slice(1, 0, vocab),

@@ -15,7 +15,9 @@
 #include "ops/device.h"
 #include "proto/job.pb.h"
 #include "proto/plan.pb.h"
+#include "proto/plan/batch.h"
 #include "proto/plan/edges.h"
+#include "proto/plan/sums.h"
 #include "tests/worker/model/numeric.h"
 #include "worker/model/build_units.h"
 #include "worker/model/model_unit.h"
@@ -132,8 +134,11 @@ class ModelRunner {
   // By Hugging Face's name. Gradients of frozen parameters stay zero.
   absl::Span<float> parameter(const std::string& name);
   absl::Span<float> gradient(const std::string& name);
-  // [rows, vocab], after a forward outside of training.
+  // Of the model, not of its modules: [rows, vocab], after a forward outside of
+  // training.
   std::vector<float> Logits() const;
+  const Sums& sums() const { return sums_; }
+  const ModelSpec& model() const { return model_; }
   absl::Span<const float> stash(int unit) const { return stash_[unit].span(); }
   double* scalars() { return scalars_.data(); }
 
@@ -143,6 +148,8 @@ class ModelRunner {
     return (rounds() ? rounded_ : parameters_)[unit].get();
   }
   UnitBuffers Buffers(int unit, const int32_t* batch);
+  // As the units' schema has it.
+  void FillBatch(const int32_t* tokens_and_targets);
   // Its segments that are of a chunk of rows, or of none: 0.
   void BackwardChunk(int unit, int chunk, const UnitBuffers& buffers,
                      MicroBatchContext context);
@@ -153,6 +160,9 @@ class ModelRunner {
   std::vector<Unit> specs_;
   std::vector<std::unique_ptr<ModelUnit>> units_;
   std::vector<UnitTable> tables_;
+  BatchSchema schema_;
+  std::vector<int32_t> batch_;
+  Sums sums_;
   std::vector<DeviceMemory> parameters_, rounded_, gradients_, state_, stash_,
       weight_stash_, segment_, segment_gradient_;
   std::vector<Edge> edges_;

@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "ops/cpu/device.h"
+#include "proto/plan/optimizer_rows.h"
 #include "proto/plan/optimizer_rules.h"
 #include "proto/plan/optimizer_states.h"
 #include "proto/plan/slices.h"
@@ -170,6 +171,15 @@ void ExpectSteps(const OptimizerSpec& spec,
   for (int64_t i = 0; i < n; ++i) {
     EXPECT_NEAR(weights.span()[i], expected[i].w, 1e-6) << i;
     EXPECT_EQ(gradients.span()[i], 0) << i;
+  }
+}
+
+// An optimizer CHECKs that it has an update for each rule.
+TEST(OptimizerTest, HasARowForEachRule) {
+  for (const OptimizerRow& row : OptimizerRows()) {
+    OptimizerSpec spec;
+    spec.set_name(std::string(row.name));
+    const Optimizer optimizer(spec);
   }
 }
 

@@ -139,7 +139,14 @@ TEST(CheckJobFiles, CheckpointsThatAreMissingOrOfAnotherTraining) {
   shorter.mutable_checkpoint()->set_resume("auto");
   EXPECT_TRUE(CheckFilesOf(Resolved(shorter)).ok());
 
-  std::filesystem::remove(checkpoint + "/rank-00000.safetensors");
+  const std::string shard = checkpoint + "/rank-00000.safetensors";
+  EXPECT_TRUE(CheckFilesOf(Resolved(Resuming(checkpoint, ckpt))).ok());
+  std::filesystem::resize_file(shard, 100);
+  ExpectRefused(Resolved(Resuming(checkpoint, ckpt)), kField,
+                "rank-00000.safetensors: has 100 bytes, the manifest says ");
+  std::filesystem::remove(shard);
+  ExpectRefused(Resolved(Resuming(checkpoint, ckpt)), kField,
+                "is not whole: " + shard + ": is missing; name another one");
   ExpectRefused(Resolved(Resuming("auto", ckpt)), kField,
                 "no complete checkpoint among 1");
 }

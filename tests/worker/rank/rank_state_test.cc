@@ -1,7 +1,11 @@
 #include "worker/rank/rank_state.h"
 
+#include <memory>
+
 #include "gtest/gtest.h"
+#include "proto/base/cores.h"
 #include "tests/equivalence/small_job.h"
+#include "tests/ops/split_memory_device.h"
 #include "tests/worker/rank/small_rank.h"
 
 namespace troupe {
@@ -36,6 +40,19 @@ TEST(RankState, OfAPipelineHoldsItsStageAndWhatThatIsTiedTo) {
   EXPECT_EQ(last.state().HeldUnits(), (std::vector<int>{0, 2, 3}));
   EXPECT_EQ(last.state().data_index(), 0);
   EXPECT_TRUE(last.state().data.has_value());  // for the targets
+}
+
+TEST(RankState, TheHostBesideADeviceHasTheThreadsThatItIsGiven) {
+  const auto split = [] {
+    return std::make_unique<SplitMemoryDevice>(CpuDeviceOptions{.threads = 1});
+  };
+  SmallRank beside(SmallJob(), {.new_device = split, .host_threads = 3});
+  EXPECT_EQ(beside.state().host.threads(), 3);
+  SmallRank by_cores(SmallJob(), {.new_device = split});
+  EXPECT_EQ(by_cores.state().host.threads(), UsableCoreCount());
+  // What computes on the host already is all that does.
+  SmallRank on_host(SmallJob(), {.host_threads = 3});
+  EXPECT_EQ(&on_host.state().host, &on_host.state().device);
 }
 
 TEST(RankState, DataIsOpenedWhereBatchesAreLoaded) {

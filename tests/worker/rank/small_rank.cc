@@ -72,7 +72,8 @@ SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
   auto assigned = std::make_shared<Plan>(AssignmentPlan(*plan, options.rank));
   if (options.change) options.change(*assigned);
   absl::StatusOr<std::unique_ptr<RankState>> state =
-      RankState::Create(assigned, *device_, arenas_, disk_);
+      RankState::Create(assigned, *device_, arenas_, disk_, /*kept=*/{},
+                        /*build_units=*/nullptr, options.host_threads);
   CHECK(state.ok()) << state.status().ToString();
   state_ = *std::move(state);
   CHECK_OK(InitializeFromSeed(*state_));

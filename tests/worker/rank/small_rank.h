@@ -36,6 +36,7 @@ struct SmallRankOptions {
   std::function<std::unique_ptr<Device>()> new_device;
   // What moves to and from the nvme tier; null: as a worker does.
   std::function<absl::StatusOr<std::unique_ptr<IoEngine>>()> new_engine;
+  int host_threads = 0;  // RankState::Create
 };
 
 // Lets what is in these line items rest in another tier; as `change`.

@@ -46,6 +46,33 @@ TEST(SchedulerStore, AsksAndWaits) {
   EXPECT_EQ(sent.size(), 2u);
 }
 
+TEST(SchedulerStore, OfThoseThatWantAKeyTheFirstHasIt) {
+  std::vector<WorkerMessage> sent;
+  SchedulerStore* answering = nullptr;
+  SchedulerStore store(Ref(), [&](WorkerMessage message) {
+    sent.push_back(message);
+    if (!message.store_set().keep_first()) return absl::OkStatus();
+    StoreValue answer = Value(message.store_set().key(), "another's");
+    answer.set_lost(message.store_set().behind() == "forgotten");
+    answering->OnValue(answer);
+    return absl::OkStatus();
+  });
+  answering = &store;
+  EXPECT_EQ(*store.SetFirst("l/0", "mine", "l"), "another's");
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].store_set().value(), "mine");
+  EXPECT_EQ(sent[0].store_set().behind(), "l");
+  EXPECT_EQ(*store.Get("l/0", absl::Seconds(10)), "another's");
+  EXPECT_EQ(sent.size(), 1u) << "it is known";
+  EXPECT_TRUE(
+      absl::IsDataLoss(store.SetFirst("l/1", "mine", "forgotten").status()));
+  EXPECT_TRUE(store.Erase("l/").ok());
+  EXPECT_TRUE(sent.back().store_set().erase());
+  store.Forget("l/");
+  EXPECT_EQ(store.Get("l/0", absl::Milliseconds(1)).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+}
+
 TEST(SchedulerStore, AnotherThreadsValueWakesTheWait) {
   SchedulerStore store(Ref(), [](WorkerMessage) { return absl::OkStatus(); });
   std::thread other([&] { store.OnValue(Value("key", "late")); });

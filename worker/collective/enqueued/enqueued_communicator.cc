@@ -305,7 +305,7 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
 
   size_t OfOthers(const CommBlocks& blocks) const {
     const int64_t elements = blocks.ranged() - blocks.ranges[rank()].size();
-    return elements * ElementBytes(blocks.whole.element);
+    return elements * DTypeBytes(blocks.whole.element);
   }
   size_t ToOthers(const CommBuffer& data) const {
     return (size() - 1) * data.bytes();

@@ -49,7 +49,7 @@ absl::Status WarmUp(Communicator& communicator, const WarmUpOptions& options) {
   const int64_t bytes = 2 * count * sizeof(float);
   ASSIGN_OR_RETURN(void* const memory, options.device.Allocate(bytes));
   options.device.Zero(memory, bytes);
-  const CommBuffer numbers = {memory, 2 * count, Element::kF32};
+  const CommBuffer numbers = {memory, 2 * count, DType::kF32};
   absl::Status status = RunEach(
       communicator, numbers.Slice(0, count), numbers.Slice(count, 2 * count),
       {.name = "the first numbers", .timeout = options.timeout});

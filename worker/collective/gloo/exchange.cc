@@ -14,7 +14,7 @@ constexpr int64_t kSegmentBytes = 256 << 10;
 // A block as a message with `peer`.
 WireMessage BlockMessage(const CommBlocks& blocks, int index, int peer) {
   const ElementRange& range = blocks.ranges[index];
-  const size_t bytes = ElementBytes(blocks.whole.element);
+  const size_t bytes = DTypeBytes(blocks.whole.element);
   return {.peer = peer,
           .offset = range.begin * bytes,
           .bytes = range.size() * bytes,
@@ -40,7 +40,7 @@ std::vector<Wire> AttachEach(Wires& wires, const CommBuffer& memory) {
 }
 
 CommBuffer Scratch(Wires& wires, int64_t bytes) {
-  return {wires.Scratch(bytes), bytes, Element::kByte};
+  return {wires.Scratch(bytes), bytes, DType::kU8};
 }
 
 // Part `index` of a block, in elements of the buffer; may be empty.
@@ -57,7 +57,7 @@ class BlockReducer {
       : wires_(wires),
         send_(send),
         receive_(receive),
-        element_bytes_(ElementBytes(receive.element)),
+        element_bytes_(DTypeBytes(receive.element)),
         segment_(kSegmentBytes / element_bytes_),
         scratch_(Scratch(wires, 2 * wires.size() * segment_ * element_bytes_)),
         memory_(AttachEach(wires, send.whole)) {

@@ -31,7 +31,7 @@ class Ring {
         own_(own),
         first_step_(steps.begin),
         ranks_(wires.size()),
-        element_bytes_(ElementBytes(data.whole.element)) {
+        element_bytes_(DTypeBytes(data.whole.element)) {
     const int64_t block = data.longest();
     // Two to a block, so that sending and adding overlap.
     segment_ = std::clamp(block / 2, kShortestSegment / element_bytes_,

@@ -21,7 +21,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "worker/collective/blocks.h"
-#include "worker/collective/element.h"
+#include "worker/collective/comm_buffer.h"
 #include "worker/collective/verdict.h"
 
 namespace troupe {

@@ -48,7 +48,7 @@ class InProcessCommunicator final : public Communicator {
     return Result(
         board_->Enter(rank(),
                       {absl::StrCat(call.operation, " of ", whole.elements, " ",
-                                    ElementName(whole.element)),
+                                    DTypeName(whole.element)),
                        buffer},
                       call.deadline),
         call);
@@ -138,7 +138,7 @@ class InProcessCommunicator final : public Communicator {
     RETURN_IF_ERROR(
         Result(board_->Enter(rank(),
                              {absl::StrCat(call.operation, " of ",
-                                           ElementName(send.whole.element)),
+                                           DTypeName(send.whole.element)),
                               send.whole, send.ranges, receive.ranges},
                              call.deadline),
                call));

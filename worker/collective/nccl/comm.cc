@@ -38,12 +38,38 @@ absl::Status ToStatus(ncclResult_t result, absl::string_view call) {
   return ours ? absl::InvalidArgumentError(text) : absl::InternalError(text);
 }
 
+absl::Status AwaitSettled(
+    absl::string_view call, const SettleLimits& limits,
+    absl::FunctionRef<absl::optional<ncclResult_t>()> state) {
+  const absl::Time asleep_from = SteadyNow() + kAwake;
+  absl::Duration sleep = kFirstLook;
+  while (true) {
+    const absl::optional<ncclResult_t> now_at = state();
+    if (!now_at.has_value()) return Aborted();
+    if (*now_at != ncclInProgress) return ToStatus(*now_at, call);
+    if (limits.abort != nullptr && !limits.abort->status().ok()) {
+      return Aborted();
+    }
+    const absl::Time now = SteadyNow();
+    if (now >= limits.deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(call, " did not end in time"));
+    }
+    if (now < asleep_from) {
+      std::this_thread::yield();
+      continue;
+    }
+    absl::SleepFor(sleep);
+    sleep = std::min(2 * sleep, kLastLook);
+  }
+}
+
 absl::StatusOr<std::unique_ptr<NcclComm>> NcclComm::Create(
     CudaDevice& device, const Place& place, absl::Time deadline) {
   if (!device.MakeCurrent()) return device.status();
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  std::unique_ptr<NcclComm> comm(new NcclComm);
+  std::unique_ptr<NcclComm> comm(new NcclComm(device));
   ncclComm_t made = nullptr;
   const ncclResult_t result =
       ncclCommInitRankConfig(&made, place.size, place.id, place.rank, &config);
@@ -52,8 +78,8 @@ absl::StatusOr<std::unique_ptr<NcclComm>> NcclComm::Create(
     comm->comm_ = made;
   }
   RETURN_IF_ERROR(ToStatus(result, "ncclCommInitRankConfig"));
-  const absl::Status settled =
-      comm->Settle("ncclCommInitRankConfig", deadline, place.abort);
+  const absl::Status settled = comm->Settle(
+      "ncclCommInitRankConfig", {.deadline = deadline, .abort = place.abort});
   if (settled.ok()) return comm;
   comm->Abort();
   return settled;
@@ -66,8 +92,10 @@ NcclComm::~NcclComm() {
     comm = comm_;
   }
   if (comm == nullptr) return;
+  MakeCurrent();
   absl::Status gone = ToStatus(ncclCommFinalize(comm), "ncclCommFinalize");
-  if (gone.ok()) gone = Settle("ncclCommFinalize", SteadyNow() + kGoodbye);
+  if (gone.ok())
+    gone = Settle("ncclCommFinalize", {.deadline = SteadyNow() + kGoodbye});
   if (gone.ok()) {
     ncclCommDestroy(comm);
   } else {
@@ -75,42 +103,18 @@ NcclComm::~NcclComm() {
   }
 }
 
-ncclResult_t NcclComm::State() {
+absl::optional<ncclResult_t> NcclComm::State() {
   absl::MutexLock lock(&mutex_);
-  if (comm_ == nullptr) return ncclInvalidUsage;
+  if (comm_ == nullptr) return absl::nullopt;
   ncclResult_t state = ncclSuccess;
   const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
   return asked == ncclSuccess ? state : asked;
 }
 
 absl::Status NcclComm::AsyncError() {
-  return ToStatus(State(), "an operation of NCCL");
-}
-
-absl::Status NcclComm::Settle(absl::string_view call, absl::Time deadline,
-                              const JoinAbort* abort) {
-  const absl::Time asleep_from = SteadyNow() + kAwake;
-  absl::Duration sleep = kFirstLook;
-  while (true) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (comm_ == nullptr) return Aborted();
-    }
-    const ncclResult_t state = State();
-    if (state != ncclInProgress) return ToStatus(state, call);
-    if (abort != nullptr && !abort->status().ok()) return Aborted();
-    const absl::Time now = SteadyNow();
-    if (now >= deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat(call, " did not end in time"));
-    }
-    if (now < asleep_from) {
-      std::this_thread::yield();
-      continue;
-    }
-    absl::SleepFor(sleep);
-    sleep = std::min(2 * sleep, kLastLook);
-  }
+  const absl::optional<ncclResult_t> state = State();
+  return state.has_value() ? ToStatus(*state, "an operation of NCCL")
+                           : Aborted();
 }
 
 absl::Status NcclComm::Enqueue(
@@ -124,7 +128,7 @@ absl::Status NcclComm::Enqueue(
   RETURN_IF_ERROR(ToStatus(result, name));
   if (result == ncclSuccess) return absl::OkStatus();
   // Whoever watches the deadline aborts.
-  return Settle(name, absl::InfiniteFuture());
+  return Settle(name, {});
 }
 
 void NcclComm::Abort() {
@@ -133,7 +137,9 @@ void NcclComm::Abort() {
     absl::MutexLock lock(&mutex_);
     comm = std::exchange(comm_, nullptr);
   }
-  if (comm != nullptr) ncclCommAbort(comm);
+  if (comm == nullptr) return;
+  MakeCurrent();
+  ncclCommAbort(comm);
 }
 
 }  // namespace troupe

@@ -1,5 +1,8 @@
 // An NCCL communicator that never blocks: its calls return while NCCL still
-// sets up what they need, and another thread may abort it at any time.
+// sets up what they need, and another thread may abort it at any time. Each
+// call makes its GPU the thread's current one: NCCL goes back to the one before
+// when it is done, and for a thread without any that is the first GPU, where
+// CUDA then makes a context.
 #ifndef TROUPE_WORKER_COLLECTIVE_NCCL_COMM_H_
 #define TROUPE_WORKER_COLLECTIVE_NCCL_COMM_H_
 
@@ -15,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "ops/cuda/cuda_device.h"
 #include "worker/collective/join_abort.h"
 
@@ -23,6 +27,18 @@ namespace troupe {
 // Internal, or InvalidArgument where we called it wrongly: "ncclAllReduce:
 // unhandled cuda error". In progress is no error.
 absl::Status ToStatus(ncclResult_t result, absl::string_view call);
+
+// How long to wait for what NCCL does behind a call.
+struct SettleLimits {
+  absl::Time deadline = absl::InfiniteFuture();
+  const JoinAbort* abort = nullptr;  // ends the wait; null: nobody does
+};
+// Waits until `state`, which says what NCCL is at, is not in progress: how the
+// call ended. Aborted where there is no state, because the communicator is not
+// there any more, or at the abort; DeadlineExceeded.
+absl::Status AwaitSettled(
+    absl::string_view call, const SettleLimits& limits,
+    absl::FunctionRef<absl::optional<ncclResult_t>()> state);
 
 // Thread-safe; one thread enqueues.
 class NcclComm {
@@ -48,7 +64,7 @@ class NcclComm {
   absl::Status Enqueue(absl::string_view name,
                        absl::FunctionRef<ncclResult_t(ncclComm_t)> call);
 
-  // What NCCL has noticed meanwhile.
+  // What NCCL has noticed meanwhile; Aborted once Abort was called.
   absl::Status AsyncError();
 
   // Ends what is enqueued, unfinished. What NCCL gives back then may have to
@@ -58,12 +74,16 @@ class NcclComm {
   void Abort();
 
  private:
-  NcclComm() = default;
-  // Until the last call has had its effect. `abort` may be null.
-  absl::Status Settle(absl::string_view call, absl::Time deadline,
-                      const JoinAbort* abort = nullptr);
-  ncclResult_t State() ABSL_LOCKS_EXCLUDED(mutex_);
+  explicit NcclComm(CudaDevice& device) : device_(device) {}
+  // Nothing: it was aborted.
+  absl::optional<ncclResult_t> State() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Until the last call has had its effect.
+  absl::Status Settle(absl::string_view call, const SettleLimits& limits) {
+    return AwaitSettled(call, limits, [this] { return State(); });
+  }
+  void MakeCurrent() { cudaSetDevice(device_.ordinal()); }
 
+  CudaDevice& device_;
   absl::Mutex mutex_;
   ncclComm_t comm_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null: aborted
 };

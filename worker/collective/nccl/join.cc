@@ -36,8 +36,10 @@ absl::StatusOr<ncclUniqueId> AgreeOnId(const CommunicatorSeat& seat,
 
 absl::StatusOr<std::unique_ptr<NcclComm>> Connect(const CommunicatorSeat& seat,
                                                   absl::Time deadline) {
+  CudaDevice& device = CudaDevice::From(*seat.device);
+  if (!device.MakeCurrent()) return device.status();
   ASSIGN_OR_RETURN(const ncclUniqueId id, AgreeOnId(seat, deadline));
-  return NcclComm::Create(CudaDevice::From(*seat.device),
+  return NcclComm::Create(device,
                           {.id = id,
                            .rank = seat.rank,
                            .size = static_cast<int>(seat.group.ranks.size()),

@@ -10,21 +10,21 @@
 namespace troupe {
 namespace {
 
-ncclDataType_t TypeOf(Element element) {
+ncclDataType_t TypeOf(DType element) {
   switch (element) {
-    case Element::kF32:
+    case DType::kF32:
       return ncclFloat32;
-    case Element::kF64:
+    case DType::kF64:
       return ncclFloat64;
-    case Element::kI32:
+    case DType::kI32:
       return ncclInt32;
-    case Element::kI64:
+    case DType::kI64:
       return ncclInt64;
-    case Element::kBF16:
+    case DType::kBF16:
       return ncclBfloat16;
-    case Element::kF16:
+    case DType::kF16:
       return ncclFloat16;
-    case Element::kByte:
+    case DType::kU8:
       return ncclUint8;
   }
   CHECK(false) << "element " << static_cast<int>(element);

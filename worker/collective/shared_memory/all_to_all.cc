@@ -16,7 +16,7 @@ void SaySizes(const Phases& phases, const CommBlocks& send,
   const SegmentMap& map = phases.map();
   const int me = phases.rank();
   const int parity = phases.writes();
-  const size_t element = ElementBytes(send.whole.element);
+  const size_t element = DTypeBytes(send.whole.element);
   map.state(me).longest[parity].store(send.longest() * element, kRelaxed);
   for (int peer = 0; peer < phases.ranks(); ++peer) {
     if (peer == me) continue;
@@ -74,7 +74,7 @@ absl::StatusOr<int64_t> SharedAllToAll(Phases& phases, CopyKind kind,
   RETURN_IF_ERROR(phases.Next());
   ASSIGN_OR_RETURN(const int64_t longest, Agree(phases));
   const int64_t count = pieces.CountIn(
-      longest / static_cast<int64_t>(ElementBytes(send.whole.element)));
+      longest / static_cast<int64_t>(DTypeBytes(send.whole.element)));
   for (int64_t t = 1; t <= count; ++t) {
     if (t > 1) RETURN_IF_ERROR(phases.Next());
     if (t < count) pieces.GiveShares(send, t);

@@ -5,8 +5,8 @@
 #define TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_MESSAGES_H_
 
 #include "absl/status/status.h"
+#include "worker/collective/comm_buffer.h"
 #include "worker/collective/communicator.h"
-#include "worker/collective/element.h"
 #include "worker/collective/shared_memory/phases.h"
 
 namespace troupe {

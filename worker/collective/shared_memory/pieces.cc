@@ -7,11 +7,11 @@
 
 namespace troupe {
 
-Pieces::Pieces(Phases& phases, CopyKind kind, Element element, int64_t bytes)
+Pieces::Pieces(Phases& phases, CopyKind kind, DType element, int64_t bytes)
     : phases_(phases),
       kind_(kind),
       map_(phases.map()),
-      elements_(bytes / static_cast<int64_t>(ElementBytes(element))) {}
+      elements_(bytes / static_cast<int64_t>(DTypeBytes(element))) {}
 
 int64_t Pieces::CountIn(int64_t elements) const {
   return (elements + elements_ - 1) / elements_;

@@ -17,7 +17,7 @@ namespace troupe {
 class Pieces {
  public:
   // Of no more than so many bytes each.
-  Pieces(Phases& phases, CopyKind kind, Element element, int64_t bytes);
+  Pieces(Phases& phases, CopyKind kind, DType element, int64_t bytes);
 
   int64_t CountIn(int64_t elements) const;
   // Piece t of a buffer; empty after its end.

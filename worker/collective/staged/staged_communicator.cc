@@ -113,9 +113,11 @@ class StagedCommunicator final : public Communicator {
     ASSIGN_OR_RETURN(const CommBuffer staged, Stage(send.whole));
     const CommBuffer own = OwnBlock(staged, send);
     RETURN_IF_ERROR(CopyOut(send.whole, staged));
-    RETURN_IF_ERROR(host_->ReduceScatter(
-        {.send = staged, .receive = own, .row_elements = send.row_elements}, op,
-        OptionsOf(call)));
+    RETURN_IF_ERROR(host_->ReduceScatter({.send = staged,
+                                          .receive = own,
+                                          .row_elements = send.row_elements,
+                                          .ranges = send.given_ranges()},
+                                         op, OptionsOf(call)));
     return CopyBack(own, receive);
   }
 
@@ -124,9 +126,11 @@ class StagedCommunicator final : public Communicator {
     ASSIGN_OR_RETURN(const CommBuffer staged, Stage(receive.whole));
     const CommBuffer own = OwnBlock(staged, receive);
     RETURN_IF_ERROR(CopyOut(send, own));
-    RETURN_IF_ERROR(host_->AllGather(
-        {.send = own, .receive = staged, .row_elements = receive.row_elements},
-        OptionsOf(call)));
+    RETURN_IF_ERROR(host_->AllGather({.send = own,
+                                      .receive = staged,
+                                      .row_elements = receive.row_elements,
+                                      .ranges = receive.given_ranges()},
+                                     OptionsOf(call)));
     return CopyBack(staged, receive.whole);
   }
 

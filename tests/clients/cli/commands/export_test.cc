@@ -44,5 +44,16 @@ TEST_F(ExportTest, AJobWithoutACheckpointSaysSo) {
       << outcome.err;
 }
 
+TEST_F(ExportTest, WhatAJobResumedIsItsNewestUntilItHasSaved) {
+  scheduler_.jobs[1].mutable_status()->set_resumed_from("/nowhere/step-9");
+  const CommandOutcome outcome = Ask({"export", "2", "--to", "/tmp/unused"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("/nowhere/step-9"), std::string::npos)
+      << outcome.err;
+  const CommandOutcome described = Ask({"describe", "2"});
+  EXPECT_NE(described.out.find("resumed    /nowhere/step-9"), std::string::npos)
+      << described.out;
+}
+
 }  // namespace
 }  // namespace troupe

@@ -26,6 +26,20 @@ TEST_F(SubmitTest, SendsTheJobWithItsOverrides) {
   EXPECT_EQ(job.training().steps(), 7);
 }
 
+TEST_F(SubmitTest, SaysThatCopiesCanBeSavedNowhere) {
+  const std::string file = File(
+      "recovers.yaml", "name: demo\nrecovery: {}\nparallelism: {data: 2}\n");
+  const CommandOutcome lacks = Ask({"submit", file});
+  EXPECT_EQ(lacks.code, 0);
+  EXPECT_EQ(lacks.err.find("troupe: recovery: without checkpoint.directory "),
+            0u)
+      << lacks.err;
+  for (const char* setting :
+       {"checkpoint.directory=/c", "recovery.copies=0", "parallelism.data=1"}) {
+    EXPECT_EQ(Ask({"submit", file, "--set", setting}).err, "") << setting;
+  }
+}
+
 TEST_F(SubmitTest, ARefusalHasLineAndColumn) {
   scheduler_.refusal =
       absl::InvalidArgumentError("parallelism.data: 3 does not divide 8");

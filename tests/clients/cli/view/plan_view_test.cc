@@ -11,6 +11,7 @@ namespace troupe {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kRank[] =
     "memory { tier: DEVICE item: 'parameters' bytes: 41943040 }"
@@ -175,6 +176,16 @@ TEST(PlanView, SaysHowMicroBatchesAreSplit) {
       HasSubstr("micro-batches    [2, 1, 2] of 4 sequences on the replicas\n"));
 }
 
+TEST(PlanView, SaysWhereSlicesAreUneven) {
+  Plan plan = SomePlan();
+  EXPECT_THAT(PlanText(plan), Not(HasSubstr("  slices  ")));
+  for (const int weight : {4, 1}) {
+    plan.mutable_job()->mutable_parallelism()->add_zero_weights(weight);
+  }
+  EXPECT_THAT(PlanText(plan), HasSubstr("  slices           in proportion to "
+                                        "[4, 1] on the replicas\n"));
+}
+
 TEST(PlanView, SaysWhichServersThereAre) {
   Plan plan = SomePlan();
   ParallelismSpec& parallelism = *plan.mutable_job()->mutable_parallelism();
@@ -188,6 +199,12 @@ TEST(PlanView, SaysWhichServersThereAre) {
               HasSubstr("servers          1 behind 2 replicas, sync\n"
                         "  micro-batches    2 of 4 sequences on each "
                         "replica\n"));
+  plan.mutable_derived()->set_takes_turns(true);
+  plan.mutable_job()->mutable_servers()->set_mode("bounded");
+  plan.mutable_job()->mutable_servers()->set_staleness(3);
+  EXPECT_THAT(PlanText(plan),
+              HasSubstr("1 behind 2 replicas, bounded by 3: each step is one "
+                        "replica's\n"));
 }
 
 TEST(PlanView, SaysWhatMemoryWasChosen) {

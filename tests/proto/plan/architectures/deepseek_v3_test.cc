@@ -51,6 +51,56 @@ TEST(ModelDeepseekV3Test, CountsTheParametersAsPublished) {
   EXPECT_EQ(ActiveParameterCount(*list), 37552282624);
 }
 
+// 11.5 billion in the files' README, beside the tables that are shared.
+TEST(ModelDeepseekV3Test, CountsTheParametersOfAModuleAsPublished) {
+  ModelSpec model = Published();
+  ASSERT_EQ(ResolveModel(model), absl::OkStatus());
+  const auto without =
+      ModelUnits(model, {.sequences = 1, .sequence_length = 16});
+  model.set_num_nextn_predict_layers(1);
+  model.clear_mtp_coefficient();
+  ASSERT_EQ(ResolveModel(model), absl::OkStatus());
+  EXPECT_EQ(model.mtp_coefficient(), 0.3);
+  const auto with = ModelUnits(model, {.sequences = 1, .sequence_length = 16});
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ(ParameterCount(with->units) - ParameterCount(without->units),
+            11610067968);
+  EXPECT_EQ(UnitCount(model), with->units.size());
+}
+
+// Modules are behind the units of the model, which are what they are without:
+// text is generated, and jobs go on, with the first ones alone.
+TEST(ModelDeepseekV3Test, ModulesLeaveTheModelAsItIs) {
+  for (const bool tied : {false, true}) {
+    ModelSpec model = Small();
+    model.set_tie_word_embeddings(tied);
+    model.set_num_nextn_predict_layers(2);
+    ASSERT_EQ(ResolveModel(model), absl::OkStatus());
+    const MicroBatchShape shape = {.sequences = 1, .sequence_length = 16};
+    const auto with = ModelUnits(model, shape);
+    const auto without = ModelUnits(WithoutModules(model), shape);
+    ASSERT_EQ(with->units.size(), without->units.size() + 2);
+    for (size_t u = 0; u < without->units.size(); ++u) {
+      const Unit& unit = without->units[u];
+      const Unit& same = with->units[u];
+      EXPECT_EQ(same.flat_elements(), unit.flat_elements());
+      ASSERT_EQ(same.parameters_size(), unit.parameters_size());
+      for (int p = 0; p < unit.parameters_size(); ++p) {
+        Parameter parameter = same.parameters(p);
+        parameter.clear_also_in();
+        EXPECT_EQ(parameter.SerializeAsString(),
+                  unit.parameters(p).SerializeAsString());
+      }
+    }
+    const Unit& last = with->units.back();
+    ASSERT_EQ(last.tied_size(), 1);
+    EXPECT_EQ(last.tied(0).unit(), tied ? 0 : 3);
+    EXPECT_EQ(last.inputs(0).unit(), 4);
+    EXPECT_EQ(last.inputs(1).unit(), 0);
+    EXPECT_EQ(last.inputs(1).output(), 2);
+  }
+}
+
 // The token table is only looked up. Scores are of 192 columns of each head,
 // values of 128.
 TEST(ModelDeepseekV3Test, ModelFlopsAreTheClosedForm) {
@@ -168,6 +218,10 @@ TEST(ModelDeepseekV3Test, RefusesWhatDoesNotFit) {
            m.set_n_group(2);
            m.set_topk_group(1);
          });
+  expect("model.num_nextn_predict_layers: ",
+         [](ModelSpec& m) { m.set_num_nextn_predict_layers(8); });
+  expect("model.mtp_coefficient: is of modules",
+         [](ModelSpec& m) { m.set_mtp_coefficient(0.3); });
   expect("model.routed_scaling_factor: ",
          [](ModelSpec& m) { m.set_routed_scaling_factor(0); });
 }

@@ -84,7 +84,7 @@ void OnRanks(int ranks,
     const float one = 1;
     device.CopyFromHost(memory, &one, sizeof(one));
     ASSERT_TRUE(device.Synchronize().ok());
-    body({**communicator, device, {memory, 1, Element::kF32}});
+    body({**communicator, device, {memory, 1, DType::kF32}});
     communicator->reset();
     device.Free(memory);
   });
@@ -197,7 +197,7 @@ TEST(EnqueuedCommunicatorTest, OneThatFailsEndsAllOfItsRank) {
       return over.WaitForNotification();
     }
     void* const memory = device.Allocate(2 * sizeof(float)).value();
-    const CommBuffer numbers = {memory, 2, Element::kF32};
+    const CommBuffer numbers = {memory, 2, DType::kF32};
     absl::Notification second_waits;
     OnThreads(2, [&](int which) {
       Rank rank = {*communicators[which], device,

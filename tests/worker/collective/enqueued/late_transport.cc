@@ -29,6 +29,10 @@ class LateTransport final : public Transport {
   // Nothing of it may be in a queue any more.
   ~LateTransport() override { device_.Synchronize().IgnoreError(); }
 
+  static std::vector<ElementRange> GivenOf(const CommBlocks& blocks) {
+    return {blocks.given_ranges().begin(), blocks.given_ranges().end()};
+  }
+
   absl::Status AllReduce(const CommBuffer& data, ReduceOp op) override {
     return Enqueue([this, there = There(data), op] {
       return members_->AllReduce(there, op, kForEver);
@@ -37,17 +41,19 @@ class LateTransport final : public Transport {
   absl::Status ReduceScatter(const CommBlocks& send, const CommBuffer& receive,
                              ReduceOp op) override {
     return Enqueue([this, op, out = There(send.whole), in = There(receive),
-                    row = send.row_elements] {
+                    row = send.row_elements, given = GivenOf(send)] {
       return members_->ReduceScatter(
-          {.send = out, .receive = in, .row_elements = row}, op, kForEver);
+          {.send = out, .receive = in, .row_elements = row, .ranges = given},
+          op, kForEver);
     });
   }
   absl::Status AllGather(const CommBuffer& send,
                          const CommBlocks& receive) override {
     return Enqueue([this, out = There(send), in = There(receive.whole),
-                    row = receive.row_elements] {
+                    row = receive.row_elements, given = GivenOf(receive)] {
       return members_->AllGather(
-          {.send = out, .receive = in, .row_elements = row}, kForEver);
+          {.send = out, .receive = in, .row_elements = row, .ranges = given},
+          kForEver);
     });
   }
   absl::Status Reduce(const CommBuffer& data, int root, ReduceOp op) override {
