@@ -14,12 +14,12 @@
 #include "clients/cli/view/exchanges_text.h"
 #include "clients/cli/view/experts_text.h"
 #include "clients/cli/view/format.h"
+#include "clients/cli/view/replicas_text.h"
 #include "clients/job_file/print_job.h"
 #include "proto/base/glob.h"
 #include "proto/plan/copies.h"
 #include "proto/plan/find_program.h"
 #include "proto/plan/groups.h"
-#include "proto/plan/islands.h"
 #include "proto/plan/machine_pace.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/mesh.h"
@@ -375,83 +375,6 @@ std::string FrozenText(const Plan& plan) {
   return text;
 }
 
-// "4 of 2 sequences on each rank"; "[3, 1] of 2 sequences on the replicas".
-std::string MicroBatchesText(const Plan& plan) {
-  const Derived& derived = plan.derived();
-  const int servers = plan.job().parallelism().servers();
-  const auto& all = derived.replica_micro_batches();
-  const std::vector<int> counts(all.begin(),
-                                all.end() - std::clamp(servers, 0, all.size()));
-  const bool even = std::adjacent_find(counts.begin(), counts.end(),
-                                       std::not_equal_to<>()) == counts.end();
-  return absl::StrCat(
-      "  micro-batches    ",
-      even ? absl::StrCat(derived.micro_batches())
-           : absl::StrCat("[", absl::StrJoin(counts, ", "), "]"),
-      " of ", plan.job().training().micro_batch_size(), " sequences on ",
-      !even          ? "the replicas"
-      : servers == 0 ? "each rank"
-                     : "each replica",
-      "\n");
-}
-
-// "[3, 1] on the replicas"; empty where slices are even, or there are none.
-std::string SlicesText(const Plan& plan) {
-  const auto& weights = plan.job().parallelism().zero_weights();
-  if (weights.empty()) return "";
-  return absl::StrCat("  slices           in proportion to [",
-                      absl::StrJoin(weights, ", "), "] on the replicas\n");
-}
-
-
-std::string ModeText(const Plan& plan) {
-  const ServersSpec& servers = plan.job().servers();
-  if (!plan.derived().takes_turns()) return servers.mode();
-  return absl::StrCat(
-      servers.mode(),
-      servers.has_staleness() ? absl::StrCat(" by ", servers.staleness()) : "",
-      ": each step is one replica's");
-}
-
-// "2 behind 6 replicas, sync", "1 behind 3 replicas, bounded by 4: each step is
-// one replica's"; empty where there are none.
-std::string ServersText(const Plan& plan) {
-  const ParallelismSpec& parallelism = plan.job().parallelism();
-  if (parallelism.servers() == 0) return "";
-  const char* const each =
-      parallelism.pipeline() > 1 ? " at each place of the pipeline" : "";
-  return absl::StrCat("  servers          ", parallelism.servers(), " behind ",
-                      parallelism.data(), " replicas", each, ", ",
-                      ModeText(plan), "\n");
-}
-
-// "4 of 2 ranks each, which exchange every 100 steps"; empty where there are
-// none.
-std::string IslandsText(const Plan& plan) {
-  if (!HasIslands(plan)) return "";
-  const IslandsSpec& islands = plan.job().islands();
-  const int ranks = RanksOfIsland(plan.mesh());
-  std::string text =
-      absl::StrCat("  islands          ", IslandsOf(plan.job().parallelism()),
-                   " of ", ranks, ranks == 1 ? " rank" : " ranks",
-                   " each, which exchange every ", islands.every(), " steps");
-  if (islands.fragments() > 1) {
-    absl::StrAppend(&text, " in ", islands.fragments(), " fragments");
-  }
-  if (islands.compress() != "none") {
-    absl::StrAppend(&text, " as ", islands.compress());
-  }
-  const IslandsPrediction& predicted = plan.prediction().islands();
-  if (predicted.every() == 0) return text + "\n";
-  return absl::StrCat(
-      text, "\n",
-      absl::StrFormat("  exchanges        %s sent by a rank in %d steps (data "
-                      "parallelism: %s); training waits %.3g s for them\n",
-                      ReadableBytes(predicted.bytes_sent()), predicted.every(),
-                      ReadableBytes(predicted.data_parallel_bytes()),
-                      predicted.waited_seconds()));
-}
-
 }  // namespace
 
 std::string MemoryTable(const Prediction& prediction) {
@@ -482,13 +405,12 @@ std::string PlanText(const Plan& plan) {
           ? ""
           : absl::StrCat(", ", CountText(derived.frozen_parameters()),
                          " of them frozen"),
-      "\n", FrozenText(plan), ExpertsText(plan, kNextLine), ServersText(plan),
-      IslandsText(plan), MicroBatchesText(plan), SlicesText(plan),
-      "  tokens/step      ",
-      GroupedText(derived.tokens_per_step()), "\n", "  model FLOPs      ",
-      CountText(derived.model_flops_per_token()), " a token\n",
-      "\nmemory of a rank\n", MemoryTable(plan.prediction()), "\nprediction\n",
-      PredictionText(plan), "\njob, resolved\n", Indented(JobYaml(plan.job())));
+      "\n", FrozenText(plan), ExpertsText(plan, kNextLine), ReplicasText(plan),
+      "  tokens/step      ", GroupedText(derived.tokens_per_step()), "\n",
+      "  model FLOPs      ", CountText(derived.model_flops_per_token()),
+      " a token\n", "\nmemory of a rank\n", MemoryTable(plan.prediction()),
+      "\nprediction\n", PredictionText(plan), "\njob, resolved\n",
+      Indented(JobYaml(plan.job())));
 }
 
 std::string ProgramsText(const Plan& plan) {

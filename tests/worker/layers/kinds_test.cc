@@ -344,10 +344,8 @@ OneOpSpec Product(const char* name, bool in_out, int biases) {
 OneOpSpec WithDocuments(const char* name, OneOpSpec spec) {
   static_assert(kBatch == 2 && kLength == 5);
   spec.name = name;
-  spec.inputs.push_back({.name = "documents",
-                         .dims = Rows(),
-                         .dtype = I32,
-                         .ints = {0, 0, 2, 2, 2, 0, 1, 1, 1, 4}});
+  const std::vector<int32_t> begin = {0, 0, 2, 2, 2, 0, 1, 1, 1, 4};
+  spec.inputs.push_back({"documents", Rows(), I32, 0, begin});
   return spec;
 }
 
@@ -422,8 +420,8 @@ std::vector<OneOpSpec> Kinds() {
       CrossEntropy("CrossEntropy", 0),
       CrossEntropy("CrossEntropyOfPaddedRows", 32),
   };
-  for (OneOpSpec& spec : KindsOfAdapters()) kinds.push_back(std::move(spec));
-  for (OneOpSpec& spec : KindsOfExperts()) kinds.push_back(std::move(spec));
+  for (const auto& of : {KindsOfAdapters(), KindsOfExperts()})
+    kinds.insert(kinds.end(), of.begin(), of.end());
   return kinds;
 }
 
