@@ -152,11 +152,8 @@ TEST(StatusPage, ShowsTheStepOfAPipelineOfEight) {
   GetTimelineResponse timelines;
   GetTimelineRequest request;
   request.set_id(made_up.running().value());
-  ASSERT_TRUE(made_up.host
-                  .Read([&](const Cluster& cluster, absl::Time) {
-                    return TimelineOf(cluster, request, timelines);
-                  })
-                  .ok());
+  ASSERT_TRUE(
+      TimelineOf(ShownByHost(made_up.host), request, timelines).ok());
   for (const Timeline* timeline :
        {&timelines.measured(), &timelines.predicted()}) {
     const std::string figures = Figures(*timeline, timelines);
