@@ -55,8 +55,10 @@ absl::Span<const absl::string_view> StatesOf(const OptimizerRow& row,
     }
     return with;
   }();
+  const auto found = kWith->find(row.name);
+  if (found == kWith->end()) return {};  // it changes nothing
   const bool none = row.states_need_momentum && momentum == 0;
-  return (none ? *kWithout : kWith->at(row.name))[beside.index()];
+  return (none ? *kWithout : found->second)[beside.index()];
 }
 
 // Whether each element of the flat buffer has one, whatever the rule.

@@ -140,7 +140,7 @@ TEST(ProgramText, SaysInWhichSteps) {
 }
 
 TEST(ProgramText, RefusesNonsense) {
-  for (const char* text : {"", "Z", "F u", "F ux", "F u-1", "F u5-3",
+  for (const char* text : {"", "&", "F u", "F ux", "F u-1", "F u5-3",
                            "F u1-2-3", "F m1 @NOWHERE", "F <1", "F inputs<1",
                            "F input<", "F input<x", "FF", "F u99999999999"}) {
     EXPECT_FALSE(ParseInstruction(text).ok()) << text;
