@@ -94,6 +94,12 @@ bool JobQueue::Compiled(JobId id, const Compilation& compilation,
 void JobQueue::Refuse(Job& job, const Compilation& compilation,
                       const absl::Status& refusal, absl::Time now,
                       Actions& actions) {
+  // What it was chosen before may do, and takes less time to plan.
+  if (compilation.elastic && job.open.has_value() && job.waits()->chooses &&
+      absl::IsDeadlineExceeded(refusal)) {
+    job.waits()->chooses = false;
+    return;
+  }
   // What has run fits somewhere, though not on those that are left; unless the
   // refusal, perhaps of a newer build, is of the job itself.
   const bool has_run =
@@ -319,7 +325,8 @@ bool JobQueue::MayStartNarrow(const Job& job, absl::Time now) {
 
 std::vector<JobSpec> JobQueue::ElasticWays(const Job& job, int workers) const {
   std::vector<JobSpec> ways = compiler_.Narrower(job.spec, workers);
-  if (job.open.has_value()) ways.insert(ways.begin(), *job.open);
+  const bool chooses = job.waits() == nullptr || job.waits()->chooses;
+  if (job.open.has_value() && chooses) ways.insert(ways.begin(), *job.open);
   return ways;
 }
 
@@ -418,7 +425,7 @@ void JobQueue::AskToCompile(Job& job, absl::Time now, Actions& actions) {
   const int idle = MostOfOneKind(candidates);
   Compilation asked;
   // A plan that is chosen again suits all that are there.
-  const bool chooses = job.open.has_value() && waits.moved;
+  const bool chooses = job.open.has_value() && waits.moved && waits.chooses;
   if (idle < job.ranks_needed || chooses) {
     std::vector<JobSpec> ways = ElasticWays(job, idle);
     if (idle >= job.ranks_needed) ways.push_back(job.spec);

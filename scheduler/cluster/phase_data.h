@@ -94,6 +94,8 @@ struct Waits {
   // With `elastic`: all its ranks were too many for the idle ones; with fewer
   // it begins when no worker has come or gone for a while.
   bool narrower_when_calm = false;
+  // Its plan again, where its user left that open: not once that took too long.
+  bool chooses = true;
 };
 
 struct Queued : Waits {

@@ -45,8 +45,11 @@ void RunReady::Ready(Job& job, const RankReady& ready, absl::Time now,
                      of_other.first_step),
         now, actions);
   }
-  // One of its own is known, and newer.
-  if (rank == 0 && job.status.checkpoints().empty()) {
+  // One of its own is known, and newer. From copies it goes on with what it has
+  // resumed before, of which the rank may not know.
+  const auto& follows = job.run->follows;
+  const bool from_copies = follows.has_value() && follows->resumes_at >= 0;
+  if (rank == 0 && job.status.checkpoints().empty() && !from_copies) {
     job.status.set_resumed_from(
         OneLine(ready.resumed_from(), limits_.reason_bytes_max));
   }

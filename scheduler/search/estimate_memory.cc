@@ -22,6 +22,10 @@ int64_t MarginOf(const ParallelismSpec& way) {
   return way.strategies().empty() ? kMargin : kMarginOfStrategies;
 }
 
+int64_t LessMargin(int64_t bytes, const ParallelismSpec& way) {
+  return bytes - bytes / MarginOf(way);
+}
+
 int64_t SharedBytes(int64_t bytes, double share) {
   return static_cast<int64_t>(static_cast<double>(bytes) * share);
 }
@@ -99,7 +103,7 @@ Estimate Estimator::LeastOf(const Candidate& candidate,
     least.bytes += AtRest(unit, zero, shape.SlicesOf(unit)) + unit.kept_bytes;
   }
   least.bytes /= shape.pipeline;
-  least.bytes -= least.bytes / MarginOf(way);
+  least.bytes = LessMargin(least.bytes, way);
   least.room = *std::max_element(rooms.begin(), rooms.end());
   least.lacks = std::max<int64_t>(0, least.bytes - least.room);
   least.lacks_for_kept = least.lacks > 0;
@@ -138,10 +142,10 @@ std::vector<int64_t> Estimator::SetMemory(
     const int64_t sum = all.at_rest +
                         std::max(kept.ever, kept.going_back + all.pass) +
                         all.workspace + scratch;
-    const int64_t bytes = sum - sum / MarginOf(way);
+    const int64_t bytes = LessMargin(sum, way);
     const int64_t room = places.room[place];
     needs.push_back(bytes);
-    estimate.lacks_for_kept |= all.at_rest + kept.ever > room;
+    estimate.lacks_for_kept |= LessMargin(all.at_rest + kept.ever, way) > room;
     const auto part = [](int64_t bytes, int64_t of) {
       return static_cast<double>(bytes) / static_cast<double>(of);
     };

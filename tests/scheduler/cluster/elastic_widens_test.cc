@@ -274,6 +274,29 @@ TEST(Elastic, APlanIsChosenAgainWhereWorkersAreLost) {
   EXPECT_EQ(h.job(h.id).spec.parallelism().data(), 3) << "its first choice";
 }
 
+TEST(Elastic, AChoiceThatTakesTooLongIsNotMadeAgain) {
+  Chosen h(/*workers=*/3);
+  h.Commits(h.id, h.w[0], 1);
+  h.by_hand = true;
+  h.Disconnect(h.w[2], "connection closed");
+  for (const int rank : {0, 1}) h.EndsKeeping(h.id, rank, h.w[rank], {});
+  h.w.pop_back();
+  h.Calm();
+  const std::vector<CompileJob> asked = h.All<CompileJob>();
+  ASSERT_FALSE(asked.empty());
+  EXPECT_EQ(asked.back().compilation->choices[0].spec.parallelism().mode(),
+            "auto");
+  h.EndsTooLate(asked.back());
+  const std::vector<CompileJob> again = h.All<CompileJob>();
+  ASSERT_EQ(again.size(), asked.size() + 1) << h.status(h.id).reason();
+  for (const Choice& choice : again.back().compilation->choices) {
+    EXPECT_EQ(choice.spec.parallelism().mode(), "");
+  }
+  h.Compiled(again.back());
+  EXPECT_EQ(h.status(h.id).state(), STARTING) << h.status(h.id).reason();
+  EXPECT_EQ(h.status(h.id).workers_size(), 2);
+}
+
 // What is cheapest on one worker is not known to be dearer than on two.
 TEST(Elastic, OtherObjectivesStayWithTheirChoiceWhereWorkersCome) {
   Chosen h(/*workers=*/1, "tokens_per_dollar");

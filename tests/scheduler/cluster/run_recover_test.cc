@@ -51,6 +51,28 @@ TEST(RunRecover, AnIdleWorkerTakesThePlaceOfOneThatIsLost) {
       "take the places, 1.0 s to begin): goes on with step 5, 1 run again");
 }
 
+// With `resume: auto` no rank that recovers knows what the first attempt found.
+TEST(RunRecover, FromCopiesItHasResumedWhatItHadBefore) {
+  RecoveryHarness h;
+  const std::vector<WorkerId> w = h.JoinMany(3);
+  JobSpec spec = RecoveringSpec(2);
+  spec.mutable_checkpoint()->set_resume("auto");
+  const JobId id = h.Submit(spec);
+  for (const int rank : {0, 1}) {
+    WorkerMessage ready;
+    *ready.mutable_rank_ready()->mutable_ref() = h.Ref(id, rank);
+    ready.mutable_rank_ready()->set_first_step(5);
+    if (rank == 0) ready.mutable_rank_ready()->set_resumed_from("/c/step-4");
+    h.Send(w[rank], ready);
+  }
+  h.AllStep(id, {w[0], w[1]}, 5);
+  h.Disconnect(w[1], "connection closed");
+  h.EndsKeeping(id, 0, w[0], {5});
+  h.AllReady(id, {w[0], w[2]}, 6);
+  EXPECT_EQ(h.status(id).attempt(), 2);
+  EXPECT_EQ(h.status(id).resumed_from(), "/c/step-4");
+}
+
 // So many that the scheduler does not wait for the other's any more.
 TEST(RunRecover, StepsOfARankThatIsHeardFirstDoNotRunAgain) {
   RecoveryHarness h;

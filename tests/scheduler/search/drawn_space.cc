@@ -173,6 +173,11 @@ Everything SimulateEverything(const DrawnSpace& drawn) {
             everything.too_large =
                 std::max(everything.too_large, 1 / ratio - 1);
           }
+          // Then the search would give up what fits.
+          if (estimate.ok() && estimate->fits() && estimate->lacks_for_kept) {
+            ++everything.bounds_broken;
+            everything.broken = absl::StrCat(TextOf(job), " fits and does not");
+          }
           if (estimate.ok() && estimate->bytes > PeakOf(*plan)) {
             ++everything.bounds_broken;
             everything.broken = absl::StrCat(TextOf(job), ": ", estimate->bytes,
