@@ -107,8 +107,11 @@ std::optional<ScalarDifference> StepGather::DifferenceIn(
   return std::nullopt;
 }
 
-void StepGather::TakeMeans(const Reports& reports, StepRecord& record) const {
-  std::map<int, const StepRecord*> by_island;
+void StepGather::TakeMeans(const Reports& reports, int agreed,
+                           StepRecord& record) const {
+  // Of an island whose ranks differ, the one that most agree with.
+  std::map<int, const StepRecord*> by_island = {
+      {agreed / ranks_of_island_, &reports.at(agreed).record()}};
   for (const auto& [rank, report] : reports) {
     by_island.emplace(rank / ranks_of_island_, &report.record());
   }
@@ -131,7 +134,7 @@ GatheredStep StepGather::Close(int64_t step, const Open& open) const {
                                  ? open.reports.at(gathered.difference->agreed)
                                  : FirstThatKnows(open.reports);
   record = agreed.record();
-  if (ranks_of_island_ < ranks_) TakeMeans(open.reports, record);
+  if (ranks_of_island_ < ranks_) TakeMeans(open.reports, agreed.ref().rank(), record);
   gathered.experts = ExpertLoads::PointOf(step, sums_, agreed.sums());
   record.clear_tiers();
   Timeline timeline;

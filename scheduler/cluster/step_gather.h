@@ -83,7 +83,7 @@ class StepGather {
   // Of the first island whose ranks have reported what differs.
   std::optional<ScalarDifference> DifferenceIn(const Reports& reports) const;
   // Loss and norm of the islands that have reported.
-  void TakeMeans(const Reports& reports, StepRecord& record) const;
+  void TakeMeans(const Reports& reports, int agreed, StepRecord& record) const;
   GatheredStep Close(int64_t step, const Open& open) const;
   // Whether the oldest open step comes out.
   bool IsDue() const;
