@@ -63,6 +63,14 @@ bool IslandsAgreeIn(const Plan& plan, int64_t step) {
   return RunsIn(agree, step, LastStep(plan.job().training()));
 }
 
+bool KeepsCopiesAfter(const Plan& plan, int64_t step) {
+  const int64_t every = std::max<int64_t>(1, plan.prediction().keep_every());
+  if (!HasIslands(plan)) return step % every == 0;
+  const int64_t round = plan.job().islands().every();
+  return IslandsAgreeIn(plan, step) &&
+         step / round % std::max<int64_t>(1, every / round) == 0;
+}
+
 double LongestStepSeconds(const Plan& plan) {
   const Prediction& prediction = plan.prediction();
   const IslandsPrediction& islands = prediction.islands();

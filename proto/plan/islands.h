@@ -57,6 +57,12 @@ Instruction::When WhenAgreed(const IslandsSpec& islands);
 // save.
 bool IslandsAgreeIn(const Plan& plan, int64_t step);
 
+// Whether ranks of a job that recovers keep copies after a step that is not the
+// last: in every prediction.keep_every steps. Islands do so in steps in which
+// they agree. None is further than one such step behind another, so that a step
+// is always among the two of which each rank has a copy.
+bool KeepsCopiesAfter(const Plan& plan, int64_t step);
+
 // How long a step is predicted to take where it takes longest: with an
 // exchange.
 double LongestStepSeconds(const Plan& plan);

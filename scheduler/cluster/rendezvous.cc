@@ -42,11 +42,12 @@ absl::StatusOr<std::vector<int>> Rendezvous::Set(const std::string& key,
 absl::StatusOr<Rendezvous::First> Rendezvous::SetFirst(
     const std::string& key, const std::string& value,
     const std::string& behind) {
+  // What is there was set behind the other key, which may be erased since.
+  const auto found = values_.find(key);
+  if (found != values_.end()) return First{.value = found->second};
   if (!values_.contains(behind)) {
     return absl::NotFoundError(absl::StrCat("no key ", behind));
   }
-  const auto found = values_.find(key);
-  if (found != values_.end()) return First{.value = found->second};
   ASSIGN_OR_RETURN(std::vector<int> waited, Set(key, value));
   return First{.value = value, .waited = std::move(waited)};
 }

@@ -108,6 +108,12 @@ absl::Duration HangMax(const Plan& plan, const Limits& limits) {
   return std::max(limits.hang_min, absl::Seconds(limits.hang_steps * seconds));
 }
 
+absl::Duration CollectiveMax(const Plan& plan, const Limits& limits) {
+  return std::max(limits.collective_min,
+                  absl::Seconds(LimitsOfSteps(plan, limits).hang_steps *
+                                LongestStepSeconds(plan)));
+}
+
 int64_t NewestCheckpoint(const JobStatus& status) {
   return status.checkpoints().empty() ? -1
                                       : status.checkpoints().rbegin()->step();

@@ -156,6 +156,10 @@ struct Run {
 // predicted steps, each with a validation, and hang_min at least.
 absl::Duration HangMax(const Plan& plan, const Limits& limits);
 
+// Deadline of a collective: hang_steps predicted steps, and collective_min at
+// least.
+absl::Duration CollectiveMax(const Plan& plan, const Limits& limits);
+
 // The step of the newest; -1: there is none.
 int64_t NewestCheckpoint(const JobStatus& status);
 

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/check.h"
-#include "proto/plan/islands.h"
 #include "proto/plan/mesh.h"
 #include "proto/plan/ways.h"
 #include "scheduler/cluster/effects.h"
@@ -90,8 +89,7 @@ std::shared_ptr<const troupe::HandOut> RunStart::MakeHandOut(
   assignment.set_resume(ResumeOf(job));
   assignment.set_ran_before(job.status.started_unix_ms() != 0);
   assignment.set_collective_seconds_max(
-      std::max(absl::ToDoubleSeconds(limits_.collective_min),
-               limits_.hang_steps * LongestStepSeconds(*job.plan)));
+      absl::ToDoubleSeconds(CollectiveMax(*job.plan, limits_)));
   return common;
 }
 

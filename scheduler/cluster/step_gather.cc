@@ -18,12 +18,20 @@ const StepReport& FirstThatKnows(const std::map<int, StepReport>& reports) {
   return known != reports.end() ? known->second : reports.begin()->second;
 }
 
+// Between two exchanges one island may be so many steps ahead of another.
+size_t OpenMax(const Plan& plan) {
+  const int64_t apart = HasIslands(plan) ? plan.job().islands().every() : 0;
+  return std::min<int64_t>(StepGather::kStepsOpenMax + apart,
+                           StepGather::kStepsOpenAgainMax);
+}
+
 }  // namespace
 
 StepGather::StepGather(int ranks, const Plan& plan)
     : ranks_(ranks),
       ranks_of_island_(
           std::max(1, ranks / IslandsOf(plan.job().parallelism()))),
+      open_max_(OpenMax(plan)),
       lanes_(plan.lanes()),
       sums_(ReportedSums(plan.sums())),
       tokens_per_step_(plan.derived().tokens_per_step()),
@@ -46,7 +54,7 @@ bool StepGather::IsDue() const {
     heard += newest_.count(rank) == 0;
   }
   if (reports >= static_cast<size_t>(ranks_)) return true;
-  if (open_.size() <= kStepsOpenMax) return false;
+  if (open_.size() <= open_max_) return false;
   if (!resumed_ || open_.size() > kStepsOpenAgainMax) return true;
   return heard >= static_cast<size_t>(ranks_) &&
          std::all_of(newest_.begin(), newest_.end(),

@@ -55,7 +55,8 @@ class StepGather {
 
   // The steps that this report completes. A report of a step that is past, or a
   // second one of a rank, is dropped. More than kStepsOpenMax steps are never
-  // open: past that the oldest comes out as it is.
+  // open, and where islands train by themselves as many more as they do so:
+  // past that the oldest comes out as it is.
   std::vector<GatheredStep> Add(const StepReport& report);
   // The open steps up to this one, as they are.
   std::vector<GatheredStep> CloseThrough(int64_t step);
@@ -90,6 +91,7 @@ class StepGather {
 
   const int ranks_;
   const int ranks_of_island_;
+  const size_t open_max_;
   bool resumed_ = false;           // after a restart
   std::map<int, int64_t> ended_;   // resumed: by rank, the last of ended ones
   std::map<int, int64_t> newest_;  // resumed: by rank, the last it reported

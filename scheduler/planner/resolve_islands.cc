@@ -18,7 +18,7 @@ namespace troupe {
 namespace {
 
 constexpr char kIslandsField[] = "parallelism.islands";
-constexpr int64_t kRoundMax = int64_t{1} << 40;
+constexpr int64_t kRoundMax = int64_t{1} << 20;
 constexpr double kMixingOfOverlap = 0.5;  // that of the paper
 
 absl::Status RefuseIslandsWith(const std::string& field,
@@ -93,10 +93,11 @@ absl::Status CheckIslandTraining(const JobSpec& job) {
 }  // namespace
 
 absl::Status ResolveIslands(JobSpec& job) {
-  // A resolved job has the same in both.
+  // A resolved job with islands has the same in both.
   if (job.optimizer().has_outer() &&
-      job.optimizer().outer().SerializeAsString() !=
-          job.islands().outer().SerializeAsString()) {
+      (IslandsOf(job.parallelism()) == 1 ||
+       job.optimizer().outer().SerializeAsString() !=
+           job.islands().outer().SerializeAsString())) {
     return FieldError("optimizer.outer",
                       "is said by islands.outer; leave this one out");
   }

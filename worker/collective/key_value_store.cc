@@ -90,9 +90,9 @@ absl::StatusOr<std::string> InMemoryStore::SetFirst(absl::string_view key,
                                                     absl::string_view behind) {
   absl::MutexLock lock(&mutex_);
   if (!aborted_.ok()) return aborted_;
-  if (values_.find(behind) == values_.end()) return ForgotBehind(key, behind);
   const auto found = values_.find(key);
   if (found != values_.end()) return found->second;
+  if (values_.find(behind) == values_.end()) return ForgotBehind(key, behind);
   RETURN_IF_ERROR(Add(key, value));
   return std::string(value);
 }

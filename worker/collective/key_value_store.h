@@ -33,8 +33,8 @@ class KeyValueStore {
                                           absl::Duration timeout) = 0;
   // Sets the key unless it is set, and returns the value that it has. So of
   // members that want the same key one wins, and all know who. `behind`:
-  // another key, which must be set; DataLoss where it is not: the store has
-  // forgotten what was set.
+  // another key, which must be set where this one is not; DataLoss where it is
+  // not: the store has forgotten what was set.
   virtual absl::StatusOr<std::string> SetFirst(absl::string_view key,
                                                absl::string_view value,
                                                absl::string_view behind);

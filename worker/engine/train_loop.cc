@@ -309,9 +309,7 @@ absl::StatusOr<absl::optional<TextSample>> TrainLoop::WriteSample() {
 
 bool TrainLoop::KeepsAfter(int64_t step) const {
   return programs_.keep != nullptr && step < last_step_ &&
-         step % std::max<int64_t>(1,
-                                  options_.plan->prediction().keep_every()) ==
-             0;
+         KeepsCopiesAfter(*options_.plan, step);
 }
 
 absl::Status TrainLoop::Keep(int64_t step, int64_t samples) {

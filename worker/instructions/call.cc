@@ -4,7 +4,10 @@
 
 #include "proto/base/check.h"
 #include "proto/base/status.h"
+#include "proto/plan/groups.h"
 #include "proto/plan/islands.h"
+#include "proto/plan/meeting.h"
+#include "proto/plan/mesh.h"
 #include "proto/plan/operand.h"
 #include "proto/plan/part_state.h"
 #include "proto/plan/program_text.h"
@@ -16,6 +19,16 @@ namespace {
 // Islands take at most so many times as long as predicted for what they train
 // by themselves.
 constexpr double kDriftMost = 2;
+
+// Whether islands meet in it, wherever they are in a round: to exchange, to
+// validate, to hand each other copies of their states.
+bool MayHaveDrifted(const Call& call) {
+  const Plan& plan = *call.state.plan;
+  if (!HasIslands(plan)) return false;
+  if (call.instruction.has_when()) return true;
+  return IsCollective(call.instruction.kind()) &&
+         Spans(plan.mesh(), plan.groups(call.instruction.group()), kIslandAxis);
+}
 
 // Whether nothing of the step was added to the gradients that the call adds to.
 bool AddsToZeros(const Call& call) {
@@ -127,12 +140,11 @@ CommOptions CommOptionsOf(const Call& call, std::string what) {
   const RankState& state = call.state;
   bool meet = state.step.meet || call.instruction.has_when();
   absl::Duration timeout = state.collective_timeout;
-  if (call.instruction.has_when()) {
-    // Those who meet may have drifted apart for as long as they did not.
+  if (MayHaveDrifted(call)) {
     timeout +=
         kDriftMost *
         absl::Seconds(state.plan->prediction().step_seconds() *
-                      static_cast<double>(call.instruction.when().every()));
+                      static_cast<double>(state.plan->job().islands().every()));
   }
   if (call.instruction.kind() == Instruction::REDUCE_SCALARS &&
       call.program.kind() != Program::VALIDATE &&

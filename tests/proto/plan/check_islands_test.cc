@@ -3,6 +3,7 @@
 #include "proto/plan/check_islands.h"
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,6 +17,7 @@
 namespace troupe {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 JobSpec IslandsJob() {
@@ -250,6 +252,26 @@ TEST(Mesh, PipelinesAreOfIslands) {
                   CoordinateOn(mesh, kReplicaAxis, rank));
     EXPECT_EQ(RankOfPipeline(mesh, PipelineOf(mesh, rank), place), rank);
   }
+}
+
+// Islands are up to a round apart, and each rank has the copies of two steps:
+// one of these is of all ranks.
+TEST(CheckIslands, CopiesAreOfStepsInWhichIslandsAgree) {
+  Plan plan = ExamplePlan(IslandsJob());
+  const auto kept = [&plan] {
+    std::vector<int64_t> steps;
+    for (int64_t step = 1; step <= 60; ++step) {
+      if (KeepsCopiesAfter(plan, step)) steps.push_back(step);
+    }
+    return steps;
+  };
+  EXPECT_THAT(kept(), ElementsAre(10, 20, 30, 40, 50, 60));
+  plan.mutable_prediction()->set_keep_every(25);
+  EXPECT_THAT(kept(), ElementsAre(20, 40, 60));
+  plan.mutable_job()->mutable_islands()->set_overlap(1);
+  EXPECT_THAT(kept(), ElementsAre(1, 21, 41));
+  plan.mutable_mesh()->clear_axes();
+  EXPECT_THAT(kept(), ElementsAre(25, 50));
 }
 
 // What an island does in a step.

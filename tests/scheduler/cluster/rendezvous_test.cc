@@ -31,7 +31,13 @@ TEST(Rendezvous, OfThoseThatWantAKeyTheFirstHasIt) {
   EXPECT_EQ(second->value, "a");
   EXPECT_TRUE(second->waited.empty());
   ASSERT_TRUE(store.SetFirst("l/1", "b", "l/0").ok());
+  // A list that goes on behind this one may outlive it: a late member that
+  // wants its first place is told whose it is.
+  ASSERT_TRUE(store.SetFirst("m/0", "c", "l/1").ok());
   store.Erase("l/");
+  const auto late = store.SetFirst("m/0", "d", "l/1");
+  ASSERT_TRUE(late.ok()) << late.status();
+  EXPECT_EQ(late->value, "c");
   EXPECT_EQ(*store.Get(1, "l/1"), nullptr);
   EXPECT_NE(*store.Get(1, "l"), nullptr);
   EXPECT_TRUE(absl::IsNotFound(store.SetFirst("l/2", "c", "l/1").status()));

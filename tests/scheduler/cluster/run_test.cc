@@ -38,6 +38,23 @@ TEST(Run, HasTheDataOfItsPhaseAlone) {
   EXPECT_FALSE(run.in<phase::AwaitPlaces>()->for_disk);
 }
 
+// Where replicas take turns, the others validate together when the slowest has
+// done its step: that is as long as all others need for one each, on average.
+TEST(Run, ACollectiveWaitsForAReplicasStep) {
+  Limits limits;
+  limits.collective_min = absl::Seconds(30);
+  limits.hang_steps = 20;
+  Plan plan;
+  plan.mutable_prediction()->set_step_seconds(1);
+  EXPECT_EQ(CollectiveMax(plan, limits), absl::Seconds(30));
+  plan.mutable_prediction()->set_step_seconds(2);
+  EXPECT_EQ(CollectiveMax(plan, limits), absl::Seconds(40));
+  plan.mutable_job()->mutable_parallelism()->set_data(10);
+  EXPECT_EQ(CollectiveMax(plan, limits), absl::Seconds(40));
+  plan.mutable_derived()->set_takes_turns(true);
+  EXPECT_EQ(CollectiveMax(plan, limits), absl::Seconds(400));
+}
+
 // The whole way of a run from one scheduler to the next one.
 RunPhase OfTheNextScheduler(const struct Run& run, JobStatus status,
                             StoredRun* stored) {

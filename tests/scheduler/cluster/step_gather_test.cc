@@ -197,5 +197,26 @@ TEST(StepGather, OpenStepsAreBounded) {
   EXPECT_EQ(out, 1000 - StepGather::kStepsOpenMax);
 }
 
+TEST(StepGather, AnIslandMayBeAheadByARound) {
+  Plan plan = PlanOf();
+  plan.mutable_job()->mutable_parallelism()->set_islands(2);
+  plan.mutable_job()->mutable_islands()->set_every(500);
+  StepGather gather(2, plan);
+  const auto report = [](int rank, int64_t step) {
+    StepReport of_rank = ReportOf(rank, step);
+    of_rank.mutable_record()->set_loss(rank == 0 ? 2 : 3);
+    return of_rank;
+  };
+  for (int step = 1; step <= 500; ++step) {
+    ASSERT_TRUE(gather.Add(report(0, step)).empty()) << step;
+  }
+  for (int step = 1; step <= 500; ++step) {
+    const auto steps = gather.Add(report(1, step));
+    ASSERT_EQ(steps.size(), 1u);
+    EXPECT_EQ(steps[0].record.step(), step);
+    EXPECT_EQ(steps[0].record.loss(), 2.5) << "the mean over both";
+  }
+}
+
 }  // namespace
 }  // namespace troupe

@@ -85,6 +85,13 @@ TEST(ResolveIslands, RefusesWhatContradicts) {
   job = IslandsJob();
   job.mutable_optimizer()->mutable_outer()->set_lr(1);
   EXPECT_THAT(RefusalOf(job), StartsWith("optimizer.outer: is said by"));
+  // Without islands there are no outer states, whatever it says.
+  job = IslandsJob(1);
+  job.mutable_optimizer()->mutable_outer();
+  EXPECT_THAT(RefusalOf(job), StartsWith("optimizer.outer: is said by"));
+  job = IslandsJob();
+  job.mutable_islands()->set_every(int64_t{1} << 21);
+  EXPECT_THAT(RefusalOf(job), StartsWith("islands.every: 2097152"));
 }
 
 struct Refusal {

@@ -40,8 +40,11 @@ TEST(InMemoryStoreTest, OfThoseThatWantAKeyTheFirstHasIt) {
   EXPECT_TRUE(absl::IsResourceExhausted(
       store.SetFirst("l/2", "too long", "l/1").status()));
   ASSERT_TRUE(store.Erase("l/").ok());
+  EXPECT_EQ(*store.SetFirst("m", "c", "l"), "c");
+  EXPECT_EQ(*store.SetFirst("m", "d", "l/1"), "c")
+      << "it was set, whatever was erased since";
   EXPECT_TRUE(absl::IsDataLoss(store.SetFirst("l/2", "c", "l/1").status()));
-  EXPECT_EQ(*store.SetFirst("l/9", "too long", "l"), "too long");
+  EXPECT_EQ(*store.SetFirst("l/9", "longer", "l"), "longer");
   store.Abort(absl::CancelledError("enough"));
   EXPECT_EQ(store.SetFirst("l/3", "d", "l").status(),
             absl::CancelledError("enough"));

@@ -105,6 +105,36 @@ TEST(Call, SamplesAreNumberedInTheGlobalBatch) {
   }
 }
 
+// Wherever they meet: between two exchanges they drift apart.
+TEST(Call, IslandsWaitForEachOtherAsLongAsTheyMayDrift) {
+  JobSpec job = SmallJob();
+  job.mutable_training()->set_global_batch_size(8);
+  job.mutable_training()->set_micro_batch_size(2);
+  job.mutable_parallelism()->set_islands(2);
+  job.mutable_islands()->set_every(50);
+  SmallRank rank(job, {.ranks = 4});
+  const double step = rank.state().plan->prediction().step_seconds();
+  ASSERT_GT(step, 0);
+  const absl::Duration usual = rank.state().collective_timeout;
+  const absl::Duration longer = usual + 2 * absl::Seconds(50 * step);
+  int all = 0;
+  int island = 0;
+  for (const Instruction& reduce : rank.program().instructions()) {
+    if (reduce.kind() != Instruction::REDUCE_SCALARS) continue;
+    Instruction always = reduce;
+    always.clear_when();
+    const auto timeout_of = [&](const Instruction& instruction) {
+      return CommOptionsOf({rank.state(), rank.program(), instruction}, "sums")
+          .timeout;
+    };
+    EXPECT_EQ(timeout_of(reduce), reduce.has_when() ? longer : usual);
+    EXPECT_EQ(timeout_of(always), reduce.has_when() ? longer : usual);
+    ++(reduce.has_when() ? all : island);
+  }
+  EXPECT_EQ(all, 1);
+  EXPECT_EQ(island, 1);
+}
+
 TEST(Call, WhatIsAheadBelongsToALaterStep) {
   SmallRank rank(SmallJob(), {});
   rank.state().step.step = 5;

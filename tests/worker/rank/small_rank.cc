@@ -56,7 +56,8 @@ SmallRank::SmallRank(const JobSpec& job, const SmallRankOptions& options)
       pinned_memory_(*device_),
       arenas_(Budgets(), Sources(options)) {
   JobSpec cut = job;
-  const int data = options.ranks / std::max(1, cut.parallelism().pipeline());
+  const int data = options.ranks / std::max(1, cut.parallelism().pipeline()) /
+                   std::max(1, cut.parallelism().islands());
   cut.mutable_parallelism()->set_data(data);
   TrainingSpec& training = *cut.mutable_training();
   training.set_micro_batch_size(std::min(training.micro_batch_size(),

@@ -46,8 +46,8 @@ std::function<void(Plan& plan)> RestIn(Tier tier,
 class SmallRank {
  public:
   // CHECKs that the job compiles and fits. Ranks are data-parallel, as many as
-  // the job's pipelines leave. A micro-batch is at most a rank's share of the
-  // batch. Weights are set from the job's seed.
+  // the job's islands and pipelines leave. A micro-batch is at most a rank's
+  // share of the batch. Weights are set from the job's seed.
   SmallRank(const JobSpec& job, const SmallRankOptions& options);
 
   RankState& state() { return *state_; }
