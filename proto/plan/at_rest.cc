@@ -78,9 +78,12 @@ void ForSlicesOfRole(const Plan& plan, const Stretch& stretch, int rank,
   }
   const Group& group = plan.groups(*stretch.dealt);
   const int own = PieceOf(plan.mesh(), group, rank).index;
+  const std::vector<Range> slices =
+      AllWeightedLines(stretch.all.size(), group.weights());
   for (int member = 0; member < group.weights_size(); ++member) {
     if (group.weights(member) != group.weights(own)) continue;
-    visit(WeightedSlice(group, stretch.all, member));
+    visit(Range{stretch.all.begin + slices[member].begin,
+                stretch.all.begin + slices[member].end});
   }
 }
 
@@ -182,14 +185,9 @@ double ShareAtRest(const Plan& plan, const Placement& placement, int part,
 }
 
 std::vector<Range> WeightedSlices(const Plan& plan, const Stretch& stretch) {
-  std::vector<Range> slices;
-  if (!HasWeights(plan, stretch)) return slices;
-  const Group& group = plan.groups(*stretch.dealt);
-  for (int member = 0; member < group.weights_size(); ++member) {
-    slices.push_back(
-        WeightedLines(stretch.all.size(), group.weights(), member));
-  }
-  return slices;
+  if (!HasWeights(plan, stretch)) return {};
+  return AllWeightedLines(stretch.all.size(),
+                          plan.groups(*stretch.dealt).weights());
 }
 
 std::vector<StretchAtRest> AtRest(const Plan& plan, const Placement& placement,

@@ -1,6 +1,7 @@
 #include "proto/plan/layout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -30,16 +31,27 @@ Range EvenLines(int64_t elements, const Piece& piece) {
 Range WeightedLines(int64_t elements, absl::Span<const int32_t> weights,
                     int index) {
   CHECK(index >= 0 && static_cast<size_t>(index) < weights.size()) << index;
-  int64_t before = 0;
-  int64_t all = 0;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (static_cast<int>(i) < index) before += weights[i];
-    all += weights[i];
-  }
+  return AllWeightedLines(elements, weights)[index];
+}
+
+std::vector<Range> AllWeightedLines(int64_t elements,
+                                    absl::Span<const int32_t> weights) {
+  const int64_t all =
+      std::accumulate(weights.begin(), weights.end(), int64_t{0});
   const int64_t lines = (elements + kLineElements - 1) / kLineElements;
-  return {std::min(elements, lines * before / all * kLineElements),
-          std::min(elements,
-                   lines * (before + weights[index]) / all * kLineElements)};
+  std::vector<Range> slices;
+  slices.reserve(weights.size());
+  int64_t part = 0;
+  int64_t end = 0;
+  for (const int32_t weight : weights) {
+    part += weight;
+    // lines x part / all, whose product may be too large.
+    const int64_t before = lines / all * part + lines % all * part / all;
+    const int64_t begin = end;
+    end = std::min(elements, before * kLineElements);
+    slices.push_back({begin, end});
+  }
+  return slices;
 }
 
 absl::Status CheckLayout(const Layout& layout, const Mesh& mesh,

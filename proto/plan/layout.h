@@ -40,6 +40,9 @@ Range EvenLines(int64_t elements, const Piece& piece);
 // REQUIRES weights of 1 or more (CheckGroup).
 Range WeightedLines(int64_t elements, absl::Span<const int32_t> weights,
                     int index);
+// All of them, in one go over the weights.
+std::vector<Range> AllWeightedLines(int64_t elements,
+                                    absl::Span<const int32_t> weights);
 
 // InvalidArgument: an axis the mesh lacks or named twice, a dim out of range.
 absl::Status CheckLayout(const Layout& layout, const Mesh& mesh,

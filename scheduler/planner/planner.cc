@@ -347,7 +347,9 @@ absl::StatusOr<Plan> PlanWith(const JobSpec& job,
   if (LeavesOpen(resolved.memory()) && !SaysSizesOfSlices(job.parallelism()) &&
       !CheckMemory(built.plan, used).ok()) {
     ASSIGN_OR_RETURN(absl::optional<Plan> fits,
-                     FitWeights(built.closest, built.plan, used, build));
+                     FitWeights(built.closest,
+                                !resolved.parallelism().has_zero(), built.plan,
+                                used, build));
     if (fits.has_value()) built = {.plan = *std::move(fits), .closest = ""};
   }
   if (options.must_fit) {

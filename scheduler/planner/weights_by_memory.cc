@@ -25,10 +25,14 @@ namespace {
 // The largest weight: so finely sizes are told apart.
 constexpr int kFinest = 16;
 
+bool IsByMemory(const JobSpec& resolved) {
+  return resolved.parallelism().zero_split() == kSplitByMemory;
+}
+
 // Of what a role stores on the device, the slices.
 int64_t SliceBytes(const Role& role) {
   int64_t bytes = 0;
-  for (const Buffer& buffer : FindProgram(role, Program::TRAIN)->buffers()) {
+  for (const Buffer& buffer : StepProgram(role)->buffers()) {
     const Slot& slot = role.slots(buffer.slot());
     if (buffer.slice() && slot.tier() == DEVICE) {
       bytes += buffer.bytes() * std::max(1, slot.copies());
@@ -61,7 +65,7 @@ std::vector<double> RoomOfReplicas(
 absl::StatusOr<JobSpec> WithWeightsByMemory(
     const JobSpec& resolved, const std::vector<WorkerDescription>& workers,
     const BuildPlan& build) {
-  if (resolved.parallelism().zero_split() != kSplitByMemory) return resolved;
+  if (!IsByMemory(resolved)) return resolved;
   JobSpec job = resolved;
   ParallelismSpec& parallelism = *job.mutable_parallelism();
   ClearZeroWeights(parallelism);
@@ -88,19 +92,27 @@ BuildPlan ByMemory(const std::vector<WorkerDescription>& workers,
   return
       [&workers, build_even = std::move(build_even), build = std::move(build)](
           const JobSpec& resolved) -> absl::StatusOr<Plan> {
-        ASSIGN_OR_RETURN(const JobSpec job,
+        ASSIGN_OR_RETURN(JobSpec job,
                          WithWeightsByMemory(resolved, workers, build_even));
+        absl::StatusOr<Plan> plan = build(job);
+        // Whole matrices may not fit such slices.
+        if (!IsByMemory(resolved) || job.parallelism().zero_weights().empty() ||
+            !absl::IsInvalidArgument(plan.status())) {
+          return plan;
+        }
+        ClearZeroWeights(*job.mutable_parallelism());
         return build(job);
       };
 }
 
 absl::StatusOr<absl::optional<Plan>> FitWeights(
-    const std::string& changes, const Plan& plan,
+    const std::string& changes, bool zero_is_open, const Plan& plan,
     const std::vector<WorkerDescription>& workers, const BuildPlan& build) {
   const ParallelismSpec& now = plan.job().parallelism();
+  const int levels = zero_is_open ? ZeroLevels() : now.zero() + 1;
   const absl::Status lacks = CheckMemory(plan, workers);
   if (now.servers() > 0 || ReplicasOf(now) == 1) return absl::nullopt;
-  for (int zero = std::max(1, now.zero()); zero < ZeroLevels(); ++zero) {
+  for (int zero = std::max(1, now.zero()); zero < levels; ++zero) {
     JobSpec job = plan.job();
     ParallelismSpec& parallelism = *job.mutable_parallelism();
     if (zero != now.zero()) {

@@ -24,15 +24,17 @@ absl::StatusOr<JobSpec> WithWeightsByMemory(
     const BuildPlan& build);
 
 // Builds jobs so, by `build`; `build_even` builds those that are looked at.
+// Even slices, where `build` finds the weights invalid.
 BuildPlan ByMemory(const std::vector<WorkerDescription>& workers,
                    BuildPlan build_even, BuildPlan build);
 
 // Of a plan that does not fit: one of the same job that does, with slices by
-// memory at the lowest level of ZeRO with which it fits; nothing: none does.
-// `changes`: what was changed for `plan`, as people read it. Errors as those of
-// `build`, which is one of ByMemory.
+// memory at the lowest level of ZeRO with which it fits, where `zero_is_open`,
+// else at the plan's; nothing: none does. `changes`: what was changed for
+// `plan`, as people read it. Errors as those of `build`, which is one of
+// ByMemory.
 absl::StatusOr<absl::optional<Plan>> FitWeights(
-    const std::string& changes, const Plan& plan,
+    const std::string& changes, bool zero_is_open, const Plan& plan,
     const std::vector<WorkerDescription>& workers, const BuildPlan& build);
 
 }  // namespace troupe

@@ -127,6 +127,10 @@ TEST(Evaluation, IsTheValidationLossOfTraining) {
     EXPECT_EQ(last.counted_tokens(),
               kWindows * job.training().sequence_length());
     EXPECT_FALSE(last.has_validation_loss());
+    for (const std::string& warning : run.warnings) {
+      EXPECT_EQ(warning.find("num_nextn"), std::string::npos) << warning;
+      EXPECT_EQ(warning.find("mtp"), std::string::npos) << warning;
+    }
   }
 }
 

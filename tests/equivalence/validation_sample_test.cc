@@ -56,11 +56,11 @@ std::string Continue(const std::string& checkpoint, double temperature) {
 JobSpec Changed(const std::string& how) {
   const bool llama = how == "llama" || how == "sequence_parallel" ||
                      how == "adapters in pieces";
-  JobSpec job = WithFewSteps(
-      SmallJobOf(how == "experts"   ? "mixtral"
-                 : how == "modules" ? "deepseek_v3 with modules"
-                 : llama            ? "llama"
-                                    : "gpt2"));
+  const bool modules = how == "modules" || how == "modules apart";
+  JobSpec job = WithFewSteps(SmallJobOf(how == "experts" ? "mixtral"
+                                        : modules ? "deepseek_v3 with modules"
+                                        : llama   ? "llama"
+                                                  : "gpt2"));
   job.mutable_training()->set_micro_batch_size(2);
   if (how == "slices") {
     job.mutable_parallelism()->set_data(2);
@@ -96,6 +96,10 @@ JobSpec Changed(const std::string& how) {
   } else if (how == "servers of stages") {
     job.mutable_parallelism()->set_pipeline(2);
     job.mutable_parallelism()->set_servers(1);
+  } else if (how == "modules apart") {  // a rank has units of no text alone
+    job.mutable_parallelism()->set_pipeline(2);
+    job.mutable_parallelism()->add_stages(job.model().num_hidden_layers() + 2);
+    job.mutable_parallelism()->add_stages(2);
   } else if (how == "tensor" || how == "sequence_parallel") {
     job.mutable_parallelism()->set_tensor(how == "tensor" ? 3 : 2);
     job.mutable_parallelism()->set_sequence_parallel(how != "tensor");
@@ -161,6 +165,8 @@ TEST(ValidationSample, IsTheTextOfTheCheckpoint) {
                                 "interleaved",
                                 "zb_v",
                                 "chimera",
+                                "servers of stages",
+                                "modules apart",
                                 "tensor",
                                 "sequence_parallel",
                                 "zero 3",

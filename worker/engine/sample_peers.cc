@@ -72,6 +72,8 @@ absl::Status SamplePeers::FindCommunicators() {
     return has ? absl::make_optional(group) : absl::nullopt;
   };
   ASSIGN_OR_RETURN(world_, Find(index(decoding.has_world(), decoding.world())));
+  // One that runs no unit meets nobody else.
+  if (IsServer(plan_, state_.rank())) return absl::OkStatus();
   ASSIGN_OR_RETURN(transfers_,
                    Find(index(decoding.has_transfers(), decoding.transfers())));
   ASSIGN_OR_RETURN(exchanges_,

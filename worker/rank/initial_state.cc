@@ -304,6 +304,11 @@ absl::Status SpreadAllWeights(RankState& state, TierPort& port) {
 // Whether a difference between two jobs (proto/plan/job_differences.h) changes
 // the loss that the same weights have.
 bool ChangesLoss(absl::string_view difference) {
+  // Modules, which an evaluation leaves out.
+  if (absl::StartsWith(difference, "model.num_nextn_predict_layers ") ||
+      absl::StartsWith(difference, "model.mtp_coefficient ")) {
+    return false;
+  }
   for (const absl::string_view field :
        {"model.", "training.precision ", "training.lora.",
         "data.isolate_documents "}) {

@@ -43,6 +43,24 @@ TEST(Layout, EvenPiecesTileEveryRange) {
   }
 }
 
+TEST(Layout, WeightedSlicesTileWhatIsLarge) {
+  const std::vector<int32_t> weights(1024, 1'000'000);
+  const int64_t elements = int64_t{1} << 46;
+  const std::vector<Range> all = AllWeightedLines(elements, weights);
+  ASSERT_EQ(all.size(), weights.size());
+  int64_t end = 0;
+  for (int index = 0; index < 1024; ++index) {
+    const Range slice = WeightedLines(elements, weights, index);
+    EXPECT_EQ(slice, all[index]);
+    EXPECT_EQ(slice.begin, end);
+    EXPECT_EQ(slice.size(), elements / 1024);
+    end = slice.end;
+  }
+  EXPECT_EQ(end, elements);
+  EXPECT_EQ(WeightedLines(100, {3, 1}, 0), (Range{0, 80}));
+  EXPECT_EQ(WeightedLines(100, {3, 1}, 1), (Range{80, 100}));
+}
+
 // Counts how many ranks hold each element of a small matrix.
 std::vector<int> Cover(const Layout& layout, const Mesh& mesh,
                        const std::vector<int64_t>& shape) {

@@ -7,12 +7,14 @@
 #include "gtest/gtest.h"
 #include "proto/plan/check_program.h"
 #include "proto/plan/copies.h"
+#include "proto/plan/fields.h"
 #include "proto/plan/groups.h"
 #include "proto/plan/memory.h"
 #include "proto/plan/roles.h"
 #include "scheduler/planner/narrower.h"
 #include "scheduler/planner/planner.h"
 #include "scheduler/planner/resolve.h"
+#include "scheduler/planner/weights_by_memory.h"
 #include "tests/scheduler/example_job.h"
 #include "tests/scheduler/example_plan.h"
 
@@ -193,6 +195,51 @@ TEST(ZeroWeights, FollowMemoryWhereTheJobSaysSo) {
   EXPECT_THAT(even->job().parallelism().zero_weights(), IsEmpty());
 }
 
+// A job that evaluates has no program of training.
+TEST(ZeroWeights, FollowMemoryOfAnEvaluation) {
+  JobSpec job;
+  job.set_name("evaluation");
+  job.set_evaluate(true);
+  *job.mutable_model() = ExampleJob({}).model();
+  job.mutable_data()->set_validation("/v.tokens");
+  job.mutable_training()->set_steps(1);
+  job.mutable_training()->set_global_batch_size(4);
+  job.mutable_training()->set_micro_batch_size(2);
+  job.mutable_parallelism()->set_data(2);
+  job.mutable_parallelism()->set_zero(3);
+  job.mutable_parallelism()->set_zero_split("by_memory");
+  const int64_t bytes = int64_t{1} << 40;
+  const absl::StatusOr<Plan> plan =
+      CompilePlan(job, WithDevices({bytes, bytes / 4}));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->job().parallelism().zero_weights(), ElementsAre(16, 3));
+  EXPECT_EQ(CheckPrograms(*plan), absl::OkStatus());
+}
+
+TEST(ZeroWeights, AreEvenWhereThoseByMemoryDoNotDo) {
+  JobSpec job = Job(2, 1, {});
+  job.mutable_recovery()->set_copies(0);
+  job.mutable_parallelism()->set_zero_split("by_memory");
+  const absl::StatusOr<JobSpec> resolved = ResolveJob(job);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  const int64_t bytes = int64_t{1} << 40;
+  const auto workers = WithDevices({bytes, bytes / 4});
+  const BuildPlan even = [&workers](const JobSpec& other) {
+    return CompilePlan(other, workers);
+  };
+  int refused = 0;
+  const BuildPlan refuses = [&](const JobSpec& other) -> absl::StatusOr<Plan> {
+    if (other.parallelism().zero_weights().empty()) return even(other);
+    ++refused;
+    return FieldError("parallelism.zero_weights", "matrices do not fit");
+  };
+  const absl::StatusOr<Plan> plan = ByMemory(workers, even, refuses)(*resolved);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(refused, 1);
+  EXPECT_THAT(plan->job().parallelism().zero_weights(), IsEmpty());
+  EXPECT_EQ(plan->job().parallelism().zero_split(), "even");
+}
+
 // `memory: auto` takes them where nothing else fits.
 TEST(ZeroWeights, AreChosenWhereNothingElseFits) {
   JobSpec job = Job(2, 1, {});
@@ -208,6 +255,10 @@ TEST(ZeroWeights, AreChosenWhereNothingElseFits) {
   EXPECT_THAT(plan->job().parallelism().zero_weights(), ElementsAre(16, 5));
   EXPECT_THAT(plan->prediction().chosen_memory(),
               HasSubstr("parallelism.zero_split: by_memory"));
+  // What is given stays.
+  job.mutable_parallelism()->set_zero(0);
+  EXPECT_THAT(std::string(CompilePlan(job, workers).status().message()),
+              HasSubstr("memory"));
 }
 
 }  // namespace
