@@ -244,6 +244,7 @@ LayoutRow Experts() {
           .along = FoldedAxes,
           .fold = Fold,
           .resolve = Resolve,
+          .no_sample = "ranks write a text with units that have all experts",
           .tries_of_data = TryOfData,
           .leaves_out_defaults = true};
 }

@@ -143,6 +143,9 @@ struct LayoutRow {
 
   // Whether units of a user's graph may be shared so.
   bool takes_graphs = true;
+  // Why ranks that share units so write no text while they train (data.sample).
+  // Empty: they do.
+  absl::string_view no_sample;
 
   // What `--explain` tries: adds what of the row's fields there may be to a
   // parallelism that has ranks and method. nullptr: it does not try the row.

@@ -123,6 +123,9 @@ LayoutRow Tensor25D() {
           .resolve = ResolveDepth,
           .examples = "8, 18 or 32",
           .takes_graphs = false,
+          .no_sample =
+              "ranks write a text with units that are cut in one "
+              "dimension",
           .tries = TryDepths,
           .fewer = AllOrOne};
 }

@@ -74,6 +74,9 @@ LayoutRow Tensor2D() {
           .resolve = CheckIsSquare,
           .examples = "4, 9 or 16",
           .takes_graphs = false,
+          .no_sample =
+              "ranks write a text with units that are cut in one "
+              "dimension",
           .tries = TrySquare,
           .fewer = AllOrOne};
 }

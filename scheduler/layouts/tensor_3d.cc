@@ -69,6 +69,9 @@ LayoutRow Tensor3D() {
           .resolve = CheckIsCube,
           .examples = "8, 27 or 64",
           .takes_graphs = false,
+          .no_sample =
+              "ranks write a text with units that are cut in one "
+              "dimension",
           .tries = TryCube,
           .fewer = AllOrOne};
 }

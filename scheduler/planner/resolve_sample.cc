@@ -8,6 +8,7 @@
 #include "proto/plan/fields.h"
 #include "proto/plan/model.h"
 #include "proto/plan/model_fields.h"
+#include "scheduler/layouts/layouts.h"
 
 namespace troupe {
 namespace {
@@ -46,7 +47,7 @@ absl::Status ResolveFields(const ModelSpec& model, SampleSpec& sample) {
 absl::Status RefuseSampleWith(absl::string_view field, absl::string_view why) {
   return FieldError(
       kSampleField,
-      absl::StrCat("does not go with parallelism.", field, ": ", why,
+      absl::StrCat("does not go with ", field, ": ", why,
                    "; leave it out, and continue texts with `troupe "
                    "generate`"));
 }
@@ -81,21 +82,17 @@ absl::Status ResolveSample(JobSpec& job) {
 absl::Status CheckSample(const JobSpec& job) {
   if (!job.data().has_sample()) return absl::OkStatus();
   const ParallelismSpec& parallelism = job.parallelism();
-  const std::string& method = parallelism.tensor_method();
-  if (parallelism.tensor() > 1 && !method.empty() && method != "1d") {
-    return RefuseSampleWith(
-        absl::StrCat("tensor_method: ", method),
-        "a text is written by ranks that cut units in one dimension");
-  }
-  if (parallelism.expert() > 1) {
-    return RefuseSampleWith(
-        absl::StrCat("expert: ", parallelism.expert()),
-        "a text is written by ranks that have, of each expert, "
-        "what they have of all");
+  for (const LayoutRow* const row : RowsInUse(parallelism)) {
+    if (row->no_sample.empty()) continue;
+    return RefuseSampleWith(RowsOf(row->field).size() > 1
+                                ? MethodText(*row)
+                                : absl::StrCat("parallelism.", row->field),
+                            row->no_sample);
   }
   if (parallelism.strategies_size() > 0) {
     return RefuseSampleWith(
-        "strategies", "a text is written by ranks that share all units alike");
+        "parallelism.strategies",
+        "ranks write a text with units that they share alike");
   }
   return absl::OkStatus();
 }

@@ -244,15 +244,15 @@ TEST(ValidationSample, IsRefused) {
          j.mutable_parallelism()->set_tensor(4);
          j.mutable_parallelism()->set_tensor_method("2d");
        },
-       "data.sample: does not go with parallelism.tensor_method: 2d: a text is "
-       "written by ranks that cut units in one dimension"},
+       "data.sample: does not go with parallelism.tensor_method: 2d: ranks "
+       "write a text with units that are cut in one dimension"},
       {[](JobSpec& j) {
          j = Sampling(SmallJobOf("mixtral"), 0.8);
          j.mutable_training()->set_micro_batch_size(2);
          j.mutable_parallelism()->set_data(2);
          j.mutable_parallelism()->set_expert(2);
        },
-       "does not go with parallelism.expert: 2"},
+       "does not go with parallelism.expert: ranks write"},
       {[](JobSpec& j) {
          j.mutable_parallelism()->set_tensor(2);
          StrategySpec& other = *j.mutable_parallelism()->add_strategies();

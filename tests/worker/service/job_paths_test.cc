@@ -37,7 +37,8 @@ const std::set<std::string>& Words() {
       "parallelism.context_method", "parallelism.micro_batch_split",
       "memory.recompute.mode", "recovery.every", "memory.optimizer",
       "memory.parameters", "memory.gradients", "memory.activations",
-      "memory.chunk_megabytes", "memory.mode", "parallelism.strategies.units",
+      "memory.chunk_megabytes", "memory.mode", "parallelism.zero_split",
+      "islands.compress", "parallelism.strategies.units",
       "parallelism.strategies.context_method",
       "parallelism.strategies.tensor_method"};
   return *words;
